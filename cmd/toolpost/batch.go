@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// maxLine bounds one line of a batch.
+const maxLine = 64 << 20
+
+// batch reads JSON lines from the command's input and writes one answer per
+// line in the same order. A line that cannot be read, or whose answer fails,
+// is answered by {"id":…,"error":…}; the others go on. Empty lines are
+// skipped. It stops early only if the input or output fails or the command is
+// interrupted.
+func batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) error {
+	in := bufio.NewReaderSize(cmd.InOrStdin(), 64<<10)
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	for {
+		line, err := readLine(in)
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := writeLine(out, answerLine(line, answer)); err != nil {
+				return err
+			}
+			if in.Buffered() == 0 { // a program that waits for its answer gets it
+				if err := out.Flush(); err != nil {
+					return err
+				}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out.Flush()
+		}
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return errors.Join(err, out.Flush())
+		}
+	}
+}
+
+// rowError is the answer to a row that failed.
+type rowError struct {
+	ID    json.RawMessage `json:"id"`
+	Error string          `json:"error"`
+}
+
+func answerLine[In any, Out any](line []byte, answer func(In) (Out, error)) any {
+	var row In
+	dec := json.NewDecoder(bytes.NewReader(line))
+	err := dec.Decode(&row)
+	if err == nil && dec.More() {
+		err = errors.New("more than one JSON value on the line")
+	}
+	if err == nil {
+		var out Out
+		if out, err = answer(row); err == nil {
+			return out
+		}
+	}
+	return rowError{rowID(line), err.Error()}
+}
+
+// rowID returns the "id" of a line, or null.
+func rowID(line []byte) json.RawMessage {
+	var head struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(line, &head) != nil || len(head.ID) == 0 {
+		return json.RawMessage("null")
+	}
+	return head.ID
+}
+
+func writeLine(w io.Writer, v any) error {
+	b, err := marshal(v, "")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// readLine returns the next line without its end; a line that is too long is
+// an error, because answers could no longer be matched to rows.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		line = append(line, piece...)
+		if len(line) > maxLine {
+			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// printJSON writes v for a program that reads one document.
+func printJSON(w io.Writer, v any) error {
+	b, err := marshal(v, "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// marshal is json.Marshal without HTML escapes and with a newline.
+func marshal(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

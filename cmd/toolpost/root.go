@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes, documented in the root command's help.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the thing asked for failed
+	exitUsage  = 2 // wrong use
+)
+
+// usageError marks an error as wrong use: exit code 2, and a hint at --help.
+type usageError struct {
+	err     error
+	command string // whose help to read
+}
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// usagef returns the error of a command that was used wrongly.
+func usagef(cmd *cobra.Command, format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...), cmd.CommandPath()}
+}
+
+// errReported is a failure whose message the command has printed already.
+var errReported = errors.New("failed")
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "toolpost",
+		Short: "Any model, any tool, a call you can trust",
+		Long: `Toolpost knows what every language model can do, reads the tool calls that models
+write in any dialect, repairs what is safe to repair, and validates the rest.
+
+Output is for people; --json makes it one JSON document, --batch reads JSON lines
+and answers each with one line, in order, with errors in the row.
+
+Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use.
+Colour appears on a terminal only; NO_COLOR turns it off.`,
+		Example: `  toolpost models show claude-sonnet-4-5
+  toolpost version --json`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
+	root.AddCommand(newVersion())
+	wrapArgs(root)
+	return root
+}
+
+// wrapArgs makes wrong arguments of every command a usage error.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err, cmd.CommandPath()}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+// exitCode prints err in one line and returns the code for it.
+func exitCode(stderr io.Writer, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errReported):
+		return exitFailed
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "toolpost: interrupted")
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "toolpost: %v\nSee '%s --help'.\n", err, usage.command)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "toolpost: %v\n", err)
+	return exitFailed
+}
+
+// buildInfo is what version prints.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		case "vcs.time":
+			b.Time = s.Value
+		}
+	}
+	return b
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version and how this program was built",
+		Example: "  toolpost version\n  toolpost version --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := readBuildInfo()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), b)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "toolpost %s%s %s %s\n", b.Version, revision(b), b.Go, b.Platform)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func revision(b buildInfo) string {
+	if b.Revision == "" {
+		return ""
+	}
+	s := " (" + b.Revision[:min(12, len(b.Revision))]
+	if b.Modified {
+		s += ", modified"
+	}
+	return s + ")"
+}
+
+// palette colours words on a terminal and leaves them alone elsewhere.
+type palette struct{ on bool }
+
+// colours returns the palette for w: on only if w is a terminal and NO_COLOR
+// is not set.
+func colours(w io.Writer) palette {
+	f, ok := w.(*os.File)
+	return palette{ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(f)}
+}
+
+func (p palette) paint(code, s string) string {
+	if !p.on || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+func (p palette) bold(s string) string   { return p.paint("1", s) }
+func (p palette) dim(s string) string    { return p.paint("2", s) }
+func (p palette) red(s string) string    { return p.paint("31", s) }
+func (p palette) green(s string) string  { return p.paint("32", s) }
+func (p palette) yellow(s string) string { return p.paint("33", s) }
+func (p palette) cyan(s string) string   { return p.paint("36", s) }

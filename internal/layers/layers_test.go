@@ -1,0 +1,147 @@
+// Package layers holds the test that keeps imports pointing down.
+package layers
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/toolpost/toolpost/"
+
+// layer is the height of each package of the library. A package imports only
+// lower ones, and llm, which is the vocabulary of all. A new package gets a
+// row here, or the test fails.
+var layer = map[string]int{
+	"llm": 0, "schema": 0, "catalog": 0, "internal/jsonfix": 0, "internal/rank": 0,
+	"tool": 1, "wire": 1, "dialect": 1, "journal": 1,
+	"provider": 2, "invoke": 2, "refine": 2,
+	"agent": 3, "sim": 3, "llmtest": 3,
+	"gateway": 4, "console": 4, "mcpbridge": 4, "eval": 4,
+	"cmd/toolpost": 5,
+}
+
+// why is the reason behind each layer, for whoever meets the failure.
+var why = []string{
+	0: "layer 0 is vocabulary, schemas, model data and text repair: pure, and useful without the rest",
+	1: "layer 1 holds tools, formats, dialects and the record: it must not know who talks to models or runs calls, so that a codec serves client and server alike",
+	2: "layer 2 opens models, runs calls or asks again, one each: if they knew each other, two of them would retry the same thing",
+	3: "layer 3 is the turn loop and the models that are not there",
+	4: "layer 4 is servers and large consumers: they meet only in the command",
+	5: "the command wires everything and is imported by nobody",
+}
+
+// testOnly may be imported by tests of any layer.
+var testOnly = map[string]bool{"llmtest": true, "sim": true}
+
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+// local returns the path within the library, and whether p is in it.
+func local(p string) (string, bool) {
+	name, ok := strings.CutPrefix(p, module)
+	return name, ok && name != "internal/layers"
+}
+
+// height finds the layer of a package; a folder below a package belongs to it.
+func height(name string) (int, bool) {
+	for name != "" {
+		if h, ok := layer[name]; ok {
+			return h, true
+		}
+		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
+	}
+	return 0, false
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range list(t) {
+		name, ok := local(p.ImportPath)
+		if !ok {
+			continue
+		}
+		from, ok := height(name)
+		if !ok {
+			t.Errorf("%s has no layer: give it a row in internal/layers, one above what it imports", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if to, ok := local(path); ok {
+				check(t, name, from, to)
+			}
+		}
+		for _, path := range append(p.TestImports, p.XTestImports...) {
+			if to, ok := local(path); ok && !testOnly[to] && to != name {
+				check(t, name, from, to)
+			}
+		}
+	}
+}
+
+func check(t *testing.T, name string, from int, target string) {
+	to, ok := height(target)
+	switch {
+	case !ok || target == "llm" || strings.HasPrefix(target, name+"/"):
+	case strings.HasPrefix(name, target+"/"): // a folder below a package may use it
+	case to >= from:
+		t.Errorf("%s (layer %d) imports %s (layer %d), but imports point down only.\n\t%s.\n\tTake what you need from above as a value: a function, an interface, a table that the command fills.",
+			name, from, target, to, why[from])
+	}
+}
+
+// list returns the packages of this module as the go command sees them.
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 3 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func TestTheCheckCanFail(t *testing.T) {
+	for _, c := range []struct {
+		name, imports string
+		bad           bool
+	}{
+		{"wire", "provider", true},
+		{"wire", "dialect", true},
+		{"schema", "internal/jsonfix", true},
+		{"schema", "llm", false},
+		{"provider", "wire", false},
+		{"wire/internal/sse", "wire", false},
+		{"wire", "wire/internal/sse", false},
+		{"agent", "cmd/toolpost", true},
+	} {
+		from, _ := height(c.name)
+		var probe testing.T
+		check(&probe, c.name, from, c.imports)
+		if probe.Failed() != c.bad {
+			t.Errorf("%s imports %s: failed %v", c.name, c.imports, probe.Failed())
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package llm
+
+// Event is something that happens while a model answers. The set is open:
+// other packages add their own. EventType is the stable name of the event in
+// JSON, like "text_delta".
+type Event interface {
+	EventType() string
+}
+
+// TextDelta is the next piece of text. A delta with State, Refusal switched or
+// Citations belongs to a part of its own kind: [Builder] keeps them apart.
+type TextDelta struct {
+	Text      string     `json:"text"`
+	Refusal   bool       `json:"refusal,omitempty"`
+	Citations []Citation `json:"citations,omitempty"`
+	// State ends the part: it was signed.
+	State State `json:"state,omitzero"`
+}
+
+// ThinkingDelta is the next piece of thinking.
+type ThinkingDelta struct {
+	Text     string `json:"text"`
+	Redacted bool   `json:"redacted,omitempty"`
+	// State ends the part: it was signed.
+	State State `json:"state,omitzero"`
+}
+
+// PartEnd ends the current text or thinking part, so that the next delta
+// starts another. It is sent only where a vendor's blocks must stay apart.
+type PartEnd struct{}
+
+// CallStart says that a call has begun. A [Call] or an [InvalidCall] with the
+// same ID follows, unless the stream fails.
+type CallStart struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// CallDelta is the next piece of a call's arguments. The deltas of a call,
+// joined, are the Args of the Call that follows.
+type CallDelta struct {
+	ID   string `json:"id"`
+	Args string `json:"args"`
+}
+
+// InvalidCall is a call that cannot be run: it was cut off, its arguments
+// cannot be read, or it names a tool that was not offered. It goes back to the
+// model as the text it wrote plus the problem.
+type InvalidCall struct {
+	ID     string        `json:"id"`
+	Name   string        `json:"name"` // as the model wrote it; may be empty
+	Raw    string        `json:"raw"`  // what the model wrote
+	Reason InvalidReason `json:"reason"`
+	// Problem is a sentence the model can act on.
+	Problem    string     `json:"problem"`
+	Nearest    []string   `json:"nearest,omitempty"` // offered names like Name, best first
+	Provenance Provenance `json:"provenance,omitzero"`
+}
+
+// InvalidReason is why a call cannot be run.
+type InvalidReason string
+
+// The reasons of an InvalidCall.
+const (
+	CutOff       InvalidReason = "truncated"
+	UnknownTool  InvalidReason = "unknown_tool"
+	BadArguments InvalidReason = "bad_arguments"
+	NotAllowed   InvalidReason = "not_allowed" // offered, but the choice excludes it
+)
+
+// HostedCall is a call that the provider runs itself.
+type HostedCall struct{ Call }
+
+// HostedResult is the result of a HostedCall.
+type HostedResult struct{ Result }
+
+// Warning says that something was not done as asked, or was done differently.
+type Warning struct {
+	Code WarningCode `json:"code"`
+	// Feature is the option, field or tool concerned.
+	Feature string `json:"feature,omitempty"`
+	Detail  string `json:"detail"`
+}
+
+// WarningCode is the kind of a Warning.
+type WarningCode string
+
+// The kinds of warnings.
+const (
+	Degraded      WarningCode = "degraded"       // done in a weaker way
+	Ignored       WarningCode = "ignored"        // not done
+	Emulated      WarningCode = "emulated"       // done by us, because the vendor cannot
+	Repaired      WarningCode = "repaired"       // a call was repaired
+	Corrected     WarningCode = "corrected"      // the vendor contradicted itself
+	SuspectedCall WarningCode = "suspected_call" // text looks like a call that was not promoted
+	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
+	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
+)
+
+// Finish ends a successful stream.
+type Finish struct {
+	Reason Reason `json:"reason"`
+	Raw    string `json:"raw,omitempty"` // the vendor's own word
+	Usage  Usage  `json:"usage"`
+	Model  string `json:"model,omitempty"` // the model that answered, in the vendor's words
+	ID     string `json:"id,omitempty"`    // of the answer, in the vendor's words
+	// StopSequence is the sequence that stopped the model, if one did.
+	StopSequence string `json:"stop_sequence,omitempty"`
+	State        State  `json:"state,omitzero"`
+	Extra        Extra  `json:"extra,omitempty"`
+}
+
+// Reason is why a model stopped.
+type Reason string
+
+// The reasons to stop.
+const (
+	Stop          Reason = "stop"
+	ToolCalls     Reason = "tool_calls"
+	Length        Reason = "length"
+	ContentFilter Reason = "content_filter"
+	OtherReason   Reason = "other"
+)
+
+// Usage counts tokens. Input includes what came from or went to a cache, and
+// Output includes Reasoning.
+type Usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+	Reasoning  int `json:"reasoning,omitempty"`
+	// Hosted counts the uses of tools the provider ran.
+	Hosted map[string]int `json:"hosted,omitempty"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	sum := Usage{
+		Input:      u.Input + v.Input,
+		Output:     u.Output + v.Output,
+		CacheRead:  u.CacheRead + v.CacheRead,
+		CacheWrite: u.CacheWrite + v.CacheWrite,
+		Reasoning:  u.Reasoning + v.Reasoning,
+	}
+	if len(u.Hosted)+len(v.Hosted) > 0 {
+		sum.Hosted = make(map[string]int)
+		for _, uses := range []map[string]int{u.Hosted, v.Hosted} {
+			for name, n := range uses {
+				sum.Hosted[name] += n
+			}
+		}
+	}
+	return sum
+}
+
+// EventType returns "text_delta".
+func (TextDelta) EventType() string { return "text_delta" }
+
+// EventType returns "thinking_delta".
+func (ThinkingDelta) EventType() string { return "thinking_delta" }
+
+// EventType returns "part_end".
+func (PartEnd) EventType() string { return "part_end" }
+
+// EventType returns "media".
+func (Media) EventType() string { return "media" }
+
+// EventType returns "call_start".
+func (CallStart) EventType() string { return "call_start" }
+
+// EventType returns "call_delta".
+func (CallDelta) EventType() string { return "call_delta" }
+
+// EventType returns "call".
+func (Call) EventType() string { return "call" }
+
+// EventType returns "invalid_call".
+func (InvalidCall) EventType() string { return "invalid_call" }
+
+// EventType returns "hosted_call".
+func (HostedCall) EventType() string { return "hosted_call" }
+
+// EventType returns "hosted_result".
+func (HostedResult) EventType() string { return "hosted_result" }
+
+// EventType returns "warning".
+func (Warning) EventType() string { return "warning" }
+
+// EventType returns "finish".
+func (Finish) EventType() string { return "finish" }

@@ -1,0 +1,197 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Response is a whole answer.
+type Response struct {
+	// Message holds the parts in the order the model wrote them.
+	Message Message
+	// Invalid are the calls that cannot be run.
+	Invalid  []InvalidCall
+	Warnings []Warning
+	Finish   Finish
+}
+
+// Generate asks m and waits for the whole answer. If the stream fails, it
+// returns what had come by then together with the error.
+func Generate(ctx context.Context, m Model, req *Request) (*Response, error) {
+	var b Builder
+	for ev, err := range m.Stream(ctx, req) {
+		if err != nil {
+			return b.Response(), err
+		}
+		b.Add(ev)
+	}
+	if !b.finished {
+		if err := ctx.Err(); err != nil {
+			return b.Response(), err
+		}
+		return b.Response(), &Error{Op: "llm.Generate", Kind: Incomplete, Err: errors.New("the stream ended without a finish event")}
+	}
+	return b.Response(), nil
+}
+
+// Builder puts events together again. The zero value is ready to use. Events
+// of types it does not know are passed over.
+type Builder struct {
+	response Response
+	text     strings.Builder // of the part that is open
+	open     Part            // Text or Thinking without its text, or nil
+	finished bool
+}
+
+// Add takes the next event.
+func (b *Builder) Add(ev Event) {
+	switch ev := ev.(type) {
+	case TextDelta:
+		b.addText(ev)
+	case ThinkingDelta:
+		b.addThinking(ev)
+	case PartEnd:
+		b.close()
+	case Media:
+		b.append(ev)
+	case Call:
+		b.append(ev)
+	case HostedCall:
+		ev.Hosted = true
+		b.append(ev.Call)
+	case HostedResult:
+		ev.Hosted = true
+		b.append(ev.Result)
+	case InvalidCall:
+		b.response.Invalid = append(b.response.Invalid, ev)
+	case Warning:
+		b.response.Warnings = append(b.response.Warnings, ev)
+	case Finish:
+		b.response.Finish = ev
+		b.finished = true
+	}
+}
+
+func (b *Builder) addText(ev TextDelta) {
+	t, ok := b.open.(Text)
+	if !ok || t.Refusal != ev.Refusal {
+		b.close()
+		t = Text{Refusal: ev.Refusal}
+	}
+	b.text.WriteString(ev.Text)
+	t.Citations = append(t.Citations, ev.Citations...)
+	t.State = ev.State
+	b.open = t
+	if !ev.State.IsZero() {
+		b.close()
+	}
+}
+
+func (b *Builder) addThinking(ev ThinkingDelta) {
+	t, ok := b.open.(Thinking)
+	if !ok || t.Redacted != ev.Redacted {
+		b.close()
+		t = Thinking{Redacted: ev.Redacted}
+	}
+	b.text.WriteString(ev.Text)
+	t.State = ev.State
+	b.open = t
+	if !ev.State.IsZero() {
+		b.close()
+	}
+}
+
+func (b *Builder) append(p Part) {
+	b.close()
+	b.response.Message.Parts = append(b.response.Message.Parts, p)
+}
+
+// close ends the open part, if it has anything in it.
+func (b *Builder) close() {
+	if p := b.current(); p != nil {
+		b.response.Message.Parts = append(b.response.Message.Parts, p)
+	}
+	b.open = nil
+	b.text.Reset()
+}
+
+// current returns the open part with its text, or nil if it is empty.
+func (b *Builder) current() Part {
+	switch p := b.open.(type) {
+	case Text:
+		p.Text = b.text.String()
+		if p.Text != "" || len(p.Citations) > 0 || !p.State.IsZero() {
+			return p
+		}
+	case Thinking:
+		p.Text = b.text.String()
+		if p.Text != "" || !p.State.IsZero() {
+			return p
+		}
+	}
+	return nil
+}
+
+// Response returns what has come so far.
+func (b *Builder) Response() *Response {
+	r := b.response
+	r.Message.Role = RoleAssistant
+	r.Message.Parts = slices.Clone(r.Message.Parts)
+	if p := b.current(); p != nil {
+		r.Message.Parts = append(r.Message.Parts, p)
+	}
+	return &r
+}
+
+// Events returns r as the shortest stream that builds it again.
+func (r *Response) Events() []Event {
+	var evs []Event
+	for i, p := range r.Message.Parts {
+		if i > 0 && needsBreak(r.Message.Parts[i-1], p) {
+			evs = append(evs, PartEnd{})
+		}
+		evs = append(evs, partEvents(p)...)
+	}
+	for _, c := range r.Invalid {
+		evs = append(evs, c)
+	}
+	for _, w := range r.Warnings {
+		evs = append(evs, w)
+	}
+	return append(evs, r.Finish)
+}
+
+// needsBreak reports whether a Builder would take p as the continuation of
+// prev.
+func needsBreak(prev, p Part) bool {
+	switch p := p.(type) {
+	case Text:
+		t, ok := prev.(Text)
+		return ok && t.State.IsZero() && t.Refusal == p.Refusal
+	case Thinking:
+		t, ok := prev.(Thinking)
+		return ok && t.State.IsZero() && t.Redacted == p.Redacted
+	}
+	return false
+}
+
+func partEvents(p Part) []Event {
+	switch p := p.(type) {
+	case Text:
+		return []Event{TextDelta{Text: p.Text, Refusal: p.Refusal, Citations: p.Citations, State: p.State}}
+	case Thinking:
+		return []Event{ThinkingDelta{Text: p.Text, Redacted: p.Redacted, State: p.State}}
+	case Media:
+		return []Event{p}
+	case Result:
+		return []Event{HostedResult{p}}
+	case Call:
+		if p.Hosted {
+			return []Event{HostedCall{p}}
+		}
+		return []Event{CallStart{ID: p.ID, Name: p.Name}, CallDelta{ID: p.ID, Args: string(p.Args)}, p}
+	}
+	return nil
+}

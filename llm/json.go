@@ -1,0 +1,293 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// The JSON of this package is for journals, event logs and files: stable,
+// complete, and nobody's wire format. A part is an object with a "type".
+
+// MarshalEvent returns ev as one JSON object with its EventType under "event".
+func MarshalEvent(ev Event) ([]byte, error) {
+	body, err := json.Marshal(ev)
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(ev.EventType())
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`{"event":`), head...)
+	switch {
+	case string(body) == "{}":
+		return append(out, '}'), nil
+	case len(body) > 0 && body[0] == '{':
+		return append(append(out, ','), body[1:]...), nil
+	}
+	return nil, fmt.Errorf("llm: event %s is not a JSON object", head)
+}
+
+// events has one decoder per event of this package.
+var events = map[string]func([]byte) (Event, error){
+	"text_delta":     decodeEvent[TextDelta],
+	"thinking_delta": decodeEvent[ThinkingDelta],
+	"part_end":       decodeEvent[PartEnd],
+	"media":          decodeEvent[Media],
+	"call_start":     decodeEvent[CallStart],
+	"call_delta":     decodeEvent[CallDelta],
+	"call":           decodeEvent[Call],
+	"invalid_call":   decodeEvent[InvalidCall],
+	"hosted_call":    decodeEvent[HostedCall],
+	"hosted_result":  decodeEvent[HostedResult],
+	"warning":        decodeEvent[Warning],
+	"finish":         decodeEvent[Finish],
+}
+
+// UnmarshalEvent reads what MarshalEvent wrote, for the events of this
+// package.
+func UnmarshalEvent(b []byte) (Event, error) {
+	var head struct {
+		Event string `json:"event"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("llm: event: %w", err)
+	}
+	decode, ok := events[head.Event]
+	if !ok {
+		return nil, fmt.Errorf("llm: no event is called %q", head.Event)
+	}
+	return decode(b)
+}
+
+func decodeEvent[E Event](b []byte) (Event, error) {
+	var ev E
+	err := json.Unmarshal(b, &ev)
+	return ev, err
+}
+
+// The shapes of parts in JSON. The types with methods would recurse, so each
+// has a twin without.
+type (
+	messageJSON struct {
+		Role  Role              `json:"role"`
+		Parts []json.RawMessage `json:"parts"`
+		Extra Extra             `json:"extra,omitempty"`
+	}
+	textJSON struct {
+		Text      string     `json:"text"`
+		Refusal   bool       `json:"refusal,omitempty"`
+		Citations []Citation `json:"citations,omitempty"`
+		State     State      `json:"state,omitzero"`
+		Extra     Extra      `json:"extra,omitempty"`
+	}
+	thinkingJSON struct {
+		Text     string `json:"text"`
+		Redacted bool   `json:"redacted,omitempty"`
+		State    State  `json:"state,omitzero"`
+		Extra    Extra  `json:"extra,omitempty"`
+	}
+	mediaJSON struct {
+		Kind  MediaKind `json:"kind"`
+		MIME  string    `json:"mime,omitempty"`
+		Name  string    `json:"name,omitempty"`
+		Data  []byte    `json:"data,omitempty"`
+		URL   string    `json:"url,omitempty"`
+		ID    string    `json:"id,omitempty"`
+		State State     `json:"state,omitzero"`
+		Extra Extra     `json:"extra,omitempty"`
+	}
+	callJSON struct {
+		ID         string          `json:"id"`
+		Name       string          `json:"name"`
+		Args       json.RawMessage `json:"args,omitempty"`
+		Kind       ToolKind        `json:"kind,omitempty"`
+		Hosted     bool            `json:"hosted,omitempty"`
+		Provenance Provenance      `json:"provenance,omitzero"`
+		State      State           `json:"state,omitzero"`
+		Extra      Extra           `json:"extra,omitempty"`
+	}
+	resultJSON struct {
+		CallID string            `json:"call_id"`
+		Name   string            `json:"name,omitempty"`
+		Parts  []json.RawMessage `json:"parts"`
+		Failed bool              `json:"failed,omitempty"`
+		Hosted bool              `json:"hosted,omitempty"`
+		State  State             `json:"state,omitzero"`
+		Extra  Extra             `json:"extra,omitempty"`
+	}
+	provenanceJSON struct {
+		Dialect   string   `json:"dialect,omitempty"`
+		Repairs   []Repair `json:"repairs,omitempty"`
+		Truncated bool     `json:"truncated,omitempty"`
+	}
+	citationJSON struct {
+		URL   string `json:"url,omitempty"`
+		Title string `json:"title,omitempty"`
+		Quote string `json:"quote,omitempty"`
+		Start int    `json:"start,omitempty"`
+		End   int    `json:"end,omitempty"`
+		Raw   State  `json:"raw,omitzero"`
+	}
+)
+
+// MarshalText makes the kind a word in JSON.
+func (k ToolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *ToolKind) UnmarshalText(b []byte) error {
+	for i, name := range toolKindNames {
+		if name == string(b) {
+			*k = ToolKind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("llm: no kind of tool is called %q", b)
+}
+
+// MarshalJSON writes p without empty fields.
+func (p Provenance) MarshalJSON() ([]byte, error) { return json.Marshal(provenanceJSON(p)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (p *Provenance) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, (*provenanceJSON)(p))
+}
+
+// IsZero reports whether nothing is known and nothing was repaired.
+func (p Provenance) IsZero() bool {
+	return p.Dialect == "" && len(p.Repairs) == 0 && !p.Truncated
+}
+
+// MarshalJSON writes c without empty fields.
+func (c Citation) MarshalJSON() ([]byte, error) { return json.Marshal(citationJSON(c)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Citation) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*citationJSON)(c)) }
+
+// MarshalJSON writes m without empty fields.
+func (m Media) MarshalJSON() ([]byte, error) { return json.Marshal(mediaJSON(m)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Media) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*mediaJSON)(m)) }
+
+// MarshalJSON writes c without empty fields.
+func (c Call) MarshalJSON() ([]byte, error) { return json.Marshal(callJSON(c)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Call) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*callJSON)(c)) }
+
+// MarshalJSON writes the result with its parts.
+func (r Result) MarshalJSON() ([]byte, error) {
+	parts, err := marshalParts(r.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(resultJSON{r.CallID, r.Name, parts, r.Failed, r.Hosted, r.State, r.Extra})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Result) UnmarshalJSON(b []byte) error {
+	var j resultJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	parts, err := unmarshalParts(j.Parts)
+	*r = Result{j.CallID, j.Name, parts, j.Failed, j.Hosted, j.State, j.Extra}
+	return err
+}
+
+// MarshalJSON writes the message with its parts, each with its "type".
+func (m Message) MarshalJSON() ([]byte, error) {
+	parts, err := marshalParts(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(messageJSON{m.Role, parts, m.Extra})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. A part of an unknown type is an
+// error: a conversation must not lose a part in silence.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	var j messageJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	parts, err := unmarshalParts(j.Parts)
+	*m = Message{j.Role, parts, j.Extra}
+	return err
+}
+
+func marshalParts(parts []Part) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, len(parts))
+	for i, p := range parts {
+		b, err := marshalPart(p)
+		if err != nil {
+			return nil, fmt.Errorf("part %d: %w", i, err)
+		}
+		out[i] = b
+	}
+	return out, nil
+}
+
+func marshalPart(p Part) ([]byte, error) {
+	switch p := p.(type) {
+	case Text:
+		return typed("text", textJSON(p))
+	case Thinking:
+		return typed("thinking", thinkingJSON(p))
+	case Media:
+		return typed("media", p)
+	case Call:
+		return typed("call", p)
+	case Result:
+		return typed("result", p)
+	}
+	return nil, fmt.Errorf("llm: %T is no part", p)
+}
+
+// typed writes v with "type" before its own fields. All the shapes above have
+// at least one field that is always there.
+func typed(name string, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(`{"type":"`+name+`",`), b[1:]...), nil
+}
+
+// parts has one decoder per type of part.
+var parts = map[string]func([]byte) (Part, error){
+	"text":     func(b []byte) (Part, error) { j, err := decode[textJSON](b); return Text(j), err },
+	"thinking": func(b []byte) (Part, error) { j, err := decode[thinkingJSON](b); return Thinking(j), err },
+	"media":    func(b []byte) (Part, error) { return decode[Media](b) },
+	"call":     func(b []byte) (Part, error) { return decode[Call](b) },
+	"result":   func(b []byte) (Part, error) { return decode[Result](b) },
+}
+
+func decode[T any](b []byte) (T, error) {
+	var v T
+	err := json.Unmarshal(b, &v)
+	return v, err
+}
+
+func unmarshalParts(raw []json.RawMessage) ([]Part, error) {
+	var out []Part
+	for i, b := range raw {
+		head, err := decode[struct {
+			Type string `json:"type"`
+		}](b)
+		if err != nil {
+			return nil, fmt.Errorf("llm: part %d: %w", i, err)
+		}
+		read, ok := parts[head.Type]
+		if !ok {
+			return nil, fmt.Errorf("llm: part %d: no part is called %q", i, head.Type)
+		}
+		p, err := read(b)
+		if err != nil {
+			return nil, fmt.Errorf("llm: part %d: %w", i, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}

@@ -1,0 +1,263 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Role is who speaks in a message.
+type Role string
+
+// The roles. Results of tools stand in a message of role Tool, whatever the
+// vendor calls it.
+const (
+	RoleSystem    Role = "system"
+	RoleDeveloper Role = "developer"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role  Role
+	Parts []Part
+	Extra Extra
+}
+
+// System returns an instruction that stands among the messages.
+func System(text string) Message {
+	return Message{Role: RoleSystem, Parts: []Part{Text{Text: text}}}
+}
+
+// User returns a message of the user.
+func User(text string) Message {
+	return Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}
+}
+
+// Assistant returns a message of the model.
+func Assistant(parts ...Part) Message {
+	return Message{Role: RoleAssistant, Parts: parts}
+}
+
+// Results returns the message that answers calls.
+func Results(results ...Result) Message {
+	m := Message{Role: RoleTool}
+	for _, r := range results {
+		m.Parts = append(m.Parts, r)
+	}
+	return m
+}
+
+// Text returns the text parts of m, joined. Refusals count as text.
+func (m Message) Text() string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if t, ok := p.(Text); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
+
+// Calls returns the calls of m in order, except those the provider ran itself.
+func (m Message) Calls() []Call {
+	var calls []Call
+	for _, p := range m.Parts {
+		if c, ok := p.(Call); ok && !c.Hosted {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// Part is a piece of a message: a [Text], [Thinking], [Media], [Call] or
+// [Result]. The set is closed.
+type Part interface {
+	part()
+}
+
+// Text is something said.
+type Text struct {
+	Text string
+	// Refusal marks text in which the model declines to answer.
+	Refusal   bool
+	Citations []Citation
+	State     State
+	Extra     Extra
+}
+
+// Citation says where a stretch of text comes from.
+type Citation struct {
+	URL   string
+	Title string
+	Quote string // the words quoted from the source
+	// Start and End delimit the stretch in the text, in the vendor's own
+	// unit; both are 0 where the vendor does not say.
+	Start, End int
+	// Raw is the vendor's form, for the way back.
+	Raw State
+}
+
+// Thinking is what a model wrote before its answer. It is shown, recorded and
+// sent back to the vendor it came from, and never searched for calls.
+type Thinking struct {
+	Text string
+	// Redacted marks thinking the vendor keeps to itself; only State is there.
+	Redacted bool
+	State    State
+	Extra    Extra
+}
+
+// MediaKind is the kind of a Media part.
+type MediaKind string
+
+// The kinds of media.
+const (
+	Image    MediaKind = "image"
+	Audio    MediaKind = "audio"
+	Video    MediaKind = "video"
+	Document MediaKind = "document"
+)
+
+// Media is an image, a sound, a film or a document. One of Data, URL and ID
+// says where it is.
+type Media struct {
+	Kind  MediaKind
+	MIME  string
+	Name  string // a file name or title
+	Data  []byte
+	URL   string
+	ID    string // a file the vendor already holds
+	State State
+	Extra Extra
+}
+
+// Call is a complete call of a tool, as part of a message and as an event.
+type Call struct {
+	// ID is unique within a conversation.
+	ID   string
+	Name string
+	// Args is one JSON value: an object for a function tool, a string for a
+	// free-text tool. It is what the model wrote, after the repairs of
+	// Provenance; nobody has validated it.
+	Args json.RawMessage
+	Kind ToolKind
+	// Hosted marks a call that the provider runs itself.
+	Hosted     bool
+	Provenance Provenance
+	State      State
+	Extra      Extra
+}
+
+// Provenance says how a call came to be.
+type Provenance struct {
+	// Dialect is the text dialect the call was written in; empty means the
+	// vendor delivered it as a call.
+	Dialect string
+	Repairs []Repair
+	// Truncated marks a call that was cut off. It must never be run.
+	Truncated bool
+}
+
+// Worst returns the most doubtful class among the repairs, and Intact if there
+// are none. A truncated call is Truncation.
+func (p Provenance) Worst() RepairClass {
+	if p.Truncated {
+		return Truncation
+	}
+	worst := Intact
+	for _, r := range p.Repairs {
+		worst = max(worst, r.Class)
+	}
+	return worst
+}
+
+// RepairClass says how sure one can be that a repair kept the meaning. Greater
+// is more doubtful.
+type RepairClass uint8
+
+// The classes of repair, from harmless to fatal.
+const (
+	Intact     RepairClass = iota // nothing was repaired
+	Syntax                        // another spelling of the same value: 'a' for "a", a trailing comma
+	Coercion                      // another type for the same value, as the schema demands: "3" for 3
+	Completion                    // a closer was missing at the very end of an answer that ended normally
+	Guess                         // other readings are possible
+	Truncation                    // the text was cut off
+)
+
+var classNames = [...]string{"intact", "syntax", "coercion", "completion", "guess", "truncated"}
+
+// String returns the class in lower case.
+func (c RepairClass) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return "unknown"
+}
+
+// MarshalText makes the class a word in JSON.
+func (c RepairClass) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. A word it does not know becomes
+// Truncation, the class nothing runs with.
+func (c *RepairClass) UnmarshalText(b []byte) error {
+	*c = Truncation
+	for i, name := range classNames {
+		if name == string(b) {
+			*c = RepairClass(i)
+		}
+	}
+	return nil
+}
+
+// Repair is one edit made to what a model wrote.
+type Repair struct {
+	Rule  string      `json:"rule"` // stable name, like "trailing-comma"
+	Class RepairClass `json:"class"`
+	// Start and End delimit the bytes of the original text that were read
+	// differently; they are equal where something was missing.
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Result is the answer to a call.
+type Result struct {
+	CallID string
+	Name   string // of the tool, for vendors that want it again
+	Parts  []Part // Text and Media
+	Failed bool
+	// Hosted marks the result of a call that the provider ran itself.
+	Hosted bool
+	State  State
+	Extra  Extra
+}
+
+// Text returns the text parts of r, joined by newlines.
+func (r Result) Text() string {
+	var texts []string
+	for _, p := range r.Parts {
+		if t, ok := p.(Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// State is something only the vendor who made it can read: a signature, an
+// encrypted thought. It goes back to that vendor and to nobody else. The zero
+// State is none.
+type State struct {
+	Vendor string          `json:"vendor,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
+}
+
+// IsZero reports whether there is no state.
+func (s State) IsZero() bool { return s.Vendor == "" && len(s.Data) == 0 }
+
+func (Text) part()     {}
+func (Thinking) part() {}
+func (Media) part()    {}
+func (Call) part()     {}
+func (Result) part()   {}

@@ -1,0 +1,165 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"sync/atomic"
+)
+
+// Model answers requests. Implementations are safe for concurrent use and do
+// not keep or change the request.
+type Model interface {
+	// Stream answers req. The stream ends with one Finish event or with one
+	// error; breaking out of it cancels the request.
+	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
+}
+
+// ModelFunc is a function that is a Model.
+type ModelFunc func(context.Context, *Request) iter.Seq2[Event, error]
+
+// Stream calls f.
+func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, error] {
+	return f(ctx, req)
+}
+
+// Request is one question to a model. The zero value of every field is the
+// model's own default.
+type Request struct {
+	// Model is the name a client asked a server for. A Model that was opened
+	// by id ignores it.
+	Model string
+	// System stands before all messages.
+	System   string
+	Messages []Message
+
+	Tools  []ToolDef
+	Choice ToolChoice
+	// OneCall asks for at most one call per answer.
+	OneCall bool
+
+	// Output is the schema the final answer must match; nil asks for text.
+	Output *Output
+
+	MaxTokens        int
+	Temperature      *float64
+	TopP             *float64
+	TopK             *int
+	FrequencyPenalty *float64
+	PresencePenalty  *float64
+	Seed             *int64
+	Stop             []string
+	// Reasoning asks for more or less thinking; nil leaves it to the model.
+	Reasoning *Reasoning
+
+	// Budget counts the questions asked again on behalf of this request, by
+	// whichever layer asks. Nil allows none.
+	Budget *Budget
+
+	Extra Extra
+}
+
+// Clone returns a copy whose slices and maps can be changed without changing
+// r. The parts of messages, schemas and the Budget are shared: parts and
+// schemas because nobody changes them, the Budget because it is one counter.
+func (r *Request) Clone() *Request {
+	c := *r
+	c.Messages = slices.Clone(r.Messages)
+	for i := range c.Messages {
+		c.Messages[i].Parts = slices.Clone(c.Messages[i].Parts)
+	}
+	c.Tools = slices.Clone(r.Tools)
+	c.Choice.Allowed = slices.Clone(r.Choice.Allowed)
+	c.Stop = slices.Clone(r.Stop)
+	c.Extra = r.Extra.Clone()
+	return &c
+}
+
+// Tool returns the offered tool of that name.
+func (r *Request) Tool(name string) (ToolDef, bool) {
+	for _, t := range r.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return ToolDef{}, false
+}
+
+// Extra holds the fields that only one wire format knows, so that they survive
+// a round trip: format name → field name → JSON. A codec sends the fields of
+// its own format untouched and never those of another.
+type Extra map[string]map[string]json.RawMessage
+
+// Clone returns a copy of e whose maps can be changed.
+func (e Extra) Clone() Extra {
+	if e == nil {
+		return nil
+	}
+	c := make(Extra, len(e))
+	for format, fields := range e {
+		c[format] = maps.Clone(fields)
+	}
+	return c
+}
+
+// Output describes the answer a request wants.
+type Output struct {
+	Name        string          // a short name, for vendors that want one
+	Description string          // what it is for
+	Schema      json.RawMessage // JSON Schema of the answer; empty means any JSON object
+	Strict      bool            // refuse rather than weaken the schema
+}
+
+// Reasoning is how much a model should think before it answers.
+type Reasoning struct {
+	Off     bool   // do not think; overrides the rest
+	Effort  string // "low", "medium", "high" or a word the vendor knows
+	Budget  int    // tokens; 0 leaves it to Effort
+	Summary string // how thinking is shown, where the vendor offers a choice
+}
+
+// Budget counts questions that are asked again: a broken promise, an answer of
+// the wrong shape, a call that failed validation. One Budget travels with a
+// request through every layer, so that attempts add up and never multiply.
+// It is safe for concurrent use. A nil or zero Budget allows nothing.
+type Budget struct {
+	max  int64
+	used atomic.Int64
+}
+
+// NewBudget returns a budget for n questions.
+func NewBudget(n int) *Budget { return &Budget{max: int64(max(n, 0))} }
+
+// Take uses one question and reports whether there was one left.
+func (b *Budget) Take() bool {
+	if b == nil {
+		return false
+	}
+	for {
+		used := b.used.Load()
+		if used >= b.max {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+1) {
+			return true
+		}
+	}
+}
+
+// Used returns how many questions were taken.
+func (b *Budget) Used() int {
+	if b == nil {
+		return 0
+	}
+	return int(b.used.Load())
+}
+
+// Left returns how many questions may still be taken.
+func (b *Budget) Left() int {
+	if b == nil {
+		return 0
+	}
+	return int(b.max - b.used.Load())
+}
