@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// result is what one run of the program did.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// toolpost runs the program in this process.
+func toolpost(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(stdin), &out, &errOut)
+	return result{code, out.String(), errOut.String()}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		err  string // must be in standard error
+	}{
+		{"version", exitOK, ""},
+		{"--help", exitOK, ""},
+		{"", exitOK, ""},
+		{"nonsense", exitUsage, "toolpost --help"},
+		{"version --nonsense", exitUsage, "toolpost version --help"},
+		{"version too many", exitUsage, "toolpost version --help"},
+		{"completion bash", exitOK, ""},
+		{"completion zsh", exitOK, ""},
+		{"completion fish", exitOK, ""},
+		{"completion powershell", exitOK, ""},
+	} {
+		r := toolpost(t, "", strings.Fields(c.args)...)
+		if r.code != c.code || !strings.Contains(r.errOut, c.err) {
+			t.Errorf("toolpost %s: exit %d, %q", c.args, r.code, r.errOut)
+		}
+		if strings.Contains(r.errOut, "goroutine") {
+			t.Errorf("toolpost %s: a stack trace: %s", c.args, r.errOut)
+		}
+	}
+}
+
+// TestHelp holds every command to the same standard.
+func TestHelp(t *testing.T) {
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		name := cmd.CommandPath()
+		if strings.Contains(name, "completion") || cmd.Name() == "help" {
+			return // cobra's own
+		}
+		if cmd.Short == "" {
+			t.Errorf("%s says nothing about itself", name)
+		}
+		if !strings.Contains(cmd.Example, "toolpost ") {
+			t.Errorf("%s has no example", name)
+		}
+		if cmd.Runnable() && cmd.Args == nil {
+			t.Errorf("%s does not check its arguments", name)
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot())
+}
+
+func TestVersionJSON(t *testing.T) {
+	r := toolpost(t, "", "version", "--json")
+	var b buildInfo
+	if err := json.Unmarshal([]byte(r.out), &b); err != nil || b.Go == "" || b.Platform == "" {
+		t.Errorf("%+v %v from %s", b, err, r.out)
+	}
+}
+
+func TestExitCodeOfErrors(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		says string
+	}{
+		{nil, exitOK, ""},
+		{errors.New("it broke"), exitFailed, "toolpost: it broke\n"},
+		{fmt.Errorf("reading: %w", context.Canceled), exitFailed, "toolpost: interrupted\n"},
+		{errReported, exitFailed, ""},
+	} {
+		var b bytes.Buffer
+		if code := exitCode(&b, c.err); code != c.code || b.String() != c.says {
+			t.Errorf("%v: %d %q", c.err, code, b.String())
+		}
+	}
+}
+
+type echoRow struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// echo runs the batch reader over input with a command that fails on "bad".
+func echo(t *testing.T, input string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	cmd.SetIn(strings.NewReader(input))
+	cmd.SetOut(&out)
+	err := batch(cmd, func(row echoRow) (echoRow, error) {
+		if row.Text == "bad" {
+			return row, errors.New("cannot be done")
+		}
+		return row, nil
+	})
+	return out.String(), err
+}
+
+func TestBatchAnswersEveryRowInOrder(t *testing.T) {
+	out, err := echo(t, `{"id":"1","text":"a<b"}
+
+{"id":"2","text":"bad"}
+{"id":3,"text":"wrong type of id"}
+not json
+{"id":"5","text":"x"} {"id":"6"}
+{"id":"7","text":"last line without end"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	want := []string{
+		`{"id":"1","text":"a<b"}`,
+		`{"id":"2","error":"cannot be done"}`,
+		`{"id":3,"error":"json: `,
+		`{"id":null,"error":"invalid character`,
+		`{"id":null,"error":"more than one JSON value on the line"}`,
+		`{"id":"7","text":"last line without end"}`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d answers: %s", len(lines), out)
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("row %d: %s", i, lines[i])
+		}
+	}
+}
+
+func TestBatchRefusesEndlessLines(t *testing.T) {
+	if _, err := echo(t, strings.Repeat("x", maxLine+1)); err == nil {
+		t.Error("an endless line was read")
+	}
+}
+
+func TestColourOnlyOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	if s := colours(&b).red("x"); s != "x" {
+		t.Errorf("%q", s)
+	}
+	if s := (palette{on: true}).red("x"); s != "\x1b[31mx\x1b[0m" {
+		t.Errorf("%q", s)
+	}
+}
