@@ -1,0 +1,126 @@
+package dialect
+
+import (
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Policy says what to do with calls inside thinking.
+type Policy uint8
+
+// The policies. In a thinking block that is closed a call is a rehearsal; in
+// one that never closes the model forgot the tag and the call is real.
+const (
+	PromoteIfUnterminated Policy = iota
+	Ignore                       // nothing in thinking is ever a call
+	Promote                      // whatever is a call outside is one inside
+)
+
+var policyNames = [...]string{"promote_if_unterminated", "ignore", "promote"}
+
+// String returns the policy in the words of the configuration.
+func (p Policy) String() string {
+	if int(p) < len(policyNames) {
+		return policyNames[p]
+	}
+	return "unknown"
+}
+
+// Parser reads answers. The zero value reads any dialect, accepts any name
+// and assumes that answers begin outside thinking. A Parser may be used by
+// several goroutines at once as long as nobody changes it.
+type Parser struct {
+	// Tools are the tools that were offered. Nil accepts any name; empty but
+	// not nil means that nothing is a call. The schemas type the values of
+	// dialects that write them as plain text.
+	Tools []llm.ToolDef
+	// Dialect is a hint: the name of the dialect the model is expected to
+	// write. It decides only what the text leaves open.
+	Dialect string
+	// ThinkingOpen says that the prompt ended inside thinking, so that the
+	// answer begins there. See [BeginsInThinking] for whole texts.
+	ThinkingOpen bool
+	Thinking     Policy
+	// Finish is asked once, after the last chunk, why the model stopped. With
+	// llm.Length an open call is cut off; nil means llm.Stop.
+	Finish func() llm.Reason
+	// Trace, if set, is told what became of every byte of the input, in
+	// order and without gaps.
+	Trace func(Span)
+	// MaxCall bounds the bytes of one call, and of what must be held back
+	// until it can be understood; 0 means 16 MiB.
+	MaxCall int
+}
+
+// Span says what became of a stretch of the input.
+type Span struct {
+	Start, End int // bytes from the beginning of the answer
+	Kind       SpanKind
+	Dialect    string // of the call or marker; empty for text
+	Rule       string // why: the name of the marker, form or repair
+}
+
+// SpanKind is what a stretch of input became.
+type SpanKind uint8
+
+// The kinds of spans.
+const (
+	TextSpan SpanKind = iota
+	ThinkingSpan
+	MarkerSpan // markup: not shown, not part of a call's name or arguments
+	NameSpan
+	ArgsSpan
+)
+
+var spanNames = [...]string{"text", "thinking", "marker", "name", "args"}
+
+// String returns the kind in lower case.
+func (k SpanKind) String() string {
+	if int(k) < len(spanNames) {
+		return spanNames[k]
+	}
+	return "unknown"
+}
+
+// Parse reads an answer that arrives in chunks and yields what it says. An
+// error of chunks ends the stream: what was open is cut off, and the error is
+// yielded last. Parse yields no llm.Finish.
+//
+// Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
+func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for chunk, err := range chunks {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(llm.TextDelta{Text: chunk}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Whole returns a text as the only chunk of a stream.
+func Whole(text string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield(text, nil) }
+}
+
+// Cut returns a text in chunks of n bytes.
+func Cut(text string, n int) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for n > 0 && len(text) > n {
+			if !yield(text[:n], nil) {
+				return
+			}
+			text = text[n:]
+		}
+		yield(text, nil)
+	}
+}
+
+// BeginsInThinking reports whether a whole answer closes a thinking block that
+// it never opened: then the prompt held the opener. A stream cannot know this;
+// whoever has the whole text can ask before parsing.
+func BeginsInThinking(text string) bool { return false }

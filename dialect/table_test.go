@@ -1,0 +1,23 @@
+package dialect
+
+import "testing"
+
+// Names are public: configurations, receipts and hints hold them.
+func TestTable(t *testing.T) {
+	if len(table) != 56 {
+		t.Errorf("%d dialects, want 56", len(table))
+	}
+	seen := make(map[string]bool)
+	for _, d := range table {
+		if seen[d.Name] {
+			t.Errorf("%s stands twice in the table", d.Name)
+		}
+		seen[d.Name] = true
+		if d.Title == "" || d.Models == "" {
+			t.Errorf("%s has no title or no models", d.Name)
+		}
+		if got, ok := Lookup(d.Name); !ok || got.Name != d.Name {
+			t.Errorf("Lookup(%q) = %q, %v", d.Name, got.Name, ok)
+		}
+	}
+}
