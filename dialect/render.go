@@ -1,0 +1,254 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Render writes parts as a model that speaks the dialect writes them: text,
+// thinking and calls in their order, with every marker the model itself would
+// produce. What it returns, read again with the tools it is about, gives the
+// same text, thinking and calls, except that dialects without types need the
+// schemas for them and dialects that trim lose the white space they trim.
+//
+// A value that contains the dialect's own markers is escaped where the dialect
+// has escapes (JSON and Python bodies); the raw-text dialects have none.
+//
+// Render refuses what the dialect cannot say: media, results, calls run by the
+// provider, arguments that are not an object, and names or keys that would be
+// read as markup. The error is an *llm.Error of kind Invalid or Unsupported.
+func Render(dialect string, parts ...llm.Part) (string, error) {
+	s, ok := scripts[dialect]
+	if !ok {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("no dialect is called %q", dialect)}
+	}
+	w := writer{script: s, markers: s.markers()}
+	if err := w.turn(parts); err != nil {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Invalid, Err: fmt.Errorf("%s: %w", dialect, err)}
+	}
+	return w.out.String(), nil
+}
+
+// writer writes one turn.
+type writer struct {
+	script
+	markers []string
+	out     strings.Builder
+	calls   int // written so far
+	blocks  int // written so far: thinking, text, or a run of calls
+}
+
+func (w *writer) turn(parts []llm.Part) error {
+	for i := 0; i < len(parts); i++ {
+		switch p := parts[i].(type) {
+		case llm.Text:
+			if err := w.say(p, followedByCall(parts[i+1:])); err != nil {
+				return err
+			}
+		case llm.Thinking:
+			if p.Text != "" {
+				w.block()
+				w.put(w.think[0], p.Text, w.think[1])
+			}
+		case llm.Call:
+			n := run(parts[i:])
+			if err := w.run(parts[i : i+n]); err != nil {
+				return err
+			}
+			i += n - 1
+		default:
+			return fmt.Errorf("a model does not write %T", p)
+		}
+	}
+	w.put(w.end)
+	return nil
+}
+
+func followedByCall(parts []llm.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(llm.Call); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// run counts the calls at the start of parts.
+func run(parts []llm.Part) int {
+	for n, p := range parts {
+		if _, ok := p.(llm.Call); !ok {
+			return n
+		}
+	}
+	return len(parts)
+}
+
+func (w *writer) put(pieces ...string) {
+	for _, s := range pieces {
+		w.out.WriteString(s)
+	}
+}
+
+// block starts another part of the turn.
+func (w *writer) block() {
+	if w.blocks > 0 {
+		w.put(w.next)
+	}
+	w.blocks++
+}
+
+func (w *writer) say(t llm.Text, beforeCall bool) error {
+	if t.Text == "" {
+		return nil
+	}
+	if w.whole && (beforeCall || w.calls > 0) {
+		return errors.New("an answer is either text or calls")
+	}
+	w.block()
+	around := w.text
+	if beforeCall && w.intro != [2]string{} {
+		around = w.intro
+	}
+	text := t.Text
+	if w.whole {
+		text = quote(text)
+	}
+	w.put(around[0], text, around[1])
+	if beforeCall {
+		w.put(w.lead)
+	}
+	return nil
+}
+
+// run writes calls that stand together.
+func (w *writer) run(parts []llm.Part) error {
+	w.block()
+	w.put(w.open)
+	for i, p := range parts {
+		if i > 0 {
+			w.put(w.sep)
+		}
+		if err := w.one(p.(llm.Call)); err != nil {
+			return err
+		}
+	}
+	w.put(w.close)
+	return nil
+}
+
+func (w *writer) one(c llm.Call) error {
+	if c.Hosted {
+		return fmt.Errorf("call of %q: the provider runs it", c.Name)
+	}
+	if !plain(c.Name) {
+		return fmt.Errorf("call of %q: the name would be read as markup", c.Name)
+	}
+	args, err := w.arguments(c.Args)
+	if err != nil {
+		return fmt.Errorf("call of %q: %w", c.Name, err)
+	}
+	fill := strings.NewReplacer("$name", c.Name, "$id", w.id.of(c.ID, c.Name, w.calls), "$args", args)
+	w.put(fill.Replace(w.call))
+	w.calls++
+	return nil
+}
+
+// plain reports whether a name or key can stand in any dialect without being
+// taken for markup.
+func plain(name string) bool {
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/@$", r) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// member is one entry of a JSON object, in the order it was written.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+var errNotObject = errors.New("the arguments are not a JSON object")
+
+// members reads an object and keeps order, numbers and escapes as they are.
+func members(raw json.RawMessage) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return nil, errNotObject
+	}
+	var out []member
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotObject, err)
+		}
+		m := member{key: key.(string)}
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotObject, err)
+		}
+		out = append(out, m)
+	}
+	if _, err := dec.Token(); err != nil || dec.More() {
+		return nil, errNotObject
+	}
+	return out, nil
+}
+
+// elements reads an array that is known to be valid.
+func elements(raw json.RawMessage) []json.RawMessage {
+	var out []json.RawMessage
+	_ = json.Unmarshal(raw, &out) // it came out of a decoder
+	return out
+}
+
+// str reads a string that is known to be valid.
+func str(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // it came out of a decoder
+	return s
+}
+
+// quote returns s as JSON, without the escapes that only HTML needs.
+func quote(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// kind is the type of a JSON value, told by its first byte.
+type kind uint8
+
+const (
+	isString kind = iota
+	isNumber
+	isBool
+	isNull
+	isObject
+	isArray
+)
+
+func kindOf(raw json.RawMessage) kind {
+	switch raw[0] {
+	case '"':
+		return isString
+	case 't', 'f':
+		return isBool
+	case 'n':
+		return isNull
+	case '{':
+		return isObject
+	case '[':
+		return isArray
+	}
+	return isNumber
+}

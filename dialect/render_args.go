@@ -1,0 +1,297 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// arguments writes the arguments of a call in the form of the dialect.
+func (w *writer) arguments(raw json.RawMessage) (string, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	args, err := members(raw)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	switch w.body {
+	case jsonBody:
+		w.json(&b, raw)
+	case pythonBody:
+		err = w.kwargs(&b, args)
+	case paramsBody:
+		err = w.params(&b, args)
+	case bareBody:
+		err = w.bare(&b, raw)
+	}
+	return b.String(), err
+}
+
+// json writes a value with the spaces that models put into JSON, and escapes
+// the first letter of a marker that stands in a string. Everything else,
+// numbers and escapes included, stays as it is.
+func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; c {
+		case ' ', '\t', '\n', '\r':
+		case ',', ':':
+			b.WriteByte(c)
+			if !w.tight {
+				b.WriteByte(' ')
+			}
+		case '"':
+			end := i + stringLen(raw[i:])
+			b.WriteString(w.disarm(string(raw[i:end])))
+			i = end - 1
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+// stringLen returns the length of the JSON string at the start of raw.
+func stringLen(raw []byte) int {
+	for i := 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(raw)
+}
+
+// disarm escapes the first letter of every marker in a quoted string. No
+// marker starts with a letter that is part of an escape.
+func (w *writer) disarm(quoted string) string {
+	for _, m := range w.markers {
+		if strings.Contains(quoted, m) {
+			r, size := utf8.DecodeRuneInString(m)
+			quoted = strings.ReplaceAll(quoted, m, fmt.Sprintf(`\u%04x`, r)+m[size:])
+		}
+	}
+	return quoted
+}
+
+// kwargs writes Python keyword arguments.
+func (w *writer) kwargs(b *strings.Builder, args []member) error {
+	for i, m := range args {
+		if !identifier(m.key) {
+			return fmt.Errorf("%q cannot be a Python keyword", m.key)
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(m.key)
+		b.WriteByte('=')
+		w.python(b, m.value)
+	}
+	return nil
+}
+
+func identifier(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var pythonWords = map[string]string{"true": "True", "false": "False", "null": "None"}
+
+// python writes a value as a Python literal.
+func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
+	switch kindOf(raw) {
+	case isString:
+		b.WriteString(w.disarm(pythonString(str(raw))))
+	case isNumber:
+		b.Write(raw)
+	case isBool, isNull:
+		b.WriteString(pythonWords[string(raw)])
+	case isArray:
+		b.WriteByte('[')
+		for i, v := range elements(raw) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			w.python(b, v)
+		}
+		b.WriteByte(']')
+	case isObject:
+		b.WriteByte('{')
+		entries, _ := members(raw) // it came out of a decoder
+		for i, m := range entries {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(w.disarm(pythonString(m.key)))
+			b.WriteString(": ")
+			w.python(b, m.value)
+		}
+		b.WriteByte('}')
+	}
+}
+
+// pythonString quotes s for Python: the escapes of JSON, but characters
+// beyond the basic plane as they are, because Python has no surrogate pairs.
+func pythonString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// params writes one element per parameter.
+func (w *writer) params(b *strings.Builder, args []member) error {
+	for _, m := range args {
+		if err := w.element(b, m.key, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) error {
+	if key != "" && !plain(key) {
+		return fmt.Errorf("the key %q would be read as markup", key)
+	}
+	k := kindOf(raw)
+	if k == isArray && w.item == "=" && len(elements(raw)) > 1 {
+		for _, v := range elements(raw) {
+			if err := w.element(b, key, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	template, value := w.param, ""
+	switch {
+	case w.nests(raw):
+		var inner strings.Builder
+		if err := w.entries(&inner, raw); err != nil {
+			return err
+		}
+		template, value = w.node, inner.String()
+	case k == isString:
+		value = w.leaf(str(raw))
+	default:
+		var inner strings.Builder
+		w.json(&inner, raw)
+		value = inner.String()
+	}
+	attr := ""
+	if key != "" {
+		attr = ` name="` + key + `"`
+	}
+	b.WriteString(strings.NewReplacer("$key", key, "$value", value, "$attr", attr,
+		"$type", w.typeName(k), "$string", strconv.FormatBool(k == isString)).Replace(template))
+	return nil
+}
+
+// nests reports whether raw is written as elements within an element. Empty
+// objects and arrays would vanish that way, so they are written as JSON; so is
+// a list that the dialect would write by repeating its only element.
+func (w *writer) nests(raw json.RawMessage) bool {
+	switch kindOf(raw) {
+	case isObject:
+		entries, _ := members(raw) // it came out of a decoder
+		keys := !slices.ContainsFunc(entries, func(m member) bool { return !plain(m.key) })
+		return w.node != "" && len(entries) > 0 && keys
+	case isArray:
+		return w.node != "" && w.item != "=" && len(elements(raw)) > 0
+	}
+	return false
+}
+
+func (w *writer) entries(b *strings.Builder, raw json.RawMessage) error {
+	if kindOf(raw) == isArray {
+		for _, v := range elements(raw) {
+			if err := w.element(b, w.item, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	entries, _ := members(raw) // it came out of a decoder
+	return w.params(b, entries)
+}
+
+// leaf writes a string as raw text.
+func (w *writer) leaf(s string) string {
+	if w.cdata && strings.ContainsAny(s, "<&") {
+		return "<![CDATA[" + s + "]]>"
+	}
+	return s
+}
+
+var jsonTypes = []string{"string", "number", "boolean", "null", "object", "array"}
+
+func (w *writer) typeName(k kind) string {
+	if w.types == nil {
+		return jsonTypes[k]
+	}
+	return w.types[k]
+}
+
+// bare writes a value with unquoted keys and strings between delimiters.
+func (w *writer) bare(b *strings.Builder, raw json.RawMessage) error {
+	switch kindOf(raw) {
+	case isString:
+		b.WriteString(w.delim + str(raw) + w.delim)
+	case isArray:
+		b.WriteByte('[')
+		for i, v := range elements(raw) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := w.bare(b, v); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+	case isObject:
+		b.WriteByte('{')
+		entries, _ := members(raw) // it came out of a decoder
+		for i, m := range entries {
+			if !plain(m.key) || strings.Contains(m.key, ":") {
+				return fmt.Errorf("the key %q would be read as markup", m.key)
+			}
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(m.key + ":")
+			if err := w.bare(b, m.value); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+	default:
+		b.Write(raw)
+	}
+	return nil
+}
