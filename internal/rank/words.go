@@ -1,0 +1,74 @@
+package rank
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// words calls add with each word of text, in lower case: runs of letters and
+// digits, with the humps of camelCase cut apart ("getHTTPStatus" is get, http,
+// status). A letter of a script without spaces is a word of its own.
+func words(text string, add func(string)) {
+	var word []byte
+	flush := func() {
+		if len(word) > 0 {
+			add(string(word))
+			word = word[:0]
+		}
+	}
+	prev := other
+	for _, r := range text {
+		c := class(r)
+		switch {
+		case c == prev && c != ideograph, prev == upper && c == lower && len(word) == 1,
+			c == digit && prev != other && prev != ideograph, prev == digit && c != other && c != ideograph:
+		case prev == upper && c == lower: // HTTPServer: the S begins the next word
+			last := word[len(word)-1]
+			word = word[:len(word)-1]
+			flush()
+			word = append(word, last)
+		default:
+			flush()
+		}
+		if c != other && len(word) < maxWord {
+			word = utf8.AppendRune(word, unicode.ToLower(r))
+		}
+		prev = c
+	}
+	flush()
+}
+
+// maxWord bounds a word: what is longer is data, and only its start counts.
+const maxWord = 40
+
+type charClass uint8
+
+const (
+	other charClass = iota
+	lower
+	upper
+	digit
+	ideograph
+)
+
+func class(r rune) charClass {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return lower
+	case r >= 'A' && r <= 'Z':
+		return upper
+	case r >= '0' && r <= '9':
+		return digit
+	case r < utf8.RuneSelf:
+		return other
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
+		return ideograph
+	case unicode.IsUpper(r):
+		return upper
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return lower
+	case unicode.IsDigit(r):
+		return digit
+	}
+	return other
+}
