@@ -1,0 +1,310 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// reading is how parse and explain read an answer. In a batch it holds for
+// every row that does not say otherwise.
+type reading struct {
+	tools, model, dialect, template, thinking, finish string
+}
+
+func (r *reading) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.tools, "tools", "", "JSON `file` of the tools that were offered; without it any name is accepted")
+	f.StringVar(&r.model, "model", "", "`id` of the model that wrote the text, a hint at its dialect")
+	f.StringVar(&r.dialect, "dialect", "", "`name` of the dialect, a hint for what the text leaves open")
+	f.StringVar(&r.template, "template", "", "`file` with the model's chat template, another hint")
+	f.StringVar(&r.thinking, "thinking", dialect.PromoteIfUnterminated.String(),
+		"what calls inside thinking are: ignore, promote_if_unterminated or promote")
+	f.StringVar(&r.finish, "finish", "", "why the model stopped: stop or length")
+}
+
+// parser returns the parser the flags describe, and a sentence on where the
+// hint at the dialect came from.
+func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err error) {
+	if p.Thinking, err = policy(r.thinking); err != nil {
+		return p, "", usagef(cmd, "--thinking: %v", err)
+	}
+	if err := finish(&p, r.finish); err != nil {
+		return p, "", usagef(cmd, "--finish: %v", err)
+	}
+	if r.tools != "" {
+		if p.Tools, err = readTools(r.tools); err != nil {
+			return p, "", err
+		}
+	}
+	p.Dialect, hint, err = r.hint(cmd)
+	return p, hint, err
+}
+
+// hint finds the dialect: the one named, else that of the template, else that
+// of the model.
+func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
+	if r.dialect != "" {
+		if _, ok := dialect.Lookup(r.dialect); !ok {
+			return "", "", usagef(cmd, "--dialect: no dialect is called %q", r.dialect)
+		}
+		return r.dialect, "named by --dialect", nil
+	}
+	if r.template != "" {
+		text, err := readBounded(r.template)
+		if err != nil {
+			return "", "", err
+		}
+		if name, why = dialect.FromTemplate(text); name != "" {
+			return name, why, nil
+		}
+		return "", "the template shows no dialect we know", nil
+	}
+	name, why = modelDialect(r.model)
+	return name, why, nil
+}
+
+// modelDialect returns the dialect a model is known to write, and why.
+func modelDialect(id string) (name, why string) { return "", "" }
+
+func policy(word string) (dialect.Policy, error) {
+	for _, p := range []dialect.Policy{dialect.PromoteIfUnterminated, dialect.Ignore, dialect.Promote} {
+		if p.String() == word {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("no policy is called %q; there are ignore, promote_if_unterminated and promote", word)
+}
+
+// finish tells p why the model stopped. An empty word is a normal end.
+func finish(p *dialect.Parser, word string) error {
+	switch reason := llm.Reason(word); reason {
+	case "", llm.Stop, llm.ToolCalls:
+		p.Finish = nil
+	case llm.Length:
+		p.Finish = func() llm.Reason { return reason }
+	default:
+		return fmt.Errorf("no end is called %q; there are stop and length", word)
+	}
+	return nil
+}
+
+func newParse() *cobra.Command {
+	var r reading
+	var asJSON, asBatch bool
+	cmd := &cobra.Command{
+		Use:   "parse [FILE]",
+		Short: "Read the tool calls in what a model wrote",
+		Long: `Parse reads a captured answer, from FILE or standard input, and prints the thinking,
+the text and the calls in it. The dialect is found from the text; hints only decide
+what the text leaves open.
+
+Without --tools any name is accepted; with an empty list nothing is a call. The exit
+code is 1 if a call could not be read.
+
+--batch reads one JSON object a line:
+  {"id", "text", "tools"?, "model"?, "dialect"?, "thinking_open"?, "finish"?, "chunk"?}
+and answers each with
+  {"id", "calls", "text", "thinking", "dialect", "repairs", "invalid", "truncated"}.`,
+		Example: `  toolpost parse answer.txt
+  toolpost parse --tools tools.json --json < answer.txt
+  toolpost parse --batch < answers.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, _, err := r.parser(cmd)
+			if err != nil {
+				return err
+			}
+			if asBatch {
+				if len(args) > 0 || asJSON {
+					return usagef(cmd, "--batch reads standard input and takes neither FILE nor --json")
+				}
+				return batch(cmd, func(row parseRow) (parseAnswer, error) { return row.answer(p) })
+			}
+			text, err := readInput(cmd, args)
+			if err != nil {
+				return err
+			}
+			a, err := read(p, text, 0)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), a)
+			} else {
+				err = a.print(cmd.OutOrStdout())
+			}
+			if err == nil && len(a.Invalid) > 0 {
+				return errReported
+			}
+			return err
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines and answer each with one line")
+	return cmd
+}
+
+// readInput returns the text of FILE, or of standard input for none or "-".
+func readInput(cmd *cobra.Command, args []string) (string, error) {
+	if len(args) > 0 && args[0] != "-" {
+		return readBounded(args[0])
+	}
+	return readAll(cmd.InOrStdin(), "standard input")
+}
+
+func readBounded(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readAll(f, file)
+}
+
+// readAll reads a text no longer than a line of a batch may be.
+func readAll(r io.Reader, name string) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxLine+1))
+	if err == nil && len(b) > maxLine {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxLine)
+	}
+	return string(b), err
+}
+
+// parseRow is a line of a batch.
+type parseRow struct {
+	ID           json.RawMessage `json:"id"`
+	Text         *string         `json:"text"`
+	Tools        toolList        `json:"tools"` // nil if absent or null
+	Model        string          `json:"model"`
+	Dialect      string          `json:"dialect"`
+	ThinkingOpen bool            `json:"thinking_open"`
+	Finish       string          `json:"finish"`
+	Chunk        int             `json:"chunk"`
+}
+
+// answer reads a row. What the row does not say comes from p.
+func (row parseRow) answer(p dialect.Parser) (a parseAnswer, err error) {
+	defer func() {
+		if r := recover(); r != nil { // one row must not cost the others their answers
+			err = fmt.Errorf("the reader failed: %v", r)
+		}
+	}()
+	if row.Text == nil {
+		return a, errors.New(`no "text"`)
+	}
+	if row.Chunk < 0 {
+		return a, errors.New(`"chunk" is negative`)
+	}
+	if row.Finish != "" {
+		if err := finish(&p, row.Finish); err != nil {
+			return a, err
+		}
+	}
+	if row.Tools != nil {
+		p.Tools = row.Tools
+	}
+	var warnings []llm.Warning
+	if name, _ := modelDialect(row.Model); name != "" {
+		p.Dialect = name
+	}
+	if row.Dialect != "" {
+		if _, ok := dialect.Lookup(row.Dialect); ok {
+			p.Dialect = row.Dialect
+		} else { // a hint that helps nobody must not cost an answer
+			warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: "dialect", Detail: fmt.Sprintf("no dialect is called %q", row.Dialect)})
+		}
+	}
+	p.ThinkingOpen = row.ThinkingOpen
+	a, err = read(p, *row.Text, row.Chunk)
+	a.ID = row.ID
+	if len(a.ID) == 0 {
+		a.ID = json.RawMessage("null")
+	}
+	a.Warnings = append(warnings, a.Warnings...)
+	return a, err
+}
+
+// parseAnswer is what was read.
+type parseAnswer struct {
+	ID        json.RawMessage   `json:"id,omitempty"`
+	Calls     []callJSON        `json:"calls"`
+	Text      string            `json:"text"`
+	Thinking  string            `json:"thinking"`
+	Dialect   string            `json:"dialect"`
+	Repairs   []llm.Repair      `json:"repairs"`
+	Invalid   []llm.InvalidCall `json:"invalid"`
+	Truncated bool              `json:"truncated"`
+	Warnings  []llm.Warning     `json:"warnings,omitempty"`
+
+	parts []llm.Part // in the order of the text
+}
+
+type callJSON struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// read parses a whole text, fed in chunks of n bytes or at once. A text that
+// closes thinking it never opened began inside it.
+func read(p dialect.Parser, text string, n int) (parseAnswer, error) {
+	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
+	var chunks iter.Seq2[string, error] = dialect.Whole(text)
+	if n > 0 {
+		chunks = dialect.Cut(text, n)
+	}
+	var b llm.Builder
+	for ev, err := range p.Parse(chunks) {
+		if err != nil {
+			return parseAnswer{}, err
+		}
+		b.Add(ev)
+	}
+	resp := b.Response()
+	a := parseAnswer{
+		Calls: []callJSON{}, Repairs: []llm.Repair{}, Invalid: []llm.InvalidCall{},
+		Warnings: resp.Warnings, parts: resp.Message.Parts, Truncated: p.Finish != nil,
+	}
+	a.add(resp)
+	return a, nil
+}
+
+func (a *parseAnswer) add(resp *llm.Response) {
+	var text, thinking strings.Builder
+	for _, part := range resp.Message.Parts {
+		switch part := part.(type) {
+		case llm.Text:
+			text.WriteString(part.Text)
+		case llm.Thinking:
+			thinking.WriteString(part.Text)
+		case llm.Call:
+			a.Calls = append(a.Calls, callJSON{part.Name, part.Args})
+			a.from(part.Provenance)
+		}
+	}
+	a.Text, a.Thinking = text.String(), thinking.String()
+	for _, bad := range resp.Invalid {
+		a.Invalid = append(a.Invalid, bad)
+		a.Truncated = a.Truncated || bad.Reason == llm.CutOff
+		a.from(bad.Provenance)
+	}
+}
+
+// from notes how a call came to be. The first call names the dialect.
+func (a *parseAnswer) from(p llm.Provenance) {
+	if a.Dialect == "" {
+		a.Dialect = p.Dialect
+	}
+	a.Repairs = append(a.Repairs, p.Repairs...)
+	a.Truncated = a.Truncated || p.Truncated
+}

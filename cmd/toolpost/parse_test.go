@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever a row of a batch holds, it gets exactly one answer, in its place.
+func TestParseBatchAnswersEveryRow(t *testing.T) {
+	rows := []struct{ why, in, want string }{
+		{"text", `{"id":1,"text":"hello"}`, `"text":"hello"`},
+		{"no id", `{"text":"hello"}`, `"id":null`},
+		{"an object as id", `{"id":{"a":1},"text":"hello"}`, `"id":{"a":1}`},
+		{"no text", `{"id":2}`, `"error":"no \"text\""`},
+		{"not JSON", `{"id":3,`, `"error"`},
+		{"two values", `{"id":4,"text":"a"}{"id":5}`, `"error"`},
+		{"a negative chunk", `{"id":6,"text":"a","chunk":-1}`, `"error":"\"chunk\" is negative"`},
+		{"a chunk larger than the text", `{"id":7,"text":"a","chunk":99}`, `"text":"a"`},
+		{"an unknown end", `{"id":8,"text":"a","finish":"boredom"}`, `"error"`},
+		{"an unknown dialect is only a hint", `{"id":9,"text":"a","dialect":"klingon"}`, `"code":"ignored"`},
+		{"an unknown model is only a hint", `{"id":10,"text":"a","model":"acme/none-7b"}`, `"text":"a"`},
+		{"tools without a name", `{"id":11,"text":"a","tools":[{}]}`, `"error"`},
+		{"tools that are no list", `{"id":12,"text":"a","tools":3}`, `"error"`},
+		{"tools as null", `{"id":13,"text":"a","tools":null}`, `"text":"a"`},
+		{"an invalid byte", "{\"id\":14,\"text\":\"a\xffb\"}", "\"text\":\"a\uFFFDb\""},
+		{"half a surrogate", `{"id":15,"text":"a\ud800b"}`, "\"text\":\"a\uFFFDb\""},
+		{"a NUL", `{"id":16,"text":"a\u0000b"}`, `"text":"a\u0000b"`},
+		{"empty text", `{"id":17,"text":""}`, `"calls":[],"text":"","thinking":"","dialect":"","repairs":[],"invalid":[],"truncated":false`},
+		{"cut off", `{"id":18,"text":"a","finish":"length"}`, `"truncated":true`},
+		{"much text", `{"id":19,"text":"` + strings.Repeat("word ", 1<<20) + `"}`, `"truncated":false`},
+	}
+	var in strings.Builder
+	for _, r := range rows {
+		in.WriteString(r.in + "\n\n")
+	}
+	got := toolpost(t, in.String(), "parse", "--batch")
+	if got.code != exitOK || got.errOut != "" {
+		t.Fatalf("exit %d: %s", got.code, got.errOut)
+	}
+	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
+	if len(lines) != len(rows) {
+		t.Fatalf("%d answers to %d rows", len(lines), len(rows))
+	}
+	for i, r := range rows {
+		if !strings.Contains(lines[i], r.want) || !json.Valid([]byte(lines[i])) {
+			t.Errorf("%s: %.300s has no %s", r.why, lines[i], r.want)
+		}
+	}
+}
+
+// Tools are understood in every shape they are usually kept in.
+func TestToolShapes(t *testing.T) {
+	for why, doc := range map[string]string{
+		"ours":        `[{"name":"f","description":"d","parameters":{"type":"dict"}}]`,
+		"OpenAI":      `[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"dict"}}}]`,
+		"Anthropic":   `[{"name":"f","description":"d","input_schema":{"type":"dict"}}]`,
+		"MCP":         `{"tools":[{"name":"f","description":"d","inputSchema":{"type":"dict"}}]}`,
+		"vocabulary":  `[{"name":"f","description":"d","schema":{"type":"dict"}}]`,
+		"null schema": `[{"name":"f","description":"d","parameters":null,"input_schema":{"type":"dict"}}]`,
+	} {
+		file := filepath.Join(t.TempDir(), "tools.json")
+		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tools, err := readTools(file)
+		if err != nil || len(tools) != 1 || tools[0].Name != "f" || tools[0].Description != "d" || string(tools[0].Schema) != `{"type":"dict"}` {
+			t.Errorf("%s: %v, %+v", why, err, tools)
+		}
+	}
+	for why, doc := range map[string]string{
+		"empty": ``, "null": `null`, "no list": `{"a":1}`, "a number": `3`, "no name": `[{"description":"d"}]`,
+	} {
+		file := filepath.Join(t.TempDir(), "tools.json")
+		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tools, err := readTools(file); err == nil {
+			t.Errorf("%s: no error, %v", why, tools)
+		}
+	}
+}
+
+// What a model wrote cannot drive the terminal.
+func TestPrintable(t *testing.T) {
+	if got, want := printable("a\x1b[31mb\x00\n\tc\u202ed\x7f"), "a␛[31mb␀\n\tc\uFFFDd␡"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestParseUsage(t *testing.T) {
+	for _, args := range []string{
+		"parse --thinking sometimes", "parse --finish boredom", "parse --dialect klingon", "parse --batch file", "parse --batch --json", "parse a b",
+	} {
+		if r := toolpost(t, "", strings.Fields(args)...); r.code != exitUsage {
+			t.Errorf("toolpost %s: exit %d, %s", args, r.code, r.errOut)
+		}
+	}
+	if r := toolpost(t, "", "parse", "/nonexistent"); r.code != exitFailed {
+		t.Errorf("a missing file: exit %d, %s", r.code, r.errOut)
+	}
+}

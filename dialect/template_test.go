@@ -1,0 +1,71 @@
+package dialect
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+func TestFromTemplate(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/template/tells.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		want, _, _ := strings.Cut(f.Name, ".")
+		if want == "none" {
+			want = ""
+		}
+		name, why := FromTemplate(string(f.Data))
+		if name != want || (name == "") != (why == "") {
+			t.Errorf("%s: got %q because %q", f.Name, name, why)
+		}
+	}
+}
+
+// unmarked are the dialects whose calls carry no marker that a template would
+// show, and what their own calls look like instead.
+var unmarked = map[string]string{
+	"envelope":        "",
+	"ernie45":         "hermes_json", // differs only where it wraps text
+	"gemma3_prompted": "gemma3_prompted",
+	"glm4_classic":    "",
+	"json_fence":      "",
+	"llama3_builtin":  "llama3_json", // one model writes both
+	"llama3_json":     "",
+	"pythonic":        "",
+	"functionary_v32": "functionary_v32",
+	"xml_tagname":     "",
+}
+
+// A template that prints a dialect's calls gives it away, unless the calls
+// have no marker.
+func TestFromTemplateFindsEveryMarker(t *testing.T) {
+	for name := range scripts {
+		text, err := Render(name, turn[2:]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := unmarked[name]
+		if !ok {
+			want = name
+		}
+		if got, why := FromTemplate(text); got != want {
+			t.Errorf("%s: taken for %q because %s", name, got, why)
+		}
+	}
+}
+
+// Every rule can be reached, and names a dialect that exists.
+func TestTells(t *testing.T) {
+	for i, tl := range tells {
+		if _, ok := scripts[tl.dialect]; !ok {
+			t.Errorf("rule %d: no dialect is called %q", i, tl.dialect)
+		}
+		text := strings.Join(tl.all, "\n")
+		if got, why := FromTemplate(text); got != tl.dialect {
+			t.Errorf("rule %d for %s is never reached: %s because %s", i, tl.dialect, got, why)
+		}
+	}
+}
