@@ -1,0 +1,238 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MaxEntry bounds the bytes of one entry's line.
+const MaxEntry = 64 << 20
+
+// Entry is one thing that happened in a run.
+type Entry struct {
+	Run  string
+	Seq  int64 // 1 for the first entry of a run, then without gaps
+	At   time.Time
+	Kind Kind
+	Body json.RawMessage // canonical JSON, secrets stripped
+	// Stripped says what was taken out of Body; nil means nothing.
+	Stripped *Stripped
+	Prev     Hash // of the entry before; empty for the first
+	Hash     Hash // of all the above
+}
+
+// Stripped says that an entry once held secrets.
+type Stripped struct {
+	// Whole is the hash of the body before anything was taken out.
+	Whole Hash `json:"whole"`
+	// Rules are the kinds of secrets that were found, in order, once each.
+	Rules []string `json:"rules"`
+}
+
+// Store keeps runs. Implementations are safe for concurrent use, within a
+// process and, where they are shared by processes, between them. Writers of
+// different runs do not wait for each other longer than the medium demands.
+type Store interface {
+	// Append adds e to the end of its run and returns it as written. Of e it
+	// takes Run, Kind, Body and, unless zero, At; the rest it fills in, with
+	// [Next]. Two writers of one run take turns: the chain never forks. A
+	// sealed run refuses with [ErrSealed]. When Append returns without error,
+	// the entry survives the death of the process.
+	//
+	// After another error the entry may or may not have been written.
+	Append(ctx context.Context, e Entry) (Entry, error)
+
+	// Read yields the entries of a run in order, starting with the first
+	// whose Seq is at least from. A run that does not exist has no entries.
+	// Entries appended while it runs may or may not be seen. It does not
+	// verify the chain, and holds no lock or connection while it yields.
+	Read(ctx context.Context, run string, from int64) iter.Seq2[Entry, error]
+}
+
+// Lister is a Store that knows its runs.
+type Lister interface {
+	// Runs yields the ids of all runs, in ascending order.
+	Runs(ctx context.Context) iter.Seq2[string, error]
+}
+
+// ErrSealed is the error of writing to a run that has ended.
+var ErrSealed = errors.New("journal: the run is sealed")
+
+// ValidRun returns an error unless run can name a run: 1 to 128 letters,
+// digits, dots, dashes and underscores, the first a letter or digit. Such an
+// id is a safe file name and needs no escaping anywhere.
+func ValidRun(run string) error {
+	if !validName(run, 128) {
+		return fmt.Errorf("journal: %.40q cannot name a run: use 1 to 128 of A-Z a-z 0-9 . _ -, beginning with a letter or digit", run)
+	}
+	return nil
+}
+
+func validName(s string, limit int) bool {
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		alnum := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+		if !alnum && (i == 0 || b != '.' && b != '_' && b != '-') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= limit
+}
+
+// Next returns e as the successor of last, which is the zero Entry for the
+// first of a run: its body canonical and stripped of secrets, numbered, linked
+// and hashed. It is what every Store does in Append. A nil secrets strips the
+// known forms. Next refuses a body without a canonical form, and anything
+// after a seal. The body of a seal it writes itself.
+func Next(last, e Entry, secrets *Secrets) (Entry, error) {
+	e, _, err := next(last, e, secrets)
+	return e, err
+}
+
+// next is Next with the entry's line, without its newline.
+func next(last, e Entry, secrets *Secrets) (Entry, []byte, error) {
+	if last.Kind == KindSeal {
+		return Entry{}, nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
+	}
+	if err := ValidRun(e.Run); err != nil {
+		return Entry{}, nil, err
+	}
+	if !validName(string(e.Kind), 64) {
+		return Entry{}, nil, fmt.Errorf("journal: %.40q is no kind of entry", e.Kind)
+	}
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	e.At = e.At.UTC().Round(0)
+	if y := e.At.Year(); y < 1 || y > 9999 {
+		return Entry{}, nil, fmt.Errorf("journal: the year %d cannot be written", y)
+	}
+	if e.Kind == KindSeal { // only who appends knows what stands before
+		e.Body = fmt.Appendf(nil, `{"count":%d,"head":"%s"}`, last.Seq, last.Hash)
+	}
+	body, err := Canonical(e.Body)
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
+	}
+	e.Body, e.Stripped = secrets.stripBody(body)
+	e.Seq, e.Prev = last.Seq+1, last.Hash
+	line, err := e.link()
+	return e, line, err
+}
+
+// link computes the entry's hash and returns its line. The keys of a line are
+// in canonical order, so the hashed form is the line without its hash.
+func (e *Entry) link() ([]byte, error) {
+	line := make([]byte, 0, len(e.Body)+len(e.Run)+320)
+	line = append(line, `{"at":"`...)
+	line = e.At.AppendFormat(line, time.RFC3339Nano)
+	line = append(line, `","body":`...)
+	line = append(line, e.Body...)
+	split := len(line)
+	line = append(line, `,"kind":"`...)
+	line = append(line, e.Kind...)
+	line = append(line, `","prev":"`...)
+	line = append(line, e.Prev...)
+	line = append(line, `","run":"`...)
+	line = append(line, e.Run...)
+	line = append(line, `","seq":`...)
+	line = strconv.AppendInt(line, e.Seq, 10)
+	if e.Stripped != nil {
+		mark, err := encode(e.Stripped)
+		if err != nil {
+			return nil, err
+		}
+		line = append(append(line, `,"stripped":`...), mark...)
+	}
+	line = append(line, `,"v":1}`...)
+	e.Hash = hashBytes(line)
+	line = slices.Insert(line, split, []byte(`,"hash":"`+string(e.Hash)+`"`)...)
+	if len(line) > MaxEntry {
+		return nil, fmt.Errorf("journal: an entry of %d bytes; the limit is %d", len(line), MaxEntry)
+	}
+	return line, nil
+}
+
+// lineJSON is a line as the standard library reads it.
+type lineJSON struct {
+	At       time.Time       `json:"at"`
+	Body     json.RawMessage `json:"body"`
+	Hash     Hash            `json:"hash"`
+	Kind     Kind            `json:"kind"`
+	Prev     Hash            `json:"prev"`
+	Run      string          `json:"run"`
+	Seq      int64           `json:"seq"`
+	Stripped *Stripped       `json:"stripped"`
+	V        int             `json:"v"`
+}
+
+// ParseEntry reads the line of an entry, without its newline. It accepts only
+// the bytes that a Store writes: a line that was changed in any byte is an
+// error.
+func ParseEntry(line []byte) (Entry, error) {
+	if len(line) > MaxEntry {
+		return Entry{}, fmt.Errorf("journal: a line of %d bytes; the limit is %d", len(line), MaxEntry)
+	}
+	var j lineJSON
+	if err := json.Unmarshal(line, &j); err != nil {
+		return Entry{}, fmt.Errorf("journal: not an entry: %w", err)
+	}
+	e := Entry{Run: j.Run, Seq: j.Seq, At: j.At.UTC(), Kind: j.Kind, Body: j.Body, Stripped: j.Stripped, Prev: j.Prev}
+	if err := e.wellFormed(j); err != nil {
+		return e, err
+	}
+	again, err := e.link()
+	switch {
+	case err != nil:
+		return e, err
+	case e.Hash != j.Hash:
+		return e, errors.New("journal: the entry does not match its hash")
+	case !bytes.Equal(again, line):
+		return e, errors.New("journal: the line is not the canonical form of its entry")
+	}
+	return e, nil
+}
+
+func (e *Entry) wellFormed(j lineJSON) error {
+	if j.V != 1 {
+		return fmt.Errorf("journal: not an entry of version 1")
+	}
+	if err := ValidRun(e.Run); err != nil {
+		return err
+	}
+	if !validName(string(e.Kind), 64) || e.Seq < 1 || e.Prev != "" && !e.Prev.Valid() {
+		return errors.New("journal: not an entry: kind, seq or prev is missing or malformed")
+	}
+	body, err := Canonical(e.Body)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(body, e.Body) {
+		return errors.New("journal: the body is not in canonical form")
+	}
+	return nil
+}
+
+// Line returns the entry's canonical form, the line it has in a file.
+func (e Entry) Line() ([]byte, error) { return e.link() }
+
+// Decode reads the body into v.
+func (e Entry) Decode(v any) error {
+	if err := json.Unmarshal(e.Body, v); err != nil {
+		return fmt.Errorf("journal: entry %d of run %s (%s): %w", e.Seq, e.Run, e.Kind, err)
+	}
+	return nil
+}
+
+// NewRun returns a fresh run id that sorts by time of creation.
+func NewRun() string {
+	return strings.ToLower(time.Now().UTC().Format("20060102-150405-") + randomText(8))
+}

@@ -1,0 +1,145 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Hash is "sha256:" and 64 lowercase hexadecimal digits, or empty for none.
+type Hash string
+
+const hashPrefix = "sha256:"
+
+// Valid reports whether h has the form of a hash.
+func (h Hash) Valid() bool {
+	digits, ok := strings.CutPrefix(string(h), hashPrefix)
+	return ok && len(digits) == 2*sha256.Size && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// Short returns the first twelve digits, for people.
+func (h Hash) Short() string {
+	digits := strings.TrimPrefix(string(h), hashPrefix)
+	return digits[:min(12, len(digits))]
+}
+
+// hashBytes hashes the concatenation of pieces.
+func hashBytes(pieces ...[]byte) Hash {
+	d := sha256.New()
+	for _, p := range pieces {
+		d.Write(p)
+	}
+	out := make([]byte, len(hashPrefix)+2*sha256.Size)
+	copy(out, hashPrefix)
+	var sum [sha256.Size]byte
+	hex.Encode(out[len(hashPrefix):], d.Sum(sum[:0]))
+	return Hash(out)
+}
+
+// HashJSON returns the hash of the canonical form of raw.
+func HashJSON(raw []byte) (Hash, error) {
+	b, err := Canonical(raw)
+	if err != nil {
+		return "", err
+	}
+	return hashBytes(b), nil
+}
+
+// HashValue returns the hash of the canonical form of v's JSON.
+func HashValue(v any) (Hash, error) {
+	b, err := encode(v)
+	if err != nil {
+		return "", err
+	}
+	return hashBytes(b), nil
+}
+
+// encode returns the canonical form of v's JSON.
+func encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return Canonical(b)
+}
+
+// ParamsHash returns the params_hash of a call's arguments: the hash of their
+// canonical form. No arguments are hashed as {}. Arguments that have no
+// canonical form never run, but they are recorded, so they have a hash too:
+// that of the text as a JSON string.
+func ParamsHash(args json.RawMessage) Hash { return hashBytes(params(args)) }
+
+// params returns the canonical form of arguments, or the text as a JSON string
+// where there is none.
+func params(args json.RawMessage) []byte {
+	if len(bytes.TrimSpace(args)) == 0 {
+		return []byte("{}")
+	}
+	b, err := Canonical(args)
+	if err != nil {
+		return appendQuoted(nil, strings.ToValidUTF8(string(args), "\uFFFD"))
+	}
+	return b
+}
+
+// OutputHash returns the output_hash of a tool's whole output: the hash of
+// {"content":…,"error":…,"success":…}. The content of text is a string (text
+// parts are joined by newlines), of anything else the list of parts. Without
+// failure the error is null. Text that is not UTF-8 is hashed as
+// {"base64":"…"}, so that two different outputs never share a hash.
+func OutputHash(parts []llm.Part, failure string) (Hash, error) {
+	content, err := outputContent(parts)
+	if err != nil {
+		return "", err
+	}
+	b := append([]byte(`{"content":`), content...)
+	b = append(b, `,"error":`...)
+	if failure == "" {
+		b = append(b, `null,"success":true}`...)
+	} else {
+		b = append(appendText(b, failure), `,"success":false}`...)
+	}
+	return hashBytes(b), nil
+}
+
+func outputContent(parts []llm.Part) ([]byte, error) {
+	var texts []string
+	for _, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok {
+			return outputParts(parts)
+		}
+		texts = append(texts, t.Text)
+	}
+	return appendText(nil, strings.Join(texts, "\n")), nil
+}
+
+// outputParts returns the parts as their JSON in a message.
+func outputParts(parts []llm.Part) ([]byte, error) {
+	b, err := json.Marshal(llm.Message{Parts: parts})
+	if err != nil {
+		return nil, fmt.Errorf("journal: output: %w", err)
+	}
+	var m struct {
+		Parts json.RawMessage `json:"parts"`
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("journal: output: %w", err)
+	}
+	return Canonical(m.Parts)
+}
+
+func appendText(dst []byte, s string) []byte {
+	if utf8.ValidString(s) {
+		return appendQuoted(dst, s)
+	}
+	dst = append(dst, `{"base64":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, []byte(s)), `"}`...)
+}

@@ -1,0 +1,226 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Kind says what an entry's body is. The set is open: other packages write
+// their own kinds, and readers pass over those they do not know.
+type Kind string
+
+// The kinds of this package, with the type of the body.
+const (
+	KindStart        Kind = "start"        // Start
+	KindPlan         Kind = "plan"         // Plan
+	KindRequest      Kind = "request"      // Request: a question to a model
+	KindAnswer       Kind = "answer"       // Answer: what the model said
+	KindRepair       Kind = "repair"       // Repair
+	KindApproval     Kind = "approval"     // Approval
+	KindIntent       Kind = "intent"       // Intent
+	KindReceipt      Kind = "receipt"      // Receipt of a call that ran, or was served from a cache
+	KindRefusal      Kind = "refusal"      // Receipt of a call that did not run
+	KindOutcome      Kind = "outcome"      // Outcome
+	KindStep         Kind = "step"         // Step
+	KindVerification Kind = "verification" // Verification
+	KindEnd          Kind = "end"          // End
+	KindTorn         Kind = "torn"         // Torn: a half-written line was cut off
+	KindSeal         Kind = "seal"         // Seal: the last entry
+)
+
+// Start opens a session.
+type Start struct {
+	Producer       string `json:"producer,omitempty"` // name@version of the program
+	Task           string `json:"task,omitempty"`
+	Model          string `json:"model,omitempty"`
+	PolicyBundleID string `json:"policy_bundle_id,omitempty"`
+	IssueNumber    *int64 `json:"issue_number,omitempty"`
+	Repo           *Repo  `json:"repo,omitempty"`
+	Lane           string `json:"lane,omitempty"`
+	// Parent is the run this one continues, if it does.
+	Parent string `json:"parent,omitempty"`
+}
+
+// Repo is the state of the code a session works on.
+type Repo struct {
+	Remote string `json:"remote"`
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+}
+
+// Plan says what a session is going to do.
+type Plan struct {
+	PlanHash  Hash            `json:"plan_hash"`
+	StepCount int             `json:"step_count"`
+	Plan      json.RawMessage `json:"plan,omitempty"`
+}
+
+// Intent announces a call that may change the world, before it does.
+type Intent struct {
+	Call       string          `json:"call"` // the call's id, unique in the run
+	StepID     string          `json:"step_id,omitempty"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args"`
+	ParamsHash Hash            `json:"params_hash"`
+	Effects    string          `json:"effects,omitempty"` // what the tool declares, in its words
+	Approval   Hash            `json:"approval,omitempty"`
+}
+
+// Status is how a call ended.
+type Status string
+
+// The ways a call ends.
+const (
+	OK        Status = "ok"
+	Failed    Status = "failed"    // it ran and reported an error
+	Refused   Status = "refused"   // it never ran
+	Abandoned Status = "abandoned" // it was given up while it ran; it may still change things
+	Unknown   Status = "unknown"   // the process died after the intent; it may have run
+)
+
+// The values of Receipt.ExecutedBy.
+const (
+	ByRuntime  = "runtime"
+	ByProvider = "provider"
+)
+
+// Receipt is what is known of a call once it is over.
+type Receipt struct {
+	Call   string `json:"call"`
+	StepID string `json:"step_id,omitempty"`
+	Tool   string `json:"tool"`
+	// Args are the arguments as they were run, or as the model wrote them if
+	// they never ran. Text that has no canonical JSON form is kept as a
+	// string.
+	Args json.RawMessage `json:"args"`
+	// ParamsHash speaks for the arguments and OutputHash for the whole output,
+	// whatever was stripped from them or not shown to the model.
+	ParamsHash Hash   `json:"params_hash"`
+	OutputHash Hash   `json:"output_hash,omitempty"`
+	Status     Status `json:"status"`
+	// Reason says why a call was refused, abandoned or has no known outcome.
+	Reason string   `json:"reason,omitempty"`
+	Error  *Failure `json:"error,omitempty"`
+	// Result is what the model was shown.
+	Result *llm.Result `json:"result,omitempty"`
+
+	LatencyMS int64 `json:"latency_ms"`
+	ExitCode  *int  `json:"exit_code,omitempty"`
+	// Attempts counts the times the tool ran, DelaysMS the waits in between.
+	Attempts    int          `json:"attempts,omitempty"`
+	DelaysMS    []int64      `json:"delays_ms,omitempty"`
+	SideEffects []SideEffect `json:"side_effects,omitempty"`
+	StepUtility *float64     `json:"step_utility,omitempty"`
+
+	Dialect    string       `json:"dialect,omitempty"`
+	Repairs    []llm.Repair `json:"repairs,omitempty"`
+	ExecutedBy string       `json:"executed_by,omitempty"` // ByRuntime if empty
+	Approval   *Approval    `json:"approval,omitempty"`
+	Cached     bool         `json:"cached,omitempty"`
+	// OutputBytes is the size of the whole output, ShownBytes of what the
+	// model was shown; Spill is the file that holds the whole.
+	OutputBytes int64  `json:"output_bytes,omitempty"`
+	ShownBytes  int64  `json:"shown_bytes,omitempty"`
+	Truncated   bool   `json:"truncated,omitempty"`
+	Spill       string `json:"spill,omitempty"`
+
+	// Entry is the hash of the entry that holds the receipt. It is not part
+	// of the body.
+	Entry Hash `json:"-"`
+}
+
+// Failure is an error as a receipt holds it.
+type Failure struct {
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	Recoverable bool   `json:"recoverable,omitempty"`
+	Strategy    string `json:"strategy,omitempty"`
+}
+
+// SideEffect is a change a tool reports, like {"file_modified", "a/b.go"}.
+type SideEffect struct {
+	Type   string                     `json:"type"`
+	Path   string                     `json:"path,omitempty"`
+	Detail map[string]json.RawMessage `json:"detail,omitempty"`
+}
+
+// Approval is a decision about one call with exactly these arguments.
+type Approval struct {
+	Call       string    `json:"call"`
+	Tool       string    `json:"tool"`
+	ParamsHash Hash      `json:"params_hash"`
+	Allowed    bool      `json:"allowed"`
+	By         string    `json:"by,omitempty"`
+	Reason     string    `json:"reason,omitempty"`
+	Scope      string    `json:"scope,omitempty"`
+	Expires    time.Time `json:"expires,omitzero"`
+}
+
+// Repair says that a call was read in spite of its faults, or could not be.
+type Repair struct {
+	Call    string       `json:"call"`
+	Tool    string       `json:"tool,omitempty"`
+	Dialect string       `json:"dialect,omitempty"`
+	Repairs []llm.Repair `json:"repairs,omitempty"`
+	// Raw is what the model wrote, where the call could not be read.
+	Raw     string `json:"raw,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// Outcome is what can be learned from a call, for those who choose models,
+// prompts and tools. Nothing depends on it.
+type Outcome struct {
+	Task    string     `json:"task,omitempty"`
+	Call    string     `json:"call"`
+	Tool    string     `json:"tool"`
+	Model   string     `json:"model,omitempty"`
+	Success bool       `json:"success"`
+	Code    string     `json:"code,omitempty"` // of the error
+	Repairs int        `json:"repairs"`
+	Attempt int        `json:"attempt"`
+	Usage   *llm.Usage `json:"usage,omitempty"`
+}
+
+// Step says that a step of a plan is over.
+type Step struct {
+	StepID     string `json:"step_id"`
+	Status     string `json:"status"` // Success, Failed, Skipped or MaxIterationsReached
+	Iterations int    `json:"iterations"`
+}
+
+// Verification is a command that checked the work.
+type Verification struct {
+	Command           string `json:"command"`
+	ExitCode          int    `json:"exit_code"`
+	Cwd               string `json:"cwd,omitempty"`
+	DurationMS        int64  `json:"duration_ms,omitempty"`
+	VerificationDelta *int   `json:"verification_delta,omitempty"` // failing before minus failing after
+}
+
+// End closes a session.
+type End struct {
+	Status     string     `json:"status"` // success, failure, cancelled or timeout
+	Confidence *float64   `json:"confidence,omitempty"`
+	Summary    string     `json:"summary,omitempty"`
+	Usage      *llm.Usage `json:"usage,omitempty"`
+}
+
+// Torn says that the bytes of a line that a crash had left unfinished were cut
+// off before the run went on.
+type Torn struct {
+	Bytes int64 `json:"bytes"`
+	Hash  Hash  `json:"hash"` // of those bytes
+}
+
+// Seal ends a run: nothing can follow it, and nothing before it can go
+// missing.
+type Seal struct {
+	Count int64 `json:"count"` // of the entries before the seal
+	Head  Hash  `json:"head"`  // of the last of them
+}
+
+// randomText returns n random letters and digits.
+func randomText(n int) string { return rand.Text()[:n] }

@@ -1,0 +1,233 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Recorder writes one run. It is safe for concurrent use.
+//
+// It keeps the promise that no effect is announced twice: a call has at most
+// one intent and one receipt in a run, across restarts.
+type Recorder struct {
+	// Now tells the time of entries; nil means time.Now. It must not be
+	// changed once the Recorder is in use.
+	Now func() time.Time
+
+	store Store
+	run   string
+
+	mu      sync.Mutex
+	calls   map[string]callState
+	unknown []Intent // of earlier processes
+
+	asking sync.Mutex
+	// lastRequest is what the next request is recorded against; asking guards it.
+	lastRequest *requestForm
+}
+
+type callState uint8
+
+const (
+	intended callState = iota + 1 // by this process
+	lost                          // intended by an earlier process, no receipt
+	settled                       // it has a receipt
+)
+
+// Open begins or continues a run. A run that exists is verified first: one
+// that was tampered with is a *[BrokenError], one that ended is [ErrSealed].
+// After a crash, [Recorder.Unknown] has the calls nobody knows the outcome of.
+func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
+	if err := ValidRun(run); err != nil {
+		return nil, err
+	}
+	r := &Recorder{store: store, run: run, calls: make(map[string]callState)}
+	report, err := Verify(func(yield func(Entry, error) bool) {
+		for e, err := range store.Read(ctx, run, 0) {
+			if err == nil {
+				err = r.recall(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if report.Sealed {
+		return nil, fmt.Errorf("%w: %s", ErrSealed, run)
+	}
+	r.unknown = report.Unknown
+	for _, in := range r.unknown {
+		r.calls[in.Call] = lost
+	}
+	return r, nil
+}
+
+// recall takes from an old entry what the Recorder must know.
+func (r *Recorder) recall(e Entry) error {
+	switch e.Kind {
+	case KindReceipt, KindRefusal:
+		var old Receipt
+		if err := e.Decode(&old); err != nil {
+			return err
+		}
+		r.calls[old.Call] = settled
+	case KindRequest:
+		var old Request
+		if err := e.Decode(&old); err != nil {
+			return err
+		}
+		form, err := old.apply(r.lastRequest)
+		if err != nil {
+			return err
+		}
+		r.lastRequest = form
+	}
+	return nil
+}
+
+// Run returns the id of the run.
+func (r *Recorder) Run() string { return r.run }
+
+// Unknown returns the intents that earlier processes left without a receipt,
+// oldest first. Their effects may or may not have happened. They stay here
+// until a receipt settles them, and Intent refuses to announce them again.
+func (r *Recorder) Unknown() []Intent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.unknown)
+}
+
+// Settled reports whether a call of that id has a receipt.
+func (r *Recorder) Settled(call string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[call] == settled
+}
+
+// UnknownOutcomeError is the refusal to announce a call that an earlier
+// process announced and did not settle.
+type UnknownOutcomeError struct{ Call string }
+
+// Error says what is known.
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("journal: call %s was begun before a crash and its outcome is unknown; it must not be run again unasked", e.Call)
+}
+
+// ErrTwice is the error of a second intent or receipt for one call.
+var ErrTwice = errors.New("journal: the call is on record already")
+
+// Intent announces a call that may change the world. It must return without
+// error before the call is run. ParamsHash is computed, if empty, from Args.
+// The error is a *[UnknownOutcomeError] or wraps [ErrTwice] if the run has the
+// call already.
+func (r *Recorder) Intent(ctx context.Context, in Intent) (Entry, error) {
+	if err := r.reserve(in.Call); err != nil {
+		return Entry{}, err
+	}
+	in.Args, in.ParamsHash = fillParams(in.Args, in.ParamsHash)
+	e, err := r.Write(ctx, KindIntent, in)
+	if err != nil { // it may be on disk all the same, so the call must not be tried again
+		r.mu.Lock()
+		r.calls[in.Call] = lost
+		r.unknown = append(r.unknown, in)
+		r.mu.Unlock()
+	}
+	return e, err
+}
+
+func (r *Recorder) reserve(call string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch r.calls[call] {
+	case lost:
+		return &UnknownOutcomeError{call}
+	case intended, settled:
+		return fmt.Errorf("%w: %s", ErrTwice, call)
+	}
+	r.calls[call] = intended
+	return nil
+}
+
+// fillParams returns arguments that can be recorded, and their hash.
+func fillParams(args json.RawMessage, hash Hash) (json.RawMessage, Hash) {
+	canonical := params(args)
+	if hash == "" {
+		hash = hashBytes(canonical)
+	}
+	return canonical, hash
+}
+
+// Receipt records how a call ended and returns the receipt with Entry filled
+// in. It fills ParamsHash, if empty, from Args. A call has one receipt; a
+// second wraps [ErrTwice]. A receipt is written even if ctx has been
+// cancelled: what happened, happened.
+func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
+	r.mu.Lock()
+	before := r.calls[rec.Call]
+	if before != settled {
+		r.calls[rec.Call] = settled
+	}
+	r.mu.Unlock()
+	if before == settled {
+		return rec, fmt.Errorf("%w: %s", ErrTwice, rec.Call)
+	}
+	rec.Args, rec.ParamsHash = fillParams(rec.Args, rec.ParamsHash)
+	kind := KindReceipt
+	if rec.Status == Refused {
+		kind = KindRefusal
+	}
+	e, err := r.Write(context.WithoutCancel(ctx), kind, rec)
+	if err != nil {
+		r.mu.Lock()
+		r.calls[rec.Call] = before
+		r.mu.Unlock()
+		return rec, err
+	}
+	rec.Entry = e.Hash
+	if before == lost {
+		r.mu.Lock()
+		r.unknown = slices.DeleteFunc(r.unknown, func(in Intent) bool { return in.Call == rec.Call })
+		r.mu.Unlock()
+	}
+	return rec, nil
+}
+
+// Abandon settles an intent of [Recorder.Unknown] with a receipt that says so,
+// without running anything.
+func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
+	return r.Receipt(ctx, Receipt{
+		Call: in.Call, StepID: in.StepID, Tool: in.Tool, Args: in.Args, ParamsHash: in.ParamsHash,
+		Status: Unknown, Reason: "the process ended after the intent and before the receipt; the call may have run",
+	})
+}
+
+// Write records anything else: an approval, a plan, a kind of another package.
+// The body is v's JSON; it must be an object.
+func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
+	}
+	return r.append(ctx, Entry{Kind: kind, Body: body})
+}
+
+func (r *Recorder) append(ctx context.Context, e Entry) (Entry, error) {
+	e.Run = r.run
+	if r.Now != nil {
+		e.At = r.Now()
+	}
+	return r.store.Append(ctx, e)
+}
+
+// Seal ends the run. A sealed run takes no more entries.
+func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
+	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal})
+}

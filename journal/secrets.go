@@ -1,0 +1,420 @@
+package journal
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Secrets finds secrets in text and takes them out. A nil or zero Secrets
+// knows the published forms of keys, values of Authorization and of fields
+// like api_key or password, passwords in URLs, and private keys. It is safe for
+// concurrent use as long as nobody changes it.
+//
+// It is careful, not clever: a secret without a known form, and not under a
+// known name, is found only by Values or Patterns.
+type Secrets struct {
+	// Values are secrets known by value, like the keys the program holds
+	// itself. Empty ones are passed over.
+	Values []string
+	// Patterns match other secrets; the whole match goes.
+	Patterns []*regexp.Regexp
+}
+
+// Strip returns text with each secret replaced by [stripped:RULE], and the
+// rules that found one, sorted, once each. The time it takes grows with the
+// length of the text only.
+func (s *Secrets) Strip(text string) (string, []string) {
+	out, rules := s.strip([]byte(text), nil)
+	if rules == nil {
+		return text, nil
+	}
+	return string(out), sortedOnce(rules)
+}
+
+func sortedOnce(rules []string) []string {
+	slices.Sort(rules)
+	return slices.Compact(rules)
+}
+
+// strip returns text, or a copy without its secrets, and rules with those that
+// found one.
+func (s *Secrets) strip(text []byte, rules []string) ([]byte, []string) {
+	if s != nil {
+		text, rules = s.stripOwn(text, rules)
+	}
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if !secretStart[text[i]] || i < done {
+			continue
+		}
+		start, end, rule := secretAt(text, i)
+		if end == 0 {
+			continue
+		}
+		out = append(append(out, text[done:start]...), marker(rule)...)
+		rules = append(rules, rule)
+		done, i = end, end-1
+	}
+	if done == 0 {
+		return text, rules
+	}
+	return append(out, text[done:]...), rules
+}
+
+func marker(rule string) string { return "[stripped:" + rule + "]" }
+
+// stripOwn takes out what the user named.
+func (s *Secrets) stripOwn(text []byte, rules []string) ([]byte, []string) {
+	for _, v := range s.Values {
+		if v != "" && bytes.Contains(text, []byte(v)) {
+			text = bytes.ReplaceAll(text, []byte(v), []byte(marker("value")))
+			rules = append(rules, "value")
+		}
+	}
+	for _, p := range s.Patterns {
+		if p.Match(text) {
+			text = p.ReplaceAllLiteral(text, []byte(marker("pattern")))
+			rules = append(rules, "pattern")
+		}
+	}
+	return text, rules
+}
+
+// stripBody strips every string of a canonical JSON value, keys included, and
+// returns the mark to put on the entry, nil if there was nothing to strip.
+func (s *Secrets) stripBody(body []byte) ([]byte, *Stripped) {
+	var (
+		out     []byte
+		rules   []string
+		done    int
+		name    []byte // the key whose value comes next
+		scratch canon
+		rekeyed bool
+	)
+	for i := 0; i < len(body); i++ {
+		if body[i] != '"' {
+			if body[i] != ':' {
+				name = nil
+			}
+			continue
+		}
+		end, said := scratch.stringAt(body, i)
+		isKey := end < len(body) && body[end] == ':'
+		clean, found := s.stripString(name, said, rules)
+		if len(found) > len(rules) {
+			if isKey { // two keys must not become one
+				clean = append(bytes.Clone(clean), "#"+hashBytes(said).Short()...)
+				rekeyed = true
+			}
+			out = appendQuoted(append(out, body[done:i]...), clean)
+			rules, done = found, end
+		}
+		if name = nil; isKey {
+			name = bytes.Clone(said)
+		}
+		i = end - 1
+	}
+	if done == 0 {
+		return body, nil
+	}
+	out = append(out, body[done:]...)
+	if rekeyed {
+		if sorted, err := Canonical(out); err == nil {
+			out = sorted
+		}
+	}
+	return out, &Stripped{Whole: hashBytes(body), Rules: sortedOnce(rules)}
+}
+
+// stringAt returns the end of the JSON string at i and what it says, which is
+// valid until the next call.
+func (c *canon) stringAt(body []byte, i int) (int, []byte) {
+	end := i + 1
+	for body[end] != '"' && body[end] != '\\' {
+		end++
+	}
+	if body[end] == '"' {
+		return end + 1, body[i+1 : end]
+	}
+	c.src, c.pos = body, i
+	said, _ := c.unquote(i + 1) // canonical, so it cannot fail
+	return c.pos, said
+}
+
+// stripString strips a string value; one that stands under the name of a
+// secret goes whole.
+func (s *Secrets) stripString(name, said []byte, rules []string) ([]byte, []string) {
+	if len(name) > 0 && len(said) > 0 && !bytes.HasPrefix(said, []byte("[stripped:")) {
+		if rule := secretNames.rule(name); rule != "" {
+			return []byte(marker(rule)), append(rules, rule)
+		}
+	}
+	return s.strip(said, rules)
+}
+
+// keyForm is a published form of key: a prefix no word has, then at least min
+// characters of a set.
+type keyForm struct {
+	prefix string
+	rule   string
+	chars  *[256]bool
+	min    int
+	dots   int // that must be among them
+}
+
+var (
+	wordChars  = charset("-_")
+	tokenChars = charset("-_.")
+	alnumChars = charset("")
+)
+
+func charset(extra string) *[256]bool {
+	var set [256]bool
+	for b := range set {
+		c := byte(b)
+		set[b] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(extra, c) >= 0
+	}
+	return &set
+}
+
+var keyForms = []keyForm{
+	{"sk-ant-", "anthropic-key", wordChars, 20, 0},
+	{"sk-or-", "openrouter-key", wordChars, 20, 0},
+	{"sk-", "openai-key", wordChars, 20, 0},
+	{"csk-", "cerebras-key", wordChars, 30, 0},
+	{"sk_live_", "stripe-key", wordChars, 16, 0},
+	{"sk_test_", "stripe-key", wordChars, 16, 0},
+	{"rk_live_", "stripe-key", wordChars, 16, 0},
+	{"AKIA", "aws-key", alnumChars, 16, 0},
+	{"ASIA", "aws-key", alnumChars, 16, 0},
+	{"AIza", "google-key", wordChars, 30, 0},
+	{"ya29.", "google-token", tokenChars, 20, 0},
+	{"GOCSPX-", "google-secret", wordChars, 20, 0},
+	{"ghp_", "github-token", wordChars, 30, 0},
+	{"gho_", "github-token", wordChars, 30, 0},
+	{"ghu_", "github-token", wordChars, 30, 0},
+	{"ghs_", "github-token", wordChars, 30, 0},
+	{"ghr_", "github-token", wordChars, 30, 0},
+	{"github_pat_", "github-token", wordChars, 22, 0},
+	{"glpat-", "gitlab-token", tokenChars, 20, 0},
+	{"xoxa-", "slack-token", wordChars, 10, 0},
+	{"xoxb-", "slack-token", wordChars, 10, 0},
+	{"xoxp-", "slack-token", wordChars, 10, 0},
+	{"xoxr-", "slack-token", wordChars, 10, 0},
+	{"xoxs-", "slack-token", wordChars, 10, 0},
+	{"xapp-", "slack-token", wordChars, 10, 0},
+	{"hf_", "huggingface-token", alnumChars, 30, 0},
+	{"gsk_", "groq-key", alnumChars, 30, 0},
+	{"xai-", "xai-key", alnumChars, 30, 0},
+	{"pplx-", "perplexity-key", alnumChars, 30, 0},
+	{"nvapi-", "nvidia-key", wordChars, 30, 0},
+	{"r8_", "replicate-token", alnumChars, 30, 0},
+	{"tgp_v1_", "together-key", wordChars, 20, 0},
+	{"fw_", "fireworks-key", alnumChars, 20, 0},
+	{"npm_", "npm-token", alnumChars, 30, 0},
+	{"pypi-", "pypi-token", wordChars, 40, 0},
+	{"SG.", "sendgrid-key", tokenChars, 40, 1},
+	{"dop_v1_", "digitalocean-token", alnumChars, 40, 0},
+	{"AGE-SECRET-KEY-1", "age-key", alnumChars, 40, 0},
+	{"eyJ", "jwt", tokenChars, 37, 2},
+}
+
+// names are fields and headers whose value is a secret.
+type names map[string]string
+
+var secretNames = names{
+	"authorization": "authorization", "proxy-authorization": "authorization", "cookie": "cookie", "set-cookie": "cookie",
+	"x-api-key": "api-key", "api-key": "api-key", "api_key": "api-key", "apikey": "api-key", "x-goog-api-key": "api-key",
+	"access_token": "token", "refresh_token": "token", "id_token": "token", "auth_token": "token",
+	"client_secret": "secret", "secret_key": "secret", "private_key": "private-key",
+	"aws_secret_access_key": "aws-secret", "secretaccesskey": "aws-secret", "aws_session_token": "aws-secret",
+	"password": "password", "passwd": "password",
+}
+
+const longestName = 24
+
+// rule returns the rule for a name, whatever its case, or "".
+func (n names) rule(name []byte) string {
+	if len(name) > longestName {
+		return ""
+	}
+	var lower [longestName]byte
+	for i, b := range name {
+		if b >= 'A' && b <= 'Z' {
+			b |= 0x20
+		}
+		lower[i] = b
+	}
+	return n[string(lower[:len(name)])]
+}
+
+// secretStart marks the bytes at which secretAt can find something, and
+// formsBy the forms that begin with a byte.
+var secretStart, formsBy = func() (start [256]bool, by [256][]keyForm) {
+	for _, f := range keyForms {
+		start[f.prefix[0]] = true
+		by[f.prefix[0]] = append(by[f.prefix[0]], f)
+	}
+	for _, b := range []byte(":=bB-") { // name: value, ://user:password@, Bearer, -----BEGIN
+		start[b] = true
+	}
+	return start, by
+}()
+
+// secretAt returns the secret that is recognised at i and its rule; end is 0
+// if there is none.
+func secretAt(text []byte, i int) (start, end int, rule string) {
+	switch text[i] {
+	case ':', '=':
+		if start, end = urlPassword(text, i); end > 0 {
+			return start, end, "url-password"
+		}
+		return namedValue(text, i)
+	case '-':
+		if end = privateKey(text, i); end > 0 {
+			return i, end, "private-key"
+		}
+		return 0, 0, ""
+	}
+	if i > 0 && alnumChars[text[i-1]] {
+		return 0, 0, ""
+	}
+	for _, f := range formsBy[text[i]] {
+		if end := f.match(text, i); end > 0 {
+			return i, end, f.rule
+		}
+	}
+	if text[i]|0x20 == 'b' {
+		return bearer(text, i)
+	}
+	return 0, 0, ""
+}
+
+func (f keyForm) match(text []byte, i int) int {
+	if !bytes.HasPrefix(text[i:], []byte(f.prefix)) {
+		return 0
+	}
+	end, digit, dots := span(text, i+len(f.prefix), f.chars)
+	if !digit || end-i-len(f.prefix) < f.min || dots < f.dots {
+		return 0
+	}
+	return end
+}
+
+// span passes over characters of a set, and reports whether a digit was among
+// them and how many dots. A dot at the end is the sentence's.
+func span(text []byte, i int, chars *[256]bool) (end int, digit bool, dots int) {
+	for ; i < len(text) && chars[text[i]]; i++ {
+		switch b := text[i]; {
+		case b >= '0' && b <= '9':
+			digit = true
+		case b == '.':
+			dots++
+		}
+	}
+	if i > 0 && text[i-1] == '.' {
+		i--
+	}
+	return i, digit, dots
+}
+
+// bearer matches "Bearer" and a token that is not a word.
+func bearer(text []byte, i int) (int, int, string) {
+	const word = "bearer "
+	if len(text) < i+len(word) || !bytes.EqualFold(text[i:i+len(word)], []byte(word)) {
+		return 0, 0, ""
+	}
+	start := i + len(word)
+	end, digit, _ := span(text, start, opaqueChars)
+	if !digit || end-start < 16 {
+		return 0, 0, ""
+	}
+	return start, end, "authorization"
+}
+
+var opaqueChars = charset("-_.~+/=")
+
+// privateKey matches a PEM block, or what there is of it.
+func privateKey(text []byte, i int) int {
+	const begin = "-----BEGIN "
+	if !bytes.HasPrefix(text[i:], []byte(begin)) {
+		return 0
+	}
+	title := text[i+len(begin) : min(i+len(begin)+64, len(text))]
+	if n := bytes.Index(title, []byte("PRIVATE KEY-----")); n < 0 || bytes.IndexByte(title[:n], '\n') >= 0 {
+		return 0
+	}
+	rest := text[i+len(begin):]
+	if n := bytes.Index(rest, []byte("-----END ")); n >= 0 {
+		if m := bytes.Index(rest[n:], []byte("KEY-----")); m >= 0 {
+			return i + len(begin) + n + m + len("KEY-----")
+		}
+	}
+	return len(text)
+}
+
+// urlPassword matches the password of ://user:password@, from the colon of the
+// scheme.
+func urlPassword(text []byte, i int) (int, int) {
+	if !bytes.HasPrefix(text[i:], []byte("://")) {
+		return 0, 0
+	}
+	colon := 0
+	for j := i + 3; j < min(i+512, len(text)); j++ {
+		switch b := text[j]; {
+		case b == ':' && colon == 0:
+			colon = j + 1
+		case b == '@' && colon > 0 && j > colon && !bytes.HasPrefix(text[colon:], []byte("[stripped:")):
+			return colon, j
+		case b <= ' ' || b == '/' || b == '?' || b == '"' || b == '\'' || b == '<' || b == '@':
+			return 0, 0
+		}
+	}
+	return 0, 0
+}
+
+// schemes may stand before the token of an Authorization.
+var schemes = []string{"bearer ", "basic ", "token ", "digest ", "apikey ", "negotiate "}
+
+// namedValue matches the value of NAME: value and NAME=value, quoted or not,
+// from the colon or equals sign.
+func namedValue(text []byte, i int) (int, int, string) {
+	rule := secretNames.rule(nameBefore(text, i))
+	if rule == "" {
+		return 0, 0, ""
+	}
+	start := i + 1
+	for start < len(text) && (text[start] == ' ' || text[start] == '"' || text[start] == '\'' || text[start] == '\\') {
+		start++
+	}
+	least := 6
+	for _, s := range schemes {
+		if len(text) > start+len(s) && bytes.EqualFold(text[start:start+len(s)], []byte(s)) {
+			start, least = start+len(s), 1
+			break
+		}
+	}
+	end := start
+	for end < len(text) && text[end] > ' ' && strings.IndexByte("\"'`,;<>&(){}[]\\", text[end]) < 0 {
+		end++
+	}
+	if end-start < least || text[start] == '$' { // $NAME refers to a secret and is none
+		return 0, 0, ""
+	}
+	return start, end, rule
+}
+
+// nameBefore returns the word that ends at i, perhaps in quotes.
+func nameBefore(text []byte, i int) []byte {
+	for i > 0 && (text[i-1] == '"' || text[i-1] == '\'' || text[i-1] == '\\' || text[i-1] == ' ') {
+		i--
+	}
+	start := i
+	for start > 0 && wordChars[text[start-1]] && i-start <= longestName {
+		start--
+	}
+	return text[start:i]
+}

@@ -1,0 +1,383 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Report is what verifying a run found.
+type Report struct {
+	Run     string `json:"run"`
+	Entries int64  `json:"entries"`
+	Head    Hash   `json:"head"` // of the last good entry
+	Sealed  bool   `json:"sealed"`
+	// Torn counts the bytes after the last line that was written completely.
+	Torn int64 `json:"torn,omitempty"`
+	// Faults are in the order of the entries; none means that the chain is
+	// whole.
+	Faults []Fault `json:"faults,omitempty"`
+	// Unknown are the intents without a receipt. In a sealed run they are a
+	// fact like any other: nobody knows whether those effects happened.
+	Unknown []Intent `json:"unknown,omitempty"`
+	// Stripped counts the entries secrets were taken out of.
+	Stripped int64 `json:"stripped,omitempty"`
+}
+
+// State returns "sealed", "open" or "broken".
+func (r *Report) State() string {
+	switch {
+	case len(r.Faults) > 0:
+		return "broken"
+	case r.Sealed:
+		return "sealed"
+	}
+	return "open"
+}
+
+// Err returns nil if nothing was changed, removed, added or moved, and else a
+// *[BrokenError]. An open run is no error.
+func (r *Report) Err() error {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	return &BrokenError{r.Run, r.Faults}
+}
+
+// BrokenError says that a run is not what was written.
+type BrokenError struct {
+	Run    string
+	Faults []Fault
+}
+
+// Error returns the first fault and how many there are.
+func (e *BrokenError) Error() string {
+	s := fmt.Sprintf("journal: run %s is broken: %s", e.Run, e.Faults[0])
+	if n := len(e.Faults) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
+}
+
+// FaultKind is what happened to an entry.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Changed   FaultKind = "changed"
+	Removed   FaultKind = "removed"
+	Inserted  FaultKind = "inserted"
+	Reordered FaultKind = "reordered"
+)
+
+// Fault is one entry that is not as it was written.
+type Fault struct {
+	Kind FaultKind `json:"kind"`
+	// Seq is the number of the entry, 0 if it cannot be told.
+	Seq int64 `json:"seq,omitempty"`
+	// Line is where it stands, counted from 1; 0 for an entry that is gone.
+	Line   int64  `json:"line,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// String returns the fault in one line.
+func (f Fault) String() string {
+	var b strings.Builder
+	if f.Seq > 0 {
+		fmt.Fprintf(&b, "entry %d ", f.Seq)
+	} else {
+		b.WriteString("an entry ")
+	}
+	if f.Line > 0 {
+		fmt.Fprintf(&b, "(line %d) ", f.Line)
+	}
+	fmt.Fprintf(&b, "%s: %s", f.Kind, f.Detail)
+	return b.String()
+}
+
+// Verify checks that entries are one run, whole and in order. It returns what
+// it found and, if anything is wrong, an error: the one that reading ended
+// with, or a *[BrokenError].
+//
+// The chain proves that no entry was touched after a later one was written,
+// and a seal that none is missing at the end. Somebody who can rewrite the
+// whole run can make another whole run: only a signature ([Sign]) kept
+// elsewhere, or the hash of the seal, shows that.
+func Verify(entries iter.Seq2[Entry, error]) (*Report, error) {
+	var c checker
+	for e, err := range entries {
+		if err != nil {
+			return c.report(), err
+		}
+		c.entry(e)
+	}
+	r := c.report()
+	return r, r.Err()
+}
+
+// VerifyLines is [Verify] for the lines of a file, each with its newline: it
+// also notices a line that says the same in other bytes. The last line of an
+// open run may lack its newline: the run is torn there.
+func VerifyLines(lines iter.Seq2[[]byte, error]) (*Report, error) {
+	var c checker
+	for line, err := range lines {
+		if err != nil {
+			return c.report(), err
+		}
+		c.line(line)
+	}
+	r := c.report()
+	return r, r.Err()
+}
+
+// checker collects what it needs to say which entry was touched, not only
+// that one was.
+type checker struct {
+	found    []found
+	torn     []byte // the last line, if it has no newline
+	pending  map[string]Intent
+	order    []string // of pending
+	stripped int64
+}
+
+// found is one line.
+type found struct {
+	run        string
+	seq        int64
+	prev, hash Hash
+	kind       Kind
+	seal       Seal
+	bad        string // why it is not an entry
+}
+
+func (c *checker) line(line []byte) {
+	if c.torn != nil { // not the last line after all: readers give whole lines
+		c.found = append(c.found, found{bad: "the line has no end"})
+		c.torn = nil
+	}
+	body, ended := bytes.CutSuffix(line, []byte("\n"))
+	if !ended {
+		c.torn = bytes.Clone(line)
+		return
+	}
+	e, err := ParseEntry(body)
+	if err != nil {
+		c.found = append(c.found, found{seq: e.Seq, bad: strings.TrimPrefix(err.Error(), "journal: ")})
+		return
+	}
+	c.add(e)
+}
+
+func (c *checker) entry(e Entry) {
+	hash := e.Hash
+	if _, err := e.link(); err != nil || e.Hash != hash {
+		c.found = append(c.found, found{seq: e.Seq, bad: "the entry does not match its hash"})
+		return
+	}
+	c.add(e)
+}
+
+func (c *checker) add(e Entry) {
+	f := found{run: e.Run, seq: e.Seq, prev: e.Prev, hash: e.Hash, kind: e.Kind}
+	if e.Stripped != nil {
+		c.stripped++
+	}
+	switch e.Kind {
+	case KindSeal:
+		if err := json.Unmarshal(e.Body, &f.seal); err != nil {
+			f.bad = "the seal cannot be read"
+		}
+	case KindIntent:
+		var in Intent
+		if e.Decode(&in) == nil {
+			c.intend(in)
+		}
+	case KindReceipt, KindRefusal:
+		var r Receipt
+		if e.Decode(&r) == nil {
+			delete(c.pending, r.Call)
+		}
+	}
+	c.found = append(c.found, f)
+}
+
+func (c *checker) intend(in Intent) {
+	if c.pending == nil {
+		c.pending = make(map[string]Intent)
+	}
+	if _, again := c.pending[in.Call]; !again {
+		c.order = append(c.order, in.Call)
+	}
+	c.pending[in.Call] = in
+}
+
+// report draws the conclusions.
+func (c *checker) report() *Report {
+	r := &Report{Stripped: c.stripped, Torn: int64(len(c.torn))}
+	for _, call := range c.order {
+		if in, ok := c.pending[call]; ok {
+			r.Unknown = append(r.Unknown, in)
+			delete(c.pending, call)
+		}
+	}
+	r.Run = c.name()
+	chosen := c.choose(r)
+	c.gaps(r, chosen)
+	c.links(r, chosen)
+	c.end(r)
+	return r
+}
+
+// name returns the run that most of the file is about: that of its first good
+// entry.
+func (c *checker) name() string {
+	for _, f := range c.found {
+		if f.bad == "" {
+			return f.run
+		}
+	}
+	return ""
+}
+
+func (r *Report) fault(kind FaultKind, seq int64, line int, format string, args ...any) {
+	r.Faults = append(r.Faults, Fault{kind, seq, int64(line), fmt.Sprintf(format, args...)})
+}
+
+// choose decides for each number which line is the entry of that number, and
+// reports the lines that are not any, or stand in the wrong place. It returns
+// the index of the line by number.
+func (c *checker) choose(r *Report) map[int64]int {
+	chosen := make(map[int64]int, len(c.found))
+	highest := int64(0)
+	for i, f := range c.found {
+		switch other, taken := chosen[f.seq]; {
+		case f.bad != "":
+			r.fault(Changed, f.seq, i+1, "%s", f.bad)
+		case f.run != r.Run:
+			r.fault(Inserted, 0, i+1, "it belongs to run %s", f.run)
+		case taken && c.found[other].hash == f.hash:
+			r.fault(Inserted, f.seq, i+1, "it stands on line %d already", other+1)
+		case taken:
+			if c.follows(chosen, f) && !c.follows(chosen, c.found[other]) {
+				chosen[f.seq], other, i = i, i, other
+			}
+			r.fault(Inserted, f.seq, i+1, "line %d is another entry %d", other+1, f.seq)
+		case f.seq < highest:
+			chosen[f.seq] = i
+			r.fault(Reordered, f.seq, i+1, "it stands after entry %d", highest)
+		default:
+			chosen[f.seq] = i
+			highest = f.seq
+		}
+	}
+	return chosen
+}
+
+// follows reports whether f is linked to the entry before it.
+func (c *checker) follows(chosen map[int64]int, f found) bool {
+	before, ok := chosen[f.seq-1]
+	return ok && c.found[before].hash == f.prev
+}
+
+// gaps reports the numbers nobody has. A line that could not be read accounts
+// for the number it claims, or for the next one missing.
+func (c *checker) gaps(r *Report, chosen map[int64]int) {
+	claimed := make(map[int64]bool)
+	nameless := 0
+	highest := int64(0)
+	for _, f := range c.found {
+		switch {
+		case f.bad != "" && f.seq <= 0:
+			nameless++
+		case f.bad != "":
+			claimed[f.seq] = true
+		case f.run == r.Run:
+			highest = max(highest, f.seq)
+		}
+	}
+	missing, from := int64(0), int64(0)
+	flush := func() {
+		switch {
+		case missing == 1:
+			r.fault(Removed, from, 0, "entry %d is missing", from)
+		case missing > 1:
+			r.fault(Removed, from, 0, "entries %d to %d are missing", from, from+missing-1)
+		}
+		missing = 0
+	}
+	// Numbers are as many as lines unless somebody invents one; a number
+	// beyond all reason is not worth a walk.
+	limit := min(highest, int64(len(c.found))*2+1000)
+	for seq := int64(1); seq < limit; seq++ {
+		_, ok := chosen[seq]
+		switch {
+		case ok || claimed[seq]:
+			flush()
+		case nameless > 0 && missing == 0:
+			nameless--
+		default:
+			if missing == 0 {
+				from = seq
+			}
+			missing++
+		}
+	}
+	flush()
+	if limit < highest {
+		r.fault(Removed, limit, 0, "entries up to %d are missing", highest-1)
+	}
+}
+
+// links reports where an entry does not name the one before it.
+func (c *checker) links(r *Report, chosen map[int64]int) {
+	for i, f := range c.found {
+		if f.bad != "" || chosen[f.seq] != i || f.run != r.Run {
+			continue
+		}
+		before, ok := chosen[f.seq-1]
+		switch {
+		case f.seq == 1 && f.prev != "":
+			r.fault(Changed, 1, i+1, "the first entry names an entry before it")
+		case ok && c.found[before].hash != f.prev:
+			r.fault(Changed, f.seq-1, before+1, "entry %d was written after another entry %d than this one", f.seq, f.seq-1)
+		}
+	}
+}
+
+// end looks at the seal and what stands after it.
+func (c *checker) end(r *Report) {
+	sealed := -1
+	for i, f := range c.found {
+		if f.bad != "" {
+			continue
+		}
+		if sealed >= 0 && f.run == r.Run {
+			r.fault(Inserted, f.seq, i+1, "it stands after the seal on line %d", sealed+1)
+			continue
+		}
+		r.Entries++
+		r.Head = f.hash
+		if f.kind != KindSeal {
+			continue
+		}
+		sealed = i
+		if f.seal.Count != f.seq-1 || f.seal.Head != f.prev {
+			r.fault(Changed, f.seq, i+1, "the seal counts %d entries up to %s, but stands after %d", f.seal.Count, f.seal.Head.Short(), f.seq-1)
+		}
+	}
+	r.Sealed = sealed >= 0
+	if len(c.torn) == 0 {
+		return
+	}
+	e, err := ParseEntry(c.torn)
+	switch {
+	case r.Sealed:
+		r.fault(Inserted, 0, len(c.found)+1, "%d bytes stand after the seal", len(c.torn))
+		r.Torn = 0
+	case err == nil && e.Kind == KindSeal:
+		r.fault(Changed, e.Seq, len(c.found)+1, "the newline after the seal is missing")
+		r.Torn = 0
+	}
+}
