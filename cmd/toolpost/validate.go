@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"strings"
@@ -108,11 +107,11 @@ func judge(c *schema.Compiled, id, instance json.RawMessage) validity {
 }
 
 func validateFile(cmd *cobra.Command, compiler schema.Compiler, schemaFile string, args []string, asJSON bool) error {
-	text, err := os.ReadFile(schemaFile)
+	text, err := readBounded(schemaFile)
 	if err != nil {
 		return err
 	}
-	compiled, err := compiler.Compile(text)
+	compiled, err := compiler.Compile(schema.Schema(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", schemaFile, err)
 	}
@@ -120,7 +119,7 @@ func validateFile(cmd *cobra.Command, compiler schema.Compiler, schemaFile strin
 	if err != nil {
 		return err
 	}
-	v := judge(compiled, nil, instance)
+	v := judge(compiled, nil, json.RawMessage(instance))
 	out := cmd.OutOrStdout()
 	switch {
 	case asJSON:
@@ -136,15 +135,6 @@ func validateFile(cmd *cobra.Command, compiler schema.Compiler, schemaFile strin
 		err = errReported
 	}
 	return err
-}
-
-// readInput reads the file named by the first argument; none or - is the
-// standard input.
-func readInput(cmd *cobra.Command, args []string) ([]byte, error) {
-	if len(args) == 0 || args[0] == "-" {
-		return io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxLine))
-	}
-	return os.ReadFile(args[0])
 }
 
 // remoteLoader reads references from directories. It returns nil if there are
