@@ -1,0 +1,339 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// fill finds arguments for a tool in text, by the tool's schema. It returns
+// the arguments it found and the required parameters it found nothing for.
+// Each stretch of text is used for one parameter.
+func fill(schema property, text string) (map[string]any, []string) {
+	f := &filler{tokens: tokenize(text), text: strings.ToLower(text)}
+	f.used = make([]bool, len(f.tokens))
+	args := f.object(schema.properties)
+	var missing []string
+	for _, p := range schema.properties {
+		if _, ok := args[p.name]; ok || !p.required {
+			continue
+		}
+		missing = append(missing, p.name)
+	}
+	return args, missing
+}
+
+type filler struct {
+	tokens []token
+	text   string // lower case
+	used   []bool
+}
+
+// fit is how well a token suits a parameter.
+type fit struct {
+	property int
+	token    int
+	score    int
+}
+
+// object fills properties: values that stand out first (enums, booleans,
+// lists), then single tokens by how well they suit, best first.
+func (f *filler) object(properties []property) map[string]any {
+	args := make(map[string]any)
+	for i := range properties {
+		if v, ok := f.special(&properties[i]); ok {
+			args[properties[i].name] = v
+		}
+	}
+	fits := f.fits(properties, args)
+	sort.SliceStable(fits, func(i, j int) bool { return fits[i].score > fits[j].score })
+	for _, x := range fits {
+		p := &properties[x.property]
+		if _, done := args[p.name]; done || f.used[x.token] {
+			continue
+		}
+		f.used[x.token] = true
+		args[p.name] = f.value(p, f.tokens[x.token])
+	}
+	for i := range properties {
+		p := &properties[i]
+		if _, done := args[p.name]; done || !p.required {
+			continue
+		}
+		if v, ok := f.fallback(p); ok {
+			args[p.name] = v
+		}
+	}
+	return args
+}
+
+// special fills parameters whose value is not one token.
+func (f *filler) special(p *property) (any, bool) {
+	switch {
+	case len(p.enum) > 0:
+		return f.enum(p)
+	case p.is("boolean"):
+		return f.boolean(p)
+	case p.is("array") && p.items != nil:
+		return f.list(p)
+	case p.is("object") && len(p.properties) > 0:
+		v := f.object(p.properties)
+		return v, len(v) > 0
+	}
+	return nil, false
+}
+
+// enum picks the value that the text mentions.
+func (f *filler) enum(p *property) (any, bool) {
+	for _, raw := range p.enum {
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			continue
+		}
+		plain := strings.Join(words(s), " ")
+		if plain != "" && containsWords(f.text, plain) {
+			f.use(plain)
+			return s, true
+		}
+	}
+	if len(p.enum) == 1 && p.required {
+		return p.enum[0], true
+	}
+	return nil, false
+}
+
+// containsWords reports whether text has phrase with no letter around it.
+func containsWords(text, phrase string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], phrase)
+		if i < 0 || phrase == "" {
+			return false
+		}
+		start, end := from+i, from+i+len(phrase)
+		if (start == 0 || !letter(text[start-1])) && (end == len(text) || !letter(text[end])) {
+			return true
+		}
+		from = end
+	}
+}
+
+func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b > 127 }
+
+// use marks the tokens of a phrase.
+func (f *filler) use(phrase string) {
+	for i, t := range f.tokens {
+		if t.kind != mark && containsWords(phrase, t.lower()) {
+			f.used[i] = true
+		}
+	}
+}
+
+// boolean is true if the text speaks of the parameter and does not deny it.
+func (f *filler) boolean(p *property) (any, bool) {
+	for _, w := range words(p.name) {
+		if len(w) < 4 || !containsWords(f.text, w) {
+			continue
+		}
+		before := f.text[:strings.Index(f.text, w)]
+		denied := strings.HasSuffix(before, "not ") || strings.HasSuffix(before, "no ") || strings.HasSuffix(before, "without ") || strings.HasSuffix(before, "don't ")
+		return !denied, true
+	}
+	return nil, false
+}
+
+// list collects the longest run of values that suit the items, separated by
+// commas and "and".
+func (f *filler) list(p *property) (any, bool) {
+	var best, run []int
+	for i, t := range f.tokens {
+		switch {
+		case !f.used[i] && f.suits(p.items, t) && (t.kind != word || len(run) > 0):
+			run = append(run, i)
+		case t.kind == mark && strings.Contains("[](),", t.text), t.lower() == "and", t.lower() == "or":
+			continue
+		default:
+			run = nil
+		}
+		if len(run) > len(best) {
+			best = slices.Clone(run)
+		}
+	}
+	if len(best) == 0 || len(best) == 1 && !p.required {
+		return nil, false
+	}
+	var out []any
+	for _, i := range best {
+		f.used[i] = true
+		out = append(out, f.value(p.items, f.tokens[i]))
+	}
+	return out, true
+}
+
+// suits reports whether a token can be a value of the type at all.
+func (f *filler) suits(p *property, t token) bool {
+	switch {
+	case t.kind == mark:
+		return false
+	case p.is("integer"):
+		return t.kind == number && !strings.Contains(parseNumber(t.text), ".")
+	case p.is("number"):
+		return t.kind == number
+	case p.is("object"), p.is("array"), p.is("boolean"):
+		return false
+	}
+	return t.kind != word || !common[t.lower()]
+}
+
+// fits scores every open parameter against every token.
+func (f *filler) fits(properties []property, done map[string]any) []fit {
+	var out []fit
+	for i := range properties {
+		p := &properties[i]
+		if _, ok := done[p.name]; ok || len(p.enum) > 0 || p.is("boolean") || p.is("array") && p.items != nil {
+			continue
+		}
+		for j, t := range f.tokens {
+			if f.used[j] || !f.suits(p, t) {
+				continue
+			}
+			if s := f.score(p, t); s > 0 {
+				out = append(out, fit{i, j, s*100 - i})
+			}
+		}
+	}
+	return out
+}
+
+// shapes are the words in a parameter's name that ask for a kind of token.
+var shapes = map[kind]map[string]bool{
+	path:  set("path file filename filepath dir directory folder root source destination target"),
+	url:   set("url uri link website address endpoint"),
+	email: set("email mail recipient to sender address"),
+	date:  set("date day time start end from until since deadline birthday"),
+}
+
+// cues are the words before a value that point at a parameter.
+var cues = map[string]map[string]bool{
+	"in":      set("city location place country state region area room language unit format currency year month"),
+	"at":      set("location place time address price rate hour"),
+	"for":     set("city location name query topic symbol company product days duration years period user"),
+	"from":    set("from origin source start base departure lower min old unit currency"),
+	"to":      set("to destination target end recipient upper max new unit currency arrival"),
+	"of":      set("name city topic subject company symbol country number base radius length"),
+	"by":      set("author artist name"),
+	"about":   set("query topic subject message"),
+	"named":   set("name title"),
+	"called":  set("name title"),
+	"between": set("start lower min origin from"),
+	"with":    set("content text message"),
+}
+
+// score says how well a token suits a parameter; 0 is not at all.
+func (f *filler) score(p *property, t token) int {
+	own := words(p.name)
+	s := 0
+	if p.is("integer") || p.is("number") {
+		s = 2
+	}
+	for _, w := range own {
+		if shapes[t.kind][w] {
+			s += 8
+		}
+		if p.format != "" && strings.Contains(p.format, w) {
+			s++
+		}
+	}
+	switch t.kind {
+	case quoted:
+		s += 5
+	case name, path, url, email, date:
+		s += 2
+	case word:
+		s--
+	case number:
+		if p.is("string") {
+			s--
+		}
+	}
+	s += f.near(p, own, t)
+	if !p.required {
+		s -= 4
+	}
+	return s
+}
+
+// near looks at the words around a token for the parameter's own name or a
+// cue that points at it.
+func (f *filler) near(p *property, own []string, t token) int {
+	s := 0
+	for back := 1; back <= 4 && t.at-back >= 0; back++ {
+		w := f.tokens[t.at-back].lower()
+		if f.tokens[t.at-back].kind == number && back > 1 {
+			break // that name belongs to another number
+		}
+		if mentions(own, w) {
+			s += 7 - back
+		}
+		if back <= 2 && points(cues[w], own) {
+			s += 4 - back
+		}
+	}
+	if t.at+1 < len(f.tokens) {
+		after := f.tokens[t.at+1].lower()
+		if mentions(own, after) {
+			s += 4
+		} else if t.kind == number && len(after) > 3 && strings.Contains(strings.ToLower(p.description), strings.TrimSuffix(after, "s")) {
+			s += 2
+		}
+	}
+	return s
+}
+
+func mentions(own []string, w string) bool {
+	for _, o := range own {
+		if o == w || len(o) > 3 && (strings.TrimSuffix(w, "s") == o || strings.TrimSuffix(o, "s") == w) {
+			return true
+		}
+	}
+	return false
+}
+
+func points(cue map[string]bool, own []string) bool {
+	for _, o := range own {
+		if cue[o] {
+			return true
+		}
+	}
+	return false
+}
+
+// value turns a token into the parameter's type.
+func (f *filler) value(p *property, t token) any {
+	if t.kind == number && (p.is("integer") || p.is("number")) {
+		return json.Number(parseNumber(t.text))
+	}
+	return t.text
+}
+
+// fallback is for a required parameter with nothing to point at it: the
+// schema's default, false for a flag, or what is left of the text for the
+// kind of parameter that takes any text.
+func (f *filler) fallback(p *property) (any, bool) {
+	switch {
+	case len(p.def) > 0 && string(p.def) != "null":
+		return p.def, true
+	case p.is("boolean"):
+		return false, true
+	case len(p.types) > 0 && !p.is("string") || len(p.enum) > 0:
+		return nil, false
+	}
+	var rest []string
+	for i, t := range f.tokens {
+		if !f.used[i] && t.kind != mark && !common[t.lower()] {
+			rest = append(rest, t.text)
+			f.used[i] = true
+		}
+	}
+	return strings.Join(rest, " "), len(rest) > 0
+}

@@ -1,0 +1,376 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/rank"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// fits is the least a tool must have in common with a request to be called
+// without being asked for by name.
+const fits = 0.2
+
+// maxRounds bounds how often the offline model calls tools for one request.
+const maxRounds = 8
+
+// Offline is a model that calls tools by rule. See the package comment for
+// what it does and does not do. The zero value is ready to use.
+type Offline struct{}
+
+// Stream answers req. It fails only if ctx is done.
+func (Offline) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return play(ctx, answer(req))
+}
+
+// play streams a finished answer in small pieces, as a model would.
+func play(ctx context.Context, r *llm.Response) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for _, ev := range r.Events() {
+			for _, piece := range pieces(ev) {
+				if err := ctx.Err(); err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(piece, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pieces cuts a delta into tokens of about a word.
+func pieces(ev llm.Event) []llm.Event {
+	var out []llm.Event
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		for _, s := range cut(ev.Text) {
+			out = append(out, llm.TextDelta{Text: s})
+		}
+	case llm.ThinkingDelta:
+		for _, s := range cut(ev.Text) {
+			out = append(out, llm.ThinkingDelta{Text: s})
+		}
+	case llm.CallDelta:
+		for _, s := range cut(ev.Args) {
+			out = append(out, llm.CallDelta{ID: ev.ID, Args: s})
+		}
+	default:
+		return []llm.Event{ev}
+	}
+	return out
+}
+
+// cut splits text before each space and after 12 bytes at the latest, on the
+// boundaries of runes.
+func cut(text string) []string {
+	var out []string
+	start := 0
+	for i, r := range text {
+		if i > start && (r == ' ' || i-start >= 12) {
+			out = append(out, text[start:i])
+			start = i
+		}
+	}
+	return append(out, text[start:])
+}
+
+// turn is what the offline model sees of a conversation: the last request of
+// the user and what was done for it since.
+type turn struct {
+	text    string
+	calls   []llm.Call // made since
+	results []llm.Result
+	rounds  int
+	before  int // calls made in the whole conversation
+}
+
+func lastTurn(messages []llm.Message) turn {
+	var t turn
+	for _, m := range messages {
+		if m.Role == llm.RoleUser && m.Text() != "" {
+			t = turn{text: m.Text(), before: t.before}
+		}
+		calls := m.Calls()
+		t.calls = append(t.calls, calls...)
+		t.before += len(calls)
+		if len(calls) > 0 {
+			t.rounds++
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Result); ok {
+				t.results = append(t.results, r)
+			}
+		}
+	}
+	return t
+}
+
+// answer decides what to say.
+func answer(req *llm.Request) *llm.Response {
+	t := lastTurn(req.Messages)
+	if calls := decide(req, t); len(calls) > 0 {
+		parts := make([]llm.Part, len(calls))
+		for i, c := range calls {
+			parts[i] = c
+		}
+		return respond(req, llm.ToolCalls, parts...)
+	}
+	if req.Output != nil {
+		return respond(req, llm.Stop, llm.Text{Text: structured(req, t)})
+	}
+	return respond(req, llm.Stop, llm.Text{Text: say(req, t)})
+}
+
+// respond wraps parts with a finish and a count of tokens at four bytes each.
+func respond(req *llm.Request, reason llm.Reason, parts ...llm.Part) *llm.Response {
+	r := &llm.Response{Message: llm.Assistant(parts...)}
+	r.Finish = llm.Finish{Reason: reason, Model: "sim/offline", Usage: llm.Usage{Input: tokens(req.System)}}
+	for _, m := range req.Messages {
+		b, _ := json.Marshal(m)
+		r.Finish.Usage.Input += tokens(string(b))
+	}
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			r.Finish.Usage.Output += tokens(p.Text)
+		case llm.Call:
+			r.Finish.Usage.Output += tokens(p.Name) + tokens(string(p.Args))
+		}
+	}
+	return r
+}
+
+func tokens(s string) int { return (len(s) + 3) / 4 }
+
+// decide returns the calls to make now: those the request asks for that have
+// not been made.
+func decide(req *llm.Request, t turn) []llm.Call {
+	offered := permitted(req)
+	if len(offered) == 0 || t.rounds >= maxRounds {
+		return nil
+	}
+	forced := req.Choice.Mode == llm.MustCall && len(t.results) == 0
+	var calls []llm.Call
+	for _, w := range plan(offered, t, forced) {
+		if slices.ContainsFunc(append(t.calls, calls...), w.same) {
+			continue
+		}
+		w.ID = fmt.Sprintf("call_%d", t.before+len(calls)+1)
+		calls = append(calls, w.Call)
+		if req.OneCall {
+			break
+		}
+	}
+	return calls
+}
+
+// wanted is a call that the request asks for.
+type wanted struct{ llm.Call }
+
+func (w wanted) same(c llm.Call) bool { return c.Name == w.Name && string(c.Args) == string(w.Args) }
+
+// permitted returns the tools that may be called and that we can fill.
+func permitted(req *llm.Request) []llm.ToolDef {
+	var out []llm.ToolDef
+	for _, d := range req.Tools {
+		if d.Kind != llm.HostedTool && req.Choice.Permits(d.Name) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// plan reads the request as a whole and by its clauses and returns the calls
+// it asks for. If forced, it returns at least one.
+func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
+	docs := make([][]rank.Field, len(offered))
+	for i, d := range offered {
+		var schema map[string]any
+		_ = json.Unmarshal(d.Schema, &schema)
+		docs[i] = rank.Document(d.Name, d.Description, schema)
+	}
+	index := rank.New(docs)
+	found := knowledge(t)
+	var out []wanted
+	for _, clause := range clauses(t.text) {
+		if w, ok := want(offered, index, clause, t.text, found, false); ok && !slices.ContainsFunc(out, func(o wanted) bool { return o.same(w.Call) }) {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 0 {
+		if w, ok := want(offered, index, t.text, t.text, found, forced); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// knowledge is what the tools have said for this request.
+func knowledge(t turn) string {
+	var b strings.Builder
+	for _, r := range t.results {
+		if !r.Failed {
+			b.WriteString(r.Text())
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// want returns the call that text asks for: the best tool, if it fits, with
+// arguments from the text, then from the whole request, then from what tools
+// have said. Without force, a call that lacks a required argument is not made.
+func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, force bool) (wanted, bool) {
+	best, ok := pick(offered, index, text, force)
+	if !ok {
+		return wanted{}, false
+	}
+	d := offered[best]
+	if d.Kind == llm.FreeTool {
+		args, _ := json.Marshal(text)
+		return wanted{llm.Call{Name: d.Name, Args: args, Kind: d.Kind}}, true
+	}
+	schema := readSchema(d.Schema)
+	args, missing := fill(schema, text)
+	for _, source := range []string{whole, found} {
+		if len(missing) == 0 {
+			break
+		}
+		more, _ := fill(schema, source)
+		for _, name := range missing {
+			if v, ok := more[name]; ok {
+				args[name] = v
+			}
+		}
+		missing = absent(missing, args)
+	}
+	if len(missing) > 0 && !force {
+		return wanted{}, false
+	}
+	placeholders(schema, args)
+	raw, err := json.Marshal(args)
+	return wanted{llm.Call{Name: d.Name, Args: raw}}, err == nil
+}
+
+func absent(names []string, args map[string]any) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := args[n]; return ok })
+}
+
+// pick returns the best tool for text: the one it names, or the one that
+// shares most with it.
+func pick(offered []llm.ToolDef, index *rank.Index, text string, force bool) (int, bool) {
+	lower := strings.ToLower(text)
+	for i, d := range offered {
+		if containsWords(lower, strings.ToLower(d.Name)) {
+			return i, true
+		}
+	}
+	hits := index.Search(text, 1)
+	if len(hits) > 0 && (force || index.Fit(text) >= fits) {
+		return hits[0].Doc, true
+	}
+	return 0, force
+}
+
+// placeholders gives required parameters that nothing is known about the
+// plainest value of their type: a forced call must still be a valid one.
+func placeholders(schema property, args map[string]any) {
+	for _, p := range schema.properties {
+		if _, ok := args[p.name]; ok || !p.required {
+			continue
+		}
+		args[p.name] = plainest(p)
+	}
+}
+
+func plainest(p property) any {
+	switch {
+	case len(p.enum) > 0:
+		return p.enum[0]
+	case p.is("integer"), p.is("number"):
+		return 0
+	case p.is("boolean"):
+		return false
+	case p.is("array"):
+		return []any{}
+	case p.is("object"):
+		args := make(map[string]any)
+		placeholders(p, args)
+		return args
+	case p.is("null"):
+		return nil
+	}
+	return ""
+}
+
+// structured answers a request for JSON.
+func structured(req *llm.Request, t turn) string {
+	schema := readSchema(req.Output.Schema)
+	args, _ := fill(schema, t.text+"\n"+knowledge(t))
+	placeholders(schema, args)
+	b, err := json.Marshal(args)
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+// shown bounds how much of a result is said again.
+const shown = 2000
+
+// say answers with what the tools said.
+func say(req *llm.Request, t turn) string {
+	if len(t.results) == 0 {
+		return silence(req, t)
+	}
+	names := make(map[string]string)
+	for _, c := range t.calls {
+		names[c.ID] = c.Name
+	}
+	var b strings.Builder
+	for i, r := range t.results {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		verb := "says"
+		if r.Failed {
+			verb = "failed"
+		}
+		fmt.Fprintf(&b, "%s %s: %s", names[r.CallID], verb, shorten(r.Text(), shown))
+	}
+	return b.String()
+}
+
+// silence says why no tool was called.
+func silence(req *llm.Request, t turn) string {
+	switch offered := permitted(req); {
+	case strings.TrimSpace(t.text) == "":
+		return "Nothing was asked."
+	case len(offered) == 0:
+		return "I am an offline stand-in that answers with tools only, and there is no tool I may call."
+	default:
+		names := make([]string, len(offered))
+		for i, d := range offered {
+			names[i] = d.Name
+		}
+		return fmt.Sprintf("I am an offline stand-in that answers with tools only, and none of these fits the request: %s.", shorten(strings.Join(names, ", "), 300))
+	}
+}
+
+// shorten cuts s after at most n bytes, between runes.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// maxDepth bounds how deep the offline model follows a schema.
+const maxDepth = 8
+
+// property is one parameter of a tool as the offline model sees it. Anything
+// it does not understand is a string.
+type property struct {
+	name        string
+	description string
+	types       []string
+	format      string
+	enum        []json.RawMessage
+	def         json.RawMessage // default
+	required    bool
+	items       *property
+	properties  []property
+}
+
+// is reports whether the schema allows the type.
+func (p property) is(t string) bool { return slices.Contains(p.types, t) }
+
+// rawSchema is the part of JSON Schema the offline model reads. Properties
+// stay raw, to keep their order.
+type rawSchema struct {
+	Type        json.RawMessage   `json:"type"`
+	Description string            `json:"description"`
+	Format      string            `json:"format"`
+	Enum        []json.RawMessage `json:"enum"`
+	Const       json.RawMessage   `json:"const"`
+	Default     json.RawMessage   `json:"default"`
+	Required    []string          `json:"required"`
+	Properties  json.RawMessage   `json:"properties"`
+	Items       json.RawMessage   `json:"items"`
+	AnyOf       []json.RawMessage `json:"anyOf"`
+	OneOf       []json.RawMessage `json:"oneOf"`
+}
+
+// readSchema reads a schema. It never fails: what cannot be read allows
+// anything.
+func readSchema(raw json.RawMessage) property { return readProperty("", raw, 0) }
+
+func readProperty(name string, raw json.RawMessage, depth int) property {
+	var s rawSchema
+	p := property{name: name}
+	if depth > maxDepth || json.Unmarshal(raw, &s) != nil {
+		return p
+	}
+	p.description, p.format, p.enum, p.def = s.Description, s.Format, s.Enum, s.Default
+	if s.Const != nil {
+		p.enum = []json.RawMessage{s.Const}
+	}
+	p.types = readTypes(s.Type)
+	for _, alternative := range append(s.AnyOf, s.OneOf...) {
+		a := readProperty(name, alternative, depth+1)
+		p.types = append(p.types, a.types...)
+		p.enum = append(p.enum, a.enum...)
+		if len(p.properties) == 0 {
+			p.properties = a.properties
+		}
+		if p.items == nil {
+			p.items = a.items
+		}
+	}
+	if s.Items != nil {
+		items := readProperty(name, s.Items, depth+1)
+		p.items = &items
+	}
+	eachField(s.Properties, func(key string, value json.RawMessage) {
+		child := readProperty(key, value, depth+1)
+		child.required = slices.Contains(s.Required, key)
+		p.properties = append(p.properties, child)
+	})
+	return p
+}
+
+// readTypes reads "type", which is a word or a list of words.
+func readTypes(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil && one != "" {
+		return []string{one}
+	}
+	var many []string
+	_ = json.Unmarshal(raw, &many)
+	return many
+}
+
+// eachField calls f for the fields of an object in their order.
+func eachField(raw json.RawMessage, f func(string, json.RawMessage)) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return
+		}
+		f(key.(string), value)
+	}
+}
+
+// words splits a name or a description into lower-case words: "lowerLimit",
+// "lower_limit" and "lower limit" are the same.
+func words(s string) []string {
+	var b strings.Builder
+	lower := false
+	for _, r := range s {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			if lower {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(r + 'a' - 'A')
+			lower = false
+			continue
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 127:
+			b.WriteRune(r)
+		default:
+			b.WriteByte(' ')
+		}
+		lower = r >= 'a' && r <= 'z'
+	}
+	return strings.Fields(b.String())
+}

@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Script is a model that says what it is told to. Its answer depends on how
+// many answers the conversation already has and on nothing else, so that a
+// conversation can be asked again from any point.
+//
+// A script is a txtar archive with one file per answer, named 1, 2, 3 …; what
+// stands before the first file says why the script exists. A file is lines:
+//
+//	text Let me look.
+//	thinking The user wants the weather.
+//	call weather {"city":"Rome"}
+//	finish length
+//
+// A file named 1.raw is the text of answer 1, untouched: for dialects and for
+// nonsense. When the script is over, the last answer is given again.
+type Script struct {
+	answers []*llm.Response
+}
+
+// ParseScript reads a script. The error names the file and line.
+func ParseScript(src []byte) (*Script, error) {
+	archive := txtar.Parse(src)
+	if len(archive.Files) == 0 {
+		return nil, fmt.Errorf("sim: a script has one file per answer, like %q; this one has none", "-- 1 --")
+	}
+	s := new(Script)
+	for i, f := range archive.Files {
+		number, raw := strings.CutSuffix(f.Name, ".raw")
+		if number != strconv.Itoa(i+1) {
+			return nil, fmt.Errorf("sim: file %q of a script: the next answer is %d", f.Name, i+1)
+		}
+		if raw {
+			text := strings.TrimSuffix(string(f.Data), "\n")
+			s.answers = append(s.answers, respond(&llm.Request{}, llm.Stop, llm.Text{Text: text}))
+			continue
+		}
+		a, err := parseAnswer(string(f.Data))
+		if err != nil {
+			return nil, fmt.Errorf("sim: file %q of a script: %w", f.Name, err)
+		}
+		s.answers = append(s.answers, a)
+	}
+	return s, nil
+}
+
+// reasons are the words a script may finish with.
+var reasons = map[string]llm.Reason{
+	"stop": llm.Stop, "tool_calls": llm.ToolCalls, "length": llm.Length, "content_filter": llm.ContentFilter, "other": llm.OtherReason,
+}
+
+func parseAnswer(data string) (*llm.Response, error) {
+	var parts []llm.Part
+	reason := llm.Stop
+	finish := llm.Reason("")
+	for i, line := range strings.Split(strings.TrimRight(data, "\n"), "\n") {
+		verb, rest, _ := strings.Cut(line, " ")
+		switch verb {
+		case "text":
+			parts = append(parts, llm.Text{Text: rest})
+		case "thinking":
+			parts = append(parts, llm.Thinking{Text: rest})
+		case "call":
+			name, args, _ := strings.Cut(rest, " ")
+			if args == "" {
+				args = "{}"
+			}
+			if !json.Valid([]byte(args)) {
+				return nil, fmt.Errorf("line %d: the arguments of %s are not JSON: %s", i+1, name, args)
+			}
+			parts = append(parts, llm.Call{Name: name, Args: json.RawMessage(args)})
+			reason = llm.ToolCalls
+		case "finish":
+			r, ok := reasons[rest]
+			if !ok {
+				return nil, fmt.Errorf("line %d: %q is no reason to finish", i+1, rest)
+			}
+			finish = r
+		case "":
+		default:
+			return nil, fmt.Errorf("line %d: %q is not text, thinking, call or finish", i+1, verb)
+		}
+	}
+	if finish != "" {
+		reason = finish
+	}
+	return respond(&llm.Request{}, reason, parts...), nil
+}
+
+// Stream gives the next answer of the conversation.
+func (s *Script) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	said, calls := 0, 0
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleAssistant {
+			said++
+			calls += len(m.Calls())
+		}
+	}
+	r := *s.answers[min(said, len(s.answers)-1)]
+	r.Message = llm.Message{Role: llm.RoleAssistant, Parts: append([]llm.Part(nil), r.Message.Parts...)}
+	for i, p := range r.Message.Parts {
+		if c, ok := p.(llm.Call); ok {
+			calls++
+			c.ID = fmt.Sprintf("call_%d", calls)
+			r.Message.Parts[i] = c
+		}
+	}
+	return play(ctx, &r)
+}
