@@ -80,7 +80,7 @@ func TestFillFigures(t *testing.T) {
 	for _, q := range lines[question](t, filepath.Join(dir, "BFCL_v4_simple_python.json")) {
 		total++
 		s := readSchema(json.RawMessage(plainTypes.Replace(string(q.Function[0].Parameters))))
-		args, _ := fill(s, q.Question[0][0].Content)
+		args, _ := fill(s, q.Question[0][0].Content, q.Function[0].Name+" "+q.Function[0].Description, true)
 		if want := answers[q.ID].Truth[0][q.Function[0].Name]; sameArgs(args, want) {
 			right++
 		} else if os.Getenv("SHOW") != "" {

@@ -9,10 +9,15 @@ import (
 
 // fill finds arguments for a tool in text, by the tool's schema. It returns
 // the arguments it found and the required parameters it found nothing for.
-// Each stretch of text is used for one parameter.
-func fill(schema property, text string) (map[string]any, []string) {
-	f := &filler{tokens: tokenize(text), text: strings.ToLower(text)}
+// Each stretch of text is used for one parameter; the words of about, which
+// say what the tool is, are never a value. If loose, a required parameter that
+// takes any text may get what is left of it.
+func fill(schema property, text, about string, loose bool) (map[string]any, []string) {
+	f := &filler{tokens: tokenize(text), text: strings.ToLower(text), about: make(map[string]bool), loose: loose}
 	f.used = make([]bool, len(f.tokens))
+	for _, w := range words(about) {
+		f.about[w], f.about[w+"s"], f.about[strings.TrimSuffix(w, "s")] = true, true, true
+	}
 	args := f.object(schema.properties)
 	var missing []string
 	for _, p := range schema.properties {
@@ -28,6 +33,8 @@ type filler struct {
 	tokens []token
 	text   string // lower case
 	used   []bool
+	about  map[string]bool
+	loose  bool
 }
 
 // fit is how well a token suits a parameter.
@@ -76,7 +83,7 @@ func (f *filler) special(p *property) (any, bool) {
 	case p.is("boolean"):
 		return f.boolean(p)
 	case p.is("array") && p.items != nil:
-		return f.list(p)
+		return f.list(p, false)
 	case p.is("object") && len(p.properties) > 0:
 		v := f.object(p.properties)
 		return v, len(v) > 0
@@ -143,23 +150,27 @@ func (f *filler) boolean(p *property) (any, bool) {
 }
 
 // list collects the longest run of values that suit the items, separated by
-// commas and "and".
-func (f *filler) list(p *property) (any, bool) {
+// commas and "and". One value is a list only if single.
+func (f *filler) list(p *property, single bool) (any, bool) {
 	var best, run []int
+	apart := true
 	for i, t := range f.tokens {
 		switch {
-		case !f.used[i] && f.suits(p.items, t) && (t.kind != word || len(run) > 0):
-			run = append(run, i)
 		case t.kind == mark && strings.Contains("[](),", t.text), t.lower() == "and", t.lower() == "or":
+			apart = true
 			continue
+		case f.used[i] || !f.suits(p.items, t) || p.items.is("string") && t.kind == number || t.kind == word && len(run) == 0:
+			run, apart = nil, true
+		case apart:
+			run, apart = append(run, i), false
 		default:
-			run = nil
+			run, apart = []int{i}, false
 		}
 		if len(run) > len(best) {
 			best = slices.Clone(run)
 		}
 	}
-	if len(best) == 0 || len(best) == 1 && !p.required {
+	if len(best) < 2 && (!single || len(best) == 0) {
 		return nil, false
 	}
 	var out []any
@@ -182,7 +193,7 @@ func (f *filler) suits(p *property, t token) bool {
 	case p.is("object"), p.is("array"), p.is("boolean"):
 		return false
 	}
-	return t.kind != word || !common[t.lower()]
+	return t.kind != word || !common[t.lower()] && !f.about[t.lower()]
 }
 
 // fits scores every open parameter against every token.
@@ -325,12 +336,14 @@ func (f *filler) fallback(p *property) (any, bool) {
 		return p.def, true
 	case p.is("boolean"):
 		return false, true
-	case len(p.types) > 0 && !p.is("string") || len(p.enum) > 0:
+	case p.is("array") && p.items != nil:
+		return f.list(p, true)
+	case len(p.types) > 0 && !p.is("string") || len(p.enum) > 0 || !f.loose:
 		return nil, false
 	}
 	var rest []string
 	for i, t := range f.tokens {
-		if !f.used[i] && t.kind != mark && !common[t.lower()] {
+		if !f.used[i] && t.kind != mark && !common[t.lower()] && !f.about[t.lower()] {
 			rest = append(rest, t.text)
 			f.used[i] = true
 		}

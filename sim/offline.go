@@ -225,8 +225,8 @@ func knowledge(t turn) string {
 }
 
 // want returns the call that text asks for: the best tool, if it fits, with
-// arguments from the text, then from the whole request, then from what tools
-// have said. Without force, a call that lacks a required argument is not made.
+// arguments from the text, then from what tools have said, then from the whole
+// request. Without force, a call that lacks a required argument is not made.
 func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, force bool) (wanted, bool) {
 	best, ok := pick(offered, index, text, force)
 	if !ok {
@@ -238,12 +238,13 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 		return wanted{llm.Call{Name: d.Name, Args: args, Kind: d.Kind}}, true
 	}
 	schema := readSchema(d.Schema)
-	args, missing := fill(schema, text)
-	for _, source := range []string{whole, found} {
+	about := d.Name + " " + d.Description
+	args, missing := fill(schema, text, about, true)
+	for _, source := range []string{found, whole} {
 		if len(missing) == 0 {
 			break
 		}
-		more, _ := fill(schema, source)
+		more, _ := fill(schema, source, about, false)
 		for _, name := range missing {
 			if v, ok := more[name]; ok {
 				args[name] = v
@@ -313,7 +314,7 @@ func plainest(p property) any {
 // structured answers a request for JSON.
 func structured(req *llm.Request, t turn) string {
 	schema := readSchema(req.Output.Schema)
-	args, _ := fill(schema, t.text+"\n"+knowledge(t))
+	args, _ := fill(schema, t.text+"\n"+knowledge(t), "", true)
 	placeholders(schema, args)
 	b, err := json.Marshal(args)
 	if err != nil {

@@ -227,7 +227,7 @@ var common = set(`a an the of in on at to for from by with and or then also plea
 is are was be do does did what which who where when how why find get show give tell list read search calculate compute
 determine retrieve check look fetch create make book order send write set turn play convert translate estimate generate
 identify analyze predict schedule buy use using given if that this these those it its as than into about between after before
-need want know like there any all some have has help let what's i'd i'm next first second last new value following`)
+need want know like there any all some have has help let what's i'd i'm next first second last new value following shows shown found says it them they`)
 
 func set(words string) map[string]bool {
 	m := make(map[string]bool)
