@@ -171,4 +171,3 @@ func TestScriptErrorsSayWhere(t *testing.T) {
 		}
 	}
 }
-
