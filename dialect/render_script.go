@@ -131,7 +131,7 @@ func (s script) markers() []string {
 
 // marker returns the length of the marker at the start of text, or 0.
 func marker(text string) int {
-	for _, m := range []struct{ open, close string }{{"<", ">"}, {"[T", "]"}, {"[A", "]"}, {"[C", "]"}, {"✿", "✿"}, {"```", ""}, {">>>", ""}} {
+	for _, m := range []struct{ open, close string }{{"<", ">"}, {"[T", "]"}, {"[/", "]"}, {"[A", "]"}, {"[C", "]"}, {"✿", "✿"}, {"```", ""}, {">>>", ""}} {
 		if !strings.HasPrefix(text, m.open) {
 			continue
 		}

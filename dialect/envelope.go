@@ -1,0 +1,250 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// EnvelopeOptions say what an answer may be when the host decodes it under a
+// schema.
+type EnvelopeOptions struct {
+	Tools  []llm.ToolDef
+	Choice llm.ToolChoice // with llm.MustCall, text is no answer
+	// Parallel allows several calls, under "tool_calls".
+	Parallel bool
+	// RequiredOnly leaves optional parameters out: tiny models fill in
+	// whatever they are offered.
+	RequiredOnly bool
+	// The bounds below hold wherever the tool's own schema sets none, so that
+	// a small model cannot run on without end. 0 sets no bound.
+	MaxString  int   // maxLength of strings
+	MaxItems   int   // maxItems of arrays, and of "tool_calls"
+	MaxInteger int64 // integers lie between -MaxInteger and MaxInteger
+}
+
+// TinyEnvelope are bounds for models of a few hundred million parameters.
+var TinyEnvelope = EnvelopeOptions{RequiredOnly: true, MaxString: 200, MaxItems: 8, MaxInteger: 1_000_000}
+
+// Envelope returns the JSON Schema of an answer, for hosts that decode under a
+// schema: {"name": …, "arguments": {…}} for one of the tools, or, unless the
+// choice demands a call, {"type": "text", "text": …}. With Parallel the calls
+// stand in a list under "tool_calls". Parsers read such an answer like any
+// other.
+//
+// The order of the tools' own keywords and properties is kept: hosts generate
+// in that order. The alternatives are joined by anyOf, which more hosts know
+// than oneOf; as each has its own constant, they exclude each other.
+func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
+	const op = "dialect.Envelope"
+	fail := func(format string, args ...any) (json.RawMessage, error) {
+		return nil, &llm.Error{Op: op, Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}
+	}
+	if o.Choice.Mode == llm.MustNotCall {
+		return fail("the choice allows no call")
+	}
+	tools, err := permitted(op, o.Tools, o.Choice)
+	if err != nil {
+		return nil, err
+	}
+	if len(tools) == 0 {
+		return fail("no tools")
+	}
+	var defs []member
+	var alts []json.RawMessage
+	for _, t := range tools {
+		args, err := o.arguments(t, &defs)
+		if err != nil {
+			return fail("the schema of %q: %w", t.Name, err)
+		}
+		alts = append(alts, closed(member{"name", join(member{"const", json.RawMessage(quote(t.Name))})}, member{"arguments", args}))
+	}
+	if o.Parallel {
+		list := []member{{"type", json.RawMessage(`"array"`)}, {"items", anyOf(alts)}, {"minItems", json.RawMessage("1")}}
+		if o.MaxItems > 0 {
+			list = append(list, member{"maxItems", number(int64(o.MaxItems))})
+		}
+		alts = []json.RawMessage{closed(member{"tool_calls", join(list...)})}
+	}
+	if o.Choice.Mode != llm.MustCall {
+		alts = append(alts, closed(member{"type", json.RawMessage(`{"const":"text"}`)}, member{"text", json.RawMessage(`{"type":"string","minLength":1}`)}))
+	}
+	root := anyOf(alts)
+	if len(defs) > 0 {
+		entries, err := members(root)
+		if err != nil {
+			return fail("%w", err)
+		}
+		root = join(append(entries, member{"$defs", join(defs...)})...)
+	}
+	return root, nil
+}
+
+// arguments returns the schema of a tool's arguments within the envelope. One
+// with references moves to defs as a whole, so that they lead somewhere.
+func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *[]member) (json.RawMessage, error) {
+	base := "#/$defs/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(t.Name)
+	s, err := o.bound(argsSchema(t), base, 0)
+	if err != nil || !bytes.Contains(s, []byte(`"$ref"`)) {
+		return s, err
+	}
+	*defs = append(*defs, member{t.Name, s})
+	return join(member{"$ref", json.RawMessage(quote(base))}), nil
+}
+
+// maxSchemaDepth bounds how deep a schema is followed.
+const maxSchemaDepth = 64
+
+// bound copies a schema with the bounds of o, its references below base.
+func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
+	if depth > maxSchemaDepth {
+		return nil, fmt.Errorf("nested deeper than %d", maxSchemaDepth)
+	}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && (raw[0] == 't' || raw[0] == 'f') { // true and false are schemas
+		return raw, nil
+	}
+	entries, err := members(raw)
+	if err != nil {
+		return nil, err
+	}
+	var required []string
+	_ = json.Unmarshal(keyword(raw, "required"), &required) // absent or wrong: none
+	out := make([]member, 0, len(entries)+2)
+	for _, m := range entries {
+		switch m.key {
+		case "$schema", "$id", "$comment", "examples", "default", "title":
+			continue // nothing that restricts
+		case "$ref":
+			m.value = json.RawMessage(quote(base + strings.TrimPrefix(str(m.value), "#")))
+		case "properties", "$defs", "definitions", "patternProperties":
+			m.value, err = o.boundEach(m, required, base, depth)
+		case "items", "additionalProperties", "not":
+			m.value, err = o.boundItems(m.value, base, depth)
+		case "anyOf", "oneOf", "allOf", "prefixItems":
+			m.value, err = o.boundList(m.value, base, depth)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return join(append(out, o.limits(raw)...)...), nil
+}
+
+func (o EnvelopeOptions) boundEach(m member, required []string, base string, depth int) (json.RawMessage, error) {
+	entries, err := members(m.value)
+	if err != nil {
+		return nil, err
+	}
+	out := entries[:0:0]
+	for _, p := range entries {
+		if o.RequiredOnly && m.key == "properties" && !slices.Contains(required, p.key) {
+			continue
+		}
+		if p.value, err = o.bound(p.value, base, depth+1); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return join(out...), nil
+}
+
+// boundItems bounds one schema, or a list of them as draft-07 has it.
+func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
+	if kindOf(raw) == isArray {
+		return o.boundList(raw, base, depth)
+	}
+	return o.bound(raw, base, depth+1)
+}
+
+func (o EnvelopeOptions) boundList(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
+	var out []json.RawMessage
+	for _, alt := range elements(raw) {
+		alt, err := o.bound(alt, base, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, alt)
+	}
+	return list(out), nil
+}
+
+// limits returns the bounds that a schema does not set itself.
+func (o EnvelopeOptions) limits(raw json.RawMessage) []member {
+	entries, _ := members(raw) // the caller has read it
+	has := make(map[string]json.RawMessage, len(entries))
+	for _, m := range entries {
+		has[m.key] = m.value
+	}
+	var out []member
+	set := func(on bool, typ, key string, value int64, unless ...string) {
+		if !on || str(has["type"]) != typ {
+			return
+		}
+		for _, u := range append(unless, key, "enum", "const") {
+			if _, ok := has[u]; ok {
+				return
+			}
+		}
+		out = append(out, member{key, number(value)})
+	}
+	set(o.MaxString > 0, "string", "maxLength", int64(o.MaxString), "format", "pattern")
+	set(o.MaxItems > 0, "array", "maxItems", int64(o.MaxItems))
+	set(o.MaxInteger > 0, "integer", "minimum", -o.MaxInteger, "exclusiveMinimum")
+	set(o.MaxInteger > 0, "integer", "maximum", o.MaxInteger, "exclusiveMaximum")
+	return out
+}
+
+// closed is the schema of an object with exactly these properties.
+func closed(props ...member) json.RawMessage {
+	keys := make([]json.RawMessage, len(props))
+	for i, p := range props {
+		keys[i] = json.RawMessage(quote(p.key))
+	}
+	return join(member{"type", json.RawMessage(`"object"`)}, member{"properties", join(props...)},
+		member{"required", list(keys)}, member{"additionalProperties", json.RawMessage("false")})
+}
+
+func anyOf(alts []json.RawMessage) json.RawMessage {
+	if len(alts) == 1 {
+		return alts[0]
+	}
+	return join(member{"anyOf", list(alts)})
+}
+
+func number(n int64) json.RawMessage { return fmt.Appendf(nil, "%d", n) }
+
+// join writes an object.
+func join(entries ...member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(quote(m.key))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// list writes an array.
+func list(values []json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	for i, v := range values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(v)
+	}
+	b.WriteByte(']')
+	return b.Bytes()
+}

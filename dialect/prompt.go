@@ -1,0 +1,288 @@
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// UnknownContext is the context, in tokens, that a model is taken to have when
+// nobody knows better.
+const UnknownContext = 8192
+
+// PromptOptions say whom a prompt teaches what.
+type PromptOptions struct {
+	// Style is the notation to teach: "json", "xml", "pythonic" or "hermes".
+	// Empty takes the one that suits Family.
+	Style string
+	Tools []llm.ToolDef
+	// Choice decides which tools are taught and how urgently. With
+	// llm.MustNotCall none is, and the prompt says so.
+	Choice llm.ToolChoice
+	// Context is the model's context in tokens; 0 means UnknownContext. Up to
+	// that size the prompt is compact.
+	Context int
+	// Parallel offers several calls in one answer.
+	Parallel bool
+	// Family is the model's family in the words of the catalogue, like
+	// "qwen"; empty or unknown changes nothing.
+	Family string
+	// Constrained says that the host will hold the answer to
+	// Emulation.Envelope, so that Style does not matter.
+	Constrained bool
+	// Envelope is how tight that schema is; its Tools, Choice and Parallel are
+	// those above.
+	Envelope EnvelopeOptions
+}
+
+// Emulation is what makes a model without tools call them.
+type Emulation struct {
+	// System teaches the tools. It stands after the caller's own system text.
+	System string
+	// Reminder says the essentials again, for the last turns of a long chat.
+	Reminder string
+	// Stop are sequences at which the model has to be stopped, because with
+	// them it would begin to invent a result. They are not part of a call.
+	Stop []string
+	// Dialect is the hint for Parser.Dialect, Results the dialect for
+	// WrapResults.
+	Dialect, Results string
+	// Envelope is the schema the host has to hold the answer to; nil unless
+	// PromptOptions.Constrained.
+	Envelope json.RawMessage
+	// Template is the one that was used: standard, compact or parallel.
+	Template string
+	// InUser says that the family's chat templates refuse a system turn:
+	// System belongs at the start of the first user message.
+	InUser bool
+}
+
+// style is a notation that can be taught.
+type style struct {
+	dialect string
+	results string // the dialect whose result wrapper is used
+	how     string
+}
+
+var styles = map[string]style{
+	"json":     {dialect: "json_fence", how: "To call a tool, write a fenced block with one JSON object, exactly in this form:"},
+	"xml":      {dialect: "claude_xml", how: "To call a tool, write these elements. Text stands as it is, without quotes or escapes; numbers, lists and objects are JSON:"},
+	"pythonic": {dialect: "pythonic", how: "To call a tool, write a list of Python calls with keyword arguments and nothing else, exactly in this form:"},
+	"hermes":   {dialect: "hermes_json", results: "hermes_json", how: "To call a tool, write a JSON object between these tags, exactly in this form:"},
+}
+
+// enveloped is the style of hosts that hold the answer to a schema.
+var enveloped = style{dialect: "envelope", how: "Answer with one JSON object and nothing else. To call a tool:"}
+
+// family is what is special about a family of models.
+type family struct {
+	style  string
+	note   string
+	inUser bool
+}
+
+const thinkFirst = "Write calls only after your thinking has ended, never inside it."
+
+var families = map[string]family{
+	"qwen": {style: "hermes", note: thinkFirst}, "qwq": {style: "hermes", note: thinkFirst}, "deepseek": {note: thinkFirst},
+	"glm": {note: thinkFirst}, "magistral": {note: thinkFirst}, "hermes": {style: "hermes"}, "nous": {style: "hermes"},
+	"smollm": {style: "hermes"}, "bielik": {style: "hermes"}, "exaone": {style: "hermes", note: thinkFirst},
+	"lfm": {style: "pythonic"}, "toolace": {style: "pythonic"}, "olmo": {style: "pythonic"},
+	"claude": {style: "xml"}, "gemma": {inUser: true},
+}
+
+// Prompt returns the prompt that teaches a model to call tools by writing
+// text, and what belongs to it. The same options always give the same bytes,
+// and the tools come before everything that changes from turn to turn.
+//
+// A style nobody has written a prompt for, "markdown" for one, is an error of
+// kind Unsupported, as is a tool the provider would have to run. A choice that
+// cannot be met is of kind Invalid. A free-text tool is taught with one
+// parameter "input". Without tools the Emulation is empty.
+func Prompt(o PromptOptions) (Emulation, error) {
+	fam := families[o.Family]
+	s, ok := styles[cmp.Or(o.Style, fam.style, "json")]
+	if !ok {
+		err := fmt.Errorf("no prompt teaches the style %q; there are %s", o.Style, strings.Join(slices.Sorted(maps.Keys(styles)), ", "))
+		return Emulation{}, &llm.Error{Op: "dialect.Prompt", Kind: llm.Unsupported, Err: err}
+	}
+	if o.Choice.Mode == llm.MustNotCall {
+		return forbid(o, s), nil
+	}
+	tools, err := permitted("dialect.Prompt", o.Tools, o.Choice)
+	if err != nil {
+		return Emulation{}, err
+	}
+	if len(tools) == 0 {
+		return Emulation{}, nil
+	}
+	e := Emulation{Template: "standard", InUser: fam.inUser}
+	switch {
+	case o.Context <= UnknownContext: // 0, unknown, included
+		e.Template = "compact"
+	case o.Parallel:
+		e.Template = "parallel"
+	}
+	if o.Constrained {
+		s = enveloped
+		if e.Envelope, err = Envelope(o.envelope(tools)); err != nil {
+			return Emulation{}, err
+		}
+	} else {
+		e.Stop = wrapperOf(s.results).stop
+	}
+	e.Dialect, e.Results = s.dialect, s.results
+	err = e.write(o, s, fam, tools)
+	return e, err
+}
+
+// envelope returns the options of the schema that belongs to the prompt.
+func (o PromptOptions) envelope(tools []llm.ToolDef) EnvelopeOptions {
+	env := o.Envelope
+	env.Tools, env.Choice, env.Parallel = tools, o.Choice, o.Parallel
+	return env
+}
+
+// forbid is the prompt of a turn without tools: a model that has seen calls
+// before would go on writing them.
+func forbid(o PromptOptions, s style) Emulation {
+	if len(o.Tools) == 0 {
+		return Emulation{}
+	}
+	const text = "Do not call any tool in this answer. Answer in plain text."
+	return Emulation{System: text, Reminder: text, Stop: wrapperOf(s.results).stop, Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
+}
+
+// permitted returns the tools that the choice leaves, or the error of op if
+// they cannot be emulated.
+func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef, error) {
+	fail := func(kind llm.Kind, format string, args ...any) ([]llm.ToolDef, error) {
+		return nil, &llm.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+	}
+	var out []llm.ToolDef
+	for _, t := range tools {
+		if !c.Permits(t.Name) {
+			continue
+		}
+		if t.Kind == llm.HostedTool {
+			return fail(llm.Unsupported, "the tool %q is run by its provider and cannot be emulated", t.Name)
+		}
+		if !plain(t.Name) {
+			return fail(llm.Invalid, "the name %q would be read as markup", t.Name)
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 && c.Mode == llm.MustCall {
+		return fail(llm.Invalid, "a call of %s is demanded, but no such tool is offered", cmp.Or(c.Name, "some tool"))
+	}
+	return out, nil
+}
+
+// words are what the templates speak of.
+type words struct {
+	Tools, How, Form, Result, Example, Choice, Names string
+	Notes                                            []string
+	Parallel                                         bool
+}
+
+//go:embed prompts/*.txt
+var promptFiles embed.FS
+
+var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
+
+func (e *Emulation) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
+	w := words{How: s.how, Choice: choiceText(o), Names: names(tools, 20), Parallel: o.Parallel}
+	_, w.Result = WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
+	w.Result = strings.ReplaceAll(w.Result, "\n", "")
+	if fam.note != "" {
+		w.Notes = append(w.Notes, fam.note)
+	}
+	var err error
+	if w.Form, err = o.form(s); err != nil {
+		return err
+	}
+	if w.Example, err = o.example(s, tools); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for i, t := range tools {
+		if i > 0 && e.Template != "compact" {
+			b.WriteByte('\n')
+		}
+		describe(&b, t, e.Template == "compact")
+	}
+	w.Tools = b.String()
+	if e.Template == "compact" {
+		w.Tools = strings.TrimSuffix(w.Tools, "\n")
+	}
+	if e.System, err = fill(e.Template, w); err == nil {
+		e.Reminder, err = fill("reminder", w)
+	}
+	return err
+}
+
+func fill(name string, w words) (string, error) {
+	var b bytes.Buffer
+	err := promptTexts.ExecuteTemplate(&b, name+".txt", w)
+	return strings.TrimSpace(b.String()), err
+}
+
+// form is a call with placeholders.
+func (o PromptOptions) form(s style) (string, error) {
+	call := llm.Call{Name: "TOOL_NAME", Args: json.RawMessage(`{"PARAMETER_NAME":"VALUE"}`)}
+	if !o.Constrained {
+		return Render(s.dialect, call)
+	}
+	text, err := o.constrained(call)
+	if err == nil && o.Choice.Mode == llm.MayCall {
+		text += "\nTo answer without a tool:\n" + `{"type": "text", "text": "YOUR ANSWER"}`
+	}
+	return text, err
+}
+
+// example is one call of the first tool, or two if several may stand in an
+// answer and there are two tools.
+func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
+	var parts []llm.Part
+	for _, t := range tools[:min(len(tools), 2)] {
+		parts = append(parts, llm.Call{Name: t.Name, Args: example(t)})
+		if !o.Parallel {
+			break
+		}
+	}
+	if o.Constrained {
+		return o.constrained(parts...)
+	}
+	return Render(s.dialect, parts...)
+}
+
+// constrained writes calls in the form of the envelope's schema.
+func (o PromptOptions) constrained(parts ...llm.Part) (string, error) {
+	w := writer{script: script{call: jsonCall, sep: ", "}}
+	if o.Parallel {
+		w.open, w.close = `{"tool_calls": [`, "]}"
+	}
+	err := w.turn(parts)
+	return w.out.String(), err
+}
+
+// choiceText says how free the model is.
+func choiceText(o PromptOptions) string {
+	switch {
+	case o.Choice.Mode == llm.MustCall && o.Choice.Name != "":
+		return "This time you must call the tool " + o.Choice.Name + ": your answer has to contain a call of it."
+	case o.Choice.Mode == llm.MustCall:
+		return "This time you must call a tool: your answer has to contain a call."
+	case o.Constrained:
+		return "Call a tool only if you need one."
+	}
+	return "Call a tool only if you need one. Otherwise answer in plain text."
+}

@@ -1,0 +1,171 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+var promptTools = []llm.ToolDef{
+	{
+		Name: "get_weather", Description: "Weather forecast for a city.",
+		Schema: json.RawMessage(`{"type":"object","properties":{
+			"city":{"type":"string","description":"Name of the city, without the country. Ask the user if it is missing."},
+			"days":{"type":"integer","minimum":1,"maximum":7,"default":3,"description":"How many days"},
+			"unit":{"enum":["c","f"]}},"required":["city"]}`),
+	},
+	{
+		Name: "book", Description: "Books a table.\nNever call it before the user has agreed to time and place, because it cannot be undone.",
+		Schema: json.RawMessage(`{"type":"object","properties":{
+			"guests":{"type":"array","items":{"$ref":"#/$defs/guest"},"description":"Who comes"},
+			"at":{"type":"string","format":"date-time"},
+			"note":{"type":["string","null"]},
+			"where":{"anyOf":[{"type":"string"},{"type":"object","properties":{"lat":{"type":"number"},"lon":{"type":"number"}},"required":["lat","lon"]}]}},
+			"required":["guests","at"],
+			"$defs":{"guest":{"type":"object","properties":{"name":{"type":"string","description":"Full name"},"age":{"type":"integer"}},"required":["name"]}}}`),
+	},
+	{Name: "ping"},
+}
+
+// All the prompts, to be read by people.
+func TestPromptGolden(t *testing.T) {
+	archive := txtar.Archive{Comment: []byte("What models are taught, by style, template and choice.\n")}
+	add := func(name string, o PromptOptions) {
+		o.Tools = promptTools
+		e, err := Prompt(o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := fmt.Sprintf("%s\n\n[reminder]\n%s\n\n[stop] %q [dialect] %s [results] %s\n", e.System, e.Reminder, e.Stop, e.Dialect, e.Results)
+		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
+	}
+	for _, s := range []string{"json", "xml", "pythonic", "hermes"} {
+		add(s+" standard", PromptOptions{Style: s, Context: 32000})
+		add(s+" parallel", PromptOptions{Style: s, Context: 32000, Parallel: true})
+		add(s+" compact", PromptOptions{Style: s})
+	}
+	add("constrained compact", PromptOptions{Constrained: true})
+	add("constrained parallel", PromptOptions{Constrained: true, Parallel: true, Context: 32000})
+	add("compact, several calls", PromptOptions{Parallel: true})
+	add("qwen thinks", PromptOptions{Family: "qwen", Context: 32000})
+	add("required", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustCall}})
+	add("one tool", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "ping"}})
+	add("none", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustNotCall}})
+	golden(t, "testdata/prompt/prompts.txtar", string(txtar.Format(&archive)))
+}
+
+// The template follows the context, whatever the parallel ability.
+func TestPromptTemplate(t *testing.T) {
+	for _, tt := range []struct {
+		context  int
+		parallel bool
+		want     string
+	}{
+		{0, false, "compact"}, {0, true, "compact"}, {8191, true, "compact"}, {8192, false, "compact"}, {8192, true, "compact"},
+		{8193, false, "standard"}, {8193, true, "parallel"}, {128000, false, "standard"},
+	} {
+		e, err := Prompt(PromptOptions{Tools: promptTools, Context: tt.context, Parallel: tt.parallel})
+		if err != nil || e.Template != tt.want {
+			t.Errorf("context %d, parallel %v: %q, %v, want %q", tt.context, tt.parallel, e.Template, err, tt.want)
+		}
+	}
+}
+
+// The style is the one asked for, else the family's, else JSON; one without a
+// prompt is refused and not ignored.
+func TestPromptStyle(t *testing.T) {
+	for _, tt := range []struct{ style, family, want string }{
+		{"", "", "json_fence"}, {"", "qwen", "hermes_json"}, {"xml", "qwen", "claude_xml"}, {"", "unheard-of", "json_fence"}, {"pythonic", "", "pythonic"},
+	} {
+		e, err := Prompt(PromptOptions{Tools: promptTools, Style: tt.style, Family: tt.family})
+		if err != nil || e.Dialect != tt.want {
+			t.Errorf("style %q, family %q: %q, %v", tt.style, tt.family, e.Dialect, err)
+		}
+	}
+	for name, fam := range families {
+		if _, ok := styles[fam.style]; fam.style != "" && !ok {
+			t.Errorf("family %s wants the style %q, which nobody teaches", name, fam.style)
+		}
+	}
+}
+
+func TestPromptRefuses(t *testing.T) {
+	hosted := llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch}
+	for _, tt := range []struct {
+		why  string
+		o    PromptOptions
+		kind llm.Kind
+	}{
+		{"no template", PromptOptions{Style: "markdown", Tools: promptTools}, llm.Unsupported},
+		{"run by the provider", PromptOptions{Tools: []llm.ToolDef{hosted}}, llm.Unsupported},
+		{"not offered", PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "other"}}, llm.Invalid},
+		{"none allowed", PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{}}}, llm.Invalid},
+		{"markup as a name", PromptOptions{Tools: []llm.ToolDef{{Name: "a b"}}}, llm.Invalid},
+		{"a schema that is none", PromptOptions{Constrained: true, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(`[]`)}}}, llm.Invalid},
+	} {
+		if e, err := Prompt(tt.o); llm.KindOf(err) != tt.kind || e.System != "" {
+			t.Errorf("%s: %v, %q", tt.why, err, e.System)
+		}
+	}
+	if e, err := Prompt(PromptOptions{}); err != nil || e.System != "" || e.Stop != nil {
+		t.Errorf("no tools: %+v, %v", e, err)
+	}
+}
+
+// Only the tools the choice leaves are taught.
+func TestPromptChoice(t *testing.T) {
+	e, err := Prompt(PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Allowed: []string{"ping"}}})
+	if err != nil || strings.Contains(e.System, "get_weather") || !strings.Contains(e.System, "ping") {
+		t.Errorf("%v\n%s", err, e.System)
+	}
+}
+
+// A compact prompt keeps descriptions within their bounds and is much shorter
+// than a standard one.
+func TestPromptCompactIsShort(t *testing.T) {
+	long := strings.Repeat("wörd ", 100)
+	var b strings.Builder
+	describe(&b, llm.ToolDef{
+		Name: "f", Description: long,
+		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","description":"` + long + `"}}}`),
+	}, true)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines:\n%s", len(lines), b.String())
+	}
+	for i, bound := range []int{len("- f(a?: string): ") + 80, len("  a: ") + 60} {
+		if n := utf8.RuneCountInString(lines[i]); n > bound || !strings.HasSuffix(lines[i], "…") {
+			t.Errorf("%d runes, want at most %d: %s", n, bound, lines[i])
+		}
+	}
+	small, _ := Prompt(PromptOptions{Tools: promptTools})
+	large, _ := Prompt(PromptOptions{Tools: promptTools, Context: 32000})
+	t.Logf("about %d tokens compact, %d standard", len(small.System)/4, len(large.System)/4)
+	if len(small.System)*5 > len(large.System)*4 {
+		t.Errorf("compact has %d bytes, standard %d", len(small.System), len(large.System))
+	}
+}
+
+// A schema that is broken or leads in circles still gives a prompt.
+func TestPromptForgivesSchemas(t *testing.T) {
+	for _, s := range []string{
+		`{`, `[]`, `true`, `"x"`, `{"properties":3}`, `{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`, `{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"required":["next"]}}}`,
+		`{"type":"dict","properties":{"a":{"type":"tuple","items":{"type":"float"}}},"required":["a"]}`, `{"anyOf":[{"type":"object"}]}`,
+		`{"type":"object","properties":{"a":{"type":"array","items":[{"type":"string"}]}},"required":["a"]}`,
+		`{"type":"object","properties":{"a":{"enum":[]},"b":{"const":null},"c":{"type":[]}},"required":["a","b","c"]}`,
+	} {
+		for _, context := range []int{0, 32000} {
+			e, err := Prompt(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
+			if err != nil || e.System == "" {
+				t.Errorf("%s: %v", s, err)
+			}
+		}
+	}
+}
