@@ -1,0 +1,274 @@
+// Package jsonfix reads JSON as language models write it: with trailing
+// commas, single quotes, Python literals, code fences, text around it, missing
+// closers. It writes valid JSON and lists every edit with its rule, its byte
+// range and its class, so that the caller can decide what an edit is worth.
+//
+// [Reader] works on text that arrives in pieces: what it has written never
+// changes, whatever follows, and nothing depends on where the pieces were cut.
+// [Fix] works on a whole text and may therefore look ahead. Both take time
+// linear in the text.
+package jsonfix
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The limits of a Reader whose fields are zero.
+const (
+	DefaultMaxDepth = 500
+	DefaultMaxBytes = 64 << 20
+)
+
+// maxEdits bounds how many edits are listed one by one. Later ones widen the
+// last edit of the same rule and class.
+const maxEdits = 4096
+
+// Reader reads one JSON value from text that arrives in pieces and writes it
+// again as valid JSON. White space outside strings is kept inside the value
+// and dropped around it; valid JSON comes out byte for byte.
+//
+// A Reader holds back only what is not certain: a comma (it may be a trailing
+// one), the end of a string (the quote may belong to the text), a number or a
+// literal that may go on, a partial escape, surrogate pair or rune.
+//
+// The zero value is ready. A Reader is not safe for concurrent use.
+type Reader struct {
+	// Base is added to the offsets of all edits.
+	Base int
+	// MaxDepth bounds the nesting, MaxBytes the text; 0 means the defaults.
+	MaxDepth, MaxBytes int
+
+	whole bool // all the text is there: look ahead freely, take back what was written
+	bare  bool // unquoted text may be the whole value
+
+	in      []byte // text not consumed yet
+	i       int    // next byte of in
+	off     int    // offset of in[0] in the text
+	escaped bool   // the text is escaped once more than it should be
+	slash   bool   // escaped: a backslash waits for its second half
+
+	out     []byte
+	taken   int    // out[:taken] has left through Take
+	pend    []byte // a comma and the white space after it
+	commaAt int    // its offset
+
+	mode    mode
+	state   state
+	stack   []frame
+	str     text // the string being read
+	tok     token
+	loose   bool // a closer was missing, and only closers have followed
+	edits   []llm.Repair
+	done    bool
+	err     error
+	comment byte // the kind of comment being skipped: '*' or '\n'
+	star    bool // the comment's last byte was a star
+}
+
+// mode says which kind of text the next byte belongs to.
+type mode uint8
+
+const (
+	inStructure mode = iota
+	inString
+	inToken
+	inComment
+)
+
+// state says what the structure expects next.
+type state uint8
+
+const (
+	wantValue state = iota // at the start, after a colon, in a call
+	wantItem               // in an array: a value or the end
+	wantKey                // in an object: a key or the end
+	wantColon
+	wantComma // a comma or the end
+)
+
+// frame is an open container.
+type frame struct {
+	open  byte // '{', '[', '(' for a tuple or 'f' for a call like ObjectId(…)
+	start int  // offset of the opening byte
+	count int  // values begun
+}
+
+// Reset makes r ready for the next value. It keeps the fields of the caller
+// and the buffers; what Take and Value returned stays valid.
+func (r *Reader) Reset() {
+	*r = Reader{
+		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes,
+		in: r.in[:0], pend: r.pend[:0], stack: r.stack[:0], tok: token{text: r.tok.text[:0]},
+	}
+}
+
+// Feed reads the next piece. It returns how many bytes of it belong to the
+// value: fewer than all mean that the value ended there. Once Err reports an
+// error the count means nothing.
+func (r *Reader) Feed(piece string) int {
+	if r.done || r.err != nil {
+		return 0
+	}
+	if r.escaped {
+		return r.feedEscaped([]byte(piece))
+	}
+	before := len(r.in)
+	r.in = append(r.in, piece...)
+	r.run(false)
+	if r.escaped { // found just now: the rest has one layer of escapes too many
+		rest := append([]byte(nil), r.in[r.i:]...)
+		read := r.i
+		r.compact()
+		r.in = r.in[:0]
+		return max(read+r.feedEscaped(rest)-before, 0)
+	}
+	n := max(r.i-before, 0)
+	if !r.done && r.err == nil {
+		n = len(piece)
+	}
+	r.compact()
+	return n
+}
+
+// feedEscaped takes one layer of backslashes off and reads what is left.
+func (r *Reader) feedEscaped(piece []byte) int {
+	for k, c := range piece {
+		switch {
+		case r.slash:
+			r.slash = false
+			r.in = append(r.in, unescape(c))
+		case c == '\\':
+			r.slash = true
+			r.off++
+			continue
+		default:
+			r.in = append(r.in, c)
+		}
+		r.run(false)
+		if r.done || r.err != nil {
+			return k + r.i - len(r.in) + 1
+		}
+		r.compact()
+	}
+	return len(piece)
+}
+
+func unescape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	}
+	return c
+}
+
+// compact forgets what was consumed.
+func (r *Reader) compact() {
+	r.off += r.i
+	r.in = r.in[:copy(r.in, r.in[r.i:])]
+	r.i = 0
+	if limit := orDefault(r.MaxBytes, DefaultMaxBytes); r.off > limit && r.err == nil && !r.done {
+		r.fail(fmt.Errorf("the value is longer than %d bytes", limit))
+	}
+}
+
+func orDefault(n, def int) int {
+	if n > 0 {
+		return n
+	}
+	return def
+}
+
+// run reads until more text is needed. With final there is no more.
+func (r *Reader) run(final bool) {
+	for r.i < len(r.in) && !r.done && r.err == nil {
+		var more bool
+		switch r.mode {
+		case inStructure:
+			more = r.structure(final)
+		case inString:
+			more = r.text(final)
+		case inToken:
+			more = r.token(final)
+		case inComment:
+			r.skipComment()
+		}
+		if more {
+			return
+		}
+	}
+}
+
+// Done reports whether the value is complete.
+func (r *Reader) Done() bool { return r.done }
+
+// Err returns why the value cannot be read, nil if it can so far.
+func (r *Reader) Err() error { return r.err }
+
+// InString reports whether the next byte belongs to a string, or may do so.
+func (r *Reader) InString() bool { return r.mode == inString }
+
+// Depth returns how many containers are open.
+func (r *Reader) Depth() int { return len(r.stack) }
+
+// Take returns the JSON text that became certain since the last Take.
+func (r *Reader) Take() string {
+	s := string(r.out[r.taken:])
+	r.taken = len(r.out)
+	return s
+}
+
+// Value returns all the JSON text written so far: the whole value once Done
+// reports true. The caller must not change it.
+func (r *Reader) Value() []byte { return r.out }
+
+// Repairs returns the edits made so far, in the order of the text as far as
+// one is known. The class of the last ones may still grow. The caller must not
+// change it.
+func (r *Reader) Repairs() []llm.Repair { return r.edits }
+
+var errNoValue = errors.New("there is no JSON value")
+
+// SyntaxError says where and why a text cannot be read as JSON.
+type SyntaxError struct {
+	Offset  int // in the text, plus Base
+	Problem string
+}
+
+// Error returns the problem and its place.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Problem, e.Offset) }
+
+func (r *Reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *Reader) failf(at int, format string, args ...any) {
+	r.fail(&SyntaxError{r.Base + r.off + at, fmt.Sprintf(format, args...)})
+}
+
+// edit notes that in[from:to] was read differently.
+func (r *Reader) edit(rule string, class llm.RepairClass, from, to int) {
+	r.note(rule, class, r.off+from, r.off+to)
+}
+
+// note is edit with offsets in the text.
+func (r *Reader) note(rule string, class llm.RepairClass, start, end int) {
+	e := llm.Repair{Rule: rule, Class: class, Start: r.Base + start, End: r.Base + end}
+	if len(r.edits) >= maxEdits { // one more per rule and class, at most
+		for k := maxEdits; k < len(r.edits); k++ {
+			if last := &r.edits[k]; last.Rule == rule && last.Class == class {
+				last.End = e.End
+				return
+			}
+		}
+	}
+	r.edits = append(r.edits, e)
+}

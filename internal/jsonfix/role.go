@@ -1,0 +1,301 @@
+package jsonfix
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// maxLook bounds how far a Reader looks ahead to find out what a quote is.
+const maxLook = 1 << 10
+
+// role is what a quote inside a string turned out to be.
+type role uint8
+
+const (
+	undecided role = iota // more text will tell
+	closing               // the end of the string
+	content               // part of the text, unescaped
+	joining               // "a" + "b": the string goes on
+)
+
+// role finds out what a quote is from the text that follows it. For joining it
+// also returns how much of rest to skip. Its answer for a text is its answer
+// for every longer one.
+func (r *Reader) role(rest []byte, final bool) (role, int) {
+	if len(r.stack) == 0 && !r.whole {
+		return closing, 0 // a string on its own: nothing after it matters
+	}
+	look := lookahead{text: rest, final: final || len(rest) > maxLook}
+	look.space()
+	c, ok := look.peek()
+	switch {
+	case !ok && look.final:
+		return closing, 0
+	case !ok:
+		return undecided, 0
+	case c == '+':
+		return look.join()
+	case c == '/' && look.i+1 == len(rest) && !look.final:
+		return undecided, 0
+	case c == '/' && look.i+1 < len(rest) && (rest[look.i+1] == '/' || rest[look.i+1] == '*'):
+		return closing, 0
+	case len(r.stack) == 0:
+		return r.roleAtRoot(&look), 0
+	case r.str.key:
+		return look.afterKey(c), 0
+	case r.top().open == '{':
+		return r.roleInObject(&look, c), 0
+	}
+	return r.roleInArray(&look, c), 0
+}
+
+// roleAtRoot: the whole text is one string, so its last quote ends it.
+func (r *Reader) roleAtRoot(look *lookahead) role {
+	rest := look.text[look.i:]
+	if bytes.IndexByte([]byte(",)];}`"), rest[0]) >= 0 && bytes.IndexByte(rest, '"') < 0 {
+		return closing
+	}
+	if bytes.IndexByte(rest, '"') >= 0 || bytes.IndexByte(rest, '\'') >= 0 && r.str.quote == quoteSingle {
+		if rest[0] == ',' || look.newline {
+			return closing
+		}
+		return content
+	}
+	return closing
+}
+
+func (r *Reader) roleInObject(look *lookahead, c byte) role {
+	switch c {
+	case '}':
+		return closing
+	case ']', ')':
+		if r.within(openerOf[c]) || c == ')' && r.within('f') {
+			return closing
+		}
+		return content
+	case ',':
+		look.i++
+		return look.member(r.whole)
+	case '"', '\'':
+		if look.newline {
+			return closing
+		}
+		return look.key(true)
+	}
+	if look.newline && isWord(c) {
+		return look.key(false)
+	}
+	return content
+}
+
+func (r *Reader) roleInArray(look *lookahead, c byte) role {
+	switch c {
+	case ']':
+		return closing
+	case '}', ')':
+		if r.within(openerOf[c]) || c == ')' && r.within('f') {
+			return closing
+		}
+		return content
+	case ',':
+		look.i++
+		return look.item()
+	case '"', '\'':
+		if look.spaced {
+			return closing
+		}
+		return look.adjacent()
+	case '{', '[':
+		return closing
+	}
+	if look.spaced && (isDigit(c) || c == '-') {
+		return look.number()
+	}
+	if look.newline && isWord(c) {
+		return closing
+	}
+	return content
+}
+
+// lookahead reads text without consuming it.
+type lookahead struct {
+	text            []byte
+	i               int
+	final           bool
+	spaced, newline bool // white space was skipped, and a line end in it
+}
+
+func (l *lookahead) space() {
+	for ; l.i < len(l.text) && isSpace(l.text[l.i]); l.i++ {
+		l.spaced = true
+		l.newline = l.newline || l.text[l.i] == '\n'
+	}
+}
+
+func (l *lookahead) peek() (byte, bool) {
+	if l.i < len(l.text) {
+		return l.text[l.i], true
+	}
+	return 0, false
+}
+
+// open is the answer when the text ends: more of it, or none will come.
+func (l *lookahead) open(atEnd role) role {
+	if l.final {
+		return atEnd
+	}
+	return undecided
+}
+
+// join decides on "+" after a quote.
+func (l *lookahead) join() (role, int) {
+	l.i++
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(closing), 0
+	case c == '"' || c == '\'':
+		return joining, l.i + 1
+	}
+	return content, 0
+}
+
+// afterKey decides on a quote in a key.
+func (l *lookahead) afterKey(c byte) role {
+	switch {
+	case bytes.IndexByte([]byte(`:="'{[,}]`), c) >= 0, isDigit(c), c == '-':
+		return closing
+	case isWord(c):
+		word, ok := l.word()
+		if !ok {
+			return l.open(closing)
+		}
+		if _, literal := literals[word]; literal {
+			return closing
+		}
+	case c >= utf8.RuneSelf:
+		if !utf8.FullRune(l.text[l.i:]) {
+			return l.open(content)
+		}
+		if q, _ := utf8.DecodeRune(l.text[l.i:]); isDoubleQuote(q) || isSingleQuote(q) {
+			return closing
+		}
+	}
+	return content
+}
+
+// word reads a word; ok is false if it may go on.
+func (l *lookahead) word() (word string, ok bool) {
+	from := l.i
+	for l.i < len(l.text) && (isWord(l.text[l.i]) || isDigit(l.text[l.i])) {
+		l.i++
+	}
+	return string(l.text[from:l.i]), l.i < len(l.text)
+}
+
+// member decides after a quote and a comma in an object: a key, a closer or
+// another comma must follow, or the quote is content.
+func (l *lookahead) member(sure bool) role {
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(closing)
+	case c == '"' || c == '\'':
+		if sure {
+			return l.key(true)
+		}
+		return closing
+	case isWord(c) || isDigit(c):
+		return l.key(false)
+	case c >= utf8.RuneSelf:
+		return closing
+	case bytes.IndexByte([]byte("}],./#{\\"), c) >= 0:
+		return closing
+	}
+	return content
+}
+
+// key decides whether a key and a colon follow: then the quote before was the
+// end.
+func (l *lookahead) key(quoted bool) role {
+	if quoted {
+		q := l.text[l.i]
+		for l.i++; l.i < len(l.text) && l.text[l.i] != q; l.i++ {
+			if l.text[l.i] == '\\' {
+				l.i++
+			}
+		}
+		l.i++
+	} else if _, ok := l.word(); !ok {
+		return l.open(closing)
+	} else if l.text[l.i] == '"' {
+		l.i++
+	}
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(content)
+	case c == ':' || c == '=':
+		return closing
+	}
+	return content
+}
+
+// item decides after a quote and a comma in an array.
+func (l *lookahead) item() role {
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(closing)
+	case isWord(c):
+		word, ok := l.word()
+		if !ok {
+			return l.open(closing)
+		}
+		if _, literal := literals[word]; literal || l.newline || l.text[l.i] == '(' {
+			return closing
+		}
+		return content
+	}
+	return closing
+}
+
+// number decides on a number after a quote and white space in an array: a
+// value if it ends like one.
+func (l *lookahead) number() role {
+	for l.i < len(l.text) && (isDigit(l.text[l.i]) || bytes.IndexByte([]byte("+-.eE"), l.text[l.i]) >= 0) {
+		l.i++
+	}
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(closing)
+	case c == ',' || c == ']' || l.newline:
+		return closing
+	}
+	return content
+}
+
+// adjacent decides on two quotes side by side in an array: the first is
+// content if the second ends the item.
+func (l *lookahead) adjacent() role {
+	l.i++
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(content)
+	case c == ',' || c == ']':
+		return content
+	}
+	return closing
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == '$' }

@@ -1,0 +1,315 @@
+package jsonfix
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// text is the string being read.
+type text struct {
+	quote  quote
+	key    bool
+	triple bool
+	start  int // offset of the opening quote
+	from   int // where its content starts in out
+}
+
+// quote is a family of quotes that close each other.
+type quote uint8
+
+const (
+	quoteDouble quote = iota // "
+	quoteSingle              // ' ` and their curly forms
+	quoteCurly               // “ and its like, also closed by "
+)
+
+func isDoubleQuote(c rune) bool { return c == '“' || c == '”' || c == '„' || c == '‟' }
+func isSingleQuote(c rune) bool {
+	return c == '‘' || c == '’' || c == '‚' || c == '‛' || c == '´'
+}
+
+// plain marks the bytes that are string content and nothing else: in strings
+// in double quotes, and in others.
+var plain = func() (t [2][256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[0][c], t[1][c] = true, true
+	}
+	for _, c := range `"\\` {
+		t[0][c], t[1][c] = false, false
+	}
+	t[1]['\''], t[1]['`'] = false, false
+	return t
+}()
+
+func (r *Reader) beginString(q quote, n int) {
+	if r.state == wantValue && len(r.stack) == 0 || r.room() {
+		if q == quoteSingle {
+			r.edit("quotes", llm.Syntax, r.i, r.i+n)
+		}
+		r.str = text{quote: q, key: r.state == wantKey, start: r.off + r.i}
+		r.out = append(r.out, '"')
+		r.str.from = len(r.out)
+		r.mode = inString
+		r.i += n
+	}
+}
+
+// text reads the content of a string. It returns true if it needs more.
+func (r *Reader) text(final bool) (more bool) {
+	ok := &plain[0]
+	if r.str.quote != quoteDouble {
+		ok = &plain[1]
+	}
+	for r.mode == inString && r.err == nil && !r.done {
+		in, from := r.in, r.i
+		i := from
+		for i < len(in) && ok[in[i]] {
+			i++
+		}
+		r.out = append(r.out, in[from:i]...)
+		r.i = i
+		if i == len(in) {
+			return false
+		}
+		switch c := in[i]; {
+		case c == '\\':
+			more = r.escape(in[i:], final)
+		case c < ' ':
+			r.control(c)
+		case c >= utf8.RuneSelf:
+			more = r.wide(in[i:], final)
+		default:
+			more = r.quoted(c, final)
+		}
+		if more {
+			return true
+		}
+	}
+	return false
+}
+
+const hexDigits = "0123456789abcdef"
+
+var shortEscapes = map[byte]string{'\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+
+// control escapes a control character that stands in a string as it is.
+func (r *Reader) control(c byte) {
+	if esc, ok := shortEscapes[c]; ok {
+		r.edit("control-character", llm.Syntax, r.i, r.i+1)
+		r.out = append(r.out, esc...)
+	} else { // nobody writes these on purpose
+		r.edit("control-character", llm.Guess, r.i, r.i+1)
+		r.out = append(r.out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+	}
+	r.i++
+}
+
+// wide reads a character beyond ASCII.
+func (r *Reader) wide(rest []byte, final bool) (more bool) {
+	if !utf8.FullRune(rest) && !final {
+		return true
+	}
+	c, n := utf8.DecodeRune(rest)
+	switch {
+	case c == utf8.RuneError && n == 1:
+		class := llm.Guess
+		if final && !utf8.FullRune(rest) {
+			class = llm.Truncation
+			n = len(rest)
+		}
+		r.edit("invalid-utf8", class, r.i, r.i+n)
+		r.out = append(r.out, "\ufffd"...)
+	case r.str.quote == quoteCurly && isDoubleQuote(c), r.str.quote == quoteSingle && isSingleQuote(c):
+		return r.endQuote(n, final)
+	default:
+		r.out = append(r.out, rest[:n]...)
+	}
+	r.i += n
+	return false
+}
+
+// quoted reads an ASCII quote in a string: the end of it, or content.
+func (r *Reader) quoted(c byte, final bool) (more bool) {
+	switch {
+	case c == '"' && r.str.quote == quoteSingle:
+		r.out = append(r.out, `\"`...)
+	case c == '"', r.str.quote == quoteSingle:
+		return r.endQuote(1, final)
+	default:
+		r.out = append(r.out, c)
+	}
+	r.i++
+	return false
+}
+
+// escape reads a backslash in a string and what follows it.
+func (r *Reader) escape(rest []byte, final bool) (more bool) {
+	if len(rest) < 2 {
+		if final {
+			r.edit("cut-escape", llm.Truncation, r.i, r.i+1)
+			r.i++
+		}
+		return !final
+	}
+	switch c := rest[1]; c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		r.out = append(r.out, rest[:2]...)
+	case 'u':
+		return r.unicodeEscape(rest, final)
+	case '\'', '`':
+		r.edit("escape", llm.Syntax, r.i, r.i+2)
+		r.out = append(r.out, c)
+	case '\n':
+		r.edit("escape", llm.Guess, r.i, r.i+2)
+		r.out = append(r.out, `\n`...)
+	case 'x':
+		if n := hexRun(rest[2:], 2); n == 2 {
+			r.edit("escape", llm.Guess, r.i, r.i+4)
+			r.out = append(r.out, `\u00`...)
+			r.out = append(r.out, rest[2:4]...)
+			r.i += 4
+			return false
+		} else if n == len(rest)-2 && !final {
+			return true
+		}
+		r.literalBackslash()
+		return false
+	default:
+		r.literalBackslash()
+		return false
+	}
+	r.i += 2
+	return false
+}
+
+// literalBackslash keeps a backslash that escapes nothing, as in "\d+".
+func (r *Reader) literalBackslash() {
+	r.edit("escape", llm.Guess, r.i, r.i+1)
+	r.out = append(r.out, `\\`...)
+	r.i++
+}
+
+// hexRun counts the hexadecimal digits at the start of b, up to limit.
+func hexRun(b []byte, limit int) int {
+	n := 0
+	for n < limit && n < len(b) && isHex(b[n]) {
+		n++
+	}
+	return n
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// unicodeEscape reads \uXXXX, and both halves of a surrogate pair at once.
+func (r *Reader) unicodeEscape(rest []byte, final bool) (more bool) {
+	n := hexRun(rest[2:], 4)
+	switch {
+	case n < 4 && n == len(rest)-2:
+		if final {
+			r.edit("cut-escape", llm.Truncation, r.i, r.i+len(rest))
+			r.i += len(rest)
+		}
+		return !final
+	case n < 4:
+		r.literalBackslash()
+		return false
+	}
+	n = 6
+	if rest[2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), rest[3]) >= 0 { // the second half may follow
+		tail := rest[6:]
+		for k := 0; k < 6; k++ {
+			if k == len(tail) {
+				if !final {
+					return true
+				}
+				break
+			}
+			if !lowSurrogate(k, tail[k]) {
+				break
+			}
+			if k == 5 {
+				n = 12
+			}
+		}
+	}
+	r.out = append(r.out, rest[:n]...)
+	r.i += n
+	return false
+}
+
+// lowSurrogate reports whether c may be the k-th byte of \uDC00 to \uDFFF.
+func lowSurrogate(k int, c byte) bool {
+	switch k {
+	case 0:
+		return c == '\\'
+	case 1:
+		return c == 'u'
+	case 2:
+		return c|0x20 == 'd'
+	case 3:
+		return 'c' <= c|0x20 && c|0x20 <= 'f'
+	}
+	return isHex(c)
+}
+
+// endQuote decides what a quote of n bytes at r.i is, from what follows it.
+func (r *Reader) endQuote(n int, final bool) (more bool) {
+	if r.str.triple {
+		return r.endTriple(final)
+	}
+	rest := r.in[r.i+n:]
+	if len(r.out) == r.str.from && len(rest) > 0 && rest[0] == r.in[r.i] && n == 1 {
+		r.note("quotes", llm.Syntax, r.off+r.i-1, r.off+r.i+2)
+		r.str.triple = true
+		r.i += 2
+		return false
+	}
+	role, skip := r.role(rest, final)
+	switch role {
+	case undecided:
+		return true
+	case closing:
+		r.out = append(r.out, '"')
+		r.i += n
+		r.ended()
+	case joining:
+		r.edit("string-concatenation", llm.Syntax, r.i, r.i+n+skip)
+		r.i += n + skip
+	case content:
+		r.edit("inner-quote", llm.Guess, r.i, r.i+n)
+		if r.in[r.i] == '"' {
+			r.out = append(r.out, '\\')
+		}
+		r.out = append(r.out, r.in[r.i:r.i+n]...)
+		r.i += n
+	}
+	return false
+}
+
+// endTriple ends a string in triple quotes.
+func (r *Reader) endTriple(final bool) (more bool) {
+	q := r.in[r.i]
+	n := 1
+	for n < 3 && r.i+n < len(r.in) && r.in[r.i+n] == q {
+		n++
+	}
+	if n < 3 && r.i+n == len(r.in) && !final {
+		return true
+	}
+	if n < 3 {
+		if q == '"' {
+			r.out = append(r.out, '\\')
+		}
+		r.out = append(r.out, q)
+		r.i++
+		return false
+	}
+	r.out = append(r.out, '"')
+	r.i += 3
+	r.ended()
+	return false
+}

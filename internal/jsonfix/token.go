@@ -1,0 +1,281 @@
+package jsonfix
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// token is a number or a word being read.
+type token struct {
+	text  []byte
+	start int  // offset of its first byte
+	key   bool // it stands where a key must
+	regex bool // it starts with a slash and has not met the second one
+}
+
+// literal is how a word reads in JSON.
+type literal struct {
+	json  string
+	class llm.RepairClass
+}
+
+// literals are the words that are values. NaN and infinities have no form in
+// JSON; null is what JavaScript writes for them.
+var literals = map[string]literal{
+	"true": {"true", llm.Intact}, "false": {"false", llm.Intact}, "null": {"null", llm.Intact},
+	"True": {"true", llm.Syntax}, "False": {"false", llm.Syntax}, "None": {"null", llm.Syntax},
+	"TRUE": {"true", llm.Syntax}, "FALSE": {"false", llm.Syntax}, "NULL": {"null", llm.Syntax},
+	"Null": {"null", llm.Syntax}, "nil": {"null", llm.Syntax}, "undefined": {"null", llm.Syntax},
+	"NaN": {"null", llm.Guess}, "nan": {"null", llm.Guess},
+	"Infinity": {"null", llm.Guess}, "-Infinity": {"null", llm.Guess}, "+Infinity": {"null", llm.Guess},
+	"inf": {"null", llm.Guess}, "-inf": {"null", llm.Guess},
+}
+
+func (r *Reader) beginToken() {
+	c := r.in[r.i]
+	key := r.state == wantKey || r.state == wantComma && r.top().open == '{'
+	if key && !isWord(c) && !isDigit(c) && c != '-' && c < 0x80 {
+		r.failf(r.i, "a key cannot start with %q", c)
+		return
+	}
+	if r.state == wantComma && r.top().open != '{' && !isWord(c) && !isDigit(c) && bytes.IndexByte([]byte("-+."), c) < 0 {
+		r.failf(r.i, "%q cannot stand here", c)
+		return
+	}
+	if len(r.stack) == 0 && r.state != wantValue || !r.room() {
+		return
+	}
+	r.tok = token{text: r.tok.text[:0], start: r.off + r.i, key: r.state == wantKey, regex: c == '/'}
+	r.mode = inToken
+}
+
+// maxToken bounds text without quotes.
+const maxToken = 1 << 16
+
+// token reads a number or a word. It returns true if it needs more.
+func (r *Reader) token(final bool) (more bool) {
+	for r.i < len(r.in) {
+		c := r.in[r.i]
+		if r.tok.regex {
+			r.tok.regex = !(c == '/' && len(r.tok.text) > 0 && r.tok.text[len(r.tok.text)-1] != '\\') && c != '\n'
+		} else if stop, more := r.tokenStops(c, final); more {
+			return true
+		} else if stop {
+			if r.mode == inToken {
+				r.endToken(false)
+			}
+			return false
+		}
+		r.tok.text = append(r.tok.text, c)
+		r.i++
+		if len(r.tok.text) > maxToken {
+			r.failf(r.i, "text without quotes is longer than %d bytes", maxToken)
+			return false
+		}
+	}
+	return false
+}
+
+// tokenStops reports whether c ends the token. It leaves inToken if it has
+// handled the end itself.
+func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
+	if r.tok.key {
+		return r.keyStops(c), false
+	}
+	switch c {
+	case ',', '\n', '}', ']':
+		return true, false
+	case ')':
+		return r.within('(') || r.within('f'), false
+	case ' ', '\t', '\r', '{', '[':
+		return c == '{' || c == '[' || r.tokenIsValue(), false
+	case '(':
+		if isIdentifier(bytes.TrimRight(r.tok.text, " ")) && len(r.tok.text) > 0 {
+			r.call()
+			return true, false
+		}
+	case '"':
+		return r.strayQuote(), false
+	case '/':
+		if !r.tokenIsValue() {
+			return false, false
+		}
+		if r.i+1 == len(r.in) && !final {
+			return false, true
+		}
+		return r.i+1 < len(r.in) && (r.in[r.i+1] == '/' || r.in[r.i+1] == '*'), false
+	}
+	return false, false
+}
+
+func (r *Reader) keyStops(c byte) bool {
+	switch {
+	case c == '"' || c == '\'': // its opening quote is missing
+		r.edit("missing-quote", llm.Guess, r.i, r.i+1)
+		r.endToken(false)
+		r.i++
+		return true
+	case isWord(c), isDigit(c), c == '-', c == '.', c >= 0x80:
+		return false
+	}
+	return true
+}
+
+// strayQuote ends a word whose opening quote is missing.
+func (r *Reader) strayQuote() bool {
+	if r.tokenIsValue() {
+		return true
+	}
+	r.edit("missing-quote", llm.Guess, r.i, r.i+1)
+	r.endToken(false)
+	r.i++
+	return true
+}
+
+// call reads a word and a parenthesis, as in ObjectId("1") or callback({…}):
+// the value is the argument.
+func (r *Reader) call() {
+	r.note("call", llm.Guess, r.tok.start, r.off+r.i+1)
+	r.stack = append(r.stack, frame{open: 'f', start: r.tok.start})
+	r.state, r.mode = wantValue, inStructure
+	r.i++
+}
+
+func isIdentifier(b []byte) bool {
+	for k, c := range b {
+		if !isWord(c) && !(k > 0 && (isDigit(c) || c == '.')) {
+			return false
+		}
+	}
+	return true
+}
+
+// tokenIsValue reports whether the token is a literal or a number as it is.
+func (r *Reader) tokenIsValue() bool {
+	if _, ok := literals[string(r.tok.text)]; ok {
+		return true
+	}
+	_, class := number(r.tok.text, false)
+	return class < llm.Guess
+}
+
+// endToken writes the token. With final the text ended in it.
+func (r *Reader) endToken(final bool) {
+	word := bytes.TrimRight(r.tok.text, " \t\r")
+	end := r.tok.start + len(word)
+	if r.tok.key {
+		r.note("unquoted-key", llm.Syntax, r.tok.start, end)
+		r.quote(word)
+		r.ended()
+		return
+	}
+	if lit, ok := literals[string(word)]; ok {
+		if lit.class != llm.Intact {
+			r.note("literal", lit.class, r.tok.start, end)
+		}
+		r.out = append(r.out, lit.json...)
+		r.ended()
+		return
+	}
+	if text, class := number(word, final); class != llm.Truncation {
+		if class != llm.Intact {
+			r.note("number", class, r.tok.start, end)
+		}
+		r.out = append(r.out, text...)
+		r.ended()
+		return
+	}
+	if len(r.stack) == 0 && !r.bare {
+		r.fail(&SyntaxError{r.Base + r.tok.start, "text without quotes is not a value"})
+		return
+	}
+	if final {
+		r.note("unquoted-string", llm.Truncation, r.tok.start, end)
+	} else {
+		r.note("unquoted-string", llm.Guess, r.tok.start, end)
+	}
+	r.quote(word)
+	r.ended()
+}
+
+// quote writes word as a JSON string.
+func (r *Reader) quote(word []byte) {
+	quoted, _ := json.Marshal(string(word)) // a string always can
+	r.out = append(r.out, quoted...)
+}
+
+// number returns word as a JSON number and how sure that is; Truncation means
+// that it is none.
+func number(word []byte, final bool) (string, llm.RepairClass) {
+	s := string(word)
+	if s == "" || strings.Trim(s, "0123456789+-.eExXabcdefABCDEF_n") != "" {
+		return "", llm.Truncation
+	}
+	if isNumber(s) {
+		return s, llm.Intact
+	}
+	sign, digits := "", s
+	if s[0] == '-' || s[0] == '+' {
+		sign, digits = strings.TrimPrefix(s[:1], "+"), s[1:]
+	}
+	if len(digits) > 2 && digits[0] == '0' && digits[1]|0x20 == 'x' {
+		if n, ok := new(big.Int).SetString(digits[2:], 16); ok {
+			return sign + n.String(), llm.Syntax
+		}
+		return "", llm.Truncation
+	}
+	if strings.HasPrefix(digits, ".") {
+		digits = "0" + digits
+	}
+	digits = strings.TrimSuffix(digits, "n")
+	for _, fix := range []struct{ old, new string }{{".e", ".0e"}, {".E", ".0E"}} {
+		digits = strings.Replace(digits, fix.old, fix.new, 1)
+	}
+	if strings.HasSuffix(digits, ".") {
+		digits += "0"
+	}
+	if isNumber(sign+digits) && digits != "0.0" {
+		return sign + digits, llm.Syntax
+	}
+	if cut := strings.TrimRight(digits, "eE+-"); cut != digits && isNumber(sign+cut) {
+		return sign + cut, llm.Guess
+	}
+	if plain := strings.ReplaceAll(digits, "_", ""); plain != digits && isNumber(sign+plain) {
+		return sign + plain, llm.Guess
+	}
+	return "", llm.Truncation
+}
+
+// isNumber reports whether s is a JSON number.
+func isNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	digits := func() bool {
+		n := 0
+		for n < len(s) && isDigit(s[n]) {
+			n++
+		}
+		s = s[n:]
+		return n > 0
+	}
+	if strings.HasPrefix(s, "0") {
+		s = s[1:]
+	} else if !digits() {
+		return false
+	}
+	if strings.HasPrefix(s, ".") {
+		if s = s[1:]; !digits() {
+			return false
+		}
+	}
+	if s != "" && s[0]|0x20 == 'e' {
+		if s = s[1:]; s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		return digits() && s == ""
+	}
+	return s == ""
+}
