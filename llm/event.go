@@ -32,8 +32,9 @@ type PartEnd struct{}
 // CallStart says that a call has begun. A [Call] or an [InvalidCall] with the
 // same ID follows, unless the stream fails.
 type CallStart struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID   string   `json:"id"`
+	Name string   `json:"name"`
+	Kind ToolKind `json:"kind,omitempty"`
 }
 
 // CallDelta is the next piece of a call's arguments. The deltas of a call,

@@ -1,0 +1,364 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+	"github.com/toolpost/toolpost/wire/internal/sse"
+)
+
+// Bounds of one answer.
+const (
+	maxCalls = 1024
+	maxArgs  = 64 << 20 // bytes of arguments of all calls
+	maxBody  = 256 << 20
+)
+
+// spanKind is the kind of the text that is being written.
+type spanKind uint8
+
+const (
+	noSpan spanKind = iota
+	textSpan
+	refusalSpan
+	thinkingSpan
+	redactedSpan
+)
+
+// answer turns what a codec reads into events, streamed or not. It owns what
+// vendors get wrong: ids, indexes and finish reasons of calls.
+type answer struct {
+	decoder
+	send    func(llm.Event) bool
+	stopped bool // the caller listens no more
+
+	strings arena
+	scratch []byte
+	span    spanKind
+	apart   bool // the next span is another part, even if of the same kind
+
+	calls   []*pending
+	held    int // calls not yet sent
+	minted  int
+	size    int
+	invalid bool
+
+	finish   llm.Finish
+	finished bool // the vendor said why the model stopped
+	// plainStop says that the vendor's word for an ordinary end also ends an
+	// answer with calls.
+	plainStop bool
+}
+
+func newAnswer(c Codec, send func(llm.Event) bool) *answer {
+	return &answer{decoder: decoder{c: c}, send: send}
+}
+
+func (a *answer) emit(ev llm.Event) {
+	if !a.stopped && !a.send(ev) {
+		a.stopped = true
+	}
+}
+
+func (a *answer) warn(code llm.WarningCode, feature, format string, args ...any) {
+	a.emit(llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
+}
+
+// begin prepares for a piece of text of one kind.
+func (a *answer) begin(kind spanKind) {
+	a.settle()
+	if a.apart && a.span == kind {
+		a.emit(llm.PartEnd{})
+	}
+	a.span, a.apart = kind, false
+}
+
+// quoted unquotes a JSON string without an allocation of its own.
+func (a *answer) quoted(v []byte) string {
+	if len(v) <= 2 || !a.is(v, '"', "a string") {
+		return ""
+	}
+	a.scratch = js.AppendText(a.scratch[:0], v)
+	return a.strings.add(a.scratch)
+}
+
+func (a *answer) text(s string) {
+	if s != "" {
+		a.begin(textSpan)
+		a.emit(llm.TextDelta{Text: s})
+	}
+}
+
+func (a *answer) refusal(s string) {
+	if s != "" {
+		a.begin(refusalSpan)
+		a.emit(llm.TextDelta{Text: s, Refusal: true})
+	}
+}
+
+func (a *answer) thinking(s string) {
+	if s != "" {
+		a.begin(thinkingSpan)
+		a.emit(llm.ThinkingDelta{Text: s})
+	}
+}
+
+// thinkingState signs the thinking that was written, or stands for thinking
+// that the vendor does not show.
+func (a *answer) thinkingState(s llm.State, redacted bool) {
+	kind := thinkingSpan
+	if redacted {
+		kind = redactedSpan
+	}
+	a.begin(kind)
+	a.emit(llm.ThinkingDelta{Redacted: redacted, State: s})
+	a.span = noSpan
+}
+
+// textState signs the text that was written, or is a part of its own.
+func (a *answer) textState(s llm.State) {
+	refusal := a.span == refusalSpan && !a.apart
+	if !refusal {
+		a.begin(textSpan)
+	}
+	a.emit(llm.TextDelta{Refusal: refusal, State: s})
+	a.span = noSpan
+}
+
+// part is a block that is not understood, kept at its place.
+func (a *answer) part(raw []byte) {
+	a.apart = true
+	a.begin(textSpan)
+	a.emit(llm.TextDelta{State: a.state(raw)})
+	a.span = noSpan
+}
+
+func (a *answer) cite(c ...llm.Citation) {
+	a.begin(textSpan)
+	a.emit(llm.TextDelta{Citations: c})
+}
+
+func (a *answer) media(m llm.Media) {
+	a.settle()
+	a.span = noSpan
+	a.emit(m)
+}
+
+func (a *answer) hostedCall(c llm.Call) {
+	a.settle()
+	a.span = noSpan
+	c.Hosted = true
+	a.emit(llm.HostedCall{Call: c})
+}
+
+func (a *answer) hostedResult(r llm.Result) {
+	a.settle()
+	a.span = noSpan
+	r.Hosted = true
+	a.emit(llm.HostedResult{Result: r})
+}
+
+// stop notes why the model stopped, in the vendor's word and in ours.
+func (a *answer) stop(raw string, reasons map[string]llm.Reason) {
+	if raw == "" {
+		return
+	}
+	reason, ok := reasons[raw]
+	if !ok {
+		reason = llm.OtherReason
+	}
+	a.finish.Raw, a.finish.Reason, a.finished = raw, reason, true
+}
+
+// conclude ends an answer whose vendor said that it is whole.
+func (a *answer) conclude() {
+	for i, p := range a.calls {
+		if !p.done {
+			a.close(p, i == len(a.calls)-1)
+		}
+	}
+	a.finish.Reason = a.reason()
+	a.emit(a.finish)
+}
+
+// reason corrects a finish reason that contradicts the answer. The reason to
+// stop early always stands: a call cut by the limit is no call.
+func (a *answer) reason() llm.Reason {
+	switch r := a.finish.Reason; {
+	case r == llm.Stop && len(a.calls) > 0:
+		if !a.plainStop {
+			a.warn(llm.Corrected, "finish reason", "the vendor said %q, but the answer holds %d calls", a.finish.Raw, len(a.calls))
+		}
+		return llm.ToolCalls
+	case r == llm.ToolCalls && len(a.calls) == 0:
+		a.warn(llm.Corrected, "finish reason", "the vendor said %q, but the answer holds no call", a.finish.Raw)
+		return llm.Stop
+	default:
+		return r
+	}
+}
+
+// cut ends an answer that was lost: no call that is still open may be run.
+func (a *answer) cut() {
+	for _, p := range a.calls {
+		if !p.done {
+			a.bad(p, llm.CutOff)
+		}
+	}
+}
+
+// whole reads an answer that is one document. Half a document is a lost one.
+func (a *answer) whole(f format, body []byte) error {
+	a.body = body
+	v, ok := a.document(body)
+	if ok {
+		f.decodeResponse(&a.decoder, v, a)
+	}
+	switch {
+	case a.err != nil:
+		return a.decodeFailure()
+	case !a.finished:
+		return errNoEnd
+	}
+	return nil
+}
+
+// decodeFailure is the error of what could not be read. What the vendor said
+// was an error keeps its own kind.
+func (a *answer) decodeFailure() error {
+	var vendor *llm.Error
+	if errors.As(a.err, &vendor) {
+		return a.err
+	}
+	return a.c.fail("Decode", llm.Malformed, a.err)
+}
+
+// fail notes an error that the vendor sent inside its answer.
+func (a *answer) fail(body []byte) {
+	if a.err == nil {
+		a.err = a.c.DecodeError(0, nil, body)
+	}
+}
+
+// errNoEnd is what a stream without its finish marker ends with.
+var errNoEnd = errors.New("the stream ended before the answer did")
+
+// events reads a stream of server-sent events, or the one document that a
+// server sent instead.
+func (a *answer) events(f format, src io.Reader, chunk func(data []byte) (more bool)) error {
+	buffered := bufio.NewReader(src)
+	if firstByte(buffered) == '{' {
+		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		if err != nil {
+			return a.ended(err)
+		}
+		return a.whole(f, body)
+	}
+	return a.readEvents(sse.NewReader(buffered), chunk)
+}
+
+// firstByte returns the first byte that is not white space, without taking
+// it, and 0 if there is none nearby.
+func firstByte(r *bufio.Reader) byte {
+	for n := 1; n < 64; n++ {
+		b, err := r.Peek(n)
+		if err != nil {
+			return 0
+		}
+		switch b[n-1] {
+		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf:
+		default:
+			return b[n-1]
+		}
+	}
+	return 0
+}
+
+// readEvents feeds the data of server-sent events to chunk, which reports
+// whether more may come. It returns nil when the answer is whole.
+func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)) error {
+	for !a.stopped {
+		_, data, err := src.Next()
+		if err != nil {
+			return a.ended(err)
+		}
+		if bytes.Equal(js.Trim(data), []byte("[DONE]")) {
+			return a.done()
+		}
+		if !json.Valid(data) {
+			return a.broken(data, src.Partial())
+		}
+		a.body = data
+		more := chunk(js.Trim(data))
+		if a.err != nil {
+			return a.decodeFailure()
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// ended judges the end of the bytes: once the finish marker is there, nothing
+// is missing.
+func (a *answer) ended(err error) error {
+	switch {
+	case a.finished:
+		return nil
+	case errors.Is(err, sse.ErrTooLong):
+		return a.c.fail("DecodeStream", llm.Malformed, err)
+	case sse.IsEnd(err):
+		return errNoEnd
+	}
+	return fmt.Errorf("%w: %w", errNoEnd, err)
+}
+
+// done takes the word that the stream is complete, also from a server that
+// never said why the model stopped.
+func (a *answer) done() error {
+	if a.finished {
+		return nil
+	}
+	a.finish.Reason = llm.Stop
+	if len(a.calls) > 0 {
+		a.finish.Reason = llm.ToolCalls
+	}
+	a.finished = true
+	a.warn(llm.Corrected, "finish reason", "the stream ended without a finish reason")
+	return nil
+}
+
+// broken judges an event that is not JSON: at the very end it was cut off.
+func (a *answer) broken(data []byte, partial bool) error {
+	if partial {
+		return errNoEnd
+	}
+	return a.c.fail("DecodeStream", llm.Malformed, fmt.Errorf("an event is not JSON: %.200q", data))
+}
+
+// arena hands out strings cut from larger ones, so that a stream of small
+// pieces does not cost an allocation each.
+type arena struct{ b strings.Builder }
+
+func (s *arena) add(p []byte) string {
+	if len(p) > arenaSize/4 {
+		return string(p)
+	}
+	if s.b.Cap()-s.b.Len() < len(p) {
+		s.b = strings.Builder{}
+		s.b.Grow(arenaSize)
+	}
+	n := s.b.Len()
+	s.b.Write(p)
+	return s.b.String()[n:]
+}
+
+const arenaSize = 2048

@@ -1,0 +1,266 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// pending is a call that is being written.
+type pending struct {
+	id, name string
+	index    int // the vendor's; -1 where there is none
+	kind     llm.ToolKind
+	args     strings.Builder
+	state    llm.State
+	extra    llm.Extra
+	open     bool // args are a JSON string that still lacks its end
+	started  bool // CallStart was sent
+	closed   bool // the vendor said that it is whole
+	done     bool // Call or InvalidCall was sent
+	checked  int  // length of args when they were last found incomplete
+}
+
+// delta finds the call that a piece belongs to, or begins one. Servers give
+// every parallel call the index 0, leave out the index, repeat the id in every
+// piece or leave it out of all: the id decides first, then index and order.
+func (a *answer) delta(index int, id, name string, kind llm.ToolKind) *pending {
+	p := a.find(index, id, name)
+	if p == nil {
+		p = a.newCall(index, id, name, kind)
+	}
+	if p != nil && p.name == "" && name != "" {
+		p.name = name
+		a.start(p)
+	}
+	return p
+}
+
+func (a *answer) find(index int, id, name string) *pending {
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		p := a.calls[i]
+		if id != "" {
+			if p.id != id {
+				continue
+			}
+			if p.index != index && name != "" && index >= 0 {
+				return nil // another call that claims the same id
+			}
+			return p
+		}
+		if index >= 0 && p.index != index {
+			continue
+		}
+		if name != "" && (p.done || p.whole() || p.name != "" && p.name != name) {
+			return nil // the next call of a server that sends neither id nor index
+		}
+		return p
+	}
+	if id == "" && name == "" && len(a.calls) > 0 {
+		a.warn(llm.Corrected, "index", "arguments for index %d, where no call began, belong to the last call", index)
+		last := a.calls[len(a.calls)-1]
+		last.index = index
+		return last
+	}
+	return nil
+}
+
+// newCall begins a call. An id that is missing or taken is replaced.
+func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending {
+	if len(a.calls) >= maxCalls {
+		a.refuse(fmt.Errorf("more than %d calls in one answer", maxCalls))
+		return nil
+	}
+	a.settle()
+	if id != "" && a.taken(id) {
+		a.warn(llm.Corrected, "id", "two calls have the id %q; the second gets another", id)
+		id = ""
+	}
+	if id == "" {
+		id = a.mint()
+	}
+	p := &pending{id: id, name: name, index: index, kind: kind}
+	a.calls = append(a.calls, p)
+	a.held++
+	if name != "" {
+		a.start(p)
+	}
+	return p
+}
+
+func (a *answer) refuse(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+func (a *answer) taken(id string) bool {
+	for _, p := range a.calls {
+		if p.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// mint returns call_1, call_2 and so on, counted over the conversation.
+func (a *answer) mint() string {
+	for {
+		a.minted++
+		if id := callID(a.c.Calls + a.minted); !a.taken(id) {
+			return id
+		}
+	}
+}
+
+func callID(n int) string { return "call_" + strconv.Itoa(n) }
+
+func (a *answer) start(p *pending) {
+	if p.started {
+		return
+	}
+	p.started = true
+	a.span = noSpan
+	a.emit(llm.CallStart{ID: p.id, Name: p.name, Kind: p.kind})
+	if p.args.Len() > 0 {
+		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()})
+	}
+}
+
+// addArgs takes a piece of the arguments as text.
+func (a *answer) addArgs(p *pending, s []byte) {
+	if p == nil || len(s) == 0 || p.done {
+		if p != nil && p.done && strings.TrimSpace(string(s)) != "" {
+			a.warn(llm.Corrected, "arguments", "text after the end of the arguments of %s was dropped: %.100q", p.name, s)
+		}
+		return
+	}
+	if a.size += len(s); a.size > maxArgs {
+		a.refuse(fmt.Errorf("more than %d bytes of arguments in one answer", maxArgs))
+		return
+	}
+	n := p.args.Len()
+	p.args.Write(s)
+	if p.started {
+		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()[n:]})
+	}
+}
+
+// addQuoted takes a piece of the arguments as a JSON string.
+func (a *answer) addQuoted(p *pending, v []byte) {
+	if len(v) <= 2 || !a.is(v, '"', "a string") {
+		return
+	}
+	a.scratch = js.AppendText(a.scratch[:0], v)
+	a.addArgs(p, a.scratch)
+}
+
+// addInput takes a piece of the input of a free-text tool, whose arguments
+// are one JSON string.
+func (a *answer) addInput(p *pending, v []byte) {
+	if p == nil || len(v) <= 2 || !a.is(v, '"', "a string") {
+		return
+	}
+	if !p.open && p.args.Len() == 0 {
+		p.open = true
+		a.addArgs(p, []byte{'"'})
+	}
+	piece := js.AppendQuoted(nil, js.AppendText(nil, v))
+	a.addArgs(p, piece[1:len(piece)-1])
+}
+
+// whole reports whether nothing can be added to the arguments.
+func (p *pending) whole() bool {
+	if p.closed {
+		return true
+	}
+	n := p.args.Len()
+	if n == 0 || n == p.checked || p.kind == llm.FreeTool || p.args.String()[n-1] != '}' {
+		return false
+	}
+	if json.Valid([]byte(p.args.String())) {
+		return true
+	}
+	p.checked = n
+	return false
+}
+
+// settle sends the calls that are whole, now that something follows them. The
+// last call of an answer is held until the vendor says why the model stopped:
+// had it reached its limit, even arguments that parse may be cut.
+func (a *answer) settle() {
+	if a.held == 0 {
+		return
+	}
+	for _, p := range a.calls[len(a.calls)-a.held:] {
+		if !p.whole() || p.name == "" {
+			return
+		}
+		a.close(p, false)
+	}
+}
+
+// close ends a call. last says that nothing followed it.
+func (a *answer) close(p *pending, last bool) {
+	limited := a.finished && a.finish.Reason == llm.Length
+	switch {
+	case limited && last && !p.closed:
+		a.bad(p, llm.CutOff)
+		return
+	case p.open:
+		p.open = false
+		a.addArgs(p, []byte{'"'})
+	case p.kind == llm.FreeTool && p.args.Len() == 0:
+		a.addArgs(p, []byte(`""`))
+	case strings.TrimSpace(p.args.String()) == "":
+		a.addArgs(p, []byte("{}"))
+	}
+	args := p.args.String()
+	switch {
+	case json.Valid([]byte(args)) && p.name != "":
+		a.sent(p)
+		a.emit(llm.Call{ID: p.id, Name: p.name, Args: json.RawMessage(args), Kind: p.kind, State: p.state, Extra: p.extra})
+	case limited && p.name != "":
+		a.bad(p, llm.CutOff)
+	case p.name == "":
+		a.bad(p, llm.UnknownTool)
+	default:
+		a.bad(p, llm.BadArguments)
+	}
+}
+
+func (a *answer) sent(p *pending) {
+	p.done = true
+	a.held--
+	a.span = noSpan
+}
+
+var problems = map[llm.InvalidReason]string{
+	llm.CutOff:       "The call was cut off before its end and was not run. Write it again, shorter.",
+	llm.UnknownTool:  "The call does not name a tool and was not run.",
+	llm.BadArguments: "The arguments are not valid JSON and the call was not run. Write it again with valid JSON.",
+}
+
+// bad ends a call that must not be run.
+func (a *answer) bad(p *pending, why llm.InvalidReason) {
+	a.sent(p)
+	a.invalid = true
+	a.emit(llm.InvalidCall{
+		ID: p.id, Name: p.name, Raw: p.args.String(), Reason: why, Problem: problems[why],
+		Provenance: llm.Provenance{Truncated: why == llm.CutOff},
+	})
+}
+
+// call is a call that arrives in one piece.
+func (a *answer) call(c llm.Call) {
+	p := a.newCall(-1, c.ID, c.Name, c.Kind)
+	if p == nil {
+		return
+	}
+	p.state, p.extra = c.State, c.Extra
+	a.addArgs(p, c.Args)
+}

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// chat is the format of OpenAI Chat Completions. Half the world speaks it, so
+// it also reads the variants: reasoning_content, reasoning, reasoning_details,
+// images in answers, the function_call of old.
+type chat struct{}
+
+func (chat) path(string, bool) string { return "chat/completions" }
+func (chat) streamType() string       { return "text/event-stream" }
+
+var chatReasons = map[string]llm.Reason{
+	"stop":           llm.Stop,
+	"tool_calls":     llm.ToolCalls,
+	"function_call":  llm.ToolCalls,
+	"length":         llm.Length,
+	"content_filter": llm.ContentFilter,
+	// Words of other servers that speak the format.
+	"eos":          llm.Stop,
+	"end_turn":     llm.Stop,
+	"tool_use":     llm.ToolCalls,
+	"max_tokens":   llm.Length,
+	"model_length": llm.Length,
+}
+
+var chatFinish = map[llm.Reason]string{
+	llm.Stop: "stop", llm.ToolCalls: "tool_calls", llm.Length: "length", llm.ContentFilter: "content_filter",
+}
+
+// finishWord returns the vendor's word for the end of an answer: the one it
+// came with, if that still says the same.
+func finishWord(f llm.Finish, reasons map[string]llm.Reason, words map[llm.Reason]string) string {
+	if r, ok := reasons[f.Raw]; ok && r == f.Reason {
+		return f.Raw
+	}
+	if w, ok := words[f.Reason]; ok {
+		return w
+	}
+	return words[llm.Stop]
+}
+
+func (chat) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
+	if !d.object(v) {
+		return
+	}
+	u := llm.Usage{Hosted: f.Usage.Hosted}
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "prompt_tokens":
+			u.Input = d.integer(val)
+		case "completion_tokens":
+			u.Output = d.integer(val)
+		case "total_tokens":
+		case "prompt_tokens_details":
+			if details := d.counts(val, map[string]*int{"cached_tokens": &u.CacheRead, "cache_write_tokens": &u.CacheWrite}); details != nil {
+				rest.add(key, details)
+			}
+		case "completion_tokens_details":
+			if details := d.counts(val, map[string]*int{"reasoning_tokens": &u.Reasoning}); details != nil {
+				rest.add(key, details)
+			}
+		default:
+			rest.add(key, val)
+		}
+	}
+	f.Usage = u
+	if more := rest.object(); more != nil {
+		d.extraNamed(&f.Extra, "usage", more)
+	}
+}
+
+// counts reads the known counters of an object and returns the others.
+func (d *decoder) counts(v []byte, known map[string]*int) []byte {
+	if !d.object(v) {
+		return nil
+	}
+	var rest fields
+	for key, val := range js.Members(v) {
+		if n, ok := known[string(key)]; ok {
+			*n = d.integer(val)
+		} else {
+			rest.add(key, val)
+		}
+	}
+	return rest.object()
+}
+
+func (chat) encodeUsage(e *encoder, f llm.Finish) {
+	u := f.Usage
+	more := f.Extra[e.c.Format]["usage"]
+	e.Key("usage")
+	start := e.Object()
+	e.IntField("prompt_tokens", u.Input)
+	e.IntField("completion_tokens", u.Output)
+	e.IntField("total_tokens", u.Input+u.Output)
+	e.counts("prompt_tokens_details", js.Get(more, "prompt_tokens_details"),
+		count{"cached_tokens", u.CacheRead}, count{"cache_write_tokens", u.CacheWrite})
+	e.counts("completion_tokens_details", js.Get(more, "completion_tokens_details"), count{"reasoning_tokens", u.Reasoning})
+	e.rest(start, more)
+}
+
+type count struct {
+	key string
+	n   int
+}
+
+// counts writes an object of counters with those of others, unless all are 0.
+func (e *encoder) counts(key string, more []byte, known ...count) {
+	some := len(more) > 0
+	for _, c := range known {
+		some = some || c.n != 0
+	}
+	if !some {
+		return
+	}
+	e.Key(key)
+	start := e.Object()
+	for _, c := range known {
+		e.optInt(c.key, c.n)
+	}
+	e.rest(start, more)
+}
+
+// rest closes the object that began at start, after the members of more that
+// it does not have yet.
+func (e *encoder) rest(start int, more []byte) {
+	for key, val := range js.Members(more) {
+		if !hasKey(e.Buf[start:], string(key)) {
+			e.AnyKey(string(key))
+			e.Raw(val)
+		}
+	}
+	e.End()
+}
+
+func (c chat) decodeStream(a *answer, src io.Reader) error {
+	s := &chatStream{answer: a}
+	return a.events(c, src, s.chunk)
+}

@@ -1,0 +1,383 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// chatStream reads chunks and whole answers: a message is a delta that says
+// everything at once.
+type chatStream struct {
+	*answer
+	// history says that the message is an old one, of a request.
+	history  bool
+	parts    func([]llm.Part) // takes the parts of a message of history
+	details  reasoningDetails
+	audio    chatAudio
+	logprobs bytes.Buffer
+	others   bool // choices besides the first were seen
+}
+
+func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
+	s := &chatStream{answer: a}
+	s.chunk(body)
+}
+
+// chunk reads one chunk or one whole answer.
+func (s *chatStream) chunk(v []byte) bool {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "choices":
+			s.choices(val)
+		case "id":
+			s.same(&s.finish.ID, val)
+		case "model":
+			s.same(&s.finish.Model, val)
+		case "usage":
+			if js.Kind(val) == '{' {
+				chat{}.decodeUsage(&s.decoder, val, &s.finish)
+			}
+		case "error":
+			if js.Kind(val) != 'n' {
+				s.fail(v)
+			}
+		case "object", "obfuscation":
+		default:
+			s.extra(&s.finish.Extra, key, val)
+		}
+	}
+	return true
+}
+
+// same reads a string that every chunk repeats.
+func (a *answer) same(old *string, v []byte) {
+	if len(v) > 2 && !js.Is(v, *old) {
+		*old = a.str(v)
+	}
+}
+
+func (s *chatStream) choices(v []byte) {
+	for choice := range js.Elements(v) {
+		if i := js.Get(choice, "index"); len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
+			if !s.others {
+				s.others = true
+				s.warn(llm.Ignored, "n", "only the first of several answers is read")
+			}
+			continue
+		}
+		s.choice(choice)
+	}
+}
+
+func (s *chatStream) choice(v []byte) {
+	var reason []byte
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "delta", "message":
+			s.message(val, &s.finish.Extra)
+		case "finish_reason":
+			reason = val
+		case "logprobs":
+			s.addLogprobs(val)
+		case "index":
+		default:
+			s.extraNamed(&s.finish.Extra, "choice."+string(key), val)
+		}
+	}
+	if len(reason) > 2 && js.Kind(reason) == '"' {
+		s.flush()
+		s.stop(s.str(reason), chatReasons)
+	}
+}
+
+// chatDelta are the members of a message, in the order they mean something.
+type chatDelta struct {
+	reasoning, content, reasoningOpenRouter, details []byte
+	refusal, annotations, images, audio              []byte
+	toolCalls, functionCall                          []byte
+}
+
+// message reads a message or a piece of one. Members that nobody knows go to
+// rest, which is the message of history or the end of the answer.
+func (s *chatStream) message(v []byte, rest *llm.Extra) {
+	var d chatDelta
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+		case "content":
+			d.content = val
+		case "tool_calls":
+			d.toolCalls = val
+		case "reasoning_content":
+			d.reasoning = val
+		case "reasoning":
+			d.reasoningOpenRouter = val
+		case "reasoning_details":
+			d.details = val
+		case "refusal":
+			d.refusal = val
+		case "annotations":
+			d.annotations = val
+		case "images":
+			d.images = val
+		case "audio":
+			d.audio = val
+		case "function_call":
+			d.functionCall = val
+		default:
+			s.unknown(rest, key, val)
+		}
+	}
+	s.delta(&d)
+}
+
+// unknown keeps a member of a message. At the end of an answer it is marked
+// as one, to find back into the message.
+func (s *chatStream) unknown(rest *llm.Extra, key, v []byte) {
+	if s.history {
+		s.extra(rest, key, v)
+	} else {
+		s.extraNamed(rest, messagePrefix+string(key), v)
+	}
+}
+
+const messagePrefix = "message."
+
+func (s *chatStream) delta(d *chatDelta) {
+	s.reasoning(d)
+	if len(d.content) > 2 {
+		s.content(d.content)
+	}
+	if len(d.refusal) > 2 {
+		s.refusal(s.quoted(d.refusal))
+	}
+	for el := range js.Elements(d.annotations) {
+		s.cite(s.annotation(el))
+	}
+	for el := range js.Elements(d.images) {
+		if m, ok := (chat{}).decodePart(&s.decoder, el).(llm.Media); ok {
+			s.media(m)
+		}
+	}
+	if js.Kind(d.audio) == '{' {
+		s.audio.add(&s.decoder, d.audio)
+	}
+	for el := range js.Elements(d.toolCalls) {
+		s.toolCall(el)
+	}
+	if js.Kind(d.functionCall) == '{' {
+		s.function(0, "", d.functionCall)
+	}
+}
+
+// reasoning reads thinking under whichever name it comes. Some servers send
+// the same piece under two names.
+func (s *chatStream) reasoning(d *chatDelta) {
+	switch {
+	case len(d.reasoning) > 2:
+		s.thinking(s.quoted(d.reasoning))
+	case len(d.reasoningOpenRouter) > 2:
+		s.thinking(s.quoted(d.reasoningOpenRouter))
+	case len(d.details) > 2:
+		for el := range js.Elements(d.details) {
+			s.thinking(detailText(el))
+		}
+	}
+	for el := range js.Elements(d.details) {
+		s.details.add(el)
+	}
+}
+
+// content reads text, or the parts of servers that send parts.
+func (s *chatStream) content(v []byte) {
+	s.endThinking()
+	if js.Kind(v) == '"' {
+		s.text(s.quoted(v))
+		return
+	}
+	parts := chat{}.decodeContent(&s.decoder, v)
+	if s.history {
+		s.parts(parts)
+		return
+	}
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			s.textPart(p)
+		case llm.Media:
+			s.media(p)
+		}
+	}
+}
+
+// textPart sends a whole part.
+func (a *answer) textPart(t llm.Text) {
+	switch {
+	case !t.State.IsZero():
+		a.part(t.State.Data)
+	case t.Refusal:
+		a.refusal(t.Text)
+	default:
+		a.text(t.Text)
+	}
+}
+
+func (s *chatStream) annotation(v []byte) llm.Citation {
+	if inner := js.Get(v, "url_citation"); s.str(js.Get(v, "type")) == "url_citation" && inner != nil {
+		if c, ok := s.urlCitation(inner); ok {
+			return c
+		}
+	}
+	return llm.Citation{Raw: s.state(v)}
+}
+
+// urlCitation reads the members that both OpenAI formats give a citation, and
+// reports whether there are no others.
+func (d *decoder) urlCitation(v []byte) (c llm.Citation, complete bool) {
+	complete = true
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "start_index":
+			c.Start = d.integer(val)
+		case "end_index":
+			c.End = d.integer(val)
+		case "url":
+			c.URL = d.str(val)
+		case "title":
+			c.Title = d.str(val)
+		default:
+			complete = false
+		}
+	}
+	return c, complete
+}
+
+func (s *chatStream) toolCall(v []byte) {
+	s.endThinking()
+	index := -1
+	var id, function, custom []byte
+	var rest fields
+	var extra llm.Extra
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "index":
+			if js.Kind(val) == '0' {
+				index = s.integer(val)
+			}
+		case "id":
+			id = val
+		case "function":
+			function = val
+		case "custom":
+			custom = val
+		case "type":
+		case "extra_content":
+			rest.add(key, val)
+		default:
+			s.extra(&extra, key, val)
+		}
+	}
+	var p *pending
+	if custom != nil {
+		p = s.custom(index, s.quoted(id), custom)
+	} else {
+		p = s.function(index, s.quoted(id), function)
+	}
+	if p == nil {
+		return
+	}
+	if state := rest.object(); state != nil {
+		p.state = s.state(state)
+	}
+	p.extra = mergeExtra(p.extra, extra)
+}
+
+// function reads a piece of a call of a function.
+func (s *chatStream) function(index int, id string, v []byte) *pending {
+	var name, args []byte
+	var extra llm.Extra
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "name":
+			name = val
+		case "arguments":
+			args = val
+		default:
+			s.extraNamed(&extra, innerPrefix+string(key), val)
+		}
+	}
+	p := s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
+	if p == nil {
+		return nil
+	}
+	p.extra = mergeExtra(p.extra, extra)
+	if js.Kind(args) == '{' { // some servers send the object itself
+		s.addArgs(p, args)
+	} else {
+		s.addQuoted(p, args)
+	}
+	return p
+}
+
+// custom reads a piece of a call of a free-text tool.
+func (s *chatStream) custom(index int, id string, v []byte) *pending {
+	p := s.answer.delta(index, id, s.quoted(js.Get(v, "name")), llm.FreeTool)
+	if p == nil {
+		return nil
+	}
+	s.addInput(p, js.Get(v, "input"))
+	return p
+}
+
+func mergeExtra(old, more llm.Extra) llm.Extra {
+	if old == nil {
+		return more
+	}
+	for format, fields := range more {
+		if old[format] == nil {
+			old[format] = make(map[string]json.RawMessage)
+		}
+		for key, v := range fields {
+			old[format][key] = v
+		}
+	}
+	return old
+}
+
+// endThinking closes the thinking with what its vendor wants back.
+func (s *chatStream) endThinking() {
+	if state := s.details.object(); state != nil {
+		s.thinkingState(s.state(state), false)
+		s.details = reasoningDetails{}
+	}
+}
+
+// flush sends what could not be sent before the end.
+func (s *chatStream) flush() {
+	s.endThinking()
+	if m, ok := s.audio.media(&s.decoder); ok {
+		s.media(m)
+		s.audio = chatAudio{}
+	}
+	if s.logprobs.Len() > 0 {
+		s.extraNamed(&s.finish.Extra, "logprobs", append([]byte(`{"content":[`), append(s.logprobs.Bytes(), "]}"...)...))
+		s.logprobs.Reset()
+	}
+}
+
+// addLogprobs joins the lists of all chunks.
+func (s *chatStream) addLogprobs(v []byte) {
+	for el := range js.Elements(js.Get(v, "content")) {
+		if s.logprobs.Len() > 0 {
+			s.logprobs.WriteByte(',')
+		}
+		if s.logprobs.Len()+len(el) > maxArgs {
+			return
+		}
+		s.logprobs.Write(el)
+	}
+}

@@ -1,0 +1,291 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (c chat) encodeResponse(e *encoder, r *llm.Response) {
+	top, choice, message := splitFinish(e.ownExtra(r.Finish.Extra))
+	start := e.Object()
+	e.StringField("id", r.Finish.ID)
+	e.StringField("object", "chat.completion")
+	c.created(e, top, 0)
+	e.StringField("model", r.Finish.Model)
+	e.Key("choices")
+	e.Array()
+	ch := e.Object()
+	e.IntField("index", 0)
+	e.Key("message")
+	msg := e.Object()
+	e.StringField("role", "assistant")
+	c.encodeAnswer(e, r)
+	e.endWith(msg, message)
+	e.StringField("finish_reason", finishWord(r.Finish, chatReasons, chatFinish))
+	e.endWith(ch, choice)
+	e.EndArray()
+	c.encodeUsage(e, r.Finish)
+	e.endWith(start, top)
+}
+
+// encodeAnswer writes the parts of an answer with the calls that cannot be
+// run, as the vendor would deliver them: with arguments that do not parse.
+func (c chat) encodeAnswer(e *encoder, r *llm.Response) {
+	if len(r.Invalid) == 0 {
+		c.encodeAssistant(e, r.Message.Parts, true)
+		return
+	}
+	var others []llm.Part
+	for _, p := range r.Message.Parts {
+		if call, ok := p.(llm.Call); !ok || call.Hosted {
+			others = append(others, p)
+		}
+	}
+	c.encodeAssistant(e, others, true)
+	c.encodeCalls(e, r.Message.Calls(), r.Invalid)
+}
+
+// created writes the time of an answer: its own, or the one given.
+func (chat) created(e *encoder, top map[string]json.RawMessage, at int64) {
+	if top["created"] == nil {
+		e.Key("created")
+		e.Int(at)
+	}
+}
+
+// splitFinish sorts the extra fields of an answer by where they belong.
+func splitFinish(own map[string]json.RawMessage) (top, choice, message map[string]json.RawMessage) {
+	top, choice, message = map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for key, v := range own {
+		if name, ok := cutPrefix(key, messagePrefix); ok {
+			message[name] = v
+		} else if name, ok := cutPrefix(key, "choice."); ok {
+			choice[name] = v
+		} else if key == "logprobs" {
+			choice[key] = v
+		} else if key != "usage" {
+			top[key] = v
+		}
+	}
+	return top, choice, message
+}
+
+// chatWriter writes a stream of chunks.
+type chatWriter struct {
+	chat
+	e       *encoder
+	head    Head
+	started bool
+	calls   map[string]*chatCall
+}
+
+type chatCall struct {
+	index int
+	free  bool
+}
+
+func (chat) newStream(e *encoder, head Head) streamEncoder {
+	return &chatWriter{e: e, head: head, calls: map[string]*chatCall{}}
+}
+
+func (w *chatWriter) event(ev llm.Event) {
+	if !w.started {
+		w.started = true
+		w.delta(func() {
+			w.e.StringField("role", "assistant")
+			w.e.StringField("content", "")
+		})
+	}
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		w.text(ev)
+	case llm.ThinkingDelta:
+		w.thinking(ev)
+	case llm.Media:
+		w.delta(func() { w.encodeAssistantMedia(w.e, []llm.Media{ev}) })
+	case llm.CallStart:
+		w.start(ev.ID, ev.Name, ev.Kind)
+	case llm.CallDelta:
+		if c := w.calls[ev.ID]; c != nil && !c.free {
+			w.args(c.index, ev.Args)
+		}
+	case llm.Call:
+		w.call(ev)
+	case llm.InvalidCall:
+		w.invalid(ev)
+	case llm.HostedCall:
+		w.e.lost(llm.Ignored, "hosted call", "the chat format has no place for calls the provider ran")
+	case llm.HostedResult:
+		w.e.lost(llm.Ignored, "hosted result", "the chat format has no place for results the provider made")
+	case llm.Finish:
+		w.finish(ev)
+	}
+}
+
+// open begins a chunk and returns where its object starts.
+func (w *chatWriter) open(top map[string]json.RawMessage) int {
+	start := w.e.openFrame("")
+	w.e.StringField("id", w.head.ID)
+	w.e.StringField("object", "chat.completion.chunk")
+	w.created(w.e, top, w.head.Created)
+	w.e.StringField("model", w.head.Model)
+	return start
+}
+
+// delta writes a chunk with one delta.
+func (w *chatWriter) delta(body func()) {
+	w.open(nil)
+	w.e.Key("choices")
+	w.e.Array()
+	w.e.Object()
+	w.e.IntField("index", 0)
+	w.e.Key("delta")
+	w.e.Object()
+	body()
+	w.e.End()
+	w.e.Key("finish_reason")
+	w.e.Null()
+	w.e.End()
+	w.e.EndArray()
+	w.e.closeFrame()
+}
+
+func (w *chatWriter) text(ev llm.TextDelta) {
+	if ev.Text == "" && len(ev.Citations) == 0 {
+		w.e.opaque(llm.Text{State: ev.State})
+		return
+	}
+	w.delta(func() {
+		if ev.Refusal {
+			w.e.StringField("refusal", ev.Text)
+		} else {
+			w.e.StringField("content", ev.Text)
+		}
+		w.encodeCitations(w.e, ev.Citations, true)
+	})
+}
+
+func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
+	t := llm.Thinking{Text: ev.Text, State: ev.State}
+	if ev.Text == "" && w.e.own(ev.State) == nil {
+		return
+	}
+	w.delta(func() {
+		w.encodeThinkingState(w.e, t)
+		w.encodeThinking(w.e, ev.Text, true, false, true)
+	})
+}
+
+func (w *chatWriter) start(id, name string, kind llm.ToolKind) *chatCall {
+	c := &chatCall{index: len(w.calls), free: kind == llm.FreeTool}
+	w.calls[id] = c
+	if !c.free {
+		w.toolCall(c.index, func() {
+			w.e.StringField("id", id)
+			w.e.StringField("type", "function")
+			w.e.Key("function")
+			w.e.Object()
+			w.e.StringField("name", name)
+			w.e.StringField("arguments", "")
+			w.e.End()
+		})
+	}
+	return c
+}
+
+func (w *chatWriter) toolCall(index int, body func()) {
+	w.delta(func() {
+		w.e.Key("tool_calls")
+		w.e.Array()
+		w.e.Object()
+		w.e.IntField("index", index)
+		body()
+		w.e.End()
+		w.e.EndArray()
+	})
+}
+
+func (w *chatWriter) args(index int, s string) {
+	w.toolCall(index, func() {
+		w.e.Key("function")
+		w.e.Object()
+		w.e.StringField("arguments", s)
+		w.e.End()
+	})
+}
+
+// call completes a call. The input of a free-text tool is sent in one piece.
+func (w *chatWriter) call(call llm.Call) {
+	c := w.calls[call.ID]
+	if c == nil {
+		c = w.start(call.ID, call.Name, call.Kind)
+		if !c.free {
+			w.args(c.index, string(objectOf(call.Args)))
+		}
+	}
+	state := w.e.own(call.State)
+	switch {
+	case c.free:
+		w.toolCall(c.index, func() {
+			w.e.StringField("id", call.ID)
+			w.e.StringField("type", "custom")
+			w.e.Key("custom")
+			w.e.Object()
+			w.e.StringField("name", call.Name)
+			w.e.StringField("input", js.Text(call.Args))
+			w.e.End()
+		})
+	case state != nil:
+		w.toolCall(c.index, func() {
+			for key, v := range js.Members(state) {
+				w.e.AnyKey(string(key))
+				w.e.Raw(v)
+			}
+		})
+	}
+}
+
+// invalid passes on a call that cannot be run as the vendor would. Its pieces
+// are out already if it began in this stream.
+func (w *chatWriter) invalid(ev llm.InvalidCall) {
+	if w.calls[ev.ID] != nil {
+		return
+	}
+	if ev.Name == "" {
+		w.text(llm.TextDelta{Text: ev.Raw})
+		return
+	}
+	c := w.start(ev.ID, ev.Name, llm.FunctionTool)
+	w.args(c.index, ev.Raw)
+}
+
+func (w *chatWriter) finish(f llm.Finish) {
+	top, choice, message := splitFinish(w.e.ownExtra(f.Extra))
+	start := w.open(nil)
+	w.e.Key("choices")
+	w.e.Array()
+	ch := w.e.Object()
+	w.e.IntField("index", 0)
+	w.e.Key("delta")
+	w.e.endWith(w.e.Object(), message)
+	w.e.StringField("finish_reason", finishWord(f, chatReasons, chatFinish))
+	w.e.endWith(ch, choice)
+	w.e.EndArray()
+	w.e.endWith(start, nil)
+	w.e.frameEnd()
+
+	start = w.open(top)
+	w.e.RawField("choices", []byte("[]"))
+	w.encodeUsage(w.e, f)
+	w.e.endWith(start, top)
+	w.e.frameEnd()
+	w.e.Buf = append(w.e.Buf, "data: [DONE]\n\n"...)
+}
+
+func (w *chatWriter) fail(err *llm.Error) {
+	w.e.Buf = append(w.e.Buf, "data: "...)
+	w.encodeError(w.e, err, errorStatus(err))
+	w.e.frameEnd()
+}

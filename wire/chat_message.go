@@ -1,0 +1,535 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (c chat) encodeMessage(e *encoder, m llm.Message) {
+	switch m.Role {
+	case llm.RoleTool:
+		c.encodeResults(e, m)
+	case llm.RoleAssistant:
+		start := e.Object()
+		e.StringField("role", "assistant")
+		c.encodeAssistant(e, m.Parts, false)
+		e.end(start, m.Extra)
+	default:
+		start := e.Object()
+		e.StringField("role", string(m.Role))
+		e.Key("content")
+		c.encodeContent(e, m.Parts)
+		e.end(start, m.Extra)
+	}
+}
+
+// plainText returns the only part as text if it is nothing but text.
+func plainText(parts []llm.Part) (string, bool) {
+	switch len(parts) {
+	case 0:
+		return "", true
+	case 1:
+		t, ok := parts[0].(llm.Text)
+		return t.Text, ok && !t.Refusal && t.State.IsZero() && len(t.Extra) == 0 && len(t.Citations) == 0
+	}
+	return "", false
+}
+
+// encodeContent writes what a user said: a string where that is enough, since
+// many servers take nothing else.
+func (c chat) encodeContent(e *encoder, parts []llm.Part) {
+	if s, ok := plainText(parts); ok {
+		e.Text(s)
+		return
+	}
+	e.Array()
+	for _, p := range parts {
+		c.encodePart(e, p)
+	}
+	e.EndArray()
+}
+
+func (c chat) encodePart(e *encoder, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		if raw, ok := e.opaque(p); ok {
+			if raw != nil {
+				e.Raw(raw)
+			}
+			return
+		}
+		start := e.Object()
+		e.StringField("type", "text")
+		e.StringField("text", p.Text)
+		e.end(start, p.Extra)
+	case llm.Media:
+		c.encodeMedia(e, p)
+	default:
+		e.lost(llm.Ignored, "part", "a message of this role cannot hold such a part in the chat format")
+	}
+}
+
+func (c chat) encodeMedia(e *encoder, m llm.Media) {
+	start := e.Object()
+	inner := 0
+	switch {
+	case m.Kind == llm.Image && m.ID == "":
+		inner = c.openMedia(e, "image_url")
+		e.StringField("url", mediaURL(m))
+	case m.Kind == llm.Video && m.ID == "":
+		inner = c.openMedia(e, "video_url")
+		e.StringField("url", mediaURL(m))
+	case m.Kind == llm.Audio && m.ID == "" && m.URL == "":
+		inner = c.openMedia(e, "input_audio")
+		e.StringField("data", base64Text(m.Data))
+		e.StringField("format", audioFormat(m.MIME))
+	default:
+		inner = c.openMedia(e, "file")
+		e.optString("filename", m.Name)
+		if m.ID != "" {
+			e.StringField("file_id", m.ID)
+		} else {
+			e.StringField("file_data", mediaURL(m))
+		}
+		if m.Kind != llm.Document {
+			e.lost(llm.Degraded, string(m.Kind), "the chat format can refer to it as a file only")
+		}
+	}
+	outer := e.splitExtra(inner, m.Extra)
+	e.endWith(start, outer)
+}
+
+// openMedia begins {"type":kind,kind:{ and returns where the inner object is.
+func (chat) openMedia(e *encoder, kind string) int {
+	e.StringField("type", kind)
+	e.Key(kind)
+	return e.Object()
+}
+
+func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
+	var said []llm.Part
+	var refusal, thought strings.Builder
+	var calls []llm.Call
+	var cites []llm.Citation
+	var media []llm.Media
+	sawThinking := false
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			cites = append(cites, p.Citations...)
+			if p.Refusal {
+				refusal.WriteString(p.Text)
+			} else {
+				p.Citations = nil
+				said = append(said, p)
+			}
+			if len(calls) > 0 {
+				e.lost(llm.Degraded, "order", "the chat format puts text before calls")
+			}
+		case llm.Thinking:
+			sawThinking = true
+			c.encodeThinkingState(e, p)
+			joinThinking(&thought, p)
+		case llm.Media:
+			media = append(media, p)
+		case llm.Call:
+			if p.Hosted {
+				e.lost(llm.Ignored, "hosted call", "the chat format has no place for calls the provider ran")
+			} else {
+				calls = append(calls, p)
+			}
+		case llm.Result:
+			e.lost(llm.Ignored, "hosted result", "the chat format has no place for results the provider made")
+		}
+	}
+	c.encodeSaid(e, said, answer)
+	e.optString("refusal", refusal.String())
+	c.encodeThinking(e, thought.String(), sawThinking, len(calls) > 0, answer)
+	c.encodeCalls(e, calls, nil)
+	c.encodeCitations(e, cites, answer)
+	c.encodeAssistantMedia(e, media)
+}
+
+// encodeSaid writes the text of an assistant. An answer has it as one string.
+func (c chat) encodeSaid(e *encoder, said []llm.Part, answer bool) {
+	e.Key("content")
+	switch {
+	case len(said) == 0:
+		e.Null()
+	case answer:
+		e.Text(llm.Message{Parts: said}.Text())
+	default:
+		c.encodeContent(e, said)
+	}
+}
+
+func joinThinking(b *strings.Builder, t llm.Thinking) {
+	if b.Len() > 0 && t.Text != "" {
+		b.WriteString("\n\n")
+	}
+	b.WriteString(t.Text)
+}
+
+// encodeThinkingState writes what only the vendor can read: its members, as
+// they came.
+func (chat) encodeThinkingState(e *encoder, t llm.Thinking) {
+	data := e.own(t.State)
+	for key, v := range js.Members(data) {
+		e.AnyKey(string(key))
+		e.Raw(v)
+	}
+	if data == nil && !t.State.IsZero() {
+		e.lost(llm.Ignored, "signature", "the state of thinking can be read by "+t.State.Vendor+" only")
+	}
+}
+
+func (c chat) encodeThinking(e *encoder, thought string, saw, calls, answer bool) {
+	q := e.c.Quirks
+	switch {
+	case answer:
+		e.optString(or(q.Thinking, "reasoning_content"), thought)
+	case q.Thinking == "" || q.ThinkingForCalls && !calls:
+		if saw && !q.ThinkingForCalls {
+			e.lost(llm.Ignored, "thinking", "the host does not take back thinking")
+		}
+	case thought != "" || q.ThinkingForCalls:
+		e.StringField(q.Thinking, thought)
+	}
+}
+
+func (c chat) encodeCalls(e *encoder, calls []llm.Call, invalid []llm.InvalidCall) {
+	if len(calls)+len(invalid) == 0 {
+		return
+	}
+	e.Key("tool_calls")
+	e.Array()
+	for _, call := range calls {
+		c.encodeCall(e, call)
+	}
+	for _, call := range invalid {
+		e.Object()
+		e.StringField("id", call.ID)
+		e.StringField("type", "function")
+		e.Key("function")
+		e.Object()
+		e.StringField("name", call.Name)
+		e.StringField("arguments", call.Raw)
+		e.End()
+		e.End()
+	}
+	e.EndArray()
+}
+
+func (chat) encodeCall(e *encoder, call llm.Call) {
+	start := e.Object()
+	kind := toolWord(call.Kind)
+	e.StringField("id", call.ID)
+	e.StringField("type", kind)
+	e.Key(kind)
+	inner := e.Object()
+	e.StringField("name", call.Name)
+	if call.Kind == llm.FreeTool {
+		e.StringField("input", js.Text(call.Args))
+	} else {
+		e.StringField("arguments", string(objectOf(call.Args)))
+	}
+	outer := e.splitExtra(inner, call.Extra)
+	for key, v := range js.Members(e.own(call.State)) {
+		e.AnyKey(string(key))
+		e.Raw(v)
+	}
+	e.endWith(start, outer)
+}
+
+func (chat) encodeCitations(e *encoder, cites []llm.Citation, answer bool) {
+	if len(cites) == 0 {
+		return
+	}
+	if !answer {
+		e.lost(llm.Ignored, "citations", "a request of the chat format has no place for citations")
+		return
+	}
+	e.Key("annotations")
+	e.Array()
+	for _, c := range cites {
+		if raw := e.own(c.Raw); raw != nil {
+			e.Raw(raw)
+			continue
+		}
+		e.Object()
+		e.StringField("type", "url_citation")
+		e.Key("url_citation")
+		e.Object()
+		e.urlCitation(c)
+		e.End()
+		e.End()
+	}
+	e.EndArray()
+}
+
+// urlCitation writes the members that both OpenAI formats give a citation.
+func (e *encoder) urlCitation(c llm.Citation) {
+	e.IntField("start_index", c.Start)
+	e.IntField("end_index", c.End)
+	e.StringField("url", c.URL)
+	e.StringField("title", c.Title)
+	e.unsupported(c.Quote != "", "citation.quote")
+}
+
+func (c chat) encodeAssistantMedia(e *encoder, media []llm.Media) {
+	open := false
+	for _, m := range media {
+		switch {
+		case m.Kind == llm.Audio:
+			e.Key("audio")
+			start := e.Object()
+			e.optString("id", m.ID)
+			if len(m.Data) > 0 {
+				e.StringField("data", base64Text(m.Data))
+			}
+			e.end(start, m.Extra)
+			continue
+		case !open:
+			open = true
+			e.Key("images")
+			e.Array()
+		}
+		c.encodeMedia(e, m)
+	}
+	if open {
+		e.EndArray()
+	}
+}
+
+func (c chat) encodeResults(e *encoder, m llm.Message) {
+	var moved []llm.Part
+	for _, p := range m.Parts {
+		r, ok := p.(llm.Result)
+		if !ok {
+			moved = append(moved, p)
+			continue
+		}
+		var said []llm.Part
+		for _, p := range r.Parts {
+			if _, ok := p.(llm.Media); ok {
+				moved = append(moved, llm.Text{Text: "From the result of " + or(r.Name, "call") + " " + r.CallID + ":"}, p)
+			} else {
+				said = append(said, p)
+			}
+		}
+		start := e.Object()
+		e.StringField("role", "tool")
+		e.StringField("tool_call_id", r.CallID)
+		e.Key("content")
+		c.encodeContent(e, said)
+		e.end(start, r.Extra)
+		if r.Failed {
+			e.lost(llm.Degraded, "failed", "the chat format cannot mark a result as failed; its text has to say so")
+		}
+	}
+	if len(moved) > 0 {
+		e.lost(llm.Degraded, "media in results", "the chat format takes text in results only; the rest follows in a message of the user")
+		c.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved})
+	}
+	e.ownExtra(m.Extra)
+}
+
+// Decoding.
+
+func (c chat) decodeMessages(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if !d.object(el) {
+			continue
+		}
+		m := c.decodeMessage(d, el)
+		n := len(req.Messages)
+		text, plain := plainText(m.Parts)
+		switch {
+		case n == 0 && req.System == "" && plain && m.Extra == nil && string(m.Role) == or(d.c.Quirks.SystemRole, "system"):
+			req.System = text
+		case m.Role == llm.RoleTool && n > 0 && req.Messages[n-1].Role == llm.RoleTool:
+			req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, m.Parts...)
+		default:
+			req.Messages = append(req.Messages, m)
+		}
+	}
+}
+
+var chatRoles = map[string]llm.Role{
+	"system": llm.RoleSystem, "developer": llm.RoleDeveloper, "user": llm.RoleUser,
+	"assistant": llm.RoleAssistant, "tool": llm.RoleTool, "function": llm.RoleTool,
+}
+
+func (c chat) decodeMessage(d *decoder, v []byte) llm.Message {
+	word := js.Get(v, "role")
+	role, ok := chatRoles[d.str(word)]
+	if !ok {
+		if word == nil {
+			word = v
+		}
+		d.want(word, "a role: system, developer, user, assistant or tool")
+	}
+	m := llm.Message{Role: role}
+	switch role {
+	case llm.RoleTool:
+		m.Parts = []llm.Part{c.decodeResult(d, v)}
+	case llm.RoleAssistant:
+		c.decodeAssistant(d, v, &m)
+	default:
+		for key, val := range js.Members(v) {
+			switch string(key) {
+			case "role":
+			case "content":
+				m.Parts = c.decodeContent(d, val)
+			default:
+				d.extra(&m.Extra, key, val)
+			}
+		}
+	}
+	return m
+}
+
+func (c chat) decodeResult(d *decoder, v []byte) llm.Result {
+	var r llm.Result
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+		case "tool_call_id":
+			r.CallID = d.str(val)
+		case "name":
+			r.Name = d.str(val)
+		case "content":
+			r.Parts = c.decodeContent(d, val)
+		default:
+			d.extra(&r.Extra, key, val)
+		}
+	}
+	return r
+}
+
+func (c chat) decodeContent(d *decoder, v []byte) []llm.Part {
+	switch js.Kind(v) {
+	case '"':
+		if s := js.Text(v); s != "" {
+			return []llm.Part{llm.Text{Text: s}}
+		}
+	case '[':
+		var parts []llm.Part
+		for el := range js.Elements(v) {
+			if d.object(el) {
+				parts = append(parts, c.decodePart(d, el))
+			}
+		}
+		return parts
+	case 'n':
+	default:
+		d.want(v, "a string or an array of parts")
+	}
+	return nil
+}
+
+func (c chat) decodePart(d *decoder, v []byte) llm.Part {
+	kind := d.str(js.Get(v, "type"))
+	switch kind {
+	case "text", "refusal", "output_text", "input_text":
+		t := llm.Text{Refusal: kind == "refusal"}
+		for key, val := range js.Members(v) {
+			switch string(key) {
+			case "type":
+			case "text", "refusal":
+				t.Text = d.str(val)
+			default:
+				d.extra(&t.Extra, key, val)
+			}
+		}
+		return t
+	case "image_url", "video_url", "input_audio", "file":
+		return c.decodeMedia(d, v, kind)
+	}
+	return d.opaque(v)
+}
+
+var chatMedia = map[string]llm.MediaKind{"image_url": llm.Image, "video_url": llm.Video, "input_audio": llm.Audio, "file": llm.Document}
+
+func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
+	m := llm.Media{Kind: chatMedia[kind]}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			continue
+		case kind:
+		default:
+			d.extra(&m.Extra, key, val)
+			continue
+		}
+		if js.Kind(val) == '"' { // {"image_url":"https://…"} of lenient clients
+			d.url(val, &m)
+			continue
+		}
+		for key, val := range js.Members(val) {
+			switch string(key) {
+			case "url", "file_data":
+				d.url(val, &m)
+			case "data":
+				m.Data = d.data(val)
+			case "format":
+				m.MIME = audioMIME(d.str(val))
+			case "file_id":
+				m.ID = d.str(val)
+			case "filename":
+				m.Name = d.str(val)
+			default:
+				d.extraNamed(&m.Extra, innerPrefix+string(key), val)
+			}
+		}
+	}
+	return m
+}
+
+// decodeAssistant reads a message of history like an answer, except that parts
+// stay as they are and calls are not judged.
+func (c chat) decodeAssistant(d *decoder, v []byte, m *llm.Message) {
+	a := newAnswer(d.c, nil)
+	a.body = d.body
+	var b llm.Builder
+	a.send = func(ev llm.Event) bool { b.Add(ev); return true }
+	s := &chatStream{answer: a, history: true}
+	s.parts = func(parts []llm.Part) {
+		m.Parts = append(append(m.Parts, b.Response().Message.Parts...), parts...)
+		b = llm.Builder{}
+	}
+	s.message(v, &m.Extra)
+	s.flush()
+	for _, p := range a.calls {
+		if !p.done {
+			a.keep(p)
+		}
+	}
+	s.parts(nil)
+	if d.err == nil {
+		d.err = a.err
+	}
+}
+
+// keep sends a call of history as it stands: it was answered long ago, and a
+// request must not lose it.
+func (a *answer) keep(p *pending) {
+	if p.open {
+		p.args.WriteByte('"')
+	}
+	args := json.RawMessage(p.args.String())
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if !json.Valid(args) {
+		args = js.AppendQuoted(nil, string(args))
+	}
+	a.sent(p)
+	a.emit(llm.Call{ID: p.id, Name: p.name, Args: args, Kind: p.kind, State: p.state, Extra: p.extra})
+}

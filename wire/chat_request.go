@@ -1,0 +1,503 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
+	start := e.Object()
+	e.optString("model", req.Model)
+	e.Key("messages")
+	e.Array()
+	if req.System != "" {
+		e.Object()
+		e.StringField("role", or(e.c.Quirks.SystemRole, "system"))
+		e.StringField("content", req.System)
+		e.End()
+	}
+	for _, m := range req.Messages {
+		c.encodeMessage(e, m)
+	}
+	e.EndArray()
+	c.encodeTools(e, req)
+	c.encodeChoice(e, req)
+	if req.OneCall && len(req.Tools) > 0 {
+		e.flag(!e.c.Quirks.NoParallel, "parallel_tool_calls", false)
+	}
+	c.encodeOutput(e, req.Output)
+	e.optInt(or(e.c.Quirks.MaxTokens, "max_completion_tokens"), req.MaxTokens)
+	e.optFloat("temperature", req.Temperature)
+	e.optFloat("top_p", req.TopP)
+	e.unsupported(req.TopK != nil, "top_k")
+	e.optFloat("frequency_penalty", req.FrequencyPenalty)
+	e.optFloat("presence_penalty", req.PresencePenalty)
+	if req.Seed != nil {
+		e.Key("seed")
+		e.Int(*req.Seed)
+	}
+	e.optStrings("stop", req.Stop)
+	c.encodeReasoning(e, req.Reasoning)
+	if stream {
+		e.BoolField("stream", true)
+		if !e.c.Quirks.NoStreamUsage {
+			e.RawField("stream_options", []byte(`{"include_usage":true}`))
+		}
+	}
+	e.end(start, req.Extra)
+}
+
+// flag writes a boolean where the host has the field, and says so where not.
+func (e *encoder) flag(has bool, key string, value bool) {
+	if has {
+		e.BoolField(key, value)
+	} else {
+		e.lost(llm.Ignored, key, "the host has no such field")
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (chat) encodeReasoning(e *encoder, r *llm.Reasoning) {
+	if r == nil {
+		return
+	}
+	switch {
+	case r.Off:
+		e.StringField("reasoning_effort", "none")
+		return
+	case r.Effort != "":
+		e.StringField("reasoning_effort", r.Effort)
+	}
+	e.unsupported(r.Budget != 0, "reasoning.budget")
+	e.unsupported(r.Summary != "", "reasoning.summary")
+}
+
+func (chat) encodeOutput(e *encoder, out *llm.Output) {
+	switch {
+	case out == nil:
+	case len(out.Schema) == 0:
+		e.RawField("response_format", []byte(`{"type":"json_object"}`))
+	default:
+		e.Key("response_format")
+		e.Object()
+		e.StringField("type", "json_schema")
+		e.Key("json_schema")
+		e.Object()
+		e.outputFields(out)
+		e.End()
+		e.End()
+	}
+}
+
+// outputFields writes the members that both OpenAI formats give a schema.
+func (e *encoder) outputFields(out *llm.Output) {
+	e.StringField("name", or(out.Name, "output"))
+	e.optString("description", out.Description)
+	e.RawField("schema", out.Schema)
+	if out.Strict && !e.c.Quirks.NoStrict {
+		e.BoolField("strict", true)
+	}
+}
+
+func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
+	for key, v := range js.Members(body) {
+		switch string(key) {
+		case "messages":
+			c.decodeMessages(d, v, req)
+		case "tools":
+			c.decodeTools(d, v, req)
+		case "web_search_options":
+			req.Tools = append(req.Tools, c.decodeSearch(d, v))
+		case "tool_choice":
+			c.decodeChoice(d, v, &req.Choice)
+		case "parallel_tool_calls":
+			req.OneCall = js.Kind(v) == 'f'
+		case "response_format":
+			c.decodeOutput(d, v, req)
+		case "max_tokens":
+			if req.MaxTokens == 0 {
+				req.MaxTokens = d.integer(v)
+			}
+		case "max_completion_tokens":
+			req.MaxTokens = d.integer(v)
+		case "reasoning_effort":
+			req.Reasoning = decodeEffort(d.str(v))
+		case "stream":
+			stream = d.boolean(v)
+		case "stream_options":
+			c.decodeStreamOptions(d, v, req)
+		default:
+			if !d.common(req, key, v) {
+				d.extra(&req.Extra, key, v)
+			}
+		}
+	}
+	return stream
+}
+
+// common reads the fields that have the same name in most formats.
+func (d *decoder) common(req *llm.Request, key, v []byte) bool {
+	switch string(key) {
+	case "model":
+		req.Model = d.str(v)
+	case "temperature":
+		req.Temperature = d.float(v)
+	case "top_p":
+		req.TopP = d.float(v)
+	case "frequency_penalty":
+		req.FrequencyPenalty = d.float(v)
+	case "presence_penalty":
+		req.PresencePenalty = d.float(v)
+	case "seed":
+		if d.is(v, '0', "an integer") {
+			n := int64(d.integer(v))
+			req.Seed = &n
+		}
+	case "stop":
+		req.Stop = d.strings(v)
+	default:
+		return false
+	}
+	return true
+}
+
+func decodeEffort(word string) *llm.Reasoning {
+	switch word {
+	case "":
+		return nil
+	case "none":
+		return &llm.Reasoning{Off: true}
+	}
+	return &llm.Reasoning{Effort: word}
+}
+
+// decodeStreamOptions drops include_usage, which every stream of ours has.
+func (chat) decodeStreamOptions(d *decoder, v []byte, req *llm.Request) {
+	var rest fields
+	for key, val := range js.Members(v) {
+		if string(key) != "include_usage" {
+			rest.add(key, val)
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "stream_options", more)
+	}
+}
+
+func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
+	switch d.str(js.Get(v, "type")) {
+	case "text", "":
+	case "json_object":
+		req.Output = new(llm.Output)
+	case "json_schema":
+		req.Output = d.outputFields(js.Get(v, "json_schema"))
+	default:
+		d.extraNamed(&req.Extra, "response_format", v)
+	}
+}
+
+func (d *decoder) outputFields(v []byte) *llm.Output {
+	out := new(llm.Output)
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "name":
+			out.Name = d.str(val)
+		case "description":
+			out.Description = d.str(val)
+		case "schema":
+			out.Schema = d.raw(val)
+		case "strict":
+			out.Strict = d.boolean(val)
+		}
+	}
+	return out
+}
+
+// Tools.
+
+func (c chat) encodeTools(e *encoder, req *llm.Request) {
+	open := false
+	for _, t := range req.Tools {
+		if t.Kind == llm.HostedTool && t.Name == llm.WebSearch && len(t.Extra[e.c.Format]) == 0 {
+			continue // an option of the request, not a tool
+		}
+		if !open {
+			open = true
+			e.Key("tools")
+			e.Array()
+		}
+		c.encodeTool(e, t)
+	}
+	if open {
+		e.EndArray()
+	}
+	for _, t := range req.Tools {
+		if t.Kind == llm.HostedTool && t.Name == llm.WebSearch && len(t.Extra[e.c.Format]) == 0 {
+			c.encodeSearch(e, t.Hosted)
+		}
+	}
+}
+
+func (c chat) encodeTool(e *encoder, t llm.ToolDef) {
+	e.unsupported(len(t.Examples) > 0, "examples")
+	if t.Kind == llm.HostedTool {
+		if raw := t.Extra[e.c.Format]["tool"]; raw != nil {
+			e.Raw(raw)
+			return
+		}
+		e.refuse("the chat format has no hosted tool %q", t.Name)
+		return
+	}
+	start := e.Object()
+	kind := toolWord(t.Kind)
+	e.StringField("type", kind)
+	e.Key(kind)
+	inner := e.Object()
+	e.StringField("name", t.Name)
+	e.optString("description", t.Description)
+	if t.Kind == llm.FreeTool {
+		c.encodeGrammar(e, t.Grammar)
+	} else {
+		e.optRaw("parameters", t.Schema)
+		if t.Strict != nil && !e.c.Quirks.NoStrict {
+			e.BoolField("strict", *t.Strict)
+		}
+	}
+	outer := e.splitExtra(inner, t.Extra)
+	e.endWith(start, outer)
+}
+
+// splitExtra closes an inner object with the extra fields named "function.x"
+// and returns the others.
+func (e *encoder) splitExtra(inner int, x llm.Extra) map[string]json.RawMessage {
+	in, out := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for key, v := range e.ownExtra(x) {
+		if name, ok := cutPrefix(key, innerPrefix); ok {
+			in[name] = v
+		} else {
+			out[key] = v
+		}
+	}
+	e.endWith(inner, in)
+	return out
+}
+
+// innerPrefix marks extra fields of the object inside a tool or a call.
+const innerPrefix = "function."
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+func toolWord(k llm.ToolKind) string {
+	if k == llm.FreeTool {
+		return "custom"
+	}
+	return "function"
+}
+
+func (chat) encodeGrammar(e *encoder, g *llm.Grammar) {
+	if g == nil {
+		return
+	}
+	e.Key("format")
+	e.Object()
+	e.StringField("type", "grammar")
+	e.Key("grammar")
+	e.Object()
+	e.StringField("syntax", g.Syntax)
+	e.StringField("definition", g.Definition)
+	e.End()
+	e.End()
+}
+
+func (chat) encodeSearch(e *encoder, h *llm.Hosted) {
+	if h == nil {
+		h = new(llm.Hosted)
+	}
+	e.searchLimits("chat", h, false)
+	e.Key("web_search_options")
+	start := e.Object()
+	e.optString("search_context_size", h.ContextSize)
+	if h.Location != nil {
+		e.Key("user_location")
+		e.Object()
+		e.StringField("type", "approximate")
+		e.Key("approximate")
+		e.Object()
+		e.location(h.Location)
+		e.End()
+		e.End()
+	}
+	e.endWith(start, h.Options)
+}
+
+func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
+	h := new(llm.Hosted)
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "search_context_size":
+			h.ContextSize = d.str(val)
+		case "user_location":
+			h.Location = d.location(js.Get(val, "approximate"))
+		default:
+			d.option(h, key, val)
+		}
+	}
+	return llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch, Hosted: h}
+}
+
+func (c chat) decodeTools(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			req.Tools = append(req.Tools, c.decodeTool(d, el))
+		}
+	}
+}
+
+func (c chat) decodeTool(d *decoder, v []byte) llm.ToolDef {
+	var t llm.ToolDef
+	kind := d.str(js.Get(v, "type"))
+	switch kind {
+	case "custom":
+		t.Kind = llm.FreeTool
+	case "function", "":
+	default:
+		t = llm.ToolDef{Kind: llm.HostedTool, Name: kind, Hosted: &llm.Hosted{Type: kind}}
+		d.extraNamed(&t.Extra, "tool", v)
+		return t
+	}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "function", "custom":
+			c.decodeToolBody(d, val, &t)
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func (chat) decodeToolBody(d *decoder, v []byte, t *llm.ToolDef) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "name":
+			t.Name = d.str(val)
+		case "description":
+			t.Description = d.str(val)
+		case "parameters":
+			t.Schema = d.raw(val)
+		case "strict":
+			t.Strict = d.flag(val)
+		case "format":
+			t.Grammar = d.grammar(js.Get(val, "grammar"))
+		default:
+			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
+		}
+	}
+}
+
+// flag reads a boolean that may be absent.
+func (d *decoder) flag(v []byte) *bool {
+	if js.Kind(v) == 'n' {
+		return nil
+	}
+	b := d.boolean(v)
+	return &b
+}
+
+func (d *decoder) grammar(v []byte) *llm.Grammar {
+	if js.Kind(v) != '{' {
+		return nil
+	}
+	return &llm.Grammar{Syntax: d.str(js.Get(v, "syntax")), Definition: d.str(js.Get(v, "definition"))}
+}
+
+func (chat) encodeChoice(e *encoder, req *llm.Request) {
+	ch := req.Choice
+	switch {
+	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
+		e.StringField("tool_choice", "none")
+	case ch.Mode == llm.MustCall && ch.Name != "":
+		e.Key("tool_choice")
+		toolRef(e, req, ch.Name)
+	case ch.Allowed != nil:
+		e.Key("tool_choice")
+		e.Object()
+		e.StringField("type", "allowed_tools")
+		e.Key("allowed_tools")
+		e.Object()
+		e.StringField("mode", ch.Mode.String())
+		e.Key("tools")
+		e.Array()
+		for _, name := range ch.Allowed {
+			toolRef(e, req, name)
+		}
+		e.EndArray()
+		e.End()
+		e.End()
+	case ch.Mode == llm.MustCall:
+		e.StringField("tool_choice", "required")
+	}
+}
+
+// toolRef writes {"type":"function","function":{"name":…}}.
+func toolRef(e *encoder, req *llm.Request, name string) {
+	t, _ := req.Tool(name)
+	kind := toolWord(t.Kind)
+	e.Object()
+	e.StringField("type", kind)
+	e.Key(kind)
+	e.Object()
+	e.StringField("name", name)
+	e.End()
+	e.End()
+}
+
+var choiceModes = map[string]llm.ChoiceMode{"auto": llm.MayCall, "required": llm.MustCall, "any": llm.MustCall, "none": llm.MustNotCall}
+
+func (chat) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
+	if js.Kind(v) == '"' {
+		d.mode(v, ch)
+		return
+	}
+	if !d.object(v) {
+		return
+	}
+	kind := d.str(js.Get(v, "type"))
+	if kind != "allowed_tools" {
+		ch.Mode = llm.MustCall
+		ch.Name = d.str(js.Get(js.Get(v, kind), "name"))
+		return
+	}
+	allowed := js.Get(v, "allowed_tools")
+	d.mode(js.Get(allowed, "mode"), ch)
+	ch.Allowed = []string{}
+	for el := range js.Elements(js.Get(allowed, "tools")) {
+		kind := d.str(js.Get(el, "type"))
+		ch.Allowed = append(ch.Allowed, d.str(js.Get(js.Get(el, kind), "name")))
+	}
+}
+
+func (d *decoder) mode(v []byte, ch *llm.ToolChoice) {
+	mode, ok := choiceModes[js.Text(v)]
+	if !ok {
+		d.want(v, "auto, required or none")
+	}
+	ch.Mode = mode
+}

@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// corpus finds the folder of captured data, or skips the test.
+func corpus(t *testing.T, path string) string {
+	t.Helper()
+	dir := os.Getenv("TOOLPOST_CORPUS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "corpus")
+	}
+	dir = filepath.Join(dir, path)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus: set TOOLPOST_CORPUS to the folder that holds %s", path)
+	}
+	return dir
+}
+
+// TestCapturedStreams decodes streams that a real server sent.
+func TestCapturedStreams(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus(t, "streams/openai_sse"), "*.sse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := build(t, Codec{Format: Chat}, string(body))
+		text, thinking, args := captured(t, string(body))
+		if got := r.Message.Text(); got != text {
+			t.Errorf("%s: text %q, the file says %q", file, got, text)
+		}
+		var gotArgs strings.Builder
+		for _, c := range r.Message.Calls() {
+			gotArgs.Write(c.Args)
+		}
+		if gotArgs.String() != args {
+			t.Errorf("%s: arguments %q, the file says %q", file, gotArgs.String(), args)
+		}
+		if got := thought(r.Message); got != thinking {
+			t.Errorf("%s: thinking %q, the file says %q", file, got, thinking)
+		}
+		if len(r.Warnings)+len(r.Invalid) > 0 {
+			t.Errorf("%s: %v %v", file, r.Warnings, r.Invalid)
+		}
+		t.Logf("%s: %d calls, finish %s, usage %+v", filepath.Base(file), len(r.Message.Calls()), r.Finish.Reason, r.Finish.Usage)
+	}
+}
+
+// captured joins the pieces of a stream with encoding/json alone.
+func captured(t *testing.T, stream string) (text, thinking, args string) {
+	for line := range strings.Lines(stream) {
+		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					Content   string
+					Reasoning string `json:"reasoning_content"`
+					ToolCalls []struct {
+						Function struct{ Arguments string }
+					} `json:"tool_calls"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			text += c.Delta.Content
+			thinking += c.Delta.Reasoning
+			for _, call := range c.Delta.ToolCalls {
+				args += call.Function.Arguments
+			}
+		}
+	}
+	return text, thinking, args
+}
+
+func thought(m llm.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if th, ok := p.(llm.Thinking); ok {
+			b.WriteString(th.Text)
+		}
+	}
+	return b.String()
+}
+
+// build decodes a stream that must be whole.
+func build(t *testing.T, c Codec, stream string) *llm.Response {
+	t.Helper()
+	var b llm.Builder
+	for ev, err := range c.DecodeStream(strings.NewReader(stream)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Add(ev)
+	}
+	return b.Response()
+}

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// decoder reads one body. Values are slices of the body, so that an error can
+// say where it is. The first error sticks, and null counts as absent.
+type decoder struct {
+	c    Codec
+	body []byte
+	err  error
+}
+
+// document checks a body once, so that nobody has to check its parts again.
+func (d *decoder) document(body []byte) ([]byte, bool) {
+	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))
+	switch {
+	case !json.Valid(v):
+		d.err = errors.New(syntaxProblem(v))
+	case js.Kind(v) != '{':
+		d.err = errors.New("the body is not a JSON object")
+	}
+	return v, d.err == nil
+}
+
+// syntaxProblem says where a text stops being JSON.
+func syntaxProblem(v []byte) string {
+	var any json.RawMessage
+	err := json.Unmarshal(v, &any)
+	var syntax *json.SyntaxError
+	switch {
+	case len(v) == 0:
+		return "the body is empty"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("the body is not JSON: %v at byte %d", err, syntax.Offset)
+	}
+	return fmt.Sprintf("the body is not JSON: %v", err)
+}
+
+// want notes that v is not what it should be.
+func (d *decoder) want(v []byte, what string) {
+	if d.err != nil {
+		return
+	}
+	path := js.Path(d.body, cap(d.body)-cap(v))
+	if path == "" {
+		path = "the body"
+	}
+	d.err = fmt.Errorf("%s must be %s", path, what)
+}
+
+func (d *decoder) is(v []byte, kind byte, what string) bool {
+	switch js.Kind(v) {
+	case kind:
+		return true
+	case 'n', 0:
+	default:
+		d.want(v, what)
+	}
+	return false
+}
+
+func (d *decoder) str(v []byte) string {
+	if !d.is(v, '"', "a string") {
+		return ""
+	}
+	return js.Text(v)
+}
+
+func (d *decoder) integer(v []byte) int {
+	if !d.is(v, '0', "an integer") {
+		return 0
+	}
+	n, ok := js.Int(v)
+	if !ok || int64(int(n)) != n {
+		d.want(v, "an integer")
+	}
+	return int(n)
+}
+
+func (d *decoder) float(v []byte) *float64 {
+	if !d.is(v, '0', "a number") {
+		return nil
+	}
+	var f float64
+	if json.Unmarshal(v, &f) != nil {
+		d.want(v, "a number")
+	}
+	return &f
+}
+
+func (d *decoder) boolean(v []byte) bool {
+	switch js.Kind(v) {
+	case 't':
+		return true
+	case 'f', 'n', 0:
+	default:
+		d.want(v, "true or false")
+	}
+	return false
+}
+
+// raw returns a copy of v, and nil for null.
+func (d *decoder) raw(v []byte) json.RawMessage {
+	if js.Kind(v) == 'n' || len(v) == 0 {
+		return nil
+	}
+	return bytes.Clone(v)
+}
+
+func (d *decoder) object(v []byte) bool { return d.is(v, '{', "an object") }
+func (d *decoder) array(v []byte) bool  { return d.is(v, '[', "an array") }
+
+// strings reads an array of strings; a lone string is an array of one.
+func (d *decoder) strings(v []byte) []string {
+	if js.Kind(v) == '"' {
+		return []string{js.Text(v)}
+	}
+	if !d.array(v) {
+		return nil
+	}
+	list := []string{}
+	for el := range js.Elements(v) {
+		list = append(list, d.str(el))
+	}
+	return list
+}
+
+// data reads base64 in any of its four spellings.
+func (d *decoder) data(v []byte) []byte {
+	s := d.str(v)
+	b, ok := unbase64(s)
+	if !ok {
+		d.want(v, "base64")
+	}
+	return b
+}
+
+func unbase64(s string) ([]byte, bool) {
+	s = strings.TrimRight(s, "=")
+	enc := base64.RawStdEncoding
+	if strings.ContainsAny(s, "-_") {
+		enc = base64.RawURLEncoding
+	}
+	b, err := enc.DecodeString(s)
+	if len(b) == 0 {
+		b = nil
+	}
+	return b, err == nil
+}
+
+// extra keeps a field that only this format knows. Null says nothing.
+func (d *decoder) extra(x *llm.Extra, key, v []byte) {
+	d.extraNamed(x, string(key), v)
+}
+
+func (d *decoder) extraNamed(x *llm.Extra, key string, v []byte) {
+	if js.Kind(v) == 'n' {
+		return
+	}
+	if *x == nil {
+		*x = make(llm.Extra)
+	}
+	if (*x)[d.c.Format] == nil {
+		(*x)[d.c.Format] = make(map[string]json.RawMessage)
+	}
+	(*x)[d.c.Format][key] = bytes.Clone(v)
+}
+
+// state keeps what only this vendor can read.
+func (d *decoder) state(data []byte) llm.State {
+	return llm.State{Vendor: d.c.vendor(), Data: bytes.Clone(data)}
+}
+
+// opaque keeps a block of a type that is not known, at its place.
+func (d *decoder) opaque(v []byte) llm.Text { return llm.Text{State: d.state(v)} }
+
+// fields collects members that are not understood, to be kept together.
+type fields struct{ w js.Writer }
+
+func (f *fields) add(key, v []byte) {
+	if js.Kind(v) == 'n' {
+		return
+	}
+	if f.w.Buf == nil {
+		f.w.Object()
+	}
+	f.w.AnyKey(string(key))
+	f.w.Raw(v)
+}
+
+// object returns the members as an object, and nil if there are none.
+func (f *fields) object() []byte {
+	if f.w.Buf == nil {
+		return nil
+	}
+	f.w.End()
+	return f.w.Buf
+}

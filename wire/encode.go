@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// encoder writes one body and remembers what it could not carry.
+type encoder struct {
+	js.Writer
+	c        Codec
+	warnings []llm.Warning
+	refused  error
+}
+
+// result returns what was written.
+func (e *encoder) result(op string) ([]byte, []llm.Warning, error) {
+	if e.refused != nil {
+		return nil, nil, e.c.fail(op, llm.Unsupported, e.refused)
+	}
+	if e.Err != nil {
+		return nil, nil, e.c.fail(op, llm.Invalid, e.Err)
+	}
+	return e.Buf, e.warnings, nil
+}
+
+// refuse stops the work: dropping this in silence or with a warning would be
+// dangerous.
+func (e *encoder) refuse(format string, args ...any) {
+	if e.refused == nil {
+		e.refused = fmt.Errorf(format, args...)
+	}
+}
+
+// lost notes once per feature that something was not carried.
+func (e *encoder) lost(code llm.WarningCode, feature, detail string) {
+	for _, w := range e.warnings {
+		if w.Code == code && w.Feature == feature {
+			return
+		}
+	}
+	e.warnings = append(e.warnings, llm.Warning{Code: code, Feature: feature, Detail: detail})
+}
+
+// unsupported notes an option that this format has no word for.
+func (e *encoder) unsupported(set bool, feature string) {
+	if set {
+		e.lost(llm.Ignored, feature, "the "+e.c.Format+" format has no field for it")
+	}
+}
+
+// own returns the data of a state that belongs to this vendor. The state of
+// another stays here: nobody else can read it.
+func (e *encoder) own(s llm.State) json.RawMessage {
+	if s.Vendor == e.c.vendor() {
+		return s.Data
+	}
+	return nil
+}
+
+// ownExtra returns the fields that only this format knows, and notes those
+// that only others know.
+func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
+	for _, format := range sortedKeys(x) {
+		if format == e.c.Format {
+			continue
+		}
+		for _, key := range sortedKeys(x[format]) {
+			e.lost(llm.Ignored, key, "only the "+format+" format has this field")
+		}
+	}
+	return x[e.c.Format]
+}
+
+// end closes the object that began at start, after the fields that only this
+// format knows.
+func (e *encoder) end(start int, x llm.Extra) { e.endWith(start, e.ownExtra(x)) }
+
+func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
+	for _, key := range sortedKeys(fields) {
+		if hasKey(e.Buf[start:], key) {
+			e.lost(llm.Ignored, key, "an extra field must not repeat a field of the request")
+			continue
+		}
+		e.AnyKey(key)
+		e.Raw(fields[key])
+	}
+	e.End()
+}
+
+// hasKey reports whether the object that is still open holds the key.
+func hasKey(open []byte, key string) bool {
+	for k := range js.Members(append(slices.Clip(open), '}')) {
+		if string(k) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Members that are left out when they say nothing.
+
+func (e *encoder) optString(key, s string) {
+	if s != "" {
+		e.StringField(key, s)
+	}
+}
+
+func (e *encoder) optInt(key string, n int) {
+	if n != 0 {
+		e.IntField(key, n)
+	}
+}
+
+func (e *encoder) optFloat(key string, f *float64) {
+	if f != nil {
+		e.Key(key)
+		e.Float(*f)
+	}
+}
+
+func (e *encoder) optRaw(key string, v json.RawMessage) {
+	if len(v) > 0 {
+		e.RawField(key, v)
+	}
+}
+
+func (e *encoder) optStrings(key string, list []string) {
+	if len(list) > 0 {
+		e.strings(key, list)
+	}
+}
+
+func (e *encoder) strings(key string, list []string) {
+	e.Key(key)
+	e.Array()
+	for _, s := range list {
+		e.Text(s)
+	}
+	e.EndArray()
+}
+
+// opaque returns the raw form of a part that this format decoded without
+// understanding it: an empty text whose state is a whole block.
+func (e *encoder) opaque(t llm.Text) (json.RawMessage, bool) {
+	if t.Text != "" || t.State.IsZero() {
+		return nil, false
+	}
+	raw := e.own(t.State)
+	if raw == nil {
+		e.lost(llm.Ignored, "opaque part", "a part of a type that only "+t.State.Vendor+" knows")
+	}
+	return raw, true
+}

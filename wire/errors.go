@@ -1,0 +1,253 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// errorWords is what each kind of error is called: the status, the type and
+// code of the OpenAI formats, the type of Messages, the status of Gemini.
+var errorWords = map[llm.Kind]struct {
+	status                   int
+	typ, code, messages, gem string
+}{
+	llm.Unknown:       {500, "server_error", "unknown", "api_error", "UNKNOWN"},
+	llm.Invalid:       {400, "invalid_request_error", "invalid_request", "invalid_request_error", "INVALID_ARGUMENT"},
+	llm.Auth:          {401, "invalid_request_error", "invalid_api_key", "authentication_error", "UNAUTHENTICATED"},
+	llm.NotFound:      {404, "invalid_request_error", "model_not_found", "not_found_error", "NOT_FOUND"},
+	llm.TooLong:       {400, "invalid_request_error", "context_length_exceeded", "request_too_large", "OUT_OF_RANGE"},
+	llm.Unsupported:   {400, "invalid_request_error", "unsupported_value", "unsupported_error", "UNIMPLEMENTED"},
+	llm.RateLimited:   {429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"},
+	llm.Overloaded:    {503, "server_error", "overloaded", "overloaded_error", "UNAVAILABLE"},
+	llm.Server:        {500, "server_error", "server_error", "api_error", "INTERNAL"},
+	llm.Network:       {502, "server_error", "network_error", "api_error", "INTERNAL"},
+	llm.Timeout:       {504, "server_error", "timeout", "timeout_error", "DEADLINE_EXCEEDED"},
+	llm.Incomplete:    {502, "server_error", "incomplete", "api_error", "DATA_LOSS"},
+	llm.Malformed:     {502, "server_error", "malformed", "api_error", "INTERNAL"},
+	llm.Refused:       {400, "invalid_request_error", "content_policy_violation", "invalid_request_error", "FAILED_PRECONDITION"},
+	llm.BrokenPromise: {502, "server_error", "broken_promise", "api_error", "ABORTED"},
+	llm.Canceled:      {499, "server_error", "canceled", "api_error", "CANCELLED"},
+}
+
+// statusKinds is what an HTTP status means where the body says nothing else.
+var statusKinds = map[int]llm.Kind{
+	400: llm.Invalid, 401: llm.Auth, 402: llm.Auth, 403: llm.Auth, 404: llm.NotFound, 405: llm.Invalid,
+	408: llm.Timeout, 413: llm.TooLong, 415: llm.Invalid, 422: llm.Invalid, 429: llm.RateLimited, 499: llm.Canceled,
+	500: llm.Server, 501: llm.Unsupported, 502: llm.Server, 503: llm.Overloaded, 504: llm.Timeout, 529: llm.Overloaded,
+}
+
+// codeKinds is what the vendors' own codes mean: those of errorWords, and more.
+var codeKinds = knownCodes(map[string]llm.Kind{
+	"string_above_max_length": llm.TooLong, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
+	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
+	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
+	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
+	"tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid, "conflict_error": llm.Invalid,
+	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
+	"exceed_context_size_error": llm.TooLong, "not_supported_error": llm.Unsupported,
+	"unavailable_error": llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
+	// Codes that several kinds share mean the first of them.
+	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
+})
+
+func knownCodes(codes map[string]llm.Kind) map[string]llm.Kind {
+	for kind, w := range errorWords {
+		for _, code := range []string{w.code, w.messages, w.gem} {
+			if _, ok := codes[code]; !ok {
+				codes[code] = kind
+			}
+		}
+	}
+	return codes
+}
+
+// phrases are what vendors write where their code says no more than that the
+// request is wrong.
+var phrases = []struct {
+	text string
+	kind llm.Kind
+}{
+	{"does not support tools", llm.Unsupported},
+	{"tool choice requires --enable-auto-tool-choice", llm.Unsupported},
+	{"tools param requires --jinja", llm.Unsupported},
+	{"does not support function calling", llm.Unsupported},
+	{"function calling is not enabled", llm.Unsupported},
+	{"tool use is not supported", llm.Unsupported},
+	{"does not support thinking", llm.Unsupported},
+	{"prompt is too long", llm.TooLong},
+	{"maximum context length", llm.TooLong},
+	{"context length", llm.TooLong},
+	{"context_length", llm.TooLong},
+	{"context size", llm.TooLong},
+	{"exceed context limit", llm.TooLong},
+	{"input token count", llm.TooLong},
+	{"too many tokens", llm.TooLong},
+	{"content policy", llm.Refused},
+}
+
+// EncodeError returns an error as the vendor would send it: the status and the
+// body. A server adds the header Retry-After where err.RetryAfter is set.
+func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
+	f, lookup := c.lookup("EncodeError")
+	if lookup != nil {
+		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
+	}
+	e := &encoder{c: c}
+	status = errorStatus(err)
+	f.encodeError(e, err, status)
+	return status, e.Buf
+}
+
+// errorStatus is the status of err, or the one its kind suggests.
+func errorStatus(err *llm.Error) int {
+	if err.Status >= 400 && err.Status < 600 {
+		return err.Status
+	}
+	return errorWords[err.Kind].status
+}
+
+// errorCode returns the vendor's own code if it says the same as the kind,
+// and otherwise the word given.
+func errorCode(err *llm.Error, word string) string {
+	if kind, ok := codeKinds[err.Code]; ok && kind == err.Kind {
+		return err.Code
+	}
+	return word
+}
+
+func errorMessage(err *llm.Error) string {
+	if err.Err != nil {
+		return err.Err.Error()
+	}
+	return strings.ReplaceAll(err.Kind.String(), "_", " ")
+}
+
+const maxMessage = 2000
+
+// DecodeError reads a response that is not a success. Status 0 stands for an
+// error inside a stream; header may be nil. The kind comes from the vendor's
+// code, its words and the status, in this order.
+func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
+	err := &llm.Error{Op: "wire." + c.Format, Status: status}
+	var message string
+	if f, ok := formats[c.Format]; ok {
+		err.Code, message = f.decodeError(js.Trim(body))
+	}
+	if message == "" {
+		message = strings.TrimSpace(string(body[:min(len(body), 300)]))
+	}
+	if message == "" {
+		message = "the server said nothing"
+	}
+	err.Err = errors.New(strings.ToValidUTF8(message[:min(len(message), maxMessage)], "\ufffd"))
+	err.Kind = errorKind(status, err.Code, message)
+	err.RetryAfter = retryAfter(header, body)
+	return err
+}
+
+func errorKind(status int, code, message string) llm.Kind {
+	kind, ok := codeKinds[code]
+	if !ok {
+		if kind, ok = statusKinds[status]; !ok && status >= 500 {
+			kind = llm.Server
+		}
+	}
+	if status == 0 && kind == llm.Unknown {
+		if n, err := strconv.Atoi(code); err == nil {
+			kind = statusKinds[n]
+		}
+	}
+	if kind == llm.Invalid || kind == llm.Unknown || kind == llm.Server {
+		message = strings.ToLower(message)
+		for _, p := range phrases {
+			if strings.Contains(message, p.text) {
+				return p.kind
+			}
+		}
+	}
+	if kind == llm.Unknown && status == 0 {
+		return llm.Server // a vendor that fails in the middle of its answer
+	}
+	return kind
+}
+
+// retryAfter reads how long to wait: from the headers, or from the details of
+// a Gemini error.
+func retryAfter(header http.Header, body []byte) time.Duration {
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
+		return seconds(ms / 1000)
+	}
+	after := header.Get("Retry-After")
+	if s, err := strconv.ParseFloat(after, 64); err == nil {
+		return seconds(s)
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return max(0, time.Until(at))
+	}
+	for detail := range js.Elements(js.Get(js.Get(js.Trim(body), "error"), "details")) {
+		if d, err := time.ParseDuration(js.Text(js.Get(detail, "retryDelay"))); err == nil {
+			return max(0, d)
+		}
+	}
+	return 0
+}
+
+// seconds returns a time that makes sense, and 0 for one that does not.
+func seconds(s float64) time.Duration {
+	if !(s > 0 && s < 1e8) {
+		return 0
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// openaiError writes the error of both OpenAI formats.
+func openaiError(e *encoder, err *llm.Error) {
+	w := errorWords[err.Kind]
+	e.Object()
+	e.Key("error")
+	e.Object()
+	e.StringField("message", errorMessage(err))
+	e.StringField("type", w.typ)
+	e.Key("param")
+	e.Null()
+	e.StringField("code", errorCode(err, w.code))
+	e.End()
+	e.End()
+}
+
+func (chat) encodeError(e *encoder, err *llm.Error, _ int) { openaiError(e, err) }
+
+func (chat) decodeError(body []byte) (code, message string) {
+	v := js.Get(body, "error")
+	if js.Kind(v) == '"' { // {"error":"…"} of many servers
+		return "", js.Text(v)
+	}
+	if v == nil {
+		v = body
+	}
+	code = word(js.Get(v, "code"))
+	if _, known := codeKinds[code]; !known {
+		if typ := word(js.Get(v, "type")); code == "" || codeKinds[typ] != llm.Unknown && typ != "invalid_request_error" {
+			code = or(typ, code)
+		}
+	}
+	message = js.Text(js.Get(v, "message"))
+	if message == "" {
+		message = js.Text(js.Get(body, "detail"))
+	}
+	return code, message
+}
+
+// word returns a string or a number as text.
+func word(v []byte) string {
+	if js.Kind(v) == '0' {
+		return string(v)
+	}
+	return js.Text(v)
+}

@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// searchLimits refuses the limits of a web search that a format cannot pass
+// on. They guard what a model may reach, so they must not be dropped.
+func (e *encoder) searchLimits(format string, h *llm.Hosted, domains bool) {
+	if h.MaxUses > 0 {
+		e.refuse("the %s format cannot limit the uses of web search", format)
+	}
+	if !domains && len(h.AllowedDomains) > 0 {
+		e.refuse("the %s format cannot restrict web search to domains", format)
+	}
+	if len(h.BlockedDomains) > 0 {
+		e.refuse("the %s format cannot block domains of web search", format)
+	}
+}
+
+// location writes the members of a place.
+func (e *encoder) location(l *llm.Location) {
+	e.optString("city", l.City)
+	e.optString("region", l.Region)
+	e.optString("country", l.Country)
+	e.optString("timezone", l.Timezone)
+}
+
+func (d *decoder) location(v []byte) *llm.Location {
+	if js.Kind(v) != '{' {
+		return nil
+	}
+	return &llm.Location{
+		City: d.str(js.Get(v, "city")), Region: d.str(js.Get(v, "region")),
+		Country: d.str(js.Get(v, "country")), Timezone: d.str(js.Get(v, "timezone")),
+	}
+}
+
+// option keeps a field of a hosted tool that only the vendor knows.
+func (d *decoder) option(h *llm.Hosted, key, v []byte) {
+	if js.Kind(v) == 'n' {
+		return
+	}
+	if h.Options == nil {
+		h.Options = make(map[string]json.RawMessage)
+	}
+	h.Options[string(key)] = d.raw(v)
+}

@@ -1,0 +1,292 @@
+// Package wire translates between package llm and the formats that vendors
+// speak: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, Gemini
+// generateContent and Ollama chat. It reads and writes requests, answers,
+// streams and errors, so that the same code serves a client of a vendor and a
+// server that looks like the vendor.
+//
+// It knows no network, validates no arguments and retries nothing. It repairs
+// what a stream gets wrong about its own calls and says so in warnings.
+//
+// # Nothing is lost
+//
+// What a format can say and package llm can not is kept: fields that only the
+// format knows in [llm.Extra], and what only the vendor can read (signatures,
+// encrypted thoughts, blocks of an unknown type) in [llm.State]. Both go back
+// where they came from, untouched, and nowhere else. What a target cannot
+// carry is a warning; what would be dangerous to drop is an error.
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The formats.
+const (
+	Chat      = "chat"      // OpenAI Chat Completions and all that copy it
+	Responses = "responses" // OpenAI Responses
+	Messages  = "messages"  // Anthropic Messages
+	Gemini    = "gemini"    // Gemini generateContent
+	Ollama    = "ollama"    // Ollama chat
+)
+
+// Codec translates one format. It is a value: copy it and set its fields.
+// The zero fields are the rules of the vendor who made the format. A Codec is
+// safe for concurrent use.
+type Codec struct {
+	// Format is one of the constants above.
+	Format string
+	// Vendor labels opaque state: what is decoded gets the label, and only
+	// what has it is encoded. Empty means Format.
+	Vendor string
+	// Calls is how many calls the conversation holds already. Ids minted for
+	// an answer without ids count on from there.
+	Calls int
+	// Quirks are where a host differs from the vendor who made the format.
+	Quirks Quirks
+}
+
+// Quirks are the differences between hosts of one format.
+type Quirks struct {
+	// MaxTokens is the field of the chat format that limits the answer; empty
+	// means max_completion_tokens.
+	MaxTokens string
+	// SystemRole is the role of Request.System in the chat format; empty
+	// means system.
+	SystemRole string
+	// Thinking is the field of the chat format in which the thinking of
+	// earlier turns goes back, like reasoning_content. Empty means it stays
+	// out of requests. Answers have it under this name too, or under
+	// reasoning_content.
+	Thinking string
+	// ThinkingForCalls sends thinking back only in turns that hold calls.
+	ThinkingForCalls bool
+	// NoParallel leaves out the flag that forbids parallel calls.
+	NoParallel bool
+	// NoStrict leaves out the flag that holds a model to a schema.
+	NoStrict bool
+	// NoStreamUsage leaves out the chat option that asks for usage.
+	NoStreamUsage bool
+	// NoCallIDs leaves out the ids of calls where the format can do without:
+	// Gemini and Ollama. Results are then matched by name and order.
+	NoCallIDs bool
+}
+
+// For returns the codec of a format.
+func For(format string) (Codec, bool) {
+	_, ok := formats[format]
+	return Codec{Format: format}, ok
+}
+
+// Formats returns the names of all formats.
+func Formats() []string { return []string{Chat, Responses, Messages, Gemini, Ollama} }
+
+// format is what differs between vendors. Everything around it, like bounds,
+// checks and the assembly of calls, is done once for all.
+type format interface {
+	// path is where requests go, below the root of the API's version.
+	path(model string, stream bool) string
+	// streamType is the media type of a stream.
+	streamType() string
+	encodeRequest(e *encoder, req *llm.Request, stream bool)
+	decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool)
+	encodeResponse(e *encoder, r *llm.Response)
+	decodeResponse(d *decoder, body []byte, a *answer)
+	// decodeStream feeds a stream to a, until it ends or fails.
+	decodeStream(a *answer, src io.Reader) error
+	newStream(e *encoder, head Head) streamEncoder
+	encodeError(e *encoder, err *llm.Error, status int)
+	// decodeError finds the vendor's code and words in the body of an error.
+	decodeError(body []byte) (code, message string)
+}
+
+var formats = map[string]format{
+	Chat: chat{},
+}
+
+func (c Codec) vendor() string {
+	if c.Vendor != "" {
+		return c.Vendor
+	}
+	return c.Format
+}
+
+// lookup returns the format of c, or an error that names those there are.
+func (c Codec) lookup(op string) (format, error) {
+	if f, ok := formats[c.Format]; ok {
+		return f, nil
+	}
+	return nil, c.fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", c.Format, Formats()))
+}
+
+// fail makes the error of an operation.
+func (c Codec) fail(op string, kind llm.Kind, err error) error {
+	return &llm.Error{Op: "wire." + c.Format + "." + op, Kind: kind, Err: err}
+}
+
+// Path returns where requests for a model go, below the root of the API's
+// version: "chat/completions" below "https://api.openai.com/v1".
+func (c Codec) Path(model string, stream bool) string {
+	f, err := c.lookup("Path")
+	if err != nil {
+		return ""
+	}
+	return f.path(model, stream)
+}
+
+// StreamType returns the media type of the format's streams.
+func (c Codec) StreamType() string {
+	f, err := c.lookup("StreamType")
+	if err != nil {
+		return ""
+	}
+	return f.streamType()
+}
+
+// EncodeRequest returns req as the body of a request. The warnings say what
+// the format cannot carry. Options of hosted tools that cannot be carried are
+// an error of kind llm.Unsupported: a domain filter must not be dropped.
+func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warning, error) {
+	f, err := c.lookup("EncodeRequest")
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &encoder{c: c}
+	f.encodeRequest(e, req, stream)
+	return e.result("EncodeRequest")
+}
+
+// DecodeRequest reads the body of a request and reports whether it asks for a
+// stream. Results have the names of the calls they answer. An error is of
+// kind llm.Invalid and names the field.
+func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err error) {
+	f, err := c.lookup("DecodeRequest")
+	if err != nil {
+		return nil, false, err
+	}
+	d := &decoder{c: c, body: body}
+	req = new(llm.Request)
+	if v, ok := d.document(body); ok {
+		stream = f.decodeRequest(d, v, req)
+		nameResults(req.Messages)
+	}
+	if d.err != nil {
+		return nil, false, c.fail("DecodeRequest", llm.Invalid, d.err)
+	}
+	return req, stream, nil
+}
+
+// EncodeResponse returns a whole answer as the body of a response.
+func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
+	f, err := c.lookup("EncodeResponse")
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &encoder{c: c}
+	f.encodeResponse(e, r)
+	return e.result("EncodeResponse")
+}
+
+// DecodeResponse reads the body of a successful response. It goes through the
+// same checks as a stream: the answer is what [llm.Builder] makes of the
+// events of [Codec.DecodeStream]. With an error comes what could be read.
+func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
+	f, err := c.lookup("DecodeResponse")
+	if err != nil {
+		return nil, err
+	}
+	var b llm.Builder
+	a := newAnswer(c, func(ev llm.Event) bool { b.Add(ev); return true })
+	if err := a.whole(f, body); err != nil {
+		a.cut()
+		return b.Response(), c.kinded("DecodeResponse", err)
+	}
+	a.conclude()
+	return b.Response(), nil
+}
+
+// DecodeStream reads the body of a streamed response. The stream of events
+// keeps the promises of package llm: a call that was cut off arrives as an
+// llm.InvalidCall, and an answer without its end as an error of kind
+// llm.Incomplete. A server that answers with one JSON document instead of a
+// stream is understood too. The caller closes src.
+func (c Codec) DecodeStream(src io.Reader) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		f, err := c.lookup("DecodeStream")
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		a := newAnswer(c, func(ev llm.Event) bool { return yield(ev, nil) })
+		err = f.decodeStream(a, src)
+		if err != nil {
+			a.cut()
+			if !a.stopped {
+				yield(nil, c.kinded("DecodeStream", err))
+			}
+			return
+		}
+		a.conclude()
+	}
+}
+
+// kinded gives an error of an answer its kind, if it has none.
+func (c Codec) kinded(op string, err error) error {
+	var known *llm.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return c.fail(op, llm.Incomplete, err)
+}
+
+// nameResults gives each result the name of the call it answers.
+func nameResults(messages []llm.Message) {
+	names := make(map[string]string)
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Call:
+				names[p.ID] = p.Name
+			case llm.Result:
+				if p.Name == "" {
+					p.Name = names[p.CallID]
+					m.Parts[i] = p
+				}
+			}
+		}
+	}
+}
+
+// resultNames returns the names of the calls in a conversation by id.
+func resultNames(messages []llm.Message) map[string]string {
+	names := make(map[string]string)
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			names[c.ID] = c.Name
+		}
+	}
+	return names
+}
+
+// objectOf returns raw, and an empty object where there is none.
+func objectOf(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
