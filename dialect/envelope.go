@@ -156,7 +156,7 @@ func (o EnvelopeOptions) boundEach(m member, required []string, base string, dep
 
 // boundItems bounds one schema, or a list of them as draft-07 has it.
 func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
-	if kindOf(raw) == isArray {
+	if jsonKindOf(raw) == isArray {
 		return o.boundList(raw, base, depth)
 	}
 	return o.bound(raw, base, depth+1)
@@ -164,7 +164,7 @@ func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int)
 
 func (o EnvelopeOptions) boundList(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
 	var out []json.RawMessage
-	for _, alt := range elements(raw) {
+	for _, alt := range arrayItems(raw) {
 		alt, err := o.bound(alt, base, depth+1)
 		if err != nil {
 			return nil, err

@@ -199,7 +199,7 @@ var promptFiles embed.FS
 var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
 
 func (e *Emulation) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
-	w := words{How: s.how, Choice: choiceText(o), Names: names(tools, 20), Parallel: o.Parallel}
+	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
 	_, w.Result = WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
 	w.Result = strings.ReplaceAll(w.Result, "\n", "")
 	if fam.note != "" {

@@ -102,7 +102,7 @@ func (r schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage {
 				out[m.key] = m.value
 			}
 		}
-		if all := elements(out["allOf"]); len(all) == 1 { // how some generators write a described reference
+		if all := arrayItems(out["allOf"]); len(all) == 1 { // how some generators write a described reference
 			out["$ref"] = keyword(all[0], "$ref")
 			delete(out, "allOf")
 		}
@@ -212,14 +212,14 @@ func (r schemaReader) typeOf(raw json.RawMessage, depth int) string {
 		return "any"
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := elements(k[key]); len(alts) > 0 {
+		if alts := arrayItems(k[key]); len(alts) > 0 {
 			return r.union(alts, depth)
 		}
 	}
 	if c, ok := k["const"]; ok {
 		return string(c)
 	}
-	if values := elements(k["enum"]); len(values) > 0 {
+	if values := arrayItems(k["enum"]); len(values) > 0 {
 		return choices(values)
 	}
 	var types []string
@@ -332,12 +332,12 @@ func (r schemaReader) sample(raw json.RawMessage, name string, depth int) json.R
 		return given
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := elements(k[key]); len(alts) > 0 && depth < maxDepth {
+		if alts := arrayItems(k[key]); len(alts) > 0 && depth < maxDepth {
 			return r.sample(alts[0], name, depth+1)
 		}
 	}
 	typ := str(k["type"])
-	if types := elements(k["type"]); len(types) > 0 {
+	if types := arrayItems(k["type"]); len(types) > 0 {
 		typ = str(types[0])
 	}
 	switch {
@@ -389,7 +389,7 @@ func sampleText(format, name string) string {
 
 // first returns the first element of an array, nil if there is none.
 func first(raw json.RawMessage) json.RawMessage {
-	if list := elements(raw); len(list) > 0 {
+	if list := arrayItems(raw); len(list) > 0 {
 		return list[0]
 	}
 	return nil
@@ -404,8 +404,8 @@ func firstOf(values ...json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// names lists the names of tools, at most n of them.
-func names(tools []llm.ToolDef, n int) string {
+// nameList lists the names of tools, at most n of them.
+func nameList(tools []llm.ToolDef, n int) string {
 	var words []string
 	for _, t := range tools[:min(n, len(tools))] {
 		words = append(words, t.Name)

@@ -202,8 +202,8 @@ func members(raw json.RawMessage) ([]member, error) {
 	return out, nil
 }
 
-// elements reads an array that is known to be valid.
-func elements(raw json.RawMessage) []json.RawMessage {
+// arrayItems reads an array that is known to be valid.
+func arrayItems(raw json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
 	_ = json.Unmarshal(raw, &out) // it came out of a decoder
 	return out
@@ -225,11 +225,11 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// kind is the type of a JSON value, told by its first byte.
-type kind uint8
+// jsonKind is the type of a JSON value, told by its first byte.
+type jsonKind uint8
 
 const (
-	isString kind = iota
+	isString jsonKind = iota
 	isNumber
 	isBool
 	isNull
@@ -237,7 +237,7 @@ const (
 	isArray
 )
 
-func kindOf(raw json.RawMessage) kind {
+func jsonKindOf(raw json.RawMessage) jsonKind {
 	switch raw[0] {
 	case '"':
 		return isString

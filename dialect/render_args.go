@@ -111,7 +111,7 @@ var pythonWords = map[string]string{"true": "True", "false": "False", "null": "N
 
 // python writes a value as a Python literal.
 func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
-	switch kindOf(raw) {
+	switch jsonKindOf(raw) {
 	case isString:
 		b.WriteString(w.disarm(pythonString(str(raw))))
 	case isNumber:
@@ -120,7 +120,7 @@ func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
 		b.WriteString(pythonWords[string(raw)])
 	case isArray:
 		b.WriteByte('[')
-		for i, v := range elements(raw) {
+		for i, v := range arrayItems(raw) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
@@ -180,9 +180,9 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 	if key != "" && !plain(key) {
 		return fmt.Errorf("the key %q would be read as markup", key)
 	}
-	k := kindOf(raw)
-	if k == isArray && w.item == "=" && len(elements(raw)) > 1 {
-		for _, v := range elements(raw) {
+	k := jsonKindOf(raw)
+	if k == isArray && w.item == "=" && len(arrayItems(raw)) > 1 {
+		for _, v := range arrayItems(raw) {
 			if err := w.element(b, key, v); err != nil {
 				return err
 			}
@@ -217,20 +217,20 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 // objects and arrays would vanish that way, so they are written as JSON; so is
 // a list that the dialect would write by repeating its only element.
 func (w *writer) nests(raw json.RawMessage) bool {
-	switch kindOf(raw) {
+	switch jsonKindOf(raw) {
 	case isObject:
 		entries, _ := members(raw) // it came out of a decoder
 		keys := !slices.ContainsFunc(entries, func(m member) bool { return !plain(m.key) })
 		return w.node != "" && len(entries) > 0 && keys
 	case isArray:
-		return w.node != "" && w.item != "=" && len(elements(raw)) > 0
+		return w.node != "" && w.item != "=" && len(arrayItems(raw)) > 0
 	}
 	return false
 }
 
 func (w *writer) entries(b *strings.Builder, raw json.RawMessage) error {
-	if kindOf(raw) == isArray {
-		for _, v := range elements(raw) {
+	if jsonKindOf(raw) == isArray {
+		for _, v := range arrayItems(raw) {
 			if err := w.element(b, w.item, v); err != nil {
 				return err
 			}
@@ -251,7 +251,7 @@ func (w *writer) leaf(s string) string {
 
 var jsonTypes = []string{"string", "number", "boolean", "null", "object", "array"}
 
-func (w *writer) typeName(k kind) string {
+func (w *writer) typeName(k jsonKind) string {
 	if w.types == nil {
 		return jsonTypes[k]
 	}
@@ -260,12 +260,12 @@ func (w *writer) typeName(k kind) string {
 
 // bare writes a value with unquoted keys and strings between delimiters.
 func (w *writer) bare(b *strings.Builder, raw json.RawMessage) error {
-	switch kindOf(raw) {
+	switch jsonKindOf(raw) {
 	case isString:
 		b.WriteString(w.delim + str(raw) + w.delim)
 	case isArray:
 		b.WriteByte('[')
-		for i, v := range elements(raw) {
+		for i, v := range arrayItems(raw) {
 			if i > 0 {
 				b.WriteByte(',')
 			}

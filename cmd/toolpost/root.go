@@ -58,6 +58,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
 	root.AddCommand(newVersion())
 	root.AddCommand(newParse())
+	root.AddCommand(newExplain())
 	root.AddCommand(newValidate())
 	wrapArgs(root)
 	return root
