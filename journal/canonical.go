@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -38,7 +39,9 @@ func Canonical(raw []byte) ([]byte, error) {
 
 // AppendCanonical appends the canonical form of raw to dst.
 func AppendCanonical(dst, raw []byte) ([]byte, error) {
-	c := canon{src: raw, dst: dst}
+	c := canons.Get().(*canon)
+	defer c.release()
+	c.src, c.dst = raw, dst
 	c.space()
 	if err := c.value(0); err != nil {
 		return nil, err
@@ -48,6 +51,20 @@ func AppendCanonical(dst, raw []byte) ([]byte, error) {
 		return nil, c.fail("more than one value")
 	}
 	return c.dst, nil
+}
+
+// canons keeps the working space of encoders: an entry is encoded several
+// times a call.
+var canons = sync.Pool{New: func() any { return new(canon) }}
+
+func (c *canon) release() {
+	const worthKeeping = 64 << 10
+	if cap(c.scratch) > worthKeeping || cap(c.members) > 1024 {
+		return
+	}
+	clear(c.members[:cap(c.members)])
+	*c = canon{members: c.members[:0], scratch: c.scratch[:0]}
+	canons.Put(c)
 }
 
 // canon reads src and appends its canonical form to dst in one pass. The

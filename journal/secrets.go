@@ -93,6 +93,8 @@ func (s *Secrets) stripBody(body []byte) ([]byte, *Stripped) {
 		name    []byte // the key whose value comes next
 		scratch canon
 		rekeyed bool
+
+		nameSpace [longestName]byte
 	)
 	for i := 0; i < len(body); i++ {
 		if body[i] != '"' {
@@ -112,8 +114,8 @@ func (s *Secrets) stripBody(body []byte) ([]byte, *Stripped) {
 			out = appendQuoted(append(out, body[done:i]...), clean)
 			rules, done = found, end
 		}
-		if name = nil; isKey {
-			name = bytes.Clone(said)
+		if name = nil; isKey && len(said) <= longestName {
+			name = append(nameSpace[:0], said...)
 		}
 		i = end - 1
 	}

@@ -1,0 +1,362 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Sync says when a [Dir] waits for the disk. A line that was written survives
+// the death of the process at once; what waits for the disk also survives the
+// death of the machine.
+type Sync uint8
+
+// The policies.
+const (
+	// SyncIntents waits for the disk before an intent, an approval or a seal
+	// counts as written: whatever effect follows, the machine that comes back
+	// knows of its intent. The last receipts may be lost, which makes their
+	// calls ones of unknown outcome.
+	SyncIntents Sync = iota
+	// SyncAll waits for every entry.
+	SyncAll
+	// SyncNone never waits.
+	SyncNone
+)
+
+// Dir is a Store of one file of JSON lines per run, RUN.jsonl, in a directory.
+// Files are for their owner only. Several processes may share the directory,
+// and even a run: the file is locked while a line is added.
+//
+// A line counts once its newline is there. What a crash left behind the last
+// newline is cut off by the next Append, which says so in an entry of kind
+// [KindTorn].
+//
+// Make one with [OpenDir]. It needs no closing.
+type Dir struct {
+	// Secrets says what to strip; nil means the known forms.
+	Secrets *Secrets
+	// Sync says when to wait for the disk. Like Secrets it must not be
+	// changed once the store is in use.
+	Sync Sync
+
+	path string
+	// flush is (*os.File).Sync; tests count it.
+	flush func(*os.File) error
+
+	mu   sync.Mutex
+	runs map[string]*dirRun
+}
+
+// dirRun is what a process remembers of a file, to spare itself reading its
+// end: as long as the size is right, so is the rest.
+type dirRun struct {
+	mu   sync.Mutex
+	size int64
+	last Entry
+	// named says that the disk knows the name of the file.
+	named bool
+}
+
+// OpenDir returns the store in the directory at path, and makes the directory,
+// for its owner only, if it does not exist. It refuses a directory that others
+// may write to, and a symbolic link.
+func OpenDir(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("journal: %w", err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("journal: %s is not a directory", path)
+	case info.Mode().Perm()&0o022 != 0 && filePermissions:
+		return nil, fmt.Errorf("journal: others may write to %s (mode %04o); make it private with chmod 700", path, info.Mode().Perm())
+	}
+	return &Dir{path: path, flush: (*os.File).Sync, runs: make(map[string]*dirRun)}, nil
+}
+
+const extension = ".jsonl"
+
+// File returns the path of the file that holds a run.
+func (d *Dir) File(run string) string { return filepath.Join(d.path, run+extension) }
+
+// run returns what is remembered of a run.
+func (d *Dir) run(name string) *dirRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.runs[name]
+	if r == nil {
+		if len(d.runs) >= maxRemembered {
+			for other := range d.runs { // whichever: its writers read the end again
+				delete(d.runs, other)
+				break
+			}
+		}
+		r = new(dirRun)
+		d.runs[name] = r
+	}
+	return r
+}
+
+const maxRemembered = 4096
+
+// Append implements [Store].
+func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return Entry{}, err
+	}
+	if err := ValidRun(e.Run); err != nil {
+		return Entry{}, err
+	}
+	r := d.run(e.Run)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, err := os.OpenFile(d.File(e.Run), os.O_RDWR|os.O_CREATE|os.O_APPEND|noFollow, 0o600)
+	if err != nil {
+		return Entry{}, fmt.Errorf("journal: %w", err)
+	}
+	defer f.Close() // also unlocks; the data is safe by then, or Append has failed
+	if err := lock(f); err != nil {
+		return Entry{}, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
+	}
+	if err := d.catchUp(f, r, e.Run); err != nil {
+		return Entry{}, err
+	}
+	return d.append(f, r, e)
+}
+
+// append writes e after r.last.
+func (d *Dir) append(f *os.File, r *dirRun, e Entry) (Entry, error) {
+	e, line, err := next(r.last, e, d.Secrets)
+	if err != nil {
+		return Entry{}, err
+	}
+	line = append(line, '\n')
+	if _, err := f.Write(line); err != nil {
+		// Half a line would be cut off by the next Append; better it is gone now.
+		return Entry{}, fmt.Errorf("journal: %w", errors.Join(err, f.Truncate(r.size)))
+	}
+	r.size += int64(len(line))
+	r.last = e
+	if d.mustSync(e.Kind) {
+		if err := d.toDisk(f, r); err != nil {
+			return Entry{}, fmt.Errorf("journal: %w", err)
+		}
+	}
+	return e, nil
+}
+
+func (d *Dir) mustSync(kind Kind) bool {
+	switch d.Sync {
+	case SyncAll:
+		return true
+	case SyncIntents:
+		return kind == KindIntent || kind == KindApproval || kind == KindSeal
+	}
+	return false
+}
+
+// toDisk waits for the file and, the first time, for its name.
+func (d *Dir) toDisk(f *os.File, r *dirRun) error {
+	if err := d.flush(f); err != nil || r.named || !syncDirectories {
+		return err
+	}
+	dir, err := os.Open(d.path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := d.flush(dir); err != nil {
+		return err
+	}
+	r.named = true
+	return nil
+}
+
+// catchUp makes r the state of the file, which is locked: another process may
+// have written to it, or died in the middle of a line.
+func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("journal: %s is not a regular file", f.Name())
+	}
+	switch {
+	case info.Size() == r.size:
+		return nil
+	case info.Size() < r.size:
+		return fmt.Errorf("journal: %s has become shorter: entries were removed", f.Name())
+	}
+	line, torn, err := tail(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("journal: %s: %w", f.Name(), err)
+	}
+	r.size, r.last = info.Size()-int64(len(torn)), Entry{}
+	if len(line) > 0 {
+		if r.last, err = ParseEntry(bytes.TrimSuffix(line, []byte("\n"))); err == nil && r.last.Run != run {
+			err = fmt.Errorf("it belongs to run %s", r.last.Run)
+		}
+		if err != nil {
+			r.size = -1 // look again next time
+			return fmt.Errorf("journal: the last line of %s is broken, nothing can follow it: %w", f.Name(), err)
+		}
+	}
+	if len(torn) == 0 {
+		return nil
+	}
+	if r.last.Kind == KindSeal {
+		r.size = -1
+		return fmt.Errorf("%w: %s, and %d bytes stand after the seal", ErrSealed, run, len(torn))
+	}
+	if err := f.Truncate(r.size); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	body, err := encode(Torn{Bytes: int64(len(torn)), Hash: hashBytes(torn)})
+	if err != nil {
+		return err
+	}
+	_, err = d.append(f, r, Entry{Run: run, Kind: KindTorn, Body: body})
+	return err
+}
+
+// tail returns the last whole line of a file and what stands after it.
+func tail(f *os.File, size int64) (line, torn []byte, err error) {
+	var end []byte // of the file
+	for block := int64(64 << 10); ; block *= 4 {
+		from := max(size-block, 0)
+		end = make([]byte, size-from)
+		if _, err := f.ReadAt(end, from); err != nil {
+			return nil, nil, err
+		}
+		cut := bytes.LastIndexByte(end, '\n') + 1
+		line, torn = end[:cut], end[cut:]
+		begin := bytes.LastIndexByte(bytes.TrimSuffix(line, []byte("\n")), '\n') + 1
+		if begin > 0 || from == 0 {
+			return line[begin:], torn, nil
+		}
+		if len(end) > 2*MaxEntry {
+			return nil, nil, fmt.Errorf("a line is longer than %d bytes", MaxEntry)
+		}
+	}
+}
+
+// Read implements [Store]. A last line without its newline is not an entry.
+func (d *Dir) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for line, err := range d.Lines(ctx, run) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			body, whole := bytes.CutSuffix(line, []byte("\n"))
+			if !whole {
+				return
+			}
+			e, err := ParseEntry(body)
+			if err != nil {
+				yield(e, fmt.Errorf("run %s: %w", run, err))
+				return
+			}
+			if e.Seq >= from && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Lines yields the lines of a run as they stand in the file, for
+// [VerifyLines].
+func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := ValidRun(run); err != nil {
+			yield(nil, err)
+			return
+		}
+		f, err := os.OpenFile(d.File(run), os.O_RDONLY|noFollow, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("journal: %w", err))
+			return
+		}
+		defer f.Close()
+		for line, err := range Lines(f) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Lines yields the lines of r with their newlines. A line longer than
+// [MaxEntry] is an error. A line is valid until the next one is asked for.
+func Lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		var line []byte
+		for {
+			piece, err := in.ReadSlice('\n')
+			line = append(line, piece...)
+			switch {
+			case len(line) > MaxEntry+1:
+				yield(nil, fmt.Errorf("journal: a line is longer than %d bytes", MaxEntry))
+				return
+			case errors.Is(err, bufio.ErrBufferFull):
+				continue
+			case err != nil && !errors.Is(err, io.EOF):
+				yield(nil, fmt.Errorf("journal: %w", err))
+				return
+			}
+			if len(line) > 0 && !yield(line, nil) || err != nil {
+				return
+			}
+			line = line[:0]
+		}
+	}
+}
+
+// Runs implements [Lister].
+func (d *Dir) Runs(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		files, err := os.ReadDir(d.path)
+		if err != nil {
+			yield("", fmt.Errorf("journal: %w", err))
+			return
+		}
+		var names []string
+		for _, f := range files {
+			name, ok := strings.CutSuffix(f.Name(), extension)
+			if ok && f.Type().IsRegular() && ValidRun(name) == nil {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names) // a.b.jsonl stands before a.jsonl in a directory
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				yield("", err)
+				return
+			}
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}
+}

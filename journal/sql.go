@@ -1,0 +1,272 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// SQL is a Store in a database. Make one with [OpenSQL].
+type SQL struct {
+	// Secrets says what to strip; nil means the known forms. It must not be
+	// changed once the store is in use.
+	Secrets *Secrets
+
+	db *sql.DB
+
+	mu    sync.Mutex
+	heads map[string]Entry // the last entry this process knows of a run
+}
+
+// The statements are the part of SQL that SQLite and PostgreSQL share. The
+// primary key is what keeps a run from forking: of two writers of one number,
+// one inserts no row.
+const (
+	createTable = `CREATE TABLE IF NOT EXISTS toolpost_journal (
+	run  TEXT NOT NULL,
+	seq  BIGINT NOT NULL,
+	line TEXT NOT NULL,
+	PRIMARY KEY (run, seq))`
+	insertLine = `INSERT INTO toolpost_journal (run, seq, line) VALUES ($1, $2, $3) ON CONFLICT (run, seq) DO NOTHING`
+	selectLast = `SELECT line FROM toolpost_journal WHERE run = $1 ORDER BY seq DESC LIMIT 1`
+	selectPage = `SELECT seq, line FROM toolpost_journal WHERE run = $1 AND seq >= $2 ORDER BY seq LIMIT $3`
+	selectRuns = `SELECT DISTINCT run FROM toolpost_journal`
+)
+
+// OpenSQL returns the store in a database of SQLite or PostgreSQL, and creates
+// its table, toolpost_journal, if it is not there. The database stays the
+// caller's, who opens it with the driver of his choice and closes it.
+//
+// What survives the death of the machine is the database's affair: leave
+// PostgreSQL's synchronous_commit on; give SQLite journal_mode(WAL),
+// synchronous(FULL) and a busy_timeout.
+func OpenSQL(db *sql.DB) (*SQL, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := db.ExecContext(ctx, createTable)
+	if err != nil { // two that create it at once can trip over each other
+		_, err = db.ExecContext(ctx, createTable)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return &SQL{db: db, heads: make(map[string]Entry)}, nil
+}
+
+// maxTurns bounds how often a writer that came second tries again.
+const maxTurns = 1000
+
+// Append implements [Store].
+func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) {
+	if err := ValidRun(e.Run); err != nil {
+		return Entry{}, err
+	}
+	last, known := s.head(e.Run)
+	for range maxTurns {
+		if !known {
+			var err error
+			if last, err = s.last(ctx, e.Run); err != nil {
+				return Entry{}, err
+			}
+		}
+		written, ok, err := s.insert(ctx, last, e)
+		if err != nil {
+			s.forget(e.Run)
+			return Entry{}, err
+		}
+		if ok {
+			s.remember(written)
+			return written, nil
+		}
+		known = false
+	}
+	return Entry{}, fmt.Errorf("journal: run %s: other writers were faster %d times", e.Run, maxTurns)
+}
+
+// insert writes e after last, unless somebody else has done so.
+func (s *SQL) insert(ctx context.Context, last, e Entry) (Entry, bool, error) {
+	e, line, err := next(last, e, s.Secrets)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	res, err := s.db.ExecContext(ctx, insertLine, e.Run, e.Seq, string(line))
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("journal: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("journal: %w", err)
+	}
+	return e, n == 1, nil
+}
+
+// last reads the last entry of a run.
+func (s *SQL) last(ctx context.Context, run string) (Entry, error) {
+	var line string
+	err := s.db.QueryRowContext(ctx, selectLast, run).Scan(&line)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Entry{}, nil
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("journal: %w", err)
+	}
+	e, err := ParseEntry([]byte(line))
+	if err == nil && e.Run != run {
+		err = fmt.Errorf("it belongs to run %s", e.Run)
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("journal: the last entry of run %s is broken, nothing can follow it: %w", run, err)
+	}
+	return e, nil
+}
+
+func (s *SQL) head(run string) (Entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.heads[run]
+	return e, ok
+}
+
+// remember keeps the head without its body: the next entry needs its number
+// and hash.
+func (s *SQL) remember(e Entry) {
+	e.Body, e.Stripped = nil, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.heads[e.Run]; ok && old.Seq > e.Seq {
+		return
+	}
+	if len(s.heads) >= maxRemembered {
+		clear(s.heads)
+	}
+	s.heads[e.Run] = e
+}
+
+func (s *SQL) forget(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.heads, run)
+}
+
+// row is a line and the number it is filed under.
+type row struct {
+	seq  int64
+	line string
+}
+
+// page is how many lines are fetched at a time. No connection is held while
+// they are yielded: the caller may well write meanwhile.
+const page = 256
+
+// rows yields the lines of a run.
+func (s *SQL) rows(ctx context.Context, run string, from int64) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for {
+			rows, err := s.fetch(ctx, run, from)
+			if err != nil {
+				yield(row{}, fmt.Errorf("journal: %w", err))
+				return
+			}
+			for _, r := range rows {
+				if !yield(r, nil) {
+					return
+				}
+				from = r.seq + 1
+			}
+			if len(rows) < page {
+				return
+			}
+		}
+	}
+}
+
+func (s *SQL) fetch(ctx context.Context, run string, from int64) ([]row, error) {
+	rows, err := s.db.QueryContext(ctx, selectPage, run, from, page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []row
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.seq, &r.line); err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// Read implements [Store].
+func (s *SQL) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for r, err := range s.rows(ctx, run, from) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			e, err := ParseEntry([]byte(r.line))
+			if err == nil && (e.Seq != r.seq || e.Run != run) {
+				err = fmt.Errorf("journal: it stands in the place of entry %d of run %s", r.seq, run)
+			}
+			if err != nil {
+				yield(e, fmt.Errorf("run %s: %w", run, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Lines yields the lines of a run as the database holds them, each with a
+// newline, for [VerifyLines].
+func (s *SQL) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for r, err := range s.rows(ctx, run, 0) {
+			if !yield([]byte(r.line+"\n"), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Runs implements [Lister].
+func (s *SQL) Runs(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		names, err := s.names(ctx)
+		if err != nil {
+			yield("", fmt.Errorf("journal: %w", err))
+			return
+		}
+		slices.Sort(names) // a database may have its own idea of order
+		for _, name := range names {
+			if !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *SQL) names(ctx context.Context) ([]string, error) {
+	rows, err := s.db.QueryContext(ctx, selectRuns)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, rows.Err()
+}
