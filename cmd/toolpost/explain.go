@@ -46,7 +46,8 @@ what; and what the nearest other dialect would have made of the same text.`,
 			if len(text) > maxExplained {
 				return fmt.Errorf("%d bytes are too much to explain; parse reads up to %d", len(text), maxLine)
 			}
-			e, err := explain(p, text)
+			c := openCapture(text)
+			e, err := explain(p, c)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ what; and what the nearest other dialect would have made of the same text.`,
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), e)
 			}
-			return e.print(cmd.OutOrStdout(), text)
+			return e.print(cmd.OutOrStdout(), c.text())
 		},
 	}
 	r.flags(cmd)
@@ -66,6 +67,7 @@ what; and what the nearest other dialect would have made of the same text.`,
 // explanation is everything there is to say about how a text was read.
 type explanation struct {
 	Bytes    int    `json:"bytes"`
+	Format   string `json:"format,omitempty"` // of the vendor's response the text came in
 	Hint     string `json:"hint,omitempty"`
 	HintFrom string `json:"hint_from,omitempty"`
 	parseAnswer
@@ -95,12 +97,13 @@ type otherReading struct {
 }
 
 // explain reads text and notes what became of it.
-func explain(p dialect.Parser, text string) (*explanation, error) {
-	a, spans, err := traced(p, text)
+func explain(p dialect.Parser, c capture) (*explanation, error) {
+	text := c.text()
+	a, spans, err := traced(p, c)
 	if err != nil {
 		return nil, err
 	}
-	e := &explanation{Bytes: len(text), parseAnswer: a}
+	e := &explanation{Bytes: len(text), Format: c.format, parseAnswer: a}
 	for _, s := range spans {
 		e.Spans = append(e.Spans, spanJSON{s.Start, s.End, s.Kind.String(), s.Dialect, s.Rule, text[s.Start:s.End]})
 	}
@@ -110,7 +113,7 @@ func explain(p dialect.Parser, text string) (*explanation, error) {
 		}
 		other := p
 		other.Dialect = d.Name
-		b, theirs, err := traced(other, text)
+		b, theirs, err := traced(other, c)
 		if err != nil {
 			continue // a reading that fails says nothing
 		}
@@ -127,7 +130,7 @@ func explain(p dialect.Parser, text string) (*explanation, error) {
 }
 
 // traced reads text and returns its spans, neighbours of one kind joined.
-func traced(p dialect.Parser, text string) (parseAnswer, []dialect.Span, error) {
+func traced(p dialect.Parser, c capture) (parseAnswer, []dialect.Span, error) {
 	var spans []dialect.Span
 	p.Trace = func(s dialect.Span) {
 		if n := len(spans); n > 0 && spans[n-1].End == s.Start && spans[n-1].Kind == s.Kind && spans[n-1].Dialect == s.Dialect && spans[n-1].Rule == s.Rule {
@@ -136,8 +139,8 @@ func traced(p dialect.Parser, text string) (parseAnswer, []dialect.Span, error) 
 		}
 		spans = append(spans, s)
 	}
-	a, err := read(p, text, 0)
-	if err == nil && len(spans) > 0 && (spans[0].Start != 0 || spans[len(spans)-1].End != len(text)) {
+	a, err := read(p, c, 0)
+	if err == nil && len(spans) > 0 && (spans[0].Start != 0 || spans[len(spans)-1].End != len(c.text())) {
 		err = errors.New("the trace does not cover the text")
 	}
 	return a, spans, err
@@ -205,13 +208,19 @@ func (e *explanation) print(w io.Writer, text string) error {
 
 func (e *explanation) headline() string {
 	line := fmt.Sprintf("%d bytes", e.Bytes)
-	switch n := len(e.Calls); {
-	case n == 0:
+	if e.Format != "" {
+		line += " of text in a response of format " + e.Format
+	}
+	switch n := len(e.Calls); n {
+	case 0:
 		line += ", no call"
-	case n == 1:
-		line += ", 1 call in " + e.Dialect
+	case 1:
+		line += ", 1 call"
 	default:
-		line += fmt.Sprintf(", %d calls in %s", n, e.Dialect)
+		line += fmt.Sprintf(", %d calls", n)
+	}
+	if e.Dialect != "" {
+		line += " in " + e.Dialect
 	}
 	if n := len(e.Invalid); n > 0 {
 		line += fmt.Sprintf(", %d invalid", n)

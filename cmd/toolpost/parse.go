@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"strings"
 
@@ -134,7 +133,7 @@ and answers each with
 			if err != nil {
 				return err
 			}
-			a, err := read(p, text, 0)
+			a, err := read(p, openCapture(text), 0)
 			if err != nil {
 				return err
 			}
@@ -226,7 +225,7 @@ func (row parseRow) answer(p dialect.Parser) (a parseAnswer, err error) {
 		}
 	}
 	p.ThinkingOpen = row.ThinkingOpen
-	a, err = read(p, *row.Text, row.Chunk)
+	a, err = read(p, capture{chunks: []string{*row.Text}}, row.Chunk)
 	a.ID = row.ID
 	if len(a.ID) == 0 {
 		a.ID = json.RawMessage("null")
@@ -255,16 +254,18 @@ type callJSON struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// read parses a whole text, fed in chunks of n bytes or at once. A text that
+// read parses an answer, fed in chunks of n bytes or as it came. A text that
 // closes thinking it never opened began inside it.
-func read(p dialect.Parser, text string, n int) (parseAnswer, error) {
-	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
-	var chunks iter.Seq2[string, error] = dialect.Whole(text)
-	if n > 0 {
-		chunks = dialect.Cut(text, n)
+func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
+	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
+	if c.reason == llm.Length && p.Finish == nil {
+		p.Finish = func() llm.Reason { return llm.Length }
 	}
 	var b llm.Builder
-	for ev, err := range p.Parse(chunks) {
+	for _, ev := range c.others {
+		b.Add(ev)
+	}
+	for ev, err := range p.Parse(c.feed(n)) {
 		if err != nil {
 			return parseAnswer{}, err
 		}

@@ -102,3 +102,33 @@ func TestParseUsage(t *testing.T) {
 		t.Errorf("a missing file: exit %d, %s", r.code, r.errOut)
 	}
 }
+
+// A vendor's response is opened, and its text read like any other.
+func TestCaptures(t *testing.T) {
+	sse := `data: {"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]}
+
+data: {"choices":[{"index":0,"delta":{"content":"On "}}]}
+
+data: {"choices":[{"index":0,"delta":{"content":"it."}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+data: [DONE]
+`
+	for _, tt := range []struct{ why, in, format, text string }{
+		{"a stream", sse, "chat", "On it."},
+		{"a stream that was lost", sse[:strings.LastIndex(sse, `data: {"choices":[{"index":0,"delta":{}`)], "chat", "On it."},
+		{"a document", `{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"On it."},"finish_reason":"stop"}]}`, "chat", "On it."},
+		{"plain text", "On it.", "", "On it."},
+		{"a call that is JSON", `{"tool":"f","arguments":{"choices":[]}}`, "", `{"tool":"f","arguments":{"choices":[]}}`},
+		{"text that looks like a stream", "data: is data", "", "data: is data"},
+		{"nothing", "", "", ""},
+	} {
+		if c := openCapture(tt.in); c.format != tt.format || c.text() != tt.text {
+			t.Errorf("%s: format %q, text %q", tt.why, c.format, c.text())
+		}
+	}
+	if c := openCapture(sse[:strings.LastIndex(sse, `data: {"choices":[{"index":0,"delta":{}`)]); c.reason != "length" {
+		t.Errorf("a lost stream ended by %q", c.reason)
+	}
+}
