@@ -1,0 +1,216 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// FromError returns err as an Error: itself if there is one in its tree, else
+// one whose code is found by what err is, then by the HTTP status it carries or
+// mentions, and only then by its wording. It returns nil for nil.
+func FromError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		e := *known
+		// A wrapper's words stay; the code is not said twice.
+		e.Message = strings.Replace(err.Error(), known.Error(), known.Message, 1)
+		return &e
+	}
+	e := Errorf(classify(err), "%s", err.Error())
+	e.Err = err
+	var l *llm.Error
+	if errors.As(err, &l) {
+		e.RetryAfter = l.RetryAfter
+	}
+	return e
+}
+
+func classify(err error) Code {
+	if code, ok := byType(err); ok {
+		return code
+	}
+	if code, ok := byStatus(status(err)); ok {
+		return code
+	}
+	return byWording(err.Error())
+}
+
+// causes are tried in order: who gave up counts before what broke.
+var causes = []struct {
+	err  error
+	code Code
+}{
+	{context.Canceled, Cancelled},
+	{context.DeadlineExceeded, Timeout},
+	{os.ErrDeadlineExceeded, Timeout},
+	{syscall.ETIMEDOUT, Timeout},
+	{fs.ErrPermission, Permission},
+	{fs.ErrNotExist, NotFound},
+	{exec.ErrNotFound, NotFound},
+	{syscall.ECONNREFUSED, Network},
+	{syscall.ECONNRESET, Network},
+	{syscall.EPIPE, Network},
+	{syscall.ENETUNREACH, Network},
+	{syscall.EHOSTUNREACH, Network},
+	{net.ErrClosed, Network},
+	{io.ErrUnexpectedEOF, Network},
+}
+
+var kinds = map[llm.Kind]Code{
+	llm.Invalid: Validation, llm.Auth: Permission, llm.NotFound: NotFound, llm.TooLong: Validation,
+	llm.RateLimited: RateLimit, llm.Overloaded: RateLimit, llm.Server: Network, llm.Network: Network,
+	llm.Timeout: Timeout, llm.Incomplete: Network, llm.Refused: ModelRefusal, llm.Canceled: Cancelled,
+}
+
+func byType(err error) (Code, bool) {
+	for _, c := range causes {
+		if errors.Is(err, c.err) {
+			return c.code, true
+		}
+	}
+	var l *llm.Error
+	if errors.As(err, &l) {
+		if code, ok := kinds[l.Kind]; ok {
+			return code, true
+		}
+	}
+	var n net.Error
+	if errors.As(err, &n) {
+		if n.Timeout() {
+			return Timeout, true
+		}
+		return Network, true
+	}
+	return "", false
+}
+
+// status returns the HTTP status err carries or mentions, or 0.
+func status(err error) int {
+	var l *llm.Error
+	if errors.As(err, &l) && l.Status != 0 {
+		return l.Status
+	}
+	var a interface{ StatusCode() int }
+	if errors.As(err, &a) {
+		return a.StatusCode()
+	}
+	var b interface{ HTTPStatusCode() int }
+	if errors.As(err, &b) {
+		return b.HTTPStatusCode()
+	}
+	return statusIn(err.Error())
+}
+
+func byStatus(status int) (Code, bool) {
+	switch {
+	case status == 429:
+		return RateLimit, true
+	case status == 401 || status == 403 || status == 407:
+		return Permission, true
+	case status == 404 || status == 410:
+		return NotFound, true
+	case status == 408 || status == 504:
+		return Timeout, true
+	case status == 400 || status == 409 || status == 413 || status == 415 || status == 422:
+		return Validation, true
+	case status == 502 || status == 503 || status == 520 || status == 522 || status == 529:
+		return Network, true
+	case status >= 400 && status < 600:
+		return Execution, true
+	}
+	return "", false
+}
+
+// statusIn finds an HTTP status in the wording of an error. 429 is one wherever
+// it stands alone; another number only after a word that announces a status.
+func statusIn(text string) int {
+	words := strings.FieldsFunc(strings.ToLower(clip(text, maxWording)), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	for i, w := range words {
+		if w == "429" {
+			return 429
+		}
+		if len(w) != 3 || w[0] < '4' || w[0] > '5' || !digits(w) || i == 0 {
+			continue
+		}
+		if announces(words[:i]) {
+			return int(w[0]-'0')*100 + int(w[1]-'0')*10 + int(w[2]-'0')
+		}
+	}
+	return 0
+}
+
+// announces reports whether the words before a number make it a status:
+// "HTTP 503", "status code 404", "HTTP/1.1 500", "error: 403".
+func announces(before []string) bool {
+	for _, w := range before[max(len(before)-3, 0):] {
+		switch w {
+		case "http", "https", "status", "statuscode", "code":
+			return true
+		}
+	}
+	return before[len(before)-1] == "error"
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// wording is the last resort, in order: the first line that has one of its
+// phrases in the text decides. A model that refused stands before a connection
+// that was refused, and both before the broad words.
+var wording = []struct {
+	code    Code
+	phrases []string
+}{
+	{RateLimit, []string{"rate limit", "rate-limit", "ratelimit", "rate_limit", "too many requests", "throttl", "quota"}},
+	{ModelRefusal, []string{"model refused", "refused to", "declined to", "content policy", "content filter"}},
+	{Network, []string{"connection refused", "connection reset", "connection closed", "connection error", "no such host",
+		"unreachable", "no route to host", "broken pipe", "econnrefused", "econnreset", "enotfound", "eai_again",
+		"socket hang up", "tls handshake", "fetch failed", "failed to connect", "could not connect", "bad gateway",
+		"service unavailable", "network error", "unexpected eof", "name resolution"}},
+	{Timeout, []string{"timed out", "timeout", "time out", "deadline exceeded", "etimedout"}},
+	{Cancelled, []string{"context canceled", "cancelled", "canceled", "aborted by", "interrupted by"}},
+	{Permission, []string{"permission denied", "access denied", "unauthorized", "unauthorised", "forbidden",
+		"not permitted", "not allowed", "not authorized", "not authorised", "eacces", "eperm", "api key", "outside allowed"}},
+	{Validation, []string{"validation error", "validation failed", "invalid argument", "invalid input", "invalid parameter",
+		"invalid value", "invalid type", "missing required", "required parameter", "is required", "field required",
+		"must be a", "must be one of", "unexpected keyword argument", "is not of type", "unknown parameter"}},
+	{NotFound, []string{"not found", "no such", "does not exist", "doesn't exist", "enoent", "unknown tool", "cannot find"}},
+}
+
+// maxWording bounds how much of an error's text is read for its meaning: the
+// first line says it, and a tool may quote a whole page.
+const maxWording = 2000
+
+func byWording(text string) Code {
+	text = strings.ToLower(clip(text, maxWording))
+	for _, w := range wording {
+		for _, phrase := range w.phrases {
+			if strings.Contains(text, phrase) {
+				return w.code
+			}
+		}
+	}
+	return Execution
+}
+
+func clip(s string, n int) string { return s[:min(len(s), n)] }

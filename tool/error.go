@@ -1,0 +1,212 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Code is the kind of a failure. It decides what may be tried next.
+type Code string
+
+// The codes.
+const (
+	Validation   Code = "validation"    // the arguments are wrong
+	Permission   Code = "permission"    // it is not allowed
+	NotFound     Code = "not_found"     // there is no such tool, file, record
+	Timeout      Code = "timeout"       // it took too long
+	RateLimit    Code = "rate_limit"    // too much was asked for; wait
+	ModelRefusal Code = "model_refusal" // the model declined to do it
+	Execution    Code = "execution"     // the tool itself failed
+	Network      Code = "network"       // no connection, or it was lost
+	Cancelled    Code = "cancelled"     // somebody gave up waiting
+)
+
+// Strategy is what to try after a failure. Same concerns the runtime, which
+// may run a call again; the others concern whoever asks the model.
+type Strategy string
+
+// The strategies of an Error, and the two steps a ladder adds to them.
+const (
+	Same         Strategy = "same"         // the same call again
+	Rephrase     Strategy = "rephrase"     // ask the model for a corrected call
+	Escalate     Strategy = "escalate"     // ask in a stronger way, then ask a person
+	Abort        Strategy = "abort"        // stop; nothing that can be tried helps
+	Interference Strategy = "interference" // ask the model from several points of view
+	Vortex       Strategy = "vortex"       // ask the model several times, at several temperatures
+)
+
+// MaxAttempts is how often a call is tried in total where nobody says
+// otherwise.
+const MaxAttempts = 3
+
+// Error is a failure that says what can be done about it. A function that is a
+// tool may return one, made by [Errorf] or by hand; any other error is
+// classified by [FromError].
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	// Recoverable says that another attempt may succeed.
+	Recoverable bool `json:"recoverable"`
+	// Strategy is the first thing to try; empty means what the code suggests.
+	Strategy Strategy `json:"retry_strategy,omitempty"`
+	// Fix tells the model what to do, in as many steps as it needs; empty means
+	// what the code suggests.
+	Fix string `json:"suggested_fix,omitempty"`
+	// Details are the places that are wrong, if the failure has any.
+	Details []Detail `json:"details,omitempty"`
+	// RetryAfter is how long whoever failed asked to wait; 0 if it did not.
+	RetryAfter time.Duration `json:"retry_after,omitempty"`
+	// Err is the cause, if there is one.
+	Err error `json:"-"`
+}
+
+// Detail is one thing wrong with the arguments of a call.
+type Detail struct {
+	Field    string `json:"field"`              // where: "city", "items[2].price"
+	Problem  string `json:"problem"`            // what is wrong
+	Expected string `json:"expected,omitempty"` // what should be there
+	Got      string `json:"got,omitempty"`      // what is there: a short value, or the shape of a long one
+	Fix      string `json:"fix,omitempty"`      // what to write instead
+}
+
+// traits is what follows from a code where an Error does not say otherwise.
+type traits struct {
+	recoverable bool
+	strategy    Strategy
+	lead        string // %s is the tool
+	fix         string
+}
+
+var codes = map[Code]traits{
+	Validation: {true, Rephrase, "The call of %s was not run: it is not valid.",
+		"Correct the arguments named above and leave the others as they are. Do not send the same arguments again."},
+	Permission: {false, Abort, "The call of %s was refused: it is not permitted.",
+		"1. Do not send this call again; the answer will be the same. 2. Use another tool that is allowed, or go on without it. 3. If it is needed, tell the user what you wanted to do and why."},
+	NotFound: {true, Rephrase, "The call of %s failed: what it names does not exist.",
+		"1. Check the name for spelling, case and the right folder or namespace. 2. List or search for what there is. 3. Call again with a name that you have seen."},
+	Timeout: {true, Same, "The call of %s did not finish in time and was stopped.",
+		"1. If you call it again, ask for less: a smaller range, a narrower query. 2. If it may have changed something, find out first whether it did."},
+	RateLimit: {true, Same, "The call of %s was turned away: too many requests.",
+		"1. Wait before you use this tool again. 2. Combine requests, or go on with something else meanwhile."},
+	ModelRefusal: {true, Rephrase, "The request behind the call of %s was declined by a model.",
+		"Say plainly what is needed and why, or take another way to the goal."},
+	Execution: {true, Escalate, "The call of %s was run and failed.",
+		"1. Read the message above. 2. If the arguments caused it, correct them. 3. If they did not, take another way and say so."},
+	Network: {true, Same, "The call of %s failed: the connection could not be made or was lost.",
+		"1. The arguments are not to blame; leave them as they are. 2. Try once more later, or go on without this tool."},
+	Cancelled: {false, Abort, "The call of %s was cancelled before it finished.",
+		"Do not send it again unless you are asked to. It may have taken effect in part."},
+}
+
+// Errorf returns an Error of that code with the strategy, fix and chance of
+// recovery the code suggests.
+func Errorf(code Code, format string, args ...any) *Error {
+	t := codes[code]
+	err := fmt.Errorf(format, args...)
+	e := &Error{Code: code, Message: err.Error(), Recoverable: t.recoverable, Strategy: t.strategy, Fix: t.fix}
+	if u, ok := err.(interface{ Unwrap() error }); ok {
+		e.Err = u.Unwrap()
+	}
+	return e
+}
+
+// Error returns code and message in one line.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func (e *Error) strategy() Strategy {
+	return cmp.Or(e.Strategy, codes[e.Code].strategy, Escalate)
+}
+
+// Transient reports whether the same call may succeed a little later.
+func (e *Error) Transient() bool { return e.Recoverable && e.strategy() == Same }
+
+// ShouldRetry reports whether anything is worth trying after attempt, which
+// counts from 1, when most attempts are allowed in total; most below 1 means
+// MaxAttempts.
+func (e *Error) ShouldRetry(attempt, most int) bool {
+	if most < 1 {
+		most = MaxAttempts
+	}
+	return e.Recoverable && attempt < most && e.strategy() != Abort
+}
+
+// ladders are the steps after each attempt. Past the end comes Escalate.
+var ladders = map[Strategy][]Strategy{
+	Same:     {Same, Same},
+	Rephrase: {Rephrase, Interference, Vortex},
+	Escalate: {Same, Interference, Vortex},
+}
+
+// Next returns what to try after attempt, which counts from 1. It depends on
+// nothing but the error and the number: the same failure at the same attempt
+// has the same answer on every machine and in every replay.
+func (e *Error) Next(attempt int) Strategy {
+	if !e.Recoverable || e.strategy() == Abort {
+		return Abort
+	}
+	steps := ladders[e.strategy()]
+	if attempt < 1 || attempt > len(steps) {
+		return Escalate
+	}
+	return steps[attempt-1]
+}
+
+// ForModel returns what the model is told when the call of tool name failed:
+// what kind of failure it was, each field with the shape of its value and the
+// fix, and which attempt this was. Most is the number of attempts there are;
+// 0 leaves the attempt out.
+func (e *Error) ForModel(name string, attempt, most int) string {
+	var b strings.Builder
+	lead := cmp.Or(codes[e.Code].lead, "The call of %s failed.")
+	fmt.Fprintf(&b, lead, name)
+	if most > 0 {
+		fmt.Fprintf(&b, " (attempt %d of %d)", attempt, most)
+	}
+	if e.Code == Validation && len(e.Details) > 0 {
+		e.writeFaults(&b)
+	} else {
+		fmt.Fprintf(&b, "\n%s: %s", e.Code, e.Message)
+		for _, d := range e.Details {
+			d.write(&b)
+		}
+	}
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, "\nWait at least %s before the next attempt.", e.RetryAfter.Round(time.Second))
+	}
+	if fix := cmp.Or(e.Fix, codes[e.Code].fix); fix != "" {
+		fmt.Fprintf(&b, "\nWhat to do: %s", fix)
+	}
+	return b.String()
+}
+
+// writeFaults frames details the way models are used to see them.
+func (e *Error) writeFaults(b *strings.Builder) {
+	b.WriteString("\nTool call validation failed. Please fix these issues:")
+	for _, d := range e.Details {
+		d.write(b)
+	}
+	b.WriteString("\nPlease try the tool call again with corrected arguments.")
+}
+
+// write adds what the problem does not say already.
+func (d Detail) write(b *strings.Builder) {
+	b.WriteString("\n- ")
+	if d.Field != "" {
+		b.WriteString(d.Field + ": ")
+	}
+	b.WriteString(d.Problem)
+	if d.Expected != "" && !strings.Contains(d.Problem, d.Expected) {
+		fmt.Fprintf(b, "; expected %s", d.Expected)
+	}
+	if d.Got != "" && !strings.Contains(d.Problem, d.Got) {
+		fmt.Fprintf(b, "; got %s", d.Got)
+	}
+	if d.Fix != "" {
+		fmt.Fprintf(b, ". %s", d.Fix)
+	}
+}

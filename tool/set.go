@@ -1,0 +1,264 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Set is an ordered collection of tools with unique names. It never changes,
+// and is safe for concurrent use. A nil Set is empty.
+type Set struct {
+	tools  []Tool
+	inputs []input // of the tool at the same place
+	byName map[string]int
+	ranker func() *Ranker // made when first asked for
+}
+
+// input is a tool's schema, ready for use.
+type input struct {
+	compiled *schema.Compiled
+	shape    *schema.Shape
+}
+
+// NewSet returns the tools as a set, in this order. It refuses names that some
+// vendor would refuse, two tools of one name, tools without a function and
+// schemas that cannot be used.
+func NewSet(tools ...Tool) (*Set, error) {
+	inputs := make([]input, len(tools))
+	for i, t := range tools {
+		if err := t.check(); err != nil {
+			return nil, err
+		}
+		in, err := compile(t)
+		if err != nil {
+			return nil, err
+		}
+		inputs[i] = in
+	}
+	return newSet(slices.Clone(tools), inputs)
+}
+
+// MustSet is NewSet for tools that are part of the program: it panics instead
+// of returning an error.
+func MustSet(tools ...Tool) *Set {
+	s, err := NewSet(tools...)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// noArguments is the schema of a tool that has none.
+var noArguments = schema.Schema(`{"type":"object","properties":{}}`)
+
+func compile(t Tool) (input, error) {
+	text := t.Input
+	if len(text) == 0 {
+		text = noArguments
+	}
+	c, err := schema.Compile(text)
+	if err != nil {
+		return input{}, fmt.Errorf("tool: the schema of %s cannot be used: %w", t.Name, err)
+	}
+	return input{c, schema.ShapeOf(text)}, nil
+}
+
+// newSet takes ownership of its arguments.
+func newSet(tools []Tool, inputs []input) (*Set, error) {
+	s := &Set{tools: tools, inputs: inputs, byName: make(map[string]int, len(tools))}
+	for i, t := range tools {
+		if _, ok := s.byName[t.Name]; ok {
+			return nil, fmt.Errorf("tool: two tools are called %s; give one set a Prefix", t.Name)
+		}
+		s.byName[t.Name] = i
+	}
+	s.ranker = sync.OnceValue(func() *Ranker { return NewRanker(s.Defs()) })
+	return s, nil
+}
+
+// subset returns the tools at these places, in this order.
+func (s *Set) subset(places []int) *Set {
+	tools, inputs := make([]Tool, len(places)), make([]input, len(places))
+	for i, p := range places {
+		tools[i], inputs[i] = s.tools[p], s.inputs[p]
+	}
+	sub, err := newSet(tools, inputs)
+	if err != nil {
+		panic(err) // names of a set are unique, so are those of a part of it
+	}
+	return sub
+}
+
+// Join returns the tools of several sets as one, in order. It refuses two tools
+// of one name: nothing ever hides something else.
+func Join(sets ...*Set) (*Set, error) {
+	var tools []Tool
+	var inputs []input
+	for _, s := range sets {
+		if s != nil {
+			tools, inputs = append(tools, s.tools...), append(inputs, s.inputs...)
+		}
+	}
+	return newSet(tools, inputs)
+}
+
+// Len returns the number of tools.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.tools)
+}
+
+// All yields the tools in order.
+func (s *Set) All() iter.Seq[Tool] {
+	return func(yield func(Tool) bool) {
+		for i := range s.Len() {
+			if !yield(s.tools[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Names returns the names in order.
+func (s *Set) Names() []string {
+	names := make([]string, 0, s.Len())
+	for t := range s.All() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Lookup returns the tool of exactly that name.
+func (s *Set) Lookup(name string) (Tool, bool) {
+	if i, ok := s.place(name); ok {
+		return s.tools[i], true
+	}
+	return Tool{}, false
+}
+
+// Schema returns the compiled schema of the named tool's arguments, or nil if
+// there is no such tool.
+func (s *Set) Schema(name string) *schema.Compiled {
+	if i, ok := s.place(name); ok {
+		return s.inputs[i].compiled
+	}
+	return nil
+}
+
+func (s *Set) place(name string) (int, bool) {
+	if s == nil {
+		return 0, false
+	}
+	i, ok := s.byName[name]
+	return i, ok
+}
+
+// Nearest returns up to three names that are like name, best first.
+func (s *Set) Nearest(name string) []string { return nearest(name, s.Names(), 3) }
+
+// Original returns the namespace and name that Prefix made name from. A tool
+// that was never prefixed has no namespace.
+func (s *Set) Original(name string) (namespace, base string, ok bool) {
+	i, ok := s.place(name)
+	if !ok {
+		return "", "", false
+	}
+	t := s.tools[i]
+	if t.namespace == "" {
+		return "", t.Name, true
+	}
+	return t.namespace, t.base, true
+}
+
+// Prefix returns the set with every name in a namespace: "search" of server
+// "docs" becomes "docs__search". Names that would be too long, or a namespace
+// with characters that names cannot have, are changed and told apart by a
+// piece of their hash, the same one every time. [Set.Original] is the way back;
+// nothing splits names. An empty namespace changes nothing.
+func (s *Set) Prefix(namespace string) *Set {
+	if namespace == "" || s.Len() == 0 {
+		return s
+	}
+	tools := slices.Clone(s.tools)
+	taken := make(map[string]bool, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		whole := namespace + separator + t.Name
+		name := safeName(whole, whole, 8)
+		for n := 16; taken[name]; n += 8 { // a collision of hashes somebody worked for
+			name = safeName(whole, whole, n)
+		}
+		taken[name] = true
+		t.namespace, t.base, t.Name = namespace, t.Name, name
+	}
+	out, err := newSet(tools, s.inputs)
+	if err != nil {
+		panic(err) // taken made them unique
+	}
+	return out
+}
+
+// Only returns the tools of these names, in the order of the set. Nil means
+// all; empty but not nil means none. A name that is not in the set is an error:
+// a filter that does not do what it says is refused.
+func (s *Set) Only(names []string) (*Set, error) {
+	if names == nil {
+		return s, nil
+	}
+	var missing []string
+	for _, n := range names {
+		if _, ok := s.place(n); !ok {
+			missing = append(missing, n)
+		}
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("tool: no tool is called %s; there are %s", strings.Join(missing, ", "), strings.Join(s.Names(), ", "))
+	}
+	var places []int
+	for i := range s.Len() {
+		if slices.Contains(names, s.tools[i].Name) {
+			places = append(places, i)
+		}
+	}
+	return s.subset(places), nil
+}
+
+// Defs returns what a model is told about the tools, in order.
+func (s *Set) Defs() []llm.ToolDef {
+	defs := make([]llm.ToolDef, 0, s.Len())
+	for t := range s.All() {
+		defs = append(defs, t.Def())
+	}
+	return defs
+}
+
+// Undeclared returns the top-level arguments that the named tool's schema does
+// not mention, in alphabetical order. The arguments must match the schema: what
+// it forbids is found by validation.
+func (s *Set) Undeclared(name string, args json.RawMessage) []string {
+	i, ok := s.place(name)
+	if !ok || s.inputs[i].shape.Closed() {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(args, &object) != nil {
+		return nil
+	}
+	var extra []string
+	for key := range object {
+		if !s.inputs[i].shape.Declares(key) {
+			extra = append(extra, key)
+		}
+	}
+	slices.Sort(extra)
+	return extra
+}

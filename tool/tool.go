@@ -1,0 +1,177 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Tool is something a model may call. It is a value: copies are independent,
+// and whoever wants another name or timeout changes a copy. Its function is
+// safe for concurrent use if its effects include ReadOnly.
+type Tool struct {
+	// Name is what the model calls it by; see [ValidName].
+	Name string
+	// Description is all a model knows of the tool besides its schema: what
+	// it does, when not to use it, what its input looks like.
+	Description string
+	// Input is the schema of the arguments; empty means there are none.
+	Input schema.Schema
+	// Effects is what the tool promises. The zero value promises nothing.
+	Effects Effects
+	// Timeout is how long one attempt may take; 0 leaves it to the runner.
+	Timeout time.Duration
+	// MaxOutput is how many characters of output the model is shown; 0 leaves
+	// it to the runner, which also sets the most there may be.
+	MaxOutput int
+	// Examples are arguments of good calls.
+	Examples []json.RawMessage
+	// Origin is where the tool comes from. The zero value is trusted least.
+	Origin Origin
+	// Source names the server or file it comes from, for people.
+	Source string
+	// Call runs the tool. The arguments are one JSON value that matches Input.
+	// Output counts even with an error: what was done before it failed.
+	Call func(ctx context.Context, args json.RawMessage) (Output, error)
+
+	namespace, base string // what Prefix made Name from
+}
+
+// Output is what a tool has to say.
+type Output struct {
+	// Parts are what the model gets: Text and Media.
+	Parts []llm.Part
+	// Did are the changes the tool made, as far as it knows.
+	Did []SideEffect
+	// ExitCode is that of a command, nil if there was none.
+	ExitCode *int
+}
+
+// Text returns an output of one text.
+func Text(text string) Output { return Output{Parts: []llm.Part{llm.Text{Text: text}}} }
+
+// SideEffect is a change a tool made: a type like "file_modified",
+// "file_deleted" or "command_executed", and what it concerns.
+type SideEffect struct {
+	Type   string                     `json:"type"`
+	Path   string                     `json:"path,omitempty"`
+	Detail map[string]json.RawMessage `json:"detail,omitempty"`
+}
+
+// Effects is a set of promises about what a call does to the world. The zero
+// value is the worst case: it may change anything, anywhere, each time anew.
+type Effects uint8
+
+// The promises.
+const (
+	// Idempotent: the same call twice leaves the world as once does.
+	Idempotent Effects = 1 << iota
+	readOnly
+	// Local: it reaches nothing beyond this machine.
+	Local
+
+	// ReadOnly: it changes nothing, and calls may run side by side. Whoever
+	// promises that has promised Idempotent.
+	ReadOnly = readOnly | Idempotent
+)
+
+// Has reports whether e makes every promise in p.
+func (e Effects) Has(p Effects) bool { return e&p == p }
+
+// String returns the promises in words, and "unknown" if there are none.
+func (e Effects) String() string {
+	var words []string
+	switch {
+	case e.Has(ReadOnly):
+		words = append(words, "read_only")
+	case e.Has(Idempotent):
+		words = append(words, "idempotent")
+	}
+	if e.Has(Local) {
+		words = append(words, "local")
+	}
+	if words == nil {
+		return "unknown"
+	}
+	return strings.Join(words, " ")
+}
+
+// Origin is where a tool comes from, which decides how far it is trusted when
+// nobody has said otherwise.
+type Origin uint8
+
+// The origins.
+const (
+	Unknown Origin = iota
+	Program        // a Go function the program itself handed over with Func
+	Builtin        // comes with Toolpost
+	File           // described in a file
+	MCP            // offered by an MCP server
+	Request        // sent along with a request
+)
+
+var originNames = [...]string{"an unknown place", "the program", "Toolpost", "a file", "an MCP server", "a request"}
+
+// String returns the origin as it stands after "comes from".
+func (o Origin) String() string {
+	if int(o) < len(originNames) {
+		return originNames[o]
+	}
+	return originNames[Unknown]
+}
+
+// Def returns what a model is told about t.
+func (t Tool) Def() llm.ToolDef {
+	return llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples}
+}
+
+// Run calls the tool. A panic comes back as an error of code Execution.
+func (t Tool) Run(ctx context.Context, args json.RawMessage) (out Output, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = Output{}, panicked(t.Name, p)
+		}
+	}()
+	if t.Call == nil {
+		return Output{}, Errorf(Execution, "%s has no function", t.Name)
+	}
+	return t.Call(ctx, args)
+}
+
+// PanicError is the cause of an Error that was a panic.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic, without the stack: the text may reach
+// a model.
+func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+func panicked(name string, value any) error {
+	cause := &PanicError{value, debug.Stack()}
+	e := Errorf(Execution, "%s broke down: %v", name, cause)
+	e.Err = cause
+	e.Fix = "The tool itself is broken, whatever the arguments. Take another way and tell the user."
+	return e
+}
+
+// check returns what is wrong with t as a member of a set.
+func (t Tool) check() error {
+	switch {
+	case !ValidName(t.Name):
+		return fmt.Errorf("tool: %.80q cannot name a tool: use 1 to 64 of A-Z a-z 0-9 _ -, or SafeName", t.Name)
+	case t.Call == nil:
+		return fmt.Errorf("tool: %s has no function", t.Name)
+	case t.Timeout < 0 || t.MaxOutput < 0:
+		return errors.New("tool: " + t.Name + ": Timeout and MaxOutput must not be negative")
+	}
+	return nil
+}
