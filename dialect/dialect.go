@@ -23,6 +23,8 @@ type Dialect struct {
 	// NameKey and ArgsKey are the keys of a JSON call as this dialect writes
 	// them. Every dialect is read with all known keys.
 	NameKey, ArgsKey string
+	// List says that JSON calls stand in a list.
+	List bool
 
 	// Think delimits thinking. Prefilled says that the prompt usually holds
 	// the opener already, so that an answer begins inside thinking.

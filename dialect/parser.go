@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -83,25 +84,6 @@ func (k SpanKind) String() string {
 	return "unknown"
 }
 
-// Parse reads an answer that arrives in chunks and yields what it says. An
-// error of chunks ends the stream: what was open is cut off, and the error is
-// yielded last. Parse yields no llm.Finish.
-//
-// Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
-func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		for chunk, err := range chunks {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(llm.TextDelta{Text: chunk}, nil) {
-				return
-			}
-		}
-	}
-}
-
 // Whole returns a text as the only chunk of a stream.
 func Whole(text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { yield(text, nil) }
@@ -123,4 +105,22 @@ func Cut(text string, n int) iter.Seq2[string, error] {
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener. A stream cannot know this;
 // whoever has the whole text can ask before parsing.
-func BeginsInThinking(text string) bool { return false }
+func BeginsInThinking(text string) bool {
+	m := machine{p: new(Parser), names: newNames(nil), buf: []byte(text), eof: true}
+	for m.pos < len(m.buf) {
+		i := strings.IndexAny(text[m.pos:], "<[◁")
+		if i < 0 {
+			return false
+		}
+		m.pos += i
+		t, _ := m.match(0)
+		switch {
+		case t.is(thinks) && !t.line:
+			return false
+		case t.is(unthinks) && !t.is(drops) && !t.line:
+			return true
+		}
+		m.pos++
+	}
+	return false
+}

@@ -19,7 +19,7 @@ var table = []Dialect{
 		Drop: []string{"<|im_end|>", "<|im_start|>", "<|endoftext|>"},
 	},
 	{
-		Name: "hermes_plural_array", Title: "JSON list in <tool_calls>", Form: JSONCall,
+		Name: "hermes_plural_array", Title: "JSON list in <tool_calls>", Form: JSONCall, List: true,
 		Models:  "Jamba 1.5, Hunyuan-A13B, Apriel 1.5 and 1.6",
 		Wrap:    []Pair{{"<tool_calls>", "</tool_calls>"}},
 		NameKey: "name", ArgsKey: "arguments",
@@ -34,7 +34,7 @@ var table = []Dialect{
 		Think: []Pair{think},
 	},
 	{
-		Name: "granite3", Title: "JSON list after <|tool_call|>", Form: JSONCall,
+		Name: "granite3", Title: "JSON list after <|tool_call|>", Form: JSONCall, List: true,
 		Models:  "Granite 3.0 to 3.3",
 		Wrap:    []Pair{{"<|tool_call|>", ""}, {"<tool_call>", ""}, {"<|tool_call|>", "<|/tool_call|>"}},
 		NameKey: "name", ArgsKey: "arguments",
@@ -63,7 +63,7 @@ var table = []Dialect{
 		Drop: []string{"<response>", "</response>"},
 	},
 	{
-		Name: "nemotron_nano_v2", Title: "JSON list in <TOOLCALL>", Form: JSONCall,
+		Name: "nemotron_nano_v2", Title: "JSON list in <TOOLCALL>", Form: JSONCall, List: true,
 		Models:  "Nemotron Nano v2, Llama-Nemotron",
 		Wrap:    []Pair{{"<TOOLCALL>", "</TOOLCALL>"}},
 		NameKey: "name", ArgsKey: "arguments",
@@ -116,7 +116,7 @@ var table = []Dialect{
 		Models: "MiniMax-M2",
 		Wrap:   []Pair{{"<minimax:tool_call>", "</minimax:tool_call>"}},
 		Tags:   Tags{Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"}},
-		Think:  []Pair{think}, Prefilled: true, Text: Verbatim,
+		Think:  []Pair{think}, Prefilled: true, Text: Literal,
 		Drop: []string{"[e~["},
 	},
 	{
@@ -195,7 +195,7 @@ var table = []Dialect{
 		},
 	},
 	{
-		Name: "mistral_json", Title: "JSON list after [TOOL_CALLS]", Form: JSONCall,
+		Name: "mistral_json", Title: "JSON list after [TOOL_CALLS]", Form: JSONCall, List: true,
 		Models:  "Mistral 7B v0.3, Mixtral, Nemo, Large 2407, Small 3",
 		Wrap:    []Pair{{"[TOOL_CALLS]", ""}, {"[TOOL_CALLS]", "[/TOOL_CALLS]"}},
 		NameKey: "name", ArgsKey: "arguments",
@@ -237,12 +237,6 @@ var table = []Dialect{
 		Drop:   []string{"<end_of_turn>", "<start_function_response>"},
 	},
 	{
-		Name: "gemma3_prompted", Title: "Python in a tool_code fence", Form: PyCall,
-		Models: "Gemma 2, Gemma 3",
-		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}},
-		Drop:   []string{"<end_of_turn>"}, Bare: true,
-	},
-	{
 		Name: "llama3_json", Title: "JSON with parameters", Form: JSONCall,
 		Models:  "Llama 3.1 to 3.3, Llama 4 (JSON template)",
 		Wrap:    []Pair{{"<|python_tag|>", ""}, {"<|python_tag|>", "<|eom_id|>"}},
@@ -271,8 +265,14 @@ var table = []Dialect{
 	{
 		Name: "pythonic", Title: "a list of Python calls", Form: PyCall,
 		Models: "Llama 3.2, Llama 4, ToolACE",
-		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}},
+		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}, {"[Calling tool:", ""}},
 		Drop:   []string{"<|eom|>", "<|eot|>"}, Bare: true,
+	},
+	{
+		Name: "gemma3_prompted", Title: "Python in a tool_code fence", Form: PyCall,
+		Models: "Gemma 2, Gemma 3",
+		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}},
+		Drop:   []string{"<end_of_turn>"}, Bare: true,
 	},
 	{
 		Name: "olmo3", Title: "Python calls on lines in <function_calls>", Form: PyCall,
@@ -288,20 +288,20 @@ var table = []Dialect{
 		Drop:   []string{"<|im_end|>"},
 	},
 	{
-		Name: "phi4_functools", Title: "functools[{…}]", Form: JSONCall,
+		Name: "phi4_functools", Title: "functools[{…}]", Form: JSONCall, List: true,
 		Models:  "Phi-4-mini, FireFunction v2",
 		Wrap:    []Pair{{"functools", ""}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think},
 	},
 	{
-		Name: "command_r_plus", Title: "Action: and a fenced list", Form: JSONCall,
+		Name: "command_r_plus", Title: "Action: and a fenced list", Form: JSONCall, List: true,
 		Models:  "Command R, Command R+",
 		Wrap:    []Pair{{"Action:", ""}},
-		NameKey: "tool_name", ArgsKey: "parameters",
+		NameKey: "tool_name", ArgsKey: "parameters", Bare: true,
 	},
 	{
-		Name: "command_action", Title: "JSON list in START_ACTION", Form: JSONCall,
+		Name: "command_action", Title: "JSON list in START_ACTION", Form: JSONCall, List: true,
 		Models:  "Command R7B, Command A, North",
 		Wrap:    []Pair{{"<|START_ACTION|>", "<|END_ACTION|>"}},
 		NameKey: "tool_name", ArgsKey: "parameters",
@@ -322,7 +322,7 @@ var table = []Dialect{
 		Think: []Pair{{"<|START_THINKING|>", "<|END_THINKING|>"}}, Prefilled: true,
 	},
 	{
-		Name: "apertus", Title: `[{"NAME": {…}}] between tools tokens`, Form: JSONCall,
+		Name: "apertus", Title: `[{"NAME": {…}}] between tools tokens`, Form: JSONCall, List: true,
 		Models: "Apertus",
 		Wrap:   []Pair{{"<|tools_prefix|>", "<|tools_suffix|>"}},
 		Think:  []Pair{{"<|inner_prefix|>", "<|inner_suffix|>"}},
@@ -400,7 +400,7 @@ var table = []Dialect{
 		Drop:  []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"},
 	},
 	{
-		Name: "hyperclova", Title: "JSON list in a tool role", Form: JSONCall,
+		Name: "hyperclova", Title: "JSON list in a tool role", Form: JSONCall, List: true,
 		Models:  "HyperCLOVA X SEED Think",
 		Wrap:    []Pair{{"<|im_start|>assistant -> tool/function_call", ""}, {"assistant -> tool/function_call", ""}, {" -> tool/function_call", ""}},
 		NameKey: "name", ArgsKey: "arguments",
@@ -408,7 +408,7 @@ var table = []Dialect{
 		Drop:  []string{"<|im_end|>", "<|im_start|>assistant", "<|stop|>", "<|endofturn|>"},
 	},
 	{
-		Name: "xlam", Title: "a bare JSON list", Form: JSONCall,
+		Name: "xlam", Title: "a bare JSON list", Form: JSONCall, List: true,
 		Models:  "xLAM, Hammer",
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think}, Bare: true,

@@ -1,0 +1,359 @@
+package dialect
+
+import (
+	"bytes"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// bare reads a call that begins here without a marker. Without a marker only
+// the name tells a call from other text.
+func (m *machine) bare(c byte) bool {
+	if m.names.none {
+		return false
+	}
+	start := m.offset()
+	m.marked, m.depth, m.rows = false, 1, bareRows()
+	ok := false
+	switch {
+	case c == '{' && !m.exampled():
+		ok = m.guess(func() bool {
+			m.form(JSONCall)
+			return m.object(&envelope{start: start})
+		})
+	case c == '[' && !m.exampled():
+		ok = m.guess(func() bool { return m.list(start) })
+	case c == '`':
+		ok = m.fence(start)
+	case c == '<':
+		ok = m.guess(func() bool { return m.element(start) })
+	case m.names.first[c] && m.atLine() && !m.names.any:
+		ok = m.guess(m.bareNamed)
+	}
+	if ok && c != '`' {
+		m.moreBare()
+	}
+	if !ok {
+		m.suspectName()
+	}
+	return ok
+}
+
+// moreBare reads the calls that follow a bare one directly.
+func (m *machine) moreBare() {
+	for m.more() {
+		ok := m.guess(func() bool {
+			start := m.offset()
+			m.blank(";,")
+			switch c := m.peek(0); {
+			case c == '{':
+				return m.object(&envelope{start: start})
+			case c == ']' && m.buf[m.pos] == ']':
+				m.skip(1, "]")
+				return true
+			}
+			return false
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+// bareRows are the dialects whose calls may stand without a marker.
+func bareRows() uint64 {
+	var rows uint64
+	for i := range table {
+		if table[i].Bare {
+			rows |= 1 << i
+		}
+	}
+	return rows
+}
+
+// bareNamed reads a call that begins with its name.
+func (m *machine) bareNamed() bool {
+	m.marked, m.depth, m.rows = false, 0, bareRows()
+	return m.nameFirst(m.offset())
+}
+
+// exampled reports whether the prose just before says that an example
+// follows.
+func (m *machine) exampled() bool {
+	line := m.buf[m.run:m.pos]
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	if len(line) > 80 {
+		line = line[len(line)-80:]
+	}
+	s := strings.ToLower(string(line))
+	return strings.Contains(s, "e.g.") || strings.Contains(s, "for example") || strings.Contains(s, "for instance") || strings.HasPrefix(strings.TrimSpace(s), "example")
+}
+
+// fence reads a call in a code fence, or passes over one that holds none.
+func (m *machine) fence(start int) bool {
+	if !m.hasAt(0, "```") {
+		return false
+	}
+	ok := m.guess(func() bool {
+		m.rows = row("json_fence") | row("gemma3_prompted") | row("xlam")
+		return m.fenced(start)
+	})
+	if !ok {
+		return false
+	}
+	return true
+}
+
+// nameFirst reads a call that begins with its name: what follows the name
+// says which form it has.
+func (m *machine) nameFirst(start int) bool {
+	i := 0
+	for i < maxName && m.at(i) && isNameByte(m.buf[m.pos+i]) {
+		i++
+	}
+	written := string(m.buf[m.pos : m.pos+i])
+	if !m.marked && !m.names.any && !m.names.offered(bareID(written)) && written != "print" && written != "functions" {
+		return false
+	}
+	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
+		i, written = len(trimmed), trimmed
+	}
+	j := m.spaces(i)
+	t, n := m.match(j)
+	c := m.peek(j)
+	switch {
+	case i == 0:
+		return false
+	case t.is(identifies):
+		return m.withID(t, written, i, j+n, start)
+	case t.is(separates) && !t.line && t.text != "\n" || t.is(separates) && t.line:
+		return m.separated(t, written, i, j, n, start)
+	case t.is(tagParam):
+		m.narrow(t.rows[tagParam])
+		if c == '<' && j > i && row("glm45")&m.rows != 0 {
+			m.narrow(row("glm45"))
+		} else if j == i {
+			m.narrow(row("glm47"))
+		}
+		return m.pairs(written, i, j, start)
+	case c == '(' && j == i:
+		m.form(PyCall)
+		return m.pyCall(start)
+	case c == '{':
+		m.form(NameJSON)
+		return m.nameJSON(written, i, j, start)
+	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
+		return m.nameJSON(written, i, m.spaces(j+1), start)
+	case m.hasAt(j, "```") && m.marked:
+		return m.nameJSON(written, i, j, start)
+	case m.marked && (t.is(closes) && n > 0 || !m.at(j)):
+		return m.nameOnly(written, i, start, !m.at(j))
+	}
+	return false
+}
+
+// nameOnly reads a call without arguments: only its name stands there.
+func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
+	if m.names.any && eof && !m.truncated() || !m.names.any && !m.names.offered(written) && !eof {
+		return false
+	}
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	if eof {
+		m.blank("")
+		m.missing("end")
+	}
+	m.endCall()
+	return true
+}
+
+// callNamed starts the call whose name is the next i bytes.
+func (m *machine) callNamed(written string, i, start int) bool {
+	id := ""
+	if name := bareID(written); name != written {
+		if strings.HasPrefix(written, "functions") {
+			id = written
+		}
+		written = name
+	}
+	if !m.startCall(written, id, start) {
+		return false
+	}
+	m.mark(NameSpan, i, "name")
+	m.take(i)
+	return true
+}
+
+// bareID strips the index of an id like functions.get_weather:0.
+func bareID(s string) string {
+	if i := strings.LastIndexByte(s, ':'); i > 0 {
+		if _, err := strconv.Atoi(s[i+1:]); err == nil {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// separated reads what stands after a name and a separator: the arguments, or
+// the real name if the first word was only a kind.
+func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
+	m.narrow(t.rows[separates])
+	k := m.spaces(j + n)
+	next, _ := m.match(k)
+	switch c := m.peek(k); {
+	case next.is(tagCall) && !m.names.offered(written):
+		m.skip(k, "kind")
+		return m.one(start)
+	case next.is(tagParam) || next.is(closes) && t.rows[separates]&row("hy_v3") != 0:
+		return m.pairs(written, i, k, start)
+	case isNameStart(c) && t.rows[separates]&row("deepseek_v3") != 0:
+		m.narrow(row("deepseek_v3"))
+		m.skip(k, "kind")
+		return m.nameFirst(start)
+	}
+	if t.rows[separates]&row("deepseek_v31") != 0 {
+		m.narrow(row("deepseek_v31"))
+	}
+	return m.nameJSON(written, i, j+n, start)
+}
+
+// withID reads a call whose id stands beside its name.
+func (m *machine) withID(t *token, first string, i, j, start int) bool {
+	m.narrow(t.rows[identifies])
+	k := m.spaces(j)
+	e := k
+	for e < k+maxName && m.at(e) && isNameByte(m.buf[m.pos+e]) {
+		e++
+	}
+	second := string(m.buf[m.pos+k : m.pos+e])
+	name, id := first, second
+	if t.rows[identifies]&row("solar_open") != 0 {
+		name, id = second, first
+	}
+	if !m.startCall(name, id, start) {
+		return false
+	}
+	m.mark(NameSpan, e, "name and id")
+	m.take(e)
+	m.blank("")
+	if s, n := m.match(0); s.is(separates) {
+		m.skip(n, s.text)
+	}
+	m.jsonBody()
+	return true
+}
+
+// nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
+func (m *machine) nameJSON(written string, i, j, start int) bool {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j) {
+		return false
+	}
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	m.skip(j-i, "separator")
+	m.jsonBody()
+	return true
+}
+
+// looseArgs reports whether arguments that are no object may stand at j: in
+// the dialects of lines they may be quoted, fenced or plain.
+func (m *machine) looseArgs(j int) bool { return m.rows&row("react") != 0 && m.at(m.spaces(j)) }
+
+// jsonBody reads the arguments after a name and ends the call.
+func (m *machine) jsonBody() {
+	m.blank("")
+	fenced := m.hasAt(0, "```")
+	if fenced {
+		m.skip(m.fenceLength(), "fence")
+		m.blank("")
+	}
+	switch c := m.peek(0); {
+	case !m.more():
+		m.missing("arguments")
+	case c == '{' || isQuote(c):
+		m.arguments()
+	case m.closer():
+	case m.rows&row("react") != 0:
+		m.plainArgument()
+	default:
+		m.badArgs("the arguments are no JSON object")
+		m.recover()
+	}
+	if fenced && m.call.open {
+		m.endFence()
+	}
+	m.endCall()
+}
+
+// plainArgument reads the rest of a line as the only argument of a tool that
+// has exactly one.
+func (m *machine) plainArgument() {
+	start := m.offset()
+	i := 0
+	for m.at(i) && m.peek(i) != '\n' {
+		i++
+	}
+	text := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	m.mark(ArgsSpan, i, "plain")
+	m.take(i)
+	if !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	if m.call.shape == nil || len(m.call.shape.Properties()) != 1 {
+		m.badArgs("the input is no JSON object")
+		return
+	}
+	m.arg("{" + quoteJSON(m.call.shape.Properties()[0]) + ":" + quoteJSON(text) + "}")
+	m.repair("plain-argument", llm.Guess, start, m.offset())
+}
+
+func isNameStart(c byte) bool { return isLetter(c) || c == '_' || c >= 0x80 }
+
+func isNameByte(c byte) bool {
+	return isNameStart(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == ':' || c == '/'
+}
+
+func firstRow(rows uint64) int { return bits.TrailingZeros64(rows) }
+
+func suspicion(n, at int, name string) string {
+	times := "once"
+	if n > 1 {
+		times = strconv.Itoa(n) + " times"
+	}
+	return "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(at) + "; it was not read as one"
+}
+
+// suspect counts what stands here if it looks like the beginning of a call.
+func (m *machine) suspect() {
+	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
+		m.lost.add(t.rows[opens]|t.rows[tagCall], m.offset())
+	}
+}
+
+// suspectName counts an offered name just before a bracket.
+func (m *machine) suspectName() {
+	c := m.buf[m.pos]
+	if m.names.any || c != '(' && c != '{' && c != '[' {
+		return
+	}
+	end := m.pos
+	start := end
+	for start > m.run && end-start < m.names.longest && isNameByte(m.buf[start-1]) {
+		start--
+	}
+	if start < end && m.names.offered(string(m.buf[start:end])) {
+		dialect := "pythonic"
+		if c != '(' {
+			dialect = "glm4_classic"
+		}
+		m.lost.add(row(dialect), m.base+start)
+	}
+}

@@ -1,0 +1,234 @@
+package dialect
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// braceQuotes are the string delimiters of the brace dialects.
+var braceQuotes = []string{`<|"|>`, "<escape>"}
+
+// braceCall reads call:name{key:value,…}.
+func (m *machine) braceCall(start int) bool {
+	m.skip(len("call:"), "call:")
+	i := 0
+	for i < maxName && m.at(i) && (isNameByte(m.buf[m.pos+i]) || m.buf[m.pos+i] == ' ') {
+		i++
+	}
+	written := string(m.buf[m.pos : m.pos+i])
+	if m.peek(i) != '{' {
+		return m.marked && !m.at(i) && m.nameOnly(written, i, start, true)
+	}
+	m.form(BraceCall)
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	m.braceObject(m.call.shape, 0)
+	if m.call.open && m.peek(m.spaces(0)) == '}' { // one too many
+		m.skip(m.spaces(0)+1, "}")
+	}
+	m.endCall()
+	return true
+}
+
+const maxNesting = 200
+
+// braceObject reads {key:value,…} into the arguments.
+func (m *machine) braceObject(shape *schema.Shape, depth int) {
+	m.skip(1, "{")
+	m.arg("{")
+	for first := true; m.call.open; first = false {
+		m.blank(",")
+		if m.braceEnd('}') {
+			break
+		}
+		key, ok := m.braceKey()
+		if !ok {
+			m.badArgs("a key is missing in the arguments")
+			m.recover()
+			break
+		}
+		if !first {
+			m.arg(",")
+		}
+		m.arg(quoteJSON(key) + ":")
+		var s *schema.Shape
+		if shape != nil {
+			s = shape.Property(key)
+		}
+		m.braceValue(s, depth+1)
+	}
+	if m.call.open {
+		m.arg("}")
+	}
+}
+
+// braceEnd passes over the closer of an object or a list. At the end of the
+// call, or of the answer, a missing one is added.
+func (m *machine) braceEnd(closer byte) bool {
+	switch {
+	case !m.more():
+		m.missing("brace")
+		return true
+	case m.peek(0) == closer:
+		m.skip(1, string(closer))
+		return true
+	case m.closer():
+		m.repair("missing-brace", llm.Completion, m.offset(), m.offset())
+		return true
+	}
+	return false
+}
+
+// braceKey reads a key and its colon.
+func (m *machine) braceKey() (string, bool) {
+	i := 0
+	for i < maxTag && m.at(i) && m.buf[m.pos+i] != ':' && m.buf[m.pos+i] != '\n' && m.buf[m.pos+i] != '{' {
+		i++
+	}
+	if m.peek(i) != ':' {
+		return "", false
+	}
+	key := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	for _, q := range braceQuotes {
+		key = strings.TrimSuffix(strings.TrimPrefix(key, q), q)
+	}
+	m.skip(i+1, "key")
+	m.blank("")
+	return strings.Trim(key, `"'`), true
+}
+
+// braceValue reads a value into the arguments.
+func (m *machine) braceValue(shape *schema.Shape, depth int) {
+	if depth > maxNesting {
+		m.badArgs("the arguments are nested too deeply")
+		m.recover()
+		return
+	}
+	for _, q := range braceQuotes {
+		if m.hasAt(0, q) {
+			m.braceString(q, shape)
+			return
+		}
+	}
+	switch c := m.peek(0); {
+	case c == '{':
+		m.braceObject(shape, depth)
+	case c == '[':
+		m.braceList(shape, depth)
+	case isQuote(c):
+		m.bracePlain(c)
+	default:
+		m.braceWord(shape)
+	}
+}
+
+func (m *machine) braceList(shape *schema.Shape, depth int) {
+	m.skip(1, "[")
+	m.arg("[")
+	for i := 0; m.call.open; i++ {
+		m.blank(",")
+		if m.braceEnd(']') {
+			break
+		}
+		if i > 0 {
+			m.arg(",")
+		}
+		var s *schema.Shape
+		if shape != nil {
+			s = shape.Item(i)
+		}
+		before := m.offset()
+		m.braceValue(s, depth+1)
+		if m.offset() == before {
+			m.badArgs("a list cannot be read")
+			m.recover()
+			break
+		}
+	}
+	if m.call.open {
+		m.arg("]")
+	}
+}
+
+// braceString reads a string between the special delimiters q.
+func (m *machine) braceString(q string, shape *schema.Shape) {
+	m.skip(len(q), q)
+	types := schema.String
+	if shape != nil {
+		types = shape.Types() | schema.String
+	} else if q == "<escape>" {
+		types = schema.Any
+	}
+	s := sink{m: m, value: value{types: types, trim: Literal}}
+	for m.more() {
+		rest := m.buf[m.pos:]
+		n := bytes.IndexByte(rest, '<')
+		if n == 0 {
+			if m.hasAt(0, q) {
+				s.close()
+				m.skip(len(q), q)
+				return
+			}
+			if t, k := m.match(0); t.is(closes) && m.endsCall(k) {
+				m.braceTail(&s)
+				return
+			}
+			n = 1
+		} else if n < 0 {
+			n = len(rest)
+		}
+		s.add(rest[:n])
+		m.mark(ArgsSpan, n, "string")
+		m.take(n)
+	}
+	m.missing("quote")
+	if m.call.open {
+		m.braceTail(&s)
+	}
+}
+
+// braceTail ends a string whose delimiter is missing before the end of the
+// call.
+func (m *machine) braceTail(s *sink) {
+	m.repair("missing-quote", llm.Guess, m.offset(), m.offset())
+	s.close()
+}
+
+// bracePlain reads a string in ordinary quotes.
+func (m *machine) bracePlain(q byte) {
+	start := m.offset()
+	m.pyString(true)
+	m.repair("plain-quotes", llm.Syntax, start, m.offset())
+}
+
+// braceWord reads a number, a constant, or text without quotes.
+func (m *machine) braceWord(shape *schema.Shape) {
+	i := 0
+	for ; m.at(i); i++ {
+		c := m.buf[m.pos+i]
+		if c == ',' || c == '}' || c == ']' {
+			break
+		}
+		if c == '<' {
+			if t, _ := m.match(i); t.is(closes) {
+				break
+			}
+		}
+	}
+	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	m.mark(ArgsSpan, i, "word")
+	m.take(i)
+	if !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	types := schema.Any
+	if shape != nil {
+		types = shape.Types()
+	}
+	m.arg(string(typed(types, word)))
+}

@@ -1,0 +1,164 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// call is the call being read.
+type call struct {
+	open    bool
+	known   bool // the name was offered
+	id      string
+	name    string // as offered, or as written if it was not
+	start   int    // offset of the first byte of its markup
+	shape   *schema.Shape
+	args    []byte // JSON text so far
+	sent    int    // args[:sent] has left as deltas
+	repairs []llm.Repair
+	problem string // why the arguments cannot be read; empty if they can
+}
+
+// pass sends the argument text that has come since the last time.
+func (c *call) pass(m *machine) {
+	if c.open && c.known && c.sent < len(c.args) {
+		m.emit(llm.CallDelta{ID: c.id, Args: string(c.args[c.sent:])})
+		c.sent = len(c.args)
+	}
+}
+
+// startCall begins the call of the tool written so. It decides the guess we
+// are in, and reports false if there is nothing to decide for: without a
+// marker only offered names are calls.
+func (m *machine) startCall(written, id string, start int) bool {
+	name, known := m.names.resolve(strings.TrimSpace(written))
+	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") {
+		return false
+	}
+	m.decide()
+	m.calls++
+	if id == "" || m.ids[id] {
+		id = "call_" + strconv.Itoa(m.calls)
+	}
+	if m.ids == nil {
+		m.ids = make(map[string]bool)
+	}
+	m.ids[id] = true
+	m.call = call{open: true, known: known, id: id, name: name, start: start, args: m.call.args[:0:0]}
+	if known {
+		m.call.shape = m.names.shape(name)
+		m.emit(llm.CallStart{ID: id, Name: name})
+	}
+	m.started = true
+	return true
+}
+
+// arg adds text to the arguments.
+func (m *machine) arg(s string) {
+	m.call.args = append(m.call.args, s...)
+	if len(m.call.args) > m.maxCall() {
+		m.fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.call.name, m.maxCall()))
+	}
+}
+
+// repair notes an edit.
+func (m *machine) repair(rule string, class llm.RepairClass, start, end int) {
+	m.call.repairs = append(m.call.repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
+}
+
+// badArgs notes that the arguments cannot be read.
+func (m *machine) badArgs(format string, a ...any) {
+	if m.call.problem == "" {
+		m.call.problem = fmt.Sprintf(format, a...)
+	}
+}
+
+// endCall completes the call that was read up to here.
+func (m *machine) endCall() {
+	c := &m.call
+	if !c.open {
+		return
+	}
+	if len(c.args) == 0 {
+		m.arg("{}")
+	}
+	from := llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs}
+	switch {
+	case !c.known:
+		m.emit(llm.InvalidCall{
+			ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.UnknownTool, Nearest: m.names.nearest(c.name), Provenance: from,
+			Problem: fmt.Sprintf("there is no tool called %q", c.name),
+		})
+	case c.problem != "" || !json.Valid(c.args):
+		if c.problem == "" {
+			c.problem = "the arguments are no JSON object"
+		}
+		c.pass(m)
+		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
+	default:
+		c.pass(m)
+		m.emit(llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from})
+	}
+	m.call = call{}
+}
+
+// cutCall ends the call because the answer ended in it.
+func (m *machine) cutCall() {
+	c := &m.call
+	if !c.open {
+		return
+	}
+	c.pass(m)
+	m.emit(llm.InvalidCall{
+		ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.CutOff,
+		Problem:    "the answer was cut off in the middle of this call",
+		Provenance: llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs, Truncated: true},
+	})
+	m.call = call{}
+}
+
+// missing handles the end of the answer in the middle of a call: if the model
+// was cut off, so was the call; if it stopped by itself, it forgot the end.
+func (m *machine) missing(what string) {
+	if m.truncated() {
+		m.cutCall()
+		return
+	}
+	m.repair("missing-"+what, llm.Completion, m.offset(), m.offset())
+}
+
+// raw is what the model wrote of the call so far.
+func (m *machine) raw() string {
+	return string(m.buf[max(m.call.start-m.base, 0):m.pos])
+}
+
+// guess reads something that may turn out not to be a call. If f reports
+// false and no call was begun, everything f read is given back.
+func (m *machine) guess(f func() bool) bool {
+	m.begin()
+	m.undecided = true
+	ok := f()
+	if !m.undecided {
+		return true
+	}
+	m.undecided = false
+	if !ok {
+		m.undo()
+		return false
+	}
+	m.commit()
+	return true
+}
+
+// decide ends the guess: it is a call.
+func (m *machine) decide() {
+	if m.undecided {
+		m.undecided = false
+		m.commit()
+	}
+}

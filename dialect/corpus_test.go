@@ -1,0 +1,304 @@
+package dialect_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+var showRows = flag.String("rows", "", "file to which rows that differ are written")
+
+// corpusFile opens a file of the corpus, or skips the test where there is
+// none.
+func corpusFile(t testing.TB, name string) *os.File {
+	dir := os.Getenv("TOOLPOST_CORPUS")
+	if dir == "" {
+		root, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for root != "/" {
+			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+				break
+			}
+			root = filepath.Dir(root)
+		}
+		dir = filepath.Join(root, "..", "shared", "corpus")
+	}
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		t.Skipf("no corpus: %v (set TOOLPOST_CORPUS)", err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// readLines decodes a file of JSON lines.
+func readLines[T any](t testing.TB, name string) []T {
+	var rows []T
+	sc := bufio.NewScanner(corpusFile(t, name))
+	sc.Buffer(nil, 64<<20)
+	for sc.Scan() {
+		var row T
+		dec := json.NewDecoder(bytes.NewReader(sc.Bytes()))
+		dec.UseNumber()
+		if err := dec.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// answer is what a text says.
+type answer struct {
+	Calls          []wantCall
+	Text, Thinking string
+	Dialect        string
+	Invalid        []string
+	Warnings       []string
+	Truncated      bool
+}
+
+type wantCall struct {
+	Name      string `json:"name"`
+	Arguments any    `json:"arguments"`
+}
+
+// parse reads chunks and checks what holds for every stream.
+func parse(t testing.TB, p dialect.Parser, chunks iter.Seq2[string, error]) answer {
+	var a answer
+	deltas := make(map[string]string)
+	for ev, err := range p.Parse(chunks) {
+		if err != nil {
+			t.Fatalf("parse: %v", err)
+		}
+		switch ev := ev.(type) {
+		case llm.TextDelta:
+			a.Text += ev.Text
+		case llm.ThinkingDelta:
+			a.Thinking += ev.Text
+		case llm.CallStart:
+			deltas[ev.ID] = ""
+		case llm.CallDelta:
+			deltas[ev.ID] += ev.Args
+		case llm.Call:
+			if deltas[ev.ID] != string(ev.Args) {
+				t.Errorf("deltas %q, arguments %q", deltas[ev.ID], ev.Args)
+			}
+			var args any
+			dec := json.NewDecoder(bytes.NewReader(ev.Args))
+			dec.UseNumber()
+			if err := dec.Decode(&args); err != nil {
+				t.Errorf("arguments %q: %v", ev.Args, err)
+			}
+			a.Calls = append(a.Calls, wantCall{ev.Name, args})
+			a.Dialect = ev.Provenance.Dialect
+		case llm.InvalidCall:
+			a.Invalid = append(a.Invalid, fmt.Sprintf("%s %s: %s", ev.Reason, ev.Name, ev.Problem))
+			a.Truncated = a.Truncated || ev.Reason == llm.CutOff
+		case llm.Warning:
+			a.Warnings = append(a.Warnings, fmt.Sprintf("%s %s: %s", ev.Code, ev.Feature, ev.Detail))
+		}
+	}
+	return a
+}
+
+// sameCalls compares calls, numbers by value.
+func sameCalls(a, b []wantCall) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || !reflect.DeepEqual(plain(a[i].Arguments), plain(b[i].Arguments)) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain makes numbers comparable.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return float64(i)
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plain(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = plain(v[k])
+		}
+		return out
+	}
+	return v
+}
+
+type sample struct {
+	Dialect, Kind, Raw string
+	Calls              []wantCall
+}
+
+// The samples give exactly their calls, however they are cut.
+func TestSamples(t *testing.T) {
+	rows := readLines[sample](t, "dialect_samples.jsonl")
+	right, named := 0, 0
+	for i, s := range rows {
+		p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(s.Raw)}
+		whole := parse(t, p, dialect.Whole(s.Raw))
+		if !sameCalls(whole.Calls, s.Calls) {
+			t.Errorf("%d %s %s: %q\n got %v\nwant %v\ntext %q invalid %v", i, s.Dialect, s.Kind, s.Raw, whole.Calls, s.Calls, whole.Text, whole.Invalid)
+			continue
+		}
+		right++
+		if whole.Dialect == s.Dialect {
+			named++
+		} else {
+			t.Logf("%s read as %s", s.Dialect, whole.Dialect)
+		}
+		for cut := range s.Raw {
+			two := func(yield func(string, error) bool) { _ = yield(s.Raw[:cut], nil) && yield(s.Raw[cut:], nil) }
+			if again := parse(t, p, two); !reflect.DeepEqual(again, whole) {
+				t.Errorf("%s cut at %d: %+v, whole %+v", s.Dialect, cut, again, whole)
+				break
+			}
+		}
+		if again := parse(t, p, dialect.Cut(s.Raw, 1)); !reflect.DeepEqual(again, whole) {
+			t.Errorf("%s byte by byte: %+v, whole %+v", s.Dialect, again, whole)
+		}
+	}
+	t.Logf("%d of %d samples right, %d under their own name", right, len(rows), named)
+}
+
+type row struct {
+	ID      string
+	Dialect string
+	Raw     string `json:"raw_text"`
+	Tools   []struct {
+		Name       string
+		Parameters json.RawMessage
+		Function   *struct {
+			Name       string
+			Parameters json.RawMessage
+		}
+	}
+	Calls     []wantCall `json:"expected_calls"`
+	Content   string     `json:"expected_content"`
+	Reasoning string     `json:"expected_reasoning"`
+	Prompt    string     `json:"generation_prompt"`
+	Core      bool
+	CoreCalls bool `json:"core_calls"`
+	Flags     []string
+	Test      string
+}
+
+func (r row) parser() dialect.Parser {
+	p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(r.Raw)}
+	for _, t := range r.Tools {
+		if t.Function != nil {
+			t.Name, t.Parameters = t.Function.Name, t.Function.Parameters
+		}
+		p.Tools = append(p.Tools, llm.ToolDef{Name: t.Name, Schema: t.Parameters})
+	}
+	return p
+}
+
+// What public parser suites expect of the same texts, without hints.
+func TestCorpus(t *testing.T) {
+	rows := readLines[row](t, "dialects/public.jsonl")
+	var calls, content, reasoning score
+	var out strings.Builder
+	for _, r := range rows {
+		p := r.parser()
+		got := parse(t, p, dialect.Whole(r.Raw))
+		okCalls := sameCalls(got.Calls, r.Calls)
+		okText := strings.TrimSpace(got.Text) == strings.TrimSpace(r.Content)
+		okThink := strings.TrimSpace(got.Thinking) == strings.TrimSpace(r.Reasoning)
+		if r.CoreCalls {
+			calls.add(r.Dialect, okCalls)
+		}
+		if r.Core {
+			content.add(r.Dialect, okText)
+			reasoning.add(r.Dialect, okThink)
+		}
+		if !okCalls || r.Core && (!okText || !okThink) {
+			fmt.Fprintf(&out, "%s %s %s core=%v flags=%v nt=%d %s\n  raw  %q\n", mark(okCalls, okText, okThink), r.Dialect, r.ID, r.CoreCalls, r.Flags, len(r.Tools), r.Test, r.Raw)
+			if !okCalls {
+				fmt.Fprintf(&out, "  got  %v\n  want %v\n", jsonOf(got.Calls), jsonOf(r.Calls))
+			}
+			if !okText {
+				fmt.Fprintf(&out, "  text %q\n  want %q\n", got.Text, r.Content)
+			}
+			if !okThink {
+				fmt.Fprintf(&out, "  thnk %q\n  want %q\n", got.Thinking, r.Reasoning)
+			}
+			if len(got.Invalid) > 0 {
+				fmt.Fprintf(&out, "  inv  %q\n", got.Invalid)
+			}
+		}
+	}
+	if *showRows != "" {
+		os.WriteFile(*showRows, []byte(out.String()), 0o644)
+	}
+	t.Logf("calls: %v", &calls)
+	t.Logf("content: %v", &content)
+	t.Logf("reasoning: %v", &reasoning)
+}
+
+func jsonOf(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+func mark(calls, text, think bool) string {
+	s := ""
+	for _, m := range []struct {
+		ok bool
+		c  string
+	}{{calls, "C"}, {text, "T"}, {think, "R"}} {
+		if !m.ok {
+			s += m.c
+		}
+	}
+	return s
+}
+
+type score struct {
+	right, all int
+	wrong      map[string]int
+}
+
+func (s *score) add(kind string, ok bool) {
+	s.all++
+	if ok {
+		s.right++
+		return
+	}
+	if s.wrong == nil {
+		s.wrong = make(map[string]int)
+	}
+	s.wrong[kind]++
+}
+
+func (s *score) String() string {
+	return fmt.Sprintf("%d of %d (%.2f %%), wrong %v", s.right, s.all, 100*float64(s.right)/float64(max(s.all, 1)), s.wrong)
+}

@@ -1,0 +1,399 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/schema"
+)
+
+// element reads a call whose name is the name of an element, or stands in one:
+// <get_weather><city>…</city></get_weather>, <name>get_weather</name>….
+func (m *machine) element(start int) bool {
+	word, n := m.openTag(0)
+	if word == "" {
+		return false
+	}
+	if m.marked && (keys[word] == nameRole || word == "tool" || word == "function") {
+		return m.namedElement(word, n, start)
+	}
+	if m.names.any {
+		return m.anyElement(word, n, start)
+	}
+	if !m.names.offered(word) || m.peek(m.spaces(n)) != '<' {
+		return false
+	}
+	name, _ := m.names.resolve(word)
+	if child, _ := m.openTag(m.spaces(n)); child != "" {
+		if s := m.names.shape(name); s != nil && !s.Declares(child) {
+			return false
+		}
+	} else if !m.hasAt(m.spaces(n), "</"+word+">") {
+		return false
+	}
+	m.narrow(row("xml_tagname"))
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.mark(NameSpan, n, "element")
+	m.take(n)
+	m.children(word)
+	return true
+}
+
+// openTag returns the word of the opening tag without attributes that stands
+// i bytes from here, and the index after it.
+func (m *machine) openTag(i int) (word string, end int) {
+	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return "", 0
+	}
+	j := i + 1
+	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) {
+		j++
+	}
+	if m.peek(j) != '>' {
+		return "", 0
+	}
+	return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+}
+
+// anyElement reads a whole element as a call where every name will do: it
+// must be the whole line, and hold nothing but elements.
+func (m *machine) anyElement(word string, n, start int) bool {
+	if !m.atLine() || m.thought && false || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
+		return false
+	}
+	end := "</" + word + ">"
+	for i := n; ; i++ {
+		if i > maxGuess || !m.at(i) {
+			return false
+		}
+		if m.buf[m.pos+i] == '<' && m.hasAt(i, end) {
+			list, ok := elements(string(m.buf[m.pos+n:m.pos+i]), "")
+			if !ok || len(list) == 0 {
+				return false
+			}
+			break
+		}
+	}
+	m.narrow(row("xml_tagname"))
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.mark(NameSpan, n, "element")
+	m.take(n)
+	m.children(word)
+	return true
+}
+
+// namedElement reads <name>…</name> and, after it, the arguments in an element
+// of their own.
+func (m *machine) namedElement(word string, n, start int) bool {
+	i := n
+	for i < n+maxName && m.at(i) && m.buf[m.pos+i] != '<' {
+		i++
+	}
+	end := "</" + word + ">"
+	name := strings.TrimSpace(string(m.buf[m.pos+n : m.pos+i]))
+	if !m.hasAt(i, end) || !m.startCall(name, "", start) {
+		return false
+	}
+	m.mark(NameSpan, i+len(end), "element")
+	m.take(i + len(end))
+	m.blank("")
+	if inner, n := m.openTag(0); keys[inner] == argsRole {
+		m.skip(n, inner)
+		m.blank("")
+		if m.peek(0) == '{' {
+			m.arguments()
+			m.blank("")
+			if m.call.open && m.hasAt(0, "</"+inner+">") {
+				m.skip(len(inner)+3, inner)
+			}
+			m.endCall()
+			return true
+		}
+		m.children(inner)
+		return true
+	}
+	m.children("")
+	return true
+}
+
+// children reads parameters that are elements, up to the end of the element
+// word around them, and ends the call.
+func (m *machine) children(word string) {
+	count := 0
+	var held []elem // of one key: several make a list
+	for {
+		m.blank("")
+		if !m.more() {
+			m.missing("end-of-call")
+			break
+		}
+		if word != "" && m.hasAt(0, "</"+word+">") {
+			m.putElements(held, &count)
+			held = nil
+			m.skip(len(word)+3, word)
+			break
+		}
+		key, n := m.openTag(0)
+		if key == "" {
+			if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(endCall)) {
+				break
+			}
+			m.junk()
+			continue
+		}
+		if len(held) > 0 && held[0].key != key {
+			m.putElements(held, &count)
+			held = nil
+		}
+		m.skip(n, key)
+		e, ok := m.child(key, "", &count)
+		if !ok {
+			return
+		}
+		if e != nil {
+			held = append(held, *e)
+		}
+	}
+	m.putElements(held, &count)
+	m.closeArgs(count)
+	m.endCall()
+}
+
+// child reads the element key, whose opening tag has been read. Where the
+// schema wants a string it streams; else it is returned.
+func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
+	v := m.valueOf(key)
+	v.trim = m.row().Text
+	end := prefix + "</" + key + ">"
+	if v.known && v.types == schema.String {
+		m.argKey(key, count)
+		s := sink{m: m, value: v}
+		if !m.until(end, func(p []byte) { s.add(p) }) {
+			return nil, false
+		}
+		s.close()
+		return nil, true
+	}
+	var raw []byte
+	if !m.until(end, func(p []byte) { raw = append(raw, p...) }) {
+		return nil, false
+	}
+	return &elem{key, string(raw), prefix}, true
+}
+
+// until reads up to end and passes over it. It reports false if the call was
+// cut off before.
+func (m *machine) until(end string, add func([]byte)) bool {
+	for m.more() {
+		if m.buf[m.pos] == end[0] && m.hasAt(0, end) {
+			m.skip(len(end), end)
+			return true
+		}
+		i := 1
+		for m.pos+i < len(m.buf) && m.buf[m.pos+i] != end[0] {
+			i++
+		}
+		add(m.buf[m.pos : m.pos+i])
+		m.mark(ArgsSpan, i, "value")
+		m.take(i)
+	}
+	m.missing("end-of-value")
+	return m.call.open
+}
+
+// elem is an element that was read whole.
+type elem struct{ key, inner, prefix string }
+
+// putElements writes the elements of one key: one value, or a list.
+func (m *machine) putElements(list []elem, count *int) {
+	if len(list) == 0 || !m.call.open {
+		return
+	}
+	m.argKey(list[0].key, count)
+	var shape *schema.Shape
+	if m.call.shape != nil {
+		shape = m.call.shape.Property(list[0].key)
+	}
+	m.arg(string(joinElements(list, shape)))
+}
+
+func joinElements(list []elem, shape *schema.Shape) json.RawMessage {
+	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
+	if len(list) == 1 {
+		v := elementValue(list[0], shape)
+		if wantsList && v[0] != '[' && !strings.HasPrefix(string(v), "null") {
+			return json.RawMessage("[" + string(v) + "]")
+		}
+		return v
+	}
+	out := []byte{'['}
+	for i, e := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var item *schema.Shape
+		if wantsList {
+			item = shape.Item(i)
+		}
+		out = append(out, elementValue(e, item)...)
+	}
+	return append(out, ']')
+}
+
+// elementValue reads an element: an object of its children, a list of its
+// items, or the text in it.
+func elementValue(e elem, shape *schema.Shape) json.RawMessage {
+	types := schema.Any
+	if shape != nil {
+		types = shape.Types()
+	}
+	list, ok := elements(e.inner, e.prefix)
+	if !ok || len(list) == 0 || types == schema.String {
+		text := e.inner
+		if types != schema.String || e.prefix == "" {
+			text = strings.TrimSpace(text)
+		}
+		return typed(types, text)
+	}
+	if allItems(list) && types&schema.Array != 0 {
+		out := []byte{'['}
+		for i, item := range list {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var s *schema.Shape
+			if shape != nil {
+				s = shape.Item(i)
+			}
+			out = append(out, elementValue(item, s)...)
+		}
+		return append(out, ']')
+	}
+	out := []byte{'{'}
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j].key == list[i].key {
+			j++
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var s *schema.Shape
+		if shape != nil {
+			s = shape.Property(list[i].key)
+		}
+		out = append(append(out, quoteJSON(list[i].key)...), ':')
+		out = append(out, joinElements(list[i:j], s)...)
+		i = j
+	}
+	return append(out, '}')
+}
+
+func allItems(list []elem) bool {
+	for _, e := range list {
+		if e.key != "item" {
+			return false
+		}
+	}
+	return true
+}
+
+// elements splits s into elements; ok is false if there is anything else.
+func elements(s, prefix string) (list []elem, ok bool) {
+	for {
+		s = strings.TrimSpace(s)
+		if s == "" {
+			return list, true
+		}
+		rest, found := strings.CutPrefix(s, prefix)
+		rest = strings.TrimLeft(rest, " \t\r\n")
+		if !found || len(rest) < 3 || rest[0] != '<' || !isNameStart(rest[1]) {
+			return list, false
+		}
+		i := 1
+		for i < len(rest) && isNameByte(rest[i]) {
+			i++
+		}
+		if i >= len(rest) || rest[i] != '>' {
+			return list, false
+		}
+		key := rest[1:i]
+		inner, after, found := cutElement(rest[i+1:], key, prefix)
+		if !found {
+			return list, false
+		}
+		list = append(list, elem{key, inner, prefix})
+		s = after
+	}
+}
+
+// cutElement splits s at the end of the element key, which may hold others of
+// the same name.
+func cutElement(s, key, prefix string) (inner, after string, ok bool) {
+	open, end := prefix+"<"+key+">", prefix+"</"+key+">"
+	depth, at := 1, 0
+	for {
+		e := strings.Index(s[at:], end)
+		if e < 0 {
+			return "", "", false
+		}
+		depth += strings.Count(s[at:at+e], open) - 1
+		if depth == 0 {
+			return s[:at+e], s[at+e+len(end):], true
+		}
+		at += e + len(end)
+	}
+}
+
+// prefixed reads a call whose tags stand behind a prefix of their own.
+func (m *machine) prefixed(t *token, n, start int) bool {
+	m.narrow(t.rows[prefixes])
+	m.skip(n, t.text)
+	m.blank("")
+	return m.one(start)
+}
+
+// childElement reads a parameter that is an element inside a call whose other
+// parts are tags. t is the token that stands here.
+func (m *machine) childElement(t *token, n int, count *int) bool {
+	i, prefix := 0, ""
+	if t.is(prefixes) {
+		i, prefix = m.spaces(n), t.text
+	}
+	key, end := m.openTag(i)
+	if key == "" {
+		return false
+	}
+	m.skip(end, key)
+	if keys[key] == argsRole && (m.call.shape == nil || !m.call.shape.Declares(key)) {
+		return true // a wrapper around the parameters
+	}
+	e, ok := m.child(key, prefix, count)
+	if ok && e != nil {
+		m.moreChildren(*e, prefix, count)
+	}
+	return true
+}
+
+// moreChildren reads further elements of the same key and writes them all.
+func (m *machine) moreChildren(first elem, prefix string, count *int) {
+	list := []elem{first}
+	open := prefix + "<" + first.key + ">"
+	for {
+		i := m.spaces(0)
+		if !m.hasAt(i, open) {
+			break
+		}
+		m.skip(i+len(open), first.key)
+		e, ok := m.child(first.key, prefix, count)
+		if !ok || e == nil {
+			return
+		}
+		list = append(list, *e)
+	}
+	m.putElements(list, count)
+}

@@ -1,0 +1,507 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// role is what a key of a JSON call stands for.
+type role uint8
+
+const (
+	other    role = iota
+	nameRole      // the name of the tool
+	argsRole      // its arguments
+	idRole        // the id of the call
+	bothRole      // the name, or an object that holds name and arguments
+	listRole      // a list of calls
+)
+
+// keys are the keys of calls seen in the wild. Every dialect is read with all
+// of them: models mix them freely.
+var keys = map[string]role{
+	"name": nameRole, "tool_name": nameRole, "toolName": nameRole, "function_name": nameRole,
+	"action": nameRole, "recipient_name": nameRole,
+	"tool": bothRole, "function": bothRole, "function_call": bothRole, "tool_call": bothRole,
+	"arguments": argsRole, "parameters": argsRole, "args": argsRole, "input": argsRole, "params": argsRole,
+	"tool_input": argsRole, "action_input": argsRole, "kwargs": argsRole,
+	"id": idRole, "tool_call_id": idRole, "call_id": idRole,
+	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,
+}
+
+// envelope is what is known of a JSON call before it can begin.
+type envelope struct {
+	start    int
+	name, id string
+	args     []byte // arguments that came before the name
+	repairs  []llm.Repair
+	hasArgs  bool
+	begun    bool // a call was begun, here or further in
+	extra    []field
+}
+
+type field struct {
+	key   string
+	value json.RawMessage
+}
+
+// object reads an object that holds a call, or calls. It reports whether
+// there was one.
+func (m *machine) object(e *envelope) bool {
+	m.skip(1, "{")
+	for {
+		m.blank(",")
+		if !m.more() {
+			return m.endObject(e, false)
+		}
+		if m.peek(0) == '}' {
+			m.skip(1, "}")
+			return m.endObject(e, true)
+		}
+		if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(opens)) && m.marked {
+			return m.endObject(e, false)
+		}
+		key, ok := m.key()
+		if !ok {
+			return m.brokenObject(e)
+		}
+		if !m.member(e, key) {
+			return m.brokenObject(e)
+		}
+	}
+}
+
+// brokenObject gives up on an object in the middle.
+func (m *machine) brokenObject(e *envelope) bool {
+	if m.call.open {
+		m.badArgs("the call is no JSON object")
+		m.recover()
+		m.endCall()
+	}
+	return e.begun
+}
+
+// member reads the value of a key.
+func (m *machine) member(e *envelope, key string) bool {
+	r := keys[key]
+	c := m.peek(0)
+	m.where(func(d *Dialect) bool { return r == argsRole && d.ArgsKey == key || r == nameRole && d.NameKey == key })
+	switch {
+	case r == listRole && c == '[':
+		e.begun = m.objects(e) || e.begun
+		return e.begun || !m.undecided
+	case r == bothRole && c == '{':
+		inner := envelope{start: e.start, id: e.id}
+		ok := m.object(&inner)
+		e.begun = e.begun || inner.begun
+		return ok
+	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
+		s, ok := m.text1()
+		e.name = s
+		return ok && m.named(e)
+	case r == argsRole && !e.hasArgs && !e.begun:
+		e.hasArgs = true
+		return m.envelopeArgs(e)
+	case r == idRole && e.id == "" && !e.begun:
+		return m.envelopeID(e)
+	case r == other && c == '{' && len(e.extra) == 0 && e.name == "" && !e.hasArgs && m.isKeyedCall(key):
+		e.name, e.hasArgs = key, true
+		return m.envelopeArgs(e)
+	}
+	v, ok := m.buffered()
+	if ok {
+		e.extra = append(e.extra, field{key, v})
+	}
+	return ok
+}
+
+// isKeyedCall reports whether an object whose first key is key is a call of
+// that name.
+func (m *machine) isKeyedCall(key string) bool {
+	return m.names.offered(key) || m.marked && m.rows == row("apertus")
+}
+
+// named handles a name that has just been read: arguments that came before it
+// can go now.
+func (m *machine) named(e *envelope) bool {
+	if e.args == nil {
+		return !m.undecided || m.marked || m.names.any || m.names.offered(e.name)
+	}
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.arg(string(e.args))
+	m.call.repairs = append(m.call.repairs, e.repairs...)
+	return true
+}
+
+// envelopeID reads the id of a call.
+func (m *machine) envelopeID(e *envelope) bool {
+	v, ok := m.buffered()
+	if !ok {
+		return false
+	}
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		e.id = s
+	} else {
+		e.id = string(v)
+	}
+	return true
+}
+
+// envelopeArgs reads the arguments, which stream if the name is known.
+func (m *machine) envelopeArgs(e *envelope) bool {
+	if e.name == "" {
+		r, ok := m.wholeValue()
+		e.args, e.repairs = bytes.Clone(r.Value()), r.Repairs()
+		return ok && len(e.args) > 0
+	}
+	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked {
+		return false
+	}
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.arguments()
+	return true
+}
+
+// endObject decides what an object that has ended is.
+func (m *machine) endObject(e *envelope, closed bool) bool {
+	if !closed && m.call.open {
+		m.missing("brace")
+	}
+	switch {
+	case m.call.open:
+		m.endCall()
+		return true
+	case e.begun:
+		return true
+	case !closed && (m.eof && m.truncated() || e.name == ""):
+		if e.name != "" && m.marked && m.startCall(e.name, e.id, e.start) {
+			m.cutCall()
+			return true
+		}
+		return false
+	case e.name != "" && !e.hasArgs && m.flat(e):
+		return true
+	}
+	return false
+}
+
+// flat makes a call of an object without arguments: none at all, or at the
+// top level beside the name, as far as the tool declares them.
+func (m *machine) flat(e *envelope) bool {
+	name, known := m.names.resolve(e.name)
+	if !m.marked && (m.names.any || !known) {
+		return false
+	}
+	shape := m.names.shape(name)
+	var args []field
+	for _, f := range e.extra {
+		switch {
+		case shape != nil && shape.Declares(f.key):
+			args = append(args, f)
+		case !m.marked && f.key != "type":
+			return false
+		}
+	}
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.arg("{")
+	for i, f := range args {
+		if i > 0 {
+			m.arg(",")
+		}
+		k, _ := json.Marshal(f.key)
+		m.arg(string(k) + ":" + string(f.value))
+	}
+	m.arg("}")
+	if len(args) > 0 {
+		m.repair("flat-arguments", llm.Syntax, e.start, m.offset())
+	}
+	m.endCall()
+	return true
+}
+
+// objects reads a list of calls.
+func (m *machine) objects(e *envelope) bool {
+	m.skip(1, "[")
+	begun := false
+	for m.blank(","); m.more() && m.peek(0) == '{'; m.blank(",;") {
+		one := envelope{start: m.offset()}
+		if !m.object(&one) {
+			return begun
+		}
+		begun = true
+	}
+	if m.more() && m.peek(0) == ']' {
+		m.skip(1, "]")
+		return begun || m.marked && e == nil
+	}
+	return begun
+}
+
+// arguments reads the arguments of the call from here: an object, or a string
+// that holds one.
+func (m *machine) arguments() {
+	switch c := m.peek(0); {
+	case c == '{':
+		m.unwrapped()
+	case isQuote(c):
+		m.quotedArguments()
+	default:
+		start := m.offset()
+		v, ok := m.buffered()
+		if ok && string(v) != "null" {
+			m.arg(string(v))
+			m.badArgs("the arguments are %s, not an object", shorten(string(v)))
+		}
+		if !ok && m.offset() == start {
+			m.recover()
+		}
+	}
+}
+
+// stream reads a JSON value into the arguments as it arrives.
+func (m *machine) stream() {
+	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	ended := m.feed(&r, func() { m.arg(r.Take()) })
+	m.finishValue(&r, ended, func() { m.arg(r.Take()) })
+}
+
+// finishValue ends a value the text has not ended.
+func (m *machine) finishValue(r *jsonfix.Reader, ended bool, take func()) {
+	if !ended && r.Err() == nil {
+		if !m.more() && m.truncated() {
+			take()
+			m.cutCall()
+			return
+		}
+		if err := r.Close(); err != nil {
+			m.badArgs("%v", err)
+		}
+		take()
+	}
+	if err := r.Err(); err != nil {
+		m.badArgs("%v", err)
+		m.recover()
+	}
+	m.call.repairs = append(m.call.repairs, r.Repairs()...)
+}
+
+// feed reads a JSON value with r and reports whether it came to its end. It
+// stops at a marker that cannot be inside the value, and at the end of the
+// answer.
+func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
+	start := m.offset()
+	for !r.Done() && r.Err() == nil && m.more() {
+		if m.undecided && !m.marked && m.offset()-start > maxGuess {
+			return false
+		}
+		rest := m.buf[m.pos:]
+		n := bytes.IndexAny(rest, "<`")
+		if n == 0 {
+			if (!r.InString() || m.before == '"') && m.closer() {
+				return false
+			}
+			n = 1
+		}
+		if n < 0 {
+			n = len(rest)
+		}
+		used := r.Feed(string(rest[:n]))
+		m.mark(ArgsSpan, used, "json")
+		m.take(used)
+		take()
+		if used == 0 {
+			break
+		}
+	}
+	return r.Done()
+}
+
+// closer reports whether a marker that ends or begins calls stands here.
+func (m *machine) closer() bool {
+	t, n := m.match(0)
+	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && strings.Contains(t.text, "|") || t.is(heads))
+}
+
+// wholeValue reads a JSON value without passing it on.
+func (m *machine) wholeValue() (*jsonfix.Reader, bool) {
+	r := &jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	if m.feed(r, func() {}) {
+		return r, true
+	}
+	if r.Err() != nil || m.undecided && !m.marked || r.Close() != nil {
+		return r, false
+	}
+	return r, !m.truncated()
+}
+
+// buffered reads a JSON value and returns it.
+func (m *machine) buffered() (json.RawMessage, bool) {
+	r, ok := m.wholeValue()
+	return bytes.Clone(r.Value()), ok
+}
+
+// text1 reads a JSON string and returns what it says.
+func (m *machine) text1() (string, bool) {
+	v, ok := m.buffered()
+	var s string
+	if !ok || json.Unmarshal(v, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// quotedArguments reads arguments that were written as a string of JSON.
+func (m *machine) quotedArguments() {
+	start := m.offset()
+	var inner jsonfix.Reader
+	outer := jsonfix.Reader{Base: start, MaxBytes: m.maxCall()}
+	var u unquoter
+	take := func() {
+		inner.Feed(u.add(outer.Take()))
+		m.arg(inner.Take())
+	}
+	ended := m.feed(&outer, take)
+	if !ended && outer.Err() == nil && !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	if !ended {
+		m.finishValue(&outer, false, take)
+	}
+	if strings.TrimSpace(u.all()) == "" {
+		return // no arguments at all
+	}
+	if !inner.Done() {
+		if err := inner.Close(); err != nil {
+			m.badArgs("the arguments are a string that holds no JSON object: %v", err)
+		}
+		m.arg(inner.Take())
+	}
+	m.call.repairs = append(m.call.repairs, inner.Repairs()...)
+	m.repair("quoted-arguments", llm.Syntax, start, m.offset())
+	if v := bytes.TrimLeft(inner.Value(), " \t\r\n"); len(v) == 0 || v[0] != '{' {
+		m.badArgs("the arguments are a string, not an object")
+	}
+}
+
+// unwrapped reads the arguments object. Where its only key is again one for
+// arguments, and the tool has no such parameter, the object inside counts.
+func (m *machine) unwrapped() {
+	if !m.doubleWrapped() {
+		m.stream()
+		return
+	}
+	start := m.offset()
+	r, ok := m.wholeValue()
+	if !ok {
+		m.finishValue(r, r.Done(), func() { m.arg(r.Take()) })
+		return
+	}
+	m.call.repairs = append(m.call.repairs, r.Repairs()...)
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(r.Value(), &outer) == nil && len(outer) == 1 {
+		for _, v := range outer {
+			if len(v) > 0 && v[0] == '{' {
+				m.arg(string(v))
+				m.repair("double-wrapped", llm.Syntax, start, m.offset())
+				return
+			}
+		}
+	}
+	m.arg(string(r.Value()))
+}
+
+// doubleWrapped reports whether the object here begins with a key for
+// arguments that the tool does not declare, and an object.
+func (m *machine) doubleWrapped() bool {
+	i := m.spaces(1)
+	q := m.peek(i)
+	if !isQuote(q) {
+		return false
+	}
+	j := i + 1
+	for j < i+16 && m.at(j) && m.peek(j) != q {
+		j++
+	}
+	key := string(m.buf[m.pos+i+1 : m.pos+j])
+	if keys[key] != argsRole || m.call.shape != nil && m.call.shape.Declares(key) || m.call.shape == nil && key != "arguments" {
+		return false
+	}
+	j = m.spaces(j + 1)
+	return m.peek(j) == ':' && m.peek(m.spaces(j+1)) == '{'
+}
+
+// key reads a key and the colon after it.
+func (m *machine) key() (string, bool) {
+	i, start := 0, m.peek(0)
+	var key string
+	if isQuote(start) {
+		for i = 1; i < maxName && m.at(i) && m.peek(i) != start && m.peek(i) != '\n'; i++ {
+		}
+		if m.peek(i) != start {
+			return "", false
+		}
+		key = string(m.buf[m.pos+1 : m.pos+i])
+		i++
+	} else {
+		for i < maxName && m.at(i) && isNameByte(m.peek(i)) && m.peek(i) != ':' {
+			i++
+		}
+		key = string(m.buf[m.pos : m.pos+i])
+	}
+	i = m.spaces(i)
+	if key == "" || m.peek(i) != ':' {
+		return "", false
+	}
+	m.skip(i+1, "key")
+	m.blank("")
+	return key, true
+}
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
+// blank skips white space and any of the bytes in more, as markup.
+func (m *machine) blank(more string) {
+	for m.more() {
+		i := 0
+		for i < len(m.buf)-m.pos && (isSpace(m.buf[m.pos+i]) || strings.IndexByte(more, m.buf[m.pos+i]) >= 0) {
+			i++
+		}
+		if i == 0 {
+			return
+		}
+		m.skip(i, "space")
+	}
+}
+
+// spaces returns the index of the first byte from i that is no white space.
+func (m *machine) spaces(i int) int {
+	for m.at(i) && isSpace(m.buf[m.pos+i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// shorten cuts s for a message.
+func shorten(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,326 @@
+package dialect
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// defaultMaxCall bounds what must be held at once if the caller does not.
+const defaultMaxCall = 16 << 20
+
+// maxGuess bounds how far the engine reads ahead to find out whether text
+// without a marker is a call. It keeps the work linear: a guess that fails
+// costs no more than this.
+const maxGuess = 8 << 10
+
+// machine reads one answer. Its readers are written as straight code that asks
+// for the next byte; when there is none yet, the machine first lets go of all
+// that is certain and then waits for the next chunk. So a reader never has to
+// be resumed, and nothing can depend on where chunks were cut.
+type machine struct {
+	p     *Parser
+	names *names
+	next  func() (string, error, bool)
+	yield func(llm.Event, error) bool
+
+	buf  []byte
+	pos  int // the next byte to read
+	base int // offset of buf[0] in the answer
+	eof  bool
+	err  error // of the chunks
+	stop bool  // the consumer has gone, or a limit was passed
+
+	mode    mode
+	thinkBy *token // what opened the thinking we are in; nil if the prompt did
+	rows    uint64 // the dialects that what was read of this call fits
+	run     int    // buf[run:pos] is text or thinking not passed on yet
+	before  byte   // the last byte before buf[run]
+	started bool   // something other than white space has been read as text
+
+	tries []try       // what may still be taken back
+	queue []llm.Event // held until the last try is decided
+	spans []Span      // likewise
+
+	call  call // being read
+	calls int  // read so far, for ids
+	ids   map[string]bool
+	lost  suspects
+
+	undecided bool // the innermost try may not be a call at all
+	marked    bool // a marker says that calls follow
+	depth     int  // how many markers around calls are open
+	held      bool // a try holds calls in thinking
+	rehearsed int  // offset up to which nothing in thinking is a call
+	thought   bool // thinking has ended before here
+	said      bool // and text has followed
+	muted     bool // the message is addressed to the user: nothing in it is a call
+}
+
+type mode uint8
+
+const (
+	inText mode = iota
+	inThinking
+)
+
+// try is a point to which the machine can go back.
+type try struct {
+	pos    int // absolute offset
+	events int
+	spans  int
+	calls  int
+	mode   mode
+	by     *token
+	rows   uint64
+}
+
+// Parse reads an answer that arrives in chunks and yields what it says. An
+// error of chunks ends the stream: what was open is cut off, and the error is
+// yielded last. Parse yields no llm.Finish.
+//
+// Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
+func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		next, stop := iter.Pull2(chunks)
+		defer stop()
+		m := &machine{p: p, names: newNames(p.Tools), next: next, yield: yield}
+		if p.ThinkingOpen {
+			m.mode = inThinking
+		}
+		m.answer()
+	}
+}
+
+// answer reads the whole answer.
+func (m *machine) answer() {
+	for m.more() {
+		switch m.mode {
+		case inText:
+			m.text()
+		case inThinking:
+			m.thinking()
+		}
+	}
+	for len(m.tries) > 0 { // calls in thinking that never closed
+		m.commit()
+	}
+	m.flush()
+	m.lost.report(m)
+	if m.err != nil && !m.stop {
+		m.yield(nil, m.err)
+	}
+}
+
+// more reports whether there is another byte to read, waiting for it if need
+// be.
+func (m *machine) more() bool { return m.pos < len(m.buf) || m.fill() }
+
+// peek returns the i-th byte from here, or 0 at the end.
+func (m *machine) peek(i int) byte {
+	for m.pos+i >= len(m.buf) {
+		if !m.fill() {
+			return 0
+		}
+	}
+	return m.buf[m.pos+i]
+}
+
+// at reports whether there is an i-th byte from here.
+func (m *machine) at(i int) bool {
+	for m.pos+i >= len(m.buf) {
+		if !m.fill() {
+			return false
+		}
+	}
+	return true
+}
+
+// offset is where the next byte stands in the answer.
+func (m *machine) offset() int { return m.base + m.pos }
+
+// truncated reports whether the answer ended before the model did. It is
+// asked at the end only.
+func (m *machine) truncated() bool {
+	return m.err != nil || m.p.Finish != nil && m.p.Finish() == llm.Length
+}
+
+// fill lets go of what is certain and waits for the next chunk. It reports
+// whether there is one.
+func (m *machine) fill() bool {
+	if m.eof || m.stop {
+		return false
+	}
+	m.flush()
+	for !m.eof && !m.stop {
+		chunk, err, ok := m.next()
+		if !ok || err != nil {
+			m.eof, m.err = true, err
+			return false
+		}
+		if chunk == "" {
+			continue
+		}
+		m.compact()
+		m.buf = append(m.buf, chunk...)
+		if held := len(m.buf) - len(chunk); held > m.maxCall() {
+			m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+func (m *machine) maxCall() int {
+	if m.p.MaxCall > 0 {
+		return m.p.MaxCall
+	}
+	return defaultMaxCall
+}
+
+// fail ends the stream with an error of our own.
+func (m *machine) fail(err error) {
+	if !m.stop {
+		m.stop = true
+		m.yield(nil, &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err})
+	}
+}
+
+// compact forgets what nobody can go back to. It moves bytes only when at
+// least as many are forgotten, so that the work stays linear.
+func (m *machine) compact() {
+	keep := min(m.run, m.pos)
+	if len(m.tries) > 0 {
+		keep = min(keep, m.tries[0].pos-m.base)
+	}
+	if m.call.open {
+		keep = min(keep, m.call.start-m.base)
+	}
+	if keep == len(m.buf) {
+		m.buf = m.buf[:0]
+	} else if keep > 4096 && keep > len(m.buf)/2 {
+		m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
+	} else {
+		return
+	}
+	m.base += keep
+	m.pos -= keep
+	m.run -= keep
+}
+
+// skip passes over n bytes as markup.
+func (m *machine) skip(n int, rule string) {
+	m.passOn()
+	m.mark(MarkerSpan, n, rule)
+	m.take(n)
+}
+
+// take passes over n bytes that something else accounts for.
+func (m *machine) take(n int) {
+	if n > 0 {
+		m.before = m.buf[m.pos+n-1]
+	}
+	m.pos += n
+	m.run = m.pos
+}
+
+// mark notes what became of the next n bytes.
+func (m *machine) mark(kind SpanKind, n int, rule string) {
+	if m.p.Trace == nil || n == 0 {
+		return
+	}
+	s := Span{Start: m.offset(), End: m.offset() + n, Kind: kind, Rule: rule}
+	if kind != TextSpan && kind != ThinkingSpan {
+		s.Dialect = m.dialect()
+	}
+	m.spans = append(m.spans, s)
+}
+
+// passOn makes events of the text or thinking before here.
+func (m *machine) passOn() {
+	if m.run >= m.pos {
+		m.run = m.pos
+		return
+	}
+	s := string(m.buf[m.run:m.pos])
+	kind := TextSpan
+	if m.mode == inThinking {
+		kind = ThinkingSpan
+		m.emit(llm.ThinkingDelta{Text: s})
+	} else {
+		m.emit(llm.TextDelta{Text: s})
+	}
+	if m.p.Trace != nil {
+		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
+	}
+	m.before = s[len(s)-1]
+	m.run = m.pos
+}
+
+// emit passes an event on, or holds it while it may be taken back.
+func (m *machine) emit(ev llm.Event) {
+	if m.stop {
+		return
+	}
+	if len(m.tries) > 0 {
+		m.queue = append(m.queue, ev)
+	} else if !m.yield(ev, nil) {
+		m.stop = true
+	}
+}
+
+// flush lets go of everything that is certain.
+func (m *machine) flush() {
+	if len(m.tries) > 0 {
+		return
+	}
+	m.passOn()
+	m.call.pass(m)
+	m.release()
+}
+
+// begin starts a try: until commit or undo, nothing leaves the machine.
+func (m *machine) begin() {
+	m.passOn()
+	m.tries = append(m.tries, try{
+		pos: m.offset(), events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, rows: m.rows,
+	})
+}
+
+// commit ends the innermost try: what it read stands.
+func (m *machine) commit() {
+	m.tries = m.tries[:len(m.tries)-1]
+}
+
+// undo ends the innermost try and goes back to where it began.
+func (m *machine) undo() {
+	t := m.tries[len(m.tries)-1]
+	m.tries = m.tries[:len(m.tries)-1]
+	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
+	m.calls, m.mode, m.thinkBy, m.rows = t.calls, t.mode, t.by, t.rows
+	m.pos = t.pos - m.base
+	m.run = m.pos
+	m.call = call{}
+}
+
+// release lets go of what was held for tries, once there are none.
+func (m *machine) release() {
+	if len(m.tries) > 0 {
+		return
+	}
+	for _, ev := range m.queue {
+		if m.stop {
+			break
+		}
+		m.stop = !m.yield(ev, nil)
+	}
+	m.queue = m.queue[:0]
+	if m.p.Trace != nil {
+		for _, s := range m.spans {
+			m.p.Trace(s)
+		}
+	}
+	m.spans = m.spans[:0]
+}

@@ -1,0 +1,172 @@
+package dialect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// names are the tools that were offered.
+type names struct {
+	any     bool // no list was given: every name will do
+	none    bool // the list is empty: nothing is a call
+	tools   []llm.ToolDef
+	exact   map[string]int
+	folded  map[string]int // without the difference between _, . and -
+	shapes  []*schema.Shape
+	longest int
+	first   [256]bool // the first bytes of the names
+}
+
+func newNames(tools []llm.ToolDef) *names {
+	n := &names{any: tools == nil, none: tools != nil && len(tools) == 0, tools: tools, shapes: make([]*schema.Shape, len(tools))}
+	if n.any {
+		n.longest = maxName
+		for c := range n.first {
+			n.first[c] = isLetter(byte(c)) || c == '_'
+		}
+		return n
+	}
+	n.exact, n.folded = make(map[string]int, len(tools)), make(map[string]int, len(tools))
+	for i, t := range tools {
+		if _, ok := n.exact[t.Name]; !ok && t.Name != "" {
+			n.exact[t.Name] = i
+			n.first[t.Name[0]] = true
+		}
+		if f := foldName(t.Name); f != "" {
+			if _, ok := n.folded[f]; !ok {
+				n.folded[f] = i
+			}
+		}
+		n.longest = max(n.longest, len(t.Name))
+	}
+	n.longest += maxPrefix
+	return n
+}
+
+const (
+	maxName   = 128
+	maxPrefix = 48 // of a prefix that models put before names
+)
+
+// prefixesOfNames are what models put before the names they were offered.
+var prefixesOfNames = []string{"functions.", "functions:", "function.", "default_api:", "default_api.", "tools.", "tool."}
+
+// resolve returns the offered name that a written one means. Where no list
+// was given, that is the written name without known prefixes.
+func (n *names) resolve(written string) (name string, ok bool) {
+	if n.none || written == "" {
+		return written, false
+	}
+	if n.any {
+		return bareName(written), true
+	}
+	for _, s := range []string{written, bareName(written), afterMCP(written)} {
+		if i, ok := n.exact[s]; ok {
+			return n.tools[i].Name, true
+		}
+		if i, ok := n.folded[foldName(s)]; ok {
+			return n.tools[i].Name, true
+		}
+	}
+	return written, false
+}
+
+// offered reports whether a list was given and written is on it.
+func (n *names) offered(written string) bool {
+	if n.any {
+		return false
+	}
+	_, ok := n.resolve(written)
+	return ok
+}
+
+// bareName strips the prefixes models add.
+func bareName(s string) string {
+	for _, p := range prefixesOfNames[:5] {
+		if rest, ok := strings.CutPrefix(s, p); ok && rest != "" {
+			return rest
+		}
+	}
+	return s
+}
+
+// afterMCP strips mcp__server__ and tools. from a name.
+func afterMCP(s string) string {
+	if rest, ok := strings.CutPrefix(s, "mcp__"); ok {
+		if _, tool, ok := strings.Cut(rest, "__"); ok {
+			return tool
+		}
+	}
+	for _, p := range prefixesOfNames[5:] {
+		if rest, ok := strings.CutPrefix(s, p); ok {
+			return rest
+		}
+	}
+	return s
+}
+
+func foldName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r == '-' {
+			return '_'
+		}
+		return r
+	}, s)
+}
+
+// shape returns the shape of a tool's arguments, nil if nothing is known.
+func (n *names) shape(name string) *schema.Shape {
+	i, ok := n.exact[name]
+	if !ok || len(n.tools[i].Schema) == 0 {
+		return nil
+	}
+	if n.shapes[i] == nil {
+		n.shapes[i] = schema.ShapeOf(n.tools[i].Schema)
+	}
+	return n.shapes[i]
+}
+
+// nearest returns up to three offered names like s, best first.
+func (n *names) nearest(s string) []string {
+	type near struct {
+		name string
+		far  int
+	}
+	var list []near
+	for _, t := range n.tools {
+		if len(s) <= maxName && len(t.Name) <= maxName {
+			list = append(list, near{t.Name, distance(strings.ToLower(s), strings.ToLower(t.Name))})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.far, b.far) })
+	var best []string
+	for _, c := range list[:min(3, len(list))] {
+		best = append(best, c.name)
+	}
+	return best
+}
+
+// distance is how many letters must change to turn a into b.
+func distance(a, b string) int {
+	prev := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		diagonal := prev[0]
+		prev[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = prev[j+1]
+			prev[j+1] = min(cost, prev[j]+1, prev[j+1]+1)
+		}
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,421 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// maxTag bounds the length of a tag.
+const maxTag = 1 << 10
+
+// tag is an opening tag.
+type tag struct {
+	value  string // of <word=value>
+	attrs  []field2
+	self   bool // <word/>
+	length int  // in bytes
+}
+
+type field2 struct{ key, value string }
+
+// attr returns the first of the attributes that is there.
+func (t tag) attr(keys ...string) string {
+	for _, k := range keys {
+		for _, a := range t.attrs {
+			if a.key == k {
+				return a.value
+			}
+		}
+	}
+	return ""
+}
+
+// name returns the name a tag gives to its call or parameter.
+func (t tag) name() string {
+	if t.value != "" {
+		return t.value
+	}
+	return t.attr("name", "tool", "key", "function", "id")
+}
+
+// readTag reads the rest of the tag whose first n bytes are the token tok.
+func (m *machine) readTag(tok *token, n int) (tag, bool) {
+	if strings.HasSuffix(tok.text, ">") {
+		return tag{length: n}, true
+	}
+	end := ">"
+	if strings.HasPrefix(tok.text, "<|open|>") {
+		end = "<|sep|>"
+	}
+	i := n
+	for ; ; i++ {
+		if i-n > maxTag || !m.at(i) {
+			return tag{}, false
+		}
+		if m.buf[m.pos+i] == end[0] && m.sepAt(i, end) {
+			break
+		}
+		if m.buf[m.pos+i] == '\n' && m.peek(m.spaces(i)) == '<' { // the end is missing
+			body := string(m.buf[m.pos+n : m.pos+i])
+			t := parseTag(body)
+			t.length = i
+			return t, t.name() != ""
+		}
+		if c := m.buf[m.pos+i]; c == '<' && end == ">" {
+			return tag{}, false
+		}
+	}
+	t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
+	t.length = i + len(end)
+	if end != ">" {
+		_, w := m.match(i)
+		t.length = i + max(w, len(end))
+	}
+	return t, true
+}
+
+// sepAt reports whether the end of a tag stands at i.
+func (m *machine) sepAt(i int, end string) bool {
+	return end == ">" || m.hasAt(i, end)
+}
+
+// parseTag reads =value or attributes, with any quotes or none.
+func parseTag(s string) tag {
+	var t tag
+	s = strings.TrimSpace(s)
+	if rest, ok := strings.CutSuffix(s, "/"); ok {
+		t.self, s = true, strings.TrimSpace(rest)
+	}
+	if rest, ok := strings.CutPrefix(s, "="); ok {
+		t.value = unquoteName(rest)
+		return t
+	}
+	for s != "" {
+		key, rest, ok := strings.Cut(s, "=")
+		if !ok {
+			break
+		}
+		key = strings.TrimSpace(key)
+		rest = strings.TrimSpace(rest)
+		var value string
+		if rest != "" && isQuote(rest[0]) {
+			value, rest, _ = strings.Cut(rest[1:], rest[:1])
+		} else {
+			value, rest, _ = strings.Cut(rest, " ")
+		}
+		t.attrs = append(t.attrs, field2{key, unescapeXML(value)})
+		s = strings.TrimSpace(rest)
+	}
+	return t
+}
+
+// unquoteName cleans a name: quotes around it, or the word before it again.
+func unquoteName(s string) string {
+	s = strings.TrimSpace(s)
+	for _, word := range []string{"function=", "parameter=", "name="} {
+		s = strings.TrimPrefix(s, word)
+	}
+	if len(s) > 1 && isQuote(s[0]) {
+		return strings.Trim(s, s[:1])
+	}
+	return s
+}
+
+var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+func unescapeXML(s string) string {
+	if strings.IndexByte(s, '&') < 0 {
+		return s
+	}
+	return xmlEntities.Replace(s)
+}
+
+// tags reads a call that is an element: its tag is the token t of n bytes.
+func (m *machine) tags(t *token, n, start int) bool {
+	tg, ok := m.readTag(t, n)
+	if !ok {
+		return m.cutTag(start)
+	}
+	m.narrow(t.rows[tagCall])
+	name := tg.name()
+	if name == "" {
+		return m.oldInvoke(tg, start)
+	}
+	if !m.startCall(name, m.tagID(tg), start) {
+		return false
+	}
+	m.mark(NameSpan, tg.length, "tag")
+	m.take(tg.length)
+	if tg.self {
+		m.endCall()
+		return true
+	}
+	m.params()
+	return true
+}
+
+// cutTag handles a call's tag that the end of the answer cut.
+func (m *machine) cutTag(start int) bool {
+	if m.more() && m.at(0) && !m.eof || !m.truncated() || !m.startCall("?", "", start) {
+		return false
+	}
+	m.call.known, m.call.name = false, ""
+	m.take(len(m.buf) - m.pos)
+	m.cutCall()
+	return true
+}
+
+// tagID returns the id that a tag carries, if its dialect has ids.
+func (m *machine) tagID(t tag) string {
+	if m.rows&row("cohere_cofl") != 0 {
+		return t.attr("id")
+	}
+	if m.rows&row("kimi_k3") != 0 {
+		return t.attr("index")
+	}
+	return ""
+}
+
+// params reads the parameters of a call up to its end.
+func (m *machine) params() {
+	count := 0
+	for {
+		m.blank("")
+		if !m.more() {
+			m.missing("end-of-call")
+			break
+		}
+		t, n := m.match(0)
+		switch {
+		case t.is(tagParam) && !t.is(tagCall):
+			m.narrow(t.rows[tagParam])
+			if !m.param(t, n, &count) {
+				return
+			}
+			continue
+		case t.is(endCall):
+			m.skip(n, t.text)
+		case t.is(endParam):
+			m.skip(n, t.text)
+			continue
+		case t.is(closes), t.is(opens), t.is(tagCall):
+			m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
+		case m.peek(0) == '{' && count == 0:
+			m.form(NameJSON)
+			m.arguments()
+			if !m.call.open {
+				return
+			}
+			count = -1
+			continue
+		case count >= 0 && m.childElement(t, n, &count):
+			if !m.call.open {
+				return
+			}
+			continue
+		default:
+			m.junk()
+			continue
+		}
+		break
+	}
+	m.closeArgs(count)
+	m.endCall()
+}
+
+// closeArgs ends the arguments object that parameters were written into.
+func (m *machine) closeArgs(count int) {
+	if !m.call.open || count < 0 {
+		return
+	}
+	if count == 0 && len(m.call.args) == 0 {
+		m.arg("{")
+	}
+	m.arg("}")
+}
+
+// junk passes over text between parameters.
+func (m *machine) junk() {
+	i := 1
+	for m.pos+i < len(m.buf) && m.buf[m.pos+i] != '<' && m.buf[m.pos+i] != ']' {
+		i++
+	}
+	m.repair("text-between-parameters", llm.Guess, m.offset(), m.offset()+i)
+	m.mark(MarkerSpan, i, "junk")
+	m.take(i)
+}
+
+// param reads a parameter element. It reports false if the call has ended.
+func (m *machine) param(t *token, n int, count *int) bool {
+	tg, ok := m.readTag(t, n)
+	if !ok {
+		if m.eof && m.truncated() {
+			m.take(len(m.buf) - m.pos)
+			m.cutCall()
+			return false
+		}
+		m.junk()
+		return true
+	}
+	key := tg.name()
+	m.skip(tg.length, t.text)
+	if t.is(tagParam) && key == "" && m.isPair(t) {
+		return m.pair(count)
+	}
+	if key == "" {
+		m.badArgs("a parameter has no name")
+		key = "?"
+	}
+	if *count == 0 && m.wrapsAll(key) {
+		*count = -1
+		m.arguments()
+		return m.afterValue()
+	}
+	m.argKey(key, count)
+	if kind := tg.attr("type"); kind == "dict" || kind == "list" {
+		m.typedChildren(kind)
+		return m.call.open
+	}
+	v := m.valueOf(key)
+	v.typedBy(tg)
+	v.end = t
+	if tg.self {
+		m.arg("null")
+		return true
+	}
+	return m.readValue(v)
+}
+
+// typedChildren reads the values inside an element of type dict or list, and
+// its end.
+func (m *machine) typedChildren(kind string) {
+	brackets := "{}"
+	if kind == "list" {
+		brackets = "[]"
+	}
+	m.arg(brackets[:1])
+	for first := true; m.call.open; first = false {
+		m.blank("")
+		t, n := m.match(0)
+		if !m.more() {
+			m.missing("end-of-value")
+			break
+		}
+		if !t.is(tagParam) {
+			if t.is(endParam) {
+				m.skip(n, t.text)
+			}
+			break
+		}
+		tg, ok := m.readTag(t, n)
+		if !ok {
+			m.badArgs("a value's tag cannot be read")
+			m.recover()
+			break
+		}
+		m.skip(tg.length, t.text)
+		if !first {
+			m.arg(",")
+		}
+		if kind == "dict" {
+			m.arg(quoteJSON(tg.name()) + ":")
+		}
+		if inner := tg.attr("type"); inner == "dict" || inner == "list" {
+			m.typedChildren(inner)
+			continue
+		}
+		v := value{types: schema.Any, end: t}
+		v.typedBy(tg)
+		if !m.readValue(v) {
+			return
+		}
+	}
+	if m.call.open {
+		m.arg(brackets[1:])
+	}
+}
+
+// wrapsAll reports whether a first parameter called key holds all arguments
+// as one object, because the tool has no parameter of that name.
+func (m *machine) wrapsAll(key string) bool {
+	return keys[key] == argsRole && m.call.shape != nil && !m.call.shape.Declares(key) && m.peek(m.spaces(0)) == '{'
+}
+
+// afterValue passes over the end tag of a value.
+func (m *machine) afterValue() bool {
+	if !m.call.open {
+		return false
+	}
+	m.blank("")
+	if t, n := m.match(0); t.is(endParam) || t.is(endValue) {
+		m.skip(n, t.text)
+	}
+	return true
+}
+
+// argKey writes the key of the next argument.
+func (m *machine) argKey(key string, count *int) {
+	if *count == 0 {
+		m.arg("{")
+	} else {
+		m.arg(",")
+	}
+	*count++
+	m.arg(quoteJSON(key))
+	m.arg(":")
+}
+
+// isPair reports whether t is the key of a key and value pair.
+func (m *machine) isPair(t *token) bool { return strings.HasSuffix(t.text, ">") }
+
+// pairs reads a call whose arguments are pairs of elements, after a name of i
+// bytes.
+func (m *machine) pairs(written string, i, j, start int) bool {
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	m.skip(j-i, "separator")
+	m.params()
+	return true
+}
+
+// pair reads a key, whose opening tag has been read, and its value.
+func (m *machine) pair(count *int) bool {
+	i := 0
+	for m.at(i) && i < maxTag && m.buf[m.pos+i] != '<' && m.buf[m.pos+i] != '\n' {
+		i++
+	}
+	if !m.at(i) {
+		m.take(i)
+		m.missing("value")
+		if m.call.open {
+			m.badArgs("a key has no value")
+		}
+		return m.call.open
+	}
+	key := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	m.mark(ArgsSpan, i, "key")
+	m.take(i)
+	m.blank("")
+	if t, n := m.match(0); t.is(endParam) {
+		m.skip(n, t.text)
+		m.blank("")
+	}
+	end := pairEnd()
+	if t, n := m.match(0); t.is(tagValue) {
+		m.skip(n, t.text)
+	}
+	m.argKey(key, count)
+	v := m.valueOf(key)
+	v.end = end
+	return m.readValue(v)
+}
+
+// oldInvoke reads <invoke><tool_name>…</tool_name><parameters>…</parameters>.
+func (m *machine) oldInvoke(tg tag, start int) bool {
+	m.skip(tg.length, "invoke")
+	m.blank("")
+	return m.element(start)
+}

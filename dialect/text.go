@@ -1,0 +1,366 @@
+package dialect
+
+import (
+	"strings"
+	"sync"
+)
+
+// triggers are the bytes with which a marker, or a call without one, may
+// begin.
+var triggers = sync.OnceValue(func() *[256]bool {
+	var set [256]bool
+	for _, c := range markers().bytes {
+		set[c] = true
+	}
+	for _, c := range []byte("{[`<\xEF\xE2(") {
+		set[c] = true
+	}
+	return &set
+})
+
+// text reads text up to the next thing that is none.
+func (m *machine) text() {
+	set := triggers()
+	for m.mode == inText && m.more() {
+		if !m.started {
+			m.opening()
+			if m.mode != inText || !m.more() {
+				continue
+			}
+		}
+		rest := m.buf[m.pos:]
+		i := 0
+		for i < len(rest) && !set[rest[i]] && !m.lineName(rest, i) {
+			i++
+		}
+		if i > 0 {
+			m.pos += i
+			continue
+		}
+		if !m.special() {
+			m.plain()
+		}
+	}
+}
+
+// plain reads the next byte as text.
+func (m *machine) plain() {
+	if !isSpace(m.buf[m.pos]) {
+		m.started = true
+	}
+	m.pos++
+}
+
+// lineName reports whether rest[i] may begin the name of an offered tool at
+// the beginning of a line.
+func (m *machine) lineName(rest []byte, i int) bool {
+	return m.names.first[rest[i]] && !m.names.any && (i > 0 && rest[i-1] == '\n' || i == 0 && m.atLine())
+}
+
+// prev is the byte before the next one, 0 at the beginning.
+func (m *machine) prev() byte {
+	if m.pos > m.run {
+		return m.buf[m.pos-1]
+	}
+	return m.before
+}
+
+// atLine reports whether a line begins here.
+func (m *machine) atLine() bool {
+	p := m.prev()
+	return p == 0 || p == '\n' || !m.started
+}
+
+// opening looks at the first word of an answer, which may be the name of a
+// tool or the rest of a message header.
+func (m *machine) opening() {
+	i := m.spaces(0)
+	if i > 64 || !m.at(i) {
+		m.started = m.at(i)
+		return
+	}
+	m.started = true
+	if m.hasAt(i, "to=") && m.header(nil, 0) {
+		return
+	}
+	m.pos += i
+	if m.names.any && m.guess(func() bool { return m.bareNamed() }) {
+		return
+	}
+}
+
+// special reads the marker, or the call without one, that stands here. It
+// reports false if the next byte is just text.
+func (m *machine) special() bool {
+	c := m.buf[m.pos]
+	if m.quoted() {
+		m.suspect()
+		return false
+	}
+	t, n := m.match(0)
+	if t != nil && t.line && !m.atLine() && t.text != "functools" {
+		t = nil
+	}
+	switch {
+	case t == nil:
+		return m.bare(c)
+	case t.is(thinks) && !t.line:
+		return m.openThinking(t, n)
+	case t.is(unthinks) && !t.is(drops) && !t.line:
+		return m.strayThinking(t, n)
+	case t.is(heads) && m.header(t, n):
+		return true
+	case t.is(opens) && m.region(t, n), t.is(tagCall) && m.lone(t, n), t.is(thinks) && m.openThinking(t, n):
+		return true
+	case t.is(drops) && m.drop(t, n):
+		return true
+	case (t.is(closes) || t.is(endCall) || t.is(endParam)) && m.calls > 0 && !t.line:
+		m.skip(n, t.text)
+		return true
+	case m.bare(c):
+		return true
+	}
+	if t.is(opens) || t.is(tagCall) {
+		m.lost.add(t.all, m.offset())
+	}
+	return false
+}
+
+// quoted reports whether what stands here is quoted in prose.
+func (m *machine) quoted() bool {
+	return m.prev() == '`' && m.buf[m.pos] != '`'
+}
+
+// drop passes over a marker without meaning. Words that are also ordinary
+// elements count as markers only next to thinking and at the end.
+func (m *machine) drop(t *token, n int) bool {
+	if !strings.ContainsAny(t.text, "|✿~") && t.text[0] != '[' && t.text != "</s>" && t.text != "<eos>" && t.text != "<end_of_turn>" {
+		if !m.thought || !strings.HasPrefix(t.text, "</") && m.said {
+			return false
+		}
+	}
+	m.skip(n, t.text)
+	return true
+}
+
+// region reads calls that begin with a marker.
+func (m *machine) region(t *token, n int) bool {
+	if m.names.none {
+		return false
+	}
+	start := m.offset()
+	ok := m.guess(func() bool {
+		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows() != 0, 0, 0
+		m.opener(t, n)
+		return m.unit(start)
+	})
+	if ok {
+		m.units()
+	}
+	m.marked = false
+	return ok
+}
+
+// lone reads a call whose element has no wrapper.
+func (m *machine) lone(t *token, n int) bool {
+	if m.names.none {
+		return false
+	}
+	start := m.offset()
+	ok := m.guess(func() bool {
+		m.marked, m.depth, m.rows = true, 0, 0
+		return m.tags(t, n, start)
+	})
+	if ok {
+		m.units()
+	}
+	m.marked = false
+	return ok
+}
+
+func (m *machine) opener(t *token, n int) {
+	m.narrow(t.rows[opens] | t.rows[separates])
+	m.skip(n, t.text)
+	m.depth++
+}
+
+// units reads the calls that follow the first one, and the markers between
+// and after them.
+func (m *machine) units() {
+	for m.more() {
+		start := m.offset()
+		if m.guess(func() bool { return m.unit(start) }) {
+			continue
+		}
+		i := m.spaces(0)
+		t, n := m.match(i)
+		if m.rows&row("pythonic") != 0 && m.peek(i) == ']' {
+			m.skip(i+1, "]")
+			continue
+		}
+		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops) && !t.line) {
+			return
+		}
+		if t.is(closes) {
+			m.depth--
+		}
+		m.skip(i+n, t.text)
+	}
+}
+
+// unit reads one call with the markers and the white space before it.
+func (m *machine) unit(start int) bool {
+	for {
+		m.blank(",;")
+		t, n := m.match(0)
+		switch {
+		case t.is(opens) && !t.line && !t.is(tagCall):
+			m.opener(t, n)
+		case t.is(closes) && !t.is(endCall) && m.depth > 0 && n > 0:
+			m.depth--
+			m.skip(n, t.text)
+		case t.is(drops) && n > 0 && strings.Contains(t.text, "|"):
+			m.skip(n, t.text)
+		case m.depth <= 0 && !t.is(tagCall):
+			return false
+		default:
+			return m.one(start)
+		}
+	}
+}
+
+// one reads the call that stands here, whatever form it has.
+func (m *machine) one(start int) bool {
+	if !m.more() {
+		return false
+	}
+	t, n := m.match(0)
+	c := m.peek(0)
+	switch {
+	case t.is(tagCall):
+		return m.tags(t, n, start)
+	case t.is(separates) && !t.is(opens): // a name was dropped before it
+		m.skip(n, t.text)
+		return m.one(start)
+	case c == '{':
+		m.form(JSONCall)
+		m.where(func(d *Dialect) bool { return !d.List })
+		return m.object(&envelope{start: start})
+	case c == '[':
+		return m.list(start)
+	case m.hasAt(0, "```"):
+		return m.fenced(start)
+	case m.hasAt(0, "call:"):
+		return m.braceCall(start)
+	case t.is(prefixes):
+		return m.prefixed(t, n, start)
+	case c == '<':
+		return m.element(start)
+	case isNameStart(c) || c >= '0' && c <= '9':
+		return m.nameFirst(start)
+	}
+	return false
+}
+
+// form notes that the call has the given form.
+func (m *machine) form(f Form) { m.where(func(d *Dialect) bool { return d.Form == f }) }
+
+// where keeps the dialects that fit, if any does.
+func (m *machine) where(fits func(*Dialect) bool) {
+	var rows uint64
+	for rest := m.rows; rest != 0; rest &= rest - 1 {
+		if i := firstRow(rest); fits(&table[i]) {
+			rows |= 1 << i
+		}
+	}
+	if rows != 0 {
+		m.rows = rows
+	}
+}
+
+// list reads a list of JSON objects or of Python calls.
+func (m *machine) list(start int) bool {
+	i := m.spaces(1)
+	switch c := m.peek(i); {
+	case c == '{' || c == ']':
+		m.form(JSONCall)
+		m.where(func(d *Dialect) bool { return d.List })
+		return m.objects(nil)
+	case c == '[':
+		m.skip(1, "[")
+		return m.list(start)
+	case isNameStart(c):
+		m.form(PyCall)
+		m.skip(i, "[")
+		return m.pyList(start)
+	}
+	return false
+}
+
+// fenced reads a call inside a code fence.
+func (m *machine) fenced(start int) bool {
+	if m.hasAt(3, "tool_code") {
+		m.rows = row("gemma3_prompted")
+	}
+	m.skip(m.fenceLength(), "fence")
+	m.blank("")
+	if !m.one(start) {
+		return false
+	}
+	for m.depth > 0 && !m.endFence() && m.more() {
+		m.blank(",;")
+		if c := m.peek(0); (c != '{' && c != '[' && !isNameStart(c)) || !m.one(m.offset()) {
+			break
+		}
+	}
+	return true
+}
+
+// fenceLength is the length of the fence that stands here with its word.
+func (m *machine) fenceLength() int {
+	i := 3
+	for m.at(i) && (isLetter(m.peek(i)) || m.peek(i) == '_') {
+		i++
+	}
+	return i
+}
+
+// endFence passes over a closing fence, if there is one.
+func (m *machine) endFence() bool {
+	i := m.spaces(0)
+	if !m.hasAt(i, "```") {
+		return false
+	}
+	m.skip(i+3, "fence")
+	return true
+}
+
+// hasAt reports whether s stands i bytes from here. It waits for input only
+// while it may.
+func (m *machine) hasAt(i int, s string) bool {
+	for j := range len(s) {
+		if !m.at(i+j) || m.buf[m.pos+i+j] != s[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// recover passes over what cannot be read, up to the next marker that ends or
+// begins a call.
+func (m *machine) recover() {
+	for m.more() {
+		i := strings.IndexAny(string(m.buf[m.pos:]), "<[]")
+		if i == 0 {
+			if m.closer() {
+				return
+			}
+			i = 1
+		}
+		if i < 0 {
+			i = len(m.buf) - m.pos
+		}
+		m.mark(ArgsSpan, i, "unreadable")
+		m.take(i)
+	}
+}

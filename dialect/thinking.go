@@ -1,0 +1,189 @@
+package dialect
+
+import "github.com/toolpost/toolpost/llm"
+
+// openThinking enters the thinking that a marker begins.
+func (m *machine) openThinking(t *token, n int) bool {
+	if t.text == "/think\n" && m.started || t.text == "Thought:" {
+		return false
+	}
+	m.keepHeld()
+	m.passOn()
+	m.rows = t.rows[thinks]
+	m.skip(n, t.text)
+	m.mode, m.thinkBy, m.started = inThinking, t, true
+	if t.text == "<|channel>" { // a label, not a thought
+		for _, label := range []string{"thought\n", "thought<channel|>"} {
+			if m.hasAt(0, label) {
+				m.skip(len("thought"), "label")
+				break
+			}
+		}
+	}
+	if m.peek(0) == '\n' {
+		m.skip(1, "space")
+	}
+	return true
+}
+
+// thinking reads thinking up to its end, or up to a call that may be real.
+func (m *machine) thinking() {
+	set := triggers()
+	for m.mode == inThinking && m.more() {
+		rest := m.buf[m.pos:]
+		i := 0
+		for i < len(rest) && !set[rest[i]] {
+			i++
+		}
+		if i > 0 {
+			m.pos += i
+			continue
+		}
+		if !m.endThinking() && !m.candidate() {
+			m.pos++
+		}
+	}
+}
+
+// endThinking leaves thinking if its end stands here.
+func (m *machine) endThinking() bool {
+	t, n := m.match(0)
+	switch {
+	case t == nil || t.line && !m.atLine():
+		return false
+	case t.is(unthinks) && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0):
+	case m.thinkBy.is(heads) && t.all&m.thinkBy.all != 0 && (t.is(heads) || t.is(drops)):
+	case t.is(thinks) && m.thinkBy == nil && m.offset() == 0: // the prompt did not open it after all
+		m.skip(n, t.text)
+		m.thinkBy = t
+		return true
+	default:
+		return false
+	}
+	m.passOn()
+	m.mode, m.thought, m.said, m.started = inText, true, false, true
+	if t.is(heads) {
+		m.thinkBy = nil
+		return true // it is read again, as text
+	}
+	m.rows = t.rows[unthinks]
+	m.skip(n, t.text)
+	m.thinkBy = nil
+	m.blank("")
+	m.restart()
+	return true
+}
+
+// restart makes what follows count as the beginning of the answer.
+func (m *machine) restart() {
+	m.started, m.before = false, 0
+}
+
+// candidate reads a call inside thinking, if the policy allows it and one
+// stands here. While the thinking may still end, so that the call was only a
+// rehearsal, nothing after it leaves the machine.
+func (m *machine) candidate() bool {
+	if m.p.Thinking == Ignore || m.offset() < m.rehearsed || m.held {
+		m.noteRehearsal()
+		return false
+	}
+	if m.p.Thinking == PromoteIfUnterminated {
+		m.begin()
+	}
+	by := m.thinkBy
+	if m.thinkingCall() {
+		m.mode = inText
+		m.held = m.p.Thinking == PromoteIfUnterminated
+		if !m.held {
+			m.mode, m.thinkBy = inThinking, by
+		}
+		return true
+	}
+	if m.p.Thinking == PromoteIfUnterminated {
+		m.commit()
+	}
+	return false
+}
+
+// thinkingCall reads the call that stands here in thinking.
+func (m *machine) thinkingCall() bool {
+	t, n := m.match(0)
+	before := m.calls
+	switch {
+	case m.quoted() || t != nil && t.line && !m.atLine():
+		return false
+	case t.is(opens) && !t.is(thinks):
+		m.region(t, n)
+	case t.is(tagCall):
+		m.lone(t, n)
+	case t.is(heads):
+		return false
+	default:
+		m.bare(m.buf[m.pos])
+	}
+	return m.calls > before
+}
+
+// strayThinking handles the end of thinking where none is open: the end of a
+// block that held a call, a closer too many, or an answer that began inside
+// thinking without our knowing.
+func (m *machine) strayThinking(t *token, n int) bool {
+	if m.held { // the call was a rehearsal
+		end := m.offset()
+		m.held = false
+		m.undo()
+		m.rehearsed = end
+		return true
+	}
+	m.skip(n, t.text)
+	m.thought = true
+	m.blank("")
+	return true
+}
+
+// keepHeld decides that calls held in thinking are real.
+func (m *machine) keepHeld() {
+	if m.held {
+		m.held = false
+		m.commit()
+	}
+}
+
+// noteRehearsal counts what looks like a call in thinking and is none.
+func (m *machine) noteRehearsal() {
+	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
+		m.lost.add(t.rows[opens]|t.rows[tagCall], m.offset())
+	}
+}
+
+// suspects counts what looks like a call and was not read as one.
+type suspects struct {
+	count [64]int
+	first [64]int
+	total int
+}
+
+// add counts a marker of the given dialects at an offset.
+func (s *suspects) add(rows uint64, at int) {
+	if rows == 0 {
+		return
+	}
+	i := firstRow(rows)
+	if s.count[i] == 0 {
+		s.first[i] = at
+	}
+	s.count[i]++
+	s.total++
+}
+
+// report warns of what was not read.
+func (s *suspects) report(m *machine) {
+	if s.total == 0 {
+		return
+	}
+	for i, n := range s.count {
+		if n > 0 {
+			m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: table[i].Name, Detail: suspicion(n, s.first[i], table[i].Name)})
+		}
+	}
+}

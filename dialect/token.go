@@ -1,0 +1,251 @@
+package dialect
+
+import (
+	"math/bits"
+	"strings"
+	"sync"
+)
+
+// kind is the role a marker plays. One marker may play several.
+type kind uint8
+
+const (
+	opens      kind = iota // begins calls
+	closes                 // ends calls
+	separates              // stands between name and arguments
+	identifies             // stands between name and id
+	thinks                 // begins thinking
+	unthinks               // ends thinking
+	drops                  // has no meaning for us
+	heads                  // begins a message header
+	tagCall                // begins the tag of a call, up to its name
+	endCall
+	tagParam // begins the tag of a parameter, up to its name
+	endParam
+	tagValue // begins the value of the key before it
+	endValue
+	prefixes // stands before every tag
+	kinds
+)
+
+// token is a marker and, for each of its roles, the dialects in which it
+// plays it, as a set of rows of the table.
+type token struct {
+	text string
+	rows [kinds]uint64
+	all  uint64
+	line bool // only at the beginning of a line: it begins with a letter
+}
+
+func (t *token) is(k kind) bool { return t != nil && t.rows[k] != 0 }
+
+// node is a node of the tree of all markers, in which bars and underscores of
+// all spellings are one.
+type node struct {
+	bytes []byte
+	next  []*node
+	token *token
+}
+
+func (n *node) child(c byte) *node {
+	for i, b := range n.bytes {
+		if b == c {
+			return n.next[i]
+		}
+	}
+	return nil
+}
+
+// markers is the tree, made of the table once.
+var markers = sync.OnceValue(func() *node {
+	root := new(node)
+	for i := range table {
+		d, row := &table[i], uint64(1)<<i
+		for _, ps := range [][]Pair{d.Wrap, d.Call} {
+			for _, p := range ps {
+				if d.Form == Header && p.Open != "" && len(d.Wrap) == 0 {
+					root.add(p.Open, heads, row)
+				} else {
+					root.add(p.Open, opens, row)
+				}
+				root.add(p.Close, closes, row)
+			}
+		}
+		for _, p := range d.Think {
+			root.add(p.Open, thinks, row)
+			root.add(p.Close, unthinks, row)
+		}
+		root.addAll(d.Sep, separates, row)
+		root.addAll(d.IDSep, identifies, row)
+		root.addAll(d.Drop, drops, row)
+		root.addTags(d, row)
+	}
+	return root
+})
+
+func (n *node) addAll(texts []string, k kind, row uint64) {
+	for _, s := range texts {
+		n.add(s, k, row)
+	}
+}
+
+// addTags adds the tags of a dialect up to the place of the name. Elements
+// that are named after a tool or a parameter are no markers.
+func (n *node) addTags(d *Dialect, row uint64) {
+	for _, t := range []struct {
+		tag       Pair
+		open, end kind
+	}{{d.Tags.Call, tagCall, endCall}, {d.Tags.Param, tagParam, endParam}, {d.Tags.Value, tagValue, endValue}} {
+		word := t.tag.Open
+		if i := strings.Index(word, "%"); i >= 0 {
+			word = strings.TrimRight(word[:i], `="`)
+			word, _, _ = strings.Cut(word, " ")
+		}
+		if prefix, ok := strings.CutSuffix(word, "<"); ok {
+			n.add(prefix, prefixes, row)
+			continue
+		}
+		n.add(word, t.open, row)
+		n.add(t.tag.Close, t.end, row)
+	}
+}
+
+func (n *node) add(text string, k kind, row uint64) {
+	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "```") {
+		return // a fence is no marker: what it holds decides
+	}
+	at := n
+	for i := 0; i < len(text); {
+		c, width := fold(text[i:])
+		i += width
+		next := at.child(c)
+		if next == nil {
+			next = new(node)
+			at.bytes, at.next = append(at.bytes, c), append(at.next, next)
+		}
+		at = next
+	}
+	if at.token == nil {
+		at.token = &token{text: text, line: isLetter(text[0])}
+	}
+	at.token.rows[k] |= row
+	at.token.all |= row
+}
+
+// fold returns the first byte of s, or | and _ for the other spellings of
+// bars and underscores, and how many bytes it stands for.
+func fold(s string) (c byte, width int) {
+	if s[0] < 0x80 || len(s) < 3 {
+		return s[0], 1
+	}
+	switch s[:3] {
+	case "｜", "‖", "│":
+		return '|', 3
+	case "▁":
+		return '_', 3
+	}
+	return s[0], 1
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// match returns the longest marker that begins i bytes from here, and its
+// length; nil if there is none. It waits for more input only as long as the
+// bytes that are there may begin a marker.
+func (m *machine) match(i int) (found *token, n int) {
+	at := markers()
+	last := byte(0)
+	for j := i; m.at(j); {
+		c, width := m.folded(j)
+		next := at.child(c)
+		if next == nil {
+			next, width = m.tolerate(at, last, c, j)
+		}
+		if next == nil {
+			break
+		}
+		if next != at {
+			last = c
+		}
+		at = next
+		j += width
+		if at.token != nil && width > 0 {
+			found, n = at.token, j-i
+		}
+	}
+	return found, n
+}
+
+// folded is fold at the j-th byte from here.
+func (m *machine) folded(j int) (c byte, width int) {
+	c = m.buf[m.pos+j]
+	if c < 0x80 || (c != 0xEF && c != 0xE2) || !m.at(j+2) {
+		return c, 1
+	}
+	return fold(string(m.buf[m.pos+j : m.pos+j+3]))
+}
+
+// tolerate handles spellings that proxies and tokenizers produce: spaces
+// around bars, doubled bars, spaces for underscores, and a suffix like
+// :opensource before the end of a tag. It returns where to go on and how many
+// bytes were passed over.
+func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int) {
+	switch {
+	case c == '|' && last == '|':
+		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
+	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != markers():
+		return at, 1
+	case c == ' ' && at.child('_') != nil:
+		return at.child('_'), 1
+	case c == ' ' && at.child('|') != nil && last != 0:
+		return at, 1
+	case c == ':' && at.child('>') != nil && isLetter(last):
+		k := j + 1
+		for k < j+32 && m.at(k) && (isLetter(m.buf[m.pos+k]) || m.buf[m.pos+k] == '_') {
+			k++
+		}
+		if m.peek(k) == '>' && k > j+1 {
+			return at, k - j
+		}
+	}
+	return nil, 0
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// row returns the bit of a dialect's row, 0 if there is no such dialect.
+func row(name string) uint64 {
+	for i := range table {
+		if table[i].Name == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// narrow notes that what was read belongs to the given dialects. Where that
+// contradicts what was read before, the later evidence counts.
+func (m *machine) narrow(rows uint64) {
+	if m.rows&rows != 0 {
+		m.rows &= rows
+	} else if rows != 0 {
+		m.rows = rows
+	}
+}
+
+// dialect returns the name of the dialect that what was read fits best: the
+// one hinted at if it is among them, else the first of the table.
+func (m *machine) dialect() string {
+	if hint := row(m.p.Dialect); hint&m.rows != 0 {
+		return m.p.Dialect
+	}
+	if m.rows == 0 {
+		return ""
+	}
+	return table[bits.TrailingZeros64(m.rows)].Name
+}

@@ -1,0 +1,376 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// value is how a value that stands between tags is read.
+type value struct {
+	types schema.Types // what it may be
+	trim  Text
+	end   *token // the kind of tag that opened it, and so what ends it
+	known bool   // the types come from a schema or from the tag
+}
+
+// valueOf returns how the parameter key of the call is read.
+func (m *machine) valueOf(key string) value {
+	d := m.row()
+	v := value{types: schema.Any, trim: d.Text}
+	if s := m.call.shape; s != nil {
+		if p := s.Property(key); p != nil {
+			v.types, v.known = p.Types(), true
+			return v
+		}
+	}
+	if d.Text == Verbatim {
+		v.types = schema.String
+	}
+	return v
+}
+
+// row returns the row of the dialect we are in.
+func (m *machine) row() *Dialect {
+	name := m.dialect()
+	for i := range table {
+		if table[i].Name == name {
+			return &table[i]
+		}
+	}
+	return &table[0]
+}
+
+// typedBy lets the attributes of a tag say what the value is.
+func (v *value) typedBy(t tag) {
+	switch t.attr("string") {
+	case "true":
+		v.types, v.trim, v.known = schema.String, Literal, true
+	case "false":
+		v.types, v.known = schema.Any, true
+	}
+	switch t.attr("type") {
+	case "string", "raw":
+		v.types, v.trim, v.known = schema.String, Literal, true
+	case "number", "boolean", "null", "object", "array", "json", "integer":
+		v.types, v.known = schema.Any, true
+	}
+}
+
+// readValue reads a value up to its end into the arguments. It reports false
+// if the call has ended with it.
+func (m *machine) readValue(v value) bool {
+	if v.known && v.types&schema.String == 0 {
+		if c := m.peek(m.spaces(0)); c == '{' && v.types.Has(schema.Object) || c == '[' && v.types.Has(schema.Array) {
+			return m.streamValue(v)
+		}
+	}
+	if m.hasAt(m.spaces(0), cdata) {
+		return m.cdata(v)
+	}
+	s := sink{m: m, value: v}
+	for {
+		if !m.more() {
+			if m.truncated() {
+				m.cutCall()
+				return false
+			}
+			m.missing("end-of-value")
+			break
+		}
+		rest := m.buf[m.pos:]
+		n := bytes.IndexAny(rest, "<]")
+		if n == 0 {
+			if end, ok := m.valueEnds(v); ok {
+				s.close()
+				if end > 0 {
+					m.skip(end, "end of value")
+				}
+				return true
+			}
+			n = 1
+		} else if n < 0 {
+			n = len(rest)
+		}
+		s.add(rest[:n])
+		m.mark(ArgsSpan, n, "value")
+		m.take(n)
+	}
+	s.close()
+	return true
+}
+
+const cdata = "<![CDATA["
+
+// cdata reads a value in a CDATA section.
+func (m *machine) cdata(v value) bool {
+	m.skip(m.spaces(0)+len(cdata), cdata)
+	v.trim = Literal
+	s := sink{m: m, value: v}
+	if !m.until("]]>", s.add) {
+		return false
+	}
+	s.close()
+	return m.afterValue()
+}
+
+// streamValue reads an object or a list that the schema demands, as it
+// arrives.
+func (m *machine) streamValue(v value) bool {
+	m.blank("")
+	m.stream()
+	return m.afterValue()
+}
+
+// valueEnds reports whether a value ends here, and the length of its end tag.
+// Values may hold any text, end tags included: what follows decides.
+func (m *machine) valueEnds(v value) (n int, ok bool) {
+	t, n := m.match(0)
+	switch {
+	case t == nil:
+		return 0, false
+	case t.is(endParam) || t.is(endValue):
+		return n, m.structure(n)
+	case t.is(tagParam) && !t.is(tagCall):
+		return 0, m.isPair(t) || m.before == '\n' && t.rows[tagParam]&v.end.rows[tagParam] != 0
+	case t.is(endCall), t.is(closes) && !t.line:
+		return 0, m.endsCall(n)
+	}
+	return 0, false
+}
+
+// structure reports whether markup of calls, or the end, follows at i.
+func (m *machine) structure(i int) bool {
+	i = m.spaces(i)
+	if !m.at(i) {
+		return true
+	}
+	t, n := m.match(i)
+	if n == 0 || t.line {
+		return m.buf[m.pos+i] == '<' && m.rows&row("xml_tagname") != 0
+	}
+	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
+		t.is(endParam) || t.is(drops) || t.is(heads) || t.is(prefixes)
+}
+
+// endsCall reports whether nothing but the end of calls, or other calls,
+// follows at i.
+func (m *machine) endsCall(i int) bool {
+	i = m.spaces(i)
+	if !m.at(i) {
+		return true
+	}
+	t, n := m.match(i)
+	return n > 0 && (t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(drops) && !t.line)
+}
+
+// pairEnd is the token that opens the value of a pair.
+var pairEnd = sync.OnceValue(func() *token {
+	at := markers()
+	for _, c := range []byte("<arg_value>") {
+		at = at.child(c)
+	}
+	return at.token
+})
+
+// sink writes the text of a value as JSON into the arguments: at once where
+// it can only be a string, else when it is complete.
+type sink struct {
+	m *machine
+	value
+	raw     []byte // of a value that must be complete
+	pend    []byte // white space that may be trimmed, or part of a rune
+	begun   bool   // the first byte has been seen
+	quoting bool   // it is a string, and its quote has been written
+}
+
+// add takes the next bytes.
+func (s *sink) add(p []byte) {
+	if s.quoting {
+		s.write(p)
+		return
+	}
+	s.raw = append(s.raw, p...)
+	if s.stringFor(s.raw) {
+		s.quoting = true
+		s.m.arg(`"`)
+		raw := s.raw
+		s.raw = nil
+		s.write(s.head(raw))
+	}
+}
+
+// stringFor reports whether text that begins like raw can only be a string.
+func (s *sink) stringFor(raw []byte) bool {
+	if s.types == schema.String {
+		return len(raw) > 1 && s.trim == OneLine || len(bytes.TrimLeft(raw, " \t\r\n")) > 0 || s.trim == Literal || s.trim == Verbatim
+	}
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return s.types&schema.String != 0 && len(raw) > 0 && !mayBegin(s.types, raw)
+}
+
+// mayBegin reports whether raw may be the beginning of one of the types other
+// than a string.
+func mayBegin(t schema.Types, raw []byte) bool {
+	switch c := raw[0]; {
+	case c == '{':
+		return t&schema.Object != 0
+	case c == '[':
+		return t&schema.Array != 0
+	case c == '-' || c >= '0' && c <= '9':
+		return t&(schema.Number|schema.Integer) != 0
+	case c == 't' || c == 'f':
+		return t&schema.Boolean != 0 && (hasOverlap(raw, "true") || hasOverlap(raw, "false"))
+	case c == 'n':
+		return t&schema.Null != 0 && hasOverlap(raw, "null")
+	}
+	return false
+}
+
+// hasOverlap reports whether one of raw and word begins with the other.
+func hasOverlap(raw []byte, word string) bool {
+	n := min(len(raw), len(word))
+	return string(raw[:n]) == word[:n]
+}
+
+// head trims what the dialect does not count at the beginning of a value.
+func (s *sink) head(p []byte) []byte {
+	switch s.trim {
+	case OneLine:
+		p = bytes.TrimPrefix(p, []byte("\r"))
+		return bytes.TrimPrefix(p, []byte("\n"))
+	case Trimmed:
+		return bytes.TrimLeft(p, " \t\r\n")
+	}
+	return p
+}
+
+// tail returns how many bytes at the end of p may have to be trimmed, or are
+// part of a rune.
+func (s *sink) tail(p []byte) int {
+	switch s.trim {
+	case OneLine:
+		if n := len(p); bytes.HasSuffix(p, []byte("\r\n")) {
+			return 2
+		} else if n > 0 && (p[n-1] == '\n' || p[n-1] == '\r') {
+			return 1
+		}
+	case Trimmed:
+		if n := len(p) - len(bytes.TrimRight(p, " \t\r\n")); n > 0 {
+			return n
+		}
+	}
+	for i := 1; i <= 3 && i <= len(p); i++ {
+		if c := p[len(p)-i]; c >= 0xC0 {
+			if !utf8.FullRune(p[len(p)-i:]) {
+				return i
+			}
+			return 0
+		} else if c < 0x80 {
+			return 0
+		}
+	}
+	return 0
+}
+
+// write adds text to the string.
+func (s *sink) write(p []byte) {
+	if len(s.pend) > 0 {
+		p = append(s.pend, p...)
+		s.pend = nil
+	}
+	n := len(p) - s.tail(p)
+	s.pend = append(s.pend, p[n:]...)
+	s.m.escape(p[:n])
+}
+
+// close ends the value.
+func (s *sink) close() {
+	if s.quoting {
+		if s.trim != OneLine && s.trim != Trimmed {
+			s.m.escape(s.pend)
+		}
+		s.m.arg(`"`)
+		return
+	}
+	raw := s.head(s.raw)
+	raw = raw[:len(raw)-s.trimmed(raw)]
+	s.m.arg(string(typed(s.types, string(raw))))
+}
+
+// trimmed is how many bytes at the end are not part of the value.
+func (s *sink) trimmed(raw []byte) int {
+	if s.trim == OneLine || s.trim == Trimmed {
+		return s.tail(raw)
+	}
+	return 0
+}
+
+// typed reads text as one of types. Beyond what the schema package reads,
+// lists and objects are repaired if nothing else fits.
+func typed(t schema.Types, text string) json.RawMessage {
+	v, ok := t.Typed(text)
+	if ok || t&(schema.Object|schema.Array) == 0 {
+		return v
+	}
+	if c := strings.TrimSpace(text); c == "" || c[0] != '{' && c[0] != '[' {
+		return v
+	}
+	var r jsonfix.Reader
+	r.Feed(text)
+	if !r.Done() && r.Close() != nil || r.Err() != nil {
+		return v
+	}
+	return json.RawMessage(r.Value())
+}
+
+// escape writes p into the arguments as part of a JSON string.
+func (m *machine) escape(p []byte) {
+	m.call.args = appendEscaped(m.call.args, p)
+	m.arg("")
+}
+
+// appendEscaped appends p as it stands in a JSON string.
+func appendEscaped(out, p []byte) []byte {
+	const hex = "0123456789abcdef"
+	for i := 0; i < len(p); {
+		c := p[i]
+		switch {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c == '\n':
+			out = append(out, '\\', 'n')
+		case c == '\r':
+			out = append(out, '\\', 'r')
+		case c == '\t':
+			out = append(out, '\\', 't')
+		case c < 0x20:
+			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c < 0x80:
+			j := i + 1
+			for j < len(p) && p[j] >= 0x20 && p[j] < 0x80 && p[j] != '"' && p[j] != '\\' {
+				j++
+			}
+			out = append(out, p[i:j]...)
+			i = j
+			continue
+		default:
+			r, n := utf8.DecodeRune(p[i:])
+			out = utf8.AppendRune(out, r)
+			i += n
+			continue
+		}
+		i++
+	}
+	return out
+}
+
+// quoteJSON returns s as a JSON string.
+func quoteJSON(s string) string {
+	return string(append(appendEscaped([]byte{'"'}, []byte(s)), '"'))
+}
