@@ -1,10 +1,6 @@
 package jsonfix
 
-import (
-	"encoding/json"
-
-	"github.com/toolpost/toolpost/llm"
-)
+import "github.com/toolpost/toolpost/llm"
 
 // Close tells r that the text has ended. It adds the closers that are missing
 // (class completion), and ends a string, key or escape that was cut off (class
@@ -14,14 +10,9 @@ func (r *Reader) Close() error {
 	if r.done || r.err != nil {
 		return r.err
 	}
-	if r.escaped && r.slash {
-		r.slash = false
-	}
 	r.run(true)
 	if r.escaped && !r.done && r.err == nil && r.i < len(r.in) {
-		rest := append([]byte(nil), r.in[r.i:]...)
-		r.in, r.i = r.in[:0], 0
-		r.feedEscaped(rest)
+		r.takeOver()
 		r.run(true)
 	}
 	if r.done || r.err != nil {
@@ -31,8 +22,11 @@ func (r *Reader) Close() error {
 		r.fail(errNoValue)
 		return r.err
 	}
+	if r.mode == inString && r.whole && r.endedInClosers() {
+		r.run(true)
+	}
 	r.finishText()
-	r.finishContainers()
+	r.finishContainers(llm.Truncation)
 	return r.err
 }
 
@@ -50,46 +44,22 @@ func (r *Reader) finishText() {
 	}
 }
 
-// finishContainers closes what is open.
-func (r *Reader) finishContainers() {
+// finishContainers closes what is open. A value that is missing is null, and
+// that is of the given class.
+func (r *Reader) finishContainers(missing llm.RepairClass) {
+	if len(r.stack) == 0 && !r.done {
+		r.fail(errNoValue)
+	}
 	for !r.done && r.err == nil {
 		if r.state == wantColon {
 			r.out = append(r.out, ':')
 			r.state = wantValue
 		}
 		if r.state == wantValue && r.top().open != 'f' {
-			r.edit("missing-value", llm.Truncation, r.i, r.i)
+			r.edit("missing-value", missing, r.i, r.i)
 			r.out = append(r.out, "null"...)
 			r.state = wantComma
 		}
 		r.pop("missing-closer", llm.Completion)
 	}
-}
-
-// Partial returns the longest part of an incomplete text that already means
-// something, as a whole JSON value: open strings and containers are closed, a
-// key without a value and a number or literal that may go on are left out. It
-// returns false while there is nothing to show.
-func Partial(text string) (json.RawMessage, bool) {
-	var r Reader
-	r.Feed(text)
-	return r.Partial()
-}
-
-// Partial is the function of the same name for what r has read so far. It
-// does not change r.
-func (r *Reader) Partial() (json.RawMessage, bool) {
-	if len(r.out) == 0 && r.mode != inToken {
-		return nil, false
-	}
-	p := *r
-	p.out = append([]byte(nil), r.out...)
-	p.stack = append([]frame(nil), r.stack...)
-	p.edits = nil
-	p.pend = nil
-	p.in = append([]byte(nil), r.in...)
-	if err := p.Close(); err != nil {
-		return nil, false
-	}
-	return p.out, true
 }

@@ -1,40 +1,152 @@
 package jsonfix
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Fix reads a whole text as one JSON value and lists every edit it took. A
-// valid text is returned as it is, without the white space around it.
+// Reading is one way to read a text as a JSON value.
+type Reading struct {
+	Value json.RawMessage
+	Edits []llm.Repair // in the order of the text
+}
+
+// Class returns the most doubtful class among the edits.
+func (rd Reading) Class() llm.RepairClass { return llm.Provenance{Repairs: rd.Edits}.Worst() }
+
+// Fix reads a whole text as one JSON value and lists every edit it took. Text
+// and code fences around the value are edits too. A valid text is returned as
+// it is, without the white space around it.
 func Fix(text string) (value json.RawMessage, edits []llm.Repair, err error) {
-	if trimmed := strings.TrimSpace(text); json.Valid([]byte(trimmed)) {
-		return json.RawMessage(trimmed), nil, nil
+	if rd, ok := valid(text); ok {
+		return rd.Value, nil, nil
 	}
-	r := Reader{whole: true}
-	n := r.Feed(text)
-	if !r.done && r.err == nil {
-		r.Close()
-		n = len(text)
+	found, err := read(text, false)
+	if err != nil {
+		return nil, nil, err
 	}
-	if r.err == nil && strings.TrimSpace(text[n:]) == "" {
-		return json.RawMessage(r.out), r.edits, nil
-	}
-	if start := strings.IndexAny(text, "{["); start > 0 && r.err != nil {
-		value, edits, err2 := Fix(text[start:])
-		if err2 == nil {
-			for k := range edits {
-				edits[k].Start += start
-				edits[k].End += start
+	return found[0].Value, found[0].Edits, nil
+}
+
+// Readings yields all the ways to read a text that come to mind, the one that
+// Fix returns first. Whoever has a schema takes the first that fits it.
+func Readings(text string) iter.Seq[Reading] {
+	return func(yield func(Reading) bool) {
+		var found []Reading
+		if rd, ok := valid(text); ok {
+			found = []Reading{rd}
+		} else {
+			found, _ = read(text, false)
+			if again, err := read(text, true); err == nil && len(found) > 0 && string(again[0].Value) != string(found[0].Value) {
+				found = append(found, again[0])
 			}
-			return value, append([]llm.Repair{{Rule: "text-before", Class: llm.Guess, End: start}}, edits...), nil
+		}
+		for _, rd := range found {
+			if !yield(rd) {
+				return
+			}
+			if inside, ok := rd.unwrap(); ok && !yield(inside) {
+				return
+			}
 		}
 	}
-	if r.err != nil {
-		return nil, nil, r.err
+}
+
+func valid(text string) (Reading, bool) {
+	text = strings.Trim(text, " \t\r\n")
+	return Reading{Value: json.RawMessage(text)}, json.Valid([]byte(text))
+}
+
+// unwrap reads a string that holds JSON as that JSON. Only a schema can ask
+// for this.
+func (rd Reading) unwrap() (Reading, bool) {
+	var s string
+	if len(rd.Value) == 0 || rd.Value[0] != '"' || json.Unmarshal(rd.Value, &s) != nil {
+		return Reading{}, false
 	}
-	r.edit("text-after", llm.Guess, n, len(text))
-	return json.RawMessage(r.out), r.edits, nil
+	inside, err := read(s, false)
+	if in, ok := valid(s); ok {
+		inside, err = []Reading{in}, nil
+	}
+	if err != nil || inside[0].Value[0] == '"' {
+		return Reading{}, false
+	}
+	edits := append(slices.Clone(rd.Edits), llm.Repair{Rule: "stringified", Class: llm.Coercion})
+	if class := inside[0].Class(); class != llm.Intact {
+		edits = append(edits, llm.Repair{Rule: "inside-string", Class: class})
+	}
+	return Reading{inside[0].Value, edits}, true
+}
+
+// maxStarts bounds how many brackets in prose are tried as the beginning of
+// the value.
+const maxStarts = 16
+
+// read returns the readings of a text that is not valid, best first, or an
+// error if there are none.
+func read(text string, numbers bool) ([]Reading, error) {
+	if len(text) > DefaultMaxBytes {
+		return nil, fmt.Errorf("the text is longer than %d bytes", DefaultMaxBytes)
+	}
+	s := scan{text: text, bytes: []byte(text), numbers: numbers}
+	start := len(text) - len(strings.TrimLeft(text, " \t\r\n\ufeff"))
+	if start == len(text) {
+		return nil, errNoValue
+	}
+	var found []Reading
+	var err error
+	prose := !startsValue(text[start:])
+	if !prose || isCall(text[start:]) {
+		found, err = s.from(start)
+	}
+	if len(found) == 0 || found[0].scalarWithText() || found[0].Class() >= llm.Guess && strings.Contains(text[start+1:], "```") {
+		others := s.starts(start, prose || err == nil && found[0].scalarWithText())
+		slices.SortStableFunc(others, func(a, b Reading) int { return cmp.Compare(a.Class(), b.Class()) })
+		found = append(others, found...)
+	}
+	if len(found) == 0 && err == nil && isShort(text) {
+		found, err = s.from(start)
+	}
+	if len(found) == 0 {
+		return nil, cmp.Or(err, errNoValue)
+	}
+	return found, nil
+}
+
+// startsValue reports whether text begins like a value or a code fence, and
+// not like prose.
+func startsValue(text string) bool {
+	return strings.IndexByte("{[(\"'`\\/#", text[0]) >= 0 || strings.HasPrefix(text, "“") || strings.HasPrefix(text, "‘")
+}
+
+// isCall reports whether text begins with a name and a parenthesis.
+func isCall(text string) bool {
+	name, _, ok := strings.Cut(text, "(")
+	name = strings.TrimRight(name, " ")
+	return ok && name != "" && isIdentifier([]byte(name))
+}
+
+// isShort reports whether a text without brackets may be meant as one string,
+// or as several, and is not prose.
+func isShort(text string) bool {
+	text = strings.TrimSpace(text)
+	for line := range strings.Lines(text) {
+		if len(strings.Fields(line)) > 4 {
+			return false
+		}
+	}
+	return len(text) <= 80
+}
+
+// scalarWithText reports whether rd is a string or number in the middle of
+// other text.
+func (rd Reading) scalarWithText() bool {
+	return rd.Value[0] != '{' && rd.Value[0] != '[' &&
+		slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "text-after" })
 }

@@ -10,8 +10,10 @@
 package jsonfix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -40,9 +42,14 @@ type Reader struct {
 	Base int
 	// MaxDepth bounds the nesting, MaxBytes the text; 0 means the defaults.
 	MaxDepth, MaxBytes int
+	// Stops are markers that end the value wherever they stand outside a
+	// string or right behind its last quote, even if closers are missing. A
+	// marker is not part of the value.
+	Stops []string
 
-	whole bool // all the text is there: look ahead freely, take back what was written
-	bare  bool // unquoted text may be the whole value
+	whole   bool // all the text is there: look ahead freely, take back what was written
+	bare    bool // unquoted text may be the whole value
+	numbers bool // 007 is a number, not a string
 
 	in      []byte // text not consumed yet
 	i       int    // next byte of in
@@ -93,14 +100,15 @@ const (
 type frame struct {
 	open  byte // '{', '[', '(' for a tuple or 'f' for a call like ObjectId(…)
 	start int  // offset of the opening byte
-	count int  // values begun
+	count int  // members begun
+	mark  int  // length of out before the last member
 }
 
-// Reset makes r ready for the next value. It keeps the fields of the caller
-// and the buffers; what Take and Value returned stays valid.
+// Reset makes r ready for the next value. It keeps the fields of the caller;
+// what Take, Value and Repairs returned stays valid.
 func (r *Reader) Reset() {
 	*r = Reader{
-		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes,
+		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes, Stops: r.Stops,
 		in: r.in[:0], pend: r.pend[:0], stack: r.stack[:0], tok: token{text: r.tok.text[:0]},
 	}
 }
@@ -119,18 +127,24 @@ func (r *Reader) Feed(piece string) int {
 	r.in = append(r.in, piece...)
 	r.run(false)
 	if r.escaped { // found just now: the rest has one layer of escapes too many
-		rest := append([]byte(nil), r.in[r.i:]...)
-		read := r.i
-		r.compact()
-		r.in = r.in[:0]
-		return max(read+r.feedEscaped(rest)-before, 0)
+		n := r.i - before
+		return max(n+r.takeOver(), 0)
 	}
-	n := max(r.i-before, 0)
+	n := r.i - before
 	if !r.done && r.err == nil {
 		n = len(piece)
 	}
 	r.compact()
-	return n
+	return max(n, 0)
+}
+
+// takeOver reads the rest of in again as escaped text and returns how much of
+// it belongs to the value.
+func (r *Reader) takeOver() int {
+	rest := r.in[r.i:]
+	r.off += r.i
+	r.in, r.i = nil, 0 // rest is still in use
+	return r.feedEscaped(rest)
 }
 
 // feedEscaped takes one layer of backslashes off and reads what is left.
@@ -173,16 +187,9 @@ func (r *Reader) compact() {
 	r.off += r.i
 	r.in = r.in[:copy(r.in, r.in[r.i:])]
 	r.i = 0
-	if limit := orDefault(r.MaxBytes, DefaultMaxBytes); r.off > limit && r.err == nil && !r.done {
+	if limit := cmp.Or(r.MaxBytes, DefaultMaxBytes); r.off > limit && r.err == nil && !r.done {
 		r.fail(fmt.Errorf("the value is longer than %d bytes", limit))
 	}
-}
-
-func orDefault(n, def int) int {
-	if n > 0 {
-		return n
-	}
-	return def
 }
 
 // run reads until more text is needed. With final there is no more.
@@ -228,10 +235,25 @@ func (r *Reader) Take() string {
 // reports true. The caller must not change it.
 func (r *Reader) Value() []byte { return r.out }
 
-// Repairs returns the edits made so far, in the order of the text as far as
-// one is known. The class of the last ones may still grow. The caller must not
-// change it.
-func (r *Reader) Repairs() []llm.Repair { return r.edits }
+// Rest returns the text that was fed but does not belong to the value, once
+// that is complete. It can begin before the last piece only if one of Stops
+// was cut.
+func (r *Reader) Rest() string {
+	if !r.done {
+		return ""
+	}
+	return string(r.in)
+}
+
+// Repairs returns the edits made so far, in the order of the text once the
+// value is complete. Until then the class of an edit may still grow. The
+// caller must not change it.
+func (r *Reader) Repairs() []llm.Repair {
+	if r.done {
+		slices.SortStableFunc(r.edits, func(a, b llm.Repair) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return r.edits
+}
 
 var errNoValue = errors.New("there is no JSON value")
 

@@ -17,8 +17,8 @@ type reading struct {
 	done  bool
 }
 
-// read feeds the pieces and checks that what was taken stays.
-func read(t *testing.T, pieces ...string) reading {
+// feed feeds the pieces and checks that what was taken stays.
+func feed(t *testing.T, pieces ...string) reading {
 	t.Helper()
 	var r Reader
 	var taken string
@@ -59,12 +59,12 @@ func bytewise(s string) []string {
 // byte.
 func sameHoweverCut(t *testing.T, text string) reading {
 	t.Helper()
-	whole := read(t, text)
-	if got := read(t, bytewise(text)...); got != whole {
+	whole := feed(t, text)
+	if got := feed(t, bytewise(text)...); got != whole {
 		t.Errorf("%q\nwhole    %+v\nbytewise %+v", text, whole, got)
 	}
 	for i := 1; i < len(text) && i < 400; i++ {
-		if got := read(t, text[:i], text[i:]); got != whole {
+		if got := feed(t, text[:i], text[i:]); got != whole {
 			t.Errorf("%q\nwhole     %+v\ncut at %d %+v", text, whole, i, got)
 		}
 	}

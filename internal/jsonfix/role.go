@@ -25,22 +25,31 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 	if len(r.stack) == 0 && !r.whole {
 		return closing, 0 // a string on its own: nothing after it matters
 	}
-	look := lookahead{text: rest, final: final || len(rest) > maxLook}
+	look := lookahead{text: rest, final: final}
+	if len(rest) > maxLook {
+		look = lookahead{text: rest[:maxLook], final: true}
+	}
 	look.space()
 	c, ok := look.peek()
-	switch {
+	switch stop, maybe := r.atStop(rest[look.i:], look.final); {
+	case stop:
+		return closing, 0
+	case maybe:
+		return undecided, 0
 	case !ok && look.final:
 		return closing, 0
 	case !ok:
 		return undecided, 0
+	case r.whole && len(r.stack) > 0 && !r.quoteFollows(rest):
+		return closing, 0 // there is no other quote to end the string
 	case c == '+':
 		return look.join()
-	case c == '/' && look.i+1 == len(rest) && !look.final:
+	case c == '/' && look.i+1 == len(look.text) && !look.final:
 		return undecided, 0
 	case c == '/' && look.i+1 < len(rest) && (rest[look.i+1] == '/' || rest[look.i+1] == '*'):
 		return closing, 0
 	case len(r.stack) == 0:
-		return r.roleAtRoot(&look), 0
+		return r.roleAtRoot(rest[look.i:], look.newline), 0
 	case r.str.key:
 		return look.afterKey(c), 0
 	case r.top().open == '{':
@@ -49,19 +58,13 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 	return r.roleInArray(&look, c), 0
 }
 
-// roleAtRoot: the whole text is one string, so its last quote ends it.
-func (r *Reader) roleAtRoot(look *lookahead) role {
-	rest := look.text[look.i:]
-	if bytes.IndexByte([]byte(",)];}`"), rest[0]) >= 0 && bytes.IndexByte(rest, '"') < 0 {
+// roleAtRoot decides on a quote in a text that is one string: the last quote
+// ends it, unless another value seems to follow.
+func (r *Reader) roleAtRoot(rest []byte, newline bool) role {
+	if !r.quoteFollows(rest) || rest[0] == ',' || newline {
 		return closing
 	}
-	if bytes.IndexByte(rest, '"') >= 0 || bytes.IndexByte(rest, '\'') >= 0 && r.str.quote == quoteSingle {
-		if rest[0] == ',' || look.newline {
-			return closing
-		}
-		return content
-	}
-	return closing
+	return content
 }
 
 func (r *Reader) roleInObject(look *lookahead, c byte) role {
@@ -151,6 +154,16 @@ func (l *lookahead) open(atEnd role) role {
 func (l *lookahead) join() (role, int) {
 	l.i++
 	l.space()
+	if rest := l.text[l.i:]; len(rest) < 2 && !l.final {
+		return undecided, 0
+	} else if bytes.HasPrefix(rest, []byte("/*")) {
+		end := bytes.Index(rest, []byte("*/"))
+		if end < 0 {
+			return l.open(closing), 0
+		}
+		l.i += end + 2
+		l.space()
+	}
 	c, ok := l.peek()
 	switch {
 	case !ok:

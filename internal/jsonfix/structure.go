@@ -2,6 +2,7 @@ package jsonfix
 
 import (
 	"bytes"
+	"cmp"
 	"unicode"
 	"unicode/utf8"
 
@@ -56,12 +57,16 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 // unusual reads what is not JSON syntax, or starts a number or a word.
 func (r *Reader) unusual(c byte, final bool) (more bool) {
 	rest := r.in[r.i:]
-	switch {
+	switch stop, maybe := r.atStop(rest, final); {
+	case maybe:
+		return true
+	case stop:
+		r.finishContainers(llm.Guess)
 	case c == '\'' || c == '`':
-		if c == '`' && len(rest) < 3 && !final && bytes.HasPrefix([]byte("```"), rest) {
+		if c == '`' && len(rest) < 3 && !final && bytes.HasPrefix(fence, rest) {
 			return true
 		}
-		if bytes.HasPrefix(rest, []byte("```")) {
+		if bytes.HasPrefix(rest, fence) {
 			r.failf(r.i, "a code fence stands inside the value")
 			return false
 		}
@@ -93,6 +98,24 @@ func (r *Reader) unusual(c byte, final bool) (more bool) {
 		r.beginToken()
 	}
 	return false
+}
+
+var fence = []byte("```")
+
+// atStop reports whether rest starts with one of the markers that end the
+// value, or may do so.
+func (r *Reader) atStop(rest []byte, final bool) (stop, maybe bool) {
+	for _, s := range r.Stops {
+		n := min(len(s), len(rest))
+		if s == "" || string(rest[:n]) != s[:n] {
+			continue
+		}
+		if n == len(s) {
+			return true, false
+		}
+		maybe = !final
+	}
+	return false, maybe
 }
 
 // slashed reads a comment, or a word that starts with a slash.
@@ -225,10 +248,12 @@ func (r *Reader) room() bool {
 			r.failf(r.i, "a call with more than one argument is not a value")
 			return false
 		}
+		r.top().mark = len(r.out)
 		r.edit("missing-comma", llm.Syntax, r.i, r.i)
 		r.out = append(r.out, ',')
 		r.next()
 	case wantItem, wantKey:
+		r.top().mark = len(r.out)
 		r.out = append(r.out, r.pend...)
 		r.pend = r.pend[:0]
 	}
@@ -282,7 +307,7 @@ func (r *Reader) open(c byte) {
 	if !r.room() {
 		return
 	}
-	if limit := orDefault(r.MaxDepth, DefaultMaxDepth); len(r.stack) >= limit {
+	if limit := cmp.Or(r.MaxDepth, DefaultMaxDepth); len(r.stack) >= limit {
 		r.failf(r.i, "more than %d levels of nesting", limit)
 		return
 	}
@@ -332,6 +357,7 @@ func (r *Reader) pop(rule string, class llm.RepairClass) {
 		return
 	}
 	f := *r.top()
+	comma := len(r.edits) > 0 && f.open == '(' && r.edits[len(r.edits)-1].Rule == "trailing-comma"
 	r.stack = r.stack[:len(r.stack)-1]
 	if rule != "" {
 		r.edit(rule, class, r.i, r.i)
@@ -341,7 +367,7 @@ func (r *Reader) pop(rule string, class llm.RepairClass) {
 		r.out = append(r.out, '}')
 	case '[', '(':
 		r.out = append(r.out, ']')
-		if f.open == '(' && f.count == 1 {
+		if f.open == '(' && f.count == 1 && !comma {
 			r.note("tuple", llm.Guess, f.start, f.start+1) // (1) is a tuple only with a comma
 		}
 	}

@@ -44,7 +44,7 @@ var plain = func() (t [2][256]bool) {
 }()
 
 func (r *Reader) beginString(q quote, n int) {
-	if r.state == wantValue && len(r.stack) == 0 || r.room() {
+	if r.room() {
 		if q == quoteSingle {
 			r.edit("quotes", llm.Syntax, r.i, r.i+n)
 		}
@@ -262,7 +262,7 @@ func (r *Reader) endQuote(n int, final bool) (more bool) {
 		return r.endTriple(final)
 	}
 	rest := r.in[r.i+n:]
-	if len(r.out) == r.str.from && len(rest) > 0 && rest[0] == r.in[r.i] && n == 1 {
+	if len(r.out) == r.str.from && len(rest) > 0 && rest[0] == r.in[r.i] && n == 1 && (r.whole || len(r.stack) > 0) {
 		r.note("quotes", llm.Syntax, r.off+r.i-1, r.off+r.i+2)
 		r.str.triple = true
 		r.i += 2
@@ -280,6 +280,9 @@ func (r *Reader) endQuote(n int, final bool) (more bool) {
 		r.edit("string-concatenation", llm.Syntax, r.i, r.i+n+skip)
 		r.i += n + skip
 	case content:
+		if r.whole && r.endedBefore(n) {
+			return false
+		}
 		r.edit("inner-quote", llm.Guess, r.i, r.i+n)
 		if r.in[r.i] == '"' {
 			r.out = append(r.out, '\\')

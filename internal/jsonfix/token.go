@@ -83,6 +83,9 @@ func (r *Reader) token(final bool) (more bool) {
 // tokenStops reports whether c ends the token. It leaves inToken if it has
 // handled the end itself.
 func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
+	if stop, maybe := r.atStop(r.in[r.i:], final); stop || maybe {
+		return stop, maybe
+	}
 	if r.tok.key {
 		return r.keyStops(c), false
 	}
@@ -181,7 +184,7 @@ func (r *Reader) endToken(final bool) {
 		r.ended()
 		return
 	}
-	if text, class := number(word, final); class != llm.Truncation {
+	if text, class := number(word, r.numbers); class != llm.Truncation {
 		if class != llm.Intact {
 			r.note("number", class, r.tok.start, end)
 		}
@@ -189,11 +192,17 @@ func (r *Reader) endToken(final bool) {
 		r.ended()
 		return
 	}
+	if final && (string(word) == "-" || string(word) == "+" || string(word) == ".") {
+		r.note("number", llm.Truncation, r.tok.start, end) // only its beginning is there
+		r.out = append(r.out, '0')
+		r.ended()
+		return
+	}
 	if len(r.stack) == 0 && !r.bare {
 		r.fail(&SyntaxError{r.Base + r.tok.start, "text without quotes is not a value"})
 		return
 	}
-	if final {
+	if final && len(r.stack) > 0 {
 		r.note("unquoted-string", llm.Truncation, r.tok.start, end)
 	} else {
 		r.note("unquoted-string", llm.Guess, r.tok.start, end)
@@ -209,8 +218,9 @@ func (r *Reader) quote(word []byte) {
 }
 
 // number returns word as a JSON number and how sure that is; Truncation means
-// that it is none.
-func number(word []byte, final bool) (string, llm.RepairClass) {
+// that it is none. Leading zeros make an identifier, like a postcode, unless
+// zeros allows them.
+func number(word []byte, zeros bool) (string, llm.RepairClass) {
 	s := string(word)
 	if s == "" || strings.Trim(s, "0123456789+-.eExXabcdefABCDEF_n") != "" {
 		return "", llm.Truncation
@@ -240,6 +250,14 @@ func number(word []byte, final bool) (string, llm.RepairClass) {
 	}
 	if isNumber(sign+digits) && digits != "0.0" {
 		return sign + digits, llm.Syntax
+	}
+	if plain := strings.TrimLeft(digits, "0"); zeros && plain != digits {
+		if plain == "" || !isDigit(plain[0]) {
+			plain = "0" + plain
+		}
+		if isNumber(sign + plain) {
+			return sign + plain, llm.Guess
+		}
 	}
 	if cut := strings.TrimRight(digits, "eE+-"); cut != digits && isNumber(sign+cut) {
 		return sign + cut, llm.Guess

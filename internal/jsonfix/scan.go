@@ -1,0 +1,182 @@
+package jsonfix
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// scan finds the values in a whole text.
+type scan struct {
+	text    string
+	bytes   []byte // the same
+	numbers bool
+	pos     int
+	values  []json.RawMessage
+	edits   []llm.Repair
+}
+
+func (s *scan) note(rule string, class llm.RepairClass, start, end int) {
+	s.edits = append(s.edits, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
+}
+
+// starts reads the value from each place in the middle of the text where one
+// might begin. After a beginning that looked like a value only a code fence
+// counts.
+func (s *scan) starts(after int, brackets bool) []Reading {
+	var found []Reading
+	tried := 0
+	for at := after; at < len(s.text) && tried < maxStarts; at++ {
+		c := s.text[at]
+		isFence := strings.HasPrefix(s.text[at:], "```")
+		if !isFence && (!brackets || c != '{' && c != '[') {
+			continue
+		}
+		tried++
+		rds, err := s.from(at)
+		if err == nil {
+			found = append(found, rds...)
+		}
+		if isFence {
+			at += 2
+			if err == nil {
+				return found // a fence says where the value is
+			}
+		}
+	}
+	return found
+}
+
+// from reads the value, or the values, that begin at start.
+func (s scan) from(start int) ([]Reading, error) {
+	s.pos, s.values, s.edits = start, nil, nil
+	if before := s.text[:start]; strings.Trim(before, " \t\r\n") != "" {
+		s.note("text-before", classBefore(before, s.text[start:]), 0, start)
+	}
+	for s.between(); s.pos < len(s.text); s.between() {
+		if !s.another() {
+			s.note("text-after", s.classAfter(), s.pos, len(s.text))
+			break
+		}
+		if err := s.value(); err != nil {
+			if len(s.values) == 0 {
+				return nil, err
+			}
+			s.note("text-after", llm.Guess, s.pos, len(s.text))
+			break
+		}
+	}
+	if len(s.values) == 0 {
+		return nil, errNoValue
+	}
+	return s.readings(), nil
+}
+
+// classBefore: text that announces the value is no part of it; a word right
+// before it may be.
+func classBefore(before, rest string) llm.RepairClass {
+	before = strings.TrimRight(before, " \t")
+	if strings.HasPrefix(rest, "```") || before == "\ufeff" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "\n") {
+		return llm.Syntax
+	}
+	return llm.Guess
+}
+
+// classAfter: text that is set off from the value is no part of it, if it
+// does not hold another one.
+func (s *scan) classAfter() llm.RepairClass {
+	rest := s.text[s.pos:]
+	spaced := s.pos > 0 && isSpace(s.text[s.pos-1])
+	if spaced && !strings.ContainsAny(rest, "{[") && strings.IndexByte("{[", s.values[0][0]) >= 0 {
+		return llm.Syntax
+	}
+	return llm.Guess
+}
+
+// readings returns what was found: one value, or several as an array and one
+// by one.
+func (s *scan) readings() []Reading {
+	slices.SortStableFunc(s.edits, func(a, b llm.Repair) int { return a.Start - b.Start })
+	if len(s.values) == 1 {
+		return []Reading{{s.values[0], s.edits}}
+	}
+	all := json.RawMessage("[")
+	for k, v := range s.values {
+		if k > 0 {
+			all = append(all, ',')
+		}
+		all = append(all, v...)
+	}
+	edits := append([]llm.Repair{{Rule: "concatenated", Class: llm.Guess, End: len(s.text)}}, s.edits...)
+	found := []Reading{{append(all, ']'), edits}}
+	for _, v := range s.values {
+		found = append(found, Reading{v, edits})
+	}
+	return found
+}
+
+// maxValues bounds how many values may stand one after the other.
+const maxValues = 1 << 16
+
+// another reports whether a value may start here. After a value only one that
+// is set off from it counts, or an object or array.
+func (s *scan) another() bool {
+	if len(s.values) == 0 {
+		return true
+	}
+	c := s.text[s.pos]
+	if len(s.values) >= maxValues {
+		return false
+	}
+	if c == '{' || c == '[' || c == '/' {
+		return true
+	}
+	gap := strings.TrimRight(s.text[:s.pos], " \t\r")
+	return (strings.HasSuffix(gap, "\n") || strings.HasSuffix(gap, ",")) && strings.IndexByte("{[", s.values[0][0]) < 0
+}
+
+// between skips what may stand around values: white space, commas, closing
+// brackets that close nothing, code fences.
+func (s *scan) between() {
+	for s.pos < len(s.text) {
+		rest := s.text[s.pos:]
+		switch {
+		case isSpace(rest[0]):
+			s.pos++
+		case strings.HasPrefix(rest, "```"):
+			n := 3
+			for n < len(rest) && (isWord(rest[n]) || isDigit(rest[n])) {
+				n++
+			}
+			s.note("code-fence", llm.Syntax, s.pos, s.pos+n)
+			s.pos += n
+		case len(s.values) > 0 && strings.IndexByte(",;)}]", rest[0]) >= 0:
+			rule := "extra-closer"
+			if rest[0] == ',' || rest[0] == ';' {
+				rule = "trailing-comma"
+			}
+			s.note(rule, llm.Syntax, s.pos, s.pos+1)
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// value reads one value.
+func (s *scan) value() error {
+	r := Reader{Base: s.pos, bare: true, numbers: s.numbers, Stops: []string{"```"}}
+	n, err := r.readWhole(s.bytes[s.pos:])
+	if err == errNoValue && len(s.values) > 0 { // a comment at the end
+		s.pos = len(s.text)
+	} else if err != nil {
+		return err
+	} else {
+		s.values = append(s.values, r.Value())
+		s.pos += n
+	}
+	s.edits = append(s.edits, r.Repairs()...)
+	return nil
+}
