@@ -60,6 +60,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newParse())
 	root.AddCommand(newExplain())
 	root.AddCommand(newValidate())
+	root.AddCommand(newRepair())
 	wrapArgs(root)
 	return root
 }

@@ -150,3 +150,8 @@ func (rd Reading) scalarWithText() bool {
 	return rd.Value[0] != '{' && rd.Value[0] != '[' &&
 		slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "text-after" })
 }
+
+// empty reports whether rd is no more than an opening bracket.
+func (rd Reading) empty() bool {
+	return len(rd.Value) == 2 && slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "missing-closer" })
+}

@@ -125,14 +125,32 @@ func (r *Reader) Feed(piece string) int {
 	}
 	before := len(r.in)
 	r.in = append(r.in, piece...)
+	return r.feed(before)
+}
+
+// FeedBytes is Feed for bytes. It does not keep them.
+func (r *Reader) FeedBytes(piece []byte) int {
+	if r.done || r.err != nil {
+		return 0
+	}
+	if r.escaped {
+		return r.feedEscaped(piece)
+	}
+	before := len(r.in)
+	r.in = append(r.in, piece...)
+	return r.feed(before)
+}
+
+// feed reads in, of which all but the first held bytes are new.
+func (r *Reader) feed(held int) int {
+	size := len(r.in) - held
 	r.run(false)
+	n := r.i - held
 	if r.escaped { // found just now: the rest has one layer of escapes too many
-		n := r.i - before
 		return max(n+r.takeOver(), 0)
 	}
-	n := r.i - before
 	if !r.done && r.err == nil {
-		n = len(piece)
+		n = size
 	}
 	r.compact()
 	return max(n, 0)

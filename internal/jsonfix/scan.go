@@ -36,6 +36,9 @@ func (s *scan) starts(after int, brackets bool) []Reading {
 		}
 		tried++
 		rds, err := s.from(at)
+		if err == nil && rds[0].empty() {
+			continue // an opening bracket with nothing in it proves nothing
+		}
 		if err == nil {
 			found = append(found, rds...)
 		}
