@@ -181,8 +181,8 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		return fmt.Errorf("the key %q would be read as markup", key)
 	}
 	k := jsonKindOf(raw)
-	if k == isArray && w.item == "=" && len(arrayItems(raw)) > 1 {
-		for _, v := range arrayItems(raw) {
+	if items := arrayItems(raw); k == isArray && w.item == "=" && repeatable(items) {
+		for _, v := range items {
 			if err := w.element(b, key, v); err != nil {
 				return err
 			}
@@ -211,6 +211,12 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 	b.WriteString(strings.NewReplacer("$key", key, "$value", value, "$attr", attr,
 		"$type", w.typeName(k), "$string", strconv.FormatBool(k == isString)).Replace(template))
 	return nil
+}
+
+// repeatable reports whether a list can be written by repeating its element:
+// one item would not be a list, and a list in a list would melt into it.
+func repeatable(items []json.RawMessage) bool {
+	return len(items) > 1 && !slices.ContainsFunc(items, func(v json.RawMessage) bool { return jsonKindOf(v) == isArray })
 }
 
 // nests reports whether raw is written as elements within an element. Empty

@@ -105,7 +105,7 @@ var scripts = map[string]script{
 	"lfm2":            {think: thinkTags, open: "<|tool_call_start|>[", call: pyCall, sep: ", ", close: "]<|tool_call_end|>", form: form{body: pythonBody}},
 	"phi4_functools":  {think: thinkTags, lead: "\n", open: "functools[", call: jsonCall, sep: ", ", close: "]"},
 	"command_r_plus": {
-		think: [2]string{"Plan: ", "\n"}, lead: "\n", open: "Action: ```json\n[\n", sep: ",\n", close: "\n]\n```",
+		think: thinkLines, lead: "\n", open: "Action: ```json\n[\n", sep: ",\n", close: "\n]\n```",
 		call: "    {\n        \"tool_name\": \"$name\",\n        \"parameters\": $args\n    }",
 	},
 	"command_action": {

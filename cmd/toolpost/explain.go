@@ -176,16 +176,20 @@ const kindWidth = 8
 func (e *explanation) print(w io.Writer, text string) error {
 	c := colours(w)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", c.bold(e.headline()))
+	if c.on {
+		fmt.Fprintf(&b, "%s\n\n", c.paint("7;1", " "+e.headline()+" "))
+	} else {
+		fmt.Fprintf(&b, "%s\n\n", e.headline())
+	}
 	gutter := len(fmt.Sprint(e.Bytes))
-	for _, s := range e.Spans {
+	for _, s := range grouped(e.Spans) {
 		e.printSpan(&b, c, s, gutter)
 	}
 	b.WriteByte('\n')
 	for _, part := range e.parts {
 		if call, ok := part.(llm.Call); ok {
 			entry(&b, c.green("call    "), c.bold(printable(call.Name))+" "+printable(string(call.Args)))
-			e.printOrigin(&b, c, call.Provenance, text)
+			printOrigin(&b, c, call.Provenance, text)
 		}
 	}
 	for _, bad := range e.Invalid {
@@ -193,7 +197,7 @@ func (e *explanation) print(w io.Writer, text string) error {
 		if len(bad.Nearest) > 0 {
 			entry(&b, "        ", "did it mean "+printable(strings.Join(bad.Nearest, ", "))+"?")
 		}
-		e.printOrigin(&b, c, bad.Provenance, text)
+		printOrigin(&b, c, bad.Provenance, text)
 	}
 	for _, warn := range e.Warnings {
 		entry(&b, c.yellow("warning "), printable(warn.Detail))
@@ -243,37 +247,71 @@ var paints = map[string]func(palette, string) string{
 	"args":     func(c palette, s string) string { return c.cyan(s) },
 }
 
-// printSpan writes a stretch of the text, line by line.
+// grouped joins neighbours of one kind, for people; the rules of a group are
+// those that say more than its text does.
+func grouped(spans []spanJSON) []spanJSON {
+	var out []spanJSON
+	for _, s := range spans {
+		if s.Kind == "text" || s.Rule == s.Text || slices.Contains(plainRules, s.Rule) {
+			s.Rule = ""
+		}
+		n := len(out) - 1
+		if n < 0 || out[n].Kind != s.Kind || out[n].Rule != "" && s.Rule != "" && out[n].Rule != s.Rule {
+			out = append(out, s)
+			continue
+		}
+		out[n].End, out[n].Text, out[n].Rule = s.End, out[n].Text+s.Text, cmp.Or(out[n].Rule, s.Rule)
+	}
+	return out
+}
+
+// plainRules are rules anyone can see in the text.
+var plainRules = []string{"space", "key", "json", "name", "separator", "{", "}"}
+
+// printSpan writes a stretch of the text, line by line, behind a gutter.
 func (e *explanation) printSpan(b *strings.Builder, c palette, s spanJSON, gutter int) {
 	paint, ok := paints[s.Kind]
 	if !ok {
 		paint = paints["text"]
 	}
-	at := s.Start
+	at, kind, rule := s.Start, s.Kind, s.Rule
 	for line := range strings.Lines(s.Text) {
 		shown := strings.TrimSuffix(line, "\n")
 		if shown != line {
 			shown += "⏎"
 		}
-		kind := ""
-		if at == s.Start {
-			kind = s.Kind
-		}
-		rule := ""
-		if at == s.Start && s.Kind != "text" {
-			rule = s.Rule
-		}
-		fmt.Fprintf(b, "%s %s %s %s", c.dim(fmt.Sprintf("%*d", gutter, at)), paint(c, fmt.Sprintf("%-*s", kindWidth, kind)), c.dim("│"), paint(c, strings.ReplaceAll(printable(shown), "\t", "⇥")))
+		fmt.Fprintf(b, "%s %s %s %s", c.dim(fmt.Sprintf("%*d", gutter, at)), paint(c, fmt.Sprintf("%-*s", kindWidth, kind)),
+			c.dim("│"), e.underline(c, paint, shown, at))
 		if rule != "" {
 			b.WriteString("  " + c.dim("← "+rule))
 		}
 		b.WriteByte('\n')
 		at += len(line)
+		kind, rule = "", ""
 	}
 }
 
+// underline paints a line and marks the bytes that were repaired. It starts at
+// byte at of the answer.
+func (e *explanation) underline(c palette, paint func(palette, string) string, line string, at int) string {
+	show := func(s string) string { return strings.ReplaceAll(printable(s), "\t", "⇥") }
+	if !c.on {
+		return show(line)
+	}
+	var b strings.Builder
+	for _, r := range e.Repairs { // in the order of the text, as calls are
+		from, to := r.Start-at, min(r.End-at, len(line))
+		if from < 0 || from >= to {
+			continue
+		}
+		b.WriteString(paint(c, show(line[:from])) + c.paint("4;33", show(line[from:to])))
+		line, at = line[to:], at+to
+	}
+	return b.String() + paint(c, show(line))
+}
+
 // printOrigin says how a call came to be and shows what was repaired.
-func (e *explanation) printOrigin(b *strings.Builder, c palette, p llm.Provenance, text string) {
+func printOrigin(b *strings.Builder, c palette, p llm.Provenance, text string) {
 	if p.Dialect != "" {
 		entry(b, "        ", c.dim(p.Dialect))
 	}
