@@ -190,8 +190,9 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		return nil
 	}
 	template, value := w.param, ""
+	nested := w.nests(raw)
 	switch {
-	case w.nests(raw):
+	case nested:
 		var inner strings.Builder
 		if err := w.entries(&inner, raw); err != nil {
 			return err
@@ -203,6 +204,9 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		var inner strings.Builder
 		w.json(&inner, raw)
 		value = inner.String()
+	}
+	if !nested && w.node != "" && k >= isObject { // the type of a node would promise elements
+		k = isNumber
 	}
 	attr := ""
 	if key != "" {
