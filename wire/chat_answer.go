@@ -151,11 +151,11 @@ func (s *chatStream) delta(d *chatDelta) {
 	if len(d.content) > 2 {
 		s.content(d.content)
 	}
-	if len(d.refusal) > 2 {
-		s.refusal(s.quoted(d.refusal))
-	}
 	for el := range js.Elements(d.annotations) {
 		s.cite(s.annotation(el))
+	}
+	if len(d.refusal) > 2 {
+		s.refusal(s.quoted(d.refusal))
 	}
 	for el := range js.Elements(d.images) {
 		if m, ok := (chat{}).decodePart(&s.decoder, el).(llm.Media); ok {

@@ -107,7 +107,7 @@ type format interface {
 }
 
 var formats = map[string]format{
-	Chat: chat{},
+	Chat: chat{}, Messages: messages{},
 }
 
 func (c Codec) vendor() string {

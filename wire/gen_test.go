@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// traits are what a format can carry, so that one generator serves all: it
+// makes conversations that the format carries whole.
+type traits struct {
+	interleave bool // text may follow calls
+	texts      bool // several texts side by side stay apart
+	oneText    bool // an answer has one text
+	developer  bool
+	systemMid  bool // instructions between messages
+	failed     bool // results can be marked as failed
+	richResult bool // results hold images and several parts
+	document   bool
+	mediaURL   bool
+	audio      bool
+	free       bool // free-text tools
+	hosted     string
+	search     *llm.Hosted
+	refusal    bool
+	strict     bool
+	examples   bool
+	allowed    bool
+	choice     bool
+	oneCall    bool
+	penalties  bool
+	seed       bool
+	topK       bool
+	maxTokens  bool // always there
+	schema     bool // every tool has a schema
+	outputName bool
+	plainJSON  bool // an output without a schema
+	noThinking bool // of earlier turns
+	thinking   func(g *gen) llm.Thinking
+	citation   func(g *gen) llm.Citation
+	reasoning  []llm.Reasoning
+	extras     []string // fields of a request that only this format knows
+	partExtra  string
+	usage      func(g *gen) llm.Usage
+	cutCalls   bool // an answer can carry a call that was cut off
+	raws       map[llm.Reason][]string
+	hostedPart func(g *gen) []llm.Part
+}
+
+// gen makes conversations out of a seed.
+type gen struct {
+	*rand.Rand
+	format string
+	traits
+	calls int
+}
+
+func newGen(format string, seed uint64) *gen {
+	return &gen{Rand: rand.New(rand.NewPCG(seed, 7)), format: format, traits: formatTraits[format]}
+}
+
+func (g *gen) maybe() bool                  { return g.IntN(3) == 0 }
+func (g *gen) word() string                 { return words[g.IntN(len(words))] }
+func (g *gen) pick(n int) int               { return g.IntN(n) }
+func (g *gen) extra() llm.Extra             { return g.extraOf(g.partExtra, `{"type":"ephemeral"}`) }
+func (g *gen) text() llm.Text               { return llm.Text{Text: g.sentence()} }
+func (g *gen) float() *float64              { f := float64(g.IntN(20)) / 10; return &f }
+func (g *gen) raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+var words = []string{"Florence", "über", "日本", "a\"b\\c", "line\nbreak", "tab\t", "😀", "</tool_call>", "{", "x", "\u2028", "data: [DONE]", "null"}
+
+func (g *gen) sentence() string {
+	s := g.word()
+	for range g.IntN(3) {
+		s += " " + g.word()
+	}
+	return s
+}
+
+func (g *gen) extraOf(key, value string) llm.Extra {
+	if key == "" || !g.maybe() {
+		return nil
+	}
+	return llm.Extra{g.format: {key: g.raw(value)}}
+}
+
+func (g *gen) object() json.RawMessage {
+	b, err := json.Marshal(map[string]any{"city": g.word(), "days": g.IntN(9), "deep": map[string]any{"list": []any{g.word(), nil, 1.5}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (g *gen) request() *llm.Request {
+	req := &llm.Request{Model: "m-" + fmt.Sprint(g.IntN(9))}
+	if g.maybe() {
+		req.System = g.sentence()
+	} else if g.maybe() && g.texts {
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleSystem, Parts: []llm.Part{g.text(), g.text()}})
+	}
+	g.tools(req)
+	for range 1 + g.IntN(3) {
+		g.turn(req)
+	}
+	g.options(req)
+	return req
+}
+
+func (g *gen) tools(req *llm.Request) {
+	for i := range g.IntN(4) {
+		t := llm.ToolDef{Name: fmt.Sprintf("tool_%d", i), Description: g.sentence()}
+		if g.free && g.maybe() {
+			t.Kind = llm.FreeTool
+			if g.maybe() {
+				t.Grammar = &llm.Grammar{Syntax: "lark", Definition: "start: \"x\"\n"}
+			}
+		} else if g.schema || !g.maybe() {
+			t.Schema = g.raw(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)
+		}
+		if g.strict && t.Kind == llm.FunctionTool && g.maybe() {
+			yes := g.maybe()
+			t.Strict = &yes
+		}
+		if g.examples && t.Kind == llm.FunctionTool && g.maybe() {
+			t.Examples = []json.RawMessage{g.object()}
+		}
+		req.Tools = append(req.Tools, t)
+	}
+	if g.search != nil && g.maybe() {
+		h := *g.search
+		req.Tools = append(req.Tools, llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch, Hosted: &h})
+	}
+	functions := slices.DeleteFunc(slices.Clone(req.Tools), func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool })
+	if len(functions) == 0 || !g.choice {
+		return
+	}
+	name := functions[g.IntN(len(functions))].Name
+	choices := []llm.ToolChoice{{}, {}, {Mode: llm.MustCall}, {Mode: llm.MustNotCall}, {Mode: llm.MustCall, Name: name}}
+	if g.allowed {
+		choices = append(choices, llm.ToolChoice{Allowed: []string{name}}, llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{name}})
+	}
+	req.Choice = choices[g.IntN(len(choices))]
+	req.OneCall = g.oneCall && req.Choice.Mode != llm.MustNotCall && g.maybe()
+}
+
+// turn adds a question, and an answer with calls and results.
+func (g *gen) turn(req *llm.Request) {
+	user := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{g.text()}}
+	if g.maybe() {
+		user.Parts = append(user.Parts, g.mediaPart())
+	}
+	if g.texts && g.maybe() {
+		t := g.text()
+		t.Extra = g.extra()
+		user.Parts = append(user.Parts, t)
+	}
+	if g.systemMid && g.maybe() {
+		req.Messages = append(req.Messages, user, llm.System(g.sentence()))
+	} else {
+		req.Messages = append(req.Messages, user)
+	}
+	if g.developer && g.maybe() {
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleDeveloper, Parts: []llm.Part{g.text()}})
+	}
+	m := llm.Message{Role: llm.RoleAssistant, Parts: g.answerParts(false)}
+	req.Messages = append(req.Messages, m)
+	if calls := m.Calls(); len(calls) > 0 {
+		req.Messages = append(req.Messages, g.results(calls))
+		if g.maybe() {
+			req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{g.text()}})
+		}
+	}
+}
+
+func (g *gen) mediaPart() llm.Part {
+	kinds := []llm.Media{{Kind: llm.Image, MIME: "image/png", Data: []byte{0x89, 'P', byte(g.IntN(256))}}}
+	if g.mediaURL {
+		kinds = append(kinds, llm.Media{Kind: llm.Image, URL: "https://example.org/a.png"})
+	}
+	if g.document {
+		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: "a.pdf", Data: []byte("%PDF")})
+	}
+	if g.audio {
+		kinds = append(kinds, llm.Media{Kind: llm.Audio, MIME: "audio/wav", Data: []byte("RIFF")})
+	}
+	return kinds[g.IntN(len(kinds))]
+}
+
+// answerParts makes the parts of an answer: thinking, text, calls.
+func (g *gen) answerParts(response bool) []llm.Part {
+	var parts []llm.Part
+	if g.thinking != nil && g.maybe() && (response || !g.noThinking) {
+		parts = append(parts, g.thinking(g))
+	}
+	if !g.maybe() {
+		t := g.text()
+		if g.citation != nil && response && g.maybe() {
+			t.Citations = []llm.Citation{g.citation(g)}
+		}
+		parts = append(parts, t)
+	}
+	if g.texts && !(response && g.oneText) && g.maybe() {
+		parts = append(parts, g.text())
+	}
+	if g.refusal && g.maybe() {
+		parts = append(parts, llm.Text{Text: g.sentence(), Refusal: true})
+	}
+	if g.hostedPart != nil && g.maybe() {
+		parts = append(parts, g.hostedPart(g)...)
+	}
+	for range g.IntN(3) {
+		parts = append(parts, g.call())
+		if g.interleave && g.maybe() {
+			parts = append(parts, g.text())
+		}
+	}
+	if len(parts) == 0 {
+		parts = []llm.Part{g.text()}
+	}
+	return parts
+}
+
+func (g *gen) call() llm.Call {
+	g.calls++
+	c := llm.Call{ID: callID(g.calls), Name: fmt.Sprintf("tool_%d", g.IntN(4)), Args: g.object()}
+	if g.free && g.maybe() {
+		c.Kind = llm.FreeTool
+		c.Args = js.AppendQuoted(nil, g.sentence())
+	} else if g.maybe() {
+		c.Args = g.raw(`{}`)
+	}
+	return c
+}
+
+func (g *gen) results(calls []llm.Call) llm.Message {
+	m := llm.Message{Role: llm.RoleTool}
+	for _, c := range calls {
+		r := llm.Result{CallID: c.ID, Name: c.Name, Parts: []llm.Part{g.text()}, Failed: g.failed && g.maybe()}
+		if g.richResult && g.maybe() {
+			r.Parts = append(r.Parts, llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte("png")})
+		}
+		m.Parts = append(m.Parts, r)
+	}
+	return m
+}
+
+func (g *gen) options(req *llm.Request) {
+	if g.maxTokens || g.maybe() {
+		req.MaxTokens = 1 + g.IntN(9999)
+	}
+	if g.maybe() {
+		req.Temperature, req.TopP = g.float(), g.float()
+	}
+	if g.penalties && g.maybe() {
+		req.FrequencyPenalty, req.PresencePenalty = g.float(), g.float()
+	}
+	if g.seed && g.maybe() {
+		n := g.Int64N(1 << 31)
+		req.Seed = &n
+	}
+	if g.topK && g.maybe() {
+		n := g.IntN(100)
+		req.TopK = &n
+	}
+	if g.maybe() {
+		req.Stop = []string{"END", g.word()}
+	}
+	if len(g.reasoning) > 0 && g.maybe() {
+		r := g.reasoning[g.IntN(len(g.reasoning))]
+		req.Reasoning = &r
+	}
+	if g.maybe() {
+		req.Output = &llm.Output{Schema: g.raw(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+		if g.outputName {
+			req.Output.Name, req.Output.Description, req.Output.Strict = "answer", g.sentence(), g.maybe()
+		}
+		if g.plainJSON && g.maybe() {
+			req.Output = &llm.Output{}
+		}
+	}
+	for _, key := range g.extras {
+		if g.maybe() {
+			if req.Extra == nil {
+				req.Extra = llm.Extra{g.format: {}}
+			}
+			req.Extra[g.format][key] = g.raw(`{"a":[1,"b"]}`)
+		}
+	}
+}
+
+// response makes a whole answer.
+func (g *gen) response() *llm.Response {
+	r := &llm.Response{Message: llm.Message{Role: llm.RoleAssistant, Parts: g.answerParts(true)}}
+	r.Finish = llm.Finish{Reason: llm.Stop, ID: "id-1", Model: "m-1", Usage: llm.Usage{Input: g.IntN(99), Output: g.IntN(99)}}
+	if g.usage != nil && g.maybe() {
+		r.Finish.Usage = g.usage(g)
+	}
+	calls := len(r.Message.Calls())
+	switch {
+	case calls > 0 && g.cutCalls && g.maybe():
+		r.Invalid = []llm.InvalidCall{{
+			ID: "call_cut", Name: "tool_0", Raw: `{"city":"Flor`, Reason: llm.CutOff,
+			Problem: problems[llm.CutOff], Provenance: llm.Provenance{Truncated: true},
+		}}
+		r.Finish.Reason = llm.Length
+	case calls > 0:
+		r.Finish.Reason = llm.ToolCalls
+	case g.maybe():
+		r.Finish.Reason = llm.Length
+	case g.maybe():
+		r.Finish.Reason = llm.ContentFilter
+	}
+	r.Finish.Raw = g.raws[r.Finish.Reason][0]
+	return r
+}

@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// messages is the format of Anthropic Messages.
+type messages struct{}
+
+func (messages) path(string, bool) string { return "messages" }
+func (messages) streamType() string       { return "text/event-stream" }
+
+var messagesReasons = map[string]llm.Reason{
+	"end_turn":                      llm.Stop,
+	"stop_sequence":                 llm.Stop,
+	"tool_use":                      llm.ToolCalls,
+	"max_tokens":                    llm.Length,
+	"model_context_window_exceeded": llm.Length,
+	"refusal":                       llm.ContentFilter,
+	"pause_turn":                    llm.OtherReason,
+	"compaction":                    llm.OtherReason,
+}
+
+var messagesFinish = map[llm.Reason]string{
+	llm.Stop: "end_turn", llm.ToolCalls: "tool_use", llm.Length: "max_tokens", llm.ContentFilter: "refusal", llm.OtherReason: "pause_turn",
+}
+
+func (messages) decodeStream(a *answer, src io.Reader) error {
+	s := &messagesStream{answer: a}
+	return a.events(messages{}, src, s.event)
+}
+
+func (messages) encodeError(e *encoder, err *llm.Error, _ int) {
+	e.Object()
+	e.StringField("type", "error")
+	e.Key("error")
+	e.Object()
+	e.StringField("type", errorCode(err, errorWords[err.Kind].messages))
+	e.StringField("message", errorMessage(err))
+	e.End()
+	e.End()
+}
+
+func (messages) decodeError(body []byte) (code, message string) {
+	v := js.Get(body, "error")
+	return word(js.Get(v, "type")), js.Text(js.Get(v, "message"))
+}
+
+// messagesUsage are the counters of the vendor, who counts cached input apart.
+type messagesUsage struct{ input, read, write, output, thinking int }
+
+func (u messagesUsage) usage(hosted map[string]int) llm.Usage {
+	return llm.Usage{
+		Input: u.input + u.read + u.write, Output: u.output,
+		CacheRead: u.read, CacheWrite: u.write, Reasoning: u.thinking, Hosted: hosted,
+	}
+}
+
+const usesSuffix = "_requests"
+
+// decode adds what an event says to what earlier ones said.
+func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
+	var rest fields
+	hosted := f.Usage.Hosted
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "input_tokens":
+			u.set(d, &u.input, val)
+		case "cache_read_input_tokens":
+			u.set(d, &u.read, val)
+		case "cache_creation_input_tokens":
+			u.set(d, &u.write, val)
+		case "output_tokens":
+			u.set(d, &u.output, val)
+		case "output_tokens_details":
+			if more := d.counts(val, map[string]*int{"thinking_tokens": &u.thinking}); more != nil {
+				rest.add(key, more)
+			}
+		case "server_tool_use":
+			for key, n := range js.Members(val) {
+				name, ok := cutSuffix(string(key), usesSuffix)
+				if uses := d.integer(n); ok && uses > 0 {
+					if hosted == nil {
+						hosted = map[string]int{}
+					}
+					hosted[name] = uses
+				}
+			}
+		default:
+			rest.add(key, val)
+		}
+	}
+	f.Usage = u.usage(hosted)
+	if more := rest.object(); more != nil {
+		d.extraNamed(&f.Extra, "usage", more)
+	}
+}
+
+func (*messagesUsage) set(d *decoder, n *int, v []byte) {
+	if js.Kind(v) == '0' {
+		*n = d.integer(v)
+	}
+}
+
+func cutSuffix(s, suffix string) (string, bool) {
+	if n := len(s) - len(suffix); n > 0 && s[n:] == suffix {
+		return s[:n], true
+	}
+	return s, false
+}
+
+func (messages) encodeUsage(e *encoder, f llm.Finish) {
+	u := f.Usage
+	more := f.Extra[e.c.Format]["usage"]
+	e.Key("usage")
+	start := e.Object()
+	e.IntField("input_tokens", max(0, u.Input-u.CacheRead-u.CacheWrite))
+	e.optInt("cache_creation_input_tokens", u.CacheWrite)
+	e.optInt("cache_read_input_tokens", u.CacheRead)
+	e.IntField("output_tokens", u.Output)
+	e.counts("output_tokens_details", js.Get(more, "output_tokens_details"), count{"thinking_tokens", u.Reasoning})
+	if len(u.Hosted) > 0 {
+		e.Key("server_tool_use")
+		e.Object()
+		for _, name := range sortedKeys(u.Hosted) {
+			e.AnyKey(name + usesSuffix)
+			e.Int(int64(u.Hosted[name]))
+		}
+		e.End()
+	}
+	e.rest(start, more)
+}

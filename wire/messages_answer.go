@@ -1,0 +1,280 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// decodeResponse reads a whole answer, block by block, as a stream would.
+func (m messages) decodeResponse(_ *decoder, body []byte, a *answer) {
+	s := &messagesStream{answer: a}
+	if js.Is(js.Get(body, "type"), "error") {
+		a.fail(body)
+		return
+	}
+	s.message(body)
+	s.ending(body)
+}
+
+// messagesStream reads the events of a stream.
+type messagesStream struct {
+	*answer
+	counts messagesUsage
+	blocks []*messagesBlock
+}
+
+// messagesBlock is a block that is being written.
+type messagesBlock struct {
+	index     int
+	kind      string
+	call      *pending
+	start     []byte // the block as it began, for those that go back whole
+	input     []byte // of a call: as it began, or what a hosted tool was given
+	signature []byte
+}
+
+const maxBlocks = 4096
+
+// messagesEvent are the members of all events.
+type messagesEvent struct{ typ, index, delta, block, message, usage []byte }
+
+func (s *messagesStream) event(v []byte) (more bool) {
+	var ev messagesEvent
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			ev.typ = val
+		case "index":
+			ev.index = val
+		case "delta":
+			ev.delta = val
+		case "content_block":
+			ev.block = val
+		case "message":
+			ev.message = val
+		case "usage":
+			ev.usage = val
+		}
+	}
+	switch {
+	case js.Is(ev.typ, "content_block_delta"):
+		s.blockDelta(s.integer(ev.index), ev.delta)
+	case js.Is(ev.typ, "content_block_start"):
+		s.blockStart(s.integer(ev.index), ev.block)
+	case js.Is(ev.typ, "content_block_stop"):
+		s.blockStop(s.integer(ev.index))
+	case js.Is(ev.typ, "message_start"):
+		s.message(ev.message)
+	case js.Is(ev.typ, "message_delta"):
+		s.ending(ev.delta)
+		s.details(ev.delta)
+		if ev.usage != nil {
+			s.counts.decode(&s.decoder, ev.usage, &s.finish)
+		}
+	case js.Is(ev.typ, "message_stop"):
+		_ = s.done()
+		return false
+	case js.Is(ev.typ, "error"):
+		s.fail(v)
+	}
+	return true
+}
+
+// message reads the envelope of an answer, with the blocks that are there.
+func (s *messagesStream) message(v []byte) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "id":
+			s.finish.ID = s.str(val)
+		case "model":
+			s.finish.Model = s.str(val)
+		case "usage":
+			s.counts.decode(&s.decoder, val, &s.finish)
+		case "content":
+			for el := range js.Elements(val) {
+				s.block(el)
+			}
+		case "type", "role", "stop_reason", "stop_sequence":
+		default:
+			s.extra(&s.finish.Extra, key, val)
+		}
+	}
+}
+
+// ending reads why the model stopped.
+func (s *messagesStream) ending(v []byte) {
+	s.finish.StopSequence = s.str(js.Get(v, "stop_sequence"))
+	s.stop(s.str(js.Get(v, "stop_reason")), messagesReasons)
+}
+
+// details keeps what else the end of a stream says.
+func (s *messagesStream) details(v []byte) {
+	for key, val := range js.Members(v) {
+		if string(key) != "stop_reason" && string(key) != "stop_sequence" {
+			s.extra(&s.finish.Extra, key, val)
+		}
+	}
+}
+
+// block sends a block that arrived in one piece.
+func (s *messagesStream) block(v []byte) {
+	if !s.object(v) {
+		return
+	}
+	switch p := (messages{}).decodeBlock(&s.decoder, v).(type) {
+	case llm.Text:
+		s.apart = true
+		s.textPart(p)
+		if len(p.Citations) > 0 {
+			s.cite(p.Citations...)
+		}
+	case llm.Thinking:
+		s.apart = true
+		s.thinking(p.Text)
+		if !p.State.IsZero() {
+			s.apart = false
+			s.thinkingState(p.State, p.Redacted)
+		}
+	case llm.Media:
+		s.media(p)
+	case llm.Call:
+		if p.Hosted {
+			s.hostedCall(p)
+		} else {
+			s.call(p)
+		}
+	case llm.Result:
+		s.hostedResult(p)
+	}
+}
+
+func (s *messagesStream) find(index int) *messagesBlock {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if s.blocks[i].index == index {
+			return s.blocks[i]
+		}
+	}
+	return nil
+}
+
+func (s *messagesStream) blockStart(index int, v []byte) {
+	if len(s.blocks) >= maxBlocks {
+		s.refuse(fmt.Errorf("more than %d blocks in one answer", maxBlocks))
+		return
+	}
+	b := &messagesBlock{index: index, kind: s.str(js.Get(v, "type"))}
+	s.blocks = append(s.blocks, b)
+	switch b.kind {
+	case "text", "thinking":
+		s.apart = true
+		s.beginSpan(b, v)
+	case "tool_use":
+		c := messages{}.decodeCall(&s.decoder, v)
+		b.call = s.newCall(index, c.ID, c.Name, llm.FunctionTool)
+		if b.call != nil {
+			b.call.extra = c.Extra
+		}
+		b.input = c.Args
+	case "server_tool_use", "mcp_tool_use":
+		b.start = slices.Clone(v)
+	default:
+		b.start = slices.Clone(v)
+		if strings.HasSuffix(b.kind, "_tool_result") || b.kind == "redacted_thinking" {
+			b.start = nil
+			s.block(v)
+		}
+	}
+}
+
+// beginSpan takes the text that servers put into the start of a block.
+func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "text":
+			s.text(s.quoted(val))
+		case "thinking":
+			s.thinking(s.quoted(val))
+		case "signature":
+			b.signature = js.AppendText(b.signature, val)
+		case "citations":
+			for el := range js.Elements(val) {
+				s.cite(messages{}.decodeCitation(&s.decoder, el))
+			}
+		}
+	}
+}
+
+func (s *messagesStream) blockDelta(index int, v []byte) {
+	b := s.find(index)
+	if b == nil {
+		s.refuse(fmt.Errorf("a piece of block %d, which never began", index))
+		return
+	}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "partial_json":
+			if b.call != nil {
+				s.addQuoted(b.call, val)
+			} else {
+				b.input = js.AppendText(b.input, val)
+			}
+		case "text":
+			s.text(s.quoted(val))
+		case "thinking":
+			s.thinking(s.quoted(val))
+		case "signature":
+			b.signature = js.AppendText(b.signature, val)
+		case "citation":
+			s.cite(messages{}.decodeCitation(&s.decoder, val))
+		}
+	}
+}
+
+// blockStop closes a block. A call stays open: the vendor closes it also where the
+// limit cut it, and only the end of the message tells.
+func (s *messagesStream) blockStop(index int) {
+	b := s.find(index)
+	switch {
+	case b == nil:
+	case b.call != nil:
+		if b.call.args.Len() == 0 {
+			s.addArgs(b.call, b.input)
+		}
+	case len(b.signature) > 0:
+		w := js.AppendQuoted([]byte(`{"signature":`), b.signature)
+		s.apart = false
+		s.thinkingState(s.state(append(w, '}')), false)
+		b.signature = nil
+	case b.start != nil:
+		s.endHosted(b)
+		b.start = nil
+	}
+}
+
+// endHosted sends a block that goes back whole, with the input it was given.
+func (s *messagesStream) endHosted(b *messagesBlock) {
+	if len(b.input) == 0 {
+		s.block(b.start)
+		return
+	}
+	var w js.Writer
+	w.Object()
+	for key, val := range js.Members(b.start) {
+		w.AnyKey(string(key))
+		if string(key) == "input" {
+			val = b.input
+		}
+		w.Raw(val)
+	}
+	w.End()
+	if w.Err != nil {
+		s.refuse(w.Err)
+		return
+	}
+	s.body = w.Buf
+	s.block(w.Buf)
+}

@@ -1,0 +1,482 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// encodeMessages writes the messages. Results and what the user says after
+// them are one message: the vendor wants all results of a turn at the start
+// of the next.
+func (m messages) encodeMessages(e *encoder, list []llm.Message) {
+	for i := 0; i < len(list); i++ {
+		msg := list[i]
+		parts, extra := msg.Parts, msg.Extra
+		if msg.Role == llm.RoleTool && i+1 < len(list) && list[i+1].Role == llm.RoleUser {
+			i++
+			parts = append(append([]llm.Part{}, parts...), list[i].Parts...)
+			e.ownExtra(msg.Extra)
+			extra = list[i].Extra
+		}
+		start := e.Object()
+		e.StringField("role", m.role(e, msg.Role))
+		e.Key("content")
+		m.encodeContent(e, parts)
+		e.end(start, extra)
+	}
+}
+
+func (messages) role(e *encoder, r llm.Role) string {
+	switch r {
+	case llm.RoleAssistant, llm.RoleSystem:
+		return string(r)
+	case llm.RoleDeveloper:
+		e.lost(llm.Degraded, "developer", "the messages format calls developers system")
+		return "system"
+	}
+	return "user"
+}
+
+func (m messages) encodeContent(e *encoder, parts []llm.Part) {
+	if s, ok := plainText(parts); ok {
+		e.Text(s)
+		return
+	}
+	e.Array()
+	for _, p := range parts {
+		m.encodeBlock(e, p)
+	}
+	e.EndArray()
+}
+
+func (m messages) encodeBlock(e *encoder, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		m.encodeText(e, p)
+	case llm.Thinking:
+		m.encodeThinking(e, p)
+	case llm.Media:
+		m.encodeMedia(e, p)
+	case llm.Call:
+		m.encodeCall(e, p)
+	case llm.Result:
+		m.encodeResult(e, p)
+	}
+}
+
+func (m messages) encodeText(e *encoder, t llm.Text) {
+	if raw, ok := e.opaque(t); ok {
+		if raw != nil {
+			e.Raw(raw)
+		}
+		return
+	}
+	if t.Text == "" {
+		return // the vendor refuses empty text
+	}
+	start := e.Object()
+	e.StringField("type", "text")
+	e.StringField("text", t.Text)
+	if cites := m.ownCitations(e, t.Citations); len(cites) > 0 {
+		e.Key("citations")
+		e.Array()
+		for _, raw := range cites {
+			e.Raw(raw)
+		}
+		e.EndArray()
+	}
+	if t.Refusal {
+		e.lost(llm.Degraded, "refusal", "the messages format does not mark text as a refusal")
+	}
+	e.end(start, t.Extra)
+}
+
+// ownCitations returns the citations that the vendor made. Others lack what
+// it demands.
+func (messages) ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage {
+	var own []json.RawMessage
+	for _, c := range cites {
+		if raw := e.own(c.Raw); raw != nil {
+			own = append(own, raw)
+		} else {
+			e.lost(llm.Ignored, "citations", "the messages format takes its own citations only")
+		}
+	}
+	return own
+}
+
+// encodeThinking writes thinking that the vendor signed: it takes no other.
+func (messages) encodeThinking(e *encoder, t llm.Thinking) {
+	data := e.own(t.State)
+	if data == nil {
+		e.lost(llm.Ignored, "thinking", "the messages format takes thinking with its own signature only")
+		return
+	}
+	start := e.Object()
+	if t.Redacted {
+		e.StringField("type", "redacted_thinking")
+	} else {
+		e.StringField("type", "thinking")
+		e.StringField("thinking", t.Text)
+	}
+	for key, v := range js.Members(data) {
+		e.AnyKey(string(key))
+		e.Raw(v)
+	}
+	e.end(start, t.Extra)
+}
+
+func (m messages) encodeCall(e *encoder, c llm.Call) {
+	if c.Hosted {
+		if raw := e.own(c.State); raw != nil {
+			e.Raw(raw)
+		} else {
+			e.lost(llm.Ignored, "hosted call", "another vendor ran it")
+		}
+		return
+	}
+	start := e.Object()
+	e.StringField("type", "tool_use")
+	e.StringField("id", c.ID)
+	e.StringField("name", c.Name)
+	e.RawField("input", e.argsObject(c))
+	e.end(start, c.Extra)
+}
+
+// argsObject returns the arguments of a call as an object, for formats that
+// take nothing else.
+func (e *encoder) argsObject(c llm.Call) json.RawMessage {
+	args := objectOf(c.Args)
+	if js.Kind(js.Trim(args)) == '{' {
+		return args
+	}
+	if c.Kind != llm.FreeTool {
+		e.lost(llm.Degraded, "arguments", "the format takes objects only; the value is under "+FreeInput)
+	}
+	return append(append([]byte(`{"`+FreeInput+`":`), args...), '}')
+}
+
+func (m messages) encodeResult(e *encoder, r llm.Result) {
+	if r.Hosted {
+		if raw := e.own(r.State); raw != nil {
+			e.Raw(raw)
+		} else {
+			e.lost(llm.Ignored, "hosted result", "another vendor made it")
+		}
+		return
+	}
+	start := e.Object()
+	e.StringField("type", "tool_result")
+	e.StringField("tool_use_id", r.CallID)
+	if len(r.Parts) > 0 {
+		e.Key("content")
+		m.encodeContent(e, r.Parts)
+	}
+	if r.Failed {
+		e.BoolField("is_error", true)
+	}
+	e.end(start, r.Extra)
+}
+
+func (m messages) encodeMedia(e *encoder, md llm.Media) {
+	kind := string(md.Kind)
+	if md.Kind != llm.Image && md.Kind != llm.Document {
+		e.lost(llm.Ignored, kind, "the messages format takes images and documents only")
+		return
+	}
+	start := e.Object()
+	e.StringField("type", kind)
+	e.Key("source")
+	e.Object()
+	switch {
+	case md.ID != "":
+		e.StringField("type", "file")
+		e.StringField("file_id", md.ID)
+	case md.URL != "":
+		e.StringField("type", "url")
+		e.StringField("url", md.URL)
+	case md.MIME == "text/plain":
+		e.StringField("type", "text")
+		e.StringField("media_type", md.MIME)
+		e.StringField("data", string(md.Data))
+	default:
+		e.StringField("type", "base64")
+		e.StringField("media_type", md.MIME)
+		e.StringField("data", base64Text(md.Data))
+	}
+	e.End()
+	if md.Kind == llm.Document {
+		e.optString("title", md.Name)
+	}
+	e.end(start, md.Extra)
+}
+
+// Decoding.
+
+func (m messages) decodeMessages(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			req.Messages = append(req.Messages, m.decodeMessage(d, el)...)
+		}
+	}
+}
+
+var messagesRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
+
+// decodeMessage reads one message, which is several where results and other
+// parts stand in it.
+func (m messages) decodeMessage(d *decoder, v []byte) []llm.Message {
+	var msg llm.Message
+	known := false
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+			if msg.Role, known = messagesRoles[d.str(val)]; !known {
+				d.want(val, "user, assistant or system")
+			}
+		case "content":
+			if js.Kind(val) == '"' {
+				if s := js.Text(val); s != "" {
+					msg.Parts = []llm.Part{llm.Text{Text: s}}
+				}
+			} else if d.array(val) {
+				msg.Parts = m.decodeBlocks(d, val)
+			}
+		default:
+			d.extra(&msg.Extra, key, val)
+		}
+	}
+	if !known {
+		d.want(v, "a message with a role")
+	}
+	return splitResults(msg)
+}
+
+// splitResults moves the results of a user's message into messages of their
+// own.
+func splitResults(m llm.Message) []llm.Message {
+	if m.Role != llm.RoleUser {
+		return []llm.Message{m}
+	}
+	var out []llm.Message
+	for _, p := range m.Parts {
+		role := llm.RoleUser
+		if r, ok := p.(llm.Result); ok && !r.Hosted {
+			role = llm.RoleTool
+		}
+		if n := len(out); n == 0 || out[n-1].Role != role {
+			out = append(out, llm.Message{Role: role})
+		}
+		last := &out[len(out)-1]
+		last.Parts = append(last.Parts, p)
+	}
+	if len(out) == 0 {
+		return []llm.Message{m}
+	}
+	out[len(out)-1].Extra = m.Extra
+	return out
+}
+
+func (m messages) decodeBlocks(d *decoder, v []byte) []llm.Part {
+	var parts []llm.Part
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			parts = append(parts, m.decodeBlock(d, el))
+		}
+	}
+	return parts
+}
+
+func (m messages) decodeBlock(d *decoder, v []byte) llm.Part {
+	kind := d.str(js.Get(v, "type"))
+	switch kind {
+	case "text":
+		return m.decodeText(d, v)
+	case "thinking", "redacted_thinking":
+		return m.decodeThinking(d, v)
+	case "image", "document":
+		return m.decodeMedia(d, v)
+	case "tool_use":
+		return m.decodeCall(d, v)
+	case "tool_result":
+		return m.decodeResult(d, v)
+	case "server_tool_use", "mcp_tool_use":
+		return m.decodeHostedCall(d, v)
+	}
+	if strings.HasSuffix(kind, "_tool_result") && js.Get(v, "tool_use_id") != nil {
+		return m.decodeHostedResult(d, v, kind)
+	}
+	return d.opaque(v)
+}
+
+func (m messages) decodeText(d *decoder, v []byte) llm.Text {
+	var t llm.Text
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "text":
+			t.Text = d.str(val)
+		case "citations":
+			for el := range js.Elements(val) {
+				t.Citations = append(t.Citations, m.decodeCitation(d, el))
+			}
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func (messages) decodeCitation(d *decoder, v []byte) llm.Citation {
+	c := llm.Citation{Raw: d.state(v)}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "url", "source":
+			c.URL = d.str(val)
+		case "title", "document_title":
+			c.Title = d.str(val)
+		case "cited_text":
+			c.Quote = d.str(val)
+		}
+	}
+	return c
+}
+
+func (messages) decodeThinking(d *decoder, v []byte) llm.Thinking {
+	var t llm.Thinking
+	var state fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			t.Redacted = js.Is(val, "redacted_thinking")
+		case "thinking":
+			t.Text = d.str(val)
+		case "signature", "data":
+			state.add(key, val)
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	if data := state.object(); data != nil {
+		t.State = d.state(data)
+	}
+	return t
+}
+
+func (m messages) decodeMedia(d *decoder, v []byte) llm.Part {
+	md := llm.Media{Kind: llm.MediaKind(js.Text(js.Get(v, "type")))}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "title":
+			md.Name = d.str(val)
+		case "source":
+			if !m.decodeSource(d, val, &md) {
+				return d.opaque(v)
+			}
+		default:
+			d.extra(&md.Extra, key, val)
+		}
+	}
+	return md
+}
+
+// decodeSource reports whether it knows the kind of source.
+func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
+	kind := d.str(js.Get(v, "type"))
+	md.MIME = d.str(js.Get(v, "media_type"))
+	switch kind {
+	case "base64":
+		md.Data = d.data(js.Get(v, "data"))
+	case "text":
+		md.Data = []byte(d.str(js.Get(v, "data")))
+	case "url":
+		md.URL = d.str(js.Get(v, "url"))
+	case "file":
+		md.ID = d.str(js.Get(v, "file_id"))
+	default:
+		return false
+	}
+	return true
+}
+
+func (messages) decodeCall(d *decoder, v []byte) llm.Call {
+	var c llm.Call
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "id":
+			c.ID = d.str(val)
+		case "name":
+			c.Name = d.str(val)
+		case "input":
+			c.Args = d.raw(val)
+		default:
+			d.extra(&c.Extra, key, val)
+		}
+	}
+	c.Args = objectOf(c.Args)
+	return c
+}
+
+func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
+	var r llm.Result
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "tool_use_id":
+			r.CallID = d.str(val)
+		case "is_error":
+			r.Failed = d.boolean(val)
+		case "content":
+			switch {
+			case js.Kind(val) == '[':
+				r.Parts = m.decodeBlocks(d, val)
+			case len(val) > 2:
+				r.Parts = []llm.Part{llm.Text{Text: d.str(val)}}
+			}
+		default:
+			d.extra(&r.Extra, key, val)
+		}
+	}
+	return r
+}
+
+func (messages) decodeHostedCall(d *decoder, v []byte) llm.Call {
+	return llm.Call{
+		ID: d.str(js.Get(v, "id")), Name: d.str(js.Get(v, "name")),
+		Args: objectOf(d.raw(js.Get(v, "input"))), Hosted: true, State: d.state(v),
+	}
+}
+
+// decodeHostedResult keeps the block for the vendor and shows what can be
+// read of it.
+func (messages) decodeHostedResult(d *decoder, v []byte, kind string) llm.Result {
+	content := js.Get(v, "content")
+	r := llm.Result{
+		CallID: d.str(js.Get(v, "tool_use_id")), Name: strings.TrimSuffix(kind, "_tool_result"),
+		Hosted: true, State: d.state(v),
+	}
+	show := func(s string) {
+		if s != "" {
+			r.Parts = append(r.Parts, llm.Text{Text: s})
+		}
+	}
+	for el := range js.Elements(content) {
+		show(strings.TrimSpace(js.Text(js.Get(el, "title")) + "\n" + js.Text(js.Get(el, "url"))))
+		show(js.Text(js.Get(el, "text")))
+	}
+	show(js.Text(js.Get(content, "stdout")))
+	show(js.Text(js.Get(content, "stderr")))
+	if code := js.Text(js.Get(content, "error_code")); code != "" {
+		r.Failed = true
+		show(code)
+	}
+	return r
+}

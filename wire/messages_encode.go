@@ -1,0 +1,270 @@
+package wire
+
+import (
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (m messages) encodeResponse(e *encoder, r *llm.Response) {
+	start := e.Object()
+	m.encodeEnvelope(e, r.Finish.ID, r.Finish.Model)
+	e.Key("content")
+	e.Array()
+	for _, p := range r.Message.Parts {
+		m.encodeBlock(e, p)
+	}
+	for _, c := range r.Invalid {
+		e.invalidAsText(c)
+		m.encodeText(e, llm.Text{Text: c.Raw})
+	}
+	e.EndArray()
+	m.encodeStop(e, r.Finish)
+	m.encodeUsage(e, r.Finish)
+	e.endWith(start, without(e.ownExtra(r.Finish.Extra), "usage"))
+}
+
+// invalidAsText notes that a call which cannot be run is shown as what the
+// model wrote: where arguments are objects, half an object cannot be sent.
+func (e *encoder) invalidAsText(c llm.InvalidCall) {
+	e.lost(llm.Degraded, "invalid call", "the call of "+c.Name+" cannot be run and is shown as text")
+}
+
+func (messages) encodeEnvelope(e *encoder, id, model string) {
+	e.StringField("id", id)
+	e.StringField("type", "message")
+	e.StringField("role", "assistant")
+	e.StringField("model", model)
+}
+
+func (messages) encodeStop(e *encoder, f llm.Finish) {
+	reason := finishWord(f, messagesReasons, messagesFinish)
+	if f.StopSequence != "" && f.Reason == llm.Stop {
+		reason = "stop_sequence"
+	}
+	e.StringField("stop_reason", reason)
+	e.Key("stop_sequence")
+	if f.StopSequence != "" {
+		e.Text(f.StopSequence)
+	} else {
+		e.Null()
+	}
+}
+
+// messagesWriter writes a stream of events.
+type messagesWriter struct {
+	messages
+	e     *encoder
+	head  Head
+	begun bool
+	index int
+	free  bool // the open call is of a free-text tool
+	seq   sequence
+}
+
+func (messages) newStream(e *encoder, head Head) streamEncoder {
+	w := &messagesWriter{e: e, head: head}
+	w.seq.w = w
+	return w
+}
+
+func (w *messagesWriter) event(ev llm.Event) {
+	if !w.begun {
+		w.begun = true
+		w.e.openFrame("message_start")
+		w.e.StringField("type", "message_start")
+		w.e.Key("message")
+		w.e.Object()
+		w.encodeEnvelope(w.e, w.head.ID, w.head.Model)
+		w.e.RawField("content", []byte("[]"))
+		w.e.RawField("stop_reason", []byte("null"))
+		w.e.RawField("stop_sequence", []byte("null"))
+		w.e.RawField("usage", []byte(`{"input_tokens":0,"output_tokens":0}`))
+		w.e.End()
+		w.e.closeFrame()
+	}
+	w.seq.event(ev)
+}
+
+// frame writes an event about the current block.
+func (w *messagesWriter) frame(name string, body func()) {
+	w.e.openFrame(name)
+	w.e.StringField("type", name)
+	w.e.IntField("index", w.index)
+	if body != nil {
+		body()
+	}
+	w.e.closeFrame()
+}
+
+func (w *messagesWriter) start(block func()) {
+	w.frame("content_block_start", func() {
+		w.e.Key("content_block")
+		block()
+	})
+}
+
+func (w *messagesWriter) delta(kind, key, value string) {
+	w.frame("content_block_delta", func() {
+		w.e.Key("delta")
+		w.e.Object()
+		w.e.StringField("type", kind)
+		w.e.StringField(key, value)
+		w.e.End()
+	})
+}
+
+func (w *messagesWriter) stop() {
+	w.frame("content_block_stop", nil)
+	w.index++
+}
+
+func (w *messagesWriter) begin(kind spanKind) {
+	w.start(func() {
+		if kind == thinkingSpan || kind == redactedSpan {
+			w.e.Raw([]byte(`{"type":"thinking","thinking":"","signature":""}`))
+		} else {
+			w.e.Raw([]byte(`{"type":"text","text":""}`))
+		}
+	})
+}
+
+func (w *messagesWriter) piece(kind spanKind, text string) {
+	switch kind {
+	case thinkingSpan, redactedSpan:
+		w.delta("thinking_delta", "thinking", text)
+	case refusalSpan:
+		w.e.lost(llm.Degraded, "refusal", "the messages format does not mark text as a refusal")
+		fallthrough
+	default:
+		w.delta("text_delta", "text", text)
+	}
+}
+
+func (w *messagesWriter) cite(c llm.Citation) {
+	for _, raw := range w.ownCitations(w.e, []llm.Citation{c}) {
+		w.frame("content_block_delta", func() {
+			w.e.Key("delta")
+			w.e.Object()
+			w.e.StringField("type", "citations_delta")
+			w.e.RawField("citation", raw)
+			w.e.End()
+		})
+	}
+}
+
+func (w *messagesWriter) end(_ spanKind, state llm.State) {
+	if sig := js.Text(js.Get(w.e.own(state), "signature")); sig != "" {
+		w.delta("signature_delta", "signature", sig)
+	}
+	w.stop()
+}
+
+// opaque writes a block that is only state: hidden thinking, or a block of a
+// type that was not understood.
+func (w *messagesWriter) opaque(kind spanKind, state llm.State) {
+	switch data := w.e.own(state); {
+	case data == nil:
+		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
+	case kind == redactedSpan:
+		w.block(llm.Thinking{Redacted: true, State: state})
+	case kind == thinkingSpan:
+		w.begin(thinkingSpan)
+		w.end(thinkingSpan, state)
+	default:
+		w.start(func() { w.e.Raw(data) })
+		w.stop()
+	}
+}
+
+// block writes a block in one piece.
+func (w *messagesWriter) block(p llm.Part) {
+	w.start(func() { w.encodeBlock(w.e, p) })
+	w.stop()
+}
+
+func (w *messagesWriter) beginCall(ev llm.CallStart) {
+	w.start(func() {
+		w.e.Object()
+		w.e.StringField("type", "tool_use")
+		w.e.StringField("id", ev.ID)
+		w.e.StringField("name", ev.Name)
+		w.e.RawField("input", []byte("{}"))
+		w.e.End()
+	})
+	if w.free = ev.Kind == llm.FreeTool; w.free {
+		w.callPiece(`{"` + FreeInput + `":`)
+	}
+}
+
+func (w *messagesWriter) callPiece(args string) {
+	w.delta("input_json_delta", "partial_json", args)
+}
+
+func (w *messagesWriter) endCall(call *llm.Call) {
+	if w.free {
+		w.callPiece("}")
+	}
+	if call != nil && len(w.e.ownExtra(call.Extra)) > 0 {
+		w.e.lost(llm.Ignored, "call fields", "a stream names the fields of a call before they are known")
+	}
+	w.stop()
+}
+
+func (w *messagesWriter) media(m llm.Media) {
+	if m.Kind == llm.Image || m.Kind == llm.Document {
+		w.block(m)
+		return
+	}
+	w.e.lost(llm.Ignored, string(m.Kind), "the messages format takes images and documents only")
+}
+
+// hostedCall streams the input of a hosted call as the vendor does.
+func (w *messagesWriter) hostedCall(c llm.Call) {
+	data := w.e.own(c.State)
+	if data == nil {
+		w.e.lost(llm.Ignored, "hosted call", "another vendor ran it")
+		return
+	}
+	w.start(func() {
+		start := w.e.Object()
+		for key, v := range js.Members(data) {
+			w.e.AnyKey(string(key))
+			if string(key) == "input" {
+				v = []byte("{}")
+			}
+			w.e.Raw(v)
+		}
+		w.e.endWith(start, nil)
+	})
+	w.callPiece(string(objectOf(js.Get(data, "input"))))
+	w.stop()
+}
+
+func (w *messagesWriter) hostedResult(r llm.Result) {
+	if w.e.own(r.State) == nil {
+		w.e.lost(llm.Ignored, "hosted result", "another vendor made it")
+		return
+	}
+	w.block(r)
+}
+
+func (w *messagesWriter) finish(f llm.Finish) {
+	extra := without(w.e.ownExtra(f.Extra), "usage")
+	w.e.openFrame("message_delta")
+	w.e.StringField("type", "message_delta")
+	w.e.Key("delta")
+	start := w.e.Object()
+	w.encodeStop(w.e, f)
+	w.e.endWith(start, extra)
+	w.encodeUsage(w.e, f)
+	w.e.closeFrame()
+	w.e.openFrame("message_stop")
+	w.e.StringField("type", "message_stop")
+	w.e.closeFrame()
+}
+
+func (w *messagesWriter) fail(err *llm.Error) {
+	w.e.Buf = append(w.e.Buf, "event: error\ndata: "...)
+	w.encodeError(w.e, err, errorStatus(err))
+	w.e.frameEnd()
+}

@@ -1,0 +1,464 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// messagesMaxTokens is what a request without a limit gets: the format
+// demands one, and this is the least that every model allows.
+const messagesMaxTokens = 4096
+
+func (m messages) encodeRequest(e *encoder, req *llm.Request, stream bool) {
+	start := e.Object()
+	e.optString("model", req.Model)
+	if req.MaxTokens > 0 {
+		e.IntField("max_tokens", req.MaxTokens)
+	} else {
+		e.IntField("max_tokens", messagesMaxTokens)
+		e.lost(llm.Compatibility, "max_tokens", "the messages format demands a limit; 4096 was set")
+	}
+	rest := m.encodeSystem(e, req)
+	e.Key("messages")
+	e.Array()
+	m.encodeMessages(e, rest)
+	e.EndArray()
+	m.encodeTools(e, req)
+	m.encodeChoice(e, req)
+	m.encodeThinkingConfig(e, req.Reasoning)
+	m.encodeOutputConfig(e, req)
+	e.optFloat("temperature", req.Temperature)
+	e.optFloat("top_p", req.TopP)
+	if req.TopK != nil {
+		e.IntField("top_k", *req.TopK)
+	}
+	e.optStrings("stop_sequences", req.Stop)
+	e.unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
+	e.unsupported(req.PresencePenalty != nil, "presence_penalty")
+	e.unsupported(req.Seed != nil, "seed")
+	if stream {
+		e.BoolField("stream", true)
+	}
+	fields := e.ownExtra(req.Extra)
+	if fields["output_config"] != nil {
+		fields = without(fields, "output_config")
+	}
+	e.endWith(start, fields)
+}
+
+func without[V any](m map[string]V, key string) map[string]V {
+	c := make(map[string]V, len(m))
+	for k, v := range m {
+		if k != key {
+			c[k] = v
+		}
+	}
+	return c
+}
+
+// encodeSystem writes the instructions and returns the messages after them.
+func (m messages) encodeSystem(e *encoder, req *llm.Request) []llm.Message {
+	n := 0
+	for n < len(req.Messages) && isSystem(req.Messages[n].Role) {
+		n++
+	}
+	switch {
+	case n > 0:
+		e.Key("system")
+		e.Array()
+		if req.System != "" {
+			m.encodeBlock(e, llm.Text{Text: req.System})
+		}
+		for _, msg := range req.Messages[:n] {
+			for _, p := range msg.Parts {
+				m.encodeBlock(e, p)
+			}
+			e.ownExtra(msg.Extra)
+		}
+		e.EndArray()
+	case req.System != "":
+		e.StringField("system", req.System)
+	}
+	return req.Messages[n:]
+}
+
+func isSystem(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
+
+func (m messages) encodeThinkingConfig(e *encoder, r *llm.Reasoning) {
+	if r == nil {
+		return
+	}
+	e.Key("thinking")
+	e.Object()
+	switch {
+	case r.Off:
+		e.StringField("type", "disabled")
+	case r.Budget > 0:
+		e.StringField("type", "enabled")
+		e.IntField("budget_tokens", r.Budget)
+		e.optString("display", r.Summary)
+	default:
+		e.StringField("type", "adaptive")
+		e.optString("display", r.Summary)
+	}
+	e.End()
+}
+
+func (messages) encodeOutputConfig(e *encoder, req *llm.Request) {
+	more := req.Extra[e.c.Format]["output_config"]
+	effort := ""
+	if req.Reasoning != nil && !req.Reasoning.Off {
+		effort = req.Reasoning.Effort
+	}
+	schema := req.Output != nil && len(req.Output.Schema) > 0
+	e.unsupported(req.Output != nil && !schema, "output without schema")
+	if effort == "" && !schema && more == nil {
+		return
+	}
+	e.Key("output_config")
+	start := e.Object()
+	e.optString("effort", effort)
+	if schema {
+		e.Key("format")
+		e.Object()
+		e.StringField("type", "json_schema")
+		e.RawField("schema", req.Output.Schema)
+		e.End()
+	}
+	e.rest(start, more)
+}
+
+func (m messages) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
+	var config []byte
+	for key, v := range js.Members(body) {
+		switch string(key) {
+		case "system":
+			m.decodeSystem(d, v, req)
+		case "messages":
+			m.decodeMessages(d, v, req)
+		case "tools":
+			m.decodeTools(d, v, req)
+		case "tool_choice":
+			m.decodeChoice(d, v, req)
+		case "max_tokens":
+			req.MaxTokens = d.integer(v)
+		case "top_k":
+			if d.is(v, '0', "an integer") {
+				n := d.integer(v)
+				req.TopK = &n
+			}
+		case "stop_sequences":
+			req.Stop = d.strings(v)
+		case "thinking":
+			m.decodeThinkingConfig(d, v, req)
+		case "output_config":
+			config = v
+		case "stream":
+			stream = d.boolean(v)
+		case "model", "temperature", "top_p":
+			d.common(req, key, v)
+		default:
+			d.extra(&req.Extra, key, v)
+		}
+	}
+	m.decodeOutputConfig(d, config, req)
+	return stream
+}
+
+func (messages) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
+	r := &llm.Reasoning{Summary: d.str(js.Get(v, "display"))}
+	switch d.str(js.Get(v, "type")) {
+	case "disabled":
+		r.Off = true
+	case "enabled":
+		r.Budget = d.integer(js.Get(v, "budget_tokens"))
+	case "adaptive":
+	default:
+		d.extraNamed(&req.Extra, "thinking", v)
+		return
+	}
+	req.Reasoning = r
+}
+
+// decodeOutputConfig reads the schema and the effort. An effort without
+// thinking does not ask for thinking, so it stays a field of this format.
+func (messages) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch {
+		case string(key) == "effort" && req.Reasoning != nil && !req.Reasoning.Off:
+			req.Reasoning.Effort = d.str(val)
+		case string(key) == "format" && js.Is(js.Get(val, "type"), "json_schema"):
+			req.Output = &llm.Output{Schema: d.raw(js.Get(val, "schema"))}
+		default:
+			rest.add(key, val)
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "output_config", more)
+	}
+}
+
+// decodeSystem takes a string for Request.System, and blocks for a message
+// that stands before all others.
+func (m messages) decodeSystem(d *decoder, v []byte, req *llm.Request) {
+	if js.Kind(v) == '"' {
+		req.System = js.Text(v)
+		return
+	}
+	if !d.array(v) {
+		return
+	}
+	parts := m.decodeBlocks(d, v)
+	if s, ok := plainText(parts); ok {
+		req.System = s
+		return
+	}
+	req.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: parts}}, req.Messages...)
+}
+
+// Tools.
+
+func (m messages) encodeTools(e *encoder, req *llm.Request) {
+	tools := e.offered(req)
+	if len(tools) == 0 {
+		return
+	}
+	e.Key("tools")
+	e.Array()
+	for _, t := range tools {
+		m.encodeTool(e, t)
+	}
+	e.EndArray()
+}
+
+// offered returns the tools that the choice allows, for formats that cannot
+// name them: what is not offered cannot be called.
+func (e *encoder) offered(req *llm.Request) []llm.ToolDef {
+	if len(req.Choice.Allowed) == 0 || req.Choice.Mode == llm.MustNotCall {
+		return req.Tools
+	}
+	var kept []llm.ToolDef
+	for _, t := range req.Tools {
+		if t.Kind == llm.HostedTool || (llm.ToolChoice{Allowed: req.Choice.Allowed}).Permits(t.Name) {
+			kept = append(kept, t)
+		}
+	}
+	if len(kept) < len(req.Tools) {
+		e.lost(llm.Degraded, "tool_choice.allowed", "the format cannot name the allowed tools; the others are not offered")
+	}
+	return kept
+}
+
+func (m messages) encodeTool(e *encoder, t llm.ToolDef) {
+	if t.Kind == llm.HostedTool {
+		m.encodeHosted(e, t)
+		return
+	}
+	fields := e.ownExtra(t.Extra)
+	start := e.Object()
+	e.StringField("name", t.Name)
+	e.optString("description", t.Description)
+	switch {
+	case t.Kind == llm.FreeTool:
+		e.RawField("input_schema", e.freeSchema(t))
+	case len(t.Schema) > 0:
+		e.RawField("input_schema", t.Schema)
+	case fields["type"] == nil:
+		e.RawField("input_schema", []byte(`{"type":"object","properties":{}}`))
+	}
+	if t.Strict != nil && !e.c.Quirks.NoStrict {
+		e.BoolField("strict", *t.Strict)
+	}
+	if len(t.Examples) > 0 {
+		e.Key("input_examples")
+		e.Array()
+		for _, ex := range t.Examples {
+			e.Raw(ex)
+		}
+		e.EndArray()
+	}
+	e.endWith(start, fields)
+}
+
+// freeSchema is the schema of a free-text tool where there are only functions.
+func (e *encoder) freeSchema(t llm.ToolDef) []byte {
+	e.lost(llm.Degraded, "free-text tool", "the format has functions only; the text is the argument "+FreeInput)
+	e.unsupported(t.Grammar != nil, "grammar")
+	return []byte(`{"type":"object","properties":{"` + FreeInput + `":{"type":"string"}},"required":["` + FreeInput + `"]}`)
+}
+
+// FreeInput is the argument that holds the text of a free-text tool in formats
+// that have functions only.
+const FreeInput = "input"
+
+// messagesHosted is the version of a hosted tool where the caller names none.
+var messagesHosted = map[string]string{
+	llm.WebSearch: "web_search_20250305", "web_fetch": "web_fetch_20250910", "code_execution": "code_execution_20250825",
+}
+
+func (messages) encodeHosted(e *encoder, t llm.ToolDef) {
+	h := t.Hosted
+	if h == nil {
+		h = new(llm.Hosted)
+	}
+	typ := h.Type
+	if !dated(typ) {
+		if typ != "" && len(h.Options) > 0 {
+			e.refuse("the options of %s are not those of the messages format", typ)
+		}
+		if typ = messagesHosted[t.Name]; typ == "" {
+			e.refuse("the messages format has no hosted tool %q", t.Name)
+		}
+	}
+	e.unsupported(h.ContextSize != "", "search_context_size")
+	start := e.Object()
+	e.StringField("type", typ)
+	e.StringField("name", t.Name)
+	e.optInt("max_uses", h.MaxUses)
+	e.optStrings("allowed_domains", h.AllowedDomains)
+	e.optStrings("blocked_domains", h.BlockedDomains)
+	if h.Location != nil {
+		e.Key("user_location")
+		e.Object()
+		e.StringField("type", "approximate")
+		e.location(h.Location)
+		e.End()
+	}
+	e.endWith(start, h.Options)
+}
+
+// dated reports whether a type ends with a date, as the tools of this vendor
+// do.
+func dated(typ string) bool {
+	i := strings.LastIndexByte(typ, '_')
+	return i > 0 && len(typ) == i+9 && strings.Trim(typ[i+1:], "0123456789") == ""
+}
+
+func (m messages) decodeTools(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			req.Tools = append(req.Tools, m.decodeTool(d, el))
+		}
+	}
+}
+
+// clientTools are tools whose definition the vendor knows and the client runs.
+var clientTools = []string{"bash_", "text_editor_", "computer_", "memory_"}
+
+func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
+	typ := d.str(js.Get(v, "type"))
+	client := typ == "" || typ == "custom"
+	for _, prefix := range clientTools {
+		client = client || strings.HasPrefix(typ, prefix) && !strings.HasPrefix(typ, "computer_toolset")
+	}
+	if !client {
+		return m.decodeHosted(d, v)
+	}
+	var t llm.ToolDef
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "name":
+			t.Name = d.str(val)
+		case "description":
+			t.Description = d.str(val)
+		case "input_schema":
+			t.Schema = d.raw(val)
+		case "strict":
+			t.Strict = d.flag(val)
+		case "input_examples":
+			for el := range js.Elements(val) {
+				t.Examples = append(t.Examples, d.raw(el))
+			}
+		case "type":
+			if typ != "custom" {
+				d.extra(&t.Extra, key, val)
+			}
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
+	h := new(llm.Hosted)
+	t := llm.ToolDef{Kind: llm.HostedTool, Hosted: h}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			h.Type = d.str(val)
+		case "name":
+			t.Name = d.str(val)
+		case "max_uses":
+			h.MaxUses = d.integer(val)
+		case "allowed_domains":
+			h.AllowedDomains = d.strings(val)
+		case "blocked_domains":
+			h.BlockedDomains = d.strings(val)
+		case "user_location":
+			h.Location = d.location(val)
+		default:
+			d.option(h, key, val)
+		}
+	}
+	return t
+}
+
+func (messages) encodeChoice(e *encoder, req *llm.Request) {
+	if len(req.Tools) == 0 {
+		return
+	}
+	ch := req.Choice
+	kind := "auto"
+	switch {
+	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
+		e.RawField("tool_choice", []byte(`{"type":"none"}`))
+		return
+	case ch.Mode == llm.MustCall && ch.Name != "":
+		kind = "tool"
+	case ch.Mode == llm.MustCall:
+		kind = "any"
+	case !req.OneCall:
+		return
+	}
+	e.Key("tool_choice")
+	e.Object()
+	e.StringField("type", kind)
+	if kind == "tool" {
+		e.StringField("name", ch.Name)
+	}
+	if req.OneCall {
+		e.flag(!e.c.Quirks.NoParallel, "disable_parallel_tool_use", true)
+	}
+	e.End()
+}
+
+func (messages) decodeChoice(d *decoder, v []byte, req *llm.Request) {
+	if !d.object(v) {
+		return
+	}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			switch d.str(val) {
+			case "tool", "any":
+				req.Choice.Mode = llm.MustCall
+			case "none":
+				req.Choice.Mode = llm.MustNotCall
+			case "auto":
+			default:
+				d.want(val, "auto, any, tool or none")
+			}
+		case "name":
+			req.Choice.Name = d.str(val)
+		case "disable_parallel_tool_use":
+			req.OneCall = d.boolean(val)
+		}
+	}
+}

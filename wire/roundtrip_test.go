@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+const seeds = 400
+
+var same = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 },
+		cmp.Transformer("json", func(r json.RawMessage) string { return string(r) })),
+}
+
+// implemented are the formats there are, in a fixed order.
+func implemented() []string {
+	var list []string
+	for _, name := range Formats() {
+		if _, ok := formats[name]; ok {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// TestRequestRoundTrip: decode(encode(x)) = x, and nothing was lost.
+func TestRequestRoundTrip(t *testing.T) {
+	for _, format := range implemented() {
+		c := Codec{Format: format}
+		for seed := range uint64(seeds) {
+			req := newGen(format, seed).request()
+			if format == Gemini {
+				req.Model = "" // it stands in the address
+			}
+			stream := seed%2 == 0
+			body, warnings, err := c.EncodeRequest(req, stream)
+			if err != nil || len(warnings) > 0 || !json.Valid(body) {
+				t.Fatalf("%s %d: %v %v\n%s", format, seed, err, warnings, body)
+			}
+			got, gotStream, err := c.DecodeRequest(body)
+			if err != nil {
+				t.Fatalf("%s %d: %v\n%s", format, seed, err, body)
+			}
+			if diff := cmp.Diff(req, got, same); diff != "" {
+				t.Fatalf("%s %d:\n%s\n%s", format, seed, diff, body)
+			}
+			if gotStream != stream && format != Gemini {
+				t.Errorf("%s %d: stream %v became %v", format, seed, stream, gotStream)
+			}
+		}
+	}
+}
+
+// TestResponseRoundTrip: the same for answers, in one piece and as a stream.
+func TestResponseRoundTrip(t *testing.T) {
+	for _, format := range implemented() {
+		c := Codec{Format: format}
+		for seed := range uint64(seeds) {
+			r := newGen(format, seed).response()
+			body, warnings, err := c.EncodeResponse(r)
+			if err != nil || len(warnings) > 0 || !json.Valid(body) {
+				t.Fatalf("%s %d: %v %v\n%s", format, seed, err, warnings, body)
+			}
+			got, err := c.DecodeResponse(body)
+			if err != nil {
+				t.Fatalf("%s %d: %v\n%s", format, seed, err, body)
+			}
+			ignoreCreated(got)
+			if diff := cmp.Diff(r, got, same); diff != "" {
+				t.Fatalf("%s %d:\n%s\n%s", format, seed, diff, body)
+			}
+			stream := encodeStream(t, c, r)
+			got = build(t, c, stream)
+			ignoreCreated(got)
+			if diff := cmp.Diff(r, got, same); diff != "" {
+				t.Fatalf("%s %d, streamed:\n%s\n%s", format, seed, diff, stream)
+			}
+		}
+	}
+}
+
+// ignoreCreated removes the time of an answer, which the encoder had to write.
+func ignoreCreated(r *llm.Response) {
+	for _, fields := range r.Finish.Extra {
+		for _, key := range []string{"created", "created_at"} {
+			delete(fields, key)
+		}
+	}
+	for format, fields := range r.Finish.Extra {
+		if len(fields) == 0 {
+			delete(r.Finish.Extra, format)
+		}
+	}
+}
+
+func encodeStream(t *testing.T, c Codec, r *llm.Response) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := c.NewStream(&b, Head{ID: r.Finish.ID, Model: r.Finish.Model})
+	for _, ev := range r.Events() {
+		if inv, ok := ev.(llm.InvalidCall); ok {
+			write(t, enc, llm.CallStart{ID: inv.ID, Name: inv.Name})
+			write(t, enc, llm.CallDelta{ID: inv.ID, Args: inv.Raw})
+		}
+		write(t, enc, ev)
+	}
+	if w := enc.Warnings(); len(w) > 0 {
+		t.Fatalf("%s: %v", c.Format, w)
+	}
+	return b.String()
+}
+
+func write(t *testing.T, enc *StreamEncoder, ev llm.Event) {
+	t.Helper()
+	if err := enc.Write(ev); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCutAnywhere: the meaning of a stream does not depend on how it is cut.
+func TestCutAnywhere(t *testing.T) {
+	for _, format := range implemented() {
+		c := Codec{Format: format}
+		for seed := range uint64(12) {
+			stream := encodeStream(t, c, newGen(format, seed).response())
+			want := transcript(t, c, strings.NewReader(stream))
+			for i := range len(stream) {
+				if got := transcript(t, c, &twoReads{stream[:i], stream[i:]}); got != want {
+					t.Fatalf("%s %d cut at %d:\n%s\nwhole:\n%s", format, seed, i, got, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package wire
+
+import "github.com/toolpost/toolpost/llm"
+
+// blockWriter writes streams in which one block is open at a time.
+type blockWriter interface {
+	begin(kind spanKind)
+	piece(kind spanKind, text string)
+	cite(c llm.Citation)
+	// end closes a block of text or thinking, signed or not.
+	end(kind spanKind, state llm.State)
+	// opaque writes a block that is nothing but state.
+	opaque(kind spanKind, state llm.State)
+	beginCall(start llm.CallStart)
+	callPiece(args string)
+	// endCall closes the call; nil says that it cannot be run.
+	endCall(call *llm.Call)
+	media(m llm.Media)
+	hostedCall(c llm.Call)
+	hostedResult(r llm.Result)
+	finish(f llm.Finish)
+}
+
+// sequence puts the events of an answer into such a stream: while a call is
+// open, everything else waits until it is complete.
+type sequence struct {
+	w       blockWriter
+	span    spanKind
+	call    string // id of the open call
+	open    bool   // a call is open
+	begun   map[string]bool
+	waiting []llm.Event
+}
+
+func (s *sequence) event(ev llm.Event) {
+	if s.open && !s.belongs(ev) {
+		s.waiting = append(s.waiting, ev)
+		if _, last := ev.(llm.Finish); last { // a call that never ended
+			s.endCall(nil)
+		}
+		return
+	}
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		s.text(ev)
+	case llm.ThinkingDelta:
+		s.thinking(ev)
+	case llm.PartEnd:
+		s.close(llm.State{})
+	case llm.CallStart:
+		s.start(ev)
+	case llm.CallDelta:
+		if s.open {
+			s.w.callPiece(ev.Args)
+		}
+	case llm.Call:
+		if !s.open {
+			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind})
+			s.w.callPiece(string(objectOf(ev.Args)))
+		}
+		s.endCall(&ev)
+	case llm.InvalidCall:
+		s.invalid(ev)
+	default:
+		s.other(ev)
+	}
+}
+
+// other writes the events that are blocks of their own.
+func (s *sequence) other(ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.Media:
+		s.close(llm.State{})
+		s.w.media(ev)
+	case llm.HostedCall:
+		s.close(llm.State{})
+		s.w.hostedCall(ev.Call)
+	case llm.HostedResult:
+		s.close(llm.State{})
+		s.w.hostedResult(ev.Result)
+	case llm.Finish:
+		s.close(llm.State{})
+		s.w.finish(ev)
+	}
+}
+
+// belongs reports whether an event is about the open call.
+func (s *sequence) belongs(ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.CallDelta:
+		return ev.ID == s.call
+	case llm.Call:
+		return ev.ID == s.call
+	case llm.InvalidCall:
+		return ev.ID == s.call
+	}
+	return false
+}
+
+func (s *sequence) enter(kind spanKind) {
+	if s.span == kind {
+		return
+	}
+	s.close(llm.State{})
+	s.span = kind
+	s.w.begin(kind)
+}
+
+func (s *sequence) close(state llm.State) {
+	if s.span != noSpan {
+		s.w.end(s.span, state)
+		s.span = noSpan
+	}
+}
+
+func (s *sequence) text(ev llm.TextDelta) {
+	kind := textSpan
+	if ev.Refusal {
+		kind = refusalSpan
+	}
+	if ev.Text == "" && len(ev.Citations) == 0 {
+		s.sign(kind, ev.State)
+		return
+	}
+	s.enter(kind)
+	if ev.Text != "" {
+		s.w.piece(kind, ev.Text)
+	}
+	for _, c := range ev.Citations {
+		s.w.cite(c)
+	}
+	if !ev.State.IsZero() {
+		s.close(ev.State)
+	}
+}
+
+func (s *sequence) thinking(ev llm.ThinkingDelta) {
+	kind := thinkingSpan
+	if ev.Redacted {
+		kind = redactedSpan
+	}
+	if ev.Text == "" {
+		s.sign(kind, ev.State)
+		return
+	}
+	s.enter(kind)
+	s.w.piece(kind, ev.Text)
+	if !ev.State.IsZero() {
+		s.close(ev.State)
+	}
+}
+
+// sign closes the open block with its state; without one, the state is a
+// block of its own.
+func (s *sequence) sign(kind spanKind, state llm.State) {
+	switch {
+	case state.IsZero():
+	case s.span == kind && kind != redactedSpan:
+		s.close(state)
+	default:
+		s.close(llm.State{})
+		s.w.opaque(kind, state)
+	}
+}
+
+func (s *sequence) start(ev llm.CallStart) {
+	s.close(llm.State{})
+	s.call, s.open = ev.ID, true
+	if s.begun == nil {
+		s.begun = make(map[string]bool)
+	}
+	s.begun[ev.ID] = true
+	s.w.beginCall(ev)
+}
+
+// endCall closes the open call and lets the others go on.
+func (s *sequence) endCall(call *llm.Call) {
+	s.w.endCall(call)
+	s.open = false
+	waiting := s.waiting
+	s.waiting = nil
+	for _, ev := range waiting {
+		s.event(ev)
+	}
+}
+
+// invalid ends a call that cannot be run: its pieces are out already, as the
+// vendor would have sent them. One that never began is text the model wrote.
+func (s *sequence) invalid(ev llm.InvalidCall) {
+	switch {
+	case s.open:
+		s.endCall(nil)
+	case !s.begun[ev.ID]:
+		s.text(llm.TextDelta{Text: ev.Raw})
+	}
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+func usageWithCache(g *gen) llm.Usage {
+	return llm.Usage{Input: 100 + g.IntN(99), Output: 50, CacheRead: g.IntN(50), CacheWrite: g.IntN(50), Reasoning: g.IntN(9)}
+}
+
+func state(format, data string) llm.State {
+	return llm.State{Vendor: format, Data: json.RawMessage(data)}
+}
+
+// formatTraits is what each format carries.
+var formatTraits = map[string]traits{
+	Chat: {
+		texts: true, oneText: true, developer: true, systemMid: true, document: true, mediaURL: true, audio: true,
+		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, penalties: true, seed: true,
+		outputName: true, plainJSON: true, noThinking: true, cutCalls: true,
+		search:    &llm.Hosted{ContextSize: "low", Location: &llm.Location{City: "Paris", Country: "FR"}},
+		thinking:  func(g *gen) llm.Thinking { return llm.Thinking{Text: g.sentence()} },
+		citation:  func(g *gen) llm.Citation { return llm.Citation{URL: "https://a.b", Title: g.word(), Start: 1, End: 2} },
+		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}},
+		extras:    []string{"logit_bias", "n", "prompt_cache_key"}, partExtra: "cache_control",
+		usage: usageWithCache,
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"stop"}, llm.ToolCalls: {"tool_calls"}, llm.Length: {"length"}, llm.ContentFilter: {"content_filter"},
+		},
+	},
+	Messages: {
+		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, mediaURL: true,
+		strict: true, examples: true, choice: true, oneCall: true, topK: true, maxTokens: true, schema: true,
+		search: &llm.Hosted{
+			Type: "web_search_20250305", MaxUses: 3, AllowedDomains: []string{"a.b"}, BlockedDomains: []string{"c.d"},
+			Location: &llm.Location{City: "Paris", Region: "IDF", Country: "FR", Timezone: "Europe/Paris"},
+			Options:  map[string]json.RawMessage{"cache_control": json.RawMessage(`{"type":"ephemeral"}`)},
+		},
+		thinking: func(g *gen) llm.Thinking {
+			if g.maybe() {
+				return llm.Thinking{Redacted: true, State: state(Messages, `{"data":"opaque"}`)}
+			}
+			return llm.Thinking{Text: g.sentence(), State: state(Messages, `{"signature":"EqQBCg=="}`)}
+		},
+		citation: func(g *gen) llm.Citation {
+			return llm.Citation{URL: "https://a.b", Title: "T", Quote: "q", Raw: state(Messages,
+				`{"type":"web_search_result_location","url":"https://a.b","title":"T","encrypted_index":"x","cited_text":"q"}`)}
+		},
+		reasoning: []llm.Reasoning{{Budget: 1024}, {Effort: "high", Summary: "summarized"}, {Off: true}, {Budget: 99, Effort: "low"}},
+		extras:    []string{"metadata", "container"}, partExtra: "cache_control",
+		usage: func(g *gen) llm.Usage {
+			u := usageWithCache(g)
+			u.Hosted = map[string]int{"web_search": 2}
+			return u
+		},
+		hostedPart: func(g *gen) []llm.Part {
+			return []llm.Part{
+				llm.Call{
+					ID: "srvtoolu_1", Name: "web_search", Hosted: true, Args: json.RawMessage(`{"query":"x"}`),
+					State: state(Messages, `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}`),
+				},
+				llm.Result{
+					CallID: "srvtoolu_1", Name: "web_search", Hosted: true, Parts: []llm.Part{llm.Text{Text: "T\nhttps://a.b"}},
+					State: state(Messages, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://a.b","title":"T","encrypted_content":"E"}]}`),
+				},
+			}
+		},
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"end_turn"}, llm.ToolCalls: {"tool_use"}, llm.Length: {"max_tokens"}, llm.ContentFilter: {"refusal"},
+		},
+	},
+}
