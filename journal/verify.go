@@ -282,18 +282,20 @@ func (c *checker) follows(chosen map[int64]int, f found) bool {
 }
 
 // gaps reports the numbers nobody has. A line that could not be read accounts
-// for the number it claims, or for the next one missing.
+// for the number it claims, or for the one that is missing where it stands.
 func (c *checker) gaps(r *Report, chosen map[int64]int) {
 	claimed := make(map[int64]bool)
-	nameless := 0
-	highest := int64(0)
+	at, highest := int64(0), int64(0)
 	for _, f := range c.found {
 		switch {
 		case f.bad != "" && f.seq <= 0:
-			nameless++
+			at++
+			claimed[at] = true
 		case f.bad != "":
-			claimed[f.seq] = true
+			at = f.seq
+			claimed[at] = true
 		case f.run == r.Run:
+			at = f.seq
 			highest = max(highest, f.seq)
 		}
 	}
@@ -315,8 +317,6 @@ func (c *checker) gaps(r *Report, chosen map[int64]int) {
 		switch {
 		case ok || claimed[seq]:
 			flush()
-		case nameless > 0 && missing == 0:
-			nameless--
 		default:
 			if missing == 0 {
 				from = seq
@@ -371,13 +371,17 @@ func (c *checker) end(r *Report) {
 	if len(c.torn) == 0 {
 		return
 	}
-	e, err := ParseEntry(c.torn)
-	switch {
-	case r.Sealed:
+	if r.Sealed {
 		r.fault(Inserted, 0, len(c.found)+1, "%d bytes stand after the seal", len(c.torn))
 		r.Torn = 0
-	case err == nil && e.Kind == KindSeal:
-		r.fault(Changed, e.Seq, len(c.found)+1, "the newline after the seal is missing")
-		r.Torn = 0
+		return
+	}
+	// A seal whose newline alone was touched is not a line half written.
+	for _, line := range [][]byte{c.torn, c.torn[:len(c.torn)-1]} {
+		if e, err := ParseEntry(line); err == nil && e.Kind == KindSeal {
+			r.fault(Changed, e.Seq, len(c.found)+1, "the newline after the seal is missing")
+			r.Torn = 0
+			return
+		}
 	}
 }

@@ -1,0 +1,134 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// long makes up the body of a key: these have the form of keys and open
+// nothing.
+func long(n int) string { return strings.Repeat("a1B2c3D4e5", n/10+1)[:n] }
+
+func TestSecretsAreStripped(t *testing.T) {
+	jwt := "eyJ" + long(20) + "." + long(30) + "." + long(20)
+	for _, c := range []struct{ rule, text, want string }{
+		{"openai-key", "key sk-" + long(48) + ".", "key [stripped:openai-key]."},
+		{"openai-key", "sk-proj-" + long(60), "[stripped:openai-key]"},
+		{"anthropic-key", `{"k":"sk-ant-api03-` + long(80) + `"}`, `{"k":"[stripped:anthropic-key]"}`},
+		{"openrouter-key", "sk-or-v1-" + long(64), "[stripped:openrouter-key]"},
+		{"google-key", "https://x/y?key=AIza" + long(35) + "&z=1", "https://x/y?key=[stripped:google-key]&z=1"},
+		{"aws-key", "AKIAIOSFODNN7EXAMPLE", "[stripped:aws-key]"},
+		{"github-token", "(ghp_" + long(36) + ")", "([stripped:github-token])"},
+		{"github-token", "github_pat_" + long(50), "[stripped:github-token]"},
+		{"gitlab-token", "glpat-" + long(20), "[stripped:gitlab-token]"},
+		{"slack-token", "xoxb-1234567890-" + long(12), "[stripped:slack-token]"},
+		{"huggingface-token", "hf_" + long(34), "[stripped:huggingface-token]"},
+		{"groq-key", "gsk_" + long(52), "[stripped:groq-key]"},
+		{"stripe-key", "sk_live_" + long(24), "[stripped:stripe-key]"},
+		{"jwt", "token " + jwt + " ok", "token [stripped:jwt] ok"},
+		{"authorization", "Authorization: Bearer abc", "Authorization: Bearer [stripped:authorization]"},
+		{"authorization", "curl -H 'authorization: Basic dXNlcjpwYXNz' http://x", "curl -H 'authorization: Basic [stripped:authorization]' http://x"},
+		{"authorization", "use BEARER " + long(32) + " now", "use BEARER [stripped:authorization] now"},
+		{"api-key", `{"x-api-key": "0123456789abcdef"}`, `{"x-api-key": "[stripped:api-key]"}`},
+		{"api-key", `{\"api_key\": \"0123456789abcdef\"}`, `{\"api_key\": \"[stripped:api-key]\"}`},
+		{"api-key", "API_KEY=0123456789abcdef make", "API_KEY=[stripped:api-key] make"},
+		{"aws-secret", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY=[stripped:aws-secret]"},
+		{"password", "password: correct-horse", "password: [stripped:password]"},
+		{"url-password", "postgres://bob:pa55word@db/x", "postgres://bob:[stripped:url-password]@db/x"},
+		{"private-key", "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n[stripped:private-key]\nb"},
+		{"private-key", "-----BEGIN PRIVATE KEY-----\nMIIEcut off", "[stripped:private-key]"},
+	} {
+		got, rules := (*journal.Secrets)(nil).Strip(c.text)
+		if got != c.want || strings.Join(rules, " ") != c.rule {
+			t.Errorf("%s\n got %s %v\nwant %s [%s]", c.text, got, rules, c.want, c.rule)
+		}
+		if again, _ := (*journal.Secrets)(nil).Strip(got); again != got {
+			t.Errorf("stripped again, %s becomes %s", got, again)
+		}
+	}
+}
+
+func TestHarmlessTextStays(t *testing.T) {
+	for _, text := range []string{
+		"", "a task-force with sk-learn and sk-loading-spinner-container-element",
+		"the Authorization header", "authorization: none", "Bearer tokens are strings", "the bearer authentication-and-authorization scheme",
+		"password: $PASSWORD", "api_key=<your key>", "http://host:8080/path@x", "https://example.org/a:b@c", "AKIA is a prefix",
+		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", "eyJhbGciOiJ9", "commit ghp_short", "the password is not here",
+		"risk-0123456789012345678901234567890",
+	} {
+		if got, rules := (*journal.Secrets)(nil).Strip(text); got != text {
+			t.Errorf("%q became %q by %v", text, got, rules)
+		}
+	}
+}
+
+func TestConfiguredSecrets(t *testing.T) {
+	s := &journal.Secrets{Values: []string{"", "open sesame"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`ACME-\d+`)}}
+	got, rules := s.Strip("say open sesame to ACME-77, not AKIAIOSFODNN7EXAMPLE")
+	if want := "say [stripped:value] to [stripped:pattern], not [stripped:aws-key]"; got != want || len(rules) != 3 {
+		t.Errorf("%s %v", got, rules)
+	}
+}
+
+// In a body the names of fields count too, secrets may be escaped, and may be
+// keys.
+func TestSecretsInBodies(t *testing.T) {
+	key := "sk-ant-" + long(30)
+	for _, c := range []struct{ why, body, want string }{
+		{"a value under a telling name", `{"headers":{"Authorization":"x","X-Api-Key":"y"},"n":1}`, `{"headers":{"Authorization":"[stripped:authorization]","X-Api-Key":"[stripped:api-key]"},"n":1}`},
+		{"a schema that has such a name is no secret", `{"properties":{"password":{"type":"string"}},"required":["password"]}`, `{"properties":{"password":{"type":"string"}},"required":["password"]}`},
+		{"after an escape", `{"t":"line\n` + key + `\n"}`, `{"t":"line\n[stripped:anthropic-key]\n"}`},
+		{"written with escapes", `{"t":"\u0073k-ant-` + long(30) + `"}`, `{"t":"[stripped:anthropic-key]"}`},
+		{"in an array", `["a","` + key + `","b"]`, `["a","[stripped:anthropic-key]","b"]`},
+		{"a name does not reach beyond its value", `{"password":1,"z":"visible"}`, `{"password":1,"z":"visible"}`},
+	} {
+		e, err := journal.Next(journal.Entry{}, journal.Entry{Run: "r", Kind: "note", Body: json.RawMessage(c.body)}, nil)
+		if err != nil || string(e.Body) != c.want {
+			t.Errorf("%s:\n got %s, %v\nwant %s", c.why, e.Body, err, c.want)
+		}
+		if (e.Stripped != nil) != (c.body != c.want) {
+			t.Errorf("%s: marked %v", c.why, e.Stripped)
+		}
+	}
+	two := `{"` + key + `":1,"` + key + `2":2,"a":3}`
+	e, err := journal.Next(journal.Entry{}, journal.Entry{Run: "r", Kind: "note", Body: json.RawMessage(two)}, nil)
+	if err != nil || strings.Contains(string(e.Body), "sk-ant") || strings.Count(string(e.Body), "stripped") != 2 {
+		t.Errorf("keys that are secrets: %s, %v", e.Body, err)
+	}
+	if line, err := e.Line(); err != nil || second(journal.ParseEntry(line)) != nil {
+		t.Errorf("the stripped entry does not read back: %v, %v", err, second(journal.ParseEntry(line)))
+	}
+}
+
+// Stripping a body never breaks it: the entry reads back, and nothing is left
+// to strip.
+func FuzzStripBody(f *testing.F) {
+	f.Add([]byte(`{"password":"x","t":"Authorization: Bearer abc","sk-ant-` + long(30) + `":"\n"}`))
+	f.Add([]byte(`["://u:p@h","-----BEGIN PRIVATE KEY-----","api_key=\"'abcdefgh"]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := journal.Next(journal.Entry{}, journal.Entry{Run: "r", Kind: "note", Body: body}, nil)
+		if err != nil {
+			return
+		}
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := journal.ParseEntry(line); err != nil {
+			t.Fatalf("%q became %q: %v", body, line, err)
+		}
+	})
+}
+
+func BenchmarkStrip(b *testing.B) {
+	text := strings.Repeat("The quick brown fox reads a file: src/auth.rs = 12; and goes on. ", 1000)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		(*journal.Secrets)(nil).Strip(text)
+	}
+}
