@@ -12,6 +12,9 @@ import (
 // bare reads a call that begins here without a marker. Without a marker only
 // the name tells a call from other text.
 func (m *machine) bare(c byte) bool {
+	if c == '{' && m.saidInEnvelope() {
+		return true
+	}
 	if m.names.none {
 		return false
 	}

@@ -38,6 +38,7 @@ type machine struct {
 	run     int    // buf[run:pos] is text or thinking not passed on yet
 	before  byte   // the last byte before buf[run]
 	started bool   // something other than white space has been read as text
+	first   int    // offset of the first byte of text that is no white space
 
 	tries []try       // what may still be taken back
 	queue []llm.Event // held until the last try is decided

@@ -451,4 +451,9 @@ var table = []Dialect{
 		Wrap:    []Pair{{"```json", "```"}, {"```", "```"}},
 		NameKey: "tool", ArgsKey: "arguments", Bare: true,
 	},
+	{
+		Name: "envelope", Title: "one JSON object as the whole answer", Form: JSONCall,
+		Models:  "any model whose host holds it to a schema",
+		NameKey: "toolName", ArgsKey: "input", Bare: true,
+	},
 }

@@ -4,8 +4,8 @@ import "testing"
 
 // Names are public: configurations, receipts and hints hold them.
 func TestTable(t *testing.T) {
-	if len(table) != 56 {
-		t.Errorf("%d dialects, want 56", len(table))
+	if len(table) != 57 {
+		t.Errorf("%d dialects, want 56 and the envelope", len(table))
 	}
 	seen := make(map[string]bool)
 	for _, d := range table {

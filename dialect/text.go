@@ -84,6 +84,7 @@ func (m *machine) opening() {
 		return
 	}
 	m.pos += i
+	m.first = m.offset()
 	if m.names.any && m.guess(func() bool { return m.bareNamed() }) {
 		return
 	}
