@@ -138,7 +138,11 @@ func (r *reader) list(item func() error) error {
 // reads the value.
 func (r *reader) members(member func(name string) error) error {
 	return r.nested('}', "object", func() error {
-		if r.peek() != '"' {
+		switch r.peek() {
+		case '"':
+		case 0:
+			return errEnd
+		default:
 			return r.fail("an object needs a name in double quotes here")
 		}
 		name, err := r.str()

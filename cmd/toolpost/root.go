@@ -59,7 +59,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newVersion())
 	root.AddCommand(newParse())
 	root.AddCommand(newExplain())
-	root.AddCommand(newValidate())
+	root.AddCommand(newValidate(), newSchema())
 	root.AddCommand(newRepair())
 	wrapArgs(root)
 	return root

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,7 +127,7 @@ func validateFile(cmd *cobra.Command, compiler schema.Compiler, schemaFile strin
 		_, err = fmt.Fprintln(out, colours(out).green("valid"))
 	default:
 		for _, f := range v.Errors {
-			fmt.Fprintf(out, "%s  %s\n", colours(out).red(cmp.Or(f.Path, "/")), f.Message)
+			fmt.Fprintf(out, "%s  %s\n", colours(out).red(rootOr(f.Path)), f.Message)
 		}
 	}
 	if err == nil && !v.Valid {

@@ -1,0 +1,399 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Narrowed is a schema in the words of one vendor.
+type Narrowed struct {
+	Schema Schema
+	// Losses are the constraints the vendor will not hold the model to, in the
+	// order of the schema. Validating against the original still does.
+	Losses []Loss
+	// Strict reports whether the vendor may be asked to hold the model to the
+	// schema. If strict was wanted and refused, a Loss with the keyword
+	// "strict" says why.
+	Strict bool
+	// Wrapped is the property that holds the value, if the original does not
+	// describe an object and had to be put into one.
+	Wrapped string
+}
+
+// Loss is something a vendor's schema cannot say.
+type Loss struct {
+	Path    string `json:"path"` // JSON pointer into the original schema
+	Keyword string `json:"keyword"`
+	Why     string `json:"why"`
+}
+
+// maxNodes bounds a narrowed schema: definitions that are written out at every
+// use can grow without measure.
+const maxNodes = 20_000
+
+// wrapName holds a value that is no object.
+const wrapName = "value"
+
+// Narrow rewrites a schema into what a vendor accepts and reports what was
+// lost. Constraints the vendor does not know move into the description, where
+// the model can read them. The root becomes an object: alternatives at the
+// root are merged, anything else is put into one property.
+//
+// With strict it does what the vendor's strict mode demands at every level.
+// For OpenAI that makes every property required and those that were optional
+// nullable: take the nulls out again with [Compiled.StripNulls] before
+// validating against the original. Where strict cannot be right, for a map
+// with free names, a value of any type, a vendor without strict mode, it is
+// refused and the ordinary rules are used.
+//
+// It fails if the schema cannot be read, refers to something outside itself,
+// or grows too large when written out.
+func Narrow(s Schema, vendor Vendor, strict bool) (Narrowed, error) {
+	v, ok := table[vendor]
+	if !ok {
+		return Narrowed{}, fmt.Errorf("schema: no vendor is called %q; there are %v", vendor, Vendors())
+	}
+	root, err := parse(s)
+	if err != nil {
+		return Narrowed{}, err
+	}
+	respell(root)
+	var refused []Loss
+	switch {
+	case strict && v.strict == nil:
+		refused = []Loss{{"", "strict", string(vendor) + " has no strict mode"}}
+	case strict:
+		w := newNarrower(root, v.strict)
+		out, err := w.run()
+		if err == nil && len(w.refused) == 0 {
+			out.Strict = true
+			return out, nil
+		}
+		if err != nil {
+			return Narrowed{}, err
+		}
+		refused = w.refused
+	}
+	out, err := newNarrower(root, v.loose).run()
+	if err != nil {
+		return Narrowed{}, err
+	}
+	out.Losses = append(refused, out.Losses...)
+	return out, nil
+}
+
+// Normalize replaces the type words of other languages, like dict, float or
+// ArrayList, by those of JSON Schema, and removes words that stand for any
+// type. It returns the schema as it is if there are none or if it cannot be
+// read.
+func Normalize(s Schema) Schema {
+	root, err := parse(s)
+	if err != nil || !respell(root) {
+		return s
+	}
+	return root.append(nil)
+}
+
+// respell normalises the type words in n and below.
+func respell(n *node) bool {
+	if n.kind != Object {
+		return false
+	}
+	changed := false
+	if t := n.get("type"); t != nil && t.kind == String {
+		if types, standard := typeWord(t.text); !standard {
+			changed = true
+			if types == Any {
+				n.drop("type")
+			} else {
+				n.set("type", text(types.Names()[0]))
+			}
+		}
+	}
+	for i, name := range n.names {
+		eachSchema(name, n.list[i], func(sub *node, _ string) { changed = respell(sub) || changed })
+	}
+	return changed
+}
+
+// eachSchema calls f with the schemas that a keyword holds and their names or
+// indices, "" if it holds just one.
+func eachSchema(keyword string, v *node, f func(sub *node, name string)) {
+	switch at := positions[keyword]; {
+	case at == 0:
+	case v.kind == Array:
+		for i, sub := range v.list {
+			f(sub, strconv.Itoa(i))
+		}
+	case at == schemaMap && v.kind == Object:
+		for i, sub := range v.list {
+			f(sub, v.names[i])
+		}
+	case at == oneSchema:
+		f(v, "")
+	}
+}
+
+// narrower writes one schema for one set of rules.
+type narrower struct {
+	rules   *rules
+	doc     document
+	losses  []Loss
+	refused []Loss // reasons why strict cannot be right
+	err     error
+
+	inlined []*node          // definitions being written out, outermost first
+	names   map[*node]string // definitions that are referred to
+	defs    *node            // and their schemas
+	size    int
+}
+
+func newNarrower(root *node, r *rules) *narrower {
+	return &narrower{rules: r, doc: document{root: root}, names: make(map[*node]string), defs: object()}
+}
+
+func (w *narrower) lose(at pointer, keyword, why string) {
+	loss := Loss{string(at), keyword, why}
+	if !slices.Contains(w.losses, loss) {
+		w.losses = append(w.losses, loss)
+	}
+}
+
+// refuse says why strict cannot be right. Without strict it says nothing.
+func (w *narrower) refuse(at pointer, keyword, why string) {
+	if !w.rules.closed || len(w.refused) > 0 {
+		return
+	}
+	where := string(at)
+	w.refused = append(w.refused, Loss{where, "strict", fmt.Sprintf("%s cannot hold a model to this: %s (%s)", w.rules.name, why, keyword)})
+}
+
+var errTooLarge = errors.New("schema: too large when its definitions are written out at every use")
+
+func (w *narrower) run() (Narrowed, error) {
+	var out Narrowed
+	root := w.rootObject(w.doc.root, &out)
+	n := w.schema(root, "")
+	w.finish(n)
+	if len(w.defs.names) > 0 {
+		n.set("$defs", w.defs)
+	}
+	if w.rules.closed {
+		w.measure(n)
+	}
+	out.Schema, out.Losses = n.append(nil), w.losses
+	return out, w.err
+}
+
+// finish makes sure that the root is what every vendor wants.
+func (w *narrower) finish(n *node) {
+	if !n.has("type") {
+		n.set("type", text("object"))
+	}
+	if !n.has("properties") && !w.rules.nullable { // gemini wants none rather than an empty one
+		n.set("properties", object())
+	}
+}
+
+// rootObject returns a schema that describes the same objects as the root, or
+// an object around the values it describes, without a reference or
+// alternatives at its top.
+func (w *narrower) rootObject(root *node, out *Narrowed) *node {
+	if root.kind == Boolean {
+		root = object()
+	}
+	eff, _ := w.effective(root, "", true)
+	shape := (&shaper{doc: w.doc, known: make(map[*node]*Shape)}).of(root)
+	if shape.Types() == Any && !eff.has("anyOf") && !eff.has("oneOf") {
+		eff.set("type", text("object")) // arguments are an object
+		return eff
+	}
+	if shape.Types() != Object {
+		out.Wrapped = wrapName
+		w.lose("", "type", "the vendor wants an object, so the value is in the property "+wrapName)
+		wrap := object()
+		wrap.set("type", text("object"))
+		props := object()
+		props.set(wrapName, root)
+		wrap.set("properties", props)
+		wrap.set("required", array(text(wrapName)))
+		return wrap
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := eff.get(keyword); list != nil && list.kind == Array {
+			eff = w.mergeAlternatives(eff, keyword)
+		}
+	}
+	for _, keyword := range []string{"enum", "const", "not"} {
+		if v := eff.drop(keyword); v != nil {
+			w.lose("", keyword, "not allowed at the top level; moved into the description")
+			describe(eff, sayKeyword(keyword, v))
+		}
+	}
+	eff.set("type", text("object"))
+	return eff
+}
+
+// of is shape for a whole document.
+func (b *shaper) of(root *node) *Shape {
+	s := b.shape(root)
+	for _, s := range b.made {
+		s.resolve()
+	}
+	return s
+}
+
+// mergeAlternatives makes one object out of alternatives: every property of
+// each, required what all require. Which belong together is said in words.
+func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
+	list := n.drop(keyword)
+	base := n.clone()
+	props := base.get("properties").clone()
+	if props == nil {
+		props = object()
+	}
+	var required []string
+	var says []string
+	closed := len(list.list) > 0
+	for i, b := range list.list {
+		b, _ = w.effective(b, pointer("").at(keyword).index(i), true)
+		for _, inner := range []string{"anyOf", "oneOf"} {
+			if b.has(inner) {
+				b = w.mergeAlternatives(b, inner)
+			}
+		}
+		unite(props, b.get("properties"))
+		closed = closed && b.get("additionalProperties").is(false)
+		req := b.get("required").strings()
+		if i == 0 {
+			required = req
+		} else {
+			required = slices.DeleteFunc(required, func(r string) bool { return !slices.Contains(req, r) })
+		}
+		says = append(says, fmt.Sprintf("(%d) %s", i+1, alternative(b)))
+	}
+	base.set("properties", props)
+	for _, r := range base.get("required").strings() {
+		if !slices.Contains(required, r) {
+			required = append(required, r)
+		}
+	}
+	if len(required) > 0 {
+		base.set("required", stringArray(required))
+	}
+	if closed && !base.has("additionalProperties") {
+		base.set("additionalProperties", boolean(false))
+	}
+	w.lose("", keyword, "not allowed at the top level; the alternatives are merged into one object and told apart in the description")
+	describe(base, "one of these: "+strings.Join(says, "; "))
+	return base
+}
+
+// unite adds properties; one that is there already with another schema becomes
+// a choice.
+func unite(props, more *node) {
+	if more == nil || more.kind != Object {
+		return
+	}
+	for i, name := range more.names {
+		have, add := props.get(name), more.list[i]
+		switch {
+		case have == nil:
+			props.set(name, add.clone())
+		case have.String() == add.String():
+		case have.has("anyOf") && len(have.names) == 1:
+			list := have.get("anyOf")
+			if !slices.ContainsFunc(list.list, func(n *node) bool { return n.String() == add.String() }) {
+				list.list = append(list.list, add.clone())
+			}
+		default:
+			choice := object()
+			choice.set("anyOf", array(have, add.clone()))
+			props.set(name, choice)
+		}
+	}
+}
+
+// alternative names a branch by its title, constants and required properties.
+func alternative(b *node) string {
+	var parts []string
+	if t := b.get("title"); t != nil && t.kind == String {
+		parts = append(parts, t.text)
+	}
+	required := b.get("required").strings()
+	if props := b.get("properties"); props != nil && props.kind == Object {
+		for i, name := range props.names {
+			if c := props.list[i].get("const"); c != nil {
+				parts = append(parts, name+" = "+c.String())
+				required = slices.DeleteFunc(required, func(r string) bool { return r == name })
+			}
+		}
+		if len(required) == 0 && len(parts) == 0 {
+			parts = append(parts, "any of "+strings.Join(props.names, ", "))
+		}
+	}
+	if len(required) > 0 {
+		parts = append(parts, "with "+strings.Join(required, ", "))
+	}
+	return clip(strings.Join(parts, " "), 200)
+}
+
+func stringArray(list []string) *node {
+	out := array()
+	for _, s := range list {
+		out.list = append(out.list, text(s))
+	}
+	return out
+}
+
+// describe appends a remark to the description.
+func describe(n *node, remark string) {
+	if remark == "" {
+		return
+	}
+	if d := n.get("description"); d != nil && d.kind == String && d.text != "" {
+		remark = d.text + " (" + remark + ")"
+	}
+	n.set("description", text(remark))
+}
+
+// sayKeyword puts a keyword and its value into words; "" if there are none.
+func sayKeyword(keyword string, v *node) string {
+	phrase, ok := phrases[keyword]
+	if !ok {
+		return ""
+	}
+	if !strings.Contains(phrase, "%s") {
+		return phrase
+	}
+	value := brief(v)
+	switch {
+	case v.kind == String && (keyword == "default" || keyword == "const"):
+		value = v.String()
+	case v.kind == Array && keyword != "default" && keyword != "const":
+		words := make([]string, len(v.list))
+		for i, item := range v.list {
+			words[i] = item.String()
+			if keyword == "prefixItems" || keyword == "required" {
+				words[i] = brief(item)
+			}
+		}
+		value = strings.Join(words, ", ")
+	}
+	return fmt.Sprintf(phrase, clip(value, 300))
+}
+
+// brief writes a schema that is just a type as the word, a string without
+// quotes and anything else as JSON.
+func brief(n *node) string {
+	if n.kind == String {
+		return n.text
+	}
+	if t := n.get("type"); t != nil && t.kind == String && len(n.names) == 1 {
+		return t.text
+	}
+	return n.String()
+}
