@@ -61,6 +61,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newExplain())
 	root.AddCommand(newValidate(), newSchema())
 	root.AddCommand(newRepair())
+	root.AddCommand(newModels())
 	wrapArgs(root)
 	return root
 }

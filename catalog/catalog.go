@@ -1,0 +1,231 @@
+package catalog
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Catalog says what models can do. It never changes; the methods that add to
+// it return a new one.
+type Catalog struct {
+	rules []rule // rules[0] stands for "no rule"
+	// own counts the rules of the embedded file. Those behind it are the
+	// user's: they always win.
+	own      int
+	byFamily map[string][]int // the own rules to try for a family, in order; "" for the others
+	theirs   []int            // the user's rules, in order
+	exact    []map[string]int // by folded id, weakest source first: imported, embedded, the user's
+	bases    map[string]string
+	imports  map[string]Imported // what the databases say, to find the strictest
+}
+
+// The sources of exact ids, weakest first.
+const (
+	imported = iota
+	embedded
+	user
+	sources
+)
+
+//go:embed data/rules.yaml
+var rulesYAML []byte
+
+var embeddedCatalog = sync.OnceValue(func() *Catalog {
+	c := &Catalog{rules: []rule{{}}, exact: make([]map[string]int, sources), bases: map[string]string{}}
+	f, err := parseFile("rules.yaml", rulesYAML)
+	if err != nil {
+		panic("catalog: data/" + err.Error())
+	}
+	c.rules = append(c.rules, f.rules...)
+	c.own = len(c.rules)
+	c.addExact(embedded, f.exact)
+	c.index()
+	return c
+})
+
+// Default returns the embedded catalogue. It reads no files.
+func Default() *Catalog { return embeddedCatalog() }
+
+// clone returns a copy that can be added to.
+func (c *Catalog) clone() *Catalog {
+	d := *c
+	d.rules = slices.Clip(c.rules)
+	d.theirs = slices.Clip(c.theirs)
+	d.exact = slices.Clone(c.exact)
+	d.bases = maps.Clone(c.bases)
+	return &d
+}
+
+// addExact adds what is said about single ids. Later files win.
+func (c *Catalog) addExact(source int, all map[string]exact) {
+	merged := maps.Clone(c.exact[source])
+	if merged == nil {
+		merged = make(map[string]int, len(all))
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		e := all[id]
+		c.rules = append(c.rules, e.rule)
+		merged[id] = len(c.rules) - 1
+		if e.base != "" {
+			c.bases[id] = e.base
+		}
+	}
+	c.exact[source] = merged
+}
+
+// index sorts the embedded rules by the families they are about, so that a
+// lookup tries few of them.
+func (c *Catalog) index() {
+	c.byFamily = map[string][]int{}
+	names := map[string]bool{"": true}
+	for i := 1; i < c.own; i++ {
+		for _, f := range c.rules[i].when.families {
+			names[f] = true
+		}
+	}
+	for name := range vocabulary().families {
+		names[name] = true
+	}
+	for name := range names {
+		root := ID{Family: name}.Root()
+		for i := 1; i < c.own; i++ {
+			fs := c.rules[i].when.families
+			if fs == nil || slices.Contains(fs, name) || slices.Contains(fs, root) {
+				c.byFamily[name] = append(c.byFamily[name], i)
+			}
+		}
+	}
+}
+
+// With returns a catalogue that also knows these models. Each says everything
+// about exactly its id: fields that are known win over all other sources, the
+// others stay as they were.
+func (c *Catalog) With(models ...Model) *Catalog {
+	d := c.clone()
+	all := map[string]exact{}
+	for _, m := range models {
+		all[foldID(m.ID.Raw)] = exact{rule: rule{name: m.ID.Raw, from: "program", set: settingsOf(m)}}
+	}
+	d.addExact(user, all)
+	return d
+}
+
+// Load returns a catalogue in which the file data, in the form of models.yaml,
+// wins over everything so far. The name is for errors, which give file and line.
+// Rules are tried in order and the last one that matches wins; what the file
+// says about one id wins over its rules.
+func (c *Catalog) Load(name string, data []byte) (*Catalog, error) {
+	f, err := parseFile(name, data)
+	if err != nil {
+		return nil, err
+	}
+	d := c.clone()
+	for _, r := range f.rules {
+		d.rules = append(d.rules, r)
+		d.theirs = append(d.theirs, len(d.rules)-1)
+	}
+	d.addExact(user, f.exact)
+	return d, nil
+}
+
+// LoadFile is Load of a file on disk.
+func (c *Catalog) LoadFile(name string) (*Catalog, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := readBounded(f, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return c.Load(name, data)
+}
+
+// Lookup returns what is known of a model. It never fails: for an id that
+// nothing covers the answers are safe and Known is false.
+func (c *Catalog) Lookup(id string) Model {
+	m := Model{ID: ParseID(id), cat: c}
+	keys := m.ID.keys()
+	if base, ok := find(c.bases, keys); ok {
+		m.ID = ParseID(base)
+		m.ID.Raw, m.ID.Custom = id, true
+	}
+	list, ok := c.byFamily[m.ID.Family]
+	if !ok {
+		list = c.byFamily[""]
+	}
+	for _, i := range list {
+		c.try(i, &m)
+	}
+	c.single(imported, keys, &m)
+	c.single(embedded, keys, &m)
+	for _, i := range c.theirs {
+		if fs := c.rules[i].when.families; fs == nil || slices.Contains(fs, m.ID.Family) || slices.Contains(fs, m.ID.Root()) {
+			c.try(i, &m)
+		}
+	}
+	c.single(user, keys, &m)
+	return m
+}
+
+// try applies rule i if it matches. A rule about a host can only take away,
+// because the host is one more thing that must work.
+func (c *Catalog) try(i int, m *Model) {
+	r := &c.rules[i]
+	if !r.when.matches(&m.ID) {
+		return
+	}
+	for j := range r.set {
+		s := &r.set[j]
+		if r.host && i < c.own {
+			if !s.restrict(m) {
+				continue
+			}
+		} else {
+			s.apply(m)
+		}
+		m.why[s.field] = uint16(i)
+	}
+}
+
+// single applies what a source says about exactly this id.
+func (c *Catalog) single(source int, keys [2]string, m *Model) {
+	if i, ok := find(c.exact[source], keys); ok {
+		for j := range c.rules[i].set {
+			s := &c.rules[i].set[j]
+			s.apply(m)
+			m.why[s.field] = uint16(i)
+		}
+	}
+}
+
+// keys returns the ids under which a model may be listed: as it is written,
+// and without the host in front.
+func (id *ID) keys() [2]string {
+	whole := foldID(id.Raw)
+	name := whole
+	if id.Provider != "" {
+		if host, rest, ok := strings.Cut(whole, "/"); ok && vocabulary().providers[strings.ReplaceAll(host, "_", "-")] == id.Provider {
+			name = rest
+		}
+	}
+	return [2]string{whole, name}
+}
+
+// find looks the keys up in turn.
+func find[V any](m map[string]V, keys [2]string) (V, bool) {
+	v, ok := m[keys[0]]
+	if !ok && keys[1] != keys[0] {
+		v, ok = m[keys[1]]
+	}
+	return v, ok
+}
+
+// foldID is how ids are compared: without case and outer space.
+func foldID(id string) string { return strings.ToLower(strings.TrimSpace(id)) }

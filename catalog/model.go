@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Model is what the catalogue knows of one model. Zero values are unknown.
+type Model struct {
+	ID   ID
+	Kind string // "chat", or what it does instead: embedding, rerank, image, audio, video, moderation
+
+	NativeTools        Answer // the host takes tool definitions and returns calls
+	ParallelTools      Answer // several calls in one turn
+	ToolStreaming      Answer // arguments arrive in pieces
+	ToolChoiceRequired Answer // a call can be forced
+	JSONMode           Answer // the answer can be forced to be JSON
+	JSONSchema         Answer // the answer can be forced to fit a schema
+	Reasoning          Answer // it can think before it answers
+	StrictSchema       Answer // its tool schemas must close every object (additionalProperties: false)
+	ResultInUser       Answer // tool results travel in a user message
+	ThinkingOpen       Answer // when it thinks, its text starts inside the thinking: the opening tag is in the prompt
+
+	ContextWindow int // tokens, 0 if unknown
+	MaxOutput     int // tokens, 0 if unknown
+
+	Wire      string // the codec: chat, responses, messages, gemini, ollama
+	Dialect   string // how it writes calls in text
+	Thinking  string // how it writes thinking in text; "api" if only the host separates it
+	Emulation string // how to ask for calls in a prompt: json, xml, markdown
+
+	ToolName   Limit  // what a tool's name may look like
+	CallID     Limit  // what a call's id may look like
+	CallIDForm string // how it counts its own calls, such as "functions.{name}:{index}"
+
+	why [fieldCount]uint16 // the rule behind each field
+	cat *Catalog
+}
+
+// Known reports whether the catalogue knows the model. If it does not, the
+// answers are safe defaults: no native tools, JSON emulation, a small context.
+func (m Model) Known() bool {
+	return m.why[fieldNativeTools] != 0 && m.cat.rules[m.why[fieldNativeTools]].name != unknownRule
+}
+
+// Warnings returns what a user of the model should be told.
+func (m Model) Warnings() []llm.Warning {
+	if !m.Known() {
+		return []llm.Warning{{Code: llm.UnknownModel, Feature: m.ID.Raw,
+			Detail: "unknown model (" + m.reason() + "): assuming no native tools, JSON emulation and a context of " +
+				strconv.Itoa(m.ContextWindow) + " tokens; models.yaml can say better"}}
+	}
+	if m.Kind != "chat" {
+		return []llm.Warning{{Code: llm.Compatibility, Feature: m.ID.Raw, Detail: "this is not a chat model but one for " + m.Kind}}
+	}
+	return nil
+}
+
+func (m Model) reason() string {
+	if m.ID.Reason != "" {
+		return m.ID.Reason
+	}
+	return "no rule covers it"
+}
+
+// Why is where one value of a Model comes from.
+type Why struct {
+	Field string `json:"field"` // as in models.yaml
+	Value string `json:"value"` // "unknown" where nothing is known
+	Rule  string `json:"rule"`  // its name; empty if no rule speaks
+	From  string `json:"from"`  // file and line, or the imported database
+}
+
+// Explain says which rule gave each value, in the order of the documentation.
+func (m Model) Explain() []Why {
+	var all []Why
+	for i, f := range fields {
+		w := Why{Field: f.key, Value: f.format(&m)}
+		if m.cat != nil && m.why[i] != 0 {
+			r := m.cat.rules[m.why[i]]
+			w.Rule, w.From = r.name, r.from
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// MarshalJSON writes the model as `toolpost models show --json` shows it:
+// the parts of the id, and all capabilities in one object.
+func (m Model) MarshalJSON() ([]byte, error) {
+	capability := make(map[string]any, len(fields)+1)
+	conditions := map[string]string{}
+	for _, f := range fields {
+		capability[f.key] = f.value(&m)
+		if f.answer != nil {
+			if a := *f.answer(&m); a.Support == Yes && a.Unless != 0 {
+				conditions[f.key] = "unless " + a.Unless.String()
+			}
+		}
+	}
+	if len(conditions) > 0 {
+		capability["conditions"] = conditions
+	}
+	id := m.ID
+	return json.Marshal(struct {
+		ID         string         `json:"id"`
+		Family     string         `json:"family"`
+		Root       string         `json:"root"`
+		Version    Version        `json:"version"`
+		Revision   Version        `json:"revision,omitzero"`
+		Variant    *string        `json:"variant"`
+		Size       *int64         `json:"size"`
+		Active     *int64         `json:"active,omitempty"`
+		Provider   *string        `json:"provider"`
+		Org        *string        `json:"org"`
+		Base       *string        `json:"base,omitempty"`
+		Custom     bool           `json:"custom"`
+		Reason     string         `json:"reason,omitempty"`
+		Capability map[string]any `json:"capability"`
+		Warnings   []llm.Warning  `json:"warnings,omitempty"`
+	}{id.Raw, id.Family, id.Root(), id.Version, id.Revision, some(id.Variant), some(id.Size), some(id.Active),
+		some(id.Provider), some(id.Org), some(id.Base), id.Custom, id.Reason, capability, m.Warnings()})
+}
+
+// some returns nil for the zero value, which JSON writes as null.
+func some[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

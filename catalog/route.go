@@ -1,0 +1,116 @@
+package catalog
+
+import "strings"
+
+// route strips what hosts put around a model's name and notes who serves it
+// and who made it. What remains is the name.
+func (p *reader) route(s string) string {
+	if base, ok := strings.CutPrefix(s, "ft:"); ok {
+		return p.fineTune(base)
+	}
+	if i := strings.LastIndexAny(s, `/\`); i >= 0 && hasSuffixFold(s, ".gguf") {
+		s = s[i+1:] // a file on disk: its folders say nothing
+	}
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "~"), "hf:")
+	for {
+		i := strings.IndexByte(s, '/')
+		if i < 0 {
+			break
+		}
+		p.segment(s[:i])
+		s = s[i+1:]
+	}
+	if base, ok := strings.CutPrefix(s, "ft:"); ok {
+		return p.fineTune(base)
+	}
+	if i := strings.LastIndexByte(s, '@'); i > 0 { // …@20241022, …@default
+		s = s[:i]
+	}
+	if hasSuffixFold(s, ".gguf") {
+		s = s[:len(s)-len(".gguf")]
+	}
+	return p.dotted(s)
+}
+
+// fineTune reads what follows "ft:": base:organisation:name:id.
+func (p *reader) fineTune(s string) string {
+	p.id.Custom = true
+	base, rest, _ := strings.Cut(s, ":")
+	org, _, _ := strings.Cut(rest, ":")
+	if org != "" {
+		p.id.Org = strings.ToLower(org)
+	}
+	return base
+}
+
+// segment reads one part of a path: a provider, an organisation, or a word of
+// the host's that says nothing (accounts, models, us-east-1).
+func (p *reader) segment(s string) {
+	var buf [64]byte
+	if s == "" || len(s) > len(buf) {
+		return
+	}
+	key := fold(buf[:0], strings.TrimPrefix(s, "@"))
+	if p.vocab.skip[string(key)] {
+		return
+	}
+	if host, ok := p.vocab.providers[string(key)]; ok && p.id.Provider == "" && p.id.Org == "" {
+		p.id.Provider = host
+		return
+	}
+	if org, ok := p.vocab.orgs[string(key)]; ok {
+		p.id.Org = org.name
+		return
+	}
+	if _, ok := p.vocab.providers[string(key)]; ok || isRegion(key) || p.id.Org != "" {
+		return
+	}
+	p.id.Org = strings.ToLower(s)
+	p.id.Custom = true
+}
+
+// dotted strips the prefixes Bedrock and its imitators put in front with dots:
+// us.anthropic.claude-…
+func (p *reader) dotted(s string) string {
+	var buf [64]byte
+	for {
+		i := strings.IndexByte(s, '.')
+		if i <= 0 || i > len(buf) {
+			return s
+		}
+		key := fold(buf[:0], s[:i])
+		if org, ok := p.vocab.orgs[string(key)]; ok {
+			p.id.Org = org.name
+		} else if !p.vocab.regions[string(key)] {
+			return s
+		}
+		if p.id.Provider == "" && p.vocab.regions[string(key)] {
+			p.id.Provider = "bedrock" // only Bedrock routes by region
+		}
+		s = s[i+1:]
+	}
+}
+
+// isRegion recognises us-east-1 and image sizes such as 1024-x-1024.
+func isRegion(key []byte) bool {
+	return len(key) > 0 && (isDigit(key[0]) || isDigit(key[len(key)-1]) && strings.Count(string(key), "-") >= 2)
+}
+
+// fold appends s to b in lower case, with hyphens for underscores.
+func fold(b []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		case c == '_':
+			c = '-'
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+func hasSuffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}

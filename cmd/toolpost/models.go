@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolpost/toolpost/catalog"
+)
+
+func newModels() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "What models can do: list, show, update",
+		Long: `What models can do: native tools, thinking, JSON, context, dialect.
+
+The answers come from embedded rules, then from a database you imported with
+"toolpost models update", then from your own models.yaml; later ones win.
+Nothing here uses the network, except update with a URL.`,
+		Example: "  toolpost models list qwen\n  toolpost models show claude-sonnet-4-5",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
+	load := func() (*catalog.Catalog, error) { return catalog.ForUser(file) }
+	cmd.AddCommand(newModelsList(load), newModelsShow(load), newModelsUpdate())
+	return cmd
+}
+
+// loader returns the catalogue of the user.
+type loader func() (*catalog.Catalog, error)
+
+func newModelsList(load loader) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list [WORD]...",
+		Short:   "List known models, or those whose id or family holds a word",
+		Example: "  toolpost models list\n  toolpost models list gpt claude\n  toolpost models list --json deepseek",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			c, err := load()
+			if err != nil {
+				return err
+			}
+			models := []catalog.Model{}
+			for _, m := range c.Models() {
+				if len(words) == 0 || holdsAny(m.ID.Raw+" "+m.ID.Family+" "+m.ID.Root(), words) {
+					models = append(models, m)
+				}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), models)
+			}
+			if len(models) == 0 {
+				return fmt.Errorf("no listed model holds %s; models show works for any id", strings.Join(words, " or "))
+			}
+			return printModels(cmd.OutOrStdout(), models)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+func holdsAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(strings.ToLower(s), strings.ToLower(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// printModels writes one line per model.
+func printModels(w io.Writer, models []catalog.Model) error {
+	p := colours(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.StripEscape)
+	fmt.Fprintln(t, "MODEL\tTOOLS\tPARALLEL\tJSON\tTHINKS\tCONTEXT\tOUTPUT\tDIALECT\tWIRE")
+	for _, m := range models {
+		name := m.ID.Raw
+		if m.Kind != "chat" {
+			name += " (" + m.Kind + ")"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, mark(p, m.NativeTools), mark(p, m.ParallelTools),
+			mark(p, m.JSONMode), mark(p, m.Reasoning), tokens(m.ContextWindow), tokens(m.MaxOutput), m.Dialect, m.Wire)
+	}
+	return t.Flush()
+}
+
+// mark writes an answer in few letters; a star is a condition. The colour is
+// escaped so that the table counts letters only.
+func mark(p palette, a catalog.Answer) string {
+	word, paint := "?", p.dim
+	switch a.Support {
+	case catalog.Yes:
+		word, paint = "yes", p.green
+		if a.Unless != 0 {
+			word = "yes*"
+		}
+	case catalog.No:
+		word, paint = "no", p.yellow
+	}
+	painted := paint(word)
+	before, after, _ := strings.Cut(painted, word)
+	if before == "" {
+		return word
+	}
+	return "\xff" + before + "\xff" + word + "\xff" + after + "\xff"
+}
+
+// tokens writes a count of tokens: 128k, 1M.
+func tokens(n int) string {
+	switch {
+	case n == 0:
+		return "?"
+	case n >= 1_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
+	case n >= 10_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}
+
+func newModelsShow(load loader) *cobra.Command {
+	var asJSON, asBatch, explain bool
+	cmd := &cobra.Command{
+		Use:   "show ID...",
+		Short: "Show what a model is and what it can do",
+		Long: `Show what a model is and what it can do. Any id works, in the way any host writes
+it; for a model nobody knows the answers are safe and a warning says so.
+
+--explain adds which rule gave each answer. --batch reads lines {"id": …}.`,
+		Example: `  toolpost models show claude-sonnet-4-5
+  toolpost models show --explain ollama/qwen3:32b
+  toolpost models show --json us.anthropic.claude-3-5-sonnet-20241022-v2:0
+  echo '{"id":"gpt-4o"}' | toolpost models show --batch`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case asBatch && (len(args) > 0 || asJSON || explain):
+				return errors.New("--batch reads ids from standard input and takes no ids, --json or --explain")
+			case !asBatch && len(args) == 0:
+				return errors.New("which model? give an id, or --batch")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			c, err := load()
+			if err != nil {
+				return err
+			}
+			if asBatch {
+				return batch(cmd, func(row modelRow) (catalog.Model, error) {
+					if row.ID == nil {
+						return catalog.Model{}, errors.New(`the row has no "id"`)
+					}
+					return c.Lookup(*row.ID), nil
+				})
+			}
+			for i, id := range ids {
+				m := c.Lookup(id)
+				switch {
+				case asJSON && explain:
+					err = printJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
+				case asJSON:
+					err = printJSON(cmd.OutOrStdout(), m)
+				default:
+					if i > 0 {
+						fmt.Fprintln(cmd.OutOrStdout())
+					}
+					err = printModel(cmd, m, explain)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			for _, m := range catalog.Default().Models() {
+				if strings.HasPrefix(m.ID.Raw, prefix) {
+					ids = append(ids, m.ID.Raw)
+				}
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per id")
+	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines with an id, write one line for each")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say which rule gave each answer")
+	return cmd
+}
+
+type modelRow struct {
+	ID *string `json:"id"`
+}
+
+type explained struct {
+	Model   catalog.Model `json:"model"`
+	Explain []catalog.Why `json:"explain"`
+}
+
+// printModel writes all that is known of a model; warnings go to standard
+// error.
+func printModel(cmd *cobra.Command, m catalog.Model, explain bool) error {
+	w := cmd.OutOrStdout()
+	p := colours(w)
+	fmt.Fprintln(w, p.bold(m.ID.Raw))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"family", m.ID.Family}, {"root", differs(m.ID.Root(), m.ID.Family)}, {"version", m.ID.Version.String()}, {"revision", m.ID.Revision.String()},
+		{"variant", m.ID.Variant}, {"size", params(m.ID.Size)}, {"active", params(m.ID.Active)}, {"made from", m.ID.Base},
+		{"provider", m.ID.Provider}, {"organisation", m.ID.Org}, {"custom", map[bool]string{true: "yes"}[m.ID.Custom]},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "  %s\t%s\n", row[0], row[1])
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, why := range m.Explain() {
+		fmt.Fprintf(t, "  %s\t%s", strings.ReplaceAll(why.Field, "_", " "), why.Value)
+		if explain && why.Rule != "" {
+			fmt.Fprintf(t, "\t%s (%s)", why.Rule, why.From)
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	errs := colours(cmd.ErrOrStderr())
+	for _, warning := range m.Warnings() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s %s: %s\n", errs.yellow("warning:"), warning.Feature, warning.Detail)
+	}
+	return nil
+}
+
+// differs returns a unless it equals b.
+func differs(a, b string) string {
+	if a == b {
+		return ""
+	}
+	return a
+}
+
+// params writes a parameter count: 70B, 1.5B, 270M.
+func params(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
+		if n >= unit.size {
+			return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.2f", float64(n)/float64(unit.size)), "0"), ".") + unit.name
+		}
+	}
+	return ""
+}
+
+func newModelsUpdate() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "update --from FILE|URL",
+		Short: "Import a database of models into your cache",
+		Long: `Import the api.json of models.dev or the model_prices_and_context_window.json of
+LiteLLM into your cache. What it says of an id then wins over the embedded rules,
+never over your models.yaml. Only this command uses the network, and only for a URL.`,
+		Example: "  toolpost models update --from https://models.dev/api.json\n  toolpost models update --from api.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if from == "" {
+				return usagef(cmd, "--from FILE or URL is needed")
+			}
+			data, err := readSource(cmd.Context(), from)
+			if err != nil {
+				return err
+			}
+			db, err := catalog.ReadDatabase(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", from, err)
+			}
+			dir, err := catalog.CacheDir()
+			if err != nil {
+				return err
+			}
+			file, err := db.Save(dir)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d models of %s written to %s\n", len(db.Models), db.Source, file)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `FILE or URL` to import")
+	return cmd
+}
+
+const (
+	maxDatabase     = 64 << 20
+	databaseTimeout = time.Minute
+)
+
+// readSource reads a file, or a URL that starts with http.
+func readSource(ctx context.Context, from string) ([]byte, error) {
+	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+		f, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return readAtMost(f, from)
+	}
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", from, resp.Status)
+	}
+	return readAtMost(resp.Body, from)
+}
+
+func readAtMost(r io.Reader, from string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDatabase+1))
+	if err == nil && len(data) > maxDatabase {
+		err = fmt.Errorf("%s: more than %d bytes", from, maxDatabase)
+	}
+	return data, err
+}
