@@ -107,7 +107,7 @@ func read(text string, numbers bool) ([]Reading, error) {
 	}
 	if len(found) == 0 || found[0].scalarWithText() || found[0].Class() >= llm.Guess && strings.Contains(text[start+1:], "```") {
 		others := s.starts(start, prose || err == nil && found[0].scalarWithText())
-		slices.SortStableFunc(others, func(a, b Reading) int { return cmp.Compare(a.Class(), b.Class()) })
+		slices.SortStableFunc(others, Reading.compare)
 		found = append(others, found...)
 	}
 	if len(found) == 0 && err == nil && isShort(text) {
@@ -154,4 +154,10 @@ func (rd Reading) scalarWithText() bool {
 // empty reports whether rd is no more than an opening bracket.
 func (rd Reading) empty() bool {
 	return len(rd.Value) == 2 && slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "missing-closer" })
+}
+
+// compare puts the surer reading first, and of two alike the object, which
+// prose has more rarely than brackets.
+func (rd Reading) compare(other Reading) int {
+	return cmp.Or(cmp.Compare(rd.Class(), other.Class()), cmp.Compare(other.Value[0], rd.Value[0]))
 }

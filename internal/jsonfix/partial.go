@@ -20,12 +20,8 @@ func Partial(text string) (json.RawMessage, bool) {
 // does not change r.
 func (r *Reader) Partial() (json.RawMessage, bool) {
 	p := *r
-	p.out, p.stack, p.in = slices.Clone(r.out), slices.Clone(r.stack), slices.Clone(r.in)
-	p.pend, p.edits, p.tok.text = nil, nil, slices.Clone(r.tok.text)
+	p.out, p.stack = slices.Clone(r.out), slices.Clone(r.stack)
 	if p.err != nil {
-		return nil, false
-	}
-	if p.run(true); p.err != nil {
 		return nil, false
 	}
 	p.dropHalf()

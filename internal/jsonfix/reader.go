@@ -124,8 +124,18 @@ func (r *Reader) Feed(piece string) int {
 		return r.feedEscaped([]byte(piece))
 	}
 	before := len(r.in)
+	r.grow(len(piece))
 	r.in = append(r.in, piece...)
 	return r.feed(before)
+}
+
+// grow makes the first buffers as large as the first piece suggests.
+func (r *Reader) grow(n int) {
+	if r.out == nil {
+		r.out = make([]byte, 0, n+n/16+32)
+		r.pend = make([]byte, 0, 16)
+		r.stack = make([]frame, 0, 8)
+	}
 }
 
 // FeedBytes is Feed for bytes. It does not keep them.
@@ -137,6 +147,7 @@ func (r *Reader) FeedBytes(piece []byte) int {
 		return r.feedEscaped(piece)
 	}
 	before := len(r.in)
+	r.grow(len(piece))
 	r.in = append(r.in, piece...)
 	return r.feed(before)
 }

@@ -3,6 +3,7 @@ package jsonfix
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/llm"
@@ -80,4 +81,161 @@ func TestCorpusHoweverCut(t *testing.T) {
 	}
 }
 
-var _ = llm.Syntax
+// valids are valid texts with every kind of token.
+var valids = []string{
+	`{"a": "x\"y\\", "b": [1, -2.5e+10, 0, true, false, null], "c": {}, "d": [], "e": {"f": "\ud83d\ude00 \u00e9"}}`,
+	"[\n  {\"ключ\": \"значение 😀\"},\n  \"\",\n  [[]]\n]",
+	`{"text": "it's, \"quoted\": {braces} [brackets] // no comment\n", "n": 12345678901234567890}`,
+	`[",", ":", "}", "]", "\\", "'", "+"]`,
+}
+
+func TestValidPassesThrough(t *testing.T) {
+	for _, text := range valids {
+		got := sameHoweverCut(t, text)
+		if got.value != text || got.edits != "[]" || got.read != len(text) {
+			t.Errorf("%s\ngives %+v", text, got)
+		}
+		if got := sameHoweverCut(t, " "+text+" and more {"); got.value != text || got.read != len(text)+1 {
+			t.Errorf("%s\nwith text around gives %+v", text, got)
+		}
+	}
+}
+
+// TestPrefixes: a text that was cut anywhere is never called better than
+// completed, and what it shows meanwhile is valid.
+func TestPrefixes(t *testing.T) {
+	for _, c := range rules {
+		valid := c.class == llm.Intact
+		for i := 1; i < len(c.in); i++ {
+			var r Reader
+			r.Feed(c.in[:i])
+			if r.Done() {
+				break
+			}
+			shown, ok := r.Partial()
+			if ok && !json.Valid(shown) {
+				t.Errorf("%q shows %s", c.in[:i], shown)
+			}
+			if err := r.Close(); err == nil && worst(r.Repairs()) < llm.Completion {
+				t.Errorf("%q is cut and called %v: %s", c.in[:i], worst(r.Repairs()), r.Value())
+			} else if err != nil && valid && i > 0 {
+				t.Errorf("%q cannot be completed: %v", c.in[:i], err)
+			}
+		}
+	}
+}
+
+// TestReleasedAtOnce: of a valid text, only the tail that rule (f) of streaming
+// allows is held back: the end of a string, a comma, a number, a literal, an
+// escape, a rune, white space behind those.
+func TestReleasedAtOnce(t *testing.T) {
+	for _, text := range valids {
+		var r Reader
+		sent := 0
+		for i := range len(text) {
+			r.Feed(text[i : i+1])
+			sent += len(r.Take())
+			held := text[sent : i+1]
+			if !mayBeHeld(strings.TrimRight(held, " \n")) {
+				t.Errorf("%q is held after %q", held, text[:i+1])
+			}
+		}
+	}
+}
+
+func mayBeHeld(s string) bool {
+	switch {
+	case s == "", s == `"`, s == ",", s == `",`, s[0] == '\\', s[0] >= 0x80:
+		return true
+	case s[0] == '"': // the end of a string, and a key that may not be one
+		return len(s) < 3
+	}
+	digits := strings.TrimRight(s, "-+.eE")
+	return digits == "" || isNumber(digits) || strings.HasPrefix("true", s) || strings.HasPrefix("false", s) || strings.HasPrefix("null", s)
+}
+
+func TestStops(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a": "b"</call> more`:    `{"a": "b"}|</call> more`,
+		`{"a": "</call>"}</call>`:  `{"a": "</call>"}|</call>`,
+		`{"a": [1, 2 </call>`:      `{"a": [1, 2 ]}|</call>`,
+		`{"a": 12</call>`:          `{"a": 12}|</call>`,
+		`{"a": "b", </call>`:       `{"a": "b" }|</call>`,
+		`{"a": "x"</b>y", "c": 1}`: `{"a": "x\"</b>y", "c": 1}|`,
+	} {
+		for _, pieces := range [][]string{{in}, bytewise(in)} {
+			r := Reader{Stops: []string{"</call>", "<|end|>"}}
+			rest := ""
+			for _, p := range pieces {
+				if r.Done() {
+					rest += p
+					continue
+				}
+				r.Feed(p)
+			}
+			if got := string(r.Value()) + "|" + r.Rest() + rest; got != want {
+				t.Errorf("%q gives %q, not %q", pieces, got, want)
+			}
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	deep := Reader{MaxDepth: 2}
+	deep.Feed(`[[[`)
+	long := Reader{MaxBytes: 10}
+	long.Feed(`["0123456789`)
+	token := Reader{}
+	token.Feed("[" + strings.Repeat("a", maxToken+1))
+	for want, r := range map[string]*Reader{"2 levels": &deep, "10 bytes": &long, "without quotes": &token} {
+		if r.Err() == nil || !strings.Contains(r.Err().Error(), want) {
+			t.Errorf("%v does not say %q", r.Err(), want)
+		}
+	}
+	var r Reader
+	r.Feed("[\"" + strings.Repeat("\n\x01", maxEdits) + `"]`)
+	if n := len(r.Repairs()); n > maxEdits+2 {
+		t.Errorf("%d edits are listed", n)
+	}
+}
+
+func TestReset(t *testing.T) {
+	r := Reader{Base: 100}
+	for range 2 {
+		r.Feed(`['a',]`)
+		first := r.Value()
+		if !r.Done() || r.Repairs()[0].Start != 101 {
+			t.Fatalf("%s %v", first, r.Repairs())
+		}
+		r.Reset()
+		r.Feed(`["zzzzz"]`)
+		if string(first) != `["a"]` {
+			t.Fatalf("the value became %s", first)
+		}
+		r.Reset()
+	}
+}
+
+func TestPartialCorpus(t *testing.T) {
+	// A string that has begun is shown; these rows ask to leave it out.
+	differ := map[string]string{`["` + "ARR": "we show the begun string", `{"": "` + "OBJ": "we show the begun string"}
+	for _, row := range readCorpus(t, "json_repair/partial_json.jsonl") {
+		got, ok := Partial(row.Broken)
+		if same := ok && sameValue(got, row.Expected); same == (differ[row.Broken+row.Allow] != "") {
+			t.Errorf("%s (%s): %s, not %s", row.Broken, row.Allow, got, row.Expected)
+		}
+	}
+}
+
+func TestPartial(t *testing.T) {
+	for in, want := range map[string]string{
+		``: ``, `{`: `{}`, `{"a`: `{}`, `{"a"`: `{}`, `{"a":`: `{}`, `{"a": 1`: `{"a": 1}`, `{"a": "te`: `{"a": "te"}`,
+		`{"a": 1,`: `{"a": 1}`, `{"a": 1, "b"`: `{"a": 1}`, `{"a": {"b": [1, tr`: `{"a": {"b": [1, true]}}`,
+		`[1, -`: `[1]`, `[1, "x\ud83d`: `[1, "x"]`, `{a: 'b`: `{"a": "b"}`, `["a" , `: `["a" ]`,
+	} {
+		got, ok := Partial(in)
+		if string(got) != want && !(ok && sameValue(got, []byte(want))) {
+			t.Errorf("%s shows %s, not %s", in, got, want)
+		}
+	}
+}

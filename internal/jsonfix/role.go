@@ -40,10 +40,10 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 		return closing, 0
 	case !ok:
 		return undecided, 0
-	case r.whole && len(r.stack) > 0 && !r.quoteFollows(rest):
-		return closing, 0 // there is no other quote to end the string
 	case c == '+':
 		return look.join()
+	case r.whole && len(r.stack) > 0 && !r.quoteFollows(rest):
+		return closing, 0 // there is no other quote to end the string
 	case c == '/' && look.i+1 == len(look.text) && !look.final:
 		return undecided, 0
 	case c == '/' && look.i+1 < len(rest) && (rest[look.i+1] == '/' || rest[look.i+1] == '*'):
@@ -77,8 +77,7 @@ func (r *Reader) roleInObject(look *lookahead, c byte) role {
 		}
 		return content
 	case ',':
-		look.i++
-		return look.member(r.whole)
+		return r.afterComma(look, func() role { return look.member(r.whole) })
 	case '"', '\'':
 		if look.newline {
 			return closing
@@ -91,6 +90,20 @@ func (r *Reader) roleInObject(look *lookahead, c byte) role {
 	return content
 }
 
+// afterComma decides on a quote that a comma follows: a marker that ends the
+// value may stand behind it, else what decides.
+func (r *Reader) afterComma(look *lookahead, decide func() role) role {
+	look.i++
+	look.space()
+	switch stop, maybe := r.atStop(look.text[look.i:], look.final); {
+	case maybe:
+		return undecided
+	case stop:
+		return closing
+	}
+	return decide()
+}
+
 func (r *Reader) roleInArray(look *lookahead, c byte) role {
 	switch c {
 	case ']':
@@ -101,8 +114,7 @@ func (r *Reader) roleInArray(look *lookahead, c byte) role {
 		}
 		return content
 	case ',':
-		look.i++
-		return look.item()
+		return r.afterComma(look, look.item)
 	case '"', '\'':
 		if look.spaced {
 			return closing
@@ -210,7 +222,6 @@ func (l *lookahead) word() (word string, ok bool) {
 // member decides after a quote and a comma in an object: a key, a closer or
 // another comma must follow, or the quote is content.
 func (l *lookahead) member(sure bool) role {
-	l.space()
 	c, ok := l.peek()
 	switch {
 	case !ok:
@@ -251,15 +262,14 @@ func (l *lookahead) key(quoted bool) role {
 	switch {
 	case !ok:
 		return l.open(content)
-	case c == ':' || c == '=':
-		return closing
+	case c == '"' || c == '\'' || c == ',' || c == '}' || c == ']':
+		return content
 	}
-	return content
+	return l.afterKey(c)
 }
 
 // item decides after a quote and a comma in an array.
 func (l *lookahead) item() role {
-	l.space()
 	c, ok := l.peek()
 	switch {
 	case !ok:
@@ -288,7 +298,7 @@ func (l *lookahead) number() role {
 	switch {
 	case !ok:
 		return l.open(closing)
-	case c == ',' || c == ']' || l.newline:
+	case c == ',' || c == ']' || c == '{' || c == '[' || l.newline:
 		return closing
 	}
 	return content

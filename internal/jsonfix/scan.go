@@ -81,6 +81,9 @@ func (s scan) from(start int) ([]Reading, error) {
 // before it may be.
 func classBefore(before, rest string) llm.RepairClass {
 	before = strings.TrimRight(before, " \t")
+	if strings.ContainsAny(before, "{[") {
+		return llm.Guess // that may have been the value
+	}
 	if strings.HasPrefix(rest, "```") || before == "\ufeff" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "\n") {
 		return llm.Syntax
 	}

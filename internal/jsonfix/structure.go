@@ -27,6 +27,10 @@ func (r *Reader) structure(final bool) (more bool) {
 			r.comma()
 		case ':':
 			r.colon(1)
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n':
+			if !r.scalar() {
+				r.beginToken()
+			}
 		default:
 			if r.unusual(c, final) {
 				return true
@@ -253,9 +257,10 @@ func (r *Reader) room() bool {
 		r.out = append(r.out, ',')
 		r.next()
 	case wantItem, wantKey:
-		r.top().mark = len(r.out)
-		r.out = append(r.out, r.pend...)
-		r.pend = r.pend[:0]
+		if len(r.pend) > 0 {
+			r.out = append(r.out, r.pend...)
+			r.pend = r.pend[:0]
+		}
 	}
 	if len(r.stack) > 0 && r.state != wantValue {
 		r.top().count++
@@ -322,11 +327,14 @@ func (r *Reader) open(c byte) {
 		c = '['
 	}
 	r.out = append(r.out, c)
+	r.top().mark = len(r.out)
 	r.i++
 }
 
-var closerOf = map[byte]byte{'{': '}', '[': ']', '(': ')', 'f': ')'}
-var openerOf = map[byte]byte{'}': '{', ']': '[', ')': '('}
+var (
+	closerOf = [256]byte{'{': '}', '[': ']', '(': ')', 'f': ')'}
+	openerOf = [256]byte{'}': '{', ']': '[', ')': '('}
+)
 
 // close reads a closing bracket. One that fits an outer container closes the
 // inner ones too; one that fits none is taken for the one that was due.
@@ -405,9 +413,15 @@ func (r *Reader) comma() {
 			r.failf(r.i, "a call with more than one argument is not a value")
 			return
 		}
+		r.next()
+		r.top().mark = len(r.out)
+		if n := r.sureComma(); n > 0 {
+			r.out = append(r.out, r.in[r.i:r.i+n]...)
+			r.i += n
+			return
+		}
 		r.pend = append(r.pend[:0], ',')
 		r.commaAt = r.off + r.i
-		r.next()
 	case wantItem:
 		r.edit("extra-comma", llm.Guess, r.i, r.i+1) // a value may be missing
 	case wantKey:
@@ -426,6 +440,26 @@ func (r *Reader) comma() {
 		return
 	}
 	r.i++
+}
+
+// sureComma returns the length of a comma and the white space after it, if a
+// key or value certainly follows, else 0.
+func (r *Reader) sureComma() int {
+	rest, n := r.in[r.i:], 1
+	for n < len(rest) && isSpace(rest[n]) {
+		n++
+	}
+	if n < len(rest) {
+		switch c := rest[n]; {
+		case c == '"', isDigit(c), isWord(c):
+			return n
+		case c == '{', c == '[':
+			if r.top().open != '{' {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // colon reads n bytes that stand for a colon.

@@ -58,28 +58,20 @@ func (r *Reader) beginString(q quote, n int) {
 
 // text reads the content of a string. It returns true if it needs more.
 func (r *Reader) text(final bool) (more bool) {
-	ok := &plain[0]
-	if r.str.quote != quoteDouble {
-		ok = &plain[1]
-	}
 	for r.mode == inString && r.err == nil && !r.done {
-		in, from := r.in, r.i
-		i := from
-		for i < len(in) && ok[in[i]] {
-			i++
-		}
-		r.out = append(r.out, in[from:i]...)
-		r.i = i
-		if i == len(in) {
+		n := run(r.in[r.i:], r.str.quote)
+		r.out = append(r.out, r.in[r.i:r.i+n]...)
+		r.i += n
+		if r.i == len(r.in) {
 			return false
 		}
-		switch c := in[i]; {
+		switch c := r.in[r.i]; {
 		case c == '\\':
-			more = r.escape(in[i:], final)
+			more = r.escape(r.in[r.i:], final)
 		case c < ' ':
 			r.control(c)
 		case c >= utf8.RuneSelf:
-			more = r.wide(in[i:], final)
+			more = r.wide(r.in[r.i:], final)
 		default:
 			more = r.quoted(c, final)
 		}
@@ -89,6 +81,43 @@ func (r *Reader) text(final bool) (more bool) {
 	}
 	return false
 }
+
+// run returns how many bytes of in are content that is valid as it stands.
+func run(in []byte, q quote) int {
+	ok, i := &plain[min(q, 1)], 0
+	for {
+		for i < len(in) && ok[in[i]] {
+			i++
+		}
+		if i == len(in) {
+			return i
+		}
+		switch c := in[i]; {
+		case c == '\\' && i+1 < len(in) && simpleEscape[in[i+1]]:
+			i += 2
+		case c >= utf8.RuneSelf && q == quoteDouble:
+			n := wideLen(in[i:])
+			if n == 0 {
+				return i
+			}
+			i += n
+		default:
+			return i
+		}
+	}
+}
+
+// wideLen returns the length of the rune at the start of b, 0 if it is not
+// whole or not valid.
+func wideLen(b []byte) int {
+	if c, n := utf8.DecodeRune(b); c != utf8.RuneError || n > 1 {
+		return n
+	}
+	return 0
+}
+
+// simpleEscape marks what may follow a backslash in JSON, but for u.
+var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 const hexDigits = "0123456789abcdef"
 
@@ -279,6 +308,11 @@ func (r *Reader) endQuote(n int, final bool) (more bool) {
 	case joining:
 		r.edit("string-concatenation", llm.Syntax, r.i, r.i+n+skip)
 		r.i += n + skip
+		r.str.quote = quoteDouble
+		if r.in[r.i-1] != '"' {
+			r.str.quote = quoteSingle
+		}
+		return false
 	case content:
 		if r.whole && r.endedBefore(n) {
 			return false

@@ -53,6 +53,35 @@ func (r *Reader) beginToken() {
 	r.mode = inToken
 }
 
+// scalar reads a number or literal that is valid JSON and whole, the usual
+// case, without a token. It returns false for all else.
+func (r *Reader) scalar() bool {
+	if r.state != wantValue && r.state != wantItem {
+		return false
+	}
+	rest := r.in[r.i:]
+	n := 1
+	for n < len(rest) && !ends[rest[n]] {
+		n++
+	}
+	if n == len(rest) {
+		return false
+	}
+	switch word := rest[:n]; {
+	case isNumber(word), string(word) == "true", string(word) == "false", string(word) == "null":
+		if r.room() {
+			r.out = append(r.out, word...)
+			r.i += n
+			r.ended()
+		}
+		return true
+	}
+	return false
+}
+
+// ends marks what certainly ends a number or literal.
+var ends = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\r': true, '\t': true}
+
 // maxToken bounds text without quotes.
 const maxToken = 1 << 16
 
@@ -159,7 +188,7 @@ func isIdentifier(b []byte) bool {
 
 // tokenIsValue reports whether the token is a literal or a number as it is.
 func (r *Reader) tokenIsValue() bool {
-	if _, ok := literals[string(r.tok.text)]; ok {
+	if _, ok := literals[string(r.tok.text)]; ok || isNumber(r.tok.text) {
 		return true
 	}
 	_, class := number(r.tok.text, false)
@@ -184,10 +213,13 @@ func (r *Reader) endToken(final bool) {
 		r.ended()
 		return
 	}
+	if isNumber(word) {
+		r.out = append(r.out, word...)
+		r.ended()
+		return
+	}
 	if text, class := number(word, r.numbers); class != llm.Truncation {
-		if class != llm.Intact {
-			r.note("number", class, r.tok.start, end)
-		}
+		r.note("number", class, r.tok.start, end)
 		r.out = append(r.out, text...)
 		r.ended()
 		return
@@ -224,9 +256,6 @@ func number(word []byte, zeros bool) (string, llm.RepairClass) {
 	s := string(word)
 	if s == "" || strings.Trim(s, "0123456789+-.eExXabcdefABCDEF_n") != "" {
 		return "", llm.Truncation
-	}
-	if isNumber(s) {
-		return s, llm.Intact
 	}
 	sign, digits := "", s
 	if s[0] == '-' || s[0] == '+' {
@@ -269,31 +298,37 @@ func number(word []byte, zeros bool) (string, llm.RepairClass) {
 }
 
 // isNumber reports whether s is a JSON number.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	digits := func() bool {
-		n := 0
-		for n < len(s) && isDigit(s[n]) {
-			n++
-		}
-		s = s[n:]
-		return n > 0
+func isNumber[T string | []byte](s T) bool {
+	i := 0
+	if i < len(s) && s[i] == '-' {
+		i++
 	}
-	if strings.HasPrefix(s, "0") {
-		s = s[1:]
-	} else if !digits() {
+	digits := skipDigits(s, i)
+	if digits == i || s[i] == '0' && digits > i+1 {
 		return false
 	}
-	if strings.HasPrefix(s, ".") {
-		if s = s[1:]; !digits() {
+	i = digits
+	if i < len(s) && s[i] == '.' {
+		if digits = skipDigits(s, i+1); digits == i+1 {
 			return false
 		}
+		i = digits
 	}
-	if s != "" && s[0]|0x20 == 'e' {
-		if s = s[1:]; s != "" && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
+	if i < len(s) && s[i]|0x20 == 'e' {
+		if i++; i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
 		}
-		return digits() && s == ""
+		if digits = skipDigits(s, i); digits == i {
+			return false
+		}
+		i = digits
 	}
-	return s == ""
+	return i == len(s)
+}
+
+func skipDigits[T string | []byte](s T, i int) int {
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return i
 }
