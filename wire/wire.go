@@ -107,7 +107,7 @@ type format interface {
 }
 
 var formats = map[string]format{
-	Chat: chat{}, Messages: messages{},
+	Chat: chat{}, Responses: responses{}, Messages: messages{},
 }
 
 func (c Codec) vendor() string {
