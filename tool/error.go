@@ -80,13 +80,13 @@ type traits struct {
 }
 
 var codes = map[Code]traits{
-	Validation: {true, Rephrase, "The call of %s was not run: it is not valid.",
+	Validation: {true, Rephrase, "The call of %s is not valid.",
 		"Correct the arguments named above and leave the others as they are. Do not send the same arguments again."},
 	Permission: {false, Abort, "The call of %s was refused: it is not permitted.",
 		"1. Do not send this call again; the answer will be the same. 2. Use another tool that is allowed, or go on without it. 3. If it is needed, tell the user what you wanted to do and why."},
 	NotFound: {true, Rephrase, "The call of %s failed: what it names does not exist.",
 		"1. Check the name for spelling, case and the right folder or namespace. 2. List or search for what there is. 3. Call again with a name that you have seen."},
-	Timeout: {true, Same, "The call of %s did not finish in time and was stopped.",
+	Timeout: {true, Same, "The call of %s did not finish in time.",
 		"1. If you call it again, ask for less: a smaller range, a narrower query. 2. If it may have changed something, find out first whether it did."},
 	RateLimit: {true, Same, "The call of %s was turned away: too many requests.",
 		"1. Wait before you use this tool again. 2. Combine requests, or go on with something else meanwhile."},
@@ -164,8 +164,11 @@ func (e *Error) ForModel(name string, attempt, most int) string {
 	var b strings.Builder
 	lead := cmp.Or(codes[e.Code].lead, "The call of %s failed.")
 	fmt.Fprintf(&b, lead, name)
-	if most > 0 {
+	switch {
+	case most > 0 && attempt <= most:
 		fmt.Fprintf(&b, " (attempt %d of %d)", attempt, most)
+	case most > 0:
+		fmt.Fprintf(&b, " (attempt %d; %d should have been enough)", attempt, most)
 	}
 	if e.Code == Validation && len(e.Details) > 0 {
 		e.writeFaults(&b)
@@ -193,13 +196,19 @@ func (e *Error) writeFaults(b *strings.Builder) {
 	b.WriteString("\nPlease try the tool call again with corrected arguments.")
 }
 
-// write adds what the problem does not say already.
+// write adds to a problem that is no sentence what it does not say itself.
 func (d Detail) write(b *strings.Builder) {
 	b.WriteString("\n- ")
 	if d.Field != "" {
 		b.WriteString(d.Field + ": ")
 	}
 	b.WriteString(d.Problem)
+	if strings.HasSuffix(d.Problem, ".") { // a sentence that says it all
+		if d.Fix != "" {
+			b.WriteString(" " + d.Fix)
+		}
+		return
+	}
 	if d.Expected != "" && !strings.Contains(d.Problem, d.Expected) {
 		fmt.Fprintf(b, "; expected %s", d.Expected)
 	}

@@ -242,11 +242,11 @@ func (s *Set) Defs() []llm.ToolDef {
 }
 
 // Undeclared returns the top-level arguments that the named tool's schema does
-// not mention, in alphabetical order. The arguments must match the schema: what
-// it forbids is found by validation.
+// not mention, in alphabetical order, and none if it mentions nothing at all.
+// The arguments must match the schema: what it forbids is found by validation.
 func (s *Set) Undeclared(name string, args json.RawMessage) []string {
 	i, ok := s.place(name)
-	if !ok || s.inputs[i].shape.Closed() {
+	if !ok || s.inputs[i].shape.Closed() || len(s.inputs[i].shape.Properties()) == 0 {
 		return nil
 	}
 	var object map[string]json.RawMessage

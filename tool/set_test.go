@@ -162,6 +162,18 @@ func TestJoinNeverHides(t *testing.T) {
 	}
 }
 
+func TestUndeclared(t *testing.T) {
+	tools := named("open", "closed", "any")
+	tools[0].Input = json.RawMessage(`{"properties":{"a":{}}}`)
+	tools[1].Input = json.RawMessage(`{"properties":{"a":{}},"additionalProperties":false}`)
+	s := tool.MustSet(tools...)
+	for name, want := range map[string][]string{"open": {"b", "c"}, "closed": nil, "any": nil, "none": nil} {
+		if diff := cmp.Diff(want, s.Undeclared(name, json.RawMessage(`{"c":1,"a":2,"b":3}`))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	s := tool.MustSet(named("read_file", "write_file", "files__list_dir", "weather")...)
 	for _, c := range []struct{ name, want, why string }{

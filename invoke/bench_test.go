@@ -1,0 +1,67 @@
+package invoke_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// benchmark runs b.N calls of a trivial tool, one per turn, in sessions of
+// 10,000.
+func benchmark(b *testing.B, t tool.Tool, open func() journal.Store) {
+	r := &invoke.Runner{Tools: tool.MustSet(t)}
+	var s *invoke.Session
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%10_000 == 0 {
+			rec, err := journal.Open(context.Background(), open(), fmt.Sprintf("run%d", i))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if s, err = r.Session(rec); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, err := range s.Do(b.Context(), []llm.Call{call("", "echo", fmt.Sprintf(`{"text":"hello %d"}`, i))}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkTrivialCall(b *testing.B) {
+	reading, writing := echo(), echo()
+	writing.Effects = 0
+	b.Run("read-only", func(b *testing.B) {
+		benchmark(b, reading, func() journal.Store { return new(journal.Memory) })
+	})
+	b.Run("with intent", func(b *testing.B) {
+		benchmark(b, writing, func() journal.Store { return new(journal.Memory) })
+	})
+}
+
+// BenchmarkParallelReads reports how much longer 64 reads of 300 ms take side
+// by side than one does.
+func BenchmarkParallelReads(b *testing.B) {
+	slow := doer("slow", tool.ReadOnly, func(context.Context) (string, error) { time.Sleep(300 * time.Millisecond); return "", nil })
+	r := &invoke.Runner{Tools: tool.MustSet(slow)}
+	for b.Loop() {
+		s, _ := session(b, r)
+		var calls []llm.Call
+		for i := range 64 {
+			calls = append(calls, call("", "slow", fmt.Sprintf(`{"text":"%d"}`, i)))
+		}
+		start := time.Now()
+		if _, err := s.Results(b.Context(), calls); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms")
+	}
+}

@@ -1,0 +1,196 @@
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// check takes a call through the steps before anything runs. It returns an
+// error only if a refusal or an approval cannot be recorded; a call that may
+// not run has its outcome afterwards.
+func (d *doing) check(ctx context.Context, j *job) error {
+	d.identify(j)
+	j.hash = journal.ParamsHash(j.args)
+	steps := []func(*job) *tool.Error{d.lookup, d.reading, d.validate}
+	for _, step := range steps {
+		if j.fail == nil {
+			j.fail = step(j)
+		}
+	}
+	if j.fail != nil {
+		return d.reject(ctx, j, j.fail)
+	}
+	d.emit(Checked{j.call.ID, j.tool.Name, j.args, j.repairs})
+	if e := d.guard(j); e != nil {
+		return d.reject(ctx, j, e)
+	}
+	return d.authorise(ctx, j)
+}
+
+// identify gives the call an id, and notices one that was used before: two
+// calls of one id could not be told apart in the record.
+func (d *doing) identify(j *job) {
+	s := d.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.call.ID == "" {
+		j.call.ID = s.newID()
+	}
+	if s.ids[j.call.ID] || s.settled(j.call.ID) {
+		j.twice = true
+		j.fail = tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)
+		j.fail.Fix = "Read the result of the earlier call. If you mean another call, send it with an id of its own."
+	}
+	s.ids[j.call.ID] = true
+	j.attempt = s.failures[j.call.Name] + 1
+}
+
+// maxNames bounds the names in an answer to a call of an unknown tool.
+const maxNames = 20
+
+func (d *doing) lookup(j *job) *tool.Error {
+	t, ok := d.s.runner.Tools.Lookup(j.call.Name)
+	if ok {
+		j.tool = t
+		return nil
+	}
+	j.tool = tool.Tool{Name: j.call.Name}
+	e := tool.Errorf(tool.Validation, "there is no tool %.80q", j.call.Name)
+	names := d.s.runner.Tools.Names()
+	near := d.s.runner.Tools.Nearest(j.call.Name)
+	e.Fix = ""
+	switch {
+	case len(names) == 0:
+		e.Fix = "There are no tools. Answer without one."
+	case len(near) > 0:
+		e.Fix = "Did you mean " + strings.Join(near, ", ") + "? Call a tool by exactly its name."
+	}
+	if len(names) > 0 && len(names) <= maxNames {
+		e.Fix = strings.TrimSpace(e.Fix + " The tools are " + strings.Join(names, ", ") + ".")
+	} else if len(near) == 0 && len(names) > 0 {
+		e.Fix = fmt.Sprintf("Call a tool by exactly its name. Some of the %d tools are %s.", len(names), strings.Join(names[:maxNames], ", "))
+	}
+	return e
+}
+
+// reading enforces how doubtful a reading of the model's text may be for a tool
+// with these effects.
+func (d *doing) reading(j *job) *tool.Error {
+	j.repairs = slices.Clone(j.call.Provenance.Repairs)
+	effects := j.tool.Effects
+	var doubt string
+	switch j.call.Provenance.Worst() {
+	case llm.Truncation:
+		e := tool.Errorf(tool.Validation, "the call was cut off before it was complete")
+		e.Fix = "Send the whole call again; if it is long, ask for less at once."
+		return e
+	case llm.Guess:
+		if !effects.Has(tool.ReadOnly) || !d.s.runner.RunGuesses {
+			doubt = "it can be read in more than one way"
+		}
+	case llm.Completion:
+		if !effects.Has(tool.Idempotent) {
+			doubt = "its end was missing, and the tool may change things"
+		}
+	}
+	if doubt == "" {
+		return nil
+	}
+	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(j.repairs), doubt)
+	e.Fix = "Send the same call again as one complete JSON object: every bracket closed, every quote inside a text escaped, every argument under its name."
+	return e
+}
+
+// rules names repairs, once each.
+func rules(repairs []llm.Repair) string {
+	var names []string
+	for _, r := range repairs {
+		if !slices.Contains(names, r.Rule) {
+			names = append(names, r.Rule)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// validate checks the arguments against the tool's own schema, after giving
+// them the types it demands.
+func (d *doing) validate(j *job) *tool.Error {
+	compiled := d.s.runner.Tools.Schema(j.call.Name)
+	args, coercions := compiled.Coerce(j.args)
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	if faults := compiled.Validate(args); len(faults) > 0 {
+		return invalid(faults)
+	}
+	for _, c := range coercions {
+		j.repairs = append(j.repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
+		d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name + c.Path, Detail: fmt.Sprintf("%s: %s instead of %s", c.Rule, c.To, c.From)})
+	}
+	if len(coercions) > 0 || len(j.args) == 0 {
+		j.args = args
+		j.hash = journal.ParamsHash(args)
+	}
+	for _, name := range d.s.runner.Tools.Undeclared(j.call.Name, args) {
+		d.emit(llm.Warning{Code: llm.Compatibility, Feature: j.call.Name + "/" + name, Detail: "the schema does not mention this argument, nor forbid it; it is passed on"})
+	}
+	return nil
+}
+
+// invalid turns faults into an error with one detail each.
+func invalid(faults []schema.Fault) *tool.Error {
+	e := tool.Errorf(tool.Validation, "%s", faults[0].Message)
+	if len(faults) > 1 {
+		e.Message = fmt.Sprintf("%s (and %d more)", faults[0].Message, len(faults)-1)
+	}
+	for _, f := range faults {
+		e.Details = append(e.Details, tool.Detail{Field: f.Path, Problem: f.Message, Expected: f.Expected, Got: f.Received})
+	}
+	return e
+}
+
+// guard asks the loop guard, and refuses everything once the run is stopped.
+func (d *doing) guard(j *job) *tool.Error {
+	s := d.s
+	s.mu.Lock()
+	var v verdict
+	stopped := s.stopped
+	if stopped == "" {
+		v, j.place = s.loop.next(j.tool.Name, j.hash)
+	}
+	if v.stop {
+		s.stopped = v.reason
+	}
+	s.mu.Unlock()
+	switch {
+	case stopped != "":
+		return stop("the run was stopped: " + stopped)
+	case v.stop:
+		d.emit(Stopped{v.reason})
+		return stop(v.reason + ", and the run is stopped")
+	case v.refuse:
+		e := tool.Errorf(tool.Permission, "%s", v.reason)
+		e.Recoverable, e.Strategy = true, tool.Rephrase
+		e.Fix = "The result would be the same. Use what you have, change the arguments, or take another way. If you send it once more, the run ends."
+		return e
+	case v.reason != "":
+		j.lesson = v.reason + ". Do not repeat it: use what you have, or take another way."
+		d.emit(llm.Warning{Code: llm.Degraded, Feature: j.tool.Name, Detail: v.reason})
+	}
+	return nil
+}
+
+func stop(reason string) *tool.Error {
+	e := tool.Errorf(tool.Permission, "%s", reason)
+	e.Fix = "Do not call tools any more. Tell the user what you have found, and what is missing."
+	return e
+}

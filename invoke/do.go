@@ -1,0 +1,218 @@
+package invoke
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Do runs calls and yields what happens. Read-only tools run side by side, the
+// others wait for their turn and run alone, and nothing overtakes a call that
+// may change things. There is one [Outcome] for each call, in the order of the
+// calls. A tool that fails is an outcome, not an error: an error means that the
+// session could not record its own work; it is the last thing yielded, and no
+// further call is begun.
+//
+// Stopping early, or cancelling ctx, cancels the calls that run and refuses
+// those that have not begun; each is recorded all the same. Nothing waits
+// longer than a tool's timeout and the grace after it.
+//
+// One Do runs at a time; a second one yields an error.
+func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		if !s.busy.TryLock() {
+			yield(nil, errors.New("invoke: another Do of the session is running"))
+			return
+		}
+		defer s.busy.Unlock()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		d := &doing{s: s, yield: yield, cancel: cancel}
+		err := d.run(ctx, calls)
+		if err != nil && !d.deaf {
+			yield(nil, err)
+		}
+	}
+}
+
+// Results runs calls and returns their results, in order, without the events
+// on the way.
+func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, error) {
+	var out []llm.Result
+	for ev, err := range s.Do(ctx, calls) {
+		if err != nil {
+			return out, err
+		}
+		if o, ok := ev.(Outcome); ok {
+			out = append(out, o.Result)
+		}
+	}
+	return out, nil
+}
+
+// doing is one Do.
+type doing struct {
+	s      *Session
+	yield  func(llm.Event, error) bool
+	cancel context.CancelFunc
+	deaf   bool // nobody listens any more
+	jobs   []*job
+	told   int // outcomes delivered
+}
+
+// job is a call on its way.
+type job struct {
+	index    int
+	call     llm.Call // with an id
+	tool     tool.Tool
+	args     json.RawMessage // as the tool gets them
+	hash     journal.Hash    // of args
+	repairs  []llm.Repair
+	approval *journal.Approval
+	consent  journal.Hash // of the entry that holds approval
+	attempt  int          // of this tool since it last succeeded
+	place    int          // in the history of the loop guard, or -1
+	lesson   string       // the loop guard's, for the model
+	twice    bool         // the record has it already
+	fail     *tool.Error  // why it cannot run
+	settled  *Outcome     // when it is over; whoever runs the call writes it
+	outcome  *Outcome     // the same, once the goroutine of Do knows
+}
+
+// emit yields an event unless nobody listens. It is called on the goroutine of
+// the caller of Do only.
+func (d *doing) emit(ev llm.Event) {
+	if d.deaf {
+		return
+	}
+	if !d.yield(ev, nil) {
+		d.deaf = true
+		d.cancel()
+	}
+}
+
+func (d *doing) run(ctx context.Context, calls []llm.Call) error {
+	for i, c := range calls {
+		j := &job{index: i, call: c, args: c.Args, place: -1}
+		d.jobs = append(d.jobs, j)
+		if err := d.check(ctx, j); err != nil {
+			return err
+		}
+	}
+	batches := plan(d.jobs)
+	ids := make([][]string, len(batches))
+	for i, b := range batches {
+		for _, j := range b {
+			ids[i] = append(ids[i], j.call.ID)
+		}
+	}
+	d.emit(Planned{ids})
+	d.deliver()
+	for _, b := range batches {
+		if err := d.batch(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan groups the calls that may run: consecutive read-only ones together, any
+// other alone. What a tool does is what it declares, never what its name
+// suggests.
+func plan(jobs []*job) [][]*job {
+	var batches [][]*job
+	together := false
+	for _, j := range jobs {
+		if j.outcome != nil {
+			continue
+		}
+		reads := j.tool.Effects.Has(tool.ReadOnly)
+		if reads && together {
+			batches[len(batches)-1] = append(batches[len(batches)-1], j)
+		} else {
+			batches = append(batches, []*job{j})
+		}
+		together = reads
+	}
+	return batches
+}
+
+// batch runs calls side by side. The first error to record ends it, after the
+// calls that have begun.
+func (d *doing) batch(ctx context.Context, jobs []*job) error {
+	if len(jobs) == 1 {
+		err := d.one(ctx, jobs[0], d.emit)
+		jobs[0].outcome = jobs[0].settled
+		d.deliver()
+		return err
+	}
+	type news struct {
+		ev   llm.Event
+		over *job // and err, if its end could not be recorded
+		err  error
+	}
+	var (
+		reports = make(chan news)
+		turns   = make(chan struct{}, cmp.Or(d.s.runner.Parallel, 64))
+		running sync.WaitGroup
+		first   error
+	)
+	for _, j := range jobs {
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			err := d.one(ctx, j, func(ev llm.Event) { reports <- news{ev: ev} })
+			reports <- news{over: j, err: err}
+		})
+	}
+	go func() {
+		running.Wait()
+		close(reports)
+	}()
+	for n := range reports {
+		switch {
+		case n.ev != nil:
+			d.emit(n.ev)
+		case n.err != nil && first == nil:
+			first = n.err
+			d.cancel() // what cannot be recorded is not begun
+		case n.err == nil:
+			n.over.outcome = n.over.settled
+			d.deliver()
+		}
+	}
+	return first
+}
+
+// deliver yields the outcomes that are next in order.
+func (d *doing) deliver() {
+	for d.told < len(d.jobs) && d.jobs[d.told].outcome != nil {
+		o := d.jobs[d.told].outcome
+		d.s.count(o)
+		d.emit(*o)
+		d.told++
+	}
+}
+
+// count keeps the number of failures in a row. Outcomes come in order, so that
+// the same calls always count the same.
+func (s *Session) count(o *Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.Error == nil {
+		delete(s.failures, o.Call.Name)
+	} else {
+		s.failures[o.Call.Name]++
+	}
+}
+
+// took returns the time since start, never below zero.
+func (r *Runner) took(start time.Time) time.Duration { return max(r.now().Sub(start), 0) }

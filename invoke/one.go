@@ -1,0 +1,269 @@
+package invoke
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// one takes a call that may run through the remaining steps and gives it its
+// outcome. It returns an error if the call could not be recorded.
+func (d *doing) one(ctx context.Context, j *job, emit func(llm.Event)) error {
+	s := d.s
+	if e := s.affordable(ctx); e != nil {
+		return d.settle(ctx, j, refused(e), emit)
+	}
+	if out, ok := s.recall(j); ok {
+		return d.settle(ctx, j, ending{out: out, status: journal.OK, cached: true}, emit)
+	}
+	pass, e := s.runner.admit(j.tool.Name)
+	if e != nil {
+		return d.settle(ctx, j, refused(e), emit)
+	}
+	if stop, err := d.intend(ctx, j, emit); stop {
+		pass.drop()
+		return err
+	}
+	end := s.execute(ctx, j, emit)
+	pass.done(end.err)
+	s.remember(j, end)
+	return d.settle(ctx, j, end, emit)
+}
+
+// ending is how a call ended.
+type ending struct {
+	out      tool.Output
+	err      *tool.Error
+	status   journal.Status
+	attempts int
+	delays   []time.Duration
+	took     time.Duration
+	cached   bool
+}
+
+func refused(e *tool.Error) ending { return ending{err: e, status: journal.Refused} }
+
+// intend writes the intent of a call that may change things. It reports whether
+// the call must not run.
+func (d *doing) intend(ctx context.Context, j *job, emit func(llm.Event)) (stop bool, err error) {
+	if j.tool.Effects.Has(tool.ReadOnly) {
+		return false, nil
+	}
+	var entry journal.Hash
+	if rec := d.s.rec; rec != nil {
+		in := journal.Intent{Call: j.call.ID, StepID: d.s.Step, Tool: j.tool.Name, Args: j.args, ParamsHash: j.hash, Effects: j.tool.Effects.String(), Approval: j.consent}
+		e, err := rec.Intent(ctx, in)
+		var lost *journal.UnknownOutcomeError
+		switch {
+		case errors.As(err, &lost):
+			return true, d.lost(ctx, j, emit)
+		case errors.Is(err, journal.ErrTwice):
+			j.twice = true
+			return true, d.settle(ctx, j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
+		case err != nil && ctx.Err() != nil:
+			j.twice = true // the intent may be on record, so a refusal must not be
+			return true, d.settle(ctx, j, refused(tool.Errorf(tool.Cancelled, "cancelled before it began")), emit)
+		case err != nil:
+			return true, fmt.Errorf("invoke: the intent of %s could not be recorded, so it was not run: %w", j.tool.Name, err)
+		}
+		entry = e.Hash
+	}
+	emit(Intended{j.call.ID, j.tool.Name, entry})
+	return false, nil
+}
+
+// lost ends a call that an earlier process announced: whether it took effect is
+// unknown, and it is not run again.
+func (d *doing) lost(ctx context.Context, j *job, emit func(llm.Event)) error {
+	e := tool.Errorf(tool.Execution, "the call was begun before a crash, and whether it took effect is unknown; it was not run again")
+	e.Recoverable, e.Strategy = false, tool.Abort
+	e.Fix = "Find out whether it took effect, with a tool that only reads, before you do anything about it. Tell the user."
+	return d.settle(ctx, j, ending{err: e, status: journal.Unknown}, emit)
+}
+
+// reject ends a call that was refused before the plan was made.
+func (d *doing) reject(ctx context.Context, j *job, e *tool.Error) error {
+	err := d.settle(ctx, j, refused(e), d.emit)
+	j.outcome = j.settled
+	return err
+}
+
+// settle formats the result, writes the receipt and gives the call its outcome.
+func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Event)) error {
+	s := d.s
+	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
+	if err != nil {
+		return fmt.Errorf("invoke: the output of %s: %w", j.tool.Name, err)
+	}
+	if end.status != journal.Refused {
+		s.mu.Lock()
+		s.loop.result(j.place, hash)
+		s.mu.Unlock()
+	}
+	view := s.view(j, end, hash)
+	if view.cut != nil {
+		emit(*view.cut)
+	}
+	result := llm.Result{CallID: j.call.ID, Name: j.call.Name, Parts: view.parts, Failed: end.err != nil}
+	rec := s.receipt(j, end, view, hash)
+	rec.Result = &result
+	if s.rec != nil && !j.twice {
+		if rec, err = s.rec.Receipt(ctx, rec); err != nil {
+			return fmt.Errorf("invoke: the receipt of %s could not be recorded: %w", j.tool.Name, err)
+		}
+	}
+	o := &Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Error: end.err}
+	if end.err != nil {
+		o.Attempt, o.Next = j.attempt, next(j, end)
+	}
+	if err := s.learn(ctx, o, len(j.repairs)); err != nil {
+		return err
+	}
+	emit(Ended{j.call.ID, j.tool.Name, end.status, end.took})
+	j.settled = o
+	return nil
+}
+
+// next is what to try after a failure: the runtime's own attempts count, too,
+// and a call that may have taken effect is not simply sent again.
+func next(j *job, end ending) tool.Strategy {
+	n := end.err.Next(max(j.attempt, end.attempts))
+	if n == tool.Same && end.status == journal.Failed && mayHaveActed(end.err, j.tool) {
+		return tool.Escalate
+	}
+	return n
+}
+
+func failure(e *tool.Error) string {
+	if e == nil {
+		return ""
+	}
+	return cmp.Or(e.Message, string(e.Code))
+}
+
+func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) journal.Receipt {
+	rec := journal.Receipt{
+		Call: j.call.ID, StepID: s.Step, Tool: j.call.Name, Args: j.args, ParamsHash: j.hash, OutputHash: hash,
+		Status: end.status, LatencyMS: end.took.Milliseconds(), ExitCode: end.out.ExitCode, Attempts: end.attempts,
+		Dialect: j.call.Provenance.Dialect, Repairs: j.repairs, Approval: j.approval, Cached: end.cached,
+		OutputBytes: view.bytes, ShownBytes: view.shown, Truncated: view.cut != nil,
+	}
+	if view.cut != nil {
+		rec.Spill = view.cut.Spill
+	}
+	for _, d := range end.delays {
+		rec.DelaysMS = append(rec.DelaysMS, d.Milliseconds())
+	}
+	for _, did := range end.out.Did {
+		rec.SideEffects = append(rec.SideEffects, journal.SideEffect(did))
+	}
+	if e := end.err; e != nil {
+		rec.Error = &journal.Failure{Code: string(e.Code), Message: e.Message, Recoverable: e.Recoverable, Strategy: string(next(j, end))}
+		if end.status != journal.Failed {
+			rec.Reason = e.Message
+		}
+	}
+	return rec
+}
+
+// learn writes what can be learned from the call, if anybody said what the run
+// is about. Nothing depends on it.
+func (s *Session) learn(ctx context.Context, o *Outcome, repairs int) error {
+	if s.Task == "" && s.Model == "" {
+		return nil
+	}
+	out := journal.Outcome{Task: s.Task, Call: o.Call.ID, Tool: o.Call.Name, Model: s.Model, Success: o.Error == nil, Repairs: repairs, Attempt: max(o.Attempt, 1)}
+	if o.Error != nil {
+		out.Code = string(o.Error.Code)
+	}
+	_, err := s.record(ctx, journal.KindOutcome, out)
+	return err
+}
+
+// affordable returns why another call cannot run: the run was cancelled or
+// stopped, or its budget is used up.
+func (s *Session) affordable(ctx context.Context) *tool.Error {
+	if ctx.Err() != nil {
+		return tool.Errorf(tool.Cancelled, "cancelled before it began")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.runner.Budget
+	what := ""
+	switch {
+	case b.Calls > 0 && s.spent.Calls >= b.Calls:
+		what = fmt.Sprintf("%d calls", b.Calls)
+	case b.Time > 0 && s.spent.Time >= b.Time:
+		what = b.Time.String()
+	case b.Bytes > 0 && s.spent.Bytes >= b.Bytes:
+		what = fmt.Sprintf("%d bytes of results", b.Bytes)
+	}
+	if what != "" {
+		return stop("the budget of " + what + " is used up")
+	}
+	s.spent.Calls++
+	return nil
+}
+
+// Spent returns what the session has used of its budget.
+func (s *Session) Spent() Budget {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spent
+}
+
+// cached is the result of a read-only call.
+type cached struct {
+	out tool.Output
+	era int
+}
+
+// recall returns the output of the same call, if it is still good.
+func (s *Session) recall(j *job) (tool.Output, bool) {
+	if !s.runner.Cache || !j.tool.Effects.Has(tool.ReadOnly) {
+		return tool.Output{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.cache[j.tool.Name+" "+string(j.hash)]
+	return c.out, ok && c.era == s.era
+}
+
+// remember counts what a call cost and keeps the result of a read-only one. A
+// call that may have changed something makes all others out of date.
+func (s *Session) remember(j *job, end ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent.Time += end.took
+	s.spent.Bytes += size(end.out.Parts)
+	if !j.tool.Effects.Has(tool.ReadOnly) {
+		s.era++
+		return
+	}
+	if s.runner.Cache && end.err == nil {
+		if s.cache == nil {
+			s.cache = make(map[string]cached)
+		}
+		s.cache[j.tool.Name+" "+string(j.hash)] = cached{end.out, s.era}
+	}
+}
+
+// size returns the bytes of text and media.
+func size(parts []llm.Part) int64 {
+	var n int64
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			n += int64(len(p.Text))
+		case llm.Media:
+			n += int64(len(p.Data))
+		}
+	}
+	return n
+}

@@ -1,0 +1,277 @@
+package invoke
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Mode is how much of a result the model is shown.
+type Mode uint8
+
+// The modes.
+const (
+	Detailed Mode = iota // all of it, up to the limit
+	Concise              // the first items or lines, without blank lines and long ones
+	Minimal              // the first line, and how much more there is
+)
+
+// The bounds of the modes.
+const (
+	defaultChars = 50_000
+	leastChars   = 1_000
+	listItems    = 10  // of a list, in Concise
+	conciseLines = 20  // of a text, in Concise
+	lineChars    = 200 // of a line, in Concise and Minimal
+)
+
+// Output says what the model is shown of a result. Whatever it is shown, the
+// receipt's hash speaks for the whole.
+type Output struct {
+	Mode Mode
+	// MaxChars bounds the characters shown; 0 means 50,000, and less than
+	// 1,000 is refused. A tool's own MaxOutput may lower it to 1,000.
+	MaxChars int
+	// Tail is how much of MaxChars goes to the end of a longer text, rather
+	// than to its beginning; 0 means a fifth, below 0 none.
+	Tail int
+	// NoSpill keeps the whole of a longer text from being written to a file.
+	NoSpill bool
+	// SpillDir is the folder of those files; empty means one of this user
+	// below the system's folder for temporary files. It is made if it is not
+	// there, with mode 0700, and refused if it is a symbolic link.
+	SpillDir string
+	// Secrets are kept out of those files; nil means the known forms.
+	Secrets *journal.Secrets
+}
+
+func (o Output) check() error {
+	if o.MaxChars < 0 || o.MaxChars > 0 && o.MaxChars < leastChars {
+		return fmt.Errorf("invoke: Output.MaxChars is %d, and must be at least %d", o.MaxChars, leastChars)
+	}
+	if o.Tail > cmp.Or(o.MaxChars, defaultChars) {
+		return errors.New("invoke: Output.Tail is more than MaxChars")
+	}
+	if o.Mode > Minimal {
+		return fmt.Errorf("invoke: no mode of output has the number %d", o.Mode)
+	}
+	return nil
+}
+
+// view is what the model is shown.
+type view struct {
+	parts        []llm.Part
+	bytes, shown int64
+	cut          *Truncated // nil if it is shown everything
+}
+
+// view formats the result of a call. Of a failure the explanation comes first
+// and is never cut; of what the tool returned all text is taken together.
+func (s *Session) view(j *job, end ending, hash journal.Hash) view {
+	v := view{bytes: size(end.out.Parts)}
+	var texts []string
+	var media []llm.Part
+	for _, p := range end.out.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			texts = append(texts, p.Text)
+		case llm.Media:
+			media = append(media, p)
+		}
+	}
+	whole := strings.Join(texts, "\n")
+	text, cut := s.shorten(j, printable(whole), hash)
+	if cut != nil {
+		v.cut = cut
+	}
+	switch {
+	case end.err != nil && text != "":
+		text = s.explain(j, end) + "\nBefore it failed it returned:\n" + text
+	case end.err != nil:
+		text = s.explain(j, end)
+	case text == "" && len(media) == 0:
+		text = j.tool.Name + " is done and returned nothing."
+	}
+	if j.lesson != "" {
+		text += "\n\n[Note: " + j.lesson + "]"
+	}
+	if text != "" {
+		v.parts = append(v.parts, llm.Text{Text: text})
+	}
+	v.parts = append(v.parts, media...)
+	v.shown = size(v.parts)
+	return v
+}
+
+// explain is what the model is told about a failure.
+func (s *Session) explain(j *job, end ending) string {
+	most := cmp.Or(s.runner.Attempts, 3)
+	if !end.err.Recoverable {
+		most = 0 // there is nothing to count
+	}
+	text := end.err.ForModel(j.call.Name, j.attempt, max(most, 0))
+	switch {
+	case end.status == journal.Refused:
+		text += "\nIt was not run."
+	case end.attempts > 1:
+		text += fmt.Sprintf("\nIt was run %d times.", end.attempts)
+	}
+	return text
+}
+
+// printable replaces what is no text: bytes that are not UTF-8, and control
+// characters other than tabs and ends of lines.
+func printable(s string) string {
+	clean := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' && c != '\r' || c >= utf8.RuneSelf || c == 0x7f {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// shorten applies the mode and the limit.
+func (s *Session) shorten(j *job, whole string, hash journal.Hash) (string, *Truncated) {
+	o := s.runner.Output
+	limit := cmp.Or(o.MaxChars, defaultChars)
+	if own := j.tool.MaxOutput; own > 0 {
+		limit = min(limit, max(own, leastChars))
+	}
+	if o.Mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
+		return whole, nil
+	}
+	chars := utf8.RuneCountInString(whole)
+	text := whole
+	switch o.Mode {
+	case Concise:
+		text = concise(whole)
+	case Minimal:
+		text = minimal(whole)
+	}
+	kept := chars
+	if n := utf8.RuneCountInString(text); n > limit {
+		text, kept = headAndTail(text, limit, o.tail(limit)), limit
+	} else if text != whole {
+		kept = min(n, chars)
+	}
+	if text == whole {
+		return whole, nil
+	}
+	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept}
+	if !o.NoSpill {
+		path, err := s.spill(j, whole, hash)
+		cut.Spill = path
+		if err != nil {
+			cut.SpillError = err.Error()
+		}
+	}
+	return text + marker(cut), cut
+}
+
+func (o Output) tail(limit int) int {
+	if o.Tail == 0 {
+		return limit / 5
+	}
+	return max(o.Tail, 0)
+}
+
+const hint = "The full output was truncated; refine the tool arguments to return less data."
+
+func marker(c *Truncated) string {
+	saved := ""
+	if c.Spill != "" {
+		saved = "; full output saved to: " + c.Spill
+	}
+	return fmt.Sprintf("\n\n[output truncated: %d chars -> %d kept%s. %s]", c.Chars, c.Kept, saved, hint)
+}
+
+// headAndTail returns limit characters of text: its beginning and its last
+// tail.
+func headAndTail(text string, limit, tail int) string {
+	tail = min(tail, limit)
+	head := text[:runes(text, limit-tail)]
+	if tail == 0 {
+		return head
+	}
+	end := len(text)
+	for range tail {
+		_, n := utf8.DecodeLastRuneInString(text[:end])
+		end -= n
+	}
+	return head + "\n[...]\n" + text[end:]
+}
+
+// runes returns the length in bytes of the first n characters.
+func runes(text string, n int) int {
+	for i := range text {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(text)
+}
+
+// concise keeps the first items of a list, or the first lines of a text.
+func concise(text string) string {
+	var items []json.RawMessage
+	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &items) == nil {
+		if len(items) <= listItems {
+			return text
+		}
+		lines := make([]string, listItems)
+		for i, item := range items[:listItems] {
+			lines[i] = string(item)
+		}
+		return strings.Join(lines, "\n") + fmt.Sprintf("\n[Showing %d of %d items]", listItems, len(items))
+	}
+	var kept []string
+	total := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if total++; len(kept) < conciseLines {
+			kept = append(kept, short(line))
+		}
+	}
+	out := strings.Join(kept, "\n")
+	if total > len(kept) {
+		out += fmt.Sprintf("\n[Showing %d of %d lines]", len(kept), total)
+	}
+	return out
+}
+
+// minimal keeps the first line.
+func minimal(text string) string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	out := short(strings.TrimSpace(first))
+	if rest != "" {
+		out += fmt.Sprintf("\n[Showing 1 of %d lines]", strings.Count(strings.TrimSpace(text), "\n")+1)
+	}
+	return out
+}
+
+func short(line string) string {
+	if utf8.RuneCountInString(line) <= lineChars {
+		return line
+	}
+	return line[:runes(line, lineChars-3)] + "..."
+}

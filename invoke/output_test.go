@@ -1,0 +1,196 @@
+package invoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// show runs a tool that returns text and returns what the model sees.
+func show(t testing.TB, o invoke.Output, text string) invoke.Outcome {
+	t.Helper()
+	f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return text, nil })
+	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: o})
+	return outcomes(t, s, call("a", "f", ``))[0]
+}
+
+func TestModes(t *testing.T) {
+	long := strings.Repeat("é", 250)
+	list := "[" + strings.Repeat(`{"a":1},`, 24) + `{"a":2}]`
+	lines := "first\n\n" + strings.Repeat("line\n", 30)
+	for _, c := range []struct {
+		why  string
+		mode invoke.Mode
+		text string
+		want string
+	}{
+		{"detailed is all", invoke.Detailed, lines, lines},
+		{"concise drops blank lines and counts", invoke.Concise, lines, "first\n" + strings.Repeat("line\n", 19) + "[Showing 20 of 31 lines]"},
+		{"concise cuts long lines, by characters", invoke.Concise, long, strings.Repeat("é", 197) + "..."},
+		{"concise shows the first of a list", invoke.Concise, list, strings.Repeat("{\"a\":1}\n", 10) + "[Showing 10 of 25 items]"},
+		{"a short list stays as it is", invoke.Concise, "[1,2,3]", "[1,2,3]"},
+		{"minimal is a line", invoke.Minimal, lines, "first\n[Showing 1 of 32 lines]"},
+		{"a short text stays as it is", invoke.Minimal, "done", "done"},
+	} {
+		o := show(t, invoke.Output{Mode: c.mode, NoSpill: true}, c.text)
+		got, _, cut := strings.Cut(o.Result.Text(), "\n\n[output truncated")
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.why, got, c.want)
+		}
+		if cut != (c.want != c.text) || o.Receipt.Truncated != cut {
+			t.Errorf("%s: marked %v, receipt %v", c.why, cut, o.Receipt.Truncated)
+		}
+	}
+}
+
+func TestTheMarker(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spill")
+	text := strings.Repeat("é", 1200) + strings.Repeat("ü", 1300)
+	o := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text)
+	want := regexp.MustCompile(`^é{800}\n\[\.\.\.\]\nü{200}\n\n\[output truncated: 2500 chars -> 1000 kept; full output saved to: (` +
+		regexp.QuoteMeta(dir) + `/f-[0-9a-f]{8}\.txt)\. The full output was truncated; refine the tool arguments to return less data\.\]$`)
+	m := want.FindStringSubmatch(o.Result.Text())
+	if m == nil {
+		t.Fatalf("%s", o.Result.Text())
+	}
+	if b, err := os.ReadFile(m[1]); err != nil || string(b) != text {
+		t.Errorf("the file has %d bytes, error %v", len(b), err)
+	}
+	if o.Receipt.Spill != m[1] || o.Receipt.OutputBytes != int64(len(text)) {
+		t.Errorf("%+v", o.Receipt)
+	}
+	whole, err := journal.OutputHash([]llm.Part{llm.Text{Text: text}}, "")
+	if err != nil || o.Receipt.OutputHash != whole {
+		t.Error("the hash is not that of the whole output")
+	}
+	if head := show(t, invoke.Output{MaxChars: 1000, Tail: -1, NoSpill: true}, text).Result.Text(); !strings.HasPrefix(head, strings.Repeat("é", 1000)+"\n\n[output truncated: 2500 chars -> 1000 kept. The full") {
+		t.Errorf("without a tail: %s", head)
+	}
+}
+
+func TestDefaultLimit(t *testing.T) {
+	at := strings.Repeat("é", 50_000)
+	if o := show(t, invoke.Output{NoSpill: true}, at); o.Receipt.Truncated {
+		t.Error("50,000 characters are too many")
+	}
+	if o := show(t, invoke.Output{NoSpill: true}, at+"x"); !o.Receipt.Truncated {
+		t.Error("50,001 characters are not")
+	}
+}
+
+func TestAToolsOwnLimit(t *testing.T) {
+	f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return strings.Repeat("x", 5000), nil })
+	for own, kept := range map[int]int{2000: 2000, 10: 1000, 90_000: 5000} {
+		f.MaxOutput = own
+		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.Output{NoSpill: true}})
+		text, _, _ := strings.Cut(outcomes(t, s, call("a", "f", ``))[0].Result.Text(), "\n\n[output")
+		if n := strings.Count(text, "x"); n != kept {
+			t.Errorf("MaxOutput %d shows %d characters, want %d", own, n, kept)
+		}
+	}
+}
+
+func TestSpillFilesArePrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions are not those of Unix")
+	}
+	dir := filepath.Join(t.TempDir(), "new", "spill")
+	text := strings.Repeat("x", 2000) + " Authorization: Bearer abcdefghijklmnop1234567890\n"
+	o := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text)
+	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, o.Receipt.Spill: 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %v, error %v", path, info.Mode(), err)
+		}
+	}
+	if b, err := os.ReadFile(o.Receipt.Spill); err != nil || strings.Contains(string(b), "abcdefghijklmnop") {
+		t.Errorf("a secret is in the file, or %v", err)
+	}
+	if again := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text); again.Receipt.Spill == o.Receipt.Spill || again.Receipt.Spill == "" {
+		t.Errorf("a file was written over: %s", again.Receipt.Spill)
+	}
+}
+
+// Whatever is wrong with the folder, the call goes on.
+func TestSpillFolders(t *testing.T) {
+	tmp := t.TempDir()
+	if err := os.Mkdir(filepath.Join(tmp, "elsewhere"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(tmp, "elsewhere"), filepath.Join(tmp, "link")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(tmp, "open"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, spilled := range map[string]bool{"link": false, "file": false, "file/below": false, "open": true, "elsewhere": true} {
+		o := show(t, invoke.Output{MaxChars: 1000, SpillDir: filepath.Join(tmp, name)}, strings.Repeat("x", 2000))
+		if (o.Receipt.Spill != "") != spilled || o.Error != nil || !strings.Contains(o.Result.Text(), "2000 chars -> 1000 kept") {
+			t.Errorf("%s: spilled to %q, error %v", name, o.Receipt.Spill, o.Error)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(tmp, "open")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder stayed open to others: %v %v", info.Mode(), err)
+	}
+}
+
+func TestWhatIsNoText(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\x00b\x1b[31mc\x7f": "ab[31mc",
+		"tab\tline\r\nend":    "tab\tline\r\nend",
+		"\xff\xfeok":          "\uFFFDok",
+	} {
+		if got := show(t, invoke.Output{}, text).Result.Text(); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestMediaAndTextTogether(t *testing.T) {
+	picture := llm.Media{Kind: llm.Image, Data: []byte("png")}
+	f := tool.Tool{Name: "f", Effects: tool.ReadOnly, Call: func(context.Context, json.RawMessage) (tool.Output, error) {
+		return tool.Output{Parts: []llm.Part{picture, llm.Text{Text: "a"}, llm.Text{Text: "b"}}}, nil
+	}}
+	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f)})
+	r := outcomes(t, s, call("a", "f", ``))[0].Result
+	if len(r.Parts) != 2 || r.Text() != "a\nb" {
+		t.Errorf("%v", r.Parts)
+	}
+}
+
+// However long the text and wherever it is cut: the result is text, has no more
+// characters than allowed, and its head and tail are those of the whole.
+func FuzzCut(f *testing.F) {
+	f.Add("é", 1500, 3)
+	f.Add("a\xffz", 900, 0)
+	f.Fuzz(func(t *testing.T, piece string, times, tail int) {
+		if times < 0 || times > 3000 || len(piece) > 50 || tail < 0 || tail > 1000 {
+			t.Skip()
+		}
+		whole := strings.Repeat(piece, times)
+		o := show(t, invoke.Output{MaxChars: 1000, Tail: tail, NoSpill: true}, whole)
+		text := o.Result.Text()
+		if !utf8.ValidString(text) {
+			t.Errorf("%q is not UTF-8", text)
+		}
+		if n := utf8.RuneCountInString(text); n > 1000+200 {
+			t.Errorf("%d characters", n)
+		}
+		if o.Receipt.Truncated && !strings.Contains(text, "1000 kept") {
+			t.Errorf("cut without a word: %q", text)
+		}
+	})
+}

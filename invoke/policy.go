@@ -1,0 +1,200 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Verdict is what a policy decides. The zero value refuses.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Refuse Verdict = iota
+	Ask            // a person decides
+	Allow
+)
+
+// Decision is a verdict with its reason. The reason of a refusal is told to the
+// model, that of a question to the person.
+type Decision struct {
+	Verdict Verdict
+	Reason  string
+}
+
+// Policy decides whether a call may run. Its arguments have been validated and
+// are those the tool will get. An error refuses: a check that cannot be made
+// has not been passed. It is called for one call at a time, in order.
+type Policy func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error)
+
+// AllowOwn is the policy of a Runner given none. It allows Go functions the
+// program itself handed over with [tool.Func], which is its consent, and tools
+// that only read, unless they come with Toolpost and reach the network. What
+// else came from outside needs a policy that allows it.
+func AllowOwn(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
+	switch {
+	case t.Origin == tool.Program:
+		return Decision{Allow, ""}, nil
+	case !t.Effects.Has(tool.ReadOnly):
+		return Decision{Refuse, fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}, nil
+	case t.Origin == tool.Builtin && !t.Effects.Has(tool.Local):
+		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}, nil
+	}
+	return Decision{Allow, ""}, nil
+}
+
+// AllowAll is the policy of a program that trusts its tools and its model.
+func AllowAll(context.Context, tool.Tool, llm.Call) (Decision, error) {
+	return Decision{Allow, ""}, nil
+}
+
+// AllowNamed allows the tools of these names, and otherwise decides like
+// [AllowOwn].
+func AllowNamed(names ...string) Policy {
+	names = slices.Clone(names)
+	return func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error) {
+		if slices.Contains(names, t.Name) {
+			return Decision{Allow, ""}, nil
+		}
+		return AllowOwn(ctx, t, c)
+	}
+}
+
+// AskFirst has a person decide what p would refuse; nil means [AllowOwn].
+func AskFirst(p Policy) Policy {
+	if p == nil {
+		p = AllowOwn
+	}
+	return func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error) {
+		d, err := p(ctx, t, c)
+		if err == nil && d.Verdict == Refuse {
+			d.Verdict = Ask
+		}
+		return d, err
+	}
+}
+
+// Question is a call that a person is asked about.
+type Question struct {
+	CallID string          `json:"call_id"`
+	Tool   string          `json:"tool"`
+	Args   json.RawMessage `json:"args"`
+	// ParamsHash stands for exactly these arguments. An answer must carry it.
+	ParamsHash journal.Hash `json:"params_hash"`
+	Effects    tool.Effects `json:"-"`
+	Reason     string       `json:"reason,omitempty"` // of the policy, for asking
+}
+
+// Answer returns the decision about exactly this call.
+func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
+	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason}
+}
+
+// covers reports whether a decides q: it is about the same tool with the same
+// arguments, about this call or about any, and has not expired.
+func covers(a journal.Approval, q Question, now time.Time) bool {
+	return a.Tool == q.Tool && a.ParamsHash == q.ParamsHash && (a.Call == "" || a.Call == q.CallID) &&
+		(a.Expires.IsZero() || now.Before(a.Expires))
+}
+
+// authorise has the policy decide, and a person if the policy says so. It
+// returns an error only if a decision cannot be recorded.
+func (d *doing) authorise(ctx context.Context, j *job) error {
+	decision, err := d.decide(ctx, j)
+	switch {
+	case err != nil:
+		return d.refuse(ctx, j, "policy", "the policy could not decide: "+err.Error())
+	case decision.Verdict == Allow:
+		d.emit(Decided{j.call.ID, j.tool.Name, true, "policy", decision.Reason})
+		return nil
+	case decision.Verdict == Ask:
+		return d.ask(ctx, j, decision.Reason)
+	}
+	reason := decision.Reason
+	if reason == "" {
+		reason = "the policy does not allow it"
+	}
+	return d.refuse(ctx, j, "policy", reason)
+}
+
+// decide calls the policy. One that panics has not allowed anything.
+func (d *doing) decide(ctx context.Context, j *job) (decision Decision, err error) {
+	policy := d.s.runner.Policy
+	if policy == nil {
+		policy = AllowOwn
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			decision, err = Decision{}, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	call := j.call
+	call.Args = slices.Clone(j.args)
+	return policy(ctx, j.tool, call)
+}
+
+func (d *doing) refuse(ctx context.Context, j *job, by, reason string) error {
+	d.emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
+	return d.reject(ctx, j, tool.Errorf(tool.Permission, "%s", reason))
+}
+
+// ask looks for a grant, and then asks a person.
+func (d *doing) ask(ctx context.Context, j *job, reason string) error {
+	q := Question{j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects, reason}
+	a, by := d.s.granted(q), "grant"
+	if a == nil {
+		if d.s.runner.Approve == nil {
+			return d.refuse(ctx, j, "policy", "a person has to allow it, and nobody can be asked: "+reason)
+		}
+		d.emit(Asked{q})
+		answer, err := d.s.runner.Approve(ctx, q)
+		switch {
+		case err != nil:
+			return d.refuse(ctx, j, "policy", "a person has to allow it, and asking failed: "+err.Error())
+		case !covers(answer, q, d.s.runner.now()):
+			return d.refuse(ctx, j, "policy", "the approval is for another call or other arguments, or has expired")
+		}
+		a, by = &answer, answer.By
+	}
+	var err error
+	j.approval = a
+	if j.consent, err = d.s.record(ctx, journal.KindApproval, a); err != nil {
+		return err
+	}
+	if !a.Allowed {
+		reason := "a person refused it"
+		if a.Reason != "" {
+			reason += ": " + a.Reason
+		}
+		return d.refuse(ctx, j, by, reason)
+	}
+	d.emit(Decided{j.call.ID, j.tool.Name, true, by, a.Reason})
+	return nil
+}
+
+// Grant decides in advance about calls a policy will ask about: calls of
+// a.Tool with arguments of a.ParamsHash, only the one with id a.Call if that is
+// set, until a.Expires. A later grant counts before an earlier one.
+func (s *Session) Grant(a journal.Approval) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grants = append(s.grants, a)
+}
+
+func (s *Session) granted(q Question) *journal.Approval {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range slices.Backward(s.grants) {
+		if covers(a, q, s.runner.now()) {
+			return &a
+		}
+	}
+	return nil
+}

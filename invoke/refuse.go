@@ -1,0 +1,50 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// invalidCodes are the codes of calls that could not be read.
+var invalidCodes = map[llm.InvalidReason]tool.Code{llm.NotAllowed: tool.Permission}
+
+// Refuse answers a call that cannot be run because it could not be read: it
+// records what the model wrote and why that is no call, and returns the outcome
+// with the result for the model. Nothing is run.
+func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error) {
+	if !s.busy.TryLock() {
+		return Outcome{}, errors.New("invoke: a Do of the session is running")
+	}
+	defer s.busy.Unlock()
+	call := llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance}
+	j := &job{call: call, args: call.Args, tool: tool.Tool{Name: c.Name}, repairs: c.Provenance.Repairs, place: -1}
+	d := &doing{s: s, deaf: true}
+	d.identify(j)
+	j.hash = journal.ParamsHash(j.args)
+	if j.fail == nil {
+		code := invalidCodes[c.Reason]
+		if code == "" {
+			code = tool.Validation
+		}
+		j.fail = tool.Errorf(code, "%s", c.Problem)
+		j.fail.Fix = "Send the whole call again, complete and in the right form."
+		if len(c.Nearest) > 0 {
+			j.fail.Fix = "Did you mean " + strings.Join(c.Nearest, ", ") + "? Call a tool by exactly its name."
+		}
+	}
+	note := journal.Repair{Call: j.call.ID, Tool: c.Name, Dialect: c.Provenance.Dialect, Repairs: c.Provenance.Repairs, Raw: c.Raw, Problem: c.Problem}
+	if _, err := s.record(ctx, journal.KindRepair, note); err != nil {
+		return Outcome{}, err
+	}
+	if err := d.reject(ctx, j, j.fail); err != nil {
+		return Outcome{}, err
+	}
+	s.count(j.outcome)
+	return *j.outcome, nil
+}

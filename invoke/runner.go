@@ -1,0 +1,181 @@
+package invoke
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Runner says how calls are run. The zero value of every field is a safe
+// choice. A Runner may serve many sessions at once; it must not be copied or
+// changed once it is in use.
+type Runner struct {
+	Tools *tool.Set
+	// Policy decides what may run; nil means AllowOwn.
+	Policy Policy
+	// Approve asks a person about a call the policy wants asked about. Nil
+	// refuses such calls. The answer must carry the question's ParamsHash; see
+	// [Question.Answer].
+	Approve func(context.Context, Question) (journal.Approval, error)
+
+	// Timeout bounds one attempt of a tool that has none of its own; 0 means
+	// 30 s. Grace is how long a tool that was told to stop may take before it
+	// is abandoned; 0 means 2 s.
+	Timeout, Grace time.Duration
+	// Parallel is how many calls run side by side; 0 means 64.
+	Parallel int
+	// Attempts is how often a call is tried in total; 0 means 3, 1 turns
+	// retries off. Only transient failures of idempotent tools are retried.
+	Attempts int
+	Backoff  Backoff
+	Breaker  Breaker
+	// LoopLimit is how often the same call with the same result, or the same
+	// cycle of two to six calls, is met before the model is warned; after that
+	// it is refused, and then the run is stopped. 0 means 3, below 0 turns the
+	// guard off.
+	LoopLimit int
+	Budget    Budget
+	Output    Output
+	// Cache answers a read-only call that succeeded before in the session, with
+	// the same arguments, from memory, until something may have changed.
+	Cache bool
+	// RunGuesses lets read-only tools run calls whose reading is a guess.
+	RunGuesses bool
+
+	// Now, Rand (in [0,1)) and NewID make runs repeatable; nil means the clock,
+	// chance, and call_1, call_2 and so on within a session.
+	Now   func() time.Time
+	Rand  func() float64
+	NewID func() string
+
+	mu       sync.Mutex
+	breakers map[string]*breaker
+}
+
+// Backoff is how long to wait before another attempt: Initial, doubled each
+// time, at most Max, plus up to Jitter of it by chance. Zero means 500 ms, 10 s
+// and a quarter. A tool that names its own wait gets it, if it is no longer
+// than Patience, 30 s unless set; else the call fails.
+type Backoff struct {
+	Initial, Max, Patience time.Duration
+	Jitter                 float64
+}
+
+// Budget bounds a session. Zero means no bound.
+type Budget struct {
+	Calls int           // that run
+	Time  time.Duration // they take together
+	Bytes int64         // they return
+}
+
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+func (r *Runner) random() float64 {
+	if r.Rand != nil {
+		return r.Rand()
+	}
+	return rand.Float64()
+}
+
+// delay returns how long to wait after the attempt that failed, and whether to
+// wait at all.
+func (r *Runner) delay(attempt int, asked time.Duration) (time.Duration, bool) {
+	if asked > cmp.Or(r.Backoff.Patience, 30*time.Second) {
+		return 0, false
+	}
+	wait := cmp.Or(r.Backoff.Initial, 500*time.Millisecond)
+	most := cmp.Or(r.Backoff.Max, 10*time.Second)
+	for range attempt - 1 {
+		if wait >= most {
+			break
+		}
+		wait *= 2
+	}
+	wait = min(wait, most)
+	wait += time.Duration(float64(wait) * cmp.Or(r.Backoff.Jitter, 0.25) * r.random())
+	return max(wait, asked), true
+}
+
+// check refuses settings that cannot be honoured.
+func (r *Runner) check() error {
+	switch {
+	case r.Timeout < 0 || r.Grace < 0 || r.Parallel < 0 || r.Attempts < 0:
+		return errors.New("invoke: Timeout, Grace, Parallel and Attempts must not be negative")
+	case r.Backoff.Initial < 0 || r.Backoff.Max < 0 || r.Backoff.Patience < 0 || r.Backoff.Jitter < 0:
+		return errors.New("invoke: Backoff must not be negative")
+	case r.Breaker.Failures < 0 || r.Breaker.Cooldown < 0:
+		return errors.New("invoke: Breaker must not be negative")
+	case r.Budget.Calls < 0 || r.Budget.Time < 0 || r.Budget.Bytes < 0:
+		return errors.New("invoke: Budget must not be negative")
+	}
+	return r.Output.check()
+}
+
+// Session runs the calls of one conversation, turn by turn, and remembers what
+// that needs: what was run, what it cost, what was granted.
+type Session struct {
+	// Task, Model and Step are written into the record of later calls. They
+	// must not be changed while Do runs.
+	Task, Model, Step string
+
+	runner *Runner
+	rec    *journal.Recorder
+	busy   sync.Mutex // held by Do
+
+	mu       sync.Mutex // guards what follows
+	ids      map[string]bool
+	named    int // ids made
+	loop     loopGuard
+	failures map[string]int // in a row, by tool
+	spent    Budget
+	cache    map[string]cached
+	era      int // of the cache: counts the calls that may have changed something
+	grants   []journal.Approval
+	stopped  string
+}
+
+// Session begins a session that writes to rec; nil records nothing. It refuses
+// settings that cannot be honoured.
+func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return &Session{runner: r, rec: rec, ids: make(map[string]bool), failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}, nil
+}
+
+// record writes an entry, even if ctx has been cancelled, and returns its hash.
+func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal.Hash, error) {
+	if s.rec == nil {
+		return "", nil
+	}
+	e, err := s.rec.Write(context.WithoutCancel(ctx), kind, v)
+	return e.Hash, err
+}
+
+// newID returns an id that no call of the session has had.
+func (s *Session) newID() string {
+	for {
+		s.named++
+		id := fmt.Sprintf("call_%d", s.named)
+		if s.runner.NewID != nil {
+			id = s.runner.NewID()
+		}
+		if id != "" && !s.ids[id] && !s.settled(id) {
+			return id
+		}
+	}
+}
+
+func (s *Session) settled(id string) bool { return s.rec != nil && s.rec.Settled(id) }

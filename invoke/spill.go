@@ -1,0 +1,91 @@
+package invoke
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// spill writes the whole of an output to a file of its own and returns its
+// path. The file is new, readable by this user alone, and free of known
+// secrets.
+func (s *Session) spill(j *job, text string, hash journal.Hash) (string, error) {
+	dir := s.runner.Output.SpillDir
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "toolpost-"+strconv.Itoa(os.Getuid()))
+	}
+	root, err := privateDir(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	run := ""
+	if s.rec != nil {
+		run = s.rec.Run()
+	}
+	sum := sha256.Sum256([]byte(run + "\x00" + j.call.ID + "\x00" + string(hash)))
+	clean, _ := s.runner.Output.Secrets.Strip(text)
+	for try := range 10 {
+		name := tool.SafeName(j.tool.Name) + "-" + hex.EncodeToString(sum[:4])
+		if try > 0 { // the same call of another session, or somebody else's file
+			name += "-" + strconv.Itoa(try)
+		}
+		name += ".txt"
+		err = writeNew(root, name, clean)
+		if !errors.Is(err, fs.ErrExist) {
+			return filepath.Join(dir, name), err
+		}
+	}
+	return "", err
+}
+
+func writeNew(root *os.Root, name, text string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// privateDir opens a folder that belongs to this user alone, making it if it is
+// not there. A symbolic link in its place is refused: whoever made it chooses
+// where the files go.
+func privateDir(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	before, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder of its own but a %s", dir, before.Mode().Type())
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	after, err := root.Stat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = fmt.Errorf("%s was replaced while it was opened", dir)
+	}
+	if err == nil && after.Mode().Perm()&0o077 != 0 {
+		err = root.Chmod(".", 0o700) // fails if it belongs to somebody else
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
