@@ -38,10 +38,12 @@ func Canonical(raw []byte) ([]byte, error) {
 }
 
 // AppendCanonical appends the canonical form of raw to dst.
-func AppendCanonical(dst, raw []byte) ([]byte, error) {
+func AppendCanonical(dst, raw []byte) ([]byte, error) { return appendCanonical(dst, raw, false) }
+
+func appendCanonical(dst, raw []byte, loose bool) ([]byte, error) {
 	c := canons.Get().(*canon)
 	defer c.release()
-	c.src, c.dst = raw, dst
+	c.src, c.dst, c.loose = raw, dst, loose
 	c.space()
 	if err := c.value(0); err != nil {
 		return nil, err
@@ -75,13 +77,14 @@ type canon struct {
 	dst     []byte
 	members []member // of all objects that are open
 	scratch []byte
+	loose   bool // mend what has no canonical form, see loosen
 }
 
 // member is a key with its value in dst, from the key's quote to the value's
 // end.
 type member struct {
-	key        []byte // decoded
-	start, end int
+	key               []byte // decoded
+	start, colon, end int
 }
 
 func (c *canon) fail(problem string) error { return &CanonicalError{c.pos, problem} }
@@ -201,12 +204,13 @@ func (c *canon) member(depth int) error {
 		return c.fail("a key needs a :")
 	}
 	c.pos++
+	colon := len(c.dst)
 	c.dst = append(c.dst, ':')
 	c.space()
 	if err := c.value(depth + 1); err != nil {
 		return err
 	}
-	c.members = append(c.members, member{key, start, len(c.dst)})
+	c.members = append(c.members, member{key, start, colon, len(c.dst)})
 	return nil
 }
 
@@ -216,29 +220,72 @@ func (c *canon) sort(members []member) error {
 	if len(members) < 2 {
 		return nil
 	}
-	order := func(a, b member) int { return compareUTF16(a.key, b.key) }
 	first := members[0].start
-	sorted := slices.IsSortedFunc(members, order)
+	sorted := slices.IsSortedFunc(members, compareMembers)
 	if !sorted {
-		slices.SortFunc(members, order)
+		slices.SortFunc(members, compareMembers)
 	}
+	twice := false
 	for i := range members[1:] {
 		if bytes.Equal(members[i].key, members[i+1].key) {
-			return c.fail(fmt.Sprintf("the key %.40q stands twice in the object that ends", members[i].key))
+			twice = true
+			if !c.loose {
+				return c.fail(fmt.Sprintf("the key %.40q stands twice in the object that ends", members[i].key))
+			}
 		}
 	}
-	if sorted {
-		return nil
-	}
-	c.scratch = append(c.scratch[:0], c.dst[first:]...)
-	out := c.dst[:first]
-	for i, m := range members {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, c.scratch[m.start-first:m.end-first]...)
+	if !sorted || twice {
+		c.scratch = append(c.scratch[:0], c.dst[first:]...)
+		c.rewrite(members, first)
 	}
 	return nil
+}
+
+// compareMembers orders by key, and equal keys as they stand.
+func compareMembers(a, b member) int {
+	if n := compareUTF16(a.key, b.key); n != 0 {
+		return n
+	}
+	return a.start - b.start
+}
+
+// rewrite puts the members, which scratch holds, into dst from first on. A key
+// that comes again gets a number.
+func (c *canon) rewrite(members []member, first int) {
+	c.dst = c.dst[:first]
+	again := 1
+	for i, m := range members {
+		if i > 0 {
+			c.dst = append(c.dst, ',')
+		}
+		if i > 0 && bytes.Equal(m.key, members[i-1].key) {
+			again++
+			c.dst = appendQuoted(c.dst, string(m.key)+"#"+strconv.Itoa(again))
+			m.start = m.colon
+		} else {
+			again = 1
+		}
+		c.dst = append(c.dst, c.scratch[m.start-first:m.end-first]...)
+	}
+}
+
+// loosen returns a canonical value that says as nearly as possible what raw
+// says, which is JSON but has no canonical form: a key that comes again becomes
+// key#2, half a surrogate pair and bytes that are not UTF-8 become U+FFFD, a
+// number too great for a float64 becomes a string. Models and vendors do write
+// such things, and a record must not fail for it.
+func loosen(raw []byte) ([]byte, error) {
+	b, err := appendCanonical(nil, raw, true)
+	for range 3 { // a#2 may have been there already, or not stand in order
+		if err != nil {
+			return nil, err
+		}
+		if once, strict := Canonical(b); strict == nil {
+			return once, nil
+		}
+		b, err = appendCanonical(nil, b, true)
+	}
+	return Canonical(b)
 }
 
 // compareUTF16 orders two valid UTF-8 strings by their UTF-16 units. That is
@@ -270,22 +317,35 @@ func (c *canon) text(keep bool) ([]byte, error) {
 	}
 	if end < len(c.src) && c.src[end] == '"' { // no escapes: its own canonical form
 		said := c.src[start:end]
-		if !utf8.Valid(said) {
-			return nil, c.fail("a string is not UTF-8")
-		}
-		c.dst = append(c.dst, c.src[c.pos:end+1]...)
 		c.pos = end + 1
+		if !utf8.Valid(said) {
+			return c.mendText(said)
+		}
+		c.dst = append(c.dst, c.src[start-1:end+1]...)
 		return said, nil
 	}
 	said, err := c.unquote(start)
 	if err != nil {
 		return nil, err
 	}
+	if !utf8.Valid(said) {
+		return c.mendText(said)
+	}
 	c.dst = appendQuoted(c.dst, said)
 	if keep {
 		return bytes.Clone(said), nil
 	}
 	return nil, nil
+}
+
+// mendText appends what can be read of a string that is not UTF-8.
+func (c *canon) mendText(said []byte) ([]byte, error) {
+	if !c.loose {
+		return nil, c.fail("a string is not UTF-8")
+	}
+	said = bytes.ToValidUTF8(said, []byte("\uFFFD"))
+	c.dst = appendQuoted(c.dst, said)
+	return said, nil
 }
 
 // unquote decodes the string whose first byte is at i, into scratch.
@@ -295,9 +355,6 @@ func (c *canon) unquote(i int) ([]byte, error) {
 		b := c.src[i]
 		switch {
 		case b == '"':
-			if !utf8.Valid(out) {
-				return nil, c.fail("a string is not UTF-8")
-			}
 			c.pos = i + 1
 			c.scratch = out
 			return out, nil
@@ -309,6 +366,9 @@ func (c *canon) unquote(i int) ([]byte, error) {
 			i++
 		default:
 			r, n := unescape(c.src[i:])
+			if n == 0 && c.loose && len(c.src) >= i+6 && hex4(c.src[i+2:]) >= 0 {
+				r, n = utf8.RuneError, 6
+			}
 			if n == 0 {
 				c.pos = i
 				return nil, c.fail("an escape that means nothing")
@@ -439,10 +499,14 @@ func (c *canon) number() error {
 		c.dst = append(c.dst, literal...)
 	default:
 		f, err := strconv.ParseFloat(string(literal), 64)
-		if err != nil {
+		switch {
+		case err == nil:
+			c.dst = appendFloat(c.dst, f)
+		case c.loose:
+			c.dst = appendQuoted(c.dst, literal)
+		default:
 			return c.fail("a number too great for a float64")
 		}
-		c.dst = appendFloat(c.dst, f)
 	}
 	return nil
 }

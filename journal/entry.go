@@ -29,21 +29,25 @@ type Entry struct {
 	Hash     Hash // of all the above
 }
 
-// Stripped says that an entry once held secrets.
+// Stripped says that an entry once held something else.
 type Stripped struct {
-	// Whole is the hash of the body before anything was taken out.
+	// Whole is the hash of the body before anything was taken out, or of its
+	// text as a JSON string if it had no canonical form.
 	Whole Hash `json:"whole"`
-	// Rules are the kinds of secrets that were found, in order, once each.
+	// Rules are the kinds of secrets that were found, sorted, once each, and
+	// "mended" for JSON that had no canonical form.
 	Rules []string `json:"rules"`
 }
+
+const ruleMended = "mended"
 
 // Store keeps runs. Implementations are safe for concurrent use, within a
 // process and, where they are shared by processes, between them. Writers of
 // different runs do not wait for each other longer than the medium demands.
 type Store interface {
 	// Append adds e to the end of its run and returns it as written. Of e it
-	// takes Run, Kind, Body and, unless zero, At; the rest it fills in, with
-	// [Next]. Two writers of one run take turns: the chain never forks. A
+	// takes Run, Kind, Body and, unless zero, At and Stripped; the rest it
+	// fills in, with [Next]. Two writers of one run take turns: the chain never forks. A
 	// sealed run refuses with [ErrSealed]. When Append returns without error,
 	// the entry survives the death of the process.
 	//
@@ -122,7 +126,12 @@ func next(last, e Entry, secrets *Secrets) (Entry, []byte, error) {
 	if err != nil {
 		return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
 	}
-	e.Body, e.Stripped = secrets.stripBody(body)
+	var mark *Stripped
+	if e.Body, mark = secrets.stripBody(body); e.Stripped == nil {
+		e.Stripped = mark
+	} else if mark != nil { // it was mended before it came here
+		e.Stripped = &Stripped{Whole: e.Stripped.Whole, Rules: sortedOnce(slices.Concat(e.Stripped.Rules, mark.Rules))}
+	}
 	e.Seq, e.Prev = last.Seq+1, last.Hash
 	line, err := e.link()
 	return e, line, err

@@ -70,6 +70,18 @@ func encode(v any) ([]byte, error) {
 	return Canonical(b)
 }
 
+// encodeLoose is encode for what models and vendors wrote.
+func encodeLoose(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	if c, err := Canonical(b); err == nil {
+		return c, nil
+	}
+	return loosen(b)
+}
+
 // ParamsHash returns the params_hash of a call's arguments: the hash of their
 // canonical form. No arguments are hashed as {}. Arguments that have no
 // canonical form never run, but they are recorded, so they have a hash too:
@@ -84,10 +96,17 @@ func params(args json.RawMessage) []byte {
 	}
 	b, err := Canonical(args)
 	if err != nil {
-		return appendQuoted(nil, strings.ToValidUTF8(string(args), "\uFFFD"))
+		return quoteText(args)
 	}
 	return b
 }
+
+func quoteText(text []byte) []byte {
+	return appendQuoted(nil, bytes.ToValidUTF8(text, []byte("\uFFFD")))
+}
+
+// hashText is the hash of a text as a JSON string.
+func hashText(text []byte) Hash { return hashBytes(quoteText(text)) }
 
 // OutputHash returns the output_hash of a tool's whole output: the hash of
 // {"content":…,"error":…,"success":…}. The content of text is a string (text
@@ -133,7 +152,7 @@ func outputParts(parts []llm.Part) ([]byte, error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return nil, fmt.Errorf("journal: output: %w", err)
 	}
-	return Canonical(m.Parts)
+	return encodeLoose(m.Parts)
 }
 
 func appendText(dst []byte, s string) []byte {

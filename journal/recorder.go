@@ -210,13 +210,24 @@ func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
 }
 
 // Write records anything else: an approval, a plan, a kind of another package.
-// The body is v's JSON; it must be an object.
+// The body is v's JSON; it must be an object. JSON inside v that has no
+// canonical form, as models and vendors sometimes write it, is recorded as
+// nearly as possible, and the entry is marked.
 func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
-	body, err := json.Marshal(v)
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: body})
+	e, err := r.append(ctx, Entry{Kind: kind, Body: raw})
+	var bad *CanonicalError
+	if !errors.As(err, &bad) {
+		return e, err
+	}
+	body, err := loosen(raw)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%s of run %s: %w", kind, r.run, err)
+	}
+	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}})
 }
 
 func (r *Recorder) append(ctx context.Context, e Entry) (Entry, error) {

@@ -105,7 +105,7 @@ type (
 func formOf(req *llm.Request) (*requestForm, error) {
 	form := &requestForm{messages: make([]json.RawMessage, len(req.Messages))}
 	for i, m := range req.Messages {
-		b, err := encode(m)
+		b, err := encodeLoose(m)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -127,10 +127,10 @@ func formOf(req *llm.Request) (*requestForm, error) {
 		}
 	}
 	var err error
-	if form.tools, err = encode(tools); err != nil {
+	if form.tools, err = encodeLoose(tools); err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
-	if form.settings, err = encode(settings); err != nil {
+	if form.settings, err = encodeLoose(settings); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
 	return form, nil

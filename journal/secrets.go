@@ -27,7 +27,7 @@ type Secrets struct {
 // length of the text only.
 func (s *Secrets) Strip(text string) (string, []string) {
 	out, rules := s.strip([]byte(text), nil)
-	if rules == nil {
+	if len(rules) == 0 {
 		return text, nil
 	}
 	return string(out), sortedOnce(rules)
@@ -46,8 +46,8 @@ func (s *Secrets) strip(text []byte, rules []string) ([]byte, []string) {
 	}
 	var out []byte
 	done := 0
-	for i := 0; i < len(text); i++ {
-		if !secretStart[text[i]] || i < done {
+	for i := 0; i+1 < len(text); i++ {
+		if !secretStart.has(text[i], text[i+1]) {
 			continue
 		}
 		start, end, rule := secretAt(text, i)
@@ -134,11 +134,8 @@ func (s *Secrets) stripBody(body []byte) ([]byte, *Stripped) {
 // stringAt returns the end of the JSON string at i and what it says, which is
 // valid until the next call.
 func (c *canon) stringAt(body []byte, i int) (int, []byte) {
-	end := i + 1
-	for body[end] != '"' && body[end] != '\\' {
-		end++
-	}
-	if body[end] == '"' {
+	end := i + 1 + bytes.IndexByte(body[i+1:], '"')
+	if bytes.IndexByte(body[i+1:end], '\\') < 0 {
 		return end + 1, body[i+1 : end]
 	}
 	c.src, c.pos = body, i
@@ -253,15 +250,34 @@ func (n names) rule(name []byte) string {
 	return n[string(lower[:len(name)])]
 }
 
-// secretStart marks the bytes at which secretAt can find something, and
-// formsBy the forms that begin with a byte.
-var secretStart, formsBy = func() (start [256]bool, by [256][]keyForm) {
+// pairs is a set of two bytes in a row.
+type pairs [1 << 10]uint64
+
+func (p *pairs) has(a, b byte) bool {
+	n := uint(a)<<8 | uint(b)
+	return p[n>>6]&(1<<(n&63)) != 0
+}
+
+func (p *pairs) add(a, b byte) {
+	n := uint(a)<<8 | uint(b)
+	p[n>>6] |= 1 << (n & 63)
+}
+
+// secretStart are the two bytes at which secretAt can find something: nearly
+// all text is passed over by one look at this table. formsBy are the forms
+// that begin with a byte.
+var secretStart, formsBy = func() (*pairs, *[256][]keyForm) {
+	start, by := new(pairs), new([256][]keyForm)
 	for _, f := range keyForms {
-		start[f.prefix[0]] = true
+		start.add(f.prefix[0], f.prefix[1])
 		by[f.prefix[0]] = append(by[f.prefix[0]], f)
 	}
-	for _, b := range []byte(":=bB-") { // name: value, ://user:password@, Bearer, -----BEGIN
-		start[b] = true
+	for b := range 256 { // name: value, name=value, ://user:password@
+		start.add(':', byte(b))
+		start.add('=', byte(b))
+	}
+	for _, two := range []string{"be", "bE", "Be", "BE", "--"} { // Bearer, -----BEGIN
+		start.add(two[0], two[1])
 	}
 	return start, by
 }()

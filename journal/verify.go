@@ -22,7 +22,8 @@ type Report struct {
 	// Unknown are the intents without a receipt. In a sealed run they are a
 	// fact like any other: nobody knows whether those effects happened.
 	Unknown []Intent `json:"unknown,omitempty"`
-	// Stripped counts the entries secrets were taken out of.
+	// Stripped counts the entries that secrets were taken out of, or that were
+	// mended to have a canonical form.
 	Stripped int64 `json:"stripped,omitempty"`
 }
 
