@@ -15,7 +15,6 @@ type encoder struct {
 	c        Codec
 	warnings []llm.Warning
 	refused  error
-	items    int // ids minted
 }
 
 // result returns what was written.

@@ -107,7 +107,7 @@ type format interface {
 }
 
 var formats = map[string]format{
-	Chat: chat{}, Responses: responses{}, Messages: messages{},
+	Chat: chat{}, Messages: messages{},
 }
 
 func (c Codec) vendor() string {

@@ -2,7 +2,6 @@ package jsonfix
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -59,6 +58,33 @@ func sameValue(a, b []byte) bool {
 	return string(a) == string(b) || json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
+// differ says why we read a row of jsonrepair.jsonl (by its number, from 0)
+// otherwise than it asks. None of these readings is called intact, syntax or
+// completion, so none is run without a question where that matters.
+var differ = map[int]string{
+	74:  "the end of a string is missing: we keep its commas, the row ends it at the first",
+	82:  "as row 74",
+	88:  "as row 74",
+	91:  "the end of a string is missing before a comment; in a string we see no comments",
+	92:  "as row 91",
+	93:  "as row 91",
+	116: "a key was cut off: we keep the space at its end",
+	169: `a backslash that escapes nothing stays, as "\\d" in a regular expression needs it; the row drops it`,
+	240: "a word before the value: we take the value and call it a guess; the row refuses",
+	258: "the text escaped twice has a quote too few: there is no right reading",
+	356: "the end of a string is missing before a plus; in a string we see no plus",
+	357: "as row 356",
+	358: "as row 356",
+	377: "a minus alone is text for us; the row takes it for 0",
+	410: "two values: we take them for an array and call it a guess; the row refuses",
+	412: "a word after the value: as row 240",
+	414: "an escape that is none: the backslash stays, as in C:\\users; the row refuses",
+	415: "as row 414",
+	416: "as row 414",
+	417: "a control character in a string: escaped, and called a guess; the row refuses",
+	418: "as row 417",
+}
+
 func TestJSONRepairCorpus(t *testing.T) {
 	rows := readCorpus(t, "json_repair/jsonrepair.jsonl")
 	same := 0
@@ -66,29 +92,29 @@ func TestJSONRepairCorpus(t *testing.T) {
 	for i, row := range rows {
 		value, edits, err := Fix(row.Broken)
 		class := worst(edits)
+		agree := err != nil && row.Error != nil || err == nil && row.Error == nil && sameValue(value, row.Expected)
 		switch {
-		case err != nil && row.Error != nil:
-			same++
-			continue
-		case err == nil && row.Error == nil && sameValue(value, row.Expected):
-			same++
+		case agree && err == nil:
 			recovered[class]++
-			continue
-		case err == nil:
-			if !json.Valid(value) {
-				t.Errorf("row %d: %q gives invalid %s", i, row.Broken, value)
-			}
+		case !agree && err == nil:
 			wrong[class]++
 		}
-		if row.Valid {
-			t.Errorf("row %d is valid and was changed", i)
+		if agree {
+			same++
 		}
-		t.Logf("row %d: %q\n  gives  %s %v %v %v\n  wanted %s %s", i, row.Broken, value, class, edits, err, bytes.TrimSpace(row.Expected), row.Error)
+		if agree == (differ[i] != "") {
+			t.Errorf("row %d: %q\ngives  %s %v %v\nwanted %s %s\nbut the table says %q", i, row.Broken, value, edits, err, row.Expected, row.Error, differ[i])
+		}
+		if err == nil && !json.Valid(value) || row.Valid && len(edits) > 0 {
+			t.Errorf("row %d: %q gives %s %v", i, row.Broken, value, edits)
+		}
 	}
 	t.Logf("%d of %d the same (%.1f %%); recovered by class %v; valid but different by class %v",
 		same, len(rows), 100*float64(same)/float64(len(rows)), recovered, wrong)
-	if n := wrong[llm.Intact] + wrong[llm.Syntax]; n > 0 {
-		t.Errorf("%d values are wrong and called syntax", n)
+	for class := llm.Intact; class <= llm.Completion; class++ {
+		if wrong[class] > 0 {
+			t.Errorf("%d values are wrong and called %v", wrong[class], class)
+		}
 	}
 	if 100*same < 92*len(rows) {
 		t.Errorf("%d of %d the same: fewer than 92 %%", same, len(rows))

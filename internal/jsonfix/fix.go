@@ -141,7 +141,7 @@ func isShort(text string) bool {
 			return false
 		}
 	}
-	return len(text) <= 80
+	return len(text) <= 80 && !strings.ContainsAny(text, "{[")
 }
 
 // scalarWithText reports whether rd is a string or number in the middle of

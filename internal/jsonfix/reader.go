@@ -192,7 +192,9 @@ func (r *Reader) feedEscaped(piece []byte) int {
 		}
 		r.run(false)
 		if r.done || r.err != nil {
-			return k + r.i - len(r.in) + 1
+			n := max(k+r.i-len(r.in)+1, 0)
+			r.in, r.i = append(r.in[:0], piece[n:]...), 0
+			return n
 		}
 		r.compact()
 	}
@@ -265,8 +267,8 @@ func (r *Reader) Take() string {
 func (r *Reader) Value() []byte { return r.out }
 
 // Rest returns the text that was fed but does not belong to the value, once
-// that is complete. It can begin before the last piece only if one of Stops
-// was cut.
+// that is complete. It begins before the last piece if that was needed to see
+// that the value had ended: a number on its own, or one of Stops that was cut.
 func (r *Reader) Rest() string {
 	if !r.done {
 		return ""

@@ -25,13 +25,16 @@ func feed(t *testing.T, pieces ...string) reading {
 	var taken string
 	var got reading
 	for _, p := range pieces {
-		n := r.Feed(p)
-		got.read += n
-		taken += r.Take()
-		if n < len(p) {
+		if r.Done() || r.Err() != nil {
 			break
 		}
+		if n := r.Feed(p); n < 0 || n > len(p) {
+			t.Errorf("%q: %d bytes of %d were read", pieces, n, len(p))
+		}
+		got.read += len(p)
+		taken += r.Take()
 	}
+	got.read -= len(r.Rest())
 	err := r.Close()
 	taken += r.Take()
 	got.value, got.edits, got.done = string(r.Value()), fmt.Sprint(r.Repairs()), r.Done()
