@@ -1,0 +1,127 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Func makes a tool from a Go function. The schema of its arguments is that of
+// In, which must be a struct or a map. To hand over a function is to consent to
+// its use: its Origin is Program. Set Effects on the result to promise more
+// than nothing.
+//
+// Arguments are decoded strictly: an unknown field or a wrong type is an error
+// of code Validation, and the function is not called. A string becomes text,
+// an [Output], an [llm.Part], a slice of parts or [llm.Media] is passed on, and
+// anything else becomes JSON. A panic becomes an error.
+//
+// Func panics if In has no schema, which is a mistake in the program.
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) Tool {
+	input, err := schema.For[In]()
+	if err == nil && !schema.ShapeOf(input).Types().Has(schema.Object) {
+		err = errors.New("they must be an object: a struct or a map")
+	}
+	if err != nil {
+		panic(fmt.Sprintf("tool.Func(%q): the arguments have no schema: %v", name, err))
+	}
+	t := Tool{Name: name, Description: description, Input: input, Origin: Program}
+	t.Call = func(ctx context.Context, args json.RawMessage) (out Output, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				out, err = Output{}, panicked(name, p)
+			}
+		}()
+		var in In
+		if err := decodeStrictly(args, &in); err != nil {
+			return Output{}, err
+		}
+		v, err := fn(ctx, in)
+		out, encodeErr := output(v, err != nil)
+		if err == nil && encodeErr != nil {
+			err = Errorf(Execution, "the result cannot be shown: %w", encodeErr)
+		}
+		return out, err
+	}
+	return t
+}
+
+// decodeStrictly reads one JSON value into v. No arguments are an empty object.
+func decodeStrictly(args json.RawMessage, v any) error {
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more than one JSON value")
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	e := Errorf(Validation, "the arguments cannot be read: %w", err)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		e.Details = []Detail{{Field: wrong.Field, Problem: "has the wrong type", Expected: jsonType(wrong.Type), Got: wrong.Value}}
+	}
+	return e
+}
+
+// jsonType returns the JSON word for a Go type.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	}
+	return "integer"
+}
+
+// output turns what a function returned into parts. Of a function that failed,
+// a zero value says nothing and is left out.
+func output(v any, failed bool) (Output, error) {
+	switch v := v.(type) {
+	case nil:
+		return Output{}, nil
+	case Output:
+		return v, nil
+	case []llm.Part:
+		return Output{Parts: v}, nil
+	case llm.Part:
+		return Output{Parts: []llm.Part{v}}, nil
+	case string:
+		if v == "" {
+			return Output{}, nil
+		}
+		return Text(v), nil
+	}
+	if rv := reflect.ValueOf(v); failed && rv.IsZero() || rv.Kind() == reflect.Struct && rv.NumField() == 0 {
+		return Output{}, nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return Output{}, err
+	}
+	return Text(string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))), nil
+}
