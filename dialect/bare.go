@@ -127,6 +127,9 @@ func (m *machine) nameFirst(start int) bool {
 		i, written = len(trimmed), trimmed
 	}
 	j := m.spaces(i)
+	for m.marked && m.hasAt(j, `\n`) {
+		j = m.spaces(j + 2)
+	}
 	t, n := m.match(j)
 	c := m.peek(j)
 	switch {
@@ -162,7 +165,7 @@ func (m *machine) nameFirst(start int) bool {
 
 // nameOnly reads a call without arguments: only its name stands there.
 func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
-	if m.names.any && eof && !m.truncated() || !m.names.any && !m.names.offered(written) && !eof {
+	if m.names.any && (eof && !m.truncated() || !eof && !m.hasAt(m.spaces(i), "</tool_call")) || !m.names.any && !m.names.offered(written) && !eof {
 		return false
 	}
 	if !m.callNamed(written, i, start) {

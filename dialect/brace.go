@@ -19,6 +19,9 @@ func (m *machine) braceCall(start int) bool {
 		i++
 	}
 	written := string(m.buf[m.pos : m.pos+i])
+	if m.peek(i) == '(' {
+		return m.pyCall(start)
+	}
 	if m.peek(i) != '{' {
 		return m.marked && !m.at(i) && m.nameOnly(written, i, start, true)
 	}

@@ -18,8 +18,9 @@ type call struct {
 	name    string // as offered, or as written if it was not
 	start   int    // offset of the first byte of its markup
 	shape   *schema.Shape
-	args    []byte // JSON text so far
-	sent    int    // args[:sent] has left as deltas
+	keys    map[string]bool // of the arguments, where we write the object ourselves
+	args    []byte          // JSON text so far
+	sent    int             // args[:sent] has left as deltas
 	repairs []llm.Repair
 	problem string // why the arguments cannot be read; empty if they can
 }

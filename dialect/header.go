@@ -11,18 +11,11 @@ const endOfHeader = "<|message|>"
 // decides what the message is: thinking, text, or a call. t is the token that
 // begins it, nil at the beginning of an answer, where the prompt held it.
 func (m *machine) header(t *token, n int) bool {
-	i := n
-	for !m.hasAt(i, endOfHeader) {
-		if i-n > maxHeader || !m.at(i) || i > n && m.buf[m.pos+i] == '\n' {
-			return false
-		}
-		if k, _ := m.match(i); k.is(drops) {
-			return false
-		}
-		i++
+	i, ok := m.headerEnd(n)
+	if !ok {
+		return false
 	}
-	text := string(m.buf[m.pos:m.pos+n]) + string(m.buf[m.pos+n:m.pos+i])
-	to, channel := recipient(text)
+	to, channel := recipient(string(m.buf[m.pos : m.pos+i]))
 	start := m.offset()
 	m.keepHeld()
 	m.rows = row("harmony") | row("muse_glimmer")
@@ -33,7 +26,7 @@ func (m *machine) header(t *token, n int) bool {
 	switch {
 	case to == "self" || to == "" && channel == "analysis":
 		m.skip(i+len(endOfHeader), "header")
-		m.mode, m.thinkBy = inThinking, headerToken()
+		m.mode, m.thinkBy, m.byHeader = inThinking, nil, true
 	case to == "" || to == "user" || to == "assistant" || to == "all":
 		m.skip(i+len(endOfHeader), "header")
 		m.muted = to == "user"
@@ -41,6 +34,25 @@ func (m *machine) header(t *token, n int) bool {
 		return m.headerCall(to, i+len(endOfHeader), start)
 	}
 	return true
+}
+
+// headerEnd returns where the header of which n bytes have been seen ends. A
+// header holds words and markers of its own, nothing else.
+func (m *machine) headerEnd(n int) (end int, ok bool) {
+	for i := n; i-n < maxHeader && m.at(i); i++ {
+		switch c := m.buf[m.pos+i]; {
+		case c == '<':
+			if m.hasAt(i, endOfHeader) {
+				return i, true
+			}
+			if t, _ := m.match(i); t.is(drops) || t.is(opens) {
+				return 0, false
+			}
+		case c == '`' || c == '{' || c == '"':
+			return 0, false
+		}
+	}
+	return 0, false
 }
 
 // headerCall reads the call that the header of n bytes is about.
@@ -64,15 +76,6 @@ func (m *machine) headerCall(to string, n, start int) bool {
 		m.units()
 	}
 	return ok
-}
-
-// headerToken is the token that begins harmony's headers.
-func headerToken() *token {
-	at := markers()
-	for _, c := range []byte("<|start|>") {
-		at = at.child(c)
-	}
-	return at.token
 }
 
 // recipient returns whom a header addresses, and its channel.

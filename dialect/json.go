@@ -184,7 +184,7 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 		return true
 	case e.begun:
 		return true
-	case !closed && (m.eof && m.truncated() || e.name == ""):
+	case !closed:
 		if e.name != "" && m.marked && m.startCall(e.name, e.id, e.start) {
 			m.cutCall()
 			return true
@@ -204,6 +204,9 @@ func (m *machine) flat(e *envelope) bool {
 		return false
 	}
 	shape := m.names.shape(name)
+	if len(e.extra) == 0 && !m.needsNothing(name) {
+		return false
+	}
 	var args []field
 	for _, f := range e.extra {
 		switch {
@@ -230,6 +233,23 @@ func (m *machine) flat(e *envelope) bool {
 		m.repair("flat-arguments", llm.Syntax, e.start, m.offset())
 	}
 	m.endCall()
+	return true
+}
+
+// needsNothing reports whether a tool can be called without arguments.
+func (m *machine) needsNothing(name string) bool {
+	if m.names.any {
+		return m.marked
+	}
+	shape := m.names.shape(name)
+	if shape == nil {
+		return true
+	}
+	for _, p := range shape.Properties() {
+		if shape.Required(p) {
+			return false
+		}
+	}
 	return true
 }
 

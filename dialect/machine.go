@@ -56,6 +56,8 @@ type machine struct {
 	rehearsed int  // offset up to which nothing in thinking is a call
 	thought   bool // thinking has ended before here
 	said      bool // and text has followed
+	byHeader  bool // the thinking we are in was opened by a message header
+	printed   bool // the Python call we read is the argument of print
 	muted     bool // the message is addressed to the user: nothing in it is a call
 }
 

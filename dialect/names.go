@@ -64,7 +64,7 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	if n.any {
 		return bareName(written), true
 	}
-	for _, s := range []string{written, bareName(written), afterMCP(written)} {
+	for _, s := range []string{written, bareName(written), afterMCP(written), once(written)} {
 		if i, ok := n.exact[s]; ok {
 			return n.tools[i].Name, true
 		}
@@ -105,6 +105,14 @@ func afterMCP(s string) string {
 		if rest, ok := strings.CutPrefix(s, p); ok {
 			return rest
 		}
+	}
+	return s
+}
+
+// once undoes a name that is its own namespace: read.read is read.
+func once(s string) string {
+	if half := len(s) / 2; len(s)%2 == 1 && s[half] == '.' && s[:half] == s[half+1:] {
+		return s[:half]
 	}
 	return s
 }

@@ -40,7 +40,9 @@ func (m *machine) pyCall(start int) bool {
 	name := string(m.buf[m.pos : m.pos+i])
 	if name == "print" && !m.names.offered(name) && isNameStart(m.peek(i+1)) {
 		m.skip(i+1, "print")
+		m.printed = true
 		ok := m.pyCall(start)
+		m.printed = false
 		if ok && m.peek(m.spaces(0)) == ')' {
 			m.skip(m.spaces(0)+1, "print")
 		}
@@ -148,6 +150,8 @@ func (m *machine) pyArg(count, position *int) bool {
 func (m *machine) pyValue() bool {
 	c := m.peek(0)
 	switch {
+	case c == '{' && m.isSet():
+		return m.pySet()
 	case c == '{' || c == '[' || c == '(':
 		m.stream()
 		return m.call.open && m.call.problem == ""
@@ -158,6 +162,50 @@ func (m *machine) pyValue() bool {
 		return m.pyString(c|0x20 == 'r')
 	}
 	return m.pyWord()
+}
+
+// isSet reports whether the braces here hold a set: elements without keys.
+func (m *machine) isSet() bool {
+	i := m.spaces(1)
+	if q := m.peek(i); isQuote(q) {
+		for i++; i < maxTag && m.at(i) && m.peek(i) != q; i++ {
+		}
+		i = m.spaces(i + 1)
+	} else {
+		for i < maxTag && m.at(i) && strings.IndexByte(",:}", m.peek(i)) < 0 {
+			i++
+		}
+	}
+	return m.peek(i) == ',' || m.peek(i) == '}' && i > m.spaces(1)
+}
+
+// pySet reads a set as a list.
+func (m *machine) pySet() bool {
+	start := m.offset()
+	m.skip(1, "{")
+	m.arg("[")
+	for first := true; ; first = false {
+		m.blank(",")
+		if !m.more() {
+			m.missing("brace")
+			break
+		}
+		if m.peek(0) == '}' {
+			m.skip(1, "}")
+			break
+		}
+		if !first {
+			m.arg(",")
+		}
+		if !m.pyValue() {
+			return false
+		}
+	}
+	if m.call.open {
+		m.arg("]")
+		m.repair("set", llm.Syntax, start, m.offset())
+	}
+	return m.call.open
 }
 
 // pyWord reads a number, a constant or a word without quotes.
@@ -325,7 +373,9 @@ func (m *machine) endsString() bool {
 		return true
 	}
 	switch m.buf[m.pos+k] {
-	case ')', ']', '}', ':':
+	case ')':
+		return m.endsPyCall(k + 1)
+	case ']', '}', ':':
 		return true
 	case ',':
 		k = m.spaces(k + 1)
@@ -335,6 +385,28 @@ func (m *machine) endsString() bool {
 		return t.is(closes)
 	}
 	return false
+}
+
+// endsPyCall reports whether what follows at k may follow a call.
+func (m *machine) endsPyCall(k int) bool {
+	if m.peek(k) == '\n' {
+		return true
+	}
+	k = m.spaces(k)
+	if !m.at(k) {
+		return true
+	}
+	switch c := m.buf[m.pos+k]; c {
+	case ']', ',', ';', '`', '\n':
+		return true
+	case ')':
+		return !m.marked || m.printed
+	case '<':
+		t, _ := m.match(k)
+		return t != nil || m.partialMarker(k)
+	default:
+		return !m.marked
+	}
 }
 
 // pyEscape reads an escape.

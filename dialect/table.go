@@ -88,9 +88,9 @@ var table = []Dialect{
 	{
 		Name: "glm45", Title: "name, then <arg_key> and <arg_value> on lines", Form: TagCall,
 		Models: "GLM-4.5, GLM-4.6, Laguna, Ring-2.6",
-		Call:   []Pair{{"<tool_call>", "</tool_call>"}},
+		Call:   []Pair{{"<tool_call>", "</tool_call>"}, {"<user>", "</user>"}},
 		Tags:   Tags{Param: Pair{"<arg_key>", "</arg_key>"}, Value: Pair{"<arg_value>", "</arg_value>"}},
-		Think:  []Pair{think}, Text: Trimmed,
+		Think:  []Pair{think}, Text: Literal,
 		Drop: []string{"<|observation|>", "<|user|>", "<|assistant|>"},
 	},
 	{
@@ -98,7 +98,7 @@ var table = []Dialect{
 		Models: "GLM-4.7, GLM-5, Ling 3, Laguna S",
 		Call:   []Pair{{"<tool_call>", "</tool_call>"}},
 		Tags:   Tags{Param: Pair{"<arg_key>", "</arg_key>"}, Value: Pair{"<arg_value>", "</arg_value>"}},
-		Think:  []Pair{think}, Prefilled: true, Text: Trimmed,
+		Think:  []Pair{think}, Prefilled: true, Text: Verbatim,
 	},
 	{
 		Name: "hy_v3", Title: "name<tool_sep>, then <arg_key> and <arg_value>", Form: TagCall,
@@ -109,7 +109,7 @@ var table = []Dialect{
 		Tags: Tags{
 			Param: Pair{"<arg_key>", "</arg_key>"}, Value: Pair{"<arg_value>", "</arg_value>"},
 		},
-		Think: []Pair{think, {"<think:opensource>", "</think:opensource>"}}, Text: Trimmed,
+		Think: []Pair{think, {"<think:opensource>", "</think:opensource>"}}, Text: Literal,
 	},
 	{
 		Name: "minimax_m2", Title: "<invoke> in <minimax:tool_call>", Form: TagCall,
@@ -271,7 +271,7 @@ var table = []Dialect{
 	{
 		Name: "gemma3_prompted", Title: "Python in a tool_code fence", Form: PyCall,
 		Models: "Gemma 2, Gemma 3",
-		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}},
+		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}, {"tool_code = ", ""}},
 		Drop:   []string{"<end_of_turn>"}, Bare: true,
 	},
 	{
@@ -352,7 +352,7 @@ var table = []Dialect{
 			Call:  Pair{`<steptml:invoke name="%s">`, "</steptml:invoke>"},
 			Param: Pair{`<steptml:parameter name="%s">`, "</steptml:parameter>"},
 		},
-		Think: []Pair{think}, Prefilled: true,
+		Think: []Pair{think}, Prefilled: true, Text: Verbatim,
 	},
 	{
 		Name: "dots", Title: "<invoke> in <dots_function_call>", Form: TagCall,

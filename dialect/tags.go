@@ -63,8 +63,13 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 			t.length = i
 			return t, t.name() != ""
 		}
-		if c := m.buf[m.pos+i]; c == '<' && end == ">" {
-			return tag{}, false
+		if c := m.buf[m.pos+i]; c == '<' && end == ">" && !m.hasAt(i, endOfHeader) {
+			t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
+			t.length = i
+			return t, strings.HasSuffix(string(m.buf[m.pos:m.pos+i]), endOfHeader) && t.name() != ""
+		}
+		if m.buf[m.pos+i] == '<' {
+			i += len(endOfHeader) - 1
 		}
 	}
 	t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
@@ -84,7 +89,7 @@ func (m *machine) sepAt(i int, end string) bool {
 // parseTag reads =value or attributes, with any quotes or none.
 func parseTag(s string) tag {
 	var t tag
-	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(artefacts.Replace(s))
 	if rest, ok := strings.CutSuffix(s, "/"); ok {
 		t.self, s = true, strings.TrimSpace(rest)
 	}
@@ -122,6 +127,10 @@ func unquoteName(s string) string {
 	}
 	return s
 }
+
+// artefacts are what tokenizers leave of spaces and newlines, and a marker
+// that is written into tags by mistake.
+var artefacts = strings.NewReplacer("Ġ", " ", "Ċ", "\n", endOfHeader, "")
 
 var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 
@@ -183,7 +192,15 @@ func (m *machine) params() {
 	count := 0
 	for {
 		m.blank("")
+		for m.hasAt(0, `\n`) {
+			m.skip(2, "newline")
+			m.blank("")
+		}
 		if !m.more() {
+			if count == 0 {
+				m.cutCall()
+				return
+			}
 			m.missing("end-of-call")
 			break
 		}
@@ -340,7 +357,7 @@ func (m *machine) typedChildren(kind string) {
 // wrapsAll reports whether a first parameter called key holds all arguments
 // as one object, because the tool has no parameter of that name.
 func (m *machine) wrapsAll(key string) bool {
-	return keys[key] == argsRole && m.call.shape != nil && !m.call.shape.Declares(key) && m.peek(m.spaces(0)) == '{'
+	return (keys[key] == argsRole || key == "properties") && m.call.shape != nil && !m.call.shape.Declares(key) && m.peek(m.spaces(0)) == '{'
 }
 
 // afterValue passes over the end tag of a value.
@@ -363,6 +380,13 @@ func (m *machine) argKey(key string, count *int) {
 		m.arg(",")
 	}
 	*count++
+	if m.call.keys[key] {
+		m.badArgs("the parameter %q is there twice", key)
+	}
+	if m.call.keys == nil {
+		m.call.keys = make(map[string]bool)
+	}
+	m.call.keys[key] = true
 	m.arg(quoteJSON(key))
 	m.arg(":")
 }
@@ -403,9 +427,18 @@ func (m *machine) pair(count *int) bool {
 		m.skip(n, t.text)
 		m.blank("")
 	}
+	for m.hasAt(0, `\n`) {
+		m.skip(2, "newline")
+		m.blank("")
+	}
 	end := pairEnd()
-	if t, n := m.match(0); t.is(tagValue) {
+	t, n := m.match(0)
+	switch {
+	case t.is(tagValue):
 		m.skip(n, t.text)
+	case t.is(tagParam), t.is(closes):
+		m.repair("key-without-value", llm.Guess, m.offset(), m.offset())
+		return true
 	}
 	m.argKey(key, count)
 	v := m.valueOf(key)

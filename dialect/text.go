@@ -85,6 +85,9 @@ func (m *machine) opening() {
 	}
 	m.pos += i
 	m.first = m.offset()
+	if t, n := m.match(0); n > 0 && !t.is(separates) {
+		return
+	}
 	if m.names.any && m.guess(func() bool { return m.bareNamed() }) {
 		return
 	}
@@ -99,6 +102,10 @@ func (m *machine) special() bool {
 		return false
 	}
 	t, n := m.match(0)
+	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
+		m.suspect()
+		return false
+	}
 	if t != nil && t.line && !m.atLine() && t.text != "functools" {
 		t = nil
 	}
@@ -348,9 +355,9 @@ func (m *machine) hasAt(i int, s string) bool {
 }
 
 // recover passes over what cannot be read, up to the next marker that ends or
-// begins a call.
+// begins a call. Without markers what follows is text again.
 func (m *machine) recover() {
-	for m.more() {
+	for m.marked && m.more() {
 		i := strings.IndexAny(string(m.buf[m.pos:]), "<[]")
 		if i == 0 {
 			if m.closer() {

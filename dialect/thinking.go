@@ -51,8 +51,8 @@ func (m *machine) endThinking() bool {
 	switch {
 	case t == nil || t.line && !m.atLine():
 		return false
-	case t.is(unthinks) && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0):
-	case m.thinkBy.is(heads) && t.all&m.thinkBy.all != 0 && (t.is(heads) || t.is(drops)):
+	case t.is(unthinks) && !m.byHeader && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0):
+	case m.byHeader && t.is(heads) && m.aheadHeader(n), m.byHeader && t.is(drops) && t.rows[drops]&headerRows() != 0:
 	case t.is(thinks) && m.thinkBy == nil && m.offset() == 0: // the prompt did not open it after all
 		m.skip(n, t.text)
 		m.thinkBy = t
@@ -61,7 +61,7 @@ func (m *machine) endThinking() bool {
 		return false
 	}
 	m.passOn()
-	m.mode, m.thought, m.said, m.started = inText, true, false, true
+	m.mode, m.thought, m.said, m.started, m.byHeader = inText, true, false, true, false
 	if t.is(heads) {
 		m.thinkBy = nil
 		return true // it is read again, as text
@@ -73,6 +73,15 @@ func (m *machine) endThinking() bool {
 	m.restart()
 	return true
 }
+
+// aheadHeader reports whether the header of which n bytes stand here is whole.
+func (m *machine) aheadHeader(n int) bool {
+	_, ok := m.headerEnd(n)
+	return ok
+}
+
+// headerRows are the dialects whose messages have headers.
+func headerRows() uint64 { return row("harmony") | row("muse_glimmer") }
 
 // restart makes what follows count as the beginning of the answer.
 func (m *machine) restart() {

@@ -176,6 +176,22 @@ func (m *machine) match(i int) (found *token, n int) {
 	return found, n
 }
 
+// partialMarker reports whether the answer ends i bytes from here in the
+// middle of a marker.
+func (m *machine) partialMarker(i int) bool {
+	at := markers()
+	for j := i; ; {
+		if !m.at(j) {
+			return j > i+1
+		}
+		c, width := m.folded(j)
+		if at = at.child(c); at == nil {
+			return false
+		}
+		j += width
+	}
+}
+
 // folded is fold at the j-th byte from here.
 func (m *machine) folded(j int) (c byte, width int) {
 	c = m.buf[m.pos+j]

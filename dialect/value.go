@@ -48,16 +48,17 @@ func (m *machine) row() *Dialect {
 
 // typedBy lets the attributes of a tag say what the value is.
 func (v *value) typedBy(t tag) {
-	switch t.attr("string") {
-	case "true":
-		v.types, v.trim, v.known = schema.String, Literal, true
-	case "false":
-		v.types, v.known = schema.Any, true
-	}
+	isString := t.attr("string")
 	switch t.attr("type") {
 	case "string", "raw":
-		v.types, v.trim, v.known = schema.String, Literal, true
+		isString = "true"
 	case "number", "boolean", "null", "object", "array", "json", "integer":
+		isString = "false"
+	}
+	switch {
+	case isString == "true" && (!v.known || v.types&schema.String != 0):
+		v.types, v.trim, v.known = schema.String, Literal, true
+	case isString == "false" && !v.known:
 		v.types, v.known = schema.Any, true
 	}
 }
@@ -76,12 +77,8 @@ func (m *machine) readValue(v value) bool {
 	s := sink{m: m, value: v}
 	for {
 		if !m.more() {
-			if m.truncated() {
-				m.cutCall()
-				return false
-			}
-			m.missing("end-of-value")
-			break
+			m.cutCall() // text says nowhere that it is complete
+			return false
 		}
 		rest := m.buf[m.pos:]
 		n := bytes.IndexAny(rest, "<]")
@@ -101,8 +98,6 @@ func (m *machine) readValue(v value) bool {
 		m.mark(ArgsSpan, n, "value")
 		m.take(n)
 	}
-	s.close()
-	return true
 }
 
 const cdata = "<![CDATA["
@@ -147,12 +142,12 @@ func (m *machine) valueEnds(v value) (n int, ok bool) {
 // structure reports whether markup of calls, or the end, follows at i.
 func (m *machine) structure(i int) bool {
 	i = m.spaces(i)
-	if !m.at(i) {
+	if !m.at(i) || m.partialMarker(i) {
 		return true
 	}
 	t, n := m.match(i)
 	if n == 0 || t.line {
-		return m.buf[m.pos+i] == '<' && m.rows&row("xml_tagname") != 0
+		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&row("xml_tagname") != 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
 		t.is(endParam) || t.is(drops) || t.is(heads) || t.is(prefixes)
@@ -162,7 +157,7 @@ func (m *machine) structure(i int) bool {
 // follows at i.
 func (m *machine) endsCall(i int) bool {
 	i = m.spaces(i)
-	if !m.at(i) {
+	if !m.at(i) || m.partialMarker(i) {
 		return true
 	}
 	t, n := m.match(i)

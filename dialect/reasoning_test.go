@@ -1,0 +1,43 @@
+package dialect_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/dialect"
+)
+
+type reasoningRow struct {
+	Parser    string `json:"ref_parser"`
+	Raw       string `json:"raw_text"`
+	Reasoning string `json:"expected_reasoning"`
+	Content   string `json:"expected_content"`
+	Test      string
+}
+
+// Thinking and text apart, as the reasoning parsers of vLLM see them.
+func TestReasoning(t *testing.T) {
+	rows := readLines[reasoningRow](t, "dialects/reasoning.jsonl")
+	var thinking, text, both score
+	var out strings.Builder
+	for _, r := range rows {
+		p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(r.Raw)}
+		got := parse(t, p, dialect.Whole(r.Raw))
+		okThink := strings.TrimSpace(got.Thinking) == strings.TrimSpace(r.Reasoning)
+		okText := strings.TrimSpace(got.Text) == strings.TrimSpace(r.Content)
+		thinking.add(r.Parser, okThink)
+		text.add(r.Parser, okText)
+		both.add(r.Parser, okThink && okText)
+		if !okThink || !okText {
+			fmt.Fprintf(&out, "%s %s\n  raw  %q\n  thnk %q\n  want %q\n  text %q\n  want %q\n", r.Parser, r.Test, r.Raw, got.Thinking, r.Reasoning, got.Text, r.Content)
+		}
+	}
+	if *showRows != "" {
+		os.WriteFile(*showRows+".reasoning", []byte(out.String()), 0o644)
+	}
+	t.Logf("thinking: %v", &thinking)
+	t.Logf("text: %v", &text)
+	t.Logf("both: %v", &both)
+}
