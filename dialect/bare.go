@@ -157,8 +157,22 @@ func (m *machine) nameFirst(start int) bool {
 		return m.nameJSON(written, i, m.spaces(j+1), start)
 	case m.hasAt(j, "```") && m.marked:
 		return m.nameJSON(written, i, j, start)
+	case m.marked && m.oddName(&i):
+		t, n = m.match(i)
+		return m.separated(t, string(m.buf[m.pos:m.pos+i]), i, i, n, start)
 	case m.marked && (t.is(closes) && n > 0 || !m.at(j)):
 		return m.nameOnly(written, i, start, !m.at(j))
+	}
+	return false
+}
+
+// oddName moves i to the separator after a name that is none.
+func (m *machine) oddName(i *int) bool {
+	for k := *i; k < maxName && m.at(k) && !isSpace(m.buf[m.pos+k]); k++ {
+		if t, n := m.match(k); n > 0 {
+			*i = k
+			return t.is(separates) && !t.is(closes) && k > 0
+		}
 	}
 	return false
 }

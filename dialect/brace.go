@@ -204,8 +204,66 @@ func (m *machine) braceTail(s *sink) {
 // bracePlain reads a string in ordinary quotes.
 func (m *machine) bracePlain(q byte) {
 	start := m.offset()
-	m.pyString(true)
-	m.repair("plain-quotes", llm.Syntax, start, m.offset())
+	m.skip(1, "quote")
+	m.arg(`"`)
+	for m.more() {
+		rest := m.buf[m.pos:]
+		n := bytes.IndexByte(rest, q)
+		switch {
+		case n == 0 && m.endsBraceString():
+			m.skip(1, "quote")
+			m.arg(`"`)
+			m.repair("plain-quotes", llm.Syntax, start, m.offset())
+			return
+		case n == 0:
+			n = 1
+		case n < 0:
+			n = len(rest) - partial(rest)
+			if n == 0 && !m.at(len(rest)) {
+				n = len(rest)
+			}
+		}
+		if n > 0 && rest[n-1] == '\\' && n < len(rest) && rest[n] == q { // \"
+			n--
+		}
+		if n == 0 && rest[0] == '\\' {
+			m.escape([]byte{q})
+			m.mark(ArgsSpan, 2, "escape")
+			m.take(2)
+			continue
+		}
+		m.escape(rest[:n])
+		m.mark(ArgsSpan, n, "string")
+		m.take(n)
+	}
+	m.missing("quote")
+	if m.call.open {
+		m.arg(`"`)
+	}
+}
+
+// endsBraceString reports whether the quote that stands here ends a string:
+// the end of the object or another key follows it.
+func (m *machine) endsBraceString() bool {
+	k := m.spaces(1)
+	if !m.at(k) {
+		return true
+	}
+	switch m.buf[m.pos+k] {
+	case '}', ']':
+		return true
+	case ',':
+		k = m.spaces(k + 1)
+		for i := k; i < k+maxName && m.at(i); i++ {
+			if c := m.buf[m.pos+i]; c == ':' || !isNameByte(c) && !isQuote(c) && c != '<' && c != '|' && c != '>' {
+				return c == ':' || i == k && c != ' '
+			}
+		}
+	case '<':
+		t, _ := m.match(k)
+		return t.is(closes)
+	}
+	return false
 }
 
 // braceWord reads a number, a constant, or text without quotes.

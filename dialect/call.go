@@ -103,7 +103,8 @@ func (m *machine) endCall() {
 		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
 	default:
 		c.pass(m)
-		m.emit(llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from})
+		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
+		m.emit(m.last)
 	}
 	m.call = call{}
 }

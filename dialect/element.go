@@ -60,7 +60,7 @@ func (m *machine) openTag(i int) (word string, end int) {
 // anyElement reads a whole element as a call where every name will do: it
 // must be the whole line, and hold nothing but elements.
 func (m *machine) anyElement(word string, n, start int) bool {
-	if !m.atLine() || m.thought && false || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
+	if !m.atLine() || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
 		return false
 	}
 	end := "</" + word + ">"

@@ -29,11 +29,29 @@ func (m *machine) header(t *token, n int) bool {
 		m.mode, m.thinkBy, m.byHeader = inThinking, nil, true
 	case to == "" || to == "user" || to == "assistant" || to == "all":
 		m.skip(i+len(endOfHeader), "header")
-		m.muted = to == "user"
+		m.muted, m.message = to == "user", m.offset()
 	default:
 		return m.headerCall(to, i+len(endOfHeader), start)
 	}
 	return true
+}
+
+// misaddressed reads calls in a message to the user. They count only if the
+// message is nothing but calls: then the model got the recipient wrong.
+func (m *machine) misaddressed(t *token, n int) bool {
+	if t.is(opens) && m.offset() == m.message {
+		m.begin()
+		before := m.calls
+		m.muted = false
+		if m.region(t, n) && m.calls > before && (!m.more() || m.endOfMessage) {
+			m.commit()
+			return true
+		}
+		m.undo()
+		m.muted = true
+	}
+	m.suspect()
+	return false
 }
 
 // headerEnd returns where the header of which n bytes have been seen ends. A

@@ -239,7 +239,7 @@ func (m *machine) flat(e *envelope) bool {
 // needsNothing reports whether a tool can be called without arguments.
 func (m *machine) needsNothing(name string) bool {
 	if m.names.any {
-		return m.marked
+		return false
 	}
 	shape := m.names.shape(name)
 	if shape == nil {

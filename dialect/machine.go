@@ -45,7 +45,8 @@ type machine struct {
 	spans []Span      // likewise
 
 	call  call // being read
-	calls int  // read so far, for ids
+	last  llm.Call
+	calls int // read so far, for ids
 	ids   map[string]bool
 	lost  suspects
 
@@ -55,10 +56,13 @@ type machine struct {
 	held      bool // a try holds calls in thinking
 	rehearsed int  // offset up to which nothing in thinking is a call
 	thought   bool // thinking has ended before here
-	said      bool // and text has followed
 	byHeader  bool // the thinking we are in was opened by a message header
 	printed   bool // the Python call we read is the argument of print
-	muted     bool // the message is addressed to the user: nothing in it is a call
+	message   int  // offset of the message we are in
+	// endOfMessage says that the last calls were followed by the end of their
+	// message.
+	endOfMessage bool
+	muted        bool // the message is addressed to the user: nothing in it is a call
 }
 
 type mode uint8

@@ -107,20 +107,21 @@ func Cut(text string, n int) iter.Seq2[string, error] {
 // whoever has the whole text can ask before parsing.
 func BeginsInThinking(text string) bool {
 	m := machine{p: new(Parser), names: newNames(nil), buf: []byte(text), eof: true}
+	open := 0
 	for m.pos < len(m.buf) {
 		i := strings.IndexAny(text[m.pos:], "<[◁")
 		if i < 0 {
-			return false
+			break
 		}
 		m.pos += i
-		t, _ := m.match(0)
+		t, n := m.match(0)
 		switch {
 		case t.is(thinks) && !t.line:
-			return false
+			open++
 		case t.is(unthinks) && !t.is(drops) && !t.line:
-			return true
+			open--
 		}
-		m.pos++
+		m.pos += max(n, 1)
 	}
-	return false
+	return open < 0
 }

@@ -150,7 +150,7 @@ func (m *machine) pyArg(count, position *int) bool {
 func (m *machine) pyValue() bool {
 	c := m.peek(0)
 	switch {
-	case c == '{' && m.isSet():
+	case c == '{' && m.isSet(0):
 		return m.pySet()
 	case c == '{' || c == '[' || c == '(':
 		m.stream()
@@ -164,9 +164,10 @@ func (m *machine) pyValue() bool {
 	return m.pyWord()
 }
 
-// isSet reports whether the braces here hold a set: elements without keys.
-func (m *machine) isSet() bool {
-	i := m.spaces(1)
+// isSet reports whether the braces at i hold a set: elements without keys.
+func (m *machine) isSet(i int) bool {
+	first := m.spaces(i + 1)
+	i = first
 	if q := m.peek(i); isQuote(q) {
 		for i++; i < maxTag && m.at(i) && m.peek(i) != q; i++ {
 		}
@@ -176,7 +177,7 @@ func (m *machine) isSet() bool {
 			i++
 		}
 	}
-	return m.peek(i) == ',' || m.peek(i) == '}' && i > m.spaces(1)
+	return m.peek(i) == ',' || m.peek(i) == '}' && i > first
 }
 
 // pySet reads a set as a list.

@@ -158,7 +158,7 @@ var table = []Dialect{
 		Call:   []Pair{{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"}},
 		Sep:    []string{"<｜tool▁sep｜>"},
 		Think:  []Pair{think}, Prefilled: true,
-		Drop: []string{"<｜end▁of▁sentence｜>"},
+		Drop: []string{"<｜end▁of▁sentence｜>", "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"},
 	},
 	{
 		Name: "deepseek_v31", Title: "tool tokens around an object", Form: NameJSON,
@@ -167,7 +167,7 @@ var table = []Dialect{
 		Call:   []Pair{{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"}},
 		Sep:    []string{"<｜tool▁sep｜>"},
 		Think:  []Pair{think}, Prefilled: true,
-		Drop: []string{"<｜end▁of▁sentence｜>"},
+		Drop: []string{"<｜end▁of▁sentence｜>", "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"},
 	},
 	{
 		Name: "kimi_k2", Title: "functions.NAME:INDEX and an object", Form: NameJSON,
@@ -272,7 +272,7 @@ var table = []Dialect{
 		Name: "gemma3_prompted", Title: "Python in a tool_code fence", Form: PyCall,
 		Models: "Gemma 2, Gemma 3",
 		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}, {"tool_code = ", ""}},
-		Drop:   []string{"<end_of_turn>"}, Bare: true,
+		Drop:   []string{"<end_of_turn>", "print(tool_code)"}, Bare: true,
 	},
 	{
 		Name: "olmo3", Title: "Python calls on lines in <function_calls>", Form: PyCall,
@@ -388,7 +388,7 @@ var table = []Dialect{
 			Param: Pair{`<atem:parameter name="%s">`, "</atem:parameter>"},
 		},
 		Prefilled: true,
-		Drop:      []string{"<|eom|>", "<|eot|>"},
+		Drop:      []string{"<|eom|>", "<|eot|>", "<|message|>"},
 	},
 	{
 		Name: "solar_open", Title: "id, name and object between tool_call tokens", Form: NameJSON,

@@ -167,7 +167,7 @@ func (m *machine) tags(t *token, n, start int) bool {
 
 // cutTag handles a call's tag that the end of the answer cut.
 func (m *machine) cutTag(start int) bool {
-	if m.more() && m.at(0) && !m.eof || !m.truncated() || !m.startCall("?", "", start) {
+	if !m.eof || m.depth == 0 && !m.truncated() || !m.startCall("?", "", start) {
 		return false
 	}
 	m.call.known, m.call.name = false, ""
@@ -197,7 +197,7 @@ func (m *machine) params() {
 			m.blank("")
 		}
 		if !m.more() {
-			if count == 0 {
+			if count == 0 || m.depth == 0 { // nothing says that it is complete
 				m.cutCall()
 				return
 			}
@@ -442,7 +442,7 @@ func (m *machine) pair(count *int) bool {
 	}
 	m.argKey(key, count)
 	v := m.valueOf(key)
-	v.end = end
+	v.end, v.quotes = end, true
 	return m.readValue(v)
 }
 

@@ -103,8 +103,7 @@ func (m *machine) special() bool {
 	}
 	t, n := m.match(0)
 	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
-		m.suspect()
-		return false
+		return m.misaddressed(t, n)
 	}
 	if t != nil && t.line && !m.atLine() && t.text != "functools" {
 		t = nil
@@ -120,7 +119,7 @@ func (m *machine) special() bool {
 		return true
 	case t.is(opens) && m.region(t, n), t.is(tagCall) && m.lone(t, n), t.is(thinks) && m.openThinking(t, n):
 		return true
-	case t.is(drops) && m.drop(t, n):
+	case t.is(drops) && !t.line && m.drop(t, n):
 		return true
 	case (t.is(closes) || t.is(endCall) || t.is(endParam)) && m.calls > 0 && !t.line:
 		m.skip(n, t.text)
@@ -143,7 +142,7 @@ func (m *machine) quoted() bool {
 // elements count as markers only next to thinking and at the end.
 func (m *machine) drop(t *token, n int) bool {
 	if !strings.ContainsAny(t.text, "|✿~") && t.text[0] != '[' && t.text != "</s>" && t.text != "<eos>" && t.text != "<end_of_turn>" {
-		if !m.thought || !strings.HasPrefix(t.text, "</") && m.said {
+		if !m.thought || !strings.HasPrefix(t.text, "</") && m.said() {
 			return false
 		}
 	}
@@ -157,6 +156,7 @@ func (m *machine) region(t *token, n int) bool {
 		return false
 	}
 	start := m.offset()
+	m.endOfMessage = false
 	ok := m.guess(func() bool {
 		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows() != 0, 0, 0
 		m.opener(t, n)
@@ -197,23 +197,52 @@ func (m *machine) opener(t *token, n int) {
 func (m *machine) units() {
 	for m.more() {
 		start := m.offset()
-		if m.guess(func() bool { return m.unit(start) }) {
+		if m.mayEcho() && m.echo() || m.guess(func() bool { return m.unit(start) }) {
 			continue
 		}
 		i := m.spaces(0)
 		t, n := m.match(i)
-		if m.rows&row("pythonic") != 0 && m.peek(i) == ']' {
-			m.skip(i+1, "]")
+		if c := m.peek(i); m.depth > 0 && (c == ']' || c == '}') {
+			m.skip(i+1, "one too many")
 			continue
 		}
-		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops) && !t.line) {
+		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops)) {
 			return
 		}
 		if t.is(closes) {
 			m.depth--
 		}
+		m.endOfMessage = t.is(drops)
 		m.skip(i+n, t.text)
 	}
+}
+
+// mayEcho reports whether what follows may repeat the last call: its body
+// after its own end, or a block that begins before the last one was closed.
+func (m *machine) mayEcho() bool {
+	if m.depth <= 0 {
+		return m.rows&row("lfm2") != 0 && m.peek(m.spaces(0)) == '['
+	}
+	t, _ := m.match(m.spaces(0))
+	d := m.row()
+	return t.is(opens) && len(d.Call) > 0 && d.Call[0].Close != "" && t.text == foldAll(d.Call[0].Open) && m.depth > len(d.Wrap)
+}
+
+// echo passes over a call that is exactly the last one again.
+func (m *machine) echo() bool {
+	last := m.last
+	m.begin()
+	start, depth := m.offset(), m.depth
+	m.depth = max(depth, 1)
+	if m.guess(func() bool { return m.unit(start) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
+		t := m.tries[len(m.tries)-1]
+		m.queue, m.calls = m.queue[:t.events], t.calls
+		m.commit()
+		return true
+	}
+	m.undo()
+	m.last, m.depth = last, depth
+	return false
 }
 
 // unit reads one call with the markers and the white space before it.
@@ -232,9 +261,29 @@ func (m *machine) unit(start int) bool {
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
 		default:
-			return m.one(start)
+			return m.one(start) || m.undecided && m.noise() && m.unit(start)
 		}
 	}
+}
+
+// noise passes over words between a special token that opens calls and the
+// next one. It reports whether there were any.
+func (m *machine) noise() bool {
+	if !m.marked {
+		return false
+	}
+	for i := 0; i < 128 && m.at(i) && m.buf[m.pos+i] != '\n'; i++ {
+		if m.buf[m.pos+i] != '<' {
+			continue
+		}
+		t, n := m.match(i)
+		if i == 0 || n == 0 || !t.is(opens) || !strings.Contains(t.text, "|") {
+			return false
+		}
+		m.skip(i, "noise")
+		return true
+	}
+	return false
 }
 
 // one reads the call that stands here, whatever form it has.

@@ -61,7 +61,7 @@ func (m *machine) endThinking() bool {
 		return false
 	}
 	m.passOn()
-	m.mode, m.thought, m.said, m.started, m.byHeader = inText, true, false, true, false
+	m.mode, m.thought, m.started, m.byHeader = inText, true, true, false
 	if t.is(heads) {
 		m.thinkBy = nil
 		return true // it is read again, as text
@@ -144,11 +144,17 @@ func (m *machine) strayThinking(t *token, n int) bool {
 		m.rehearsed = end
 		return true
 	}
+	if m.thought && m.said() {
+		return false // a closer too many is text
+	}
 	m.skip(n, t.text)
 	m.thought = true
 	m.blank("")
 	return true
 }
+
+// said reports whether there was text since thinking ended.
+func (m *machine) said() bool { return m.started }
 
 // keepHeld decides that calls held in thinking are real.
 func (m *machine) keepHeld() {

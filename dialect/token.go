@@ -126,10 +126,20 @@ func (n *node) add(text string, k kind, row uint64) {
 		at = next
 	}
 	if at.token == nil {
-		at.token = &token{text: text, line: isLetter(text[0])}
+		at.token = &token{text: foldAll(text), line: isLetter(text[0])}
 	}
 	at.token.rows[k] |= row
 	at.token.all |= row
+}
+
+func foldAll(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c, width := fold(s[i:])
+		b.WriteByte(c)
+		i += width
+	}
+	return b.String()
 }
 
 // fold returns the first byte of s, or | and _ for the other spellings of
@@ -164,12 +174,12 @@ func (m *machine) match(i int) (found *token, n int) {
 		if next == nil {
 			break
 		}
-		if next != at {
-			last = c
-		}
-		at = next
 		j += width
-		if at.token != nil && width > 0 {
+		if next == at {
+			continue
+		}
+		at, last = next, c
+		if at.token != nil {
 			found, n = at.token, j-i
 		}
 	}
@@ -207,13 +217,14 @@ func (m *machine) folded(j int) (c byte, width int) {
 // bytes were passed over.
 func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int) {
 	switch {
+	case len(at.next) == 0:
 	case c == '|' && last == '|':
 		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
 	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != markers():
 		return at, 1
 	case c == ' ' && at.child('_') != nil:
 		return at.child('_'), 1
-	case c == ' ' && at.child('|') != nil && last != 0:
+	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
 		return at, 1
 	case c == ':' && at.child('>') != nil && isLetter(last):
 		k := j + 1

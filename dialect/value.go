@@ -17,6 +17,8 @@ type value struct {
 	trim  Text
 	end   *token // the kind of tag that opened it, and so what ends it
 	known bool   // the types come from a schema or from the tag
+	// quotes says that quotes around the whole text are not part of it.
+	quotes bool
 }
 
 // valueOf returns how the parameter key of the call is read.
@@ -67,7 +69,8 @@ func (v *value) typedBy(t tag) {
 // if the call has ended with it.
 func (m *machine) readValue(v value) bool {
 	if v.known && v.types&schema.String == 0 {
-		if c := m.peek(m.spaces(0)); c == '{' && v.types.Has(schema.Object) || c == '[' && v.types.Has(schema.Array) {
+		i := m.spaces(0)
+		if c := m.peek(i); c == '{' && v.types.Has(schema.Object) && !m.isSet(i) || c == '[' && v.types.Has(schema.Array) {
 			return m.streamValue(v)
 		}
 	}
@@ -202,6 +205,9 @@ func (s *sink) add(p []byte) {
 
 // stringFor reports whether text that begins like raw can only be a string.
 func (s *sink) stringFor(raw []byte) bool {
+	if s.quotes && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
+		return bytes.IndexByte(raw[1:], '"') >= 0 && raw[len(raw)-1] != '"'
+	}
 	if s.types == schema.String {
 		return len(raw) > 1 && s.trim == OneLine || len(bytes.TrimLeft(raw, " \t\r\n")) > 0 || s.trim == Literal || s.trim == Verbatim
 	}
@@ -295,6 +301,9 @@ func (s *sink) close() {
 	}
 	raw := s.head(s.raw)
 	raw = raw[:len(raw)-s.trimmed(raw)]
+	if s.quotes && len(raw) > 1 && raw[0] == '"' && bytes.IndexByte(raw[1:], '"') == len(raw)-2 {
+		raw, s.types = raw[1:len(raw)-1], schema.String
+	}
 	s.m.arg(string(typed(s.types, string(raw))))
 }
 
