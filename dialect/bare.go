@@ -120,7 +120,7 @@ func (m *machine) nameFirst(start int) bool {
 		i++
 	}
 	written := string(m.buf[m.pos : m.pos+i])
-	if !m.marked && !m.names.any && !m.names.offered(bareID(written)) && written != "print" && written != "functions" {
+	if !m.marked && !m.names.any && !m.names.offered(strings.TrimSuffix(bareID(written), ".call")) && written != "print" && written != "functions" {
 		return false
 	}
 	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
@@ -155,7 +155,7 @@ func (m *machine) nameFirst(start int) bool {
 		return m.nameJSON(written, i, j, start)
 	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
 		return m.nameJSON(written, i, m.spaces(j+1), start)
-	case m.hasAt(j, "```") && m.marked:
+	case m.hasAt(j, "```") && (m.marked || !m.names.any):
 		return m.nameJSON(written, i, j, start)
 	case m.marked && m.oddName(&i):
 		t, n = m.match(i)
@@ -205,8 +205,7 @@ func (m *machine) callNamed(written string, i, start int) bool {
 	if !m.startCall(written, id, start) {
 		return false
 	}
-	m.mark(NameSpan, i, "name")
-	m.take(i)
+	m.read(NameSpan, i, "name")
 	return true
 }
 
@@ -259,8 +258,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 	if !m.startCall(name, id, start) {
 		return false
 	}
-	m.mark(NameSpan, e, "name and id")
-	m.take(e)
+	m.read(NameSpan, e, "name and id")
 	m.blank("")
 	if s, n := m.match(0); s.is(separates) {
 		m.skip(n, s.text)
@@ -271,7 +269,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 
 // nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
 func (m *machine) nameJSON(written string, i, j, start int) bool {
-	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j) {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j) && !m.hasAt(j, "```") {
 		return false
 	}
 	if !m.callNamed(written, i, start) {
@@ -321,8 +319,7 @@ func (m *machine) plainArgument() {
 		i++
 	}
 	text := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
-	m.mark(ArgsSpan, i, "plain")
-	m.take(i)
+	m.read(ArgsSpan, i, "plain")
 	if !m.more() && m.truncated() {
 		m.cutCall()
 		return

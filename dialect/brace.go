@@ -95,7 +95,7 @@ func (m *machine) braceKey() (string, bool) {
 	if m.peek(i) != ':' {
 		return "", false
 	}
-	key := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	key := strings.TrimSpace(foldAll(string(m.buf[m.pos : m.pos+i])))
 	for _, q := range braceQuotes {
 		key = strings.TrimSuffix(strings.TrimPrefix(key, q), q)
 	}
@@ -112,7 +112,7 @@ func (m *machine) braceValue(shape *schema.Shape, depth int) {
 		return
 	}
 	for _, q := range braceQuotes {
-		if m.hasAt(0, q) {
+		if m.literal(0, q) > 0 {
 			m.braceString(q, shape)
 			return
 		}
@@ -159,7 +159,7 @@ func (m *machine) braceList(shape *schema.Shape, depth int) {
 
 // braceString reads a string between the special delimiters q.
 func (m *machine) braceString(q string, shape *schema.Shape) {
-	m.skip(len(q), q)
+	m.skip(m.literal(0, q), q)
 	types := schema.String
 	if shape != nil {
 		types = shape.Types() | schema.String
@@ -171,9 +171,9 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 		rest := m.buf[m.pos:]
 		n := bytes.IndexByte(rest, '<')
 		if n == 0 {
-			if m.hasAt(0, q) {
+			if n := m.literal(0, q); n > 0 {
 				s.close()
-				m.skip(len(q), q)
+				m.skip(n, q)
 				return
 			}
 			if t, k := m.match(0); t.is(closes) && m.endsCall(k) {
@@ -185,8 +185,7 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 			n = len(rest)
 		}
 		s.add(rest[:n])
-		m.mark(ArgsSpan, n, "string")
-		m.take(n)
+		m.read(ArgsSpan, n, "string")
 	}
 	m.missing("quote")
 	if m.call.open {
@@ -219,22 +218,24 @@ func (m *machine) bracePlain(q byte) {
 			n = 1
 		case n < 0:
 			n = len(rest) - partial(rest)
-			if n == 0 && !m.at(len(rest)) {
-				n = len(rest)
+			if rest[len(rest)-1] == '\\' {
+				n = len(rest) - 1
 			}
+			if n == 0 && m.at(len(rest)) {
+				continue
+			}
+			n = max(n, 1)
 		}
 		if n > 0 && rest[n-1] == '\\' && n < len(rest) && rest[n] == q { // \"
 			n--
 		}
 		if n == 0 && rest[0] == '\\' {
 			m.escape([]byte{q})
-			m.mark(ArgsSpan, 2, "escape")
-			m.take(2)
+			m.read(ArgsSpan, 2, "escape")
 			continue
 		}
 		m.escape(rest[:n])
-		m.mark(ArgsSpan, n, "string")
-		m.take(n)
+		m.read(ArgsSpan, n, "string")
 	}
 	m.missing("quote")
 	if m.call.open {
@@ -281,8 +282,7 @@ func (m *machine) braceWord(shape *schema.Shape) {
 		}
 	}
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
-	m.mark(ArgsSpan, i, "word")
-	m.take(i)
+	m.read(ArgsSpan, i, "word")
 	if !m.more() && m.truncated() {
 		m.cutCall()
 		return

@@ -88,6 +88,10 @@ func (m *machine) endCall() {
 	if len(c.args) == 0 {
 		m.arg("{}")
 	}
+	if c.problem != "" && !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
 	from := llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs}
 	switch {
 	case !c.known:

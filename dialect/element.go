@@ -35,8 +35,7 @@ func (m *machine) element(start int) bool {
 	if !m.startCall(word, "", start) {
 		return false
 	}
-	m.mark(NameSpan, n, "element")
-	m.take(n)
+	m.read(NameSpan, n, "element")
 	m.children(word)
 	return true
 }
@@ -80,8 +79,7 @@ func (m *machine) anyElement(word string, n, start int) bool {
 	if !m.startCall(word, "", start) {
 		return false
 	}
-	m.mark(NameSpan, n, "element")
-	m.take(n)
+	m.read(NameSpan, n, "element")
 	m.children(word)
 	return true
 }
@@ -98,8 +96,7 @@ func (m *machine) namedElement(word string, n, start int) bool {
 	if !m.hasAt(i, end) || !m.startCall(name, "", start) {
 		return false
 	}
-	m.mark(NameSpan, i+len(end), "element")
-	m.take(i + len(end))
+	m.read(NameSpan, i+len(end), "element")
 	m.blank("")
 	if inner, n := m.openTag(0); keys[inner] == argsRole {
 		m.skip(n, inner)
@@ -198,8 +195,7 @@ func (m *machine) until(end string, add func([]byte)) bool {
 			i++
 		}
 		add(m.buf[m.pos : m.pos+i])
-		m.mark(ArgsSpan, i, "value")
-		m.take(i)
+		m.read(ArgsSpan, i, "value")
 	}
 	m.missing("end-of-value")
 	return m.call.open

@@ -15,7 +15,8 @@ func (m *machine) header(t *token, n int) bool {
 	if !ok {
 		return false
 	}
-	to, channel := recipient(string(m.buf[m.pos : m.pos+i]))
+	to, channel := recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
+	i += m.literal(i, endOfHeader)
 	start := m.offset()
 	m.keepHeld()
 	m.rows = row("harmony") | row("muse_glimmer")
@@ -25,13 +26,13 @@ func (m *machine) header(t *token, n int) bool {
 	m.muted, m.started = false, true
 	switch {
 	case to == "self" || to == "" && channel == "analysis":
-		m.skip(i+len(endOfHeader), "header")
+		m.skip(i, "header")
 		m.mode, m.thinkBy, m.byHeader = inThinking, nil, true
 	case to == "" || to == "user" || to == "assistant" || to == "all":
-		m.skip(i+len(endOfHeader), "header")
+		m.skip(i, "header")
 		m.muted, m.message = to == "user", m.offset()
 	default:
-		return m.headerCall(to, i+len(endOfHeader), start)
+		return m.headerCall(to, i, start)
 	}
 	return true
 }
@@ -60,7 +61,7 @@ func (m *machine) headerEnd(n int) (end int, ok bool) {
 	for i := n; i-n < maxHeader && m.at(i); i++ {
 		switch c := m.buf[m.pos+i]; {
 		case c == '<':
-			if m.hasAt(i, endOfHeader) {
+			if m.literal(i, endOfHeader) > 0 {
 				return i, true
 			}
 			if t, _ := m.match(i); t.is(drops) || t.is(opens) {
@@ -84,8 +85,7 @@ func (m *machine) headerCall(to string, n, start int) bool {
 		if !m.startCall(to, "", start) {
 			return false
 		}
-		m.mark(NameSpan, n, "header")
-		m.take(n)
+		m.read(NameSpan, n, "header")
 		m.jsonBody()
 		return true
 	})

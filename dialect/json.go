@@ -316,7 +316,19 @@ func (m *machine) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 		m.badArgs("%v", err)
 		m.recover()
 	}
-	m.call.repairs = append(m.call.repairs, r.Repairs()...)
+	m.noteRepairs(r.Repairs())
+}
+
+// noteRepairs adds the edits of a JSON value, except those that are no edits
+// in the dialect: Python writes True, (1, 2) and 'a'.
+func (m *machine) noteRepairs(edits []llm.Repair) {
+	python := m.row().Form == PyCall
+	for _, e := range edits {
+		if python && e.Class == llm.Syntax && (e.Rule == "literal" || e.Rule == "tuple" || e.Rule == "quotes" || e.Rule == "trailing-comma") {
+			continue
+		}
+		m.call.repairs = append(m.call.repairs, e)
+	}
 }
 
 // feed reads a JSON value with r and reports whether it came to its end. It
@@ -340,8 +352,7 @@ func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 			n = len(rest)
 		}
 		used := r.Feed(string(rest[:n]))
-		m.mark(ArgsSpan, used, "json")
-		m.take(used)
+		m.read(ArgsSpan, used, "json")
 		take()
 		if used == 0 {
 			break

@@ -80,6 +80,7 @@ type try struct {
 	calls  int
 	mode   mode
 	by     *token
+	header bool
 	rows   uint64
 }
 
@@ -220,7 +221,12 @@ func (m *machine) compact() {
 // skip passes over n bytes as markup.
 func (m *machine) skip(n int, rule string) {
 	m.passOn()
-	m.mark(MarkerSpan, n, rule)
+	m.read(MarkerSpan, n, rule)
+}
+
+// read passes over n bytes that are part of a call, or markup.
+func (m *machine) read(kind SpanKind, n int, rule string) {
+	m.mark(kind, n, rule)
 	m.take(n)
 }
 
@@ -292,13 +298,14 @@ func (m *machine) flush() {
 func (m *machine) begin() {
 	m.passOn()
 	m.tries = append(m.tries, try{
-		pos: m.offset(), events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, rows: m.rows,
+		pos: m.offset(), events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
 	})
 }
 
 // commit ends the innermost try: what it read stands.
 func (m *machine) commit() {
 	m.tries = m.tries[:len(m.tries)-1]
+	m.release()
 }
 
 // undo ends the innermost try and goes back to where it began.
@@ -306,7 +313,7 @@ func (m *machine) undo() {
 	t := m.tries[len(m.tries)-1]
 	m.tries = m.tries[:len(m.tries)-1]
 	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
-	m.calls, m.mode, m.thinkBy, m.rows = t.calls, t.mode, t.by, t.rows
+	m.calls, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.mode, t.by, t.header, t.rows
 	m.pos = t.pos - m.base
 	m.run = m.pos
 	m.call = call{}

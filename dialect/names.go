@@ -44,6 +44,9 @@ func newNames(tools []llm.ToolDef) *names {
 		n.longest = max(n.longest, len(t.Name))
 	}
 	n.longest += maxPrefix
+	for _, c := range []byte("fdmt") { // of the prefixes
+		n.first[c] = len(tools) > 0
+	}
 	return n
 }
 
@@ -64,7 +67,7 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	if n.any {
 		return bareName(written), true
 	}
-	for _, s := range []string{written, bareName(written), afterMCP(written), once(written)} {
+	for _, s := range []string{written, bareName(written), afterMCP(written), once(written), glued(written)} {
 		if i, ok := n.exact[s]; ok {
 			return n.tools[i].Name, true
 		}
@@ -115,6 +118,15 @@ func once(s string) string {
 		return s[:half]
 	}
 	return s
+}
+
+// glued undoes what hosts leave when they drop the special tokens around a
+// name: functionget_weather, functionsget_weather0.
+func glued(s string) string {
+	if rest, ok := strings.CutPrefix(s, "functions"); ok {
+		return strings.TrimRight(rest, "0123456789")
+	}
+	return strings.TrimPrefix(s, "function")
 }
 
 func foldName(s string) string {

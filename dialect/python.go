@@ -58,8 +58,7 @@ func (m *machine) pyCall(start int) bool {
 	if !m.startCall(name, "", start) {
 		return false
 	}
-	m.mark(NameSpan, i, "name")
-	m.take(i)
+	m.read(NameSpan, i, "name")
 	m.skip(1, "(")
 	m.pyArgs()
 	m.endCall()
@@ -235,8 +234,7 @@ func (m *machine) pyWord() bool {
 		}
 	}
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
-	m.mark(ArgsSpan, i, "word")
-	m.take(i)
+	m.read(ArgsSpan, i, "word")
 	if !m.more() && m.truncated() {
 		m.cutCall()
 		return false
@@ -313,8 +311,7 @@ func (m *machine) pyString(raw bool) bool {
 		}
 		if n > 0 {
 			m.escape(rest[:n])
-			m.mark(ArgsSpan, n, "string")
-			m.take(n)
+			m.read(ArgsSpan, n, "string")
 			continue
 		}
 		if rest[0] == '\\' {
@@ -346,8 +343,7 @@ func (m *machine) pyQuote(q byte, width int) bool {
 	if width == 3 {
 		if m.peek(1) != q || m.peek(2) != q {
 			m.arg(`\"`[boolInt(q != '"'):][:1+boolInt(q == '"')])
-			m.mark(ArgsSpan, 1, "string")
-			m.take(1)
+			m.read(ArgsSpan, 1, "string")
 			return false
 		}
 		m.skip(3, "quote")
@@ -361,8 +357,7 @@ func (m *machine) pyQuote(q byte, width int) bool {
 	}
 	m.repair("unescaped-quote", llm.Guess, m.offset(), m.offset()+1)
 	m.escape([]byte{q})
-	m.mark(ArgsSpan, 1, "string")
-	m.take(1)
+	m.read(ArgsSpan, 1, "string")
 	return false
 }
 
@@ -390,7 +385,11 @@ func (m *machine) endsString() bool {
 
 // endsPyCall reports whether what follows at k may follow a call.
 func (m *machine) endsPyCall(k int) bool {
-	if m.peek(k) == '\n' {
+	line := k
+	if m.peek(line) == '\r' {
+		line++
+	}
+	if m.peek(line) == '\n' {
 		return true
 	}
 	k = m.spaces(k)
@@ -414,7 +413,7 @@ func (m *machine) endsPyCall(k int) bool {
 func (m *machine) pyEscape(raw bool) {
 	if !m.at(1) {
 		m.arg(`\\`)
-		m.take(1)
+		m.read(ArgsSpan, 1, "escape")
 		return
 	}
 	c := m.peek(1)
@@ -435,8 +434,7 @@ func (m *machine) pyEscape(raw bool) {
 		m.arg(`\\`)
 		n = 1
 	}
-	m.mark(ArgsSpan, n, "escape")
-	m.take(n)
+	m.read(ArgsSpan, n, "escape")
 }
 
 // pyRune writes the rune of \x41, \u0041 or \U00000041 and returns the length

@@ -54,7 +54,7 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 		if i-n > maxTag || !m.at(i) {
 			return tag{}, false
 		}
-		if m.buf[m.pos+i] == end[0] && m.sepAt(i, end) {
+		if m.buf[m.pos+i] == end[0] && m.literal(i, end) > 0 {
 			break
 		}
 		if m.buf[m.pos+i] == '\n' && m.peek(m.spaces(i)) == '<' { // the end is missing
@@ -73,17 +73,8 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 		}
 	}
 	t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
-	t.length = i + len(end)
-	if end != ">" {
-		_, w := m.match(i)
-		t.length = i + max(w, len(end))
-	}
+	t.length = i + m.literal(i, end)
 	return t, true
-}
-
-// sepAt reports whether the end of a tag stands at i.
-func (m *machine) sepAt(i int, end string) bool {
-	return end == ">" || m.hasAt(i, end)
 }
 
 // parseTag reads =value or attributes, with any quotes or none.
@@ -155,8 +146,7 @@ func (m *machine) tags(t *token, n, start int) bool {
 	if !m.startCall(name, m.tagID(tg), start) {
 		return false
 	}
-	m.mark(NameSpan, tg.length, "tag")
-	m.take(tg.length)
+	m.read(NameSpan, tg.length, "tag")
 	if tg.self {
 		m.endCall()
 		return true
@@ -171,7 +161,7 @@ func (m *machine) cutTag(start int) bool {
 		return false
 	}
 	m.call.known, m.call.name = false, ""
-	m.take(len(m.buf) - m.pos)
+	m.read(ArgsSpan, len(m.buf)-m.pos, "cut off")
 	m.cutCall()
 	return true
 }
@@ -218,7 +208,9 @@ func (m *machine) params() {
 			m.skip(n, t.text)
 			continue
 		case t.is(closes), t.is(opens), t.is(tagCall):
-			m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
+			if m.row().Tags.Call.Close != "" {
+				m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
+			}
 		case m.peek(0) == '{' && count == 0:
 			m.form(NameJSON)
 			m.arguments()
@@ -260,8 +252,7 @@ func (m *machine) junk() {
 		i++
 	}
 	m.repair("text-between-parameters", llm.Guess, m.offset(), m.offset()+i)
-	m.mark(MarkerSpan, i, "junk")
-	m.take(i)
+	m.read(MarkerSpan, i, "junk")
 }
 
 // param reads a parameter element. It reports false if the call has ended.
@@ -269,7 +260,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	tg, ok := m.readTag(t, n)
 	if !ok {
 		if m.eof && m.truncated() {
-			m.take(len(m.buf) - m.pos)
+			m.read(ArgsSpan, len(m.buf)-m.pos, "cut off")
 			m.cutCall()
 			return false
 		}
@@ -412,7 +403,7 @@ func (m *machine) pair(count *int) bool {
 		i++
 	}
 	if !m.at(i) {
-		m.take(i)
+		m.read(ArgsSpan, i, "key")
 		m.missing("value")
 		if m.call.open {
 			m.badArgs("a key has no value")
@@ -420,8 +411,7 @@ func (m *machine) pair(count *int) bool {
 		return m.call.open
 	}
 	key := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
-	m.mark(ArgsSpan, i, "key")
-	m.take(i)
+	m.read(ArgsSpan, i, "key")
 	m.blank("")
 	if t, n := m.match(0); t.is(endParam) {
 		m.skip(n, t.text)

@@ -102,6 +102,10 @@ func (m *machine) special() bool {
 		return false
 	}
 	t, n := m.match(0)
+	if m.held && m.closesThinking(t, n) {
+		m.rehearse()
+		return true
+	}
 	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
 		return m.misaddressed(t, n)
 	}
@@ -251,7 +255,7 @@ func (m *machine) unit(start int) bool {
 		m.blank(",;")
 		t, n := m.match(0)
 		switch {
-		case t.is(opens) && !t.line && !t.is(tagCall):
+		case t.is(opens) && (!t.line || m.undecided && m.depth == 1) && !t.is(tagCall):
 			m.opener(t, n)
 		case t.is(closes) && !t.is(endCall) && m.depth > 0 && n > 0:
 			m.depth--
@@ -403,6 +407,23 @@ func (m *machine) hasAt(i int, s string) bool {
 	return true
 }
 
+// literal is hasAt for markers: bars of any spelling count. It returns how
+// many bytes stand for s, 0 if it is not there.
+func (m *machine) literal(i int, s string) int {
+	j := i
+	for k := range len(s) {
+		if !m.at(j) {
+			return 0
+		}
+		c, width := m.folded(j)
+		if c != s[k] {
+			return 0
+		}
+		j += width
+	}
+	return j - i
+}
+
 // recover passes over what cannot be read, up to the next marker that ends or
 // begins a call. Without markers what follows is text again.
 func (m *machine) recover() {
@@ -417,7 +438,6 @@ func (m *machine) recover() {
 		if i < 0 {
 			i = len(m.buf) - m.pos
 		}
-		m.mark(ArgsSpan, i, "unreadable")
-		m.take(i)
+		m.read(ArgsSpan, i, "unreadable")
 	}
 }

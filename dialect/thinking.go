@@ -48,16 +48,12 @@ func (m *machine) thinking() {
 // endThinking leaves thinking if its end stands here.
 func (m *machine) endThinking() bool {
 	t, n := m.match(0)
-	switch {
-	case t == nil || t.line && !m.atLine():
-		return false
-	case t.is(unthinks) && !m.byHeader && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0):
-	case m.byHeader && t.is(heads) && m.aheadHeader(n), m.byHeader && t.is(drops) && t.rows[drops]&headerRows() != 0:
-	case t.is(thinks) && m.thinkBy == nil && m.offset() == 0: // the prompt did not open it after all
+	if t.is(thinks) && m.thinkBy == nil && m.offset() == 0 { // the prompt did not open it after all
 		m.skip(n, t.text)
 		m.thinkBy = t
 		return true
-	default:
+	}
+	if !m.closesThinking(t, n) {
 		return false
 	}
 	m.passOn()
@@ -82,6 +78,18 @@ func (m *machine) aheadHeader(n int) bool {
 
 // headerRows are the dialects whose messages have headers.
 func headerRows() uint64 { return row("harmony") | row("muse_glimmer") }
+
+// closesThinking reports whether the marker t, which stands here, ends the
+// thinking we are in.
+func (m *machine) closesThinking(t *token, n int) bool {
+	switch {
+	case t == nil || t.line && !m.atLine():
+		return false
+	case m.byHeader:
+		return t.is(heads) && m.aheadHeader(n) || t.is(drops) && t.rows[drops]&headerRows() != 0
+	}
+	return t.is(unthinks) && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0)
+}
 
 // restart makes what follows count as the beginning of the answer.
 func (m *machine) restart() {
@@ -137,13 +145,6 @@ func (m *machine) thinkingCall() bool {
 // block that held a call, a closer too many, or an answer that began inside
 // thinking without our knowing.
 func (m *machine) strayThinking(t *token, n int) bool {
-	if m.held { // the call was a rehearsal
-		end := m.offset()
-		m.held = false
-		m.undo()
-		m.rehearsed = end
-		return true
-	}
 	if m.thought && m.said() {
 		return false // a closer too many is text
 	}
@@ -154,7 +155,16 @@ func (m *machine) strayThinking(t *token, n int) bool {
 }
 
 // said reports whether there was text since thinking ended.
-func (m *machine) said() bool { return m.started }
+func (m *machine) said() bool { return m.started && m.offset() > m.first }
+
+// rehearse gives back calls that were held in thinking, because the thinking
+// ends here: they were rehearsals.
+func (m *machine) rehearse() {
+	end := m.offset()
+	m.held = false
+	m.undo()
+	m.rehearsed = end
+}
 
 // keepHeld decides that calls held in thinking are real.
 func (m *machine) keepHeld() {

@@ -98,8 +98,7 @@ func (m *machine) readValue(v value) bool {
 			n = len(rest)
 		}
 		s.add(rest[:n])
-		m.mark(ArgsSpan, n, "value")
-		m.take(n)
+		m.read(ArgsSpan, n, "value")
 	}
 }
 
