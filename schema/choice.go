@@ -58,14 +58,8 @@ func (w *narrower) options(e *element) (string, *node) {
 		if list == nil {
 			continue
 		}
-		if onlyRequire(list) {
-			w.lose(e.at, keyword, "alternatives that only demand properties are said in the description")
-			var sets []string
-			for _, b := range list.list {
-				sets = append(sets, strings.Join(b.get("required").strings(), " and "))
-			}
+		if w.sayRequired(e, keyword, list) {
 			e.in.drop(keyword)
-			e.notes = append(e.notes, map[string]string{"anyOf": "at least one of these is given: ", "oneOf": "exactly one of these is given: "}[keyword]+strings.Join(sets, "; "))
 			continue
 		}
 		return keyword, list
@@ -93,6 +87,25 @@ func (w *narrower) options(e *element) (string, *node) {
 		list.list = append(list.list[1:], list.list[0])
 	}
 	return "type", list
+}
+
+// sayRequired puts alternatives that only demand properties into words; others
+// it leaves.
+func (w *narrower) sayRequired(e *element, keyword string, list *node) bool {
+	if !onlyRequire(list) {
+		return false
+	}
+	var sets []string
+	for _, b := range list.list {
+		sets = append(sets, strings.Join(b.get("required").strings(), " and "))
+	}
+	how := "at least one"
+	if keyword == "oneOf" {
+		how = "exactly one"
+	}
+	w.lose(e.at, keyword, "alternatives that only demand properties are said in the description")
+	e.notes = append(e.notes, how+" of these is given: "+strings.Join(sets, "; "))
+	return true
 }
 
 // onlyRequire reports whether the alternatives differ in nothing but the
@@ -212,25 +225,13 @@ func (w *narrower) disjoint(a, b *node) bool {
 
 // disjointValues reports whether two schemas list values and share none.
 func disjointValues(a, b *node) bool {
-	x, y := listed(a), listed(b)
+	x, y := values(a), values(b)
 	if x == nil || y == nil {
 		return false
 	}
-	return !slices.ContainsFunc(x, func(v string) bool { return slices.Contains(y, v) })
-}
-
-// listed returns the values of const or enum.
-func listed(n *node) []string {
-	if c := n.get("const"); c != nil {
-		return []string{c.String()}
-	}
-	var out []string
-	if enum := n.get("enum"); enum != nil && enum.kind == Array {
-		for _, v := range enum.list {
-			out = append(out, v.String())
-		}
-	}
-	return out
+	return !slices.ContainsFunc(x, func(v *node) bool {
+		return slices.ContainsFunc(y, func(o *node) bool { return o.String() == v.String() })
+	})
 }
 
 // measure refuses strict for a schema that is beyond the vendor's limits.
@@ -294,13 +295,13 @@ func (m *meter) visit(n *node, depth int) {
 		m.unions++
 	}
 	size := 0
-	for _, v := range listed(n) {
-		size += len(v)
+	for _, v := range values(n) {
+		size += len(v.text)
 	}
 	m.text += size
-	if values := len(listed(n)); n.has("enum") {
-		m.enums += values
-		if values > 250 {
+	if n.has("enum") {
+		m.enums += len(values(n))
+		if len(values(n)) > 250 {
 			m.largeEnum = max(m.largeEnum, size)
 		}
 	}

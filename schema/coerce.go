@@ -59,7 +59,7 @@ func (c *Compiled) StripNulls(args json.RawMessage) json.RawMessage {
 func (c *Compiled) rewrite(args json.RawMessage, nullsOnly bool) (json.RawMessage, []Coercion) {
 	r := reader{text: string(args), max: maxDepth}
 	n, err := r.node()
-	if err != nil || r.end() != nil {
+	if err != nil || r.end() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits) {
 		return args, nil
 	}
 	k := coercer{nullsOnly: nullsOnly, steps: new(int)}
@@ -297,7 +297,9 @@ func propertySchemas(s *jsonschema.Schema, name string) []*jsonschema.Schema {
 	if extra, ok := s.AdditionalProperties.(*jsonschema.Schema); ok && len(out) == 0 {
 		out = append(out, extra)
 	}
-	slices.SortFunc(out, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
+	if len(out) > 1 {
+		slices.SortFunc(out, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
+	}
 	return out
 }
 

@@ -95,19 +95,6 @@ func TestStripNullsChangesNothingElse(t *testing.T) {
 	}
 }
 
-// Alternatives within alternatives multiply; the work must not.
-func TestCoerceIsBounded(t *testing.T) {
-	s := schema.MustCompile(schema.Schema(`{"$ref":"#/$defs/N","$defs":{"N":{"anyOf":[
-		{"type":"object","properties":{"n":{"$ref":"#/$defs/N"}},"required":["a"]},
-		{"type":"object","properties":{"n":{"$ref":"#/$defs/N"}},"required":["b"]},
-		{"type":"object","properties":{"n":{"$ref":"#/$defs/N"}},"required":["c"]},
-		{"type":"integer"}]}}}`))
-	args := strings.Repeat(`{"n":`, 7) + `"1"` + strings.Repeat(`}`, 7)
-	if got, log := s.Coerce(json.RawMessage(args)); string(got) != args || log != nil {
-		t.Errorf("got %s", got)
-	}
-}
-
 var coerceSchemas = []schema.Schema{
 	orderSchema,
 	schema.Schema(`{"properties":{"a":{"type":"array","items":{"type":"integer"}},"b":{"type":["boolean","null"]},"s":{"type":"string"},

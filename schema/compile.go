@@ -30,8 +30,9 @@ type Compiler struct {
 // Compiled is a schema that is proven usable. It never changes and is safe for
 // concurrent use; compile a tool's schema once and keep it.
 type Compiled struct {
-	sch *jsonschema.Schema
-	raw Schema
+	sch        *jsonschema.Schema
+	raw        Schema
+	multiplies bool // see affordable
 }
 
 // Compile compiles a schema with the zero [Compiler].
@@ -67,10 +68,11 @@ func (c Compiler) Compile(s Schema) (*Compiled, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	if err := prepare(sch, c.AssertFormat); err != nil {
+	all, err := prepare(sch, c.AssertFormat)
+	if err != nil {
 		return nil, err
 	}
-	return &Compiled{sch, Schema(text)}, nil
+	return &Compiled{sch, Schema(text), multiplies(all)}, nil
 }
 
 // drafts are the drafts a schema may name, by what their $schema contains.
@@ -226,8 +228,9 @@ func schemaFault(at string, v *jsonschema.ValidationError) error {
 
 // prepare walks the compiled schemas once: it finds references that lead only
 // back to themselves, which no value could satisfy or violate, and makes
-// format a note where the draft's library asserts it by itself.
-func prepare(root *jsonschema.Schema, assertFormat bool) error {
+// format a note where the library asserts it by itself. It returns all of
+// them.
+func prepare(root *jsonschema.Schema, assertFormat bool) ([]*jsonschema.Schema, error) {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	queue := []*jsonschema.Schema{root}
 	for i := 0; i < len(queue); i++ {
@@ -245,10 +248,10 @@ func prepare(root *jsonschema.Schema, assertFormat bool) error {
 	done := make(map[*jsonschema.Schema]bool)
 	for _, s := range queue {
 		if cycle := inPlaceCycle(s, done, nil); cycle != "" {
-			return fmt.Errorf("schema: at %s: the reference leads only back to itself", cycle)
+			return nil, fmt.Errorf("schema: at %s: the reference leads only back to itself", cycle)
 		}
 	}
-	return nil
+	return queue, nil
 }
 
 // inPlaceCycle returns the place where a chain of schemas that apply to the
@@ -319,8 +322,9 @@ func visit(s *jsonschema.Schema, f func(sub *jsonschema.Schema, inPlace bool)) {
 // Validate checks the arguments of a call, or any JSON text, and returns one
 // [Fault] per fault, sorted by path; none if they are valid. Text that is no
 // JSON, repeats a name in an object, is nested deeper than 512 levels or has a
-// number that cannot be computed with is one fault. Empty text is read as {}.
-// Numbers are exact at any size.
+// number that cannot be computed with is one fault, and so is a value that a
+// schema with recursive alternatives would take too long to check. Empty text
+// is read as {}. Numbers are exact at any size.
 func (c *Compiled) Validate(args json.RawMessage) []Fault {
 	v, err := decodeArgs(args)
 	if err != nil {
@@ -332,6 +336,9 @@ func (c *Compiled) Validate(args json.RawMessage) []Fault {
 // ValidateValue is [Compiled.Validate] for a decoded value: nil, bool,
 // json.Number, any Go number, string, []any, map[string]any.
 func (c *Compiled) ValidateValue(v any) []Fault {
+	if !c.affordable(v, maxVisits) {
+		return []Fault{tooComplex}
+	}
 	err := c.sch.Validate(v)
 	if err == nil {
 		return nil

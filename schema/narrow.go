@@ -25,7 +25,9 @@ type Narrowed struct {
 
 // Loss is something a vendor's schema cannot say.
 type Loss struct {
-	Path    string `json:"path"` // JSON pointer into the original schema
+	// Path is a JSON pointer into the original schema. Where alternatives at
+	// the root were merged, it leads into the merged properties.
+	Path    string `json:"path"`
 	Keyword string `json:"keyword"`
 	Why     string `json:"why"`
 }
@@ -288,7 +290,7 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 		base.set("additionalProperties", boolean(false))
 	}
 	w.lose("", keyword, "not allowed at the top level; the alternatives are merged into one object and told apart in the description")
-	describe(base, "one of these: "+strings.Join(says, "; "))
+	describe(base, "the arguments are one of these: "+strings.Join(says, "; "))
 	return base
 }
 
@@ -304,6 +306,8 @@ func unite(props, more *node) {
 		case have == nil:
 			props.set(name, add.clone())
 		case have.String() == add.String():
+		case onlyValues(have) && onlyValues(add):
+			props.set(name, allValues(have, add))
 		case have.has("anyOf") && len(have.names) == 1:
 			list := have.get("anyOf")
 			if !slices.ContainsFunc(list.list, func(n *node) bool { return n.String() == add.String() }) {
@@ -315,6 +319,40 @@ func unite(props, more *node) {
 			props.set(name, choice)
 		}
 	}
+}
+
+// onlyValues reports whether a schema is nothing but a list of values.
+func onlyValues(n *node) bool {
+	for _, name := range n.names {
+		if name != "const" && name != "enum" && name != "type" {
+			return false
+		}
+	}
+	return values(n) != nil
+}
+
+// values returns the nodes of const or enum.
+func values(n *node) []*node {
+	if c := n.get("const"); c != nil {
+		return []*node{c}
+	}
+	if enum := n.get("enum"); enum != nil && enum.kind == Array {
+		return enum.list
+	}
+	return nil
+}
+
+// allValues joins two lists of values.
+func allValues(a, b *node) *node {
+	list := slices.Clone(values(a))
+	for _, v := range values(b) {
+		if !slices.ContainsFunc(list, func(o *node) bool { return o.String() == v.String() }) {
+			list = append(list, v)
+		}
+	}
+	n := object()
+	n.set("enum", array(list...))
+	return n
 }
 
 // alternative names a branch by its title, constants and required properties.
@@ -383,8 +421,13 @@ func sayKeyword(keyword string, v *node) string {
 		}
 		value = strings.Join(words, ", ")
 	}
+	if value == "1" {
+		phrase = singular.Replace(phrase)
+	}
 	return fmt.Sprintf(phrase, clip(value, 300))
 }
+
+var singular = strings.NewReplacer("characters", "character", "items", "item", "properties", "property")
 
 // brief writes a schema that is just a type as the word, a string without
 // quotes and anything else as JSON.

@@ -91,7 +91,10 @@ func (w *narrower) recursion(rest, ref *node, at pointer) *node {
 	if d := rest.get("description"); d != nil && d.kind == String {
 		cut.set("description", d)
 	}
-	describe(cut, "the same structure again: "+strings.TrimSpace(name+" as above"))
+	if name == "" {
+		name = "the whole"
+	}
+	describe(cut, "the same structure again, as "+name+" above")
 	return cut
 }
 

@@ -43,6 +43,7 @@ type rules struct {
 	stringEnums  bool // enum lists non-empty strings
 	scalarEnums  bool // enum lists scalars
 	needType     bool // every schema has a type or alternatives
+	sayType      bool // a type that follows from other keywords is written
 	needItems    bool // every array has items
 	declared     bool // required names only declared properties
 	plainNames   bool // names of properties are 1 to 64 letters, digits, dots, underscores and hyphens
@@ -91,7 +92,7 @@ var table = map[Vendor]vendorRules{
 	},
 	Anthropic: {
 		// "input_schema does not support oneOf, allOf, or anyOf at the top level".
-		loose: &rules{name: "anthropic", plainNames: true, declared: true},
+		loose: &rules{name: "anthropic", plainNames: true},
 		strict: &rules{
 			name:    "anthropic strict",
 			keep:    []string{"pattern", "format", "minItems", "default"},
@@ -115,7 +116,7 @@ var table = map[Vendor]vendorRules{
 	Ollama: {loose: &rules{
 		name:   "ollama",
 		keep:   []string{},
-		noRefs: true, noTuples: true, noConst: true, noAllOf: true, noOneOf: true, noAdditional: true, noRequired: true,
+		noRefs: true, noTuples: true, noConst: true, noAllOf: true, noOneOf: true, noAdditional: true, noRequired: true, sayType: true,
 		items: &rules{name: "ollama", noRefs: true, noRecursion: true},
 	}},
 }
@@ -170,7 +171,7 @@ var phrases = map[string]string{
 	"contains": "with an item that fits %s", "minContains": "at least %s such items", "maxContains": "at most %s such items",
 	"default": "default %s", "const": "always %s", "enum": "one of %s", "examples": "for example %s", "example": "for example %s",
 	"required": "required: %s", "prefixItems": "items in this order: %s", "patternProperties": "names and values by pattern: %s",
-	"additionalProperties": "any other name, each value fits %s", "dependentRequired": "if a property is given, so are others: %s",
+	"additionalProperties": "names are free, each value fits %s", "dependentRequired": "if a property is given, so are others: %s",
 	"dependentSchemas": "if a property is given, this holds: %s", "dependencies": "if a property is given, so are others: %s",
 	"not": "not %s", "if": "if %s", "then": "then %s", "else": "else %s", "deprecated": "deprecated",
 	"unevaluatedProperties": "other properties fit %s", "unevaluatedItems": "other items fit %s",

@@ -62,15 +62,20 @@ func (w *narrower) checkKinds(e *element) {
 	}
 }
 
-// drop loses a keyword and says in words what it demanded.
+// drop loses a keyword the vendor does not know and says in words what it
+// demanded.
 func (w *narrower) drop(e *element, name string, v *node) {
+	w.dropFor(e, name, v, "does not know it")
+}
+
+// dropFor is drop with another reason.
+func (w *narrower) dropFor(e *element, name string, v *node, reason string) {
 	say := sayKeyword(name, v)
-	if say == "" {
-		w.lose(e.at, name, w.rules.name+" does not know it")
-		return
+	if say != "" {
+		e.notes = append(e.notes, say)
+		reason += "; moved into the description"
 	}
-	w.lose(e.at, name, w.rules.name+" does not know it; moved into the description")
-	e.notes = append(e.notes, say)
+	w.lose(e.at, name, w.rules.name+" "+reason)
 }
 
 // types finds the types of a schema and writes them.
@@ -78,7 +83,7 @@ func (w *narrower) types(e *element) {
 	e.types = ownTypes(e.in)
 	known := e.types != Any && e.types != 0
 	switch {
-	case known && (w.rules.needType || e.in.has("type")):
+	case known && (w.rules.needType || w.rules.sayType || e.in.has("type")):
 		w.writeTypes(e)
 	case known:
 	case w.rules.closed:
@@ -92,13 +97,16 @@ func (w *narrower) types(e *element) {
 }
 
 func (w *narrower) writeTypes(e *element) {
-	t := e.types
-	if w.rules.nullable && t&Null != 0 && t != Null {
+	t, written := e.types, e.in.get("type")
+	switch {
+	case w.rules.nullable && t&Null != 0 && t != Null:
 		e.out.set("type", typeNode(t&^Null))
 		e.out.set("nullable", boolean(true))
-		return
+	case written != nil && ownTypes(typed(written)) == t:
+		e.out.set("type", written)
+	default:
+		e.out.set("type", typeNode(t))
 	}
-	e.out.set("type", typeNode(t))
 }
 
 // keyword writes one keyword. Those of objects and arrays that hang together
@@ -124,17 +132,17 @@ func (w *narrower) keyword(e *element, name string, v *node) {
 		if known := r.formatsFor(e.types); known == nil || slices.Contains(known, v.text) {
 			w.copy(e, name, v)
 		} else {
-			w.drop(e, name, v)
+			w.dropFor(e, name, v, "does not know this format")
 		}
 	case "pattern":
-		if _, err := compilePattern(v.text); err != nil && r.keep != nil {
-			w.drop(e, name, v)
+		if _, err := compilePattern(v.text); err != nil && slices.Contains(r.keep, name) {
+			w.dropFor(e, name, v, "cannot run this pattern")
 			return
 		}
 		w.copy(e, name, v)
 	case "minItems":
 		if r.minItemsOne && v.text != "0" && v.text != "1" {
-			w.drop(e, name, v)
+			w.dropFor(e, name, v, "knows only 0 and 1")
 			return
 		}
 		w.copy(e, name, v)
@@ -264,18 +272,20 @@ func (w *narrower) additional(e *element, v *node) {
 
 // closeObject writes required, and closes the object if the rules want it.
 func (w *narrower) closeObject(e *element) {
-	required := e.in.get("required").strings()
 	declared := e.out.get("properties")
-	if w.rules.declared {
-		required = slices.DeleteFunc(required, func(r string) bool {
-			gone := !declared.has(r)
-			if gone {
-				w.refuse(e.at, "required", "the required property "+name(r)+" is not declared")
-				w.lose(e.at, "required", name(r)+" is required but not declared")
-			}
-			return gone
-		})
-	}
+	required := slices.DeleteFunc(e.in.get("required").strings(), func(r string) bool {
+		switch {
+		case declared.has(r):
+			return false
+		case e.in.get("properties").has(r): // it was left out, and that was said
+			w.refuse(e.at, "required", "the required property "+name(r)+" had to be left out")
+			return true
+		case w.rules.declared:
+			w.refuse(e.at, "required", "the required property "+name(r)+" is not declared")
+			w.lose(e.at, "required", name(r)+" is required but not declared")
+		}
+		return w.rules.declared
+	})
 	if w.rules.noRequired && e.at != "" && len(required) > 0 {
 		w.drop(e, "required", stringArray(required))
 		required = nil
@@ -329,8 +339,10 @@ func (w *narrower) values(e *element, name string, v *node) {
 	}
 	odd := slices.ContainsFunc(list, func(x *node) bool { return x.kind != String || x.text == "" })
 	switch {
-	case complex && r.scalarEnums, odd && r.stringEnums, len(list) == 0:
-		w.drop(e, name, v)
+	case complex && r.scalarEnums:
+		w.dropFor(e, name, v, "takes only strings, numbers, booleans and null")
+	case odd && r.stringEnums, len(list) == 0:
+		w.dropFor(e, name, v, "takes only non-empty strings")
 	case name == "const" && !r.noConst:
 		e.out.set(name, v)
 	default:
@@ -439,6 +451,9 @@ func (w *narrower) union(e *element, prefix, rest *node, at pointer) {
 // alternatives writes anyOf and oneOf where other keywords may stand beside
 // them.
 func (w *narrower) alternatives(e *element, name string, v *node) {
+	if w.rules.noRequired && w.sayRequired(e, name, v) {
+		return
+	}
 	out := array()
 	for i, sub := range v.list {
 		out.list = append(out.list, w.sub(sub, e.at.at(name).index(i)))

@@ -1,0 +1,125 @@
+package schema
+
+import "github.com/santhosh-tekuri/jsonschema/v6"
+
+// A recursive schema whose alternatives each lead back to it is checked once
+// per alternative at every level of a value, so the work doubles or worse with
+// the depth: a few hundred bytes could keep a processor busy for years. Such
+// schemas are found when they are compiled, and only for them the work is
+// counted before it is done.
+const (
+	maxVisits       = 50_000 // of a schema with a value, in one validation
+	maxCoerceVisits = maxVisits / 10
+)
+
+var tooComplex = Fault{
+	Keyword: "complexity", Expected: "a flatter value",
+	Message: "The value is nested too deeply to be checked against a schema with recursive alternatives; send a flatter one.",
+}
+
+// affordable reports whether checking v costs at most limit visits.
+func (c *Compiled) affordable(v any, limit int) bool {
+	if !c.multiplies {
+		return true
+	}
+	cost(v, c.sch, &limit)
+	return limit > 0
+}
+
+// cost takes from left what validating v against s may visit.
+func cost(v any, s *jsonschema.Schema, left *int) {
+	if *left--; *left <= 0 {
+		return
+	}
+	visit(s, func(sub *jsonschema.Schema, inPlace bool) {
+		if inPlace {
+			cost(v, sub, left)
+		}
+	})
+	if s.DynamicRef != nil {
+		cost(v, s.DynamicRef.Ref, left)
+	}
+	each := func(x any, subs ...*jsonschema.Schema) {
+		for _, sub := range subs {
+			if sub != nil {
+				cost(x, sub, left)
+			}
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, x := range v {
+			each(x, propertySchemas(s, name)...)
+			each(x, s.UnevaluatedProperties)
+		}
+	case []any:
+		for i, x := range v {
+			each(x, itemSchema(s, i), s.Contains, s.UnevaluatedItems)
+		}
+	}
+}
+
+// multiplies reports whether a schema reachable from the given ones leads back
+// to itself in more than one way for the same part of a value.
+func multiplies(all []*jsonschema.Schema) bool {
+	group := components(all)
+	for _, s := range all {
+		same, parts := 0, 0
+		visit(s, func(sub *jsonschema.Schema, inPlace bool) {
+			switch {
+			case group[sub] != group[s]:
+			case inPlace:
+				same++
+			default:
+				parts++
+			}
+		})
+		overlap := len(s.PatternProperties) > 0 || s.Contains != nil || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
+		if same > 1 || same == 1 && parts > 0 || overlap && parts > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// components numbers the schemas so that those that lead to each other have
+// one number (Tarjan).
+func components(all []*jsonschema.Schema) map[*jsonschema.Schema]int {
+	t := tarjan{index: make(map[*jsonschema.Schema]int), low: make(map[*jsonschema.Schema]int), group: make(map[*jsonschema.Schema]int)}
+	for _, s := range all {
+		if t.index[s] == 0 {
+			t.connect(s)
+		}
+	}
+	return t.group
+}
+
+type tarjan struct {
+	index, low, group map[*jsonschema.Schema]int
+	stack             []*jsonschema.Schema
+}
+
+func (t *tarjan) connect(s *jsonschema.Schema) {
+	n := len(t.index) + 1
+	t.index[s], t.low[s] = n, n
+	t.stack = append(t.stack, s)
+	visit(s, func(sub *jsonschema.Schema, _ bool) {
+		switch {
+		case t.index[sub] == 0:
+			t.connect(sub)
+			t.low[s] = min(t.low[s], t.low[sub])
+		case t.group[sub] == 0: // on the stack
+			t.low[s] = min(t.low[s], t.index[sub])
+		}
+	})
+	if t.low[s] != n {
+		return
+	}
+	for i := len(t.stack) - 1; ; i-- {
+		t.group[t.stack[i]] = n
+		if t.stack[i] == s {
+			t.stack = t.stack[:i]
+			return
+		}
+	}
+}
