@@ -3,11 +3,13 @@ package catalog
 import (
 	_ "embed"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Catalog says what models can do. It never changes; the methods that add to
@@ -21,6 +23,7 @@ type Catalog struct {
 	theirs   []int            // the user's rules, in order
 	exact    []map[string]int // by folded id, weakest source first: imported, embedded, the user's
 	bases    map[string]string
+	memo     *memo
 	imports  map[string]Imported // what the databases say, to find the strictest
 }
 
@@ -36,7 +39,7 @@ const (
 var rulesYAML []byte
 
 var embeddedCatalog = sync.OnceValue(func() *Catalog {
-	c := &Catalog{rules: []rule{{}}, exact: make([]map[string]int, sources), bases: map[string]string{}}
+	c := &Catalog{rules: []rule{{}}, exact: make([]map[string]int, sources), bases: map[string]string{}, memo: newMemo()}
 	f, err := parseFile("rules.yaml", rulesYAML)
 	if err != nil {
 		panic("catalog: data/" + err.Error())
@@ -51,6 +54,8 @@ var embeddedCatalog = sync.OnceValue(func() *Catalog {
 // Default returns the embedded catalogue. It reads no files.
 func Default() *Catalog { return embeddedCatalog() }
 
+func newMemo() *memo { return &memo{seed: maphash.MakeSeed()} }
+
 // clone returns a copy that can be added to.
 func (c *Catalog) clone() *Catalog {
 	d := *c
@@ -58,6 +63,7 @@ func (c *Catalog) clone() *Catalog {
 	d.theirs = slices.Clip(c.theirs)
 	d.exact = slices.Clone(c.exact)
 	d.bases = maps.Clone(c.bases)
+	d.memo = newMemo()
 	return &d
 }
 
@@ -147,9 +153,29 @@ func (c *Catalog) LoadFile(name string) (*Catalog, error) {
 	return c.Load(name, data)
 }
 
+// memo remembers the answers to the last ids, one per slot: programs ask for
+// the same few models with every request.
+type memo struct {
+	seed  maphash.Seed
+	slots [256]atomic.Pointer[Model]
+}
+
 // Lookup returns what is known of a model. It never fails: for an id that
 // nothing covers the answers are safe and Known is false.
 func (c *Catalog) Lookup(id string) Model {
+	if len(id) > maxID {
+		return c.lookup(id) // not worth keeping
+	}
+	slot := &c.memo.slots[maphash.String(c.memo.seed, id)%uint64(len(c.memo.slots))]
+	if m := slot.Load(); m != nil && m.ID.Raw == id {
+		return *m
+	}
+	m := c.lookup(strings.Clone(id)) // id may be a piece of something large
+	slot.Store(&m)
+	return m
+}
+
+func (c *Catalog) lookup(id string) Model {
 	m := Model{ID: ParseID(id), cat: c}
 	keys := m.ID.keys()
 	if base, ok := find(c.bases, keys); ok {

@@ -7,13 +7,14 @@ import (
 
 // finish writes down the family and composes the variant.
 func (p *reader) finish() {
-	id := p.id
+	id := &p.id
 	if id.Known() {
 		id.Family = p.family.name
 		if p.family.numbered {
 			id.Family = p.family.members[p.text.chunks[p.at].num.Major()%10]
 		}
 	}
+	id.Custom = id.Custom || p.stranger
 	if id.Base == id.Family {
 		id.Base = ""
 	}
@@ -35,7 +36,7 @@ type implied struct {
 // apply fills the version if the row gives one, else the size. What the id
 // says itself is never changed.
 func (m *implied) apply(p *reader) {
-	id := p.id
+	id := &p.id
 	switch {
 	case m.words != wordSet{} && !id.words.overlaps(m.words) || id.words.overlaps(m.without):
 	case !m.version.IsZero() && m.version != id.Version || m.date != 0 && m.date != p.date:

@@ -11,18 +11,18 @@ const (
 
 // chunk is one part of a name. The offsets point into the folded text.
 type chunk struct {
-	start, end int
-	head       int     // the letters before the number end here
-	tail       int     // the letters after the number start here; end if none
+	start, end uint16
+	head       uint16  // the letters before the number end here
+	tail       uint16  // the letters after the number start here; end if none
 	num        Version // the number, dots included
-	digits     int     // how many digits, if the number has no dot
+	digits     uint8   // how many digits, if the number has no dot
 	sep        byte    // the separator before the chunk; 0 for the first
 }
 
 // text is a name folded to lower case, cut into chunks.
 type text struct {
 	buf    [maxID]byte
-	n      int
+	n      uint16 // bytes of buf in use
 	chunks [maxChunks]chunk
 	len    int
 }
@@ -55,7 +55,7 @@ func (t *text) read(s string) {
 		t.n++
 	}
 	sep := byte(0)
-	for i := 0; i < t.n && t.len < maxChunks; {
+	for i := uint16(0); i < t.n && t.len < maxChunks; {
 		if b := t.buf[i]; !isLetter(b) && !isDigit(b) {
 			sep = b
 			i++
@@ -70,7 +70,7 @@ func (t *text) read(s string) {
 }
 
 // cut reads the chunk that starts at i.
-func (t *text) cut(i int) chunk {
+func (t *text) cut(i uint16) chunk {
 	c := chunk{start: i}
 	for i < t.n && isLetter(t.buf[i]) {
 		i++
@@ -81,7 +81,7 @@ func (t *text) cut(i int) chunk {
 		n := 0
 		for ; i < t.n && isDigit(t.buf[i]); i++ {
 			n = min(n*10+int(t.buf[i]-'0'), 1<<16-1)
-			c.digits++
+			c.digits = min(c.digits+1, 99)
 		}
 		c.num = c.num.append(n)
 		if i+1 < t.n && t.buf[i] == '.' && isDigit(t.buf[i+1]) {
@@ -101,7 +101,7 @@ func (t *text) cut(i int) chunk {
 }
 
 // integer reports whether the chunk is a plain number of at most digits digits.
-func (c chunk) integer(digits int) bool {
+func (c chunk) integer(digits uint8) bool {
 	return c.head == c.start && c.tail == c.end && c.digits > 0 && c.digits <= digits
 }
 

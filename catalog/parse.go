@@ -14,18 +14,14 @@ import (
 // …@20241022), Azure, OpenRouter (…:free), fine-tunes (ft:base:org::id),
 // Ollama (name:tag), GGUF files and quantisation suffixes. Dates are dropped.
 func ParseID(s string) ID {
-	id := ID{Raw: s}
-	v := vocabulary()
 	name := strings.TrimSpace(s)
 	switch {
 	case name == "":
-		id.Family, id.Custom, id.Reason = unknownFamily, true, "the id is empty"
-		return id
+		return ID{Raw: s, Family: unknownFamily, Custom: true, Reason: "the id is empty"}
 	case len(name) > maxID:
-		id.Family, id.Custom, id.Reason = unknownFamily, true, "the id is longer than 512 bytes"
-		return id
+		return ID{Raw: s, Family: unknownFamily, Custom: true, Reason: "the id is longer than 512 bytes"}
 	}
-	p := reader{id: &id, vocab: v}
+	p := reader{id: ID{Raw: s}, vocab: vocabulary()}
 	rest := p.route(name)
 	p.text.read(rest)
 	if !p.findFamily() && strings.IndexByte(name, '/') >= 0 && len(rest) < len(name) {
@@ -40,12 +36,12 @@ func ParseID(s string) ID {
 	p.before()
 	p.after()
 	p.finish()
-	return id
+	return p.id
 }
 
 // reader takes one id apart.
 type reader struct {
-	id    *ID
+	id    ID
 	vocab *vocab
 	text  text
 
@@ -64,13 +60,14 @@ type reader struct {
 	base      bool   // what follows belongs to the base family
 	quant     bool   // the last chunk was a quantisation
 	dated     bool   // the last chunk was part of a date
+	stranger  bool   // the organisation is not one we know
 	date      int    // the first date of four digits: 2512
 }
 
 // span is a piece of the folded text; spoken also holds the text itself if the
 // vocabulary has it.
 type (
-	span   struct{ start, end int }
+	span   struct{ start, end uint16 }
 	spoken struct {
 		span
 		text string
@@ -96,7 +93,7 @@ func (p *reader) findFamily() bool {
 func (p *reader) nameAt(i int) (name, int) {
 	t := &p.text
 	c := t.chunks[i]
-	if i+1 < t.len && c.num.IsZero() && t.chunks[i+1].start == c.end+1 {
+	if i+1 < t.len && t.chunks[i+1].start == c.end+1 {
 		if next := t.chunks[i+1]; next.head > next.start {
 			if n, ok := p.vocab.names[string(t.buf[c.start:next.head])]; ok && t.buf[c.end] == '-' {
 				return n, 2
@@ -107,8 +104,13 @@ func (p *reader) nameAt(i int) (name, int) {
 		return name{}, 1
 	}
 	if !c.num.IsZero() {
-		if n, ok := p.vocab.names[string(t.buf[c.start:c.tail])]; ok {
+		if n, ok := p.vocab.names[string(t.buf[c.start:c.tail])]; ok { // v0
 			return n, 1
+		}
+		if i+1 < t.len && t.chunks[i+1].digits == 4 {
+			if n, ok := p.vocab.names[string(t.buf[c.start:t.chunks[i+1].end])]; ok { // r1-1776
+				return n, 2
+			}
 		}
 	}
 	n := p.vocab.names[string(t.head(c))]
@@ -148,7 +150,7 @@ func (p *reader) findPrefix() bool {
 
 // unknown settles the family of an id that names none we know.
 func (p *reader) unknown() {
-	id := p.id
+	id := &p.id
 	id.Custom = true
 	p.family = &strangeFamily
 	p.at, p.end = 0, min(1, p.text.len)
@@ -221,7 +223,7 @@ func (p *reader) glued(i int, c chunk) {
 		p.knownWord(p.text.head(c))
 	}
 	switch {
-	case c.num.IsZero() || p.family.numbered || p.isWholeName(c):
+	case c.num.IsZero() || p.family.numbered || p.isWholeName(c) || c.head == c.start && p.end-p.at == 2:
 	case c.tail < c.end && p.setSize(p.text.buf[c.head:c.end]):
 	case p.family.series != "":
 		p.revise(i, c, span{})
@@ -436,7 +438,7 @@ func (p *reader) word(i int, c chunk) {
 	if c.sep == ':' && p.provider(c) {
 		return
 	}
-	if n, _ := p.nameAt(i); n.family != nil && n.family != p.family && n.family.rank > 0 {
+	if n, _ := p.nameAt(i); n.family != nil && n.family != p.family && n.family.rank > 0 && !n.family.numbered {
 		p.id.Base, p.base = n.family.name, true
 		return
 	} else if n.family == p.family && n.line == "" {
@@ -531,8 +533,8 @@ func (p *reader) vee(i int, c chunk) {
 }
 
 // digitsOf returns the length of the first number of c: the 3 of v3.1.
-func digitsOf(c chunk) int {
-	n := 1
+func digitsOf(c chunk) uint16 {
+	n := uint16(1)
 	for m := c.num.Major(); m >= 10; m /= 10 {
 		n++
 	}
@@ -544,7 +546,7 @@ func (p *reader) provider(c chunk) bool {
 	t := &p.text
 	end := t.n
 	if i := bytes.IndexByte(t.buf[c.start:t.n], ':'); i >= 0 {
-		end = c.start + i
+		end = c.start + uint16(i)
 	}
 	host, ok := p.vocab.providers[string(t.buf[c.start:end])]
 	if ok && p.id.Provider == "" {

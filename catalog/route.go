@@ -8,8 +8,8 @@ func (p *reader) route(s string) string {
 	if base, ok := strings.CutPrefix(s, "ft:"); ok {
 		return p.fineTune(base)
 	}
-	if i := strings.LastIndexAny(s, `/\`); i >= 0 && hasSuffixFold(s, ".gguf") {
-		s = s[i+1:] // a file on disk: its folders say nothing
+	if hasSuffixFold(s, ".gguf") { // a file on disk: its folders say nothing
+		s = s[strings.LastIndexAny(s, `/\`)+1:]
 	}
 	s = strings.TrimPrefix(strings.TrimPrefix(s, "~"), "hf:")
 	for {
@@ -59,14 +59,13 @@ func (p *reader) segment(s string) {
 		return
 	}
 	if org, ok := p.vocab.orgs[string(key)]; ok {
-		p.id.Org = org.name
+		p.id.Org, p.stranger = org.name, false
 		return
 	}
 	if _, ok := p.vocab.providers[string(key)]; ok || isRegion(key) || p.id.Org != "" {
 		return
 	}
-	p.id.Org = strings.ToLower(s)
-	p.id.Custom = true
+	p.id.Org, p.stranger = strings.ToLower(s), true
 }
 
 // dotted strips the prefixes Bedrock and its imitators put in front with dots:
@@ -80,7 +79,7 @@ func (p *reader) dotted(s string) string {
 		}
 		key := fold(buf[:0], s[:i])
 		if org, ok := p.vocab.orgs[string(key)]; ok {
-			p.id.Org = org.name
+			p.id.Org, p.stranger = org.name, false
 		} else if !p.vocab.regions[string(key)] {
 			return s
 		}

@@ -60,7 +60,7 @@ func (b bound) holds(order int) bool {
 // index already.
 func (m *match) matches(id *ID) bool {
 	switch {
-	case m.providers != nil && !slices.Contains(m.providers, id.Provider),
+	case m.providers != nil && (id.Provider == "" || !slices.Contains(m.providers, id.Provider)),
 		m.orgs != nil && !slices.Contains(m.orgs, id.Org),
 		(m.words != wordSet{} || m.variants != nil) && !id.words.overlaps(m.words) && !slices.Contains(m.variants, id.Variant),
 		id.words.overlaps(m.without),

@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const modelsDev = `{
+  "anthropic": {"id": "anthropic", "name": "Anthropic", "models": {
+    "claude-next": {"id": "claude-next", "tool_call": true, "reasoning": true, "limit": {"context": 500000, "output": 9000}}}},
+  "reseller": {"models": {
+    "claude-next": {"id": "claude-next", "tool_call": false, "reasoning": true, "limit": {"context": 600000, "output": 8000}}}}}`
+
+const liteLLM = `{
+  "sample_spec": {"litellm_provider": "one of …", "mode": "one of …", "max_input_tokens": "max input tokens"},
+  "claude-next": {"litellm_provider": "anthropic", "mode": "chat", "supports_function_calling": true, "supports_parallel_function_calling": true, "max_input_tokens": 400000.0},
+  "some-embedder": {"litellm_provider": "x", "mode": "embedding"}}`
+
+func TestReadDatabase(t *testing.T) {
+	dev, err := ReadDatabase([]byte(modelsDev))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Default().Import(dev).Lookup("Claude-Next")
+	if dev.Source != "models.dev" || m.NativeTools.Support != No || m.ContextWindow != 500000 || m.MaxOutput != 8000 {
+		t.Errorf("two providers disagree, so the strictest stands: %+v", m)
+	}
+	lite, err := ReadDatabase([]byte(liteLLM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lite.Source != "litellm" || len(lite.Models) != 1 {
+		t.Errorf("only chat models count: %v", lite.Models)
+	}
+	m = Default().Import(dev).Import(lite).Lookup("claude-next")
+	if m.NativeTools.Support != No || m.ParallelTools.Support != Yes || m.ContextWindow != 400000 {
+		t.Errorf("the strictest of both: %+v", m)
+	}
+	if m.Wire != "messages" {
+		t.Error("what no database says comes from the rules")
+	}
+	for _, bad := range []string{"", "[]", "null", "{}", `{"a": 1}`, `{"a": {"mode": "chat"}}`, "<html>"} {
+		if _, err := ReadDatabase([]byte(bad)); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestSavedDatabaseIsFound(t *testing.T) {
+	dir := t.TempDir()
+	db, err := ReadDatabase([]byte(modelsDev))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second replaces the first
+		if _, err := db.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Default().importDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Lookup("claude-next").ContextWindow; got != 500000 {
+		t.Errorf("context %d", got)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Default().importDir(dir); err == nil || !strings.Contains(err.Error(), "broken.json") {
+		t.Errorf("a broken cache: %v", err)
+	}
+}
