@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // Report is what an audit of a definition found.
@@ -106,7 +107,39 @@ func (a audit) run() Report {
 	r.Score = float64(answered) / float64(len(questions))
 	a.wording(&r)
 	a.parameters(&r)
+	a.schema(&r)
 	return r
+}
+
+// schema reports what cannot be used at all, and what a vendor will not hold a
+// model to.
+func (a audit) schema(r *Report) {
+	if len(a.def.Schema) == 0 {
+		return
+	}
+	if _, err := schema.Compile(a.def.Schema); err != nil {
+		r.add("broken-schema", "", err.Error(), "Mend it; no call can be validated as it is.")
+		return
+	}
+	var losses []schema.Loss
+	vendors := make(map[string][]string)
+	for _, v := range schema.Vendors() {
+		n, err := schema.Narrow(a.def.Schema, v, false)
+		if err != nil {
+			continue // what is wrong with it was found above, or is too large to say
+		}
+		for _, l := range n.Losses {
+			key := l.Path + " " + l.Keyword
+			if len(vendors[key]) == 0 {
+				losses = append(losses, l)
+			}
+			vendors[key] = append(vendors[key], string(v))
+		}
+	}
+	for _, l := range losses {
+		r.add("vendor-loss", strings.TrimPrefix(l.Path, "/properties/"), fmt.Sprintf("%s does not hold a model to %q: %s", strings.Join(vendors[l.Path+" "+l.Keyword], ", "), l.Keyword, l.Why),
+			"Say it in the description too, or do without.")
+	}
 }
 
 // The lengths of descriptions that are too short to say anything, and long

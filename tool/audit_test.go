@@ -27,7 +27,7 @@ func TestAudit(t *testing.T) {
 				`{"properties":{"path":{"type":"string","description":"Relative to the root of the project."}},"required":["path"]}`),
 			1, ""},
 		{"nothing said at all", def("f", "", `{"properties":{"data":{}},"required":["data"]}`), 0,
-			"no-example no-edge-cases no-input-format no-boundaries unclear-parameter no-description undocumented-required untyped"},
+			"no-example no-edge-cases no-input-format no-boundaries unclear-parameter no-description undocumented-required untyped vendor-loss"},
 		{"no parameters: nothing to mistake", def("now", "Returns the time.", ``), 0.4,
 			"no-example no-edge-cases no-boundaries short-description"},
 		{"praise", def("x", "A powerful, seamless tool that handles stuff. For example: anything. Never fails. Only for you.", ``), 1,
@@ -35,7 +35,8 @@ func TestAudit(t *testing.T) {
 		{"a name some vendor refuses", def("a.b", "Adds things up. Example: 1. Only if you must.", ``), 1, "invalid-name vague-words"},
 		{"too long", def("x", strings.Repeat("If not, do not. Example. ", 60), ``), 1, "long-description"},
 		{"formats in the schema count", def("x", "Looks up a country. Example: IT. Only if in Europe.",
-			`{"properties":{"code":{"type":"string","pattern":"^[A-Z]{2}$","description":"country"}}}`), 1, "short-parameter"},
+			`{"properties":{"code":{"type":"string","pattern":"^[A-Z]{2}$","description":"country"}}}`), 1, "short-parameter vendor-loss"},
+		{"a schema nobody can use", def("x", "Does it. Example: none. Only if needed.", `{"type":"nonsense"}`), 1, "broken-schema"},
 	} {
 		r := tool.Audit([]llm.ToolDef{c.def})[0]
 		var rules []string

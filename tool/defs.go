@@ -23,8 +23,8 @@ type Definition struct {
 
 // ParseDefs reads definitions as vendors, MCP servers and people write them:
 // one JSON array, one object with the array under "tools", or one object per
-// line. A definition has its schema under "parameters", "input_schema" or
-// "inputSchema", and may stand inside {"type":"function","function":{…}}.
+// line. A definition has its schema under "parameters", "input_schema",
+// "inputSchema" or "schema", and may stand inside {"type":"function","function":{…}}.
 func ParseDefs(text []byte) ([]Definition, error) {
 	var out []Definition
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -73,6 +73,7 @@ func parseDef(raw json.RawMessage) (Definition, error) {
 		Parameters  json.RawMessage   `json:"parameters"`
 		InputSchema json.RawMessage   `json:"input_schema"`
 		MCPSchema   json.RawMessage   `json:"inputSchema"`
+		Schema      json.RawMessage   `json:"schema"`
 		Examples    []json.RawMessage `json:"examples"`
 		Function    json.RawMessage   `json:"function"`
 	}
@@ -86,7 +87,7 @@ func parseDef(raw json.RawMessage) (Definition, error) {
 		return Definition{}, errors.New(`it has no "name"`)
 	}
 	def := Definition{ID: d.ID, ToolDef: llm.ToolDef{Name: d.Name, Description: d.Description, Examples: d.Examples}}
-	for _, s := range []json.RawMessage{d.Parameters, d.InputSchema, d.MCPSchema} {
+	for _, s := range []json.RawMessage{d.Parameters, d.InputSchema, d.MCPSchema, d.Schema} {
 		if len(s) > 0 && string(s) != "null" {
 			def.Schema = s
 			break

@@ -62,6 +62,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newValidate(), newSchema())
 	root.AddCommand(newRepair())
 	root.AddCommand(newModels())
+	root.AddCommand(newTools())
 	wrapArgs(root)
 	return root
 }

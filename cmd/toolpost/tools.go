@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+func newTools() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List, audit, select and call tools",
+		Long: `Look at tools the way a model does.
+
+A file of tools holds one JSON array, one object with the array under "tools", or one
+object per line. Definitions of OpenAI, Anthropic and MCP are understood: the schema
+stands under "parameters", "input_schema" or "inputSchema".`,
+		Example: `  toolpost tools list --tools tools.json
+  toolpost tools audit --tools tools.json
+  toolpost tools select --tools tools.json "weather in Rome"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect())
+	return cmd
+}
+
+// readDefinitions reads the file that --tools names; "-" is standard input.
+func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error) {
+	var text string
+	var err error
+	switch file {
+	case "":
+		return nil, usagef(cmd, "say where the tools are, with --tools FILE")
+	case "-":
+		text, err = readAll(cmd.InOrStdin(), "standard input")
+	default:
+		text, err = readBounded(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defs, err := tool.ParseDefs([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(defs) == 0 {
+		return nil, fmt.Errorf("%s has no tools", file)
+	}
+	return defs, nil
+}
+
+func plainDefs(defs []tool.Definition) []llm.ToolDef {
+	out := make([]llm.ToolDef, len(defs))
+	for i, d := range defs {
+		out[i] = d.ToolDef
+	}
+	return out
+}
+
+// listed is a tool as list --json prints it.
+type listed struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Tokens      int             `json:"tokens"`
+}
+
+func newToolsList() *cobra.Command {
+	var file string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List tools and what their definitions cost",
+		Example: "  toolpost tools list --tools tools.json\n  toolpost tools list --tools tools.json --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			defs, err := readDefinitions(cmd, file)
+			if err != nil {
+				return err
+			}
+			rows := make([]listed, len(defs))
+			total := 0
+			for i, d := range defs {
+				rows[i] = listed{d.Name, d.Description, d.Schema, tool.EstimateTokens(d.ToolDef)}
+				total += rows[i].Tokens
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), rows)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%d\t%s\n", r.Name, r.Tokens, firstLine(r.Description, 80))
+			}
+			fmt.Fprintf(w, "%d tools\t%d\ttokens in every request, estimated\n", len(rows), total)
+			return w.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+// firstLine returns the beginning of text, at most n characters of one line.
+func firstLine(text string, n int) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > n {
+		return string(r[:n-1]) + "…"
+	} else if rest != "" {
+		return line + " …"
+	}
+	return line
+}
+
+func newToolsAudit() *cobra.Command {
+	var file string
+	var asJSON bool
+	var least float64
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Find what a model or a vendor may stumble over in definitions",
+		Long: `Read definitions the way a model does that knows nothing else. The score is the share
+of five questions that are answered: is there an example, what happens at the edges,
+what does input look like, when is it the wrong tool, is each parameter unmistakable.
+Findings also name words that say nothing, parameters without a description, names
+that some vendor refuses, and constraints that some vendor does not enforce.
+
+It is a failure if a score is below --min.`,
+		Example: "  toolpost tools audit --tools tools.json\n  toolpost tools audit --tools tools.json --min 0.8 --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			defs, err := readDefinitions(cmd, file)
+			if err != nil {
+				return err
+			}
+			reports := tool.Audit(plainDefs(defs))
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), reports)
+			} else {
+				printAudit(cmd, reports)
+			}
+			for _, r := range reports {
+				if err == nil && r.Score < least {
+					return fmt.Errorf("%s has a score of %.1f, and --min is %.1f", r.Tool, r.Score, least)
+				}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().Float64Var(&least, "min", 0, "fail if a `score` is below this")
+	return cmd
+}
+
+func printAudit(cmd *cobra.Command, reports []tool.Report) {
+	out := cmd.OutOrStdout()
+	p := colours(out)
+	sum := 0.0
+	for _, r := range reports {
+		sum += r.Score
+		fmt.Fprintf(out, "%s %.1f, about %d tokens\n", p.bold(r.Tool), r.Score, r.Tokens)
+		for _, f := range r.Findings {
+			where := ""
+			if f.Parameter != "" {
+				where = f.Parameter + ": "
+			}
+			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.yellow(f.Rule), where, f.Problem, p.dim(f.Fix))
+		}
+	}
+	fmt.Fprintf(out, "%d tools, %.2f on average\n", len(reports), sum/float64(len(reports)))
+}
+
+// selectRow is a line of select --batch.
+type selectRow struct {
+	ID    json.RawMessage `json:"id"`
+	Query *string         `json:"query"`
+	K     int             `json:"k"`
+}
+
+// selected is the answer to a selectRow.
+type selected struct {
+	ID    json.RawMessage `json:"id,omitempty"`
+	Tools []string        `json:"tools"`
+}
+
+// defaultSelection is how many tools select names if nobody says.
+const defaultSelection = 10
+
+func newToolsSelect() *cobra.Command {
+	var file string
+	var asJSON, batched bool
+	var k int
+	cmd := &cobra.Command{
+		Use:   "select [QUERY]",
+		Short: "Name the tools that fit a question, best first",
+		Long: `Name the tools whose words fit a question, best first. No model is asked.
+
+With --batch, each line of the input is {"id","query","k"} and each line of the output
+{"id","tools":["name",…]}. A definition that has an "id" is named by it.`,
+		Example: `  toolpost tools select --tools tools.json "weather in Rome"
+  echo '{"id":1,"query":"weather in Rome","k":3}' | toolpost tools select --tools tools.json --batch`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if batched == (len(args) == 1) {
+				return usagef(cmd, "give one QUERY, or --batch and queries on standard input")
+			}
+			if batched && file == "-" {
+				return usagef(cmd, "standard input cannot hold both tools and queries")
+			}
+			defs, err := readDefinitions(cmd, file)
+			if err != nil {
+				return err
+			}
+			pick := selector(defs, k)
+			if batched {
+				return batch(cmd, pick)
+			}
+			answer, err := pick(selectRow{Query: &args[0], K: k})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), answer)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(answer.Tools, "\n"))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().IntVarP(&k, "count", "k", defaultSelection, "name at most this many `tools`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&batched, "batch", false, "read JSON lines and answer each with one line")
+	return cmd
+}
+
+// selector answers rows; a row without k gets k tools.
+func selector(defs []tool.Definition, k int) func(selectRow) (selected, error) {
+	ranker := tool.NewRanker(plainDefs(defs))
+	return func(row selectRow) (selected, error) {
+		if row.Query == nil {
+			return selected{}, errors.New(`the row has no "query"`)
+		}
+		if row.K < 0 {
+			return selected{}, errors.New(`"k" must not be negative`)
+		}
+		n := k
+		if row.K > 0 {
+			n = row.K
+		}
+		ranked := ranker.Rank(*row.Query)
+		out := selected{ID: row.ID, Tools: []string{}}
+		for _, r := range ranked[:min(n, len(ranked))] {
+			out.Tools = append(out.Tools, defs[r.Index].ID)
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const someTools = `[
+{"name":"get_weather","description":"Returns the forecast. Example: {\"city\":\"Rome\"}. If the city is unknown, it fails. Only for the next two weeks.",
+ "parameters":{"type":"object","properties":{"city":{"type":"string","description":"name of a city, such as Rome"}}}},
+{"type":"function","function":{"name":"book.flight","description":"A powerful way to fly","parameters":{"type":"object","properties":{"data":{}}}}}
+]`
+
+func toolsFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestToolsSelectBatch(t *testing.T) {
+	lines := `{"name":"f","id":"f#1","description":"weather forecast"}
+{"name":"f","id":"f#2","description":"stock prices"}
+{"name":"g","description":"flights"}`
+	in := []string{
+		`{"id":1,"query":"Will it rain tomorrow?","k":1}`,
+		`{"id":2,"query":"airline tickets","k":2}`,
+		`{"id":3,"query":""}`,
+		`{"id":4,"k":2}`,
+		`{"id":5,"query":"x","k":-1}`,
+		`nonsense`,
+	}
+	want := []string{
+		`{"id":1,"tools":["f#1"]}`,
+		`{"id":2,"tools":["g","f#1"]}`,
+		`{"id":3,"tools":["f#1","f#2","g"]}`,
+		`{"id":4,"error":"the row has no \"query\""}`,
+		`{"id":5,"error":"\"k\" must not be negative"}`,
+		`{"id":null,"error":"invalid character 'o' in literal null (expecting 'u')"}`,
+	}
+	r := toolpost(t, strings.Join(in, "\n"), "tools", "select", "--batch", "--tools", toolsFile(t, lines))
+	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(r.out), "\n")); diff != "" || r.code != 0 {
+		t.Errorf("code %d\n%s", r.code, diff)
+	}
+}
+
+func TestToolsSelect(t *testing.T) {
+	file := toolsFile(t, someTools)
+	if r := toolpost(t, "", "tools", "select", "-k", "1", "--tools", file, "airline tickets"); r.out != "book.flight\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, someTools, "tools", "select", "--json", "--tools", "-", "rain"); !strings.Contains(r.out, `"get_weather"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestToolsList(t *testing.T) {
+	file := toolsFile(t, someTools)
+	r := toolpost(t, "", "tools", "list", "--tools", file)
+	for _, want := range []string{"get_weather", "book.flight", "2 tools"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing:\n%s", want, r.out)
+		}
+	}
+	var rows []listed
+	if err := json.Unmarshal([]byte(toolpost(t, "", "tools", "list", "--json", "--tools", file).out), &rows); err != nil || len(rows) != 2 || rows[0].Tokens == 0 {
+		t.Errorf("%v %v", rows, err)
+	}
+}
+
+func TestToolsAudit(t *testing.T) {
+	file := toolsFile(t, someTools)
+	r := toolpost(t, "", "tools", "audit", "--tools", file)
+	for _, want := range []string{"get_weather 1.0", "book.flight 0.0", "invalid-name", "marketing-words", "2 tools, 0.50 on average"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing:\n%s", want, r.out)
+		}
+	}
+	if r.code != 0 {
+		t.Errorf("code %d", r.code)
+	}
+	if r := toolpost(t, "", "tools", "audit", "--json", "--min", "0.8", "--tools", file); r.code != 1 || !strings.Contains(r.errOut, "book.flight has a score of 0.0") || !json.Valid([]byte(r.out)) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestToolsWrongUse(t *testing.T) {
+	file := toolsFile(t, someTools)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"tools", "list"}, 2, "--tools"},
+		{[]string{"tools", "select", "--tools", file}, 2, "QUERY"},
+		{[]string{"tools", "select", "--batch", "--tools", file, "x"}, 2, "QUERY"},
+		{[]string{"tools", "select", "--batch", "--tools", "-"}, 2, "both"},
+		{[]string{"tools", "list", "--tools", "/does/not/exist"}, 1, "no such file"},
+		{[]string{"tools", "list", "--tools", toolsFile(t, "[]")}, 1, "no tools"},
+		{[]string{"tools", "list", "--tools", toolsFile(t, `[{"x":1}]`)}, 1, "name"},
+	} {
+		if r := toolpost(t, "", c.args...); r.code != c.code || !strings.Contains(r.errOut, c.says) {
+			t.Errorf("%v: code %d, %s", c.args, r.code, r.errOut)
+		}
+	}
+}
