@@ -59,8 +59,8 @@ func Readings(text string) iter.Seq[Reading] {
 }
 
 func valid(text string) (Reading, bool) {
-	text = strings.Trim(text, " \t\r\n")
-	return Reading{Value: json.RawMessage(text)}, json.Valid([]byte(text))
+	value := []byte(strings.Trim(text, " \t\r\n"))
+	return Reading{Value: value}, json.Valid(value)
 }
 
 // unwrap reads a string that holds JSON as that JSON. Only a schema can ask

@@ -133,7 +133,6 @@ func (r *Reader) Feed(piece string) int {
 func (r *Reader) grow(n int) {
 	if r.out == nil {
 		r.out = make([]byte, 0, n+n/16+32)
-		r.pend = make([]byte, 0, 16)
 		r.stack = make([]frame, 0, 8)
 	}
 }
@@ -322,6 +321,9 @@ func (r *Reader) note(rule string, class llm.RepairClass, start, end int) {
 				return
 			}
 		}
+	}
+	if r.edits == nil {
+		r.edits = make([]llm.Repair, 0, 8)
 	}
 	r.edits = append(r.edits, e)
 }

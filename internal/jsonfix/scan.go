@@ -183,6 +183,10 @@ func (s *scan) value() error {
 		s.values = append(s.values, r.Value())
 		s.pos += n
 	}
-	s.edits = append(s.edits, r.Repairs()...)
+	if len(s.edits) == 0 {
+		s.edits = r.Repairs()
+	} else {
+		s.edits = append(s.edits, r.Repairs()...)
+	}
 	return nil
 }

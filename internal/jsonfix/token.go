@@ -2,9 +2,9 @@ package jsonfix
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/big"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -245,8 +245,20 @@ func (r *Reader) endToken(final bool) {
 
 // quote writes word as a JSON string.
 func (r *Reader) quote(word []byte) {
-	quoted, _ := json.Marshal(string(word)) // a string always can
-	r.out = append(r.out, quoted...)
+	r.out = append(r.out, '"')
+	for len(word) > 0 {
+		c, n := utf8.DecodeRune(word)
+		switch {
+		case c == '"' || c == '\\':
+			r.out = append(r.out, '\\', byte(c))
+		case c < ' ':
+			r.out = append(r.out, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		default:
+			r.out = utf8.AppendRune(r.out, c) // U+FFFD for what is no UTF-8
+		}
+		word = word[n:]
+	}
+	r.out = append(r.out, '"')
 }
 
 // number returns word as a JSON number and how sure that is; Truncation means
