@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -27,7 +28,7 @@ type repaired struct {
 	// Class is the most doubtful class among the edits.
 	Class llm.RepairClass `json:"class"`
 	Edits []llm.Repair    `json:"edits"`
-	// Notes are JSON pointers of keys that stand more than once in an object.
+	// DuplicateKeys are JSON pointers of keys that an object has more than once.
 	DuplicateKeys []string       `json:"duplicate_keys,omitempty"`
 	Error         string         `json:"error,omitempty"`
 	Faults        []schema.Fault `json:"faults,omitempty"`
@@ -50,7 +51,7 @@ replaced. Numbers stay exact, and the inside of strings is left alone.
   truncated   the text was cut off
 
 With --schema, the schema decides between possible readings: the first that fits is
-printed, and it is a failure if none does.
+printed, with values of the types it demands if need be, and it is a failure if none does.
 
 With --batch, each line of the input is {"id","text","schema"?} and each line of the
 output {"id","ok","value","class","edits":[{"rule","class","start","end"}]}.`,
@@ -106,16 +107,7 @@ func repair(id json.RawMessage, text string, fits *schema.Compiled) repaired {
 	}
 	best := jsonfix.Reading{Value: value, Edits: edits}
 	if fits != nil {
-		out.Faults = fits.Validate(value)
-		for rd := range jsonfix.Readings(text) {
-			if len(out.Faults) == 0 {
-				break
-			}
-			if len(fits.Validate(rd.Value)) == 0 {
-				best, out.Faults = rd, nil
-			}
-		}
-		if len(out.Faults) > 0 {
+		if best, out.Faults = choose(best, text, fits); len(out.Faults) > 0 {
 			out.Error = "no reading of the text fits the schema"
 		}
 	}
@@ -124,6 +116,34 @@ func repair(id json.RawMessage, text string, fits *schema.Compiled) repaired {
 	out.Edits = append(out.Edits, best.Edits...)
 	out.DuplicateKeys = jsonfix.DuplicateKeys(best.Value)
 	return out
+}
+
+// choose returns the first reading that fits the schema: as it is, else with
+// values of the types it demands. If none does it returns the first reading
+// and its faults.
+func choose(first jsonfix.Reading, text string, fits *schema.Compiled) (jsonfix.Reading, []schema.Fault) {
+	faults := fits.Validate(first.Value)
+	if len(faults) == 0 {
+		return first, nil
+	}
+	readings := slices.Collect(jsonfix.Readings(text))
+	for _, rd := range readings {
+		if len(fits.Validate(rd.Value)) == 0 {
+			return rd, nil
+		}
+	}
+	for _, rd := range readings {
+		value, changes := fits.Coerce(rd.Value)
+		if len(fits.Validate(value)) > 0 {
+			continue
+		}
+		edits := slices.Clone(rd.Edits)
+		for _, c := range changes {
+			edits = append(edits, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
+		}
+		return jsonfix.Reading{Value: value, Edits: edits}, nil
+	}
+	return first, faults
 }
 
 func repairFile(cmd *cobra.Command, args []string, schemaFile string, asJSON bool) error {

@@ -19,7 +19,8 @@ func TestRepairBatch(t *testing.T) {
 		`{"id":"schema decides","text":"{\"a\":1}{\"a\":2}","schema":{"type":"object"}}`,
 		`{"id":"schema reads a number","text":"{\"n\":007}","schema":{"properties":{"n":{"type":"integer"}}}}`,
 		`{"id":"schema opens a string","text":"\"{\\\"a\\\":1}\"","schema":{"type":"object"}}`,
-		`{"id":"nothing fits","text":"{\"a\":1,}","schema":{"type":"array"}}`,
+		`{"id":"schema asks for a type","text":"{n:\"3\"}","schema":{"properties":{"n":{"type":"integer"}}}}`,
+		`{"id":"nothing fits","text":"{\"a\":1,}","schema":{"required":["b"]}}`,
 		`{"id":"no text"}`,
 	}
 	want := []string{
@@ -30,6 +31,7 @@ func TestRepairBatch(t *testing.T) {
 		`{"id":"schema decides","ok":true,"value":{"a":1},"class":"guess","edits":[{"rule":"concatenated","class":"guess","start":0,"end":14}]}`,
 		`{"id":"schema reads a number","ok":true,"value":{"n":7},"class":"guess","edits":[{"rule":"number","class":"guess","start":5,"end":8}]}`,
 		`{"id":"schema opens a string","ok":true,"value":{"a":1},"class":"coercion","edits":[{"rule":"stringified","class":"coercion","start":0,"end":0}]}`,
+		`{"id":"schema asks for a type","ok":true,"value":{"n":3},"class":"coercion","edits":[{"rule":"unquoted-key","class":"syntax","start":1,"end":2},{"rule":"unquoted","class":"coercion","start":0,"end":0}]}`,
 		`{"id":"nothing fits","ok":false,"value":{"a":1},"class":"syntax","edits":[{"rule":"trailing-comma","class":"syntax","start":6,"end":7}],"error":"no reading of the text fits the schema","faults":[…]}`,
 		`{"id":"no text","error":"the row has no \"text\""}`,
 	}
@@ -55,7 +57,7 @@ func TestRepairFile(t *testing.T) {
 		return path
 	}
 	broken := file("broken.txt", "Here it is:\n{a: 1, a: 2,}\nBye.")
-	list := file("list.schema.json", `{"type":"array"}`)
+	list := file("list.schema.json", `{"type":"array","minItems":2}`)
 	for _, c := range []struct {
 		stdin      string
 		args       []string

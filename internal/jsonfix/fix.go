@@ -1,6 +1,7 @@
 package jsonfix
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -153,7 +154,8 @@ func (rd Reading) scalarWithText() bool {
 
 // empty reports whether rd is no more than an opening bracket.
 func (rd Reading) empty() bool {
-	return len(rd.Value) == 2 && slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "missing-closer" })
+	inside := rd.Value[1:max(len(rd.Value)-1, 1)]
+	return len(bytes.TrimSpace(inside)) == 0 && slices.ContainsFunc(rd.Edits, func(e llm.Repair) bool { return e.Rule == "missing-closer" })
 }
 
 // compare puts the surer reading first, and of two alike the object, which
