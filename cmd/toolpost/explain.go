@@ -202,8 +202,8 @@ func (e *explanation) print(w io.Writer, text string) error {
 	for _, warn := range e.Warnings {
 		entry(&b, c.yellow("warning "), printable(warn.Detail))
 	}
-	if e.Hint != "" {
-		entry(&b, c.dim("hint    "), e.Hint+", "+e.HintFrom)
+	if e.HintFrom != "" {
+		entry(&b, c.dim("hint    "), strings.TrimPrefix(e.Hint+", "+e.HintFrom, ", "))
 	}
 	entry(&b, c.dim("others  "), e.others())
 	_, err := io.WriteString(w, b.String())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -68,12 +69,31 @@ func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 		}
 		return "", "the template shows no dialect we know", nil
 	}
-	name, why = modelDialect(r.model)
+	if r.model == "" {
+		return "", "", nil
+	}
+	models, err := catalog.ForUser("")
+	if err != nil {
+		return "", "", err
+	}
+	name, why = modelDialect(models, r.model)
 	return name, why, nil
 }
 
-// modelDialect returns the dialect a model is known to write, and why.
-func modelDialect(id string) (name, why string) { return "", "" }
+// modelDialect returns the dialect a model is known to write, and why. A model
+// that nobody knows gives no hint.
+func modelDialect(models *catalog.Catalog, id string) (name, why string) {
+	m := models.Lookup(id)
+	if _, ok := dialect.Lookup(m.Dialect); !ok || !m.Known() {
+		return "", "nothing is known of how " + id + " writes calls"
+	}
+	for _, w := range m.Explain() {
+		if w.Field == "dialect" {
+			return m.Dialect, fmt.Sprintf("because %s is known to write it (rule %s, %s)", id, w.Rule, w.From)
+		}
+	}
+	return m.Dialect, "because " + id + " is known to write it"
+}
 
 func policy(word string) (dialect.Policy, error) {
 	for _, p := range []dialect.Policy{dialect.PromoteIfUnterminated, dialect.Ignore, dialect.Promote} {
@@ -127,7 +147,11 @@ and answers each with
 				if len(args) > 0 || asJSON {
 					return usagef(cmd, "--batch reads standard input and takes neither FILE nor --json")
 				}
-				return batch(cmd, func(row parseRow) (parseAnswer, error) { return row.answer(p) })
+				models, err := catalog.ForUser("")
+				if err != nil {
+					return err
+				}
+				return batch(cmd, func(row parseRow) (parseAnswer, error) { return row.answer(p, models) })
 			}
 			text, err := readInput(cmd, args)
 			if err != nil {
@@ -193,7 +217,7 @@ type parseRow struct {
 }
 
 // answer reads a row. What the row does not say comes from p.
-func (row parseRow) answer(p dialect.Parser) (a parseAnswer, err error) {
+func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAnswer, err error) {
 	defer func() {
 		if r := recover(); r != nil { // one row must not cost the others their answers
 			err = fmt.Errorf("the reader failed: %v", r)
@@ -214,8 +238,10 @@ func (row parseRow) answer(p dialect.Parser) (a parseAnswer, err error) {
 		p.Tools = row.Tools
 	}
 	var warnings []llm.Warning
-	if name, _ := modelDialect(row.Model); name != "" {
-		p.Dialect = name
+	if row.Model != "" {
+		if name, _ := modelDialect(models, row.Model); name != "" {
+			p.Dialect = name
+		}
 	}
 	if row.Dialect != "" {
 		if _, ok := dialect.Lookup(row.Dialect); ok {
