@@ -65,7 +65,7 @@ func TestEveryByteCounts(t *testing.T) {
 		return err
 	}
 	for i, b := range whole {
-		for _, other := range []byte{b ^ 1, b ^ 0x20, b ^ 0x80, ' ', '\n', '"', 0} {
+		for _, other := range []byte{b ^ 1, b ^ 0x80, ' ', '\n'} {
 			if other != b {
 				file := bytes.Clone(whole)
 				file[i] = other

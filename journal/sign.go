@@ -1,0 +1,144 @@
+package journal
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Signature says that the holder of a key has seen a sealed run. The seal's
+// hash covers every entry, so a signature of the seal is one of the run. It is
+// kept apart from the run, which ends with its seal.
+type Signature struct {
+	Run       string    `json:"run"`
+	Count     int64     `json:"count"` // of the entries, the seal included
+	Seal      Hash      `json:"seal"`  // of the seal's entry
+	At        time.Time `json:"at"`
+	Algorithm string    `json:"algorithm"` // ed25519
+	Key       Hash      `json:"key"`       // of the public key, to tell keys apart
+	Sig       string    `json:"sig"`       // base64
+}
+
+const ed25519Name = "ed25519"
+
+// payload is what is signed: everything but the signature, with a purpose that
+// no other document has.
+func (s Signature) payload() ([]byte, error) {
+	s.Sig = ""
+	return encode(struct {
+		Purpose string `json:"purpose"`
+		Signature
+	}{"toolpost sealed run v1", s})
+}
+
+// Sign signs a run that Verify found whole and sealed.
+func Sign(r *Report, key ed25519.PrivateKey, at time.Time) (Signature, error) {
+	if err := r.Err(); err != nil {
+		return Signature{}, err
+	}
+	if !r.Sealed {
+		return Signature{}, fmt.Errorf("journal: run %s is open; only a sealed run can be signed", r.Run)
+	}
+	public := key.Public().(ed25519.PublicKey)
+	s := Signature{Run: r.Run, Count: r.Entries, Seal: r.Head, At: at.UTC().Truncate(time.Second), Algorithm: ed25519Name, Key: KeyID(public)}
+	b, err := s.payload()
+	if err != nil {
+		return Signature{}, err
+	}
+	s.Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, b))
+	return s, nil
+}
+
+// Check returns an error unless s is a signature of the run of r by key. The
+// key is the one the caller trusts: what the signature itself says about its
+// key proves nothing.
+func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
+	if s.Algorithm != ed25519Name || s.Key != KeyID(key) {
+		return fmt.Errorf("journal: the signature is of key %s (%s), not of %s", s.Key.Short(), s.Algorithm, KeyID(key).Short())
+	}
+	b, err := s.payload()
+	if err != nil {
+		return err
+	}
+	sig, err := base64.StdEncoding.DecodeString(s.Sig)
+	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, b, sig) {
+		return errors.New("journal: the signature is not genuine")
+	}
+	if s.Run != r.Run || s.Count != r.Entries || s.Seal != r.Head {
+		return fmt.Errorf("journal: the signature is of run %s with %d entries and seal %s, not of run %s with %d and %s",
+			s.Run, s.Count, s.Seal.Short(), r.Run, r.Entries, r.Head.Short())
+	}
+	return nil
+}
+
+// KeyID returns the hash of a public key.
+func KeyID(key ed25519.PublicKey) Hash { return hashBytes(key) }
+
+// The types of PEM blocks, as other programs write them too.
+const (
+	pemPrivate = "PRIVATE KEY"
+	pemPublic  = "PUBLIC KEY"
+)
+
+// NewKey makes a key pair and returns both halves in PEM.
+func NewKey() (private, public []byte, err error) {
+	pub, priv, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	privDER, err := x509.MarshalPKCS8PrivateKey(priv)
+	if err != nil {
+		return nil, nil, err
+	}
+	pubDER, err := x509.MarshalPKIXPublicKey(pub)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: privDER}), pem.EncodeToMemory(&pem.Block{Type: pemPublic, Bytes: pubDER}), nil
+}
+
+// ParsePrivateKey reads an Ed25519 key in PEM (PKCS #8), as NewKey or openssl
+// write it. Its errors do not quote the text.
+func ParsePrivateKey(text []byte) (ed25519.PrivateKey, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != pemPrivate {
+		return nil, errors.New("not a private key in PEM (PKCS #8)")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, errors.New("not a readable private key")
+	}
+	if key, ok := key.(ed25519.PrivateKey); ok {
+		return key, nil
+	}
+	return nil, errors.New("not an Ed25519 key")
+}
+
+// ParsePublicKey reads an Ed25519 public key in PEM, or the public half of a
+// private one.
+func ParsePublicKey(text []byte) (ed25519.PublicKey, error) {
+	block, _ := pem.Decode(text)
+	if block != nil && block.Type == pemPrivate {
+		key, err := ParsePrivateKey(text)
+		if err != nil {
+			return nil, err
+		}
+		return key.Public().(ed25519.PublicKey), nil
+	}
+	if block == nil || block.Type != pemPublic {
+		return nil, errors.New("not a public key in PEM")
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, errors.New("not a readable public key")
+	}
+	if key, ok := key.(ed25519.PublicKey); ok {
+		return key, nil
+	}
+	return nil, errors.New("not an Ed25519 key")
+}
