@@ -13,42 +13,46 @@ import (
 // traits are what a format can carry, so that one generator serves all: it
 // makes conversations that the format carries whole.
 type traits struct {
-	interleave bool // text may follow calls
-	texts      bool // several texts side by side stay apart
-	oneText    bool // an answer has one text
-	developer  bool
-	systemMid  bool // instructions between messages
-	failed     bool // results can be marked as failed
-	richResult bool // results hold images and several parts
-	document   bool
-	mediaURL   bool
-	audio      bool
-	free       bool // free-text tools
-	hosted     string
-	search     *llm.Hosted
-	refusal    bool
-	strict     bool
-	examples   bool
-	allowed    bool
-	choice     bool
-	oneCall    bool
-	penalties  bool
-	seed       bool
-	topK       bool
-	maxTokens  bool // always there
-	schema     bool // every tool has a schema
-	outputName bool
-	plainJSON  bool // an output without a schema
-	noThinking bool // of earlier turns
-	thinking   func(g *gen) llm.Thinking
-	citation   func(g *gen) llm.Citation
-	reasoning  []llm.Reasoning
-	extras     []string // fields of a request that only this format knows
-	partExtra  string
-	usage      func(g *gen) llm.Usage
-	cutCalls   bool // an answer can carry a call that was cut off
-	raws       map[llm.Reason][]string
-	hostedPart func(g *gen) []llm.Part
+	interleave     bool // text may follow calls
+	texts          bool // several texts side by side stay apart
+	oneText        bool // an answer has one text
+	signedText     bool // text and calls have a state
+	noStop         bool // no stop sequences
+	strictAlways   bool
+	allowedMay     bool // only a choice that does not force can name tools
+	developer      bool
+	systemMid      bool // instructions between messages
+	failed         bool // results can be marked as failed
+	richResult     bool // results hold images and several parts
+	document       bool
+	mediaURL       bool
+	audio          bool
+	free           bool // free-text tools
+	hosted         string
+	search         *llm.Hosted
+	refusal        bool
+	strict         bool
+	examples       bool
+	allowed        bool
+	choice         bool
+	oneCall        bool
+	penalties      bool
+	seed           bool
+	topK           bool
+	maxTokens      bool // always there
+	schema         bool // every tool has a schema
+	outputName     bool
+	plainJSON      bool // an output without a schema
+	noThinking     bool // of earlier turns
+	thinking       func(g *gen) llm.Thinking
+	citation       func(g *gen) llm.Citation
+	reasoning      []llm.Reasoning
+	extras         []string // fields of a request that only this format knows
+	partExtra      string
+	usage          func(g *gen) llm.Usage
+	cutCalls       bool // an answer can carry a call that was cut off
+	raws           map[llm.Reason][]string
+	hostedPart     func(g *gen) []llm.Part
 }
 
 // gen makes conversations out of a seed.
@@ -122,7 +126,7 @@ func (g *gen) tools(req *llm.Request) {
 		} else if g.schema || !g.maybe() {
 			t.Schema = g.raw(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)
 		}
-		if g.strict && t.Kind == llm.FunctionTool && g.maybe() {
+		if g.strict && t.Kind == llm.FunctionTool && (g.strictAlways || g.maybe()) {
 			yes := g.maybe()
 			t.Strict = &yes
 		}
@@ -142,7 +146,10 @@ func (g *gen) tools(req *llm.Request) {
 	name := functions[g.IntN(len(functions))].Name
 	choices := []llm.ToolChoice{{}, {}, {Mode: llm.MustCall}, {Mode: llm.MustNotCall}, {Mode: llm.MustCall, Name: name}}
 	if g.allowed {
-		choices = append(choices, llm.ToolChoice{Allowed: []string{name}}, llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{name}})
+		choices = append(choices, llm.ToolChoice{Allowed: []string{name}})
+		if !g.allowedMay {
+			choices = append(choices, llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{name}})
+		}
 	}
 	req.Choice = choices[g.IntN(len(choices))]
 	req.OneCall = g.oneCall && req.Choice.Mode != llm.MustNotCall && g.maybe()
@@ -172,7 +179,11 @@ func (g *gen) turn(req *llm.Request) {
 	if calls := m.Calls(); len(calls) > 0 {
 		req.Messages = append(req.Messages, g.results(calls))
 		if g.maybe() {
-			req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{g.text()}})
+			parts := []llm.Part{g.text()}
+			if g.signedText {
+				g.sign(parts)
+			}
+			req.Messages = append(req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 		}
 	}
 }
@@ -222,7 +233,26 @@ func (g *gen) answerParts(response bool) []llm.Part {
 	if len(parts) == 0 {
 		parts = []llm.Part{g.text()}
 	}
+	if g.signedText {
+		g.sign(parts)
+	}
 	return parts
+}
+
+// sign gives text and calls the state that their vendor gave them.
+func (g *gen) sign(parts []llm.Part) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			p.State = state(g.format, fmt.Sprintf(`{"id":"msg_%d","status":"completed"}`, i))
+			parts[i] = p
+		case llm.Call:
+			if !p.Hosted {
+				p.State = state(g.format, fmt.Sprintf(`{"id":"fc_%d","status":"completed"}`, i))
+				parts[i] = p
+			}
+		}
+	}
 }
 
 func (g *gen) call() llm.Call {
@@ -267,7 +297,7 @@ func (g *gen) options(req *llm.Request) {
 		n := g.IntN(100)
 		req.TopK = &n
 	}
-	if g.maybe() {
+	if !g.noStop && g.maybe() {
 		req.Stop = []string{"END", g.word()}
 	}
 	if len(g.reasoning) > 0 && g.maybe() {

@@ -71,4 +71,32 @@ var formatTraits = map[string]traits{
 			llm.Stop: {"end_turn"}, llm.ToolCalls: {"tool_use"}, llm.Length: {"max_tokens"}, llm.ContentFilter: {"refusal"},
 		},
 	},
+	Gemini: {
+		interleave: true, texts: true, oneText: true, failed: true, richResult: true, document: true, audio: true,
+		choice: true, allowed: true, allowedMay: true, penalties: true, seed: true, topK: true, plainJSON: true,
+		search: &llm.Hosted{Type: "googleSearch", BlockedDomains: []string{"c.d"}},
+		thinking: func(g *gen) llm.Thinking {
+			return llm.Thinking{Text: g.sentence(), State: state(Gemini, `{"thoughtSignature":"c2ln"}`)}
+		},
+		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}, {Budget: 100}, {Budget: 5, Summary: "none"}},
+		extras:    []string{"safetySettings", "cachedContent"}, partExtra: "partMetadata",
+		usage: func(g *gen) llm.Usage {
+			return llm.Usage{Input: 100 + g.IntN(99), Output: 50, CacheRead: g.IntN(50), Reasoning: g.IntN(9)}
+		},
+		hostedPart: func(g *gen) []llm.Part {
+			return []llm.Part{
+				llm.Call{
+					Name: "code_execution", Hosted: true, Args: json.RawMessage(`{"language":"PYTHON","code":"1+1"}`),
+					State: state(Gemini, `{"executableCode":{"language":"PYTHON","code":"1+1"}}`),
+				},
+				llm.Result{
+					Name: "code_execution", Hosted: true, Parts: []llm.Part{llm.Text{Text: "2"}},
+					State: state(Gemini, `{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}}`),
+				},
+			}
+		},
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"STOP"}, llm.ToolCalls: {"STOP"}, llm.Length: {"MAX_TOKENS"}, llm.ContentFilter: {"SAFETY"},
+		},
+	},
 }

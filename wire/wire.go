@@ -76,6 +76,9 @@ type Quirks struct {
 	// NoCallIDs leaves out the ids of calls where the format can do without:
 	// Gemini and Ollama. Results are then matched by name and order.
 	NoCallIDs bool
+	// OpenAPISchema puts the schemas of tools where Gemini hosts expect the
+	// vendor's older kind of schema. The caller has narrowed them.
+	OpenAPISchema bool
 }
 
 // For returns the codec of a format.
@@ -107,7 +110,11 @@ type format interface {
 }
 
 var formats = map[string]format{
+<<<<<<< HEAD
 	Chat: chat{}, Messages: messages{},
+=======
+	Chat: chat{}, Responses: responses{}, Messages: messages{}, Gemini: gemini{},
+>>>>>>> de1489e (Add the gemini codec)
 }
 
 func (c Codec) vendor() string {

@@ -1,0 +1,174 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+	"github.com/toolpost/toolpost/wire/internal/sse"
+)
+
+// gemini is the format of generateContent. Its names are read in camel case
+// and in snake case, as the vendor does.
+type gemini struct{}
+
+func (gemini) path(model string, stream bool) string {
+	model = strings.TrimPrefix(model, "models/")
+	if stream {
+		return "models/" + url.PathEscape(model) + ":streamGenerateContent?alt=sse"
+	}
+	return "models/" + url.PathEscape(model) + ":generateContent"
+}
+
+func (gemini) streamType() string { return "text/event-stream" }
+
+var geminiReasons = map[string]llm.Reason{
+	"STOP":                     llm.Stop,
+	"MAX_TOKENS":               llm.Length,
+	"SAFETY":                   llm.ContentFilter,
+	"RECITATION":               llm.ContentFilter,
+	"BLOCKLIST":                llm.ContentFilter,
+	"PROHIBITED_CONTENT":       llm.ContentFilter,
+	"SPII":                     llm.ContentFilter,
+	"IMAGE_SAFETY":             llm.ContentFilter,
+	"IMAGE_PROHIBITED_CONTENT": llm.ContentFilter,
+	"IMAGE_RECITATION":         llm.ContentFilter,
+	"JAILBREAK":                llm.ContentFilter,
+}
+
+var geminiFinish = map[llm.Reason]string{
+	llm.Stop: "STOP", llm.ToolCalls: "STOP", llm.Length: "MAX_TOKENS", llm.ContentFilter: "SAFETY", llm.OtherReason: "OTHER",
+}
+
+func (gemini) decodeStream(a *answer, src io.Reader) error {
+	a.plainStop = true
+	s := &geminiStream{answer: a}
+	buffered := bufio.NewReader(src)
+	switch firstByte(buffered) {
+	case '[':
+		return s.array(buffered)
+	case '{':
+		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		if err != nil {
+			return a.ended(err)
+		}
+		return a.whole(gemini{}, body)
+	}
+	return a.readEvents(sse.NewReader(buffered), s.chunk)
+}
+
+// array reads a stream that is one JSON array, as the vendor sends it where
+// nobody asks for events.
+func (s *geminiStream) array(src io.Reader) error {
+	dec := json.NewDecoder(io.LimitReader(src, maxBody))
+	if _, err := dec.Token(); err != nil {
+		return s.ended(err)
+	}
+	for dec.More() {
+		var chunk json.RawMessage
+		if err := dec.Decode(&chunk); err != nil {
+			return s.ended(err)
+		}
+		s.body = chunk
+		s.chunk(chunk)
+		if s.err != nil {
+			return s.decodeFailure()
+		}
+		if s.stopped {
+			return nil
+		}
+	}
+	return s.ended(io.EOF)
+}
+
+func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
+	e.Object()
+	e.Key("error")
+	e.Object()
+	e.IntField("code", status)
+	e.StringField("message", errorMessage(err))
+	e.StringField("status", errorCode(err, errorWords[err.Kind].gem))
+	e.End()
+	e.End()
+}
+
+func (gemini) decodeError(body []byte) (code, message string) {
+	for el := range js.Elements(body) { // [{"error":…}] of a stream
+		body = el
+		break
+	}
+	v := js.Get(body, "error")
+	return or(word(js.Get(v, "status")), word(js.Get(v, "code"))), js.Text(js.Get(v, "message"))
+}
+
+// camel returns a name in camel case. It allocates only where the name is
+// written otherwise.
+func camel(key []byte) []byte {
+	if bytes.IndexByte(key, '_') < 0 {
+		return key
+	}
+	out := make([]byte, 0, len(key))
+	for i := 0; i < len(key); i++ {
+		if key[i] == '_' && i+1 < len(key) {
+			i++
+			out = append(out, bytes.ToUpper(key[i:i+1])...)
+		} else {
+			out = append(out, key[i])
+		}
+	}
+	return out
+}
+
+// camelGet returns the value of a name, however it is written.
+func camelGet(v []byte, name string) []byte {
+	for key, val := range js.Members(v) {
+		if string(camel(key)) == name {
+			return val
+		}
+	}
+	return nil
+}
+
+func (gemini) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
+	var rest fields
+	u := llm.Usage{Hosted: f.Usage.Hosted}
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "promptTokenCount":
+			u.Input = d.integer(val)
+		case "candidatesTokenCount":
+			u.Output += d.integer(val)
+		case "thoughtsTokenCount":
+			u.Reasoning = d.integer(val)
+			u.Output += u.Reasoning
+		case "cachedContentTokenCount":
+			u.CacheRead = d.integer(val)
+		case "totalTokenCount":
+		default:
+			rest.add(key, val)
+		}
+	}
+	f.Usage = u
+	if more := rest.object(); more != nil {
+		d.extraNamed(&f.Extra, "usageMetadata", more)
+	}
+}
+
+func (gemini) encodeUsage(e *encoder, f llm.Finish) {
+	u := f.Usage
+	e.Key("usageMetadata")
+	start := e.Object()
+	e.IntField("promptTokenCount", u.Input)
+	e.IntField("candidatesTokenCount", max(0, u.Output-u.Reasoning))
+	e.optInt("thoughtsTokenCount", u.Reasoning)
+	e.optInt("cachedContentTokenCount", u.CacheRead)
+	e.IntField("totalTokenCount", u.Input+u.Output)
+	e.unsupported(u.CacheWrite != 0, "usage.cache_write")
+	e.unsupported(len(u.Hosted) > 0, "usage.hosted")
+	e.rest(start, f.Extra[e.c.Format]["usageMetadata"])
+}

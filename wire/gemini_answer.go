@@ -1,0 +1,164 @@
+package wire
+
+import (
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (gemini) decodeResponse(_ *decoder, body []byte, a *answer) {
+	a.plainStop = true
+	s := &geminiStream{answer: a}
+	s.chunk(body)
+}
+
+// geminiStream reads chunks, which are answers with the next parts.
+type geminiStream struct {
+	*answer
+	others bool
+}
+
+func (s *geminiStream) chunk(v []byte) bool {
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "candidates":
+			s.candidates(val)
+		case "usageMetadata":
+			gemini{}.decodeUsage(&s.decoder, val, &s.finish)
+		case "modelVersion":
+			s.same(&s.finish.Model, val)
+		case "responseId":
+			s.same(&s.finish.ID, val)
+		case "error":
+			s.fail(v)
+		case "promptFeedback":
+			s.extra(&s.finish.Extra, key, val)
+			if why := s.str(camelGet(val, "blockReason")); why != "" {
+				s.finish.Raw, s.finish.Reason, s.finished = why, llm.ContentFilter, true
+			}
+		default:
+			s.extra(&s.finish.Extra, key, val)
+		}
+	}
+	return true
+}
+
+func (s *geminiStream) candidates(v []byte) {
+	for c := range js.Elements(v) {
+		if i := js.Get(c, "index"); len(i) > 0 && js.Kind(i) == '0' && i[0] != '0' {
+			if !s.others {
+				s.others = true
+				s.warn(llm.Ignored, "candidateCount", "only the first of several answers is read")
+			}
+			continue
+		}
+		s.candidate(c)
+	}
+}
+
+const candidatePrefix = "candidate."
+
+func (s *geminiStream) candidate(v []byte) {
+	var reason, message, grounding []byte
+	for key, val := range js.Members(v) {
+		switch name := string(camel(key)); name {
+		case "content":
+			for el := range js.Elements(camelGet(val, "parts")) {
+				s.answerPart(el)
+			}
+		case "finishReason":
+			reason = val
+		case "finishMessage":
+			message = val
+		case "index":
+		case "groundingMetadata":
+			grounding = val
+			s.extraNamed(&s.finish.Extra, candidatePrefix+name, val)
+		default:
+			s.extraNamed(&s.finish.Extra, candidatePrefix+name, val)
+		}
+	}
+	for _, c := range s.citations(grounding) {
+		s.cite(c)
+	}
+	s.ending(s.str(reason), s.str(message))
+}
+
+func (s *geminiStream) ending(reason, message string) {
+	if reason == "" || reason == "FINISH_REASON_UNSPECIFIED" {
+		return
+	}
+	s.stop(reason, geminiReasons)
+	if reason == "MALFORMED_FUNCTION_CALL" { // a call was written, but the vendor could not read it
+		s.emit(llm.InvalidCall{ID: s.mint(), Raw: message, Reason: llm.BadArguments, Problem: problems[llm.BadArguments]})
+	}
+	if message != "" {
+		s.extraNamed(&s.finish.Extra, candidatePrefix+"finishMessage", js.AppendQuoted(nil, message))
+	}
+}
+
+// answerPart sends a part. Pieces of text without a signature belong together.
+func (s *geminiStream) answerPart(v []byte) {
+	if !s.object(v) {
+		return
+	}
+	switch p := (gemini{}).decodePart(&s.decoder, v).(type) {
+	case llm.Text:
+		s.textWithState(p)
+	case llm.Thinking:
+		s.thinking(p.Text)
+		if !p.State.IsZero() {
+			s.thinkingState(p.State, false)
+		}
+	case llm.Media:
+		s.media(p)
+	case llm.Call:
+		if p.Hosted {
+			s.hostedCall(p)
+		} else {
+			s.call(p)
+		}
+	case llm.Result:
+		s.hostedResult(p)
+	}
+}
+
+func (s *geminiStream) textWithState(t llm.Text) {
+	s.text(t.Text)
+	switch {
+	case t.State.IsZero():
+	case isSignature(t.State.Data):
+		if s.span != textSpan {
+			s.apart = true
+		}
+		s.textState(t.State)
+	default:
+		s.part(t.State.Data)
+	}
+}
+
+// citations reads where stretches of the text come from.
+func (s *geminiStream) citations(v []byte) []llm.Citation {
+	var sources []llm.Citation
+	for el := range js.Elements(camelGet(v, "groundingChunks")) {
+		var c llm.Citation
+		for _, val := range js.Members(el) { // web, maps, retrievedContext or image
+			c = llm.Citation{URL: js.Text(camelGet(val, "uri")), Title: js.Text(camelGet(val, "title"))}
+		}
+		sources = append(sources, c)
+	}
+	var out []llm.Citation
+	for el := range js.Elements(camelGet(v, "groundingSupports")) {
+		segment := camelGet(el, "segment")
+		for i := range js.Elements(camelGet(el, "groundingChunkIndices")) {
+			n := s.integer(i)
+			if n < 0 || n >= len(sources) {
+				continue
+			}
+			c := sources[n]
+			c.Start, c.End = s.integer(camelGet(segment, "startIndex")), s.integer(camelGet(segment, "endIndex"))
+			c.Quote, c.Raw = js.Text(camelGet(segment, "text")), s.state(el)
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,450 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string) {
+	role := "user"
+	switch m.Role {
+	case llm.RoleAssistant:
+		role = "model"
+	case llm.RoleSystem, llm.RoleDeveloper:
+		e.lost(llm.Degraded, "system", "the gemini format takes instructions before all messages only; this one is said by the user")
+	}
+	start := e.Object()
+	e.StringField("role", role)
+	e.Key("parts")
+	e.Array()
+	for _, p := range m.Parts {
+		g.encodePart(e, p, names)
+	}
+	e.EndArray()
+	e.end(start, m.Extra)
+}
+
+func (g gemini) encodePart(e *encoder, p llm.Part, names map[string]string) {
+	switch p := p.(type) {
+	case llm.Text:
+		g.encodeText(e, p)
+	case llm.Thinking:
+		g.encodeThinking(e, p, false)
+	case llm.Media:
+		g.encodeMedia(e, p)
+	case llm.Call:
+		if p.Hosted {
+			g.encodeHostedPart(e, p.State, "hosted call")
+		} else {
+			g.encodeCall(e, p)
+		}
+	case llm.Result:
+		if p.Hosted {
+			g.encodeHostedPart(e, p.State, "hosted result")
+		} else {
+			g.encodeResult(e, p, names)
+		}
+	}
+}
+
+// isSignature reports whether a state is a signature of a part, and not a
+// whole part.
+func isSignature(data json.RawMessage) bool {
+	return onlyKey(data, "thoughtSignature") && len(data) > 2
+}
+
+func (g gemini) encodeText(e *encoder, t llm.Text) {
+	data := e.own(t.State)
+	switch {
+	case t.Text == "" && data != nil && !isSignature(data):
+		e.Raw(data)
+		return
+	case t.Text == "" && data == nil && !t.State.IsZero():
+		e.lost(llm.Ignored, "opaque part", "a part of a type that only "+t.State.Vendor+" knows")
+		return
+	}
+	start := e.Object()
+	e.StringField("text", t.Text)
+	e.stateFields(t.State)
+	if t.Refusal {
+		e.lost(llm.Degraded, "refusal", "the gemini format does not mark text as a refusal")
+	}
+	for _, c := range t.Citations {
+		if e.own(c.Raw) == nil { // its own are in the grounding metadata
+			e.lost(llm.Ignored, "citations", "the gemini format takes its own citations only")
+		}
+	}
+	e.end(start, t.Extra)
+}
+
+// encodeThinking writes thoughts. Back to the vendor go only those it signed:
+// it needs no others.
+func (gemini) encodeThinking(e *encoder, t llm.Thinking, answer bool) {
+	if e.own(t.State) == nil && (!answer || t.Redacted) {
+		e.lost(llm.Ignored, "thinking", "the gemini format takes back thoughts that it signed only")
+		return
+	}
+	start := e.Object()
+	e.StringField("text", t.Text)
+	e.BoolField("thought", true)
+	e.stateFields(t.State)
+	e.end(start, t.Extra)
+}
+
+func (gemini) encodeMedia(e *encoder, m llm.Media) {
+	start := e.Object()
+	if len(m.Data) > 0 {
+		e.Key("inlineData")
+		e.Object()
+		e.StringField("mimeType", m.MIME)
+		e.StringField("data", base64Text(m.Data))
+	} else {
+		e.Key("fileData")
+		e.Object()
+		e.optString("mimeType", m.MIME)
+		e.StringField("fileUri", or(m.URL, m.ID))
+	}
+	e.optString("displayName", m.Name)
+	e.End()
+	e.stateFields(m.State)
+	e.end(start, m.Extra)
+}
+
+func (gemini) encodeCall(e *encoder, c llm.Call) {
+	start := e.Object()
+	e.Key("functionCall")
+	inner := e.Object()
+	if !e.c.Quirks.NoCallIDs {
+		e.optString("id", c.ID)
+	}
+	e.StringField("name", c.Name)
+	e.RawField("args", e.argsObject(c))
+	outer := e.splitExtra(inner, c.Extra)
+	e.stateFields(c.State)
+	e.endWith(start, outer)
+}
+
+func (gemini) encodeHostedPart(e *encoder, s llm.State, what string) {
+	if raw := e.own(s); raw != nil {
+		e.Raw(raw)
+	} else {
+		e.lost(llm.Ignored, what, "another vendor ran it")
+	}
+}
+
+// encodeResult writes a result. Its text is a string, never JSON of its own:
+// keywords like $ref in a result are refused by the vendor.
+func (g gemini) encodeResult(e *encoder, r llm.Result, names map[string]string) {
+	start := e.Object()
+	e.Key("functionResponse")
+	inner := e.Object()
+	if !e.c.Quirks.NoCallIDs {
+		e.optString("id", r.CallID)
+	}
+	e.StringField("name", or(r.Name, names[r.CallID]))
+	g.encodeOutput(e, r)
+	var media []llm.Media
+	for _, p := range r.Parts {
+		if m, ok := p.(llm.Media); ok {
+			media = append(media, m)
+		}
+	}
+	if len(media) > 0 {
+		e.Key("parts")
+		e.Array()
+		for _, m := range media {
+			g.encodeMedia(e, m)
+		}
+		e.EndArray()
+	}
+	outer := e.splitExtra(inner, r.Extra)
+	e.endWith(start, outer)
+}
+
+func (gemini) encodeOutput(e *encoder, r llm.Result) {
+	if raw := js.Get(e.own(r.State), "response"); raw != nil {
+		e.RawField("response", raw)
+		return
+	}
+	var texts []string
+	for _, p := range r.Parts {
+		if t, ok := p.(llm.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	key := "output"
+	if r.Failed {
+		key = "error"
+	}
+	e.Key("response")
+	e.Object()
+	switch len(texts) {
+	case 0:
+		e.StringField(key, "")
+	case 1:
+		e.StringField(key, texts[0])
+	default:
+		e.strings(key, texts)
+	}
+	e.End()
+}
+
+// Decoding.
+
+func (g gemini) decodeContents(d *decoder, v []byte, req *llm.Request, calls *callMatcher) {
+	if js.Kind(v) == '{' { // one content instead of a list
+		g.decodeContent(d, v, req, calls)
+		return
+	}
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			g.decodeContent(d, el, req, calls)
+		}
+	}
+}
+
+var geminiRoles = map[string]llm.Role{"user": llm.RoleUser, "model": llm.RoleAssistant, "function": llm.RoleUser, "": llm.RoleUser}
+
+func (g gemini) decodeContent(d *decoder, v []byte, req *llm.Request, calls *callMatcher) {
+	m := llm.Message{Role: llm.RoleUser}
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "role":
+			role, ok := geminiRoles[d.str(val)]
+			if !ok {
+				d.want(val, "user or model")
+			}
+			m.Role = role
+		case "parts":
+			if js.Kind(val) == '{' {
+				m.Parts = append(m.Parts, g.decodePart(d, val))
+			}
+			for el := range js.Elements(val) {
+				if d.object(el) {
+					m.Parts = append(m.Parts, g.decodePart(d, el))
+				}
+			}
+		default:
+			d.extra(&m.Extra, key, val)
+		}
+	}
+	calls.match(m.Parts)
+	req.Messages = append(req.Messages, splitResults(m)...)
+}
+
+// decodePart reads a part: the member that says what it is, and those that
+// stand beside it.
+func (g gemini) decodePart(d *decoder, v []byte) llm.Part {
+	var kind string
+	var body []byte
+	var signature fields
+	var extra llm.Extra
+	thought := false
+	for key, val := range js.Members(v) {
+		switch name := string(camel(key)); name {
+		case "thought":
+			thought = d.boolean(val)
+		case "thoughtSignature":
+			signature.add([]byte(name), val)
+		case "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse":
+			kind, body = name, val
+		default:
+			d.extra(&extra, key, val)
+		}
+	}
+	var state llm.State
+	if data := signature.object(); data != nil {
+		state = d.state(data)
+	}
+	switch kind {
+	case "text":
+		if thought {
+			return llm.Thinking{Text: d.str(body), State: state, Extra: extra}
+		}
+		return llm.Text{Text: d.str(body), State: state, Extra: extra}
+	case "inlineData", "fileData":
+		m := g.decodeMedia(d, body)
+		m.State, m.Extra = state, extra
+		return m
+	case "functionCall":
+		return g.decodeCall(d, body, state, extra)
+	case "functionResponse":
+		return g.decodeResult(d, body, extra)
+	case "executableCode", "toolCall":
+		return g.decodeHostedCall(d, v, kind, body)
+	case "codeExecutionResult", "toolResponse":
+		return g.decodeHostedResult(d, v, kind, body)
+	}
+	if state.IsZero() {
+		return d.opaque(v)
+	}
+	return llm.Text{State: state, Extra: extra}
+}
+
+func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
+	var m llm.Media
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "mimeType":
+			m.MIME = d.str(val)
+		case "data":
+			m.Data = d.data(val)
+		case "fileUri":
+			m.URL = d.str(val)
+		case "displayName":
+			m.Name = d.str(val)
+		}
+	}
+	m.Kind = mediaKind(m.MIME)
+	return m
+}
+
+func (gemini) decodeCall(d *decoder, v []byte, state llm.State, extra llm.Extra) llm.Call {
+	c := llm.Call{State: state, Extra: extra}
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "id":
+			c.ID = d.str(val)
+		case "name":
+			c.Name = d.str(val)
+		case "args":
+			c.Args = d.raw(val)
+		case "partialArgs":
+			d.want(val, "absent: arguments in pieces cannot be read")
+		default:
+			d.extraNamed(&c.Extra, innerPrefix+string(key), val)
+		}
+	}
+	c.Args = objectOf(c.Args)
+	return c
+}
+
+func (g gemini) decodeResult(d *decoder, v []byte, extra llm.Extra) llm.Result {
+	r := llm.Result{Extra: extra}
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "id":
+			r.CallID = d.str(val)
+		case "name":
+			r.Name = d.str(val)
+		case "response":
+			g.decodeOutput(d, val, &r)
+		case "parts":
+			for el := range js.Elements(val) {
+				if m, ok := g.decodePart(d, el).(llm.Media); ok {
+					r.Parts = append(r.Parts, m)
+				}
+			}
+		default:
+			d.extraNamed(&r.Extra, innerPrefix+string(key), val)
+		}
+	}
+	return r
+}
+
+// decodeOutput reads the text of a result. An object that we would not have
+// written stays in the state as it is, and its JSON is the text.
+func (gemini) decodeOutput(d *decoder, v []byte, r *llm.Result) {
+	output, failure := js.Get(v, "output"), js.Get(v, "error")
+	value := output
+	if failure != nil {
+		value, r.Failed = failure, true
+	}
+	kind := js.Kind(value)
+	ours := kind == '"' || kind == '['
+	for el := range js.Elements(value) {
+		ours = ours && js.Kind(el) == '"'
+	}
+	if !ours || !(onlyKey(v, "output") || onlyKey(v, "error")) {
+		r.Parts = append(r.Parts, llm.Text{Text: string(v)})
+		r.State = d.state(append(append([]byte(`{"response":`), v...), '}'))
+		return
+	}
+	for _, s := range d.strings(value) {
+		if s != "" || kind == '[' {
+			r.Parts = append(r.Parts, llm.Text{Text: s})
+		}
+	}
+}
+
+func (gemini) decodeHostedCall(d *decoder, v []byte, kind string, body []byte) llm.Call {
+	c := llm.Call{ID: d.str(camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
+	if kind == "toolCall" {
+		c.Name = d.str(camelGet(body, "toolType"))
+		c.Args = objectOf(d.raw(camelGet(body, "args")))
+		return c
+	}
+	c.Args = d.raw(body)
+	return c
+}
+
+func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte) llm.Result {
+	r := llm.Result{CallID: d.str(camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
+	text := d.str(camelGet(body, "output"))
+	if kind == "toolResponse" {
+		r.Name = d.str(camelGet(body, "toolType"))
+		text = string(camelGet(body, "response"))
+	} else if outcome := camelGet(body, "outcome"); outcome != nil {
+		r.Failed = !js.Is(outcome, "OUTCOME_OK")
+	}
+	if text != "" {
+		r.Parts = []llm.Part{llm.Text{Text: text}}
+	}
+	return r
+}
+
+// callMatcher gives ids to calls without one, and finds the calls that results
+// without an id answer: the first of that name without a result, or else the
+// first without a result.
+type callMatcher struct {
+	open []llm.Call
+	n    int
+}
+
+func (c *callMatcher) match(parts []llm.Part) {
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Call:
+			if p.Hosted {
+				continue
+			}
+			c.n++
+			if p.ID == "" {
+				p.ID = callID(c.n)
+				parts[i] = p
+			}
+			c.open = append(c.open, p)
+		case llm.Result:
+			if !p.Hosted {
+				parts[i] = c.answer(p)
+			}
+		}
+	}
+}
+
+func (c *callMatcher) answer(r llm.Result) llm.Result {
+	best := -1
+	for i, call := range c.open {
+		if r.CallID != "" && call.ID == r.CallID {
+			best = i
+			break
+		}
+		if r.CallID == "" && call.Name == r.Name {
+			best = i
+			break
+		}
+	}
+	if best < 0 && r.CallID == "" && len(c.open) > 0 {
+		best = 0
+	}
+	if best >= 0 {
+		r.CallID = c.open[best].ID
+		c.open = append(c.open[:best:best], c.open[best+1:]...)
+	}
+	return r
+}

@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+func (g gemini) encodeResponse(e *encoder, r *llm.Response) {
+	top, candidate := g.splitFinish(e.ownExtra(r.Finish.Extra))
+	start := e.Object()
+	e.Key("candidates")
+	e.Array()
+	c := e.Object()
+	e.Key("content")
+	e.Object()
+	e.StringField("role", "model")
+	e.Key("parts")
+	e.Array()
+	for _, p := range r.Message.Parts {
+		g.encodeAnswerPart(e, p)
+	}
+	for _, inv := range r.Invalid {
+		e.invalidAsText(inv)
+		g.encodeText(e, llm.Text{Text: inv.Raw})
+	}
+	e.EndArray()
+	e.End()
+	e.StringField("finishReason", finishWord(r.Finish, geminiReasons, geminiFinish))
+	e.IntField("index", 0)
+	e.endWith(c, candidate)
+	e.EndArray()
+	g.encodeUsage(e, r.Finish)
+	e.optString("modelVersion", r.Finish.Model)
+	e.optString("responseId", r.Finish.ID)
+	e.endWith(start, top)
+}
+
+func (g gemini) encodeAnswerPart(e *encoder, p llm.Part) {
+	if t, ok := p.(llm.Thinking); ok {
+		g.encodeThinking(e, t, true)
+		return
+	}
+	g.encodePart(e, p, nil)
+}
+
+// splitFinish sorts the extra fields of an answer by where they belong.
+func (gemini) splitFinish(own map[string]json.RawMessage) (top, candidate map[string]json.RawMessage) {
+	top, candidate = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for key, v := range own {
+		if name, ok := cutPrefix(key, candidatePrefix); ok {
+			candidate[name] = v
+		} else if key != "usageMetadata" {
+			top[key] = v
+		}
+	}
+	return top, candidate
+}
+
+// geminiWriter writes a stream of chunks. Calls go out whole: the format has
+// no pieces of arguments.
+type geminiWriter struct {
+	gemini
+	e    *encoder
+	head Head
+}
+
+func (gemini) newStream(e *encoder, head Head) streamEncoder { return &geminiWriter{e: e, head: head} }
+
+func (w *geminiWriter) event(ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		w.part(llm.Text{Text: ev.Text, Refusal: ev.Refusal, Citations: ev.Citations, State: ev.State})
+	case llm.ThinkingDelta:
+		w.part(llm.Thinking{Text: ev.Text, Redacted: ev.Redacted, State: ev.State})
+	case llm.Media:
+		w.part(ev)
+	case llm.Call:
+		w.part(ev)
+	case llm.HostedCall:
+		ev.Hosted = true
+		w.part(ev.Call)
+	case llm.HostedResult:
+		ev.Hosted = true
+		w.part(ev.Result)
+	case llm.InvalidCall:
+		w.e.invalidAsText(ev)
+		w.part(llm.Text{Text: ev.Raw})
+	case llm.Finish:
+		w.finish(ev)
+	}
+}
+
+// part writes a chunk with one part, if the format can carry it.
+func (w *geminiWriter) part(p llm.Part) {
+	inner := &encoder{c: w.e.c, warnings: w.e.warnings}
+	w.encodeAnswerPart(inner, p)
+	w.e.warnings = inner.warnings
+	if inner.Err != nil && w.e.Err == nil {
+		w.e.Err = inner.Err
+	}
+	if len(inner.Buf) == 0 {
+		return
+	}
+	w.chunk(func() {
+		w.e.Key("content")
+		w.e.Object()
+		w.e.StringField("role", "model")
+		w.e.Key("parts")
+		w.e.Array()
+		w.e.Raw(inner.Buf)
+		w.e.EndArray()
+		w.e.End()
+	}, nil, nil)
+}
+
+func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawMessage) {
+	start := w.e.openFrame("")
+	w.e.Key("candidates")
+	w.e.Array()
+	w.e.Object()
+	candidate()
+	w.e.IntField("index", 0)
+	w.e.End()
+	w.e.EndArray()
+	if tail != nil {
+		tail()
+	}
+	w.e.optString("modelVersion", w.head.Model)
+	w.e.optString("responseId", w.head.ID)
+	w.e.endWith(start, fields)
+	w.e.frameEnd()
+}
+
+func (w *geminiWriter) finish(f llm.Finish) {
+	top, candidate := w.splitFinish(w.e.ownExtra(f.Extra))
+	w.chunk(func() {
+		w.e.StringField("finishReason", finishWord(f, geminiReasons, geminiFinish))
+		for _, key := range sortedKeys(candidate) {
+			w.e.AnyKey(key)
+			w.e.Raw(candidate[key])
+		}
+	}, func() { w.encodeUsage(w.e, f) }, top)
+}
+
+func (w *geminiWriter) fail(err *llm.Error) {
+	w.e.Buf = append(w.e.Buf, "data: "...)
+	w.encodeError(w.e, err, errorStatus(err))
+	w.e.frameEnd()
+}

@@ -1,0 +1,478 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// encodeRequest writes a request. The model stands in the address, see Path.
+func (g gemini) encodeRequest(e *encoder, req *llm.Request, _ bool) {
+	start := e.Object()
+	rest := g.encodeSystem(e, req)
+	e.Key("contents")
+	e.Array()
+	names := resultNames(req.Messages)
+	for _, m := range rest {
+		g.encodeMessage(e, m, names)
+	}
+	e.EndArray()
+	g.encodeTools(e, req.Tools)
+	g.encodeToolConfig(e, req)
+	g.encodeConfig(e, req)
+	e.unsupported(req.OneCall, "parallel_tool_calls")
+	fields := e.ownExtra(req.Extra)
+	e.endWith(start, without(without(fields, "generationConfig"), "toolConfig"))
+}
+
+func (g gemini) encodeSystem(e *encoder, req *llm.Request) []llm.Message {
+	n := 0
+	for n < len(req.Messages) && isSystem(req.Messages[n].Role) {
+		n++
+	}
+	if n == 0 && req.System == "" {
+		return req.Messages
+	}
+	e.Key("systemInstruction")
+	e.Object()
+	e.Key("parts")
+	e.Array()
+	if req.System != "" {
+		g.encodeText(e, llm.Text{Text: req.System})
+	}
+	for _, m := range req.Messages[:n] {
+		for _, p := range m.Parts {
+			g.encodePart(e, p, nil)
+		}
+		e.ownExtra(m.Extra)
+	}
+	e.EndArray()
+	e.End()
+	return req.Messages[n:]
+}
+
+func (g gemini) encodeConfig(e *encoder, req *llm.Request) {
+	e.Key("generationConfig")
+	start := e.Object()
+	e.optFloat("temperature", req.Temperature)
+	e.optFloat("topP", req.TopP)
+	if req.TopK != nil {
+		e.IntField("topK", *req.TopK)
+	}
+	e.optInt("maxOutputTokens", req.MaxTokens)
+	e.optStrings("stopSequences", req.Stop)
+	e.optFloat("frequencyPenalty", req.FrequencyPenalty)
+	e.optFloat("presencePenalty", req.PresencePenalty)
+	if req.Seed != nil {
+		e.Key("seed")
+		e.Int(*req.Seed)
+	}
+	if req.Output != nil {
+		e.StringField("responseMimeType", "application/json")
+		e.optRaw("responseJsonSchema", req.Output.Schema)
+	}
+	g.encodeThinkingConfig(e, req.Reasoning)
+	e.rest(start, req.Extra[e.c.Format]["generationConfig"])
+}
+
+func (gemini) encodeThinkingConfig(e *encoder, r *llm.Reasoning) {
+	if r == nil {
+		return
+	}
+	e.Key("thinkingConfig")
+	e.Object()
+	if r.Off {
+		e.IntField("thinkingBudget", 0)
+	} else {
+		if r.Summary != hiddenThoughts {
+			e.BoolField("includeThoughts", true)
+			e.unsupported(r.Summary != "" && r.Summary != "auto", "reasoning.summary")
+		}
+		e.optInt("thinkingBudget", r.Budget)
+		e.optString("thinkingLevel", strings.ToUpper(r.Effort))
+	}
+	e.End()
+}
+
+// hiddenThoughts is the summary that asks for none.
+const hiddenThoughts = "none"
+
+func (g gemini) decodeRequest(d *decoder, body []byte, req *llm.Request) bool {
+	calls := &callMatcher{}
+	for key, v := range js.Members(body) {
+		switch string(camel(key)) {
+		case "systemInstruction":
+			g.decodeSystem(d, v, req)
+		case "contents":
+			g.decodeContents(d, v, req, calls)
+		case "tools":
+			g.decodeTools(d, v, req)
+		case "toolConfig":
+			g.decodeToolConfig(d, v, req)
+		case "generationConfig":
+			g.decodeConfig(d, v, req)
+		case "model":
+			req.Model = strings.TrimPrefix(d.str(v), "models/")
+		default:
+			d.extra(&req.Extra, key, v)
+		}
+	}
+	return false
+}
+
+func (g gemini) decodeSystem(d *decoder, v []byte, req *llm.Request) {
+	if js.Kind(v) == '"' {
+		req.System = js.Text(v)
+		return
+	}
+	var parts []llm.Part
+	for el := range js.Elements(camelGet(v, "parts")) {
+		parts = append(parts, g.decodePart(d, el))
+	}
+	if s, ok := plainText(parts); ok {
+		req.System = s
+		return
+	}
+	req.Messages = append([]llm.Message{{Role: llm.RoleSystem, Parts: parts}}, req.Messages...)
+}
+
+func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
+	if !d.object(v) {
+		return
+	}
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "temperature":
+			req.Temperature = d.float(val)
+		case "topP":
+			req.TopP = d.float(val)
+		case "topK":
+			if d.is(val, '0', "an integer") {
+				n := d.integer(val)
+				req.TopK = &n
+			}
+		case "maxOutputTokens":
+			req.MaxTokens = d.integer(val)
+		case "stopSequences":
+			req.Stop = d.strings(val)
+		case "frequencyPenalty":
+			req.FrequencyPenalty = d.float(val)
+		case "presencePenalty":
+			req.PresencePenalty = d.float(val)
+		case "seed":
+			d.common(req, []byte("seed"), val)
+		case "responseMimeType":
+			if !js.Is(val, "application/json") {
+				rest.add(key, val)
+			} else if req.Output == nil {
+				req.Output = new(llm.Output)
+			}
+		case "responseJsonSchema":
+			req.Output = &llm.Output{Schema: d.raw(val)}
+		case "responseSchema":
+			req.Output = &llm.Output{Schema: openAPISchema(val)}
+		case "thinkingConfig":
+			g.decodeThinkingConfig(d, val, req)
+		default:
+			rest.add(key, val)
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "generationConfig", more)
+	}
+}
+
+func (gemini) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
+	r := &llm.Reasoning{Summary: hiddenThoughts}
+	zero := false
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "includeThoughts":
+			if d.boolean(val) {
+				r.Summary = ""
+			}
+		case "thinkingBudget":
+			r.Budget = d.integer(val)
+			zero = r.Budget == 0
+		case "thinkingLevel":
+			r.Effort = strings.ToLower(d.str(val))
+		}
+	}
+	if zero {
+		r = &llm.Reasoning{Off: true}
+	}
+	req.Reasoning = r
+}
+
+// Tools.
+
+func (g gemini) encodeTools(e *encoder, tools []llm.ToolDef) {
+	if len(tools) == 0 {
+		return
+	}
+	e.Key("tools")
+	e.Array()
+	open := false
+	for _, t := range tools {
+		if t.Kind == llm.HostedTool {
+			continue
+		}
+		if !open {
+			open = true
+			e.Object()
+			e.Key("functionDeclarations")
+			e.Array()
+		}
+		g.encodeTool(e, t)
+	}
+	if open {
+		e.EndArray()
+		e.End()
+	}
+	for _, t := range tools {
+		if t.Kind == llm.HostedTool {
+			g.encodeHosted(e, t)
+		}
+	}
+	e.EndArray()
+}
+
+func (gemini) encodeTool(e *encoder, t llm.ToolDef) {
+	e.unsupported(t.Strict != nil && *t.Strict, "strict")
+	e.unsupported(len(t.Examples) > 0, "examples")
+	fields := e.ownExtra(t.Extra)
+	start := e.Object()
+	e.StringField("name", t.Name)
+	e.optString("description", t.Description)
+	switch {
+	case fields["parameters"] != nil:
+	case t.Kind == llm.FreeTool:
+		e.RawField("parametersJsonSchema", e.freeSchema(t))
+	case e.c.Quirks.OpenAPISchema:
+		e.optRaw("parameters", t.Schema)
+	default:
+		e.optRaw("parametersJsonSchema", t.Schema)
+	}
+	e.endWith(start, fields)
+}
+
+// geminiHosted is what the vendor calls the hosted tools that have a common
+// name.
+var geminiHosted = map[string]string{llm.WebSearch: "googleSearch", "code_execution": "codeExecution", "web_fetch": "urlContext"}
+
+var geminiHostedNames = map[string]string{
+	"googleSearch": llm.WebSearch, "codeExecution": "code_execution", "urlContext": "web_fetch",
+	"googleSearchRetrieval": "googleSearchRetrieval", "googleMaps": "googleMaps", "fileSearch": "fileSearch",
+	"computerUse": "computerUse", "retrieval": "retrieval", "enterpriseWebSearch": "enterpriseWebSearch",
+	"mcpServers": "mcpServers", "parallelAiSearch": "parallelAiSearch", "exaAiSearch": "exaAiSearch",
+}
+
+func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
+	h := t.Hosted
+	if h == nil {
+		h = new(llm.Hosted)
+	}
+	typ := h.Type
+	if _, ok := geminiHostedNames[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
+		if typ != "" && len(h.Options) > 0 {
+			e.refuse("the options of %s are not those of the gemini format", typ)
+		}
+		if typ = geminiHosted[t.Name]; typ == "" {
+			e.refuse("the gemini format has no hosted tool %q", t.Name)
+		}
+	}
+	if raw := t.Extra[e.c.Format]["value"]; raw != nil {
+		e.Object()
+		e.RawField(typ, raw)
+		e.End()
+		return
+	}
+	blocked := h.BlockedDomains
+	limits := *h
+	limits.BlockedDomains = nil
+	e.searchLimits("gemini", &limits, false)
+	e.unsupported(h.Location != nil, "user_location")
+	e.unsupported(h.ContextSize != "", "search_context_size")
+	e.Object()
+	e.Key(typ)
+	start := e.Object()
+	e.optStrings("excludeDomains", blocked)
+	e.endWith(start, h.Options)
+	e.End()
+}
+
+func (g gemini) decodeTools(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if !d.object(el) {
+			continue
+		}
+		for key, val := range js.Members(el) {
+			if string(camel(key)) != "functionDeclarations" {
+				req.Tools = append(req.Tools, g.decodeHosted(d, string(camel(key)), val))
+				continue
+			}
+			for decl := range js.Elements(val) {
+				req.Tools = append(req.Tools, g.decodeTool(d, decl))
+			}
+		}
+	}
+}
+
+func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
+	var t llm.ToolDef
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "name":
+			t.Name = d.str(val)
+		case "description":
+			t.Description = d.str(val)
+		case "parametersJsonSchema":
+			t.Schema = d.raw(val)
+		case "parameters":
+			if js.Kind(val) != 'n' {
+				t.Schema = openAPISchema(val)
+				d.extraNamed(&t.Extra, "parameters", val)
+			}
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func (gemini) decodeHosted(d *decoder, kind string, v []byte) llm.ToolDef {
+	h := &llm.Hosted{Type: kind}
+	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(geminiHostedNames[kind], kind), Hosted: h}
+	if js.Kind(v) != '{' {
+		d.extraNamed(&t.Extra, "value", v)
+	}
+	for key, val := range js.Members(v) {
+		if string(camel(key)) == "excludeDomains" {
+			h.BlockedDomains = d.strings(val)
+		} else {
+			d.option(h, key, val)
+		}
+	}
+	return t
+}
+
+// geminiModes are the modes of function calling. Only a mode that allows no
+// plain text can name the functions, or one that checks the arguments.
+var geminiModes = map[string]llm.ChoiceMode{"AUTO": llm.MayCall, "ANY": llm.MustCall, "NONE": llm.MustNotCall, "VALIDATED": llm.MayCall}
+
+func (gemini) encodeToolConfig(e *encoder, req *llm.Request) {
+	more := req.Extra[e.c.Format]["toolConfig"]
+	ch := req.Choice
+	mode := ""
+	names := ch.Allowed
+	switch {
+	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
+		mode, names = "NONE", nil
+	case ch.Mode == llm.MustCall && ch.Name != "":
+		mode, names = "ANY", []string{ch.Name}
+	case ch.Mode == llm.MustCall:
+		mode = "ANY"
+	case len(names) > 0:
+		mode = "VALIDATED"
+	}
+	if mode == "" && more == nil {
+		return
+	}
+	e.Key("toolConfig")
+	start := e.Object()
+	if mode != "" {
+		e.Key("functionCallingConfig")
+		e.Object()
+		e.StringField("mode", mode)
+		e.optStrings("allowedFunctionNames", names)
+		e.End()
+	}
+	e.rest(start, more)
+}
+
+func (gemini) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
+	var rest fields
+	for key, val := range js.Members(v) {
+		mode := d.str(camelGet(val, "mode"))
+		names := d.strings(camelGet(val, "allowedFunctionNames"))
+		_, known := geminiModes[mode]
+		switch {
+		case string(camel(key)) != "functionCallingConfig", !known && mode != "" && mode != "MODE_UNSPECIFIED", mode == "VALIDATED" && len(names) == 0:
+			rest.add(key, val)
+		case mode == "ANY" && len(names) == 1:
+			req.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: names[0]}
+		default:
+			req.Choice = llm.ToolChoice{Mode: geminiModes[mode]}
+			if len(names) > 0 {
+				req.Choice.Allowed = names
+			}
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "toolConfig", more)
+	}
+}
+
+// openAPISchema turns the vendor's own kind of schema into JSON Schema: the
+// names of types in lower case, and null as a type.
+func openAPISchema(v []byte) []byte {
+	var w js.Writer
+	writeSchema(&w, v, true)
+	return w.Buf
+}
+
+// writeSchema copies a schema. Only where a schema is expected are "type" and
+// "nullable" keywords; below "properties" they are names.
+func writeSchema(w *js.Writer, v []byte, schema bool) {
+	switch js.Kind(v) {
+	case '{':
+		nullable := schema && js.Kind(camelGet(v, "nullable")) == 't'
+		w.Object()
+		for key, val := range js.Members(v) {
+			name := string(camel(key))
+			switch {
+			case schema && name == "nullable":
+			case schema && name == "type" && js.Kind(val) == '"':
+				w.Key("type")
+				writeType(w, strings.ToLower(js.Text(val)), nullable)
+			case schema && (name == "enum" || name == "default" || name == "example" || name == "required" || name == "propertyOrdering"):
+				w.RawField(name, val)
+			default:
+				w.AnyKey(schemaKey(schema, name, key))
+				writeSchema(w, val, !schema || name != "properties" && name != "defs")
+			}
+		}
+		w.End()
+	case '[':
+		w.Array()
+		for el := range js.Elements(v) {
+			writeSchema(w, el, schema)
+		}
+		w.EndArray()
+	default:
+		w.Raw(v)
+	}
+}
+
+func schemaKey(schema bool, name string, key []byte) string {
+	if schema {
+		return name
+	}
+	return string(key)
+}
+
+func writeType(w *js.Writer, typ string, nullable bool) {
+	if !nullable {
+		w.Text(typ)
+		return
+	}
+	w.Array()
+	w.Text(typ)
+	w.Text("null")
+	w.EndArray()
+}
