@@ -15,6 +15,7 @@ type encoder struct {
 	c        Codec
 	warnings []llm.Warning
 	refused  error
+	items    int // ids minted
 }
 
 // result returns what was written.

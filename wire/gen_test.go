@@ -13,46 +13,47 @@ import (
 // traits are what a format can carry, so that one generator serves all: it
 // makes conversations that the format carries whole.
 type traits struct {
-	interleave     bool // text may follow calls
-	texts          bool // several texts side by side stay apart
-	oneText        bool // an answer has one text
-	signedText     bool // text and calls have a state
-	noStop         bool // no stop sequences
-	strictAlways   bool
-	allowedMay     bool // only a choice that does not force can name tools
-	developer      bool
-	systemMid      bool // instructions between messages
-	failed         bool // results can be marked as failed
-	richResult     bool // results hold images and several parts
-	document       bool
-	mediaURL       bool
-	audio          bool
-	free           bool // free-text tools
-	hosted         string
-	search         *llm.Hosted
-	refusal        bool
-	strict         bool
-	examples       bool
-	allowed        bool
-	choice         bool
-	oneCall        bool
-	penalties      bool
-	seed           bool
-	topK           bool
-	maxTokens      bool // always there
-	schema         bool // every tool has a schema
-	outputName     bool
-	plainJSON      bool // an output without a schema
-	noThinking     bool // of earlier turns
-	thinking       func(g *gen) llm.Thinking
-	citation       func(g *gen) llm.Citation
-	reasoning      []llm.Reasoning
-	extras         []string // fields of a request that only this format knows
-	partExtra      string
-	usage          func(g *gen) llm.Usage
-	cutCalls       bool // an answer can carry a call that was cut off
-	raws           map[llm.Reason][]string
-	hostedPart     func(g *gen) []llm.Part
+	noID         bool // answers have no id
+	interleave   bool // text may follow calls
+	texts        bool // several texts side by side stay apart
+	oneText      bool // an answer has one text
+	signedText   bool // text and calls have a state
+	noStop       bool // no stop sequences
+	strictAlways bool
+	allowedMay   bool // only a choice that does not force can name tools
+	developer    bool
+	systemMid    bool // instructions between messages
+	failed       bool // results can be marked as failed
+	richResult   bool // results hold images and several parts
+	document     bool
+	mediaURL     bool
+	audio        bool
+	free         bool // free-text tools
+	hosted       string
+	search       *llm.Hosted
+	refusal      bool
+	strict       bool
+	examples     bool
+	allowed      bool
+	choice       bool
+	oneCall      bool
+	penalties    bool
+	seed         bool
+	topK         bool
+	maxTokens    bool // always there
+	schema       bool // every tool has a schema
+	outputName   bool
+	plainJSON    bool // an output without a schema
+	noThinking   bool // of earlier turns
+	thinking     func(g *gen) llm.Thinking
+	citation     func(g *gen) llm.Citation
+	reasoning    []llm.Reasoning
+	extras       []string // fields of a request that only this format knows
+	partExtra    string
+	usage        func(g *gen) llm.Usage
+	cutCalls     bool // an answer can carry a call that was cut off
+	raws         map[llm.Reason][]string
+	hostedPart   func(g *gen) []llm.Part
 }
 
 // gen makes conversations out of a seed.
@@ -189,7 +190,7 @@ func (g *gen) turn(req *llm.Request) {
 }
 
 func (g *gen) mediaPart() llm.Part {
-	kinds := []llm.Media{{Kind: llm.Image, MIME: "image/png", Data: []byte{0x89, 'P', byte(g.IntN(256))}}}
+	kinds := []llm.Media{{Kind: llm.Image, MIME: "image/png", Data: append([]byte("\x89PNG\r\n\x1a\n"), byte(g.IntN(256)))}}
 	if g.mediaURL {
 		kinds = append(kinds, llm.Media{Kind: llm.Image, URL: "https://example.org/a.png"})
 	}
@@ -329,6 +330,9 @@ func (g *gen) response() *llm.Response {
 	r.Finish = llm.Finish{Reason: llm.Stop, ID: "id-1", Model: "m-1", Usage: llm.Usage{Input: g.IntN(99), Output: g.IntN(99)}}
 	if g.usage != nil && g.maybe() {
 		r.Finish.Usage = g.usage(g)
+	}
+	if g.noID {
+		r.Finish.ID = ""
 	}
 	calls := len(r.Message.Calls())
 	switch {

@@ -30,6 +30,39 @@ var formatTraits = map[string]traits{
 			llm.Stop: {"stop"}, llm.ToolCalls: {"tool_calls"}, llm.Length: {"length"}, llm.ContentFilter: {"content_filter"},
 		},
 	},
+	Responses: {
+		interleave: true, signedText: true, developer: true, systemMid: true, richResult: true, document: true, mediaURL: true,
+		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, schema: true, strictAlways: true,
+		outputName: true, plainJSON: true, cutCalls: true, noStop: true,
+		search: &llm.Hosted{
+			Type: "web_search", AllowedDomains: []string{"a.b"}, ContextSize: "low", Location: &llm.Location{City: "Paris"},
+			Options: map[string]json.RawMessage{"external_web_access": json.RawMessage(`true`)},
+		},
+		thinking: func(g *gen) llm.Thinking {
+			return llm.Thinking{Text: "a\n\nb", State: state(Responses,
+				`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"a"},{"type":"summary_text","text":"b"}],"encrypted_content":"gAAA"}`)}
+		},
+		citation:  func(g *gen) llm.Citation { return llm.Citation{URL: "https://a.b", Title: g.word(), Start: 1, End: 2} },
+		reasoning: []llm.Reasoning{{Effort: "low", Summary: "auto"}, {Off: true}},
+		extras:    []string{"previous_response_id", "include", "metadata"}, partExtra: "prompt_cache_breakpoint",
+		usage: usageWithCache,
+		hostedPart: func(g *gen) []llm.Part {
+			return []llm.Part{
+				llm.Call{
+					ID: "ws_1", Name: llm.WebSearch, Hosted: true, Args: json.RawMessage(`{"type":"search","query":"x"}`),
+					State: state(Responses, `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`),
+				},
+				llm.Call{
+					ID: "ci_1", Name: "code_execution", Hosted: true, Args: json.RawMessage(`{"code":"1+1"}`),
+					State: state(Responses, `{"type":"code_interpreter_call","id":"ci_1","status":"completed","code":"1+1","container_id":"c","outputs":[{"type":"logs","logs":"2"}]}`),
+				},
+				llm.Result{CallID: "ci_1", Name: "code_execution", Hosted: true, Parts: []llm.Part{llm.Text{Text: "2"}}},
+			}
+		},
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"completed"}, llm.ToolCalls: {"completed"}, llm.Length: {"max_output_tokens"}, llm.ContentFilter: {"content_filter"},
+		},
+	},
 	Messages: {
 		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, mediaURL: true,
 		strict: true, examples: true, choice: true, oneCall: true, topK: true, maxTokens: true, schema: true,
@@ -97,6 +130,15 @@ var formatTraits = map[string]traits{
 		},
 		raws: map[llm.Reason][]string{
 			llm.Stop: {"STOP"}, llm.ToolCalls: {"STOP"}, llm.Length: {"MAX_TOKENS"}, llm.ContentFilter: {"SAFETY"},
+		},
+	},
+	Ollama: {
+		systemMid: true, oneText: true, schema: true, penalties: true, seed: true, topK: true, plainJSON: true, noID: true,
+		thinking:  func(g *gen) llm.Thinking { return llm.Thinking{Text: g.sentence()} },
+		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}, {}},
+		extras:    []string{"keep_alive"},
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"stop"}, llm.ToolCalls: {"stop"}, llm.Length: {"length"}, llm.ContentFilter: {"content_filter"},
 		},
 	},
 }

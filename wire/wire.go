@@ -110,11 +110,7 @@ type format interface {
 }
 
 var formats = map[string]format{
-<<<<<<< HEAD
-	Chat: chat{}, Messages: messages{},
-=======
-	Chat: chat{}, Responses: responses{}, Messages: messages{}, Gemini: gemini{},
->>>>>>> de1489e (Add the gemini codec)
+	Chat: chat{}, Responses: responses{}, Messages: messages{}, Gemini: gemini{}, Ollama: ollama{},
 }
 
 func (c Codec) vendor() string {

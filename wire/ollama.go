@@ -1,0 +1,253 @@
+package wire
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+	"github.com/toolpost/toolpost/wire/internal/sse"
+)
+
+// ollama is the format of Ollama's own chat. Streams are lines of JSON, text
+// is one string, and calls come whole.
+type ollama struct{}
+
+func (ollama) path(string, bool) string { return "chat" }
+func (ollama) streamType() string       { return "application/x-ndjson" }
+
+var ollamaReasons = map[string]llm.Reason{
+	"stop": llm.Stop, "length": llm.Length, "load": llm.OtherReason, "unload": llm.OtherReason, "content_filter": llm.ContentFilter,
+}
+
+var ollamaFinish = map[llm.Reason]string{
+	llm.Stop: "stop", llm.ToolCalls: "stop", llm.Length: "length", llm.ContentFilter: "content_filter", llm.OtherReason: "load",
+}
+
+func (ollama) encodeError(e *encoder, err *llm.Error, _ int) {
+	e.Object()
+	e.StringField("error", errorMessage(err))
+	e.End()
+}
+
+func (ollama) decodeError(body []byte) (code, message string) { return chat{}.decodeError(body) }
+
+func (o ollama) decodeStream(a *answer, src io.Reader) error {
+	a.plainStop = true
+	s := &ollamaStream{answer: a}
+	lines := sse.NewLines(src)
+	for first := true; !a.stopped; first = false {
+		line, err := lines.Next()
+		if err != nil {
+			return a.ended(err)
+		}
+		line = js.Trim(line)
+		if len(line) == 0 {
+			continue
+		}
+		if !json.Valid(line) {
+			if first && line[0] == '{' && !lines.Partial() {
+				return s.document(line, lines)
+			}
+			return a.broken(line, lines.Partial())
+		}
+		a.body = line
+		more := s.chunk(line)
+		if a.err != nil {
+			return a.decodeFailure()
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// document reads an answer that is one document over several lines.
+func (s *ollamaStream) document(first []byte, lines *sse.Lines) error {
+	body := append([]byte{}, first...)
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			break
+		}
+		body = append(append(body, '\n'), line...)
+		if len(body) > sse.MaxEvent {
+			return s.c.fail("DecodeStream", llm.Malformed, sse.ErrTooLong)
+		}
+	}
+	return s.whole(ollama{}, body)
+}
+
+func (ollama) decodeResponse(_ *decoder, body []byte, a *answer) {
+	a.plainStop = true
+	s := &ollamaStream{answer: a}
+	s.chunk(body)
+}
+
+// ollamaStream reads lines, which are answers with the next piece.
+type ollamaStream struct{ *answer }
+
+func (s *ollamaStream) chunk(v []byte) (more bool) {
+	done, reason := false, ""
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "message":
+			s.message(val)
+		case "model":
+			s.same(&s.finish.Model, val)
+		case "done":
+			done = s.boolean(val)
+		case "done_reason":
+			reason = s.str(val)
+		case "prompt_eval_count":
+			s.finish.Usage.Input = s.integer(val)
+		case "eval_count":
+			s.finish.Usage.Output = s.integer(val)
+		case "error":
+			s.fail(v)
+		default:
+			if done || string(key) != "created_at" {
+				s.extra(&s.finish.Extra, key, val)
+			}
+		}
+	}
+	if done {
+		s.stop(or(reason, "stop"), ollamaReasons)
+	}
+	return !done
+}
+
+func (s *ollamaStream) message(v []byte) {
+	var content, thinking, calls, images []byte
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+		case "content":
+			content = val
+		case "thinking":
+			thinking = val
+		case "tool_calls":
+			calls = val
+		case "images":
+			images = val
+		default:
+			s.extraNamed(&s.finish.Extra, messagePrefix+string(key), val)
+		}
+	}
+	s.thinking(s.quoted(thinking))
+	s.text(s.quoted(content))
+	for el := range js.Elements(images) {
+		s.media(ollama{}.decodeImage(&s.decoder, el))
+	}
+	for el := range js.Elements(calls) {
+		s.call(ollama{}.decodeCall(&s.decoder, el))
+	}
+}
+
+func (o ollama) encodeResponse(e *encoder, r *llm.Response) {
+	top, _, message := splitFinish(e.ownExtra(r.Finish.Extra))
+	start := e.Object()
+	o.encodeHead(e, r.Finish.Model, 0, top)
+	e.Key("message")
+	msg := e.Object()
+	e.StringField("role", "assistant")
+	o.encodeAssistant(e, o.withInvalid(e, r), "", true)
+	e.endWith(msg, message)
+	o.encodeEnd(e, r.Finish)
+	e.endWith(start, top)
+}
+
+// withInvalid adds the calls that cannot be run as text.
+func (ollama) withInvalid(e *encoder, r *llm.Response) []llm.Part {
+	parts := r.Message.Parts
+	for _, c := range r.Invalid {
+		e.invalidAsText(c)
+		parts = append(parts[:len(parts):len(parts)], llm.Text{Text: c.Raw})
+	}
+	return parts
+}
+
+func (ollama) encodeHead(e *encoder, model string, created int64, top map[string]json.RawMessage) {
+	e.StringField("model", model)
+	if top["created_at"] == nil {
+		e.StringField("created_at", time.Unix(created, 0).UTC().Format(time.RFC3339))
+	}
+}
+
+func (ollama) encodeEnd(e *encoder, f llm.Finish) {
+	e.BoolField("done", true)
+	e.StringField("done_reason", finishWord(f, ollamaReasons, ollamaFinish))
+	e.IntField("prompt_eval_count", f.Usage.Input)
+	e.IntField("eval_count", f.Usage.Output)
+	e.unsupported(f.ID != "", "id")
+	u := f.Usage
+	e.unsupported(u.CacheRead+u.CacheWrite+u.Reasoning+len(u.Hosted) > 0, "usage details")
+}
+
+// ollamaWriter writes a stream of lines.
+type ollamaWriter struct {
+	ollama
+	e    *encoder
+	head Head
+}
+
+func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
+
+func (w *ollamaWriter) event(ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		w.parts(llm.Text{Text: ev.Text, Refusal: ev.Refusal, Citations: ev.Citations, State: ev.State})
+	case llm.ThinkingDelta:
+		w.parts(llm.Thinking{Text: ev.Text, Redacted: ev.Redacted, State: ev.State})
+	case llm.Media:
+		w.parts(ev)
+	case llm.Call:
+		w.parts(ev)
+	case llm.HostedCall:
+		ev.Hosted = true
+		w.parts(ev.Call)
+	case llm.HostedResult:
+		ev.Hosted = true
+		w.parts(ev.Result)
+	case llm.InvalidCall:
+		w.e.invalidAsText(ev)
+		w.parts(llm.Text{Text: ev.Raw})
+	case llm.Finish:
+		w.finish(ev)
+	}
+}
+
+// parts writes a line with the next parts.
+func (w *ollamaWriter) parts(parts ...llm.Part) {
+	w.e.Object()
+	w.encodeHead(w.e, w.head.Model, w.head.Created, nil)
+	w.e.Key("message")
+	w.e.Object()
+	w.e.StringField("role", "assistant")
+	w.encodeAssistant(w.e, parts, "", true)
+	w.e.End()
+	w.e.BoolField("done", false)
+	w.e.End()
+	w.e.Buf = append(w.e.Buf, '\n')
+}
+
+func (w *ollamaWriter) finish(f llm.Finish) {
+	top, _, message := splitFinish(w.e.ownExtra(f.Extra))
+	start := w.e.Object()
+	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
+	w.e.Key("message")
+	msg := w.e.Object()
+	w.e.StringField("role", "assistant")
+	w.e.StringField("content", "")
+	w.e.endWith(msg, message)
+	w.encodeEnd(w.e, f)
+	w.e.endWith(start, top)
+	w.e.Buf = append(w.e.Buf, '\n')
+}
+
+func (w *ollamaWriter) fail(err *llm.Error) {
+	w.encodeError(w.e, err, errorStatus(err))
+	w.e.Buf = append(w.e.Buf, '\n')
+}

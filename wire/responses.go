@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"io"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// responses is the format of OpenAI Responses. An answer is a list of items;
+// an item that only the vendor needs goes back as it came.
+type responses struct{}
+
+func (responses) path(string, bool) string { return "responses" }
+func (responses) streamType() string       { return "text/event-stream" }
+
+// responsesReasons are the words for the end: the status of the answer, or
+// the reason why it is incomplete.
+var responsesReasons = map[string]llm.Reason{
+	"completed":         llm.Stop,
+	"max_output_tokens": llm.Length,
+	"max_messages":      llm.Length,
+	"content_filter":    llm.ContentFilter,
+	"steered":           llm.OtherReason,
+}
+
+var responsesFinish = map[llm.Reason]string{
+	llm.Stop: "completed", llm.ToolCalls: "completed", llm.Length: "max_output_tokens", llm.ContentFilter: "content_filter", llm.OtherReason: "steered",
+}
+
+func (responses) decodeStream(a *answer, src io.Reader) error {
+	a.plainStop = true
+	s := &responsesStream{answer: a}
+	return a.events(responses{}, src, s.event)
+}
+
+func (responses) encodeError(e *encoder, err *llm.Error, _ int) { openaiError(e, err) }
+
+func (responses) decodeError(body []byte) (code, message string) {
+	if js.Get(body, "error") == nil && js.Get(body, "response") != nil { // the event response.failed
+		body = js.Get(body, "response")
+	}
+	return chat{}.decodeError(body)
+}
+
+func (responses) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "input_tokens":
+			f.Usage.Input = d.integer(val)
+		case "output_tokens":
+			f.Usage.Output = d.integer(val)
+		case "total_tokens":
+		case "input_tokens_details":
+			if more := d.counts(val, map[string]*int{"cached_tokens": &f.Usage.CacheRead, "cache_write_tokens": &f.Usage.CacheWrite}); more != nil {
+				rest.add(key, more)
+			}
+		case "output_tokens_details":
+			if more := d.counts(val, map[string]*int{"reasoning_tokens": &f.Usage.Reasoning}); more != nil {
+				rest.add(key, more)
+			}
+		default:
+			rest.add(key, val)
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&f.Extra, "usage", more)
+	}
+}
+
+func (responses) encodeUsage(e *encoder, f llm.Finish) {
+	u := f.Usage
+	more := f.Extra[e.c.Format]["usage"]
+	e.Key("usage")
+	start := e.Object()
+	e.IntField("input_tokens", u.Input)
+	e.Key("input_tokens_details")
+	details := e.Object()
+	e.IntField("cached_tokens", u.CacheRead)
+	e.optInt("cache_write_tokens", u.CacheWrite)
+	e.rest(details, js.Get(more, "input_tokens_details"))
+	e.IntField("output_tokens", u.Output)
+	e.Key("output_tokens_details")
+	details = e.Object()
+	e.IntField("reasoning_tokens", u.Reasoning)
+	e.rest(details, js.Get(more, "output_tokens_details"))
+	e.IntField("total_tokens", u.Input+u.Output)
+	e.rest(start, more)
+}

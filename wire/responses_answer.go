@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (responses) decodeResponse(_ *decoder, body []byte, a *answer) {
+	a.plainStop = true
+	s := &responsesStream{answer: a}
+	if e := js.Get(body, "error"); js.Kind(e) == '{' || js.Kind(e) == '"' {
+		a.fail(body)
+		return
+	}
+	s.response(body)
+	for el := range js.Elements(js.Get(body, "output")) {
+		s.item(el)
+	}
+}
+
+// responsesStream reads the events of a stream.
+type responsesStream struct {
+	*answer
+	streamed bool // pieces of the current item were sent
+	items    int  // items that are complete
+}
+
+// responsesEvent are the members of all events that matter.
+type responsesEvent struct {
+	typ, delta, item, response, part, annotation, index, content, summary, text []byte
+}
+
+func (s *responsesStream) event(v []byte) (more bool) {
+	var ev responsesEvent
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			ev.typ = val
+		case "delta":
+			ev.delta = val
+		case "output_index":
+			ev.index = val
+		case "item":
+			ev.item = val
+		case "response":
+			ev.response = val
+		case "part":
+			ev.part = val
+		case "annotation":
+			ev.annotation = val
+		case "content_index":
+			ev.content = val
+		case "summary_index":
+			ev.summary = val
+		case "arguments", "input":
+			ev.text = val
+		}
+	}
+	if len(ev.typ) < 2 {
+		return true
+	}
+	handle, ok := responsesEvents[string(ev.typ[1:len(ev.typ)-1])]
+	if !ok {
+		return true
+	}
+	return handle(s, &ev, v)
+}
+
+// responsesEvents has one function per event that says something new. The
+// others report progress, or repeat what earlier events said.
+var responsesEvents = map[string]func(s *responsesStream, ev *responsesEvent, v []byte) (more bool){
+	"response.created":                       (*responsesStream).begun,
+	"response.in_progress":                   (*responsesStream).begun,
+	"response.queued":                        (*responsesStream).begun,
+	"response.output_item.added":             (*responsesStream).itemAdded,
+	"response.output_item.done":              (*responsesStream).itemDone,
+	"response.content_part.added":            (*responsesStream).partAdded,
+	"response.output_text.delta":             (*responsesStream).textDelta,
+	"response.refusal.delta":                 (*responsesStream).refusalDelta,
+	"response.reasoning_summary_part.added":  (*responsesStream).summaryAdded,
+	"response.reasoning_summary_text.delta":  (*responsesStream).thinkingDelta,
+	"response.reasoning_text.delta":          (*responsesStream).thinkingDelta,
+	"response.output_text.annotation.added":  (*responsesStream).annotation,
+	"response.function_call_arguments.delta": (*responsesStream).argsDelta,
+	"response.function_call_arguments.done":  (*responsesStream).argsDone,
+	"response.custom_tool_call_input.delta":  (*responsesStream).inputDelta,
+	"response.completed":                     (*responsesStream).ended,
+	"response.incomplete":                    (*responsesStream).ended,
+	"response.failed":                        (*responsesStream).failed,
+	"error":                                  (*responsesStream).failed,
+}
+
+func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
+	s.same(&s.finish.ID, js.Get(ev.response, "id"))
+	s.same(&s.finish.Model, js.Get(ev.response, "model"))
+	return true
+}
+
+func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
+	s.streamed = false
+	s.apart = true
+	kind := s.str(js.Get(ev.item, "type"))
+	if kind == "function_call" || kind == "custom_tool_call" {
+		c := responses{}.decodeCall(&s.decoder, ev.item)
+		s.newCall(s.integer(ev.index), c.ID, c.Name, c.Kind)
+	}
+	return true
+}
+
+func (s *responsesStream) partAdded(ev *responsesEvent, _ []byte) bool {
+	s.apart = s.apart || s.integer(ev.content) > 0
+	return true
+}
+
+func (s *responsesStream) textDelta(ev *responsesEvent, _ []byte) bool {
+	s.streamed = true
+	s.text(s.quoted(ev.delta))
+	return true
+}
+
+func (s *responsesStream) refusalDelta(ev *responsesEvent, _ []byte) bool {
+	s.streamed = true
+	s.refusal(s.quoted(ev.delta))
+	return true
+}
+
+// summaryAdded keeps the paragraphs of a summary apart.
+func (s *responsesStream) summaryAdded(ev *responsesEvent, _ []byte) bool {
+	if s.streamed && s.integer(ev.summary) > 0 {
+		s.thinking("\n\n")
+	}
+	return true
+}
+
+func (s *responsesStream) thinkingDelta(ev *responsesEvent, _ []byte) bool {
+	s.streamed = true
+	s.thinking(s.quoted(ev.delta))
+	return true
+}
+
+func (s *responsesStream) annotation(ev *responsesEvent, _ []byte) bool {
+	s.cite(decodeAnnotation(&s.decoder, ev.annotation))
+	return true
+}
+
+func (s *responsesStream) argsDelta(ev *responsesEvent, _ []byte) bool {
+	s.addQuoted(s.find(s.integer(ev.index), "", ""), ev.delta)
+	return true
+}
+
+// argsDone takes the arguments of servers that send no pieces.
+func (s *responsesStream) argsDone(ev *responsesEvent, _ []byte) bool {
+	if p := s.find(s.integer(ev.index), "", ""); p != nil && p.args.Len() == 0 {
+		s.addQuoted(p, ev.text)
+	}
+	return true
+}
+
+func (s *responsesStream) inputDelta(ev *responsesEvent, _ []byte) bool {
+	s.addInput(s.find(s.integer(ev.index), "", ""), ev.delta)
+	return true
+}
+
+// itemDone takes what only the complete item says: its state, and its content
+// where no pieces came before.
+func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
+	s.items++
+	kind := s.str(js.Get(ev.item, "type"))
+	switch {
+	case kind == "function_call" || kind == "custom_tool_call":
+		s.callDone(ev)
+	case kind == "reasoning" && s.streamed:
+		s.apart = false
+		s.thinkingState(s.state(ev.item), false)
+	case kind == "message" && s.streamed:
+		parts := responses{}.decodeSaid(&s.decoder, ev.item)
+		if t, ok := last(parts).(llm.Text); ok && !t.State.IsZero() {
+			s.apart = false
+			s.textState(t.State)
+		}
+	default:
+		s.item(ev.item)
+	}
+	s.streamed = false
+	return true
+}
+
+func last(parts []llm.Part) llm.Part {
+	if len(parts) == 0 {
+		return nil
+	}
+	return parts[len(parts)-1]
+}
+
+func (s *responsesStream) callDone(ev *responsesEvent) {
+	c := responses{}.decodeCall(&s.decoder, ev.item)
+	p := s.find(s.integer(ev.index), "", "")
+	if p == nil || p.done {
+		s.wholeCall(c, ev.item)
+		return
+	}
+	p.state = c.State
+	if p.args.Len() == 0 && len(c.Args) > 0 && c.Kind == llm.FunctionTool {
+		s.addArgs(p, c.Args)
+	}
+	if p.args.Len() == 0 && c.Kind == llm.FreeTool {
+		s.addArgs(p, c.Args)
+	}
+	p.closed = complete(ev.item)
+}
+
+// complete reports whether the vendor says that an item is whole.
+func complete(item []byte) bool {
+	status := js.Get(item, "status")
+	return status == nil || js.Is(status, "completed")
+}
+
+// item sends an item in one piece.
+func (s *responsesStream) item(v []byte) {
+	if !s.object(v) {
+		return
+	}
+	s.apart = true
+	for i, p := range (responses{}).decodeOutput(&s.decoder, v) {
+		s.apart = s.apart || i > 0
+		switch p := p.(type) {
+		case llm.Text:
+			s.said(p)
+		case llm.Thinking:
+			s.thinking(p.Text)
+			s.apart = s.apart && p.Text == ""
+			s.thinkingState(p.State, p.Redacted)
+		case llm.Call:
+			if p.Hosted {
+				s.hostedCall(p)
+			} else {
+				s.wholeCall(p, v)
+			}
+		case llm.Result:
+			s.hostedResult(p)
+		}
+	}
+}
+
+// said sends a text with its citations and its state.
+func (s *responsesStream) said(t llm.Text) {
+	if t.Text == "" {
+		if !t.State.IsZero() {
+			s.part(t.State.Data)
+		}
+		return
+	}
+	if t.Refusal {
+		s.refusal(t.Text)
+	} else {
+		s.text(t.Text)
+	}
+	if len(t.Citations) > 0 {
+		s.cite(t.Citations...)
+	}
+	if !t.State.IsZero() {
+		s.textState(t.State)
+	}
+}
+
+func (s *responsesStream) wholeCall(c llm.Call, item []byte) {
+	s.call(c)
+	if n := len(s.calls); n > 0 && !s.calls[n-1].done {
+		s.calls[n-1].closed = complete(item)
+	}
+}
+
+// responsesDefaults are fields that every answer repeats and that say nothing
+// with these values.
+var responsesDefaults = map[string]string{"parallel_tool_calls": "true", "tool_choice": `"auto"`, "tools": "[]", "metadata": "{}"}
+
+// response reads the envelope of an answer.
+func (s *responsesStream) response(v []byte) {
+	var status, reason string
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "id":
+			s.finish.ID = s.str(val)
+		case "model":
+			s.finish.Model = s.str(val)
+		case "status":
+			status = s.str(val)
+		case "incomplete_details":
+			reason = s.str(js.Get(val, "reason"))
+		case "usage":
+			responses{}.decodeUsage(&s.decoder, val, &s.finish)
+		case "object", "output", "error":
+		default:
+			if responsesDefaults[string(key)] != string(val) {
+				s.extra(&s.finish.Extra, key, val)
+			}
+		}
+	}
+	switch status {
+	case "incomplete":
+		s.stop(or(reason, status), responsesReasons)
+	case "completed", "":
+		s.stop("completed", responsesReasons)
+	}
+}
+
+func (s *responsesStream) ended(ev *responsesEvent, _ []byte) bool {
+	s.response(ev.response)
+	if s.items == 0 && len(s.calls) == 0 {
+		for el := range js.Elements(js.Get(ev.response, "output")) {
+			s.item(el)
+		}
+	}
+	return false
+}
+
+func (s *responsesStream) failed(_ *responsesEvent, v []byte) bool {
+	s.fail(v)
+	return false
+}

@@ -1,0 +1,634 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// encodeMessage writes a message as items.
+func (r responses) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {
+	switch m.Role {
+	case llm.RoleAssistant:
+		r.encodeItems(e, m.Parts, false)
+		e.ownExtra(m.Extra)
+	case llm.RoleTool:
+		for _, p := range m.Parts {
+			if res, ok := p.(llm.Result); ok {
+				r.encodeResult(e, res, calls[res.CallID])
+			}
+		}
+		e.ownExtra(m.Extra)
+	default:
+		start := e.Object()
+		e.StringField("role", string(m.Role))
+		e.Key("content")
+		r.encodeContent(e, m.Parts)
+		e.end(start, m.Extra)
+	}
+}
+
+func (r responses) encodeContent(e *encoder, parts []llm.Part) {
+	if s, ok := plainText(parts); ok {
+		e.Text(s)
+		return
+	}
+	e.Array()
+	for _, p := range parts {
+		r.encodePart(e, p)
+	}
+	e.EndArray()
+}
+
+func (r responses) encodePart(e *encoder, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		if raw, ok := e.opaque(p); ok {
+			if raw != nil {
+				e.Raw(raw)
+			}
+			return
+		}
+		start := e.Object()
+		e.StringField("type", "input_text")
+		e.StringField("text", p.Text)
+		e.end(start, p.Extra)
+	case llm.Media:
+		r.encodeMedia(e, p)
+	default:
+		e.lost(llm.Ignored, "part", "a message of this role cannot hold such a part in the responses format")
+	}
+}
+
+func (responses) encodeMedia(e *encoder, m llm.Media) {
+	start := e.Object()
+	switch {
+	case m.Kind == llm.Image:
+		e.StringField("type", "input_image")
+		if m.ID != "" {
+			e.StringField("file_id", m.ID)
+		} else {
+			e.StringField("image_url", mediaURL(m))
+		}
+	case m.Kind == llm.Audio && len(m.Data) > 0:
+		e.StringField("type", "input_audio")
+		e.Key("input_audio")
+		e.Object()
+		e.StringField("data", base64Text(m.Data))
+		e.StringField("format", audioFormat(m.MIME))
+		e.End()
+	default:
+		e.StringField("type", "input_file")
+		e.optString("filename", m.Name)
+		switch {
+		case m.ID != "":
+			e.StringField("file_id", m.ID)
+		case m.URL != "":
+			e.StringField("file_url", m.URL)
+		default:
+			e.StringField("file_data", mediaURL(m))
+		}
+		if m.Kind != llm.Document {
+			e.lost(llm.Degraded, string(m.Kind), "the responses format can refer to it as a file only")
+		}
+	}
+	e.end(start, m.Extra)
+}
+
+// encodeItems writes what an assistant said, did and thought. Texts side by
+// side are one message; the state of its vendor ends it.
+func (r responses) encodeItems(e *encoder, parts []llm.Part, answer bool) {
+	var run []llm.Text
+	flush := func() {
+		if len(run) > 0 {
+			r.encodeSaid(e, run, answer)
+			run = nil
+		}
+	}
+	own := map[string]bool{}
+	for _, p := range parts {
+		t, ok := p.(llm.Text)
+		if ok {
+			if raw, typ := e.ownType(t.State); t.Text == "" && typ != "" {
+				flush()
+				e.Raw(raw)
+				continue
+			}
+			run = append(run, t)
+			if !t.State.IsZero() {
+				flush()
+			}
+			continue
+		}
+		flush()
+		r.encodeItem(e, p, own, answer)
+	}
+	flush()
+}
+
+func (r responses) encodeItem(e *encoder, p llm.Part, own map[string]bool, answer bool) {
+	switch p := p.(type) {
+	case llm.Thinking:
+		r.encodeThinking(e, p, answer)
+	case llm.Call:
+		if !p.Hosted {
+			r.encodeCall(e, p, answer)
+			return
+		}
+		raw, typ := e.ownType(p.State)
+		own[p.ID] = typ != ""
+		if typ != "" {
+			e.Raw(raw)
+		} else {
+			e.lost(llm.Ignored, "hosted call", "another vendor ran it")
+		}
+	case llm.Result:
+		if !own[p.CallID] { // what the vendor's own call gave is in its item
+			e.lost(llm.Ignored, "hosted result", "another vendor made it")
+		}
+	case llm.Media:
+		e.lost(llm.Ignored, string(p.Kind), "an answer of the responses format has no place for it")
+	}
+}
+
+// itemID mints the id of an item from its place in the body.
+func (e *encoder) itemID(prefix string) string {
+	e.items++
+	return prefix + "_" + callID(e.items)
+}
+
+// encodeSaid writes a message of the assistant.
+func (r responses) encodeSaid(e *encoder, run []llm.Text, answer bool) {
+	last := run[len(run)-1]
+	if s, ok := plainText([]llm.Part{last}); ok && len(run) == 1 && !answer {
+		e.Object()
+		e.StringField("role", "assistant")
+		e.StringField("content", s)
+		e.End()
+		return
+	}
+	start := e.Object()
+	e.StringField("type", "message")
+	e.StringField("role", "assistant")
+	e.Key("content")
+	e.Array()
+	for _, t := range run {
+		r.encodeOutputText(e, t)
+	}
+	e.EndArray()
+	e.stateFields(last.State)
+	if answer {
+		if !hasKey(e.Buf[start:], "id") {
+			e.StringField("id", e.itemID("msg"))
+		}
+		if !hasKey(e.Buf[start:], "status") {
+			e.StringField("status", "completed")
+		}
+	}
+	e.End()
+}
+
+func (responses) encodeOutputText(e *encoder, t llm.Text) {
+	start := e.Object()
+	if t.Refusal {
+		e.StringField("type", "refusal")
+		e.StringField("refusal", t.Text)
+	} else {
+		e.StringField("type", "output_text")
+		e.StringField("text", t.Text)
+		e.Key("annotations")
+		e.Array()
+		for _, c := range t.Citations {
+			encodeAnnotation(e, c)
+		}
+		e.EndArray()
+	}
+	e.end(start, t.Extra)
+}
+
+func encodeAnnotation(e *encoder, c llm.Citation) {
+	if raw := e.own(c.Raw); raw != nil {
+		e.Raw(raw)
+		return
+	}
+	e.Object()
+	e.StringField("type", "url_citation")
+	e.urlCitation(c)
+	e.End()
+}
+
+// encodeThinking writes reasoning that the vendor made. To a client it also
+// shows that of others, as a summary.
+func (responses) encodeThinking(e *encoder, t llm.Thinking, answer bool) {
+	if raw, typ := e.ownType(t.State); typ != "" {
+		e.Raw(raw)
+		return
+	}
+	if !answer || t.Redacted {
+		e.lost(llm.Ignored, "thinking", "the responses format takes back its own reasoning only")
+		return
+	}
+	e.Object()
+	e.StringField("type", "reasoning")
+	e.StringField("id", e.itemID("rs"))
+	e.Key("summary")
+	e.Array()
+	e.Object()
+	e.StringField("type", "summary_text")
+	e.StringField("text", t.Text)
+	e.End()
+	e.EndArray()
+	e.End()
+}
+
+func (responses) encodeCall(e *encoder, c llm.Call, answer bool) {
+	if raw, typ := e.ownType(c.State); typ != "" { // a tool of the vendor that the client runs
+		e.Raw(raw)
+		return
+	}
+	start := e.Object()
+	if c.Kind == llm.FreeTool {
+		e.StringField("type", "custom_tool_call")
+		e.StringField("call_id", c.ID)
+		e.StringField("name", c.Name)
+		e.StringField("input", js.Text(c.Args))
+	} else {
+		e.StringField("type", "function_call")
+		e.StringField("call_id", c.ID)
+		e.StringField("name", c.Name)
+		e.StringField("arguments", string(objectOf(c.Args)))
+	}
+	e.stateFields(c.State)
+	if answer {
+		if !hasKey(e.Buf[start:], "id") {
+			e.StringField("id", e.itemID("fc"))
+		}
+		if !hasKey(e.Buf[start:], "status") {
+			e.StringField("status", "completed")
+		}
+	}
+	e.end(start, c.Extra)
+}
+
+func (r responses) encodeResult(e *encoder, res llm.Result, call llm.Call) {
+	if raw, typ := e.ownType(res.State); typ != "" {
+		e.Raw(raw)
+		return
+	}
+	start := e.Object()
+	switch _, typ := e.ownType(call.State); {
+	case typ != "":
+		r.encodeClientOutput(e, res, typ)
+	case call.Kind == llm.FreeTool:
+		e.StringField("type", "custom_tool_call_output")
+	default:
+		e.StringField("type", "function_call_output")
+	}
+	e.StringField("call_id", res.CallID)
+	if !hasKey(e.Buf[start:], "output") {
+		e.Key("output")
+		r.encodeContent(e, res.Parts)
+	}
+	if res.Failed {
+		e.lost(llm.Degraded, "failed", "the responses format cannot mark a result as failed; its text has to say so")
+	}
+	e.end(start, res.Extra)
+}
+
+// encodeClientOutput writes the result of a tool that the vendor defines and
+// the client runs, whose output has a form of its own.
+func (responses) encodeClientOutput(e *encoder, res llm.Result, typ string) {
+	e.StringField("type", typ+"_output")
+	switch typ {
+	case "computer_call":
+		for _, p := range res.Parts {
+			if m, ok := p.(llm.Media); ok && m.Kind == llm.Image {
+				e.Key("output")
+				e.Object()
+				e.StringField("type", "computer_screenshot")
+				e.StringField("image_url", mediaURL(m))
+				e.End()
+				return
+			}
+		}
+	case "shell_call":
+		e.Key("output")
+		e.Array()
+		e.Object()
+		e.StringField("stdout", res.Text())
+		e.StringField("stderr", "")
+		e.RawField("outcome", []byte(`{"type":"exit","exit_code":0}`))
+		e.End()
+		e.EndArray()
+	case "apply_patch_call":
+		status := "completed"
+		if res.Failed {
+			status = "failed"
+		}
+		e.StringField("status", status)
+	}
+}
+
+// Decoding.
+
+func (r responses) decodeInput(d *decoder, v []byte, req *llm.Request) {
+	if js.Kind(v) == '"' {
+		req.Messages = append(req.Messages, llm.User(js.Text(v)))
+		return
+	}
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			r.decodeItem(d, el, req)
+		}
+	}
+}
+
+// decodeItem adds an item to the conversation. Items of one role in a row are
+// one message.
+func (r responses) decodeItem(d *decoder, v []byte, req *llm.Request) {
+	kind := d.str(js.Get(v, "type"))
+	role := d.str(js.Get(v, "role"))
+	switch {
+	case (kind == "message" || kind == "") && role != "assistant":
+		r.decodeMessage(d, v, role, req)
+	case strings.HasSuffix(kind, "_output"):
+		r.add(req, llm.RoleTool, r.decodeResult(d, v, kind))
+	default:
+		r.add(req, llm.RoleAssistant, r.decodeOutput(d, v)...)
+	}
+}
+
+func (responses) add(req *llm.Request, role llm.Role, parts ...llm.Part) {
+	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == role {
+		req.Messages[n-1].Parts = append(req.Messages[n-1].Parts, parts...)
+		return
+	}
+	req.Messages = append(req.Messages, llm.Message{Role: role, Parts: parts})
+}
+
+func (r responses) decodeMessage(d *decoder, v []byte, role string, req *llm.Request) {
+	m := llm.Message{Role: chatRoles[role]}
+	if m.Role == "" {
+		d.want(v, "an item with a type or a message with a role")
+		return
+	}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type", "role":
+		case "content":
+			m.Parts = r.decodeContent(d, val)
+		default:
+			d.extra(&m.Extra, key, val)
+		}
+	}
+	req.Messages = append(req.Messages, m)
+}
+
+func (r responses) decodeContent(d *decoder, v []byte) []llm.Part {
+	if js.Kind(v) != '[' {
+		return chat{}.decodeContent(d, v)
+	}
+	var parts []llm.Part
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			parts = append(parts, r.decodePart(d, el))
+		}
+	}
+	return parts
+}
+
+func (r responses) decodePart(d *decoder, v []byte) llm.Part {
+	switch kind := d.str(js.Get(v, "type")); kind {
+	case "input_text", "text", "output_text", "refusal":
+		return r.decodeOutputText(d, v)
+	case "input_image":
+		return r.decodeMedia(d, v, llm.Image)
+	case "input_file":
+		return r.decodeMedia(d, v, llm.Document)
+	case "input_audio":
+		return chat{}.decodeMedia(d, v, kind)
+	}
+	return d.opaque(v)
+}
+
+func (responses) decodeMedia(d *decoder, v []byte, kind llm.MediaKind) llm.Media {
+	m := llm.Media{Kind: kind}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "image_url", "file_data":
+			d.url(val, &m)
+		case "file_url":
+			m.URL = d.str(val)
+		case "file_id":
+			m.ID = d.str(val)
+		case "filename":
+			m.Name = d.str(val)
+		default:
+			d.extra(&m.Extra, key, val)
+		}
+	}
+	return m
+}
+
+func (responses) decodeOutputText(d *decoder, v []byte) llm.Text {
+	var t llm.Text
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			t.Refusal = js.Is(val, "refusal")
+		case "text", "refusal":
+			t.Text = d.str(val)
+		case "annotations":
+			for el := range js.Elements(val) {
+				t.Citations = append(t.Citations, decodeAnnotation(d, el))
+			}
+		case "logprobs":
+			if len(val) > 2 {
+				d.extra(&t.Extra, key, val)
+			}
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func decodeAnnotation(d *decoder, v []byte) llm.Citation {
+	if c, complete := d.urlCitation(v); complete && js.Is(js.Get(v, "type"), "url_citation") {
+		return c
+	}
+	return llm.Citation{URL: d.str(js.Get(v, "url")), Title: d.str(js.Get(v, "filename")), Raw: d.state(v)}
+}
+
+func (r responses) decodeResult(d *decoder, v []byte, kind string) llm.Result {
+	var res llm.Result
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "call_id":
+			res.CallID = d.str(val)
+		case "output":
+			if js.Kind(val) == '"' || js.Kind(val) == '[' {
+				res.Parts = r.decodeContent(d, val)
+			}
+		default:
+			d.extra(&res.Extra, key, val)
+		}
+	}
+	if kind != "function_call_output" && kind != "custom_tool_call_output" {
+		res.State, res.Extra = d.state(v), nil
+	}
+	return res
+}
+
+// decodeOutput reads an item of an answer as the parts it stands for.
+func (r responses) decodeOutput(d *decoder, v []byte) []llm.Part {
+	kind := d.str(js.Get(v, "type"))
+	switch kind {
+	case "message", "":
+		return r.decodeSaid(d, v)
+	case "reasoning":
+		return []llm.Part{llm.Thinking{Text: reasoningText(v), State: d.state(v)}}
+	case "function_call", "custom_tool_call":
+		return []llm.Part{r.decodeCall(d, v)}
+	}
+	if args, ok := clientCalls[kind]; ok {
+		return []llm.Part{llm.Call{
+			ID: d.str(js.Get(v, "call_id")), Name: strings.TrimSuffix(kind, "_call"),
+			Args: objectOf(d.raw(js.Get(v, args))), State: d.state(v),
+		}}
+	}
+	if h, ok := hostedItems[kind]; ok {
+		return h.parts(d, v)
+	}
+	return []llm.Part{d.opaque(v)}
+}
+
+// clientCalls are the calls of tools that the vendor defines and the client
+// runs, with the member that holds what to do.
+var clientCalls = map[string]string{
+	"computer_call": "action", "local_shell_call": "action", "shell_call": "action", "apply_patch_call": "operation",
+}
+
+func (r responses) decodeSaid(d *decoder, v []byte) []llm.Part {
+	var parts []llm.Part
+	var state fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type", "role":
+		case "content":
+			parts = r.decodeContent(d, val)
+		default:
+			state.add(key, val)
+		}
+	}
+	data := state.object()
+	if data == nil {
+		return parts
+	}
+	if n := len(parts); n > 0 {
+		if t, ok := parts[n-1].(llm.Text); ok && t.State.IsZero() {
+			t.State = d.state(data)
+			parts[n-1] = t
+			return parts
+		}
+	}
+	return append(parts, d.opaque(v))
+}
+
+// reasoningText returns what a reasoning item shows: its summary, or else the
+// thoughts themselves.
+func reasoningText(v []byte) string {
+	for _, key := range []string{"summary", "content"} {
+		var texts []string
+		for el := range js.Elements(js.Get(v, key)) {
+			texts = append(texts, js.Text(js.Get(el, "text")))
+		}
+		if len(texts) > 0 {
+			return strings.Join(texts, "\n\n")
+		}
+	}
+	return ""
+}
+
+func (responses) decodeCall(d *decoder, v []byte) llm.Call {
+	var c llm.Call
+	var state fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+			if js.Is(val, "custom_tool_call") {
+				c.Kind = llm.FreeTool
+			}
+		case "call_id":
+			c.ID = d.str(val)
+		case "name":
+			c.Name = d.str(val)
+		case "arguments":
+			c.Args = []byte(d.str(val))
+		case "input":
+			c.Args = js.AppendQuoted(nil, d.str(val))
+		default:
+			state.add(key, val)
+		}
+	}
+	if data := state.object(); data != nil {
+		c.State = d.state(data)
+	}
+	return c
+}
+
+// hostedItem says where an item of a tool that the vendor ran has its name,
+// arguments and results.
+type hostedItem struct {
+	name   string // of the tool; empty if the item names it
+	args   string // the member that is the arguments
+	wrap   bool   // the arguments are an object with that member
+	result string // the member that is the result
+}
+
+var hostedItems = map[string]hostedItem{
+	"web_search_call":       {name: llm.WebSearch, args: "action"},
+	"file_search_call":      {name: "file_search", args: "queries", wrap: true, result: "results"},
+	"code_interpreter_call": {name: "code_execution", args: "code", wrap: true, result: "outputs"},
+	"image_generation_call": {name: "image_generation", args: "revised_prompt", wrap: true, result: "result"},
+	"mcp_call":              {args: "arguments", result: "output"},
+	"tool_search_call":      {name: "tool_search", args: "arguments"},
+}
+
+func (h hostedItem) parts(d *decoder, v []byte) []llm.Part {
+	c := llm.Call{ID: d.str(js.Get(v, "id")), Name: or(h.name, js.Text(js.Get(v, "name"))), Hosted: true, State: d.state(v)}
+	args := js.Get(v, h.args)
+	switch {
+	case h.wrap && args != nil:
+		c.Args = append(append([]byte(`{"`+h.args+`":`), args...), '}')
+	case js.Kind(args) == '"':
+		c.Args = []byte(js.Text(args))
+	case js.Kind(args) == '{':
+		c.Args = d.raw(args)
+	}
+	c.Args = objectOf(c.Args)
+	res := llm.Result{CallID: c.ID, Name: c.Name, Hosted: true, Failed: js.Is(js.Get(v, "status"), "failed")}
+	result := js.Get(v, h.result)
+	if h.result == "result" {
+		if b, ok := unbase64(js.Text(result)); ok && b != nil {
+			res.Parts = []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/" + or(js.Text(js.Get(v, "output_format")), "png"), Data: b}}
+		}
+	} else if js.Kind(result) == '"' {
+		res.Parts = []llm.Part{llm.Text{Text: js.Text(result)}}
+	}
+	for el := range js.Elements(result) {
+		if s := or(js.Text(js.Get(el, "logs")), js.Text(js.Get(el, "text"))); s != "" {
+			res.Parts = append(res.Parts, llm.Text{Text: s})
+		}
+	}
+	if len(res.Parts) == 0 && !res.Failed {
+		return []llm.Part{c}
+	}
+	return []llm.Part{c, res}
+}

@@ -1,0 +1,429 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {
+	start := e.Object()
+	e.optString("model", req.Model)
+	e.optString("instructions", req.System)
+	e.Key("input")
+	e.Array()
+	kinds := callKinds(req.Messages)
+	for _, m := range req.Messages {
+		r.encodeMessage(e, m, kinds)
+	}
+	e.EndArray()
+	r.encodeTools(e, req.Tools)
+	r.encodeChoice(e, req)
+	if req.OneCall && len(req.Tools) > 0 {
+		e.flag(!e.c.Quirks.NoParallel, "parallel_tool_calls", false)
+	}
+	e.optInt("max_output_tokens", req.MaxTokens)
+	e.optFloat("temperature", req.Temperature)
+	e.optFloat("top_p", req.TopP)
+	r.encodeReasoning(e, req)
+	r.encodeText(e, req)
+	e.unsupported(req.TopK != nil, "top_k")
+	e.unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
+	e.unsupported(req.PresencePenalty != nil, "presence_penalty")
+	e.unsupported(req.Seed != nil, "seed")
+	e.unsupported(len(req.Stop) > 0, "stop")
+	if stream {
+		e.BoolField("stream", true)
+	}
+	fields := e.ownExtra(req.Extra)
+	e.endWith(start, without(without(fields, "text"), "reasoning"))
+}
+
+// callKinds returns the kinds of the calls in a conversation by id.
+func callKinds(messages []llm.Message) map[string]llm.Call {
+	kinds := make(map[string]llm.Call)
+	for _, m := range messages {
+		for _, c := range m.Calls() {
+			kinds[c.ID] = c
+		}
+	}
+	return kinds
+}
+
+func (responses) encodeReasoning(e *encoder, req *llm.Request) {
+	more := req.Extra[e.c.Format]["reasoning"]
+	r := req.Reasoning
+	if r == nil {
+		if more != nil {
+			e.RawField("reasoning", more)
+		}
+		return
+	}
+	e.Key("reasoning")
+	start := e.Object()
+	if r.Off {
+		e.StringField("effort", "none")
+	} else {
+		e.optString("effort", r.Effort)
+		e.optString("summary", r.Summary)
+		e.unsupported(r.Budget != 0, "reasoning.budget")
+	}
+	e.rest(start, more)
+}
+
+func (responses) encodeText(e *encoder, req *llm.Request) {
+	more := req.Extra[e.c.Format]["text"]
+	out := req.Output
+	if out == nil && more == nil {
+		return
+	}
+	e.Key("text")
+	start := e.Object()
+	switch {
+	case out == nil:
+	case len(out.Schema) == 0:
+		e.RawField("format", []byte(`{"type":"json_object"}`))
+	default:
+		e.Key("format")
+		e.Object()
+		e.StringField("type", "json_schema")
+		e.outputFields(out)
+		e.End()
+	}
+	e.rest(start, more)
+}
+
+func (r responses) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
+	for key, v := range js.Members(body) {
+		switch string(key) {
+		case "instructions":
+			req.System = d.str(v)
+		case "input":
+			r.decodeInput(d, v, req)
+		case "tools":
+			r.decodeTools(d, v, req)
+		case "tool_choice":
+			r.decodeChoice(d, v, &req.Choice)
+		case "parallel_tool_calls":
+			req.OneCall = js.Kind(v) == 'f'
+		case "max_output_tokens":
+			req.MaxTokens = d.integer(v)
+		case "reasoning":
+			r.decodeReasoning(d, v, req)
+		case "text":
+			r.decodeText(d, v, req)
+		case "stream":
+			stream = d.boolean(v)
+		case "model", "temperature", "top_p":
+			d.common(req, key, v)
+		default:
+			d.extra(&req.Extra, key, v)
+		}
+	}
+	return stream
+}
+
+func (responses) decodeReasoning(d *decoder, v []byte, req *llm.Request) {
+	if !d.object(v) {
+		return
+	}
+	r := new(llm.Reasoning)
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "effort":
+			if r.Effort = d.str(val); r.Effort == "none" {
+				r.Effort, r.Off = "", true
+			}
+		case "summary":
+			r.Summary = d.str(val)
+		default:
+			rest.add(key, val)
+		}
+	}
+	req.Reasoning = r
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "reasoning", more)
+	}
+}
+
+func (responses) decodeText(d *decoder, v []byte, req *llm.Request) {
+	var rest fields
+	for key, val := range js.Members(v) {
+		kind := js.Get(val, "type")
+		switch {
+		case string(key) != "format":
+			rest.add(key, val)
+		case js.Is(kind, "json_schema"):
+			req.Output = d.outputFields(val)
+		case js.Is(kind, "json_object"):
+			req.Output = new(llm.Output)
+		case !js.Is(kind, "text"):
+			rest.add(key, val)
+		}
+	}
+	if more := rest.object(); more != nil {
+		d.extraNamed(&req.Extra, "text", more)
+	}
+}
+
+// Tools.
+
+func (r responses) encodeTools(e *encoder, tools []llm.ToolDef) {
+	if len(tools) == 0 {
+		return
+	}
+	e.Key("tools")
+	e.Array()
+	for _, t := range tools {
+		if t.Kind == llm.HostedTool {
+			r.encodeHosted(e, t)
+		} else {
+			r.encodeTool(e, t)
+		}
+	}
+	e.EndArray()
+}
+
+func (responses) encodeTool(e *encoder, t llm.ToolDef) {
+	e.unsupported(len(t.Examples) > 0, "examples")
+	start := e.Object()
+	e.StringField("type", toolWord(t.Kind))
+	e.StringField("name", t.Name)
+	e.optString("description", t.Description)
+	if t.Kind == llm.FreeTool {
+		if t.Grammar != nil {
+			e.Key("format")
+			e.Object()
+			e.StringField("type", "grammar")
+			e.StringField("syntax", t.Grammar.Syntax)
+			e.StringField("definition", t.Grammar.Definition)
+			e.End()
+		}
+	} else {
+		if len(t.Schema) > 0 {
+			e.RawField("parameters", t.Schema)
+		} else {
+			e.RawField("parameters", []byte(`{"type":"object","properties":{}}`))
+		}
+		if !e.c.Quirks.NoStrict {
+			// Left out, the vendor would take the schema as strict.
+			e.BoolField("strict", t.Strict != nil && *t.Strict)
+		}
+	}
+	e.end(start, t.Extra)
+}
+
+// responsesHosted is what the vendor calls the hosted tools that have a common
+// name.
+var responsesHosted = map[string]string{llm.WebSearch: "web_search", "code_execution": "code_interpreter"}
+
+// hostedTypes are the types of tools that the vendor runs.
+var hostedTypes = map[string]string{
+	"web_search": llm.WebSearch, "web_search_2025_08_26": llm.WebSearch,
+	"web_search_preview": llm.WebSearch, "web_search_preview_2025_03_11": llm.WebSearch,
+	"code_interpreter": "code_execution", "file_search": "file_search", "image_generation": "image_generation",
+	"mcp": "mcp", "tool_search": "tool_search", "computer": "computer", "computer_use_preview": "computer_use_preview",
+	"local_shell": "local_shell", "shell": "shell", "apply_patch": "apply_patch", "namespace": "namespace",
+	"programmatic_tool_calling": "programmatic_tool_calling",
+}
+
+func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
+	h := t.Hosted
+	if h == nil {
+		h = new(llm.Hosted)
+	}
+	typ := h.Type
+	if _, ok := hostedTypes[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
+		if typ != "" && len(h.Options) > 0 {
+			e.refuse("the options of %s are not those of the responses format", typ)
+		}
+		if typ = responsesHosted[t.Name]; typ == "" {
+			if typ = t.Name; hostedTypes[typ] == "" {
+				e.refuse("the responses format has no hosted tool %q", t.Name)
+			}
+		}
+	}
+	e.searchLimits("responses", h, true)
+	start := e.Object()
+	e.StringField("type", typ)
+	if typ == "code_interpreter" && h.Options["container"] == nil {
+		e.RawField("container", []byte(`{"type":"auto"}`))
+	}
+	if len(h.AllowedDomains) > 0 {
+		e.Key("filters")
+		e.Object()
+		e.strings("allowed_domains", h.AllowedDomains)
+		e.End()
+	}
+	if h.Location != nil {
+		e.Key("user_location")
+		e.Object()
+		e.StringField("type", "approximate")
+		e.location(h.Location)
+		e.End()
+	}
+	e.optString("search_context_size", h.ContextSize)
+	e.endWith(start, h.Options)
+}
+
+func (r responses) decodeTools(d *decoder, v []byte, req *llm.Request) {
+	if !d.array(v) {
+		return
+	}
+	for el := range js.Elements(v) {
+		if d.object(el) {
+			req.Tools = append(req.Tools, r.decodeTool(d, el))
+		}
+	}
+}
+
+func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
+	var t llm.ToolDef
+	switch kind := d.str(js.Get(v, "type")); kind {
+	case "function", "":
+	case "custom":
+		t.Kind = llm.FreeTool
+	default:
+		return r.decodeHosted(d, v, kind)
+	}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "name":
+			t.Name = d.str(val)
+		case "description":
+			t.Description = d.str(val)
+		case "parameters":
+			t.Schema = d.raw(val)
+		case "strict":
+			t.Strict = d.flag(val)
+		case "format":
+			if js.Is(js.Get(val, "type"), "grammar") {
+				t.Grammar = d.grammar(val)
+			}
+		default:
+			d.extra(&t.Extra, key, val)
+		}
+	}
+	return t
+}
+
+func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
+	h := &llm.Hosted{Type: kind}
+	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(hostedTypes[kind], kind), Hosted: h}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "filters":
+			domains := js.Get(val, "allowed_domains")
+			if domains == nil || !onlyKey(val, "allowed_domains") {
+				d.option(h, key, val)
+				continue
+			}
+			h.AllowedDomains = d.strings(domains)
+		case "user_location":
+			h.Location = d.location(val)
+		case "search_context_size":
+			h.ContextSize = d.str(val)
+		default:
+			d.option(h, key, val)
+		}
+	}
+	if hostedTypes[kind] == "" {
+		d.extraNamed(&t.Extra, "type", js.Get(v, "type"))
+	}
+	return t
+}
+
+func onlyKey(v []byte, key string) bool {
+	for k := range js.Members(v) {
+		if string(k) != key {
+			return false
+		}
+	}
+	return true
+}
+
+func (r responses) encodeChoice(e *encoder, req *llm.Request) {
+	ch := req.Choice
+	switch {
+	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:
+		e.StringField("tool_choice", "none")
+	case ch.Mode == llm.MustCall && ch.Name != "":
+		e.Key("tool_choice")
+		r.toolRef(e, req, ch.Name)
+	case ch.Allowed != nil:
+		e.Key("tool_choice")
+		e.Object()
+		e.StringField("type", "allowed_tools")
+		e.StringField("mode", ch.Mode.String())
+		e.Key("tools")
+		e.Array()
+		for _, name := range ch.Allowed {
+			r.toolRef(e, req, name)
+		}
+		e.EndArray()
+		e.End()
+	case ch.Mode == llm.MustCall:
+		e.StringField("tool_choice", "required")
+	}
+}
+
+func (responses) toolRef(e *encoder, req *llm.Request, name string) {
+	t, _ := req.Tool(name)
+	e.Object()
+	if t.Kind == llm.HostedTool {
+		typ := responsesHosted[name]
+		if t.Hosted != nil {
+			typ = or(t.Hosted.Type, typ)
+		}
+		e.StringField("type", or(typ, name))
+	} else {
+		e.StringField("type", toolWord(t.Kind))
+		e.StringField("name", name)
+	}
+	e.End()
+}
+
+func (responses) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
+	if js.Kind(v) == '"' {
+		d.mode(v, ch)
+		return
+	}
+	if !d.object(v) {
+		return
+	}
+	name := func(ref []byte) string {
+		if n := js.Get(ref, "name"); n != nil {
+			return d.str(n)
+		}
+		kind := d.str(js.Get(ref, "type"))
+		return or(hostedTypes[kind], kind)
+	}
+	if !js.Is(js.Get(v, "type"), "allowed_tools") {
+		ch.Mode, ch.Name = llm.MustCall, name(v)
+		return
+	}
+	d.mode(js.Get(v, "mode"), ch)
+	ch.Allowed = []string{}
+	for el := range js.Elements(js.Get(v, "tools")) {
+		ch.Allowed = append(ch.Allowed, name(el))
+	}
+}
+
+// stateFields writes the members of a state of this vendor.
+func (e *encoder) stateFields(s llm.State) {
+	for key, v := range js.Members(e.own(s)) {
+		e.AnyKey(string(key))
+		e.Raw(v)
+	}
+}
+
+// ownType returns the type of an item that is kept whole in a state of this
+// vendor, and "" if the state is not a whole item.
+func (e *encoder) ownType(s llm.State) (raw json.RawMessage, typ string) {
+	raw = e.own(s)
+	return raw, js.Text(js.Get(raw, "type"))
+}
