@@ -57,8 +57,6 @@ func (m *machine) moreBare() {
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
-			case isNameStart(c) && !m.names.any:
-				return m.nameFirst(start)
 			}
 			return false
 		})
@@ -152,14 +150,9 @@ func (m *machine) nameFirst(start int) bool {
 	case c == '(' && j == i:
 		m.form(PyCall)
 		return m.pyCall(start)
-	case c == '{' && written == "multi_tool_use.parallel":
-		m.skip(j, "name")
-		return m.object(&envelope{start: start})
 	case c == '{':
 		m.form(NameJSON)
 		return m.nameJSON(written, i, j, start)
-	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows&row("harmony") != 0:
-		return m.nameJSON(written, i, m.spaces(j+4), start)
 	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
 		return m.nameJSON(written, i, m.spaces(j+1), start)
 	case m.hasAt(j, "```") && (m.marked || !m.names.any):

@@ -220,7 +220,6 @@ var table = []Dialect{
 		Name: "harmony", Title: "channels and recipients", Form: Header,
 		Models: "gpt-oss",
 		Call:   []Pair{{"<|channel|>", "<|call|>"}, {"<|start|>", "<|call|>"}},
-		Wrap:   []Pair{{"to=functions.", ""}},
 		Sep:    []string{"<|message|>"},
 		Drop:   []string{"<|end|>", "<|return|>", "<|endoftext|>", "<|call|>"},
 	},

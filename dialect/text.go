@@ -109,7 +109,7 @@ func (m *machine) special() bool {
 	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
 		return m.misaddressed(t, n)
 	}
-	if t != nil && (t.line && !m.atLine() || t.word && isNameByte(m.prev())) {
+	if t != nil && t.line && !m.atLine() && t.text != "functools" {
 		t = nil
 	}
 	switch {

@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"bytes"
-
-	"github.com/toolpost/toolpost/llm"
-)
+import "github.com/toolpost/toolpost/llm"
 
 // openThinking enters the thinking that a marker begins.
 func (m *machine) openThinking(t *token, n int) bool {
@@ -52,7 +48,7 @@ func (m *machine) thinking() {
 // endThinking leaves thinking if its end stands here.
 func (m *machine) endThinking() bool {
 	t, n := m.match(0)
-	if t.is(thinks) && m.thinkBy == nil && !m.byHeader && m.blankSoFar() { // the prompt did not open it after all
+	if t.is(thinks) && m.thinkBy == nil && m.offset() == 0 { // the prompt did not open it after all
 		m.skip(n, t.text)
 		m.thinkBy = t
 		return true
@@ -83,16 +79,11 @@ func (m *machine) aheadHeader(n int) bool {
 // headerRows are the dialects whose messages have headers.
 func headerRows() uint64 { return row("harmony") | row("muse_glimmer") }
 
-// blankSoFar reports whether the answer has been white space up to here.
-func (m *machine) blankSoFar() bool {
-	return m.base == 0 && m.pos < 16 && len(bytes.TrimSpace(m.buf[:m.pos])) == 0
-}
-
 // closesThinking reports whether the marker t, which stands here, ends the
 // thinking we are in.
 func (m *machine) closesThinking(t *token, n int) bool {
 	switch {
-	case t == nil || t.line && !m.atLine() && (m.thinkBy == nil || !m.thinkBy.line):
+	case t == nil || t.line && !m.atLine():
 		return false
 	case m.byHeader:
 		return t.is(heads) && m.aheadHeader(n) || t.is(drops) && t.rows[drops]&headerRows() != 0
@@ -136,8 +127,6 @@ func (m *machine) thinkingCall() bool {
 	t, n := m.match(0)
 	before := m.calls
 	switch {
-	case m.names.none: // nothing is a call, but one would end thinking
-		return t.is(opens) && !t.line && !m.quoted()
 	case m.quoted() || t != nil && t.line && !m.atLine():
 		return false
 	case t.is(opens) && !t.is(thinks):

@@ -35,7 +35,6 @@ type token struct {
 	rows [kinds]uint64
 	all  uint64
 	line bool // only at the beginning of a line: it begins with a letter
-	word bool // only at the beginning of a word
 }
 
 func (t *token) is(k kind) bool { return t != nil && t.rows[k] != 0 }
@@ -64,7 +63,7 @@ var markers = sync.OnceValue(func() *node {
 		d, row := &table[i], uint64(1)<<i
 		for _, ps := range [][]Pair{d.Wrap, d.Call} {
 			for _, p := range ps {
-				if d.Form == Header && strings.HasPrefix(p.Open, "<|") {
+				if d.Form == Header && p.Open != "" && len(d.Wrap) == 0 {
 					root.add(p.Open, heads, row)
 				} else {
 					root.add(p.Open, opens, row)
@@ -128,9 +127,6 @@ func (n *node) add(text string, k kind, row uint64) {
 	}
 	if at.token == nil {
 		at.token = &token{text: foldAll(text), line: isLetter(text[0])}
-		if text == "functools" || strings.HasPrefix(text, "to=") {
-			at.token.line, at.token.word = false, true
-		}
 	}
 	at.token.rows[k] |= row
 	at.token.all |= row

@@ -16,6 +16,9 @@ type encoder struct {
 	warnings []llm.Warning
 	refused  error
 	items    int // ids minted
+	// answering: an answer is encoded, not a request. A server says all it has;
+	// a client sends back only what the vendor takes.
+	answering bool
 }
 
 // result returns what was written.

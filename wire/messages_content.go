@@ -108,9 +108,13 @@ func (messages) ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage
 	return own
 }
 
-// encodeThinking writes thinking that the vendor signed: it takes no other.
+// encodeThinking writes thinking. The vendor takes back only what it signed; an
+// answer has an empty signature where there is none, as in a stream.
 func (messages) encodeThinking(e *encoder, t llm.Thinking) {
 	data := e.own(t.State)
+	if data == nil && e.answering && !t.Redacted {
+		data = json.RawMessage(`{"signature":""}`)
+	}
 	if data == nil {
 		e.lost(llm.Ignored, "thinking", "the messages format takes thinking with its own signature only")
 		return

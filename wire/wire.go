@@ -191,7 +191,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &encoder{c: c}
+	e := &encoder{c: c, answering: true}
 	f.encodeResponse(e, r)
 	return e.result("EncodeResponse")
 }

@@ -63,6 +63,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newRepair())
 	root.AddCommand(newModels())
 	root.AddCommand(newTools())
+	root.AddCommand(newSim())
 	wrapArgs(root)
 	return root
 }

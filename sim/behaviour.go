@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/dialect"
+)
+
+// Native is the behaviour of a model that delivers calls as its vendor does.
+const Native = "native"
+
+// Behaviour is how a simulated model answers, read from its name:
+//
+//	sim/native                calls as the vendor delivers them
+//	sim/hermes_json           calls as text in a dialect
+//	sim/native+429=2s+times=1 with faults; see Faults
+type Behaviour struct {
+	// Dialect is the dialect calls are written in; empty means Native.
+	Dialect string
+
+	Status       int           // answer with this HTTP status
+	RetryAfter   time.Duration // with Status
+	NoTools      bool          // refuse requests with tools, in the words of a vendor
+	Times        int           // faults happen this often, then never again; 0 means always
+	Cut          int           // end the body after this many bytes; 0 means never
+	Stall        time.Duration // wait before the first byte
+	SlowArgs     time.Duration // wait before each piece of arguments
+	Garbage      bool          // put a line of nonsense into the body
+	WrongIndex   bool          // give every parallel call the index of the first
+	WrongFinish  bool          // say "stop" after calls, and "tool_calls" after text
+	Length       bool          // cut the answer off in the middle, as max_tokens does
+	IgnoreChoice bool          // decide as if the request had no tool choice
+	ThinkCall    bool          // write calls into thinking
+	Huge         int           // say this many bytes more
+}
+
+// Fault is one thing a simulated model can do wrong.
+type Fault struct {
+	Name string `json:"name"` // as it is written in a model name
+	Help string `json:"help"`
+	set  func(b *Behaviour, value string) error
+}
+
+// Faults lists what can be added to the name of a model, with "+".
+func Faults() []Fault { return slices.Clone(faults) }
+
+var faults = []Fault{
+	{"429", "answer HTTP 429; 429=2s also sends Retry-After", func(b *Behaviour, v string) error {
+		b.Status = 429
+		return duration(&b.RetryAfter, v, 0)
+	}},
+	{"500", "answer HTTP 500", func(b *Behaviour, v string) error { b.Status = 500; return none(v) }},
+	{"503", "answer HTTP 503", func(b *Behaviour, v string) error { b.Status = 503; return none(v) }},
+	{"401", "answer HTTP 401", func(b *Behaviour, v string) error { b.Status = 401; return none(v) }},
+	{"no-tools", "refuse requests with tools: does not support tools", func(b *Behaviour, v string) error { b.NoTools = true; return none(v) }},
+	{"times", "times=2: the faults happen to the first two requests only", func(b *Behaviour, v string) error { return count(&b.Times, v) }},
+	{"cut", "cut=300: the body ends after 300 bytes", func(b *Behaviour, v string) error { return count(&b.Cut, v) }},
+	{"stall", "stall=5s: nothing comes for that long", func(b *Behaviour, v string) error { return duration(&b.Stall, v, time.Hour) }},
+	{"slow-args", "slow-args=20ms: a pause before each piece of arguments", func(b *Behaviour, v string) error { return duration(&b.SlowArgs, v, 20*time.Millisecond) }},
+	{"garbage", "a line of nonsense in the middle of the body", func(b *Behaviour, v string) error { b.Garbage = true; return none(v) }},
+	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
+	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
+	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *Behaviour, v string) error { b.Length = true; return none(v) }},
+	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
+	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},
+	{"huge", "huge=1000000: that many bytes of text before the answer", func(b *Behaviour, v string) error { return count(&b.Huge, v) }},
+}
+
+func none(v string) error {
+	if v != "" {
+		return fmt.Errorf("it takes no value, and got %q", v)
+	}
+	return nil
+}
+
+// maxCount bounds the numbers in a model name: 256 MiB of text is enough.
+const maxCount = 256 << 20
+
+func count(n *int, v string) error {
+	i, err := strconv.Atoi(v)
+	if err != nil || i < 1 || i > maxCount {
+		return fmt.Errorf("it takes a number from 1 to %d, and got %q", maxCount, v)
+	}
+	*n = i
+	return nil
+}
+
+func duration(d *time.Duration, v string, def time.Duration) error {
+	if v == "" {
+		*d = def
+		return nil
+	}
+	p, err := time.ParseDuration(v)
+	if err != nil || p < 0 {
+		return fmt.Errorf("it takes a duration like 2s, and got %q", v)
+	}
+	*d = p
+	return nil
+}
+
+// ParseBehaviour reads the name of a simulated model. The prefix "sim/" may be
+// left out.
+func ParseBehaviour(model string) (Behaviour, error) {
+	var b Behaviour
+	spec := strings.TrimPrefix(strings.TrimPrefix(model, "models/"), "sim/")
+	base, rest, more := strings.Cut(spec, "+")
+	if base != Native {
+		if _, ok := dialect.Lookup(base); !ok {
+			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
+		}
+		b.Dialect = base
+	}
+	for more {
+		var one string
+		one, rest, more = strings.Cut(rest, "+")
+		name, value, _ := strings.Cut(one, "=")
+		i := slices.IndexFunc(faults, func(f Fault) bool { return f.Name == name })
+		if i < 0 {
+			return b, fmt.Errorf("sim: model %q: no fault is called %q; there are %s", model, name, faultNames())
+		}
+		if err := faults[i].set(&b, value); err != nil {
+			return b, fmt.Errorf("sim: model %q: fault %s: %w", model, name, err)
+		}
+	}
+	return b, nil
+}
+
+func faultNames() string {
+	names := make([]string, len(faults))
+	for i, f := range faults {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// healed returns b without its faults.
+func (b Behaviour) healed() Behaviour { return Behaviour{Dialect: b.Dialect} }

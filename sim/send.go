@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// errCut ends a body early, on purpose.
+var errCut = errors.New("sim: cut off as asked")
+
+// send writes the answer, whole or as a stream, with the faults that happen on
+// the wire.
+func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWriter, r *llm.Response, stream bool) error {
+	if b.Length {
+		deliverable(r, codec.Format, stream)
+	}
+	out := &wireFaults{w: w, b: b}
+	if !stream {
+		return b.sendWhole(codec, w, out, r)
+	}
+	w.Header().Set("Content-Type", codec.StreamType())
+	err := b.sendStream(ctx, codec, out, r)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the status line is gone; a lost connection is all that is left
+	}
+	return nil
+}
+
+func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Writer, r *llm.Response) error {
+	body, _, err := codec.EncodeResponse(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := out.Write(body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
+	enc := codec.NewStream(out, wire.Head{Model: r.Finish.Model})
+	for _, ev := range r.Events() {
+		for _, piece := range pieces(ev) {
+			if _, args := piece.(llm.CallDelta); args && !sleep(ctx, b.SlowArgs) {
+				return ctx.Err()
+			}
+			if err := enc.Write(piece); err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deliverable makes a call that was cut off what the vendors make of it: those
+// that send arguments as text send what there is, Anthropic's whole answers
+// have an empty object, and Gemini and Ollama send no call at all.
+func deliverable(r *llm.Response, format string, stream bool) {
+	last := len(r.Message.Parts) - 1
+	if last < 0 {
+		return
+	}
+	call, ok := r.Message.Parts[last].(llm.Call)
+	switch {
+	case !ok:
+	case format == wire.Gemini || format == wire.Ollama:
+		r.Message.Parts = r.Message.Parts[:last]
+	case format == wire.Messages && !stream:
+		call.Args = json.RawMessage("{}")
+		r.Message.Parts[last] = call
+	}
+}
+
+// wireFaults is a response body that goes wrong.
+type wireFaults struct {
+	w       http.ResponseWriter
+	b       Behaviour
+	written int
+	garbled bool
+}
+
+// Write sends p with its faults and flushes it, so that every piece is a piece
+// on the wire too.
+func (f *wireFaults) Write(p []byte) (int, error) {
+	out := p
+	if f.b.WrongIndex {
+		out = sameIndex(out)
+	}
+	if f.b.Garbage && !f.garbled && f.written > 0 {
+		f.garbled = true
+		out = append([]byte("\x00}{ this is not a line of any protocol\n\n"), out...)
+	}
+	cut := f.b.Cut > 0 && f.written+len(out) > f.b.Cut
+	if cut {
+		out = out[:f.b.Cut-f.written]
+	}
+	n, err := f.w.Write(out)
+	f.written += n
+	if err != nil {
+		return 0, err
+	}
+	if err := http.NewResponseController(f.w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	if cut {
+		return 0, errCut
+	}
+	return len(p), nil
+}
+
+// sameIndex gives every call of a chat stream the index 0.
+func sameIndex(p []byte) []byte {
+	for d := byte('1'); d <= '9'; d++ {
+		p = bytes.ReplaceAll(p, []byte{'"', 'i', 'n', 'd', 'e', 'x', '"', ':', d}, []byte(`"index":0`))
+	}
+	return p
+}
+
+func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
+	return json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(v)
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// maxBody bounds a request.
+const maxBody = 64 << 20
+
+// Server answers as the servers of all vendors do. Which model is asked for
+// decides how it behaves: see [Behaviour]. It is an [http.Handler], safe for
+// concurrent use, and holds no key: any is accepted.
+type Server struct {
+	// Model decides what to say; nil means Offline.
+	Model llm.Model
+
+	mu   sync.Mutex
+	seen map[string]int // requests per model name, for Behaviour.Times
+}
+
+// route says which format a path speaks. A path that ends in "/" is a prefix.
+type route struct {
+	method, path string
+	serve        func(*Server, http.ResponseWriter, *http.Request)
+}
+
+var routes = []route{
+	{"POST", "/v1/chat/completions", answerIn(wire.Chat)},
+	{"POST", "/chat/completions", answerIn(wire.Chat)},
+	{"POST", "/v1/responses", answerIn(wire.Responses)},
+	{"POST", "/responses", answerIn(wire.Responses)},
+	{"POST", "/v1/messages", answerIn(wire.Messages)},
+	{"POST", "/v1/messages/count_tokens", (*Server).countTokens},
+	{"POST", "/v1beta/models/", answerIn(wire.Gemini)},
+	{"POST", "/v1/models/", answerIn(wire.Gemini)},
+	{"POST", "/api/chat", answerIn(wire.Ollama)},
+	{"POST", "/api/show", (*Server).showModel},
+	{"GET", "/api/tags", (*Server).listTags},
+	{"GET", "/api/version", (*Server).version},
+	{"GET", "/v1/models", (*Server).listModels},
+	{"GET", "/models", (*Server).listModels},
+	{"GET", "/v1beta/models", (*Server).listGemini},
+	{"GET", "/health", (*Server).health},
+}
+
+func (r route) matches(req *http.Request) bool {
+	if r.method != req.Method {
+		return false
+	}
+	if strings.HasSuffix(r.path, "/") {
+		return strings.HasPrefix(req.URL.Path, r.path)
+	}
+	return req.URL.Path == r.path
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	for _, r := range routes {
+		if r.matches(req) {
+			r.serve(s, w, req)
+			return
+		}
+	}
+	http.Error(w, fmt.Sprintf("no such endpoint: %s %s", req.Method, req.URL.Path), http.StatusNotFound)
+}
+
+// answerIn returns the handler of a format.
+func answerIn(format string) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(s *Server, w http.ResponseWriter, req *http.Request) {
+		codec, _ := wire.For(format)
+		if err := s.answer(codec, w, req); err != nil {
+			fail(codec, w, err)
+		}
+	}
+}
+
+// answer serves one question. An error it returns has not been sent yet.
+func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return &llm.Error{Op: "sim", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: err}
+	}
+	req, stream, err := codec.DecodeRequest(body)
+	if err != nil {
+		return err
+	}
+	if model, streams, ok := geminiPath(r.URL.Path); ok {
+		req.Model, stream = model, streams
+	}
+	if len(req.Messages) == 0 {
+		return &llm.Error{Op: "sim", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
+	}
+	b, err := s.behaviour(req.Model)
+	if err != nil {
+		return &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "model_not_found", Err: err}
+	}
+	if err := b.refuse(w, req); err != nil {
+		return err
+	}
+	if !sleep(r.Context(), b.Stall) {
+		return r.Context().Err()
+	}
+	answer, err := b.respond(r.Context(), s.model(), req)
+	if err != nil {
+		return err
+	}
+	answer.Finish.Model = req.Model
+	return b.send(r.Context(), codec, w, answer, stream)
+}
+
+func (s *Server) model() llm.Model {
+	if s.Model == nil {
+		return Offline{}
+	}
+	return s.Model
+}
+
+// behaviour reads a model's name and heals it when its faults have happened
+// often enough.
+func (s *Server) behaviour(model string) (Behaviour, error) {
+	b, err := ParseBehaviour(model)
+	if err != nil || b.Times == 0 {
+		return b, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = make(map[string]int)
+	}
+	s.seen[model]++
+	if s.seen[model] > b.Times {
+		return b.healed(), nil
+	}
+	return b, nil
+}
+
+// geminiPath splits ".../models/sim/native:streamGenerateContent".
+func geminiPath(path string) (model string, stream, ok bool) {
+	_, rest, found := strings.Cut(path, "/models/")
+	i := strings.LastIndexByte(rest, ':')
+	if !found || i < 0 {
+		return "", false, false
+	}
+	return rest[:i], rest[i+1:] == "streamGenerateContent", true
+}
+
+// refuse returns the error that b answers with before any model is asked.
+func (b Behaviour) refuse(w http.ResponseWriter, req *llm.Request) error {
+	if b.NoTools && len(req.Tools) > 0 {
+		return &llm.Error{Op: "sim", Kind: llm.Unsupported, Status: http.StatusBadRequest, Err: fmt.Errorf("%s does not support tools", req.Model)}
+	}
+	if b.Status == 0 {
+		return nil
+	}
+	if b.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((b.RetryAfter+time.Second-1)/time.Second)))
+	}
+	return &llm.Error{Op: "sim", Kind: kinds[b.Status], Status: b.Status, RetryAfter: b.RetryAfter, Err: errors.New("this fault was asked for")}
+}
+
+var kinds = map[int]llm.Kind{401: llm.Auth, 429: llm.RateLimited, 500: llm.Server, 503: llm.Overloaded}
+
+// fail sends an error in the words of the format.
+func fail(codec wire.Codec, w http.ResponseWriter, err error) {
+	var known *llm.Error
+	if !errors.As(err, &known) {
+		known = &llm.Error{Op: "sim", Kind: llm.KindOf(err), Err: err}
+	}
+	status, body := codec.EncodeError(known)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// sleep waits for d and reports whether ctx still lives.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}

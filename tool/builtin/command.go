@@ -1,0 +1,165 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Command is the tool that runs programs. It is dangerous: a program may do
+// whatever the user may. Offer it only where a policy decides on each call.
+type Command struct {
+	// Dir is where programs run; empty means the current folder.
+	Dir string
+	// Env are the variables programs get beside PATH, HOME, LANG and the
+	// system's temporary folder, as NAME=value. Others, and so keys, stay out.
+	Env []string
+	// Timeout is how long a program may run; 0 means 2 minutes.
+	Timeout time.Duration
+	// MaxOutput is how many bytes of output are kept; 0 means 256 KiB. The
+	// beginning and the end are kept.
+	MaxOutput int
+}
+
+type commandIn struct {
+	Program string   `json:"program"`
+	Args    []string `json:"args"`
+	Input   string   `json:"input"`
+}
+
+// Tool returns run_command.
+func (c Command) Tool() tool.Tool {
+	return define(tool.Tool{
+		Name:    "run_command",
+		Timeout: c.timeout() + time.Second,
+		Description: `Run a program and return what it prints and its exit code. No shell is involved: pipes, redirections, wildcards, variables and && do not work; each argument is passed as it is.
+Use it for programs like go, git or make. Do not use it to read, write or search files; use read_file, write_file, edit_file and search_files instead.
+The format is a program's name and a list of arguments, as in program: go, args: [test, ./...]. The program cannot ask questions: its input is what you give, or nothing. If it runs too long, it is stopped with everything it started. Long output is cut in the middle.`,
+	}, `{"type":"object","additionalProperties":false,"required":["program"],"properties":{
+"program":{"type":"string","minLength":1,"description":"Name of the program on the PATH, or a path to it, like go."},
+"args":{"type":"array","items":{"type":"string"},"maxItems":256,"description":"Arguments, one per item, like [\"test\",\"./...\"]. Default: none."},
+"input":{"type":"string","description":"Text for the program's standard input. Default: empty."}}}`,
+		`{"program":"go","args":["test","./..."]}`, c.run)
+}
+
+func (c Command) timeout() time.Duration {
+	if c.Timeout > 0 {
+		return c.Timeout
+	}
+	return 2 * time.Minute
+}
+
+func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
+	if strings.ContainsRune(in.Program, 0) || strings.ContainsRune(strings.Join(in.Args, ""), 0) {
+		return tool.Output{}, tool.Errorf(tool.Validation, "a program's name and arguments cannot hold a NUL byte")
+	}
+	if strings.ContainsAny(in.Program, " \t\n|&;<>$`") {
+		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%.100q is not the name of a program", in.Program),
+			"Give the program alone in program and each argument as an item of args. There is no shell.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
+	defer cancel()
+	limit := c.MaxOutput
+	if limit <= 0 {
+		limit = 256 << 10
+	}
+	out := &middleCut{limit: limit}
+	cmd := exec.CommandContext(ctx, in.Program, in.Args...)
+	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(), c.Env...)
+	cmd.Stdin = strings.NewReader(in.Input)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = time.Second // a grandchild that keeps the pipe open is not waited for
+	ownGroup(cmd)
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = endGroup(cmd) // what it left running in the background
+	}
+	return commandOutput(ctx, in, cmd, out, err)
+}
+
+func commandOutput(ctx context.Context, in commandIn, cmd *exec.Cmd, out *middleCut, err error) (tool.Output, error) {
+	if cmd.ProcessState == nil {
+		return tool.Output{}, tool.Errorf(tool.NotFound, "%s cannot be run: %v", in.Program, startError(err))
+	}
+	code := cmd.ProcessState.ExitCode()
+	text := fmt.Sprintf("exit code %d\n%s", code, out.String())
+	result := tool.Text(text)
+	result.ExitCode = &code
+	line, _ := json.Marshal(append([]string{in.Program}, in.Args...))
+	result.Did = []tool.SideEffect{{Type: "command_executed", Path: in.Program, Detail: map[string]json.RawMessage{"command": line}}}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return result, tool.Errorf(tool.Timeout, "%s was stopped: it ran too long. It printed:\n%s", in.Program, out.String())
+	case ctx.Err() != nil:
+		return result, ctx.Err()
+	case code != 0:
+		return result, tool.Errorf(tool.Execution, "%s failed with exit code %d:\n%s", in.Program, code, out.String())
+	}
+	return result, nil
+}
+
+// startError leaves the path of the machine out of an error.
+func startError(err error) error {
+	var e *exec.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// plainEnv is the environment without keys, tokens and habits.
+func plainEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, "TERM=dumb", "NO_COLOR=1")
+}
+
+// middleCut keeps the beginning and the end of what is written to it.
+type middleCut struct {
+	limit   int
+	head    []byte
+	tail    []byte
+	dropped int
+}
+
+// Write keeps what fits. It never fails: a program must not notice.
+func (m *middleCut) Write(p []byte) (int, error) {
+	n := len(p)
+	if room := m.limit/2 - len(m.head); room > 0 {
+		take := min(room, len(p))
+		m.head = append(m.head, p[:take]...)
+		p = p[take:]
+	}
+	m.tail = append(m.tail, p...)
+	if over := len(m.tail) - m.limit; over > 0 { // trim rarely: each byte moves once or twice
+		cut := len(m.tail) - m.limit/2
+		m.dropped += cut
+		m.tail = append(m.tail[:0], m.tail[cut:]...)
+	}
+	return n, nil
+}
+
+// String returns what was kept, with a note where something is missing.
+func (m *middleCut) String() string {
+	tail, dropped := m.tail, m.dropped
+	if over := len(tail) - m.limit/2; over > 0 {
+		dropped += over
+		tail = tail[over:]
+	}
+	text := string(m.head)
+	if dropped > 0 {
+		text += fmt.Sprintf("\n[… %d bytes left out …]\n", dropped)
+	}
+	return strings.ToValidUTF8(text+string(tail), "\uFFFD")
+}

@@ -1,0 +1,53 @@
+// Package builtin holds the tools that come with Toolpost: files below one
+// folder, commands, web pages and web search.
+//
+// They are values of package tool like any other. Those that only read may run
+// without a policy; those that write, execute or reach the network do nothing
+// until a policy allows them, and commands and network tools are not even
+// offered unless the program asks for them.
+//
+// What comes in is a model's words and is trusted with nothing: paths cannot
+// leave the folder, commands are never parsed by a shell, addresses of the
+// machine's own network are refused at the moment of connecting.
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// define makes a tool from a function that takes its arguments as a struct.
+func define[In any](t tool.Tool, input string, example string, fn func(context.Context, In) (tool.Output, error)) tool.Tool {
+	t.Input = schema.Schema(input)
+	t.Origin = tool.Builtin
+	t.Source = "builtin"
+	t.Examples = []json.RawMessage{json.RawMessage(example)}
+	t.Call = func(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
+		var in In
+		if err := decode(raw, &in); err != nil {
+			return tool.Output{}, tool.Errorf(tool.Validation, "the arguments of %s cannot be read: %v", t.Name, err)
+		}
+		return fn(ctx, in)
+	}
+	return t
+}
+
+// decode reads arguments strictly: an unknown field is an error, because
+// whatever it meant would be ignored.
+func decode(raw json.RawMessage, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one JSON value")
+	}
+	return nil
+}

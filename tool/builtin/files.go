@@ -1,0 +1,269 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// The bounds of the file tools.
+const (
+	maxEntries  = 1000      // of a listing
+	maxDepth    = 10        // of a listing or search
+	maxText     = 256 << 10 // bytes of text in one reading
+	maxImage    = 4 << 20   // bytes of an image
+	maxEdit     = 4 << 20   // bytes of a file that is edited or written
+	maxSearched = 2 << 20   // bytes of a file that is searched
+	maxMatches  = 200
+)
+
+// Files are the tools for the files below one folder.
+type Files struct {
+	jail *jail
+	mu   sync.Mutex
+	seen map[string][sha256.Size]byte // content of each file when it was last read or written
+}
+
+// OpenFiles opens a folder for the file tools. Names that match a pattern of
+// blocked (as in path.Match, in any part of a path, whatever the case) are off
+// limits, as are those that commonly hold secrets. Close it when done.
+func OpenFiles(dir string, blocked ...string) (*Files, error) {
+	j, err := openJail(dir, blocked)
+	if err != nil {
+		return nil, err
+	}
+	return &Files{jail: j, seen: make(map[string][sha256.Size]byte)}, nil
+}
+
+// Close releases the folder.
+func (f *Files) Close() error { return f.jail.root.Close() }
+
+// Tools returns list_files, read_file, search_files, write_file and edit_file.
+// The first three are read-only.
+func (f *Files) Tools() []tool.Tool {
+	return []tool.Tool{f.listTool(), f.readTool(), f.searchTool(), f.writeTool(), f.editTool()}
+}
+
+type listIn struct {
+	Path    string `json:"path"`
+	Pattern string `json:"pattern"`
+	Depth   int    `json:"depth"`
+}
+
+func (f *Files) listTool() tool.Tool {
+	return define(tool.Tool{
+		Name:    "list_files",
+		Effects: tool.ReadOnly | tool.Local,
+		Description: `List the files and folders below a folder, one per line, with sizes in bytes; folders end in "/".
+Use it to find out what is there before you read or write. Do not use it to look for text inside files; use search_files instead.
+Files that may hold secrets are not shown; how many are hidden is said at the end. At most 1000 entries are returned; if there are more, ask for a narrower folder or pattern.`,
+	}, `{"type":"object","additionalProperties":false,"properties":{
+"path":{"type":"string","description":"Folder to list, relative to the working folder, like docs or src/app. Default: the working folder itself."},
+"pattern":{"type":"string","description":"Show only names that match this pattern, with * and ?, like *.go. Default: all."},
+"depth":{"type":"integer","minimum":1,"maximum":10,"description":"How many levels to go down; 1 shows the folder itself. Default: 1."}}}`,
+		`{"path":"docs","pattern":"*.md","depth":2}`, f.list)
+}
+
+func (f *Files) list(ctx context.Context, in listIn) (tool.Output, error) {
+	at, err := f.jail.resolve(in.Path)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	if in.Pattern != "" {
+		if _, err := path.Match(in.Pattern, ""); err != nil {
+			return tool.Output{}, tool.Errorf(tool.Validation, "%q is no pattern: use * and ?", in.Pattern)
+		}
+	}
+	var b strings.Builder
+	shown, hidden := 0, 0
+	err = f.walk(ctx, at, min(max(in.Depth, 1), maxDepth), &hidden, func(name string, d fs.DirEntry) error {
+		if ok, _ := path.Match(in.Pattern, d.Name()); in.Pattern != "" && !ok {
+			return nil
+		}
+		if shown++; shown > maxEntries {
+			return fs.SkipAll
+		}
+		b.WriteString(describe(name, d))
+		return nil
+	})
+	if err != nil {
+		return tool.Output{}, f.jail.fail(in.Path, err)
+	}
+	switch {
+	case shown == 0:
+		b.WriteString("nothing matches\n")
+	case shown > maxEntries:
+		fmt.Fprintf(&b, "… more than %d entries: ask for a narrower folder or pattern\n", maxEntries)
+	}
+	if hidden > 0 {
+		fmt.Fprintf(&b, "(%d hidden: off limits)\n", hidden)
+	}
+	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+func describe(name string, d fs.DirEntry) string {
+	switch {
+	case d.IsDir():
+		return name + "/\n"
+	case d.Type()&fs.ModeSymlink != 0:
+		return name + "  (link)\n"
+	}
+	info, err := d.Info()
+	if err != nil {
+		return name + "\n"
+	}
+	return fmt.Sprintf("%s  %d\n", name, info.Size())
+}
+
+// walk visits what is below a folder in order of name, without following
+// links, and counts what is off limits.
+func (f *Files) walk(ctx context.Context, at string, depth int, hidden *int, visit func(string, fs.DirEntry) error) error {
+	root := filepath.ToSlash(at)
+	return fs.WalkDir(f.jail.root.FS(), root, func(name string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if name == root {
+				return err
+			}
+			return nil // unreadable: as if it were not there
+		}
+		if name == root {
+			return nil
+		}
+		if f.jail.blocks(strings.ToLower(d.Name())) {
+			*hidden++
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if err := visit(name, d); err != nil {
+			return err
+		}
+		level := strings.Count(strings.TrimPrefix(strings.TrimPrefix(name, root), "/"), "/") + 1
+		if d.IsDir() && level >= depth {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+type readIn struct {
+	Path  string `json:"path"`
+	From  int    `json:"from_line"`
+	Lines int    `json:"lines"`
+}
+
+func (f *Files) readTool() tool.Tool {
+	return define(tool.Tool{
+		Name:    "read_file",
+		Effects: tool.ReadOnly | tool.Local,
+		Description: `Read a text file, or look at an image (PNG, JPEG, GIF, WebP up to 4 MiB).
+Use it before edit_file: a file must have been read to be edited. Do not use it on folders; use list_files instead.
+At most 256 KiB of text are returned at once; if the file is longer, the end of the answer says from which line to go on. Other binary files are refused with their size and type.`,
+	}, `{"type":"object","additionalProperties":false,"required":["path"],"properties":{
+"path":{"type":"string","description":"File to read, relative to the working folder, like docs/notes.md."},
+"from_line":{"type":"integer","minimum":1,"description":"First line to return, counted from 1. Default: 1."},
+"lines":{"type":"integer","minimum":1,"description":"How many lines to return. Default: as many as fit."}}}`,
+		`{"path":"docs/notes.md","from_line":1,"lines":200}`, f.read)
+}
+
+func (f *Files) read(_ context.Context, in readIn) (tool.Output, error) {
+	data, size, at, err := f.jail.read(in.Path, maxImage+1)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	if size <= maxImage {
+		f.remember(at, data)
+	}
+	if kind := http.DetectContentType(data); strings.HasPrefix(kind, "image/") {
+		if len(data) > maxImage {
+			return tool.Output{}, tool.Errorf(tool.Execution, "%s is an image of %d bytes, and more than %d cannot be shown", in.Path, size, maxImage)
+		}
+		return tool.Output{Parts: []llm.Part{llm.Media{Kind: llm.Image, MIME: kind, Name: path.Base(filepath.ToSlash(at)), Data: data}}}, nil
+	}
+	if !isText(data, size > int64(len(data))) {
+		return tool.Output{}, tool.Errorf(tool.Execution, "%s is not text: %d bytes of %s", in.Path, size, fileType(at, data))
+	}
+	return tool.Text(cutLines(string(data), max(in.From, 1), in.Lines, size)), nil
+}
+
+// isText accepts UTF-8 without NUL. If the data was cut, half a rune at its end
+// does not count.
+func isText(data []byte, cut bool) bool {
+	if cut {
+		for i := len(data) - 1; i >= 0 && i >= len(data)-utf8.UTFMax; i-- {
+			if utf8.RuneStart(data[i]) {
+				if !utf8.FullRune(data[i:]) {
+					data = data[:i]
+				}
+				break
+			}
+		}
+	}
+	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
+}
+
+func fileType(name string, data []byte) string {
+	if t := mime.TypeByExtension(filepath.Ext(name)); t != "" {
+		return t
+	}
+	return http.DetectContentType(data)
+}
+
+// cutLines returns lines from a first one, as many as asked for and as fit,
+// and says what is left.
+func cutLines(text string, from, lines int, size int64) string {
+	var b strings.Builder
+	line := 0
+	for l := range strings.Lines(text) {
+		if line++; line < from {
+			continue
+		}
+		if lines > 0 && line >= from+lines || b.Len()+len(l) > maxText {
+			if b.Len() == 0 { // one line that does not fit
+				b.WriteString(strings.ToValidUTF8(l[:min(len(l), maxText)], ""))
+				line++
+			}
+			fmt.Fprintf(&b, "\n[%d bytes in all; go on with from_line %d]", size, line)
+			return b.String()
+		}
+		b.WriteString(l)
+	}
+	if line < from && from > 1 {
+		return fmt.Sprintf("[the file has only %d lines]", line)
+	}
+	if int64(len(text)) < size {
+		fmt.Fprintf(&b, "\n[the rest of the file's %d bytes is too far in to be read]", size)
+	}
+	return b.String()
+}
+
+// remember notes the content a file had when the model last saw it.
+func (f *Files) remember(at string, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen[at] = sha256.Sum256(data)
+}
+
+// known reports whether the model has seen the file, and as it is now.
+func (f *Files) known(at string, data []byte) (seen, same bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sum, ok := f.seen[at]
+	return ok, ok && sum == sha256.Sum256(data)
+}

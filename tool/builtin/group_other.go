@@ -1,0 +1,10 @@
+//go:build !unix
+
+package builtin
+
+import "os/exec"
+
+// ownGroup does nothing here: stopping a program stops that program only.
+func ownGroup(*exec.Cmd) {}
+
+func endGroup(*exec.Cmd) error { return nil }

@@ -1,0 +1,211 @@
+package builtin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+type writeIn struct {
+	Path      string `json:"path"`
+	Content   string `json:"content"`
+	Overwrite bool   `json:"overwrite"`
+}
+
+func (f *Files) writeTool() tool.Tool {
+	return define(tool.Tool{
+		Name:    "write_file",
+		Effects: tool.Idempotent | tool.Local,
+		Description: `Write a whole text file. Folders on the way are made. The file is replaced at once or not at all.
+Use it for new files. Do not use it to change a part of a file; use edit_file instead.
+If the file exists, it is replaced only when overwrite is true, and never when it changed since you read it. At most 4 MiB.`,
+	}, `{"type":"object","additionalProperties":false,"required":["path","content"],"properties":{
+"path":{"type":"string","minLength":1,"description":"File to write, relative to the working folder, like docs/notes.md."},
+"content":{"type":"string","description":"The whole text of the file, with a newline at its end."},
+"overwrite":{"type":"boolean","description":"Replace the file if it exists. Default: false."}}}`,
+		`{"path":"docs/notes.md","content":"# Notes\n"}`, f.write)
+}
+
+func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
+	if len(in.Content) > maxEdit {
+		return tool.Output{}, tool.Errorf(tool.Validation, "the content has %d bytes, and at most %d can be written", len(in.Content), maxEdit)
+	}
+	at, err := f.target(in.Path)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	before, _, _, err := f.jail.read(in.Path, maxEdit+1)
+	existed := err == nil
+	var known *tool.Error
+	if err != nil && !(errors.As(err, &known) && known.Code == tool.NotFound) {
+		return tool.Output{}, err
+	}
+	if existed {
+		if err := f.mayReplace(in, at, before); err != nil {
+			return tool.Output{}, err
+		}
+	}
+	if err := f.replace(in.Path, at, in.Content); err != nil {
+		return tool.Output{}, err
+	}
+	return written(at, in.Content, existed), nil
+}
+
+func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
+	seen, same := f.known(at, before)
+	switch {
+	case string(before) == in.Content:
+		return nil // nothing will change
+	case seen && !same:
+		return withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and decide anew.")
+	case !in.Overwrite:
+		return withFix(tool.Errorf(tool.Validation, "%s exists", in.Path), "Use edit_file to change it, another path, or overwrite: true to replace all of it.")
+	}
+	return nil
+}
+
+// target resolves a path that is to be written, making the folders on the way.
+func (f *Files) target(name string) (string, error) {
+	clean, err := f.jail.local(name)
+	if err != nil {
+		return "", err
+	}
+	if clean == "." {
+		return "", tool.Errorf(tool.Validation, "%q is a folder, not a file", name)
+	}
+	if dir := filepath.Dir(clean); dir != "." {
+		if err := f.folders(name, dir); err != nil {
+			return "", err
+		}
+	}
+	return f.jail.resolve(name)
+}
+
+// folders makes the folders of a path one by one, each after its parent was
+// checked: a link to a place that is off limits is not gone through.
+func (f *Files) folders(name, dir string) error {
+	at := ""
+	for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
+		at = filepath.Join(at, part)
+		real, err := f.jail.resolve(filepath.ToSlash(at))
+		if err != nil {
+			return err
+		}
+		if err := f.jail.root.Mkdir(real, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return f.jail.fail(name, err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file beside its place and moves it there, so that nobody
+// ever sees half of it.
+func (f *Files) replace(name, at, content string) error {
+	mode := fs.FileMode(0o666)
+	if info, err := f.jail.root.Lstat(at); err == nil {
+		if !info.Mode().IsRegular() {
+			return tool.Errorf(tool.Permission, "%s is not a regular file", name)
+		}
+		mode = info.Mode().Perm()
+	}
+	temp := filepath.Join(filepath.Dir(at), ".toolpost-"+rand.Text())
+	file, err := f.jail.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return f.jail.fail(name, err)
+	}
+	_, err = file.WriteString(content)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = f.jail.root.Rename(temp, at)
+	}
+	if err != nil {
+		_ = f.jail.root.Remove(temp)
+		return f.jail.fail(name, err)
+	}
+	f.remember(at, []byte(content))
+	return nil
+}
+
+func written(at, content string, existed bool) tool.Output {
+	out := tool.Text(fmt.Sprintf("wrote %s: %d bytes, %d lines", filepath.ToSlash(at), len(content), strings.Count(content, "\n")))
+	kind := "file_created"
+	if existed {
+		kind = "file_modified"
+	}
+	out.Did = []tool.SideEffect{{Type: kind, Path: filepath.ToSlash(at)}}
+	return out
+}
+
+type editIn struct {
+	Path string `json:"path"`
+	Old  string `json:"old_text"`
+	New  string `json:"new_text"`
+	All  bool   `json:"all"`
+}
+
+func (f *Files) editTool() tool.Tool {
+	return define(tool.Tool{
+		Name:    "edit_file",
+		Effects: tool.Local,
+		Description: `Replace a piece of text in a file that you have read with read_file.
+Use it to change a part of a file. Do not use it to make a new file; use write_file instead.
+old_text must stand in the file exactly once, with its white space; otherwise nothing is changed, and the error says how often it was found. The edit is refused if the file changed since you read it.`,
+	}, `{"type":"object","additionalProperties":false,"required":["path","old_text","new_text"],"properties":{
+"path":{"type":"string","minLength":1,"description":"File to edit, relative to the working folder."},
+"old_text":{"type":"string","minLength":1,"description":"Text to replace, exactly as it stands in the file; include enough lines around it to be unique."},
+"new_text":{"type":"string","description":"Text to put there instead; empty to delete it."},
+"all":{"type":"boolean","description":"Replace every place where old_text stands. Default: false."}}}`,
+		`{"path":"docs/notes.md","old_text":"colour: red","new_text":"colour: blue"}`, f.edit)
+}
+
+func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
+	data, size, at, err := f.jail.read(in.Path, maxEdit+1)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	text := string(data)
+	seen, same := f.known(at, data)
+	switch {
+	case size > maxEdit:
+		return tool.Output{}, tool.Errorf(tool.Execution, "%s has %d bytes, and at most %d can be edited", in.Path, size, maxEdit)
+	case !isText(data, false):
+		return tool.Output{}, tool.Errorf(tool.Execution, "%s is not text", in.Path)
+	case !seen:
+		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%s has not been read", in.Path), "Read it with read_file first, then edit.")
+	case !same:
+		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and make the edit anew.")
+	}
+	if err := findable(in, strings.Count(text, in.Old)); err != nil {
+		return tool.Output{}, err
+	}
+	edited := strings.ReplaceAll(text, in.Old, in.New)
+	if len(edited) > maxEdit {
+		return tool.Output{}, tool.Errorf(tool.Validation, "the file would have %d bytes, and at most %d can be written", len(edited), maxEdit)
+	}
+	if err := f.replace(in.Path, at, edited); err != nil {
+		return tool.Output{}, err
+	}
+	return written(at, edited, true), nil
+}
+
+// findable says what is wrong with the text to replace.
+func findable(in editIn, found int) error {
+	switch {
+	case in.Old == "":
+		return tool.Errorf(tool.Validation, "old_text is empty")
+	case in.Old == in.New:
+		return tool.Errorf(tool.Validation, "old_text and new_text are the same")
+	case found == 0:
+		return withFix(tool.Errorf(tool.Validation, "old_text does not stand in %s", in.Path), "Copy it exactly from what read_file returned, with white space and punctuation.")
+	case found > 1 && !in.All:
+		return withFix(tool.Errorf(tool.Validation, "old_text stands in %s %d times", in.Path, found), "Add lines around it until it is unique, or set all: true.")
+	}
+	return nil
+}
