@@ -306,8 +306,14 @@ func TestFetchIsBounded(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	mux.HandleFunc("/binary", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "image/png"); w.Write([]byte{1, 0, 2}) })
-	mux.HandleFunc("/lying", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain"); w.Write([]byte{1, 0, 2}) })
+	mux.HandleFunc("/binary", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "image/png")
+		w.Write([]byte{1, 0, 2})
+	})
+	mux.HandleFunc("/lying", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Write([]byte{1, 0, 2})
+	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	defer close(release)
