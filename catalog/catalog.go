@@ -15,7 +15,7 @@ import (
 // Catalog says what models can do. It never changes; the methods that add to
 // it return a new one.
 type Catalog struct {
-	rules []rule // rules[0] stands for "no rule"
+	rules []rule // the first stands for "no rule", the second holds for every model
 	// own counts the rules of the embedded file. Those behind it are the
 	// user's: they always win.
 	own      int
@@ -26,6 +26,10 @@ type Catalog struct {
 	memo     *memo
 	imports  map[string]Imported // what the databases say, to find the strictest
 }
+
+// defaultRule is the place of the rule that holds for every model, and alone
+// for those that no other rule is about.
+const defaultRule = 1
 
 // The sources of exact ids, weakest first.
 const (

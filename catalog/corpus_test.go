@@ -2,9 +2,12 @@ package catalog
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +23,10 @@ type corpusRow struct {
 	Context float64 `json:"ctx"`
 	Output  float64 `json:"max_out"`
 	Mode    string  `json:"mode"`
+
+	Model        string   `json:"model"` // of Ollama's library, or a pattern of vLLM's
+	Capabilities []string `json:"capabilities"`
+	Parser       string   `json:"parser"`
 }
 
 // corpusFile reads a file of the corpus, or skips the test.
@@ -172,4 +179,33 @@ func TestCorpusCoverage(t *testing.T) {
 		covered++
 	}
 	t.Logf("%d families have five or more ids", covered)
+}
+
+// TestCorpusOllama: what Ollama says of the models of its own library.
+func TestCorpusOllama(t *testing.T) {
+	y := newTally(t, "ollama")
+	for _, row := range corpusFile(t, "ollama_capabilities.jsonl") {
+		got := Default().Lookup("ollama/"+row.Model).NativeTools.Support == Yes
+		y.count(got == slices.Contains(row.Capabilities, "tools"), row.Model, fmt.Sprintf("tools %v", got))
+	}
+	y.done("native tools as in Ollama's library", 0.9)
+}
+
+// vllmDialects is what vLLM calls our dialects; those that are missing have
+// the same name.
+var vllmDialects = map[string]string{
+	"hermes": "hermes_json", "granite4": "hermes_json", "granite": "granite3", "jamba": "hermes_plural_array", "hunyuan_a13b": "hermes_plural_array",
+	"openai": "harmony", "qwen3_xml": "qwen3_coder_xml", "mistral": "mistral_json",
+}
+
+// TestCorpusDialects: the parser that vLLM documents for a model reads the
+// dialect we name.
+func TestCorpusDialects(t *testing.T) {
+	y := newTally(t, "dialect")
+	for _, row := range corpusFile(t, "vllm_parser_by_model.jsonl") {
+		want := cmp.Or(vllmDialects[row.Parser], row.Parser)
+		m := Default().Lookup(strings.TrimSuffix(row.Model, "*"))
+		y.count(m.Dialect == want && m.NativeTools.Support == Yes, row.Model, m.Dialect+", not "+row.Parser)
+	}
+	y.done("dialects as in vLLM", 0.9)
 }

@@ -24,7 +24,7 @@ deepseek-r1-distill-llama-8b deepseek-v3.2-speciale grok-beta grok-4.20-reasonin
 glm-4 glm-4.1v-thinking glm-zero-preview glm-5-turbo minimax-text-01 step-2-mini step-1 doubao-1.5-pro baichuan4 intern-s1 minicpm4.1-8b command-light command-a-plus-05-2026 command-a-vision
 jamba-instruct nova-canvas-v1 nova-reel-v1 deepgram/nova-3 granite-ttm phi-3-mini-4k-instruct nemotron-3-ultra nemotron-3-content-safety openrouter/nousresearch/hermes-4-70b llama-xlam-2-8b
 sonar-reasoning solar-pro k-exaone-236b apriel-1.5-15b laguna-m.1 relace-search qwen3-reranker-4b qwen-image-plus gpt-4o-transcribe grok-imagine-video text-moderation-latest mistral-ocr-2512
-ollama/llama3.1:8b vertex_ai/claude-sonnet-4 bedrock/amazon.nova-pro-v1:0 groq/llama-3.1-8b perplexity/sonar text-completion-openai/davinci-002`
+ollama/llama3.1:8b vertex_ai/claude-sonnet-4 bedrock/amazon.nova-pro-v1:0 groq/llama-3.1-8b perplexity/sonar vllm/qwen3:8b llamacpp/qwen3:8b publicai/swiss-ai/apertus-8b-instruct glm-ocr qwen-chat dolphin-mistral:7b text-completion-openai/davinci-002`
 
 // TestEmbeddedData: every example is what its family says, every rule is
 // about something, and every dialect is some family's.
@@ -90,6 +90,9 @@ func TestEmbeddedData(t *testing.T) {
 
 // TestRuleNames: names are what Explain shows, so they must be unique.
 func TestRuleNames(t *testing.T) {
+	if name := Default().rules[defaultRule].name; name != "default" {
+		t.Errorf("the first rule is %s", name)
+	}
 	seen := map[string]bool{}
 	for _, r := range Default().rules[1:Default().own] {
 		if seen[r.name] {

@@ -38,6 +38,7 @@ var fields = [...]fieldInfo{
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
 	{key: "thinking_open", answer: func(m *Model) *Answer { return &m.ThinkingOpen }, need: true},
 	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
+	{key: "constrained_output", text: func(m *Model) *string { return &m.Constrain }, values: []string{"format", "json_schema", "structured_outputs", "response_format"}},
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
 	{key: "call_id", limit: func(m *Model) *Limit { return &m.CallID }},
 	{key: "call_id_form", text: func(m *Model) *string { return &m.CallIDForm }},
@@ -46,7 +47,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones.
 const (
-	fieldCount       = 20
+	fieldCount       = 21
 	fieldNativeTools = 1
 )
 

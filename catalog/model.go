@@ -30,6 +30,7 @@ type Model struct {
 	Dialect   string // how it writes calls in text
 	Thinking  string // how it writes thinking in text; "api" if only the host separates it
 	Emulation string // how to ask for calls in a prompt: json, xml, markdown
+	Constrain string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 
 	ToolName   Limit  // what a tool's name may look like
 	CallID     Limit  // what a call's id may look like
@@ -41,9 +42,7 @@ type Model struct {
 
 // Known reports whether the catalogue knows the model. If it does not, the
 // answers are safe defaults: no native tools, JSON emulation, a small context.
-func (m Model) Known() bool {
-	return m.why[fieldNativeTools] != 0 && m.cat.rules[m.why[fieldNativeTools]].name != unknownRule
-}
+func (m Model) Known() bool { return m.why[fieldNativeTools] > defaultRule }
 
 // Warnings returns what a user of the model should be told.
 func (m Model) Warnings() []llm.Warning {

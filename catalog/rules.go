@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// unknownRule is the rule for models that no other rule covers.
-const unknownRule = "unknown"
-
 // rule gives values to the models it matches.
 type rule struct {
 	name string

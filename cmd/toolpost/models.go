@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/toolpost/toolpost/catalog"
@@ -80,39 +80,68 @@ func holdsAny(s string, words []string) bool {
 
 // printModels writes one line per model.
 func printModels(w io.Writer, models []catalog.Model) error {
-	p := colours(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.StripEscape)
-	fmt.Fprintln(t, "MODEL\tTOOLS\tPARALLEL\tJSON\tTHINKS\tCONTEXT\tOUTPUT\tDIALECT\tWIRE")
+	rows := [][]string{{"MODEL", "TOOLS", "PARALLEL", "JSON", "THINKS", "CONTEXT", "OUTPUT", "DIALECT", "WIRE"}}
 	for _, m := range models {
 		name := m.ID.Raw
 		if m.Kind != "chat" {
 			name += " (" + m.Kind + ")"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, mark(p, m.NativeTools), mark(p, m.ParallelTools),
-			mark(p, m.JSONMode), mark(p, m.Reasoning), tokens(m.ContextWindow), tokens(m.MaxOutput), m.Dialect, m.Wire)
+		rows = append(rows, []string{name, mark(m.NativeTools), mark(m.ParallelTools), mark(m.JSONMode), mark(m.Reasoning),
+			tokens(m.ContextWindow), tokens(m.MaxOutput), m.Dialect, m.Wire})
 	}
-	return t.Flush()
+	return printTable(w, "", rows)
 }
 
-// mark writes an answer in few letters; a star is a condition. The colour is
-// escaped so that the table counts letters only.
-func mark(p palette, a catalog.Answer) string {
-	word, paint := "?", p.dim
-	switch a.Support {
-	case catalog.Yes:
-		word, paint = "yes", p.green
-		if a.Unless != 0 {
-			word = "yes*"
+// mark writes an answer in few letters; a star is a condition.
+func mark(a catalog.Answer) string {
+	switch {
+	case a.Support == catalog.Yes && a.Unless != 0:
+		return "yes*"
+	case a.Support == catalog.Unknown:
+		return "?"
+	}
+	return a.String()
+}
+
+// printTable writes rows in columns that line up, and colours answers by their
+// meaning. (text/tabwriter would count the colours as letters.)
+func printTable(w io.Writer, indent string, rows [][]string) error {
+	p := colours(w)
+	var widths []int
+	for _, row := range rows {
+		for i, s := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(s))
 		}
-	case catalog.No:
-		word, paint = "no", p.yellow
 	}
-	painted := paint(word)
-	before, after, _ := strings.Cut(painted, word)
-	if before == "" {
-		return word
+	var b strings.Builder
+	for _, row := range rows {
+		b.WriteString(indent)
+		for i, s := range row {
+			b.WriteString(shade(p, s))
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(s)+2))
+			}
+		}
+		b.WriteByte('\n')
 	}
-	return "\xff" + before + "\xff" + word + "\xff" + after + "\xff"
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shade colours an answer by its meaning.
+func shade(p palette, s string) string {
+	switch {
+	case s == "yes*" || s == "yes" || strings.HasPrefix(s, "yes unless "):
+		return p.green(s)
+	case s == "no":
+		return p.yellow(s)
+	case s == "?" || s == "unknown":
+		return p.dim(s)
+	}
+	return s
 }
 
 // tokens writes a count of tokens: 128k, 1M.
@@ -211,30 +240,33 @@ type explained struct {
 // error.
 func printModel(cmd *cobra.Command, m catalog.Model, explain bool) error {
 	w := cmd.OutOrStdout()
-	p := colours(w)
-	fmt.Fprintln(w, p.bold(m.ID.Raw))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range [][2]string{
+	var what, can [][]string
+	for _, row := range [][]string{
 		{"family", m.ID.Family}, {"root", differs(m.ID.Root(), m.ID.Family)}, {"version", m.ID.Version.String()}, {"revision", m.ID.Revision.String()},
 		{"variant", m.ID.Variant}, {"size", params(m.ID.Size)}, {"active", params(m.ID.Active)}, {"made from", m.ID.Base},
 		{"provider", m.ID.Provider}, {"organisation", m.ID.Org}, {"custom", map[bool]string{true: "yes"}[m.ID.Custom]},
 	} {
 		if row[1] != "" {
-			fmt.Fprintf(t, "  %s\t%s\n", row[0], row[1])
+			what = append(what, row)
 		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
 	for _, why := range m.Explain() {
-		fmt.Fprintf(t, "  %s\t%s", strings.ReplaceAll(why.Field, "_", " "), why.Value)
-		if explain && why.Rule != "" {
-			fmt.Fprintf(t, "\t%s (%s)", why.Rule, why.From)
+		row := []string{strings.ReplaceAll(why.Field, "_", " "), why.Value}
+		switch {
+		case explain && why.Rule == "":
+			row = append(row, "no rule")
+		case explain:
+			row = append(row, why.Rule+" ("+why.From+")")
 		}
-		fmt.Fprintln(t)
+		can = append(can, row)
 	}
-	if err := t.Flush(); err != nil {
+	fmt.Fprintln(w, colours(w).bold(m.ID.Raw))
+	err := printTable(w, "  ", what)
+	if err == nil {
+		fmt.Fprintln(w)
+		err = printTable(w, "  ", can)
+	}
+	if err != nil {
 		return err
 	}
 	errs := colours(cmd.ErrOrStderr())
