@@ -111,6 +111,9 @@ func read(text string, numbers bool) ([]Reading, error) {
 		slices.SortStableFunc(others, Reading.compare)
 		found = append(others, found...)
 	}
+	if len(found) == 0 && strings.HasPrefix(text[start:], "{{") && strings.HasSuffix(strings.TrimSpace(text), "}}") { // braces doubled for a template
+		found, _ = s.from(start + 1)
+	}
 	if len(found) == 0 && err == nil && isShort(text) {
 		found, err = s.from(start)
 	}
@@ -123,6 +126,9 @@ func read(text string, numbers bool) ([]Reading, error) {
 // startsValue reports whether text begins like a value or a code fence, and
 // not like prose.
 func startsValue(text string) bool {
+	if strings.HasPrefix(text, "`{") || strings.HasPrefix(text, "`[") {
+		return false // a value in the back quotes of Markdown
+	}
 	return strings.IndexByte("{[(\"'`\\/#", text[0]) >= 0 || strings.HasPrefix(text, "“") || strings.HasPrefix(text, "‘")
 }
 

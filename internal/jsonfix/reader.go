@@ -67,7 +67,6 @@ type Reader struct {
 	stack   []frame
 	str     text // the string being read
 	tok     token
-	loose   bool // a closer was missing, and only closers have followed
 	edits   []llm.Repair
 	done    bool
 	err     error

@@ -262,7 +262,9 @@ func (l *lookahead) key(quoted bool) role {
 	switch {
 	case !ok:
 		return l.open(content)
-	case c == '"' || c == '\'' || c == ',' || c == '}' || c == ']':
+	case c == ':':
+		return closing
+	case !quoted || c == '"' || c == '\'' || c == ',' || c == '}' || c == ']':
 		return content
 	}
 	return l.afterKey(c)

@@ -13,6 +13,7 @@ type scan struct {
 	text    string
 	bytes   []byte // the same
 	numbers bool
+	start   int // where the value begins
 	pos     int
 	values  []json.RawMessage
 	edits   []llm.Repair
@@ -54,7 +55,7 @@ func (s *scan) starts(after int, brackets bool) []Reading {
 
 // from reads the value, or the values, that begin at start.
 func (s scan) from(start int) ([]Reading, error) {
-	s.pos, s.values, s.edits = start, nil, nil
+	s.start, s.pos, s.values, s.edits = start, start, nil, nil
 	if before := s.text[:start]; strings.Trim(before, " \t\r\n") != "" {
 		s.note("text-before", classBefore(before, s.text[start:]), 0, start)
 	}
@@ -84,18 +85,22 @@ func classBefore(before, rest string) llm.RepairClass {
 	if strings.ContainsAny(before, "{[") {
 		return llm.Guess // that may have been the value
 	}
-	if strings.HasPrefix(rest, "```") || before == "\ufeff" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "\n") {
+	if strings.HasPrefix(rest, "```") || before == "\ufeff" || before == "`" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "\n") {
 		return llm.Syntax
 	}
 	return llm.Guess
 }
 
-// classAfter: text that is set off from the value is no part of it, if it
-// does not hold another one.
+// classAfter: text that is set off from the value is no part of it, if the
+// value was whole and nothing of JSON is in the text.
 func (s *scan) classAfter() llm.RepairClass {
-	rest := s.text[s.pos:]
-	spaced := s.pos > 0 && isSpace(s.text[s.pos-1])
-	if spaced && !strings.ContainsAny(rest, "{[") && strings.IndexByte("{[", s.values[0][0]) >= 0 {
+	rest := strings.TrimSpace(s.text[s.pos:])
+	inline := rest == "`" && s.start > 0 && s.text[s.start-1] == '`'
+	spaced := s.pos > 0 && isSpace(s.text[s.pos-1]) && !strings.ContainsAny(rest, "{}[]\"")
+	container := s.values[0][0] == '{' || s.values[0][0] == '['
+	if (inline || spaced) && container && !slices.ContainsFunc(s.edits, func(e llm.Repair) bool {
+		return e.Class > llm.Syntax || e.Rule == "extra-closer" || e.Rule == "trailing-comma" && e.End == s.pos
+	}) {
 		return llm.Syntax
 	}
 	return llm.Guess
@@ -159,16 +164,26 @@ func (s *scan) between() {
 			s.note("code-fence", llm.Syntax, s.pos, s.pos+n)
 			s.pos += n
 		case len(s.values) > 0 && strings.IndexByte(",;)}]", rest[0]) >= 0:
-			rule := "extra-closer"
-			if rest[0] == ',' || rest[0] == ';' {
-				rule = "trailing-comma"
-			}
-			s.note(rule, llm.Syntax, s.pos, s.pos+1)
+			s.note(s.debris(rest[0]))
 			s.pos++
 		default:
 			return
 		}
 	}
+}
+
+// debris says what a comma or closing bracket after a value is. A bracket
+// that cannot have closed the value may stand for an opening one that is
+// missing.
+func (s *scan) debris(c byte) (rule string, class llm.RepairClass, start, end int) {
+	last := s.values[len(s.values)-1]
+	switch {
+	case c == ',' || c == ';':
+		return "trailing-comma", llm.Syntax, s.pos, s.pos + 1
+	case c == last[len(last)-1]:
+		return "extra-closer", llm.Syntax, s.pos, s.pos + 1
+	}
+	return "extra-closer", llm.Guess, s.pos, s.pos + 1
 }
 
 // value reads one value.

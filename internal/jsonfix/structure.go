@@ -239,9 +239,6 @@ func (r *Reader) within(c byte) bool {
 // writes the comma or colon before it, and adds it if it is missing. It
 // returns false if nothing can stand here.
 func (r *Reader) room() bool {
-	if r.loose {
-		r.tighten()
-	}
 	switch r.state {
 	case wantColon:
 		r.edit("missing-colon", llm.Syntax, r.i, r.i)
@@ -253,7 +250,7 @@ func (r *Reader) room() bool {
 			return false
 		}
 		r.top().mark = len(r.out)
-		r.edit("missing-comma", llm.Syntax, r.i, r.i)
+		r.edit("missing-comma", r.commaClass(), r.i, r.i)
 		r.out = append(r.out, ',')
 		r.next()
 	case wantItem, wantKey:
@@ -268,23 +265,21 @@ func (r *Reader) room() bool {
 	return true
 }
 
+// commaClass: two strings side by side in a list are one string in Python.
+func (r *Reader) commaClass() llm.RepairClass {
+	before := bytes.TrimRight(r.out, " \t\r")
+	if c := r.in[r.i]; r.top().open != '{' && before[len(before)-1] == '"' && (c == '"' || c == '\'') {
+		return llm.Guess
+	}
+	return llm.Syntax
+}
+
 // next is the state after a comma.
 func (r *Reader) next() {
 	if r.top().open == '{' {
 		r.state = wantKey
 	} else {
 		r.state = wantItem
-	}
-}
-
-// tighten doubts closers that were added inside the value: more than closers
-// follows them, so they might have been meant elsewhere.
-func (r *Reader) tighten() {
-	r.loose = false
-	for k := range r.edits {
-		if e := &r.edits[k]; e.Rule == "missing-closer" {
-			e.Class = llm.Guess
-		}
 	}
 }
 
@@ -346,8 +341,7 @@ func (r *Reader) close(c byte) {
 	if closerOf[r.top().open] != c {
 		fits := r.within(openerOf[c]) || (c == ')' && r.within('f'))
 		for fits && r.err == nil && closerOf[r.top().open] != c {
-			r.loose = true
-			r.pop("missing-closer", llm.Completion)
+			r.pop("missing-closer", llm.Guess) // it may have been meant elsewhere
 		}
 		if !fits {
 			r.edit("wrong-closer", llm.Guess, r.i, r.i+1)
