@@ -2,6 +2,7 @@ package jsonfix
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -32,7 +33,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		if json.Valid([]byte(text)) && utf8.ValidString(text) && len(text) > 0 && nesting(text) < DefaultMaxDepth {
-			if whole.err != "" || whole.edits != "[]" || !sameValue([]byte(whole.value), []byte(text)) {
+			if whole.err != "" || whole.edits != "[]" || whole.value != strings.Trim(text, " \t\r\n") {
 				t.Errorf("%q is valid and gives %+v", text, whole)
 			}
 		}

@@ -191,7 +191,9 @@ func (r *Reader) feedEscaped(piece []byte) int {
 		r.run(false)
 		if r.done || r.err != nil {
 			n := max(k+r.i-len(r.in)+1, 0)
-			r.in, r.i = append(r.in[:0], piece[n:]...), 0
+			if r.in, r.i = r.in[:0], 0; !r.whole {
+				r.in = append(r.in, piece[n:]...)
+			}
 			return n
 		}
 		r.compact()

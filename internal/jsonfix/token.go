@@ -186,9 +186,19 @@ func isIdentifier(b []byte) bool {
 	return true
 }
 
+// maxLiteral is more than the longest literal or number in another notation
+// has. Longer text is not looked at again and again.
+const maxLiteral = 64
+
 // tokenIsValue reports whether the token is a literal or a number as it is.
 func (r *Reader) tokenIsValue() bool {
-	if _, ok := literals[string(r.tok.text)]; ok || isNumber(r.tok.text) {
+	if isNumber(r.tok.text) {
+		return true
+	}
+	if len(r.tok.text) > maxLiteral {
+		return false
+	}
+	if _, ok := literals[string(r.tok.text)]; ok {
 		return true
 	}
 	_, class := number(r.tok.text, false)

@@ -13,7 +13,7 @@ import (
 // readWhole reads a value from a text that is all there, without a copy. It
 // returns how much of the text belongs to the value.
 func (r *Reader) readWhole(text []byte) (int, error) {
-	r.grow(min(len(text), 1<<10)) // the text may hold more than the value
+	r.grow(min(len(text), 1<<8)) // the text may hold more than the value
 	r.whole, r.in = true, text
 	r.run(false)
 	n := r.i
