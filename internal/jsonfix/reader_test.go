@@ -104,6 +104,21 @@ func TestValidPassesThrough(t *testing.T) {
 	}
 }
 
+// TestFound holds what fuzzing found.
+func TestFound(t *testing.T) {
+	for text, why := range map[string]string{
+		"0/*0":                                 "a number on its own ended before a slash that was needed to see it",
+		`""0`:                                  "a string on its own ended before the next piece",
+		"{\\\"a\\\":\xe3\x1dd\x0f9 \\\"b\\\\n": "an error in text escaped twice gave a negative count",
+		"[\"\"\"":                              "a triple quote was cut",
+		strings.Repeat("9", 400):               "a number too large for a float64 is valid",
+	} {
+		if got := sameHoweverCut(t, text); got.read > len(text) {
+			t.Errorf("%s: %q: %+v", why, text, got)
+		}
+	}
+}
+
 // TestPrefixes: a text that was cut anywhere is never called better than
 // completed, and what it shows meanwhile is valid.
 func TestPrefixes(t *testing.T) {
