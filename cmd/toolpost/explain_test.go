@@ -72,7 +72,9 @@ func TestNearest(t *testing.T) {
 	if a, b := likeness("<tool_call>{", "<tool_call>["), likeness("<tool_call>{", "functools["); a <= b || likeness("abc", "abc") != 1 || likeness("", "abc") != 0 {
 		t.Errorf("likeness: %v, %v", a, b)
 	}
-	span := func(from, to int, k dialect.SpanKind) dialect.Span { return dialect.Span{Start: from, End: to, Kind: k} }
+	span := func(from, to int, k dialect.SpanKind) dialect.Span {
+		return dialect.Span{Start: from, End: to, Kind: k}
+	}
 	a := []dialect.Span{span(0, 5, dialect.TextSpan), span(5, 9, dialect.ArgsSpan)}
 	b := []dialect.Span{span(0, 7, dialect.TextSpan), span(7, 9, dialect.ArgsSpan)}
 	if got := overlap(a, b); got != 7 {
