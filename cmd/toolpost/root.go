@@ -64,6 +64,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newModels())
 	root.AddCommand(newTools())
 	root.AddCommand(newSim())
+	root.AddCommand(newReceipts())
 	wrapArgs(root)
 	return root
 }

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/journal/export"
+)
+
+func newReceipts() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "receipts",
+		Short: "Show, verify, sign and export what runs have left on record",
+		Long: `A run leaves a chain of entries: what the model was asked and said, what a tool was
+about to do, and what it did. Changing, removing, adding or moving an entry breaks the
+chain.
+
+RUN is the id of a run in the store, FILE a run's file of JSON lines. The store is a
+directory, sqlite:FILE or a postgres:// address; --store or TOOLPOST_STORE names it.`,
+		Example: `  toolpost receipts list
+  toolpost receipts show RUN
+  toolpost receipts verify RUN
+  toolpost receipts export RUN --out DIR`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().String("store", "", "where runs are kept (default $TOOLPOST_STORE, else "+filepath.Join("…", "toolpost", "runs")+" in your state directory)")
+	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsExport())
+	return cmd
+}
+
+// exportFlags are the options of export.
+type exportFlags struct {
+	format, out, sig       string
+	full, allowOpen, force bool
+}
+
+func newReceiptsExport() *cobra.Command {
+	var flags exportFlags
+	cmd := &cobra.Command{
+		Use:   "export RUN|FILE",
+		Short: "Write a run as REPLAY.jsonl, RECEIPT.json and PR_SUMMARY.md",
+		Long: `Write a run as the files that other programs read: REPLAY.jsonl, RECEIPT.json and
+PR_SUMMARY.md, in a directory of their own.
+
+Format a joins results to calls by id and holds everything; format b is the other one in
+use. Without --full the files hold hashes only: no arguments, messages or paths.`,
+		Example: `  toolpost receipts export RUN --out DIR
+  toolpost receipts export RUN --format b --full --out DIR`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return exportRun(cmd, args[0], flags) },
+	}
+	cmd.Flags().StringVar(&flags.format, "format", "a", "a or b")
+	cmd.Flags().StringVar(&flags.out, "out", "", "the directory to write to (default: one named like the run)")
+	cmd.Flags().StringVar(&flags.sig, "sig", "", "the file of signatures (default: beside the run)")
+	cmd.Flags().BoolVar(&flags.full, "full", false, "also export arguments, messages and paths")
+	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "also export a run that has not ended")
+	cmd.Flags().BoolVar(&flags.force, "force", false, "overwrite files")
+	return cmd
+}
+
+func exportRun(cmd *cobra.Command, target string, flags exportFlags) error {
+	format := export.Format(flags.format)
+	if format != export.A && format != export.B {
+		return usagef(cmd, "there is no format %q; there are a and b", flags.format)
+	}
+	src, done, err := findRun(cmd, target)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if flags.sig != "" {
+		src.sig = flags.sig
+	}
+	opts := export.Options{Format: format, Full: flags.full, Open: flags.allowOpen, Producer: "toolpost@" + readBuildInfo().Version}
+	sigs, err := readSignatures(src.sig)
+	if err != nil {
+		return err
+	}
+	if len(sigs) > 0 {
+		opts.Signature = &sigs[len(sigs)-1]
+	}
+	bundle, err := export.Run(src.entries(cmd.Context()), opts)
+	if export.IsOpen(err) {
+		return fmt.Errorf("%w; --allow-open exports it all the same", err)
+	}
+	if err != nil {
+		return err
+	}
+	out := flags.out
+	if out == "" {
+		out = src.name
+	}
+	if err := writeBundle(out, bundle, flags.force); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), out)
+	return err
+}
+
+// writeBundle writes the files for their owner only. It checks all before it
+// writes one.
+func writeBundle(dir string, bundle *export.Bundle, force bool) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	files := bundle.Files()
+	for name := range files {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil && !force {
+			return fmt.Errorf("%s is there already; --force overwrites it", filepath.Join(dir, name))
+		}
+	}
+	for name, content := range files {
+		if err := writePrivate(filepath.Join(dir, name), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePrivate replaces a file by one that only its owner can read, whatever
+// stood there.
+func writePrivate(path string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(content)
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
+}
+
+func newReceiptsList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the runs of the store",
+		Example: "  toolpost receipts list\n  toolpost receipts list --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+// listedRun is a run in a list.
+type listedRun struct {
+	Run     string `json:"run"`
+	State   string `json:"state"`
+	Entries int64  `json:"entries"`
+	Calls   int    `json:"calls"`
+	Started string `json:"started,omitempty"`
+	Task    string `json:"task,omitempty"`
+}
+
+func listRuns(cmd *cobra.Command, asJSON bool) error {
+	store, done, err := openStore(cmd, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	all := []listedRun{}
+	for run, err := range store.Runs(cmd.Context()) {
+		if err != nil {
+			return err
+		}
+		l, err := listRun(cmd, store, run)
+		if err != nil {
+			return err
+		}
+		all = append(all, l)
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), all)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no runs in "+redactAddress(storeName(cmd)))
+		return err
+	}
+	colour := colours(cmd.OutOrStdout())
+	for _, l := range all {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %4d entries  %3d calls  %s  %s\n",
+			l.Started, colour.state(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls, l.Run, colour.dim(oneLine(l.Task, 60)))
+	}
+	return nil
+}
+
+// listRun reads a whole run: a list that does not verify would call a broken
+// run sealed.
+func listRun(cmd *cobra.Command, store runStore, run string) (listedRun, error) {
+	l := listedRun{Run: run}
+	report, err := journal.VerifyLines(func(yield func([]byte, error) bool) {
+		for line, err := range store.Lines(cmd.Context(), run) {
+			if err == nil {
+				l.add(line)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	})
+	if err != nil && len(report.Faults) == 0 {
+		return l, err
+	}
+	l.State, l.Entries = report.State(), report.Entries
+	return l, nil
+}
+
+func (l *listedRun) add(line []byte) {
+	e, err := journal.ParseEntry(trimNewline(line))
+	if err != nil {
+		return
+	}
+	if l.Started == "" {
+		l.Started = e.At.Format("2006-01-02 15:04:05")
+	}
+	switch e.Kind {
+	case journal.KindStart:
+		var s journal.Start
+		if e.Decode(&s) == nil {
+			l.Task = s.Task
+		}
+	case journal.KindReceipt, journal.KindRefusal:
+		l.Calls++
+	}
+}

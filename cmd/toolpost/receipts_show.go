@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+func newReceiptsShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show RUN|FILE",
+		Short: "Show what happened in a run, and what it changed",
+		Long: `Show the entries of a run in order, then what its tools report to have changed, and
+the calls nobody knows the outcome of.`,
+		Example: "  toolpost receipts show RUN\n  toolpost receipts show --json RUN",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src, done, err := findRun(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			if asJSON {
+				return showJSON(cmd, src)
+			}
+			return showRun(cmd, src)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object with the entries and the report of verify")
+	return cmd
+}
+
+func showJSON(cmd *cobra.Command, src runSource) error {
+	entries := []json.RawMessage{}
+	for e, err := range src.entries(cmd.Context()) {
+		if err != nil {
+			return err
+		}
+		line, err := e.Line()
+		if err != nil {
+			return err
+		}
+		entries = append(entries, line)
+	}
+	report, err := journal.VerifyLines(src.lines(cmd.Context()))
+	if err != nil && len(report.Faults) == 0 {
+		return err
+	}
+	return printJSON(cmd.OutOrStdout(), struct {
+		Report  *journal.Report   `json:"report"`
+		Entries []json.RawMessage `json:"entries"`
+	}{report, entries})
+}
+
+func showRun(cmd *cobra.Command, src runSource) error {
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	s := shower{out: out, palette: colours(cmd.OutOrStdout())}
+	report, err := journal.Verify(func(yield func(journal.Entry, error) bool) {
+		for e, err := range src.entries(cmd.Context()) {
+			if err == nil {
+				s.entry(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	})
+	s.end(report)
+	if ferr := out.Flush(); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// shower prints a run for people.
+type shower struct {
+	out     io.Writer
+	palette palette
+	begun   time.Time
+	effects []string
+}
+
+// entry prints one line per entry, and what matters of it.
+func (s *shower) entry(e journal.Entry) {
+	if s.begun.IsZero() {
+		s.begun = e.At
+		fmt.Fprintf(s.out, "%s  %s\n", s.palette.bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
+	}
+	mark := ""
+	if e.Stripped != nil {
+		mark = "  [stripped]"
+	}
+	fmt.Fprintf(s.out, "%4d %9s  %-12s %s%s\n", e.Seq, "+"+e.At.Sub(s.begun).Round(time.Millisecond).String(), e.Kind, s.describe(e), s.palette.dim(mark))
+}
+
+// describe returns an entry's body in one line; what it does not know it shows
+// as it is.
+func (s *shower) describe(e journal.Entry) string {
+	switch e.Kind {
+	case journal.KindStart:
+		return described(e, func(b journal.Start) string { return strings.TrimSpace(b.Model + " " + oneLine(b.Task, 80)) })
+	case journal.KindRequest:
+		return described(e, func(b journal.Request) string {
+			return fmt.Sprintf("messages: %d, new: %d", b.Keep+len(b.Messages), len(b.Messages))
+		})
+	case journal.KindAnswer:
+		return described(e, describeAnswer)
+	case journal.KindIntent:
+		return described(e, func(b journal.Intent) string { return oneLine(b.Tool, 60) + " " + oneLine(string(b.Args), 80) })
+	case journal.KindReceipt, journal.KindRefusal:
+		return described(e, s.describeReceipt)
+	case journal.KindVerification:
+		return described(e, func(b journal.Verification) string {
+			return fmt.Sprintf("%s: exit code %d", oneLine(b.Command, 80), b.ExitCode)
+		})
+	}
+	return oneLine(string(e.Body), 100)
+}
+
+func described[T any](e journal.Entry, describe func(T) string) string {
+	var body T
+	if err := e.Decode(&body); err != nil {
+		return oneLine(string(e.Body), 100)
+	}
+	return describe(body)
+}
+
+func describeAnswer(a journal.Answer) string {
+	var parts []string
+	if text := a.Message.Text(); text != "" {
+		parts = append(parts, fmt.Sprintf("%q", oneLine(text, 60)))
+	}
+	for _, c := range a.Message.Calls() {
+		parts = append(parts, "calls "+oneLine(c.Name, 60))
+	}
+	for _, c := range a.Invalid {
+		parts = append(parts, "cannot be read: "+oneLine(c.Problem, 60))
+	}
+	if a.Error != nil {
+		parts = append(parts, "failed: "+oneLine(a.Error.Message, 80))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *shower) describeReceipt(r journal.Receipt) string {
+	status := oneLine(string(r.Status), 20)
+	switch r.Status {
+	case journal.OK:
+		status = s.palette.green(status)
+	case journal.Refused, journal.Failed:
+		status = s.palette.red(status)
+	default:
+		status = s.palette.yellow(status)
+	}
+	line := fmt.Sprintf("%s %s %d ms", oneLine(r.Tool, 60), status, r.LatencyMS)
+	if r.Cached {
+		line += ", from the cache"
+	}
+	if r.Attempts > 1 {
+		line += fmt.Sprintf(", %d attempts", r.Attempts)
+	}
+	for _, repair := range r.Repairs {
+		line += fmt.Sprintf(", repaired %s (%s)", oneLine(repair.Rule, 40), repair.Class)
+	}
+	if r.ExecutedBy != "" && r.ExecutedBy != journal.ByRuntime {
+		line += ", run by the " + oneLine(r.ExecutedBy, 40)
+	}
+	if r.Error != nil {
+		line += ": " + oneLine(r.Error.Code, 40) + ": " + oneLine(r.Error.Message, 80)
+	} else if r.Reason != "" {
+		line += ": " + oneLine(r.Reason, 80)
+	}
+	for _, e := range r.SideEffects {
+		s.effects = append(s.effects, oneLine(fmt.Sprintf("%-16s %s  (%s, call %s)", e.Type, e.Path, r.Tool, r.Call), 300))
+	}
+	return line
+}
+
+// end prints what the whole comes to.
+func (s *shower) end(r *journal.Report) {
+	if len(s.effects) > 0 {
+		fmt.Fprintln(s.out, "\nSide effects")
+		for _, e := range s.effects {
+			fmt.Fprintln(s.out, "  "+e)
+		}
+	}
+	if len(r.Unknown) > 0 {
+		fmt.Fprintln(s.out, "\nOutcome unknown: begun, and no receipt")
+		for _, in := range r.Unknown {
+			fmt.Fprintln(s.out, "  "+oneLine(fmt.Sprintf("%s %s  (call %s)", in.Tool, oneLine(string(in.Args), 80), in.Call), 200))
+		}
+	}
+	fmt.Fprintf(s.out, "\n%s, %d entries, head %s\n", s.palette.state(r.State()), r.Entries, r.Head)
+}
+
+// oneLine returns text without control characters, shortened to n runes.
+func oneLine(text string, n int) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text))
+	if len(runes) <= n {
+		return string(runes)
+	}
+	return string(runes[:n-1]) + "…"
+}

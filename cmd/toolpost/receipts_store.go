@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/spf13/cobra"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// runStore is a store that the commands can look into.
+type runStore interface {
+	journal.Store
+	journal.Lister
+	Lines(ctx context.Context, run string) iter.Seq2[[]byte, error]
+}
+
+// storeName returns where runs are kept: --store, TOOLPOST_STORE or the state
+// directory.
+func storeName(cmd *cobra.Command) string {
+	if f := cmd.Flag("store"); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	return cmp.Or(os.Getenv("TOOLPOST_STORE"), filepath.Join(stateDir(), "runs"))
+}
+
+// stateDir returns the directory for what a user may delete but not miss.
+func stateDir() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolpost")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "toolpost")
+	}
+	return ".toolpost"
+}
+
+// openStore opens the store of a command. Unless create, one that does not
+// exist is an error. The caller calls done.
+func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), err error) {
+	name := storeName(cmd)
+	switch {
+	case strings.HasPrefix(name, "sqlite:"):
+		return openSQLite(strings.TrimPrefix(name, "sqlite:"), create)
+	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"):
+		if f := cmd.Flag("store"); f != nil && f.Changed && hasPassword(name) {
+			return nil, nil, usagef(cmd, "a password on the command line is seen by everybody on this machine; put the address in TOOLPOST_STORE or the password in PGPASSWORD")
+		}
+		return openDatabase("pgx", name)
+	}
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, nil, fmt.Errorf("there are no runs: %s does not exist", name)
+	}
+	dir, err := journal.OpenDir(name)
+	return dir, func() {}, err
+}
+
+func hasPassword(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Query().Has("password") {
+		return true
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+func openSQLite(file string, create bool) (runStore, func(), error) {
+	if _, err := os.Stat(file); err != nil && !create {
+		return nil, nil, fmt.Errorf("there are no runs: %w", err)
+	}
+	// The file must be private from its first moment.
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Close()
+	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(),
+		RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"}
+	return openDatabase("sqlite", address.String())
+}
+
+func openDatabase(driver, address string) (runStore, func(), error) {
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		return nil, nil, errors.New("the address of the database cannot be read") // the error may quote a password
+	}
+	store, err := journal.OpenSQL(db)
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	return store, func() { db.Close() }, nil
+}
+
+// runSource is one run to look at, from a file or a store.
+type runSource struct {
+	name  string // of the run, or of the file
+	lines func(context.Context) iter.Seq2[[]byte, error]
+	sig   string // the file of its signatures; empty if there is no place for one
+}
+
+// entries yields the run's entries. A torn last line is not one.
+func (s runSource) entries(ctx context.Context) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for line, err := range s.lines(ctx) {
+			if err != nil {
+				yield(journal.Entry{}, err)
+				return
+			}
+			if !bytes.HasSuffix(line, []byte("\n")) {
+				return
+			}
+			e, err := journal.ParseEntry(trimNewline(line))
+			if err != nil {
+				yield(e, fmt.Errorf("%s: %w (verify says more)", s.name, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// trimNewline returns a line without its newline; nothing else is cut, every
+// byte counts.
+func trimNewline(line []byte) []byte { return bytes.TrimSuffix(line, []byte("\n")) }
+
+// findTarget finds what a command names: a run of the store or, if there is
+// none of that name or it cannot be one, a file or directory. Of src and path
+// one is set. The caller calls done.
+func findTarget(cmd *cobra.Command, target string) (src *runSource, path string, done func(), err error) {
+	_, missing := os.Stat(target)
+	isPath := strings.ContainsAny(target, `/\`) || target == "." || target == ".."
+	if isPath || journal.ValidRun(target) != nil {
+		return nil, target, func() {}, missing
+	}
+	store, done, err := openStore(cmd, false)
+	if err == nil {
+		var found runSource
+		if found, err = storeSource(cmd, store, target); err == nil {
+			return &found, "", done, nil
+		}
+		done()
+	}
+	if missing == nil {
+		return nil, target, func() {}, nil
+	}
+	return nil, "", nil, err
+}
+
+// findRun finds the run that a command names. The caller calls done.
+func findRun(cmd *cobra.Command, target string) (src runSource, done func(), err error) {
+	found, path, done, err := findTarget(cmd, target)
+	if err != nil {
+		return src, nil, err
+	}
+	if found != nil {
+		return *found, done, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return src, nil, usagef(cmd, "%s is a directory; name a run's file", path)
+	}
+	return fileSource(path), done, nil
+}
+
+// fileSource is the run in a file.
+func fileSource(path string) runSource {
+	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+	return runSource{name: name, sig: strings.TrimSuffix(path, ".jsonl") + ".sig", lines: func(context.Context) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			f, err := os.Open(path)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			defer f.Close()
+			for line, err := range journal.Lines(f) {
+				if !yield(line, err) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// storeSource is a run of a store; one without entries is an error.
+func storeSource(cmd *cobra.Command, store runStore, run string) (runSource, error) {
+	if err := journal.ValidRun(run); err != nil {
+		return runSource{}, err
+	}
+	src := runSource{name: run, lines: func(ctx context.Context) iter.Seq2[[]byte, error] { return store.Lines(ctx, run) }}
+	if dir, ok := store.(*journal.Dir); ok {
+		src.sig = strings.TrimSuffix(dir.File(run), ".jsonl") + ".sig"
+	}
+	for _, err := range src.lines(cmd.Context()) {
+		return src, err
+	}
+	return src, fmt.Errorf("there is no run %s in %s", run, redactAddress(storeName(cmd)))
+}
+
+// redactAddress returns an address without its password.
+func redactAddress(name string) string {
+	if u, err := url.Parse(name); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return name
+}

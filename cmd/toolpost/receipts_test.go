@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// ownStore gives the test a store of its own with three runs: one sealed, one
+// open, one open with a call of unknown outcome and a torn line.
+func ownStore(t *testing.T) string {
+	t.Helper()
+	ownHome(t)
+	path := filepath.Join(t.TempDir(), "runs")
+	t.Setenv("TOOLPOST_STORE", path)
+	dir, err := journal.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillStore(t, dir)
+	f, err := os.OpenFile(dir.File("torn"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(`{"at":"2026`); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func fillStore(t *testing.T, store journal.Store) {
+	t.Helper()
+	for _, run := range []string{"sealed", "open", "torn"} {
+		r, err := journal.Open(t.Context(), store, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		r.Now = func() time.Time { at = at.Add(time.Second); return at }
+		check := func(_ any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(r.Write(t.Context(), journal.KindStart, journal.Start{Task: "mend \x1b[31mit"}))
+		check(r.Intent(t.Context(), journal.Intent{Call: "call_1", Tool: "edit_file", Args: json.RawMessage(`{"path":"a.go"}`)}))
+		if run == "torn" {
+			return
+		}
+		check(r.Receipt(t.Context(), journal.Receipt{Call: "call_1", Tool: "edit_file", Args: json.RawMessage(`{"path":"a.go"}`), Status: journal.OK, LatencyMS: 3,
+			SideEffects: []journal.SideEffect{{Type: "file_modified", Path: "a.go"}}}))
+		check(r.Receipt(t.Context(), journal.Receipt{Call: "call_2", Tool: "rm", Status: journal.Refused, Error: &journal.Failure{Code: "permission", Message: "no"}}))
+		if run == "sealed" {
+			check(r.Seal(t.Context()))
+		}
+	}
+}
+
+// expect runs a command and checks its exit code and what it says.
+func expect(t *testing.T, code int, wants []string, args ...string) result {
+	t.Helper()
+	r := toolpost(t, "", args...)
+	if r.code != code {
+		t.Errorf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), r.code, code, r.out, r.errOut)
+	}
+	for _, want := range wants {
+		if !strings.Contains(r.out+r.errOut, want) {
+			t.Errorf("%s: no %q in\n%s%s", strings.Join(args, " "), want, r.out, r.errOut)
+		}
+	}
+	if strings.Contains(r.out, "\x1b") {
+		t.Errorf("%s: control characters in\n%q", strings.Join(args, " "), r.out)
+	}
+	return r
+}
+
+func TestReceiptsVerify(t *testing.T) {
+	path := ownStore(t)
+	file := filepath.Join(path, "sealed.jsonl")
+	expect(t, exitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
+	expect(t, exitOK, []string{"sealed  " + file}, "receipts", "verify", file)
+	expect(t, exitFailed, []string{"open    open  4 entries"}, "receipts", "verify", "open")
+	expect(t, exitOK, []string{"open    open"}, "receipts", "verify", "--allow-open", "open")
+	expect(t, exitFailed, []string{"open    torn", "torn: the last 11 bytes", "outcome unknown: edit_file (call call_1)"}, "receipts", "verify", "torn")
+	expect(t, exitFailed, []string{"sealed  sealed", "open    open", "open    torn"}, "receipts", "verify")
+	expect(t, exitOK, []string{"sealed.jsonl", "open.jsonl", "torn.jsonl"}, "receipts", "verify", "--allow-open", path)
+	expect(t, exitFailed, []string{"there is no run nobody in"}, "receipts", "verify", "nobody")
+	expect(t, exitFailed, []string{"no such file"}, "receipts", "verify", filepath.Join(path, "nobody.jsonl"))
+	expect(t, exitFailed, []string{"holds neither runs nor an export"}, "receipts", "verify", t.TempDir())
+	empty := filepath.Join(t.TempDir(), "empty.jsonl")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitFailed, []string{"there are no entries"}, "receipts", "verify", "--allow-open", empty)
+
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for want, tampered := range map[string][]byte{
+		"entry 3 (line 3) changed":                    bytes.Replace(whole, []byte(`"latency_ms":3`), []byte(`"latency_ms":4`), 1),
+		"entry 2 removed: entry 2 is missing":         bytes.Join([][]byte{lines[0], lines[2], lines[3], lines[4]}, nil),
+		"entry 2 (line 3) inserted":                   bytes.Join([][]byte{lines[0], lines[1], lines[1], lines[2], lines[3], lines[4]}, nil),
+		"entry 3 (line 4) reordered":                  bytes.Join([][]byte{lines[0], lines[1], lines[3], lines[2], lines[4]}, nil),
+		"an entry (line 1) changed: not an entry":     append([]byte("x"), whole...),
+		"entry 5 (line 5) changed: the newline after": whole[:len(whole)-1],
+	} {
+		if err := os.WriteFile(file, tampered, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, exitFailed, []string{"broken  sealed", want}, "receipts", "verify", "--allow-open", "sealed")
+	}
+}
+
+func TestReceiptsVerifyJSON(t *testing.T) {
+	ownStore(t)
+	r := expect(t, exitFailed, nil, "receipts", "verify", "--json", "sealed", "torn")
+	var got []struct {
+		Target, State string
+		OK            bool
+		Run           struct {
+			Torn    int64
+			Unknown []struct{ Call string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got) != 2 || !got[0].OK || got[1].OK || got[1].State != "open" || got[1].Run.Torn != 11 || len(got[1].Run.Unknown) != 1 {
+		t.Errorf("%v\n%s", err, r.out)
+	}
+}
+
+// H8: whoever reviews a run sees what it changed.
+func TestReceiptsShow(t *testing.T) {
+	ownStore(t)
+	expect(t, exitOK, []string{"edit_file ok 3 ms", "rm refused 0 ms: permission: no", "Side effects\n  file_modified    a.go  (edit_file, call call_1)", "sealed, 5 entries"}, "receipts", "show", "sealed")
+	expect(t, exitOK, []string{"Outcome unknown", `edit_file {"path":"a.go"}  (call call_1)`, "open, 2 entries"}, "receipts", "show", "torn")
+	r := expect(t, exitOK, nil, "receipts", "show", "--json", "sealed")
+	var got struct {
+		Report  journal.Report
+		Entries []struct{ Kind string }
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || !got.Report.Sealed || len(got.Entries) != 5 {
+		t.Errorf("%v\n%s", err, r.out)
+	}
+	expect(t, exitUsage, []string{"is a directory"}, "receipts", "show", ".")
+}
+
+func TestReceiptsList(t *testing.T) {
+	path := ownStore(t)
+	expect(t, exitOK, []string{"2026-01-02 03:04:06  sealed     5 entries    2 calls  sealed", "open "}, "receipts", "list")
+	r := expect(t, exitOK, nil, "receipts", "list", "--json")
+	var got []struct{ Run, State string }
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got) != 3 {
+		t.Errorf("%v\n%s", err, r.out)
+	}
+	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list", "--store", path+"-none")
+	if _, err := os.Stat(path + "-none"); err == nil {
+		t.Error("looking for runs made a directory")
+	}
+}
+
+func TestReceiptsExport(t *testing.T) {
+	ownStore(t)
+	out := filepath.Join(t.TempDir(), "out")
+	for _, format := range []string{"a", "b"} {
+		expect(t, exitOK, []string{out}, "receipts", "export", "sealed", "--format", format, "--out", out, "--force")
+		expect(t, exitOK, []string{"agrees  " + out, "format " + format + ", 2 calls"}, "receipts", "verify", out)
+		expect(t, exitOK, nil, "receipts", "verify", filepath.Join(out, "RECEIPT.json"))
+	}
+	for _, name := range []string{"REPLAY.jsonl", "RECEIPT.json", "PR_SUMMARY.md"} {
+		info, err := os.Stat(filepath.Join(out, name))
+		if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+		if text, _ := os.ReadFile(filepath.Join(out, name)); bytes.Contains(text, []byte("a.go")) {
+			t.Errorf("%s tells a path:\n%s", name, text)
+		}
+	}
+	expect(t, exitFailed, []string{"is there already"}, "receipts", "export", "sealed", "--out", out)
+	expect(t, exitOK, nil, "receipts", "export", "sealed", "--out", out, "--force", "--full")
+	if text, _ := os.ReadFile(filepath.Join(out, "REPLAY.jsonl")); !bytes.Contains(text, []byte(`"params":{"path":"a.go"}`)) {
+		t.Errorf("--full tells nothing:\n%s", text)
+	}
+	expect(t, exitFailed, []string{"the run is open", "--allow-open"}, "receipts", "export", "open", "--out", out)
+	expect(t, exitOK, nil, "receipts", "export", "open", "--out", out, "--allow-open", "--force")
+	expect(t, exitFailed, []string{"open    " + out}, "receipts", "verify", out)
+	expect(t, exitUsage, []string{`no format "c"`}, "receipts", "export", "sealed", "--format", "c")
+}
+
+func TestReceiptsSign(t *testing.T) {
+	path := ownStore(t)
+	key := filepath.Join(t.TempDir(), "audit.key")
+	expect(t, exitOK, []string{"keep " + key}, "receipts", "keygen", key)
+	expect(t, exitFailed, []string{"exists"}, "receipts", "keygen", key)
+	expect(t, exitFailed, []string{"nobody signed it"}, "receipts", "verify", "--key", key+".pub", "sealed")
+	expect(t, exitOK, []string{"sealed signed by key"}, "receipts", "sign", "--key", key, "sealed")
+	expect(t, exitOK, []string{"signed by key"}, "receipts", "verify", "--key", key+".pub", "sealed")
+	expect(t, exitOK, []string{"not checked: name the key"}, "receipts", "verify", "sealed")
+	expect(t, exitFailed, []string{"run open is open"}, "receipts", "sign", "--key", key, "open")
+	expect(t, exitUsage, []string{"name the key"}, "receipts", "sign", "sealed")
+
+	// The whole run is replaced by another one that verifies.
+	if err := os.Remove(filepath.Join(path, "sealed.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := journal.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := journal.Open(t.Context(), dir, "sealed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitOK, nil, "receipts", "verify", "sealed")
+	expect(t, exitFailed, []string{"not signed by the key", "the signature is of run sealed with 5 entries"}, "receipts", "verify", "--key", key+".pub", "sealed")
+
+	if runtime.GOOS != "windows" {
+		if err := os.Chmod(key, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, exitFailed, []string{"can be read by others"}, "receipts", "sign", "--key", key, "sealed")
+	}
+}
+
+func TestReceiptsInADatabase(t *testing.T) {
+	ownHome(t)
+	file := filepath.Join(t.TempDir(), "my runs.db")
+	t.Setenv("TOOLPOST_STORE", "sqlite:"+file)
+	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list")
+	store, done, err := openSQLite(file, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillStore(t, store)
+	done()
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	expect(t, exitOK, []string{"sealed"}, "receipts", "list")
+	expect(t, exitOK, []string{"sealed  sealed  5 entries"}, "receipts", "verify", "sealed")
+	key := filepath.Join(t.TempDir(), "k")
+	expect(t, exitOK, nil, "receipts", "keygen", key)
+	expect(t, exitUsage, []string{"--sig"}, "receipts", "sign", "--key", key, "sealed")
+	expect(t, exitOK, nil, "receipts", "sign", "--key", key, "--sig", key+".sig", "sealed")
+	expect(t, exitOK, nil, "receipts", "verify", "--key", key+".pub", "--sig", key+".sig", "sealed")
+	expect(t, exitUsage, []string{"a password on the command line"}, "receipts", "list", "--store", "postgres://u:secret@localhost/x")
+}

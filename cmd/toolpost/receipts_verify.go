@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/journal/export"
+)
+
+// verifyFlags are the options of verify.
+type verifyFlags struct {
+	key, sig          string
+	allowOpen, asJSON bool
+}
+
+func newReceiptsVerify() *cobra.Command {
+	var flags verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify [RUN|FILE|DIR]...",
+		Short: "Find entries that were changed, removed, added or moved",
+		Long: `Check that runs are what was written, and say which entry is not.
+
+A run is sealed, open (it has not ended, so its end may be missing: exit code 1 unless
+--allow-open) or broken. A DIR is a directory of runs or an export; of exported files it
+is checked that they agree. Without arguments all runs of the store are verified.
+
+Whoever can write to a run can replace it by another one that verifies. With --key the
+run must also be signed with that key: see 'toolpost receipts sign'.`,
+		Example: `  toolpost receipts verify RUN
+  toolpost receipts verify --key audit.pub RUN
+  toolpost receipts verify --json export/`,
+		RunE: func(cmd *cobra.Command, args []string) error { return verifyTargets(cmd, args, flags) },
+	}
+	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "an open run is no failure")
+	cmd.Flags().StringVar(&flags.key, "key", "", "the public key `FILE` that must have signed each run")
+	cmd.Flags().StringVar(&flags.sig, "sig", "", "the `FILE` of signatures (default: beside the run)")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+// verdict is what verify says about one target.
+type verdict struct {
+	Target string `json:"target"`
+	State  string `json:"state"` // sealed, open, broken; of an export: agrees, open, broken
+	OK     bool   `json:"ok"`
+	// Problems are what is wrong, in words.
+	Problems []string            `json:"problems,omitempty"`
+	Notes    []string            `json:"notes,omitempty"`
+	Run      *journal.Report     `json:"run,omitempty"`
+	Export   *export.Report      `json:"export,omitempty"`
+	Signers  []journal.Signature `json:"signatures,omitempty"`
+}
+
+func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) error {
+	v := verifier{cmd: cmd, flags: flags}
+	if flags.sig != "" && len(targets) != 1 {
+		return usagef(cmd, "--sig needs exactly one run")
+	}
+	if flags.key != "" {
+		text, err := os.ReadFile(flags.key)
+		if err != nil {
+			return err
+		}
+		if v.key, err = journal.ParsePublicKey(text); err != nil {
+			return fmt.Errorf("%s: %w", flags.key, err)
+		}
+	}
+	var err error
+	if len(targets) == 0 {
+		err = v.store()
+	}
+	for _, t := range targets {
+		if err = errors.Join(err, v.target(t)); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return v.print()
+}
+
+type verifier struct {
+	cmd      *cobra.Command
+	flags    verifyFlags
+	key      ed25519.PublicKey // nil: signatures are not checked
+	verdicts []verdict
+}
+
+// target verifies whatever target names.
+func (v *verifier) target(target string) error {
+	src, path, done, err := findTarget(v.cmd, target)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if src != nil {
+		return v.run(target, *src)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return v.directory(path)
+	}
+	if dir, isExport := exportOf(path); isExport {
+		return v.export(dir)
+	}
+	return v.run(path, fileSource(path))
+}
+
+// store verifies all runs of the store.
+func (v *verifier) store() error {
+	store, done, err := openStore(v.cmd, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for run, err := range store.Runs(v.cmd.Context()) {
+		if err != nil {
+			return err
+		}
+		src, err := storeSource(v.cmd, store, run)
+		if err == nil {
+			err = v.run(run, src)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directory verifies an export, or all runs in a directory.
+func (v *verifier) directory(dir string) error {
+	for _, name := range []string{export.ReplayFile, export.ReceiptFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return v.export(dir)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s holds neither runs nor an export", dir)
+	}
+	slices.Sort(files)
+	for _, f := range files {
+		if err := v.run(f, fileSource(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run verifies one run and its signatures.
+func (v *verifier) run(target string, src runSource) error {
+	report, err := journal.VerifyLines(src.lines(v.cmd.Context()))
+	if err != nil && len(report.Faults) == 0 {
+		return err
+	}
+	d := verdict{Target: target, State: report.State(), Run: report}
+	for _, f := range report.Faults {
+		d.Problems = append(d.Problems, f.String())
+	}
+	if report.Entries == 0 && len(report.Faults) == 0 && report.Torn == 0 {
+		d.Problems = append(d.Problems, "there are no entries")
+	}
+	if report.Torn > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("torn: the last %d bytes are a line that was never finished", report.Torn))
+	}
+	for _, in := range report.Unknown {
+		d.Notes = append(d.Notes, fmt.Sprintf("outcome unknown: %s (call %s) was begun and has no receipt", in.Tool, in.Call))
+	}
+	if report.Stripped > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("stripped: secrets were taken out of %d entries", report.Stripped))
+	}
+	if v.flags.sig != "" {
+		src.sig = v.flags.sig
+	}
+	if err := v.signatures(&d, src.sig); err != nil {
+		return err
+	}
+	d.OK = len(d.Problems) == 0 && (report.Sealed || v.flags.allowOpen)
+	v.verdicts = append(v.verdicts, d)
+	return nil
+}
+
+// signatures checks who signed the run.
+func (v *verifier) signatures(d *verdict, file string) error {
+	sigs, err := readSignatures(file)
+	if err != nil {
+		return err
+	}
+	d.Signers = sigs
+	if v.key == nil {
+		for _, s := range sigs {
+			d.Notes = append(d.Notes, fmt.Sprintf("signed by key %s, not checked: name the key with --key", s.Key.Short()))
+		}
+		return nil
+	}
+	failed := "nobody signed it"
+	for _, s := range sigs {
+		err := s.Check(d.Run, v.key)
+		if err == nil {
+			d.Notes = append(d.Notes, fmt.Sprintf("signed by key %s at %s", s.Key.Short(), s.At.Format("2006-01-02 15:04:05 MST")))
+			return nil
+		}
+		failed = strings.TrimPrefix(err.Error(), "journal: ")
+	}
+	d.Problems = append(d.Problems, "not signed by the key of "+v.flags.key+": "+failed)
+	return nil
+}
+
+// exportOf returns the directory of a file that is part of an export.
+func exportOf(file string) (dir string, ok bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxExport))
+	if err != nil {
+		return "", false
+	}
+	replay, receipt := export.Looks(text)
+	name := filepath.Base(file)
+	return filepath.Dir(file), replay && name == export.ReplayFile || receipt && name == export.ReceiptFile
+}
+
+// maxExport bounds a file of an export.
+const maxExport = 1 << 30
+
+func (v *verifier) export(dir string) error {
+	replay, err := readOptional(filepath.Join(dir, export.ReplayFile))
+	if err != nil {
+		return err
+	}
+	receipt, err := readOptional(filepath.Join(dir, export.ReceiptFile))
+	if err != nil {
+		return err
+	}
+	r := export.Verify(replay, receipt)
+	d := verdict{Target: dir, State: "agrees", Problems: r.Problems, Export: r}
+	for _, id := range r.Unknown {
+		d.Notes = append(d.Notes, fmt.Sprintf("outcome unknown: call %s has no result", id))
+	}
+	switch {
+	case len(r.Problems) > 0:
+		d.State = "broken"
+	case replay != nil && !r.Ended:
+		d.State = "open"
+	}
+	if v.key != nil {
+		d.Problems = append(d.Problems, "an export has no chain to check a signature of; verify the run itself with --key")
+	}
+	d.OK = len(d.Problems) == 0 && (d.State == "agrees" || v.flags.allowOpen)
+	v.verdicts = append(v.verdicts, d)
+	return nil
+}
+
+// readOptional returns the content of a file, nil if it does not exist.
+func readOptional(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxExport+1))
+	if err == nil && len(b) > maxExport {
+		err = fmt.Errorf("%s is longer than %d bytes", path, maxExport)
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// print says it all and fails if anything is wrong.
+func (v *verifier) print() error {
+	out := v.cmd.OutOrStdout()
+	failed := false
+	colour := colours(out)
+	var b bytes.Buffer
+	for _, d := range v.verdicts {
+		failed = failed || !d.OK
+		fmt.Fprintf(&b, "%s  %s  %s\n", colour.state(fmt.Sprintf("%-6s", d.State)), d.Target, colour.dim(d.facts()))
+		for _, p := range d.Problems {
+			fmt.Fprintf(&b, "        %s\n", colour.red(oneLine(p, 300)))
+		}
+		for _, n := range d.Notes {
+			fmt.Fprintf(&b, "        %s\n", oneLine(n, 300))
+		}
+	}
+	var err error
+	if v.flags.asJSON {
+		err = printJSON(out, v.verdicts)
+	} else {
+		_, err = out.Write(b.Bytes())
+	}
+	if err == nil && failed {
+		err = errReported
+	}
+	return err
+}
+
+// facts are the figures of a verdict.
+func (d verdict) facts() string {
+	if d.Export != nil {
+		return fmt.Sprintf("export of session %s, format %s, %d calls", d.Export.Session, d.Export.Format, d.Export.Calls)
+	}
+	return fmt.Sprintf("%d entries, head %s", d.Run.Entries, d.Run.Head.Short())
+}
+
+// state colours the state of a run.
+func (p palette) state(s string) string {
+	switch strings.TrimSpace(s) {
+	case "sealed", "agrees":
+		return p.green(s)
+	case "open":
+		return p.yellow(s)
+	}
+	return p.red(s)
+}
