@@ -17,28 +17,30 @@ func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List, audit, select and call tools",
-		Long: `Look at tools the way a model does.
+		Long: `Look at tools the way a model does: those that come with Toolpost, or those in a file.
 
 A file of tools holds one JSON array, one object with the array under "tools", or one
 object per line. Definitions of OpenAI, Anthropic and MCP are understood: the schema
 stands under "parameters", "input_schema" or "inputSchema".`,
-		Example: `  toolpost tools list --tools tools.json
+		Example: `  toolpost tools list
   toolpost tools audit --tools tools.json
-  toolpost tools select --tools tools.json "weather in Rome"`,
+  toolpost tools select "look for a word in my files"
+  toolpost tools call list_files`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect())
+	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall())
 	return cmd
 }
 
-// readDefinitions reads the file that --tools names; "-" is standard input.
+// readDefinitions reads the file that --tools names; "-" is standard input, and
+// without a name the built-in tools are meant.
 func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error) {
 	var text string
 	var err error
 	switch file {
 	case "":
-		return nil, usagef(cmd, "say where the tools are, with --tools FILE")
+		return builtinDefinitions()
 	case "-":
 		text, err = readAll(cmd.InOrStdin(), "standard input")
 	default:
@@ -53,6 +55,19 @@ func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error)
 	}
 	if len(defs) == 0 {
 		return nil, fmt.Errorf("%s has no tools", file)
+	}
+	return defs, nil
+}
+
+func builtinDefinitions() ([]tool.Definition, error) {
+	set, files, err := builtinTools(".")
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	var defs []tool.Definition
+	for _, d := range set.Defs() {
+		defs = append(defs, tool.Definition{ID: d.Name, ToolDef: d})
 	}
 	return defs, nil
 }
@@ -79,7 +94,7 @@ func newToolsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List tools and what their definitions cost",
-		Example: "  toolpost tools list --tools tools.json\n  toolpost tools list --tools tools.json --json",
+		Example: "  toolpost tools list\n  toolpost tools list --tools tools.json --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defs, err := readDefinitions(cmd, file)
@@ -103,7 +118,7 @@ func newToolsList() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file` (- is standard input) instead of the built-in ones")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
@@ -133,7 +148,7 @@ Findings also name words that say nothing, parameters without a description, nam
 that some vendor refuses, and constraints that some vendor does not enforce.
 
 It is a failure if a score is below --min.`,
-		Example: "  toolpost tools audit --tools tools.json\n  toolpost tools audit --tools tools.json --min 0.8 --json",
+		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defs, err := readDefinitions(cmd, file)
@@ -154,7 +169,7 @@ It is a failure if a score is below --min.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file` (- is standard input) instead of the built-in ones")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().Float64Var(&least, "min", 0, "fail if a `score` is below this")
 	return cmd
@@ -234,7 +249,7 @@ With --batch, each line of the input is {"id","query","k"} and each line of the 
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file`; - is standard input")
+	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file` (- is standard input) instead of the built-in ones")
 	cmd.Flags().IntVarP(&k, "count", "k", defaultSelection, "name at most this many `tools`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&batched, "batch", false, "read JSON lines and answer each with one line")

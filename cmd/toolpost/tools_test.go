@@ -98,7 +98,7 @@ func TestToolsWrongUse(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"tools", "list"}, 2, "--tools"},
+		{[]string{"tools", "call"}, 2, "arg"},
 		{[]string{"tools", "select", "--tools", file}, 2, "QUERY"},
 		{[]string{"tools", "select", "--batch", "--tools", file, "x"}, 2, "QUERY"},
 		{[]string{"tools", "select", "--batch", "--tools", "-"}, 2, "both"},
@@ -109,5 +109,45 @@ func TestToolsWrongUse(t *testing.T) {
 		if r := toolpost(t, "", c.args...); r.code != c.code || !strings.Contains(r.errOut, c.says) {
 			t.Errorf("%v: code %d, %s", c.args, r.code, r.errOut)
 		}
+	}
+}
+
+// The built-in tools must be described as well as we ask of others.
+func TestBuiltinToolsAreDescribed(t *testing.T) {
+	r := toolpost(t, "", "tools", "audit", "--min", "0.8")
+	if r.code != 0 {
+		t.Errorf("%s%s", r.out, r.errOut)
+	}
+}
+
+func TestToolsCall(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		why  string
+		in   string
+		args []string
+		code int
+		says string
+	}{
+		{"a read needs nobody's leave", "", []string{"read_file", `{"path":"a.txt"}`}, 0, "hello"},
+		{"arguments from standard input", `{"path":"a.txt"}`, []string{"read_file", "-"}, 0, "hello"},
+		{"wrong arguments", "", []string{"read_file", `{"file":"a.txt"}`}, 1, "validation failed"},
+		{"no JSON", "", []string{"read_file", `path=a.txt`}, 1, "JSON"},
+		{"out of the folder", "", []string{"read_file", `{"path":"../x"}`}, 1, "leads out"},
+		{"a write needs leave", "", []string{"write_file", `{"path":"b.txt","content":"x"}`}, 1, "no policy allows it"},
+		{"a write with leave", "", []string{"write_file", `{"path":"b.txt","content":"x"}`, "--allow"}, 0, "b.txt"},
+		{"an unknown tool", "", []string{"raed_file"}, 1, "Did you mean read_file"},
+		{"everything, for programs", "", []string{"read_file", `{"path":"a.txt"}`, "--json"}, 0, `"status": "ok"`},
+	} {
+		r := toolpost(t, c.in, append([]string{"tools", "call", "--dir", dir}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.out, c.says) {
+			t.Errorf("%s: code %d\n%s%s", c.why, r.code, r.out, r.errOut)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "b.txt")); err != nil || string(b) != "x" {
+		t.Errorf("%q %v", b, err)
 	}
 }

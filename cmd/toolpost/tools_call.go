@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/builtin"
+)
+
+// builtinTools returns every tool that comes with Toolpost, with the file tools
+// on dir, and how to release it.
+func builtinTools(dir string) (*tool.Set, io.Closer, error) {
+	files, err := builtin.OpenFiles(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
+	if err == nil {
+		var set *tool.Set
+		if set, err = tool.NewSet(append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool(), search)...); err == nil {
+			return set, files, nil
+		}
+	}
+	return nil, nil, errors.Join(err, files.Close())
+}
+
+func newToolsCall() *cobra.Command {
+	var dir string
+	var allow, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "call NAME [ARGUMENTS|-]",
+		Short: "Validate and run one call of a built-in tool",
+		Long: `Run a built-in tool as a model's call would be run: arguments are given the types the
+schema demands and validated, a policy decides, the tool runs under a timeout, and what
+a model would see is printed. ARGUMENTS is a JSON object; - reads it from standard input.
+
+The file tools see --dir and nothing outside it. Tools that write, run programs or reach
+the network are refused unless --allow is given.`,
+		Example: `  toolpost tools call list_files
+  toolpost tools call read_file '{"path":"README.md"}'
+  toolpost tools call run_command '{"program":"go","args":["version"]}' --allow`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			call := llm.Call{Name: args[0]}
+			if len(args) == 2 {
+				call.Args = json.RawMessage(args[1])
+			}
+			if len(args) == 2 && args[1] == "-" {
+				text, err := readAll(cmd.InOrStdin(), "standard input")
+				if err != nil {
+					return err
+				}
+				call.Args = json.RawMessage(text)
+			}
+			set, files, err := builtinTools(dir)
+			if err != nil {
+				return err
+			}
+			defer files.Close()
+			o, err := callTool(cmd.Context(), set, call, allow)
+			if err != nil {
+				return err
+			}
+			return printOutcome(cmd, o, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "`folder` of the file tools and of programs")
+	cmd.Flags().BoolVar(&allow, "allow", false, "allow a tool that writes, runs programs or reaches the network")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
+	return cmd
+}
+
+func callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (invoke.Outcome, error) {
+	r := &invoke.Runner{Tools: set}
+	if allow {
+		r.Policy = invoke.AllowAll
+	}
+	s, err := r.Session(nil)
+	if err != nil {
+		return invoke.Outcome{}, err
+	}
+	var out invoke.Outcome
+	for ev, err := range s.Do(ctx, []llm.Call{call}) {
+		if err != nil {
+			return out, err
+		}
+		if o, ok := ev.(invoke.Outcome); ok {
+			out = o
+		}
+	}
+	return out, nil
+}
+
+// printOutcome prints what a model would see. A call that failed is a failure
+// of the command, too.
+func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = printJSON(cmd.OutOrStdout(), o)
+	} else {
+		for _, p := range o.Result.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), p.Text)
+			case llm.Media:
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, p.MIME, len(p.Data))
+			}
+		}
+	}
+	if err != nil || o.Error == nil {
+		return err
+	}
+	if o.Error.Code == tool.Permission && o.Receipt.Attempts == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: allow it with --allow")
+	}
+	return errReported
+}
