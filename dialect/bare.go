@@ -2,7 +2,7 @@ package dialect
 
 import (
 	"bytes"
-	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,11 +15,12 @@ func (m *machine) bare(c byte) bool {
 	if c == '{' && m.saidInEnvelope() {
 		return true
 	}
-	if m.names.none {
+	if m.names.none || !m.plausible(c) {
+		m.suspectName()
 		return false
 	}
 	start := m.offset()
-	m.marked, m.depth, m.rows = false, 1, bareRows()
+	m.marked, m.depth, m.rows = false, 1, bareRows
 	ok := false
 	switch {
 	case c == '{' && !m.exampled():
@@ -45,6 +46,40 @@ func (m *machine) bare(c byte) bool {
 	return ok
 }
 
+// plausible reports whether what stands here is worth a guess: it looks at
+// the first bytes only.
+func (m *machine) plausible(c byte) bool {
+	switch c {
+	case '{':
+		return m.plausibleKey(m.spaces(1))
+	case '[':
+		i := m.spaces(1)
+		if m.peek(i) == '{' {
+			return m.plausibleKey(m.spaces(i + 1))
+		}
+		return m.peek(i) == '[' || isNameStart(m.peek(i))
+	case '`':
+		return m.hasAt(0, "```")
+	case '<':
+		return isNameStart(m.peek(1))
+	}
+	return m.names.first[c] && !m.names.any && m.atLine()
+}
+
+// plausibleKey reports whether the key at i may be one of a call.
+func (m *machine) plausibleKey(i int) bool {
+	j := i
+	if isQuote(m.peek(i)) {
+		i++
+		j = i
+	}
+	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) && m.buf[m.pos+j] != ':' {
+		j++
+	}
+	key := string(m.buf[m.pos+i : m.pos+j])
+	return keys[key] != other || key == "type" || m.names.offered(key)
+}
+
 // moreBare reads the calls that follow a bare one directly.
 func (m *machine) moreBare() {
 	for m.more() {
@@ -57,6 +92,8 @@ func (m *machine) moreBare() {
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
+			case isNameStart(c) && !m.names.any:
+				return m.nameFirst(start)
 			}
 			return false
 		})
@@ -66,20 +103,9 @@ func (m *machine) moreBare() {
 	}
 }
 
-// bareRows are the dialects whose calls may stand without a marker.
-func bareRows() uint64 {
-	var rows uint64
-	for i := range table {
-		if table[i].Bare {
-			rows |= 1 << i
-		}
-	}
-	return rows
-}
-
 // bareNamed reads a call that begins with its name.
 func (m *machine) bareNamed() bool {
-	m.marked, m.depth, m.rows = false, 0, bareRows()
+	m.marked, m.depth, m.rows = false, 0, bareRows
 	return m.nameFirst(m.offset())
 }
 
@@ -103,7 +129,6 @@ func (m *machine) fence(start int) bool {
 		return false
 	}
 	ok := m.guess(func() bool {
-		m.rows = row("json_fence") | row("gemma3_prompted") | row("xlam")
 		return m.fenced(start)
 	})
 	if !ok {
@@ -141,18 +166,19 @@ func (m *machine) nameFirst(start int) bool {
 		return m.separated(t, written, i, j, n, start)
 	case t.is(tagParam):
 		m.narrow(t.rows[tagParam])
-		if c == '<' && j > i && row("glm45")&m.rows != 0 {
-			m.narrow(row("glm45"))
-		} else if j == i {
-			m.narrow(row("glm47"))
-		}
+		m.where(func(d *Dialect) bool { return (j > i) == slices.Contains(d.Sep, "\n") })
 		return m.pairs(written, i, j, start)
 	case c == '(' && j == i:
 		m.form(PyCall)
 		return m.pyCall(start)
+	case c == '{' && written == "multi_tool_use.parallel":
+		m.skip(j, "name")
+		return m.object(&envelope{start: start})
 	case c == '{':
 		m.form(NameJSON)
 		return m.nameJSON(written, i, j, start)
+	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows&headerRows != 0:
+		return m.nameJSON(written, i, m.spaces(j+4), start)
 	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
 		return m.nameJSON(written, i, m.spaces(j+1), start)
 	case m.hasAt(j, "```") && (m.marked || !m.names.any):
@@ -229,16 +255,15 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 	case next.is(tagCall) && !m.names.offered(written):
 		m.skip(k, "kind")
 		return m.one(start)
-	case next.is(tagParam) || next.is(closes) && t.rows[separates]&row("hy_v3") != 0:
+	case next.is(tagParam) || next.is(closes) && t.rows[separates]&pairRows != 0:
 		return m.pairs(written, i, k, start)
-	case isNameStart(c) && t.rows[separates]&row("deepseek_v3") != 0:
-		m.narrow(row("deepseek_v3"))
+	case isNameStart(c) && t.rows[separates]&kindFirstRows != 0:
+		m.narrow(kindFirstRows)
+		m.form(NameJSON)
 		m.skip(k, "kind")
 		return m.nameFirst(start)
 	}
-	if t.rows[separates]&row("deepseek_v31") != 0 {
-		m.narrow(row("deepseek_v31"))
-	}
+	m.where(func(d *Dialect) bool { return !d.KindFirst })
 	return m.nameJSON(written, i, j+n, start)
 }
 
@@ -252,7 +277,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 	}
 	second := string(m.buf[m.pos+k : m.pos+e])
 	name, id := first, second
-	if t.rows[identifies]&row("solar_open") != 0 {
+	if t.rows[identifies]&idFirstRows != 0 {
 		name, id = second, first
 	}
 	if !m.startCall(name, id, start) {
@@ -282,7 +307,7 @@ func (m *machine) nameJSON(written string, i, j, start int) bool {
 
 // looseArgs reports whether arguments that are no object may stand at j: in
 // the dialects of lines they may be quoted, fenced or plain.
-func (m *machine) looseArgs(j int) bool { return m.rows&row("react") != 0 && m.at(m.spaces(j)) }
+func (m *machine) looseArgs(j int) bool { return m.rows&plainRows != 0 && m.at(m.spaces(j)) }
 
 // jsonBody reads the arguments after a name and ends the call.
 func (m *machine) jsonBody() {
@@ -298,7 +323,7 @@ func (m *machine) jsonBody() {
 	case c == '{' || isQuote(c):
 		m.arguments()
 	case m.closer():
-	case m.rows&row("react") != 0:
+	case m.rows&plainRows != 0:
 		m.plainArgument()
 	default:
 		m.badArgs("the arguments are no JSON object")
@@ -338,8 +363,6 @@ func isNameByte(c byte) bool {
 	return isNameStart(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == ':' || c == '/'
 }
 
-func firstRow(rows uint64) int { return bits.TrailingZeros64(rows) }
-
 func suspicion(n, at int, name string) string {
 	times := "once"
 	if n > 1 {
@@ -367,10 +390,10 @@ func (m *machine) suspectName() {
 		start--
 	}
 	if start < end && m.names.offered(string(m.buf[start:end])) {
-		dialect := "pythonic"
+		like := PyCall
 		if c != '(' {
-			dialect = "glm4_classic"
+			like = NameJSON
 		}
-		m.lost.add(row(dialect), m.base+start)
+		m.lost.add(bareRows&rowsWhere(func(d *Dialect) bool { return d.Form == like }), m.base+start)
 	}
 }

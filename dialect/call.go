@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,6 +21,7 @@ type call struct {
 	keys    map[string]bool // of the arguments, where we write the object ourselves
 	args    []byte          // JSON text so far
 	sent    int             // args[:sent] has left as deltas
+	head    []byte          // the beginning of its text, once it is long
 	repairs []llm.Repair
 	problem string // why the arguments cannot be read; empty if they can
 }
@@ -62,6 +63,16 @@ func (m *machine) startCall(written, id string, start int) bool {
 // arg adds text to the arguments.
 func (m *machine) arg(s string) {
 	m.call.args = append(m.call.args, s...)
+	m.checkArgs()
+}
+
+// argBytes is arg for bytes.
+func (m *machine) argBytes(b []byte) {
+	m.call.args = append(m.call.args, b...)
+	m.checkArgs()
+}
+
+func (m *machine) checkArgs() {
 	if len(m.call.args) > m.maxCall() {
 		m.fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.call.name, m.maxCall()))
 	}
@@ -99,10 +110,7 @@ func (m *machine) endCall() {
 			ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.UnknownTool, Nearest: m.names.nearest(c.name), Provenance: from,
 			Problem: fmt.Sprintf("there is no tool called %q", c.name),
 		})
-	case c.problem != "" || !json.Valid(c.args):
-		if c.problem == "" {
-			c.problem = "the arguments are no JSON object"
-		}
+	case c.problem != "":
 		c.pass(m)
 		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
 	default:
@@ -138,9 +146,24 @@ func (m *machine) missing(what string) {
 	m.repair("missing-"+what, llm.Completion, m.offset(), m.offset())
 }
 
-// raw is what the model wrote of the call so far.
+// maxRaw bounds what is kept of the text of a call, to be shown if the call
+// turns out to be invalid.
+const maxRaw = 64 << 10
+
+// raw is what the model wrote of the call so far, or the beginning of it.
 func (m *machine) raw() string {
-	return string(m.buf[max(m.call.start-m.base, 0):m.pos])
+	if m.call.head != nil {
+		return string(m.call.head) + "…"
+	}
+	return string(m.buf[m.call.start-m.base : m.pos])
+}
+
+// keepHead keeps the beginning of a long call, so that the rest need not be
+// held.
+func (m *machine) keepHead() {
+	if c := &m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
+		c.head = bytes.Clone(m.buf[c.start-m.base:][:maxRaw])
+	}
 }
 
 // guess reads something that may turn out not to be a call. If f reports

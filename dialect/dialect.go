@@ -23,8 +23,16 @@ type Dialect struct {
 	// NameKey and ArgsKey are the keys of a JSON call as this dialect writes
 	// them. Every dialect is read with all known keys.
 	NameKey, ArgsKey string
-	// List says that JSON calls stand in a list.
-	List bool
+	// List says that JSON calls stand in a list, Keyed that the name is the
+	// only key of a call and its value the arguments.
+	List, Keyed bool
+	// KindFirst says that a word like "function" stands before the separator
+	// and the name after it, IDFirst that the id comes before the name.
+	KindFirst, IDFirst bool
+	// PlainArgs says that arguments may be plain text.
+	PlainArgs bool
+	// Echoes says that models repeat the body of a call after its end.
+	Echoes bool
 
 	// Think delimits thinking. Prefilled says that the prompt usually holds
 	// the opener already, so that an answer begins inside thinking.
@@ -74,9 +82,10 @@ func (f Form) String() string {
 // place of the name; the canonical spelling is used for writing, reading
 // accepts any quoting.
 type Tags struct {
-	Call  Pair // like `<invoke name="%s">` and `</invoke>`
-	Param Pair // like `<parameter name="%s">` and `</parameter>`
-	Value Pair // of dialects that write key and value as two elements
+	Call  Pair   // like `<invoke name="%s">` and `</invoke>`
+	Param Pair   // like `<parameter name="%s">` and `</parameter>`
+	Value Pair   // of dialects that write key and value as two elements
+	ID    string // the attribute of Call that holds the id
 }
 
 // Text says how the text of an untyped value becomes JSON.

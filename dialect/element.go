@@ -31,7 +31,7 @@ func (m *machine) element(start int) bool {
 	} else if !m.hasAt(m.spaces(n), "</"+word+">") {
 		return false
 	}
-	m.narrow(row("xml_tagname"))
+	m.narrow(elementRows)
 	if !m.startCall(word, "", start) {
 		return false
 	}
@@ -75,7 +75,7 @@ func (m *machine) anyElement(word string, n, start int) bool {
 			break
 		}
 	}
-	m.narrow(row("xml_tagname"))
+	m.narrow(elementRows)
 	if !m.startCall(word, "", start) {
 		return false
 	}

@@ -19,9 +19,9 @@ func (m *machine) header(t *token, n int) bool {
 	i += m.literal(i, endOfHeader)
 	start := m.offset()
 	m.keepHeld()
-	m.rows = row("harmony") | row("muse_glimmer")
-	if t.is(heads) || channel != "" {
-		m.rows = row("harmony")
+	m.rows = headerRows
+	if t.is(heads) && channel != "" {
+		m.rows = t.rows[heads]
 	}
 	m.muted, m.started = false, true
 	switch {

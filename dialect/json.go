@@ -122,7 +122,7 @@ func (m *machine) member(e *envelope, key string) bool {
 // isKeyedCall reports whether an object whose first key is key is a call of
 // that name.
 func (m *machine) isKeyedCall(key string) bool {
-	return m.names.offered(key) || m.marked && m.rows == row("apertus")
+	return m.names.offered(key) || m.marked && m.rows&^keyedRows == 0
 }
 
 // named handles a name that has just been read: arguments that came before it
@@ -295,8 +295,13 @@ func (m *machine) arguments() {
 // stream reads a JSON value into the arguments as it arrives.
 func (m *machine) stream() {
 	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
-	ended := m.feed(&r, func() { m.arg(r.Take()) })
-	m.finishValue(&r, ended, func() { m.arg(r.Take()) })
+	taken := 0
+	take := func() {
+		v := r.Value()
+		m.argBytes(v[taken:])
+		taken = len(v)
+	}
+	m.finishValue(&r, m.feed(&r, take), take)
 }
 
 // finishValue ends a value the text has not ended.

@@ -22,8 +22,11 @@ const maxGuess = 8 << 10
 type machine struct {
 	p     *Parser
 	names *names
-	next  func() (string, error, bool)
-	yield func(llm.Event, error) bool
+	hint  uint64 // the row of the dialect that is expected
+	// triggers say where a byte may begin something that is no text.
+	triggers [256]place
+	next     func() (string, error, bool)
+	yield    func(llm.Event, error) bool
 
 	buf  []byte
 	pos  int // the next byte to read
@@ -93,7 +96,8 @@ func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, err
 	return func(yield func(llm.Event, error) bool) {
 		next, stop := iter.Pull2(chunks)
 		defer stop()
-		m := &machine{p: p, names: newNames(p.Tools), next: next, yield: yield}
+		m := &machine{p: p, names: newNames(p.Tools), hint: rowOf(p.Dialect), next: next, yield: yield}
+		m.triggers = m.names.triggers(*triggers())
 		if p.ThinkingOpen {
 			m.mode = inThinking
 		}
@@ -203,7 +207,8 @@ func (m *machine) compact() {
 	if len(m.tries) > 0 {
 		keep = min(keep, m.tries[0].pos-m.base)
 	}
-	if m.call.open {
+	m.keepHead()
+	if m.call.open && m.call.head == nil {
 		keep = min(keep, m.call.start-m.base)
 	}
 	if keep == len(m.buf) {

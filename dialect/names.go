@@ -58,6 +58,16 @@ const (
 // prefixesOfNames are what models put before the names they were offered.
 var prefixesOfNames = []string{"functions.", "functions:", "function.", "default_api:", "default_api.", "tools.", "tool."}
 
+// triggers adds the first bytes of offered names, which may begin a line.
+func (n *names) triggers(set [256]place) [256]place {
+	for c, first := range n.first {
+		if first && !n.any && set[c] == nowhere {
+			set[c] = lineOnly
+		}
+	}
+	return set
+}
+
 // resolve returns the offered name that a written one means. Where no list
 // was given, that is the written name without known prefixes.
 func (n *names) resolve(written string) (name string, ok bool) {

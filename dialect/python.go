@@ -50,7 +50,7 @@ func (m *machine) pyCall(start int) bool {
 	}
 	if stem, ok := strings.CutSuffix(name, ".call"); ok && !m.names.offered(name) {
 		name = stem
-		m.narrow(row("llama3_builtin"))
+		m.narrow(methodRows)
 	}
 	if !m.marked && m.names.any && !m.kwargs(i+1) {
 		return false

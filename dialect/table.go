@@ -90,6 +90,7 @@ var table = []Dialect{
 		Models: "GLM-4.5, GLM-4.6, Laguna, Ring-2.6",
 		Call:   []Pair{{"<tool_call>", "</tool_call>"}, {"<user>", "</user>"}},
 		Tags:   Tags{Param: Pair{"<arg_key>", "</arg_key>"}, Value: Pair{"<arg_value>", "</arg_value>"}},
+		Sep:    []string{"\n"},
 		Think:  []Pair{think}, Text: Literal,
 		Drop: []string{"<|observation|>", "<|user|>", "<|assistant|>"},
 	},
@@ -152,7 +153,7 @@ var table = []Dialect{
 		Drop: []string{"<｜end▁of▁sentence｜>"},
 	},
 	{
-		Name: "deepseek_v3", Title: "tool tokens around a fenced object", Form: NameJSON,
+		Name: "deepseek_v3", Title: "tool tokens around a fenced object", Form: NameJSON, KindFirst: true,
 		Models: "DeepSeek-V3, R1, Cogito",
 		Wrap:   []Pair{{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}},
 		Call:   []Pair{{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"}},
@@ -185,7 +186,7 @@ var table = []Dialect{
 		Models: "Kimi K3",
 		Wrap:   []Pair{{"<|open|>tools<|sep|>", "<|close|>tools<|sep|>"}},
 		Tags: Tags{
-			Call:  Pair{`<|open|>call tool="%s" index="%d"<|sep|>`, "<|close|>call<|sep|>"},
+			Call: Pair{`<|open|>call tool="%s" index="%d"<|sep|>`, "<|close|>call<|sep|>"}, ID: "index",
 			Param: Pair{`<|open|>argument key="%s" type="%s"<|sep|>`, "<|close|>argument<|sep|>"},
 		},
 		Think: []Pair{{"<|open|>think<|sep|>", "<|close|>think<|sep|>"}}, Prefilled: true,
@@ -220,6 +221,7 @@ var table = []Dialect{
 		Name: "harmony", Title: "channels and recipients", Form: Header,
 		Models: "gpt-oss",
 		Call:   []Pair{{"<|channel|>", "<|call|>"}, {"<|start|>", "<|call|>"}},
+		Wrap:   []Pair{{"to=functions.", ""}},
 		Sep:    []string{"<|message|>"},
 		Drop:   []string{"<|end|>", "<|return|>", "<|endoftext|>", "<|call|>"},
 	},
@@ -281,7 +283,7 @@ var table = []Dialect{
 		Think:  []Pair{think},
 	},
 	{
-		Name: "lfm2", Title: "a list of Python calls between tool tokens", Form: PyCall,
+		Name: "lfm2", Title: "a list of Python calls between tool tokens", Form: PyCall, Echoes: true,
 		Models: "LFM2, LFM2.5",
 		Wrap:   []Pair{{"<|tool_call_start|>", "<|tool_call_end|>"}},
 		Think:  []Pair{think},
@@ -316,13 +318,13 @@ var table = []Dialect{
 		Models: "newer Command",
 		Wrap:   []Pair{{"<cofl:tool_calls>", "</cofl:tool_calls>"}},
 		Tags: Tags{
-			Call:  Pair{`<cofl:tool_call id="%d" name="%s">`, "</cofl:tool_call>"},
+			Call: Pair{`<cofl:tool_call id="%d" name="%s">`, "</cofl:tool_call>"}, ID: "id",
 			Param: Pair{`<cofl:value name="%s" type="%s">`, "</cofl:value>"},
 		},
 		Think: []Pair{{"<|START_THINKING|>", "<|END_THINKING|>"}}, Prefilled: true,
 	},
 	{
-		Name: "apertus", Title: `[{"NAME": {…}}] between tools tokens`, Form: JSONCall, List: true,
+		Name: "apertus", Title: `[{"NAME": {…}}] between tools tokens`, Form: JSONCall, Keyed: true, List: true,
 		Models: "Apertus",
 		Wrap:   []Pair{{"<|tools_prefix|>", "<|tools_suffix|>"}},
 		Think:  []Pair{{"<|inner_prefix|>", "<|inner_suffix|>"}},
@@ -343,7 +345,7 @@ var table = []Dialect{
 		Drop: []string{"<|message_sep|>", "</s>"},
 	},
 	{
-		Name: "step3", Title: "steptml elements between tool tokens", Form: TagCall,
+		Name: "step3", Title: "steptml elements between tool tokens", Form: TagCall, KindFirst: true,
 		Models: "Step-3",
 		Wrap:   []Pair{{"<｜tool_calls_begin｜>", "<｜tool_calls_end｜>"}},
 		Call:   []Pair{{"<｜tool_call_begin｜>", "<｜tool_call_end｜>"}},
@@ -391,7 +393,7 @@ var table = []Dialect{
 		Drop:      []string{"<|eom|>", "<|eot|>", "<|message|>"},
 	},
 	{
-		Name: "solar_open", Title: "id, name and object between tool_call tokens", Form: NameJSON,
+		Name: "solar_open", Title: "id, name and object between tool_call tokens", Form: NameJSON, IDFirst: true,
 		Models: "Solar Open",
 		Wrap:   []Pair{{"<|tool_calls|>", ""}},
 		Call:   []Pair{{"<|tool_call:begin|>", "<|tool_call:end|>"}},
@@ -410,6 +412,7 @@ var table = []Dialect{
 	{
 		Name: "xlam", Title: "a bare JSON list", Form: JSONCall, List: true,
 		Models:  "xLAM, Hammer",
+		Wrap:    []Pair{{"```json", "```"}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think}, Bare: true,
 	},
@@ -426,7 +429,7 @@ var table = []Dialect{
 		Drop:   []string{"✿RESULT✿:", "✿RETURN✿:", "✿RESULT✿", "✿RETURN✿"},
 	},
 	{
-		Name: "react", Title: "Action: and Action Input:", Form: LineCall,
+		Name: "react", Title: "Action: and Action Input:", Form: LineCall, PlainArgs: true,
 		Models: "instruct models before 2024, Yi, Baichuan, Qwen 1",
 		Call:   []Pair{{"Action:", ""}},
 		Sep:    []string{"Action Input:"},

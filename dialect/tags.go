@@ -168,11 +168,8 @@ func (m *machine) cutTag(start int) bool {
 
 // tagID returns the id that a tag carries, if its dialect has ids.
 func (m *machine) tagID(t tag) string {
-	if m.rows&row("cohere_cofl") != 0 {
-		return t.attr("id")
-	}
-	if m.rows&row("kimi_k3") != 0 {
-		return t.attr("index")
+	if key := m.row().Tags.ID; key != "" {
+		return t.attr(key)
 	}
 	return ""
 }

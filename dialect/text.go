@@ -5,22 +5,36 @@ import (
 	"sync"
 )
 
-// triggers are the bytes with which a marker, or a call without one, may
-// begin.
-var triggers = sync.OnceValue(func() *[256]bool {
-	var set [256]bool
+// where a byte may begin a marker, or a call without one.
+type place uint8
+
+const (
+	nowhere  place = iota
+	anywhere       // at any place
+	wordOnly       // at the beginning of a word
+	lineOnly       // at the beginning of a line
+)
+
+// triggers say where each byte may begin a marker or a call.
+var triggers = sync.OnceValue(func() *[256]place {
+	var set [256]place
 	for _, c := range markers().bytes {
-		set[c] = true
+		set[c] = anywhere
+		if isLetter(c) {
+			set[c] = lineOnly
+		}
 	}
-	for _, c := range []byte("{[`<\xEF\xE2(") {
-		set[c] = true
+	for _, c := range []byte("{[`<(\xEF\xE2") { // the last two begin full-width bars
+		set[c] = anywhere
+	}
+	for _, t := range wordTokens {
+		set[t[0]] = wordOnly
 	}
 	return &set
 })
 
 // text reads text up to the next thing that is none.
 func (m *machine) text() {
-	set := triggers()
 	for m.mode == inText && m.more() {
 		if !m.started {
 			m.opening()
@@ -28,34 +42,64 @@ func (m *machine) text() {
 				continue
 			}
 		}
-		rest := m.buf[m.pos:]
-		i := 0
-		for i < len(rest) && !set[rest[i]] && !m.lineName(rest, i) {
-			i++
-		}
-		if i > 0 {
-			m.pos += i
-			continue
-		}
-		if !m.special() {
-			m.plain()
+		m.plain()
+		if m.pos < len(m.buf) && !m.special() {
+			m.pos++
 		}
 	}
 }
 
-// plain reads the next byte as text.
+// plain reads text up to a byte that may begin something else.
 func (m *machine) plain() {
-	if !isSpace(m.buf[m.pos]) {
-		m.started = true
+	rest := m.buf[m.pos:]
+	prev := m.prev()
+	for i, c := range rest {
+		p := m.triggers[c]
+		if p != nowhere && (p == anywhere || prev == '\n' || prev == 0 || p == wordOnly && !isNameByte(prev)) &&
+			(i+1 == len(rest) || p == lineOnly || followers[c].has(rest[i+1])) {
+			m.pos += i
+			return
+		}
+		prev = c
 	}
-	m.pos++
+	m.pos = len(m.buf)
 }
 
-// lineName reports whether rest[i] may begin the name of an offered tool at
-// the beginning of a line.
-func (m *machine) lineName(rest []byte, i int) bool {
-	return m.names.first[rest[i]] && !m.names.any && (i > 0 && rest[i-1] == '\n' || i == 0 && m.atLine())
+// byteSet is a set of bytes.
+type byteSet [4]uint64
+
+func (s *byteSet) add(bytes string) {
+	for i := range len(bytes) {
+		s[bytes[i]>>6] |= 1 << (bytes[i] & 63)
+	}
 }
+
+func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+
+// followers are the bytes that may stand behind the first one of a marker or
+// a call. They spare most of text a closer look.
+var followers = func() *[256]byteSet {
+	const (
+		bars   = "|\xEF\xE2"
+		spaces = " \t\r\n"
+		names  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	)
+	var set [256]byteSet
+	root := markers()
+	for i, c := range root.bytes {
+		set[c].add(string(root.next[i].bytes))
+	}
+	set['<'].add(bars + names + " ")
+	set['{'].add("\"'}" + names + spaces)
+	set['['].add("{[]" + names + spaces)
+	set['`'].add("`")
+	for c := range 256 {
+		set['('].add(string([]byte{byte(c)}))
+		set[0xEF].add(string([]byte{byte(c)}))
+		set[0xE2].add(string([]byte{byte(c)}))
+	}
+	return &set
+}()
 
 // prev is the byte before the next one, 0 at the beginning.
 func (m *machine) prev() byte {
@@ -109,10 +153,13 @@ func (m *machine) special() bool {
 	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
 		return m.misaddressed(t, n)
 	}
-	if t != nil && t.line && !m.atLine() && t.text != "functools" {
+	if t != nil && (t.line && !m.atLine() || t.word && isNameByte(m.prev())) {
 		t = nil
 	}
 	switch {
+	case t == nil && c == '(':
+		m.suspectName()
+		return false
 	case t == nil:
 		return m.bare(c)
 	case t.is(thinks) && !t.line:
@@ -162,7 +209,7 @@ func (m *machine) region(t *token, n int) bool {
 	start := m.offset()
 	m.endOfMessage = false
 	ok := m.guess(func() bool {
-		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows() != 0, 0, 0
+		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows != 0, 0, 0
 		m.opener(t, n)
 		return m.unit(start)
 	})
@@ -225,7 +272,7 @@ func (m *machine) units() {
 // after its own end, or a block that begins before the last one was closed.
 func (m *machine) mayEcho() bool {
 	if m.depth <= 0 {
-		return m.rows&row("lfm2") != 0 && m.peek(m.spaces(0)) == '['
+		return m.rows&echoRows != 0 && m.peek(m.spaces(0)) == '['
 	}
 	t, _ := m.match(m.spaces(0))
 	d := m.row()
@@ -323,22 +370,6 @@ func (m *machine) one(start int) bool {
 	return false
 }
 
-// form notes that the call has the given form.
-func (m *machine) form(f Form) { m.where(func(d *Dialect) bool { return d.Form == f }) }
-
-// where keeps the dialects that fit, if any does.
-func (m *machine) where(fits func(*Dialect) bool) {
-	var rows uint64
-	for rest := m.rows; rest != 0; rest &= rest - 1 {
-		if i := firstRow(rest); fits(&table[i]) {
-			rows |= 1 << i
-		}
-	}
-	if rows != 0 {
-		m.rows = rows
-	}
-}
-
 // list reads a list of JSON objects or of Python calls.
 func (m *machine) list(start int) bool {
 	i := m.spaces(1)
@@ -360,10 +391,11 @@ func (m *machine) list(start int) bool {
 
 // fenced reads a call inside a code fence.
 func (m *machine) fenced(start int) bool {
-	if m.hasAt(3, "tool_code") {
-		m.rows = row("gemma3_prompted")
+	n := m.fenceLength()
+	if rows := m.rows & fenceRows[string(m.buf[m.pos:m.pos+n])]; rows != 0 {
+		m.rows = rows
 	}
-	m.skip(m.fenceLength(), "fence")
+	m.skip(n, "fence")
 	m.blank("")
 	if !m.one(start) {
 		return false

@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/toolpost/toolpost/llm"
+import (
+	"bytes"
+
+	"github.com/toolpost/toolpost/llm"
+)
 
 // openThinking enters the thinking that a marker begins.
 func (m *machine) openThinking(t *token, n int) bool {
@@ -28,18 +32,9 @@ func (m *machine) openThinking(t *token, n int) bool {
 
 // thinking reads thinking up to its end, or up to a call that may be real.
 func (m *machine) thinking() {
-	set := triggers()
 	for m.mode == inThinking && m.more() {
-		rest := m.buf[m.pos:]
-		i := 0
-		for i < len(rest) && !set[rest[i]] {
-			i++
-		}
-		if i > 0 {
-			m.pos += i
-			continue
-		}
-		if !m.endThinking() && !m.candidate() {
+		m.plain()
+		if m.pos < len(m.buf) && !m.endThinking() && !m.candidate() {
 			m.pos++
 		}
 	}
@@ -48,7 +43,7 @@ func (m *machine) thinking() {
 // endThinking leaves thinking if its end stands here.
 func (m *machine) endThinking() bool {
 	t, n := m.match(0)
-	if t.is(thinks) && m.thinkBy == nil && m.offset() == 0 { // the prompt did not open it after all
+	if t.is(thinks) && m.thinkBy == nil && !m.byHeader && m.blankSoFar() { // the prompt did not open it after all
 		m.skip(n, t.text)
 		m.thinkBy = t
 		return true
@@ -76,17 +71,19 @@ func (m *machine) aheadHeader(n int) bool {
 	return ok
 }
 
-// headerRows are the dialects whose messages have headers.
-func headerRows() uint64 { return row("harmony") | row("muse_glimmer") }
+// blankSoFar reports whether the answer has been white space up to here.
+func (m *machine) blankSoFar() bool {
+	return m.base == 0 && m.pos < 16 && len(bytes.TrimSpace(m.buf[:m.pos])) == 0
+}
 
 // closesThinking reports whether the marker t, which stands here, ends the
 // thinking we are in.
 func (m *machine) closesThinking(t *token, n int) bool {
 	switch {
-	case t == nil || t.line && !m.atLine():
+	case t == nil || t.line && !m.atLine() && (m.thinkBy == nil || !m.thinkBy.line):
 		return false
 	case m.byHeader:
-		return t.is(heads) && m.aheadHeader(n) || t.is(drops) && t.rows[drops]&headerRows() != 0
+		return t.is(heads) && m.aheadHeader(n) || t.is(drops) && t.rows[drops]&headerRows != 0
 	}
 	return t.is(unthinks) && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0)
 }
@@ -102,6 +99,10 @@ func (m *machine) restart() {
 func (m *machine) candidate() bool {
 	if m.p.Thinking == Ignore || m.offset() < m.rehearsed || m.held {
 		m.noteRehearsal()
+		return false
+	}
+	if t, n := m.match(0); n == 0 && !m.plausible(m.buf[m.pos]) || n > 0 && !t.is(opens) && !t.is(tagCall) {
+		m.suspectName()
 		return false
 	}
 	if m.p.Thinking == PromoteIfUnterminated {
@@ -127,6 +128,8 @@ func (m *machine) thinkingCall() bool {
 	t, n := m.match(0)
 	before := m.calls
 	switch {
+	case m.names.none: // nothing is a call, but one would end thinking
+		return t.is(opens) && !t.line && !m.quoted()
 	case m.quoted() || t != nil && t.line && !m.atLine():
 		return false
 	case t.is(opens) && !t.is(thinks):

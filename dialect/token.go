@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -35,19 +35,28 @@ type token struct {
 	rows [kinds]uint64
 	all  uint64
 	line bool // only at the beginning of a line: it begins with a letter
+	word bool // only at the beginning of a word
 }
 
 func (t *token) is(k kind) bool { return t != nil && t.rows[k] != 0 }
+
+// wordTokens are the markers that begin with a letter and may stand anywhere
+// in a line. All others that do may only begin one.
+var wordTokens = []string{"functools", "to=functions."}
 
 // node is a node of the tree of all markers, in which bars and underscores of
 // all spellings are one.
 type node struct {
 	bytes []byte
 	next  []*node
+	index *[256]*node // of a node with many children
 	token *token
 }
 
 func (n *node) child(c byte) *node {
+	if n.index != nil {
+		return n.index[c]
+	}
 	for i, b := range n.bytes {
 		if b == c {
 			return n.next[i]
@@ -63,7 +72,7 @@ var markers = sync.OnceValue(func() *node {
 		d, row := &table[i], uint64(1)<<i
 		for _, ps := range [][]Pair{d.Wrap, d.Call} {
 			for _, p := range ps {
-				if d.Form == Header && p.Open != "" && len(d.Wrap) == 0 {
+				if d.Form == Header && strings.HasPrefix(p.Open, "<|") {
 					root.add(p.Open, heads, row)
 				} else {
 					root.add(p.Open, opens, row)
@@ -79,6 +88,10 @@ var markers = sync.OnceValue(func() *node {
 		root.addAll(d.IDSep, identifies, row)
 		root.addAll(d.Drop, drops, row)
 		root.addTags(d, row)
+	}
+	root.index = new([256]*node)
+	for i, c := range root.bytes {
+		root.index[c] = root.next[i]
 	}
 	return root
 })
@@ -127,6 +140,9 @@ func (n *node) add(text string, k kind, row uint64) {
 	}
 	if at.token == nil {
 		at.token = &token{text: foldAll(text), line: isLetter(text[0])}
+		if slices.Contains(wordTokens, text) {
+			at.token.line, at.token.word = false, true
+		}
 	}
 	at.token.rows[k] |= row
 	at.token.all |= row
@@ -243,36 +259,4 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// row returns the bit of a dialect's row, 0 if there is no such dialect.
-func row(name string) uint64 {
-	for i := range table {
-		if table[i].Name == name {
-			return 1 << i
-		}
-	}
-	return 0
-}
-
-// narrow notes that what was read belongs to the given dialects. Where that
-// contradicts what was read before, the later evidence counts.
-func (m *machine) narrow(rows uint64) {
-	if m.rows&rows != 0 {
-		m.rows &= rows
-	} else if rows != 0 {
-		m.rows = rows
-	}
-}
-
-// dialect returns the name of the dialect that what was read fits best: the
-// one hinted at if it is among them, else the first of the table.
-func (m *machine) dialect() string {
-	if hint := row(m.p.Dialect); hint&m.rows != 0 {
-		return m.p.Dialect
-	}
-	if m.rows == 0 {
-		return ""
-	}
-	return table[bits.TrailingZeros64(m.rows)].Name
 }

@@ -37,17 +37,6 @@ func (m *machine) valueOf(key string) value {
 	return v
 }
 
-// row returns the row of the dialect we are in.
-func (m *machine) row() *Dialect {
-	name := m.dialect()
-	for i := range table {
-		if table[i].Name == name {
-			return &table[i]
-		}
-	}
-	return &table[0]
-}
-
 // typedBy lets the attributes of a tag say what the value is.
 func (v *value) typedBy(t tag) {
 	isString := t.attr("string")
@@ -149,7 +138,7 @@ func (m *machine) structure(i int) bool {
 	}
 	t, n := m.match(i)
 	if n == 0 || t.line {
-		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&row("xml_tagname") != 0
+		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&elementRows != 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
 		t.is(endParam) || t.is(drops) || t.is(heads) || t.is(prefixes)
@@ -335,7 +324,7 @@ func typed(t schema.Types, text string) json.RawMessage {
 // escape writes p into the arguments as part of a JSON string.
 func (m *machine) escape(p []byte) {
 	m.call.args = appendEscaped(m.call.args, p)
-	m.arg("")
+	m.checkArgs()
 }
 
 // appendEscaped appends p as it stands in a JSON string.
