@@ -202,10 +202,10 @@ func (w *narrower) exclusive(list *node) bool {
 }
 
 func (w *narrower) disjoint(a, b *node) bool {
-	depth := len(w.inlined)
-	a, _ = w.effective(a, "", true)
-	b, _ = w.effective(b, "", true)
-	w.inlined = w.inlined[:depth]
+	look := *w // looking loses nothing
+	look.losses, look.inlined = nil, slices.Clone(w.inlined)
+	a, _ = look.effective(a, "", true)
+	b, _ = look.effective(b, "", true)
 	if meet(ownTypes(a), ownTypes(b)) == 0 {
 		return true
 	}

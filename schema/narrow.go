@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +20,25 @@ type Narrowed struct {
 	// "strict" says why.
 	Strict bool
 	// Wrapped is the property that holds the value, if the original does not
-	// describe an object and had to be put into one.
+	// describe an object and had to be put into one; see Unwrap.
 	Wrapped string
+}
+
+// Unwrap returns the value that the original schema describes: the arguments
+// themselves, or what [Narrow] had to put into one property.
+func (n Narrowed) Unwrap(args json.RawMessage) (json.RawMessage, error) {
+	if n.Wrapped == "" {
+		return args, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(args, &object); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	value, ok := object[n.Wrapped]
+	if !ok {
+		return nil, fmt.Errorf("schema: the property %q is missing", n.Wrapped)
+	}
+	return value, nil
 }
 
 // Loss is something a vendor's schema cannot say.
@@ -260,6 +278,7 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 	var required []string
 	var says []string
 	closed := len(list.list) > 0
+	depth := len(w.inlined)
 	for i, b := range list.list {
 		b, _ = w.effective(b, pointer("").at(keyword).index(i), true)
 		for _, inner := range []string{"anyOf", "oneOf"} {
@@ -276,6 +295,7 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 			required = slices.DeleteFunc(required, func(r string) bool { return !slices.Contains(req, r) })
 		}
 		says = append(says, fmt.Sprintf("(%d) %s", i+1, alternative(b)))
+		w.inlined = w.inlined[:depth]
 	}
 	base.set("properties", props)
 	for _, r := range base.get("required").strings() {

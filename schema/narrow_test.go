@@ -242,6 +242,35 @@ func TestNarrowRefuses(t *testing.T) {
 	}
 }
 
+// A definition that is used twice is not recursive.
+func TestAlternativesSharingADefinition(t *testing.T) {
+	n, err := schema.Narrow(schema.Schema(`{"anyOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}],"$defs":{
+		"A":{"type":"object","properties":{"x":{"type":"string"}}},
+		"B":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}}}}}`), schema.Gemini, false)
+	if err != nil || !strings.Contains(string(n.Schema), `"a":{"type":"object","properties":{"x":{"type":"string"}}}`) {
+		t.Errorf("%s, %v", n.Schema, err)
+	}
+}
+
+func TestUnwrap(t *testing.T) {
+	n, err := schema.Narrow(schema.Schema(`{"type":"array","items":{"type":"string"}}`), schema.Anthropic, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := n.Unwrap(json.RawMessage(`{"value":["a"]}`)); err != nil || string(got) != `["a"]` {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, bad := range []string{`{}`, `[]`, `{`} {
+		if _, err := n.Unwrap(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s was unwrapped", bad)
+		}
+	}
+	var plain schema.Narrowed
+	if got, err := plain.Unwrap(json.RawMessage(`{"a":1}`)); err != nil || string(got) != `{"a":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestNormalize(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"dict","properties":{"type":{"type":"float"},"a":{"type":"any","enum":["dict"]}}}`: `{"type":"object","properties":{"type":{"type":"number"},"a":{"enum":["dict"]}}}`,
