@@ -69,11 +69,11 @@ func (w *narrower) options(e *element) (string, *node) {
 	if t&Number != 0 {
 		single &^= Integer
 	}
-	if (t == Any || t == 0) && w.rules.needType && !w.rules.closed {
+	if t == Any && w.rules.needType && !w.rules.closed {
 		w.lose(e.at, "type", w.rules.name+" wants a type; only strings, numbers and booleans can be sent")
 		return "type", array(typed(text("string")), typed(text("number")), typed(text("boolean")))
 	}
-	if t == Any || t == 0 || len(single.Names()) < 2 || !w.rules.oneType {
+	if t == Any || len(single.Names()) < 2 || !w.rules.oneType {
 		return "", nil
 	}
 	if !w.rules.nullable {

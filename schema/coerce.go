@@ -100,7 +100,7 @@ func (k *coercer) value(n *node, s *jsonschema.Schema, at pointer) *node {
 		types = meet(types, libTypes(a))
 	}
 	if types != 0 && !k.nullsOnly {
-		n = k.convert(n, s, types, at)
+		n = k.convert(n, s, all, types, at)
 	}
 	switch n.kind {
 	case Object:
@@ -176,8 +176,9 @@ func plainType(v any) Types {
 	return Number
 }
 
-// convert changes the type of n if the schema allows others only.
-func (k *coercer) convert(n *node, s *jsonschema.Schema, types Types, at pointer) *node {
+// convert changes the type of n if the schema s, which is all of several,
+// allows others only.
+func (k *coercer) convert(n *node, s *jsonschema.Schema, all []*jsonschema.Schema, types Types, at pointer) *node {
 	have := valueTypes(n)
 	switch {
 	case types.Has(have):
@@ -195,7 +196,7 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, types Types, at pointer
 			return m
 		}
 	case types&String != 0 && n.kind&(Number|Boolean) != 0:
-		m := text(n.text)
+		m := text(spelling(n.text, all))
 		k.note(at, Quoted, n, m)
 		return m
 	}
@@ -203,6 +204,31 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, types Types, at pointer
 		return k.wrap(n, s, at)
 	}
 	return n
+}
+
+// spelling returns s as the one value of an enumeration that differs from it
+// only in case: true is "True" where that is the word.
+func spelling(s string, all []*jsonschema.Schema) string {
+	found := ""
+	for _, a := range all {
+		if a.Enum == nil {
+			continue
+		}
+		for _, v := range a.Enum.Values {
+			word, ok := v.(string)
+			switch {
+			case !ok || !strings.EqualFold(word, s):
+			case word == s || found != "" && found != word:
+				return s
+			default:
+				found = word
+			}
+		}
+	}
+	if found == "" {
+		return s
+	}
+	return found
 }
 
 // whole drops a zero fraction: readers of integers stumble over it.

@@ -145,6 +145,9 @@ type generator struct {
 }
 
 func (g generator) value(s map[string]any, depth int) any {
+	if depth > 50 {
+		return nil // the schema has no finite value
+	}
 	if ref, ok := s["$ref"].(string); ok {
 		defs, _ := g.root["$defs"].(map[string]any)
 		target, _ := defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)

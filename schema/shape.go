@@ -136,15 +136,12 @@ func ownTypes(n *node) Types {
 	case n.has("items") || n.has("prefixItems"):
 		t = Array
 	}
-	if c := n.get("const"); c != nil {
-		t = meet(t, valueTypes(c))
+	var listed Types
+	for _, v := range values(n) {
+		listed |= valueTypes(v)
 	}
-	if enum := n.get("enum"); enum != nil && enum.kind == Array {
-		var of Types
-		for _, v := range enum.list {
-			of |= valueTypes(v)
-		}
-		t = meet(t, of)
+	if both := meet(t, listed); both != 0 { // else they contradict each other, and the type is believed
+		return both
 	}
 	return t
 }

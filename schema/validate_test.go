@@ -129,20 +129,7 @@ func FuzzValidate(f *testing.F) {
 // The library alone and through this package, decoded and from text, in one
 // run.
 func BenchmarkValidate(b *testing.B) {
-	var doc any
-	if err := json.Unmarshal(orderSchema, &doc); err != nil {
-		b.Fatal(err)
-	}
-	lib := jsonschema.NewCompiler()
-	if err := lib.AddResource("order.json", doc); err != nil {
-		b.Fatal(err)
-	}
-	bare := lib.MustCompile("order.json")
-	ours := schema.MustCompile(orderSchema)
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(orderArgs)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	bare, ours, value := bareAndOurs(b)
 	b.Run("value/bare", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -192,4 +179,33 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		schema.MustCompile(orderSchema)
 	}
+}
+
+// What is ours must cost nothing where nothing is wrong.
+func TestValidInputCostsNoAllocationsOfOurs(t *testing.T) {
+	bare, ours, value := bareAndOurs(t)
+	lib := testing.AllocsPerRun(100, func() { _ = bare.Validate(value) })
+	all := testing.AllocsPerRun(100, func() { ours.ValidateValue(value) })
+	if all > lib {
+		t.Errorf("%v allocations, the library alone %v", all, lib)
+	}
+}
+
+// bareAndOurs compiles the example with the library alone and with this
+// package, and decodes its arguments.
+func bareAndOurs(tb testing.TB) (*jsonschema.Schema, *schema.Compiled, any) {
+	tb.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(orderSchema)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	lib := jsonschema.NewCompiler()
+	if err := lib.AddResource("order.json", doc); err != nil {
+		tb.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(orderArgs)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return lib.MustCompile("order.json"), schema.MustCompile(orderSchema), value
 }

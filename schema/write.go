@@ -60,6 +60,10 @@ func (w *narrower) checkKinds(e *element) {
 			w.lose(e.at, name, "not valid JSON Schema: must be "+article(want)+" "+want.String())
 		}
 	}
+	if t := e.in.get("type"); t != nil && ownTypes(typed(t)) == 0 {
+		e.in.drop("type")
+		w.lose(e.at, "type", "not valid JSON Schema: must be a type or a list of types")
+	}
 }
 
 // drop loses a keyword the vendor does not know and says in words what it
@@ -81,7 +85,7 @@ func (w *narrower) dropFor(e *element, name string, v *node, reason string) {
 // types finds the types of a schema and writes them.
 func (w *narrower) types(e *element) {
 	e.types = ownTypes(e.in)
-	known := e.types != Any && e.types != 0
+	known := e.types != Any
 	switch {
 	case known && (w.rules.needType || w.rules.sayType || e.in.has("type")):
 		w.writeTypes(e)
@@ -341,7 +345,9 @@ func (w *narrower) values(e *element, name string, v *node) {
 	switch {
 	case complex && r.scalarEnums:
 		w.dropFor(e, name, v, "takes only strings, numbers, booleans and null")
-	case odd && r.stringEnums, len(list) == 0:
+	case len(list) == 0:
+		w.lose(e.at, name, "no value has the type of the schema")
+	case odd && r.stringEnums:
 		w.dropFor(e, name, v, "takes only non-empty strings")
 	case name == "const" && !r.noConst:
 		e.out.set(name, v)
