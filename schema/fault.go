@@ -251,17 +251,6 @@ func location(path []string) pointer {
 	return p
 }
 
-func split(path string) []string {
-	if path == "" {
-		return nil
-	}
-	steps := strings.Split(path[1:], "/")
-	for i, s := range steps {
-		steps[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-	}
-	return steps
-}
-
 // lookup returns the value at a path, or absent.
 func lookup(v any, path []string) any {
 	for _, name := range path {

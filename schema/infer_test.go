@@ -46,7 +46,8 @@ type (
 		Y int
 	}
 	hidden struct {
-		Skip   string `json:"-"`
+		Skip string `json:"-"`
+		//lint:ignore SA5008 the odd spelling is what is tested
 		Dash   string `json:"-,"`
 		lower  string
 		Quoted int64 `json:",string"`
