@@ -237,12 +237,13 @@ func (m messages) encodeTools(e *encoder, req *llm.Request) {
 // offered returns the tools that the choice allows, for formats that cannot
 // name them: what is not offered cannot be called.
 func (e *encoder) offered(req *llm.Request) []llm.ToolDef {
-	if len(req.Choice.Allowed) == 0 || req.Choice.Mode == llm.MustNotCall {
+	ch := forced(req.Choice)
+	if len(ch.Allowed) == 0 || ch.Mode == llm.MustNotCall {
 		return req.Tools
 	}
 	var kept []llm.ToolDef
 	for _, t := range req.Tools {
-		if t.Kind == llm.HostedTool || (llm.ToolChoice{Allowed: req.Choice.Allowed}).Permits(t.Name) {
+		if t.Kind == llm.HostedTool || (llm.ToolChoice{Allowed: ch.Allowed}).Permits(t.Name) {
 			kept = append(kept, t)
 		}
 	}
@@ -250,6 +251,14 @@ func (e *encoder) offered(req *llm.Request) []llm.ToolDef {
 		e.lost(llm.Degraded, "tool_choice.allowed", "the format cannot name the allowed tools; the others are not offered")
 	}
 	return kept
+}
+
+// forced names the tool of a choice that must call one of one.
+func forced(ch llm.ToolChoice) llm.ToolChoice {
+	if ch.Mode == llm.MustCall && ch.Name == "" && len(ch.Allowed) == 1 {
+		ch.Name, ch.Allowed = ch.Allowed[0], nil
+	}
+	return ch
 }
 
 func (m messages) encodeTool(e *encoder, t llm.ToolDef) {
@@ -414,7 +423,7 @@ func (messages) encodeChoice(e *encoder, req *llm.Request) {
 	if len(req.Tools) == 0 {
 		return
 	}
-	ch := req.Choice
+	ch := forced(req.Choice)
 	kind := "auto"
 	switch {
 	case ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0:

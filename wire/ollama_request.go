@@ -159,7 +159,8 @@ func (o ollama) encodeAssistant(e *encoder, parts []llm.Part, joint string, answ
 			}
 		case llm.Thinking:
 			joinThinking(&thought, p)
-			if p.Redacted || !p.State.IsZero() {
+			e.unsupported(p.Redacted, "thinking")
+			if !p.Redacted && !p.State.IsZero() {
 				e.lost(llm.Ignored, "signature", "the state of thinking can be read by "+p.State.Vendor+" only")
 			}
 		case llm.Media:
