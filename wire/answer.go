@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -44,11 +45,11 @@ type answer struct {
 	span    spanKind
 	apart   bool // the next span is another part, even if of the same kind
 
-	calls   []*pending
-	held    int // calls not yet sent
-	minted  int
-	size    int
-	invalid bool
+	calls  []*pending
+	held   int // calls not yet sent
+	hosted hostedIDs
+	minted int
+	size   int
 
 	finish   llm.Finish
 	finished bool // the vendor said why the model stopped
@@ -80,9 +81,12 @@ func (a *answer) begin(kind spanKind) {
 	a.span, a.apart = kind, false
 }
 
+// says reports whether a value is more than "" and nothing.
+func says(v []byte) bool { return len(v) > 2 || len(v) == 1 }
+
 // quoted unquotes a JSON string without an allocation of its own.
 func (a *answer) quoted(v []byte) string {
-	if len(v) <= 2 || !a.is(v, '"', "a string") {
+	if !a.is(v, '"', "a string") || len(v) <= 2 {
 		return ""
 	}
 	a.scratch = js.AppendText(a.scratch[:0], v)
@@ -155,6 +159,7 @@ func (a *answer) hostedCall(c llm.Call) {
 	a.settle()
 	a.span = noSpan
 	c.Hosted = true
+	c.ID = a.hosted.call(c.ID)
 	a.emit(llm.HostedCall{Call: c})
 }
 
@@ -162,8 +167,30 @@ func (a *answer) hostedResult(r llm.Result) {
 	a.settle()
 	a.span = noSpan
 	r.Hosted = true
+	r.CallID = a.hosted.result(r.CallID)
 	a.emit(llm.HostedResult{Result: r})
 }
+
+// hostedIDs gives ids to hosted calls without one, and to their results, which
+// follow them.
+type hostedIDs struct{ n int }
+
+func (h *hostedIDs) call(id string) string {
+	h.n++
+	if id == "" {
+		return h.last()
+	}
+	return id
+}
+
+func (h *hostedIDs) result(id string) string {
+	if id == "" {
+		return h.last()
+	}
+	return id
+}
+
+func (h *hostedIDs) last() string { return "hosted_" + strconv.Itoa(h.n) }
 
 // stop notes why the model stopped, in the vendor's word and in ours.
 func (a *answer) stop(raw string, reasons map[string]llm.Reason) {

@@ -152,7 +152,7 @@ func (a *answer) addArgs(p *pending, s []byte) {
 
 // addQuoted takes a piece of the arguments as a JSON string.
 func (a *answer) addQuoted(p *pending, v []byte) {
-	if len(v) <= 2 || !a.is(v, '"', "a string") {
+	if !a.is(v, '"', "a string") || len(v) <= 2 {
 		return
 	}
 	a.scratch = js.AppendText(a.scratch[:0], v)
@@ -162,7 +162,7 @@ func (a *answer) addQuoted(p *pending, v []byte) {
 // addInput takes a piece of the input of a free-text tool, whose arguments
 // are one JSON string.
 func (a *answer) addInput(p *pending, v []byte) {
-	if p == nil || len(v) <= 2 || !a.is(v, '"', "a string") {
+	if p == nil || !a.is(v, '"', "a string") || len(v) <= 2 {
 		return
 	}
 	if !p.open && p.args.Len() == 0 {
@@ -248,7 +248,6 @@ var problems = map[llm.InvalidReason]string{
 // bad ends a call that must not be run.
 func (a *answer) bad(p *pending, why llm.InvalidReason) {
 	a.sent(p)
-	a.invalid = true
 	a.emit(llm.InvalidCall{
 		ID: p.id, Name: p.name, Raw: p.args.String(), Reason: why, Problem: problems[why],
 		Provenance: llm.Provenance{Truncated: why == llm.CutOff},

@@ -148,13 +148,13 @@ const messagePrefix = "message."
 
 func (s *chatStream) delta(d *chatDelta) {
 	s.reasoning(d)
-	if len(d.content) > 2 {
+	if says(d.content) {
 		s.content(d.content)
 	}
 	for el := range js.Elements(d.annotations) {
 		s.cite(s.annotation(el))
 	}
-	if len(d.refusal) > 2 {
+	if says(d.refusal) {
 		s.refusal(s.quoted(d.refusal))
 	}
 	for el := range js.Elements(d.images) {

@@ -275,7 +275,7 @@ func (c chat) encodeTool(e *encoder, t llm.ToolDef) {
 	e.endWith(start, outer)
 }
 
-// splitExtra closes an inner object with the extra fields named "function.x"
+// splitExtra closes an inner object with the extra fields named "inner.x"
 // and returns the others.
 func (e *encoder) splitExtra(inner int, x llm.Extra) map[string]json.RawMessage {
 	in, out := map[string]json.RawMessage{}, map[string]json.RawMessage{}
@@ -291,7 +291,7 @@ func (e *encoder) splitExtra(inner int, x llm.Extra) map[string]json.RawMessage 
 }
 
 // innerPrefix marks extra fields of the object inside a tool or a call.
-const innerPrefix = "function."
+const innerPrefix = "inner."
 
 func cutPrefix(s, prefix string) (string, bool) {
 	if len(s) > len(prefix) && s[:len(prefix)] == prefix {

@@ -74,7 +74,8 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 			continue
 		}
 		for _, key := range sortedKeys(x[format]) {
-			e.lost(llm.Ignored, key, "only the "+format+" format has this field")
+			name, _ := cutPrefix(key, innerPrefix)
+			e.lost(llm.Ignored, name, "only the "+format+" format has this field")
 		}
 	}
 	return x[e.c.Format]

@@ -402,8 +402,9 @@ func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte)
 // without an id answer: the first of that name without a result, or else the
 // first without a result.
 type callMatcher struct {
-	open []llm.Call
-	n    int
+	open   []llm.Call
+	n      int
+	hosted hostedIDs
 }
 
 func (c *callMatcher) match(parts []llm.Part) {
@@ -411,6 +412,8 @@ func (c *callMatcher) match(parts []llm.Part) {
 		switch p := p.(type) {
 		case llm.Call:
 			if p.Hosted {
+				p.ID = c.hosted.call(p.ID)
+				parts[i] = p
 				continue
 			}
 			c.n++
@@ -420,7 +423,10 @@ func (c *callMatcher) match(parts []llm.Part) {
 			}
 			c.open = append(c.open, p)
 		case llm.Result:
-			if !p.Hosted {
+			if p.Hosted {
+				p.CallID = c.hosted.result(p.CallID)
+				parts[i] = p
+			} else {
 				parts[i] = c.answer(p)
 			}
 		}

@@ -61,7 +61,8 @@ type gen struct {
 	*rand.Rand
 	format string
 	traits
-	calls int
+	calls       int
+	hostedCalls int
 }
 
 func newGen(format string, seed uint64) *gen {

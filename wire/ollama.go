@@ -91,6 +91,7 @@ type ollamaStream struct{ *answer }
 
 func (s *ollamaStream) chunk(v []byte) (more bool) {
 	done, reason := false, ""
+	var created []byte
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "message":
@@ -105,15 +106,18 @@ func (s *ollamaStream) chunk(v []byte) (more bool) {
 			s.finish.Usage.Input = s.integer(val)
 		case "eval_count":
 			s.finish.Usage.Output = s.integer(val)
+		case "created_at":
+			created = val
 		case "error":
 			s.fail(v)
 		default:
-			if done || string(key) != "created_at" {
-				s.extra(&s.finish.Extra, key, val)
-			}
+			s.extra(&s.finish.Extra, key, val)
 		}
 	}
 	if done {
+		if created != nil { // every line has it; the last is the answer's
+			s.extraNamed(&s.finish.Extra, "created_at", created)
+		}
 		s.stop(or(reason, "stop"), ollamaReasons)
 	}
 	return !done

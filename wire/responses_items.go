@@ -482,8 +482,26 @@ func (r responses) decodeResult(d *decoder, v []byte, kind string) llm.Result {
 	}
 	if kind != "function_call_output" && kind != "custom_tool_call_output" {
 		res.State, res.Extra = d.state(v), nil
+		res.Parts = clientOutput(js.Get(v, "output"))
 	}
 	return res
+}
+
+// clientOutput shows what can be read of the result of a tool that the vendor
+// defines.
+func clientOutput(v []byte) []llm.Part {
+	var parts []llm.Part
+	show := func(v []byte) {
+		if s := js.Text(v); s != "" {
+			parts = append(parts, llm.Text{Text: s})
+		}
+	}
+	show(v)
+	for el := range js.Elements(v) {
+		show(js.Get(el, "stdout"))
+		show(js.Get(el, "stderr"))
+	}
+	return parts
 }
 
 // decodeOutput reads an item of an answer as the parts it stands for.

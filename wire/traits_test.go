@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -117,13 +118,15 @@ var formatTraits = map[string]traits{
 			return llm.Usage{Input: 100 + g.IntN(99), Output: 50, CacheRead: g.IntN(50), Reasoning: g.IntN(9)}
 		},
 		hostedPart: func(g *gen) []llm.Part {
+			g.hostedCalls++
+			id := fmt.Sprintf("hosted_%d", g.hostedCalls)
 			return []llm.Part{
 				llm.Call{
-					Name: "code_execution", Hosted: true, Args: json.RawMessage(`{"language":"PYTHON","code":"1+1"}`),
+					ID: id, Name: "code_execution", Hosted: true, Args: json.RawMessage(`{"language":"PYTHON","code":"1+1"}`),
 					State: state(Gemini, `{"executableCode":{"language":"PYTHON","code":"1+1"}}`),
 				},
 				llm.Result{
-					Name: "code_execution", Hosted: true, Parts: []llm.Part{llm.Text{Text: "2"}},
+					CallID: id, Name: "code_execution", Hosted: true, Parts: []llm.Part{llm.Text{Text: "2"}},
 					State: state(Gemini, `{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}}`),
 				},
 			}
