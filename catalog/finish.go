@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,7 @@ func (p *reader) finish() {
 // implied fills in what an id leaves out although its other words settle it.
 type implied struct {
 	words, without wordSet
+	orgs           []string
 	version        Version
 	date           int
 	size, active   int64
@@ -39,6 +41,7 @@ func (m *implied) apply(p *reader) {
 	id := &p.id
 	switch {
 	case m.words != wordSet{} && !id.words.overlaps(m.words) || id.words.overlaps(m.without):
+	case m.orgs != nil && !slices.Contains(m.orgs, id.Org):
 	case !m.version.IsZero() && m.version != id.Version || m.date != 0 && m.date != p.date:
 	case !m.give.IsZero():
 		if id.Version.IsZero() && (m.size == 0 || m.size == id.Size && m.active == id.Active) {
@@ -69,7 +72,7 @@ func (p *reader) variant() string {
 	case p.letter != "":
 		return p.letter
 	}
-	return p.minor.text
+	return p.weak
 }
 
 // at returns the text of a span.

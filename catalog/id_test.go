@@ -114,7 +114,7 @@ granite3.1-dense:8b                   | granite | 3.1 | dense | 8 | - | - | no
 hermes3:8b                            | hermes | 3 | - | 8 | - | - | no
 firefunction-v2                       | firefunction | 2 | - | - | - | - | no
 grok-2                                | grok | 2 | - | - | - | - | no
-kimi-k2                               | kimi | 2 | - | - | - | - | no
+kimi-k2                               | kimi | 2 | - | 1000 | - | - | no
 glm-4.5                               | glm | 4.5 | - | - | - | - | no
 ft:gpt-4o-2024-08-06:acme::abc123     | gpt | 4 | o | - | - | acme | yes
 
@@ -129,7 +129,7 @@ deepseek/deepseek-chat-v3-0324:free   | deepseek | - | v3 | - | - | deepseek | n
 us.deepseek.v3.2                      | deepseek | - | v3 | - | bedrock | deepseek | no
 accounts/fireworks/models/qwen2p5-coder-1p5b-instruct | qwen | 2.5 | coder | 1.5 | fireworks | - | no
 openai/gpt-oss-120b:fireworks-ai      | gpt-oss | - | - | 120 | fireworks | openai | no
-moonshotai/chat-completion/models/Kimi-K2_6 | kimi | 2.6 | - | - | - | moonshotai | no
+moonshotai/chat-completion/models/Kimi-K2_6 | kimi | 2.6 | - | 1000 | - | moonshotai | no
 hf:zai-org/GLM-4.7-Flash              | glm | 4.7 | flash | - | - | zai-org | no
 Qwen2.5-7B-Instruct-Q4_K_M.gguf       | qwen | 2.5 | instruct | 7 | - | - | no
 /models/Meta-Llama-3.1-8B-Instruct-IQ4_XS.gguf | llama | 3.1 | instruct | 8 | - | - | no
@@ -148,6 +148,19 @@ grok-4-20-beta-0309-reasoning         | grok | 4.20 | reasoning | - | - | - | no
 gemini-2.5-flash-preview-05-20        | gemini | 2.5 | flash | - | - | - | no
 amazon.nova-pro-v1:0                  | nova | - | pro | - | - | amazon | no
 sao10k/L3.3-70B-Euryale-v2.3          | llama | 3.3 | * | 70 | - | sao10k | yes
+qwen/qwen3-coder:free                 | qwen | 3 | coder | 480 | - | qwen | no
+qwen3-coder                           | qwen | 3 | coder | - | - | - | no
+llama-4-maverick                      | llama | 4 | maverick | 17 | - | - | no
+mistral-medium-2604                   | mistral | 3.5 | medium | 128 | - | - | no
+deepseek.r1-v1:0                      | deepseek | - | r1 | - | - | deepseek | no
+perplexity/r1-1776                    | r1-1776 | - | - | - | perplexity | - | no
+claude-sonnet-45                      | claude | 4.5 | sonnet | - | - | - | no
+arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0 | claude | 4 | sonnet | - | bedrock | anthropic | no
+projects/p/locations/us/publishers/anthropic/models/claude-sonnet-4@20250514 | claude | 4 | sonnet | - | - | anthropic | no
+hf.co/bartowski/Llama-3.2-3B-Instruct-GGUF:Q4_K_M | llama | 3.2 | instruct | 3 | - | bartowski | no
+dolphin-mistral-24b-venice-edition    | mistral | - | dolphin | 24 | - | - | yes
+grok-4-fast-non-reasoning             | grok | 4 | non-reasoning | - | - | - | no
+voyage/voyage-3                       | voyage | 3 | - | - | - | voyage | no
 minimax-m25                           | minimax | 2.5 | - | - | - | - | no
 `
 

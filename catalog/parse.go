@@ -24,8 +24,8 @@ func ParseID(s string) ID {
 	p := reader{id: ID{Raw: s}, vocab: vocabulary()}
 	rest := p.route(name)
 	p.text.read(rest)
-	if !p.findFamily() && strings.IndexByte(name, '/') >= 0 && len(rest) < len(name) {
-		p.text.read(name[:len(name)-len(rest)] + rest) // the path may hold it: flux/dev
+	if !p.findFamily() && strings.IndexByte(name, '/') >= 0 {
+		p.text.read(name) // the path may hold it: flux/dev
 		if !p.findFamily() {
 			p.text.read(rest)
 		}
@@ -51,7 +51,7 @@ type reader struct {
 
 	words     [4]spoken // the words that name the variant
 	nwords    int
-	minor     spoken // a weaker word: instruct, preview
+	weak      string // a word that names it if none of those does: instruct, preview
 	letter    string // the letters glued to the version: the o of 4o
 	series    span   // v3 of DeepSeek V3
 	versionAt int    // the chunk that gave the version's last part, or -1
@@ -476,8 +476,8 @@ func (p *reader) heavyWord(c chunk) bool {
 	case !ok:
 	case w.class == heavy:
 		p.addWord(spoken{span{c.start, c.head}, w.text})
-	case w.class == light && p.minor.text == "":
-		p.minor = spoken{text: w.text}
+	case w.class == light && p.weak == "":
+		p.weak = w.text
 	}
 	return ok
 }

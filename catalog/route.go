@@ -65,7 +65,8 @@ func (p *reader) segment(s string) {
 	if _, ok := p.vocab.providers[string(key)]; ok || isRegion(key) || p.id.Org != "" {
 		return
 	}
-	p.id.Org, p.stranger = strings.ToLower(s), true
+	p.id.Org = strings.ToLower(s)
+	p.stranger = p.vocab.names[string(key)].family == nil // voyage/voyage-3 is the family's own
 }
 
 // dotted strips the prefixes Bedrock and its imitators put in front with dots:

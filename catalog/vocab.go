@@ -222,6 +222,7 @@ func (v *vocab) readImplied(n yamlNode) error {
 		"give":    func(n yamlNode) error { return n.version(&m.give) },
 		"words":   func(n yamlNode) error { return v.wordSet(n, &m.words) },
 		"without": func(n yamlNode) error { return v.wordSet(n, &m.without) },
+		"orgs":    func(n yamlNode) error { return n.texts(&m.orgs) },
 		"date":    func(n yamlNode) error { return n.int(&m.date) },
 		"size":    func(n yamlNode) error { return n.size(&m.size) },
 		"active":  func(n yamlNode) error { return n.size(&m.active) },
