@@ -124,6 +124,7 @@ var refused = []struct{ why, in string }{
 	{"a call without arguments", `[f()]`},
 	{"an object as a key", `{{"a":1}: 2}`},
 	{"too deep", strings.Repeat("[", DefaultMaxDepth+1)},
+	{"calls too deep", "[" + strings.Repeat("f(", DefaultMaxDepth+1)},
 }
 
 func TestRefused(t *testing.T) {

@@ -172,15 +172,15 @@ func (s *scan) between() {
 	}
 }
 
-// debris says what a comma or closing bracket after a value is. A bracket
-// that cannot have closed the value may stand for an opening one that is
-// missing.
+// debris says what a comma or closing bracket after a value is. A brace after
+// an object is one too many, for a brace missing before would have left a
+// trace; with other brackets an opening one may be missing.
 func (s *scan) debris(c byte) (rule string, class llm.RepairClass, start, end int) {
 	last := s.values[len(s.values)-1]
 	switch {
 	case c == ',' || c == ';':
 		return "trailing-comma", llm.Syntax, s.pos, s.pos + 1
-	case c == last[len(last)-1]:
+	case c == '}' && last[len(last)-1] == '}':
 		return "extra-closer", llm.Syntax, s.pos, s.pos + 1
 	}
 	return "extra-closer", llm.Guess, s.pos, s.pos + 1

@@ -304,11 +304,7 @@ func (r *Reader) open(c byte) {
 		}
 		r.pop("missing-closer", llm.Guess) // [{"a":1,{"b":2}]
 	}
-	if !r.room() {
-		return
-	}
-	if limit := cmp.Or(r.MaxDepth, DefaultMaxDepth); len(r.stack) >= limit {
-		r.failf(r.i, "more than %d levels of nesting", limit)
+	if !r.room() || !r.shallow() {
 		return
 	}
 	r.stack = append(r.stack, frame{open: c, start: r.off + r.i})
@@ -324,6 +320,15 @@ func (r *Reader) open(c byte) {
 	r.out = append(r.out, c)
 	r.top().mark = len(r.out)
 	r.i++
+}
+
+// shallow reports whether one more container may open, and fails if not.
+func (r *Reader) shallow() bool {
+	limit := cmp.Or(r.MaxDepth, DefaultMaxDepth)
+	if len(r.stack) >= limit {
+		r.failf(r.i, "more than %d levels of nesting", limit)
+	}
+	return len(r.stack) < limit
 }
 
 var (

@@ -171,6 +171,9 @@ func (r *Reader) strayQuote() bool {
 // call reads a word and a parenthesis, as in ObjectId("1") or callback({…}):
 // the value is the argument.
 func (r *Reader) call() {
+	if !r.shallow() {
+		return
+	}
 	r.note("call", llm.Guess, r.tok.start, r.off+r.i+1)
 	r.stack = append(r.stack, frame{open: 'f', start: r.tok.start})
 	r.state, r.mode = wantValue, inStructure
