@@ -45,15 +45,20 @@ var plain = func() (t [2][256]bool) {
 
 func (r *Reader) beginString(q quote, n int) {
 	if r.room() {
-		if q == quoteSingle {
-			r.edit("quotes", llm.Syntax, r.i, r.i+n)
-		}
-		r.str = text{quote: q, key: r.state == wantKey, start: r.off + r.i}
-		r.out = append(r.out, '"')
-		r.str.from = len(r.out)
-		r.mode = inString
-		r.i += n
+		r.startString(q, n)
 	}
+}
+
+// startString begins a string with a quote of n bytes at r.i.
+func (r *Reader) startString(q quote, n int) {
+	if q == quoteSingle {
+		r.edit("quotes", llm.Syntax, r.i, r.i+n)
+	}
+	r.str = text{quote: q, key: r.state == wantKey, start: r.off + r.i}
+	r.out = append(r.out, '"')
+	r.str.from = len(r.out)
+	r.mode = inString
+	r.i += n
 }
 
 // text reads the content of a string. It returns true if it needs more.

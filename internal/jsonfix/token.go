@@ -115,6 +115,14 @@ func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
 	if stop, maybe := r.atStop(r.in[r.i:], final); stop || maybe {
 		return stop, maybe
 	}
+	if (c == '"' || c == '\'') && r.stringPrefix() {
+		q := quoteDouble
+		if c == '\'' {
+			q = quoteSingle
+		}
+		r.startString(q, 1)
+		return true, false
+	}
 	if r.tok.key {
 		return r.keyStops(c), false
 	}
@@ -142,6 +150,22 @@ func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
 		return r.i+1 < len(r.in) && (r.in[r.i+1] == '/' || r.in[r.i+1] == '*'), false
 	}
 	return false, false
+}
+
+// stringPrefixes are the letters before a string in Python. All but u give
+// its backslashes or braces another meaning, or make it bytes.
+var stringPrefixes = map[string]llm.RepairClass{
+	"u": llm.Syntax, "U": llm.Syntax, "b": llm.Guess, "B": llm.Guess,
+	"r": llm.Guess, "R": llm.Guess, "f": llm.Guess, "F": llm.Guess,
+}
+
+// stringPrefix notes that the token is the letter before a Python string.
+func (r *Reader) stringPrefix() bool {
+	class, ok := stringPrefixes[string(r.tok.text)]
+	if ok {
+		r.note("string-prefix", class, r.tok.start, r.tok.start+1)
+	}
+	return ok
 }
 
 func (r *Reader) keyStops(c byte) bool {
