@@ -43,7 +43,7 @@ var rules = []struct {
 	{"literals of Python and JavaScript", `{"a":True,"b":False,"c":None,"d":undefined}`, `{"a":true,"b":false,"c":null,"d":null}`, llm.Syntax, "literal literal literal literal"},
 	{"JSON has no NaN", `[NaN, -Infinity]`, `[null, null]`, llm.Guess, "literal literal"},
 	{"a Python tuple", `{'a': (1, 'x')}`, `{"a": [1, "x"]}`, llm.Syntax, "quotes tuple quotes"},
-	{"letters before Python strings", `{u'a': u'x', 'b': U"y"}`, `{"a": "x", "b": "y"}`, llm.Syntax, "string-prefix quotes string-prefix quotes quotes string-prefix"},
+	{"letters before Python strings", `{u'a': u'x'}`, `{"a": "x"}`, llm.Syntax, "string-prefix quotes string-prefix quotes"},
 	{"a raw Python string", `[r'\d']`, `["\\d"]`, llm.Guess, "string-prefix quotes escape"},
 	{"a tuple of one", `[(1,)]`, `[[1]]`, llm.Syntax, "tuple trailing-comma"},
 	{"parentheses are not a tuple", `[(1)]`, `[[1]]`, llm.Guess, "tuple tuple"},

@@ -115,12 +115,8 @@ func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
 	if stop, maybe := r.atStop(r.in[r.i:], final); stop || maybe {
 		return stop, maybe
 	}
-	if (c == '"' || c == '\'') && r.stringPrefix() {
-		q := quoteDouble
-		if c == '\'' {
-			q = quoteSingle
-		}
-		r.startString(q, 1)
+	if c == '\'' && r.stringPrefix() { // before " its opening quote may be missing
+		r.startString(quoteSingle, 1)
 		return true, false
 	}
 	if r.tok.key {
