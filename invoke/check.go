@@ -121,26 +121,29 @@ func rules(repairs []llm.Repair) string {
 	return strings.Join(names, ", ")
 }
 
-// validate checks the arguments against the tool's own schema, after giving
-// them the types it demands.
+// validate checks the arguments against the tool's own schema. Those that do
+// not match are given the types it demands, and checked again.
 func (d *doing) validate(j *job) *tool.Error {
 	compiled := d.s.runner.Tools.Schema(j.call.Name)
-	args, coercions := compiled.Coerce(j.args)
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = json.RawMessage("{}")
+	if len(bytes.TrimSpace(j.args)) == 0 {
+		j.args = json.RawMessage("{}") // the hash of no arguments is this one's
 	}
-	if faults := compiled.Validate(args); len(faults) > 0 {
-		return invalid(faults)
+	var coercions []schema.Coercion
+	if faults := compiled.Validate(j.args); len(faults) > 0 {
+		var args json.RawMessage
+		if args, coercions = compiled.Coerce(j.args); len(coercions) > 0 {
+			faults = compiled.Validate(args)
+		}
+		if len(faults) > 0 {
+			return invalid(faults)
+		}
+		j.args, j.hash = args, journal.ParamsHash(args)
 	}
 	for _, c := range coercions {
 		j.repairs = append(j.repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
 		d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name + c.Path, Detail: fmt.Sprintf("%s: %s instead of %s", c.Rule, c.To, c.From)})
 	}
-	if len(coercions) > 0 || len(j.args) == 0 {
-		j.args = args
-		j.hash = journal.ParamsHash(args)
-	}
-	for _, name := range d.s.runner.Tools.Undeclared(j.call.Name, args) {
+	for _, name := range d.s.runner.Tools.Undeclared(j.call.Name, j.args) {
 		d.emit(llm.Warning{Code: llm.Compatibility, Feature: j.call.Name + "/" + name, Detail: "the schema does not mention this argument, nor forbid it; it is passed on"})
 	}
 	return nil

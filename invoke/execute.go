@@ -92,9 +92,16 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	defer cancel()
 	done := make(chan returned, 1)
 	go func() {
-		v := returned{err: tool.Errorf(tool.Execution, "%s ended its goroutine without a result", j.tool.Name)}
-		defer func() { done <- v }() // also when the tool calls runtime.Goexit
+		var v returned
+		ended := false
+		defer func() {
+			if !ended { // the tool called runtime.Goexit
+				v.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", j.tool.Name)
+			}
+			done <- v
+		}()
 		v.out, v.err = j.tool.Run(ctx, slices.Clone(j.args))
+		ended = true
 	}()
 	select {
 	case v := <-done:
