@@ -5,7 +5,6 @@ go 1.26.0
 replace github.com/toolpost/toolpost => ../..
 
 require (
-	github.com/RealAlexandreAI/json-repair v0.0.18
 	github.com/kaptinlin/jsonrepair v0.2.15
 	github.com/toolpost/toolpost v0.0.0-00010101000000-000000000000
 )

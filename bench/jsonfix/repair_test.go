@@ -1,5 +1,5 @@
-// Package jsonfix measures our repair of JSON against two libraries. It has
-// its own module so that the library does not depend on them.
+// Package jsonfix measures our repair of JSON against another library. It has
+// its own module so that the library does not depend on it.
 //
 //	cd bench/jsonfix && go test -bench . -benchmem
 package jsonfix
@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"testing"
 
-	realalexandre "github.com/RealAlexandreAI/json-repair"
 	"github.com/kaptinlin/jsonrepair"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 )
@@ -37,7 +36,6 @@ var libraries = []struct {
 		return string(v), err
 	}},
 	{"kaptinlin", jsonrepair.Repair},
-	{"realalexandre", func(s string) (string, error) { return realalexandre.RepairJSON(s) }},
 }
 
 // right reports whether a library gives the value that was meant.
