@@ -112,7 +112,7 @@ func (m *machine) bareNamed() bool {
 // exampled reports whether the prose just before says that an example
 // follows.
 func (m *machine) exampled() bool {
-	line := m.buf[m.run:m.pos]
+	line := m.lately()
 	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
 		line = line[i+1:]
 	}
@@ -322,7 +322,7 @@ func (m *machine) jsonBody() {
 		m.missing("arguments")
 	case c == '{' || isQuote(c):
 		m.arguments()
-	case m.closer():
+	case m.closer(0):
 	case m.rows&plainRows != 0:
 		m.plainArgument()
 	default:
@@ -384,16 +384,16 @@ func (m *machine) suspectName() {
 	if m.names.any || c != '(' && c != '{' && c != '[' {
 		return
 	}
-	end := m.pos
-	start := end
-	for start > m.run && end-start < m.names.longest && isNameByte(m.buf[start-1]) {
+	text := m.lately()
+	start := len(text)
+	for start > 0 && isNameByte(text[start-1]) {
 		start--
 	}
-	if start < end && m.names.offered(string(m.buf[start:end])) {
+	if name := string(text[start:]); name != "" && m.names.offered(name) {
 		like := PyCall
 		if c != '(' {
 			like = NameJSON
 		}
-		m.lost.add(bareRows&rowsWhere(func(d *Dialect) bool { return d.Form == like }), m.base+start)
+		m.lost.add(bareRows&rowsWhere(func(d *Dialect) bool { return d.Form == like }), m.offset()-len(name))
 	}
 }

@@ -79,7 +79,7 @@ func (m *machine) braceEnd(closer byte) bool {
 	case m.peek(0) == closer:
 		m.skip(1, string(closer))
 		return true
-	case m.closer():
+	case m.closer(0):
 		m.repair("missing-brace", llm.Completion, m.offset(), m.offset())
 		return true
 	}

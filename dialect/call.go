@@ -51,7 +51,8 @@ func (m *machine) startCall(written, id string, start int) bool {
 		m.ids = make(map[string]bool)
 	}
 	m.ids[id] = true
-	m.call = call{open: true, known: known, id: id, name: name, start: start, args: m.call.args[:0:0]}
+	m.call = call{open: true, known: known, id: id, name: name, start: start}
+	m.anchor, m.anchored = start, true
 	if known {
 		m.call.shape = m.names.shape(name)
 		m.emit(llm.CallStart{ID: id, Name: name})
@@ -118,7 +119,7 @@ func (m *machine) endCall() {
 		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
 		m.emit(m.last)
 	}
-	m.call = call{}
+	m.call, m.anchored = call{}, false
 }
 
 // cutCall ends the call because the answer ended in it.
@@ -133,7 +134,7 @@ func (m *machine) cutCall() {
 		Problem:    "the answer was cut off in the middle of this call",
 		Provenance: llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs, Truncated: true},
 	})
-	m.call = call{}
+	m.call, m.anchored = call{}, false
 }
 
 // missing handles the end of the answer in the middle of a call: if the model

@@ -52,6 +52,9 @@ type field struct {
 // object reads an object that holds a call, or calls. It reports whether
 // there was one.
 func (m *machine) object(e *envelope) bool {
+	if !m.call.open {
+		m.anchor, m.anchored = e.start, true
+	}
 	m.skip(1, "{")
 	for {
 		m.blank(",")
@@ -341,34 +344,46 @@ func (m *machine) noteRepairs(edits []llm.Repair) {
 // answer.
 func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 	start := m.offset()
-	for !r.Done() && r.Err() == nil && m.more() {
+	held := 0 // bytes that r has seen and may not want
+	for !r.Done() && r.Err() == nil && m.at(held) {
 		if m.undecided && !m.marked && m.offset()-start > maxGuess {
-			return false
+			break
 		}
-		rest := m.buf[m.pos:]
+		rest := m.buf[m.pos+held:]
 		n := bytes.IndexAny(rest, "<`")
 		if n == 0 {
-			if (!r.InString() || m.before == '"') && m.closer() {
-				return false
+			if (!r.InString() || m.byteBefore(held) == '"') && m.closer(held) {
+				break
 			}
 			n = 1
 		}
 		if n < 0 {
 			n = len(rest)
 		}
-		used := r.Feed(string(rest[:n]))
-		m.read(ArgsSpan, used, "json")
+		r.FeedBytes(rest[:n])
+		read := held + n - r.Unread()
+		held = r.Unread()
+		m.read(ArgsSpan, read, "json")
 		take()
-		if used == 0 {
-			break
-		}
+	}
+	if !r.Done() && r.Err() == nil {
+		m.read(ArgsSpan, held, "json")
 	}
 	return r.Done()
 }
 
-// closer reports whether a marker that ends or begins calls stands here.
-func (m *machine) closer() bool {
-	t, n := m.match(0)
+// byteBefore returns the byte before the i-th from here.
+func (m *machine) byteBefore(i int) byte {
+	if i == 0 {
+		return m.before
+	}
+	return m.buf[m.pos+i-1]
+}
+
+// closer reports whether a marker that ends or begins calls stands i bytes
+// from here.
+func (m *machine) closer(i int) bool {
+	t, n := m.match(i)
 	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && strings.Contains(t.text, "|") || t.is(heads))
 }
 

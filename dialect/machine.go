@@ -40,6 +40,7 @@ type machine struct {
 	rows    uint64 // the dialects that what was read of this call fits
 	run     int    // buf[run:pos] is text or thinking not passed on yet
 	before  byte   // the last byte before buf[run]
+	tail    []byte // the end of the text before buf[run]
 	started bool   // something other than white space has been read as text
 	first   int    // offset of the first byte of text that is no white space
 
@@ -53,6 +54,8 @@ type machine struct {
 	ids   map[string]bool
 	lost  suspects
 
+	anchor    int  // where the call that may begin here began
+	anchored  bool // whether there is one
 	undecided bool // the innermost try may not be a call at all
 	marked    bool // a marker says that calls follow
 	depth     int  // how many markers around calls are open
@@ -208,8 +211,8 @@ func (m *machine) compact() {
 		keep = min(keep, m.tries[0].pos-m.base)
 	}
 	m.keepHead()
-	if m.call.open && m.call.head == nil {
-		keep = min(keep, m.call.start-m.base)
+	if m.anchored && m.call.head == nil {
+		keep = min(keep, m.anchor-m.base)
 	}
 	if keep == len(m.buf) {
 		m.buf = m.buf[:0]
@@ -239,6 +242,7 @@ func (m *machine) read(kind SpanKind, n int, rule string) {
 func (m *machine) take(n int) {
 	if n > 0 {
 		m.before = m.buf[m.pos+n-1]
+		m.tail = m.tail[:0]
 	}
 	m.pos += n
 	m.run = m.pos
@@ -274,7 +278,22 @@ func (m *machine) passOn() {
 		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
 	}
 	m.before = s[len(s)-1]
+	m.tail = append(m.tail, s[max(0, len(s)-maxTail):]...)
+	m.tail = m.tail[max(0, len(m.tail)-maxTail):]
 	m.run = m.pos
+}
+
+// maxTail is how much of the text before is remembered.
+const maxTail = 160
+
+// lately returns the last bytes of the text, or thinking, before here.
+func (m *machine) lately() []byte {
+	now := m.buf[m.run:m.pos]
+	if len(now) >= maxTail {
+		return now[len(now)-maxTail:]
+	}
+	all := append(m.tail[:len(m.tail):len(m.tail)], now...)
+	return all[max(0, len(all)-maxTail):]
 }
 
 // emit passes an event on, or holds it while it may be taken back.
@@ -321,7 +340,7 @@ func (m *machine) undo() {
 	m.calls, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.mode, t.by, t.header, t.rows
 	m.pos = t.pos - m.base
 	m.run = m.pos
-	m.call = call{}
+	m.call, m.anchored = call{}, false
 }
 
 // release lets go of what was held for tries, once there are none.

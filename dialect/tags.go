@@ -244,12 +244,16 @@ func (m *machine) closeArgs(count int) {
 
 // junk passes over text between parameters.
 func (m *machine) junk() {
-	i := 1
-	for m.pos+i < len(m.buf) && m.buf[m.pos+i] != '<' && m.buf[m.pos+i] != ']' {
-		i++
+	start := m.offset()
+	m.read(MarkerSpan, 1, "junk")
+	for m.more() && m.buf[m.pos] != '<' && m.buf[m.pos] != ']' {
+		i := 1
+		for m.pos+i < len(m.buf) && m.buf[m.pos+i] != '<' && m.buf[m.pos+i] != ']' {
+			i++
+		}
+		m.read(MarkerSpan, i, "junk")
 	}
-	m.repair("text-between-parameters", llm.Guess, m.offset(), m.offset()+i)
-	m.read(MarkerSpan, i, "junk")
+	m.repair("text-between-parameters", llm.Guess, start, m.offset())
 }
 
 // param reads a parameter element. It reports false if the call has ended.

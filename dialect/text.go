@@ -43,7 +43,7 @@ func (m *machine) text() {
 			}
 		}
 		m.plain()
-		if m.pos < len(m.buf) && !m.special() {
+		if m.pos < len(m.buf) && (m.nothing() || !m.special()) {
 			m.pos++
 		}
 	}
@@ -53,9 +53,10 @@ func (m *machine) text() {
 func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
+	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
 	for i, c := range rest {
 		p := m.triggers[c]
-		if p != nowhere && (p == anywhere || prev == '\n' || prev == 0 || p == wordOnly && !isNameByte(prev)) &&
+		if p != nowhere && (p == anywhere || prev == '\n' || prev == 0 || worded || p == wordOnly && !isNameByte(prev)) &&
 			(i+1 == len(rest) || p == lineOnly || followers[c].has(rest[i+1])) {
 			m.pos += i
 			return
@@ -63,6 +64,13 @@ func (m *machine) plain() {
 		prev = c
 	}
 	m.pos = len(m.buf)
+}
+
+// nothing reports whether the byte behind the next one, which plain may not
+// have seen, says that nothing begins here.
+func (m *machine) nothing() bool {
+	c := m.buf[m.pos]
+	return m.triggers[c] != lineOnly && m.at(1) && !followers[c].has(m.buf[m.pos+1])
 }
 
 // byteSet is a set of bytes.
@@ -339,6 +347,7 @@ func (m *machine) noise() bool {
 
 // one reads the call that stands here, whatever form it has.
 func (m *machine) one(start int) bool {
+	m.anchor, m.anchored = start, true
 	if !m.more() {
 		return false
 	}
@@ -462,7 +471,7 @@ func (m *machine) recover() {
 	for m.marked && m.more() {
 		i := strings.IndexAny(string(m.buf[m.pos:]), "<[]")
 		if i == 0 {
-			if m.closer() {
+			if m.closer(0) {
 				return
 			}
 			i = 1

@@ -34,7 +34,7 @@ func (m *machine) openThinking(t *token, n int) bool {
 func (m *machine) thinking() {
 	for m.mode == inThinking && m.more() {
 		m.plain()
-		if m.pos < len(m.buf) && !m.endThinking() && !m.candidate() {
+		if m.pos < len(m.buf) && (m.nothing() || !m.endThinking() && !m.candidate()) {
 			m.pos++
 		}
 	}
@@ -73,7 +73,7 @@ func (m *machine) aheadHeader(n int) bool {
 
 // blankSoFar reports whether the answer has been white space up to here.
 func (m *machine) blankSoFar() bool {
-	return m.base == 0 && m.pos < 16 && len(bytes.TrimSpace(m.buf[:m.pos])) == 0
+	return m.offset() < maxTail && len(bytes.TrimSpace(m.lately())) == 0
 }
 
 // closesThinking reports whether the marker t, which stands here, ends the
@@ -105,22 +105,19 @@ func (m *machine) candidate() bool {
 		m.suspectName()
 		return false
 	}
-	if m.p.Thinking == PromoteIfUnterminated {
-		m.begin()
+	m.begin()
+	by, header := m.thinkBy, m.byHeader
+	if !m.thinkingCall() {
+		m.undo()
+		return false
 	}
-	by := m.thinkBy
-	if m.thinkingCall() {
-		m.mode = inText
-		m.held = m.p.Thinking == PromoteIfUnterminated
-		if !m.held {
-			m.mode, m.thinkBy = inThinking, by
-		}
+	if m.p.Thinking == Promote {
+		m.commit()
+		m.mode, m.thinkBy, m.byHeader = inThinking, by, header
 		return true
 	}
-	if m.p.Thinking == PromoteIfUnterminated {
-		m.commit()
-	}
-	return false
+	m.mode, m.held = inText, true
+	return true
 }
 
 // thinkingCall reads the call that stands here in thinking.

@@ -276,6 +276,16 @@ func (r *Reader) Rest() string {
 	return string(r.in)
 }
 
+// Unread returns how many of the bytes that were fed are not part of what was
+// read: those behind the value or, if it cannot be read, from the place that is
+// wrong; before that, those that are held back.
+func (r *Reader) Unread() int {
+	if r.escaped && !r.done && r.err == nil {
+		return 0
+	}
+	return len(r.in)
+}
+
 // Repairs returns the edits made so far, in the order of the text once the
 // value is complete. Until then the class of an edit may still grow. The
 // caller must not change it.
