@@ -226,12 +226,17 @@ func (c *Catalog) try(i int, m *Model) {
 
 // single applies what a source says about exactly this id.
 func (c *Catalog) single(source int, keys [2]string, m *Model) {
-	if i, ok := find(c.exact[source], keys); ok {
-		for j := range c.rules[i].set {
-			s := &c.rules[i].set[j]
-			s.apply(m)
-			m.why[s.field] = uint16(i)
+	i, ok := find(c.exact[source], keys)
+	if !ok {
+		return
+	}
+	for j := range c.rules[i].set {
+		s := &c.rules[i].set[j]
+		if f := &fields[s.field]; source == imported && f.answer != nil && f.answer(m).Support == s.answer.Support {
+			continue // databases know no conditions
 		}
+		s.apply(m)
+		m.why[s.field] = uint16(i)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,10 +40,11 @@ type Imported struct {
 // ReadDatabase reads the api.json of models.dev or the
 // model_prices_and_context_window.json of LiteLLM; it tells them apart by
 // their shape. An id that is there several times with different answers gets
-// the strictest.
-func ReadDatabase(data []byte) (*Database, error) {
-	if len(data) > maxImport {
-		return nil, fmt.Errorf("more than %d bytes", maxImport)
+// the strictest. More than 64 MiB or 50,000 models are refused.
+func ReadDatabase(r io.Reader) (*Database, error) {
+	data, err := readBounded(r, maxImport)
+	if err != nil {
+		return nil, err
 	}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
@@ -100,8 +102,17 @@ func (db *Database) read(name string, data json.RawMessage) error {
 		return nil
 	}
 	db.Source = "litellm"
-	db.add(name, Imported{entry.Tools, entry.Parallel, entry.Required, entry.Schema, entry.Reasoning, bounded(int(entry.Context)), bounded(int(entry.Output))})
+	db.add(name, Imported{entry.Tools, entry.Parallel, refusal(entry.Required), refusal(entry.Schema), entry.Reasoning, bounded(int(entry.Context)), bounded(int(entry.Output))})
 	return nil
+}
+
+// refusal keeps a no and drops a yes: LiteLLM says yes to a schema or a tool
+// choice that it emulates, or that works in part.
+func refusal(b *bool) *bool {
+	if b != nil && *b {
+		return nil
+	}
+	return b
 }
 
 // number reads a number; LiteLLM writes some as text, which say nothing.
@@ -154,7 +165,8 @@ func (m Imported) strictest(o Imported) Imported {
 
 // Import returns a catalogue that also knows the models of db. What a database
 // says of an id wins over the rules, not over the embedded or the user's own
-// entries; where two databases disagree, the strictest answer stands.
+// entries; where two databases disagree, the strictest answer stands. A plain
+// yes leaves a yes of the rules as it is, with its conditions.
 func (c *Catalog) Import(db *Database) *Catalog {
 	d := c.clone()
 	d.imports = maps.Clone(c.imports)

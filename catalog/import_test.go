@@ -15,11 +15,11 @@ const modelsDev = `{
 
 const liteLLM = `{
   "sample_spec": {"litellm_provider": "one of …", "mode": "one of …", "max_input_tokens": "max input tokens"},
-  "claude-next": {"litellm_provider": "anthropic", "mode": "chat", "supports_function_calling": true, "supports_parallel_function_calling": true, "max_input_tokens": 400000.0},
+  "claude-next": {"litellm_provider": "anthropic", "mode": "chat", "supports_function_calling": true, "supports_parallel_function_calling": true, "supports_tool_choice": true, "max_input_tokens": 400000.0},
   "some-embedder": {"litellm_provider": "x", "mode": "embedding"}}`
 
 func TestReadDatabase(t *testing.T) {
-	dev, err := ReadDatabase([]byte(modelsDev))
+	dev, err := ReadDatabase(strings.NewReader(modelsDev))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestReadDatabase(t *testing.T) {
 	if dev.Source != "models.dev" || m.NativeTools.Support != No || m.ContextWindow != 500000 || m.MaxOutput != 8000 {
 		t.Errorf("two providers disagree, so the strictest stands: %+v", m)
 	}
-	lite, err := ReadDatabase([]byte(liteLLM))
+	lite, err := ReadDatabase(strings.NewReader(liteLLM))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +38,14 @@ func TestReadDatabase(t *testing.T) {
 	if m.NativeTools.Support != No || m.ParallelTools.Support != Yes || m.ContextWindow != 400000 {
 		t.Errorf("the strictest of both: %+v", m)
 	}
+	if got := m.ToolChoiceRequired.String(); got != "yes unless thinking" {
+		t.Errorf("a plain yes took the condition away: %s", got)
+	}
 	if m.Wire != "messages" {
 		t.Error("what no database says comes from the rules")
 	}
 	for _, bad := range []string{"", "[]", "null", "{}", `{"a": 1}`, `{"a": {"mode": "chat"}}`, "<html>"} {
-		if _, err := ReadDatabase([]byte(bad)); err == nil {
+		if _, err := ReadDatabase(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -50,7 +53,7 @@ func TestReadDatabase(t *testing.T) {
 
 func TestSavedDatabaseIsFound(t *testing.T) {
 	dir := t.TempDir()
-	db, err := ReadDatabase([]byte(modelsDev))
+	db, err := ReadDatabase(strings.NewReader(modelsDev))
 	if err != nil {
 		t.Fatal(err)
 	}

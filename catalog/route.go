@@ -5,13 +5,13 @@ import "strings"
 // route strips what hosts put around a model's name and notes who serves it
 // and who made it. What remains is the name.
 func (p *reader) route(s string) string {
-	if base, ok := strings.CutPrefix(s, "ft:"); ok {
+	if base, ok := cutPrefixFold(s, "ft:"); ok {
 		return p.fineTune(base)
 	}
 	if hasSuffixFold(s, ".gguf") { // a file on disk: its folders say nothing
 		s = s[strings.LastIndexAny(s, `/\`)+1:]
 	}
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "~"), "hf:")
+	s, _ = cutPrefixFold(strings.TrimPrefix(s, "~"), "hf:")
 	for {
 		i := strings.IndexByte(s, '/')
 		if i < 0 {
@@ -20,7 +20,7 @@ func (p *reader) route(s string) string {
 		p.segment(s[:i])
 		s = s[i+1:]
 	}
-	if base, ok := strings.CutPrefix(s, "ft:"); ok {
+	if base, ok := cutPrefixFold(s, "ft:"); ok {
 		return p.fineTune(base)
 	}
 	if i := strings.LastIndexByte(s, '@'); i > 0 { // …@20241022, …@default
@@ -113,4 +113,11 @@ func fold(b []byte, s string) []byte {
 
 func hasSuffixFold(s, suffix string) bool {
 	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
 }

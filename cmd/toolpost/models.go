@@ -311,11 +311,14 @@ never over your models.yaml. Only this command uses the network, and only for a 
 			if from == "" {
 				return usagef(cmd, "--from FILE or URL is needed")
 			}
-			data, err := readSource(cmd.Context(), from)
+			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+			defer cancel()
+			source, err := openSource(ctx, from)
 			if err != nil {
 				return err
 			}
-			db, err := catalog.ReadDatabase(data)
+			defer source.Close()
+			db, err := catalog.ReadDatabase(source)
 			if err != nil {
 				return fmt.Errorf("%s: %w", from, err)
 			}
@@ -335,23 +338,11 @@ never over your models.yaml. Only this command uses the network, and only for a 
 	return cmd
 }
 
-const (
-	maxDatabase     = 64 << 20
-	databaseTimeout = time.Minute
-)
-
-// readSource reads a file, or a URL that starts with http.
-func readSource(ctx context.Context, from string) ([]byte, error) {
+// openSource opens a file, or a URL that starts with http.
+func openSource(ctx context.Context, from string) (io.ReadCloser, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
-		f, err := os.Open(from)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		return readAtMost(f, from)
+		return os.Open(from)
 	}
-	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, err
@@ -360,17 +351,9 @@ func readSource(ctx context.Context, from string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
 		return nil, fmt.Errorf("%s: %s", from, resp.Status)
 	}
-	return readAtMost(resp.Body, from)
-}
-
-func readAtMost(r io.Reader, from string) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxDatabase+1))
-	if err == nil && len(data) > maxDatabase {
-		err = fmt.Errorf("%s: more than %d bytes", from, maxDatabase)
-	}
-	return data, err
+	return resp.Body, nil
 }
