@@ -64,7 +64,7 @@ func (c *canon) release() {
 	if cap(c.scratch) > worthKeeping || cap(c.members) > 1024 {
 		return
 	}
-	clear(c.members[:cap(c.members)])
+	clear(c.members[:c.most]) // keys keep the text alive
 	*c = canon{members: c.members[:0], scratch: c.scratch[:0]}
 	canons.Put(c)
 }
@@ -76,6 +76,7 @@ type canon struct {
 	pos     int
 	dst     []byte
 	members []member // of all objects that are open
+	most    int      // members there were at once
 	scratch []byte
 	loose   bool // mend what has no canonical form, see loosen
 }
@@ -211,6 +212,7 @@ func (c *canon) member(depth int) error {
 		return err
 	}
 	c.members = append(c.members, member{key, start, colon, len(c.dst)})
+	c.most = max(c.most, len(c.members))
 	return nil
 }
 

@@ -214,7 +214,7 @@ func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
 // canonical form, as models and vendors sometimes write it, is recorded as
 // nearly as possible, and the entry is marked.
 func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
-	raw, err := json.Marshal(v)
+	raw, err := marshal(v)
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -176,14 +177,27 @@ func TestArgumentsWithoutCanonicalForm(t *testing.T) {
 
 // What a call costs on the record, without the call: an intent and a receipt.
 func BenchmarkRecorder(b *testing.B) {
-	r := open(b, new(journal.Memory), "bench")
+	for _, c := range []struct {
+		name string
+		open func() journal.Store
+	}{
+		{"memory", func() journal.Store { return new(journal.Memory) }},
+		{"jsonl", func() journal.Store { d := openDir(b, b.TempDir()); d.Sync = journal.SyncNone; return d }},
+		{"jsonl-fsync-intents", func() journal.Store { return openDir(b, b.TempDir()) }},
+	} {
+		b.Run(c.name, func(b *testing.B) { benchmarkRecorder(b, c.open()) })
+	}
+}
+
+func benchmarkRecorder(b *testing.B, store journal.Store) {
+	r := open(b, store, "bench")
 	r.Now = nil
 	args := json.RawMessage(`{"path":"src/auth.rs","limit":2000}`)
 	result := &llm.Result{CallID: "c", Name: "read", Parts: []llm.Part{llm.Text{Text: strings.Repeat("some text ", 20)}}}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		call := "call_" + time.Duration(n).String()
+		call := "call_" + strconv.Itoa(n)
 		n++
 		if _, err := r.Intent(b.Context(), journal.Intent{Call: call, Tool: "read", Args: args}); err != nil {
 			b.Fatal(err)

@@ -1,0 +1,170 @@
+package journal
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Intents and receipts are written for every call, so they have encoders of
+// their own, which are several times faster than reflection: they write what
+// json.Marshal would, with the keys in canonical order. Whatever is rare in
+// them goes through json.Marshal all the same.
+
+// encoder is a body with an encoder of its own.
+type encoder interface {
+	encode() ([]byte, error)
+}
+
+// marshal is json.Marshal, or faster.
+func marshal(v any) ([]byte, error) {
+	if e, ok := v.(encoder); ok {
+		return e.encode()
+	}
+	return json.Marshal(v)
+}
+
+// object is a JSON object on its way. Zero values are left out, except by
+// methods that say otherwise.
+type object struct {
+	b   []byte
+	err error
+}
+
+func newObject(size int) *object { return &object{b: append(make([]byte, 0, size), '{')} }
+
+func (o *object) key(k string) {
+	if len(o.b) > 1 {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(append(append(o.b, '"'), k...), '"', ':')
+}
+
+func (o *object) text(k, v string) {
+	if v != "" {
+		o.textAlways(k, v)
+	}
+}
+
+func (o *object) textAlways(k, v string) {
+	o.key(k)
+	if !utf8.ValidString(v) {
+		v = strings.ToValidUTF8(v, "\uFFFD")
+	}
+	o.b = appendQuoted(o.b, v)
+}
+
+func (o *object) number(k string, n int64) {
+	if n != 0 {
+		o.numberAlways(k, n)
+	}
+}
+
+func (o *object) numberAlways(k string, n int64) {
+	o.key(k)
+	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+func (o *object) flag(k string, v bool) {
+	if v {
+		o.key(k)
+		o.b = append(o.b, "true"...)
+	}
+}
+
+// raw writes JSON, null if there is none.
+func (o *object) raw(k string, v json.RawMessage) {
+	if o.key(k); len(v) == 0 {
+		v = json.RawMessage("null")
+	}
+	o.b = append(o.b, v...)
+}
+
+// any writes what is worth no code of its own, if it is there.
+func (o *object) any(k string, v any, there bool) {
+	if !there || o.err != nil {
+		return
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		o.err = err
+		return
+	}
+	o.raw(k, b)
+}
+
+func (o *object) end() ([]byte, error) { return append(o.b, '}'), o.err }
+
+func (in Intent) encode() ([]byte, error) {
+	o := newObject(256 + len(in.Args))
+	o.text("approval", string(in.Approval))
+	o.raw("args", in.Args)
+	o.textAlways("call", in.Call)
+	o.text("effects", in.Effects)
+	o.textAlways("params_hash", string(in.ParamsHash))
+	o.text("step_id", in.StepID)
+	o.textAlways("tool", in.Tool)
+	return o.end()
+}
+
+func (r Receipt) encode() ([]byte, error) {
+	o := newObject(512 + len(r.Args))
+	o.any("approval", r.Approval, r.Approval != nil)
+	o.raw("args", r.Args)
+	o.number("attempts", int64(r.Attempts))
+	o.flag("cached", r.Cached)
+	o.textAlways("call", r.Call)
+	o.any("delays_ms", r.DelaysMS, len(r.DelaysMS) > 0)
+	o.text("dialect", r.Dialect)
+	o.any("error", r.Error, r.Error != nil)
+	o.text("executed_by", r.ExecutedBy)
+	o.any("exit_code", r.ExitCode, r.ExitCode != nil)
+	o.numberAlways("latency_ms", r.LatencyMS)
+	o.number("output_bytes", r.OutputBytes)
+	o.text("output_hash", string(r.OutputHash))
+	o.textAlways("params_hash", string(r.ParamsHash))
+	o.text("reason", r.Reason)
+	o.any("repairs", r.Repairs, len(r.Repairs) > 0)
+	o.result(r.Result)
+	o.number("shown_bytes", r.ShownBytes)
+	o.any("side_effects", r.SideEffects, len(r.SideEffects) > 0)
+	o.text("spill", r.Spill)
+	o.textAlways("status", string(r.Status))
+	o.text("step_id", r.StepID)
+	o.any("step_utility", r.StepUtility, r.StepUtility != nil)
+	o.textAlways("tool", r.Tool)
+	o.flag("truncated", r.Truncated)
+	return o.end()
+}
+
+// result writes what the model was shown: one plain text in nearly all cases.
+func (o *object) result(r *llm.Result) {
+	if r == nil {
+		return
+	}
+	var text llm.Text
+	plain := len(r.Parts) == 1 && !r.Hosted && r.State.IsZero() && len(r.Extra) == 0
+	if plain {
+		text, plain = r.Parts[0].(llm.Text)
+	}
+	if !plain || text.Refusal || len(text.Citations) > 0 || !text.State.IsZero() || len(text.Extra) > 0 {
+		o.any("result", r, true)
+		return
+	}
+	o.key("result")
+	inner := object{b: append(make([]byte, 0, len(text.Text)+128), '{')}
+	inner.textAlways("call_id", r.CallID)
+	inner.flag("failed", r.Failed)
+	inner.text("name", r.Name)
+	inner.key("parts")
+	part := object{b: append(make([]byte, 0, len(text.Text)+64), '{')}
+	part.textAlways("text", text.Text)
+	part.textAlways("type", "text")
+	b, _ := part.end()
+	inner.b = append(append(append(inner.b, '['), b...), ']')
+	b, _ = inner.end()
+	o.b = append(o.b, b...)
+}

@@ -1,0 +1,99 @@
+package journal
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// fill gives every field of a struct a value, so that a field somebody adds
+// later and forgets in the encoder is noticed.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"a":[1,"x"]}`))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.String:
+		v.SetString("té\"xt\n<&>")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(-7)
+	case reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(0.25)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(llm.Text{Text: "said"}))
+	}
+}
+
+func TestEncodersAgreeWithReflection(t *testing.T) {
+	var in Intent
+	var rec Receipt
+	fill(reflect.ValueOf(&in).Elem())
+	fill(reflect.ValueOf(&rec).Elem())
+	odd := rec
+	odd.Reason = "not \xff UTF-8"
+	plain := rec
+	plain.Result = &llm.Result{CallID: "c", Name: "n", Failed: true, Parts: []llm.Part{llm.Text{Text: "\u2028 <&> \x00"}}}
+	media := rec
+	media.Result = &llm.Result{CallID: "c", Parts: []llm.Part{llm.Media{Kind: llm.Image, Data: []byte{1}}, llm.Text{Text: "x"}}}
+	cited := &llm.Result{Parts: []llm.Part{llm.Text{Text: "x", Citations: []llm.Citation{{URL: "u"}}}}}
+	for _, c := range []struct {
+		name   string
+		v      encoder
+		sorted bool // nothing in it goes through reflection
+	}{
+		{"empty intent", Intent{}, true},
+		{"full intent", in, true},
+		{"empty receipt", Receipt{}, true},
+		{"plain receipt", Receipt{Result: plain.Result, Reason: "r", Attempts: 2, Truncated: true}, true},
+		{"full receipt", rec, false},
+		{"text that is not UTF-8", odd, false},
+		{"plain result", plain, false},
+		{"media", media, false},
+		{"empty result", Receipt{Result: &llm.Result{}}, false},
+		{"cited result", Receipt{Result: cited}, false},
+	} {
+		got, err := c.v.encode()
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		slow, err := json.Marshal(c.v)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		want, err := Canonical(slow)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		canonical, err := Canonical(got)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", c.name, err, got)
+		}
+		if diff := cmp.Diff(string(want), string(canonical)); diff != "" {
+			t.Errorf("%s (-reflection +encoder):\n%s", c.name, diff)
+		}
+		if c.sorted && string(canonical) != string(got) {
+			t.Errorf("%s: the keys are not in order: %s", c.name, got)
+		}
+	}
+}
