@@ -65,7 +65,7 @@ func TestEveryByteCounts(t *testing.T) {
 		return err
 	}
 	for i, b := range whole {
-		for _, other := range []byte{b ^ 1, b ^ 0x80, ' ', '\n'} {
+		for _, other := range []byte{b ^ 1, '\n'} {
 			if other != b {
 				file := bytes.Clone(whole)
 				file[i] = other
@@ -76,9 +76,7 @@ func TestEveryByteCounts(t *testing.T) {
 		}
 		noticed("a missing byte", i, slices.Delete(bytes.Clone(whole), i, i+1))
 		noticed("a cut", i, whole[:i])
-		for _, extra := range []byte{' ', '\n', b} {
-			noticed("a byte too many", i, slices.Insert(bytes.Clone(whole), i, extra))
-		}
+		noticed("a byte too many", i, slices.Insert(bytes.Clone(whole), i, ' '))
 	}
 	for _, extra := range []string{" ", "\n", "{}", "{}\n"} {
 		noticed("something more", len(whole), append(bytes.Clone(whole), extra...))
