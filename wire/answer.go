@@ -81,8 +81,8 @@ func (a *answer) begin(kind spanKind) {
 	a.span, a.apart = kind, false
 }
 
-// says reports whether a value is more than "" and nothing.
-func says(v []byte) bool { return len(v) > 2 || len(v) == 1 }
+// says reports whether a value is more than null and "".
+func says(v []byte) bool { return len(v) > 0 && v[0] != 'n' && string(v) != `""` }
 
 // quoted unquotes a JSON string without an allocation of its own.
 func (a *answer) quoted(v []byte) string {

@@ -158,8 +158,12 @@ func unbase64(s string) ([]byte, bool) {
 	return b, err == nil
 }
 
-// extra keeps a field that only this format knows. Null says nothing.
+// extra keeps a field that only this format knows. Null says nothing, and what
+// every chunk of a stream repeats is kept once.
 func (d *decoder) extra(x *llm.Extra, key, v []byte) {
+	if js.Kind(v) == 'n' || bytes.Equal((*x)[d.c.Format][string(key)], v) {
+		return
+	}
 	d.extraNamed(x, string(key), v)
 }
 

@@ -21,8 +21,9 @@ func (responses) decodeResponse(_ *decoder, body []byte, a *answer) {
 // responsesStream reads the events of a stream.
 type responsesStream struct {
 	*answer
-	streamed bool // pieces of the current item were sent
-	items    int  // items that are complete
+	streamed bool           // pieces of the current item were sent
+	items    int            // items that are complete
+	ev       responsesEvent // the current one; kept here to save an allocation
 }
 
 // responsesEvent are the members of all events that matter.
@@ -31,7 +32,8 @@ type responsesEvent struct {
 }
 
 func (s *responsesStream) event(v []byte) (more bool) {
-	var ev responsesEvent
+	ev := &s.ev
+	*ev = responsesEvent{}
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "type":
@@ -63,7 +65,7 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	if !ok {
 		return true
 	}
-	return handle(s, &ev, v)
+	return handle(s, ev, v)
 }
 
 // responsesEvents has one function per event that says something new. The

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// toolStream is a stream of n chunks that write the arguments of one call.
+func toolStream(tb testing.TB, format string, n int) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	enc := Codec{Format: format}.NewStream(&b, Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	var args strings.Builder
+	send := func(ev llm.Event) {
+		if err := enc.Write(ev); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	send(llm.CallStart{ID: "call_1", Name: "write_file"})
+	piece := func(s string) {
+		args.WriteString(s)
+		send(llm.CallDelta{ID: "call_1", Args: s})
+	}
+	piece(`{"text":"`)
+	for i := range n - 2 {
+		piece(fmt.Sprintf("word%d \\n", i))
+	}
+	piece(`"}`)
+	send(llm.Call{ID: "call_1", Name: "write_file", Args: []byte(args.String())})
+	send(llm.Finish{Reason: llm.ToolCalls})
+	return b.Bytes()
+}
+
+func BenchmarkDecodeStream(b *testing.B) {
+	for _, format := range []string{Chat, Messages, Responses} {
+		b.Run(format, func(b *testing.B) {
+			const n = 4000
+			stream := toolStream(b, format, n)
+			b.SetBytes(int64(len(stream)))
+			b.ReportAllocs()
+			for b.Loop() {
+				deltas := 0
+				for ev, err := range (Codec{Format: format}).DecodeStream(bytes.NewReader(stream)) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, ok := ev.(llm.CallDelta); ok {
+						deltas++
+					}
+				}
+				if deltas != n {
+					b.Fatalf("%d deltas", deltas)
+				}
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "chunks/s")
+		})
+	}
+}
+
+// TestAllocations: at most two allocations a chunk.
+func TestAllocations(t *testing.T) {
+	for _, format := range []string{Chat, Messages, Responses} {
+		const n = 4000
+		stream := toolStream(t, format, n)
+		allocs := testing.AllocsPerRun(3, func() {
+			for range (Codec{Format: format}).DecodeStream(bytes.NewReader(stream)) {
+			}
+		})
+		t.Logf("%s: %.2f allocations a chunk", format, allocs/n)
+		if allocs/n > 2 {
+			t.Errorf("%s: %.2f allocations a chunk", format, allocs/n)
+		}
+	}
+}
+
+func BenchmarkEncodeStream(b *testing.B) {
+	for _, format := range Formats() {
+		b.Run(format, func(b *testing.B) {
+			b.ReportAllocs()
+			var out bytes.Buffer
+			for b.Loop() {
+				out.Reset()
+				enc := Codec{Format: format}.NewStream(&out, Head{ID: "i", Model: "m"})
+				for range 1000 {
+					_ = enc.Write(llm.TextDelta{Text: "word "})
+				}
+				_ = enc.Write(llm.Finish{Reason: llm.Stop})
+			}
+		})
+	}
+}

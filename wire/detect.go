@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+	"github.com/toolpost/toolpost/wire/internal/sse"
+)
+
+// Framing is how a capture is written.
+type Framing string
+
+// The framings.
+const (
+	SSE    Framing = "sse"    // server-sent events
+	NDJSON Framing = "ndjson" // a JSON document a line
+	JSON   Framing = "json"   // one JSON document, or an array of them
+)
+
+// Capture is what a captured answer was found to be.
+type Capture struct {
+	Format  string
+	Framing Framing
+}
+
+// Detect finds out which format a captured answer is in, streamed or not. It
+// looks at the first documents of the capture and reports false for anything
+// that is not an answer of a known vendor, like plain text or a request.
+func Detect(capture []byte) (Capture, bool) {
+	capture = js.Trim(bytes.TrimPrefix(capture, []byte("\ufeff")))
+	if len(capture) == 0 {
+		return Capture{}, false
+	}
+	switch capture[0] {
+	case '{', '[':
+		return detectJSON(capture)
+	}
+	r := sse.NewReader(bytes.NewReader(capture))
+	for range maxLook {
+		_, data, err := r.Next()
+		if err != nil {
+			break
+		}
+		if format, ok := detectDocument(js.Trim(data)); ok {
+			return Capture{format, SSE}, true
+		}
+	}
+	return Capture{}, false
+}
+
+// maxLook is how many documents Detect looks at.
+const maxLook = 20
+
+func detectJSON(capture []byte) (Capture, bool) {
+	if json.Valid(capture) {
+		doc := capture
+		for el := range js.Elements(capture) {
+			doc = el
+			break
+		}
+		format, ok := detectDocument(doc)
+		return Capture{format, JSON}, ok
+	}
+	lines := sse.NewLines(bytes.NewReader(capture))
+	for range maxLook {
+		line, err := lines.Next()
+		if err != nil {
+			break
+		}
+		if format, ok := detectDocument(js.Trim(line)); ok {
+			return Capture{format, NDJSON}, true
+		}
+	}
+	return Capture{}, false
+}
+
+// marks are the members that tell the answers of a format from all others, in
+// the order they are tried.
+var marks = []struct {
+	format string
+	is     func(doc []byte) bool
+}{
+	{Responses, func(doc []byte) bool {
+		typ := js.Get(doc, "type")
+		return bytes.HasPrefix(typ, []byte(`"response.`)) || js.Is(js.Get(doc, "object"), "response")
+	}},
+	{Messages, func(doc []byte) bool {
+		typ := js.Get(doc, "type")
+		return bytes.HasPrefix(typ, []byte(`"message_`)) || bytes.HasPrefix(typ, []byte(`"content_block_`)) ||
+			js.Is(typ, "message") && js.Kind(js.Get(doc, "content")) == '['
+	}},
+	{Gemini, func(doc []byte) bool {
+		return js.Kind(camelGet(doc, "candidates")) == '[' || js.Kind(camelGet(doc, "usageMetadata")) == '{'
+	}},
+	{Ollama, func(doc []byte) bool {
+		return js.Kind(js.Get(doc, "message")) == '{' && js.Get(doc, "done") != nil
+	}},
+	{Chat, func(doc []byte) bool {
+		return js.Kind(js.Get(doc, "choices")) == '['
+	}},
+}
+
+func detectDocument(doc []byte) (string, bool) {
+	if !json.Valid(doc) || js.Kind(doc) != '{' {
+		return "", false
+	}
+	for _, m := range marks {
+		if m.is(doc) {
+			return m.format, true
+		}
+	}
+	return "", false
+}
+
+// Replay returns the events of a captured answer: what [Codec.DecodeStream]
+// or [Codec.DecodeResponse] makes of it.
+func (c Capture) Replay(capture io.Reader) iter.Seq2[llm.Event, error] {
+	return Codec{Format: c.Format}.DecodeStream(capture)
+}
