@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,6 +88,9 @@ func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
 // arguments returns the schema of a tool's arguments within the envelope. One
 // with references moves to defs as a whole, so that they lead somewhere.
 func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *[]member) (json.RawMessage, error) {
+	if !json.Valid(argsSchema(t)) {
+		return nil, errors.New("it is no JSON")
+	}
 	base := "#/$defs/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(t.Name)
 	s, err := o.bound(argsSchema(t), base, 0)
 	if err != nil || !bytes.Contains(s, []byte(`"$ref"`)) {
@@ -113,7 +117,11 @@ func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (jso
 		return nil, err
 	}
 	var required []string
-	_ = json.Unmarshal(keyword(raw, "required"), &required) // absent or wrong: none
+	for _, m := range entries {
+		if m.key == "required" {
+			_ = json.Unmarshal(m.value, &required) // wrong: none
+		}
+	}
 	out := make([]member, 0, len(entries)+2)
 	for _, m := range entries {
 		switch m.key {

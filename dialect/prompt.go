@@ -249,19 +249,25 @@ func (o PromptOptions) form(s style) (string, error) {
 }
 
 // example is one call of the first tool, or two if several may stand in an
-// answer and there are two tools.
+// answer and there are two tools. A tool that the style has no way to call is
+// an error.
 func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
-	var parts []llm.Part
-	for _, t := range tools[:min(len(tools), 2)] {
-		parts = append(parts, llm.Call{Name: t.Name, Args: example(t)})
-		if !o.Parallel {
-			break
-		}
-	}
+	write := func(parts ...llm.Part) (string, error) { return Render(s.dialect, parts...) }
 	if o.Constrained {
-		return o.constrained(parts...)
+		write = o.constrained
 	}
-	return Render(s.dialect, parts...)
+	var calls []llm.Part
+	for _, t := range tools {
+		call := llm.Call{Name: t.Name, Args: example(t)}
+		if _, err := write(call); err != nil {
+			return "", &llm.Error{Op: "dialect.Prompt", Kind: llm.Unsupported, Err: err}
+		}
+		calls = append(calls, call)
+	}
+	if n := min(len(calls), 2); o.Parallel {
+		return write(calls[:n]...)
+	}
+	return write(calls[0])
 }
 
 // constrained writes calls in the form of the envelope's schema.

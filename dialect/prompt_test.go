@@ -107,6 +107,7 @@ func TestPromptRefuses(t *testing.T) {
 		{"not offered", PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "other"}}, llm.Invalid},
 		{"none allowed", PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{}}}, llm.Invalid},
 		{"markup as a name", PromptOptions{Tools: []llm.ToolDef{{Name: "a b"}}}, llm.Invalid},
+		{"a parameter that is no Python name", PromptOptions{Style: "pythonic", Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(`{"properties":{"a-b":{}},"required":["a-b"]}`)}}}, llm.Unsupported},
 		{"a schema that is none", PromptOptions{Constrained: true, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(`[]`)}}}, llm.Invalid},
 	} {
 		if e, err := Prompt(tt.o); llm.KindOf(err) != tt.kind || e.System != "" {
@@ -166,6 +167,21 @@ func TestPromptForgivesSchemas(t *testing.T) {
 			if err != nil || e.System == "" {
 				t.Errorf("%s: %v", s, err)
 			}
+		}
+	}
+}
+
+// References that multiply do not: the prompt stays bounded.
+func TestPromptIsBounded(t *testing.T) {
+	var props []string
+	for i := range 50 {
+		props = append(props, fmt.Sprintf(`"p%d":{"$ref":"#"}`, i))
+	}
+	s := `{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":["p1","p2","p3","p4"]}`
+	for _, context := range []int{0, 32000} {
+		e, err := Prompt(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
+		if err != nil || len(e.System) > 64<<10 {
+			t.Errorf("%d bytes, %v", len(e.System), err)
 		}
 	}
 }

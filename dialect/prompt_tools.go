@@ -13,10 +13,11 @@ import (
 
 // The bounds of what a prompt says about a tool.
 const (
-	compactDescription = 80 // runes of a tool's description in a compact prompt
-	compactParameter   = 60 // runes of a parameter's
-	maxChoices         = 40 // values of an enum
-	maxDepth           = 5  // of nested objects
+	compactDescription = 80   // runes of a tool's description in a compact prompt
+	compactParameter   = 60   // runes of a parameter's
+	maxChoices         = 40   // values of an enum
+	maxDepth           = 5    // of nested objects
+	maxNodes           = 1000 // schemas visited for one tool: references can multiply
 )
 
 // freeSchema describes the arguments of a tool that takes text: emulated, it
@@ -37,7 +38,7 @@ func argsSchema(t llm.ToolDef) json.RawMessage {
 // describe writes what a model needs to know of a tool: for compact prompts a
 // signature with short descriptions, else a list of parameters.
 func describe(b *strings.Builder, t llm.ToolDef, compact bool) {
-	r := schemaReader{root: argsSchema(t)}
+	r := newSchemaReader(t)
 	if !compact {
 		fmt.Fprintf(b, "## %s\n", t.Name)
 		if text := strings.TrimSpace(t.Description); text != "" {
@@ -78,7 +79,42 @@ func clip(text string, n int) string {
 
 // schemaReader reads a schema for people: what is meant, not what is valid.
 type schemaReader struct {
-	root json.RawMessage
+	root  json.RawMessage
+	known map[*byte][]member // what was read of an object, by its first byte
+	left  int                // schemas that may still be visited
+}
+
+func newSchemaReader(t llm.ToolDef) *schemaReader {
+	return &schemaReader{root: argsSchema(t), known: make(map[*byte][]member), left: maxNodes}
+}
+
+// visit counts a schema and reports whether there were not too many.
+func (r *schemaReader) visit() bool {
+	r.left--
+	return r.left >= 0
+}
+
+// members returns the entries of an object, none if it is no object.
+func (r *schemaReader) members(raw json.RawMessage) []member {
+	if len(raw) == 0 {
+		return nil
+	}
+	entries, ok := r.known[&raw[0]]
+	if !ok {
+		entries, _ = members(raw)
+		r.known[&raw[0]] = entries
+	}
+	return entries
+}
+
+// keyword returns the value of a key of an object, nil if there is none.
+func (r *schemaReader) keyword(raw json.RawMessage, key string) json.RawMessage {
+	for _, m := range r.members(raw) {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
 }
 
 // property is one parameter.
@@ -90,20 +126,16 @@ type property struct {
 }
 
 // keywords returns the keywords of a schema, its reference followed.
-func (r schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage {
+func (r *schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage)
 	for range maxDepth {
-		entries, err := members(raw)
-		if err != nil {
-			break
-		}
-		for _, m := range entries {
+		for _, m := range r.members(raw) {
 			if _, ok := out[m.key]; !ok { // what stands beside a reference comes first
 				out[m.key] = m.value
 			}
 		}
 		if all := arrayItems(out["allOf"]); len(all) == 1 { // how some generators write a described reference
-			out["$ref"] = keyword(all[0], "$ref")
+			out["$ref"] = r.keyword(all[0], "$ref")
 			delete(out, "allOf")
 		}
 		ref := str(out["$ref"])
@@ -116,37 +148,28 @@ func (r schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage {
 }
 
 // resolve finds a reference within the schema, nil if it leads nowhere.
-func (r schemaReader) resolve(ref string) json.RawMessage {
+func (r *schemaReader) resolve(ref string) json.RawMessage {
+	at := r.root
+	if ref == "#" {
+		return at
+	}
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil
 	}
-	at := r.root
 	for step := range strings.SplitSeq(path, "/") {
-		at = keyword(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		at = r.keyword(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
 	}
 	return at
 }
 
-// keyword returns the value of a key of an object, nil if there is none.
-func keyword(raw json.RawMessage, key string) json.RawMessage {
-	entries, _ := members(raw) // what is no object has no keys
-	for _, m := range entries {
-		if m.key == key {
-			return m.value
-		}
-	}
-	return nil
-}
-
 // properties returns the parameters in the order of the schema.
-func (r schemaReader) properties(raw json.RawMessage) []property {
+func (r *schemaReader) properties(raw json.RawMessage) []property {
 	k := r.keywords(raw)
-	entries, _ := members(k["properties"]) // absent: none
 	var required []string
 	_ = json.Unmarshal(k["required"], &required) // absent or wrong: none
 	var out []property
-	for _, m := range entries {
+	for _, m := range r.members(k["properties"]) {
 		out = append(out, property{
 			key: m.key, schema: m.value, required: slices.Contains(required, m.key),
 			description: str(r.keywords(m.value)["description"]),
@@ -156,11 +179,14 @@ func (r schemaReader) properties(raw json.RawMessage) []property {
 }
 
 // list writes one line per parameter, those of nested objects below theirs.
-func (r schemaReader) list(b *strings.Builder, raw json.RawMessage, indent string, depth int) {
+func (r *schemaReader) list(b *strings.Builder, raw json.RawMessage, indent string, depth int) {
 	if depth == maxDepth {
 		return
 	}
 	for _, p := range r.properties(raw) {
+		if !r.visit() {
+			return
+		}
 		k := r.keywords(p.schema)
 		need := "optional"
 		if p.required {
@@ -184,7 +210,7 @@ func (r schemaReader) list(b *strings.Builder, raw json.RawMessage, indent strin
 
 // kind names the type of a parameter in a list, where the properties of
 // objects stand below.
-func (r schemaReader) kind(raw json.RawMessage) string {
+func (r *schemaReader) kind(raw json.RawMessage) string {
 	k := r.keywords(raw)
 	switch {
 	case len(r.properties(raw)) > 0:
@@ -197,7 +223,7 @@ func (r schemaReader) kind(raw json.RawMessage) string {
 
 // signature writes the parameters of a tool in one line, optional ones with a
 // question mark.
-func (r schemaReader) signature(raw json.RawMessage) string {
+func (r *schemaReader) signature(raw json.RawMessage) string {
 	inner := r.typeOf(raw, 0)
 	if strings.HasPrefix(inner, "{") {
 		return "(" + inner[1:len(inner)-1] + ")"
@@ -206,11 +232,11 @@ func (r schemaReader) signature(raw json.RawMessage) string {
 }
 
 // typeOf writes a type in one line.
-func (r schemaReader) typeOf(raw json.RawMessage, depth int) string {
-	k := r.keywords(raw)
-	if depth == maxDepth {
+func (r *schemaReader) typeOf(raw json.RawMessage, depth int) string {
+	if !r.visit() || depth == maxDepth {
 		return "any"
 	}
+	k := r.keywords(raw)
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if alts := arrayItems(k[key]); len(alts) > 0 {
 			return r.union(alts, depth)
@@ -232,7 +258,7 @@ func (r schemaReader) typeOf(raw json.RawMessage, depth int) string {
 	return strings.Join(types, " | ")
 }
 
-func (r schemaReader) union(alts []json.RawMessage, depth int) string {
+func (r *schemaReader) union(alts []json.RawMessage, depth int) string {
 	var words []string
 	for _, alt := range alts {
 		if w := r.typeOf(alt, depth+1); !slices.Contains(words, w) {
@@ -255,7 +281,7 @@ func choices(values []json.RawMessage) string {
 }
 
 // named writes a type that has a name.
-func (r schemaReader) named(name string, k map[string]json.RawMessage, depth int) string {
+func (r *schemaReader) named(name string, k map[string]json.RawMessage, depth int) string {
 	switch name {
 	case "array", "list", "tuple":
 		items, ok := k["items"]
@@ -285,12 +311,15 @@ func (r schemaReader) named(name string, k map[string]json.RawMessage, depth int
 	return name
 }
 
-func (r schemaReader) fields(props, need json.RawMessage, depth int) string {
-	entries, _ := members(props) // what is no object has no fields
+func (r *schemaReader) fields(props, need json.RawMessage, depth int) string {
 	var required []string
 	_ = json.Unmarshal(need, &required) // absent or wrong: none
 	var words []string
-	for _, m := range entries {
+	for _, m := range r.members(props) {
+		if r.left <= 0 {
+			words = append(words, "…")
+			break
+		}
 		mark := "?"
 		if slices.Contains(required, m.key) {
 			mark = ""
@@ -321,12 +350,15 @@ func example(t llm.ToolDef) json.RawMessage {
 			return e
 		}
 	}
-	r := schemaReader{root: argsSchema(t)}
-	return r.sample(r.root, "", 0)
+	r := newSchemaReader(t)
+	return r.sampleObject(r.root, 0)
 }
 
 // sample makes up a value. Names make better examples than nonsense does.
-func (r schemaReader) sample(raw json.RawMessage, name string, depth int) json.RawMessage {
+func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.RawMessage {
+	if !r.visit() {
+		return json.RawMessage("null")
+	}
 	k := r.keywords(raw)
 	if given := firstOf(k["const"], first(k["examples"]), k["example"], k["default"], first(k["enum"])); given != nil && string(given) != "null" {
 		return given
@@ -341,7 +373,7 @@ func (r schemaReader) sample(raw json.RawMessage, name string, depth int) json.R
 		typ = str(types[0])
 	}
 	switch {
-	case depth == 0 || k["properties"] != nil && depth < maxDepth:
+	case k["properties"] != nil && depth < maxDepth:
 		return r.sampleObject(raw, depth)
 	case typ == "object", typ == "dict":
 		return json.RawMessage("{}")
@@ -358,7 +390,7 @@ func (r schemaReader) sample(raw json.RawMessage, name string, depth int) json.R
 	return json.RawMessage(quote(sampleText(str(k["format"]), name)))
 }
 
-func (r schemaReader) sampleObject(raw json.RawMessage, depth int) json.RawMessage {
+func (r *schemaReader) sampleObject(raw json.RawMessage, depth int) json.RawMessage {
 	var b strings.Builder
 	b.WriteByte('{')
 	for _, p := range r.properties(raw) {
