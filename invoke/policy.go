@@ -124,20 +124,26 @@ func (d *doing) authorise(ctx context.Context, j *job) error {
 	return d.refuse(ctx, j, "policy", reason)
 }
 
-// decide calls the policy. One that panics has not allowed anything.
-func (d *doing) decide(ctx context.Context, j *job) (decision Decision, err error) {
+// decide calls the policy.
+func (d *doing) decide(ctx context.Context, j *job) (Decision, error) {
 	policy := d.s.runner.Policy
 	if policy == nil {
 		policy = AllowOwn
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			decision, err = Decision{}, fmt.Errorf("panic: %v", p)
-		}
-	}()
 	call := j.call
 	call.Args = slices.Clone(j.args)
-	return policy(ctx, j.tool, call)
+	return careful(func() (Decision, error) { return policy(ctx, j.tool, call) })
+}
+
+// careful calls a function of the program's. One that panics has not allowed
+// anything.
+func careful[T any](fn func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return fn()
 }
 
 func (d *doing) refuse(ctx context.Context, j *job, by, reason string) error {
@@ -154,7 +160,7 @@ func (d *doing) ask(ctx context.Context, j *job, reason string) error {
 			return d.refuse(ctx, j, "policy", "a person has to allow it, and nobody can be asked: "+reason)
 		}
 		d.emit(Asked{q})
-		answer, err := d.s.runner.Approve(ctx, q)
+		answer, err := careful(func() (journal.Approval, error) { return d.s.runner.Approve(ctx, q) })
 		switch {
 		case err != nil:
 			return d.refuse(ctx, j, "policy", "a person has to allow it, and asking failed: "+err.Error())

@@ -90,6 +90,8 @@ func TestAPolicyCannotChangeTheArguments(t *testing.T) {
 	}
 }
 
+var errPanic = errors.New("panic instead")
+
 func TestApprovals(t *testing.T) {
 	tomorrow, yesterday := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
 	hash := journal.ParamsHash(json.RawMessage(`{"a":1}`))
@@ -109,6 +111,7 @@ func TestApprovals(t *testing.T) {
 		{"another call", journal.Approval{Call: "b", Tool: "f", ParamsHash: hash, Allowed: true}, nil, false},
 		{"expired", journal.Approval{Tool: "f", ParamsHash: hash, Allowed: true, Expires: yesterday}, nil, false},
 		{"nobody answered", journal.Approval{Tool: "f", ParamsHash: hash, Allowed: true}, errors.New("gone home"), false},
+		{"nobody can be asked", journal.Approval{Tool: "f", ParamsHash: hash, Allowed: true}, errPanic, false},
 		{"a yes to nothing in particular", journal.Approval{Allowed: true}, nil, false},
 	} {
 		for _, way := range []string{"asked", "granted"} {
@@ -116,7 +119,12 @@ func TestApprovals(t *testing.T) {
 			f := tool.Tool{Name: "f", Origin: tool.MCP, Call: func(context.Context, json.RawMessage) (tool.Output, error) { ran = true; return tool.Output{}, nil }}
 			r := &invoke.Runner{Tools: tool.MustSet(f), Policy: invoke.AskFirst(nil)}
 			if way == "asked" {
-				r.Approve = func(context.Context, invoke.Question) (journal.Approval, error) { return c.answer, c.err }
+				r.Approve = func(context.Context, invoke.Question) (journal.Approval, error) {
+					if errors.Is(c.err, errPanic) {
+						panic("no terminal")
+					}
+					return c.answer, c.err
+				}
 			} else if c.err != nil {
 				continue
 			}

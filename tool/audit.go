@@ -121,24 +121,26 @@ func (a audit) schema(r *Report) {
 		r.add("broken-schema", "", err.Error(), "Mend it; no call can be validated as it is.")
 		return
 	}
-	var losses []schema.Loss
-	vendors := make(map[string][]string)
+	lost := make(map[string][]string) // place and keyword → vendors
+	var order []schema.Loss
 	for _, v := range schema.Vendors() {
 		n, err := schema.Narrow(a.def.Schema, v, false)
 		if err != nil {
-			continue // what is wrong with it was found above, or is too large to say
+			r.add("vendor-loss", "", fmt.Sprintf("it cannot be written for %s: %v", v, err), "Make it simpler.")
+			continue
 		}
 		for _, l := range n.Losses {
 			key := l.Path + " " + l.Keyword
-			if len(vendors[key]) == 0 {
-				losses = append(losses, l)
+			if lost[key] == nil {
+				order = append(order, l)
 			}
-			vendors[key] = append(vendors[key], string(v))
+			lost[key] = append(lost[key], string(v))
 		}
 	}
-	for _, l := range losses {
-		r.add("vendor-loss", strings.TrimPrefix(l.Path, "/properties/"), fmt.Sprintf("%s does not hold a model to %q: %s", strings.Join(vendors[l.Path+" "+l.Keyword], ", "), l.Keyword, l.Why),
-			"Say it in the description too, or do without.")
+	for _, l := range order {
+		r.add("vendor-loss", strings.TrimPrefix(l.Path, "/properties/"),
+			fmt.Sprintf("%s does not hold a model to %q", strings.Join(lost[l.Path+" "+l.Keyword], " or "), l.Keyword),
+			"Calls are validated here all the same. If models break it often, say it in words.")
 	}
 }
 
