@@ -206,11 +206,12 @@ func (w *narrower) disjoint(a, b *node) bool {
 	look.losses, look.inlined = nil, slices.Clone(w.inlined)
 	a, _ = look.effective(a, "", true)
 	b, _ = look.effective(b, "", true)
-	if meet(ownTypes(a), ownTypes(b)) == 0 {
+	types := meet(statedTypes(a), statedTypes(b))
+	if types == 0 {
 		return true
 	}
 	props := a.get("properties")
-	if props == nil || props.kind != Object || ownTypes(a) != Object || ownTypes(b) != Object {
+	if props == nil || props.kind != Object || types != Object {
 		return disjointValues(a, b)
 	}
 	for i, name := range props.names {

@@ -74,6 +74,7 @@ func (c *Compiled) rewrite(args json.RawMessage, nullsOnly bool) (json.RawMessag
 type coercer struct {
 	nullsOnly bool
 	steps     *int
+	item      *node // the item of a list just made: it is not wrapped again
 	log       []Coercion
 }
 
@@ -200,7 +201,7 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, all []*jsonschema.Schem
 		k.note(at, Quoted, n, m)
 		return m
 	}
-	if types == Array && n.kind != Null {
+	if types == Array && n.kind != Null && n != k.item {
 		return k.wrap(n, s, at)
 	}
 	return n
@@ -262,8 +263,8 @@ func (k *coercer) wrap(n *node, s *jsonschema.Schema, at pointer) *node {
 	if n.kind == String && strings.HasPrefix(strings.TrimLeft(n.text, " \t\r\n"), "[") {
 		return n
 	}
-	trial := coercer{steps: k.steps}
-	list := trial.value(array(n.clone()), s, at)
+	trial := coercer{steps: k.steps, item: n.clone()}
+	list := trial.value(array(trial.item), s, at)
 	if s.Validate(list.plain()) != nil {
 		return n
 	}

@@ -199,6 +199,7 @@ func (w *narrower) run() (Narrowed, error) {
 	n := w.schema(root, "")
 	w.finish(n)
 	if len(w.defs.names) > 0 {
+		w.checkCycles()
 		n.set("$defs", w.defs)
 	}
 	if w.rules.closed {
@@ -206,6 +207,24 @@ func (w *narrower) run() (Narrowed, error) {
 	}
 	out.Schema, out.Losses = n.append(nil), w.losses
 	return out, w.err
+}
+
+var errCycle = errors.New("schema: a reference leads only back to itself")
+
+// checkCycles fails if definitions are nothing but references to each other.
+func (w *narrower) checkCycles() {
+	for _, def := range w.defs.list {
+		for range w.defs.list {
+			ref := def.get("$ref")
+			if ref == nil {
+				break
+			}
+			def = w.defs.get(strings.TrimPrefix(ref.text, "#/$defs/"))
+		}
+		if def.has("$ref") {
+			w.fail(errCycle)
+		}
+	}
 }
 
 // finish makes sure that the root is what every vendor wants.
@@ -226,12 +245,17 @@ func (w *narrower) rootObject(root *node, out *Narrowed) *node {
 		root = object()
 	}
 	eff, _ := w.effective(root, "", true)
-	shape := (&shaper{doc: w.doc, known: make(map[*node]*Shape)}).of(root)
-	if shape.Types() == Any && !eff.has("anyOf") && !eff.has("oneOf") {
-		eff.set("type", text("object")) // arguments are an object
-		return eff
+	if eff.has("$ref") {
+		w.fail(errCycle)
+		return object()
 	}
-	if shape.Types() != Object {
+	types := (&shaper{doc: w.doc, known: make(map[*node]*Shape)}).of(root).Types()
+	if t := eff.get("type"); t != nil { // what is said counts more than what properties suggest
+		if types = meet(types, ownTypes(typed(t))); types == 0 {
+			types = ownTypes(typed(t))
+		}
+	}
+	if types&Object == 0 {
 		out.Wrapped = wrapName
 		w.lose("", "type", "the vendor wants an object, so the value is in the property "+wrapName)
 		wrap := object()
@@ -241,6 +265,9 @@ func (w *narrower) rootObject(root *node, out *Narrowed) *node {
 		wrap.set("properties", props)
 		wrap.set("required", array(text(wrapName)))
 		return wrap
+	}
+	if types != Object && types != Any {
+		w.lose("", "type", "the vendor wants an object; "+(types&^Object).String()+" cannot be sent")
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if list := eff.get(keyword); list != nil && list.kind == Array {
@@ -275,28 +302,32 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 	if props == nil {
 		props = object()
 	}
-	var required []string
-	var says []string
-	closed := len(list.list) > 0
+	var required, says []string
+	closed, open := true, false
 	depth := len(w.inlined)
 	for i, b := range list.list {
+		w.inlined = w.inlined[:depth]
 		b, _ = w.effective(b, pointer("").at(keyword).index(i), true)
 		for _, inner := range []string{"anyOf", "oneOf"} {
 			if b.has(inner) {
 				b = w.mergeAlternatives(b, inner)
 			}
 		}
+		if ownTypes(b)&Object == 0 {
+			continue
+		}
 		unite(props, b.get("properties"))
 		closed = closed && b.get("additionalProperties").is(false)
+		open = open || b.has("additionalProperties") && !b.get("additionalProperties").is(false)
 		req := b.get("required").strings()
-		if i == 0 {
+		if len(says) == 0 {
 			required = req
 		} else {
 			required = slices.DeleteFunc(required, func(r string) bool { return !slices.Contains(req, r) })
 		}
-		says = append(says, fmt.Sprintf("(%d) %s", i+1, alternative(b)))
-		w.inlined = w.inlined[:depth]
+		says = append(says, fmt.Sprintf("(%d) %s", len(says)+1, alternative(b)))
 	}
+	w.inlined = w.inlined[:depth]
 	base.set("properties", props)
 	for _, r := range base.get("required").strings() {
 		if !slices.Contains(required, r) {
@@ -306,11 +337,13 @@ func (w *narrower) mergeAlternatives(n *node, keyword string) *node {
 	if len(required) > 0 {
 		base.set("required", stringArray(required))
 	}
-	if closed && !base.has("additionalProperties") {
-		base.set("additionalProperties", boolean(false))
+	if (closed && len(says) > 0 || open) && !base.has("additionalProperties") {
+		base.set("additionalProperties", boolean(open))
 	}
 	w.lose("", keyword, "not allowed at the top level; the alternatives are merged into one object and told apart in the description")
-	describe(base, "the arguments are one of these: "+strings.Join(says, "; "))
+	if len(says) > 1 {
+		describe(base, "the arguments are one of these: "+strings.Join(says, "; "))
+	}
 	return base
 }
 

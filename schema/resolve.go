@@ -145,11 +145,9 @@ var tighter = map[string]int{
 // merge returns a schema for what both a and b allow. It reports what cannot
 // be said in one schema.
 func (w *narrower) merge(a, b *node, at pointer) *node {
-	open := a.has("properties") && b.has("properties") &&
-		a.get("additionalProperties").is(false) != b.get("additionalProperties").is(false)
-	if open {
-		w.lose(at, "additionalProperties", "of several schemas that hold together, one is closed and another is not; their properties are merged")
-	}
+	b = shallow(b)
+	w.exclude(a, b, at)
+	w.exclude(b, a, at)
 	for i, name := range b.names {
 		have, add := a.get(name), b.list[i]
 		switch {
@@ -162,6 +160,25 @@ func (w *narrower) merge(a, b *node, at pointer) *node {
 		}
 	}
 	return a
+}
+
+// exclude removes the properties of b that can never be there because a, which
+// holds too, is closed and does not have them.
+func (w *narrower) exclude(a, b *node, at pointer) {
+	props := b.get("properties")
+	if !a.get("additionalProperties").is(false) || a.has("patternProperties") || props == nil || props.kind != Object {
+		return
+	}
+	own := a.get("properties")
+	kept := object()
+	for i, p := range props.names {
+		if own.has(p) {
+			kept.set(p, props.list[i])
+		} else {
+			w.lose(at.at("properties").at(p), "additionalProperties", "left out, since another schema that holds too is closed and does not have it")
+		}
+	}
+	b.set("properties", kept)
 }
 
 func (w *narrower) mergeKeyword(a *node, name string, have, add *node, at pointer) {

@@ -111,10 +111,24 @@ func (b *shaper) shapes(list *node) []*Shape {
 	return out
 }
 
-// ownTypes returns the types that a schema's own type, const and enum allow.
-// A schema that only lists properties or items is taken to mean objects or
-// arrays, as its author did.
+// ownTypes returns the types that a schema's own keywords allow. A schema that
+// only lists properties or items is taken to mean objects or arrays, as its
+// author did.
 func ownTypes(n *node) Types {
+	t := statedTypes(n)
+	switch {
+	case t != Any || n.kind != Object:
+	case n.has("properties"):
+		t = Object
+	case n.has("items") || n.has("prefixItems"):
+		t = Array
+	}
+	return t
+}
+
+// statedTypes returns the types that a schema's own type, const and enum
+// allow. Where they contradict each other, the type is believed.
+func statedTypes(n *node) Types {
 	if n.kind != Object {
 		if n.is(false) {
 			return 0
@@ -131,16 +145,12 @@ func ownTypes(n *node) Types {
 			w, _ := typeWord(word)
 			t |= w
 		}
-	case n.has("properties"):
-		t = Object
-	case n.has("items") || n.has("prefixItems"):
-		t = Array
 	}
 	var listed Types
 	for _, v := range values(n) {
 		listed |= valueTypes(v)
 	}
-	if both := meet(t, listed); both != 0 { // else they contradict each other, and the type is believed
+	if both := meet(t, listed); both != 0 {
 		return both
 	}
 	return t

@@ -334,7 +334,7 @@ func (w *narrower) values(e *element, name string, v *node) {
 	if name == "enum" {
 		v = array(slices.Clone(list)...)
 	}
-	if e.types == Null {
+	if e.types == Null && len(list) > 0 {
 		return // the type says it
 	}
 	complex := slices.ContainsFunc(list, func(x *node) bool { return x.kind&(Object|Array) != 0 })
