@@ -60,7 +60,7 @@ func (f *file) readExact(id string, n yamlNode) error {
 		if key == "base" {
 			return v.text(&e.base)
 		}
-		return v.setKey(key, &e.rule.set)
+		return v.setKey(key, "base, ", &e.rule.set)
 	})
 	if err != nil {
 		return err
@@ -77,13 +77,14 @@ func (f *file) readExact(id string, n yamlNode) error {
 }
 
 func (n yamlNode) settings(set *[]setting) error {
-	return n.entries(func(key string, v yamlNode) error { return v.setKey(key, set) })
+	return n.entries(func(key string, v yamlNode) error { return v.setKey(key, "", set) })
 }
 
-func (n yamlNode) setKey(key string, set *[]setting) error {
+// setKey reads one setting; others are the keys known beside them, for errors.
+func (n yamlNode) setKey(key, others string, set *[]setting) error {
 	i, ok := findField(key)
 	if !ok {
-		return n.errorf("unknown key %q; known: %s", key, fieldNames())
+		return n.errorf("unknown key %q; known: %s%s", key, others, fieldNames())
 	}
 	s, err := n.setting(i)
 	*set = append(*set, s)

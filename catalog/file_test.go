@@ -10,7 +10,7 @@ import (
 // TestFileErrors: what is wrong is refused, with file and line.
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ why, file, err string }{
-		{"a key nobody knows", "models:\n  a:\n    native_tool: true\n", `models.yaml:3: unknown key "native_tool"; known: kind, native_tools`},
+		{"a key nobody knows", "models:\n  a:\n    native_tool: true\n", `models.yaml:3: unknown key "native_tool"; known: base, kind, native_tools`},
 		{"a top key nobody knows", "model:\n  a: {}\n", `models.yaml:2: unknown key "model"; known: models, rules`},
 		{"a match nobody knows", "rules:\n  - match: {famly: gpt}\n    set: {kind: chat}\n", `models.yaml:2: unknown key "famly"`},
 		{"a key twice", "models:\n  a: {kind: chat}\n  a: {kind: chat}\n", `models.yaml:3: `},

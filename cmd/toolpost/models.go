@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -174,7 +175,7 @@ it; for a model nobody knows the answers are safe and a warning says so.
 			switch {
 			case asBatch && (len(args) > 0 || asJSON || explain):
 				return errors.New("--batch reads ids from standard input and takes no ids, --json or --explain")
-			case !asBatch && len(args) == 0:
+			case !asBatch && (len(args) == 0 || slices.Contains(args, "")):
 				return errors.New("which model? give an id, or --batch")
 			}
 			return nil
@@ -185,41 +186,19 @@ it; for a model nobody knows the answers are safe and a warning says so.
 				return err
 			}
 			if asBatch {
-				return batch(cmd, func(row modelRow) (catalog.Model, error) {
-					if row.ID == nil {
-						return catalog.Model{}, errors.New(`the row has no "id"`)
-					}
-					return c.Lookup(*row.ID), nil
-				})
+				return batch(cmd, func(row modelRow) (catalog.Model, error) { return row.lookup(c) })
 			}
 			for i, id := range ids {
-				m := c.Lookup(id)
-				switch {
-				case asJSON && explain:
-					err = printJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
-				case asJSON:
-					err = printJSON(cmd.OutOrStdout(), m)
-				default:
-					if i > 0 {
-						fmt.Fprintln(cmd.OutOrStdout())
-					}
-					err = printModel(cmd, m, explain)
+				if i > 0 && !asJSON {
+					fmt.Fprintln(cmd.OutOrStdout())
 				}
-				if err != nil {
+				if err := showModel(cmd, c.Lookup(id), asJSON, explain); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			var ids []string
-			for _, m := range catalog.Default().Models() {
-				if strings.HasPrefix(m.ID.Raw, prefix) {
-					ids = append(ids, m.ID.Raw)
-				}
-			}
-			return ids, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completeModels,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per id")
 	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines with an id, write one line for each")
@@ -227,13 +206,41 @@ it; for a model nobody knows the answers are safe and a warning says so.
 	return cmd
 }
 
+// completeModels completes ids for the shell.
+func completeModels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	for _, m := range catalog.Default().Models() {
+		if strings.HasPrefix(m.ID.Raw, prefix) {
+			ids = append(ids, m.ID.Raw)
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
 type modelRow struct {
 	ID *string `json:"id"`
+}
+
+func (row modelRow) lookup(c *catalog.Catalog) (catalog.Model, error) {
+	if row.ID == nil {
+		return catalog.Model{}, errors.New(`the row has no "id"`)
+	}
+	return c.Lookup(*row.ID), nil
 }
 
 type explained struct {
 	Model   catalog.Model `json:"model"`
 	Explain []catalog.Why `json:"explain"`
+}
+
+func showModel(cmd *cobra.Command, m catalog.Model, asJSON, explain bool) error {
+	switch {
+	case asJSON && explain:
+		return printJSON(cmd.OutOrStdout(), explained{m, m.Explain()})
+	case asJSON:
+		return printJSON(cmd.OutOrStdout(), m)
+	}
+	return printModel(cmd, m, explain)
 }
 
 // printModel writes all that is known of a model; warnings go to standard
