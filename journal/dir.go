@@ -267,6 +267,9 @@ func (d *Dir) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry,
 				return
 			}
 			e, err := ParseEntry(body)
+			if err == nil && e.Run != run {
+				err = fmt.Errorf("journal: the file holds run %s", e.Run)
+			}
 			if err != nil {
 				yield(e, fmt.Errorf("run %s: %w", run, err))
 				return

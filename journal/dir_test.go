@@ -164,6 +164,17 @@ func TestNothingFollowsABrokenLine(t *testing.T) {
 	}
 }
 
+// A run whose file was replaced by that of another is not that run.
+func TestFileOfAnotherRun(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "r.jsonl"), bytes.Join(sealedFile(t, "other"), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Open(t.Context(), openDir(t, path), "r"); err == nil || errors.Is(err, journal.ErrSealed) {
+		t.Errorf("another run is taken for this one: %v", err)
+	}
+}
+
 // A file that others have shortened while we were writing it is not continued.
 func TestShortenedFile(t *testing.T) {
 	d := openDir(t, t.TempDir())

@@ -215,6 +215,9 @@ func listRun(cmd *cobra.Command, store runStore, run string) (listedRun, error) 
 		return l, err
 	}
 	l.State, l.Entries = report.State(), report.Entries
+	if report.Run != "" && report.Run != run {
+		l.State = "broken" // another run in its place
+	}
 	return l, nil
 }
 

@@ -108,6 +108,7 @@ func openDatabase(driver, address string) (runStore, func(), error) {
 // runSource is one run to look at, from a file or a store.
 type runSource struct {
 	name  string // of the run, or of the file
+	run   string // which run it must be; empty for a file, which may hold any
 	lines func(context.Context) iter.Seq2[[]byte, error]
 	sig   string // the file of its signatures; empty if there is no place for one
 }
@@ -202,7 +203,7 @@ func storeSource(cmd *cobra.Command, store runStore, run string) (runSource, err
 	if err := journal.ValidRun(run); err != nil {
 		return runSource{}, err
 	}
-	src := runSource{name: run, lines: func(ctx context.Context) iter.Seq2[[]byte, error] { return store.Lines(ctx, run) }}
+	src := runSource{name: run, run: run, lines: func(ctx context.Context) iter.Seq2[[]byte, error] { return store.Lines(ctx, run) }}
 	if dir, ok := store.(*journal.Dir); ok {
 		src.sig = strings.TrimSuffix(dir.File(run), ".jsonl") + ".sig"
 	}

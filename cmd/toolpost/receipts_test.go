@@ -122,6 +122,22 @@ func TestReceiptsVerify(t *testing.T) {
 	}
 }
 
+// A run that was replaced by another whole one is not that run.
+func TestReceiptsVerifyAnotherRun(t *testing.T) {
+	path := ownStore(t)
+	whole, err := os.ReadFile(filepath.Join(path, "sealed.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(path, "other.jsonl")
+	if err := os.WriteFile(other, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, exitFailed, []string{"broken  other", "this is run sealed, in the place of other"}, "receipts", "verify", "other")
+	expect(t, exitOK, []string{"sealed  " + other, "the file holds run sealed"}, "receipts", "verify", other)
+	expect(t, exitOK, []string{"broken     5 entries    2 calls  other"}, "receipts", "list")
+}
+
 func TestReceiptsVerifyJSON(t *testing.T) {
 	ownStore(t)
 	r := expect(t, exitFailed, nil, "receipts", "verify", "--json", "sealed", "torn")

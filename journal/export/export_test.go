@@ -288,3 +288,15 @@ func TestOpenAndBrokenRuns(t *testing.T) {
 		t.Error("there is a format c")
 	}
 }
+
+// No file makes Verify do anything but say what is wrong with it.
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte("{\"event\":\"ReplayHeader\",\"replay_version\":1}\n{\"event\":\"ToolResult\"}\n"), []byte(`{"session_id":"s","tool_calls":[{}]}`))
+	f.Add([]byte("{\"type\":\"ReplayHeader\",\"producer\":\"toolpost@1\"}\n[]\n"), []byte(`{"schema":"x","trajectory_hash":"y"}`))
+	f.Fuzz(func(t *testing.T, replay, receipt []byte) {
+		export.Looks(replay)
+		if r := export.Verify(replay, receipt); r.Err() == nil && r.Calls > 0 && r.Format == "" {
+			t.Errorf("%d calls in no format", r.Calls)
+		}
+	})
+}
