@@ -98,8 +98,12 @@ func (d *doing) reject(ctx context.Context, j *job, e *tool.Error) error {
 func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Event)) error {
 	s := d.s
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
-	if err != nil {
-		return fmt.Errorf("invoke: the output of %s: %w", j.tool.Name, err)
+	if err != nil { // it ran, and that must be on record even if what it said cannot be
+		end.out.Parts, end.status = nil, journal.Failed
+		end.err = tool.Errorf(tool.Execution, "it ran, and what it returned has no form that can be recorded: %w", err)
+		if hash, err = journal.OutputHash(nil, failure(end.err)); err != nil {
+			return fmt.Errorf("invoke: the output of %s: %w", j.tool.Name, err)
+		}
 	}
 	if end.status != journal.Refused {
 		s.mu.Lock()

@@ -26,9 +26,10 @@ const (
 const (
 	defaultChars = 50_000
 	leastChars   = 1_000
-	listItems    = 10  // of a list, in Concise
-	conciseLines = 20  // of a text, in Concise
-	lineChars    = 200 // of a line, in Concise and Minimal
+	listItems    = 10       // of a list, in Concise
+	conciseLines = 20       // of a text, in Concise
+	lineChars    = 200      // of a line, in Concise and Minimal
+	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
 )
 
 // Output says what the model is shown of a result. Whatever it is shown, the
@@ -77,11 +78,16 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	v := view{bytes: size(end.out.Parts)}
 	var texts []string
 	var media []llm.Part
+	room := mediaBytes
 	for _, p := range end.out.Parts {
 		switch p := p.(type) {
 		case llm.Text:
 			texts = append(texts, p.Text)
 		case llm.Media:
+			if room -= len(p.Data); room < 0 {
+				texts = append(texts, fmt.Sprintf("[left out: %s of %d bytes]", p.Kind, len(p.Data)))
+				continue
+			}
 			media = append(media, p)
 		}
 	}

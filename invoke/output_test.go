@@ -194,3 +194,23 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// What a tool returns is recorded with its receipt, so it has bounds, and what
+// cannot be recorded at all does not hide that the tool ran.
+func TestWhatCannotBeShown(t *testing.T) {
+	for why, c := range map[string]struct {
+		parts  []llm.Part
+		failed bool
+		says   string
+	}{
+		"too large": {[]llm.Part{llm.Media{Kind: llm.Image, Data: make([]byte, 20<<20)}, llm.Text{Text: "a"}}, false, "[left out: image of 20971520 bytes]\na"},
+		"no JSON":   {[]llm.Part{llm.Media{Kind: llm.Image, Extra: llm.Extra{"x": {"y": json.RawMessage("{")}}}}, true, "it ran"},
+	} {
+		f := tool.Tool{Name: "f", Origin: tool.Program, Call: func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{Parts: c.parts}, nil }}
+		s, store := session(t, &invoke.Runner{Tools: tool.MustSet(f)})
+		o := outcomes(t, s, call("a", "f", ``))[0]
+		if (o.Error != nil) != c.failed || !strings.Contains(o.Result.Text(), c.says) || len(statuses(t, store)) != 2 {
+			t.Errorf("%s: %v %s %q", why, o.Error, o.Result.Text(), statuses(t, store))
+		}
+	}
+}
