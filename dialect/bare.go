@@ -19,16 +19,20 @@ func (m *machine) bare(c byte) bool {
 		m.suspectName()
 		return false
 	}
+	if (c == '{' || c == '[') && m.exampled() {
+		m.lost.add(bareRows, m.offset())
+		return false
+	}
 	start := m.offset()
 	m.marked, m.depth, m.rows = false, 1, bareRows
 	ok := false
 	switch {
-	case c == '{' && !m.exampled():
+	case c == '{':
 		ok = m.guess(func() bool {
 			m.form(JSONCall)
 			return m.object(&envelope{start: start})
 		})
-	case c == '[' && !m.exampled():
+	case c == '[':
 		ok = m.guess(func() bool { return m.list(start) })
 	case c == '`':
 		ok = m.fence(start)
@@ -175,7 +179,7 @@ func (m *machine) nameFirst(start int) bool {
 		m.skip(j, "name")
 		return m.object(&envelope{start: start})
 	case c == '{':
-		m.form(NameJSON)
+		m.where(func(d *Dialect) bool { return d.Form == NameJSON || d.Tags.Value.Open != "" })
 		return m.nameJSON(written, i, j, start)
 	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows&headerRows != 0:
 		return m.nameJSON(written, i, m.spaces(j+4), start)
@@ -205,7 +209,10 @@ func (m *machine) oddName(i *int) bool {
 
 // nameOnly reads a call without arguments: only its name stands there.
 func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
-	if m.names.any && (eof && !m.truncated() || !eof && !m.hasAt(m.spaces(i), "</tool_call")) || !m.names.any && !m.names.offered(written) && !eof {
+	switch {
+	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.hasAt(m.spaces(i), "</tool_call"):
+		return false // a word behind a marker is not yet a call
+	case !m.names.any && !m.names.offered(written) && !(eof && m.truncated() && m.names.begins(written)):
 		return false
 	}
 	if !m.callNamed(written, i, start) {

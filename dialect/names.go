@@ -97,6 +97,16 @@ func (n *names) offered(written string) bool {
 	return ok
 }
 
+// begins reports whether an offered name begins with s.
+func (n *names) begins(s string) bool {
+	for _, t := range n.tools {
+		if strings.HasPrefix(t.Name, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // bareName strips the prefixes models add.
 func bareName(s string) string {
 	for _, p := range prefixesOfNames[:5] {

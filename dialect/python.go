@@ -342,7 +342,7 @@ func partial(p []byte) int {
 func (m *machine) pyQuote(q byte, width int) bool {
 	if width == 3 {
 		if m.peek(1) != q || m.peek(2) != q {
-			m.arg(`\"`[boolInt(q != '"'):][:1+boolInt(q == '"')])
+			m.escape([]byte{q})
 			m.read(ArgsSpan, 1, "string")
 			return false
 		}

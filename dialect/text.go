@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 )
@@ -57,7 +58,7 @@ func (m *machine) plain() {
 	for i, c := range rest {
 		p := m.triggers[c]
 		if p != nowhere && (p == anywhere || prev == '\n' || prev == 0 || worded || p == wordOnly && !isNameByte(prev)) &&
-			(i+1 == len(rest) || p == lineOnly || followers[c].has(rest[i+1])) {
+			(i+1 == len(rest) || p == lineOnly || m.names.first[c] || followers[c].has(rest[i+1])) {
 			m.pos += i
 			return
 		}
@@ -70,7 +71,7 @@ func (m *machine) plain() {
 // have seen, says that nothing begins here.
 func (m *machine) nothing() bool {
 	c := m.buf[m.pos]
-	return m.triggers[c] != lineOnly && m.at(1) && !followers[c].has(m.buf[m.pos+1])
+	return m.triggers[c] != lineOnly && !m.names.first[c] && m.at(1) && !followers[c].has(m.buf[m.pos+1])
 }
 
 // byteSet is a set of bytes.
@@ -149,11 +150,11 @@ func (m *machine) opening() {
 // reports false if the next byte is just text.
 func (m *machine) special() bool {
 	c := m.buf[m.pos]
-	if m.quoted() {
+	t, n := m.match(0)
+	if (t == nil || t.is(opens) || t.is(tagCall) || t.is(thinks)) && m.quoted() {
 		m.suspect()
 		return false
 	}
-	t, n := m.match(0)
 	if m.held && m.closesThinking(t, n) {
 		m.rehearse()
 		return true
@@ -192,9 +193,17 @@ func (m *machine) special() bool {
 	return false
 }
 
-// quoted reports whether what stands here is quoted in prose.
+// quoted reports whether what stands here is quoted in prose: an odd number
+// of backticks stands before it on its line.
 func (m *machine) quoted() bool {
-	return m.prev() == '`' && m.buf[m.pos] != '`'
+	if m.buf[m.pos] == '`' {
+		return false
+	}
+	line := m.lately()
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	return (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
 }
 
 // drop passes over a marker without meaning. Words that are also ordinary
@@ -206,6 +215,13 @@ func (m *machine) drop(t *token, n int) bool {
 		}
 	}
 	m.skip(n, t.text)
+	i := 0
+	for i < maxName && m.at(i) && isNameByte(m.buf[m.pos+i]) {
+		i++
+	}
+	if next, _ := m.match(i); i > 0 && next.is(opens) && next.rows[opens]&t.rows[drops] != 0 {
+		m.skip(i, "recipient") // the call behind it says it again
+	}
 	return true
 }
 
