@@ -170,6 +170,10 @@ func (m *machine) keepHead() {
 // guess reads something that may turn out not to be a call. If f reports
 // false and no call was begun, everything f read is given back.
 func (m *machine) guess(f func() bool) bool {
+	start := m.offset()
+	if m.wasted > maxWaste*(start+maxGuess) {
+		return false
+	}
 	m.begin()
 	m.undecided = true
 	ok := f()
@@ -178,6 +182,7 @@ func (m *machine) guess(f func() bool) bool {
 	}
 	m.undecided = false
 	if !ok {
+		m.wasted += m.offset() - start
 		m.undo()
 		return false
 	}

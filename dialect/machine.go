@@ -15,6 +15,10 @@ const defaultMaxCall = 16 << 20
 // costs no more than this.
 const maxGuess = 8 << 10
 
+// maxWaste is how many bytes may be read in vain for each byte of the answer.
+// Beyond it, text made of nothing but beginnings of calls is text.
+const maxWaste = 64
+
 // machine reads one answer. Its readers are written as straight code that asks
 // for the next byte; when there is none yet, the machine first lets go of all
 // that is certain and then waits for the next chunk. So a reader never has to
@@ -56,6 +60,7 @@ type machine struct {
 
 	anchor    int  // where the call that may begin here began
 	anchored  bool // whether there is one
+	wasted    int  // bytes read by guesses that failed
 	undecided bool // the innermost try may not be a call at all
 	marked    bool // a marker says that calls follow
 	depth     int  // how many markers around calls are open

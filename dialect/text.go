@@ -403,7 +403,7 @@ func (m *machine) list(start int) bool {
 		m.form(JSONCall)
 		m.where(func(d *Dialect) bool { return d.List })
 		return m.objects(nil)
-	case c == '[':
+	case c == '[' && m.peek(m.spaces(i+1)) != '[': // a list in a list; deeper is no call
 		m.skip(1, "[")
 		return m.list(start)
 	case isNameStart(c):
