@@ -183,6 +183,9 @@ func BenchmarkCompile(b *testing.B) {
 
 // What is ours must cost nothing where nothing is wrong.
 func TestValidInputCostsNoAllocationsOfOurs(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates too")
+	}
 	bare, ours, value := bareAndOurs(t)
 	lib := testing.AllocsPerRun(100, func() { _ = bare.Validate(value) })
 	all := testing.AllocsPerRun(100, func() { ours.ValidateValue(value) })
