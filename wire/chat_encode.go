@@ -276,11 +276,13 @@ func (w *chatWriter) finish(f llm.Finish) {
 	w.e.endWith(start, nil)
 	w.e.frameEnd()
 
-	start = w.open(top)
-	w.e.RawField("choices", []byte("[]"))
-	w.encodeUsage(w.e, f)
-	w.e.endWith(start, top)
-	w.e.frameEnd()
+	if !w.head.NoUsage {
+		start = w.open(top)
+		w.e.RawField("choices", []byte("[]"))
+		w.encodeUsage(w.e, f)
+		w.e.endWith(start, top)
+		w.e.frameEnd()
+	}
 	w.e.Buf = append(w.e.Buf, "data: [DONE]\n\n"...)
 }
 

@@ -145,7 +145,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 			e.lost(llm.Ignored, "hosted result", "the chat format has no place for results the provider made")
 		}
 	}
-	c.encodeSaid(e, said, answer)
+	c.encodeSaid(e, said, answer, len(calls) > 0 || refusal.Len() > 0)
 	e.optString("refusal", refusal.String())
 	c.encodeThinking(e, thought.String(), sawThinking, len(calls) > 0, answer)
 	c.encodeCalls(e, calls, nil)
@@ -154,10 +154,11 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 }
 
 // encodeSaid writes the text of an assistant. An answer has it as one string.
-func (c chat) encodeSaid(e *encoder, said []llm.Part, answer bool) {
+// A message may lack text only if it holds something else.
+func (c chat) encodeSaid(e *encoder, said []llm.Part, answer, more bool) {
 	e.Key("content")
 	switch {
-	case len(said) == 0:
+	case len(said) == 0 && (answer || more):
 		e.Null()
 	case answer:
 		e.Text(llm.Message{Parts: said}.Text())

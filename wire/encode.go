@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -160,4 +161,12 @@ func (e *encoder) opaque(t llm.Text) (json.RawMessage, bool) {
 		e.lost(llm.Ignored, "opaque part", "a part of a type that only "+t.State.Vendor+" knows")
 	}
 	return raw, true
+}
+
+// dropEmpty takes back a message that began at mark and of which nothing could
+// be carried: vendors refuse messages without content.
+func (e *encoder) dropEmpty(mark int, content string) {
+	if bytes.HasSuffix(e.Buf, []byte(content)) {
+		e.Buf = e.Buf[:mark]
+	}
 }

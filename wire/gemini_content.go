@@ -15,6 +15,7 @@ func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string
 	case llm.RoleSystem, llm.RoleDeveloper:
 		e.lost(llm.Degraded, "system", "the gemini format takes instructions before all messages only; this one is said by the user")
 	}
+	mark := len(e.Buf)
 	start := e.Object()
 	e.StringField("role", role)
 	e.Key("parts")
@@ -24,6 +25,9 @@ func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string
 	}
 	e.EndArray()
 	e.end(start, m.Extra)
+	if len(m.Parts) > 0 {
+		e.dropEmpty(mark, `"parts":[]}`)
+	}
 }
 
 func (g gemini) encodePart(e *encoder, p llm.Part, names map[string]string) {

@@ -21,11 +21,13 @@ func (m messages) encodeMessages(e *encoder, list []llm.Message) {
 			e.ownExtra(msg.Extra)
 			extra = list[i].Extra
 		}
+		mark := len(e.Buf)
 		start := e.Object()
 		e.StringField("role", m.role(e, msg.Role))
 		e.Key("content")
 		m.encodeContent(e, parts)
 		e.end(start, extra)
+		e.dropEmpty(mark, `"content":[]}`)
 	}
 }
 

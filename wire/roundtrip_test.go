@@ -140,3 +140,31 @@ func TestCutAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingLeft: a message of which a format can carry nothing is left out
+// or says so, since vendors refuse messages without content.
+func TestNothingLeft(t *testing.T) {
+	req := &llm.Request{MaxTokens: 1, Messages: []llm.Message{
+		llm.User("hi"),
+		llm.Assistant(llm.Thinking{Text: "hm", State: state("elsewhere", `{"signature":"x"}`)}),
+		llm.User("and?"),
+	}}
+	for format, empty := range map[string]string{Messages: `"content":[]`, Gemini: `"parts":[]`, Chat: `"content":null`} {
+		body, warnings, err := (Codec{Format: format}).EncodeRequest(req, false)
+		if err != nil || bytes.Contains(body, []byte(empty)) || len(warnings) == 0 {
+			t.Errorf("%s: %v %v\n%s", format, err, warnings, body)
+		}
+	}
+}
+
+// TestNoUsage: a chat client that did not ask for the usage gets no chunk
+// without choices.
+func TestNoUsage(t *testing.T) {
+	var b bytes.Buffer
+	enc := Codec{Format: Chat}.NewStream(&b, Head{NoUsage: true})
+	write(t, enc, llm.TextDelta{Text: "hi"})
+	write(t, enc, llm.Finish{Reason: llm.Stop})
+	if strings.Contains(b.String(), `"choices":[]`) || !strings.HasSuffix(b.String(), done) {
+		t.Error(b.String())
+	}
+}

@@ -11,6 +11,9 @@ type Head struct {
 	ID      string // of the answer
 	Model   string
 	Created int64 // seconds since 1970, for formats that say when
+	// NoUsage leaves out the chunk with the usage that clients of the chat
+	// format get only if they ask for it.
+	NoUsage bool
 }
 
 // StreamEncoder writes an answer as a stream of its format. It takes the

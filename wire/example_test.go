@@ -1,0 +1,75 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// A request in one format goes on in another. What it cannot carry there is a
+// warning.
+func ExampleCodec_EncodeRequest() {
+	req, _, err := wire.Codec{Format: wire.Chat}.DecodeRequest([]byte(`{
+		"model": "m", "seed": 7, "max_tokens": 50,
+		"messages": [{"role": "user", "content": "Weather in Rome?"}]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, warnings, err := wire.Codec{Format: wire.Messages}.EncodeRequest(req, false)
+	fmt.Println(string(body), err)
+	for _, w := range warnings {
+		fmt.Println(w.Code, w.Feature)
+	}
+	// Output:
+	// {"model":"m","max_tokens":50,"messages":[{"role":"user","content":"Weather in Rome?"}]} <nil>
+	// ignored seed
+}
+
+// A stream whose parallel calls all have the index 0 is still two calls.
+func ExampleCodec_DecodeStream() {
+	stream := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}
+
+data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}"}}]}}]}
+
+data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+`
+	for ev, err := range (wire.Codec{Format: wire.Chat}).DecodeStream(strings.NewReader(stream)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if call, ok := ev.(llm.Call); ok {
+			fmt.Println(call.ID, call.Name, string(call.Args))
+		}
+	}
+	// Output:
+	// a weather {"city":"Rome"}
+	// b weather {"city":"Oslo"}
+}
+
+// Names that a target does not accept get an alias, and come back.
+func ExampleRules_Apply() {
+	names, err := catalog.ParseLimit("[a-zA-Z0-9_-]{1,64}")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req := &llm.Request{Tools: []llm.ToolDef{{Name: "calendar.create"}}}
+	out, back := wire.Rules{Name: names}.Apply(req)
+	fmt.Println(out.Tools[0].Name, back.Name(out.Tools[0].Name))
+	// Output: calendar_create calendar.create
+}
+
+// Detect finds out what was captured.
+func ExampleDetect() {
+	capture := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\"}}\n\n"
+	found, ok := wire.Detect([]byte(capture))
+	fmt.Println(found.Format, found.Framing, ok)
+	// Output: messages sse true
+}
