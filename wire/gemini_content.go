@@ -7,7 +7,7 @@ import (
 	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
-func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string) {
+func (g gemini) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {
 	role := "user"
 	switch m.Role {
 	case llm.RoleAssistant:
@@ -21,7 +21,7 @@ func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string
 	e.Key("parts")
 	e.Array()
 	for _, p := range m.Parts {
-		g.encodePart(e, p, names)
+		g.encodePart(e, p, calls)
 	}
 	e.EndArray()
 	e.end(start, m.Extra)
@@ -30,7 +30,7 @@ func (g gemini) encodeMessage(e *encoder, m llm.Message, names map[string]string
 	}
 }
 
-func (g gemini) encodePart(e *encoder, p llm.Part, names map[string]string) {
+func (g gemini) encodePart(e *encoder, p llm.Part, calls map[string]llm.Call) {
 	switch p := p.(type) {
 	case llm.Text:
 		g.encodeText(e, p)
@@ -48,7 +48,7 @@ func (g gemini) encodePart(e *encoder, p llm.Part, names map[string]string) {
 		if p.Hosted {
 			g.encodeHostedPart(e, p.State, "hosted result")
 		} else {
-			g.encodeResult(e, p, names)
+			g.encodeResult(e, p, calls)
 		}
 	}
 }
@@ -140,14 +140,14 @@ func (gemini) encodeHostedPart(e *encoder, s llm.State, what string) {
 
 // encodeResult writes a result. Its text is a string, never JSON of its own:
 // keywords like $ref in a result are refused by the vendor.
-func (g gemini) encodeResult(e *encoder, r llm.Result, names map[string]string) {
+func (g gemini) encodeResult(e *encoder, r llm.Result, calls map[string]llm.Call) {
 	start := e.Object()
 	e.Key("functionResponse")
 	inner := e.Object()
 	if !e.c.Quirks.NoCallIDs {
 		e.optString("id", r.CallID)
 	}
-	e.StringField("name", or(r.Name, names[r.CallID]))
+	e.StringField("name", or(r.Name, calls[r.CallID].Name))
 	g.encodeOutput(e, r)
 	var media []llm.Media
 	for _, p := range r.Parts {

@@ -13,9 +13,9 @@ func (g gemini) encodeRequest(e *encoder, req *llm.Request, _ bool) {
 	rest := g.encodeSystem(e, req)
 	e.Key("contents")
 	e.Array()
-	names := resultNames(req.Messages)
+	calls := callsByID(req.Messages)
 	for _, m := range rest {
-		g.encodeMessage(e, m, names)
+		g.encodeMessage(e, m, calls)
 	}
 	e.EndArray()
 	g.encodeTools(e, req.Tools)

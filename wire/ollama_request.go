@@ -19,9 +19,9 @@ func (o ollama) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		e.StringField("content", req.System)
 		e.End()
 	}
-	names := resultNames(req.Messages)
+	calls := callsByID(req.Messages)
 	for _, m := range req.Messages {
-		o.encodeMessage(e, m, names)
+		o.encodeMessage(e, m, calls)
 	}
 	e.EndArray()
 	o.encodeTools(e, req)
@@ -121,9 +121,9 @@ func (o ollama) encodeTool(e *encoder, t llm.ToolDef) {
 	e.endWith(start, outer)
 }
 
-func (o ollama) encodeMessage(e *encoder, m llm.Message, names map[string]string) {
+func (o ollama) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {
 	if m.Role == llm.RoleTool {
-		o.encodeResults(e, m, names)
+		o.encodeResults(e, m, calls)
 		return
 	}
 	role := string(m.Role)
@@ -221,7 +221,7 @@ func (ollama) encodeCalls(e *encoder, calls []llm.Call) {
 	e.EndArray()
 }
 
-func (o ollama) encodeResults(e *encoder, m llm.Message, names map[string]string) {
+func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Call) {
 	var moved []llm.Part
 	for _, p := range m.Parts {
 		r, ok := p.(llm.Result)
@@ -237,7 +237,7 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, names map[string]string
 		start := e.Object()
 		e.StringField("role", "tool")
 		e.StringField("content", r.Text())
-		e.optString("tool_name", or(r.Name, names[r.CallID]))
+		e.optString("tool_name", or(r.Name, calls[r.CallID].Name))
 		if !e.c.Quirks.NoCallIDs {
 			e.optString("tool_call_id", r.CallID)
 		}
@@ -248,7 +248,7 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, names map[string]string
 	}
 	if len(moved) > 0 {
 		e.lost(llm.Degraded, "media in results", "the ollama format takes text in results only; the rest follows in a message of the user")
-		o.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved}, names)
+		o.encodeMessage(e, llm.Message{Role: llm.RoleUser, Parts: moved}, calls)
 	}
 	e.ownExtra(m.Extra)
 }

@@ -13,9 +13,9 @@ func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	e.optString("instructions", req.System)
 	e.Key("input")
 	e.Array()
-	kinds := callKinds(req.Messages)
+	calls := callsByID(req.Messages)
 	for _, m := range req.Messages {
-		r.encodeMessage(e, m, kinds)
+		r.encodeMessage(e, m, calls)
 	}
 	e.EndArray()
 	r.encodeTools(e, req.Tools)
@@ -38,17 +38,6 @@ func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	}
 	fields := e.ownExtra(req.Extra)
 	e.endWith(start, without(without(fields, "text"), "reasoning"))
-}
-
-// callKinds returns the kinds of the calls in a conversation by id.
-func callKinds(messages []llm.Message) map[string]llm.Call {
-	kinds := make(map[string]llm.Call)
-	for _, m := range messages {
-		for _, c := range m.Calls() {
-			kinds[c.ID] = c
-		}
-	}
-	return kinds
 }
 
 func (responses) encodeReasoning(e *encoder, req *llm.Request) {

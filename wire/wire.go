@@ -266,15 +266,15 @@ func nameResults(messages []llm.Message) {
 	}
 }
 
-// resultNames returns the names of the calls in a conversation by id.
-func resultNames(messages []llm.Message) map[string]string {
-	names := make(map[string]string)
+// callsByID returns the calls of a conversation by their ids.
+func callsByID(messages []llm.Message) map[string]llm.Call {
+	calls := make(map[string]llm.Call)
 	for _, m := range messages {
 		for _, c := range m.Calls() {
-			names[c.ID] = c.Name
+			calls[c.ID] = c
 		}
 	}
-	return names
+	return calls
 }
 
 // objectOf returns raw, and an empty object where there is none.

@@ -18,23 +18,13 @@ type capture struct {
 	reason llm.Reason  // why the model stopped; empty if nobody says
 }
 
-// signs tell the formats apart by words near the beginning.
-var signs = []struct{ format, word string }{
-	{wire.Messages, `"message_start"`}, {wire.Messages, `"stop_reason"`},
-	{wire.Responses, `"response.created"`}, {wire.Responses, `"output"`},
-	{wire.Gemini, `"candidates"`}, {wire.Chat, `"choices"`}, {wire.Ollama, `"done"`},
-}
-
 // openCapture recognises a vendor's response. What is none, or cannot be read
 // as one, is plain text.
 func openCapture(text string) capture {
-	head := strings.TrimLeft(text[:min(len(text), 4<<10)], " \t\r\n\ufeff")
-	stream := strings.HasPrefix(head, "data:") || strings.HasPrefix(head, "event:")
-	for _, s := range signs {
-		if (stream || strings.HasPrefix(head, "{") || strings.HasPrefix(head, "[")) && strings.Contains(head, s.word) {
-			if c, err := decodeCapture(s.format, text); err == nil || stream && len(c.chunks)+len(c.others) > 0 {
-				return c
-			}
+	if found, ok := wire.Detect([]byte(text)); ok {
+		c, err := decodeCapture(found.Format, text)
+		if err == nil || found.Framing != wire.JSON && len(c.chunks)+len(c.others) > 0 {
+			return c
 		}
 	}
 	return capture{chunks: []string{text}}

@@ -173,14 +173,5 @@ func split(line []byte) (field, value []byte) {
 	return field, value
 }
 
-// Append appends an event with one line of data. An empty name is left out.
-func Append(dst []byte, name string, data []byte) []byte {
-	if name != "" {
-		dst = append(append(append(dst, "event: "...), name...), '\n')
-	}
-	dst = append(append(dst, "data: "...), data...)
-	return append(dst, "\n\n"...)
-}
-
 // IsEnd reports whether err is the ordinary end of a stream.
 func IsEnd(err error) bool { return errors.Is(err, io.EOF) }
