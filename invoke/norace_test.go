@@ -1,0 +1,5 @@
+//go:build !race
+
+package invoke_test
+
+const raceDetector = false
