@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -174,7 +176,22 @@ func decide(req *llm.Request, t turn) []llm.Call {
 // wanted is a call that the request asks for.
 type wanted struct{ llm.Call }
 
-func (w wanted) same(c llm.Call) bool { return c.Name == w.Name && string(c.Args) == string(w.Args) }
+// same reports whether c is this call. Clients send arguments back in their own
+// spacing and order.
+func (w wanted) same(c llm.Call) bool {
+	return c.Name == w.Name && (string(c.Args) == string(w.Args) || reflect.DeepEqual(exact(c.Args), exact(w.Args)))
+}
+
+// exact decodes JSON with its numbers as they are written.
+func exact(raw json.RawMessage) any {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	return v
+}
 
 // permitted returns the tools that may be called and that we can fill.
 func permitted(req *llm.Request) []llm.ToolDef {

@@ -123,6 +123,18 @@ func TestOfflineWalksATask(t *testing.T) {
 	}
 }
 
+// TestOfflineKnowsItsCallsAgain gets a call back with other white space, as
+// clients send it.
+func TestOfflineKnowsItsCallsAgain(t *testing.T) {
+	call := llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{ "city": "Rome" }`)}
+	got := ask(t, &llm.Request{Tools: tools, Messages: []llm.Message{
+		llm.User("What is the weather in Rome?"), llm.Assistant(call), llm.Results(llm.Result{CallID: "call_1", Parts: []llm.Part{llm.Text{Text: "sunny"}}}),
+	}})
+	if got != "get_weather says: sunny" {
+		t.Error(got)
+	}
+}
+
 func TestOfflineAnswersInShape(t *testing.T) {
 	req := &llm.Request{
 		Messages: []llm.Message{llm.User("Anna is 34 years old")},

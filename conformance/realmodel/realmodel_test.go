@@ -63,6 +63,10 @@ func serve(t *testing.T) string {
 	return ""
 }
 
+// client makes a new connection each time: the server closes idle ones, and a
+// POST that meets a closed one is not sent again.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // post sends a request through a codec and decodes the answer through it.
 func post(t *testing.T, url string, codec wire.Codec, req *llm.Request, stream bool) (*llm.Response, error) {
 	t.Helper()
@@ -70,7 +74,7 @@ func post(t *testing.T, url string, codec wire.Codec, req *llm.Request, stream b
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post(url+paths[codec.Format], "application/json", bytes.NewReader(body))
+	resp, err := client.Post(url+paths[codec.Format], "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +128,8 @@ func TestCodecsMeetARealServer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Finish.Reason != llm.Length || r.Finish.Usage.Output != 3 {
+				// This server calls a response "completed" that max_output_tokens cut off.
+				if r.Finish.Reason != llm.Length && format != wire.Responses || r.Finish.Usage.Output != 3 {
 					t.Errorf("cut off: finish %+v", r.Finish)
 				}
 			})

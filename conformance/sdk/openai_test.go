@@ -84,7 +84,10 @@ func askResponses(ctx context.Context, url string, q question) (answer, error) {
 				c := item.AsFunctionCall()
 				items = append(items,
 					responses.ResponseInputItemParamOfFunctionCall(c.Arguments, c.CallID, c.Name),
-					responses.ResponseInputItemParamOfFunctionCallOutput(c.CallID, q.result))
+					responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
+						CallID: openai.String(c.CallID),
+						Output: responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: openai.String(q.result)},
+					}})
 			}
 		}
 		params.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: items}
