@@ -221,7 +221,7 @@ func (a *answer) reason() llm.Reason {
 	switch r := a.finish.Reason; {
 	case r == llm.Stop && len(a.calls) > 0:
 		if !a.plainStop {
-			a.warn(llm.Corrected, "finish reason", "the vendor said %q, but the answer holds %d calls", a.finish.Raw, len(a.calls))
+			a.warn(llm.Corrected, "finish reason", "the vendor said %q, but the answer holds calls", a.finish.Raw)
 		}
 		return llm.ToolCalls
 	case r == llm.ToolCalls && len(a.calls) == 0:

@@ -111,3 +111,32 @@ func build(t *testing.T, c Codec, stream string) *llm.Response {
 	}
 	return b.Response()
 }
+
+// TestCapturedConversations carries real runs of an agent through every
+// format: no call, argument, result or word may change.
+func TestCapturedConversations(t *testing.T) {
+	b, err := os.ReadFile(corpus(t, "transcripts/livemcp_claude-sonnet-4.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct{ Messages json.RawMessage }
+	if err := json.Unmarshal(b, &runs); err != nil {
+		t.Fatal(err)
+	}
+	calls, results := 0, 0
+	for i, run := range runs {
+		req, _, err := (Codec{Format: Chat}).DecodeRequest([]byte(`{"messages":` + string(run.Messages) + `}`))
+		if err != nil {
+			t.Fatalf("run %d: %v", i, err)
+		}
+		s := storyOf(req)
+		calls, results = calls+len(s.Calls), results+len(s.Results)
+		for _, format := range Formats() {
+			compareRequests(t, format, req, carry(t, Codec{Format: format}, req).req)
+		}
+	}
+	t.Logf("%d runs, %d calls, %d results through %d formats", len(runs), calls, results, len(Formats()))
+	if calls == 0 || results != calls {
+		t.Errorf("%d calls and %d results", calls, results)
+	}
+}

@@ -303,6 +303,9 @@ func compareAnswers(t *testing.T, where string, want, got *llm.Response) {
 		t.Fatalf("%s: calls\n%s", where, diff)
 	}
 	compareTexts(t, where, a.Texts, b.Texts)
+	if a, b := thought(shown(want.Message)), thought(got.Message); squeeze(a) != squeeze(b) {
+		t.Fatalf("%s: thinking %q became %q", where, a, b)
+	}
 	if want.Finish.Reason != got.Finish.Reason {
 		t.Fatalf("%s: finish %s became %s", where, want.Finish.Reason, got.Finish.Reason)
 	}
@@ -312,6 +315,12 @@ func compareAnswers(t *testing.T, where string, want, got *llm.Response) {
 			t.Fatalf("%s: a call that was cut off is lost", where)
 		}
 	}
+}
+
+// shown drops the thinking that a vendor hides.
+func shown(m llm.Message) llm.Message {
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { t, ok := p.(llm.Thinking); return ok && t.Redacted })
+	return m
 }
 
 // encodeLossy encodes a stream whose warnings do not matter.

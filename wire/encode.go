@@ -16,7 +16,8 @@ type encoder struct {
 	c        Codec
 	warnings []llm.Warning
 	refused  error
-	items    int // ids minted
+	items    int    // ids minted for items
+	answerID string // what they are made of
 	// answering: an answer is encoded, not a request. A server says all it has;
 	// a client sends back only what the vendor takes.
 	answering bool

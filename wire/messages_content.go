@@ -364,7 +364,9 @@ func (messages) decodeThinking(d *decoder, v []byte) llm.Thinking {
 		case "thinking":
 			t.Text = d.str(val)
 		case "signature", "data":
-			state.add(key, val)
+			if says(val) {
+				state.add(key, val)
+			}
 		default:
 			d.extra(&t.Extra, key, val)
 		}

@@ -9,6 +9,7 @@ import (
 )
 
 func (r responses) encodeResponse(e *encoder, resp *llm.Response) {
+	e.answerID = resp.Finish.ID
 	start := e.Object()
 	fields := e.ownExtra(resp.Finish.Extra)
 	r.encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, 0, fields)
@@ -92,6 +93,7 @@ type responsesWriter struct {
 }
 
 func (responses) newStream(e *encoder, head Head) streamEncoder {
+	e.answerID = head.ID
 	w := &responsesWriter{e: e, head: head}
 	w.seq.w = w
 	return w
@@ -150,7 +152,7 @@ func (w *responsesWriter) added(item func()) {
 
 // finishItem writes the complete item and keeps it for the end.
 func (w *responsesWriter) finishItem(item func(e *encoder)) {
-	inner := &encoder{c: w.e.c, items: w.e.items}
+	inner := &encoder{c: w.e.c, items: w.e.items, answerID: w.head.ID}
 	item(inner)
 	w.e.items = inner.items
 	if inner.Err != nil && w.e.Err == nil {

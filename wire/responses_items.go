@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -152,10 +153,10 @@ func (r responses) encodeItem(e *encoder, p llm.Part, own map[string]bool, answe
 	}
 }
 
-// itemID mints the id of an item from its place in the body.
+// itemID mints the id of an item from the answer's and its place in it.
 func (e *encoder) itemID(prefix string) string {
 	e.items++
-	return prefix + "_" + callID(e.items)
+	return prefix + "_" + digest(e.answerID, 12) + strconv.Itoa(e.items)
 }
 
 // encodeSaid writes a message of the assistant.
