@@ -45,6 +45,7 @@ type machine struct {
 	run     int    // buf[run:pos] is text or thinking not passed on yet
 	before  byte   // the last byte before buf[run]
 	tail    []byte // the end of the text before buf[run]
+	scratch []byte // what lately returned last
 	started bool   // something other than white space has been read as text
 	first   int    // offset of the first byte of text that is no white space
 
@@ -283,9 +284,17 @@ func (m *machine) passOn() {
 		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
 	}
 	m.before = s[len(s)-1]
-	m.tail = append(m.tail, s[max(0, len(s)-maxTail):]...)
-	m.tail = m.tail[max(0, len(m.tail)-maxTail):]
+	m.remember(s)
 	m.run = m.pos
+}
+
+// remember keeps the end of the text that has left.
+func (m *machine) remember(s string) {
+	s = s[max(0, len(s)-maxTail):]
+	if len(m.tail)+len(s) > cap(m.tail) && cap(m.tail) >= 4*maxTail {
+		m.tail = m.tail[:copy(m.tail, m.tail[max(0, len(m.tail)-maxTail):])]
+	}
+	m.tail = append(m.tail, s...)
 }
 
 // maxTail is how much of the text before is remembered.
@@ -297,8 +306,8 @@ func (m *machine) lately() []byte {
 	if len(now) >= maxTail {
 		return now[len(now)-maxTail:]
 	}
-	all := append(m.tail[:len(m.tail):len(m.tail)], now...)
-	return all[max(0, len(all)-maxTail):]
+	m.scratch = append(append(m.scratch[:0], m.tail[max(0, len(m.tail)-maxTail):]...), now...)
+	return m.scratch[max(0, len(m.scratch)-maxTail):]
 }
 
 // emit passes an event on, or holds it while it may be taken back.
