@@ -3,6 +3,7 @@ package invoke_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -45,6 +46,18 @@ func BenchmarkTrivialCall(b *testing.B) {
 	b.Run("with intent", func(b *testing.B) {
 		benchmark(b, writing, func() journal.Store { return new(journal.Memory) })
 	})
+	for name, policy := range map[string]journal.Sync{"JSONL": journal.SyncNone, "JSONL with fsync": journal.SyncAll} {
+		b.Run(name, func(b *testing.B) {
+			benchmark(b, reading, func() journal.Store {
+				d, err := journal.OpenDir(filepath.Join(b.TempDir(), "runs"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				d.Sync = policy
+				return d
+			})
+		})
+	}
 }
 
 // BenchmarkParallelReads reports how much longer 64 reads of 300 ms take side
