@@ -103,7 +103,7 @@ func (m *machine) member(e *envelope, key string) bool {
 		e.begun = e.begun || inner.begun
 		return ok
 	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
-		s, ok := m.text1()
+		s, ok := m.nameValue()
 		e.name = s
 		return ok && m.named(e)
 	case r == argsRole && !e.hasArgs && !e.begun:
@@ -344,6 +344,10 @@ func (m *machine) noteRepairs(edits []llm.Repair) {
 // answer.
 func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 	start := m.offset()
+	kind := ArgsSpan
+	if m.naming {
+		kind = NameSpan
+	}
 	held := 0 // bytes that r has seen and may not want
 	for !r.Done() && r.Err() == nil && m.at(held) {
 		if m.undecided && !m.marked && m.offset()-start > maxGuess {
@@ -363,11 +367,11 @@ func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 		r.FeedBytes(rest[:n])
 		read := held + n - r.Unread()
 		held = r.Unread()
-		m.read(ArgsSpan, read, "json")
+		m.read(kind, read, "json")
 		take()
 	}
 	if !r.Done() && r.Err() == nil {
-		m.read(ArgsSpan, held, "json")
+		m.read(kind, held, "json")
 	}
 	return r.Done()
 }
@@ -405,9 +409,11 @@ func (m *machine) buffered() (json.RawMessage, bool) {
 	return bytes.Clone(r.Value()), ok
 }
 
-// text1 reads a JSON string and returns what it says.
-func (m *machine) text1() (string, bool) {
+// nameValue reads a JSON string that names a tool.
+func (m *machine) nameValue() (string, bool) {
+	m.naming = true
 	v, ok := m.buffered()
+	m.naming = false
 	var s string
 	if !ok || json.Unmarshal(v, &s) != nil {
 		return "", false

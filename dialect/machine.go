@@ -63,6 +63,7 @@ type machine struct {
 	anchored  bool // whether there is one
 	wasted    int  // bytes read by guesses that failed
 	undecided bool // the innermost try may not be a call at all
+	naming    bool // the value being read is the name of a tool
 	marked    bool // a marker says that calls follow
 	depth     int  // how many markers around calls are open
 	held      bool // a try holds calls in thinking

@@ -40,6 +40,7 @@ run must also be signed with that key: see 'toolpost receipts sign'.`,
 		Example: `  toolpost receipts verify RUN
   toolpost receipts verify --key audit.pub RUN
   toolpost receipts verify --json export/`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return verifyTargets(cmd, args, flags) },
 	}
 	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "an open run is no failure")
