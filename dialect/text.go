@@ -56,11 +56,13 @@ func (m *machine) plain() {
 	prev := m.prev()
 	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
 	for i, c := range rest {
-		p := m.triggers[c]
-		if p != nowhere && (p == anywhere || prev == '\n' || prev == 0 || worded || p == wordOnly && !isNameByte(prev)) &&
-			(i+1 == len(rest) || p == lineOnly || m.names.first[c] || followers[c].has(rest[i+1])) {
-			m.pos += i
-			return
+		if p := m.triggers[c]; p != nowhere {
+			line := prev == '\n' || prev == 0
+			if (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
+				(i+1 == len(rest) || p == lineOnly || line && m.names.first[c] || followers[c].has(rest[i+1])) {
+				m.pos += i
+				return
+			}
 		}
 		prev = c
 	}
@@ -71,7 +73,10 @@ func (m *machine) plain() {
 // have seen, says that nothing begins here.
 func (m *machine) nothing() bool {
 	c := m.buf[m.pos]
-	return m.triggers[c] != lineOnly && !m.names.first[c] && m.at(1) && !followers[c].has(m.buf[m.pos+1])
+	if m.triggers[c] == lineOnly || m.names.first[c] && (m.prev() == '\n' || m.prev() == 0) {
+		return false
+	}
+	return m.at(1) && !followers[c].has(m.buf[m.pos+1])
 }
 
 // byteSet is a set of bytes.
@@ -169,6 +174,9 @@ func (m *machine) special() bool {
 	case t == nil && c == '(':
 		m.suspectName()
 		return false
+	case t == nil && c == '<' && m.literal(0, "<|") > 0 && m.partialMarker(0): // the answer ends in a special token
+		m.skip(len(m.buf)-m.pos, "cut marker")
+		return true
 	case t == nil:
 		return m.bare(c)
 	case t.is(thinks) && !t.line:
