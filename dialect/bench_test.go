@@ -3,7 +3,6 @@ package dialect_test
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,15 +35,6 @@ var streams = []struct {
 }
 
 var writeFile = []llm.ToolDef{{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)}}
-
-// cpuTime is the processor time used so far: what counts on a busy machine.
-func cpuTime(tb testing.TB) time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
 
 func drain(tb testing.TB, text string, chunk int) (events int) {
 	p := dialect.Parser{Tools: writeFile}

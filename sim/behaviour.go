@@ -36,6 +36,7 @@ type Behaviour struct {
 	IgnoreChoice bool          // decide as if the request had no tool choice
 	ThinkCall    bool          // write calls into thinking
 	Huge         int           // say this many bytes more
+	Seed         int           // cut the stream into pieces by this seed; 0 means by words
 }
 
 // Fault is one thing a simulated model can do wrong.
@@ -68,6 +69,7 @@ var faults = []Fault{
 	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
 	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},
 	{"huge", "huge=1000000: that many bytes of text before the answer", func(b *Behaviour, v string) error { return count(&b.Huge, v) }},
+	{"seed", "seed=7: the stream is cut into random pieces, the same for the same seed", func(b *Behaviour, v string) error { return count(&b.Seed, v) }},
 }
 
 func none(v string) error {
@@ -138,4 +140,4 @@ func faultNames() string {
 }
 
 // healed returns b without its faults.
-func (b Behaviour) healed() Behaviour { return Behaviour{Dialect: b.Dialect} }
+func (b Behaviour) healed() Behaviour { return Behaviour{Dialect: b.Dialect, Seed: b.Seed} }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,11 +31,23 @@ func (Offline) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event
 	return play(ctx, answer(req))
 }
 
+// knife says how long the pieces of a stream are.
+type knife func() int
+
+// byWords cuts about a word at a time.
+func byWords() int { return 12 }
+
+// bySeed cuts pieces of 1 to 40 bytes; the same seed cuts alike.
+func bySeed(seed int) knife {
+	r := rand.New(rand.NewPCG(uint64(seed), 0))
+	return func() int { return 1 + r.IntN(40) }
+}
+
 // play streams a finished answer in small pieces, as a model would.
 func play(ctx context.Context, r *llm.Response) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for _, ev := range r.Events() {
-			for _, piece := range pieces(ev) {
+			for _, piece := range pieces(ev, byWords) {
 				if err := ctx.Err(); err != nil {
 					yield(nil, err)
 					return
@@ -47,20 +60,20 @@ func play(ctx context.Context, r *llm.Response) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// pieces cuts a delta into tokens of about a word.
-func pieces(ev llm.Event) []llm.Event {
+// pieces cuts a delta as a model's tokens would.
+func pieces(ev llm.Event, next knife) []llm.Event {
 	var out []llm.Event
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		for _, s := range cut(ev.Text) {
+		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.TextDelta{Text: s})
 		}
 	case llm.ThinkingDelta:
-		for _, s := range cut(ev.Text) {
+		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.ThinkingDelta{Text: s})
 		}
 	case llm.CallDelta:
-		for _, s := range cut(ev.Args) {
+		for _, s := range cut(ev.Args, next) {
 			out = append(out, llm.CallDelta{ID: ev.ID, Args: s})
 		}
 	default:
@@ -69,15 +82,15 @@ func pieces(ev llm.Event) []llm.Event {
 	return out
 }
 
-// cut splits text before each space and after 12 bytes at the latest, on the
-// boundaries of runes.
-func cut(text string) []string {
+// cut splits text before each space and after as many bytes as the knife says
+// at the latest, on the boundaries of runes.
+func cut(text string, next knife) []string {
 	var out []string
-	start := 0
+	start, most := 0, next()
 	for i, r := range text {
-		if i > start && (r == ' ' || i-start >= 12) {
+		if i > start && (r == ' ' || i-start >= most) {
 			out = append(out, text[start:i])
-			start = i
+			start, most = i, next()
 		}
 	}
 	return append(out, text[start:])

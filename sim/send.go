@@ -47,8 +47,12 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
 	enc := codec.NewStream(out, wire.Head{Model: r.Finish.Model})
+	next := knife(byWords)
+	if b.Seed > 0 {
+		next = bySeed(b.Seed)
+	}
 	for _, ev := range r.Events() {
-		for _, piece := range pieces(ev) {
+		for _, piece := range pieces(ev, next) {
 			if _, args := piece.(llm.CallDelta); args && !sleep(ctx, b.SlowArgs) {
 				return ctx.Err()
 			}

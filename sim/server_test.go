@@ -147,6 +147,35 @@ func TestFaults(t *testing.T) {
 	})
 }
 
+// TestSeedsRepeat asks twice with each seed: the same bytes, and the same
+// meaning as without one.
+func TestSeedsRepeat(t *testing.T) {
+	server := httptest.NewServer(new(sim.Server))
+	defer func() {
+		http.DefaultClient.CloseIdleConnections()
+		server.Close()
+	}()
+	codec, _ := wire.For(wire.Chat)
+	capture := func(seed int) string {
+		body, _, _ := codec.EncodeRequest(weather(fmt.Sprintf("sim/native+seed=%d", seed)), true)
+		resp, err := http.Post(server.URL+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return string(b)
+	}
+	if capture(1) != capture(1) || capture(1) == capture(2) {
+		t.Error("seeds do not decide the pieces")
+	}
+	for seed := 1; seed < 20; seed++ {
+		if got := described(client{server.URL, codec, true}.ask(t.Context(), weather(fmt.Sprintf("sim/native+seed=%d", seed)))); got != bothCalls {
+			t.Errorf("seed %d: %s", seed, got)
+		}
+	}
+}
+
 func TestRetryAfterReachesTheClient(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		_, err := c.ask(t.Context(), weather("sim/native+429=2s"))
