@@ -132,13 +132,7 @@ func (m *machine) fence(start int) bool {
 	if !m.hasAt(0, "```") {
 		return false
 	}
-	ok := m.guess(func() bool {
-		return m.fenced(start)
-	})
-	if !ok {
-		return false
-	}
-	return true
+	return m.guess(func() bool { return m.fenced(start) })
 }
 
 // nameFirst reads a call that begins with its name: what follows the name

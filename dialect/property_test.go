@@ -11,11 +11,6 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// cutAt yields text in two pieces.
-func cutAt(text string, i int) func(func(string, error) bool) {
-	return func(yield func(string, error) bool) { _ = yield(text[:i], nil) && yield(text[i:], nil) }
-}
-
 // randomCuts yields text in pieces of random length.
 func randomCuts(text string, r *rand.Rand) func(func(string, error) bool) {
 	return func(yield func(string, error) bool) {

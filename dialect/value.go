@@ -171,7 +171,6 @@ type sink struct {
 	value
 	raw     []byte // of a value that must be complete
 	pend    []byte // white space that may be trimmed, or part of a rune
-	begun   bool   // the first byte has been seen
 	quoting bool   // it is a string, and its quote has been written
 }
 

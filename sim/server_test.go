@@ -166,7 +166,8 @@ func TestSeedsRepeat(t *testing.T) {
 		b, _ := io.ReadAll(resp.Body)
 		return string(b)
 	}
-	if capture(1) != capture(1) || capture(1) == capture(2) {
+	first, again, other := capture(1), capture(1), capture(2)
+	if first != again || first == other {
 		t.Error("seeds do not decide the pieces")
 	}
 	for seed := 1; seed < 20; seed++ {

@@ -29,7 +29,6 @@ type traits struct {
 	mediaURL     bool
 	audio        bool
 	free         bool // free-text tools
-	hosted       string
 	search       *llm.Hosted
 	refusal      bool
 	strict       bool
@@ -71,7 +70,6 @@ func newGen(format string, seed uint64) *gen {
 
 func (g *gen) maybe() bool                  { return g.IntN(3) == 0 }
 func (g *gen) word() string                 { return words[g.IntN(len(words))] }
-func (g *gen) pick(n int) int               { return g.IntN(n) }
 func (g *gen) extra() llm.Extra             { return g.extraOf(g.partExtra, `{"type":"ephemeral"}`) }
 func (g *gen) text() llm.Text               { return llm.Text{Text: g.sentence()} }
 func (g *gen) float() *float64              { f := float64(g.IntN(20)) / 10; return &f }

@@ -299,7 +299,7 @@ func (r *Reader) quote(word []byte) {
 // zeros allows them.
 func number(word []byte, zeros bool) (string, llm.RepairClass) {
 	s := string(word)
-	if s == "" || strings.Trim(s, "0123456789+-.eExXabcdefABCDEF_n") != "" {
+	if s == "" || strings.Trim(s, "0123456789+-.xXabcdefABCDEF_n") != "" {
 		return "", llm.Truncation
 	}
 	sign, digits := "", s

@@ -110,11 +110,10 @@ type calledLine struct {
 // checker follows a replay from line to line.
 type checker struct {
 	*Report
-	ours   bool // written by this program, so its own promises can be checked
-	events int
-	last   string
-	calls  []*calledLine
-	open   []*openCall
+	ours  bool // written by this program, so its own promises can be checked
+	last  string
+	calls []*calledLine
+	open  []*openCall
 }
 
 type openCall struct {
