@@ -15,6 +15,8 @@ type TextDelta struct {
 	Citations []Citation `json:"citations,omitempty"`
 	// State ends the part: it was signed.
 	State State `json:"state,omitzero"`
+	// Extra is what only the format knows about the part as a whole.
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // ThinkingDelta is the next piece of thinking.

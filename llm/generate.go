@@ -83,6 +83,7 @@ func (b *Builder) addText(ev TextDelta) {
 	b.text.WriteString(ev.Text)
 	t.Citations = append(t.Citations, ev.Citations...)
 	t.State = ev.State
+	t.Extra = t.Extra.merge(ev.Extra)
 	b.open = t
 	if !ev.State.IsZero() {
 		b.close()
@@ -180,7 +181,7 @@ func needsBreak(prev, p Part) bool {
 func partEvents(p Part) []Event {
 	switch p := p.(type) {
 	case Text:
-		return []Event{TextDelta{Text: p.Text, Refusal: p.Refusal, Citations: p.Citations, State: p.State}}
+		return []Event{TextDelta{Text: p.Text, Refusal: p.Refusal, Citations: p.Citations, State: p.State, Extra: p.Extra}}
 	case Thinking:
 		return []Event{ThinkingDelta{Text: p.Text, Redacted: p.Redacted, State: p.State}}
 	case Media:

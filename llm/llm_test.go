@@ -39,7 +39,7 @@ var answer = llm.Response{
 		llm.Thinking{Redacted: true, State: signed},
 		llm.Text{Text: "one"},
 		llm.Text{Text: "two", Citations: []llm.Citation{{URL: "https://example.org", Start: 1, End: 2, Raw: signed}}},
-		llm.Text{Text: "no", Refusal: true},
+		llm.Text{Text: "no", Refusal: true, Extra: llm.Extra{"responses": {"logprobs": json.RawMessage(`[1]`)}}},
 		llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte{1, 2}},
 		llm.Call{ID: "s1", Name: llm.WebSearch, Args: json.RawMessage(`{"query":"x"}`), Hosted: true},
 		llm.Result{CallID: "s1", Parts: []llm.Part{llm.Text{Text: "found"}}, Hosted: true},

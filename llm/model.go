@@ -104,6 +104,24 @@ func (e Extra) Clone() Extra {
 	return c
 }
 
+// merge returns e with the fields of x added; a field that both have is x's.
+func (e Extra) merge(x Extra) Extra {
+	if len(x) == 0 {
+		return e
+	}
+	sum := e.Clone()
+	if sum == nil {
+		sum = make(Extra, len(x))
+	}
+	for format, fields := range x {
+		if sum[format] == nil {
+			sum[format] = make(map[string]json.RawMessage, len(fields))
+		}
+		maps.Copy(sum[format], fields)
+	}
+	return sum
+}
+
 // Output describes the answer a request wants.
 type Output struct {
 	Name        string          // a short name, for vendors that want one

@@ -100,6 +100,13 @@ func (a *answer) text(s string) {
 	}
 }
 
+// textExtra adds what only the format knows about the text that was streamed.
+func (a *answer) textExtra(t llm.Text) {
+	if len(t.Extra) > 0 {
+		a.emit(llm.TextDelta{Refusal: t.Refusal, Extra: t.Extra})
+	}
+}
+
 func (a *answer) refusal(s string) {
 	if s != "" {
 		a.begin(refusalSpan)

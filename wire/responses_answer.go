@@ -176,9 +176,12 @@ func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 		s.thinkingState(s.state(ev.item), false)
 	case kind == "message" && s.streamed:
 		parts := responses{}.decodeSaid(&s.decoder, ev.item)
-		if t, ok := last(parts).(llm.Text); ok && !t.State.IsZero() {
-			s.apart = false
-			s.textState(t.State)
+		if t, ok := last(parts).(llm.Text); ok {
+			s.textExtra(t)
+			if !t.State.IsZero() {
+				s.apart = false
+				s.textState(t.State)
+			}
 		}
 	default:
 		s.item(ev.item)
