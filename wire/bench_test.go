@@ -61,8 +61,14 @@ func BenchmarkDecodeStream(b *testing.B) {
 	}
 }
 
+// underRace says that the race detector is on.
+var underRace bool
+
 // TestAllocations: at most two allocations a chunk.
 func TestAllocations(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates, too; the plain run counts")
+	}
 	for _, format := range []string{Chat, Messages, Responses} {
 		const n = 4000
 		stream := toolStream(t, format, n)
