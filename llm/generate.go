@@ -181,7 +181,7 @@ func needsBreak(prev, p Part) bool {
 func partEvents(p Part) []Event {
 	switch p := p.(type) {
 	case Text:
-		return []Event{TextDelta{Text: p.Text, Refusal: p.Refusal, Citations: p.Citations, State: p.State, Extra: p.Extra}}
+		return []Event{TextDelta(p)}
 	case Thinking:
 		return []Event{ThinkingDelta{Text: p.Text, Redacted: p.Redacted, State: p.State}}
 	case Media:
