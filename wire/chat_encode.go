@@ -245,6 +245,24 @@ func (w *chatWriter) call(call llm.Call) {
 			}
 		})
 	}
+	w.callExtra(c.index, w.e.ownExtra(call.Extra))
+}
+
+// callExtra writes the fields of a call that only the format knows.
+func (w *chatWriter) callExtra(index int, extra map[string]json.RawMessage) {
+	if len(extra) == 0 {
+		return
+	}
+	w.toolCall(index, func() {
+		for _, key := range sortedKeys(extra) {
+			if name, inner := cutPrefix(key, innerPrefix); inner {
+				w.e.lost(llm.Ignored, name, "a stream has no place for a field inside a call's function")
+				continue
+			}
+			w.e.AnyKey(key)
+			w.e.Raw(extra[key])
+		}
+	})
 }
 
 // invalid passes on a call that cannot be run as the vendor would. Its pieces

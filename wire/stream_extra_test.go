@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -32,5 +34,31 @@ func TestStreamedLogProbabilitiesAreKept(t *testing.T) {
 	text, _ := parts[0].(llm.Text)
 	if got := string(text.Extra[wire.Responses]["logprobs"]); text.Text != "Hi" || got != `[{"token":"Hi","logprob":-0.1}]` {
 		t.Errorf("%q with log probabilities %s", text.Text, got)
+	}
+}
+
+// TestStreamedCallsKeepTheirFields sends a call with a field that only the chat
+// format knows through a stream.
+func TestStreamedCallsKeepTheirFields(t *testing.T) {
+	codec, _ := wire.For(wire.Chat)
+	call := llm.Call{ID: "c1", Name: "f", Args: json.RawMessage(`{"a":1}`), Extra: llm.Extra{wire.Chat: {"provider_note": json.RawMessage(`{"x":1}`)}}}
+	sent := &llm.Response{Message: llm.Assistant(call), Finish: llm.Finish{Reason: llm.ToolCalls}}
+	var body bytes.Buffer
+	enc := codec.NewStream(&body, wire.Head{ID: "r", Model: "m"})
+	for _, ev := range sent.Events() {
+		if err := enc.Write(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b llm.Builder
+	for ev, err := range codec.DecodeStream(&body) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Add(ev)
+	}
+	calls := b.Response().Message.Calls()
+	if len(calls) != 1 || string(calls[0].Args) != `{"a":1}` || string(calls[0].Extra[wire.Chat]["provider_note"]) != `{"x":1}` {
+		t.Errorf("%+v", calls)
 	}
 }
