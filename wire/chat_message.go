@@ -38,38 +38,8 @@ func plainText(parts []llm.Part) (string, bool) {
 	return "", false
 }
 
-// encodeContent writes what a user said: a string where that is enough, since
-// many servers take nothing else.
 func (c chat) encodeContent(e *encoder, parts []llm.Part) {
-	if s, ok := plainText(parts); ok {
-		e.Text(s)
-		return
-	}
-	e.Array()
-	for _, p := range parts {
-		c.encodePart(e, p)
-	}
-	e.EndArray()
-}
-
-func (c chat) encodePart(e *encoder, p llm.Part) {
-	switch p := p.(type) {
-	case llm.Text:
-		if raw, ok := e.opaque(p); ok {
-			if raw != nil {
-				e.Raw(raw)
-			}
-			return
-		}
-		start := e.Object()
-		e.StringField("type", "text")
-		e.StringField("text", p.Text)
-		e.end(start, p.Extra)
-	case llm.Media:
-		c.encodeMedia(e, p)
-	default:
-		e.lost(llm.Ignored, "part", "a message of this role cannot hold such a part in the chat format")
-	}
+	e.said(parts, "text", c.encodeMedia)
 }
 
 func (c chat) encodeMedia(e *encoder, m llm.Media) {

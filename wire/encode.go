@@ -171,3 +171,38 @@ func (e *encoder) dropEmpty(mark int, content string) {
 		e.Buf = e.Buf[:mark]
 	}
 }
+
+// said writes what a user or a tool said, in the OpenAI formats: a string where
+// that is enough, since many servers take nothing else, or a list in which text
+// has the given type.
+func (e *encoder) said(parts []llm.Part, textType string, media func(*encoder, llm.Media)) {
+	if s, ok := plainText(parts); ok {
+		e.Text(s)
+		return
+	}
+	e.Array()
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			e.saidText(p, textType)
+		case llm.Media:
+			media(e, p)
+		default:
+			e.lost(llm.Ignored, "part", "a message of this role cannot hold such a part in the "+e.c.Format+" format")
+		}
+	}
+	e.EndArray()
+}
+
+func (e *encoder) saidText(t llm.Text, textType string) {
+	if raw, ok := e.opaque(t); ok {
+		if raw != nil {
+			e.Raw(raw)
+		}
+		return
+	}
+	start := e.Object()
+	e.StringField("type", textType)
+	e.StringField("text", t.Text)
+	e.end(start, t.Extra)
+}

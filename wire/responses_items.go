@@ -31,35 +31,7 @@ func (r responses) encodeMessage(e *encoder, m llm.Message, calls map[string]llm
 }
 
 func (r responses) encodeContent(e *encoder, parts []llm.Part) {
-	if s, ok := plainText(parts); ok {
-		e.Text(s)
-		return
-	}
-	e.Array()
-	for _, p := range parts {
-		r.encodePart(e, p)
-	}
-	e.EndArray()
-}
-
-func (r responses) encodePart(e *encoder, p llm.Part) {
-	switch p := p.(type) {
-	case llm.Text:
-		if raw, ok := e.opaque(p); ok {
-			if raw != nil {
-				e.Raw(raw)
-			}
-			return
-		}
-		start := e.Object()
-		e.StringField("type", "input_text")
-		e.StringField("text", p.Text)
-		e.end(start, p.Extra)
-	case llm.Media:
-		r.encodeMedia(e, p)
-	default:
-		e.lost(llm.Ignored, "part", "a message of this role cannot hold such a part in the responses format")
-	}
+	e.said(parts, "input_text", r.encodeMedia)
 }
 
 func (responses) encodeMedia(e *encoder, m llm.Media) {
