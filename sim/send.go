@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -21,7 +22,7 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 	if b.Length {
 		deliverable(r, codec.Format, stream)
 	}
-	out := &wireFaults{w: w, b: b}
+	out := &wireFaults{w: w, b: b, whole: !stream}
 	if !stream {
 		return b.sendWhole(codec, w, out, r)
 	}
@@ -90,6 +91,7 @@ func deliverable(r *llm.Response, format string, stream bool) {
 type wireFaults struct {
 	w       http.ResponseWriter
 	b       Behaviour
+	whole   bool // the body is one write
 	written int
 	garbled bool
 }
@@ -101,9 +103,13 @@ func (f *wireFaults) Write(p []byte) (int, error) {
 	if f.b.WrongIndex {
 		out = sameIndex(out)
 	}
-	if f.b.Garbage && !f.garbled && f.written > 0 {
+	if f.b.Garbage && !f.garbled && (f.whole || f.written > 0) {
 		f.garbled = true
-		out = append([]byte("\x00}{ this is not a line of any protocol\n\n"), out...)
+		at := 0
+		if f.whole {
+			at = len(out) / 2
+		}
+		out = slices.Concat(out[:at], []byte("\x00}{ this is not a line of any protocol\n\n"), out[at:])
 	}
 	cut := f.b.Cut > 0 && f.written+len(out) > f.b.Cut
 	if cut {
@@ -123,10 +129,11 @@ func (f *wireFaults) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameIndex gives every call of a chat stream the index 0.
+// sameIndex gives every call of a stream the index 0, whatever the format calls
+// it: index, output_index.
 func sameIndex(p []byte) []byte {
 	for d := byte('1'); d <= '9'; d++ {
-		p = bytes.ReplaceAll(p, []byte{'"', 'i', 'n', 'd', 'e', 'x', '"', ':', d}, []byte(`"index":0`))
+		p = bytes.ReplaceAll(p, append([]byte(`index":`), d), []byte(`index":0`))
 	}
 	return p
 }

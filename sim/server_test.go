@@ -177,6 +177,32 @@ func TestSeedsRepeat(t *testing.T) {
 	}
 }
 
+// TestWrongIndexIsOnTheWire makes sure that the fault happens where a format has
+// an index to get wrong: TestFaults says that nobody is misled by it.
+func TestWrongIndexIsOnTheWire(t *testing.T) {
+	server := httptest.NewServer(new(sim.Server))
+	defer func() {
+		http.DefaultClient.CloseIdleConnections()
+		server.Close()
+	}()
+	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages} {
+		codec, _ := wire.For(format)
+		for fault, want := range map[string]bool{"": true, "+wrong-index": false} {
+			req := weather("sim/native" + fault)
+			body, _, _ := codec.EncodeRequest(req, true)
+			resp, err := http.Post(server.URL+roots[format]+codec.Path(req.Model, true), "application/json", bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if got := strings.Contains(string(b), `index":1`); got != want {
+				t.Errorf("%s%s: an index above 0: %v", format, fault, got)
+			}
+		}
+	}
+}
+
 func TestRetryAfterReachesTheClient(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		_, err := c.ask(t.Context(), weather("sim/native+429=2s"))
@@ -222,7 +248,7 @@ func TestCutAnswersRunNothing(t *testing.T) {
 func TestGarbageIsNoticed(t *testing.T) {
 	everyClient(t, nil, func(t *testing.T, c client) {
 		r, err := c.ask(t.Context(), weather("sim/native+garbage"))
-		if c.stream && err == nil && described(r, nil) != bothCalls {
+		if err == nil && (!c.stream || described(r, nil) != bothCalls) {
 			t.Errorf("%s", described(r, err))
 		}
 		if err != nil && llm.KindOf(err) != llm.Malformed && llm.KindOf(err) != llm.Incomplete {

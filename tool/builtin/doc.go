@@ -1,8 +1,8 @@
 // Package builtin holds the tools that come with Toolpost: files below one
 // folder, commands, web pages and web search.
 //
-// They are values of package tool like any other. Those that only read may run
-// without a policy; those that write, execute or reach the network do nothing
+// They are values of package tool like any other. Those that only read files may
+// run without a policy; those that write, execute or reach the network do nothing
 // until a policy allows them, and commands and network tools are not even
 // offered unless the program asks for them.
 //
