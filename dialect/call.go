@@ -29,7 +29,7 @@ type call struct {
 // pass sends the argument text that has come since the last time.
 func (c *call) pass(m *machine) {
 	if c.open && c.known && c.sent < len(c.args) {
-		m.emit(llm.CallDelta{ID: c.id, Args: string(c.args[c.sent:])})
+		m.emit(llm.CallDelta{ID: c.id, Args: m.asString(c.args[c.sent:])})
 		c.sent = len(c.args)
 	}
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -340,40 +341,84 @@ func (m *machine) noteRepairs(edits []llm.Repair) {
 }
 
 // feed reads a JSON value with r and reports whether it came to its end. It
-// stops at a marker that cannot be inside the value, and at the end of the
-// answer.
+// stops at a marker that cannot be inside the value, at the end of the answer,
+// and where a guess has gone too far.
 func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
-	start := m.offset()
-	kind := ArgsSpan
+	f := feeder{m: m, r: r, take: take, kind: ArgsSpan, limit: math.MaxInt}
 	if m.naming {
-		kind = NameSpan
+		f.kind = NameSpan
 	}
-	held := 0 // bytes that r has seen and may not want
-	for !r.Done() && r.Err() == nil && m.at(held) {
-		if m.undecided && !m.marked && m.offset()-start > maxGuess {
+	if m.undecided && !m.marked {
+		f.limit = m.offset() + maxGuess
+	}
+	all := f.all
+	for f.wants() && m.flows(f.held, all) {
+		if f.all() {
+			continue
+		}
+		if !f.wants() || (!r.InString() || m.byteBefore(f.held) == '"') && m.closer(f.held) {
 			break
 		}
-		rest := m.buf[m.pos+held:]
-		n := bytes.IndexAny(rest, "<`")
-		if n == 0 {
-			if (!r.InString() || m.byteBefore(held) == '"') && m.closer(held) {
-				break
-			}
-			n = 1
-		}
-		if n < 0 {
-			n = len(rest)
-		}
-		r.FeedBytes(rest[:n])
-		read := held + n - r.Unread()
-		held = r.Unread()
-		m.read(kind, read, "json")
-		take()
+		f.feed(1)
 	}
 	if !r.Done() && r.Err() == nil {
-		m.read(kind, held, "json")
+		m.read(f.kind, f.held, "json")
 	}
 	return r.Done()
+}
+
+// feeder feeds a JSON value to its reader.
+type feeder struct {
+	m     *machine
+	r     *jsonfix.Reader
+	take  func() // called when r has read something
+	kind  SpanKind
+	held  int // bytes that r has seen and may not want
+	limit int // the offset at which a guess has gone too far
+}
+
+// wants reports whether the value may go on.
+func (f *feeder) wants() bool {
+	return !f.r.Done() && f.r.Err() == nil && f.m.offset()+f.held < f.limit
+}
+
+// all feeds what is there, up to a byte that may begin a marker, and reports
+// whether the value may go on after all of it.
+func (f *feeder) all() bool {
+	m := f.m
+	for f.wants() {
+		rest := m.buf[m.pos+f.held:]
+		if len(rest) == 0 {
+			return true
+		}
+		n := indexEither(rest, '<', '`')
+		if n == 0 {
+			return false
+		}
+		f.feed(min(n, f.limit-m.offset()-f.held))
+	}
+	return false
+}
+
+// feed feeds the next n bytes.
+func (f *feeder) feed(n int) {
+	m := f.m
+	f.r.FeedBytes(m.buf[m.pos+f.held:][:n])
+	read := f.held + n - f.r.Unread()
+	f.held = f.r.Unread()
+	m.read(f.kind, read, "json")
+	f.take()
+}
+
+// indexEither returns the index of the first a or b in p, len(p) if there is
+// none.
+func indexEither(p []byte, a, b byte) int {
+	for i, c := range p {
+		if c == a || c == b {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // byteBefore returns the byte before the i-th from here.

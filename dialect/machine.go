@@ -23,21 +23,28 @@ const maxWaste = 64
 // for the next byte; when there is none yet, the machine first lets go of all
 // that is certain and then waits for the next chunk. So a reader never has to
 // be resumed, and nothing can depend on where chunks were cut.
+//
+// The readers run in a coroutine. What is around them, the source of the
+// chunks and the consumer of the events, does not: [machine.pump] adds a chunk,
+// wakes the readers, and passes on what they found. A reader of long text
+// leaves a flow behind when it waits, so that it need not be woken for more of
+// the same.
 type machine struct {
 	p     *Parser
 	names *names
 	hint  uint64 // the row of the dialect that is expected
 	// triggers say where a byte may begin something that is no text.
 	triggers [256]place
-	next     func() (string, error, bool)
-	yield    func(llm.Event, error) bool
+	wait     func(struct{}) bool // lets the pump go on; reports whether there is more
+	flow     func() bool         // what to do with the next chunk before waking the readers
 
-	buf  []byte
-	pos  int // the next byte to read
-	base int // offset of buf[0] in the answer
-	eof  bool
-	err  error // of the chunks
-	stop bool  // the consumer has gone, or a limit was passed
+	buf   []byte
+	pos   int    // the next byte to read
+	base  int    // offset of buf[0] in the answer
+	chunk string // the last one; buf ends with it
+	eof   bool
+	err   error // of the chunks, or our own
+	stop  bool  // the consumer has gone, or a limit was passed
 
 	mode    mode
 	thinkBy *token // what opened the thinking we are in; nil if the prompt did
@@ -49,6 +56,7 @@ type machine struct {
 	started bool   // something other than white space has been read as text
 	first   int    // offset of the first byte of text that is no white space
 
+	ready []llm.Event // certain, for the pump to pass on
 	tries []try       // what may still be taken back
 	queue []llm.Event // held until the last try is decided
 	spans []Span      // likewise
@@ -104,19 +112,62 @@ type try struct {
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		next, stop := iter.Pull2(chunks)
-		defer stop()
-		m := &machine{p: p, names: newNames(p.Tools), hint: rowOf(p.Dialect), next: next, yield: yield}
+		m := &machine{p: p, names: newNames(p.Tools), hint: rowOf(p.Dialect)}
 		m.triggers = m.names.triggers(*triggers())
 		if p.ThinkingOpen {
 			m.mode = inThinking
 		}
-		m.answer()
+		m.pump(chunks, yield)
 	}
 }
 
-// answer reads the whole answer.
-func (m *machine) answer() {
+// pump takes the chunks to the readers and what they found to the consumer.
+func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, error) bool) {
+	wake, stop := iter.Pull(m.answer)
+	defer stop()
+	for chunk, err := range chunks {
+		if err != nil {
+			m.err = err
+			break
+		}
+		if chunk == "" {
+			continue
+		}
+		m.add(chunk)
+		if m.flow == nil || !m.flow() {
+			wake()
+		} else {
+			m.flush()
+		}
+		if !m.deliver(yield) {
+			return
+		}
+	}
+	m.eof = true
+	wake()
+	if m.deliver(yield) && m.err != nil {
+		yield(nil, m.err)
+	}
+}
+
+// deliver passes on what is ready. It reports whether the answer goes on.
+func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
+	for i, ev := range m.ready {
+		m.ready[i] = nil
+		if !yield(ev, nil) {
+			return false
+		}
+	}
+	m.ready = m.ready[:0]
+	if m.stop {
+		yield(nil, m.err)
+	}
+	return !m.stop
+}
+
+// answer reads the whole answer. It is a sequence of waits for more of it.
+func (m *machine) answer(wait func(struct{}) bool) {
+	m.wait = wait
 	for m.more() {
 		switch m.mode {
 		case inText:
@@ -130,9 +181,6 @@ func (m *machine) answer() {
 	}
 	m.flush()
 	m.lost.report(m)
-	if m.err != nil && !m.stop {
-		m.yield(nil, m.err)
-	}
 }
 
 // more reports whether there is another byte to read, waiting for it if need
@@ -175,24 +223,36 @@ func (m *machine) fill() bool {
 		return false
 	}
 	m.flush()
-	for !m.eof && !m.stop {
-		chunk, err, ok := m.next()
-		if !ok || err != nil {
-			m.eof, m.err = true, err
-			return false
-		}
-		if chunk == "" {
-			continue
-		}
-		m.compact()
-		m.buf = append(m.buf, chunk...)
-		if held := len(m.buf) - len(chunk); held > m.maxCall() {
-			m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
-			return false
-		}
+	if !m.wait(struct{}{}) {
+		m.stop = true
+	}
+	return !m.eof && !m.stop
+}
+
+// flows is at for the loop of a reader of long text. While it waits, f is
+// called with each chunk in the buffer: it reads what it can without waiting,
+// and reports whether that was everything. The rest is for the reader.
+func (m *machine) flows(i int, f func() bool) bool {
+	if m.pos+i < len(m.buf) {
 		return true
 	}
-	return false
+	if !m.undecided {
+		m.flow = f
+	}
+	ok := m.at(i)
+	m.flow = nil
+	return ok
+}
+
+// add puts a chunk into the buffer.
+func (m *machine) add(chunk string) {
+	m.compact()
+	if len(m.buf) > m.maxCall() {
+		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
+		return
+	}
+	m.buf = append(m.buf, chunk...)
+	m.chunk = chunk
 }
 
 func (m *machine) maxCall() int {
@@ -206,7 +266,7 @@ func (m *machine) maxCall() int {
 func (m *machine) fail(err error) {
 	if !m.stop {
 		m.stop = true
-		m.yield(nil, &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err})
+		m.err = &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err}
 	}
 }
 
@@ -273,7 +333,7 @@ func (m *machine) passOn() {
 		m.run = m.pos
 		return
 	}
-	s := string(m.buf[m.run:m.pos])
+	s := m.asString(m.buf[m.run:m.pos])
 	kind := TextSpan
 	if m.mode == inThinking {
 		kind = ThinkingSpan
@@ -287,6 +347,14 @@ func (m *machine) passOn() {
 	m.before = s[len(s)-1]
 	m.remember(s)
 	m.run = m.pos
+}
+
+// asString returns p as a string: most of the time it is just the last chunk.
+func (m *machine) asString(p []byte) string {
+	if string(p) == m.chunk {
+		return m.chunk
+	}
+	return string(p)
 }
 
 // remember keeps the end of the text that has left.
@@ -318,8 +386,8 @@ func (m *machine) emit(ev llm.Event) {
 	}
 	if len(m.tries) > 0 {
 		m.queue = append(m.queue, ev)
-	} else if !m.yield(ev, nil) {
-		m.stop = true
+	} else {
+		m.ready = append(m.ready, ev)
 	}
 }
 
@@ -363,12 +431,8 @@ func (m *machine) release() {
 	if len(m.tries) > 0 {
 		return
 	}
-	for _, ev := range m.queue {
-		if m.stop {
-			break
-		}
-		m.stop = !m.yield(ev, nil)
-	}
+	m.ready = append(m.ready, m.queue...)
+	clear(m.queue)
 	m.queue = m.queue[:0]
 	if m.p.Trace != nil {
 		for _, s := range m.spans {

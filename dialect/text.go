@@ -36,7 +36,8 @@ var triggers = sync.OnceValue(func() *[256]place {
 
 // text reads text up to the next thing that is none.
 func (m *machine) text() {
-	for m.mode == inText && m.more() {
+	flow := m.allPlain
+	for m.mode == inText && m.flows(0, flow) {
 		if !m.started {
 			m.opening()
 			if m.mode != inText || !m.more() {
@@ -48,6 +49,15 @@ func (m *machine) text() {
 			m.pos++
 		}
 	}
+}
+
+// allPlain reads text and reports whether it came to the end of what is there.
+func (m *machine) allPlain() bool {
+	if m.mode == inText && !m.started {
+		return false // the first word is special
+	}
+	m.plain()
+	return m.pos == len(m.buf)
 }
 
 // plain reads text up to a byte that may begin something else.
@@ -493,7 +503,7 @@ func (m *machine) literal(i int, s string) int {
 // begins a call. Without markers what follows is text again.
 func (m *machine) recover() {
 	for m.marked && m.more() {
-		i := strings.IndexAny(string(m.buf[m.pos:]), "<[]")
+		i := bytes.IndexAny(m.buf[m.pos:], "<[]")
 		if i == 0 {
 			if m.closer(0) {
 				return

@@ -32,7 +32,8 @@ func (m *machine) openThinking(t *token, n int) bool {
 
 // thinking reads thinking up to its end, or up to a call that may be real.
 func (m *machine) thinking() {
-	for m.mode == inThinking && m.more() {
+	flow := m.allPlain
+	for m.mode == inThinking && m.flows(0, flow) {
 		m.plain()
 		if m.pos < len(m.buf) && (m.nothing() || !m.endThinking() && !m.candidate()) {
 			m.pos++

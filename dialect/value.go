@@ -67,28 +67,40 @@ func (m *machine) readValue(v value) bool {
 		return m.cdata(v)
 	}
 	s := sink{m: m, value: v}
+	all := func() bool { return s.until('<', ']') }
 	for {
-		if !m.more() {
+		if !m.flows(0, all) {
 			m.cutCall() // text says nowhere that it is complete
 			return false
 		}
-		rest := m.buf[m.pos:]
-		n := bytes.IndexAny(rest, "<]")
-		if n == 0 {
-			if end, ok := m.valueEnds(v); ok {
-				s.close()
-				if end > 0 {
-					m.skip(end, "end of value")
-				}
-				return true
-			}
-			n = 1
-		} else if n < 0 {
-			n = len(rest)
+		if s.until('<', ']') {
+			continue
 		}
-		s.add(rest[:n])
-		m.read(ArgsSpan, n, "value")
+		if end, ok := m.valueEnds(v); ok {
+			s.close()
+			if end > 0 {
+				m.skip(end, "end of value")
+			}
+			return true
+		}
+		s.take(1)
 	}
+}
+
+// until takes what is there up to one of two bytes. It reports whether neither
+// is there.
+func (s *sink) until(a, b byte) bool {
+	rest := s.m.buf[s.m.pos:]
+	n := indexEither(rest, a, b)
+	s.take(n)
+	return n == len(rest)
+}
+
+// take takes the next n bytes of the answer.
+func (s *sink) take(n int) {
+	m := s.m
+	s.add(m.buf[m.pos:][:n])
+	m.read(ArgsSpan, n, "value")
 }
 
 const cdata = "<![CDATA["
