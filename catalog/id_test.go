@@ -50,6 +50,8 @@ ollama/llama3.3:70b                   | llama | 3.3 | - | 70 | ollama | - | no
 together/mistral-large                | mistral | - | large | - | together | - | no
 groq/llama3.3:70b                     | llama | 3.3 | - | 70 | groq | - | no
 fireworks/qwen2.5                     | qwen | 2.5 | - | - | fireworks | - | no
+http://gpu:8000/v1#Qwen/Qwen3-32B     | qwen | 3 | - | 32 | - | qwen | no
+vllm+https://gpu/v1#llama3.3:70b      | llama | 3.3 | - | 70 | vllm | - | no
 mycompany/llama3-ft                   | llama | 3 | - | - | - | mycompany | yes
 mycompany/llama3.3-code-ft            | llama | 3.3 | code | - | - | mycompany | yes
 acme-corp/gpt-4-custom                | gpt | 4 | - | - | - | acme-corp | yes

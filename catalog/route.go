@@ -8,6 +8,7 @@ func (p *reader) route(s string) string {
 	if base, ok := cutPrefixFold(s, "ft:"); ok {
 		return p.fineTune(base)
 	}
+	s = p.address(s)
 	if hasSuffixFold(s, ".gguf") { // a file on disk: its folders say nothing
 		s = s[strings.LastIndexAny(s, `/\`)+1:]
 	}
@@ -30,6 +31,22 @@ func (p *reader) route(s string) string {
 		s = s[:len(s)-len(".gguf")]
 	}
 	return p.dotted(s)
+}
+
+// address takes off where a model is served: [provider+]http://host/v1#name.
+func (p *reader) address(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return s
+	}
+	i := strings.IndexByte(rest, '#')
+	if i < 0 {
+		return s
+	}
+	if provider, _, ok := strings.Cut(scheme, "+"); ok {
+		p.segment(provider)
+	}
+	return rest[i+1:]
 }
 
 // fineTune reads what follows "ft:": base:organisation:name:id.

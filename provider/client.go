@@ -1,0 +1,147 @@
+package provider
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Client opens models. The zero value is ready to use. Its fields must not be
+// changed once a model was opened; it is then safe for concurrent use, and so
+// are its models.
+type Client struct {
+	// Catalog says what models can do; nil means catalog.Default.
+	Catalog *catalog.Catalog
+	// HTTP sends the requests; nil means a client of our own. Redirects are
+	// never followed, whatever it says.
+	HTTP *http.Client
+	// Key returns the key of a vendor, or "" for none; nil takes the
+	// vendor's variable of the environment. At an address that is not the
+	// vendor's own it is asked for "vendor@host:port" instead, so that a key
+	// never travels to a host it was not meant for.
+	Key func(vendor string) (string, error)
+	// Vendors are rows of the user's own, and changes to rows of the table: a
+	// field that is set replaces the table's. A changed address loses the
+	// vendor's key unless the row also names one.
+	Vendors map[string]Vendor
+	// Schemes open ids that are not served over HTTP: for "sim", "sim/rest".
+	Schemes map[string]func(rest string) (llm.Model, error)
+
+	// Route forces how models are asked; empty chooses for each request.
+	Route RouteKind
+	// Whole asks vendors for whole answers instead of streams.
+	Whole bool
+
+	Retry    Retry
+	Timeouts Timeouts
+
+	learned  lessons
+	narrowed narrowings
+}
+
+// Timeouts are how long to wait. 0 means the default, less means for ever.
+type Timeouts struct {
+	Connect time.Duration // for a connection; default 10 s; needs a nil Client.HTTP
+	First   time.Duration // for the first byte of the answer; default 5 min
+	Silence time.Duration // between two pieces of it; default 2 min
+}
+
+// Open opens a model by id with a Client of no settings. What is learned about
+// a model in one request is remembered for the process.
+func Open(id string) (llm.Model, error) { return standard.Open(id) }
+
+var standard Client
+
+// Open opens a model by id; see the package comment for the forms. It asks
+// nobody: a wrong key or an unknown name shows with the first request, or with
+// Model.Check. Models of vendors are of type *Model.
+func (c *Client) Open(id string) (llm.Model, error) {
+	if scheme, rest, ok := strings.Cut(id, "/"); ok {
+		if open := c.Schemes[scheme]; open != nil {
+			return open(rest)
+		}
+	}
+	t, err := c.resolve(id)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{client: c, target: t, id: id, info: c.catalog().Lookup(t.catalogID(id))}
+	if m.wire, err = t.vendor.wire(m.info); err != nil {
+		return nil, err
+	}
+	if m.info.Kind != "" && m.info.Kind != "chat" {
+		return nil, fail(llm.Unsupported, "%s is no chat model but does %s", t.model, m.info.Kind)
+	}
+	return m, nil
+}
+
+func (c *Client) catalog() *catalog.Catalog {
+	if c.Catalog != nil {
+		return c.Catalog
+	}
+	return catalog.Default()
+}
+
+// catalogID is the id under which the catalogue knows a model. What was
+// recorded about an address counts for that address only.
+func (t target) catalogID(id string) string {
+	if strings.Contains(id, "://") {
+		return id
+	}
+	return t.vendor.Name + "/" + t.model
+}
+
+// wire chooses the format: the catalogue's, if the vendor speaks it.
+func (v Vendor) wire(info catalog.Model) (string, error) {
+	for _, w := range v.Wires {
+		if _, ok := wire.For(w); !ok {
+			return "", fail(llm.Invalid, "%s: no format is called %q; there are %s", v.Name, w, strings.Join(wire.Formats(), ", "))
+		}
+	}
+	if slices.Contains(v.Wires, info.Wire) {
+		return info.Wire, nil
+	}
+	return v.Wires[0], nil
+}
+
+// Model is a model at a vendor. It is safe for concurrent use.
+type Model struct {
+	client *Client
+	target
+	id   string
+	wire string
+	info catalog.Model
+}
+
+// ID returns the id the model was opened with.
+func (m *Model) ID() string { return m.id }
+
+// Info returns what the catalogue knows of the model.
+func (m *Model) Info() catalog.Model { return m.info }
+
+// Stream answers req; see llm.Model and the package comment.
+func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		m.run(ctx, req, yield)
+	}
+}
+
+// Explain says how req would be asked, without asking. A nil req stands for
+// one with a tool.
+func (m *Model) Explain(req *llm.Request) (Route, error) {
+	if req == nil {
+		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
+	}
+	j, err := m.plan(req)
+	if err != nil {
+		return Route{}, err
+	}
+	return j.route, nil
+}

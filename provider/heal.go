@@ -1,0 +1,4 @@
+package provider
+
+func (m *Model) heal(j *job)    {}
+func (m *Model) options(j *job) {}

@@ -1,0 +1,263 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Bounds of what a vendor may send.
+const (
+	maxAnswer = 256 << 20 // bytes of a whole answer
+	maxError  = 1 << 20   // bytes of an error
+)
+
+// Why a request was given up.
+var (
+	errFirst   = errors.New("the answer did not begin in time")
+	errSilence = errors.New("the answer stopped coming")
+)
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return max(0, d)
+}
+
+// own is the HTTP client of all Clients without one of their own, by the time
+// they allow for a connection.
+var own sync.Map // time.Duration → *http.Client
+
+// httpClient returns the client that sends requests. It follows no redirect:
+// where a key goes is decided by the address, not by a server.
+func (c *Client) httpClient() *http.Client {
+	if c.HTTP != nil {
+		h := *c.HTTP
+		h.CheckRedirect = stay
+		return &h
+	}
+	connect := orDefault(c.Timeouts.Connect, 10*time.Second)
+	if h, ok := own.Load(connect); ok {
+		return h.(*http.Client)
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = connect
+	t.MaxIdleConnsPerHost = 16
+	h, _ := own.LoadOrStore(connect, &http.Client{Transport: t, CheckRedirect: stay})
+	return h.(*http.Client)
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// watch gives a request up that takes too long.
+type watch struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer // nil if there is no limit
+	silence time.Duration
+}
+
+func (c *Client) watch(ctx context.Context) *watch {
+	w := &watch{silence: orDefault(c.Timeouts.Silence, 2*time.Minute)}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.limit(orDefault(c.Timeouts.First, 5*time.Minute), errFirst)
+	return w
+}
+
+// limit starts the clock again.
+func (w *watch) limit(d time.Duration, why error) {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	if d > 0 {
+		w.timer = time.AfterFunc(d, func() { w.cancel(why) })
+	}
+}
+
+func (w *watch) stop() {
+	w.limit(0, nil)
+	w.cancel(nil)
+}
+
+// body is a response whose silence is watched.
+type body struct {
+	io.ReadCloser
+	w *watch
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && b.w.timer != nil {
+		b.w.timer.Reset(b.w.silence)
+	}
+	return n, err
+}
+
+// once sends a request and passes on its answer. It returns the error that
+// ended it, if one did, and whether the answer had begun.
+func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm.Event, error) bool) (failure *llm.Error, began bool) {
+	key, err := m.client.key(m.target)
+	if err != nil {
+		return m.asError(ctx, err, key), false
+	}
+	w := m.client.watch(ctx)
+	defer w.stop()
+	resp, err := m.post(w.ctx, j, payload, key)
+	if err != nil {
+		return m.asError(w.ctx, err, key), false
+	}
+	defer resp.Body.Close()
+	w.limit(w.silence, errSilence)
+	resp.Body = &body{resp.Body, w}
+	if resp.StatusCode/100 != 2 {
+		return hidden(m.refusal(j, resp), key), false
+	}
+	for ev, err := range m.decode(j, resp.Body) {
+		if err != nil {
+			return m.lost(w.ctx, err, began, key), began
+		}
+		began = began || begins(ev)
+		if !yield(ev, nil) {
+			return nil, true
+		}
+	}
+	return nil, true
+}
+
+// post sends the request.
+func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*http.Response, error) {
+	path, query := m.path(j)
+	u := m.base.JoinPath(path)
+	u.RawQuery = query
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(payload))
+	if err != nil {
+		return nil, err
+	}
+	m.vendor.authorize(req.Header, key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	if !m.client.Whole {
+		req.Header.Set("Accept", j.codec.StreamType())
+	}
+	req.Header.Set("User-Agent", "toolpost")
+	return m.client.httpClient().Do(req)
+}
+
+// path splits the place of the endpoint into path and query.
+func (m *Model) path(j *job) (path, query string) {
+	u, err := url.Parse(j.codec.Path(m.model, !m.client.Whole))
+	if err != nil {
+		return "", ""
+	}
+	return u.EscapedPath(), u.RawQuery
+}
+
+// decode reads a successful answer, streamed or whole.
+func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
+	if !m.client.Whole {
+		return j.codec.DecodeStream(src)
+	}
+	return func(yield func(llm.Event, error) bool) {
+		b, err := io.ReadAll(io.LimitReader(src, maxAnswer+1))
+		if err == nil && len(b) > maxAnswer {
+			err = &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: fmt.Errorf("the answer has more than %d bytes", maxAnswer)}
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r, err := j.codec.DecodeResponse(b)
+		if r != nil {
+			for _, ev := range r.Events() {
+				if _, last := ev.(llm.Finish); last && err != nil {
+					continue
+				}
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// refusal reads a response that is no success.
+func (m *Model) refusal(j *job, resp *http.Response) *llm.Error {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what can be read says more than why the rest cannot
+	e := j.codec.DecodeError(resp.StatusCode, resp.Header, b)
+	e.Op = m.vendor.Name
+	classify(e, b)
+	if resp.StatusCode/100 == 3 {
+		e.Kind = llm.Invalid
+		e.Err = errors.New("the server sends requests elsewhere, which is not followed: use the address it really has")
+		if to, err := resp.Location(); err == nil {
+			e.Err = fmt.Errorf("the server sends requests to %s, which is not followed: use the address it really has", to.Host)
+		}
+	}
+	return e
+}
+
+// asError says what became of a request that got no answer.
+func (m *Model) asError(ctx context.Context, err error, key string) *llm.Error {
+	var e *llm.Error
+	if errors.As(err, &e) {
+		return hidden(e, key)
+	}
+	out := &llm.Error{Op: m.vendor.Name, Kind: llm.Network, Err: bare(err)}
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errFirst), errors.Is(cause, errSilence):
+		out.Kind, out.Err = llm.Timeout, cause
+	case ctx.Err() != nil:
+		out.Kind, out.Err = llm.KindOf(ctx.Err()), ctx.Err()
+	case isTimeout(err):
+		out.Kind = llm.Timeout
+	}
+	return hidden(out, key)
+}
+
+// bare takes the address off an error of package http: it says nothing new,
+// and may hold what nobody should read.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+// lost says what became of an answer that ended early. One that never began
+// is a lost connection.
+func (m *Model) lost(ctx context.Context, err error, began bool, key string) *llm.Error {
+	e := m.asError(ctx, err, key)
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, errSilence):
+		return &llm.Error{Op: m.vendor.Name, Kind: llm.Timeout, Err: cause}
+	case ctx.Err() != nil:
+		return &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(ctx.Err()), Err: ctx.Err()}
+	case !began && e.Kind == llm.Incomplete:
+		return &llm.Error{Op: m.vendor.Name, Kind: llm.Network, Err: e}
+	}
+	return e
+}

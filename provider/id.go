@@ -1,0 +1,201 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// target is what an id means: which model, at whose address.
+type target struct {
+	vendor Vendor
+	base   *url.URL
+	model  string // as the vendor calls it
+}
+
+// maxID bounds an id.
+const maxID = 2048
+
+// fail makes an error of Open. It never repeats an address, which may hold a
+// password.
+func fail(kind llm.Kind, format string, args ...any) error {
+	return &llm.Error{Op: "provider.Open", Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// resolve finds out what an id means.
+func (c *Client) resolve(id string) (target, error) {
+	if len(id) > maxID {
+		return target{}, fail(llm.Invalid, "the id has %d bytes; %d are allowed", len(id), maxID)
+	}
+	if scheme, rest, ok := strings.Cut(id, "://"); ok {
+		return c.resolveURL(scheme, rest)
+	}
+	name, model, slash := strings.Cut(id, "/")
+	v, known := c.vendor(strings.ToLower(name))
+	switch {
+	case slash && known && v.BaseURL == "":
+		return target{}, fail(llm.Invalid, "%s has no address of its own: use http://HOST/v1#%s", name, model)
+	case slash && known && model == "":
+		return target{}, fail(llm.Invalid, "%s/ lacks the name of a model", name)
+	case slash && known:
+		return c.locate(v, model)
+	}
+	parsed := catalog.ParseID(id)
+	maker, ok := makers[parsed.Root()]
+	if !ok || slash && !slices.Contains([]string{maker, "meta-llama", "mistralai", "openai"}, strings.ToLower(name)) {
+		return target{}, fail(llm.NotFound, "nobody is known to serve %q: put a vendor in front (%s) or an address (http://host/v1#model)", id, c.vendorNames())
+	}
+	v, _ = c.vendor(maker)
+	return c.locate(v, id)
+}
+
+// resolveURL reads [vendor+]scheme://host/path#model.
+func (c *Client) resolveURL(scheme, rest string) (target, error) {
+	name, plain, named := strings.Cut(scheme, "+")
+	if !named {
+		name, plain = compatible, scheme
+	}
+	v, ok := c.vendor(strings.ToLower(name))
+	if !ok {
+		return target{}, fail(llm.NotFound, "no vendor is called %q; there are %s", name, c.vendorNames())
+	}
+	rest, model, ok := strings.Cut(rest, "#")
+	if !ok || model == "" {
+		return target{}, fail(llm.Invalid, "an address needs the name of a model after it: http://host/v1#model")
+	}
+	base, err := parseBase(plain + "://" + rest)
+	if err != nil {
+		return target{}, err
+	}
+	v.BaseURL, v.KeyEnv, v.moved = base.String(), "", true
+	if err := v.serves(model); err != nil {
+		return target{}, err
+	}
+	return target{vendor: v, base: base, model: model}, nil
+}
+
+// locate finds the address of a vendor.
+func (c *Client) locate(v Vendor, model string) (target, error) {
+	if err := v.serves(model); err != nil {
+		return target{}, err
+	}
+	text, err := expand(v.BaseURL)
+	if err != nil {
+		return target{}, fail(llm.Invalid, "%s: %w", v.Name, err)
+	}
+	if other := os.Getenv(v.BaseEnv); v.BaseEnv != "" && other != "" {
+		if text, err = serverRoot(other, text); err != nil {
+			return target{}, fail(llm.Invalid, "%s: %w", v.BaseEnv, err)
+		}
+	}
+	base, err := parseBase(text)
+	return target{vendor: v, base: base, model: model}, err
+}
+
+// serves refuses the models a vendor serves in ways we do not speak.
+func (v Vendor) serves(model string) error {
+	why, refused := v.Refuse[catalog.ParseID(model).Root()]
+	if !refused {
+		return nil
+	}
+	return fail(llm.Unsupported, "%s on %s %s: open it at its maker, at openrouter, or through a gateway that speaks OpenAI's format (http://host/v1#model)", model, v.Name, why)
+}
+
+// variable is ${NAME} in an address.
+var variable = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
+
+// expand puts variables of the environment into an address.
+func expand(base string) (string, error) {
+	var missing []string
+	text := variable.ReplaceAllStringFunc(base, func(ref string) string {
+		name := ref[2 : len(ref)-1]
+		value := strings.TrimRight(strings.TrimSpace(os.Getenv(name)), "/")
+		if value == "" {
+			missing = append(missing, name)
+		}
+		if !strings.HasPrefix(base, ref) && strings.ContainsAny(value, "/@?#:") {
+			missing = append(missing, "a plain word in "+name)
+		}
+		return value
+	})
+	if len(missing) > 0 {
+		return "", fmt.Errorf("its address needs %s to be set", strings.Join(missing, ", "))
+	}
+	return text, nil
+}
+
+// serverRoot reads a variable like OLLAMA_HOST, which may be host:port, and
+// gives it the path of the default.
+func serverRoot(value, def string) (string, error) {
+	d, err := url.Parse(def)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return "", errors.New("it is not an address")
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "0.0.0.0" || host == "" || host == "::" { // where a server listens is not where it is reached
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = d.Port()
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	u.Host = strings.TrimSuffix(host+":"+port, ":")
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = d.Path
+	}
+	return u.String(), nil
+}
+
+// parseBase reads the root of an API. What an error says about it leaves out
+// the address, which may hold a password.
+func parseBase(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	switch {
+	case err != nil:
+		return nil, fail(llm.Invalid, "the address cannot be read")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fail(llm.Invalid, "an address begins with http:// or https://, not %s://", u.Scheme)
+	case u.User != nil:
+		return nil, fail(llm.Invalid, "the address holds a user or password: bind a key to a vendor of your own instead")
+	case u.Hostname() == "":
+		return nil, fail(llm.Invalid, "the address has no host")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fail(llm.Invalid, "the address ends with a query or a fragment")
+	}
+	return u, nil
+}
+
+func (c *Client) vendorNames() string {
+	var names []string
+	for _, v := range builtin {
+		if v.Name != compatible {
+			names = append(names, v.Name)
+		}
+	}
+	for name := range c.Vendors {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for name := range c.Schemes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}

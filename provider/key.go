@@ -1,0 +1,93 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// key returns the key of a target, and "" if none is needed.
+//
+// A key belongs to the host it was made for. At a vendor's own address it is
+// the one of the vendor; at any other it is only what Client.Key gives for
+// "vendor@host", or what a row of the user's own names.
+func (c *Client) key(t target) (string, error) {
+	key, err := c.lookupKey(t)
+	if err != nil {
+		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: fmt.Errorf("no key: %w", err)}
+	}
+	key = strings.TrimSpace(key)
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: errors.New("the key holds characters that no key has; check for quotes and line breaks")}
+	}
+	if key != "" && t.base.Scheme == "http" && !t.vendor.moved && !loopback(t.base.Hostname()) && t.builtin() {
+		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: errors.New("its key is not sent over plain http")}
+	}
+	return key, nil
+}
+
+// builtin reports whether the row is one of the table's.
+func (t target) builtin() bool {
+	for _, v := range builtin {
+		if v.Name == t.vendor.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) lookupKey(t target) (string, error) {
+	v := t.vendor
+	if c.Key != nil {
+		name := v.Name
+		if v.moved {
+			name += "@" + t.base.Host
+		}
+		return c.Key(name)
+	}
+	if v.moved || v.KeyEnv == "" {
+		return "", nil
+	}
+	if key := os.Getenv(v.KeyEnv); key != "" || v.KeyOptional {
+		return key, nil
+	}
+	return "", fmt.Errorf("set %s", v.KeyEnv)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// authorize puts the key into a request.
+func (v Vendor) authorize(h http.Header, key string) {
+	for name, value := range v.Headers {
+		h.Set(name, value)
+	}
+	switch {
+	case key == "":
+	case v.KeyHeader != "":
+		h.Set(v.KeyHeader, key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// hidden is an error in which the key is not readable, whoever wrote it there.
+func hidden(err *llm.Error, key string) *llm.Error {
+	if len(key) < 4 || !strings.Contains(err.Error(), key) {
+		return err
+	}
+	clean := *err
+	clean.Op = strings.ReplaceAll(err.Op, key, "[key]")
+	clean.Code = strings.ReplaceAll(err.Code, key, "[key]")
+	if err.Err != nil {
+		clean.Err = errors.New(strings.ReplaceAll(err.Err.Error(), key, "[key]"))
+	}
+	return &clean
+}

@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// lessons are what vendors said about models, kept for the process.
+type lessons struct{ said sync.Map } // Model.key → what the vendor said
+
+func (l *lessons) about(key string) (string, bool) {
+	v, ok := l.said.Load(key)
+	if !ok {
+		return "", false
+	}
+	return v.(string), true
+}
+
+// noTools is how vendors say that a model or server has no tool calling, in
+// lower case.
+var noTools = []string{
+	"does not support tools",                         // Ollama
+	"does not support tool",                          // OpenRouter and others: "tool use", "tool calling"
+	"doesn't support tool use",                       // Bedrock
+	"tool choice requires --enable-auto-tool-choice", // vLLM
+	"--enable-auto-tool-choice",                      // vLLM, newer wording
+	"tools param requires --jinja",                   // llama.cpp
+	"does not support function calling",
+	"function calling is not enabled", // Gemini
+	"function calling is not supported",
+	"tool use is not supported",
+	"tool calling is not supported",
+	"tools are not supported",
+	"no endpoints found that support tool use",        // OpenRouter
+	"`tool calling` is not supported with this model", // Groq
+}
+
+// saysNoTools reports whether an error means that there is no tool calling.
+func saysNoTools(err error) bool {
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Kind == llm.Auth || e.Kind.Transient() && e.Kind != llm.Server {
+		return false
+	}
+	text := strings.ToLower(e.Error())
+	for _, phrase := range noTools {
+		if strings.Contains(text, phrase) {
+			return true
+		}
+	}
+	return false
+}
+
+// learn remembers an error that says there are no tools, and reports whether
+// it is one and the request had some.
+func (m *Model) learn(j *job, err error) bool {
+	if len(j.req.Tools) == 0 || m.client.Route != "" || !saysNoTools(err) {
+		return false
+	}
+	var e *llm.Error
+	errors.As(err, &e)
+	text := e.Error()
+	m.client.learned.said.Store(m.key(), text[:min(len(text), 300)])
+	return true
+}

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// narrowKey is what a narrowed schema depends on.
+type narrowKey struct {
+	schema [sha256.Size]byte
+	vendor schema.Vendor
+	strict bool
+}
+
+// maxNarrowed bounds the cache of narrowed schemas. When it is full it starts
+// again: programs have few tools, and a server whose clients bring their own
+// must not grow.
+const maxNarrowed = 1024
+
+// narrowings remembers narrowed schemas: the same tools come with every turn.
+type narrowings struct {
+	mu   sync.Mutex
+	seen map[narrowKey]narrowed
+}
+
+type narrowed struct {
+	schema.Narrowed
+	err error
+}
+
+func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) (schema.Narrowed, error) {
+	key := narrowKey{sha256.Sum256(s), vendor, strict}
+	n.mu.Lock()
+	got, ok := n.seen[key]
+	n.mu.Unlock()
+	if ok {
+		return got.Narrowed, got.err
+	}
+	got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == nil || len(n.seen) >= maxNarrowed {
+		n.seen = map[narrowKey]narrowed{}
+	}
+	n.seen[key] = got
+	return got.Narrowed, got.err
+}
+
+// schemas is whose rules the vendor has.
+func (v Vendor) schemas() schema.Vendor {
+	if v.Schemas != "" {
+		return v.Schemas
+	}
+	return schema.OpenAI
+}
+
+// narrowTools rewrites the schemas of tools into what the vendor accepts, and
+// asks it to hold the model to them wherever it can.
+func (m *Model) narrowTools(j *job) error {
+	wrapped := map[string]schema.Narrowed{}
+	for i := range j.req.Tools {
+		t := &j.req.Tools[i]
+		if t.Kind != llm.FunctionTool {
+			continue
+		}
+		n, err := m.narrowTool(j, t)
+		if err != nil {
+			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: err}
+		}
+		if n.Wrapped != "" {
+			wrapped[t.Name] = n
+		}
+	}
+	if len(wrapped) > 0 {
+		j.unwrap = wrapped
+	}
+	return nil
+}
+
+// strict reports whether the vendor holds this model to the schemas of tools.
+func (m *Model) strict() bool {
+	return m.vendor.Strict && !m.vendor.Quirks.NoStrict && m.info.JSONSchema.Support == catalog.Yes
+}
+
+func (m *Model) narrowTool(j *job, t *llm.ToolDef) (schema.Narrowed, error) {
+	want := m.strict() && (t.Strict == nil || *t.Strict)
+	n, err := m.client.narrowed.get(t.Schema, m.vendor.schemas(), want)
+	if err != nil {
+		return n, err
+	}
+	if t.Strict != nil && *t.Strict && !m.strict() {
+		j.warn(llm.Ignored, "strict", "%s does not hold models to the schemas of tools; the arguments of %s are checked when it is called", m.vendor.Name, t.Name)
+	}
+	for _, loss := range n.Losses {
+		if loss.Keyword == "strict" {
+			j.warn(llm.Degraded, "strict", "%s: %s", t.Name, loss.Why)
+		} else {
+			j.warn(llm.Degraded, "schema", "%s%s: %s: %s", t.Name, loss.Path, loss.Keyword, loss.Why)
+		}
+	}
+	t.Schema = n.Schema
+	t.Strict = nil
+	if n.Strict {
+		t.Strict = &n.Strict
+	}
+	return n, nil
+}

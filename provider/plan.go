@@ -1,0 +1,210 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// reader turns one stream of events into another. It keeps the promises of
+// package llm: it passes on the one error last, and stops when told to.
+type reader func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
+
+// job is a request ready to be sent, and how to read its answer.
+type job struct {
+	route    Route
+	req      *llm.Request // in the vendor's terms
+	codec    wire.Codec
+	readers  []reader                   // from the wire to the caller
+	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
+	warnings []llm.Warning
+}
+
+func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {
+	j.warnings = append(j.warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
+}
+
+// read returns the events of an answer in the caller's terms.
+func (j *job) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	for _, r := range j.readers {
+		raw = r(raw)
+	}
+	return raw
+}
+
+// plan decides how to ask and writes the request in the vendor's terms. The
+// caller's request is not changed.
+func (m *Model) plan(req *llm.Request) (*job, error) {
+	if err := check(req); err != nil {
+		return nil, err
+	}
+	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.vendor.Name, Quirks: m.vendor.Quirks}}
+	if !m.info.Known() {
+		j.warnings = append(j.warnings, m.info.Warnings()...)
+	}
+	j.req = req.Clone()
+	j.req.Model = m.model
+	m.options(j)
+	m.heal(j)
+	j.codec.Calls = countCalls(j.req)
+	if err := m.planOutput(j); err != nil {
+		return nil, err
+	}
+	promise := m.promise(j, req)
+	var err error
+	if j.route.Kind == Native {
+		err = m.planNative(j)
+	} else {
+		err = m.planEmulated(j)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.readers = append(j.readers, m.readOutput(j, req), promise.keep)
+	return j, nil
+}
+
+// check refuses requests that mean nothing.
+func check(req *llm.Request) error {
+	invalid := func(format string, args ...any) error {
+		return &llm.Error{Op: "provider", Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}
+	}
+	if len(req.Messages) == 0 {
+		return invalid("the conversation has no messages")
+	}
+	seen := map[string]bool{}
+	for _, t := range req.Tools {
+		switch {
+		case t.Name == "":
+			return invalid("a tool has no name")
+		case seen[t.Name]:
+			return invalid("two tools are called %q", t.Name)
+		case t.Name == emitOutput && req.Output != nil:
+			return invalid("a tool is called %s, which is how the answer itself is asked for; give it another name", emitOutput)
+		}
+		seen[t.Name] = true
+	}
+	ch := req.Choice
+	if ch.Mode == llm.MustCall && ch.Name != "" && !seen[ch.Name] {
+		return invalid("a call of %q is demanded, but no such tool is offered", ch.Name)
+	}
+	if ch.Mode == llm.MustCall && len(callable(req)) == 0 {
+		return invalid("a call is demanded, but the choice leaves no tool to call")
+	}
+	for _, name := range ch.Allowed {
+		if !seen[name] {
+			return invalid("the tool %q is allowed, but not offered", name)
+		}
+	}
+	return nil
+}
+
+// callable returns the tools that the choice leaves free to call.
+func callable(req *llm.Request) []llm.ToolDef {
+	var out []llm.ToolDef
+	for _, t := range req.Tools {
+		if req.Choice.Permits(t.Name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// planNative hands the tools to the vendor.
+func (m *Model) planNative(j *job) error {
+	if err := m.narrowTools(j); err != nil {
+		return err
+	}
+	var aliases *wire.Aliases
+	j.req, aliases = m.rules().Apply(j.req)
+	j.readers = append(j.readers, m.findLeaks(j.req.Tools, j), aliases.Stream)
+	return nil
+}
+
+// rules are the vendor's demands on names and ids.
+func (m *Model) rules() wire.Rules {
+	return wire.Rules{
+		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
+		LetterFirst: m.wire == wire.Gemini,
+		NoFreeTools: m.wire != wire.Responses && m.vendor.Name != "openai",
+	}
+}
+
+// planEmulated teaches the tools in a prompt.
+func (m *Model) planEmulated(j *job) error {
+	e := emulation{route: &j.route, info: m.info, model: m}
+	req, read, warnings, err := e.rewrite(j.req)
+	if err != nil {
+		return err
+	}
+	j.req = req
+	j.warnings = append(j.warnings, warnings...)
+	if read != nil {
+		j.readers = append(j.readers, read)
+	}
+	return nil
+}
+
+func countCalls(req *llm.Request) int {
+	n := 0
+	for _, msg := range req.Messages {
+		n += len(msg.Calls())
+	}
+	return n
+}
+
+// run asks, and asks in another way if the vendor says that it has no tools.
+func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
+	j, err := m.plan(req)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	again, ok := m.attempt(ctx, j, yield)
+	if !ok {
+		return
+	}
+	if j, err = m.plan(req); err != nil {
+		yield(nil, errors.Join(again, err))
+		return
+	}
+	m.attempt(ctx, j, yield)
+}
+
+// attempt asks in one way. It reports an error, and true, if another way is
+// open and nothing has been said yet.
+func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error) bool) (error, bool) {
+	for _, w := range j.warnings {
+		if !yield(w, nil) {
+			return nil, false
+		}
+	}
+	began := false
+	for ev, err := range j.read(m.send(ctx, j)) {
+		if err != nil && !began && j.route.Kind == Native && m.learn(j, err) {
+			return err, true
+		}
+		began = began || err == nil && begins(ev)
+		if !yield(ev, err) || err != nil {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// begins reports whether an event is part of the answer.
+func begins(ev llm.Event) bool {
+	switch ev.(type) {
+	case llm.Warning, Retrying:
+		return false
+	}
+	return true
+}
+
+// key is under what the client remembers what it learned about a model.
+func (m *Model) key() string { return m.base.String() + "#" + m.model }

@@ -1,0 +1,122 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Retry is how often and how patiently a request is sent again that the
+// vendor could not begin to answer. It is the only place where HTTP requests
+// are repeated. Zero fields are the defaults.
+type Retry struct {
+	Attempts int           // in all; default 3, less than 2 means once
+	Base     time.Duration // before the second; default 1 s, doubled each time
+	Cap      time.Duration // never longer; default 30 s
+}
+
+// Retrying is the event that a request failed and will be sent again.
+type Retrying struct {
+	Attempt int           `json:"attempt"` // that failed, from 1
+	Of      int           `json:"of"`
+	Wait    time.Duration `json:"wait"`
+	Kind    llm.Kind      `json:"kind"`
+	Problem string        `json:"problem"`
+}
+
+// EventType returns "retrying".
+func (Retrying) EventType() string { return "retrying" }
+
+func (r Retry) attempts() int {
+	if r.Attempts == 0 {
+		return 3
+	}
+	return max(1, r.Attempts)
+}
+
+// wait is how long to wait after the n-th failure, counted from 1: what the
+// vendor asked for, else twice as long each time; a quarter of chance keeps
+// clients apart.
+func (r Retry) wait(n int, after time.Duration, chance float64) time.Duration {
+	base, limit := r.Base, r.Cap
+	if base <= 0 {
+		base = time.Second
+	}
+	if limit <= 0 {
+		limit = 30 * time.Second
+	}
+	d := min(base<<min(n-1, 20), limit)
+	if after > 0 {
+		d = min(after, limit)
+	}
+	return d + time.Duration(chance*0.25*float64(d))
+}
+
+// retryable reports whether the same request may be sent again: the vendor
+// was busy or broken, or the connection was.
+func retryable(e *llm.Error) bool {
+	switch {
+	case e.Kind == llm.Auth, e.Kind == llm.Canceled, e.Kind == llm.Unsupported:
+		return false
+	case e.Status == 0:
+		return e.Kind.Transient()
+	}
+	return e.Status == 408 || e.Status == 429 || e.Status >= 500
+}
+
+// send asks the vendor and yields its answer. What fails before the first
+// event is sent again.
+func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		body, warnings, err := j.codec.EncodeRequest(j.req, !m.client.Whole)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, w := range warnings {
+			if !yield(w, nil) {
+				return
+			}
+		}
+		policy := m.client.Retry
+		for n := 1; ; n++ {
+			err, began := m.once(ctx, j, body, yield)
+			if err == nil {
+				return
+			}
+			if began || n >= policy.attempts() || !retryable(err) {
+				yield(nil, err)
+				return
+			}
+			wait := policy.wait(n, err.RetryAfter, rand.Float64())
+			ev := Retrying{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
+			if !yield(ev, nil) {
+				return
+			}
+			if stop := sleep(ctx, wait); stop != nil {
+				yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
+				return
+			}
+		}
+	}
+}
+
+// sleep waits for d, but not beyond the end of ctx: if that comes first, it
+// does not wait at all.
+func sleep(ctx context.Context, d time.Duration) error {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+		return context.DeadlineExceeded
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// RouteKind is how a model is asked for calls.
+type RouteKind string
+
+// The kinds of routes, from the best to the last resort.
+const (
+	// Native hands the tools to the vendor.
+	Native RouteKind = "native"
+	// Constrained teaches the tools in a prompt and has the host hold the
+	// answer to a schema.
+	Constrained RouteKind = "constrained"
+	// Prompted teaches the tools in a prompt and reads the text that comes.
+	Prompted RouteKind = "prompted"
+	// Text offers nothing: the request has no tools, and calls of a history
+	// are written as text.
+	Text RouteKind = "text"
+)
+
+// Route is how a request is asked.
+type Route struct {
+	Kind RouteKind `json:"kind"`
+	Wire string    `json:"wire"`
+	// Constrain is the field with which the host forces output to fit a
+	// schema, for Constrained.
+	Constrain string `json:"constrain,omitempty"`
+	// Style is the notation that is taught, Dialect the one that is expected
+	// in text.
+	Style   string `json:"style,omitempty"`
+	Dialect string `json:"dialect,omitempty"`
+	// Output is how the answer is held to a schema; empty if none is asked.
+	Output OutputWay `json:"output,omitempty"`
+	// Why gives the reasons, one sentence each.
+	Why []string `json:"why"`
+}
+
+// String says the route in one line.
+func (r Route) String() string {
+	words := []string{string(r.Kind), "over", r.Wire}
+	for _, w := range []struct{ label, value string }{{"constrained by", r.Constrain}, {"style", r.Style}, {"dialect", r.Dialect}, {"output", string(r.Output)}} {
+		if w.value != "" {
+			words = append(words, w.label, w.value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (r *Route) because(format string, args ...any) {
+	r.Why = append(r.Why, fmt.Sprintf(format, args...))
+}
+
+// conditions are the circumstances of a request that may take a capability
+// away.
+func (m *Model) conditions(req *llm.Request) catalog.Condition {
+	var c catalog.Condition
+	if thinks(req) {
+		c |= catalog.Thinking
+	}
+	if len(req.Tools) > 0 {
+		c |= catalog.WithTools
+	}
+	if !m.client.Whole {
+		c |= catalog.Streaming
+	}
+	return c
+}
+
+// thinks reports whether a request asks the model to think.
+func thinks(req *llm.Request) bool { return req.Reasoning != nil && !req.Reasoning.Off }
+
+// choose picks the way for a request.
+func (m *Model) choose(req *llm.Request) Route {
+	r := Route{Wire: m.wire, Dialect: m.info.Dialect}
+	native := m.info.NativeTools.In(m.conditions(req) &^ catalog.WithTools)
+	lesson, refused := m.client.learned.about(m.key())
+	switch {
+	case len(req.Tools) == 0 && native == catalog.Yes && !refused:
+		r.Kind = Native
+		r.because("no tools are offered")
+	case len(req.Tools) == 0:
+		r.Kind = Text
+		r.because("no tools are offered, and the model may not know the roles of tools")
+	case m.client.Route != "":
+		r.Kind = m.client.Route
+		r.because("the client demands it")
+	case refused:
+		m.emulated(&r)
+		r.because("the vendor said: %s", lesson)
+	case native == catalog.Yes:
+		r.Kind = Native
+		r.because("the catalogue says that the model calls tools%s", m.rule("native_tools"))
+	default:
+		m.emulated(&r)
+		r.because("native tools: %s%s", native, m.rule("native_tools"))
+	}
+	if r.Kind == Constrained {
+		r.Constrain = m.info.Constrain
+	}
+	return r
+}
+
+// emulated chooses between the emulations.
+func (m *Model) emulated(r *Route) {
+	r.Kind = Prompted
+	if m.info.Constrain != "" {
+		r.Kind = Constrained
+		r.because("the host holds answers to a schema%s", m.rule("constrained_output"))
+	}
+}
+
+// rule names the rule of the catalogue that gave a value.
+func (m *Model) rule(field string) string {
+	for _, w := range m.info.Explain() {
+		if w.Field == field && w.Rule != "" {
+			return fmt.Sprintf(" (rule %s)", w.Rule)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Vendor is who serves models: one row of a table.
+type Vendor struct {
+	Name string
+	// BaseURL is the root of the API's version. ${NAME} stands for a variable
+	// of the environment.
+	BaseURL string
+	// BaseEnv is a variable that may hold another root, for servers that a
+	// user runs. A vendor with a key has none: see Client.Key.
+	BaseEnv string
+	// Wires are the formats it speaks, its own first. The catalogue chooses
+	// among them for each model.
+	Wires []string
+	// KeyEnv is the variable that holds the key. Empty means that none is
+	// needed.
+	KeyEnv string
+	// KeyHeader is the header that carries the key; empty means a bearer
+	// token.
+	KeyHeader string
+	// KeyOptional says that it also answers without a key.
+	KeyOptional bool
+	// Headers go with every request.
+	Headers map[string]string
+	Quirks  wire.Quirks
+	// Schemas is whose rules for schemas it has; empty means OpenAI's.
+	Schemas schema.Vendor
+	// Strict says that it holds models to the schemas of tools if asked to.
+	Strict bool
+	// Both says that it can hold the answer to a schema while tools are
+	// offered.
+	Both bool
+	// Refuse are the families it serves in ways that a plain request with a
+	// key cannot use, and why.
+	Refuse map[string]string
+
+	// moved says that the address is not the one its key was made for.
+	moved bool
+}
+
+// compatible is the row of an address without a vendor.
+const compatible = "openai-compatible"
+
+// local is a server on the user's own machine.
+func local(name, base, env string) Vendor {
+	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}}
+}
+
+// like is a vendor that copies OpenAI's chat API.
+func like(name, base, key string, quirks wire.Quirks) Vendor {
+	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks}
+}
+
+// older is for copies of the API as it was: their own name for the limit, and
+// no strict tools.
+var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
+
+const awsSigned = "is served in Amazon's own format, with signed requests and binary streams"
+
+// builtin is the table of vendors.
+var builtin = []Vendor{
+	{Name: "openai", BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
+		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, Both: true},
+	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
+	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
+	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
+	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older),
+	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}),
+	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older),
+	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older),
+	like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
+	like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}),
+	like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}),
+	like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}),
+	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{}),
+	like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older),
+	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older),
+	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),
+	like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
+	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
+	local("vllm", "http://127.0.0.1:8000/v1", ""),
+	local("sglang", "http://127.0.0.1:30000/v1", ""),
+	local("llamacpp", "http://127.0.0.1:8080/v1", ""),
+	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
+	{Name: "azure", BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
+	{Name: "vertex", BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
+		Refuse: map[string]string{"claude": "is served to Google accounts only, with tokens that expire", "llama": "is served to Google accounts only, with tokens that expire"}},
+	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Quirks: older,
+		Refuse: map[string]string{"claude": awsSigned, "nova": awsSigned, "titan": awsSigned}},
+	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older},
+}
+
+// Vendors returns the table of vendors, in its own order.
+func Vendors() []Vendor { return slices.Clone(builtin) }
+
+// aliases are other names of vendors.
+var aliases = map[string]string{
+	"google": "gemini", "llama.cpp": "llamacpp", "lm-studio": "lmstudio", "x-ai": "xai", "together-ai": "together",
+	"fireworks-ai": "fireworks", "mistralai": "mistral", "vertex-ai": "vertex", "amazon-bedrock": "bedrock", "hf": "huggingface",
+}
+
+// makers are the vendors of families that have one of their own.
+var makers = map[string]string{
+	"gpt": "openai", "o-series": "openai", "claude": "anthropic", "gemini": "gemini", "grok": "xai",
+	"mistral": "mistral", "deepseek": "deepseek", "command": "cohere", "kimi": "moonshot",
+}
+
+// vendor returns the row called name: the user's own over the table's.
+func (c *Client) vendor(name string) (Vendor, bool) {
+	if canonical, ok := aliases[name]; ok {
+		if _, own := c.Vendors[name]; !own {
+			name = canonical
+		}
+	}
+	i := slices.IndexFunc(builtin, func(v Vendor) bool { return v.Name == name })
+	own, changed := c.Vendors[name]
+	switch {
+	case i < 0 && !changed:
+		return Vendor{}, false
+	case i < 0:
+		own.Name = name
+		return own.whole(Vendor{}), true
+	case !changed:
+		return builtin[i], true
+	}
+	return own.whole(builtin[i]), true
+}
+
+// whole fills what a user's row leaves out from the row it changes. A row that
+// goes to another address does not inherit the key.
+func (v Vendor) whole(base Vendor) Vendor {
+	out := base
+	out.Name = v.Name
+	if out.Name == "" {
+		out.Name = base.Name
+	}
+	if v.BaseURL != "" && v.BaseURL != base.BaseURL {
+		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
+		out.moved = base.BaseURL != "" && v.KeyEnv == ""
+	}
+	if v.BaseEnv != "" {
+		out.BaseEnv = v.BaseEnv
+	}
+	if v.KeyEnv != "" {
+		out.KeyEnv, out.KeyOptional = v.KeyEnv, v.KeyOptional
+	}
+	if v.KeyHeader != "" {
+		out.KeyHeader = v.KeyHeader
+	}
+	if v.Wires != nil {
+		out.Wires = v.Wires
+	}
+	if v.Headers != nil {
+		out.Headers = maps.Clone(base.Headers)
+		if out.Headers == nil {
+			out.Headers = map[string]string{}
+		}
+		maps.Copy(out.Headers, v.Headers)
+	}
+	if v.Quirks != (wire.Quirks{}) {
+		out.Quirks = v.Quirks
+	}
+	if v.Schemas != "" {
+		out.Schemas = v.Schemas
+	}
+	out.Strict = out.Strict || v.Strict
+	out.Both = out.Both || v.Both
+	if out.Wires == nil {
+		out.Wires = []string{wire.Chat}
+	}
+	return out
+}
