@@ -28,7 +28,8 @@ var caseTools = []llm.ToolDef{
 // Every dialect has a file of cases. A case is a text and what it means; the
 // first lines of the file say why each case exists. A case called "cut …" ends
 // because the model ran out of tokens, one called "open …" begins inside
-// thinking, one called "any …" accepts every name, "none …" offers no tool.
+// thinking, one called "any …" accepts every name, "none …" offers no tool, and
+// one called "hint …" tells the dialect.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -59,6 +60,9 @@ func runCases(t *testing.T, file string) {
 		}
 		text := strings.TrimSuffix(string(in.Data), "\n")
 		p := caseParser(in.Name)
+		if strings.HasPrefix(in.Name, "hint ") {
+			p.Dialect = strings.TrimSuffix(filepath.Base(file), ".txtar")
+		}
 		got := transcript(t, p, text, len(text))
 		if *update {
 			out.Name, out.Data = in.Name+" means", []byte(got)

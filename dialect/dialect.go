@@ -41,6 +41,9 @@ type Dialect struct {
 	// Drop are markers without meaning for us: ends of turns and messages,
 	// wrappers around the visible answer.
 	Drop []string
+	// Role are markers that begin a message. A word between one and the marker
+	// of the message's content says whom it is for, and is no text.
+	Role []string
 
 	// Bare says that calls may stand in text without any marker. They count
 	// only when the name was offered, or, if the caller does not say what was

@@ -13,9 +13,12 @@ var (
 	idFirstRows   = rowsWhere(func(d *Dialect) bool { return d.IDFirst })
 	plainRows     = rowsWhere(func(d *Dialect) bool { return d.PlainArgs })
 	echoRows      = rowsWhere(func(d *Dialect) bool { return d.Echoes })
+	roleRows      = rowsWhere(func(d *Dialect) bool { return len(d.Role) > 0 })
 	headerRows    = rowsWhere(func(d *Dialect) bool { return d.Form == Header })
 	pairRows      = rowsWhere(func(d *Dialect) bool { return d.Tags.Value.Open != "" })
 	elementRows   = rowsWhere(func(d *Dialect) bool { return d.Tags.Call.Open == "<%s>" })
+	recipientRows = rowOf("functionary_v32")
+	thoughtRows   = rowsWhere(func(d *Dialect) bool { return d.Form == LineCall && len(d.Think) > 0 })
 	methodRows    = rowsWhere(func(d *Dialect) bool { return d.Name == "llama3_builtin" })
 
 	// fenceRows are the dialects that use a fence with the given words.

@@ -262,7 +262,7 @@ var table = []Dialect{
 		Models: "Functionary v3.2",
 		Call:   []Pair{{">>>", ""}, {"<|recipient|>", ""}},
 		Sep:    []string{"\n", "<|content|>"}, Bare: true,
-		Drop: []string{"<|from|>assistant", "<|stop|>"},
+		Drop: []string{"<|from|>assistant", "<|stop|>", ">>>all\n"},
 	},
 	{
 		Name: "pythonic", Title: "a list of Python calls", Form: PyCall,
@@ -371,12 +371,15 @@ var table = []Dialect{
 	},
 	{
 		Name: "inkling", Title: "typed content blocks", Form: JSONCall,
-		Models:  "Inkling",
-		Wrap:    []Pair{{"<|content_invoke_tool_json|>", "<|end_message|>"}},
+		Models: "Inkling",
+		Wrap: []Pair{
+			{"<|content_invoke_tool_json|>", "<|end_message|>"}, {"<|content_invoke_tool_json|>", "<|content_model_end_sampling|>"},
+		},
 		NameKey: "name", ArgsKey: "args",
-		Think: []Pair{{"<|content_thinking|>", "<|end_message|>"}},
+		Think: []Pair{{"<|content_thinking|>", "<|end_message|>"}, {"<|content_thinking|>", "<|content_model_end_sampling|>"}},
+		Role:  []string{"<|message_model|>"},
 		Drop: []string{
-			"<|message_model|>", "<|end_message|>", "<|content_text|>", "<|content_invoke_tool_text|>",
+			"<|end_message|>", "<|content_text|>", "<|content_invoke_tool_text|>",
 			"<|content_tool_error|>", "<|content_model_end_sampling|>",
 		},
 	},

@@ -151,6 +151,9 @@ func (m *machine) opening() {
 	if m.hasAt(i, "to=") && m.header(nil, 0) {
 		return
 	}
+	if m.recipientLine(i) {
+		return
+	}
 	m.pos += i
 	m.first = m.offset()
 	if t, n := m.match(0); n > 0 && !t.is(separates) {
@@ -159,6 +162,31 @@ func (m *machine) opening() {
 	if m.names.any && m.guess(func() bool { return m.bareNamed() }) {
 		return
 	}
+}
+
+// recipientLine passes over whom the message is for at the beginning of an
+// answer, where the prompt held the marker before it: a word and a marker, or
+// the line of a dialect that separates messages.
+func (m *machine) recipientLine(i int) bool {
+	if m.names.first[m.peek(i)] {
+		if n := m.addressee(i, roleRows); n > 0 {
+			m.skip(i+n, "recipient")
+			return true
+		}
+	}
+	const all, next = "all\n", ">>>"
+	if !m.hasAt(i, all) {
+		return false
+	}
+	j := i + len(all)
+	for m.hint&recipientRows == 0 && !m.hasAt(j, next) { // the word may be text
+		if j++; j > maxGuess || !m.at(j) {
+			return false
+		}
+	}
+	m.skip(i+len(all), "recipient")
+	m.first = m.offset()
+	return true
 }
 
 // special reads the marker, or the call without one, that stands here. It
@@ -225,22 +253,43 @@ func (m *machine) quoted() bool {
 }
 
 // drop passes over a marker without meaning. Words that are also ordinary
-// elements count as markers only next to thinking and at the end.
+// elements count as markers only next to thinking and at the end, or if the
+// dialect that uses them is expected.
 func (m *machine) drop(t *token, n int) bool {
-	if !strings.ContainsAny(t.text, "|✿~") && t.text[0] != '[' && t.text != "</s>" && t.text != "<eos>" && t.text != "<end_of_turn>" {
-		if !m.thought || !strings.HasPrefix(t.text, "</") && m.said() {
+	if t.text[0] == '<' && !strings.ContainsAny(t.text, "|✿~") && t.text != "</s>" && t.text != "<eos>" && t.text != "<end_of_turn>" {
+		if m.hint&t.rows[drops] == 0 && (!m.thought || !strings.HasPrefix(t.text, "</") && m.said()) {
 			return false
 		}
 	}
-	m.skip(n, t.text)
-	i := 0
-	for i < maxName && m.at(i) && isNameByte(m.buf[m.pos+i]) {
-		i++
-	}
-	if next, _ := m.match(i); i > 0 && next.is(opens) && next.rows[opens]&t.rows[drops] != 0 {
-		m.skip(i, "recipient") // the call behind it says it again
-	}
+	m.pass(t, n)
 	return true
+}
+
+// pass passes over a marker without meaning and, if it begins a message, whom
+// that is for.
+func (m *machine) pass(t *token, n int) {
+	m.skip(n, t.text)
+	if t.is(addresses) {
+		if n := m.addressee(0, t.rows[addresses]); n > 0 {
+			m.skip(n, "recipient")
+		}
+	}
+}
+
+// addressee returns the length of the word i bytes from here that a marker of
+// one of the given dialects follows: it says whom the message is for.
+func (m *machine) addressee(i int, rows uint64) int {
+	j := i
+	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) {
+		j++
+	}
+	if j == i || m.peek(j) != '<' {
+		return 0
+	}
+	if t, _ := m.match(j); t == nil || t.all&rows == 0 || t.is(closes) {
+		return 0
+	}
+	return j - i
 }
 
 // region reads calls that begin with a marker.
@@ -253,7 +302,7 @@ func (m *machine) region(t *token, n int) bool {
 	ok := m.guess(func() bool {
 		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows != 0, 0, 0
 		m.opener(t, n)
-		return m.unit(start)
+		return m.unit(start, true)
 	})
 	if ok {
 		m.units()
@@ -290,7 +339,7 @@ func (m *machine) opener(t *token, n int) {
 func (m *machine) units() {
 	for m.more() {
 		start := m.offset()
-		if m.mayEcho() && m.echo() || m.guess(func() bool { return m.unit(start) }) {
+		if m.mayEcho() && m.echo() || m.guess(func() bool { return m.unit(start, false) }) {
 			continue
 		}
 		i := m.spaces(0)
@@ -306,7 +355,8 @@ func (m *machine) units() {
 			m.depth--
 		}
 		m.endOfMessage = t.is(drops)
-		m.skip(i+n, t.text)
+		m.skip(i, "space")
+		m.pass(t, n)
 	}
 }
 
@@ -327,7 +377,7 @@ func (m *machine) echo() bool {
 	m.begin()
 	start, depth := m.offset(), m.depth
 	m.depth = max(depth, 1)
-	if m.guess(func() bool { return m.unit(start) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
+	if m.guess(func() bool { return m.unit(start, false) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
 		t := m.tries[len(m.tries)-1]
 		m.queue, m.calls = m.queue[:t.events], t.calls
 		m.commit()
@@ -338,23 +388,25 @@ func (m *machine) echo() bool {
 	return false
 }
 
-// unit reads one call with the markers and the white space before it.
-func (m *machine) unit(start int) bool {
+// unit reads one call with the markers and the white space before it. opened
+// says that one of the markers stands just before it.
+func (m *machine) unit(start int, opened bool) bool {
 	for {
 		m.blank(",;")
 		t, n := m.match(0)
 		switch {
 		case t.is(opens) && (!t.line || m.undecided && m.depth == 1) && !t.is(tagCall):
 			m.opener(t, n)
+			opened = true
 		case t.is(closes) && !t.is(endCall) && m.depth > 0 && n > 0:
 			m.depth--
 			m.skip(n, t.text)
 		case t.is(drops) && n > 0 && strings.Contains(t.text, "|"):
-			m.skip(n, t.text)
+			m.pass(t, n)
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
 		default:
-			return m.one(start) || m.undecided && m.noise() && m.unit(start)
+			return m.one(start) || opened && m.undecided && m.noise() && m.unit(start, true)
 		}
 	}
 }

@@ -8,8 +8,11 @@ import (
 
 // openThinking enters the thinking that a marker begins.
 func (m *machine) openThinking(t *token, n int) bool {
-	if t.text == "/think\n" && m.started || t.text == "Thought:" {
+	if t.text == "/think\n" && m.started {
 		return false
+	}
+	if t.rows[thinks]&thoughtRows != 0 {
+		return m.hint&thoughtRows != 0 && m.atLine() && m.thoughtLine(t, n)
 	}
 	m.keepHeld()
 	m.passOn()
@@ -27,6 +30,21 @@ func (m *machine) openThinking(t *token, n int) bool {
 	if m.peek(0) == '\n' {
 		m.skip(1, "space")
 	}
+	return true
+}
+
+// thoughtLine reads a line that is thinking because of its first word. The
+// word is an ordinary one, so only a hint makes it a marker.
+func (m *machine) thoughtLine(t *token, n int) bool {
+	m.skip(m.spaces(n), t.text)
+	m.mode = inThinking
+	for m.more() && m.buf[m.pos] != '\n' {
+		m.pos++
+	}
+	m.passOn()
+	m.mode, m.thought = inText, true
+	m.blank("")
+	m.restart()
 	return true
 }
 

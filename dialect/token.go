@@ -17,6 +17,7 @@ const (
 	thinks                 // begins thinking
 	unthinks               // ends thinking
 	drops                  // has no meaning for us
+	addresses              // begins a message; whom it is for may follow
 	heads                  // begins a message header
 	tagCall                // begins the tag of a call, up to its name
 	endCall
@@ -87,6 +88,8 @@ var markers = sync.OnceValue(func() *node {
 		root.addAll(d.Sep, separates, row)
 		root.addAll(d.IDSep, identifies, row)
 		root.addAll(d.Drop, drops, row)
+		root.addAll(d.Role, drops, row)
+		root.addAll(d.Role, addresses, row)
 		root.addTags(d, row)
 	}
 	root.index = new([256]*node)
