@@ -113,7 +113,9 @@ func (d *Dir) run(name string) *dirRun {
 const maxRemembered = 4096
 
 // Append implements [Store].
-func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) {
+func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, false) }
+
+func (d *Dir) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -134,12 +136,12 @@ func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) {
 	if err := d.catchUp(f, r, e.Run); err != nil {
 		return Entry{}, err
 	}
-	return d.append(f, r, e)
+	return d.write(f, r, e, canonical)
 }
 
-// append writes e after r.last.
-func (d *Dir) append(f *os.File, r *dirRun, e Entry) (Entry, error) {
-	e, line, err := next(r.last, e, d.Secrets)
+// write adds e after r.last.
+func (d *Dir) write(f *os.File, r *dirRun, e Entry, canonical bool) (Entry, error) {
+	e, line, err := next(r.last, e, canonical, d.Secrets)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -229,7 +231,7 @@ func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.append(f, r, Entry{Run: run, Kind: KindTorn, Body: body})
+	_, err = d.write(f, r, Entry{Run: run, Kind: KindTorn, Body: body}, true)
 	return err
 }
 

@@ -14,33 +14,33 @@ import (
 // json.Marshal would, with the keys in canonical order. Whatever is rare in
 // them goes through json.Marshal all the same.
 
-// encoder is a body with an encoder of its own.
+// encoder is a body with an encoder of its own. What it writes is canonical, or
+// loose tells that something in it is not, provided that its Args are.
 type encoder interface {
-	encode() ([]byte, error)
-}
-
-// marshal is json.Marshal, or faster.
-func marshal(v any) ([]byte, error) {
-	if e, ok := v.(encoder); ok {
-		return e.encode()
-	}
-	return json.Marshal(v)
+	encode() (body []byte, loose bool, err error)
 }
 
 // object is a JSON object on its way. Zero values are left out, except by
 // methods that say otherwise.
 type object struct {
-	b   []byte
-	err error
+	b     []byte
+	loose bool // something in it has no canonical form
+	err   error
 }
 
 func newObject(size int) *object { return &object{b: append(make([]byte, 0, size), '{')} }
 
 func (o *object) key(k string) {
-	if len(o.b) > 1 {
+	if o.b[len(o.b)-1] != '{' {
 		o.b = append(o.b, ',')
 	}
 	o.b = append(append(append(o.b, '"'), k...), '"', ':')
+}
+
+// open begins a value that the caller will close.
+func (o *object) open(k, opener string) {
+	o.key(k)
+	o.b = append(o.b, opener...)
 }
 
 func (o *object) text(k, v string) {
@@ -93,12 +93,17 @@ func (o *object) any(k string, v any, there bool) {
 		o.err = err
 		return
 	}
+	if c, err := Canonical(b); err == nil {
+		b = c
+	} else {
+		o.loose = true
+	}
 	o.raw(k, b)
 }
 
-func (o *object) end() ([]byte, error) { return append(o.b, '}'), o.err }
+func (o *object) end() (body []byte, loose bool, err error) { return append(o.b, '}'), o.loose, o.err }
 
-func (in Intent) encode() ([]byte, error) {
+func (in Intent) encode() (body []byte, loose bool, err error) {
 	o := newObject(256 + len(in.Args))
 	o.text("approval", string(in.Approval))
 	o.raw("args", in.Args)
@@ -110,8 +115,8 @@ func (in Intent) encode() ([]byte, error) {
 	return o.end()
 }
 
-func (r Receipt) encode() ([]byte, error) {
-	o := newObject(512 + len(r.Args))
+func (r Receipt) encode() (body []byte, loose bool, err error) {
+	o := newObject(640 + len(r.Args))
 	o.any("approval", r.Approval, r.Approval != nil)
 	o.raw("args", r.Args)
 	o.number("attempts", int64(r.Attempts))
@@ -154,17 +159,12 @@ func (o *object) result(r *llm.Result) {
 		o.any("result", r, true)
 		return
 	}
-	o.key("result")
-	inner := object{b: append(make([]byte, 0, len(text.Text)+128), '{')}
-	inner.textAlways("call_id", r.CallID)
-	inner.flag("failed", r.Failed)
-	inner.text("name", r.Name)
-	inner.key("parts")
-	part := object{b: append(make([]byte, 0, len(text.Text)+64), '{')}
-	part.textAlways("text", text.Text)
-	part.textAlways("type", "text")
-	b, _ := part.end()
-	inner.b = append(append(append(inner.b, '['), b...), ']')
-	b, _ = inner.end()
-	o.b = append(o.b, b...)
+	o.open("result", "{")
+	o.textAlways("call_id", r.CallID)
+	o.flag("failed", r.Failed)
+	o.text("name", r.Name)
+	o.open("parts", "[{")
+	o.textAlways("text", text.Text)
+	o.textAlways("type", "text")
+	o.b = append(o.b, "}]}"...)
 }

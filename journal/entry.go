@@ -97,12 +97,13 @@ func validName(s string, limit int) bool {
 // known forms. Next refuses a body without a canonical form, and anything
 // after a seal. The body of a seal it writes itself.
 func Next(last, e Entry, secrets *Secrets) (Entry, error) {
-	e, _, err := next(last, e, secrets)
+	e, _, err := next(last, e, false, secrets)
 	return e, err
 }
 
-// next is Next with the entry's line, without its newline.
-func next(last, e Entry, secrets *Secrets) (Entry, []byte, error) {
+// next is Next with the entry's line, without its newline. A body that is
+// canonical already is not made so again.
+func next(last, e Entry, canonical bool, secrets *Secrets) (Entry, []byte, error) {
 	if last.Kind == KindSeal {
 		return Entry{}, nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
 	}
@@ -122,12 +123,15 @@ func next(last, e Entry, secrets *Secrets) (Entry, []byte, error) {
 	if e.Kind == KindSeal { // only who appends knows what stands before
 		e.Body = fmt.Appendf(nil, `{"count":%d,"head":"%s"}`, last.Seq, last.Hash)
 	}
-	body, err := Canonical(e.Body)
-	if err != nil {
-		return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
+	if !canonical {
+		body, err := Canonical(e.Body)
+		if err != nil {
+			return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
+		}
+		e.Body = body
 	}
 	var mark *Stripped
-	if e.Body, mark = secrets.stripBody(body); e.Stripped == nil {
+	if e.Body, mark = secrets.stripBody(e.Body); e.Stripped == nil {
 		e.Stripped = mark
 	} else if mark != nil { // it was mended before it came here
 		e.Stripped = &Stripped{Whole: e.Stripped.Whole, Rules: sortedOnce(slices.Concat(e.Stripped.Rules, mark.Rules))}
@@ -163,7 +167,8 @@ func (e *Entry) link() ([]byte, error) {
 	}
 	line = append(line, `,"v":1}`...)
 	e.Hash = hashBytes(line)
-	line = slices.Insert(line, split, []byte(`,"hash":"`+string(e.Hash)+`"`)...)
+	var space [96]byte
+	line = slices.Insert(line, split, append(append(append(space[:0], `,"hash":"`...), e.Hash...), '"')...)
 	if len(line) > MaxEntry {
 		return nil, fmt.Errorf("journal: an entry of %d bytes; the limit is %d", len(line), MaxEntry)
 	}

@@ -30,17 +30,12 @@ func (h Hash) Short() string {
 	return digits[:min(12, len(digits))]
 }
 
-// hashBytes hashes the concatenation of pieces.
-func hashBytes(pieces ...[]byte) Hash {
-	d := sha256.New()
-	for _, p := range pieces {
-		d.Write(p)
-	}
-	out := make([]byte, len(hashPrefix)+2*sha256.Size)
-	copy(out, hashPrefix)
-	var sum [sha256.Size]byte
-	hex.Encode(out[len(hashPrefix):], d.Sum(sum[:0]))
-	return Hash(out)
+func hashBytes(b []byte) Hash {
+	sum := sha256.Sum256(b)
+	var out [len(hashPrefix) + 2*sha256.Size]byte
+	copy(out[:], hashPrefix)
+	hex.Encode(out[len(hashPrefix):], sum[:])
+	return Hash(out[:])
 }
 
 // HashJSON returns the hash of the canonical form of raw.
@@ -114,11 +109,11 @@ func hashText(text []byte) Hash { return hashBytes(quoteText(text)) }
 // failure the error is null. Text that is not UTF-8 is hashed as
 // {"base64":"…"}, so that two different outputs never share a hash.
 func OutputHash(parts []llm.Part, failure string) (Hash, error) {
-	content, err := outputContent(parts)
+	var space [256]byte // enough for a short text, which nearly all are
+	b, err := appendContent(append(space[:0], `{"content":`...), parts)
 	if err != nil {
 		return "", err
 	}
-	b := append([]byte(`{"content":`), content...)
 	b = append(b, `,"error":`...)
 	if failure == "" {
 		b = append(b, `null,"success":true}`...)
@@ -128,16 +123,20 @@ func OutputHash(parts []llm.Part, failure string) (Hash, error) {
 	return hashBytes(b), nil
 }
 
-func outputContent(parts []llm.Part) ([]byte, error) {
+func appendContent(dst []byte, parts []llm.Part) ([]byte, error) {
 	var texts []string
 	for _, p := range parts {
 		t, ok := p.(llm.Text)
 		if !ok {
-			return outputParts(parts)
+			content, err := outputParts(parts)
+			return append(dst, content...), err
+		}
+		if len(parts) == 1 {
+			return appendText(dst, t.Text), nil
 		}
 		texts = append(texts, t.Text)
 	}
-	return appendText(nil, strings.Join(texts, "\n")), nil
+	return appendText(dst, strings.Join(texts, "\n")), nil
 }
 
 // outputParts returns the parts as their JSON in a message.

@@ -39,7 +39,9 @@ func (m *Memory) run(name string, create bool) *memoryRun {
 }
 
 // Append implements [Store].
-func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) {
+func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) { return m.append(ctx, e, false) }
+
+func (m *Memory) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -53,7 +55,7 @@ func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) {
 	if n := len(r.entries); n > 0 {
 		last = r.entries[n-1]
 	}
-	e, err := Next(last, e, m.Secrets)
+	e, _, err := next(last, e, canonical, m.Secrets)
 	if err != nil {
 		return Entry{}, err
 	}

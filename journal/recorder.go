@@ -133,7 +133,7 @@ func (r *Recorder) Intent(ctx context.Context, in Intent) (Entry, error) {
 		return Entry{}, err
 	}
 	in.Args, in.ParamsHash = fillParams(in.Args, in.ParamsHash)
-	e, err := r.Write(ctx, KindIntent, in)
+	e, err := writeFast(ctx, r, KindIntent, in)
 	if err != nil { // it may be on disk all the same, so the call must not be tried again
 		r.mu.Lock()
 		r.calls[in.Call] = lost
@@ -184,7 +184,7 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if rec.Status == Refused {
 		kind = KindRefusal
 	}
-	e, err := r.Write(context.WithoutCancel(ctx), kind, rec)
+	e, err := writeFast(context.WithoutCancel(ctx), r, kind, rec)
 	if err != nil {
 		r.mu.Lock()
 		r.calls[rec.Call] = before
@@ -214,11 +214,11 @@ func (r *Recorder) Abandon(ctx context.Context, in Intent) (Receipt, error) {
 // canonical form, as models and vendors sometimes write it, is recorded as
 // nearly as possible, and the entry is marked.
 func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
-	raw, err := marshal(v)
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
 	}
-	e, err := r.append(ctx, Entry{Kind: kind, Body: raw})
+	e, err := r.append(ctx, Entry{Kind: kind, Body: raw}, false)
 	var bad *CanonicalError
 	if !errors.As(err, &bad) {
 		return e, err
@@ -227,18 +227,36 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s of run %s: %w", kind, r.run, err)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}})
+	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, false)
 }
 
-func (r *Recorder) append(ctx context.Context, e Entry) (Entry, error) {
+// writeFast is Write for what every call has, with canonical Args.
+func writeFast[E encoder](ctx context.Context, r *Recorder, kind Kind, v E) (Entry, error) {
+	body, loose, err := v.encode()
+	if err != nil || loose {
+		return r.Write(ctx, kind, v)
+	}
+	return r.append(ctx, Entry{Kind: kind, Body: body}, true)
+}
+
+// trusting is a Store of this package: it takes our word that a body is
+// canonical.
+type trusting interface {
+	append(ctx context.Context, e Entry, canonical bool) (Entry, error)
+}
+
+func (r *Recorder) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
 	e.Run = r.run
 	if r.Now != nil {
 		e.At = r.Now()
+	}
+	if s, ok := r.store.(trusting); ok && canonical {
+		return s.append(ctx, e, true)
 	}
 	return r.store.Append(ctx, e)
 }
 
 // Seal ends the run. A sealed run takes no more entries.
 func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
-	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal})
+	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, false)
 }

@@ -62,7 +62,9 @@ func OpenSQL(db *sql.DB) (*SQL, error) {
 const maxTurns = 1000
 
 // Append implements [Store].
-func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) {
+func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) { return s.append(ctx, e, false) }
+
+func (s *SQL) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
 	if err := ValidRun(e.Run); err != nil {
 		return Entry{}, err
 	}
@@ -74,7 +76,7 @@ func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) {
 				return Entry{}, err
 			}
 		}
-		written, ok, err := s.insert(ctx, last, e)
+		written, ok, err := s.insert(ctx, last, e, canonical)
 		if err != nil {
 			s.forget(e.Run)
 			return Entry{}, err
@@ -89,8 +91,8 @@ func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) {
 }
 
 // insert writes e after last, unless somebody else has done so.
-func (s *SQL) insert(ctx context.Context, last, e Entry) (Entry, bool, error) {
-	e, line, err := next(last, e, s.Secrets)
+func (s *SQL) insert(ctx context.Context, last, e Entry, canonical bool) (Entry, bool, error) {
+	e, line, err := next(last, e, canonical, s.Secrets)
 	if err != nil {
 		return Entry{}, false, err
 	}
