@@ -64,7 +64,7 @@ type doing struct {
 	yield  func(llm.Event, error) bool
 	cancel context.CancelFunc
 	deaf   bool // nobody listens any more
-	jobs   []*job
+	jobs   []job
 	told   int // outcomes delivered
 }
 
@@ -83,8 +83,9 @@ type job struct {
 	lesson   string       // the loop guard's, for the model
 	twice    bool         // the record has it already
 	fail     *tool.Error  // why it cannot run
-	settled  *Outcome     // when it is over; whoever runs the call writes it
-	outcome  *Outcome     // the same, once the goroutine of Do knows
+	failed   bool         // how it ended
+	settled  llm.Event    // its Outcome when it is over; whoever runs the call writes it
+	outcome  llm.Event    // the same, once the goroutine of Do knows
 }
 
 // emit yields an event unless nobody listens. It is called on the goroutine of
@@ -100,9 +101,10 @@ func (d *doing) emit(ev llm.Event) {
 }
 
 func (d *doing) run(ctx context.Context, calls []llm.Call) error {
+	d.jobs = make([]job, len(calls))
 	for i, c := range calls {
-		j := &job{index: i, call: c, args: c.Args, place: -1}
-		d.jobs = append(d.jobs, j)
+		j := &d.jobs[i]
+		j.index, j.call, j.args, j.place = i, c, c.Args, -1
 		if err := d.check(ctx, j); err != nil {
 			return err
 		}
@@ -110,8 +112,9 @@ func (d *doing) run(ctx context.Context, calls []llm.Call) error {
 	batches := plan(d.jobs)
 	ids := make([][]string, len(batches))
 	for i, b := range batches {
-		for _, j := range b {
-			ids[i] = append(ids[i], j.call.ID)
+		ids[i] = make([]string, len(b))
+		for k, j := range b {
+			ids[i][k] = j.call.ID
 		}
 	}
 	d.emit(Planned{ids})
@@ -127,10 +130,11 @@ func (d *doing) run(ctx context.Context, calls []llm.Call) error {
 // plan groups the calls that may run: consecutive read-only ones together, any
 // other alone. What a tool does is what it declares, never what its name
 // suggests.
-func plan(jobs []*job) [][]*job {
+func plan(jobs []job) [][]*job {
 	var batches [][]*job
 	together := false
-	for _, j := range jobs {
+	for i := range jobs {
+		j := &jobs[i]
 		if j.outcome != nil {
 			continue
 		}
@@ -196,21 +200,21 @@ func (d *doing) batch(ctx context.Context, jobs []*job) error {
 func (d *doing) deliver() {
 	for d.told < len(d.jobs) && d.jobs[d.told].outcome != nil {
 		o := d.jobs[d.told].outcome
-		d.s.count(o)
-		d.emit(*o)
+		d.s.count(&d.jobs[d.told])
+		d.emit(o)
 		d.told++
 	}
 }
 
 // count keeps the number of failures in a row. Outcomes come in order, so that
 // the same calls always count the same.
-func (s *Session) count(o *Outcome) {
+func (s *Session) count(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.Error == nil {
-		delete(s.failures, o.Call.Name)
+	if !j.failed {
+		delete(s.failures, j.call.Name)
 	} else {
-		s.failures[o.Call.Name]++
+		s.failures[j.call.Name]++
 	}
 }
 

@@ -122,11 +122,12 @@ func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Ev
 			return fmt.Errorf("invoke: the receipt of %s could not be recorded: %w", j.tool.Name, err)
 		}
 	}
-	o := &Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Error: end.err}
+	o := Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Error: end.err}
 	if end.err != nil {
+		j.failed = true
 		o.Attempt, o.Next = j.attempt, next(j, end)
 	}
-	if err := s.learn(ctx, o, len(j.repairs)); err != nil {
+	if err := s.learn(ctx, &o, len(j.repairs)); err != nil {
 		return err
 	}
 	emit(Ended{j.call.ID, j.tool.Name, end.status, end.took})

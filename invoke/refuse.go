@@ -45,6 +45,6 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 	if err := d.reject(ctx, j, j.fail); err != nil {
 		return Outcome{}, err
 	}
-	s.count(j.outcome)
-	return *j.outcome, nil
+	s.count(j)
+	return j.outcome.(Outcome), nil
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -168,7 +168,7 @@ func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal
 func (s *Session) newID() string {
 	for {
 		s.named++
-		id := fmt.Sprintf("call_%d", s.named)
+		id := "call_" + strconv.Itoa(s.named)
 		if s.runner.NewID != nil {
 			id = s.runner.NewID()
 		}

@@ -235,9 +235,18 @@ var secretNames = names{
 
 const longestName = 24
 
+// nameStart has the lengths of names, as bits, by their first letter: nearly
+// all other names are passed over by one look at this table.
+var nameStart = func() (lengths [256]uint32) {
+	for name := range secretNames {
+		lengths[name[0]] |= 1 << len(name)
+	}
+	return lengths
+}()
+
 // rule returns the rule for a name, whatever its case, or "".
 func (n names) rule(name []byte) string {
-	if len(name) > longestName {
+	if len(name) == 0 || len(name) > longestName || nameStart[name[0]|0x20]&(1<<len(name)) == 0 {
 		return ""
 	}
 	var lower [longestName]byte
