@@ -32,7 +32,8 @@ type Compiler struct {
 type Compiled struct {
 	sch        *jsonschema.Schema
 	raw        Schema
-	multiplies bool // see affordable
+	multiplies bool  // see affordable
+	flat       *flat // nil if it says more
 }
 
 // Compile compiles a schema with the zero [Compiler].
@@ -72,7 +73,7 @@ func (c Compiler) Compile(s Schema) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compiled{sch, Schema(text), multiplies(all)}, nil
+	return &Compiled{sch, Schema(text), multiplies(all), flatten(doc)}, nil
 }
 
 // drafts are the drafts a schema may name, by what their $schema contains.
@@ -326,7 +327,11 @@ func visit(s *jsonschema.Schema, f func(sub *jsonschema.Schema, inPlace bool)) {
 // schema with recursive alternatives would take too long to check. Empty text
 // is read as {}. Numbers are exact at any size.
 func (c *Compiled) Validate(args json.RawMessage) []Fault {
-	v, err := decodeArgs(args)
+	text := string(args)
+	if c.flat != nil && c.flat.accepts(text) {
+		return nil
+	}
+	v, err := decodeArgs(text)
 	if err != nil {
 		return []Fault{unreadable(err)}
 	}
@@ -346,9 +351,9 @@ func (c *Compiled) ValidateValue(v any) []Fault {
 	return c.faults(v, err)
 }
 
-func decodeArgs(args json.RawMessage) (any, error) {
-	if len(args) == 0 {
+func decodeArgs(args string) (any, error) {
+	if args == "" {
 		return map[string]any{}, nil
 	}
-	return decode(string(args), maxDepth)
+	return decode(args, maxDepth)
 }
