@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// acting is the running of the calls of one answer.
+type acting struct {
+	outcomes []invoke.Outcome
+	notes    []string // about calls that have no place in the conversation
+	stopped  string   // why the run must not go on
+}
+
+// act runs the calls of an answer and gives the model their results.
+func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidCall) error {
+	a := new(acting)
+	if l.results == nil {
+		l.results = make(map[string]llm.Result)
+	}
+	for _, c := range invalid {
+		if err := l.refuse(ctx, a, c); err != nil {
+			return err
+		}
+	}
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c llm.Call) bool { // settled before an interruption
+		_, ok := l.results[c.ID]
+		return ok
+	})
+	if err := l.do(ctx, a, calls); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := l.judge(ctx, a); err != nil {
+		return err
+	}
+	l.giveResults()
+	if len(a.notes) > 0 {
+		return l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
+	}
+	return nil
+}
+
+// refuse answers a call that cannot be read.
+func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
+	o, err := l.hands.Refuse(ctx, c)
+	if err != nil {
+		return err
+	}
+	l.emit(o)
+	a.outcomes = append(a.outcomes, o)
+	if _, ok := asCall(c); ok {
+		l.results[c.ID] = o.Result
+		return nil
+	}
+	text := o.Result.Text()
+	if c.Provenance.Dialect == "" && c.Raw != "" {
+		text += "\nThe call began: " + clip(c.Raw, 500)
+	}
+	a.notes = append(a.notes, text)
+	return nil
+}
+
+// do runs calls and keeps their results.
+func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	for ev, err := range l.hands.Do(ctx, calls) {
+		if err != nil {
+			return err
+		}
+		switch ev := ev.(type) {
+		case invoke.Outcome:
+			l.count(ev)
+			a.outcomes = append(a.outcomes, ev)
+			l.results[ev.Call.ID] = ev.Result
+		case invoke.Stopped:
+			a.stopped = ev.Reason
+		}
+		if !l.emit(ev) {
+			return context.Canceled
+		}
+	}
+	return nil
+}
+
+// count adds what a call did to the summary.
+func (l *loop) count(o invoke.Outcome) {
+	if o.Receipt.Status != journal.Refused {
+		l.done.Ran++
+	}
+	l.done.Did = append(l.done.Did, o.Receipt.SideEffects...)
+}
+
+// giveResults answers the calls of the last message, in their order.
+func (l *loop) giveResults() {
+	var results []llm.Result
+	for _, c := range l.pending() {
+		if r, ok := l.results[c.ID]; ok {
+			results = append(results, r)
+		}
+	}
+	if len(results) > 0 {
+		l.messages = append(l.messages, llm.Results(results...))
+	}
+	l.results = nil
+}
+
+// judge decides what the outcomes of a turn mean for the run.
+func (l *loop) judge(ctx context.Context, a *acting) error {
+	var fault *invoke.Outcome
+	progress := false
+	for i, o := range a.outcomes {
+		switch {
+		case o.Error == nil:
+			progress = true
+		case o.Error.Code == tool.Validation:
+			if fault == nil {
+				fault = &a.outcomes[i]
+			}
+		case l.person != nil && hopeless(o):
+			if err := l.toolFailed(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case a.stopped != "":
+		return l.stopped(ctx, a.stopped)
+	case fault != nil:
+		return l.faulty(ctx, *fault)
+	case progress:
+		l.renew()
+	}
+	return nil
+}
+
+// faulty answers a model whose calls did not match their schemas: it may try
+// again as long as the budget lasts.
+func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
+	if l.budget.Take() {
+		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: o.Error.Error()})
+		return nil
+	}
+	point := Checkpoint{Cause: ModelFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Manual, Abort}}
+	choice, err := l.checkpoint(ctx, point, nil)
+	switch {
+	case err != nil:
+		return err
+	case choice.Action == TryAgain, choice.Action == Skip:
+		l.renew()
+		return nil
+	case choice.Action == Manual:
+		l.renew()
+		l.giveResults()
+		return l.note(ctx, "manual", choice.Text)
+	case l.person != nil:
+		return &AbortedError{Err: o.Error}
+	}
+	return fmt.Errorf("agent: %s sent calls that cannot be run %d times in a row: %w", l.name(), l.Limits.Budget+1, o.Error)
+}
+
+// hopeless reports whether nothing that can be tried is left, and nobody has
+// been asked about the call yet.
+func hopeless(o invoke.Outcome) bool {
+	if o.Error.Code == tool.Cancelled || o.Receipt.Approval != nil {
+		return false
+	}
+	return o.Next == tool.Abort || !o.Error.ShouldRetry(o.Attempt, 0)
+}
+
+// toolFailed asks how to go on after a call that failed for good.
+func (l *loop) toolFailed(ctx context.Context, o invoke.Outcome) error {
+	point := Checkpoint{Cause: ToolFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Skip, Manual, Abort}}
+	_, err := l.checkpoint(ctx, point, func(c Choice) (*llm.Result, error) {
+		switch c.Action {
+		case TryAgain:
+			return l.rerun(ctx, o.Call)
+		case Manual:
+			r := llm.Result{CallID: o.Call.ID, Name: o.Call.Name, Parts: []llm.Part{llm.Text{Text: c.Text}}}
+			return &r, nil
+		case Abort:
+			return nil, &AbortedError{Err: o.Error}
+		}
+		return nil, nil
+	})
+	return err
+}
+
+// rerun has the runtime run a call once more, because somebody wants it to: as
+// a call of its own, with its own checks and its own receipt.
+func (l *loop) rerun(ctx context.Context, c llm.Call) (*llm.Result, error) {
+	again := c
+	again.ID = l.unique("")
+	a := new(acting)
+	if err := l.do(ctx, a, []llm.Call{again}); err != nil {
+		return nil, err
+	}
+	r, ok := l.results[again.ID]
+	if !ok {
+		return nil, errors.New("agent: the call was run again and gave no result")
+	}
+	delete(l.results, again.ID)
+	r.CallID = c.ID
+	return &r, nil
+}
+
+// stopped ends a run that the runtime stopped.
+func (l *loop) stopped(ctx context.Context, reason string) error {
+	e := tool.Errorf(tool.Execution, "%s", reason)
+	e.Recoverable, e.Strategy = false, tool.Abort
+	choice, err := l.checkpoint(ctx, Checkpoint{Cause: LoopStopped, Error: e, Options: []Action{Skip, Abort}}, nil)
+	if err != nil {
+		return err
+	}
+	if choice.Action == Skip && l.person != nil {
+		l.turnNo = max(l.turnNo, l.Limits.MaxTurns) // the next turn is the last, without tools
+		return nil
+	}
+	return &AbortedError{Err: e}
+}
+
+// name is how the model is called in sentences.
+func (l *loop) name() string {
+	if l.model == "" {
+		return "the model"
+	}
+	return l.model
+}

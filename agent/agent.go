@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Agent says how a conversation is held. The zero value of every field but
+// Model is a safe choice. An Agent may serve many runs at once; it must not be
+// changed while one is going on.
+type Agent struct {
+	// Model answers. ID is what it is called in events and in the record.
+	Model llm.Model
+	ID    string
+	// System stands before the conversation.
+	System string
+	// Tools runs the calls of its tools; nil means that there are none.
+	Tools *invoke.Runner
+	// Caller are tools without a function: the caller runs their calls, which
+	// come in Done.Calls. With them a run has one turn, and nothing is run.
+	Caller []llm.ToolDef
+	// Request holds the other settings of every question: temperature, limits,
+	// choice, output. Its System, Messages, Tools, Model and Budget must be
+	// empty. A choice that demands a call counts until one has been made.
+	Request llm.Request
+
+	// Store keeps the record of runs; nil forgets them, so that they cannot be
+	// resumed or played again.
+	Store journal.Store
+	// Parent is the run that this conversation continues, for the record.
+	Parent string
+
+	// MaxTurns is how many turns with tools there may be; 0 means 20. After
+	// them the model is asked for an answer without tools, unless NoLastTurn
+	// makes that an error.
+	MaxTurns   int
+	NoLastTurn bool
+	// Budget is how often the model may be asked again, in a row, before the
+	// run has got any further; 0 means 2, below 0 never.
+	Budget int
+	// Tokens bounds what the model reads and writes in a run; 0 means no bound.
+	Tokens int
+	// Context is how many tokens the model can take; 0 means that its errors
+	// tell. Old results are shortened when the conversation outgrows it.
+	Context int
+
+	// Checkpoint is asked how to go on after a failure that nothing else helps
+	// against. Nil leaves failures of tools to the model and ends the run after
+	// any other.
+	Checkpoint func(context.Context, Checkpoint) (Choice, error)
+	// Route chooses the model of a turn and its id; nil, or a nil model, means
+	// Model and ID.
+	Route func(turn int) (llm.Model, string)
+
+	// Now and NewID make runs repeatable; nil means the clock and call_1,
+	// call_2 and so on. NewID names the calls that came without an id of their
+	// own. NewRun names runs; nil means [journal.NewRun].
+	Now    func() time.Time
+	NewID  func() string
+	NewRun func() string
+}
+
+// The defaults of an Agent.
+const (
+	DefaultTurns  = 20
+	DefaultBudget = 2
+)
+
+// Run begins a conversation and yields what happens until there is an answer:
+// the events of the model, those of package invoke, and those of this package.
+// The last event is a [Done]. A run that failed yields its error after that.
+//
+// Stopping early, or cancelling ctx, interrupts the run: what runs is stopped
+// and recorded, and Resume can take it up again.
+func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		run := journal.NewRun()
+		if a.NewRun != nil {
+			run = a.NewRun()
+		}
+		l, err := a.begin(ctx, run, msgs)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.walk(ctx, yield)
+	}
+}
+
+// Ask runs a conversation to its end and returns what Run yields last. With an
+// error, Done is what there is.
+func (a *Agent) Ask(ctx context.Context, msgs ...llm.Message) (Done, error) {
+	return last(a.Run(ctx, msgs...))
+}
+
+// last returns the Done of a run and its error.
+func last(events iter.Seq2[llm.Event, error]) (Done, error) {
+	var done Done
+	for ev, err := range events {
+		if err != nil {
+			return done, err
+		}
+		if d, ok := ev.(Done); ok {
+			done = d
+		}
+	}
+	return done, nil
+}
+
+// check refuses settings that cannot be honoured.
+func (a *Agent) check() error {
+	r := &a.Request
+	switch {
+	case a.Model == nil && a.Route == nil:
+		return errors.New("agent: there is no model")
+	case a.MaxTurns < 0 || a.Tokens < 0 || a.Context < 0:
+		return errors.New("agent: MaxTurns, Tokens and Context must not be negative")
+	case r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil:
+		return errors.New("agent: System, Messages, Tools, Model and Budget of Request must be empty; the agent sets them")
+	}
+	offered := make(map[string]bool)
+	for _, d := range a.defs() {
+		if offered[d.Name] {
+			return fmt.Errorf("agent: two tools are called %s", d.Name)
+		}
+		offered[d.Name] = true
+	}
+	if r.Output != nil && offered[emitOutput] {
+		return fmt.Errorf("agent: with a structured answer no tool can be called %s", emitOutput)
+	}
+	return checkChoice(r.Choice, offered)
+}
+
+// emitOutput is the tool by which models without structured answers give them.
+const emitOutput = "emit_output"
+
+func checkChoice(c llm.ToolChoice, offered map[string]bool) error {
+	if c.Mode == llm.MustCall && len(offered) == 0 {
+		return errors.New("agent: a call is demanded, and there are no tools")
+	}
+	for _, name := range append([]string{c.Name}, c.Allowed...) {
+		if name != "" && !offered[name] {
+			return fmt.Errorf("agent: the choice names %s, which is not offered", name)
+		}
+	}
+	return nil
+}
+
+// own are the tools that are run.
+func (a *Agent) own() []llm.ToolDef {
+	if a.Tools == nil {
+		return nil
+	}
+	return a.Tools.Tools.Defs()
+}
+
+// defs are all tools in the order in which they are offered.
+func (a *Agent) defs() []llm.ToolDef { return append(a.own(), a.Caller...) }
+
+// limits are the numbers a run is held to.
+type limits struct {
+	MaxTurns   int  `json:"max_turns"`
+	NoLastTurn bool `json:"no_last_turn,omitempty"`
+	Budget     int  `json:"budget"`
+	Tokens     int  `json:"tokens,omitempty"`
+	Context    int  `json:"context,omitempty"`
+}
+
+func (a *Agent) limits() limits {
+	return limits{
+		MaxTurns: cmp.Or(a.MaxTurns, DefaultTurns), NoLastTurn: a.NoLastTurn,
+		Budget: max(cmp.Or(a.Budget, DefaultBudget), 0), Tokens: a.Tokens, Context: a.Context,
+	}
+}

@@ -1,0 +1,74 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type place struct {
+	City string `json:"city" description:"the city"`
+}
+
+func weather(_ context.Context, p place) (string, error) { return "sunny in " + p.City, nil }
+
+func weatherTool() tool.Tool {
+	t := tool.Func("weather", "Current weather in a city", weather)
+	t.Effects = tool.ReadOnly
+	return t
+}
+
+func TestOfflineRunReplays(t *testing.T) {
+	store := new(journal.Memory)
+	a := agent.Agent{
+		Model: sim.Offline{}, ID: "sim/offline", Store: store,
+		Tools: &invoke.Runner{Tools: tool.MustSet(weatherTool())},
+	}
+	done, err := a.Ask(t.Context(), llm.User("What is the weather in Rome?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Text == "" || done.Ran != 1 || done.Partial {
+		t.Errorf("got %+v", done)
+	}
+	report, err := journal.Verify(store.Read(t.Context(), done.Run, 0))
+	if err != nil || !report.Sealed {
+		t.Errorf("sealed %v, error %v", report.Sealed, err)
+	}
+	if err := agent.Replay(t.Context(), store, done.Run); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleAgent() {
+	look := tool.Func("weather", "Current weather in a city", weather)
+	look.Effects = tool.ReadOnly
+	store := new(journal.Memory)
+	a := agent.Agent{Model: sim.Offline{}, Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(look)}}
+	for ev, err := range a.Run(context.Background(), llm.User("What is the weather in Florence?")) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch ev := ev.(type) {
+		case invoke.Outcome:
+			fmt.Println(ev.Receipt.Tool, string(ev.Receipt.Args), ev.Receipt.Status)
+		case agent.Done:
+			fmt.Println(ev.Text)
+		}
+	}
+	// Output:
+	// weather {"city":"Florence"} ok
+	// weather says: sunny in Florence
+}

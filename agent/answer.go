@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// The raw reasons of answers that had to be recovered, or could not be.
+const (
+	rawCalls      = "tool_use"                                      // calls had come before the answer broke off
+	rawEmpty      = "empty-tool-routing-output"                     // neither text nor call
+	rawNoResult   = "agent-sdk-no-result"                           // the answer never ended
+	rawBroken     = "stream-bridge-error"                           // the stream failed
+	rawStructured = "error_max_structured_output_retries"           // the vendor gave up on the schema
+	rawRecovered  = "error_max_structured_output_retries_recovered" // and left a usable text
+)
+
+// answer asks the model until it gives an answer that can be used.
+func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
+	for {
+		m, _ := l.models(l.turnNo)
+		if l.rec != nil {
+			m = l.rec.Model(m)
+		}
+		h := l.hear(ctx, m, l.request(final))
+		again, err := l.mend(ctx, h, final)
+		if err != nil {
+			l.abandon(h, err)
+		}
+		if !again {
+			return h, err
+		}
+	}
+}
+
+// request returns the question of the turn.
+func (l *loop) request(final bool) *llm.Request {
+	req := l.template.Clone()
+	req.System, req.Messages, req.Tools = l.System, l.messages, l.offered
+	req.Choice, req.Budget = l.choice, l.budget
+	if final && len(l.offered) > 0 {
+		req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+	}
+	return req
+}
+
+// mend decides whether an answer can be used, and makes what there is usable.
+// It reports whether to ask again.
+//
+// What counts comes in this order: calls of the answer; calls in an envelope
+// that is its whole text; its text. Only then is it empty.
+func (l *loop) mend(ctx context.Context, h *heard, final bool) (again bool, err error) {
+	switch {
+	case h.err != nil:
+		return l.mendError(ctx, h, final)
+	case len(h.calls)+len(h.invalid) > 0:
+		return false, nil
+	case l.choice.Mode == llm.MustCall && !final:
+		return l.demand(ctx, h)
+	case h.empty():
+		return l.wake(ctx, h)
+	}
+	return false, nil
+}
+
+// mendError decides about an answer that ended with an error. Calls that were
+// complete by then count.
+func (l *loop) mendError(ctx context.Context, h *heard, final bool) (again bool, err error) {
+	var failed *llm.Error
+	if !errors.As(h.err, &failed) {
+		failed = &llm.Error{Kind: llm.KindOf(h.err), Err: h.err}
+	}
+	kind := failed.Kind
+	switch {
+	case ctx.Err() != nil || kind == llm.Canceled:
+		return false, cmp.Or(ctx.Err(), h.err)
+	case len(h.calls) > 0 && kind != llm.TooLong:
+		l.emit(llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: "the answer broke off after complete calls, which count: " + h.err.Error()})
+		h.finish.Reason, h.finish.Raw, h.err = llm.ToolCalls, rawCalls, nil
+		return false, nil
+	case failed.Code == rawStructured && !h.empty():
+		h.finish.Reason, h.finish.Raw, h.err = llm.Stop, rawRecovered, nil
+		return false, nil
+	case kind == llm.BrokenPromise && l.choice.Mode == llm.MustCall && !final:
+		return l.demand(ctx, h)
+	case kind == llm.TooLong:
+		if cut, err := l.shorten(ctx); cut || err != nil {
+			return cut, err
+		}
+	case askAgain[kind] && l.budget.Take():
+		l.emit(Retry{Attempt: l.budget.Used(), Max: l.Limits.Budget + 1, Cause: kind.String(), Error: h.err.Error()})
+		return true, nil
+	}
+	return l.modelFailed(ctx, tool.FromError(h.err), h)
+}
+
+// askAgain are the errors after which the same question is asked again. Those
+// that package provider retries are not among them.
+var askAgain = map[llm.Kind]bool{llm.Incomplete: true, llm.Malformed: true, llm.BrokenPromise: true}
+
+// demand answers a model that should have called a tool and did not: it is
+// corrected once.
+func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
+	what := "a tool"
+	if l.choice.Name != "" {
+		what = l.choice.Name
+	}
+	if l.nudged || !l.budget.Take() {
+		e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", cmp.Or(l.model, "the model"), what)
+		return l.modelFailed(ctx, e, h)
+	}
+	l.nudged = true
+	if err := l.keep(ctx, h); err != nil {
+		return false, err
+	}
+	text := "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."
+	l.emit(Recovery{Attempt: 1, Max: 1, Cause: refine.Refusal, Error: "no tool was called"})
+	return true, l.note(ctx, string(refine.Refusal), text)
+}
+
+// wake answers a model that said nothing.
+func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
+	switch {
+	case h.finish.Reason == llm.ContentFilter:
+		return l.modelFailed(ctx, tool.FromError(&llm.Error{Op: "agent", Kind: llm.Refused, Err: errors.New("the answer was filtered, and nothing is left of it")}), h)
+	case h.finish.Reason != llm.Length && l.budget.Take():
+		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Empty, Error: "Response was empty."})
+		return true, l.note(ctx, string(refine.Empty), "Your last answer was empty. Answer the request, or call a tool if you need one.")
+	}
+	why := "Tool routing produced no tool call or text response."
+	if h.finish.Reason == llm.Length {
+		why += " The limit of tokens was reached before the answer began."
+	}
+	h.finish.Reason, h.finish.Raw = Failed, rawEmpty
+	e := tool.Errorf(tool.ModelRefusal, "%s", why)
+	e.Err = &llm.Error{Op: "agent", Kind: llm.BrokenPromise, Code: rawEmpty, Err: errors.New(why)}
+	l.done.Text = why
+	return l.modelFailed(ctx, e, h)
+}
+
+// abandon keeps what a failed turn has said, for Done.
+func (l *loop) abandon(h *heard, err error) {
+	if len(h.message.Parts) > 0 {
+		l.messages = append(l.messages, h.message)
+		l.done.Text = h.message.Text()
+	}
+	l.done.Invalid = h.invalid
+	l.done.Finish = h.finish
+	if h.finish.Reason == Failed {
+		return
+	}
+	l.done.Finish.Reason = Failed
+	var failed *llm.Error
+	if errors.As(err, &failed) && failed.Code != "" {
+		l.done.Finish.Raw = failed.Code
+	} else if h.err != nil {
+		l.done.Finish.Raw = rawBroken
+	}
+}
+
+// modelFailed ends the turn of a model that gave no usable answer, unless
+// somebody knows how to go on.
+func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again bool, err error) {
+	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: clip(h.message.Text(), maxTask), Options: []Action{TryAgain, Manual, Abort}}
+	choice, err := l.checkpoint(ctx, point, nil)
+	if err != nil {
+		return false, err
+	}
+	switch choice.Action {
+	case TryAgain:
+		l.renew()
+		return true, nil
+	case Manual:
+		l.renew()
+		if err := l.keep(ctx, h); err != nil {
+			return false, err
+		}
+		return true, l.note(ctx, "manual", choice.Text)
+	case Abort:
+		if l.person != nil {
+			return false, &AbortedError{Err: e}
+		}
+	}
+	if h.err != nil {
+		return false, h.err
+	}
+	return false, fmt.Errorf("agent: %w", e)
+}
+
+// renew fills the budget: the run has got further.
+func (l *loop) renew() {
+	l.budget = llm.NewBudget(l.Limits.Budget)
+	l.nudged = false
+}

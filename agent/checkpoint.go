@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// AbortedError ends a run on purpose: somebody chose to, or the runtime
+// stopped it. Such a run is sealed.
+type AbortedError struct{ Err error }
+
+// Error says why.
+func (e *AbortedError) Error() string { return "agent: the run was ended: " + e.Err.Error() }
+
+// Unwrap returns the failure before that.
+func (e *AbortedError) Unwrap() error { return e.Err }
+
+// byDefault is who decides where nobody is asked.
+const byDefault = "default"
+
+// sealed reports whether an error ends the run for good.
+func sealed(err error) bool {
+	var aborted *AbortedError
+	return errors.As(err, &aborted)
+}
+
+// checkpoint asks how to go on, has the choice take effect, and records both.
+// Without anybody to ask the choice is to abort.
+func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice) (*llm.Result, error)) (Choice, error) {
+	l.points++
+	c.N, c.Turn, c.Model = l.points, l.turnNo, l.model
+	if !l.emit(c) {
+		return Choice{}, context.Canceled
+	}
+	choice := Choice{Action: Abort, By: byDefault}
+	if l.person != nil {
+		var err error
+		if choice, err = l.person(ctx, c); err != nil {
+			return choice, err
+		}
+		if !slices.Contains(c.Options, choice.Action) {
+			return choice, fmt.Errorf("agent: checkpoint %d: %q is not one of %v", c.N, choice.Action, c.Options)
+		}
+	}
+	entry := choiceEntry{Checkpoint: c, Choice: choice}
+	var failed error
+	if effect != nil {
+		entry.Result, failed = effect(choice)
+		if entry.Result != nil {
+			l.results[c.Call.ID] = *entry.Result
+		}
+	}
+	if err := l.write(ctx, KindChoice, entry); err != nil {
+		return choice, errors.Join(failed, err)
+	}
+	l.emit(Chosen{N: c.N, Choice: choice})
+	return choice, failed
+}

@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// cuts are the steps by which results are shortened: how many of the newest
+// messages of results are left alone, and how many characters the others keep.
+var cuts = []struct{ spare, keep int }{{2, 400}, {1, 400}, {0, 2000}, {0, 200}}
+
+// shorten cuts old results, the oldest first and the newest last, until
+// something could be cut. It reports whether that was so.
+func (l *loop) shorten(ctx context.Context) (bool, error) {
+	for _, step := range cuts {
+		cut := cutEntry{Results: make(map[string]int)}
+		said := Shortened{}
+		msgs := shortened(l.messages, step.spare, func(r llm.Result) (int, bool) {
+			n := len([]rune(r.Text()))
+			if n <= 2*step.keep {
+				return 0, false
+			}
+			cut.Results[r.CallID] = step.keep
+			said.Calls = append(said.Calls, r.CallID)
+			said.Chars += n
+			said.Kept += step.keep
+			return step.keep, true
+		})
+		if len(said.Calls) == 0 {
+			continue
+		}
+		if err := l.write(ctx, KindCut, cut); err != nil {
+			return false, err
+		}
+		l.messages = msgs
+		l.emit(said)
+		l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
+			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(said.Calls), said.Chars, said.Kept)})
+		return true, nil
+	}
+	return false, nil
+}
+
+// shortened returns a copy of a conversation with results cut to what limit
+// says, except those in the last spare messages of results.
+func shortened(msgs []llm.Message, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
+	groups := 0
+	for _, m := range msgs {
+		if m.Role == llm.RoleTool {
+			groups++
+		}
+	}
+	out := make([]llm.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = m
+		if m.Role != llm.RoleTool {
+			continue
+		}
+		if groups--; groups < spare {
+			continue
+		}
+		parts := make([]llm.Part, len(m.Parts))
+		for j, p := range m.Parts {
+			parts[j] = p
+			if r, ok := p.(llm.Result); ok {
+				if keep, ok := limit(r); ok {
+					parts[j] = cutResult(r, keep)
+				}
+			}
+		}
+		out[i].Parts = parts
+	}
+	return out
+}
+
+// cutResult returns a result with the first keep characters of its text.
+func cutResult(r llm.Result, keep int) llm.Result {
+	text := []rune(r.Text())
+	if len(text) <= keep {
+		return r
+	}
+	r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[result shortened: %d characters -> %d kept, because the conversation had grown too long]",
+		string(text[:keep]), len(text), keep)}}
+	return r
+}

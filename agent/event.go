@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// The events of asking again are those of package refine.
+type (
+	// Retry says that the turn is asked again. What it said before does not
+	// count.
+	Retry = refine.Retry
+	// Recovery says that the model is asked to mend its answer.
+	Recovery = refine.Recovery
+	// Partial is a structured answer as far as it has been written.
+	Partial = refine.Partial
+)
+
+// Turn begins a turn: one question to the model and the calls it answers with.
+type Turn struct {
+	N     int    `json:"n"`   // counts from 1
+	Max   int    `json:"max"` // how many there may be
+	Model string `json:"model,omitempty"`
+	// Last says that no tools are left to the model: it has to answer now.
+	Last bool `json:"last,omitempty"`
+}
+
+// EventType returns "turn".
+func (Turn) EventType() string { return "turn" }
+
+// Switched says that another model goes on with the conversation.
+type Switched struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Why  string `json:"why"`
+}
+
+// EventType returns "switched".
+func (Switched) EventType() string { return "switched" }
+
+// Shortened says that old results were cut, because the conversation had
+// outgrown the model's context. The record keeps them whole.
+type Shortened struct {
+	Calls []string `json:"calls"` // whose results were cut
+	Chars int      `json:"chars"` // that they had
+	Kept  int      `json:"kept"`
+}
+
+// EventType returns "shortened".
+func (Shortened) EventType() string { return "shortened" }
+
+// Cause is what a checkpoint is about.
+type Cause string
+
+// The causes of checkpoints.
+const (
+	ToolFailed  Cause = "tool"  // a call failed and nothing that can be tried is left
+	ModelFailed Cause = "model" // the model gave no usable answer
+	LoopStopped Cause = "stop"  // the runtime stopped the run: a loop, a budget
+)
+
+// Checkpoint is a failure at which somebody decides how to go on.
+type Checkpoint struct {
+	N     int      `json:"n"` // counts from 1 within the run
+	Turn  int      `json:"turn"`
+	Cause Cause    `json:"cause"`
+	Model string   `json:"model,omitempty"` // that was asked
+	Call  llm.Call `json:"call,omitzero"`   // with ToolFailed
+	// Error says what failed and what can be done about it.
+	Error   *tool.Error `json:"error"`
+	Attempt int         `json:"attempt,omitempty"`
+	// Raw is what the model wrote, where that was the failure.
+	Raw     string   `json:"raw,omitempty"`
+	Options []Action `json:"options"`
+}
+
+// EventType returns "checkpoint".
+func (Checkpoint) EventType() string { return "checkpoint" }
+
+// Action is a way to go on after a failure.
+type Action string
+
+// The actions.
+const (
+	TryAgain Action = "retry"  // run the call again, or ask the model again
+	Skip     Action = "skip"   // leave the failure to the model
+	Manual   Action = "manual" // Choice.Text is the result, or a hint for the model
+	Abort    Action = "abort"  // end the run
+)
+
+// Choice answers a checkpoint.
+type Choice struct {
+	Action Action `json:"action"`
+	Text   string `json:"text,omitempty"` // with Manual
+	By     string `json:"by,omitempty"`   // who decided
+}
+
+// Chosen says how a checkpoint was answered.
+type Chosen struct {
+	N int `json:"n"` // of the checkpoint
+	Choice
+}
+
+// EventType returns "chosen".
+func (Chosen) EventType() string { return "chosen" }
+
+// Failed is the reason of a Finish when there is no usable answer. Raw says
+// why.
+const Failed llm.Reason = "error"
+
+// Done is the last event of a run, also of one that failed: an error, if there
+// is one, comes after it.
+type Done struct {
+	Run  string `json:"run"`
+	Text string `json:"text"` // of the last answer
+	// Value is the structured answer, where the request asks for one.
+	Value json.RawMessage `json:"value,omitempty"`
+	// Calls are for the caller to run; see Agent.Caller.
+	Calls []llm.Call `json:"calls,omitempty"`
+	// Invalid are calls of the last answer that nobody may run.
+	Invalid []llm.InvalidCall `json:"invalid,omitempty"`
+	// Messages are the whole conversation: each call has its result, also
+	// after an interruption.
+	Messages []llm.Message `json:"messages"`
+	Finish   llm.Finish    `json:"finish"` // of the last answer
+	Usage    llm.Usage     `json:"usage"`  // of all answers
+	Turns    int           `json:"turns"`
+	// Ran counts the calls that were run, Did are the changes they reported.
+	Ran int                  `json:"ran"`
+	Did []journal.SideEffect `json:"did,omitempty"`
+	// Partial says that the run did not come to its end: what is here is the
+	// best there is.
+	Partial bool `json:"partial,omitempty"`
+	// Open says that the run can be resumed.
+	Open bool `json:"open,omitempty"`
+}
+
+// EventType returns "done".
+func (Done) EventType() string { return "done" }

@@ -1,0 +1,370 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// hands run calls: a session of package invoke, or the record of one.
+type hands interface {
+	Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error]
+	Refuse(ctx context.Context, c llm.InvalidCall) (invoke.Outcome, error)
+}
+
+// loop is one run on its way. It depends on nothing but its beginning and what
+// model, hands and person answer, so that the record of those plays it again.
+type loop struct {
+	beginning
+	template llm.Request // of every question
+	offered  []llm.ToolDef
+	single   bool // one turn, and the caller runs the calls
+
+	run     string
+	models  func(turn int) (llm.Model, string)
+	hands   hands
+	session *invoke.Session // the same as hands, nil in a replay
+	person  func(context.Context, Checkpoint) (Choice, error)
+	mint    func() string
+	rec     *journal.Recorder // nil records nothing
+
+	yield  func(llm.Event, error) bool
+	cancel context.CancelFunc
+	deaf   bool // nobody listens any more
+
+	messages []llm.Message
+	ids      map[string]bool // of all calls
+	named    int             // ids made
+	minted   []string        // in this turn
+	budget   *llm.Budget
+	choice   llm.ToolChoice
+	turnNo   int
+	model    string                // of the turn
+	points   int                   // checkpoints met
+	nudged   bool                  // the one correction of a missing call was made
+	results  map[string]llm.Result // of the calls of the last answer, by id
+	more     []llm.Message         // to be added once the calls of the last answer have results
+	done     Done
+}
+
+// begin starts the record of a run and returns its loop.
+func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loop, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	l, err := a.open(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	l.messages = slices.Clone(msgs)
+	template, err := json.Marshal(a.Request)
+	if err != nil {
+		return nil, fmt.Errorf("agent: Request: %w", err)
+	}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Own: a.own(), Caller: a.Caller, Request: template, Limits: a.limits()}
+	l.ready(a.Request)
+	if l.rec != nil {
+		start := journal.Start{Producer: "toolpost", Task: task(msgs), Model: a.ID, Parent: a.Parent}
+		if err := l.write(ctx, journal.KindStart, start); err != nil {
+			return nil, err
+		}
+		if err := l.write(ctx, KindBegin, l.beginning); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// open opens the record and the session of a run.
+func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
+	l := &loop{run: run, models: a.models, person: a.Checkpoint, mint: a.NewID}
+	if a.Store != nil {
+		rec, err := journal.Open(ctx, a.Store, run)
+		if err != nil {
+			return nil, err
+		}
+		rec.Now = a.Now
+		l.rec = rec
+	}
+	runner := a.Tools
+	if runner == nil {
+		runner = new(invoke.Runner)
+	}
+	session, err := runner.Session(l.rec)
+	if err != nil {
+		return nil, err
+	}
+	session.Model = a.ID
+	l.session, l.hands = session, session
+	return l, nil
+}
+
+// models returns the model of a turn.
+func (a *Agent) models(turn int) (llm.Model, string) {
+	if a.Route != nil {
+		if m, id := a.Route(turn); m != nil {
+			return m, id
+		}
+	}
+	return a.Model, a.ID
+}
+
+// ready prepares what follows from the beginning.
+func (l *loop) ready(template llm.Request) {
+	l.template = template
+	l.offered = append(slices.Clone(l.Own), l.Caller...)
+	l.single = len(l.Caller) > 0
+	l.choice = template.Choice
+	l.budget = llm.NewBudget(l.Limits.Budget)
+	l.done.Run = l.run
+	l.ids = make(map[string]bool)
+	for _, m := range l.messages {
+		for _, c := range m.Calls() {
+			l.ids[c.ID] = true
+		}
+	}
+	if l.session != nil {
+		l.session.Task = task(l.messages)
+	}
+}
+
+// walk takes turns until the run is over, and yields what happens.
+func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l.yield, l.cancel = yield, cancel
+	err := l.turns(ctx)
+	err = l.end(ctx, err)
+	if !l.deaf && l.yield(l.done, nil) && err != nil {
+		l.yield(nil, err)
+	}
+}
+
+// emit yields an event and reports whether anybody still listens.
+func (l *loop) emit(ev llm.Event) bool {
+	if !l.deaf && !l.yield(ev, nil) {
+		l.deaf = true
+		l.cancel()
+	}
+	return !l.deaf
+}
+
+func (l *loop) turns(ctx context.Context) error {
+	if err := l.partial(); err != nil {
+		return err
+	}
+	if calls := l.pending(); len(calls) > 0 { // an earlier process left them
+		if err := l.act(ctx, calls, nil); err != nil {
+			return err
+		}
+	}
+	for _, m := range l.more {
+		l.messages = append(l.messages, m)
+		if err := l.write(ctx, KindNote, noteEntry{Message: m, Why: "resumed"}); err != nil {
+			return err
+		}
+	}
+	for {
+		over, err := l.turn(ctx)
+		if over || err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// partial warns if only some tools have a function.
+func (l *loop) partial() error {
+	if len(l.Caller) == 0 || len(l.Own) == 0 {
+		return nil
+	}
+	missing := make([]string, len(l.Caller))
+	for i, d := range l.Caller {
+		missing[i] = d.Name
+	}
+	l.emit(llm.Warning{Code: llm.Compatibility, Feature: "toolExecutors.partial", Detail: "toolExecutors is missing handlers for: " +
+		strings.Join(missing, ", ") + ". Falling back to AI SDK tool loop with maxTurns=1."})
+	return nil
+}
+
+// pending returns the calls of the last answer if they have no results yet.
+func (l *loop) pending() []llm.Call {
+	if l.single || len(l.messages) == 0 {
+		return nil
+	}
+	return l.messages[len(l.messages)-1].Calls()
+}
+
+// turn asks the model once, and again if its answer is no use, and runs the
+// calls of the answer. It reports whether the run is over.
+func (l *loop) turn(ctx context.Context) (over bool, err error) {
+	l.turnNo++
+	l.done.Turns = l.turnNo
+	final := l.turnNo > l.Limits.MaxTurns
+	if final && l.Limits.NoLastTurn {
+		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
+	}
+	if spent := l.done.Usage.Input + l.done.Usage.Output; l.Limits.Tokens > 0 && spent >= l.Limits.Tokens {
+		return true, fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %d turns", l.Limits.Tokens, spent, l.turnNo-1)
+	}
+	if err := l.choose(ctx); err != nil {
+		return true, err
+	}
+	if !l.emit(Turn{N: l.turnNo, Max: l.Limits.MaxTurns, Model: l.model, Last: final}) {
+		return true, context.Canceled
+	}
+	if final {
+		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d turns are used up; the model is asked for an answer without tools", l.Limits.MaxTurns)})
+	}
+	h, err := l.answer(ctx, final)
+	if err != nil {
+		return true, err
+	}
+	return l.accept(ctx, h, final)
+}
+
+// choose finds the model of the turn, and says so if it is another one.
+func (l *loop) choose(ctx context.Context) error {
+	_, id := l.models(l.turnNo)
+	if id != l.model && l.turnNo > 1 {
+		s := Switched{From: l.model, To: id, Why: "the route of the turn"}
+		if err := l.write(ctx, KindSwitch, s); err != nil {
+			return err
+		}
+		l.emit(s)
+	}
+	l.model = id
+	if l.session != nil {
+		l.session.Model = id
+	}
+	return nil
+}
+
+// accept makes an answer part of the conversation and does what it asks for.
+func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err error) {
+	l.done.Text, l.done.Finish = h.message.Text(), h.finish
+	if err := l.keep(ctx, h); err != nil {
+		return true, err
+	}
+	switch {
+	case len(h.calls)+len(h.invalid) == 0:
+		return true, nil
+	case final:
+		l.answerRest("the turns are used up; it was not run")
+		l.done.Partial = true
+		return true, fmt.Errorf("agent: the model went on calling tools after %d turns", l.Limits.MaxTurns)
+	case l.single:
+		l.done.Calls, l.done.Invalid = h.calls, h.invalid
+		return true, nil
+	}
+	if l.choice.Mode == llm.MustCall { // a call was made: now it may answer
+		l.choice.Mode, l.choice.Name = llm.MayCall, ""
+	}
+	return false, l.act(ctx, h.calls, h.invalid)
+}
+
+// keep adds an answer to the conversation and to the record.
+func (l *loop) keep(ctx context.Context, h *heard) error {
+	if len(h.message.Parts) == 0 && len(h.invalid) == 0 {
+		return nil
+	}
+	if len(h.message.Parts) > 0 {
+		l.messages = append(l.messages, h.message)
+	}
+	if err := l.hosted(ctx, h.message); err != nil {
+		return err
+	}
+	return l.write(ctx, KindTurn, turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage})
+}
+
+// hosted records the calls that the provider ran itself.
+func (l *loop) hosted(ctx context.Context, m llm.Message) error {
+	if l.rec == nil {
+		return nil
+	}
+	results := make(map[string]llm.Result)
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.Result); ok {
+			results[r.CallID] = r
+		}
+	}
+	for _, p := range m.Parts {
+		c, ok := p.(llm.Call)
+		if !ok || !c.Hosted || l.rec.Settled(c.ID) || c.ID == "" {
+			continue
+		}
+		rec := journal.Receipt{Call: c.ID, Tool: c.Name, Args: c.Args, Status: journal.OK, ExecutedBy: journal.ByProvider, Attempts: 1}
+		if r, ok := results[c.ID]; ok {
+			rec.Result = &r
+			if r.Failed {
+				rec.Status, rec.Error = journal.Failed, &journal.Failure{Code: "execution", Message: r.Text()}
+			}
+			rec.OutputHash, _ = journal.OutputHash(r.Parts, "")
+		}
+		if _, err := l.rec.Receipt(ctx, rec); err != nil {
+			return fmt.Errorf("agent: the call of %s could not be recorded: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// note adds a message of ours to the conversation and to the record.
+func (l *loop) note(ctx context.Context, why, text string) error {
+	m := llm.User(text)
+	l.messages = append(l.messages, m)
+	return l.write(ctx, KindNote, noteEntry{Message: m, Why: why})
+}
+
+// end closes the run: a success and a deliberate end are sealed, everything
+// else stays open, so that it can be resumed.
+func (l *loop) end(ctx context.Context, err error) error {
+	if err != nil {
+		l.answerRest("interrupted before it was run")
+		l.done.Partial = true
+	}
+	l.done.Messages = l.messages
+	l.done.Open = err != nil && l.rec != nil && !sealed(err)
+	if l.rec == nil || l.done.Open {
+		return err
+	}
+	status := "success"
+	if err != nil {
+		status = "failure"
+	}
+	usage := l.done.Usage
+	if e := l.write(ctx, journal.KindEnd, journal.End{Status: status, Summary: clip(l.done.Text, maxTask), Usage: &usage}); e != nil {
+		return errors.Join(err, e)
+	}
+	if _, e := l.rec.Seal(ctx); e != nil {
+		return errors.Join(err, fmt.Errorf("agent: the run could not be sealed: %w", e))
+	}
+	return err
+}
+
+// answerRest gives every call of the last answer that has none a result: a
+// conversation with a call left open is refused by every vendor.
+func (l *loop) answerRest(why string) {
+	calls := l.pending()
+	if len(calls) == 0 {
+		return
+	}
+	results := make([]llm.Result, len(calls))
+	for i, c := range calls {
+		r, ok := l.results[c.ID]
+		if !ok {
+			r = llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: why}}}
+		}
+		results[i] = r
+	}
+	l.messages = append(slices.Clip(l.messages), llm.Results(results...))
+}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The kinds of entries this package adds to the record of a run. Together with
+// requests, answers and receipts they are all that Resume and Replay need.
+const (
+	KindBegin  journal.Kind = "agent.begin"  // settings and first messages
+	KindTurn   journal.Kind = "agent.turn"   // an answer that counts
+	KindNote   journal.Kind = "agent.note"   // a message of ours to the model
+	KindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
+	KindCut    journal.Kind = "agent.cut"    // results that were shortened
+	KindSwitch journal.Kind = "agent.switch" // another model goes on
+)
+
+// beginning is everything the loop depends on.
+type beginning struct {
+	System   string          `json:"system,omitempty"`
+	Messages []llm.Message   `json:"messages"`
+	Own      []llm.ToolDef   `json:"own,omitempty"`    // tools that are run
+	Caller   []llm.ToolDef   `json:"caller,omitempty"` // tools the caller runs
+	Request  json.RawMessage `json:"request,omitempty"`
+	Limits   limits          `json:"limits"`
+}
+
+// turnEntry is an answer that became part of the conversation.
+type turnEntry struct {
+	Turn    int               `json:"turn"`
+	Model   string            `json:"model,omitempty"`
+	Message llm.Message       `json:"message"`
+	Invalid []llm.InvalidCall `json:"invalid,omitempty"`
+	Minted  []string          `json:"minted,omitempty"` // ids given to its calls
+	Usage   llm.Usage         `json:"usage"`            // of the run so far
+}
+
+// noteEntry is a message from us.
+type noteEntry struct {
+	Message llm.Message `json:"message"`
+	Why     string      `json:"why"`
+}
+
+// cutEntry says which results were cut to how many characters.
+type cutEntry struct {
+	Results map[string]int `json:"results"`
+}
+
+// choiceEntry is an answered checkpoint. Result is what the model gets for the
+// call instead of what it got first.
+type choiceEntry struct {
+	Checkpoint
+	Choice Choice      `json:"choice"`
+	Result *llm.Result `json:"result,omitempty"`
+}
+
+// write records v unless the run is not recorded. It writes even if ctx has
+// been cancelled: what happened, happened.
+func (l *loop) write(ctx context.Context, kind journal.Kind, v any) error {
+	if l.rec == nil {
+		return nil
+	}
+	if _, err := l.rec.Write(context.WithoutCancel(ctx), kind, v); err != nil {
+		return fmt.Errorf("agent: %s could not be recorded: %w", kind, err)
+	}
+	return nil
+}
+
+// maxTask bounds the task in the record: the messages hold all of it.
+const maxTask = 1000
+
+// task is what the run is about: the last thing a person said.
+func task(msgs []llm.Message) string {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == llm.RoleUser && msgs[i].Text() != "" {
+			return clip(msgs[i].Text(), maxTask)
+		}
+	}
+	return ""
+}
+
+// clip returns the first n bytes of s, without half a character.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

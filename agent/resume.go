@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Resume takes up a run that was interrupted, where it was interrupted. Calls
+// that have a receipt are not run again: their results are read from it. A call
+// that was begun and has no receipt is reported to the model as one whose
+// outcome is unknown, and is not run again either. The settings are those of a;
+// the conversation is that of the record. msgs are added to it.
+func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		l, err := a.reopen(ctx, run)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.more = msgs
+		l.walk(ctx, yield)
+	}
+}
+
+// reopen returns the loop of a run that has begun.
+func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if a.Store == nil {
+		return nil, errors.New("agent: a run can only be resumed from a Store")
+	}
+	p, err := recall(a.Store.Read(ctx, run, 0))
+	if err != nil {
+		return nil, err
+	}
+	if !p.begun {
+		return nil, fmt.Errorf("agent: the record has no run %s that an agent began", run)
+	}
+	l, err := a.open(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	l.beginning = p.begin
+	l.System, l.Own, l.Caller, l.Limits = a.System, a.own(), a.Caller, a.limits()
+	l.messages, l.results = p.messages, p.results
+	l.ready(a.Request)
+	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points
+	l.model = p.model
+	for _, in := range l.rec.Unknown() {
+		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
+			if _, err := l.rec.Abandon(ctx, in); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(p.messages) > len(p.begin.Messages) && l.choice.Mode == llm.MustCall && p.called {
+		l.choice.Mode, l.choice.Name = llm.MayCall, ""
+	}
+	return l, nil
+}
+
+// past is what the record of a run says.
+type past struct {
+	begun    bool
+	begin    beginning
+	messages []llm.Message
+	results  map[string]llm.Result // of the calls of the last answer that are settled
+	turn     int
+	model    string
+	usage    llm.Usage
+	points   int
+	called   bool
+}
+
+// recall reads the record of a run.
+func recall(entries iter.Seq2[journal.Entry, error]) (*past, error) {
+	p := &past{results: make(map[string]llm.Result)}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if err := p.take(e); err != nil {
+			return nil, fmt.Errorf("agent: entry %d: %w", e.Seq, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *past) take(e journal.Entry) error {
+	switch e.Kind {
+	case KindBegin:
+		p.begun = true
+		if err := e.Decode(&p.begin); err != nil {
+			return err
+		}
+		p.messages = slices.Clone(p.begin.Messages)
+	case KindTurn:
+		var t turnEntry
+		if err := e.Decode(&t); err != nil {
+			return err
+		}
+		p.answered()
+		p.turn, p.model, p.usage = t.Turn, t.Model, t.Usage
+		if len(t.Message.Parts) > 0 {
+			p.messages = append(p.messages, t.Message)
+		}
+		p.called = p.called || len(t.Message.Calls()) > 0
+	case KindNote:
+		var n noteEntry
+		if err := e.Decode(&n); err != nil {
+			return err
+		}
+		p.answered()
+		p.messages = append(p.messages, n.Message)
+	case KindCut:
+		var c cutEntry
+		if err := e.Decode(&c); err != nil {
+			return err
+		}
+		p.messages = shortened(p.messages, 0, func(r llm.Result) (int, bool) { n, ok := c.Results[r.CallID]; return n, ok })
+	case KindChoice:
+		var c choiceEntry
+		if err := e.Decode(&c); err != nil {
+			return err
+		}
+		p.points = c.N
+		if c.Result != nil {
+			p.results[c.Call.ID] = *c.Result
+		}
+	case journal.KindReceipt, journal.KindRefusal:
+		var r journal.Receipt
+		if err := e.Decode(&r); err != nil {
+			return err
+		}
+		p.settle(r)
+	}
+	return nil
+}
+
+// settle keeps the result of a call.
+func (p *past) settle(r journal.Receipt) {
+	if r.Result != nil {
+		p.results[r.Call] = *r.Result
+	} else {
+		p.results[r.Call] = llm.Result{CallID: r.Call, Name: r.Tool, Failed: r.Status != journal.OK, Parts: []llm.Part{llm.Text{Text: r.Reason}}}
+	}
+}
+
+// answered adds the results of the last answer's calls to the conversation.
+func (p *past) answered() {
+	if len(p.messages) == 0 {
+		return
+	}
+	var results []llm.Result
+	for _, c := range p.messages[len(p.messages)-1].Calls() {
+		if r, ok := p.results[c.ID]; ok {
+			results = append(results, r)
+		}
+	}
+	if len(results) > 0 {
+		p.messages = append(p.messages, llm.Results(results...))
+	}
+	p.results = make(map[string]llm.Result)
+}

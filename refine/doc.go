@@ -1,0 +1,12 @@
+// Package refine holds models around models: they ask again, ask another, ask
+// several times and take the best, and hold answers to a schema.
+//
+// Each of them is an [llm.Model], so they stack. What is asked again on behalf
+// of a request is taken from the one [llm.Budget] that travels with it: however
+// they are stacked, attempts add up and never multiply. A request without a
+// budget gets one from the outermost of them.
+//
+// Nothing here runs a tool, and nothing here repeats what package provider
+// repeats: a request that never reached the model, or that it could not begin
+// to answer, has been sent again already by the time its error arrives here.
+package refine

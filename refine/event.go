@@ -1,0 +1,54 @@
+package refine
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Retry says that the question is asked again because the answer broke off or
+// could not be read. What the broken answer said does not count.
+type Retry struct {
+	Attempt int           `json:"attempt"` // the one that failed, counted from 1
+	Max     int           `json:"max"`     // attempts in total
+	Cause   string        `json:"cause"`   // the kind of the error
+	Error   string        `json:"error"`
+	Delay   time.Duration `json:"delay"`
+}
+
+// EventType returns "retry".
+func (Retry) EventType() string { return "retry" }
+
+// Recovery says that the model is asked to mend its answer: it was empty, no
+// JSON, of the wrong shape, not the call that was demanded.
+type Recovery struct {
+	Attempt int           `json:"attempt"` // the recovery that begins, counted from 1
+	Max     int           `json:"max"`     // recoveries in total
+	Cause   Cause         `json:"cause"`
+	Error   string        `json:"error"` // what was wrong, in words the model was told
+	Delay   time.Duration `json:"delay"`
+}
+
+// EventType returns "recovery".
+func (Recovery) EventType() string { return "recovery" }
+
+// Partial is the value of a structured answer as far as it has been written.
+// It is a whole JSON value that need not match the schema yet. The last one
+// before the end of the answer is not the value: that is the answer's text.
+type Partial struct {
+	Value json.RawMessage `json:"value"`
+}
+
+// EventType returns "partial".
+func (Partial) EventType() string { return "partial" }
+
+// Cause is why a model is asked to mend its answer.
+type Cause string
+
+// The causes.
+const (
+	Empty      Cause = "empty"      // nothing was said
+	Syntax     Cause = "syntax"     // it is no JSON
+	Schema     Cause = "schema"     // it is JSON of the wrong shape
+	Refusal    Cause = "refusal"    // a call was demanded and none was made
+	Validation Cause = "validation" // calls did not match their schemas, or could not be read
+)
