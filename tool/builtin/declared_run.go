@@ -1,0 +1,282 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// maxAnswer bounds what a declared tool may return.
+const maxAnswer = 1 << 20
+
+// command returns the function that runs d's program.
+func (d Declared) command(dir string) func(context.Context, json.RawMessage) (tool.Output, error) {
+	return func(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
+		args, err := arguments(raw)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		line, err := d.line(args)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		out, problems := &middleCut{limit: maxAnswer}, &middleCut{limit: 16 << 10}
+		cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+		cmd.Dir, cmd.Env = dir, append(plainEnv(), passed(d.Env)...)
+		cmd.Stdin = bytes.NewReader(raw)
+		cmd.Stdout, cmd.Stderr = out, problems
+		cmd.WaitDelay = time.Second
+		ownGroup(cmd)
+		err = cmd.Run()
+		if cmd.Process != nil {
+			_ = endGroup(cmd)
+		}
+		return d.result(ctx, cmd, line, out, problems, err)
+	}
+}
+
+// result says what a program did. What it printed is the result; what it
+// complained about is told only if it failed.
+func (d Declared) result(ctx context.Context, cmd *exec.Cmd, line []string, out, problems *middleCut, err error) (tool.Output, error) {
+	if cmd.ProcessState == nil {
+		return tool.Output{}, tool.Errorf(tool.NotFound, "%s cannot be run: %v", line[0], startError(err))
+	}
+	code := cmd.ProcessState.ExitCode()
+	result := tool.Text(strings.TrimSuffix(out.String(), "\n"))
+	result.ExitCode = &code
+	if !d.Effects.Has(tool.ReadOnly) {
+		shown, _ := json.Marshal(line)
+		result.Did = []tool.SideEffect{{Type: "command_executed", Path: line[0], Detail: map[string]json.RawMessage{"command": shown}}}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return result, ctx.Err()
+	case code != 0:
+		said := strings.TrimSpace(problems.String() + "\n" + out.String())
+		return result, tool.Errorf(tool.Execution, "%s failed with exit code %d: %s", line[0], code, said)
+	}
+	return result, nil
+}
+
+// passed returns the variables of these names that are set.
+func passed(names []string) []string {
+	var env []string
+	for _, name := range names {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// arguments decodes a call's arguments, with numbers as they are written.
+func arguments(raw json.RawMessage) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var args map[string]any
+	if err := dec.Decode(&args); err != nil && !errors.Is(err, io.EOF) {
+		return nil, tool.Errorf(tool.Validation, "the arguments cannot be read: %v", err)
+	}
+	return args, nil
+}
+
+// line returns the program and its arguments for a call.
+func (d Declared) line(args map[string]any) ([]string, error) {
+	line := []string{d.Command[0]}
+	ended := false // after -- nothing is an option
+	for _, word := range d.Command[1:] {
+		ended = ended || word == "--"
+		names := places(word)
+		if len(names) == 0 {
+			line = append(line, word)
+			continue
+		}
+		whole := len(names) == 1 && word == "{"+names[0]+"}"
+		for _, text := range substitute(word, names, whole, args) {
+			switch {
+			case strings.ContainsRune(text, 0):
+				return nil, tool.Errorf(tool.Validation, "an argument of a program cannot hold a NUL byte")
+			case whole && !ended && strings.HasPrefix(text, "-"):
+				return nil, withFix(tool.Errorf(tool.Validation, "%s starts with %q, which %s would read as an option", names[0], "-", d.Command[0]),
+					"Give a value that does not start with a hyphen, like ./-name for a file.")
+			}
+			line = append(line, text)
+		}
+	}
+	return line, nil
+}
+
+// substitute returns what a word of a command becomes: nothing if it is one
+// name the call does not have, and a word per item if that is a list.
+func substitute(word string, names []string, whole bool, args map[string]any) []string {
+	if whole {
+		v, ok := args[names[0]]
+		if list, is := v.([]any); is {
+			out := make([]string, len(list))
+			for i, item := range list {
+				out[i] = plain(item)
+			}
+			return out
+		}
+		if !ok || v == nil {
+			return nil
+		}
+		return []string{plain(v)}
+	}
+	return []string{replace(word, names, func(name string) string { return plain(args[name]) })}
+}
+
+// replace puts values in the place of names in braces, once: a value that has
+// braces is not read again.
+func replace(text string, names []string, value func(string) string) string {
+	pairs := make([]string, 0, 2*len(names))
+	for _, name := range names {
+		pairs = append(pairs, "{"+name+"}", value(name))
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// plain writes a value as a program wants it: text without quotes, nothing for
+// what is not there, JSON for lists and objects.
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// check refuses an endpoint whose host could be chosen by a call.
+func (e *Endpoint) check() error {
+	u, err := url.Parse(replace(e.URL, places(e.URL), func(string) string { return "x" }))
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return fmt.Errorf("http needs a url like https://api.example.org/things/{id}, and %q is none", e.URL)
+	case u.User != nil:
+		return errors.New("a password in a url ends up in records; use headers with ${NAME}")
+	case !strings.HasPrefix(e.URL, u.Scheme+"://"+u.Host):
+		return fmt.Errorf("the host of %q cannot come from the call", e.URL)
+	}
+	return nil
+}
+
+// call asks the server.
+func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
+	args, err := arguments(raw)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	req, err := e.request(ctx, args, raw)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	client := &http.Client{CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if next.URL.Host != via[0].URL.Host || len(via) > 5 {
+			return tool.Errorf(tool.Permission, "%s sends us elsewhere", via[0].URL.Host)
+		}
+		return nil
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return tool.Output{}, failure(ctx, req.URL.Host, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return tool.Output{}, failure(ctx, req.URL.Host, err)
+	}
+	text := strings.ToValidUTF8(string(body[:min(len(body), maxAnswer)]), "\uFFFD")
+	if resp.StatusCode/100 != 2 {
+		failed := tool.FromError(statusFailure(req.URL.Host, resp))
+		if said := strings.TrimSpace(text); said != "" {
+			failed.Message += ": " + shorten(said, 2000)
+		}
+		return tool.Output{}, failed
+	}
+	if len(body) > maxAnswer {
+		text += fmt.Sprintf("\n[cut after %d bytes]", maxAnswer)
+	}
+	return tool.Text(text), nil
+}
+
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// request puts a call's arguments where the endpoint wants them.
+func (e *Endpoint) request(ctx context.Context, args map[string]any, raw json.RawMessage) (*http.Request, error) {
+	names := places(e.URL)
+	path, query, asked := strings.Cut(e.URL, "?")
+	for _, n := range places(path) {
+		if v := plain(args[n]); v == "" || v == "." || v == ".." {
+			return nil, tool.Errorf(tool.Validation, "%s cannot be %q: it is part of an address", n, v)
+		}
+	}
+	address := replace(path, names, func(n string) string { return url.PathEscape(plain(args[n])) })
+	if asked {
+		address += "?" + replace(query, names, func(n string) string { return url.QueryEscape(plain(args[n])) })
+	}
+	method := strings.ToUpper(e.Method)
+	if method == "" {
+		method = http.MethodPost
+	}
+	var body io.Reader
+	if method != http.MethodGet && method != http.MethodDelete {
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return nil, tool.Errorf(tool.Validation, "the arguments make no address")
+	}
+	if body == nil {
+		q := req.URL.Query()
+		for _, name := range slices.Sorted(maps.Keys(args)) {
+			if !slices.Contains(names, name) {
+				q.Set(name, plain(args[name]))
+			}
+		}
+		req.URL.RawQuery = q.Encode()
+	} else {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "toolpost")
+	return req, e.headers(req)
+}
+
+// headers sets the headers. A variable that is not set is an error here rather
+// than a puzzle at the server.
+func (e *Endpoint) headers(req *http.Request) error {
+	for name, value := range e.Headers {
+		var missing string
+		req.Header.Set(name, os.Expand(value, func(v string) string {
+			s, ok := os.LookupEnv(v)
+			if !ok {
+				missing = v
+			}
+			return s
+		}))
+		if missing != "" {
+			return tool.Errorf(tool.Permission, "the header %s needs the environment variable %s, which is not set", name, missing)
+		}
+	}
+	return nil
+}
