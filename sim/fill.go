@@ -219,6 +219,7 @@ func (f *filler) fits(properties []property, done map[string]any) []fit {
 // shapes are the words in a parameter's name that ask for a kind of token.
 var shapes = map[kind]map[string]bool{
 	path:  set("path file filename filepath dir directory folder root source destination target"),
+	glob:  set("pattern glob mask wildcard"),
 	url:   set("url uri link website address endpoint"),
 	email: set("email mail recipient to sender address"),
 	date:  set("date day time start end from until since deadline birthday"),
@@ -258,7 +259,7 @@ func (f *filler) score(p *property, t token) int {
 	switch t.kind {
 	case quoted:
 		s += 5
-	case name, path, url, email, date:
+	case name, path, glob, url, email, date:
 		s += 2
 	case word:
 		s--
@@ -292,7 +293,9 @@ func (f *filler) near(p *property, own []string, t token) int {
 	}
 	if t.at+1 < len(f.tokens) {
 		after := f.tokens[t.at+1].lower()
-		if mentions(own, after) {
+		if slices.Contains(own, after) {
+			s += 5
+		} else if mentions(own, after) {
 			s += 4
 		} else if t.kind == number && len(after) > 3 && strings.Contains(strings.ToLower(p.description), strings.TrimSuffix(after, "s")) {
 			s += 2

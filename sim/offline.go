@@ -269,8 +269,12 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 	}
 	schema := readSchema(d.Schema)
 	about := d.Name + " " + d.Description
-	args, missing := fill(schema, text, about, true)
-	for _, source := range []string{found, whole} {
+	args, missing := fill(schema, text, about, !refersBack(text))
+	sources := []string{found, whole}
+	if refersBack(text) { // what it means has to be found first
+		sources = sources[:1]
+	}
+	for _, source := range sources {
 		if len(missing) == 0 {
 			break
 		}
@@ -295,7 +299,7 @@ func absent(names []string, args map[string]any) []string {
 }
 
 // pick returns the best tool for text: the one it names, or the one that
-// shares most with it.
+// shares most with it, among those that do what it says first if there are any.
 func pick(offered []llm.ToolDef, index *rank.Index, text string, force bool) (int, bool) {
 	lower := strings.ToLower(text)
 	for i, d := range offered {
@@ -303,11 +307,40 @@ func pick(offered []llm.ToolDef, index *rank.Index, text string, force bool) (in
 			return i, true
 		}
 	}
-	hits := index.Search(text, 1)
+	hits := index.Search(text, len(offered))
+	if verb := leading(lower); verb != "" {
+		for _, hit := range hits {
+			if w := words(offered[hit.Doc].Name); len(w) > 1 && w[0] == verb {
+				return hit.Doc, true
+			}
+		}
+	}
 	if len(hits) > 0 && (force || index.Fit(text) >= fits) {
 		return hits[0].Doc, true
 	}
 	return 0, force
+}
+
+// backward are words by which a request speaks of what it expects to find.
+var backward = []string{"it shows", "it finds", "it found", "it names", "it says", "that file", "the result", "the first one"}
+
+// refersBack reports whether text speaks of something that is yet to be found.
+func refersBack(text string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(backward, func(phrase string) bool { return containsWords(lower, phrase) })
+}
+
+// polite are words before what a request says first.
+var polite = set("please then also now and first next can could you i want to")
+
+// leading returns the first word of a request that is not polite: what to do.
+func leading(lower string) string {
+	for _, w := range words(lower) {
+		if !polite[w] {
+			return w
+		}
+	}
+	return ""
 }
 
 // placeholders gives required parameters that nothing is known about the

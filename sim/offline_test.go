@@ -17,7 +17,8 @@ func function(name, description, schema string) llm.ToolDef {
 var tools = []llm.ToolDef{
 	function("get_weather", "Current weather in a city", `{"type":"object","properties":{"city":{"type":"string","description":"Name of the city"},"unit":{"type":"string","enum":["celsius","fahrenheit"]}},"required":["city"]}`),
 	function("list_files", "List the files in a folder", `{"type":"object","properties":{"path":{"type":"string","description":"Folder to list"}},"required":["path"]}`),
-	function("read_file", "Read a text file", `{"type":"object","properties":{"path":{"type":"string","description":"File to read"}},"required":["path"]}`),
+	function("count_files", "Count files", `{"type":"object","properties":{"path":{"type":"string"},"pattern":{"type":"string","description":"Names to count, with * and ?"}},"required":["path"]}`),
+	function("read_file", "Read a text file", `{"type":"object","properties":{"path":{"type":"string","description":"File to read"},"from_line":{"type":"integer","description":"First line to return"},"lines":{"type":"integer","description":"How many lines to return"}},"required":["path"]}`),
 	function("add_numbers", "Add two numbers", `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`),
 	function("send_email", "Send an email message", `{"type":"object","properties":{"to":{"type":"string","format":"email"},"subject":{"type":"string"},"urgent":{"type":"boolean"}},"required":["to","subject"]}`),
 }
@@ -48,6 +49,11 @@ func TestOfflineChoosesAndFills(t *testing.T) {
 		{"two things asked for", "What is the weather in Rome and in which folder ... list the files in src/app", "call_1 get_weather {\"city\":\"Rome\"}\ncall_2 list_files {\"path\":\"src/app\"}"},
 		{"numbers in order", "Add the numbers 3 and 4.5", `call_1 add_numbers {"a":3,"b":4.5}`},
 		{"big numbers survive", "Add 12345678901234567890 and 1", `call_1 add_numbers {"a":12345678901234567890,"b":1}`},
+		{"a file out of a place in it", "Read the file docs/notes.md:12, please", `call_1 read_file {"path":"docs/notes.md"}`},
+		{"a pattern is not a path", "Count the files in src/app matching *_test.go", `call_1 count_files {"path":"src/app","pattern":"*_test.go"}`},
+		{"the number belongs to the word beside it", "Read 12 lines of the file docs/notes.md", `call_1 read_file {"lines":12,"path":"docs/notes.md"}`},
+		{"what is said first decides", "Read the listed files in the folder a/b.md", `call_1 read_file {"path":"a/b.md"}`},
+		{"what is yet to be found waits", "List the files in docs and read the file it shows", `call_1 list_files {"path":"docs"}`},
 		{"a tool by its name", "use read_file on README.md", `call_1 read_file {"path":"README.md"}`},
 	} {
 		t.Run(c.why, func(t *testing.T) {

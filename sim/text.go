@@ -15,6 +15,7 @@ const (
 	number      // digits, with sign, point and exponent
 	quoted      // the text between quotes
 	path        // a file name or path
+	glob        // a pattern for file names: *.go
 	url
 	email
 	date // 2024-05-01, 12/31/2023
@@ -65,6 +66,7 @@ func next(text string) (token, int) {
 	if bare := cutPossessive(chunk); bare != "" {
 		chunk = bare
 	}
+	chunk = cutLine(chunk)
 	if k := chunkKind(chunk); k != word {
 		return token{text: chunk, kind: k}, len(chunk)
 	}
@@ -87,6 +89,15 @@ func cutPossessive(s string) string {
 		if rest, ok := strings.CutSuffix(s, tail); ok {
 			return rest
 		}
+	}
+	return s
+}
+
+// cutLine returns the file of a place in a file, like docs/a.md:12.
+func cutLine(s string) string {
+	i := strings.LastIndexByte(s, ':')
+	if i > 0 && i < len(s)-1 && strings.Trim(s[i+1:], "0123456789") == "" && isPath(s[:i]) && !strings.Contains(s, "://") {
+		return s[:i]
 	}
 	return s
 }
@@ -135,6 +146,8 @@ func chunkKind(s string) kind {
 		return date
 	case parseNumber(s) != "":
 		return number
+	case isGlob(s):
+		return glob
 	case isPath(s):
 		return path
 	}
@@ -153,6 +166,17 @@ func isDate(s string) bool {
 		}
 	}
 	return true
+}
+
+// isGlob accepts a pattern for file names, and not words that are emphasised
+// with stars.
+func isGlob(s string) bool {
+	bare := strings.Trim(s, "*")
+	return strings.Contains(s, "*") && bare != "" && !strings.HasPrefix(s, "**") && !strings.HasSuffix(s, "**") &&
+		(strings.HasPrefix(s, "*") != strings.HasSuffix(s, "*") || strings.Contains(bare, "*") || strings.Contains(bare, ".")) &&
+		strings.IndexFunc(bare, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-*?/", r)
+		}) < 0
 }
 
 // isPath accepts what has a slash or ends like a file name.
