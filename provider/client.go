@@ -98,6 +98,15 @@ func (t target) catalogID(id string) string {
 	return t.vendor.Name + "/" + t.model
 }
 
+// label is who can read what this model signs: another address is another
+// vendor.
+func (t target) label() string {
+	if t.vendor.moved {
+		return t.vendor.Name + "@" + t.base.Host
+	}
+	return t.vendor.Name
+}
+
 // wire chooses the format: the catalogue's, if the vendor speaks it.
 func (v Vendor) wire(info catalog.Model) (string, error) {
 	for _, w := range v.Wires {

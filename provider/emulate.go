@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -80,7 +81,7 @@ func inText(req *llm.Request, name, results string) error {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case llm.Call:
-				text, err := dialect.Render(or(name, "json_fence"), p)
+				text, err := dialect.Render(cmp.Or(name, "json_fence"), p)
 				if err != nil {
 					text, err = dialect.Render("json_fence", p)
 				}
@@ -104,11 +105,4 @@ func inText(req *llm.Request, name, results string) error {
 		}
 	}
 	return nil
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -1,4 +1,245 @@
 package provider
 
-func (m *Model) heal(j *job)    {}
-func (m *Model) options(j *job) {}
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// heal makes the history one that every vendor accepts: each call has exactly
+// one result, all results of a turn follow it at once in the order of its
+// calls, nothing that another vendor signed is in it, and no message is empty.
+// A history that is in order stays as it is.
+func (m *Model) heal(j *job) {
+	h := healing{job: j, vendor: j.codec.Vendor, results: map[string][]llm.Result{}}
+	h.collect(j.req.Messages)
+	for _, msg := range j.req.Messages {
+		h.message(msg)
+	}
+	h.orphans()
+	j.req.Messages = h.out
+	h.report()
+	m.beginWithUser(j)
+}
+
+// Interrupted is the result of a call that has none: its run was stopped
+// before it ended.
+const Interrupted = "interrupted: this call did not come to an end, and there is no result. It may or may not have had an effect."
+
+// healing is one history being healed.
+type healing struct {
+	*job
+	vendor  string
+	results map[string][]llm.Result // by call id, in their order
+	out     []llm.Message
+
+	missing, twice, foreign, broken int
+}
+
+// collect gathers all results.
+func (h *healing) collect(messages []llm.Message) {
+	for _, msg := range messages {
+		for _, p := range msg.Parts {
+			if r, ok := p.(llm.Result); ok && !r.Hosted {
+				h.results[r.CallID] = append(h.results[r.CallID], r)
+			}
+		}
+	}
+}
+
+// message takes the next message over. Results have their place after their
+// calls; what else stands in their message follows as the user's.
+func (h *healing) message(msg llm.Message) {
+	var parts []llm.Part
+	var calls []llm.Call
+	var broken []llm.Call
+	for _, p := range msg.Parts {
+		switch p := p.(type) {
+		case llm.Result:
+			if p.Hosted {
+				parts = append(parts, p)
+			}
+			continue
+		case llm.Call:
+			p.State = h.own(p.State)
+			if !p.Hosted && !whole(p) {
+				broken = append(broken, p)
+				parts = append(parts, llm.Text{Text: attempt(p)})
+				continue
+			}
+			if !p.Hosted {
+				calls = append(calls, p)
+			}
+			parts = append(parts, p)
+		default:
+			parts = append(parts, h.part(p)...)
+		}
+	}
+	if msg.Role == llm.RoleTool {
+		msg.Role = llm.RoleUser
+	}
+	if len(parts) > 0 {
+		msg.Parts = parts
+		h.out = append(h.out, msg)
+	}
+	h.answer(calls)
+	h.explain(broken)
+}
+
+// part returns a part without what another vendor signed.
+func (h *healing) part(p llm.Part) []llm.Part {
+	switch p := p.(type) {
+	case llm.Text:
+		opaque := !p.State.IsZero() && p.Text == ""
+		if p.State = h.own(p.State); opaque && p.State.IsZero() {
+			return nil
+		}
+		return []llm.Part{p}
+	case llm.Thinking:
+		if p.State = h.own(p.State); p.State.IsZero() && (p.Redacted || p.Text == "") {
+			return nil
+		}
+		return []llm.Part{p}
+	case llm.Media:
+		p.State = h.own(p.State)
+		return []llm.Part{p}
+	}
+	return []llm.Part{p}
+}
+
+// own returns a state if this vendor made it.
+func (h *healing) own(s llm.State) llm.State {
+	if s.IsZero() || s.Vendor == h.vendor {
+		return s
+	}
+	h.foreign++
+	return llm.State{}
+}
+
+// whole reports whether a call can be sent back as a call: it was not cut off,
+// and its arguments are what its kind has.
+func whole(c llm.Call) bool {
+	if c.Provenance.Truncated || c.Name == "" {
+		return false
+	}
+	if c.Kind == llm.FreeTool {
+		var s string
+		return json.Unmarshal(c.Args, &s) == nil
+	}
+	var args map[string]json.RawMessage
+	return len(c.Args) == 0 || json.Unmarshal(c.Args, &args) == nil
+}
+
+// attempt is a call that cannot be sent back, as the model wrote it.
+func attempt(c llm.Call) string {
+	var s string
+	if json.Unmarshal(c.Args, &s) == nil {
+		return c.Name + " " + s
+	}
+	return c.Name + " " + string(c.Args)
+}
+
+// answer adds the results of a turn's calls.
+func (h *healing) answer(calls []llm.Call) {
+	if len(calls) == 0 {
+		return
+	}
+	parts := make([]llm.Part, len(calls))
+	for i, c := range calls {
+		parts[i] = h.result(c)
+	}
+	h.out = append(h.out, llm.Message{Role: llm.RoleTool, Parts: parts})
+}
+
+// result takes the result of a call, or says that there is none.
+func (h *healing) result(c llm.Call) llm.Result {
+	waiting := h.results[c.ID]
+	if len(waiting) == 0 {
+		h.missing++
+		return llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: Interrupted}}}
+	}
+	r := waiting[0]
+	h.results[c.ID] = waiting[1:]
+	if r.Name == "" {
+		r.Name = c.Name
+	}
+	r.State = h.own(r.State)
+	return r
+}
+
+// explain tells what was wrong with calls that cannot be sent back.
+func (h *healing) explain(calls []llm.Call) {
+	for _, c := range calls {
+		h.broken++
+		text := "That call was not run: it was cut off or its arguments are no JSON object."
+		if waiting := h.results[c.ID]; len(waiting) > 0 {
+			h.results[c.ID] = waiting[1:]
+			text = waiting[0].Text()
+		}
+		h.out = append(h.out, llm.User(text))
+	}
+}
+
+// orphans counts the results that answer no call, or one that has its result.
+func (h *healing) orphans() {
+	for _, waiting := range h.results {
+		h.twice += len(waiting)
+	}
+}
+
+// report says what was changed.
+func (h *healing) report() {
+	for _, w := range []struct {
+		n    int
+		code llm.WarningCode
+		text string
+	}{
+		{h.missing, llm.Corrected, "%d calls of the history had no result; the model is told that they were interrupted"},
+		{h.twice, llm.Ignored, "%d results of the history answer no call, or one that has its result"},
+		{h.broken, llm.Corrected, "%d calls of the history cannot be sent back as calls; they go back as the text they were"},
+		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; their signatures stay behind"},
+	} {
+		if w.n > 0 {
+			h.warn(w.code, "history", w.text, w.n)
+		}
+	}
+}
+
+// beginWithUser puts a turn of the user first where the format demands one.
+func (m *Model) beginWithUser(j *job) {
+	if m.wire != wire.Messages && m.wire != wire.Gemini {
+		return
+	}
+	for i, msg := range j.req.Messages {
+		switch msg.Role {
+		case llm.RoleSystem, llm.RoleDeveloper:
+			continue
+		case llm.RoleAssistant:
+			j.req.Messages = append(j.req.Messages[:i:i], append([]llm.Message{llm.User("(The conversation begins with your words.)")}, j.req.Messages[i:]...)...)
+			j.warn(llm.Corrected, "history", "the %s format begins with the user, so a turn of the user was put first", m.wire)
+		}
+		return
+	}
+}
+
+// standIns declares the tools of the history where a request offers none: the
+// messages format refuses calls of tools that it has never heard of.
+func (m *Model) standIns(j *job) {
+	if m.wire != wire.Messages || len(j.req.Tools) > 0 || j.route.Kind != Native {
+		return
+	}
+	seen := map[string]bool{}
+	for _, msg := range j.req.Messages {
+		for _, c := range msg.Calls() {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				j.req.Tools = append(j.req.Tools, llm.ToolDef{Name: c.Name, Description: fmt.Sprintf("%s was used earlier and is not available now.", c.Name), Schema: []byte(`{"type":"object"}`)})
+			}
+		}
+	}
+	if len(j.req.Tools) > 0 {
+		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+	}
+}

@@ -44,11 +44,7 @@ func (t target) builtin() bool {
 func (c *Client) lookupKey(t target) (string, error) {
 	v := t.vendor
 	if c.Key != nil {
-		name := v.Name
-		if v.moved {
-			name += "@" + t.base.Host
-		}
-		return c.Key(name)
+		return c.Key(t.label())
 	}
 	if v.moved || v.KeyEnv == "" {
 		return "", nil

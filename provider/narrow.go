@@ -2,6 +2,7 @@ package provider
 
 import (
 	"crypto/sha256"
+	"iter"
 	"sync"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -64,6 +65,7 @@ func (m *Model) narrowTools(j *job) error {
 	wrapped := map[string]schema.Narrowed{}
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
+		m.describeExamples(j, t)
 		if t.Kind != llm.FunctionTool {
 			continue
 		}
@@ -108,4 +110,37 @@ func (m *Model) narrowTool(j *job, t *llm.ToolDef) (schema.Narrowed, error) {
 		t.Strict = &n.Strict
 	}
 	return n, nil
+}
+
+// unwrapArgs gives arguments the form of the tool's own schema, for tools whose
+// schema is not that of an object. Their pieces come when they are whole.
+func unwrapArgs(tools map[string]schema.Narrowed) reader {
+	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			held := map[string]bool{}
+			for ev, err := range raw {
+				switch e := ev.(type) {
+				case llm.CallStart:
+					_, held[e.ID] = tools[e.Name]
+				case llm.CallDelta:
+					if held[e.ID] {
+						continue
+					}
+				case llm.Call:
+					if n, ok := tools[e.Name]; ok {
+						if args, bad := n.Unwrap(e.Args); bad == nil {
+							e.Args = args
+						}
+						if held[e.ID] && !yield(llm.CallDelta{ID: e.ID, Args: string(e.Args)}, nil) {
+							return
+						}
+						ev = e
+					}
+				}
+				if !yield(ev, err) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -22,6 +22,7 @@ type job struct {
 	codec    wire.Codec
 	readers  []reader                   // from the wire to the caller
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
+	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
 	warnings []llm.Warning
 }
 
@@ -43,19 +44,20 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err := check(req); err != nil {
 		return nil, err
 	}
-	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.vendor.Name, Quirks: m.vendor.Quirks}}
+	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.label(), Quirks: m.vendor.Quirks}}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}
 	j.req = req.Clone()
 	j.req.Model = m.model
-	m.options(j)
+	if err := m.options(j); err != nil {
+		return nil, err
+	}
 	m.heal(j)
 	j.codec.Calls = countCalls(j.req)
 	if err := m.planOutput(j); err != nil {
 		return nil, err
 	}
-	promise := m.promise(j, req)
 	var err error
 	if j.route.Kind == Native {
 		err = m.planNative(j)
@@ -65,7 +67,7 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.readers = append(j.readers, m.readOutput(j, req), promise.keep)
+	j.readers = append(j.readers, m.readOutput(j), m.promises(req).keep)
 	return j, nil
 }
 
@@ -117,12 +119,17 @@ func callable(req *llm.Request) []llm.ToolDef {
 
 // planNative hands the tools to the vendor.
 func (m *Model) planNative(j *job) error {
+	m.planChoice(j)
+	m.standIns(j)
 	if err := m.narrowTools(j); err != nil {
 		return err
 	}
 	var aliases *wire.Aliases
 	j.req, aliases = m.rules().Apply(j.req)
 	j.readers = append(j.readers, m.findLeaks(j.req.Tools, j), aliases.Stream)
+	if len(j.unwrap) > 0 {
+		j.readers = append(j.readers, unwrapArgs(j.unwrap))
+	}
 	return nil
 }
 

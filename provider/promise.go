@@ -1,13 +1,129 @@
 package provider
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
-type promise struct{}
+// promise is what an answer has to be.
+type promise struct {
+	vendor string
+	choice llm.ToolChoice
+	tools  bool // some were offered
+	one    bool
+	output *llm.Output
+}
 
-func (m *Model) promise(j *job, req *llm.Request) promise { return promise{} }
+// promises returns what a request demands of its answer.
+func (m *Model) promises(req *llm.Request) promise {
+	p := promise{vendor: m.vendor.Name, choice: req.Choice, tools: len(req.Tools) > 0, one: req.OneCall, output: req.Output}
+	if req.Choice.Mode == llm.MustCall {
+		p.output = nil
+	}
+	return p
+}
 
-func (p promise) keep(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] { return raw }
+// forbids reports whether a choice leaves nothing to call.
+func forbids(c llm.ToolChoice) bool {
+	return c.Mode == llm.MustNotCall || c.Allowed != nil && len(c.Allowed) == 0
+}
+
+// keep is a reader that holds an answer to the promise. A call that the choice
+// excludes becomes invalid, so that nobody runs it; an answer that breaks the
+// promise ends in an error.
+func (p promise) keep(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		k := keeping{promise: p}
+		for ev, err := range raw {
+			if err == nil {
+				ev, err = k.event(ev)
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// keeping is one answer being checked.
+type keeping struct {
+	promise
+	calls    int
+	invalid  int
+	excluded string // the name of a call that the choice excludes
+	refused  bool
+	text     strings.Builder
+}
+
+func (k *keeping) event(ev llm.Event) (llm.Event, error) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		k.refused = k.refused || ev.Refusal
+		if k.output != nil {
+			k.text.WriteString(ev.Text)
+		}
+	case llm.Call:
+		return k.call(ev), nil
+	case llm.InvalidCall:
+		k.invalid++
+	case llm.Finish:
+		if broken := k.broken(ev); broken != nil {
+			return nil, &llm.Error{Op: k.vendor, Kind: llm.BrokenPromise, Err: broken}
+		}
+	}
+	return ev, nil
+}
+
+// call judges a call.
+func (k *keeping) call(c llm.Call) llm.Event {
+	if c.Hosted {
+		return c
+	}
+	not := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Provenance: c.Provenance}
+	switch {
+	case forbids(k.choice) || !k.choice.Permits(c.Name):
+		k.excluded = c.Name
+		not.Problem = fmt.Sprintf("A call of %s was not allowed in this answer.", c.Name)
+		return not
+	case k.one && k.calls > 0:
+		k.invalid++
+		not.Problem = "Only one call was allowed in this answer; make this call again in the next one if it is still needed."
+		return not
+	}
+	k.calls++
+	return c
+}
+
+// broken says how an answer breaks the promise. One that was cut off or
+// filtered says so itself.
+func (k *keeping) broken(f llm.Finish) error {
+	switch {
+	case k.excluded != "":
+		return fmt.Errorf("the model called %s, which the choice excludes", k.excluded)
+	case f.Reason == llm.Length || f.Reason == llm.ContentFilter || k.refused:
+		return nil
+	case k.choice.Mode == llm.MustCall && k.calls+k.invalid == 0:
+		return fmt.Errorf("the model was to call %s and called nothing", cmp.Or(k.choice.Name, "a tool"))
+	case k.output != nil && k.calls+k.invalid == 0:
+		return k.badOutput()
+	}
+	return nil
+}
+
+// badOutput says how the answer breaks its schema.
+func (k *keeping) badOutput() error {
+	c, err := (schema.Compiler{}).Compile(outputSchema(k.output))
+	if err != nil {
+		return nil // the schema is not one; that was said when the request was made
+	}
+	faults := c.Validate([]byte(strings.TrimSpace(k.text.String())))
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the answer does not match the schema that was asked for: %w", faults[0])
+}

@@ -94,6 +94,9 @@ func (m *Model) choose(req *llm.Request) Route {
 	case refused:
 		m.emulated(&r)
 		r.because("the vendor said: %s", lesson)
+	case native == catalog.Yes && m.forcesBySchema(req):
+		r.Kind = Constrained
+		r.because("the vendor cannot force a call, but its host holds answers to a schema%s", m.rule("constrained_output"))
 	case native == catalog.Yes:
 		r.Kind = Native
 		r.because("the catalogue says that the model calls tools%s", m.rule("native_tools"))
@@ -105,6 +108,14 @@ func (m *Model) choose(req *llm.Request) Route {
 		r.Constrain = m.info.Constrain
 	}
 	return r
+}
+
+// forcesBySchema reports whether a call that the vendor cannot force is better
+// had from a schema. While a model thinks, a schema would stop it from ending
+// its thoughts.
+func (m *Model) forcesBySchema(req *llm.Request) bool {
+	return req.Choice.Mode == llm.MustCall && m.info.Constrain != "" && !thinks(req) &&
+		m.info.ToolChoiceRequired.In(m.conditions(req)) == catalog.No
 }
 
 // emulated chooses between the emulations.

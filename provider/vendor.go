@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -38,6 +39,17 @@ type Vendor struct {
 	// Both says that it can hold the answer to a schema while tools are
 	// offered.
 	Both bool
+	// NoNone says that it does not reliably honour a choice that forbids
+	// calls: tools are then withheld.
+	NoNone bool
+	// NoAllowed says that it cannot be told which of the offered tools are
+	// allowed: the others are then withheld.
+	NoAllowed bool
+	// Fields are its own names for options that its format lacks or calls
+	// otherwise: "seed" and "top_k" of Options. Options are those it handles
+	// in another way than its format.
+	Fields  map[string]string
+	Options map[string]Handling
 	// Refuse are the families it serves in ways that a plain request with a
 	// key cannot use, and why.
 	Refuse map[string]string
@@ -51,17 +63,20 @@ const compatible = "openai-compatible"
 
 // local is a server on the user's own machine.
 func local(name, base, env string) Vendor {
-	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}}
+	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true, Fields: topK}
 }
 
 // like is a vendor that copies OpenAI's chat API.
 func like(name, base, key string, quirks wire.Quirks) Vendor {
-	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks}
+	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
 }
 
 // older is for copies of the API as it was: their own name for the limit, and
 // no strict tools.
 var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
+
+// topK is for servers that take the option beside those of the format.
+var topK = map[string]string{"top_k": "top_k"}
 
 const awsSigned = "is served in Amazon's own format, with signed requests and binary streams"
 
@@ -94,9 +109,9 @@ var builtin = []Vendor{
 	{Name: "azure", BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Refuse: map[string]string{"claude": "is served to Google accounts only, with tokens that expire", "llama": "is served to Google accounts only, with tokens that expire"}},
-	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Quirks: older,
+	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": awsSigned, "nova": awsSigned, "titan": awsSigned}},
-	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older},
+	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},
 }
 
 // Vendors returns the table of vendors, in its own order.
@@ -139,10 +154,7 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 // goes to another address does not inherit the key.
 func (v Vendor) whole(base Vendor) Vendor {
 	out := base
-	out.Name = v.Name
-	if out.Name == "" {
-		out.Name = base.Name
-	}
+	out.Name = cmp.Or(v.Name, base.Name)
 	if v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
@@ -174,6 +186,14 @@ func (v Vendor) whole(base Vendor) Vendor {
 	}
 	out.Strict = out.Strict || v.Strict
 	out.Both = out.Both || v.Both
+	out.NoNone = out.NoNone || v.NoNone
+	out.NoAllowed = out.NoAllowed || v.NoAllowed
+	if v.Fields != nil {
+		out.Fields = v.Fields
+	}
+	if v.Options != nil {
+		out.Options = v.Options
+	}
 	if out.Wires == nil {
 		out.Wires = []string{wire.Chat}
 	}

@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Handling is what becomes of an option of a request.
+type Handling byte
+
+// The ways to handle an option. None of them is silent: all but the first
+// come with a warning or an error.
+const (
+	Mapped   Handling = 'm' // the vendor has it
+	Degraded Handling = 'd' // done in a weaker way, or by us
+	Ignored  Handling = 'i' // not done
+	Refused  Handling = 'r' // the request is refused
+)
+
+// String returns the handling in one word.
+func (h Handling) String() string {
+	return map[Handling]string{Mapped: "mapped", Degraded: "degraded", Ignored: "ignored", Refused: "refused"}[h]
+}
+
+// Option is something a request can ask for.
+type Option struct {
+	Name string
+	// Field is the field of llm.Request it belongs to.
+	Field string
+	// Note says how, where it is not obvious.
+	Note string
+
+	wires string // a Handling for each of wire.Formats
+	has   func(*llm.Request) bool
+	clear func(*llm.Request)
+}
+
+// On returns what becomes of the option in a format. Vendors that differ say
+// so in their own rows.
+func (o Option) On(format string) Handling {
+	if i := slices.Index(wire.Formats(), format); i >= 0 {
+		return Handling(o.wires[i])
+	}
+	return Refused
+}
+
+// Options returns the table of options. Every field of llm.Request is in it.
+func Options() []Option { return slices.Clone(options) }
+
+// anyTool reports whether a tool of a request has a property.
+func anyTool(f func(llm.ToolDef) bool) func(*llm.Request) bool {
+	return func(r *llm.Request) bool { return slices.ContainsFunc(r.Tools, f) }
+}
+
+func chooses(f func(llm.ToolChoice) bool) func(*llm.Request) bool {
+	return func(r *llm.Request) bool { return f(r.Choice) }
+}
+
+func reasons(f func(llm.Reasoning) bool) func(*llm.Request) bool {
+	return func(r *llm.Request) bool { return r.Reasoning != nil && f(*r.Reasoning) }
+}
+
+// options is the table: name, field, note, then a column for each of chat,
+// responses, messages, gemini and ollama.
+var options = []Option{
+	{"model", "Model", "the id that was opened decides", "mmmmm", nil, nil},
+	{"system", "System", "", "mmmmm", nil, nil},
+	{"messages", "Messages", "healed first", "mmmmm", nil, nil},
+	{"tools", "Tools", "emulated where the model has none", "mmmmm", nil, nil},
+	{"tools.strict", "Tools", "on wherever vendor and schema allow", "mmmii", anyTool(func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }), nil},
+	{"tools.examples", "Tools", "else part of the description", "ddmdd", anyTool(func(t llm.ToolDef) bool { return len(t.Examples) > 0 }), nil},
+	{"tools.free_text", "Tools", "else a function with one argument", "mmddd", anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.FreeTool }), nil},
+	{"tools.grammar", "Tools", "else part of the description", "mmddd", anyTool(func(t llm.ToolDef) bool { return t.Grammar != nil }), nil},
+	{"tools.web_search", "Tools", "run by the vendor", "mmmmr", anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }), nil},
+	{"tool_choice.required", "Choice", "else asked for and checked", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name == "" }), nil},
+	{"tool_choice.named", "Choice", "else asked for and checked", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name != "" }), nil},
+	{"tool_choice.none", "Choice", "else the tools are withheld", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustNotCall }), nil},
+	{"tool_choice.allowed", "Choice", "else the other tools are withheld", "mmdmd", chooses(func(c llm.ToolChoice) bool { return len(c.Allowed) > 0 }), nil},
+	{"one_call", "OneCall", "else only the first call counts", "mmmdd", func(r *llm.Request) bool { return r.OneCall }, nil},
+	{"output", "Output", "else the arguments of emit_output", "mmmmm", func(r *llm.Request) bool { return r.Output != nil }, nil},
+	{"output.beside_tools", "Output", "else the arguments of emit_output", "mmmdd", func(r *llm.Request) bool { return r.Output != nil && len(r.Tools) > 0 }, nil},
+	{"max_tokens", "MaxTokens", "", "mmmmm", func(r *llm.Request) bool { return r.MaxTokens != 0 }, func(r *llm.Request) { r.MaxTokens = 0 }},
+	{"temperature", "Temperature", "", "mmmmm", func(r *llm.Request) bool { return r.Temperature != nil }, func(r *llm.Request) { r.Temperature = nil }},
+	{"top_p", "TopP", "", "mmmmm", func(r *llm.Request) bool { return r.TopP != nil }, func(r *llm.Request) { r.TopP = nil }},
+	{"top_k", "TopK", "", "iimmm", func(r *llm.Request) bool { return r.TopK != nil }, func(r *llm.Request) { r.TopK = nil }},
+	{"frequency_penalty", "FrequencyPenalty", "", "miimm", func(r *llm.Request) bool { return r.FrequencyPenalty != nil }, func(r *llm.Request) { r.FrequencyPenalty = nil }},
+	{"presence_penalty", "PresencePenalty", "", "miimm", func(r *llm.Request) bool { return r.PresencePenalty != nil }, func(r *llm.Request) { r.PresencePenalty = nil }},
+	{"seed", "Seed", "", "miimm", func(r *llm.Request) bool { return r.Seed != nil }, func(r *llm.Request) { r.Seed = nil }},
+	{"stop", "Stop", "", "mimmm", func(r *llm.Request) bool { return len(r.Stop) > 0 }, func(r *llm.Request) { r.Stop = nil }},
+	{"reasoning.off", "Reasoning", "", "mmmmm", reasons(func(r llm.Reasoning) bool { return r.Off }), func(r *llm.Request) { r.Reasoning = nil }},
+	{"reasoning.effort", "Reasoning", "", "mmmmm", reasons(func(r llm.Reasoning) bool { return r.Effort != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
+	{"reasoning.budget", "Reasoning", "", "iimmi", reasons(func(r llm.Reasoning) bool { return r.Budget != 0 }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
+	{"reasoning.summary", "Reasoning", "", "immii", reasons(func(r llm.Reasoning) bool { return r.Summary != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
+	{"budget", "Budget", "counted by whoever asks again", "mmmmm", nil, nil},
+	{"extra", "Extra", "the fields of the format in use", "mmmmm", nil, nil},
+}
+
+// setReasoning changes a copy of the reasoning, which the request shares.
+func setReasoning(req *llm.Request, change func(*llm.Reasoning)) {
+	r := *req.Reasoning
+	change(&r)
+	req.Reasoning = &r
+}
+
+// options applies what the vendor's row says about options: fields under
+// another name, and options it does not have.
+func (m *Model) options(j *job) error {
+	for _, o := range options {
+		if o.has == nil || !o.has(j.req) {
+			continue
+		}
+		if field := m.vendor.Fields[o.Name]; field != "" {
+			m.rename(j.req, o, field)
+			continue
+		}
+		switch m.vendor.Options[o.Name] {
+		case Ignored:
+			j.warn(llm.Ignored, o.Name, "%s does not have it", m.vendor.Name)
+			if o.clear != nil {
+				o.clear(j.req)
+			}
+		case Refused:
+			return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s does not have %s", m.vendor.Name, o.Name)}
+		}
+	}
+	m.thinking(j)
+	return nil
+}
+
+// rename sends an option under the name the vendor has for it.
+func (m *Model) rename(req *llm.Request, o Option, field string) {
+	var value any
+	switch o.Name {
+	case "top_k":
+		value = *req.TopK
+	case "seed":
+		value = *req.Seed
+	}
+	raw, _ := json.Marshal(value) // a number
+	setExtra(req, m.wire, field, raw)
+	o.clear(req)
+}
+
+// setExtra adds a field of a format to a request, unless the caller set it.
+func setExtra(req *llm.Request, format, field string, value json.RawMessage) {
+	if _, set := req.Extra[format][field]; set {
+		return
+	}
+	if req.Extra == nil {
+		req.Extra = llm.Extra{}
+	}
+	if req.Extra[format] == nil {
+		req.Extra[format] = map[string]json.RawMessage{}
+	}
+	req.Extra[format][field] = value
+}
+
+// describeExamples moves examples into the description where the format has no
+// place for them.
+func (m *Model) describeExamples(j *job, t *llm.ToolDef) {
+	if m.wire == wire.Messages || len(t.Examples) == 0 {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(t.Description)
+	b.WriteString("\n\nExamples of arguments:")
+	for _, ex := range t.Examples {
+		b.WriteString("\n")
+		b.Write(ex)
+	}
+	t.Description, t.Examples = strings.TrimSpace(b.String()), nil
+	j.warn(llm.Degraded, "tools.examples", "%s: the %s format has no examples; they are part of the description", t.Name, m.wire)
+}

@@ -1,0 +1,88 @@
+package provider
+
+import (
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// budgets are how many tokens an effort is worth where a vendor counts tokens.
+var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 24576}
+
+// room is what an answer gets beyond its thinking.
+const room = 4096
+
+// thinking brings along what thinking demands of the rest of the request. Each
+// change is a warning.
+func (m *Model) thinking(j *job) {
+	if j.req.Reasoning == nil {
+		return
+	}
+	if m.info.Reasoning.Support == catalog.No {
+		if !j.req.Reasoning.Off {
+			j.warn(llm.Ignored, "reasoning", "%s does not think", m.model)
+		}
+		j.req.Reasoning = nil
+		return
+	}
+	if !thinks(j.req) {
+		return
+	}
+	switch m.wire {
+	case wire.Messages:
+		m.countEffort(j, catalog.MakeVersion(4, 6))
+		m.thinkingRoom(j)
+		m.dropSampling(j, j.req.TopK != nil, "top_k", func(r *llm.Request) { r.TopK = nil })
+		m.dropSampling(j, j.req.TopP != nil && *j.req.TopP < 0.95, "top_p", func(r *llm.Request) { r.TopP = nil })
+		m.oneTemperature(j)
+	case wire.Gemini:
+		m.countEffort(j, catalog.MakeVersion(3))
+	case wire.Chat, wire.Responses:
+		if root := m.info.ID.Root(); root == "gpt" || root == "o-series" {
+			m.dropSampling(j, j.req.TopP != nil && *j.req.TopP != 1, "top_p", func(r *llm.Request) { r.TopP = nil })
+			m.oneTemperature(j)
+		}
+	}
+}
+
+// countEffort turns an effort into tokens for models that came before the
+// version that knows efforts.
+func (m *Model) countEffort(j *job, since catalog.Version) {
+	r := j.req.Reasoning
+	if r.Budget > 0 || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) >= 0 {
+		return
+	}
+	n, ok := budgets[r.Effort]
+	if !ok {
+		n = budgets["medium"]
+	}
+	j.warn(llm.Degraded, "reasoning.effort", "%s counts thinking in tokens: %d", m.model, n)
+	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
+}
+
+// thinkingRoom makes the limit of the answer larger than that of its thinking.
+func (m *Model) thinkingRoom(j *job) {
+	budget := j.req.Reasoning.Budget
+	if budget > 0 && budget < 1024 {
+		j.warn(llm.Degraded, "reasoning.budget", "the least is 1024 tokens")
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = 1024 })
+		budget = 1024
+	}
+	if budget == 0 || j.req.MaxTokens > budget {
+		return
+	}
+	j.warn(llm.Compatibility, "max_tokens", "the limit counts thinking too and must exceed its budget; it is now %d", budget+room)
+	j.req.MaxTokens = budget + room
+}
+
+// oneTemperature takes a temperature away that thinking does not allow.
+func (m *Model) oneTemperature(j *job) {
+	m.dropSampling(j, j.req.Temperature != nil && *j.req.Temperature != 1, "temperature", func(r *llm.Request) { r.Temperature = nil })
+}
+
+func (m *Model) dropSampling(j *job, set bool, name string, drop func(*llm.Request)) {
+	if set {
+		j.warn(llm.Ignored, name, "%s allows only the default while it thinks", m.model)
+		drop(j.req)
+	}
+}
