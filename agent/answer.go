@@ -28,6 +28,9 @@ func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
 		if l.rec != nil {
 			m = l.rec.Model(m)
 		}
+		if l.template.Output != nil {
+			m = refine.Structured(m, l.recoveries())
+		}
 		h := l.hear(ctx, m, l.request(final))
 		again, err := l.mend(ctx, h, final)
 		if err != nil {
@@ -37,6 +40,15 @@ func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
 			return h, err
 		}
 	}
+}
+
+// recoveries is how often a structured answer may be asked for again. The budget
+// counts, too.
+func (l *loop) recoveries() int {
+	if l.Limits.Budget == 0 {
+		return -1
+	}
+	return l.Limits.Budget
 }
 
 // request returns the question of the turn.

@@ -26,7 +26,7 @@ func (h *heard) empty() bool {
 // an envelope of calls is held back until that is known, so that no envelope is
 // ever shown as text.
 func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) *heard {
-	e := &ear{l: l, names: make(map[string]string), decided: req.Choice.Mode == llm.MustNotCall || len(l.offered) == 0}
+	e := &ear{l: l, names: make(map[string]string), decided: req.Choice.Mode == llm.MustNotCall || len(l.offered) == 0 || req.Output != nil}
 	l.minted = nil
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -87,6 +87,8 @@ func (e *ear) take(ev llm.Event) {
 	case llm.Finish:
 		e.h.finish = ev
 		return
+	case Partial:
+		e.l.best = ev.Value
 	}
 	e.pass(ev)
 }

@@ -51,6 +51,7 @@ type loop struct {
 	points   int                   // checkpoints met
 	nudged   bool                  // the one correction of a missing call was made
 	results  map[string]llm.Result // of the calls of the last answer, by id
+	best     json.RawMessage       // the structured answer as far as it was written
 	more     []llm.Message         // to be added once the calls of the last answer have results
 	done     Done
 }
@@ -258,6 +259,9 @@ func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err
 	}
 	switch {
 	case len(h.calls)+len(h.invalid) == 0:
+		if l.template.Output != nil {
+			l.done.Value = json.RawMessage(l.done.Text)
+		}
 		return true, nil
 	case final:
 		l.answerRest("the turns are used up; it was not run")
@@ -331,6 +335,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 	if err != nil {
 		l.answerRest("interrupted before it was run")
 		l.done.Partial = true
+		l.done.Value = l.best
 	}
 	l.done.Messages = l.messages
 	l.done.Open = err != nil && l.rec != nil && !sealed(err)

@@ -1,0 +1,101 @@
+package refine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// failure is why an answer is not the value that was asked for.
+type failure struct {
+	cause  Cause
+	why    string // one or more sentences for the model
+	faults []schema.Fault
+	value  json.RawMessage // the JSON of the wrong shape
+}
+
+// diagnose says what is wrong with a text that holds no usable JSON. A model
+// that is told the wrong thing sends the same again.
+func diagnose(text string) failure {
+	f := failure{cause: Syntax}
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "":
+		f.cause, f.why = Empty, "Response was empty."
+	case strings.Contains(trimmed, "```json"):
+		f.why = "Found JSON code block but it contains syntax errors."
+	case strings.Contains(trimmed, "```"):
+		f.why = "Found code block but not marked as JSON."
+	case strings.Count(trimmed, "{") > strings.Count(trimmed, "}"):
+		f.why = "Found incomplete JSON (opening brace without closing)."
+	case strings.Count(trimmed, "[") > strings.Count(trimmed, "]"):
+		f.why = "Found incomplete JSON (opening bracket without closing)."
+	case strings.ContainsAny(trimmed, "{["):
+		f.why = "Found malformed JSON (syntax error in structure)."
+	default:
+		f.why = "No JSON content found in response text."
+	}
+	return f
+}
+
+// misshapen says what is wrong with JSON that does not match the schema.
+func misshapen(value json.RawMessage, faults []schema.Fault) failure {
+	var b strings.Builder
+	for i, fault := range faults {
+		if i == maxFaults {
+			fmt.Fprintf(&b, " There are %d more faults.", len(faults)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(fault.Message)
+	}
+	return failure{cause: Schema, why: b.String(), faults: faults, value: value}
+}
+
+const (
+	maxFaults = 5   // that a model is told about at once
+	maxQuote  = 500 // characters of its answer that a model is shown
+)
+
+// message asks the model to mend its answer. What it says depends on the kind
+// of the failure: told that valid JSON could not be parsed, a model sends the
+// same JSON again.
+func (f failure) message(out *llm.Output, text string, viaTool bool) string {
+	var b strings.Builder
+	if f.cause == Schema {
+		fmt.Fprintf(&b, "Your previous response was valid JSON but did not match the required output schema. %s Please correct the field types and respond again.", f.why)
+	} else {
+		fmt.Fprintf(&b, "Your previous response did not contain valid JSON. %s Please provide your response in valid JSON format.", f.why)
+	}
+	if viaTool {
+		b.WriteString("\n\nIMPORTANT: Use the 'emit_output' tool to return your response in the required structured format.")
+		if f.cause == Schema {
+			b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
+		}
+		return b.String()
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		b.WriteString("\n\n**Your response started with:**\n" + quote(text))
+	}
+	if len(out.Schema) > 0 {
+		b.WriteString("\n\n**The schema:**\n" + string(out.Schema))
+	}
+	b.WriteString("\n\nPlease respond with ONLY a valid JSON value matching the schema above. Do NOT include markdown code blocks, explanatory text, or anything else.")
+	if f.cause == Schema {
+		b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
+	}
+	return b.String()
+}
+
+// quote returns the beginning of a text.
+func quote(text string) string {
+	if runes := []rune(text); len(runes) > maxQuote {
+		return string(runes[:maxQuote]) + "..."
+	}
+	return text
+}

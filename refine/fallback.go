@@ -1,0 +1,60 @@
+package refine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Fallback asks the first model and, if it fails before it has said anything,
+// the next. Each change is a warning. An error that the next model cannot help
+// against, a wrong request or a caller who gave up, ends the stream at once, as
+// does one after the answer has begun; put [Retry] around a model to have it
+// held back until it is whole. The last model's error is returned together with
+// those of the others.
+func Fallback(models ...llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			var failures []error
+			for i, m := range models {
+				begun, err := begin(m.Stream(ctx, req), yield)
+				if err == nil {
+					return
+				}
+				failures = append(failures, fmt.Errorf("model %d: %w", i+1, err))
+				if begun || i == len(models)-1 || final[llm.KindOf(err)] || ctx.Err() != nil {
+					yield(nil, errors.Join(failures...))
+					return
+				}
+				if !yield(llm.Warning{Code: llm.Degraded, Feature: "model", Detail: "model " + strconv.Itoa(i+1) + " failed, so the next one is asked: " + err.Error()}, nil) {
+					return
+				}
+			}
+			yield(nil, &llm.Error{Op: "refine.Fallback", Kind: llm.Invalid, Err: errors.New("there are no models")})
+		}
+	})
+}
+
+// final are the errors that are the same with any model.
+var final = map[llm.Kind]bool{llm.Invalid: true, llm.Canceled: true}
+
+// begin passes a stream on and reports whether anything but warnings came. A
+// caller that stopped listening has no error.
+func begin(events iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (begun bool, failed error) {
+	for ev, err := range events {
+		if err != nil {
+			return begun, err
+		}
+		if _, ok := ev.(llm.Warning); !ok {
+			begun = true
+		}
+		if !yield(ev, nil) {
+			return begun, nil
+		}
+	}
+	return begun, nil
+}

@@ -1,0 +1,142 @@
+package refine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// CallsError says that the model called tools instead of giving its answer. It
+// is no failure: whoever has the tools runs the calls, adds their results to
+// the conversation and asks again, as package agent does.
+type CallsError struct {
+	Response *llm.Response // the whole answer, with the calls
+}
+
+// Error names the tools.
+func (e *CallsError) Error() string {
+	names := ""
+	for _, c := range e.Response.Message.Calls() {
+		names += " " + c.Name
+	}
+	for _, c := range e.Response.Invalid {
+		names += " " + cmp.Or(c.Name, "?")
+	}
+	return "refine: the model called tools instead of answering:" + names
+}
+
+// Into asks m for a T and returns it: valid by the schema of T, or by that of
+// req.Output if it has one. See [Structured] for what is done to get it; tries
+// is how often the model is asked in total, 0 means 3. The budget of req, if it
+// has one, bounds that further.
+//
+// If req offers tools and the model calls one, the error is a *[CallsError]
+// with the calls.
+func Into[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int) (T, error) {
+	var zero T
+	for v, err := range Stream[T](ctx, m, req, tries) {
+		if err != nil {
+			return zero, err
+		}
+		if v.Whole {
+			return v.Value, nil
+		}
+	}
+	return zero, &llm.Error{Op: "refine.Into", Kind: llm.Incomplete, Err: fmt.Errorf("the answer ended early")}
+}
+
+// Growing is a value while it is written.
+type Growing[T any] struct {
+	Value T
+	// Whole says that the value is complete and valid. Before that it holds
+	// what has been written so far, which need not be valid.
+	Whole bool
+	JSON  json.RawMessage
+}
+
+// Stream is Into that also yields the value while it is written. The last one
+// is whole, unless there is an error.
+func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int) iter.Seq2[Growing[T], error] {
+	return func(yield func(Growing[T], error) bool) {
+		req, err := asking[T](req)
+		if err != nil {
+			yield(Growing[T]{}, err)
+			return
+		}
+		recoveries := cmp.Or(max(tries, 0), DefaultRecoveries+1) - 1
+		if recoveries == 0 {
+			recoveries = -1
+		}
+		var b llm.Builder
+		for ev, err := range Structured(m, recoveries).Stream(ctx, req) {
+			if err != nil {
+				yield(Growing[T]{}, err)
+				return
+			}
+			b.Add(ev)
+			if p, ok := ev.(Partial); ok {
+				if g, err := decode[T](p.Value); err == nil && !yield(g, nil) {
+					return
+				}
+			}
+		}
+		resp := b.Response()
+		if len(resp.Message.Calls())+len(resp.Invalid) > 0 {
+			yield(Growing[T]{}, &CallsError{resp})
+			return
+		}
+		g, err := decode[T](json.RawMessage(resp.Message.Text()))
+		if err != nil {
+			yield(Growing[T]{}, &llm.Error{Op: "refine.Into", Kind: llm.Malformed, Err: err})
+			return
+		}
+		g.Whole = true
+		yield(g, nil)
+	}
+}
+
+func decode[T any](raw json.RawMessage) (Growing[T], error) {
+	g := Growing[T]{JSON: raw}
+	err := json.Unmarshal(raw, &g.Value)
+	return g, err
+}
+
+// asking returns req with the schema of T, unless it has one.
+func asking[T any](req *llm.Request) (*llm.Request, error) {
+	if req.Output != nil && len(req.Output.Schema) > 0 {
+		return req, nil
+	}
+	s, err := schema.For[T]()
+	if err != nil {
+		return nil, &llm.Error{Op: "refine.Into", Kind: llm.Invalid, Err: err}
+	}
+	c := *req
+	out := llm.Output{Name: outputName(reflect.TypeFor[T]())}
+	if req.Output != nil {
+		out = *req.Output
+	}
+	out.Schema = s
+	c.Output = &out
+	return &c, nil
+}
+
+// outputName returns a name that vendors accept.
+func outputName(t reflect.Type) string {
+	name := []rune(t.Name())
+	for i, r := range name {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9' || r == '_' {
+			continue
+		}
+		name[i] = '_'
+	}
+	if len(name) == 0 || len(name) > 64 {
+		return "output"
+	}
+	return string(name)
+}

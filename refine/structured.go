@@ -1,0 +1,305 @@
+package refine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// DefaultRecoveries is how often a model is asked to mend a structured answer
+// where nobody says otherwise.
+const DefaultRecoveries = 2
+
+// emitOutput is the tool by which a model may give its structured answer.
+const emitOutput = "emit_output"
+
+// Structured holds the answers of m to the schema of Request.Output: the text
+// of an answer is one JSON value that matches it. JSON in prose or in a code
+// fence is found, types are mended where nothing is lost, and an answer that
+// still does not match is asked for again, in words that fit what is wrong, at
+// most recoveries times (0 means 2, below 0 never) and as long as the budget of
+// the request lasts. What the model said before does not count; its usage does.
+//
+// An answer with calls of other tools passes as it is: whoever runs them asks
+// again. Calls and thinking come as they are said, text when it is complete;
+// until then [Partial] events show the value grow.
+//
+// When nothing helped, the error is an *[OutputError]. Requests without Output,
+// and those that demand a call, pass untouched.
+func Structured(m llm.Model, recoveries int) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		if req.Output == nil || req.Choice.Mode == llm.MustCall { // such a turn is for calls
+			return m.Stream(ctx, req)
+		}
+		return func(yield func(llm.Event, error) bool) {
+			if _, taken := req.Tool(emitOutput); taken {
+				yield(nil, &llm.Error{Op: "refine", Kind: llm.Invalid, Err: fmt.Errorf("with a structured answer no tool can be called %s", emitOutput)})
+				return
+			}
+			s, err := compile(req.Output)
+			if err != nil {
+				yield(nil, &llm.Error{Op: "refine", Kind: llm.Invalid, Err: err})
+				return
+			}
+			most := recoveries
+			if most == 0 {
+				most = DefaultRecoveries
+			}
+			st := &structuring{m: m, schema: s, most: max(most, 0), yield: yield}
+			st.run(ctx, budgeted(req, st.most))
+		}
+	})
+}
+
+// anyObject is the schema of an answer of which nothing else is demanded.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+func compile(out *llm.Output) (*schema.Compiled, error) {
+	if len(out.Schema) == 0 {
+		return schema.Compile(anyObject)
+	}
+	return schema.Compile(out.Schema)
+}
+
+// structuring is one request on its way to a valid answer.
+type structuring struct {
+	m      llm.Model
+	schema *schema.Compiled
+	most   int
+	yield  func(llm.Event, error) bool
+	deaf   bool
+	usage  llm.Usage
+	tried  []Attempt
+}
+
+// given is one answer.
+type given struct {
+	resp    *llm.Response
+	text    []llm.Event     // held back
+	others  bool            // it calls other tools
+	emitted json.RawMessage // the arguments of emit_output
+	id      string          // of that call
+	viaTool bool
+	err     error
+}
+
+func (st *structuring) run(ctx context.Context, req *llm.Request) {
+	for {
+		g := st.listen(ctx, req)
+		st.usage = st.usage.Add(g.resp.Finish.Usage)
+		g.resp.Finish.Usage = st.usage
+		switch {
+		case st.deaf:
+			return
+		case g.err != nil && llm.KindOf(g.err) != llm.BrokenPromise:
+			deliver(g.text, g.err, st.yield)
+			return
+		case g.others:
+			st.pass(g)
+			return
+		}
+		value, wrong := st.read(g)
+		if wrong == nil {
+			st.succeed(g, value)
+			return
+		}
+		text := g.resp.Message.Text()
+		if text == "" {
+			text = string(g.emitted)
+		}
+		st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value})
+		if n := len(st.tried); ctx.Err() != nil || n > st.most || !req.Budget.Take() {
+			st.yield(nil, &OutputError{Attempts: st.tried})
+			return
+		}
+		if !st.emit(Recovery{Attempt: len(st.tried), Max: st.most, Cause: wrong.cause, Error: wrong.why}) {
+			return
+		}
+		said := &llm.Response{Message: llm.Assistant(llm.Text{Text: text})}
+		req = followUp(req, said, wrong.message(req.Output, text, g.viaTool))
+	}
+}
+
+func (st *structuring) emit(ev llm.Event) bool {
+	if !st.deaf && !st.yield(ev, nil) {
+		st.deaf = true
+	}
+	return !st.deaf
+}
+
+// listen reads an answer, passes on what is not text, and shows the value grow.
+func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
+	g := new(given)
+	var b llm.Builder
+	grow := growing{st: st}
+	for ev, err := range st.m.Stream(ctx, req) {
+		if err != nil {
+			g.err = err
+			break
+		}
+		st.take(g, &b, &grow, ev)
+		if st.deaf {
+			break
+		}
+	}
+	g.resp = b.Response()
+	if g.err == nil && !st.deaf && g.resp.Finish.Reason == "" {
+		g.err = &llm.Error{Op: "refine", Kind: llm.Incomplete, Err: errors.New("the stream ended without a finish event")}
+	}
+	return g
+}
+
+func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		b.Add(ev)
+		g.text = append(g.text, ev)
+		grow.add(ev.Text)
+		return
+	case llm.PartEnd:
+		b.Add(ev)
+		g.text = append(g.text, ev)
+		return
+	case llm.CallStart:
+		if ev.Name == emitOutput {
+			g.id = ev.ID
+			return
+		}
+	case llm.CallDelta:
+		if ev.ID == g.id {
+			grow.add(ev.Args)
+			return
+		}
+	case llm.Call:
+		if ev.Name == emitOutput {
+			g.emitted, g.viaTool = ev.Args, true
+			return
+		}
+		g.others = true
+	case llm.InvalidCall:
+		if ev.Name == emitOutput {
+			g.viaTool = true
+			b.Add(llm.TextDelta{Text: ev.Raw})
+			return
+		}
+		g.others = true
+	case llm.Warning:
+		g.viaTool = g.viaTool || strings.Contains(ev.Detail+ev.Feature, emitOutput)
+	case llm.Finish:
+		b.Add(ev)
+		return
+	}
+	b.Add(ev)
+	st.emit(ev)
+}
+
+// pass yields an answer that calls other tools. A structured answer beside the
+// calls comes too early to count: their results are still to come.
+func (st *structuring) pass(g *given) {
+	for _, ev := range g.text {
+		if !st.emit(ev) {
+			return
+		}
+	}
+	if g.emitted != nil && !st.emit(llm.Warning{Code: llm.Ignored, Feature: emitOutput, Detail: "the structured answer came together with calls of other tools; the calls go first, then the model is asked again"}) {
+		return
+	}
+	if g.err != nil {
+		st.yield(nil, g.err)
+		return
+	}
+	st.yield(g.resp.Finish, nil)
+}
+
+// read finds the value in an answer.
+func (st *structuring) read(g *given) (found, *failure) {
+	if g.emitted != nil {
+		return extract(string(g.emitted), st.schema, false)
+	}
+	return extract(g.resp.Message.Text(), st.schema, g.resp.Finish.Reason == llm.Length)
+}
+
+func (st *structuring) succeed(g *given, f found) {
+	for _, w := range f.warnings {
+		if !st.emit(w) {
+			return
+		}
+	}
+	finish := g.resp.Finish
+	if finish.Reason == "" || finish.Reason == llm.ToolCalls {
+		finish.Reason = llm.Stop
+	}
+	if st.emit(llm.TextDelta{Text: string(f.value)}) {
+		st.yield(finish, nil)
+	}
+}
+
+// growing shows a value while it is written. The text is looked at again only
+// when it has grown by a quarter, so that the work stays linear.
+type growing struct {
+	st   *structuring
+	text strings.Builder
+	next int
+}
+
+func (g *growing) add(text string) {
+	g.text.WriteString(text)
+	if g.text.Len() < g.next {
+		return
+	}
+	g.next = g.text.Len() + max(g.text.Len()/4, 16)
+	all := g.text.String()
+	start := strings.IndexAny(all, "{[")
+	if start < 0 {
+		return
+	}
+	if v, ok := jsonfix.Partial(all[start:]); ok {
+		g.st.emit(Partial{Value: v})
+	}
+}
+
+// Attempt is an answer that was no use.
+type Attempt struct {
+	Cause   Cause           `json:"cause"`
+	Problem string          `json:"problem"`
+	Text    string          `json:"text"` // the beginning of what was said
+	Faults  []schema.Fault  `json:"faults,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"` // JSON of the wrong shape
+}
+
+// OutputError says that a model gave no answer of the demanded shape, however
+// often it was asked. Its kind is BrokenPromise.
+type OutputError struct {
+	Attempts []Attempt // in order; the first is the answer to the question itself
+}
+
+// Error returns what was wrong with each attempt.
+func (e *OutputError) Error() string {
+	var b strings.Builder
+	b.WriteString("refine: no valid structured answer. ")
+	for i, a := range e.Attempts {
+		if i == 0 {
+			b.WriteString("Attempt 0 (initial): ")
+		} else {
+			fmt.Fprintf(&b, "; Attempt %d: ", i)
+		}
+		b.WriteString(a.Problem)
+	}
+	return b.String()
+}
+
+// Unwrap returns the faults of the last attempt and the kind.
+func (e *OutputError) Unwrap() []error {
+	errs := []error{&llm.Error{Op: "refine", Kind: llm.BrokenPromise, Err: errors.New("the answer does not match the schema")}}
+	for _, f := range e.Attempts[len(e.Attempts)-1].Faults {
+		errs = append(errs, f)
+	}
+	return errs
+}
