@@ -186,7 +186,8 @@ func listRuns(cmd *cobra.Command, asJSON bool) error {
 		return printJSON(cmd.OutOrStdout(), all)
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no runs in "+redactAddress(storeName(cmd)))
+		name, _ := storeName(cmd) // it was opened by that name
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no runs in "+redactAddress(name))
 		return err
 	}
 	colour := colours(cmd.OutOrStdout())

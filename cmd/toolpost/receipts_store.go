@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,13 +27,17 @@ type runStore interface {
 	Lines(ctx context.Context, run string) iter.Seq2[[]byte, error]
 }
 
-// storeName returns where runs are kept: --store, TOOLPOST_STORE or the state
-// directory.
-func storeName(cmd *cobra.Command) string {
+// storeName returns where runs are kept: --store, or the journal of the
+// settings.
+func storeName(cmd *cobra.Command) (string, error) {
 	if f := cmd.Flag("store"); f != nil && f.Value.String() != "" {
-		return f.Value.String()
+		return f.Value.String(), nil
 	}
-	return cmp.Or(os.Getenv("TOOLPOST_STORE"), filepath.Join(stateDir(), "runs"))
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return "", err
+	}
+	return s.Journal, nil
 }
 
 // stateDir returns the directory for what a user may delete but not miss.
@@ -51,14 +54,30 @@ func stateDir() string {
 // openStore opens the store of a command. Unless create, one that does not
 // exist is an error. The caller calls done.
 func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), err error) {
-	name := storeName(cmd)
+	name, err := storeName(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f := cmd.Flag("store"); f != nil && f.Changed && isPostgres(name) && hasPassword(name) {
+		return nil, nil, usagef(cmd, "%s", passwordShown)
+	}
+	return openStoreAt(name, create)
+}
+
+// passwordShown is why an address with a password is not taken from a flag.
+const passwordShown = "a password on the command line is seen by everybody on this machine; put the address in TOOLPOST_STORE or the password in PGPASSWORD"
+
+func isPostgres(name string) bool {
+	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// openStoreAt opens the store of that name: a directory, sqlite:FILE or an
+// address of PostgreSQL.
+func openStoreAt(name string, create bool) (store runStore, done func(), err error) {
 	switch {
 	case strings.HasPrefix(name, "sqlite:"):
 		return openSQLite(strings.TrimPrefix(name, "sqlite:"), create)
-	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"):
-		if f := cmd.Flag("store"); f != nil && f.Changed && hasPassword(name) {
-			return nil, nil, usagef(cmd, "a password on the command line is seen by everybody on this machine; put the address in TOOLPOST_STORE or the password in PGPASSWORD")
-		}
+	case isPostgres(name):
 		return openDatabase("pgx", name)
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && !create {
@@ -210,7 +229,8 @@ func storeSource(cmd *cobra.Command, store runStore, run string) (runSource, err
 	for _, err := range src.lines(cmd.Context()) {
 		return src, err
 	}
-	return src, fmt.Errorf("there is no run %s in %s", run, redactAddress(storeName(cmd)))
+	name, _ := storeName(cmd) // it was opened by that name
+	return src, fmt.Errorf("there is no run %s in %s", run, redactAddress(name))
 }
 
 // redactAddress returns an address without its password.

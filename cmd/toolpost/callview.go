@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// phase is how far a call has come.
+type phase uint8
+
+const (
+	writing phase = iota // the model is still writing its arguments
+	waiting              // it is whole, and waits for its turn or for a decision
+	running
+	over
+)
+
+// callView follows one call from its first letters to its result.
+type callView struct {
+	id, name string
+	args     string // as they have come so far
+	phase    phase
+	since    time.Time // when the phase began
+	took     time.Duration
+	note     string // what is unusual about it
+	repairs  []llm.Repair
+	failed   bool
+	result   string // in one line
+}
+
+// calls are the calls of a conversation, in the order in which they came.
+type calls struct {
+	all []*callView
+	now func() time.Time
+}
+
+func (c *calls) find(id string) *callView {
+	for _, v := range slices.Backward(c.all) {
+		if v.id == id {
+			return v
+		}
+	}
+	return nil
+}
+
+// open are the calls that are not over.
+func (c *calls) open() []*callView {
+	var out []*callView
+	for _, v := range c.all {
+		if v.phase != over {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// begin returns the view of a call that may or may not have been seen.
+func (c *calls) begin(id, name string) *callView {
+	if v := c.find(id); v != nil && v.phase != over {
+		return v
+	}
+	v := &callView{id: id, name: name, since: c.now()}
+	c.all = append(c.all, v)
+	return v
+}
+
+func (c *calls) enter(v *callView, p phase) {
+	if v != nil && v.phase < p {
+		v.phase, v.since = p, c.now()
+	}
+}
+
+// add follows an event. It returns the view that the event ended, if it ended
+// one.
+func (c *calls) add(ev llm.Event) *callView {
+	switch ev := ev.(type) {
+	case llm.CallStart:
+		c.begin(ev.ID, ev.Name)
+	case llm.CallDelta:
+		if v := c.find(ev.ID); v != nil && v.phase == writing {
+			v.args += ev.Args
+		}
+	case llm.Call:
+		v := c.begin(ev.ID, ev.Name)
+		v.args, v.repairs = string(ev.Args), ev.Provenance.Repairs
+		c.enter(v, waiting)
+	case invoke.Checked:
+		if v := c.find(ev.CallID); v != nil {
+			v.args, v.repairs = string(ev.Args), ev.Repairs
+		}
+	case invoke.Started:
+		c.enter(c.find(ev.CallID), running)
+	case invoke.Retrying:
+		if v := c.find(ev.CallID); v != nil {
+			v.note = fmt.Sprintf("attempt %d failed (%s), again in %s", ev.Attempt, ev.Error.Code, short(ev.Delay))
+		}
+	case invoke.Truncated:
+		if v := c.find(ev.CallID); v != nil {
+			v.note = fmt.Sprintf("the model sees %d of %d characters", ev.Kept, ev.Chars)
+		}
+	case invoke.Ended:
+		if v := c.find(ev.CallID); v != nil {
+			v.took = ev.Took
+		}
+	case invoke.Outcome:
+		return c.end(ev)
+	case llm.HostedCall:
+		v := c.begin(ev.ID, ev.Name)
+		v.args, v.note = string(ev.Args), "run by the provider"
+		c.enter(v, running)
+	case llm.HostedResult:
+		v := c.begin(ev.CallID, ev.Name)
+		v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, ev.Failed, summary(ev.Result)
+		return v
+	}
+	return nil
+}
+
+// end takes the outcome of a call; a call that could not be read gets its view
+// here.
+func (c *calls) end(o invoke.Outcome) *callView {
+	v := c.find(o.Call.ID)
+	if v == nil || v.phase == over {
+		v = c.begin(o.Call.ID, o.Call.Name)
+		v.args = string(o.Call.Args)
+	}
+	v.phase = over
+	if o.Error != nil {
+		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inOneLine(o.Error.Message))
+		return v
+	}
+	v.failed, v.result = o.Result.Failed, summary(o.Result)
+	return v
+}
+
+// spinner is what turns while something is under way.
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// line writes the call in one line of at most width cells; 0 means any width.
+func (v *callView) line(p palette, width int, frame int, now time.Time) string {
+	head := p.cyan(string(spinner[frame%len(spinner)]))
+	took := v.took
+	tail := ""
+	switch {
+	case v.phase == over && v.failed:
+		head, tail = p.red("✗"), p.red(v.result)
+	case v.phase == over:
+		head, tail = p.green("✓"), v.result
+	case v.phase == running:
+		took, tail = now.Sub(v.since), "running"
+	case v.phase == waiting:
+		tail = "waiting"
+	}
+	parts := []string{head + " " + p.bold(printable(v.name))}
+	if args := v.shownArgs(width); args != "" {
+		parts[0] += " " + args
+	}
+	if v.phase != writing && v.phase != waiting {
+		parts = append(parts, p.dim(short(took)))
+	}
+	if tail != "" {
+		parts = append(parts, tail)
+	}
+	for _, r := range v.repairs {
+		parts = append(parts, p.dim("repaired "+r.Rule))
+	}
+	if v.note != "" {
+		parts = append(parts, p.dim(v.note))
+	}
+	line := strings.Join(parts, p.dim(" · "))
+	if width > 0 {
+		line = ansi.Truncate(line, width, "…")
+	}
+	return line
+}
+
+// maxArgs bounds how much of a call's arguments a line shows, so that there is
+// room for the result.
+const maxArgs = 60
+
+// shownArgs writes arguments as name=value once they are whole.
+func (v *callView) shownArgs(width int) string {
+	text := v.args
+	var order []string
+	values := make(map[string]json.RawMessage)
+	if v.phase != writing && json.Unmarshal([]byte(v.args), &values) == nil {
+		for _, name := range keyOrder(v.args) {
+			value := strings.Trim(string(values[name]), `"`)
+			order = append(order, name+"="+value)
+		}
+		text = strings.Join(order, " ")
+	}
+	limit := maxArgs
+	if width > 0 {
+		limit = max(width/2, 20)
+	}
+	if text = printable(text); v.phase == writing { // the end is what is new
+		return ansi.TruncateLeft(text, max(0, ansi.StringWidth(text)-limit), "…")
+	}
+	return ansi.Truncate(text, limit, "…")
+}
+
+// keyOrder returns the keys of a JSON object in the order in which they stand.
+func keyOrder(text string) []string {
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	var names []string
+	if _, err := dec.Token(); err != nil {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return names
+		}
+		name, _ := key.(string)
+		names = append(names, name)
+		var skipped json.RawMessage
+		if dec.Decode(&skipped) != nil {
+			return names
+		}
+	}
+	return names
+}
+
+// summary writes a result in one line.
+func summary(r llm.Result) string {
+	text := strings.TrimSpace(r.Text())
+	lines := strings.Count(text, "\n") + 1
+	switch {
+	case text == "" && len(r.Parts) > 0:
+		return fmt.Sprintf("%d parts that are not text", len(r.Parts))
+	case text == "":
+		return "nothing"
+	case lines == 1:
+		return inOneLine(text)
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	return fmt.Sprintf("%d lines: %s …", lines, inOneLine(first))
+}
+
+// inOneLine returns the beginning of text in one line that cannot do anything to
+// a terminal.
+func inOneLine(text string) string {
+	return oneLine(strings.Join(strings.Fields(printable(text)), " "), 100)
+}
+
+// short writes a duration in few letters.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "<1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// offlineID is the id of the offline model.
+const offlineID = "sim/offline"
+
+// keyed are the vendors whose key in the environment is reason enough to ask
+// them, best first, with the model to ask.
+var keyed = []struct{ vendor, model string }{
+	{"anthropic", "claude-sonnet-4-5"},
+	{"openai", "gpt-5"},
+	{"gemini", "gemini-2.5-pro"},
+	{"openrouter", "anthropic/claude-sonnet-4.5"},
+	{"xai", "grok-4"},
+	{"mistral", "mistral-large-latest"},
+	{"deepseek", "deepseek-chat"},
+	{"moonshot", "kimi-k2-0905-preview"},
+	{"groq", "llama-3.3-70b-versatile"},
+	{"cerebras", "llama-3.3-70b"},
+	{"together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"},
+	{"fireworks", "accounts/fireworks/models/llama-v3p3-70b-instruct"},
+}
+
+// locals are the servers that are looked for on this machine, in the order in
+// which they are preferred, and where each lists its models.
+var locals = []struct{ vendor, list string }{
+	{"ollama", "/tags"}, {"llamacpp", "/models"}, {"vllm", "/models"}, {"lmstudio", "/models"},
+}
+
+// found is a model that can be asked, and how it was found.
+type found struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// choose returns the model to ask: the configured one, else one with a key in
+// the environment, else one of a server on this machine, else the offline one.
+func (s *settings) choose(ctx context.Context) found {
+	if s.Model != "" {
+		return found{s.Model, "set by " + cmp.Or(s.from["model"], "the settings")}
+	}
+	if f := firstKey(); f.ID != "" {
+		return f
+	}
+	for _, f := range s.findLocal(ctx) {
+		if f.ID != "" {
+			return f
+		}
+	}
+	return found{offlineID, "no key is set and no server answers on this machine"}
+}
+
+// vendors returns the table of vendors by name.
+func vendors() map[string]provider.Vendor {
+	all := make(map[string]provider.Vendor)
+	for _, v := range provider.Vendors() {
+		all[v.Name] = v
+	}
+	return all
+}
+
+// firstKey returns the model of the first vendor whose key is set.
+func firstKey() found {
+	table := vendors()
+	for _, k := range keyed {
+		if env := table[k.vendor].KeyEnv; env != "" && os.Getenv(env) != "" {
+			return found{k.vendor + "/" + k.model, env + " is set"}
+		}
+	}
+	return found{}
+}
+
+// findLocal asks the usual servers of this machine, side by side, which model
+// they have. The answers stand in the order of locals; one without an id found
+// nothing.
+func (s *settings) findLocal(ctx context.Context) []found {
+	table := vendors()
+	out := make([]found, len(locals))
+	var asking sync.WaitGroup
+	for i, l := range locals {
+		base := table[l.vendor].BaseURL
+		if p, ok := s.Providers[l.vendor]; ok {
+			base = p.BaseURL
+		} else if other := os.Getenv(table[l.vendor].BaseEnv); table[l.vendor].BaseEnv != "" && other != "" {
+			base = serverAddress(other) + "/api"
+		}
+		asking.Go(func() {
+			if model := firstModel(ctx, strings.TrimSuffix(base, "/")+l.list); model != "" {
+				out[i] = found{l.vendor + "/" + model, "a server answers at " + base}
+			}
+		})
+	}
+	asking.Wait()
+	return out
+}
+
+// serverAddress completes an address as OLLAMA_HOST holds it.
+func serverAddress(host string) string {
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	return strings.TrimSuffix(host, "/")
+}
+
+// patience is how long a server on this machine may take to say what it has.
+const patience = 300 * time.Millisecond
+
+// firstModel returns the first model of a server's list, and "" if there is no
+// such server or it has none.
+func firstModel(ctx context.Context, list string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, list, nil)
+	if err != nil {
+		return ""
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	var have struct {
+		Data   []struct{ ID string }   `json:"data"`
+		Models []struct{ Name string } `json:"models"`
+	}
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&have) != nil {
+		return ""
+	}
+	switch {
+	case len(have.Data) > 0:
+		return have.Data[0].ID
+	case len(have.Models) > 0:
+		return have.Models[0].Name
+	}
+	return ""
+}
+
+// client returns what opens models: the user's catalogue and servers, and the
+// models that are not there.
+func (s *settings) client() (*provider.Client, error) {
+	c, err := catalog.ForUser("")
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[string]provider.Vendor)
+	for name, p := range s.Providers {
+		v := provider.Vendor{Name: name, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, Headers: p.Headers}
+		if p.Wire != "" {
+			v.Wires = []string{p.Wire}
+		}
+		own[name] = v
+	}
+	return &provider.Client{Catalog: c, Vendors: own, Schemes: map[string]func(string) (llm.Model, error){"sim": openSim}}, nil
+}
+
+// openSim opens a model that is not there: the offline model, or a script.
+func openSim(rest string) (llm.Model, error) {
+	if rest == "offline" {
+		return sim.Offline{}, nil
+	}
+	if file, ok := strings.CutPrefix(rest, "script:"); ok {
+		text, err := readBounded(file)
+		if err != nil {
+			return nil, err
+		}
+		return sim.ParseScript([]byte(text))
+	}
+	return nil, fmt.Errorf("sim/%s: there are sim/offline and sim/script:FILE; the others are served by 'toolpost sim'", rest)
+}

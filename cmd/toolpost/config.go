@@ -1,0 +1,272 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+// settings are what run and chat are told besides the task. Each comes from
+// the configuration file, then from the environment, then from a flag; the
+// later wins.
+type settings struct {
+	Model     string                    `yaml:"model"`
+	Root      string                    `yaml:"root"`
+	Allow     []string                  `yaml:"allow"`
+	Tools     []string                  `yaml:"tools"`
+	System    string                    `yaml:"system"`
+	MaxTurns  int                       `yaml:"max_turns"`
+	Journal   string                    `yaml:"journal"`
+	Providers map[string]providerConfig `yaml:"providers"`
+
+	from map[string]string // which source gave each setting; absent means the default
+	file string            // the file that was read; empty if there is none
+}
+
+// providerConfig is a server of the user's own, or another address for a known
+// one.
+type providerConfig struct {
+	BaseURL string            `yaml:"base_url"`
+	Wire    string            `yaml:"wire"`
+	KeyEnv  string            `yaml:"key_env"`
+	Headers map[string]string `yaml:"headers"`
+}
+
+// setting is one row of the table of settings. A setting without a variable
+// comes from the file only.
+type setting struct {
+	key, env, help string
+	value          func(*settings) any // *string, *int or *[]string
+}
+
+// settingTable is every setting, in the order in which config check shows it.
+var settingTable = []setting{
+	{"model", "TOOLPOST_MODEL", "the model to ask, like ollama/qwen3:8b", func(s *settings) any { return &s.Model }},
+	{"root", "TOOLPOST_ROOT", "the folder that tools may see", func(s *settings) any { return &s.Root }},
+	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *settings) any { return &s.Allow }},
+	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
+	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
+	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
+	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
+	{"providers", "", "servers of your own", nil},
+}
+
+// flagOf is the flag of a setting.
+func (row setting) flagOf(cmd *cobra.Command) (value string, set bool) {
+	f := cmd.Flags().Lookup(strings.ReplaceAll(row.key, "_", "-"))
+	if f == nil || !f.Changed {
+		return "", false
+	}
+	value = f.Value.String()
+	if list, ok := f.Value.(interface{ GetSlice() []string }); ok {
+		value = strings.Join(list.GetSlice(), ",")
+	}
+	return value, true
+}
+
+// set reads a value from a flag or a variable.
+func (row setting) set(s *settings, value string) error {
+	switch p := row.value(s).(type) {
+	case *string:
+		*p = value
+	case *[]string:
+		*p = nil
+		for _, word := range strings.Split(value, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				*p = append(*p, word)
+			}
+		}
+	case *int:
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is no number", value)
+		}
+		*p = n
+	}
+	return nil
+}
+
+// show writes a value for people.
+func (row setting) show(s *settings) string {
+	if row.value == nil {
+		return strings.Join(slices.Sorted(keys(s.Providers)), ", ")
+	}
+	switch p := row.value(s).(type) {
+	case *[]string:
+		return strings.Join(*p, ", ")
+	case *int:
+		return strconv.Itoa(*p)
+	case *string:
+		return firstLine(redactAddress(*p), 60)
+	}
+	return ""
+}
+
+func keys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// configFile returns the configuration file, and whether somebody named it and
+// it must therefore exist.
+func configFile(cmd *cobra.Command) (file string, named bool) {
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
+		return f.Value.String(), true
+	}
+	if file := os.Getenv("TOOLPOST_CONFIG"); file != "" {
+		return file, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false // without a home there is no file
+	}
+	return filepath.Join(dir, "toolpost", "config.yaml"), false
+}
+
+// loadSettings reads the settings of a command.
+func loadSettings(cmd *cobra.Command) (*settings, error) {
+	s := &settings{Root: ".", MaxTurns: defaultTurns, from: make(map[string]string)}
+	file, named := configFile(cmd)
+	if file != "" {
+		if err := s.readFile(file); errors.Is(err, fs.ErrNotExist) && !named {
+			file = ""
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	s.file = file
+	for _, row := range settingTable {
+		if v, ok := os.LookupEnv(row.env); ok && v != "" && row.env != "" {
+			if err := row.set(s, v); err != nil {
+				return nil, fmt.Errorf("%s: %w", row.env, err)
+			}
+			s.from[row.key] = row.env
+		}
+		if v, ok := row.flagOf(cmd); ok {
+			if err := row.set(s, v); err != nil {
+				return nil, usagef(cmd, "--%s: %w", row.key, err)
+			}
+			s.from[row.key] = "--" + strings.ReplaceAll(row.key, "_", "-")
+		}
+	}
+	s.Journal = cmp.Or(s.Journal, filepath.Join(stateDir(), "runs"))
+	return s, s.check()
+}
+
+// maxConfig bounds the configuration file.
+const maxConfig = 1 << 20
+
+// readFile reads a configuration file. A key it does not know is an error with
+// its line: whatever it meant would be ignored.
+func (s *settings) readFile(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	if info.Size() > maxConfig {
+		return fmt.Errorf("%s: more than %d bytes", file, maxConfig)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+		return configError(file, err)
+	}
+	var present map[string]any
+	if err := yaml.Unmarshal(text, &present); err != nil {
+		return configError(file, err)
+	}
+	for key, v := range present {
+		if v != nil {
+			s.from[key] = file
+		}
+	}
+	for i, tools := range s.Tools { // beside the file that names them
+		if !filepath.IsAbs(tools) {
+			s.Tools[i] = filepath.Join(filepath.Dir(file), tools)
+		}
+	}
+	return nil
+}
+
+// configError says where in the file the mistake is, in one line.
+func configError(file string, err error) error {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	text := at.GetMessage()
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) {
+		text = fmt.Sprintf("the key %q is not known", at.GetToken().Value)
+		if near := nearest(at.GetToken().Value); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+	}
+	return fmt.Errorf("%s:%d: %s", file, at.GetToken().Position.Line, text)
+}
+
+// nearest is the setting whose key begins or ends like a word.
+func nearest(word string) string {
+	best, most := "", 2
+	for _, row := range settingTable {
+		n := 0
+		for n < min(len(word), len(row.key)) && word[n] == row.key[n] {
+			n++
+		}
+		for i := 1; i <= min(len(word), len(row.key))-n && word[len(word)-i] == row.key[len(row.key)-i]; i++ {
+			n++
+		}
+		if n > most {
+			best, most = row.key, n
+		}
+	}
+	return best
+}
+
+// The classes of --allow, with the tools each of them offers.
+var allowed = map[string][]string{
+	"write": {"write_file", "edit_file"},
+	"exec":  {"run_command"},
+	"net":   {"fetch_url", "web_search"},
+}
+
+// check refuses what no source may say.
+func (s *settings) check() error {
+	source := func(key string) string { return cmp.Or(s.from[key], "the settings") }
+	for _, class := range s.Allow {
+		if _, ok := allowed[class]; !ok {
+			return fmt.Errorf("%s: allow: %q is not one of %s", source("allow"), class, strings.Join(slices.Sorted(keys(allowed)), ", "))
+		}
+	}
+	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
+		return fmt.Errorf("%s: max_turns is %d; it can be 1 to %d", source("max_turns"), s.MaxTurns, maxTurns)
+	}
+	for name, p := range s.Providers {
+		if p.BaseURL == "" {
+			return fmt.Errorf("%s: providers: %s has no base_url", source("providers"), name)
+		}
+	}
+	return nil
+}
+
+// The bounds of max_turns.
+const (
+	defaultTurns = 20
+	maxTurns     = 500
+)

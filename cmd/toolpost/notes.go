@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// noteOf says in one line what an event is about that a person should know of
+// but need not do anything about; "" for all others.
+func noteOf(ev llm.Event) string {
+	switch ev := ev.(type) {
+	case provider.Retrying:
+		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, short(ev.Wait), ev.Attempt+1, ev.Of, inOneLine(ev.Problem))
+	case agent.Retry:
+		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, after(short(ev.Delay), ev.Delay > 0), inOneLine(ev.Error))
+	case agent.Recovery:
+		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inOneLine(ev.Error))
+	case agent.Switched:
+		return fmt.Sprintf("%s goes on in place of %s: %s", ev.To, ev.From, inOneLine(ev.Why))
+	case agent.Shortened:
+		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
+	case agent.Chosen:
+		if ev.By != "default" {
+			return fmt.Sprintf("%s, chosen by %s", ev.Action, ev.By)
+		}
+	case invoke.Stopped:
+		return "stopped: " + inOneLine(ev.Reason)
+	case invoke.Decided:
+		if !ev.Allowed && ev.By != "policy" {
+			return fmt.Sprintf("%s was refused by %s", ev.Tool, ev.By)
+		}
+	}
+	return ""
+}
+
+// after returns what is said after a comma, if there is anything to say.
+func after(text string, say bool) string {
+	if !say {
+		return ""
+	}
+	return ", " + text
+}
+
+// heading says what a checkpoint is about, and names the model if it was the
+// model that failed.
+func heading(c agent.Checkpoint) string {
+	switch c.Cause {
+	case agent.ToolFailed:
+		return fmt.Sprintf("%s failed, and nothing that can be tried is left", c.Call.Name)
+	case agent.LoopStopped:
+		return "the run was stopped"
+	}
+	return fmt.Sprintf("the model %s gave no usable answer", c.Model)
+}
+
+// choices say what each action of a checkpoint does, by cause.
+var choices = map[agent.Action]map[agent.Cause]string{
+	agent.TryAgain: {agent.ToolFailed: "run the call again", agent.ModelFailed: "ask the model again", agent.LoopStopped: "go on all the same"},
+	agent.Skip:     {agent.ToolFailed: "leave it to the model", agent.ModelFailed: "go on without this answer", agent.LoopStopped: "have the model answer now"},
+	agent.Manual:   {agent.ToolFailed: "type the result yourself", agent.ModelFailed: "type a hint for the model", agent.LoopStopped: "type a hint for the model"},
+	agent.Abort:    {agent.ToolFailed: "end the run", agent.ModelFailed: "end the run", agent.LoopStopped: "end the run"},
+}
+
+// menu writes a checkpoint for a person: what failed, what is known about it,
+// and what can be done.
+func menu(p palette, c agent.Checkpoint) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", p.red("✗"), p.bold(printable(heading(c))))
+	row := func(name, text string) {
+		if text = strings.TrimSpace(printable(text)); text != "" {
+			fmt.Fprintf(&b, "  %s %s\n", p.dim(fmt.Sprintf("%-9s", name)), strings.ReplaceAll(text, "\n", "\n            "))
+		}
+	}
+	if e := c.Error; e != nil {
+		code := string(e.Code)
+		if e.Recoverable {
+			code += " (may succeed another time)"
+		}
+		row("code", code)
+		row("message", e.Message)
+		row("fix", e.Fix)
+		row("strategy", strategy(e, c.Attempt))
+	}
+	if c.Cause == agent.ToolFailed {
+		row("call", c.Call.Name+" "+inOneLine(string(c.Call.Args)))
+	}
+	row("it wrote", firstLine(c.Raw, 200))
+	for _, action := range c.Options {
+		word := string(action)
+		fmt.Fprintf(&b, "  %s%s %s\n", p.cyan("["+word[:1]+"]"), p.bold(word[1:]), p.dim(choices[action][c.Cause]))
+	}
+	return b.String()
+}
+
+// strategy says what the error suggests after so many attempts.
+func strategy(e *tool.Error, attempt int) string {
+	if attempt <= 0 {
+		return string(e.Strategy)
+	}
+	return fmt.Sprintf("%s, after attempt %d", e.Next(attempt), attempt)
+}
+
+// warnings collects what was not done as asked, so that many of a kind become
+// one line, and the same one is said once.
+type warnings struct {
+	seen   map[llm.Warning]bool
+	first  llm.Warning
+	others int
+}
+
+// add takes a warning and returns the line of those before it, if it is of
+// another kind.
+func (w *warnings) add(next llm.Warning) string {
+	if w.seen == nil {
+		w.seen = make(map[llm.Warning]bool)
+	}
+	if w.seen[next] {
+		return ""
+	}
+	w.seen[next] = true
+	if w.first.Code == next.Code && w.first.Feature == next.Feature {
+		w.others++
+		return ""
+	}
+	line := w.flush()
+	w.first = next
+	return line
+}
+
+// flush returns the line of the warnings that were collected, "" for none.
+func (w *warnings) flush() string {
+	if w.first == (llm.Warning{}) {
+		return ""
+	}
+	line := string(w.first.Code)
+	if w.first.Feature != "" {
+		line += " " + inOneLine(w.first.Feature)
+	}
+	line += ": " + inOneLine(w.first.Detail)
+	if w.others > 0 {
+		line += fmt.Sprintf(" (and %d more)", w.others)
+	}
+	w.first, w.others = llm.Warning{}, 0
+	return line
+}

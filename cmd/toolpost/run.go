@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// maxTask bounds a task. Longer material belongs in a file that tools can read
+// piece by piece.
+const maxTask = 1 << 20
+
+type runFlags struct {
+	schema string
+	resume string
+	json   bool
+	yes    bool
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [TASK | -]...",
+		Short: "Do a task with tools, on any model",
+		Long: `Give a model a task and tools, run what it calls, and leave a record that verifies.
+
+Without a model, run looks for keys in the environment, then for Ollama, llama.cpp, vLLM
+and LM Studio on this machine, then takes the offline model, and says which and why.
+
+Tools may read what is below --root. --allow adds classes of tools that write, run
+programs or reach the network; each such call is asked about, unless --yes. --tools adds
+tools of your own. An argument "-" stands for standard input.
+
+What the model says goes to standard output, what is done to standard error. With --json
+every event is one line of JSON on standard output.`,
+		Example: `  toolpost run "Which Go files are in llm, and where is RoleTool defined?"
+  toolpost run -m ollama/qwen3:8b --allow write "Correct the spelling in README.md"
+  toolpost run --tools tools.yaml --output-schema answer.json "What is the weather in Rome?"
+  toolpost run --resume 20261115-171147-nuyh2e4z`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			defer surviveClosedPipe()()
+			return f.run(cmd, args)
+		},
+	}
+	addSettingFlags(cmd)
+	cmd.Flags().StringVar(&f.schema, "output-schema", "", "the answer must match the JSON Schema in this `FILE`")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted `RUN`")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
+	return cmd
+}
+
+// surviveClosedPipe makes writing to a closed pipe an error rather than death,
+// so that the run can be stopped and its record closed.
+func surviveClosedPipe() (undo func()) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGPIPE)
+	return func() { signal.Stop(caught) }
+}
+
+func (f runFlags) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	task, err := readTask(cmd, args, f.resume != "")
+	if err != nil {
+		return err
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	output, err := readOutputSchema(f.schema)
+	if err != nil {
+		return err
+	}
+	w, err := s.wire(ctx, cmd)
+	if err != nil {
+		return advised(err)
+	}
+	defer w.done()
+	pr := newPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	pr.silent = output != nil
+	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now(), id: f.resume}
+	a := w.agent(newAsker(cmd.InOrStdin(), pr, f.yes))
+	a.Request.Output = output
+	if note := w.announce(); note != "" && !f.json {
+		pr.line(pr.p.dim(note))
+	}
+	if f.resume != "" {
+		var more []llm.Message
+		if task != "" {
+			more = []llm.Message{llm.User(task)}
+		}
+		return r.watch(ctx, a.Resume(ctx, f.resume, more...))
+	}
+	r.id = journal.NewRun()
+	a.NewRun = func() string { return r.id }
+	return r.watch(ctx, a.Run(ctx, llm.User(task)))
+}
+
+// readTask puts the task together; each "-" stands for standard input.
+func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) {
+	in := cmd.InOrStdin()
+	if file, ok := in.(*os.File); len(args) == 0 && !optional && !(ok && isTerminal(file)) {
+		args = []string{"-"}
+	}
+	words := make([]string, len(args))
+	for i, word := range args {
+		if words[i] = word; word != "-" {
+			continue
+		}
+		b, err := io.ReadAll(io.LimitReader(in, maxTask+1))
+		if err != nil {
+			return "", fmt.Errorf("standard input: %w", err)
+		}
+		words[i] = string(b)
+	}
+	task := strings.TrimSpace(strings.Join(words, " "))
+	switch {
+	case len(task) > maxTask:
+		return "", fmt.Errorf("the task is longer than %d bytes; put long material into a file below --root and name the file", maxTask)
+	case strings.ToValidUTF8(task, "") != task:
+		return "", errors.New("the task is not UTF-8 text")
+	case task == "" && !optional:
+		return "", usagef(cmd, "what is the task? give it as an argument, or - and standard input")
+	}
+	return task, nil
+}
+
+// readOutputSchema reads the file of --output-schema.
+func readOutputSchema(file string) (*llm.Output, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := readBounded(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := schema.Compile(schema.Schema(text)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &llm.Output{Name: "answer", Schema: []byte(text)}, nil
+}
+
+// runner watches one run and says at the end what became of it.
+type runner struct {
+	cmd   *cobra.Command
+	w     *wiring
+	pr    *printer
+	json  bool
+	began time.Time
+	id    string
+}
+
+// watch shows the events of a run until it ends.
+func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) error {
+	stop := r.pr.spin()
+	var done agent.Done
+	var failed, unread error
+	for ev, err := range events {
+		if err != nil {
+			failed = err
+			break
+		}
+		if d, ok := ev.(agent.Done); ok {
+			done = d
+		}
+		if unread = r.show(ev); unread != nil {
+			break
+		}
+	}
+	stop()
+	if unread != nil {
+		return r.unreadable(unread)
+	}
+	if err := r.finish(done, failed); err != nil {
+		return r.unreadable(err)
+	}
+	return r.verdict(ctx, failed)
+}
+
+func (r *runner) show(ev llm.Event) error {
+	if !r.json {
+		return r.pr.event(ev)
+	}
+	line, err := llm.MarshalEvent(ev)
+	if err != nil {
+		return err
+	}
+	_, err = r.cmd.OutOrStdout().Write(append(line, '\n'))
+	return err
+}
+
+// unreadable is the end of a run whose output nobody takes.
+func (r *runner) unreadable(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		err = errors.New("nobody reads the output any more")
+	} else {
+		err = fmt.Errorf("the output cannot be written: %w", err)
+	}
+	return fmt.Errorf("%w; the run was stopped%s", err, r.goOn())
+}
+
+// goOn says how to take the run up again, if it has begun.
+func (r *runner) goOn() string {
+	for _, err := range r.w.store.Read(context.WithoutCancel(r.cmd.Context()), r.id, 0) {
+		if err != nil {
+			break
+		}
+		return ": toolpost run --resume " + r.id
+	}
+	return ""
+}
+
+// finish writes the answer, if it was held back, and the summary.
+func (r *runner) finish(d agent.Done, failed error) error {
+	if r.json {
+		return nil
+	}
+	if r.pr.silent && len(d.Value) > 0 && failed == nil {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", d.Value); err != nil {
+			return err
+		}
+	}
+	if d.Run == "" {
+		return nil
+	}
+	_, err := io.WriteString(r.cmd.ErrOrStderr(), r.summary(d))
+	return err
+}
+
+// summary says what was done, what changed and where the receipt is.
+func (r *runner) summary(d agent.Done) string {
+	p := r.pr.p
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), counted(d.Ran, "call"), short(time.Since(r.began)), r.w.found.ID)
+	changed := "nothing"
+	if len(d.Did) > 0 {
+		changed = ""
+	}
+	fmt.Fprintf(&b, "%s %s", p.dim("changed"), changed)
+	for i, e := range d.Did {
+		if i > 0 {
+			b.WriteString("\n        ")
+		}
+		b.WriteString(effect(e))
+	}
+	fmt.Fprintf(&b, "\n%s toolpost receipts verify %s\n", p.dim("receipt"), d.Run)
+	return b.String()
+}
+
+// effect writes a change in a few words.
+func effect(e journal.SideEffect) string {
+	return inOneLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// verdict turns the end of a run into the command's error.
+func (r *runner) verdict(ctx context.Context, failed error) error {
+	switch {
+	case failed == nil:
+		return nil
+	case ctx.Err() != nil:
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
+		return errReported
+	case errors.Is(failed, syscall.ENOSPC):
+		return fmt.Errorf("%w: the record cannot be written, so nothing more was done", failed)
+	}
+	return advised(failed)
+}
+
+// advice is what helps against errors of a kind.
+var advice = map[llm.Kind]string{
+	llm.Auth:        "'toolpost doctor' shows which keys are set",
+	llm.NotFound:    "'toolpost doctor' shows what can be asked, and -m chooses",
+	llm.Network:     "is the server running? 'toolpost doctor' looks for it",
+	llm.TooLong:     "give it less to read, or a model with more context with -m",
+	llm.RateLimited: "wait, or choose another model with -m",
+}
+
+// advised adds what a person can do about a failure of the model.
+func advised(err error) error {
+	if tip := advice[llm.KindOf(err)]; tip != "" {
+		return fmt.Errorf("%w\n%s", err, tip)
+	}
+	return err
+}

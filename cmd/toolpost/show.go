@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// printer shows a run while it happens. What the model says goes to out, what
+// is done goes to log. If log is a terminal, whatever is under way stands in a
+// few live lines at the bottom, which are drawn anew as it goes on; else every
+// line is written once, when it is final.
+type printer struct {
+	out, log io.Writer
+	silent   bool // the model's words go to log: only the answer belongs to out
+	p        palette
+	live     bool // log is a terminal
+	clean    bool // out is a terminal: nothing but text may reach it
+	shared   bool // both are: a text without its newline is in the way
+	width    func() int
+
+	mu       sync.Mutex
+	calls    calls
+	warnings warnings
+	status   string // what the model is doing, while it says nothing
+	since    time.Time
+	drawn    []string // the live lines on the screen
+	frame    int
+	column   bool // out stands in the middle of a line
+	paused   bool // somebody is being asked
+	failure  error
+}
+
+func newPrinter(out, log io.Writer) *printer {
+	terminal := func(w io.Writer) bool {
+		f, ok := w.(*os.File)
+		return ok && isTerminal(f)
+	}
+	pr := &printer{out: out, log: log, p: colours(log), live: terminal(log) && os.Getenv("TERM") != "dumb", clean: terminal(out)}
+	pr.shared = pr.live && pr.clean
+	pr.calls.now = time.Now
+	pr.width = func() int {
+		if f, ok := log.(*os.File); ok {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return w
+			}
+		}
+		return 80
+	}
+	return pr
+}
+
+// spin redraws the live lines until stop is called.
+func (pr *printer) spin() (stop func()) {
+	if !pr.live {
+		return pr.settle
+	}
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				pr.mu.Lock()
+				pr.frame++
+				pr.draw()
+				pr.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-stopped
+		pr.settle()
+	}
+}
+
+// settle leaves nothing on the screen that is not final.
+func (pr *printer) settle() {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	pr.note(pr.warnings.flush())
+	pr.status = ""
+	pr.erase()
+	pr.endLine()
+}
+
+// event shows one event. An error means that nobody can read on.
+func (pr *printer) event(ev llm.Event) error {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if _, ok := ev.(llm.Warning); !ok {
+		pr.note(pr.warnings.flush())
+	}
+	switch ev := ev.(type) {
+	case llm.Warning:
+		pr.note(pr.warnings.add(ev))
+	case llm.TextDelta:
+		pr.text(ev.Text)
+	case llm.ThinkingDelta:
+		pr.think(ev.Text)
+	case agent.Turn:
+		pr.status, pr.since = "asking "+ev.Model, time.Now()
+	case llm.Finish:
+		pr.status = ""
+	default:
+		pr.other(ev)
+	}
+	pr.draw()
+	return pr.failure
+}
+
+// other shows what is neither text nor a turn.
+func (pr *printer) other(ev llm.Event) {
+	pr.note(noteOf(ev))
+	if v := pr.calls.add(ev); v != nil {
+		width := 0
+		if pr.live {
+			width = pr.width()
+		}
+		pr.line(v.line(pr.p, width, 0, time.Now()))
+	}
+	if _, ok := ev.(llm.CallStart); ok {
+		pr.status = ""
+		pr.endLine()
+	}
+}
+
+// note writes a quiet line, if there is anything to say.
+func (pr *printer) note(text string) {
+	if text != "" {
+		pr.line(pr.p.dim("· " + text))
+	}
+}
+
+// text writes what the model says, as it comes.
+func (pr *printer) text(text string) {
+	if text == "" {
+		return
+	}
+	pr.status = ""
+	pr.erase()
+	w := pr.out
+	if pr.silent {
+		w = pr.log
+	}
+	if pr.clean || pr.silent {
+		text = printable(text)
+	}
+	pr.write(w, text)
+	pr.column = !strings.HasSuffix(text, "\n")
+}
+
+// think shows the end of what the model thinks, where lines can change.
+func (pr *printer) think(text string) {
+	if !strings.HasPrefix(pr.status, "thinking") {
+		pr.status, pr.since = "thinking ", time.Now()
+	}
+	pr.status += strings.Join(strings.Fields(printable(text)), " ") + " "
+	if len(pr.status) > 4000 {
+		pr.status = "thinking …" + strings.ToValidUTF8(pr.status[len(pr.status)-2000:], "")
+	}
+}
+
+// line writes a line that is final.
+func (pr *printer) line(text string) {
+	pr.erase()
+	pr.endLine()
+	pr.write(pr.log, text+"\n")
+}
+
+// endLine ends a text that stands in the middle of a line.
+func (pr *printer) endLine() {
+	if !pr.column {
+		return
+	}
+	pr.erase()
+	w := pr.out
+	if pr.silent {
+		w = pr.log
+	}
+	pr.write(w, "\n")
+	pr.column = false
+}
+
+// draw writes the live lines below everything else.
+func (pr *printer) draw() {
+	if !pr.live || pr.paused || pr.shared && pr.column {
+		return
+	}
+	width := pr.width() - 1
+	var lines []string
+	if pr.status != "" {
+		lines = append(lines, pr.statusLine(width))
+	}
+	for _, v := range pr.calls.open() {
+		lines = append(lines, v.line(pr.p, width, pr.frame, time.Now()))
+	}
+	pr.erase()
+	if len(lines) > 0 {
+		pr.write(pr.log, strings.Join(lines, "\n")+"\n")
+	}
+	pr.drawn = lines
+}
+
+func (pr *printer) statusLine(width int) string {
+	head := pr.p.cyan(string(spinner[pr.frame%len(spinner)])) + " "
+	took := pr.p.dim(" " + short(time.Since(pr.since)))
+	room := max(10, width-ansi.StringWidth(head+took))
+	text := pr.status
+	if w := ansi.StringWidth(text); w > room {
+		text = "thinking " + ansi.TruncateLeft(text, w-room+12, "…")
+	}
+	return head + pr.p.dim(strings.TrimSpace(text)) + took
+}
+
+// erase takes the live lines off the screen. A terminal that has become
+// narrower shows each of them in several rows.
+func (pr *printer) erase() {
+	rows := 0
+	for _, line := range pr.drawn {
+		rows += 1 + max(0, ansi.StringWidth(line)-1)/max(1, pr.width())
+	}
+	if rows > 0 {
+		pr.write(pr.log, fmt.Sprintf("\r\x1b[%dA\x1b[J", rows))
+	}
+	pr.drawn = nil
+}
+
+func (pr *printer) write(w io.Writer, text string) {
+	if pr.failure == nil {
+		_, pr.failure = io.WriteString(w, text)
+	}
+}
+
+// pause takes the live lines away while somebody is asked something.
+func (pr *printer) pause(ask func()) {
+	pr.mu.Lock()
+	pr.erase()
+	pr.endLine()
+	pr.paused = true
+	pr.mu.Unlock()
+	ask()
+	pr.mu.Lock()
+	pr.paused = false
+	pr.mu.Unlock()
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/builtin"
+)
+
+// toolSet returns the tools that the settings offer a model: the built-in ones
+// that only read, those that --allow adds, and those of the files. The caller
+// calls done.
+func (s *settings) toolSet() (set *tool.Set, done func(), err error) {
+	files, err := builtin.OpenFiles(s.Root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("root: %w", err)
+	}
+	tools, err := s.tools(files)
+	if err == nil {
+		set, err = tool.NewSet(tools...)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, files.Close())
+	}
+	return set, func() { files.Close() }, nil
+}
+
+func (s *settings) tools(files *builtin.Files) ([]tool.Tool, error) {
+	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
+	if err != nil {
+		return nil, err
+	}
+	offered := slices.DeleteFunc(append(files.Tools(), builtin.Command{Dir: s.Root}.Tool(), builtin.Fetch{}.Tool(), search), func(t tool.Tool) bool {
+		for class, names := range allowed {
+			if slices.Contains(names, t.Name) {
+				return !slices.Contains(s.Allow, class)
+			}
+		}
+		return false
+	})
+	for _, file := range s.Tools {
+		if offered, err = s.declare(offered, file); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return offered, nil
+}
+
+// declare adds the tools of a file. One that does no work of its own gives a
+// tool that is there other words.
+func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) {
+	text, err := readBounded(file)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := builtin.ParseDeclared([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if len(declared) == 0 {
+		return nil, errors.New("it has no tools")
+	}
+	for _, d := range declared {
+		i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == d.Name })
+		switch {
+		case i >= 0 && d.Works():
+			return nil, fmt.Errorf("%s is there already: a tool never hides another", d.Name)
+		case i >= 0:
+			tools[i] = d.Redescribe(tools[i])
+			continue
+		case !d.Works() && s.withheld(d.Name) != "":
+			continue // other words for a tool that is not offered this time
+		}
+		t, err := d.Tool(s.Root, file)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+// withheld returns the class that --allow would need for a built-in tool.
+func (s *settings) withheld(name string) string {
+	for class, names := range allowed {
+		if slices.Contains(names, name) && !slices.Contains(s.Allow, class) {
+			return class
+		}
+	}
+	return ""
+}

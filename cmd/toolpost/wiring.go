@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// addSettingFlags gives a command a flag for each setting.
+func addSettingFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringP("model", "m", "", "the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given")
+	f.String("root", ".", "the `FOLDER` that tools may see")
+	f.StringSlice("allow", nil, "let tools do more than read: write, exec, net")
+	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
+	f.String("system", "", "what the model is told before the task")
+	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
+	f.String("journal", "", "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
+	f.String("config", "", "`FILE` to read in place of your config.yaml")
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels)
+}
+
+// defaultSystem is what a model is told if the settings say nothing.
+const defaultSystem = `You do tasks with tools. Look before you answer: what you say about files, commands or pages must come from a tool's result, not from memory. Do the whole task, then answer in a few plain sentences. If a tool fails, do what its message suggests, or say what stopped you.`
+
+// wiring is everything a conversation needs, put together from the settings.
+type wiring struct {
+	*settings
+	client *provider.Client
+	found  found
+	model  llm.Model
+	tools  *tool.Set
+	store  runStore
+	close  []func()
+}
+
+// wire opens model, tools and store. The caller calls done.
+func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err error) {
+	w = &wiring{settings: s}
+	defer func() {
+		if err != nil {
+			w.done()
+		}
+	}()
+	if f := cmd.Flag("journal"); f != nil && f.Changed && isPostgres(s.Journal) && hasPassword(s.Journal) {
+		return w, usagef(cmd, "%s", passwordShown)
+	}
+	if w.client, err = s.client(); err != nil {
+		return w, err
+	}
+	var done func()
+	if w.tools, done, err = s.toolSet(); err != nil {
+		return w, err
+	}
+	w.close = append(w.close, done)
+	if w.store, done, err = openStoreAt(s.Journal, true); err != nil {
+		return w, fmt.Errorf("the record of runs: %w", err)
+	}
+	w.close = append(w.close, done)
+	return w, w.use(s.choose(ctx))
+}
+
+// use opens another model.
+func (w *wiring) use(f found) error {
+	m, err := w.client.Open(f.ID)
+	if err != nil {
+		return err
+	}
+	w.found, w.model = f, m
+	return nil
+}
+
+func (w *wiring) done() {
+	for _, f := range w.close {
+		f()
+	}
+}
+
+// agent returns the agent of a conversation.
+func (w *wiring) agent(a *asker) *agent.Agent {
+	system := w.System
+	if system == "" {
+		system = defaultSystem
+	}
+	ag := &agent.Agent{
+		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
+		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve},
+	}
+	if a.there() && !a.yes {
+		ag.Checkpoint = a.checkpoint
+	}
+	return ag
+}
+
+// announce says which model is asked and why, unless somebody named it.
+func (w *wiring) announce() string {
+	switch {
+	case w.found.ID == offlineID && w.Model == "":
+		return offlineID + ": " + w.found.Why + ". It follows rules and is no language model; 'toolpost doctor' says how to get one."
+	case w.Model == "":
+		return w.found.ID + ": " + w.found.Why
+	}
+	return ""
+}
