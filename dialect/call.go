@@ -175,16 +175,20 @@ func (m *machine) guess(f func() bool) bool {
 		return false
 	}
 	m.begin()
-	m.undecided = true
+	entered, starved := m.entered, m.starved
+	m.undecided, m.entered, m.starved = true, -1, false
 	ok := f()
+	body, cut := m.entered, m.starved
+	m.entered, m.starved = entered, starved || cut
 	if !m.undecided {
 		return true
 	}
 	m.undecided = false
 	if !ok {
 		m.wasted += m.offset() - start
+		rows := m.rows
 		m.undo()
-		return false
+		return cut && m.cutShort(body, rows)
 	}
 	m.commit()
 	return true

@@ -1,6 +1,9 @@
 package dialect
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // maxHeader bounds a message header.
 const maxHeader = 512
@@ -13,7 +16,7 @@ const endOfHeader = "<|message|>"
 func (m *machine) header(t *token, n int) bool {
 	i, ok := m.headerEnd(n)
 	if !ok {
-		return false
+		return m.cutHeader(n)
 	}
 	to, channel := recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
 	i += m.literal(i, endOfHeader)
@@ -34,6 +37,25 @@ func (m *machine) header(t *token, n int) bool {
 	default:
 		return m.headerCall(to, i, start)
 	}
+	return true
+}
+
+// cutHeader handles a header of which n bytes have been seen and that the
+// answer was cut off in: a call if it names a tool, else nothing.
+func (m *machine) cutHeader(n int) bool {
+	if !m.eof || m.offset()+n > m.base+len(m.buf) || len(m.buf)-m.pos > maxHeader || !m.truncated() {
+		return false
+	}
+	rest := m.buf[m.pos+n:]
+	if bytes.ContainsAny(rest, "`{\"\n") {
+		return false
+	}
+	to, _ := recipient(foldAll(string(m.buf[m.pos:])))
+	if to == "" || to == "self" || to == "user" || to == "assistant" || to == "all" || m.names.none {
+		m.skip(len(m.buf)-m.pos, "cut header")
+		return true
+	}
+	m.cutOff(to, headerRows)
 	return true
 }
 

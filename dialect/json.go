@@ -189,7 +189,7 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	case e.begun:
 		return true
 	case !closed:
-		if e.name != "" && m.marked && m.startCall(e.name, e.id, e.start) {
+		if e.name != "" && (m.marked || m.names.offered(e.name)) && m.startCall(e.name, e.id, e.start) {
 			m.cutCall()
 			return true
 		}
@@ -262,8 +262,7 @@ func (m *machine) objects(e *envelope) bool {
 	m.skip(1, "[")
 	begun := false
 	for m.blank(","); m.more() && m.peek(0) == '{'; m.blank(",;") {
-		one := envelope{start: m.offset()}
-		if !m.object(&one) {
+		if !m.oneOf() {
 			return begun
 		}
 		begun = true
@@ -273,6 +272,15 @@ func (m *machine) objects(e *envelope) bool {
 		return begun || m.marked && e == nil
 	}
 	return begun
+}
+
+// oneOf reads the next object of a list.
+func (m *machine) oneOf() bool {
+	read := func() bool { return m.object(&envelope{start: m.offset()}) }
+	if m.undecided {
+		return read()
+	}
+	return m.guess(read) // the list is one, but this may be something else
 }
 
 // arguments reads the arguments of the call from here: an object, or a string

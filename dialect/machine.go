@@ -70,6 +70,8 @@ type machine struct {
 	anchor    int  // where the call that may begin here began
 	anchored  bool // whether there is one
 	wasted    int  // bytes read by guesses that failed
+	starved   bool // a reader has asked for more than there is
+	entered   int  // offset behind the last marker the guess we are in has read
 	undecided bool // the innermost try may not be a call at all
 	naming    bool // the value being read is the name of a tool
 	marked    bool // a marker says that calls follow
@@ -219,14 +221,12 @@ func (m *machine) truncated() bool {
 // fill lets go of what is certain and waits for the next chunk. It reports
 // whether there is one.
 func (m *machine) fill() bool {
-	if m.eof || m.stop {
-		return false
+	if !m.eof && !m.stop {
+		m.flush()
+		m.stop = !m.wait(struct{}{})
 	}
-	m.flush()
-	if !m.wait(struct{}{}) {
-		m.stop = true
-	}
-	return !m.eof && !m.stop
+	m.starved = m.eof || m.stop
+	return !m.starved
 }
 
 // flows is at for the loop of a reader of long text. While it waits, f is

@@ -107,6 +107,23 @@ func (n *names) begins(s string) bool {
 	return false
 }
 
+// mayBecome reports whether s may be the beginning of a name, with a prefix or
+// without.
+func (n *names) mayBecome(s string) bool {
+	if n.any || n.begins(s) {
+		return true
+	}
+	if i := strings.LastIndexAny(s, ".:"); i > 0 && n.offered(s[:i]) { // an id or a method follows
+		return true
+	}
+	for _, p := range prefixesOfNames {
+		if rest, ok := strings.CutPrefix(s, p); ok && n.begins(rest) || strings.HasPrefix(p, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // bareName strips the prefixes models add.
 func bareName(s string) string {
 	for _, p := range prefixesOfNames[:5] {

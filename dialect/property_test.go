@@ -59,6 +59,43 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
+// uncertain are the dialects whose markers are words, which may be text as long
+// as nothing follows them.
+var uncertain = map[string]bool{"inkling": true, "hyperclova": true, "gigachat3": true}
+
+// What was begun behind a marker and cut off is an invalid call, not text. Short
+// beginnings of a marker are excepted: any text may end in them.
+func TestTruncationLeavesNoMarkup(t *testing.T) {
+	clean, all := 0, 0
+	for _, s := range readLines[sample](t, "dialect_samples.jsonl") {
+		d, _ := dialect.Lookup(s.Dialect)
+		if d.Bare && s.Dialect != "hermes_json" || uncertain[s.Dialect] {
+			continue
+		}
+		for _, tools := range [][]llm.ToolDef{nil, offered} {
+			p := dialect.Parser{Tools: tools, ThinkingOpen: dialect.BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
+			whole := strings.TrimSpace(parse(t, p, dialect.Whole(s.Raw)).Text)
+			for i := range s.Raw {
+				got := parse(t, p, dialect.Whole(s.Raw[:i]))
+				leak := strings.TrimSpace(got.Text)
+				for n := min(len(leak), len(whole)); ; n-- {
+					if strings.HasPrefix(whole, leak[:n]) {
+						leak = leak[n:]
+						break
+					}
+				}
+				all++
+				if len(leak) > len("]<]minimax[>") {
+					t.Errorf("%s cut off at %d: %q\ntext %q invalid %v", s.Dialect, i, s.Raw[:i], got.Text, got.Invalid)
+				} else if leak == "" {
+					clean++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d cut answers leave no markup in the text", clean, all)
+}
+
 // A hint never changes what a text calls.
 func TestCrossTalk(t *testing.T) {
 	samples := readLines[sample](t, "dialect_samples.jsonl")

@@ -202,6 +202,9 @@ func (m *machine) special() bool {
 		m.rehearse()
 		return true
 	}
+	if (t == nil || t.is(prefixes)) && m.cutMarker(0, false) {
+		return true
+	}
 	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
 		return m.misaddressed(t, n)
 	}
@@ -212,9 +215,6 @@ func (m *machine) special() bool {
 	case t == nil && c == '(':
 		m.suspectName()
 		return false
-	case t == nil && c == '<' && m.literal(0, "<|") > 0 && m.partialMarker(0): // the answer ends in a special token
-		m.skip(len(m.buf)-m.pos, "cut marker")
-		return true
 	case t == nil:
 		return m.bare(c)
 	case t.is(thinks) && !t.line:
@@ -300,7 +300,7 @@ func (m *machine) region(t *token, n int) bool {
 	start := m.offset()
 	m.endOfMessage = false
 	ok := m.guess(func() bool {
-		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows != 0, 0, 0
+		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows != 0 || strings.HasPrefix(t.text, "<|"), 0, 0
 		m.opener(t, n)
 		return m.unit(start, true)
 	})
@@ -332,6 +332,7 @@ func (m *machine) opener(t *token, n int) {
 	m.narrow(t.rows[opens] | t.rows[separates])
 	m.skip(n, t.text)
 	m.depth++
+	m.entered = m.offset()
 }
 
 // units reads the calls that follow the first one, and the markers between
@@ -344,6 +345,9 @@ func (m *machine) units() {
 		}
 		i := m.spaces(0)
 		t, n := m.match(i)
+		if n == 0 && m.cutMarker(i, true) {
+			return
+		}
 		if c := m.peek(i); m.depth > 0 && (c == ']' || c == '}') {
 			m.skip(i+1, "one too many")
 			continue
