@@ -26,7 +26,7 @@ func (m *Model) planChoice(j *job) {
 	case ch.Allowed != nil && (m.vendor.NoAllowed || m.wire == wire.Messages || m.wire == wire.Ollama):
 		m.withhold(j, ch.Allowed)
 	}
-	if ch.Mode == llm.MustCall && m.info.ToolChoiceRequired.In(m.conditions(j.req)) == catalog.No {
+	if ch.Mode == llm.MustCall && m.forces(j.req) == catalog.No {
 		m.demand(j)
 	}
 	if j.req.OneCall && (m.wire == wire.Gemini || m.wire == wire.Ollama || m.vendor.Quirks.NoParallel) {

@@ -57,7 +57,7 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 		return OutputConstrained, "the host holds answers to a schema"
 	case tools:
 		return OutputEmit, "the vendor cannot hold an answer to a schema while tools are offered"
-	case m.info.ToolChoiceRequired.In(cond) == catalog.Yes:
+	case m.forces(j.req) == catalog.Yes:
 		return OutputEmit, "a forced call holds the model to the schema"
 	}
 	return OutputPrompted, "nothing is known to hold the model to a schema"
@@ -141,7 +141,7 @@ func (m *Model) emitOutput(j *job) {
 		j.req.Choice.Allowed = append(j.req.Choice.Allowed, emitOutput)
 	}
 	j.instruct("When you are done, give your final answer by calling the tool " + emitOutput + ". Do not answer in plain text.")
-	if j.route.Kind != Native || m.info.ToolChoiceRequired.In(m.conditions(j.req)) == catalog.Yes {
+	if j.route.Kind != Native || m.forces(j.req) == catalog.Yes {
 		j.req.Choice.Mode = llm.MustCall
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // RouteKind is how a model is asked for calls.
@@ -114,8 +115,15 @@ func (m *Model) choose(req *llm.Request) Route {
 // had from a schema. While a model thinks, a schema would stop it from ending
 // its thoughts.
 func (m *Model) forcesBySchema(req *llm.Request) bool {
-	return req.Choice.Mode == llm.MustCall && m.info.Constrain != "" && !thinks(req) &&
-		m.info.ToolChoiceRequired.In(m.conditions(req)) == catalog.No
+	return req.Choice.Mode == llm.MustCall && m.info.Constrain != "" && !thinks(req) && m.forces(req) == catalog.No
+}
+
+// forces reports whether the vendor can force a call in such a request.
+func (m *Model) forces(req *llm.Request) catalog.Support {
+	if m.wire == wire.Ollama { // the format has no choice
+		return catalog.No
+	}
+	return m.info.ToolChoiceRequired.In(m.conditions(req))
 }
 
 // emulated chooses between the emulations.

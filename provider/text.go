@@ -43,6 +43,8 @@ type textReading struct {
 	inText  int               // calls found in text
 	native  int               // calls the vendor delivered
 	said    bool              // text that is not blank came
+	open    bool              // the last part is text
+	about   *llm.TextDelta    // what the vendor said about it
 	thought strings.Builder   // thinking with nothing after it
 }
 
@@ -73,7 +75,7 @@ func (r *textReading) run(raw iter.Seq2[llm.Event, error]) {
 			return
 		}
 	}
-	if r.stopped || r.finish == nil {
+	if r.stopped || r.finish == nil || !r.sign() {
 		return
 	}
 	r.promote()
@@ -89,36 +91,62 @@ func (r *textReading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, e
 				push("", err)
 				return
 			}
-			if text, ok := r.plain(ev); ok {
-				if !push(text, nil) {
-					return
-				}
-			} else if f, ok := ev.(llm.Finish); ok {
-				r.finish = &f
-			} else if !r.emit(ev) {
+			if !r.raw(ev, push) {
 				return
 			}
 		}
 	}
 }
 
-// plain returns the text of an event that may hold calls, and keeps account
-// of the others.
-func (r *textReading) plain(ev llm.Event) (string, bool) {
+// raw takes an event of the vendor.
+func (r *textReading) raw(ev llm.Event, push func(string, error) bool) bool {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		if strings.TrimSpace(ev.Text) != "" {
-			r.said = true
+		if ev.Refusal || len(ev.Citations) > 0 || ev.Text == "" && !r.open {
+			break
 		}
-		return ev.Text, !ev.Refusal && len(ev.Citations) == 0 && ev.State.IsZero() && len(ev.Extra) == 0
+		r.said = r.said || strings.TrimSpace(ev.Text) != ""
+		return r.text(ev, push)
 	case llm.ThinkingDelta:
 		if r.thought.Len() < maxThought {
 			r.thought.WriteString(ev.Text)
 		}
 	case llm.Call, llm.InvalidCall, llm.HostedCall:
 		r.native++
+	case llm.Finish:
+		r.finish = &ev
+		return true
 	}
-	return "", false
+	return r.sign() && r.emit(ev)
+}
+
+// text hands text to the parser. What the vendor says about the part as a
+// whole waits until the part is over.
+func (r *textReading) text(ev llm.TextDelta, push func(string, error) bool) bool {
+	if ev.Text != "" {
+		if !r.sign() {
+			return false
+		}
+		r.open = true
+		if !push(ev.Text, nil) {
+			return false
+		}
+	}
+	if !ev.State.IsZero() || len(ev.Extra) > 0 {
+		r.about = &llm.TextDelta{State: ev.State, Extra: ev.Extra}
+	}
+	return true
+}
+
+// sign passes on what the vendor said about the last part, unless a call was
+// found in it: then it is no longer the part that was signed.
+func (r *textReading) sign() bool {
+	about := r.about
+	r.about, r.open = nil, false
+	if about == nil || r.inText > 0 {
+		return true
+	}
+	return r.emit(*about)
 }
 
 // parsed passes on what the parser found.
