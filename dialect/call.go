@@ -153,6 +153,7 @@ const maxRaw = 64 << 10
 
 // raw is what the model wrote of the call so far, or the beginning of it.
 func (m *machine) raw() string {
+	m.keepHead()
 	if m.call.head != nil {
 		return string(m.call.head) + "…"
 	}

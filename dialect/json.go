@@ -364,7 +364,7 @@ func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 		if f.all() {
 			continue
 		}
-		if !f.wants() || (!r.InString() || m.byteBefore(f.held) == '"') && m.closer(f.held) {
+		if !f.wants() || (!r.InString() || m.buf[m.pos+f.held-1] == '"') && m.closer(f.held) {
 			break
 		}
 		f.feed(1)
@@ -427,14 +427,6 @@ func indexEither(p []byte, a, b byte) int {
 		}
 	}
 	return len(p)
-}
-
-// byteBefore returns the byte before the i-th from here.
-func (m *machine) byteBefore(i int) byte {
-	if i == 0 {
-		return m.before
-	}
-	return m.buf[m.pos+i-1]
 }
 
 // closer reports whether a marker that ends or begins calls stands i bytes

@@ -50,9 +50,8 @@ type machine struct {
 	thinkBy *token // what opened the thinking we are in; nil if the prompt did
 	rows    uint64 // the dialects that what was read of this call fits
 	run     int    // buf[run:pos] is text or thinking not passed on yet
-	before  byte   // the last byte before buf[run]
-	tail    []byte // the end of the text before buf[run]
-	scratch []byte // what lately returned last
+	since   int    // offset of the text or thinking since the last markup
+	origin  int    // offset of what counts as the beginning of the answer
 	started bool   // something other than white space has been read as text
 	first   int    // offset of the first byte of text that is no white space
 
@@ -98,6 +97,7 @@ const (
 // try is a point to which the machine can go back.
 type try struct {
 	pos    int // absolute offset
+	since  int
 	events int
 	spans  int
 	calls  int
@@ -154,8 +154,7 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 
 // deliver passes on what is ready. It reports whether the answer goes on.
 func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
-	for i, ev := range m.ready {
-		m.ready[i] = nil
+	for _, ev := range m.ready {
 		if !yield(ev, nil) {
 			return false
 		}
@@ -231,7 +230,7 @@ func (m *machine) fill() bool {
 
 // flows is at for the loop of a reader of long text. While it waits, f is
 // called with each chunk in the buffer: it reads what it can without waiting,
-// and reports whether that was everything. The rest is for the reader.
+// and reports whether the reader could do no more than wait for the next one.
 func (m *machine) flows(i int, f func() bool) bool {
 	if m.pos+i < len(m.buf) {
 		return true
@@ -239,17 +238,15 @@ func (m *machine) flows(i int, f func() bool) bool {
 	if !m.undecided {
 		m.flow = f
 	}
-	ok := m.at(i)
+	ok := m.fill()
 	m.flow = nil
-	return ok
+	return ok || m.pos+i < len(m.buf) // f may have left a byte to read at the end
 }
 
 // add puts a chunk into the buffer.
 func (m *machine) add(chunk string) {
-	m.compact()
-	if len(m.buf) > m.maxCall() {
-		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
-		return
+	if full := len(m.buf) + len(chunk); full > cap(m.buf) || full > m.maxCall() {
+		m.compact()
 	}
 	m.buf = append(m.buf, chunk...)
 	m.chunk = chunk
@@ -281,13 +278,13 @@ func (m *machine) compact() {
 	if m.anchored && m.call.head == nil {
 		keep = min(keep, m.anchor-m.base)
 	}
-	if keep == len(m.buf) {
-		m.buf = m.buf[:0]
-	} else if keep > 4096 && keep > len(m.buf)/2 {
-		m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
-	} else {
+	if len(m.buf)-keep > m.maxCall() {
+		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
+	}
+	if keep = max(0, keep-maxTail); keep <= len(m.buf)/2 {
 		return
 	}
+	m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
 	m.base += keep
 	m.pos -= keep
 	m.run -= keep
@@ -307,12 +304,11 @@ func (m *machine) read(kind SpanKind, n int, rule string) {
 
 // take passes over n bytes that something else accounts for.
 func (m *machine) take(n int) {
-	if n > 0 {
-		m.before = m.buf[m.pos+n-1]
-		m.tail = m.tail[:0]
-	}
 	m.pos += n
 	m.run = m.pos
+	if n > 0 {
+		m.since = m.offset()
+	}
 }
 
 // mark notes what became of the next n bytes.
@@ -344,8 +340,6 @@ func (m *machine) passOn() {
 	if m.p.Trace != nil {
 		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
 	}
-	m.before = s[len(s)-1]
-	m.remember(s)
 	m.run = m.pos
 }
 
@@ -357,26 +351,12 @@ func (m *machine) asString(p []byte) string {
 	return string(p)
 }
 
-// remember keeps the end of the text that has left.
-func (m *machine) remember(s string) {
-	s = s[max(0, len(s)-maxTail):]
-	if len(m.tail)+len(s) > cap(m.tail) && cap(m.tail) >= 4*maxTail {
-		m.tail = m.tail[:copy(m.tail, m.tail[max(0, len(m.tail)-maxTail):])]
-	}
-	m.tail = append(m.tail, s...)
-}
-
 // maxTail is how much of the text before is remembered.
 const maxTail = 160
 
 // lately returns the last bytes of the text, or thinking, before here.
 func (m *machine) lately() []byte {
-	now := m.buf[m.run:m.pos]
-	if len(now) >= maxTail {
-		return now[len(now)-maxTail:]
-	}
-	m.scratch = append(append(m.scratch[:0], m.tail[max(0, len(m.tail)-maxTail):]...), now...)
-	return m.scratch[max(0, len(m.scratch)-maxTail):]
+	return m.buf[max(0, m.since-m.base, m.pos-maxTail):m.pos]
 }
 
 // emit passes an event on, or holds it while it may be taken back.
@@ -405,7 +385,7 @@ func (m *machine) flush() {
 func (m *machine) begin() {
 	m.passOn()
 	m.tries = append(m.tries, try{
-		pos: m.offset(), events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
+		pos: m.offset(), since: m.since, events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
 	})
 }
 
@@ -422,7 +402,7 @@ func (m *machine) undo() {
 	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
 	m.calls, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.mode, t.by, t.header, t.rows
 	m.pos = t.pos - m.base
-	m.run = m.pos
+	m.run, m.since = m.pos, t.since
 	m.call, m.anchored = call{}, false
 }
 
@@ -432,7 +412,6 @@ func (m *machine) release() {
 		return
 	}
 	m.ready = append(m.ready, m.queue...)
-	clear(m.queue)
 	m.queue = m.queue[:0]
 	if m.p.Trace != nil {
 		for _, s := range m.spans {

@@ -52,12 +52,13 @@ func (m *machine) text() {
 }
 
 // allPlain reads text and reports whether it came to the end of what is there.
+// The last byte may wait: what it begins is for the next one to say.
 func (m *machine) allPlain() bool {
 	if m.mode == inText && !m.started {
 		return false // the first word is special
 	}
 	m.plain()
-	return m.pos == len(m.buf)
+	return m.pos >= len(m.buf)-1
 }
 
 // plain reads text up to a byte that may begin something else.
@@ -127,10 +128,10 @@ var followers = func() *[256]byteSet {
 
 // prev is the byte before the next one, 0 at the beginning.
 func (m *machine) prev() byte {
-	if m.pos > m.run {
-		return m.buf[m.pos-1]
+	if m.offset() == m.origin {
+		return 0
 	}
-	return m.before
+	return m.buf[m.pos-1]
 }
 
 // atLine reports whether a line begins here.

@@ -109,7 +109,7 @@ func (m *machine) closesThinking(t *token, n int) bool {
 
 // restart makes what follows count as the beginning of the answer.
 func (m *machine) restart() {
-	m.started, m.before = false, 0
+	m.started, m.origin = false, m.offset()
 }
 
 // candidate reads a call inside thinking, if the policy allows it and one

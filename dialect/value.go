@@ -135,7 +135,7 @@ func (m *machine) valueEnds(v value) (n int, ok bool) {
 	case t.is(endParam) || t.is(endValue):
 		return n, m.structure(n)
 	case t.is(tagParam) && !t.is(tagCall):
-		return 0, m.isPair(t) || m.before == '\n' && t.rows[tagParam]&v.end.rows[tagParam] != 0
+		return 0, m.isPair(t) || m.prev() == '\n' && t.rows[tagParam]&v.end.rows[tagParam] != 0
 	case t.is(endCall), t.is(closes) && !t.line:
 		return 0, m.endsCall(n)
 	}
