@@ -407,7 +407,7 @@ var table = []Dialect{
 	{
 		Name: "hyperclova", Title: "JSON list in a tool role", Form: JSONCall, List: true,
 		Models:  "HyperCLOVA X SEED Think",
-		Wrap:    []Pair{{"<|im_start|>assistant -> tool/function_call", ""}, {"assistant -> tool/function_call", ""}, {" -> tool/function_call", ""}},
+		Wrap:    []Pair{{"<|im_start|>assistant -> tool/function_call", ""}, {"assistant -> tool/function_call", ""}, {"-> tool/function_call", ""}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{{"<|im_start|>assistant/think\n", "<|im_end|>"}, {"/think\n", "<|im_end|>"}},
 		Drop:  []string{"<|im_end|>", "<|im_start|>assistant", "<|stop|>", "<|endofturn|>"},

@@ -34,6 +34,18 @@ var triggers = sync.OnceValue(func() *[256]place {
 	return &set
 })
 
+// stops are the triggers within a line, and the end of a line.
+var stops = sync.OnceValue(func() *[256]place {
+	set := *triggers()
+	for c, p := range set {
+		if p == lineOnly {
+			set[c] = nowhere
+		}
+	}
+	set['\n'] = lineOnly
+	return &set
+})
+
 // text reads text up to the next thing that is none.
 func (m *machine) text() {
 	flow := m.allPlain
@@ -65,17 +77,26 @@ func (m *machine) allPlain() bool {
 func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
+	stops := stops()
 	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
-	for i, c := range rest {
-		if p := m.triggers[c]; p != nowhere {
-			line := prev == '\n' || prev == 0
-			if (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
-				(i+1 == len(rest) || p == lineOnly || line && m.names.first[c] || followers[c].has(rest[i+1])) {
-				m.pos += i
-				return
+	if worded {
+		stops = &m.triggers
+	}
+	for i := 0; i < len(rest); {
+		c := rest[i]
+		line := prev == '\n' || prev == 0
+		if p := m.triggers[c]; p != nowhere && (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
+			(i+1 == len(rest) || p == lineOnly || line && m.names.first[c] || followers[c].has(rest[i+1])) {
+			m.pos += i
+			return
+		}
+		i++
+		if c != '\n' {
+			for i < len(rest) && stops[rest[i]] == nowhere {
+				i++
 			}
 		}
-		prev = c
+		prev = rest[i-1]
 	}
 	m.pos = len(m.buf)
 }
