@@ -115,7 +115,7 @@ type try struct {
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		m := &machine{p: p, names: newNames(p.Tools), hint: rowOf(p.Dialect)}
-		m.triggers = m.names.triggers(*triggers())
+		m.triggers = m.names.triggers(*triggers)
 		if p.ThinkingOpen {
 			m.mode = inThinking
 		}
@@ -378,7 +378,9 @@ func (m *machine) flush() {
 	}
 	m.passOn()
 	m.call.pass(m)
-	m.release()
+	if len(m.spans) > 0 {
+		m.release()
+	}
 }
 
 // begin starts a try: until commit or undo, nothing leaves the machine.

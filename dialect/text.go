@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"strings"
-	"sync"
 )
 
 // where a byte may begin a marker, or a call without one.
@@ -17,7 +16,7 @@ const (
 )
 
 // triggers say where each byte may begin a marker or a call.
-var triggers = sync.OnceValue(func() *[256]place {
+var triggers = func() *[256]place {
 	var set [256]place
 	for _, c := range markers().bytes {
 		set[c] = anywhere
@@ -32,11 +31,11 @@ var triggers = sync.OnceValue(func() *[256]place {
 		set[t[0]] = wordOnly
 	}
 	return &set
-})
+}()
 
 // stops are the triggers within a line, and the end of a line.
-var stops = sync.OnceValue(func() *[256]place {
-	set := *triggers()
+var stops = func() *[256]place {
+	set := *triggers
 	for c, p := range set {
 		if p == lineOnly {
 			set[c] = nowhere
@@ -44,7 +43,7 @@ var stops = sync.OnceValue(func() *[256]place {
 	}
 	set['\n'] = lineOnly
 	return &set
-})
+}()
 
 // text reads text up to the next thing that is none.
 func (m *machine) text() {
@@ -77,7 +76,7 @@ func (m *machine) allPlain() bool {
 func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
-	stops := stops()
+	stops := stops
 	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
 	if worded {
 		stops = &m.triggers
