@@ -313,6 +313,12 @@ func (m *machine) stream() {
 		m.argBytes(v[taken:])
 		taken = len(v)
 	}
+	if len(m.call.args) == 0 { // the value is all there is: no need for a copy
+		take = func() {
+			m.call.args = r.Value()
+			m.checkArgs()
+		}
+	}
 	m.finishValue(&r, m.feed(&r, take), take)
 }
 
@@ -364,7 +370,7 @@ func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
 		if f.all() {
 			continue
 		}
-		if !f.wants() || (!r.InString() || m.buf[m.pos+f.held-1] == '"') && m.closer(f.held) {
+		if !f.wants() || (!r.InString() || f.heldQuote()) && m.closer(f.held) {
 			break
 		}
 		f.feed(1)
@@ -390,6 +396,9 @@ func (f *feeder) wants() bool {
 	return !f.r.Done() && f.r.Err() == nil && f.m.offset()+f.held < f.limit
 }
 
+// heldQuote reports whether r holds a quote, which may be the end of a string.
+func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.buf[f.m.pos] == '"' }
+
 // all feeds what is there, up to a byte that may begin a marker, and reports
 // whether the value may go on after all of it.
 func (f *feeder) all() bool {
@@ -399,13 +408,31 @@ func (f *feeder) all() bool {
 		if len(rest) == 0 {
 			return true
 		}
+		rest = rest[:min(len(rest), f.limit-m.offset()-f.held)]
+		if n := f.content(rest); n > 0 {
+			continue
+		}
 		n := indexEither(rest, '<', '`')
 		if n == 0 {
 			return false
 		}
-		f.feed(min(n, f.limit-m.offset()-f.held))
+		f.feed(n)
 	}
 	return false
+}
+
+// content feeds as much of rest as only goes on with a string. In a string
+// nothing is a marker.
+func (f *feeder) content(rest []byte) int {
+	if f.held > 0 {
+		return 0
+	}
+	n := f.r.FeedContent(rest)
+	if n > 0 {
+		f.m.read(f.kind, n, "json")
+		f.take()
+	}
+	return n
 }
 
 // feed feeds the next n bytes.
@@ -418,13 +445,18 @@ func (f *feeder) feed(n int) {
 	f.take()
 }
 
-// indexEither returns the index of the first a or b in p, len(p) if there is
-// none.
+// maxStep bounds how far ahead a reader looks for the next byte that matters.
+const maxStep = 512
+
+// indexEither returns the index of the first a or b in p, or how far it looked
+// if there is none near.
 func indexEither(p []byte, a, b byte) int {
-	for i, c := range p {
-		if c == a || c == b {
-			return i
-		}
+	p = p[:min(len(p), maxStep)]
+	if i := bytes.IndexByte(p, a); i >= 0 {
+		p = p[:i]
+	}
+	if i := bytes.IndexByte(p, b); i >= 0 {
+		p = p[:i]
 	}
 	return len(p)
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -247,6 +248,9 @@ func (m *machine) flows(i int, f func() bool) bool {
 func (m *machine) add(chunk string) {
 	if full := len(m.buf) + len(chunk); full > cap(m.buf) || full > m.maxCall() {
 		m.compact()
+	}
+	if cap(m.buf)-len(m.buf) < len(chunk) {
+		m.buf = slices.Grow(m.buf, len(m.buf)+len(chunk))
 	}
 	m.buf = append(m.buf, chunk...)
 	m.chunk = chunk

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -90,10 +91,15 @@ func (m *machine) readValue(v value) bool {
 // until takes what is there up to one of two bytes. It reports whether neither
 // is there.
 func (s *sink) until(a, b byte) bool {
-	rest := s.m.buf[s.m.pos:]
-	n := indexEither(rest, a, b)
-	s.take(n)
-	return n == len(rest)
+	m := s.m
+	for m.pos < len(m.buf) {
+		n := indexEither(m.buf[m.pos:], a, b)
+		if n == 0 {
+			return false
+		}
+		s.take(n)
+	}
+	return true
 }
 
 // take takes the next n bytes of the answer.
@@ -182,6 +188,7 @@ type sink struct {
 	m *machine
 	value
 	raw     []byte // of a value that must be complete
+	blank   int    // white space at the beginning of raw
 	pend    []byte // white space that may be trimmed, or part of a rune
 	quoting bool   // it is a string, and its quote has been written
 }
@@ -193,7 +200,10 @@ func (s *sink) add(p []byte) {
 		return
 	}
 	s.raw = append(s.raw, p...)
-	if s.stringFor(s.raw) {
+	for s.blank < len(s.raw) && isSpace(s.raw[s.blank]) {
+		s.blank++
+	}
+	if s.stringFor(s.raw, s.raw[s.blank:]) {
 		s.quoting = true
 		s.m.arg(`"`)
 		raw := s.raw
@@ -202,16 +212,16 @@ func (s *sink) add(p []byte) {
 	}
 }
 
-// stringFor reports whether text that begins like raw can only be a string.
-func (s *sink) stringFor(raw []byte) bool {
+// stringFor reports whether text that begins like raw, or without white space
+// like text, can only be a string.
+func (s *sink) stringFor(raw, text []byte) bool {
 	if s.quotes && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
 		return bytes.IndexByte(raw[1:], '"') >= 0 && raw[len(raw)-1] != '"'
 	}
 	if s.types == schema.String {
-		return len(raw) > 1 && s.trim == OneLine || len(bytes.TrimLeft(raw, " \t\r\n")) > 0 || s.trim == Literal || s.trim == Verbatim
+		return len(raw) > 1 && s.trim == OneLine || len(text) > 0 || s.trim == Literal || s.trim == Verbatim
 	}
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	return s.types&schema.String != 0 && len(raw) > 0 && !mayBegin(s.types, raw)
+	return s.types&schema.String != 0 && len(text) > 0 && !mayBegin(s.types, text)
 }
 
 // mayBegin reports whether raw may be the beginning of one of the types other
@@ -280,13 +290,16 @@ func (s *sink) tail(p []byte) int {
 
 // write adds text to the string.
 func (s *sink) write(p []byte) {
+	if s.trim == Trimmed && len(bytes.TrimRight(p, " \t\r\n")) == 0 {
+		s.pend = append(s.pend, p...) // looked at once, however long it gets
+		return
+	}
 	if len(s.pend) > 0 {
 		p = append(s.pend, p...)
-		s.pend = nil
 	}
 	n := len(p) - s.tail(p)
-	s.pend = append(s.pend, p[n:]...)
 	s.m.escape(p[:n])
+	s.pend = append(s.pend[:0], p[n:]...)
 }
 
 // close ends the value.
@@ -334,43 +347,57 @@ func typed(t schema.Types, text string) json.RawMessage {
 
 // escape writes p into the arguments as part of a JSON string.
 func (m *machine) escape(p []byte) {
+	if cap(m.call.args)-len(m.call.args) < len(p) {
+		m.call.args = slices.Grow(m.call.args, len(m.call.args)+len(p))
+	}
 	m.call.args = appendEscaped(m.call.args, p)
 	m.checkArgs()
 }
 
+// verbatim marks the bytes that stand in a JSON string as they are.
+var verbatim = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
 // appendEscaped appends p as it stands in a JSON string.
 func appendEscaped(out, p []byte) []byte {
 	const hex = "0123456789abcdef"
+	done := 0 // p[:done] has been appended
 	for i := 0; i < len(p); {
 		c := p[i]
-		switch {
-		case c == '"' || c == '\\':
-			out = append(out, '\\', c)
-		case c == '\n':
-			out = append(out, '\\', 'n')
-		case c == '\r':
-			out = append(out, '\\', 'r')
-		case c == '\t':
-			out = append(out, '\\', 't')
-		case c < 0x20:
-			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < 0x80:
-			j := i + 1
-			for j < len(p) && p[j] >= 0x20 && p[j] < 0x80 && p[j] != '"' && p[j] != '\\' {
-				j++
-			}
-			out = append(out, p[i:j]...)
-			i = j
-			continue
-		default:
-			r, n := utf8.DecodeRune(p[i:])
-			out = utf8.AppendRune(out, r)
-			i += n
+		if verbatim[c] {
+			i++
 			continue
 		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRune(p[i:])
+			if i += n; r != utf8.RuneError || n > 1 {
+				continue
+			}
+			out = append(append(out, p[done:i-1]...), "\ufffd"...)
+			done = i
+			continue
+		}
+		out = append(out, p[done:i]...)
+		switch c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\n':
+			out = append(out, '\\', 'n')
+		case '\r':
+			out = append(out, '\\', 'r')
+		case '\t':
+			out = append(out, '\\', 't')
+		default:
+			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
 		i++
+		done = i
 	}
-	return out
+	return append(out, p[done:]...)
 }
 
 // quoteJSON returns s as a JSON string.

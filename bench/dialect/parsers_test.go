@@ -32,34 +32,26 @@ var streams = []struct {
 	}},
 }
 
-const (
-	chunk = 16 // bytes: a few tokens
-	turns = 40 // of each reader, in TestRatios
+const turns = 40 // of each reader, in TestRatios
+
+var (
+	sizes  = []int{10_000, 100_000}
+	chunks = []int{4, 16, 64, 1024} // a token, a few, what proxies and servers put together
 )
-
-var sizes = []int{10_000, 100_000}
-
-func chunks(text string, each func(string)) {
-	for len(text) > chunk {
-		each(text[:chunk])
-		text = text[chunk:]
-	}
-	each(text)
-}
 
 var tools = []llm.ToolDef{{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)}}
 
 // readers read a stream and return how many calls they found.
 var readers = []struct {
 	name string
-	read func(tb testing.TB, parser, text string) int
+	read func(tb testing.TB, parser, text string, chunk int) int
 }{
 	{"Toolpost", readToolpost},
 	{"Ollama", readOllama},
 	{"Copy", readCopy},
 }
 
-func readToolpost(tb testing.TB, _, text string) int {
+func readToolpost(tb testing.TB, _, text string, chunk int) int {
 	p := dialect.Parser{Tools: tools}
 	calls := 0
 	for ev, err := range p.Parse(dialect.Cut(text, chunk)) {
@@ -73,7 +65,7 @@ func readToolpost(tb testing.TB, _, text string) int {
 	return calls
 }
 
-func readOllama(tb testing.TB, parser, text string) int {
+func readOllama(tb testing.TB, parser, text string, chunk int) int {
 	p := parsers.ParserForName(parser)
 	p.Init([]api.Tool{{Type: "function", Function: api.ToolFunction{Name: "write_file"}}}, nil, nil)
 	calls := 0
@@ -84,32 +76,44 @@ func readOllama(tb testing.TB, parser, text string) int {
 		}
 		calls += len(found)
 	}
-	chunks(text, func(s string) { add(s, false) })
+	for s := range dialect.Cut(text, chunk) {
+		add(s, false)
+	}
 	add("", true)
 	return calls
 }
 
 // readCopy only copies the stream: nobody can be faster.
-func readCopy(_ testing.TB, _, text string) int {
+func readCopy(_ testing.TB, _, text string, chunk int) int {
 	var out strings.Builder
-	chunks(text, func(s string) { out.WriteString(s) })
+	for s := range dialect.Cut(text, chunk) {
+		out.WriteString(s)
+	}
 	return 0
+}
+
+// each calls f for every stream, size and chunk.
+func each(f func(name, parser, text string, chunk, calls int)) {
+	for _, s := range streams {
+		for _, size := range sizes {
+			for _, chunk := range chunks {
+				f(fmt.Sprintf("%s/%d/%d", s.name, size, chunk), s.parser, s.make(size), chunk, s.calls)
+			}
+		}
+	}
 }
 
 func BenchmarkParsers(b *testing.B) {
 	for _, r := range readers {
-		for _, s := range streams {
-			for _, size := range sizes {
-				text := s.make(size)
-				b.Run(fmt.Sprintf("%s/%s/%d", r.name, s.name, size), func(b *testing.B) {
-					b.ReportAllocs()
-					b.SetBytes(int64(len(text)))
-					for b.Loop() {
-						r.read(b, s.parser, text)
-					}
-				})
-			}
-		}
+		each(func(name, parser, text string, chunk, _ int) {
+			b.Run(r.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					r.read(b, parser, text, chunk)
+				}
+			})
+		})
 	}
 }
 
@@ -120,26 +124,31 @@ func TestRatios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for _, s := range streams {
-		for _, size := range sizes {
-			text := s.make(size)
-			best := make(map[string]time.Duration)
-			for range turns {
-				for _, r := range readers {
-					start := time.Now()
-					calls := r.read(t, s.parser, text)
-					took := time.Since(start)
-					if r.name != "Copy" && calls != s.calls {
-						t.Fatalf("%s found %d calls in %s", r.name, calls, s.name)
-					}
-					if best[r.name] == 0 || took < best[r.name] {
-						best[r.name] = took
-					}
-				}
+	t.Log("stream/bytes/chunk    MB/s  Ollama   times    copy")
+	each(func(name, parser, text string, chunk, want int) {
+		var rates []float64
+		for _, took := range fastest(t, parser, text, chunk, want) {
+			rates = append(rates, float64(len(text))/took.Seconds()/1e6)
+		}
+		t.Logf("%-18s %7.1f %7.1f %7.1f %7.1f", name, rates[0], rates[1], rates[0]/rates[1], rates[2])
+	})
+}
+
+// fastest returns the fastest turn of each reader.
+func fastest(t *testing.T, parser, text string, chunk, want int) []time.Duration {
+	best := make([]time.Duration, len(readers))
+	for turn := range turns {
+		for i, r := range readers {
+			start := time.Now()
+			calls := r.read(t, parser, text, chunk)
+			took := time.Since(start)
+			if calls != want && r.name != "Copy" {
+				t.Fatalf("%s found %d calls, not %d", r.name, calls, want)
 			}
-			rate := func(name string) float64 { return float64(len(text)) / best[name].Seconds() / 1e6 }
-			t.Logf("%-4s %7d bytes: %6.1f MB/s, Ollama %5.1f, %5.1f times; a copy %6.1f", s.name, len(text),
-				rate("Toolpost"), rate("Ollama"), rate("Toolpost")/rate("Ollama"), rate("Copy"))
+			if turn == 0 || took < best[i] {
+				best[i] = took
+			}
 		}
 	}
+	return best
 }

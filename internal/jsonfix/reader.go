@@ -128,11 +128,15 @@ func (r *Reader) Feed(piece string) int {
 	return r.feed(before)
 }
 
-// grow makes the first buffers as large as the first piece suggests.
+// grow makes the first buffers as large as the first piece suggests, and later
+// twice as large whenever a piece of n bytes may not fit: append would copy a
+// long value more often.
 func (r *Reader) grow(n int) {
 	if r.out == nil {
 		r.out = make([]byte, 0, n+n/16+32)
 		r.stack = make([]frame, 0, 8)
+	} else if cap(r.out)-len(r.out) < n {
+		r.out = slices.Grow(r.out, len(r.out)+n)
 	}
 }
 
@@ -148,6 +152,21 @@ func (r *Reader) FeedBytes(piece []byte) int {
 	r.grow(len(piece))
 	r.in = append(r.in, piece...)
 	return r.feed(before)
+}
+
+// FeedContent is FeedBytes for as much of piece as is content of the string
+// that is being read and stands in JSON as it is. It returns how much that is:
+// nothing outside a string, and nothing while something is held back.
+func (r *Reader) FeedContent(piece []byte) int {
+	if r.mode != inString || len(r.in) > 0 || r.done || r.err != nil || r.escaped {
+		return 0
+	}
+	n := run(piece, r.str.quote)
+	r.grow(n)
+	r.out = append(r.out, piece[:n]...)
+	r.off += n
+	r.checkSize()
+	return n
 }
 
 // feed reads in, of which all but the first held bytes are new.
@@ -218,6 +237,10 @@ func (r *Reader) compact() {
 	r.off += r.i
 	r.in = r.in[:copy(r.in, r.in[r.i:])]
 	r.i = 0
+	r.checkSize()
+}
+
+func (r *Reader) checkSize() {
 	if limit := cmp.Or(r.MaxBytes, DefaultMaxBytes); r.off > limit && r.err == nil && !r.done {
 		r.fail(fmt.Errorf("the value is longer than %d bytes", limit))
 	}
