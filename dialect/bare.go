@@ -350,11 +350,11 @@ func (m *machine) plainArgument() {
 		m.cutCall()
 		return
 	}
-	if m.call.shape == nil || len(m.call.shape.Properties()) != 1 {
+	if m.shape() == nil || len(m.shape().Properties()) != 1 {
 		m.badArgs("the input is no JSON object")
 		return
 	}
-	m.arg("{" + quoteJSON(m.call.shape.Properties()[0]) + ":" + quoteJSON(text) + "}")
+	m.arg("{" + quoteJSON(m.shape().Properties()[0]) + ":" + quoteJSON(text) + "}")
 	m.repair("plain-argument", llm.Guess, start, m.offset())
 }
 

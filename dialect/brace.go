@@ -29,7 +29,7 @@ func (m *machine) braceCall(start int) bool {
 	if !m.callNamed(written, i, start) {
 		return false
 	}
-	m.braceObject(m.call.shape, 0)
+	m.braceObject(m.shape(), 0)
 	if m.call.open && m.peek(m.spaces(0)) == '}' { // one too many
 		m.skip(m.spaces(0)+1, "}")
 	}

@@ -15,9 +15,8 @@ type call struct {
 	open    bool
 	known   bool // the name was offered
 	id      string
-	name    string // as offered, or as written if it was not
-	start   int    // offset of the first byte of its markup
-	shape   *schema.Shape
+	name    string          // as offered, or as written if it was not
+	start   int             // offset of the first byte of its markup
 	keys    map[string]bool // of the arguments, where we write the object ourselves
 	args    []byte          // JSON text so far
 	sent    int             // args[:sent] has left as deltas
@@ -54,11 +53,19 @@ func (m *machine) startCall(written, id string, start int) bool {
 	m.call = call{open: true, known: known, id: id, name: name, start: start}
 	m.anchor, m.anchored = start, true
 	if known {
-		m.call.shape = m.names.shape(name)
 		m.emit(llm.CallStart{ID: id, Name: name})
 	}
 	m.started = true
 	return true
+}
+
+// shape returns the shape of the arguments of the call, nil if nothing is
+// known. JSON calls seldom ask.
+func (m *machine) shape() *schema.Shape {
+	if !m.call.known {
+		return nil
+	}
+	return m.names.shape(m.call.name)
 }
 
 // arg adds text to the arguments.

@@ -211,8 +211,8 @@ func (m *machine) putElements(list []elem, count *int) {
 	}
 	m.argKey(list[0].key, count)
 	var shape *schema.Shape
-	if m.call.shape != nil {
-		shape = m.call.shape.Property(list[0].key)
+	if m.shape() != nil {
+		shape = m.shape().Property(list[0].key)
 	}
 	m.arg(string(joinElements(list, shape)))
 }
@@ -365,7 +365,7 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 		return false
 	}
 	m.skip(end, key)
-	if keys[key] == argsRole && (m.call.shape == nil || !m.call.shape.Declares(key)) {
+	if keys[key] == argsRole && (m.shape() == nil || !m.shape().Declares(key)) {
 		return true // a wrapper around the parameters
 	}
 	e, ok := m.child(key, prefix, count)

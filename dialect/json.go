@@ -572,7 +572,7 @@ func (m *machine) doubleWrapped() bool {
 		j++
 	}
 	key := string(m.buf[m.pos+i+1 : m.pos+j])
-	if keys[key] != argsRole || m.call.shape != nil && m.call.shape.Declares(key) || m.call.shape == nil && key != "arguments" {
+	if keys[key] != argsRole || m.shape() != nil && m.shape().Declares(key) || m.shape() == nil && key != "arguments" {
 		return false
 	}
 	j = m.spaces(j + 1)

@@ -131,8 +131,8 @@ func (m *machine) pyArg(count, position *int) bool {
 		return m.pyValue()
 	}
 	var properties []string
-	if m.call.shape != nil {
-		properties = m.call.shape.Properties()
+	if m.shape() != nil {
+		properties = m.shape().Properties()
 	}
 	if *position >= len(properties) || *count < 0 {
 		m.badArgs("an argument has no name")

@@ -349,7 +349,7 @@ func (m *machine) typedChildren(kind string) {
 // wrapsAll reports whether a first parameter called key holds all arguments
 // as one object, because the tool has no parameter of that name.
 func (m *machine) wrapsAll(key string) bool {
-	return (keys[key] == argsRole || key == "properties") && m.call.shape != nil && !m.call.shape.Declares(key) && m.peek(m.spaces(0)) == '{'
+	return (keys[key] == argsRole || key == "properties") && m.shape() != nil && !m.shape().Declares(key) && m.peek(m.spaces(0)) == '{'
 }
 
 // afterValue passes over the end tag of a value.

@@ -26,7 +26,7 @@ type value struct {
 func (m *machine) valueOf(key string) value {
 	d := m.row()
 	v := value{types: schema.Any, trim: d.Text}
-	if s := m.call.shape; s != nil {
+	if s := m.shape(); s != nil {
 		if p := s.Property(key); p != nil {
 			v.types, v.known = p.Types(), true
 			return v
