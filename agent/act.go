@@ -143,8 +143,21 @@ func (l *loop) judge(ctx context.Context, a *acting) error {
 		return l.faulty(ctx, *fault)
 	case progress:
 		l.renew()
+	default:
+		l.escalate(a.outcomes)
 	}
 	return nil
+}
+
+// escalate asks in a stronger way after calls that ran and failed, as long as
+// the budget lasts.
+func (l *loop) escalate(outcomes []invoke.Outcome) {
+	for _, o := range outcomes {
+		if o.Error != nil && l.Ladder != nil && l.budget.Left() > 0 && l.climb(o) {
+			l.budget.Take()
+			return
+		}
+	}
 }
 
 // faulty answers a model whose calls did not match their schemas: it may try
@@ -152,6 +165,7 @@ func (l *loop) judge(ctx context.Context, a *acting) error {
 func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
 	if l.budget.Take() {
 		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: o.Error.Error()})
+		l.climb(o)
 		return nil
 	}
 	point := Checkpoint{Cause: ModelFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Manual, Abort}}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // Agent says how a conversation is held. The zero value of every field but
@@ -27,6 +28,11 @@ type Agent struct {
 	// Caller are tools without a function: the caller runs their calls, which
 	// come in Done.Calls. With them a run has one turn, and nothing is run.
 	Caller []llm.ToolDef
+	// Hosted are tools that the model's provider may run itself. Native says
+	// why the provider of the model of that id does not run such a tool, nil if
+	// it does; without it no provider runs any.
+	Hosted []Hosted
+	Native func(id string, def llm.ToolDef) error
 	// Request holds the other settings of every question: temperature, limits,
 	// choice, output. Its System, Messages, Tools, Model and Budget must be
 	// empty. A choice that demands a call counts until one has been made.
@@ -52,6 +58,9 @@ type Agent struct {
 	// tell. Old results are shortened when the conversation outgrows it.
 	Context int
 
+	// Ladder is what is tried when calls keep failing; nil tells the model what
+	// was wrong, and nothing else.
+	Ladder *Ladder
 	// Checkpoint is asked how to go on after a failure that nothing else helps
 	// against. Nil leaves failures of tools to the model and ends the run after
 	// any other.
@@ -127,7 +136,7 @@ func (a *Agent) check() error {
 		return errors.New("agent: System, Messages, Tools, Model and Budget of Request must be empty; the agent sets them")
 	}
 	offered := make(map[string]bool)
-	for _, d := range a.defs() {
+	for _, d := range append(a.set().Defs(), a.Caller...) {
 		if offered[d.Name] {
 			return fmt.Errorf("agent: two tools are called %s", d.Name)
 		}
@@ -135,6 +144,12 @@ func (a *Agent) check() error {
 	}
 	if r.Output != nil && offered[emitOutput] {
 		return fmt.Errorf("agent: with a structured answer no tool can be called %s", emitOutput)
+	}
+	for _, h := range a.Hosted {
+		if lane, err := ParseLane(string(h.Lane)); err != nil || lane != cmp.Or(h.Lane, Auto) {
+			return fmt.Errorf("agent: %s: %q is no lane; see ParseLane", h.Name, h.Lane)
+		}
+		offered[h.Name] = true
 	}
 	return checkChoice(r.Choice, offered)
 }
@@ -154,16 +169,13 @@ func checkChoice(c llm.ToolChoice, offered map[string]bool) error {
 	return nil
 }
 
-// own are the tools that are run.
-func (a *Agent) own() []llm.ToolDef {
+// set holds the tools that are run.
+func (a *Agent) set() *tool.Set {
 	if a.Tools == nil {
 		return nil
 	}
-	return a.Tools.Tools.Defs()
+	return a.Tools.Tools
 }
-
-// defs are all tools in the order in which they are offered.
-func (a *Agent) defs() []llm.ToolDef { return append(a.own(), a.Caller...) }
 
 // limits are the numbers a run is held to.
 type limits struct {

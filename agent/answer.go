@@ -25,10 +25,18 @@ const (
 func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
 	for {
 		m, _ := l.models(l.turnNo)
+		m, err := l.raise(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.fit(ctx); err != nil {
+			return nil, err
+		}
 		if l.rec != nil {
 			m = l.rec.Model(m)
 		}
-		if l.template.Output != nil {
+		m = l.stronger(m)
+		if l.question.Output != nil {
 			m = refine.Structured(m, l.recoveries())
 		}
 		h := l.hear(ctx, m, l.request(final))
@@ -53,7 +61,7 @@ func (l *loop) recoveries() int {
 
 // request returns the question of the turn.
 func (l *loop) request(final bool) *llm.Request {
-	req := l.template.Clone()
+	req := l.question.Clone()
 	req.System, req.Messages, req.Tools = l.System, l.messages, l.offered
 	req.Choice, req.Budget = l.choice, l.budget
 	if final && len(l.offered) > 0 {
@@ -71,6 +79,8 @@ func (l *loop) mend(ctx context.Context, h *heard, final bool) (again bool, err 
 	switch {
 	case h.err != nil:
 		return l.mendError(ctx, h, final)
+	case len(h.calls)+len(h.invalid) > 0 && l.single:
+		return l.sendBack(ctx, h)
 	case len(h.calls)+len(h.invalid) > 0:
 		return false, nil
 	case l.choice.Mode == llm.MustCall && !final:
@@ -105,6 +115,7 @@ func (l *loop) mendError(ctx context.Context, h *heard, final bool) (again bool,
 		if cut, err := l.shorten(ctx); cut || err != nil {
 			return cut, err
 		}
+		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with its old results cut: %w", l.name(), h.err)}
 	case askAgain[kind] && l.budget.Take():
 		l.emit(Retry{Attempt: l.budget.Used(), Max: l.Limits.Budget + 1, Cause: kind.String(), Error: h.err.Error()})
 		return true, nil
@@ -208,5 +219,5 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 // renew fills the budget: the run has got further.
 func (l *loop) renew() {
 	l.budget = llm.NewBudget(l.Limits.Budget)
-	l.nudged = false
+	l.nudged, l.raised, l.step = false, false, ""
 }

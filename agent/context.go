@@ -43,6 +43,53 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// charsPerToken is a careful guess.
+const charsPerToken = 4
+
+// fit shortens the conversation before it is sent, where it is known how much
+// the model can take.
+func (l *loop) fit(ctx context.Context) error {
+	if l.Limits.Context == 0 {
+		return nil
+	}
+	for {
+		size := l.size()
+		if size <= l.Limits.Context {
+			return nil
+		}
+		cut, err := l.shorten(ctx)
+		if err != nil {
+			return err
+		}
+		if !cut {
+			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with its old results cut, and %s can take %d", size, l.name(), l.Limits.Context)}
+		}
+	}
+}
+
+// size guesses the tokens of the next question.
+func (l *loop) size() int {
+	n := len(l.System)
+	for _, d := range l.offered {
+		n += len(d.Name) + len(d.Description) + len(d.Schema)
+	}
+	for _, m := range l.messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				n += len(p.Text)
+			case llm.Thinking:
+				n += len(p.Text)
+			case llm.Call:
+				n += len(p.Name) + len(p.Args)
+			case llm.Result:
+				n += len(p.Text())
+			}
+		}
+	}
+	return n / charsPerToken
+}
+
 // shortened returns a copy of a conversation with results cut to what limit
 // says, except those in the last spare messages of results.
 func shortened(msgs []llm.Message, spare int, limit func(llm.Result) (int, bool)) []llm.Message {

@@ -100,6 +100,10 @@ func (e *ear) pass(ev llm.Event) {
 }
 
 func (e *ear) call(c llm.Call) {
+	if e.l.Lanes.Withheld[c.Name] {
+		e.invalid(llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Problem: c.Name + " is not offered", Provenance: c.Provenance})
+		return
+	}
 	e.release()
 	c.ID = e.close(c.ID)
 	e.h.calls = append(e.h.calls, c)

@@ -12,6 +12,8 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // hands run calls: a session of package invoke, or the record of one.
@@ -24,12 +26,14 @@ type hands interface {
 // model, hands and person answer, so that the record of those plays it again.
 type loop struct {
 	beginning
-	template llm.Request // of every question
+	question llm.Request // the settings of every question
 	offered  []llm.ToolDef
 	single   bool // one turn, and the caller runs the calls
+	schemas  map[string]*schema.Compiled
 
 	run     string
 	models  func(turn int) (llm.Model, string)
+	lanesOf func(id string) (laneSet, error)
 	hands   hands
 	session *invoke.Session // the same as hands, nil in a replay
 	person  func(context.Context, Checkpoint) (Choice, error)
@@ -53,6 +57,9 @@ type loop struct {
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
 	more     []llm.Message         // to be added once the calls of the last answer have results
+	step     tool.Strategy         // how to ask the next question
+	failed   llm.Call              // the call before it
+	raised   bool                  // the stronger model is asked
 	done     Done
 }
 
@@ -70,7 +77,10 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 	if err != nil {
 		return nil, fmt.Errorf("agent: Request: %w", err)
 	}
-	l.beginning = beginning{System: a.System, Messages: l.messages, Own: a.own(), Caller: a.Caller, Request: template, Limits: a.limits()}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder}
+	if l.Lanes, err = a.lanes(a.first(), a.set(), true); err != nil {
+		return nil, err
+	}
 	l.ready(a.Request)
 	if l.rec != nil {
 		start := journal.Start{Producer: "toolpost", Task: task(msgs), Model: a.ID, Parent: a.Parent}
@@ -95,10 +105,11 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 		rec.Now = a.Now
 		l.rec = rec
 	}
-	runner := a.Tools
-	if runner == nil {
-		runner = new(invoke.Runner)
+	runner, err := a.runner()
+	if err != nil {
+		return nil, err
 	}
+	l.lanesOf = func(id string) (laneSet, error) { return a.lanes(id, runner.Tools, false) }
 	session, err := runner.Session(l.rec)
 	if err != nil {
 		return nil, err
@@ -106,6 +117,24 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 	session.Model = a.ID
 	l.session, l.hands = session, session
 	return l, nil
+}
+
+// runner returns what runs the calls of one run.
+func (a *Agent) runner() (*invoke.Runner, error) {
+	if a.Tools == nil {
+		return new(invoke.Runner), nil
+	}
+	set, err := a.restricted(a.Tools.Tools)
+	if err != nil || set == a.Tools.Tools {
+		return a.Tools, err
+	}
+	return a.Tools.With(set), nil
+}
+
+// first returns the id of the first model.
+func (a *Agent) first() string {
+	_, id := a.models(1)
+	return id
 }
 
 // models returns the model of a turn.
@@ -120,8 +149,8 @@ func (a *Agent) models(turn int) (llm.Model, string) {
 
 // ready prepares what follows from the beginning.
 func (l *loop) ready(template llm.Request) {
-	l.template = template
-	l.offered = append(slices.Clone(l.Own), l.Caller...)
+	l.question = template
+	l.offered = append(slices.Clone(l.Lanes.Defs), l.Caller...)
 	l.single = len(l.Caller) > 0
 	l.choice = template.Choice
 	l.budget = llm.NewBudget(l.Limits.Budget)
@@ -159,10 +188,11 @@ func (l *loop) emit(ev llm.Event) bool {
 }
 
 func (l *loop) turns(ctx context.Context) error {
-	if err := l.partial(); err != nil {
-		return err
+	l.partial()
+	for _, c := range l.Lanes.Chosen {
+		l.emit(c)
 	}
-	if calls := l.pending(); len(calls) > 0 { // an earlier process left them
+	if calls := l.pending(); len(calls) > 0 && !l.single { // an earlier process left them
 		if err := l.act(ctx, calls, nil); err != nil {
 			return err
 		}
@@ -185,9 +215,9 @@ func (l *loop) turns(ctx context.Context) error {
 }
 
 // partial warns if only some tools have a function.
-func (l *loop) partial() error {
-	if len(l.Caller) == 0 || len(l.Own) == 0 {
-		return nil
+func (l *loop) partial() {
+	if len(l.Caller) == 0 || len(l.Lanes.Defs) == 0 {
+		return
 	}
 	missing := make([]string, len(l.Caller))
 	for i, d := range l.Caller {
@@ -195,12 +225,11 @@ func (l *loop) partial() error {
 	}
 	l.emit(llm.Warning{Code: llm.Compatibility, Feature: "toolExecutors.partial", Detail: "toolExecutors is missing handlers for: " +
 		strings.Join(missing, ", ") + ". Falling back to AI SDK tool loop with maxTurns=1."})
-	return nil
 }
 
 // pending returns the calls of the last answer if they have no results yet.
 func (l *loop) pending() []llm.Call {
-	if l.single || len(l.messages) == 0 {
+	if len(l.messages) == 0 {
 		return nil
 	}
 	return l.messages[len(l.messages)-1].Calls()
@@ -236,17 +265,43 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 
 // choose finds the model of the turn, and says so if it is another one.
 func (l *loop) choose(ctx context.Context) error {
+	if l.raised {
+		return nil
+	}
 	_, id := l.models(l.turnNo)
 	if id != l.model && l.turnNo > 1 {
-		s := Switched{From: l.model, To: id, Why: "the route of the turn"}
-		if err := l.write(ctx, KindSwitch, s); err != nil {
+		if err := l.switchTo(ctx, id, "the route of the turn"); err != nil {
 			return err
 		}
-		l.emit(s)
 	}
 	l.model = id
 	if l.session != nil {
 		l.session.Model = id
+	}
+	return nil
+}
+
+// switchTo has another model go on. Who runs which tool is decided anew.
+func (l *loop) switchTo(ctx context.Context, id, why string) error {
+	s := Switched{From: l.model, To: id, Why: why}
+	if err := l.write(ctx, KindSwitch, s); err != nil {
+		return err
+	}
+	l.emit(s)
+	l.model = id
+	if len(l.Lanes.Chosen) == 0 {
+		return nil
+	}
+	set, err := l.lanesOf(id)
+	if err != nil {
+		return err
+	}
+	if err := l.write(ctx, KindLane, laneEntry{id, set}); err != nil {
+		return err
+	}
+	l.Lanes, l.offered = set, append(slices.Clone(set.Defs), l.Caller...)
+	for _, c := range set.Chosen {
+		l.emit(c)
 	}
 	return nil
 }
@@ -259,7 +314,7 @@ func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err
 	}
 	switch {
 	case len(h.calls)+len(h.invalid) == 0:
-		if l.template.Output != nil {
+		if l.question.Output != nil {
 			l.done.Value = json.RawMessage(l.done.Text)
 		}
 		return true, nil
@@ -269,6 +324,7 @@ func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err
 		return true, fmt.Errorf("agent: the model went on calling tools after %d turns", l.Limits.MaxTurns)
 	case l.single:
 		l.done.Calls, l.done.Invalid = h.calls, h.invalid
+		l.sortOut()
 		return true, nil
 	}
 	if l.choice.Mode == llm.MustCall { // a call was made: now it may answer

@@ -19,16 +19,36 @@ const (
 	KindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
 	KindCut    journal.Kind = "agent.cut"    // results that were shortened
 	KindSwitch journal.Kind = "agent.switch" // another model goes on
+	KindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
 // beginning is everything the loop depends on.
 type beginning struct {
 	System   string          `json:"system,omitempty"`
 	Messages []llm.Message   `json:"messages"`
-	Own      []llm.ToolDef   `json:"own,omitempty"`    // tools that are run
-	Caller   []llm.ToolDef   `json:"caller,omitempty"` // tools the caller runs
+	Caller   []llm.ToolDef   `json:"caller,omitempty"` // tools the caller runs; Lanes has the others
 	Request  json.RawMessage `json:"request,omitempty"`
 	Limits   limits          `json:"limits"`
+	Ladder   *Ladder         `json:"ladder,omitempty"`
+	Lanes    laneSet         `json:"lanes"`
+}
+
+// template returns the settings of every question.
+func (b *beginning) template() (llm.Request, error) {
+	var req llm.Request
+	if len(b.Request) == 0 {
+		return req, nil
+	}
+	if err := json.Unmarshal(b.Request, &req); err != nil {
+		return req, fmt.Errorf("agent: the settings on record: %w", err)
+	}
+	return req, nil
+}
+
+// laneEntry is a laneSet that begins to count when another model is asked.
+type laneEntry struct {
+	Model string  `json:"model"`
+	Lanes laneSet `json:"lanes"`
 }
 
 // turnEntry is an answer that became part of the conversation.

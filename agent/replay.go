@@ -55,7 +55,7 @@ func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, receipts: make(map[string]journal.Receipt), failures: make(map[string]int)}
+	r := &recorded{model: model, receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet)}
 	l := &loop{hands: r}
 	for _, e := range entries {
 		if err := r.take(e, l); err != nil {
@@ -66,13 +66,12 @@ func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
 		return nil, nil, errors.New("agent: the record has no run that an agent began")
 	}
 	l.messages = slices.Clone(l.Messages)
-	var template llm.Request
-	if len(l.Request) > 0 {
-		if err := json.Unmarshal(l.Request, &template); err != nil {
-			return nil, nil, fmt.Errorf("agent: the settings on record: %w", err)
-		}
+	template, err := l.template()
+	if err != nil {
+		return nil, nil, err
 	}
 	l.models = func(turn int) (llm.Model, string) { return model, r.ids[turn] }
+	l.lanesOf = func(id string) (laneSet, error) { return r.lanes[id], nil }
 	l.mint = r.mint
 	if r.asked {
 		l.person = r.person
@@ -98,7 +97,8 @@ type recorded struct {
 	choices   []Choice
 	asked     bool // somebody was asked at checkpoints
 	minted    []string
-	ids       map[int]string // of the models, by turn
+	ids       map[int]string     // of the models, by turn
+	lanes     map[string]laneSet // by model
 	failures  map[string]int
 	different *journal.Difference
 }
@@ -117,6 +117,12 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		}
 		r.ids[t.Turn] = t.Model
 		r.minted = append(r.minted, t.Minted...)
+	case KindLane:
+		var set laneEntry
+		if err := e.Decode(&set); err != nil {
+			return err
+		}
+		r.lanes[set.Model] = set.Lanes
 	case KindChoice:
 		var c choiceEntry
 		if err := e.Decode(&c); err != nil {

@@ -48,7 +48,10 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 		return nil, err
 	}
 	l.beginning = p.begin
-	l.System, l.Own, l.Caller, l.Limits = a.System, a.own(), a.Caller, a.limits()
+	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
+	if l.Lanes, err = a.lanes(a.first(), a.set(), false); err != nil {
+		return nil, err
+	}
 	l.messages, l.results = p.messages, p.results
 	l.ready(a.Request)
 	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -402,4 +403,32 @@ func TestManySessionsOfOneRunner(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// A Runner over other tools keeps every setting, also those that are added to
+// it later.
+func TestWithKeepsEverySetting(t *testing.T) {
+	r := new(invoke.Runner)
+	v := reflect.ValueOf(r).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		switch {
+		case !f.CanSet() || v.Type().Field(i).Name == "Tools":
+		case f.Kind() == reflect.Func:
+			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.CanInt():
+			f.SetInt(7)
+		case f.Kind() == reflect.Struct:
+			f.Field(f.NumField() - 1).Set(reflect.New(f.Field(f.NumField() - 1).Type()).Elem())
+		}
+	}
+	r.Backoff.Initial, r.Breaker.Failures, r.Budget.Calls, r.Output.MaxChars = 1, 2, 3, 4000
+	w := reflect.ValueOf(r.With(tool.MustSet())).Elem()
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).CanSet() && name != "Tools" && (w.Field(i).IsZero() || v.Field(i).Comparable() && !v.Field(i).Equal(w.Field(i))) {
+			t.Errorf("%s is lost", name)
+		}
+	}
 }

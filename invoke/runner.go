@@ -75,6 +75,16 @@ type Budget struct {
 	Bytes int64         // they return
 }
 
+// With returns a Runner with the settings of r over other tools. It has
+// breakers of its own.
+func (r *Runner) With(tools *tool.Set) *Runner {
+	return &Runner{
+		Tools: tools, Policy: r.Policy, Approve: r.Approve, Timeout: r.Timeout, Grace: r.Grace, Parallel: r.Parallel, Attempts: r.Attempts,
+		Backoff: r.Backoff, Breaker: r.Breaker, LoopLimit: r.LoopLimit, Budget: r.Budget, Output: r.Output, Cache: r.Cache,
+		RunGuesses: r.RunGuesses, Now: r.Now, Rand: r.Rand, NewID: r.NewID,
+	}
+}
+
 func (r *Runner) now() time.Time {
 	if r.Now != nil {
 		return r.Now()

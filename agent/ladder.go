@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Ladder is what is tried when calls of a tool keep failing, besides telling
+// the model what was wrong. Which step comes when is decided by the failure and
+// the number of attempts alone; see [tool.Error.Next]. Every step gives a new
+// call, which is checked and recorded like any other, and takes one question
+// from the budget.
+type Ladder struct {
+	// Views are instructions that are given side by side at the step
+	// "interference"; nil means those of an analyst, a pragmatist and an
+	// expert.
+	Views []string `json:"views,omitempty"`
+	// Temperatures are tried side by side at the step "vortex"; nil means 0.2,
+	// 0.5 and 0.8.
+	Temperatures []float64 `json:"temperatures,omitempty"`
+	// Stronger is asked at the step "escalate", until the run gets further;
+	// nil skips that step. StrongerID is what it is called.
+	Stronger   llm.Model `json:"-"`
+	StrongerID string    `json:"stronger,omitempty"`
+}
+
+var defaultViews = []string{
+	"Look at the failed call as an analyst: which argument does the error name, what does the schema demand there, and what would satisfy both?",
+	"Look at the failed call as a pragmatist: what is the simplest call that gets the task done, perhaps with another tool or fewer arguments?",
+	"Look at the failed call as somebody who knows this tool well: which of its rules does the call break, and what does a correct call look like?",
+}
+
+var defaultTemperatures = []float64{0.2, 0.5, 0.8}
+
+// Escalated says that the next question is asked in a stronger way.
+type Escalated struct {
+	Strategy tool.Strategy `json:"strategy"`
+	Tool     string        `json:"tool"` // that failed
+	Attempt  int           `json:"attempt"`
+	Model    string        `json:"model,omitempty"` // with a stronger one
+}
+
+// EventType returns "escalated".
+func (Escalated) EventType() string { return "escalated" }
+
+// climb chooses the step after a failure. It reports whether the next question
+// is asked in a stronger way.
+func (l *loop) climb(o invoke.Outcome) bool {
+	if l.Ladder == nil {
+		return false
+	}
+	switch o.Next {
+	case tool.Interference, tool.Vortex:
+	case tool.Escalate:
+		if l.Ladder.StrongerID == "" && l.Ladder.Stronger == nil || l.raised {
+			return false
+		}
+	default:
+		return false
+	}
+	l.step, l.failed = o.Next, o.Call
+	e := Escalated{Strategy: o.Next, Tool: o.Call.Name, Attempt: o.Attempt}
+	if o.Next == tool.Escalate {
+		e.Model, l.raised = l.Ladder.StrongerID, true
+	}
+	return l.emit(e)
+}
+
+// stronger returns the model of the next question by the step of the ladder.
+func (l *loop) stronger(m llm.Model) llm.Model {
+	step := l.step
+	l.step = ""
+	switch step {
+	case tool.Interference:
+		views := l.Ladder.Views
+		if views == nil {
+			views = defaultViews
+		}
+		return &refine.Best{Model: m, Attempts: len(views), Together: true, Score: l.score, Vary: refine.Views(views...)}
+	case tool.Vortex:
+		temps := l.Ladder.Temperatures
+		if temps == nil {
+			temps = defaultTemperatures
+		}
+		return &refine.Best{Model: m, Attempts: len(temps), Together: true, Score: l.score, Vary: refine.Temperatures(temps...)}
+	}
+	return m
+}
+
+// score says how promising an answer is after a call failed: a call that is
+// valid and not the same again, else an answer in words, else anything.
+func (l *loop) score(r *llm.Response) float64 {
+	best := 0.0
+	if r.Message.Text() != "" {
+		best = 0.3
+	}
+	for _, c := range r.Message.Calls() {
+		switch {
+		case c.Name == l.failed.Name && journal.ParamsHash(c.Args) == journal.ParamsHash(l.failed.Args):
+			best = max(best, 0.1)
+		case l.valid(c):
+			best = 1
+		}
+	}
+	return best
+}
+
+// valid reports whether a call names an offered tool and matches its schema.
+func (l *loop) valid(c llm.Call) bool { return l.faults(c) == nil }
+
+// faults returns what is wrong with a call before anybody runs it.
+func (l *loop) faults(c llm.Call) []schema.Fault {
+	i := slices.IndexFunc(l.offered, func(d llm.ToolDef) bool { return d.Name == c.Name })
+	if i < 0 {
+		return []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}
+	}
+	s, ok := l.schemas[c.Name]
+	if !ok {
+		var err error
+		if s, err = schema.Compile(cmpOr(l.offered[i].Schema)); err != nil {
+			return nil // whoever runs the tool knows what it takes
+		}
+		if l.schemas == nil {
+			l.schemas = make(map[string]*schema.Compiled)
+		}
+		l.schemas[c.Name] = s
+	}
+	args, _ := s.Coerce(c.Args)
+	return s.Validate(args)
+}
+
+// cmpOr returns a schema, or that of a tool that takes anything.
+func cmpOr(s json.RawMessage) json.RawMessage {
+	if len(s) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return s
+}
+
+// raise switches to the stronger model for as long as the run gets no further.
+func (l *loop) raise(ctx context.Context, m llm.Model) (llm.Model, error) {
+	if !l.raised || l.Ladder == nil {
+		return m, nil
+	}
+	if l.model != l.Ladder.StrongerID {
+		if err := l.switchTo(ctx, l.Ladder.StrongerID, "calls kept failing"); err != nil {
+			return nil, err
+		}
+	}
+	if l.Ladder.Stronger != nil {
+		return l.Ladder.Stronger, nil
+	}
+	return m, nil // in a replay
+}

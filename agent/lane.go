@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Lane is who runs a tool that the model's provider could run itself, like a
+// web search.
+type Lane string
+
+// The lanes.
+const (
+	Auto   Lane = "auto"   // the provider if it can and nobody wants control, else MCP, else local
+	Native Lane = "native" // the provider
+	MCP    Lane = "mcp"    // a tool of an MCP server
+	Local  Lane = "local"  // a tool of the program
+	Never  Lane = "never"  // nobody: the tool is not offered
+)
+
+// lanes are all words for lanes.
+var lanes = map[string]Lane{
+	"": Auto, "auto": Auto, "native": Native, "mcp": MCP, "local": Local, "never": Never,
+	"ai-web-search": Native, "duckduckgo": Local,
+}
+
+// ParseLane reads the name of a lane. Older words are understood: ai-web-search
+// is native, duckduckgo local. Nothing means Auto.
+func ParseLane(s string) (Lane, error) {
+	lane, ok := lanes[s]
+	if !ok {
+		return "", fmt.Errorf("agent: %q is no lane; there are native, mcp, local, never and auto", s)
+	}
+	return lane, nil
+}
+
+// Hosted is a tool that the provider of a model may run itself.
+type Hosted struct {
+	Name string // like [llm.WebSearch]
+	Lane Lane   // empty means Auto
+	// Config restricts the tool, whoever runs it. What cannot reach the chosen
+	// lane is refused.
+	Config llm.Hosted
+}
+
+// LaneChosen says who runs a tool, and why. Lane is Never if nobody does: then
+// the model is not told about the tool.
+type LaneChosen struct {
+	Tool  string `json:"tool"`
+	Lane  Lane   `json:"lane"`
+	Asked Lane   `json:"asked"`
+	Why   string `json:"why"`
+}
+
+// EventType returns "lane".
+func (LaneChosen) EventType() string { return "lane" }
+
+// laneSet is what the lanes come to for one model.
+type laneSet struct {
+	Defs     []llm.ToolDef   `json:"defs"`               // all tools that are run, by us or by the provider
+	Withheld map[string]bool `json:"withheld,omitempty"` // our tools that are not offered
+	Chosen   []LaneChosen    `json:"chosen,omitempty"`
+}
+
+// lanes decides for each hosted tool who runs it when the model of that id is
+// asked. With must, a lane that was asked for by name and is not there is an
+// error; else the tool is not offered.
+func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
+	out := laneSet{Withheld: make(map[string]bool)}
+	var hosted []llm.ToolDef
+	for _, h := range a.Hosted {
+		def := llm.ToolDef{Kind: llm.HostedTool, Name: h.Name, Hosted: &h.Config}
+		own := ownTool(set, h.Name)
+		c := a.lane(id, h, def, own)
+		if c.Lane == Never && must && c.Asked != Auto && c.Asked != Never {
+			return out, fmt.Errorf("agent: %s cannot be run as %q: %s", h.Name, c.Asked, c.Why)
+		}
+		out.Chosen = append(out.Chosen, c)
+		if c.Lane == Native {
+			hosted = append(hosted, def)
+		}
+		if own != nil && c.Lane != MCP && c.Lane != Local {
+			out.Withheld[own.Name] = true
+		}
+	}
+	for _, d := range set.Defs() {
+		if !out.Withheld[d.Name] {
+			out.Defs = append(out.Defs, d)
+		}
+	}
+	out.Defs = append(out.Defs, hosted...)
+	return out, nil
+}
+
+// lane decides about one tool.
+func (a *Agent) lane(id string, h Hosted, def llm.ToolDef, own *tool.Tool) LaneChosen {
+	asked := h.Lane
+	if asked == "" {
+		asked = Auto
+	}
+	c := LaneChosen{Tool: h.Name, Lane: Never, Asked: asked}
+	native := error(fmt.Errorf("nothing is known about what the provider runs itself"))
+	if a.Native != nil {
+		native = a.Native(id, def)
+	}
+	where := Never
+	if own != nil {
+		where = Local
+		if own.Origin == tool.MCP {
+			where = MCP
+		}
+	}
+	controlled := a.Tools != nil && a.Tools.Policy != nil
+	switch {
+	case asked == Never:
+		c.Why = "it is not wanted"
+	case asked == Native && native == nil:
+		c.Lane, c.Why = Native, "the provider runs it, as asked for"
+	case asked == Native:
+		c.Why = "the provider does not run it: " + native.Error()
+	case asked == where:
+		c.Lane, c.Why = where, "as asked for"
+	case asked != Auto:
+		c.Why = "there is no such tool"
+	case native == nil && !controlled:
+		c.Lane, c.Why = Native, "the provider runs it, and no policy wants control"
+	case where != Never:
+		c.Lane, c.Why = where, "the provider does not run it"
+		if native == nil {
+			c.Why = "a policy wants control, which the provider does not give"
+		}
+	case native == nil:
+		c.Why = "only the provider could run it, and a policy wants control"
+	default:
+		c.Why = "nobody can run it: " + native.Error()
+	}
+	return c
+}
+
+// ownTool returns the tool of a set that has the name, by itself or in its
+// namespace.
+func ownTool(set *tool.Set, name string) *tool.Tool {
+	for t := range set.All() {
+		if _, base, ok := set.Original(t.Name); t.Name == name || ok && base == name {
+			return &t
+		}
+	}
+	return nil
+}
+
+// restricted returns the set with the limits of the hosted tools put on those
+// of our own that stand in for them.
+func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
+	var tools []tool.Tool
+	changed := false
+	for t := range set.All() {
+		for _, h := range a.Hosted {
+			if own := ownTool(set, h.Name); own == nil || own.Name != t.Name {
+				continue
+			}
+			limited, err := restrict(t, h.Config)
+			if err != nil && (h.Lane == MCP || h.Lane == Local || a.Native == nil) {
+				return nil, err
+			}
+			if err != nil { // the provider may still run it; we may not
+				t.Call = func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{}, err }
+			} else {
+				t = limited
+			}
+			changed = true
+		}
+		tools = append(tools, t)
+	}
+	if !changed {
+		return set, nil
+	}
+	return tool.NewSet(tools...)
+}
+
+// restrict puts limits on a tool: the number of its uses is counted, the others
+// go into arguments that the tool must have.
+func restrict(t tool.Tool, h llm.Hosted) (tool.Tool, error) {
+	forced := make(map[string]json.RawMessage)
+	var declared struct{ Properties map[string]json.RawMessage }
+	_ = json.Unmarshal(t.Input, &declared) // no properties: nothing can be restricted
+	for name, value := range map[string]any{"allowed_domains": h.AllowedDomains, "blocked_domains": h.BlockedDomains, "user_location": location(h.Location), "search_context_size": h.ContextSize} {
+		raw, err := json.Marshal(value)
+		if err != nil || slices.Contains([]string{"null", `""`, "[]"}, string(raw)) {
+			continue
+		}
+		if _, ok := declared.Properties[name]; !ok {
+			return t, fmt.Errorf("agent: %s has no argument %s, so it cannot be restricted as asked for", t.Name, name)
+		}
+		forced[name] = raw
+	}
+	var uses atomic.Int64
+	inner := t.Call
+	t.Call = func(ctx context.Context, args json.RawMessage) (tool.Output, error) {
+		if n := uses.Add(1); h.MaxUses > 0 && n > int64(h.MaxUses) {
+			return tool.Output{}, tool.Errorf(tool.Permission, "%s may be used %d times in a run, and was", t.Name, h.MaxUses)
+		}
+		args, err := merge(args, forced)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		return inner(ctx, args)
+	}
+	return t, nil
+}
+
+// location returns the form in which tools take a place.
+func location(l *llm.Location) any {
+	if l == nil {
+		return nil
+	}
+	return map[string]string{"type": "approximate", "city": l.City, "region": l.Region, "country": l.Country, "timezone": l.Timezone}
+}
+
+// merge returns args with some of them set.
+func merge(args json.RawMessage, forced map[string]json.RawMessage) (json.RawMessage, error) {
+	if len(forced) == 0 {
+		return args, nil
+	}
+	all := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(args, &all); err != nil {
+		return nil, err
+	}
+	for k, v := range forced {
+		all[k] = v
+	}
+	return json.Marshal(all)
+}
