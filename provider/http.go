@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Bounds of what a vendor may send.
@@ -123,11 +125,15 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	w.limit(w.silence, errSilence)
 	resp.Body = &body{resp.Body, w}
 	if resp.StatusCode/100 != 2 {
-		return hidden(m.refusal(j, resp), key), false
+		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false
 	}
 	for ev, err := range m.decode(j, resp.Body) {
 		if err != nil {
-			return m.lost(w.ctx, err, began, key), began
+			e := m.lost(w.ctx, err, began, key)
+			if !began {
+				e = m.salvage(j, e, yield)
+			}
+			return e, began
 		}
 		began = began || begins(ev)
 		if !yield(ev, nil) {
@@ -194,6 +200,27 @@ func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 		}
 	}
+}
+
+// salvage makes an answer of what a vendor could not read of its own model, if
+// there are calls in it. It returns the error if there are none.
+func (m *Model) salvage(j *job, e *llm.Error, yield func(llm.Event, error) bool) *llm.Error {
+	var failed *wire.FailedGeneration
+	if !errors.As(e, &failed) {
+		return e
+	}
+	p := dialect.Parser{Tools: functions(j.req.Tools), Dialect: m.info.Dialect}
+	for ev, err := range p.Parse(dialect.Whole(failed.Text)) {
+		if _, call := ev.(llm.Call); err != nil || !call {
+			continue
+		}
+		w := llm.Warning{Code: llm.Corrected, Feature: "tool_calls", Detail: "the vendor could not read what the model wrote; the calls in it were found"}
+		if yield(w, nil) && yield(llm.TextDelta{Text: failed.Text}, nil) {
+			yield(llm.Finish{Reason: llm.Stop, Raw: e.Code, Model: m.model}, nil)
+		}
+		return nil
+	}
+	return e
 }
 
 // refusal reads a response that is no success.

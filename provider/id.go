@@ -74,7 +74,9 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	v.BaseURL, v.KeyEnv, v.moved = base.String(), "", true
+	if base.String() != v.BaseURL {
+		v.BaseURL, v.KeyEnv, v.moved = base.String(), "", true
+	}
 	if err := v.serves(model); err != nil {
 		return target{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -76,14 +77,23 @@ func (v Vendor) authorize(h http.Header, key string) {
 
 // hidden is an error in which the key is not readable, whoever wrote it there.
 func hidden(err *llm.Error, key string) *llm.Error {
-	if len(key) < 4 || !strings.Contains(err.Error(), key) {
+	if len(key) < 4 {
 		return err
 	}
 	clean := *err
-	clean.Op = strings.ReplaceAll(err.Op, key, "[key]")
-	clean.Code = strings.ReplaceAll(err.Code, key, "[key]")
+	clean.Op, clean.Code = redact(err.Op, key), redact(err.Code, key)
 	if err.Err != nil {
-		clean.Err = errors.New(strings.ReplaceAll(err.Err.Error(), key, "[key]"))
+		if text := err.Err.Error(); redact(text, key) != text {
+			clean.Err = errors.New(redact(text, key))
+		}
 	}
 	return &clean
+}
+
+// redact takes a key out of a text, in the spellings it may have there.
+func redact(text, key string) string {
+	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key)} {
+		text = strings.ReplaceAll(text, form, "[key]")
+	}
+	return text
 }

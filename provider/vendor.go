@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
@@ -155,7 +156,7 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 func (v Vendor) whole(base Vendor) Vendor {
 	out := base
 	out.Name = cmp.Or(v.Name, base.Name)
-	if v.BaseURL != "" && v.BaseURL != base.BaseURL {
+	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 	}

@@ -128,6 +128,19 @@ func errorMessage(err *llm.Error) string {
 	return strings.ReplaceAll(err.Kind.String(), "_", " ")
 }
 
+// FailedGeneration is the cause of an error of a vendor that could not read
+// what its own model wrote, and says what that was. Groq does.
+type FailedGeneration struct {
+	Text string // as the model wrote it
+	err  error
+}
+
+// Error returns what the vendor said.
+func (f *FailedGeneration) Error() string { return f.err.Error() }
+
+// Unwrap returns what the vendor said.
+func (f *FailedGeneration) Unwrap() error { return f.err }
+
 const maxMessage = 2000
 
 // DecodeError reads a response that is not a success. Status 0 stands for an
@@ -146,6 +159,9 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 		message = "the server said nothing"
 	}
 	err.Err = errors.New(strings.ToValidUTF8(message[:min(len(message), maxMessage)], "\ufffd"))
+	if text := js.Text(js.Get(js.Get(js.Trim(body), "error"), "failed_generation")); text != "" {
+		err.Err = &FailedGeneration{Text: text, err: err.Err}
+	}
 	err.Kind = errorKind(status, err.Code, message)
 	err.RetryAfter = retryAfter(header, body)
 	return err

@@ -1,0 +1,46 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Check asks the vendor for its list of models, which costs nothing. It fails
+// only if the vendor cannot be reached or does not accept the key; any other
+// answer says little, and becomes a warning.
+func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
+	key, err := m.client.key(m.target)
+	if err != nil {
+		return nil, err
+	}
+	w := m.client.watch(ctx)
+	defer w.stop()
+	list := "models"
+	if m.wire == wire.Ollama {
+		list = "tags"
+	}
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, m.base.JoinPath(list).String(), nil)
+	if err != nil {
+		return nil, m.asError(w.ctx, err, key)
+	}
+	m.vendor.authorize(req.Header, key)
+	resp, err := m.client.httpClient().Do(req)
+	if err != nil {
+		return nil, m.asError(w.ctx, err, key)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		codec := wire.Codec{Format: m.wire}
+		return nil, hidden(m.refusal(&job{codec: codec}, resp), key)
+	case resp.StatusCode/100 != 2:
+		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxError)) // so that the connection can be used again
+	return nil, nil
+}
