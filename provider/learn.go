@@ -2,21 +2,42 @@ package provider
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
+// Record is what was found out about a model, in the words of the user's
+// models.yaml.
+type Record struct {
+	ID     string            `json:"id"`
+	Values map[string]string `json:"values"`
+	Why    string            `json:"why"` // what the values rest on
+}
+
 // lessons are what vendors said about models, kept for the process.
-type lessons struct{ said sync.Map } // Model.key → what the vendor said
+type lessons struct{ said sync.Map } // Model.key → Record
 
 func (l *lessons) about(key string) (string, bool) {
 	v, ok := l.said.Load(key)
 	if !ok {
 		return "", false
 	}
-	return v.(string), true
+	return v.(Record).Why, true
+}
+
+// Lessons returns what vendors said about models since the client was made,
+// for the user's model file: until it is there, every process has to learn it
+// again. The order is that of the ids.
+func (c *Client) Lessons() []Record {
+	var all []Record
+	for _, v := range c.learned.said.Range {
+		all = append(all, v.(Record))
+	}
+	slices.SortFunc(all, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
+	return all
 }
 
 // noTools is how vendors say that a model or server has no tool calling, in
@@ -62,6 +83,7 @@ func (m *Model) learn(j *job, err error) bool {
 	var e *llm.Error
 	errors.As(err, &e)
 	text := e.Error()
-	m.client.learned.said.Store(m.key(), text[:min(len(text), 300)])
+	record := Record{ID: m.catalogID(m.id), Values: map[string]string{"native_tools": "false"}, Why: text[:min(len(text), 300)]}
+	m.client.learned.said.Store(m.key(), record)
 	return true
 }

@@ -200,8 +200,11 @@ func (c cell) open(t *testing.T, server *httptest.Server) llm.Model {
 		Catalog: catalog.Default().With(info), HTTP: server.Client(), Whole: c.whole,
 		Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 5 * time.Second},
 	}
-	if strings.HasPrefix(c.fault, "stall") {
-		client.Timeouts.First = 20 * time.Millisecond
+	switch c.fault { // a machine under load is slow too, so the second chance is not the last
+	case "stall=1h":
+		client.Timeouts.First, client.Retry.Attempts = 40*time.Millisecond, 2
+	case "stall=1h+times=1":
+		client.Timeouts.First, client.Retry.Attempts = 60*time.Millisecond, 10
 	}
 	if c.route != provider.Native {
 		client.Route = c.route
