@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+func newReplay() *cobra.Command {
+	var against string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay RUN",
+		Short: "Play a recorded run again, without model or tools",
+		Long: `Run the loop of a recorded run again, with the answers of model and tools from the record.
+Nobody is asked and nothing is run. If the run goes as it went, the exit code is 0; else
+the first difference is shown, recorded and now side by side, and the exit code is 1.
+
+--against asks another model each question of the run anew and compares the calls it
+makes with those on record. No tool is run.
+
+RUN is a run of the store or a file.`,
+		Example: `  toolpost replay 20261115-171147-nuyh2e4z
+  toolpost replay docs/examples/run.jsonl --against ollama/qwen3:8b`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src, done, err := findRun(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			if _, err := journal.VerifyLines(src.lines(cmd.Context())); err != nil {
+				return fmt.Errorf("%w\n'toolpost receipts verify %s' says more", err, args[0])
+			}
+			if against != "" {
+				return replayAgainst(cmd, src, against, asJSON)
+			}
+			return replayRun(cmd, src, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&against, "against", "", "ask this `MODEL` anew and compare its calls")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with --against one per question")
+	cmd.Flags().String("store", "", "where runs are: a `DIRECTORY`, sqlite:FILE or postgres://…")
+	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	return cmd
+}
+
+// replayed is what replay --json prints.
+type replayed struct {
+	Run        string              `json:"run"`
+	Same       bool                `json:"same"`
+	Requests   int                 `json:"requests"`
+	Difference *journal.Difference `json:"difference,omitempty"`
+}
+
+func replayRun(cmd *cobra.Command, src runSource, asJSON bool) error {
+	ctx := cmd.Context()
+	asked, err := journal.Exchanges(src.entries(ctx))
+	if err != nil {
+		return err
+	}
+	result := replayed{Run: src.name, Requests: len(asked)}
+	if err := agent.Replay(ctx, onlyRead{src}, src.name); err != nil && !errors.As(err, &result.Difference) {
+		return err
+	}
+	result.Same = result.Difference == nil
+	out := cmd.OutOrStdout()
+	p := colours(out)
+	switch {
+	case asJSON:
+		err = printJSON(out, result)
+	case result.Same:
+		_, err = fmt.Fprintf(out, "%s %s goes as it went: %s, no model asked, no tool run\n", p.green("✓"), src.name, counted(len(asked), "question"))
+	default:
+		_, err = io.WriteString(out, showDifference(p, result.Difference, columns(out)))
+	}
+	if err == nil && !result.Same {
+		err = errReported
+	}
+	return err
+}
+
+// onlyRead is the store of a run that is in a file or in another store.
+type onlyRead struct{ src runSource }
+
+// Append refuses.
+func (onlyRead) Append(context.Context, journal.Entry) (journal.Entry, error) {
+	return journal.Entry{}, errors.New("a replay writes nothing")
+}
+
+// Read yields the run, whatever it is called.
+func (s onlyRead) Read(ctx context.Context, _ string, from int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for e, err := range s.src.entries(ctx) {
+			if (err != nil || e.Seq >= from) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// columns is the width of w, 80 if it has none.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
+			return n
+		}
+	}
+	return 80
+}
+
+// showDifference shows the first difference, recorded and now side by side.
+func showDifference(p palette, d *journal.Difference, width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s differs", p.red("✗"), d.What)
+	if d.Path != "" {
+		fmt.Fprintf(&b, " at %s", d.Path)
+	}
+	if d.Seq > 0 {
+		fmt.Fprintf(&b, " (entry %d)", d.Seq)
+	}
+	b.WriteString("\n")
+	b.WriteString(sideBySide(p, d.Was, d.Is, width))
+	return b.String()
+}
+
+// maxRows bounds how much of a difference is shown.
+const maxRows = 40
+
+func sideBySide(p palette, was, is string, width int) string {
+	half := max(10, (width-5)/2)
+	left := strings.Split(ansi.Hardwrap(printable(or(was, "nothing")), half, true), "\n")
+	right := strings.Split(ansi.Hardwrap(printable(or(is, "nothing")), half, true), "\n")
+	var b strings.Builder
+	row := func(l, r string) {
+		fmt.Fprintf(&b, "  %s%s │ %s\n", l, strings.Repeat(" ", max(0, half-ansi.StringWidth(l))), r)
+	}
+	row(p.bold("recorded"), p.bold("now"))
+	for i := range max(len(left), len(right)) {
+		if i == maxRows {
+			row("…", "…")
+			break
+		}
+		row(at(left, i), at(right, i))
+	}
+	return b.String()
+}
+
+func at(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
+func or(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// compared is a question asked anew.
+type compared struct {
+	Question int        `json:"question"` // counts from 1
+	Same     bool       `json:"same"`
+	Was      []llm.Call `json:"was"`
+	Is       []llm.Call `json:"is"`
+	Text     string     `json:"text,omitempty"` // instead of calls
+	Error    string     `json:"error,omitempty"`
+}
+
+// replayAgainst asks a model every question of a run and compares its calls.
+func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) error {
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	client, err := s.client()
+	if err != nil {
+		return err
+	}
+	model, err := client.Open(id)
+	if err != nil {
+		return advised(err)
+	}
+	asked, err := journal.Exchanges(src.entries(cmd.Context()))
+	if err != nil {
+		return err
+	}
+	same := 0
+	for i, x := range asked {
+		c := askAnew(cmd.Context(), model, i+1, x)
+		if c.Same {
+			same++
+		}
+		if err := printCompared(cmd.OutOrStdout(), c, asJSON); err != nil {
+			return err
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s answered with the same calls\n", same, counted(len(asked), "question"))
+	}
+	if same < len(asked) {
+		return errReported
+	}
+	return nil
+}
+
+func askAnew(ctx context.Context, model llm.Model, n int, x journal.Exchange) compared {
+	c := compared{Question: n, Was: []llm.Call{}, Is: []llm.Call{}}
+	if x.Answer != nil {
+		c.Was = append(c.Was, x.Answer.Message.Calls()...)
+	}
+	r, err := llm.Generate(ctx, model, x.Request)
+	if err != nil {
+		c.Error = err.Error()
+		return c
+	}
+	c.Is = append(c.Is, r.Message.Calls()...)
+	c.Text = r.Message.Text()
+	c.Same = len(r.Invalid) == 0 && sameCalls(c.Was, c.Is)
+	return c
+}
+
+// sameCalls compares calls by what they ask for; ids are chance.
+func sameCalls(a, b []llm.Call) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || journal.ParamsHash(a[i].Args) != journal.ParamsHash(b[i].Args) {
+			return false
+		}
+	}
+	return true
+}
+
+func printCompared(w io.Writer, c compared, asJSON bool) error {
+	if asJSON {
+		return writeLine(w, c)
+	}
+	p := colours(w)
+	mark := p.green("✓")
+	if !c.Same {
+		mark = p.red("✗")
+	}
+	is := written(c.Is, c.Text)
+	if c.Error != "" {
+		is = "error: " + c.Error
+	}
+	text := fmt.Sprintf("%s question %d: %s\n", mark, c.Question, inOneLine(written(c.Was, "an answer")))
+	if !c.Same {
+		text = fmt.Sprintf("%s question %d\n%s", mark, c.Question, sideBySide(p, written(c.Was, "an answer"), is, columns(w)))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// written writes calls one per line, or what was said instead.
+func written(calls []llm.Call, text string) string {
+	if len(calls) == 0 {
+		return text
+	}
+	lines := make([]string, len(calls))
+	for i, c := range calls {
+		lines[i] = c.Name + " " + string(c.Args)
+	}
+	return strings.Join(lines, "\n")
+}
