@@ -64,7 +64,7 @@ func (a *asker) checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choic
 	choice := agent.Choice{By: "the person at the terminal"}
 	var err error
 	a.pr.pause(func() {
-		fmt.Fprint(a.pr.log, menu(a.pr.p, c))
+		fmt.Fprint(a.pr.log, menu(a.pr.p, c, a.pr.width()))
 		words := make([]string, len(c.Options))
 		for i, o := range c.Options {
 			words[i] = string(o)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/sim"
 )
 
 // offlineID is the id of the offline model.
@@ -168,19 +166,4 @@ func (s *settings) client() (*provider.Client, error) {
 		own[name] = v
 	}
 	return &provider.Client{Catalog: c, Vendors: own, Schemes: map[string]func(string) (llm.Model, error){"sim": openSim}}, nil
-}
-
-// openSim opens a model that is not there: the offline model, or a script.
-func openSim(rest string) (llm.Model, error) {
-	if rest == "offline" {
-		return sim.Offline{}, nil
-	}
-	if file, ok := strings.CutPrefix(rest, "script:"); ok {
-		text, err := readBounded(file)
-		if err != nil {
-			return nil, err
-		}
-		return sim.ParseScript([]byte(text))
-	}
-	return nil, fmt.Errorf("sim/%s: there are sim/offline and sim/script:FILE; the others are served by 'toolpost sim'", rest)
 }

@@ -68,13 +68,13 @@ var choices = map[agent.Action]map[agent.Cause]string{
 }
 
 // menu writes a checkpoint for a person: what failed, what is known about it,
-// and what can be done.
-func menu(p palette, c agent.Checkpoint) string {
+// and what can be done, in lines of at most width cells.
+func menu(p palette, c agent.Checkpoint, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", p.red("✗"), p.bold(printable(heading(c))))
 	row := func(name, text string) {
 		if text = strings.TrimSpace(printable(text)); text != "" {
-			fmt.Fprintf(&b, "  %s %s\n", p.dim(fmt.Sprintf("%-9s", name)), strings.ReplaceAll(text, "\n", "\n            "))
+			b.WriteString(strings.Join(wrap(text, width, p.dim(fmt.Sprintf("  %-9s ", name)), plainly), "\n") + "\n")
 		}
 	}
 	if e := c.Error; e != nil {

@@ -65,7 +65,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newTools())
 	root.AddCommand(newSim())
 	root.AddCommand(newReceipts())
-	root.AddCommand(newRun(), newReplay())
+	root.AddCommand(newRun(), newChat(), newReplay())
 	root.AddCommand(newConfig(), newDoctor())
 	wrapArgs(root)
 	return root

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	"charm.land/bubbles/v2/viewport"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// chat is the screen of a conversation: what was said above, one line about
+// what is going on, and what is being typed below.
+type chat struct {
+	ctx  context.Context
+	w    *wiring
+	p    palette
+	yes  bool
+	send func(tea.Msg)
+
+	log      *transcript
+	messages []llm.Message // the conversation
+	before   []llm.Message // the conversation before the last turn
+	last     string        // what the person said in it
+	runs     []string      // the record of each turn
+
+	stop   context.CancelFunc // nil while nothing is under way
+	began  time.Time
+	turns  sync.WaitGroup
+	ask    *asking
+	always map[string]bool
+
+	input   textarea.Model
+	page    viewport.Model
+	history []string
+	at      int    // in history; len(history) is what is being typed
+	draft   string // that
+
+	width, height int
+	frame         int
+	leaving       bool // Ctrl-C was pressed while nothing was under way
+}
+
+// plainStyles leaves the colours of the input to the terminal.
+func plainStyles() textarea.Styles { return textarea.Styles{} }
+
+// Init asks for nothing.
+func (c *chat) Init() tea.Cmd { return nil }
+
+// ticked says that time has passed while something is under way.
+type ticked struct{}
+
+func (c *chat) tick() tea.Cmd {
+	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return ticked{} })
+}
+
+// Update takes in what happened.
+func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
+	bottom := c.page.AtBottom()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		c.width, c.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		cmd = c.pressed(msg)
+		bottom = msg.String() != "pgup" && (bottom || msg.String() == "enter")
+	case ticked:
+		c.frame++
+		if c.stop != nil {
+			cmd = c.tick()
+		}
+	case happened:
+		c.log.event(msg.Event)
+	case turnOver:
+		c.end(msg)
+	case *asking:
+		c.ask = msg
+		c.log.add(shownAs, msg.text)
+		bottom = true
+	default:
+		c.input, cmd = c.input.Update(msg)
+	}
+	c.layout(bottom)
+	return c, cmd
+}
+
+// layout gives every part its place. Whoever reads the end goes on reading the
+// end.
+func (c *chat) layout(bottom bool) {
+	if c.width == 0 {
+		return
+	}
+	c.input.SetWidth(c.width)
+	rows := c.input.Height()
+	c.page.SetWidth(c.width)
+	c.page.SetHeight(max(1, c.height-rows-2))
+	c.page.SetContentLines(c.log.lines(c.width, c.frame, time.Now()))
+	if bottom {
+		c.page.GotoBottom()
+	}
+}
+
+// View draws the screen.
+func (c *chat) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen = true
+	v.WindowTitle = "toolpost " + c.w.found.ID
+	if c.width == 0 {
+		return v
+	}
+	rule := c.p.dim(strings.Repeat("─", c.width))
+	v.Content = strings.Join([]string{c.page.View(), rule, c.input.View(), c.statusLine()}, "\n")
+	if cur := c.input.Cursor(); cur != nil {
+		cur.Y += c.page.Height() + 1
+		v.Cursor = cur
+	}
+	return v
+}
+
+// statusLine says what is going on and what can be done about it.
+func (c *chat) statusLine() string {
+	text := c.w.found.ID + " · " + counted(c.w.tools.Len(), "tool")
+	switch {
+	case c.ask != nil && c.ask.typing:
+		text = "Enter gives this as the answer"
+	case c.ask != nil:
+		text = "waiting for you: " + strings.Join(c.ask.words, ", ")
+	case c.stop != nil:
+		text = fmt.Sprintf("%c %s%s · Ctrl-C interrupts", spinner[c.frame%len(spinner)], or(c.log.status, "working"), " "+short(time.Since(c.began)))
+	case c.leaving:
+		text += " · Ctrl-C once more leaves"
+	default:
+		text += " · /help"
+	}
+	if !c.page.AtBottom() {
+		text += " · Page Down shows what is new"
+	}
+	return c.p.dim(ansi.Truncate(text, c.width, "…"))
+}
+
+// pressed takes a key.
+func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
+	name := k.String()
+	if name != "ctrl+c" {
+		c.leaving = false
+	}
+	switch name {
+	case "ctrl+c":
+		return c.ctrlC()
+	case "esc":
+		c.interrupt()
+		return nil
+	case "ctrl+d":
+		if c.input.Value() == "" && c.stop == nil {
+			return tea.Quit
+		}
+	case "ctrl+l":
+		return tea.ClearScreen
+	case "pgup":
+		c.page.PageUp()
+		return nil
+	case "pgdown":
+		c.page.PageDown()
+		return nil
+	case "enter":
+		return c.enter()
+	}
+	if c.ask != nil && !c.ask.typing {
+		c.choose(name)
+		return nil
+	}
+	if c.recall(name) {
+		return nil
+	}
+	var cmd tea.Cmd
+	c.input, cmd = c.input.Update(k)
+	return cmd
+}
+
+// ctrlC interrupts a turn, else empties the input, else leaves when pressed
+// twice.
+func (c *chat) ctrlC() tea.Cmd {
+	switch {
+	case c.stop != nil:
+		c.interrupt()
+	case c.input.Value() != "":
+		c.input.Reset()
+	case c.leaving:
+		return tea.Quit
+	default:
+		c.leaving = true
+	}
+	return nil
+}
+
+// choose answers a question by the first letter of a word.
+func (c *chat) choose(name string) {
+	i := slices.IndexFunc(c.ask.words, func(w string) bool { return strings.HasPrefix(w, name) && len(name) == 1 })
+	switch {
+	case i < 0:
+	case c.ask.words[i] == "manual":
+		c.ask.typing = true
+	default:
+		c.ask.reply <- c.ask.words[i]
+		c.ask = nil
+	}
+}
+
+// enter sends what was typed.
+func (c *chat) enter() tea.Cmd {
+	text := strings.TrimSpace(c.input.Value())
+	switch {
+	case c.ask != nil && c.ask.typing:
+		c.ask.reply <- "manual " + text
+		c.ask = nil
+		c.input.Reset()
+		return nil
+	case text == "" || c.ask != nil:
+		return nil
+	case strings.HasSuffix(text, `\`): // a line that goes on
+		c.input.SetValue(strings.TrimSuffix(text, `\`) + "\n")
+		return nil
+	case c.stop != nil:
+		return nil // it stays typed until the turn is over
+	}
+	c.input.Reset()
+	c.remember(text)
+	if strings.HasPrefix(text, "/") {
+		return c.command(text)
+	}
+	return c.begin(text)
+}
+
+// recall goes through the history when the cursor cannot go further up or down.
+func (c *chat) recall(name string) bool {
+	to := c.at
+	switch {
+	case name == "up" && c.input.Line() == 0 && c.input.LineInfo().RowOffset == 0:
+		to--
+	case name == "down" && c.input.Line() == c.input.LineCount()-1:
+		to++
+	default:
+		return false
+	}
+	if to < 0 || to > len(c.history) {
+		return true
+	}
+	if c.at == len(c.history) {
+		c.draft = c.input.Value()
+	}
+	if c.at = to; to == len(c.history) {
+		c.input.SetValue(c.draft)
+	} else {
+		c.input.SetValue(c.history[to])
+	}
+	return true
+}

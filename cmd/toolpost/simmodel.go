@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// openSim opens a model that is not there: the offline model itself, a script,
+// or one of the models of the simulator, with its dialects and faults, over
+// real HTTP that stays inside this process.
+func openSim(rest string) (llm.Model, error) {
+	if rest == "offline" {
+		return sim.Offline{}, nil
+	}
+	if file, ok := strings.CutPrefix(rest, "script:"); ok {
+		text, err := readBounded(file)
+		if err != nil {
+			return nil, err
+		}
+		return sim.ParseScript([]byte(text))
+	}
+	if _, err := sim.ParseBehaviour(rest); err != nil {
+		return nil, err
+	}
+	id := "http://127.0.0.1/v1#sim/" + rest
+	known, err := catalog.Default().Load("sim", fmt.Appendf(nil, "models:\n  %q: {native_tools: true}\n", id))
+	if err != nil {
+		return nil, err
+	}
+	inside := make(inProcess)
+	go http.Serve(inside, new(sim.Server)) // it ends with the process
+	client := &provider.Client{Catalog: known, HTTP: &http.Client{Transport: &http.Transport{DialContext: inside.dial}}}
+	return client.Open(id)
+}
+
+// inProcess is a listener whose connections come from this process.
+type inProcess chan net.Conn
+
+func (l inProcess) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l <- there:
+		return here, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept waits for the next connection.
+func (l inProcess) Accept() (net.Conn, error) { return <-l, nil }
+
+// Close does nothing: the listener ends with the process.
+func (l inProcess) Close() error { return nil }
+
+// Addr returns an address that nobody can reach.
+func (l inProcess) Addr() net.Addr { return &net.IPAddr{} }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// itemKind is what an item of a transcript is.
+type itemKind uint8
+
+const (
+	said     itemKind = iota // by the person
+	answered                 // by the model
+	thought                  // by the model, to itself
+	called                   // a call
+	noted                    // something to know of
+	shownAs                  // written as it is
+)
+
+// item is one thing that was said or done.
+type item struct {
+	kind itemKind
+	text string
+	call *callView
+
+	lines []string // as drawn last
+	width int      // for which width; 0 means that it has to be drawn anew
+}
+
+// transcript is a conversation as a person sees it.
+type transcript struct {
+	p        palette
+	items    []*item
+	calls    calls
+	warnings warnings
+	status   string // what the model is doing, while it says nothing
+}
+
+func newTranscript(p palette) *transcript {
+	return &transcript{p: p, calls: calls{now: time.Now}}
+}
+
+// add puts an item at the end.
+func (t *transcript) add(kind itemKind, text string) {
+	if text != "" {
+		t.items = append(t.items, &item{kind: kind, text: text})
+	}
+}
+
+// grow adds text to the last item if it is of that kind, and begins one if not.
+func (t *transcript) grow(kind itemKind, text string) {
+	if n := len(t.items); n > 0 && t.items[n-1].kind == kind {
+		t.items[n-1].text += text
+		t.items[n-1].width = 0
+		return
+	}
+	t.add(kind, strings.TrimLeft(text, "\n"))
+}
+
+// event follows what happens in a turn.
+func (t *transcript) event(ev llm.Event) {
+	if _, ok := ev.(llm.Warning); !ok {
+		t.add(noted, t.warnings.flush())
+	}
+	switch ev := ev.(type) {
+	case llm.Warning:
+		t.add(noted, t.warnings.add(ev))
+	case llm.TextDelta:
+		t.status = ""
+		t.grow(answered, ev.Text)
+	case llm.ThinkingDelta:
+		t.status = "thinking"
+		t.grow(thought, ev.Text)
+	case agent.Turn:
+		t.status = "asking " + ev.Model
+	default:
+		t.other(ev)
+	}
+}
+
+// other follows what is neither text nor a turn.
+func (t *transcript) other(ev llm.Event) {
+	t.add(noted, noteOf(ev))
+	before := len(t.calls.all)
+	t.calls.add(ev)
+	for _, v := range t.calls.all[before:] {
+		t.status = ""
+		t.items = append(t.items, &item{kind: called, call: v})
+	}
+}
+
+// lines draws the transcript for a width. Items that cannot change any more
+// are drawn once.
+func (t *transcript) lines(width, frame int, now time.Time) []string {
+	var out []string
+	for i, it := range t.items {
+		moving := it.kind == called && it.call.phase != over
+		if it.width != width || moving {
+			it.lines = it.draw(t.p, width, frame, now)
+			it.width = width
+			if moving {
+				it.width = 0
+			}
+		}
+		if i > 0 && apart(t.items[i-1].kind, it.kind) {
+			out = append(out, "")
+		}
+		out = append(out, it.lines...)
+	}
+	return out
+}
+
+// apart reports whether an empty line stands between two items.
+func apart(a, b itemKind) bool {
+	return a != b && !(a == noted && b == called || a == called && b == noted) || a == shownAs
+}
+
+func (it *item) draw(p palette, width, frame int, now time.Time) []string {
+	switch it.kind {
+	case called:
+		return []string{it.call.line(p, width, frame, now)}
+	case said:
+		return wrap(it.text, width, p.cyan("› "), p.bold)
+	case noted:
+		return wrap(it.text, width, p.dim("· "), p.dim)
+	case thought:
+		return wrap(lastLines(it.text, 3), width, "  ", p.dim)
+	case shownAs:
+		return wrap(it.text, width, "", plainly)
+	}
+	return wrap(strings.TrimRight(printable(it.text), "\n"), width, "", plainly)
+}
+
+// lastLines returns the end of a text that is shown only in passing.
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(printable(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// wrap breaks text into lines of at most width cells, the first with a mark
+// before it and the others below it.
+func wrap(text string, width int, mark string, style func(string) string) []string {
+	room := max(4, width-ansi.StringWidth(mark))
+	indent := strings.Repeat(" ", ansi.StringWidth(mark))
+	var out []string
+	for _, line := range strings.Split(ansi.Wrap(strings.ReplaceAll(text, "\t", "    "), room, ""), "\n") {
+		out = append(out, mark+style(line))
+		mark = indent
+	}
+	return out
+}
+
+func plainly(s string) string { return s }
