@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,15 @@ var keyed = []struct{ vendor, model string }{
 // which they are preferred, and where each lists its models.
 var locals = []struct{ vendor, list string }{
 	{"ollama", "/tags"}, {"llamacpp", "/models"}, {"vllm", "/models"}, {"lmstudio", "/models"},
+}
+
+// localNames are the servers of this machine.
+func localNames() []string {
+	names := make([]string, len(locals))
+	for i, l := range locals {
+		names[i] = l.vendor
+	}
+	return names
 }
 
 // found is a model that can be asked, and how it was found.
@@ -93,6 +103,9 @@ func (s *settings) findLocal(ctx context.Context) []found {
 	out := make([]found, len(locals))
 	var asking sync.WaitGroup
 	for i, l := range locals {
+		if !slices.Contains(s.Local, l.vendor) {
+			continue
+		}
 		base := table[l.vendor].BaseURL
 		if p, ok := s.Providers[l.vendor]; ok {
 			base = p.BaseURL

@@ -20,6 +20,8 @@ import (
 // later wins.
 type settings struct {
 	Model     string                    `yaml:"model"`
+	Stronger  string                    `yaml:"stronger"`
+	Local     []string                  `yaml:"local"`
 	Root      string                    `yaml:"root"`
 	Allow     []string                  `yaml:"allow"`
 	Tools     []string                  `yaml:"tools"`
@@ -51,6 +53,8 @@ type setting struct {
 // settingTable is every setting, in the order in which config check shows it.
 var settingTable = []setting{
 	{"model", "TOOLPOST_MODEL", "the model to ask, like ollama/qwen3:8b", func(s *settings) any { return &s.Model }},
+	{"stronger", "TOOLPOST_STRONGER", "the model to ask when calls keep failing", func(s *settings) any { return &s.Stronger }},
+	{"local", "TOOLPOST_LOCAL", "the servers to look for on this machine, or none", func(s *settings) any { return &s.Local }},
 	{"root", "TOOLPOST_ROOT", "the folder that tools may see", func(s *settings) any { return &s.Root }},
 	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *settings) any { return &s.Allow }},
 	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
@@ -139,7 +143,7 @@ func configFile(cmd *cobra.Command) (file string, named bool) {
 
 // loadSettings reads the settings of a command.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
-	s := &settings{Root: ".", MaxTurns: defaultTurns, from: make(map[string]string)}
+	s := &settings{Root: ".", MaxTurns: defaultTurns, Local: localNames(), from: make(map[string]string)}
 	file, named := configFile(cmd)
 	if file != "" {
 		if err := s.readFile(file); errors.Is(err, fs.ErrNotExist) && !named {
@@ -256,6 +260,11 @@ func (s *settings) check() error {
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
 		return fmt.Errorf("%s: max_turns is %d; it can be 1 to %d", source("max_turns"), s.MaxTurns, maxTurns)
+	}
+	for _, name := range s.Local {
+		if name != "none" && !slices.Contains(localNames(), name) {
+			return fmt.Errorf("%s: local: %q is not one of %s, none", source("local"), name, strings.Join(localNames(), ", "))
+		}
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {

@@ -130,6 +130,7 @@ func documentEnv(t *testing.T, root string) []string {
 	env := []string{
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "NO_COLOR=1",
+		"TOOLPOST_LOCAL=none", // whatever runs on the machine of the test
 	}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB", "GOFLAGS", "GOTOOLCHAIN"} {
 		out, err := exec.Command("go", "env", name).Output()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func examine(cmd *cobra.Command) []finding {
 	out := []finding{examineConfig(cmd, s), examineCatalog()}
 	out = append(out, examineKeys()...)
 	local := s.findLocal(cmd.Context())
-	out = append(out, examineLocal(local)...)
+	out = append(out, examineLocal(s, local)...)
 	return append(out, examineModel(cmd.Context(), s), examineTools(s), examineStore(s))
 }
 
@@ -113,12 +114,14 @@ var startLocal = map[string]string{
 	"lmstudio": "lms server start",
 }
 
-func examineLocal(local []found) []finding {
-	out := make([]finding, len(locals))
+func examineLocal(s *settings, local []found) []finding {
+	var out []finding
 	for i, l := range locals {
-		out[i] = finding{l.vendor, stateMissing, "no answer on its port", startLocal[l.vendor]}
-		if local[i].ID != "" {
-			out[i] = finding{l.vendor, stateOK, local[i].ID + ": " + local[i].Why, ""}
+		switch {
+		case local[i].ID != "":
+			out = append(out, finding{l.vendor, stateOK, local[i].ID + ": " + local[i].Why, ""})
+		case slices.Contains(s.Local, l.vendor):
+			out = append(out, finding{l.vendor, stateMissing, "no answer on its port", startLocal[l.vendor]})
 		}
 	}
 	return out

@@ -23,6 +23,10 @@ func noteOf(ev llm.Event) string {
 		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inOneLine(ev.Error))
 	case agent.Switched:
 		return fmt.Sprintf("%s goes on in place of %s: %s", ev.To, ev.From, inOneLine(ev.Why))
+	case agent.Escalated:
+		return fmt.Sprintf("%s failed %d times; asking in another way (%s%s)", ev.Tool, ev.Attempt, ev.Strategy, after(ev.Model, ev.Model != ""))
+	case agent.LaneChosen:
+		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, inOneLine(ev.Why))
 	case agent.Shortened:
 		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
 	case agent.Chosen:

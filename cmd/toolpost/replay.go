@@ -51,7 +51,7 @@ RUN is a run of the store or a file.`,
 		},
 	}
 	cmd.Flags().StringVar(&against, "against", "", "ask this `MODEL` anew and compare its calls")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with --against one per question")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with --against one per turn")
 	cmd.Flags().String("store", "", "where runs are: a `DIRECTORY`, sqlite:FILE or postgres://…")
 	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
 	return cmd
@@ -67,22 +67,27 @@ type replayed struct {
 
 func replayRun(cmd *cobra.Command, src runSource, asJSON bool) error {
 	ctx := cmd.Context()
-	asked, err := journal.Exchanges(src.entries(ctx))
-	if err != nil {
-		return err
+	result := replayed{Run: src.name}
+	for e, err := range src.entries(ctx) {
+		if err != nil {
+			return err
+		}
+		if e.Kind == journal.KindRequest {
+			result.Requests++
+		}
 	}
-	result := replayed{Run: src.name, Requests: len(asked)}
 	if err := agent.Replay(ctx, onlyRead{src}, src.name); err != nil && !errors.As(err, &result.Difference) {
 		return err
 	}
 	result.Same = result.Difference == nil
 	out := cmd.OutOrStdout()
 	p := colours(out)
+	var err error
 	switch {
 	case asJSON:
 		err = printJSON(out, result)
 	case result.Same:
-		_, err = fmt.Fprintf(out, "%s %s goes as it went: %s, no model asked, no tool run\n", p.green("✓"), src.name, counted(len(asked), "question"))
+		_, err = fmt.Fprintf(out, "%s %s goes as it went: %s, no model asked, no tool run\n", p.green("✓"), src.name, counted(result.Requests, "question"))
 	default:
 		_, err = io.WriteString(out, showDifference(p, result.Difference, columns(out)))
 	}
@@ -172,16 +177,6 @@ func or(text, other string) string {
 	return text
 }
 
-// compared is a question asked anew.
-type compared struct {
-	Question int        `json:"question"` // counts from 1
-	Same     bool       `json:"same"`
-	Was      []llm.Call `json:"was"`
-	Is       []llm.Call `json:"is"`
-	Text     string     `json:"text,omitempty"` // instead of calls
-	Error    string     `json:"error,omitempty"`
-}
-
 // replayAgainst asks a model every question of a run and compares its calls.
 func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) error {
 	s, err := loadSettings(cmd)
@@ -196,14 +191,12 @@ func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) er
 	if err != nil {
 		return advised(err)
 	}
-	asked, err := journal.Exchanges(src.entries(cmd.Context()))
-	if err != nil {
-		return err
-	}
-	same := 0
-	for i, x := range asked {
-		c := askAnew(cmd.Context(), model, i+1, x)
-		if c.Same {
+	same, asked := 0, 0
+	for c, err := range agent.Against(cmd.Context(), onlyRead{src}, src.name, model) {
+		if err != nil {
+			return err
+		}
+		if asked++; c.Same {
 			same++
 		}
 		if err := printCompared(cmd.OutOrStdout(), c, asJSON); err != nil {
@@ -214,59 +207,36 @@ func replayAgainst(cmd *cobra.Command, src runSource, id string, asJSON bool) er
 		}
 	}
 	if !asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s answered with the same calls\n", same, counted(len(asked), "question"))
+		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s answered with the same calls\n", same, counted(asked, "question"))
 	}
-	if same < len(asked) {
+	if same < asked {
 		return errReported
 	}
 	return nil
 }
 
-func askAnew(ctx context.Context, model llm.Model, n int, x journal.Exchange) compared {
-	c := compared{Question: n, Was: []llm.Call{}, Is: []llm.Call{}}
-	if x.Answer != nil {
-		c.Was = append(c.Was, x.Answer.Message.Calls()...)
-	}
-	r, err := llm.Generate(ctx, model, x.Request)
-	if err != nil {
-		c.Error = err.Error()
-		return c
-	}
-	c.Is = append(c.Is, r.Message.Calls()...)
-	c.Text = r.Message.Text()
-	c.Same = len(r.Invalid) == 0 && sameCalls(c.Was, c.Is)
-	return c
+// comparisonJSON is a line of replay --against --json.
+type comparisonJSON struct {
+	agent.Comparison
+	Error string `json:"error,omitempty"`
 }
 
-// sameCalls compares calls by what they ask for; ids are chance.
-func sameCalls(a, b []llm.Call) bool {
-	if len(a) != len(b) {
-		return false
+func printCompared(w io.Writer, c agent.Comparison, asJSON bool) error {
+	line := comparisonJSON{Comparison: c}
+	if c.Err != nil {
+		line.Error = c.Err.Error()
 	}
-	for i := range a {
-		if a[i].Name != b[i].Name || journal.ParamsHash(a[i].Args) != journal.ParamsHash(b[i].Args) {
-			return false
-		}
-	}
-	return true
-}
-
-func printCompared(w io.Writer, c compared, asJSON bool) error {
 	if asJSON {
-		return writeLine(w, c)
+		return writeLine(w, line)
 	}
 	p := colours(w)
-	mark := p.green("✓")
-	if !c.Same {
-		mark = p.red("✗")
+	was, is := written(c.Was, c.WasText), written(c.Is, c.IsText)
+	if c.Err != nil {
+		is = "error: " + line.Error
 	}
-	is := written(c.Is, c.Text)
-	if c.Error != "" {
-		is = "error: " + c.Error
-	}
-	text := fmt.Sprintf("%s question %d: %s\n", mark, c.Question, inOneLine(written(c.Was, "an answer")))
+	text := fmt.Sprintf("%s turn %d: %s\n", p.green("✓"), c.Turn, inOneLine(was))
 	if !c.Same {
-		text = fmt.Sprintf("%s question %d\n%s", mark, c.Question, sideBySide(p, written(c.Was, "an answer"), is, columns(w)))
+		text = fmt.Sprintf("%s turn %d\n%s", p.red("✗"), c.Turn, sideBySide(p, was, is, columns(w)))
 	}
 	_, err := io.WriteString(w, text)
 	return err

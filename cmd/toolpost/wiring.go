@@ -36,6 +36,7 @@ type wiring struct {
 	client *provider.Client
 	found  found
 	model  llm.Model
+	better llm.Model // asked when calls keep failing; nil if none is configured
 	tools  *tool.Set
 	store  runStore
 	close  []func()
@@ -64,6 +65,11 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		return w, fmt.Errorf("the record of runs: %w", err)
 	}
 	w.close = append(w.close, done)
+	if s.Stronger != "" {
+		if w.better, err = w.client.Open(s.Stronger); err != nil {
+			return w, fmt.Errorf("stronger: %w", err)
+		}
+	}
 	return w, w.use(s.choose(ctx))
 }
 
@@ -92,6 +98,9 @@ func (w *wiring) agent(a *asker) *agent.Agent {
 	ag := &agent.Agent{
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve},
+	}
+	if w.better != nil {
+		ag.Ladder = &agent.Ladder{Stronger: w.better, StrongerID: w.Stronger}
 	}
 	if a.there() && !a.yes {
 		ag.Checkpoint = a.checkpoint
