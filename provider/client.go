@@ -98,8 +98,7 @@ func (t target) catalogID(id string) string {
 	return t.vendor.Name + "/" + t.model
 }
 
-// label is who can read what this model signs: another address is another
-// vendor.
+// label is who the vendor is: at another address it is somebody else.
 func (t target) label() string {
 	if t.vendor.moved {
 		return t.vendor.Name + "@" + t.base.Host

@@ -44,7 +44,7 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err := check(req); err != nil {
 		return nil, err
 	}
-	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.label(), Quirks: m.vendor.Quirks}}
+	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.vendor.Quirks}}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}

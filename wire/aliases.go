@@ -43,7 +43,7 @@ type Aliases struct {
 func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 	out := req.Clone()
 	a := &Aliases{names: map[string]string{}, ids: map[string]string{}, free: map[string]bool{}}
-	t := &translation{rules: r, aliases: a, names: r.aliasNames(req), open: map[string][]string{}}
+	t := &translation{rules: r, aliases: a, names: r.aliasNames(req), open: map[string][]string{}, seen: map[string]int{}, answered: map[string]bool{}}
 	for i := range out.Tools {
 		t.tool(&out.Tools[i])
 	}
@@ -151,8 +151,12 @@ type translation struct {
 	rules   Rules
 	aliases *Aliases
 	names   map[string]string
-	open    map[string][]string // aliases of calls without a result, by id
-	calls   int
+	open    map[string][]string // aliases of calls without a result, by id; the last one stays
+	seen    map[string]int      // calls by id
+	// answered are the ids whose last open call has its result: a second
+	// result belongs to it too, the next call does not.
+	answered map[string]bool
+	calls    int
 }
 
 func (t *translation) name(name string) string {
@@ -190,7 +194,11 @@ func (t *translation) call(c llm.Call) llm.Call {
 	}
 	c.Name = t.name(c.Name)
 	id := t.id(c)
+	if t.answered[c.ID] { // what is open was answered in an earlier turn
+		t.open[c.ID], t.answered[c.ID] = nil, false
+	}
 	t.open[c.ID] = append(t.open[c.ID], id)
+	t.seen[c.ID]++
 	if id != c.ID {
 		t.aliases.ids[id] = c.ID
 	}
@@ -204,7 +212,7 @@ func (t *translation) id(c llm.Call) string {
 	if form := t.rules.IDForm; form != "" {
 		return strings.NewReplacer("{name}", c.Name, "{index}", strconv.Itoa(t.calls)).Replace(form)
 	}
-	again := len(t.open[c.ID])
+	again := t.seen[c.ID]
 	if again == 0 && c.ID != "" && t.rules.ID.Allows(c.ID) {
 		return c.ID
 	}
@@ -233,6 +241,8 @@ func (t *translation) result(r llm.Result) llm.Result {
 	if open := t.open[r.CallID]; len(open) > 0 {
 		if len(open) > 1 {
 			t.open[r.CallID] = open[1:]
+		} else {
+			t.answered[r.CallID] = true
 		}
 		r.CallID = open[0]
 	}
