@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -77,9 +79,7 @@ func (m *machine) plausibleKey(i int) bool {
 		i++
 		j = i
 	}
-	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) && m.buf[m.pos+j] != ':' {
-		j++
-	}
+	j = m.word(j, ":")
 	key := string(m.buf[m.pos+i : m.pos+j])
 	return keys[key] != other || key == "type" || m.names.offered(key)
 }
@@ -138,10 +138,7 @@ func (m *machine) fence(start int) bool {
 // nameFirst reads a call that begins with its name: what follows the name
 // says which form it has.
 func (m *machine) nameFirst(start int) bool {
-	i := 0
-	for i < maxName && m.at(i) && isNameByte(m.buf[m.pos+i]) {
-		i++
-	}
+	i := m.word(0, "")
 	written := string(m.buf[m.pos : m.pos+i])
 	if !m.marked && !m.names.any && !m.names.offered(strings.TrimSuffix(bareID(written), ".call")) && written != "print" && written != "functions" {
 		return false
@@ -272,10 +269,7 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 func (m *machine) withID(t *token, first string, i, j, start int) bool {
 	m.narrow(t.rows[identifies])
 	k := m.spaces(j)
-	e := k
-	for e < k+maxName && m.at(e) && isNameByte(m.buf[m.pos+e]) {
-		e++
-	}
+	e := m.word(k, "")
 	second := string(m.buf[m.pos+k : m.pos+e])
 	name, id := first, second
 	if t.rows[identifies]&idFirstRows != 0 {
@@ -356,6 +350,29 @@ func (m *machine) plainArgument() {
 	}
 	m.arg("{" + quoteJSON(m.shape().Properties()[0]) + ":" + quoteJSON(text) + "}")
 	m.repair("plain-argument", llm.Guess, start, m.offset())
+}
+
+// word returns the index after the name that begins i bytes from here, or i.
+// None of the bytes in but is part of it.
+func (m *machine) word(i int, but string) int {
+	for end := i + maxName; i < end && m.at(i); {
+		c := m.buf[m.pos+i]
+		if c < utf8.RuneSelf {
+			if !isNameByte(c) || strings.IndexByte(but, c) >= 0 {
+				return i
+			}
+			i++
+			continue
+		}
+		for n := 1; n < utf8.UTFMax && !utf8.FullRune(m.buf[m.pos+i:m.pos+i+n]) && m.at(i+n); n++ {
+		}
+		r, n := utf8.DecodeRune(m.buf[m.pos+i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			return i
+		}
+		i += n
+	}
+	return i
 }
 
 func isNameStart(c byte) bool { return isLetter(c) || c == '_' || c >= 0x80 }

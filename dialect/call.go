@@ -184,9 +184,9 @@ func (m *machine) guess(f func() bool) bool {
 	}
 	m.begin()
 	entered, starved := m.entered, m.starved
-	m.undecided, m.entered, m.starved = true, -1, false
+	m.undecided, m.entered, m.starved, m.unitAt = true, -1, false, start
 	ok := f()
-	body, cut := m.entered, m.starved
+	from, body, cut := m.unitAt, m.entered, m.starved
 	m.entered, m.starved = entered, starved || cut
 	if !m.undecided {
 		return true
@@ -196,7 +196,7 @@ func (m *machine) guess(f func() bool) bool {
 		m.wasted += m.offset() - start
 		rows := m.rows
 		m.undo()
-		return cut && m.cutShort(body, rows)
+		return cut && m.cutShort(from, body, rows)
 	}
 	m.commit()
 	return true

@@ -12,21 +12,18 @@ import (
 
 // cutShort handles a guess that failed because the answer was cut off in it,
 // before anything was certain. Behind a marker that is the beginning of a
-// call, and without one if the name is already there and was offered. The guess
-// began here; body is where the last marker it read ends, negative if it read
-// none, and rows are the dialects it fits.
-func (m *machine) cutShort(body int, rows uint64) bool {
+// call, and without one if the name is already there and was offered. What may
+// be a call begins at from; body is where the last marker of the guess ends,
+// negative if it read none, and rows are the dialects it fits.
+func (m *machine) cutShort(from, body int, rows uint64) bool {
 	if !m.eof || m.stop || !m.truncated() {
 		return false
 	}
-	from := m.pos
-	if body >= 0 {
-		from = body - m.base
-	}
-	name, ok := m.cutName(m.buf[from:], body >= 0, rows)
+	name, ok := m.cutName(m.buf[max(body, from)-m.base:], body >= 0, rows)
 	if !ok {
 		return false
 	}
+	m.skip(from-m.offset(), "end of call")
 	m.cutOff(name, rows)
 	return true
 }
@@ -61,7 +58,8 @@ func (m *machine) cutName(rest []byte, entered bool, rows uint64) (name string, 
 	case rest[0] == '[':
 		rest = rest[1:]
 	case m.markupAt(rest):
-		return "", inside
+		t, _ := m.match(m.indexOf(rest))
+		return "", inside && !t.is(closes) && !t.is(endCall) && !bytes.HasPrefix(rest, []byte("</"))
 	}
 	n := 0
 	for n < len(rest) && isNameByte(rest[n]) {

@@ -24,7 +24,11 @@ func (m *machine) element(start int) bool {
 		return false
 	}
 	name, _ := m.names.resolve(word)
-	if child, _ := m.openTag(m.spaces(n)); child != "" {
+	child, _ := m.openTag(m.spaces(n))
+	if child == "" {
+		child, _ = m.emptyTag(m.spaces(n))
+	}
+	if child != "" {
 		if s := m.names.shape(name); s != nil && !s.Declares(child) {
 			return false
 		}
@@ -46,14 +50,23 @@ func (m *machine) openTag(i int) (word string, end int) {
 	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
 		return "", 0
 	}
-	j := i + 1
-	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) {
-		j++
-	}
+	j := m.word(i+1, "/")
 	if m.peek(j) != '>' {
 		return "", 0
 	}
 	return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+}
+
+// emptyTag is openTag for an element without content: <word/>.
+func (m *machine) emptyTag(i int) (word string, end int) {
+	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return "", 0
+	}
+	j := m.word(i+1, "/")
+	if end = m.spaces(j); !m.hasAt(end, "/>") {
+		return "", 0
+	}
+	return string(m.buf[m.pos+i+1 : m.pos+j]), end + 2
 }
 
 // anyElement reads a whole element as a call where every name will do: it
@@ -113,6 +126,9 @@ func (m *machine) namedElement(word string, n, start int) bool {
 		m.children(inner)
 		return true
 	}
+	if inner, n := m.emptyTag(0); keys[inner] == argsRole {
+		m.skip(n, inner)
+	}
 	m.children("")
 	return true
 }
@@ -135,6 +151,10 @@ func (m *machine) children(word string) {
 			break
 		}
 		key, n := m.openTag(0)
+		empty := key == ""
+		if empty {
+			key, n = m.emptyTag(0)
+		}
 		if key == "" {
 			if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(endCall)) {
 				break
@@ -147,7 +167,10 @@ func (m *machine) children(word string) {
 			held = nil
 		}
 		m.skip(n, key)
-		e, ok := m.child(key, "", &count)
+		e, ok := &elem{key: key}, true
+		if !empty {
+			e, ok = m.child(key, "", &count)
+		}
 		if !ok {
 			return
 		}
@@ -182,8 +205,8 @@ func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
 	return &elem{key, string(raw), prefix}, true
 }
 
-// until reads up to end and passes over it. It reports false if the call was
-// cut off before.
+// until reads up to end and passes over it. It reports false if the answer ends
+// before, and with it the call: text says nowhere that it is complete.
 func (m *machine) until(end string, add func([]byte)) bool {
 	for m.more() {
 		if m.buf[m.pos] == end[0] && m.hasAt(0, end) {
@@ -197,8 +220,8 @@ func (m *machine) until(end string, add func([]byte)) bool {
 		add(m.buf[m.pos : m.pos+i])
 		m.read(ArgsSpan, i, "value")
 	}
-	m.missing("end-of-value")
-	return m.call.open
+	m.cutCall()
+	return false
 }
 
 // elem is an element that was read whole.

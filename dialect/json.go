@@ -42,6 +42,7 @@ type envelope struct {
 	repairs  []llm.Repair
 	hasArgs  bool
 	begun    bool // a call was begun, here or further in
+	legacy   bool // the key of the name promises one for the arguments
 	extra    []field
 }
 
@@ -93,7 +94,7 @@ func (m *machine) brokenObject(e *envelope) bool {
 func (m *machine) member(e *envelope, key string) bool {
 	r := keys[key]
 	c := m.peek(0)
-	m.where(func(d *Dialect) bool { return r == argsRole && d.ArgsKey == key || r == nameRole && d.NameKey == key })
+	m.where(func(d *Dialect) bool { return d.ArgsKey == key || d.NameKey == key })
 	switch {
 	case r == listRole && c == '[':
 		e.begun = m.objects(e) || e.begun
@@ -105,7 +106,7 @@ func (m *machine) member(e *envelope, key string) bool {
 		return ok
 	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
 		s, ok := m.nameValue()
-		e.name = s
+		e.name, e.legacy = s, key == "tool" || key == "toolName"
 		return ok && m.named(e)
 	case r == argsRole && !e.hasArgs && !e.begun:
 		e.hasArgs = true
@@ -208,17 +209,21 @@ func (m *machine) flat(e *envelope) bool {
 		return false
 	}
 	shape := m.names.shape(name)
-	if len(e.extra) == 0 && !m.needsNothing(name) {
-		return false
-	}
 	var args []field
 	for _, f := range e.extra {
 		switch {
-		case shape != nil && shape.Declares(f.key):
+		case f.key == "type":
+		case shape == nil || shape.Declares(f.key):
 			args = append(args, f)
-		case !m.marked && f.key != "type":
+		case !m.marked:
 			return false
 		}
+	}
+	if len(args) == 0 && (e.legacy && !m.marked || known && !m.needsNothing(name)) {
+		if !m.marked {
+			m.lost.add(bareRows, e.start)
+		}
+		return m.marked && m.noArguments(e)
 	}
 	if !m.startCall(e.name, e.id, e.start) {
 		return false
@@ -240,21 +245,23 @@ func (m *machine) flat(e *envelope) bool {
 	return true
 }
 
-// needsNothing reports whether a tool can be called without arguments.
-func (m *machine) needsNothing(name string) bool {
-	if m.names.any {
+// noArguments makes an invalid call of one that says nothing of its arguments:
+// they may have been forgotten.
+func (m *machine) noArguments(e *envelope) bool {
+	if !m.startCall(e.name, e.id, e.start) {
 		return false
 	}
-	shape := m.names.shape(name)
-	if shape == nil {
-		return true
-	}
-	for _, p := range shape.Properties() {
-		if shape.Required(p) {
-			return false
-		}
-	}
+	e.begun = true
+	m.badArgs("the call has no arguments")
+	m.endCall()
 	return true
+}
+
+// needsNothing reports whether a tool has no parameters, so that a call of it
+// need not say anything of arguments.
+func (m *machine) needsNothing(name string) bool {
+	shape := m.names.shape(name)
+	return !m.names.any && (shape == nil || len(shape.Properties()) == 0)
 }
 
 // objects reads a list of calls.
@@ -592,9 +599,7 @@ func (m *machine) key() (string, bool) {
 		key = string(m.buf[m.pos+1 : m.pos+i])
 		i++
 	} else {
-		for i < maxName && m.at(i) && isNameByte(m.peek(i)) && m.peek(i) != ':' {
-			i++
-		}
+		i = m.word(0, ":")
 		key = string(m.buf[m.pos : m.pos+i])
 	}
 	i = m.spaces(i)

@@ -30,10 +30,7 @@ func (m *machine) pyList(start int) bool {
 
 // pyCall reads name(key=value, …).
 func (m *machine) pyCall(start int) bool {
-	i := 0
-	for i < maxName && m.at(i) && isNameByte(m.buf[m.pos+i]) {
-		i++
-	}
+	i := m.word(0, "")
 	if i == 0 || m.peek(i) != '(' {
 		return false
 	}
@@ -78,10 +75,7 @@ func (m *machine) kwargs(i int) bool {
 // keyLength returns the length of the key=, from the i-th byte, of a keyword
 // argument; 0 if there is none.
 func (m *machine) keyLength(i int) int {
-	j := i
-	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) {
-		j++
-	}
+	j := m.word(i, "")
 	k := m.spaces(j)
 	if j == i || m.peek(k) != '=' || m.peek(k+1) == '=' {
 		return 0

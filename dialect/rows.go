@@ -21,6 +21,13 @@ var (
 	thoughtRows   = rowsWhere(func(d *Dialect) bool { return d.Form == LineCall && len(d.Think) > 0 })
 	methodRows    = rowsWhere(func(d *Dialect) bool { return d.Name == "llama3_builtin" })
 
+	// formRows are the dialects of each form.
+	formRows = func() (rows [len(formNames)]uint64) {
+		for f := range rows {
+			rows[f] = rowsWhere(func(d *Dialect) bool { return d.Form == Form(f) })
+		}
+		return rows
+	}()
 	// fenceRows are the dialects that use a fence with the given words.
 	fenceRows = fences()
 )
@@ -62,8 +69,16 @@ func (m *machine) narrow(rows uint64) {
 	}
 }
 
-// form notes that the call has the given form.
-func (m *machine) form(f Form) { m.where(func(d *Dialect) bool { return d.Form == f }) }
+// form notes that the call has the given form. Where the calls before it had
+// another, only the marker around it counts.
+func (m *machine) form(f Form) {
+	switch all := formRows[f]; {
+	case m.rows&all != 0:
+		m.rows &= all
+	case m.depth > 0 && m.outer&all != 0:
+		m.rows = m.outer & all
+	}
+}
 
 // where keeps the dialects that fit, if any does.
 func (m *machine) where(fits func(*Dialect) bool) {

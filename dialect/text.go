@@ -3,6 +3,8 @@ package dialect
 import (
 	"bytes"
 	"strings"
+
+	"github.com/toolpost/toolpost/llm"
 )
 
 // where a byte may begin a marker, or a call without one.
@@ -300,10 +302,7 @@ func (m *machine) pass(t *token, n int) {
 // addressee returns the length of the word i bytes from here that a marker of
 // one of the given dialects follows: it says whom the message is for.
 func (m *machine) addressee(i int, rows uint64) int {
-	j := i
-	for j < i+maxName && m.at(j) && isNameByte(m.buf[m.pos+j]) {
-		j++
-	}
+	j := m.word(i, "")
 	if j == i || m.peek(j) != '<' {
 		return 0
 	}
@@ -350,9 +349,11 @@ func (m *machine) lone(t *token, n int) bool {
 }
 
 func (m *machine) opener(t *token, n int) {
-	m.narrow(t.rows[opens] | t.rows[separates])
-	m.skip(n, t.text)
+	rows := t.rows[opens] | t.rows[separates]
+	m.narrow(rows)
+	m.outer = rows
 	m.depth++
+	m.skip(n, t.text)
 	m.entered = m.offset()
 }
 
@@ -361,7 +362,10 @@ func (m *machine) opener(t *token, n int) {
 func (m *machine) units() {
 	for m.more() {
 		start := m.offset()
-		if m.mayEcho() && m.echo() || m.guess(func() bool { return m.unit(start, false) }) {
+		if m.mayEcho() && m.echo() {
+			continue
+		}
+		if m.guess(func() bool { return m.unit(start, false) }) {
 			continue
 		}
 		i := m.spaces(0)
@@ -399,6 +403,7 @@ func (m *machine) mayEcho() bool {
 // echo passes over a call that is exactly the last one again.
 func (m *machine) echo() bool {
 	last := m.last
+	m.last = llm.Call{}
 	m.begin()
 	start, depth := m.offset(), m.depth
 	m.depth = max(depth, 1)
@@ -418,6 +423,10 @@ func (m *machine) echo() bool {
 func (m *machine) unit(start int, opened bool) bool {
 	for {
 		m.blank(",;")
+		if !opened {
+			start = m.offset()
+			m.unitAt = start
+		}
 		t, n := m.match(0)
 		switch {
 		case t.is(opens) && (!t.line || m.undecided && m.depth == 1) && !t.is(tagCall):
