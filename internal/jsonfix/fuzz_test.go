@@ -27,6 +27,9 @@ func FuzzReader(f *testing.F) {
 		if got := feed(t, bytewise(text)...); got != whole {
 			t.Errorf("%q\nwhole    %+v\nbytewise %+v", text, whole, got)
 		}
+		if got := feedWith(t, contentFirst, text); got.apart() != whole.apart() {
+			t.Errorf("%q\nwhole         %+v\ncontent first %+v", text, whole, got)
+		}
 		if n := int(cut % uint(len(text)+1)); n > 0 {
 			if got := feed(t, text[:n], text[n:]); got != whole {
 				t.Errorf("%q\nwhole     %+v\ncut at %d %+v", text, whole, n, got)

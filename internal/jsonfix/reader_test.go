@@ -18,8 +18,35 @@ type reading struct {
 	done  bool
 }
 
+// apart is a reading apart from where it ended: contentFirst does not count it.
+func (r reading) apart() reading {
+	r.read = 0
+	return r
+}
+
 // feed feeds the pieces and checks that what was taken stays.
 func feed(t *testing.T, pieces ...string) reading {
+	t.Helper()
+	return feedWith(t, (*Reader).Feed, pieces...)
+}
+
+// contentFirst feeds the content of strings with FeedContent wherever that
+// takes any, and reports how much of piece belongs to the value.
+func contentFirst(r *Reader, piece string) int {
+	at := 0
+	for at < len(piece) && !r.Done() && r.Err() == nil {
+		n := r.FeedContent([]byte(piece[at:]))
+		if n == 0 {
+			n = r.Feed(piece[at:min(at+3, len(piece))])
+		}
+		if at += n; n == 0 {
+			break
+		}
+	}
+	return at
+}
+
+func feedWith(t *testing.T, step func(*Reader, string) int, pieces ...string) reading {
 	t.Helper()
 	var r Reader
 	var taken string
@@ -28,7 +55,8 @@ func feed(t *testing.T, pieces ...string) reading {
 		if r.Done() || r.Err() != nil {
 			break
 		}
-		if n := r.Feed(p); n < 0 || n > len(p) {
+		n := step(&r, p)
+		if n < 0 || n > len(p) {
 			t.Errorf("%q: %d bytes of %d were read", pieces, n, len(p))
 		}
 		got.read += len(p)
@@ -66,6 +94,9 @@ func sameHoweverCut(t *testing.T, text string) reading {
 	whole := feed(t, text)
 	if got := feed(t, bytewise(text)...); got != whole {
 		t.Errorf("%q\nwhole    %+v\nbytewise %+v", text, whole, got)
+	}
+	if got := feedWith(t, contentFirst, text); got.apart() != whole.apart() {
+		t.Errorf("%q\nwhole         %+v\ncontent first %+v", text, whole, got)
 	}
 	for i := 1; i < len(text) && i < 400; i++ {
 		if got := feed(t, text[:i], text[i:]); got != whole {
