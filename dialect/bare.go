@@ -60,10 +60,13 @@ func (m *machine) plausible(c byte) bool {
 		return m.plausibleKey(m.spaces(1))
 	case '[':
 		i := m.spaces(1)
+		if m.peek(i) == '[' { // a list in a list; deeper is no call
+			i = m.spaces(i + 1)
+		}
 		if m.peek(i) == '{' {
 			return m.plausibleKey(m.spaces(i + 1))
 		}
-		return m.peek(i) == '[' || isNameStart(m.peek(i))
+		return isNameStart(m.peek(i))
 	case '`':
 		return m.hasAt(0, "```")
 	case '<':
@@ -259,7 +262,7 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 		m.narrow(kindFirstRows)
 		m.form(NameJSON)
 		m.skip(k, "kind")
-		return m.nameFirst(start)
+		return m.one(start)
 	}
 	m.where(func(d *Dialect) bool { return !d.KindFirst })
 	return m.nameJSON(written, i, j+n, start)

@@ -1,10 +1,11 @@
 package dialect_test
 
 import (
+	"flag"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
@@ -66,27 +67,112 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// hostile are pieces that, repeated, make a careless reader look at the same
+// bytes again: beginnings of calls, quotes that may end a string, white space
+// that may be trimmed.
+var hostile = []struct{ name, head, unit string }{
+	{"brackets", "", "["},
+	{"angles", "", "<"},
+	{"braces", "", "{"},
+	{"keys", "", `{"`},
+	{"named keys", "", `{"name":`},
+	{"names", "", "write_file\n"},
+	{"names with parentheses", "", "write_file(\n"},
+	{"fences", "", "```json\n"},
+	{"backticks", "", "`"},
+	{"spaces", "", " "},
+	{"lines", "", "\n"},
+	{"bars", "", "<|"},
+	{"openers", "", "<tool_call>"},
+	{"openers of thinking", "", "<think>"},
+	{"thinking", "<think>", "<tool_call>"},
+	{"calls in thinking", "<think>", `<tool_call>{"name":"write_file","arguments":{}}</tool_call>`},
+	{"thinking after thinking", "", "<think>a</think>"},
+	{"headers", "", "<|start|>assistant<|channel|>"},
+	{"quotes", `<tool_call>{"name":"write_file","arguments":{"path":"`, `"`},
+	{"quotes and commas", `<tool_call>{"name":"write_file","arguments":{"path":"`, `a", `},
+	{"backslashes", `<tool_call>{"name":"write_file","arguments":{"path":"`, `\`},
+	{"arguments before the name", `<tool_call>{"arguments":{"path":"`, "a "},
+	{"angles in JSON", `<tool_call>{"name":"write_file","arguments":{"path":"`, `<`},
+	{"markers in JSON", `<tool_call>{"name":"write_file","arguments":{"path":"`, `</tool_call>`},
+	{"no JSON", `<tool_call>{"name":"write_file","arguments":x`, `<[]`},
+	{"quoted arguments", `<tool_call>{"name":"write_file","arguments":"{\"path\":\"`, `\\n\"`},
+	{"angles in an element", "<tool_call><function=write_file><parameter=path>", "<"},
+	{"ends in an element", "<tool_call><function=write_file><parameter=path>", "</parameter>x"},
+	{"lines in an element", "<tool_call><function=write_file><parameter=path>", "\n"},
+	{"spaces in an element", `<invoke name="write_file"><parameter name="path">`, " "},
+	{"children", "<write_file>\n<path>", "<path>"},
+	{"text between parameters", "<tool_call><function=write_file>", "x"},
+	{"parameters", "<tool_call><function=write_file>", "<parameter=path>a</parameter>"},
+	{"Python strings", `[write_file(path="`, `" `},
+	{"Python lists", `[write_file(path=`, `[`},
+	{"Python calls", `[`, `write_file(path="a"), `},
+	{"brace strings", `<|tool_call>call:write_file{path:<|"|>`, `<|`},
+	{"brace words", `<|tool_call>call:write_file{path:`, "a "},
+	{"brace lists", `<|tool_call>call:write_file{path:`, "["},
+	{"prints", "", "print("},
+	{"Python sets", `[write_file(path=`, `{`},
+	{"functions in functions", "<tool_call>", `{"function":`},
+	{"calls in calls", "<tool_call>", `{"tool_calls":[`},
+	{"separators", "<｜tool▁calls▁begin｜>", "function<｜tool▁sep｜>"},
+	{"typed children", `<invoke name="write_file">`, `<parameter name="path" type="dict">`},
+	{"elements in elements", "<tool_call><function=write_file><parameters>", "<x>"},
+	{"words between markers", "<|tool_calls_section_begin|>", "a <|tool_call_begin|>"},
+}
+
+var long = flag.Bool("long", false, "measure with longer texts, up to 10 MB")
+
 // Ten times the text takes about ten times as long, fed byte by byte too. The
 // figures are printed; a busy machine must not fail a test.
 func TestLinear(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	for _, s := range streams {
 		for _, chunk := range []int{1, 4096} {
-			small, large := fastest(t, s.make(20_000), chunk), fastest(t, s.make(200_000), chunk)
-			ratio := float64(large) / float64(small)
-			t.Logf("%s in chunks of %d: %v for 20 kB, %v for 200 kB, ratio %.1f", s.name, chunk, small, large, ratio)
+			t.Logf("%-26s %4d: %s", s.name, chunk, growth(t, s.make, chunk, 100_000, 10_000_000))
 		}
 	}
 }
 
-func fastest(t *testing.T, text string, chunk int) time.Duration {
-	best := time.Hour
-	for range 3 {
-		start := time.Now()
-		drain(t, text, chunk)
-		best = min(best, time.Since(start))
+// What is hostile is linear too, and no text takes forever.
+func TestHostile(t *testing.T) {
+	for _, h := range hostile {
+		for _, chunk := range []int{1, 4096} {
+			text := func(n int) string { return h.head + strings.Repeat(h.unit, n/len(h.unit)+1) }
+			t.Logf("%-26s %4d: %s", h.name, chunk, growth(t, text, chunk, 10_000, 1_000_000))
+		}
+	}
+}
+
+// growth says how much processor time texts of growing length take, from 1 kB
+// to most, or to mostLong if there is time, and how many times that of the one
+// before.
+func growth(t *testing.T, text func(n int) string, chunk, most, mostLong int) string {
+	if *long {
+		most = mostLong
+	}
+	var out strings.Builder
+	last := 0.0
+	for size := 1000; size <= most; size *= 10 {
+		took := fastest(t, text(size), chunk)
+		fmt.Fprintf(&out, "%8.2f ms", took*1e3)
+		if last > 0 {
+			fmt.Fprintf(&out, " (%4.1f)", took/last)
+		}
+		last = took
+	}
+	return fmt.Sprintf("%s, %6.1f MB/s", &out, float64(most)/1e6/last)
+}
+
+// fastest returns the seconds of processor time of the fastest of a few turns,
+// each long enough to be measured.
+func fastest(t *testing.T, text string, chunk int) float64 {
+	best := math.Inf(1)
+	rounds := max(1, 20_000/len(text))
+	for range max(1, min(5, 1_000_000/len(text))) {
+		start := cpuTime(t)
+		for range rounds {
+			drain(t, text, chunk)
+		}
+		best = min(best, (cpuTime(t)-start).Seconds()/float64(rounds))
 	}
 	return best
 }

@@ -86,8 +86,18 @@ func (m *machine) checkArgs() {
 	}
 }
 
+// maxRepairs bounds how many edits of a call are listed one by one. Later ones
+// widen the last edit of the same rule and class.
+const maxRepairs = 4096
+
 // repair notes an edit.
 func (m *machine) repair(rule string, class llm.RepairClass, start, end int) {
+	for i := maxRepairs; i < len(m.call.repairs); i++ { // one more per rule and class, at most
+		if last := &m.call.repairs[i]; last.Rule == rule && last.Class == class {
+			last.End = end
+			return
+		}
+	}
 	m.call.repairs = append(m.call.repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
 }
 

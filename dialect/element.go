@@ -237,13 +237,15 @@ func (m *machine) putElements(list []elem, count *int) {
 	if m.shape() != nil {
 		shape = m.shape().Property(list[0].key)
 	}
-	m.arg(string(joinElements(list, shape)))
+	m.arg(string(joinElements(list, shape, 0)))
 }
 
-func joinElements(list []elem, shape *schema.Shape) json.RawMessage {
+// joinElements returns the value of the elements of one key, which stand in
+// depth others.
+func joinElements(list []elem, shape *schema.Shape, depth int) json.RawMessage {
 	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
 	if len(list) == 1 {
-		v := elementValue(list[0], shape)
+		v := elementValue(list[0], shape, depth)
 		if wantsList && v[0] != '[' && !strings.HasPrefix(string(v), "null") {
 			return json.RawMessage("[" + string(v) + "]")
 		}
@@ -258,20 +260,24 @@ func joinElements(list []elem, shape *schema.Shape) json.RawMessage {
 		if wantsList {
 			item = shape.Item(i)
 		}
-		out = append(out, elementValue(e, item)...)
+		out = append(out, elementValue(e, item, depth)...)
 	}
 	return append(out, ']')
 }
 
+// maxElements bounds how deep elements are taken apart: what is deeper is text.
+// Every level looks at all that is deeper once more.
+const maxElements = 32
+
 // elementValue reads an element: an object of its children, a list of its
 // items, or the text in it.
-func elementValue(e elem, shape *schema.Shape) json.RawMessage {
+func elementValue(e elem, shape *schema.Shape, depth int) json.RawMessage {
 	types := schema.Any
 	if shape != nil {
 		types = shape.Types()
 	}
 	list, ok := elements(e.inner, e.prefix)
-	if !ok || len(list) == 0 || types == schema.String {
+	if !ok || len(list) == 0 || types == schema.String || depth == maxElements {
 		text := e.inner
 		if types != schema.String || e.prefix == "" {
 			text = strings.TrimSpace(text)
@@ -288,7 +294,7 @@ func elementValue(e elem, shape *schema.Shape) json.RawMessage {
 			if shape != nil {
 				s = shape.Item(i)
 			}
-			out = append(out, elementValue(item, s)...)
+			out = append(out, elementValue(item, s, depth+1)...)
 		}
 		return append(out, ']')
 	}
@@ -306,7 +312,7 @@ func elementValue(e elem, shape *schema.Shape) json.RawMessage {
 			s = shape.Property(list[i].key)
 		}
 		out = append(append(out, quoteJSON(list[i].key)...), ':')
-		out = append(out, joinElements(list[i:j], s)...)
+		out = append(out, joinElements(list[i:j], s, depth+1)...)
 		i = j
 	}
 	return append(out, '}')

@@ -54,6 +54,17 @@ type field struct {
 // object reads an object that holds a call, or calls. It reports whether
 // there was one.
 func (m *machine) object(e *envelope) bool {
+	if m.nested == maxNested {
+		return false
+	}
+	m.nested++
+	ok := m.members(e)
+	m.nested--
+	return ok
+}
+
+// members reads the members of an object that holds a call, or calls.
+func (m *machine) members(e *envelope) bool {
 	if !m.call.open {
 		m.anchor, m.anchored = e.start, true
 	}
@@ -104,6 +115,8 @@ func (m *machine) member(e *envelope, key string) bool {
 		ok := m.object(&inner)
 		e.begun = e.begun || inner.begun
 		return ok
+	case r == nameRole && (c == '{' || c == '[') && !m.marked:
+		return false // no tool has such a name
 	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
 		s, ok := m.nameValue()
 		e.name, e.legacy = s, key == "tool" || key == "toolName"

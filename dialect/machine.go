@@ -18,7 +18,7 @@ const maxGuess = 8 << 10
 
 // maxWaste is how many bytes may be read in vain for each byte of the answer.
 // Beyond it, text made of nothing but beginnings of calls is text.
-const maxWaste = 64
+const maxWaste = 16
 
 // machine reads one answer. Its readers are written as straight code that asks
 // for the next byte; when there is none yet, the machine first lets go of all
@@ -73,6 +73,7 @@ type machine struct {
 	starved   bool   // a reader has asked for more than there is
 	entered   int    // offset behind the last marker the guess we are in has read
 	unitAt    int    // offset of what the guess we are in takes for a call
+	nested    int    // how deep we are in readers that call themselves
 	undecided bool   // the innermost try may not be a call at all
 	naming    bool   // the value being read is the name of a tool
 	marked    bool   // a marker says that calls follow

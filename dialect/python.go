@@ -35,7 +35,7 @@ func (m *machine) pyCall(start int) bool {
 		return false
 	}
 	name := string(m.buf[m.pos : m.pos+i])
-	if name == "print" && !m.names.offered(name) && isNameStart(m.peek(i+1)) {
+	if name == "print" && !m.printed && !m.names.offered(name) && isNameStart(m.peek(i+1)) {
 		m.skip(i+1, "print")
 		m.printed = true
 		ok := m.pyCall(start)
@@ -143,8 +143,11 @@ func (m *machine) pyArg(count, position *int) bool {
 func (m *machine) pyValue() bool {
 	c := m.peek(0)
 	switch {
-	case c == '{' && m.isSet(0):
-		return m.pySet()
+	case c == '{' && m.nested < maxNested && m.isSet(0):
+		m.nested++
+		ok := m.pySet()
+		m.nested--
+		return ok
 	case c == '{' || c == '[' || c == '(':
 		m.stream()
 		return m.call.open && m.call.problem == ""
@@ -223,6 +226,7 @@ func (m *machine) pyWord() bool {
 			}
 		}
 		if i > maxGuess {
+			m.read(ArgsSpan, i, "word") // not to be looked at again
 			m.badArgs("a value without quotes is too long")
 			return false
 		}

@@ -284,7 +284,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	}
 	m.argKey(key, count)
 	if kind := tg.attr("type"); kind == "dict" || kind == "list" {
-		m.typedChildren(kind)
+		m.typedChildren(kind, 1)
 		return m.call.open
 	}
 	v := m.valueOf(key)
@@ -299,7 +299,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 
 // typedChildren reads the values inside an element of type dict or list, and
 // its end.
-func (m *machine) typedChildren(kind string) {
+func (m *machine) typedChildren(kind string, depth int) {
 	brackets := "{}"
 	if kind == "list" {
 		brackets = "[]"
@@ -331,8 +331,8 @@ func (m *machine) typedChildren(kind string) {
 		if kind == "dict" {
 			m.arg(quoteJSON(tg.name()) + ":")
 		}
-		if inner := tg.attr("type"); inner == "dict" || inner == "list" {
-			m.typedChildren(inner)
+		if inner := tg.attr("type"); (inner == "dict" || inner == "list") && depth < maxNesting {
+			m.typedChildren(inner, depth+1)
 			continue
 		}
 		v := value{types: schema.Any, end: t}

@@ -269,6 +269,9 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
+	if bytes.IndexByte(line, '`') < 0 {
+		return false
+	}
 	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
 		line = line[i+1:]
 	}
@@ -440,7 +443,9 @@ func (m *machine) unit(start int, opened bool) bool {
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
 		default:
-			return m.one(start) || opened && m.undecided && m.noise() && m.unit(start, true)
+			if ok := m.one(start); ok || !opened || !m.undecided || !m.noise() {
+				return ok
+			}
 		}
 	}
 }
@@ -465,8 +470,23 @@ func (m *machine) noise() bool {
 	return false
 }
 
+// maxNested bounds how deep a call may stand in what may stand around it:
+// fences, separators, objects that hold only a call.
+const maxNested = 16
+
 // one reads the call that stands here, whatever form it has.
 func (m *machine) one(start int) bool {
+	if m.nested == maxNested {
+		return false
+	}
+	m.nested++
+	ok := m.anyForm(start)
+	m.nested--
+	return ok
+}
+
+// anyForm reads the call that stands here by the form it has.
+func (m *machine) anyForm(start int) bool {
 	m.anchor, m.anchored = start, true
 	if !m.more() {
 		return false
@@ -526,7 +546,7 @@ func (m *machine) fenced(start int) bool {
 	}
 	m.skip(n, "fence")
 	m.blank("")
-	if !m.one(start) {
+	if m.hasAt(0, "```") || !m.one(start) {
 		return false
 	}
 	for m.depth > 0 && !m.endFence() && m.more() {
