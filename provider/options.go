@@ -49,6 +49,32 @@ func (o Option) On(format string) Handling {
 	return Refused
 }
 
+// handling is what becomes of an option at a vendor.
+func (v Vendor) handling(o Option, format string) Handling {
+	own, changed := v.Options[o.Name]
+	switch {
+	case v.Fields[o.Name] != "":
+		return Mapped
+	case changed:
+		return own
+	case o.Name == "tools.strict" && !v.Strict:
+		return Ignored
+	case o.Name == "output.beside_tools" && !v.Both,
+		o.Name == "tool_choice.none" && v.NoNone,
+		o.Name == "tool_choice.allowed" && v.NoAllowed,
+		o.Name == "one_call" && v.Quirks.NoParallel,
+		(o.Name == "tools.free_text" || o.Name == "tools.grammar") && !v.freeTools(format):
+		return Degraded
+	}
+	return o.On(format)
+}
+
+// freeTools reports whether a vendor has tools that take free text: only who
+// made them does.
+func (v Vendor) freeTools(format string) bool {
+	return format == wire.Responses || format == wire.Chat && v.Strict
+}
+
 // Options returns the table of options. Every field of llm.Request is in it.
 func Options() []Option { return slices.Clone(options) }
 

@@ -119,6 +119,13 @@ func callable(req *llm.Request) []llm.ToolDef {
 
 // planNative hands the tools to the vendor.
 func (m *Model) planNative(j *job) error {
+	if !m.vendor.freeTools(m.wire) {
+		for _, t := range j.req.Tools {
+			if t.Kind == llm.FreeTool {
+				j.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", m.vendor.Name, t.Name, wire.FreeInput)
+			}
+		}
+	}
 	m.planChoice(j)
 	m.standIns(j)
 	if err := m.narrowTools(j); err != nil {
@@ -138,7 +145,7 @@ func (m *Model) rules() wire.Rules {
 	return wire.Rules{
 		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
 		LetterFirst: m.wire == wire.Gemini,
-		NoFreeTools: m.wire != wire.Responses && m.vendor.Name != "openai",
+		NoFreeTools: !m.vendor.freeTools(m.wire),
 	}
 }
 

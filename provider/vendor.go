@@ -72,6 +72,15 @@ func like(name, base, key string, quirks wire.Quirks) Vendor {
 	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
 }
 
+// with sets what a vendor calls or handles otherwise.
+func (v Vendor) with(fields map[string]string, options map[string]Handling) Vendor {
+	v.Fields, v.Options = fields, options
+	return v
+}
+
+// noPenalties is for vendors that refuse penalties or do nothing about them.
+var noPenalties = map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored}
+
 // older is for copies of the API as it was: their own name for the limit, and
 // no strict tools.
 var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
@@ -89,17 +98,17 @@ var builtin = []Vendor{
 	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
-	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older),
-	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}),
-	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older),
-	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older),
+	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil),
+	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
+	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
+	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil),
 	like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
-	like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}),
-	like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}),
+	like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}).with(map[string]string{"seed": "random_seed"}, nil),
+	like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
 	like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}),
-	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{}),
-	like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older),
-	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older),
+	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
+	like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older).with(topK, nil),
+	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
 	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),
 	like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),

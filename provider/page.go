@@ -1,0 +1,110 @@
+package provider
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/wire"
+)
+
+// providersPage is docs/providers.md: the tables of this package as text.
+func providersPage() string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	b.WriteString("| vendor | address | formats | key |\n|---|---|---|---|\n")
+	for _, v := range builtin {
+		if v.Name == compatible {
+			continue
+		}
+		key := "none"
+		if v.KeyEnv != "" {
+			key = "`" + v.KeyEnv + "`"
+		}
+		address := v.BaseURL
+		if v.BaseEnv != "" {
+			address += " or `" + v.BaseEnv + "`"
+		}
+		fmt.Fprintf(&b, "| `%s/` | %s | %s | %s |\n", v.Name, address, strings.Join(v.Wires, ", "), key)
+	}
+	b.WriteString(pageRefused)
+	for _, v := range builtin {
+		for _, family := range slices.Sorted(maps.Keys(v.Refuse)) {
+			fmt.Fprintf(&b, "- %s on %s %s.\n", family, v.Name, v.Refuse[family])
+		}
+	}
+	b.WriteString(pageOptions)
+	fmt.Fprintf(&b, "| option | %s | |\n|---|%s---|\n", strings.Join(wire.Formats(), " | "), strings.Repeat("---|", len(wire.Formats())))
+	for _, o := range options {
+		fmt.Fprintf(&b, "| %s |", o.Name)
+		for _, f := range wire.Formats() {
+			fmt.Fprintf(&b, " %s |", o.On(f))
+		}
+		fmt.Fprintf(&b, " %s |\n", o.Note)
+	}
+	b.WriteString(pageDifferences)
+	for _, v := range builtin {
+		if list := v.differences(); v.Name != compatible && list != "" {
+			fmt.Fprintf(&b, "- `%s/`: %s.\n", v.Name, list)
+		}
+	}
+	b.WriteString(pageTail)
+	return b.String()
+}
+
+// differences are the options a vendor handles in another way than its format.
+func (v Vendor) differences() string {
+	var out []string
+	for _, o := range options {
+		if h := v.handling(o, v.Wires[0]); h != o.On(v.Wires[0]) {
+			out = append(out, o.Name+" "+h.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+const pageHead = `# Vendors and options
+
+This page is made of the tables in package provider.
+
+A model is opened by an id: ` + "`vendor/model`" + `, ` + "`http://host/v1#model`" + ` for any server that copies OpenAI's chat
+API, ` + "`vendor+http://host/v1#model`" + ` for a vendor's format at another address, or the bare name of a model whose
+family has a vendor of its own (` + "`claude-sonnet-4-5`" + `).
+
+A key comes from the vendor's environment variable and goes to the vendor's own host. At any other address no key is
+sent unless a row of your own binds one to it. Redirects are not followed.
+
+## Vendors
+
+`
+
+const pageRefused = `
+Some models cannot be reached with a plain request and a key. They are refused with the reason; open them at their maker,
+at OpenRouter, or through a gateway that speaks OpenAI's format:
+
+`
+
+const pageOptions = `
+## Options
+
+What becomes of each option of a request, by the format a vendor speaks. *Mapped*: the vendor has it. *Degraded*: done
+in a weaker way, or by us, with a warning. *Ignored*: not done, with a warning. *Refused*: an error. Nothing is ignored
+in silence.
+
+`
+
+const pageDifferences = `
+Vendors that differ from the format they speak:
+
+`
+
+const pageTail = `
+Thinking has conditions: while it is on, Anthropic and OpenAI allow only the default temperature, Anthropic's limit of
+the answer must exceed the budget for thinking, and older models count an effort in tokens. Each change is a warning.
+
+` + "```console" + `
+$ toolpost models show ollama/qwen3:8b
+…
+` + "```" + `
+`
