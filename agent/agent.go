@@ -28,6 +28,9 @@ type Agent struct {
 	// Caller are tools without a function: the caller runs their calls, which
 	// come in Done.Calls. With them a run has one turn, and nothing is run.
 	Caller []llm.ToolDef
+	// Offer bounds the tools of Tools that the model is told about: those that
+	// fit the task best are. The zero value offers all.
+	Offer tool.Budget
 	// Hosted are tools that the model's provider may run itself. Native says
 	// why the provider of the model of that id does not run such a tool, nil if
 	// it does; without it no provider runs any.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
@@ -87,9 +89,56 @@ func (l *loop) mend(ctx context.Context, h *heard, final bool) (again bool, err 
 		return l.demand(ctx, h)
 	case h.empty():
 		return l.wake(ctx, h)
+	case !final && l.toolMode():
+		if name := onlyCall(h.message.Text()); name != "" && !l.doubted && l.budget.Take() {
+			l.doubted = true // if it says so again, that is its answer
+			return true, l.suspect(ctx, h, name)
+		}
 	}
 	return false, nil
 }
+
+// onlyCall returns the name of the tool if a text is a call and nothing else.
+func onlyCall(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.HasSuffix(text, "```") && !strings.HasSuffix(text, "}") && !strings.HasSuffix(text, "]") {
+		return ""
+	}
+	name := ""
+	var p dialect.Parser
+	for ev, err := range p.Parse(dialect.Whole(text)) {
+		switch ev := ev.(type) {
+		case llm.Call:
+			name = ev.Name
+		case llm.TextDelta:
+			if strings.TrimSpace(ev.Text) != "" {
+				return ""
+			}
+		}
+		if err != nil {
+			return ""
+		}
+	}
+	return name
+}
+
+// suspect answers a model whose whole answer is a call of something that is not
+// there. A call lost in silence is worse than a question too many.
+func (l *loop) suspect(ctx context.Context, h *heard, name string) error {
+	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: fmt.Sprintf("there is no tool called %q", name)})
+	if err := l.keep(ctx, h); err != nil {
+		return err
+	}
+	names := make([]string, 0, maxNames)
+	for _, d := range l.offered[:min(len(l.offered), maxNames)] {
+		names = append(names, d.Name)
+	}
+	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", and there is no such tool. The tools are "+strings.Join(names, ", ")+
+		". Call one of them by exactly its name, or answer in words.")
+}
+
+// maxNames bounds the names a model is told at once.
+const maxNames = 20
 
 // mendError decides about an answer that ended with an error. Calls that were
 // complete by then count.
@@ -169,7 +218,7 @@ func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
 
 // abandon keeps what a failed turn has said, for Done.
 func (l *loop) abandon(h *heard, err error) {
-	if len(h.message.Parts) > 0 {
+	if !h.empty() && len(h.message.Parts) > 0 {
 		l.messages = append(l.messages, h.message)
 		l.done.Text = h.message.Text()
 	}
@@ -219,5 +268,5 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 // renew fills the budget: the run has got further.
 func (l *loop) renew() {
 	l.budget = llm.NewBudget(l.Limits.Budget)
-	l.nudged, l.raised, l.step = false, false, ""
+	l.nudged, l.doubted, l.raised, l.step = false, false, false, ""
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -26,7 +27,7 @@ func (h *heard) empty() bool {
 // an envelope of calls is held back until that is known, so that no envelope is
 // ever shown as text.
 func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) *heard {
-	e := &ear{l: l, names: make(map[string]string), decided: req.Choice.Mode == llm.MustNotCall || len(l.offered) == 0 || req.Output != nil}
+	e := &ear{l: l, names: make(map[string]string), decided: req.Choice.Mode == llm.MustNotCall || !l.toolMode()}
 	l.minted = nil
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -49,6 +50,13 @@ func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) *heard {
 		}
 	}
 	return &e.h
+}
+
+// toolMode reports whether text may be a call: there is a tool that takes
+// arguments, and it may be called. A structured answer is JSON anyway.
+func (l *loop) toolMode() bool {
+	return l.choice.Mode != llm.MustNotCall && l.question.Output == nil &&
+		slices.ContainsFunc(l.offered, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
 }
 
 // ear turns the events of a model into an answer.
@@ -148,12 +156,12 @@ func (e *ear) close(id string) string {
 // unique returns id if no call of the conversation has it, else a new one.
 func (l *loop) unique(id string) string {
 	fresh := id
+	if (fresh == "" || l.ids[fresh]) && l.mint != nil {
+		fresh = l.mint()
+	}
 	for fresh == "" || l.ids[fresh] {
 		l.named++
 		fresh = fmt.Sprintf("call_%d", l.named)
-		if l.mint != nil {
-			fresh = l.mint()
-		}
 	}
 	if fresh != id {
 		l.minted = append(l.minted, fresh)
@@ -219,7 +227,7 @@ func (e *ear) flush() {
 // offers reports whether a function tool of that name is offered.
 func (l *loop) offers(name string) bool {
 	for _, d := range l.offered {
-		if d.Name == name {
+		if d.Name == name && d.Kind != llm.HostedTool {
 			return true
 		}
 	}

@@ -66,6 +66,27 @@ type laneSet struct {
 	Defs     []llm.ToolDef   `json:"defs"`               // all tools that are run, by us or by the provider
 	Withheld map[string]bool `json:"withheld,omitempty"` // our tools that are not offered
 	Chosen   []LaneChosen    `json:"chosen,omitempty"`
+	// Dropped are tools that did not fit into Agent.Offer, best first.
+	Dropped []string `json:"dropped,omitempty"`
+}
+
+// offer decides which tools the model of that id is told about. The task is
+// what they have to fit if there is no room for all.
+func (a *Agent) offer(id, task string, set *tool.Set, must bool) (laneSet, error) {
+	out, err := a.lanes(id, set, must)
+	if err != nil || a.Offer.Tools == 0 && a.Offer.Cost == 0 {
+		return out, err
+	}
+	kept, left := set.Select(task, a.Offer)
+	for _, o := range left {
+		out.Dropped = append(out.Dropped, o.Name)
+		out.Withheld[o.Name] = true
+	}
+	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool {
+		_, own := kept.Lookup(d.Name)
+		return d.Kind != llm.HostedTool && !own
+	})
+	return out, nil
 }
 
 // lanes decides for each hosted tool who runs it when the model of that id is

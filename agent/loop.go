@@ -53,6 +53,7 @@ type loop struct {
 	turnNo   int
 	model    string                // of the turn
 	points   int                   // checkpoints met
+	doubted  bool                  // its answer was taken for a call once
 	nudged   bool                  // the one correction of a missing call was made
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
@@ -78,7 +79,7 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 		return nil, fmt.Errorf("agent: Request: %w", err)
 	}
 	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder}
-	if l.Lanes, err = a.lanes(a.first(), a.set(), true); err != nil {
+	if l.Lanes, err = a.offer(a.first(), task(msgs), a.set(), true); err != nil {
 		return nil, err
 	}
 	l.ready(a.Request)
@@ -109,7 +110,7 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lanesOf = func(id string) (laneSet, error) { return a.lanes(id, runner.Tools, false) }
+	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, task(l.messages), runner.Tools, false) }
 	session, err := runner.Session(l.rec)
 	if err != nil {
 		return nil, err
@@ -191,6 +192,10 @@ func (l *loop) turns(ctx context.Context) error {
 	l.partial()
 	for _, c := range l.Lanes.Chosen {
 		l.emit(c)
+	}
+	if dropped := l.Lanes.Dropped; len(dropped) > 0 {
+		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools are offered; left out: %s",
+			len(l.Lanes.Defs), len(l.Lanes.Defs)+len(dropped), strings.Join(dropped, ", "))})
 	}
 	if calls := l.pending(); len(calls) > 0 && !l.single { // an earlier process left them
 		if err := l.act(ctx, calls, nil); err != nil {
@@ -289,7 +294,7 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 	}
 	l.emit(s)
 	l.model = id
-	if len(l.Lanes.Chosen) == 0 {
+	if len(l.Lanes.Chosen)+len(l.Lanes.Dropped) == 0 {
 		return nil
 	}
 	set, err := l.lanesOf(id)

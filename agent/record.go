@@ -78,6 +78,7 @@ type choiceEntry struct {
 	Checkpoint
 	Choice Choice      `json:"choice"`
 	Result *llm.Result `json:"result,omitempty"`
+	Minted []string    `json:"minted,omitempty"` // ids given to calls that were run again
 }
 
 // write records v unless the run is not recorded. It writes even if ctx has

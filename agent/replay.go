@@ -55,8 +55,9 @@ func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet)}
+	r := &recorded{model: model, receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{hands: r}
+	r.loop = l
 	for _, e := range entries {
 		if err := r.take(e, l); err != nil {
 			return nil, nil, fmt.Errorf("agent: entry %d: %w", e.Seq, err)
@@ -95,7 +96,9 @@ type recorded struct {
 	model     *journal.Replay
 	receipts  map[string]journal.Receipt
 	choices   []Choice
-	asked     bool // somebody was asked at checkpoints
+	asked     bool           // somebody was asked at checkpoints
+	stops     map[int]string // why the runtime stopped the run, by turn
+	loop      *loop
 	minted    []string
 	ids       map[int]string     // of the models, by turn
 	lanes     map[string]laneSet // by model
@@ -129,6 +132,10 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 			return err
 		}
 		r.choices = append(r.choices, c.Choice)
+		r.minted = append(r.minted, c.Minted...)
+		if c.Cause == LoopStopped {
+			r.stops[c.Turn] = c.Error.Message
+		}
 		r.asked = r.asked || c.Choice.By != byDefault
 	case journal.KindReceipt, journal.KindRefusal:
 		var rec journal.Receipt
@@ -174,6 +181,9 @@ func (r *recorded) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event
 			if !yield(o, nil) {
 				return
 			}
+		}
+		if why, ok := r.stops[r.loop.turnNo]; ok {
+			yield(invoke.Stopped{Reason: why}, nil)
 		}
 	}
 }

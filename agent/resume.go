@@ -49,7 +49,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	}
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
-	if l.Lanes, err = a.lanes(a.first(), a.set(), false); err != nil {
+	if l.Lanes, err = a.offer(a.first(), task(p.messages), a.set(), false); err != nil {
 		return nil, err
 	}
 	l.messages, l.results = p.messages, p.results

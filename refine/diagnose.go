@@ -1,6 +1,7 @@
 package refine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -83,13 +84,28 @@ func (f failure) message(out *llm.Output, text string, viaTool bool) string {
 		b.WriteString("\n\n**Your response started with:**\n" + quote(text))
 	}
 	if len(out.Schema) > 0 {
-		b.WriteString("\n\n**The schema:**\n" + string(out.Schema))
+		b.WriteString("\n\n**The schema:**\n" + ordered(out.Schema))
 	}
 	b.WriteString("\n\nPlease respond with ONLY a valid JSON value matching the schema above. Do NOT include markdown code blocks, explanatory text, or anything else.")
 	if f.cause == Schema {
 		b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
 	}
 	return b.String()
+}
+
+// ordered returns a schema with its keys in order, so that a schema that was
+// written down and read again is quoted in the same words.
+func ordered(s json.RawMessage) string {
+	dec := json.NewDecoder(bytes.NewReader(s))
+	dec.UseNumber()
+	var v any
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if dec.Decode(&v) != nil || enc.Encode(v) != nil {
+		return string(s)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // quote returns the beginning of a text.
