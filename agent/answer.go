@@ -129,11 +129,7 @@ func (l *loop) suspect(ctx context.Context, h *heard, name string) error {
 	if err := l.keep(ctx, h); err != nil {
 		return err
 	}
-	names := make([]string, 0, maxNames)
-	for _, d := range l.offered[:min(len(l.offered), maxNames)] {
-		names = append(names, d.Name)
-	}
-	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", and there is no such tool. The tools are "+strings.Join(names, ", ")+
+	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", and there is no such tool. The tools are "+strings.Join(l.some(maxNames), ", ")+
 		". Call one of them by exactly its name, or answer in words.")
 }
 
@@ -184,8 +180,8 @@ func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
 		what = l.choice.Name
 	}
 	if l.nudged || !l.budget.Take() {
-		e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", cmp.Or(l.model, "the model"), what)
-		return l.modelFailed(ctx, e, h)
+		h.err = nil // however it was noticed, this is what it is
+		return l.modelFailed(ctx, tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), what), h)
 	}
 	l.nudged = true
 	if err := l.keep(ctx, h); err != nil {
@@ -229,9 +225,13 @@ func (l *loop) abandon(h *heard, err error) {
 	}
 	l.done.Finish.Reason = Failed
 	var failed *llm.Error
-	if errors.As(err, &failed) && failed.Code != "" {
+	var because *tool.Error
+	switch {
+	case errors.As(err, &failed) && failed.Code != "":
 		l.done.Finish.Raw = failed.Code
-	} else if h.err != nil {
+	case h.err == nil && errors.As(err, &because):
+		l.done.Finish.Raw = string(because.Code)
+	case h.err != nil:
 		l.done.Finish.Raw = rawBroken
 	}
 }
@@ -262,7 +262,7 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 	if h.err != nil {
 		return false, h.err
 	}
-	return false, fmt.Errorf("agent: %w", e)
+	return false, fmt.Errorf("agent: %s: %w", l.name(), e)
 }
 
 // renew fills the budget: the run has got further.

@@ -109,7 +109,8 @@ func (e *ear) pass(ev llm.Event) {
 
 func (e *ear) call(c llm.Call) {
 	if e.l.Lanes.Withheld[c.Name] {
-		e.invalid(llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Problem: c.Name + " is not offered", Provenance: c.Provenance})
+		e.invalid(llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
+			Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: e.l.some(3), Provenance: c.Provenance})
 		return
 	}
 	e.release()
@@ -222,6 +223,15 @@ func (e *ear) flush() {
 	if len(env.calls) > 0 && (e.h.finish.Reason == llm.Stop || e.h.finish.Reason == llm.OtherReason) {
 		e.h.finish.Reason = llm.ToolCalls
 	}
+}
+
+// some returns the names of the first n tools that are offered.
+func (l *loop) some(n int) []string {
+	var names []string
+	for _, d := range l.offered[:min(len(l.offered), n)] {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // offers reports whether a function tool of that name is offered.

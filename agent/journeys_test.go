@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -294,6 +295,10 @@ func (s *stage) play() []txtar.File {
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	d := &digest{names: make(map[string]string), varies: s.set.Varies}
+	if s.set.Model != "" {
+		id := catalog.ParseID(s.set.Model)
+		d.line("model %s: family %s, custom=%v", s.set.Model, id.Family, id.Custom)
+	}
 	l := s.watch(ctx, d, s.agent.Run(ctx, llm.User(s.user)))
 	if s.set.Resume {
 		d.line("== resumed ==")
@@ -357,6 +362,13 @@ func (s *stage) record(d *digest) []byte {
 				fmt.Fprintf(&b, " approved by %s", r.Approval.By)
 			}
 		}
+		if e.Kind == journal.KindOutcome {
+			var o journal.Outcome
+			if err := e.Decode(&o); err != nil {
+				s.t.Error(err)
+			}
+			fmt.Fprintf(&b, " success=%v code=%s attempt=%d repairs=%d", o.Success, o.Code, o.Attempt, o.Repairs)
+		}
 		b.WriteString(" \n") // a word per line at least, for sorted
 	}
 	s.mu.Lock()
@@ -364,5 +376,5 @@ func (s *stage) record(d *digest) []byte {
 	for _, t := range s.tools {
 		fmt.Fprintf(&b, "%s ran %d times\n", t.Name, s.ran[t.Name])
 	}
-	return []byte(sorted(b.String(), "receipt", "outcome", "request", "answer"))
+	return []byte(sorted(b.String(), s.set.Ladder || s.set.Stronger))
 }

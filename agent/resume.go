@@ -55,7 +55,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	l.messages, l.results = p.messages, p.results
 	l.ready(a.Request)
 	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points
-	l.model = p.model
+	l.model, l.done.Ran, l.done.Did = p.model, p.ran, p.did
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
 			if _, err := l.rec.Abandon(ctx, in); err != nil {
@@ -80,6 +80,8 @@ type past struct {
 	usage    llm.Usage
 	points   int
 	called   bool
+	ran      int
+	did      []journal.SideEffect
 }
 
 // recall reads the record of a run.
@@ -149,6 +151,10 @@ func (p *past) take(e journal.Entry) error {
 
 // settle keeps the result of a call.
 func (p *past) settle(r journal.Receipt) {
+	if r.Status != journal.Refused && r.ExecutedBy != journal.ByProvider {
+		p.ran++
+		p.did = append(p.did, r.SideEffects...)
+	}
 	if r.Result != nil {
 		p.results[r.Call] = *r.Result
 	} else {

@@ -62,7 +62,11 @@ func (s *stage) open(f form, fault string) (llm.Model, string) {
 	if s.set.Model != "" {
 		name = s.set.Model
 	}
-	id := fmt.Sprintf(f.vendor, server.URL) + "#" + name
+	vendor := f.vendor
+	if s.set.Model != "" { // nothing is to be known about it but its name
+		vendor = strings.TrimPrefix(vendor, "openai+")
+	}
+	id := fmt.Sprintf(vendor, server.URL) + "#" + name
 	info := catalog.Default().Lookup(id)
 	c := &provider.Client{HTTP: server.Client(), Whole: f.whole, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond}}
 	if f.kind == "native" {
@@ -208,7 +212,7 @@ func (d *digest) name(id string) string {
 	return d.names[id]
 }
 
-var varying = regexp.MustCompile(`127\.0\.0\.1:\d+|sim/[a-z_]+|(native|emulated) model|openai|anthropic|ollama|call_\d+`)
+var varying = regexp.MustCompile(`(openai\+|anthropic\+|ollama\+)?http://[^ ]*#|127\.0\.0\.1:\d+|sim/[a-z_]+|(native|emulated) model|openai|anthropic|ollama|call_\d+`)
 
 // tidy takes out what differs from form to form.
 func tidy(s string) string { return varying.ReplaceAllString(s, "~") }
@@ -218,7 +222,11 @@ func (d *digest) add(ev llm.Event, p *player) {
 	case llm.TextDelta:
 		d.text.WriteString(ev.Text)
 	case agent.Turn:
-		d.line("turn %d of %d%s", ev.N, ev.Max, map[bool]string{true: ", the last"}[ev.Last])
+		if ev.Last {
+			d.line("turn %d, the last", ev.N)
+		} else {
+			d.line("turn %d of %d", ev.N, ev.Max)
+		}
 	case llm.Call:
 		d.line("call %s %s %s%s", d.name(ev.ID), ev.Name, compact(ev.Args), repairs(ev.Provenance.Repairs))
 	case llm.InvalidCall:
@@ -231,8 +239,8 @@ func (d *digest) add(ev llm.Event, p *player) {
 	case llm.HostedResult:
 		d.line("hosted result %s", ev.Text())
 	case llm.Warning:
-		if shown[ev.Feature] && ev.Code != llm.Emulated {
-			d.line("warning %s %s: %s", ev.Code, ev.Feature, tidy(ev.Detail))
+		if shown[ev.Feature] && ev.Code != llm.Emulated || ev.Code == llm.UnknownModel {
+			d.line("warning %s %s: %s", ev.Code, tidy(ev.Feature), tidy(ev.Detail))
 		}
 	case invoke.Outcome:
 		d.outcome(ev)
@@ -328,15 +336,26 @@ func compact(raw []byte) string {
 	return b.String()
 }
 
-// sorted returns a text with each block of neighbouring lines that begin with
-// one of the words sorted: what runs side by side ends in any order.
-func sorted(text string, words ...string) string {
+// sorted returns a record with the entries of calls that ran side by side, and
+// with questions the requests asked side by side, in one order.
+func sorted(text string, questions bool) string {
 	lines := strings.SplitAfter(text, "\n")
+	key := func(line string) int {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch n := 0; {
+		case kind == "receipt" || kind == "outcome":
+			_, _ = fmt.Sscanf(rest, "#%d", &n)
+			return n + 2
+		case questions && (kind == "request" || kind == "answer"):
+			return map[string]int{"request": 0, "answer": 1}[kind]
+		}
+		return -9
+	}
 	first := 0
-	for i, line := range append(lines, "") {
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(line, w+" ") }) {
-			slices.Sort(lines[min(first, len(lines)):min(i, len(lines))])
-			first = i + 1
+	for i := range len(lines) + 1 {
+		if i == len(lines) || key(lines[i]) == -9 {
+			slices.SortStableFunc(lines[first:i], func(a, b string) int { return key(a) - key(b) })
+			first = min(i+1, len(lines))
 		}
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(strings.Join(lines, ""), "  \n", "\n"), " \n", "\n")
