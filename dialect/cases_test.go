@@ -28,7 +28,7 @@ var caseTools = []llm.ToolDef{
 // Every dialect has a file of cases. A case is a text and what it means; the
 // first lines of the file say why each case exists. A case called "cut …" ends
 // because the model ran out of tokens, one called "open …" begins inside
-// thinking, one called "any …" accepts every name, "none …" offers no tool, and
+// thinking, one called "off …" was asked not to think, one called "any …" accepts every name, "none …" offers no tool, and
 // one called "hint …" tells the dialect.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
@@ -94,6 +94,8 @@ func caseParser(name string) dialect.Parser {
 		p.Finish = func() llm.Reason { return llm.Length }
 	case "open":
 		p.ThinkingOpen = true
+	case "off":
+		p.ThinkingOff = true
 	}
 	return p
 }

@@ -42,7 +42,10 @@ type Parser struct {
 	// ThinkingOpen says that the prompt ended inside thinking, so that the
 	// answer begins there. See [BeginsInThinking] for whole texts.
 	ThinkingOpen bool
-	Thinking     Policy
+	// ThinkingOff says that the request turned thinking off, so that the end
+	// of thinking is ordinary text where nothing opened any.
+	ThinkingOff bool
+	Thinking    Policy
 	// Finish is asked once, after the last chunk, why the model stopped. With
 	// llm.Length an open call is cut off; nil means llm.Stop.
 	Finish func() llm.Reason

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -164,7 +165,7 @@ func (m *machine) thinkingCall() bool {
 // block that held a call, a closer too many, or an answer that began inside
 // thinking without our knowing.
 func (m *machine) strayThinking(t *token, n int) bool {
-	if m.thought && m.said() {
+	if m.thought && m.said() || m.p.ThinkingOff && !m.thought && !strings.Contains(t.text, "|") {
 		return false // a closer too many is text
 	}
 	m.skip(n, t.text)
