@@ -85,7 +85,7 @@ func (m *machine) plain() {
 	}
 	for i := 0; i < len(rest); {
 		c := rest[i]
-		line := prev == '\n' || prev == 0
+		line := prev == '\n'
 		if p := m.triggers[c]; p != nowhere && (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
 			(i+1 == len(rest) || p == lineOnly || line && m.names.first[c] || followers[c].has(rest[i+1])) {
 			m.pos += i
@@ -106,7 +106,7 @@ func (m *machine) plain() {
 // have seen, says that nothing begins here.
 func (m *machine) nothing() bool {
 	c := m.buf[m.pos]
-	if m.triggers[c] == lineOnly || m.names.first[c] && (m.prev() == '\n' || m.prev() == 0) {
+	if m.triggers[c] == lineOnly || m.names.first[c] && m.prev() == '\n' {
 		return false
 	}
 	return m.at(1) && !followers[c].has(m.buf[m.pos+1])
@@ -148,18 +148,17 @@ var followers = func() *[256]byteSet {
 	return &set
 }()
 
-// prev is the byte before the next one, 0 at the beginning.
+// prev is the byte before the next one. The answer begins like a line.
 func (m *machine) prev() byte {
 	if m.offset() == m.origin {
-		return 0
+		return '\n'
 	}
 	return m.buf[m.pos-1]
 }
 
 // atLine reports whether a line begins here.
 func (m *machine) atLine() bool {
-	p := m.prev()
-	return p == 0 || p == '\n' || !m.started
+	return m.prev() == '\n' || !m.started
 }
 
 // opening looks at the first word of an answer, which may be the name of a
