@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -118,6 +119,40 @@ var hostile = []struct{ name, head, unit string }{
 	{"typed children", `<invoke name="write_file">`, `<parameter name="path" type="dict">`},
 	{"elements in elements", "<tool_call><function=write_file><parameters>", "<x>"},
 	{"words between markers", "<|tool_calls_section_begin|>", "a <|tool_call_begin|>"},
+}
+
+// underRace says that the race detector is on.
+var underRace bool
+
+// Each event costs at most two allocations, however long the answer is, and
+// text costs as many bytes per event at any length: only arguments are kept.
+func TestAllocations(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	for _, s := range streams[:4] {
+		short, long := costs(t, s.make(20_000)), costs(t, s.make(500_000))
+		t.Logf("%-6s in chunks of 16: %.2f allocations and %3.0f bytes per event; at 25 times the length %.2f and %3.0f",
+			s.name, short.count, short.bytes, long.count, long.bytes)
+		if long.count > 2 {
+			t.Errorf("%s: %.2f allocations per event", s.name, long.count)
+		}
+		if s.name == "text" && long.bytes > 1.1*short.bytes {
+			t.Errorf("%s: %.0f bytes per event at first, %.0f later", s.name, short.bytes, long.bytes)
+		}
+	}
+}
+
+// cost is what an event costs.
+type cost struct{ count, bytes float64 }
+
+func costs(t *testing.T, text string) cost {
+	var before, after runtime.MemStats
+	drain(t, text, 16)
+	runtime.ReadMemStats(&before)
+	events := float64(drain(t, text, 16))
+	runtime.ReadMemStats(&after)
+	return cost{float64(after.Mallocs-before.Mallocs) / events, float64(after.TotalAlloc-before.TotalAlloc) / events}
 }
 
 var long = flag.Bool("long", false, "measure with longer texts, up to 10 MB")

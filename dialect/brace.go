@@ -167,25 +167,21 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 		types = schema.Any
 	}
 	s := sink{m: m, value: value{types: types, trim: Literal}}
-	for m.more() {
-		rest := m.buf[m.pos:]
-		n := bytes.IndexByte(rest, '<')
-		if n == 0 {
-			if n := m.literal(0, q); n > 0 {
-				s.close()
-				m.skip(n, q)
-				return
-			}
-			if t, k := m.match(0); t.is(closes) && m.endsCall(k) {
-				m.braceTail(&s)
-				return
-			}
-			n = 1
-		} else if n < 0 {
-			n = len(rest)
+	all := func() bool { return s.until('<', '<') }
+	for m.flows(0, all) {
+		if all() {
+			continue
 		}
-		s.add(rest[:n])
-		m.read(ArgsSpan, n, "string")
+		if n := m.literal(0, q); n > 0 {
+			s.close()
+			m.skip(n, q)
+			return
+		}
+		if t, k := m.match(0); t.is(closes) && m.endsCall(k) {
+			m.braceTail(&s)
+			return
+		}
+		s.take(1)
 	}
 	m.missing("quote")
 	if m.call.open {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -208,17 +209,28 @@ func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
 // until reads up to end and passes over it. It reports false if the answer ends
 // before, and with it the call: text says nowhere that it is complete.
 func (m *machine) until(end string, add func([]byte)) bool {
-	for m.more() {
-		if m.buf[m.pos] == end[0] && m.hasAt(0, end) {
+	take := func(n int) {
+		add(m.buf[m.pos : m.pos+n])
+		m.read(ArgsSpan, n, "value")
+	}
+	all := func() bool {
+		n := bytes.IndexByte(m.buf[m.pos:], end[0])
+		if n < 0 {
+			take(len(m.buf) - m.pos)
+			return true
+		}
+		take(n)
+		return false
+	}
+	for m.flows(0, all) {
+		if all() {
+			continue
+		}
+		if m.hasAt(0, end) {
 			m.skip(len(end), end)
 			return true
 		}
-		i := 1
-		for m.pos+i < len(m.buf) && m.buf[m.pos+i] != end[0] {
-			i++
-		}
-		add(m.buf[m.pos : m.pos+i])
-		m.read(ArgsSpan, i, "value")
+		take(1)
 	}
 	m.cutCall()
 	return false

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -289,35 +288,47 @@ func (m *machine) pyString(raw bool) bool {
 	}
 	m.skip(width, "quote")
 	m.arg(`"`)
-	for {
-		if !m.more() {
-			m.missing("quote")
-			if m.call.open {
-				m.arg(`"`)
+	text := func() bool { return m.pyText(q) }
+	for m.flows(0, text) {
+		if m.pyText(q) {
+			if rest := len(m.buf) - m.pos; rest > 0 && !m.at(rest) { // a rune that will never be whole
+				m.escape(m.buf[m.pos:])
+				m.read(ArgsSpan, rest, "string")
 			}
-			return m.call.open
-		}
-		rest := m.buf[m.pos:]
-		n := bytes.IndexAny(rest, string([]byte{q, '\\'}))
-		if n < 0 {
-			n = len(rest)
-			if tail := partial(rest); tail > 0 && n > tail {
-				n -= tail
-			} else if tail > 0 && m.at(n) {
-				continue
-			}
-		}
-		if n > 0 {
-			m.escape(rest[:n])
-			m.read(ArgsSpan, n, "string")
 			continue
 		}
-		if rest[0] == '\\' {
+		if m.buf[m.pos] == '\\' {
 			m.pyEscape(raw)
 		} else if m.pyQuote(q, width) {
 			return true
 		}
 	}
+	m.missing("quote")
+	if m.call.open {
+		m.arg(`"`)
+	}
+	return m.call.open
+}
+
+// pyText reads the text of a string up to a quote or a backslash, but for a
+// rune that is not whole yet. It reports whether it came to neither.
+func (m *machine) pyText(q byte) bool {
+	for m.pos < len(m.buf) {
+		rest := m.buf[m.pos:]
+		n := indexEither(rest, q, '\\')
+		if n == 0 {
+			return false
+		}
+		if n == len(rest) || rest[n] != q && rest[n] != '\\' {
+			n -= partial(rest[:n])
+		}
+		if n == 0 {
+			break
+		}
+		m.escape(rest[:n])
+		m.read(ArgsSpan, n, "string")
+	}
+	return true
 }
 
 // partial returns the length of the incomplete rune at the end of p.

@@ -288,9 +288,12 @@ func (s *sink) tail(p []byte) int {
 	return 0
 }
 
+// blankEnd reports whether what pends is white space, not part of a rune.
+func (s *sink) blankEnd() bool { return len(s.pend) == 0 || isSpace(s.pend[0]) }
+
 // write adds text to the string.
 func (s *sink) write(p []byte) {
-	if s.trim == Trimmed && len(bytes.TrimRight(p, " \t\r\n")) == 0 {
+	if s.trim == Trimmed && s.blankEnd() && len(bytes.TrimRight(p, " \t\r\n")) == 0 {
 		s.pend = append(s.pend, p...) // looked at once, however long it gets
 		return
 	}
@@ -305,7 +308,7 @@ func (s *sink) write(p []byte) {
 // close ends the value.
 func (s *sink) close() {
 	if s.quoting {
-		if s.trim != OneLine && s.trim != Trimmed {
+		if s.trim != OneLine && s.trim != Trimmed || !s.blankEnd() {
 			s.m.escape(s.pend)
 		}
 		s.m.arg(`"`)
