@@ -229,7 +229,7 @@ func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
 	index := rank.New(docs)
 	found := knowledge(t)
 	var out []wanted
-	for _, clause := range clauses(t.text) {
+	for _, clause := range rank.Clauses(t.text) {
 		if w, ok := want(offered, index, clause, t.text, found, false); ok && !slices.ContainsFunc(out, func(o wanted) bool { return o.same(w.Call) }) {
 			out = append(out, w)
 		}

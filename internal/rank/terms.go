@@ -77,3 +77,14 @@ func set(text string) map[string]bool {
 	words(text, func(w string) { m[w] = true })
 	return m
 }
+
+// Stems returns the stems of the words of text that say something, in order.
+func Stems(text string) []string {
+	var out []string
+	words(text, func(w string) {
+		if !stopWords[w] {
+			out = append(out, stem(w))
+		}
+	})
+	return out
+}

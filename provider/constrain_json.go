@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// field is an entry of a JSON object.
+type field struct {
+	key   string
+	value json.RawMessage
+}
+
+// object is a JSON object that keeps its order: hosts write the answer in the
+// order of the schema.
+type object []field
+
+// readObject reads the entries of an object.
+func readObject(raw json.RawMessage) (object, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("a schema must be a JSON object")
+	}
+	var out object
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		out = append(out, field{key.(string), value})
+	}
+	_, err := dec.Token()
+	return out, err
+}
+
+// get returns the value of a key, nil if there is none.
+func (o object) get(key string) json.RawMessage {
+	if i := o.index(key); i >= 0 {
+		return o[i].value
+	}
+	return nil
+}
+
+func (o object) index(key string) int {
+	return slices.IndexFunc(o, func(f field) bool { return f.key == key })
+}
+
+// has reports whether one of the keys is there.
+func (o object) has(keys ...string) bool {
+	return slices.ContainsFunc(o, func(f field) bool { return slices.Contains(keys, f.key) })
+}
+
+// raw writes the object.
+func (o object) raw() json.RawMessage {
+	b := []byte{'{'}
+	for i, f := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, marshal(f.key)...), ':'), f.value...)
+	}
+	return append(b, '}')
+}
+
+// array writes a list of values.
+func array(values []json.RawMessage) json.RawMessage {
+	b := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
+// marshal writes a value that always has a JSON form, without the escapes that
+// only HTML needs.
+func marshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// decode reads a value of the type, the zero value if it is another.
+func decode[T any](raw json.RawMessage) T {
+	var v T
+	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
+		var zero T
+		return zero
+	}
+	return v
+}

@@ -1,0 +1,192 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// knownFormats are the formats that hosts hold strings to; they bound them too.
+var knownFormats = []string{"date", "time", "date-time", "uuid"}
+
+// str bounds a string.
+func (b *bounds) str(s object, path string) json.RawMessage {
+	out := object{{"type", marshal("string")}}
+	if pattern := s.get("pattern"); pattern != nil {
+		out = append(out, field{"pattern", pattern})
+	}
+	if format := decode[string](s.get("format")); slices.Contains(knownFormats, format) && !s.has("maxLength") {
+		return append(out, field{"format", marshal(format)}).raw()
+	}
+	least := decode[int](s.get("minLength"))
+	most := b.text
+	if own := s.get("maxLength"); own != nil {
+		most = decode[int](own)
+		if b.text > 0 {
+			most = min(most, max(b.text, least))
+		}
+	}
+	if least > 0 {
+		out = append(out, field{"minLength", marshal(least)})
+	}
+	if most > 0 || s.has("maxLength") {
+		out = append(out, field{"maxLength", marshal(max(most, least))})
+	}
+	return out.raw()
+}
+
+// numberRange is what a schema says about a number.
+type numberRange struct {
+	low, high       float64 // infinite where nothing is said
+	openLow, atHigh bool    // exclusive
+	multiple        float64 // 0 if nothing is said
+}
+
+func rangeOf(s object) numberRange {
+	r := numberRange{low: math.Inf(-1), high: math.Inf(1)}
+	read := func(key string, into *float64) bool {
+		v, ok := decode[any](s.get(key)).(float64)
+		if ok {
+			*into = v
+		}
+		return ok
+	}
+	read("minimum", &r.low)
+	read("maximum", &r.high)
+	r.openLow = decode[bool](s.get("exclusiveMinimum")) // draft-04 has a flag here
+	r.atHigh = decode[bool](s.get("exclusiveMaximum"))
+	var edge float64
+	if read("exclusiveMinimum", &edge) && edge >= r.low {
+		r.low, r.openLow = edge, true
+	}
+	if read("exclusiveMaximum", &edge) && edge <= r.high {
+		r.high, r.atHigh = edge, true
+	}
+	read("multipleOf", &r.multiple)
+	return r
+}
+
+func (r numberRange) allows(v float64) bool {
+	if v < r.low || v > r.high || r.openLow && v == r.low || r.atHigh && v == r.high {
+		return false
+	}
+	return r.multiple <= 0 || math.Abs(v/r.multiple-math.Round(v/r.multiple)) < 1e-9
+}
+
+// number bounds a number: to those the conversation speaks of where any fits,
+// else to its range.
+func (b *bounds) number(typ string, s object, path string) (json.RawMessage, error) {
+	r := rangeOf(s)
+	if spoken := b.spoken(typ, s, r); len(spoken) > 0 {
+		return object{{"enum", array(spoken)}}.raw(), nil
+	}
+	out := object{{"type", marshal(typ)}}
+	bounded := !math.IsInf(r.low, 0) || !math.IsInf(r.high, 0) || r.multiple > 0
+	if typ == "number" && (!bounded || b.text == 0) {
+		for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+			if v := s.get(key); v != nil {
+				out = append(out, field{key, v})
+				b.lose(path, key, "many hosts do not hold numbers to it")
+			}
+		}
+		return out.raw(), nil
+	}
+	low, high := r.wholes(b.whole)
+	if r.multiple > 0 || low > high || typ == "number" && high-low < 2 {
+		grid := r.grid(typ)
+		if len(grid) == 0 {
+			return nil, fmt.Errorf("no number at %q fits its bounds", path)
+		}
+		return object{{"enum", array(grid)}}.raw(), nil
+	}
+	if b.whole == 0 && math.IsInf(r.low, 0) && math.IsInf(r.high, 0) {
+		return out.raw(), nil
+	}
+	out = object{{"type", marshal("integer")}}
+	if b.whole > 0 || !math.IsInf(r.low, 0) {
+		out = append(out, field{"minimum", marshal(low)})
+	}
+	if b.whole > 0 || !math.IsInf(r.high, 0) {
+		out = append(out, field{"maximum", marshal(high)})
+	}
+	return out.raw(), nil
+}
+
+// spoken returns the numbers of the conversation that fit, and the default.
+func (b *bounds) spoken(typ string, s object, r numberRange) []json.RawMessage {
+	var out []json.RawMessage
+	add := func(text string) {
+		v := decode[float64](json.RawMessage(text))
+		if typ == "integer" && v != math.Trunc(v) || !r.allows(v) || slices.ContainsFunc(out, func(o json.RawMessage) bool { return string(o) == text }) {
+			return
+		}
+		out = append(out, json.RawMessage(text))
+	}
+	for _, n := range b.numbers {
+		add(n.text)
+	}
+	if def := s.get("default"); len(out) > 0 && isOf(def, "number") {
+		add(string(def))
+	}
+	return out
+}
+
+// widest is how far whole numbers go where nothing else bounds them.
+const widest = int64(1) << 53
+
+// wholes returns the whole numbers in the range.
+func (r numberRange) wholes(limit int64) (low, high int64) {
+	if limit == 0 {
+		limit = widest
+	}
+	low, high = -limit, limit
+	if !math.IsInf(r.low, 0) {
+		low = int64(math.Ceil(max(r.low, -float64(widest))))
+		if r.openLow && float64(low) == r.low {
+			low++
+		}
+		high = max(high, low)
+	}
+	if !math.IsInf(r.high, 0) {
+		high = int64(math.Floor(min(r.high, float64(widest))))
+		if r.atHigh && float64(high) == r.high {
+			high--
+		}
+		if math.IsInf(r.low, 0) {
+			low = min(low, high)
+		}
+	}
+	return low, high
+}
+
+// steps is how finely a range without whole numbers is offered.
+const steps = 20
+
+// grid returns numbers of the range, where its edges or a step are known.
+func (r numberRange) grid(typ string) []json.RawMessage {
+	low, high, step := r.low, r.high, r.multiple
+	switch {
+	case math.IsInf(low, 0) && math.IsInf(high, 0):
+		low, high = 0, step*5*steps
+	case math.IsInf(low, 0):
+		low = min(0, high-max(step, 1)*steps)
+	case math.IsInf(high, 0):
+		high = max(0, low+max(step, 1)*steps)
+	}
+	if step <= 0 {
+		step = (high - low) / steps
+	}
+	var out []json.RawMessage
+	for i := 0; i <= 5*steps && step > 0; i++ {
+		v := math.Ceil(low/step)*step + float64(i)*step
+		if v > high+step/2 {
+			break
+		}
+		v = math.Round(v*1e9) / 1e9
+		if r.allows(v) && (typ != "integer" || v == math.Trunc(v)) {
+			out = append(out, marshal(v))
+		}
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package provider
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/rank"
+)
+
+// evident is a number that a text speaks of.
+type evident struct {
+	text string // as JSON writes it
+	word int    // which of the text's numbers it is: 5 % is 5 and 0.05
+}
+
+// maxEvident bounds how many numbers are taken from a text.
+const maxEvident = 64
+
+// numberWords are numbers written as words.
+var numberWords = map[string]float64{
+	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+	"eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18,
+	"nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+	"half": 0.5, "quarter": 0.25, "dozen": 12, "couple": 2, "pair": 2, "once": 1, "twice": 2, "double": 2, "triple": 3,
+	"single": 1, "first": 1, "second": 2, "third": 3,
+}
+
+// scales multiply the number before them.
+var scales = map[string]float64{
+	"hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "bn": 1e9, "dozen": 12,
+}
+
+// spans are stretches of time that count without a number before them: "next
+// week" is one week, or seven days.
+var spans = map[string][]float64{
+	"day": {1}, "daily": {1}, "today": {0, 1}, "tomorrow": {1}, "week": {1, 7}, "weekly": {1, 7}, "weekend": {2}, "month": {1, 30},
+	"monthly": {1, 30}, "year": {1, 12, 365}, "yearly": {1, 12, 365}, "annual": {1, 12}, "annually": {1, 12}, "hour": {1, 60},
+}
+
+// numbersIn returns the numbers that a text speaks of, in its order: digits,
+// words, percentages also as shares, numbers also times their scale.
+func numbersIn(text string) []evident {
+	r := numberReader{last: math.NaN()}
+	for i := 0; i < len(text); {
+		if v, n := scanNumber(text, i); n > 0 {
+			r.count(v)
+			i += n
+		} else if n := lettersAt(text, i); n > 0 {
+			r.letters(strings.ToLower(text[i : i+n]))
+			i += n
+		} else {
+			r.mark(text[i])
+			i++
+		}
+	}
+	return r.out
+}
+
+type numberReader struct {
+	out  []evident
+	last float64 // the number just read; NaN if something else was
+	word int
+}
+
+// count takes a number and what else it may mean.
+func (r *numberReader) count(v float64) {
+	r.word++
+	r.last = v
+	r.add(v)
+}
+
+func (r *numberReader) add(v float64) {
+	e := evident{strconv.FormatFloat(v, 'f', -1, 64), r.word}
+	if len(r.out) < maxEvident && !slices.ContainsFunc(r.out, func(o evident) bool { return o.text == e.text }) {
+		r.out = append(r.out, e)
+	}
+}
+
+func (r *numberReader) letters(w string) {
+	after := !math.IsNaN(r.last)
+	spelled, isNumber := numberWords[w]
+	switch scale, span := scales[w], spans[w]; {
+	case after && scale != 0:
+		r.last = round(r.last * scale)
+		r.add(r.last)
+		return
+	case after && w == "percent":
+		r.add(round(r.last / 100))
+	case scale != 0 && len(w) > 2:
+		r.count(scale)
+		return
+	case isNumber:
+		r.count(spelled)
+		return
+	case !after && span != nil:
+		r.word++
+		for _, v := range span {
+			r.add(v)
+		}
+	}
+	r.last = math.NaN()
+}
+
+func (r *numberReader) mark(c byte) {
+	switch {
+	case c == '%' && !math.IsNaN(r.last):
+		r.add(round(r.last / 100))
+	case c != ' ' && c != '-':
+		r.last = math.NaN()
+	}
+}
+
+// round takes away what binary fractions add.
+func round(v float64) float64 { return math.Round(v*1e9) / 1e9 }
+
+// scanNumber reads the number at i and returns its length, 0 if there is none.
+// Commas group digits by three; a minus counts where no word stands before it.
+func scanNumber(text string, i int) (float64, int) {
+	start, digits := i, 0
+	if text[i] == '-' && (i == 0 || strings.ContainsRune(" \t\n([{=,:<>\"'", rune(text[i-1]))) {
+		i++
+	} else if i > 0 && isLetter(text[i-1]) {
+		return 0, 0 // the 2 of H2O
+	}
+	var b strings.Builder
+	for point := false; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case isDigit(c):
+			digits++
+			b.WriteByte(c)
+			continue
+		case c == ',' && digits > 0 && digits <= 3 && !point && grouped(text[i+1:]):
+			digits = 0
+			continue
+		case c == '.' && !point && digits > 0 && i+1 < len(text) && isDigit(text[i+1]):
+			point = true
+			b.WriteByte(c)
+			continue
+		}
+		break
+	}
+	v, err := strconv.ParseFloat(b.String(), 64)
+	if err != nil || b.Len() > 15 {
+		return 0, 0
+	}
+	if text[start] == '-' {
+		v = -v
+	}
+	return v, i - start
+}
+
+// grouped reports whether text begins with three digits and no fourth.
+func grouped(text string) bool {
+	return len(text) >= 3 && isDigit(text[0]) && isDigit(text[1]) && isDigit(text[2]) && (len(text) == 3 || !isDigit(text[3]))
+}
+
+func lettersAt(text string, i int) int {
+	n := 0
+	for i+n < len(text) && isLetter(text[i+n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 }
+
+// spokenOf returns how many numbers a text speaks of.
+func spokenOf(numbers []evident) int {
+	n, word := 0, 0
+	for _, e := range numbers {
+		if e.word != word {
+			n, word = n+1, e.word
+		}
+	}
+	return n
+}
+
+// generic are words in the names of parameters that say nothing about them.
+var generic = stemSet("type value number name unit list option mode data info parameter include flag enable")
+
+func stemSet(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range rank.Stems(text) {
+		out[s] = true
+	}
+	return out
+}
+
+// reasons says which parameters that may be left out a text gives a reason to
+// fill: those it names, and those one of whose values it names. Words that also
+// name the tool are no reason.
+func reasons(text, tool string) func(name string, s object) bool {
+	said, about := stemSet(text), stemSet(tool)
+	lower := strings.ToLower(text)
+	numbers := len(numbersIn(text)) > 0
+	return func(name string, s object) bool {
+		def := string(s.get("default"))
+		for _, v := range decode[[]json.RawMessage](s.get("enum")) {
+			if word := decode[string](v); len(word) > 1 && string(v) != def && mentions(lower, strings.ToLower(strings.ReplaceAll(word, "_", " "))) {
+				return true
+			}
+		}
+		own := slices.DeleteFunc(rank.Stems(name), func(w string) bool { return generic[w] || about[w] })
+		found := 0
+		for _, w := range own {
+			if said[w] {
+				found++
+			}
+		}
+		if typ := decode[string](s.get("type")); (typ == "integer" || typ == "number") && numbers {
+			return found > 0
+		}
+		return found > 0 && found == len(own)
+	}
+}
+
+// mentions reports whether text has phrase with no letter or digit around it.
+// Both are in lower case.
+func mentions(text, phrase string) bool {
+	for from := 0; phrase != ""; {
+		i := strings.Index(text[from:], phrase)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(phrase)
+		if (start == 0 || !isLetter(text[start-1]) && !isDigit(text[start-1])) && (end == len(text) || !isLetter(text[end]) && !isDigit(text[end])) {
+			return true
+		}
+		from = end
+	}
+	return false
+}
