@@ -36,6 +36,11 @@ type Client struct {
 
 	// Route forces how models are asked; empty chooses for each request.
 	Route RouteKind
+	// Style is the notation that emulations by prompt teach: json, xml,
+	// pythonic, hermes or markdown; empty takes what suits the model.
+	Style string
+	// Gate says who decides about calls of small models; empty is GateSmall.
+	Gate Gate
 	// Whole asks vendors for whole answers instead of streams.
 	Whole bool
 
@@ -43,6 +48,7 @@ type Client struct {
 	Timeouts Timeouts
 
 	learned  lessons
+	facts    known
 	narrowed narrowings
 }
 
@@ -126,6 +132,10 @@ type Model struct {
 	id   string
 	wire string
 	info catalog.Model
+	// facts are what its server says, moved why it is not asked in the format
+	// it was opened with.
+	facts *facts
+	moved string
 }
 
 // ID returns the id the model was opened with.
@@ -147,7 +157,7 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 	if req == nil {
 		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
 	}
-	j, err := m.plan(req)
+	j, err := m.informed().plan(req)
 	if err != nil {
 		return Route{}, err
 	}

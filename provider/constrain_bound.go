@@ -18,12 +18,9 @@ type bounds struct {
 	text  int // runes of a string; 0 sets no bound
 	items int // items of a list; 0 sets no bound
 	whole int64
-	// numbers are those the conversation speaks of. Where one of them fits, no
-	// other number is offered.
-	numbers []evident
-	// optional says which parameters that may be left out are offered; nil
-	// offers all.
-	optional func(name string, s object) bool
+	// evidence is what the conversation says about values. Nil means that
+	// nothing is known: every parameter and every value is offered.
+	evidence *evidence
 
 	root   json.RawMessage
 	losses []schema.Loss
@@ -33,7 +30,6 @@ type bounds struct {
 const (
 	maxBoundDepth = 12      // of nested schemas; recursion ends there
 	maxBoundSize  = 1 << 18 // bytes of the schema written out
-	deepestFree   = 2       // lists within lists where a schema allows any value
 )
 
 var errTooDeep = errors.New("it goes deeper than can be written out")
@@ -79,7 +75,7 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 	switch {
 	case s.has("const"):
 		return object{{"enum", array([]json.RawMessage{s.get("const")})}}.raw(), nil
-	case s.has("enum"):
+	case len(decode[[]json.RawMessage](s.get("enum"))) > 0: // an empty list means none was made
 		return b.enum(s, path)
 	case s.has("anyOf"), s.has("oneOf"):
 		return b.alternatives(s, path, depth)
@@ -227,6 +223,9 @@ func (b *bounds) enum(s object, path string) (json.RawMessage, error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("the list of values at %q is empty", path)
 	}
+	if said := b.evidence.values(values); len(said) > 0 {
+		values = said
+	}
 	return object{{"enum", array(values)}}.raw(), nil
 }
 
@@ -311,10 +310,7 @@ func (b *bounds) list(s object, path string, depth int) (json.RawMessage, error)
 	}
 	items := s.get("items")
 	if items == nil || string(items) == "true" {
-		items = json.RawMessage("{}")
-		if depth > deepestFree {
-			items = json.RawMessage(`{"type":["string","number","boolean"]}`)
-		}
+		items = json.RawMessage(`{"type":["string","number"]}`)
 	}
 	if many := decode[[]json.RawMessage](items); many != nil {
 		return b.tuple(s, many, path, depth)
@@ -367,11 +363,9 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 	var names []string
 	for _, p := range props {
 		needed := slices.Contains(required, p.key)
-		if !needed && b.optional != nil && (len(required) > 0 || depth == 0) {
-			about, _ := readObject(p.value)
-			if !b.optional(p.key, about) {
-				continue
-			}
+		about, _ := readObject(p.value)
+		if !needed && (len(required) > 0 || depth == 0) && !b.evidence.offers(p.key, about) {
+			continue
 		}
 		v, err := b.value(p.value, path+"/properties/"+p.key, depth+1)
 		if err != nil {
@@ -381,7 +375,10 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 			continue
 		}
 		keep = append(keep, field{p.key, v})
-		if needed || b.optional != nil {
+		if decode[string](about.get("type")) == "boolean" && b.evidence.affirms(p.key) {
+			v = json.RawMessage(`{"enum":[true]}`)
+		}
+		if needed || b.evidence != nil {
 			names = append(names, p.key)
 		}
 	}

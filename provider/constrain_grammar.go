@@ -38,24 +38,28 @@ const longestRepeat = 1000
 // free names, one way to space, and text before the value, as many pieces of
 // it as before says ("{0,200}"); empty allows none.
 func grammar(bounded json.RawMessage, before string) (string, error) {
-	w := grammarWriter{}
+	w := grammarWriter{b: new(strings.Builder)}
 	w.value(bounded)
-	if w.err == nil && w.b.Len() > maxGrammar {
-		w.err = fmt.Errorf("as a grammar the schema has more than %d bytes", maxGrammar)
-	}
 	root := "root ::= " + w.b.String() + "\n"
 	if before != "" {
 		root = "root ::= prose" + before + " " + w.b.String() + "\n" + proseRule
 	}
-	return root + grammarRules, w.err
+	root += strings.Join(w.rules, "") + grammarRules
+	if w.err == nil && len(root) > maxGrammar {
+		w.err = fmt.Errorf("as a grammar the schema has more than %d bytes", maxGrammar)
+	}
+	return root, w.err
 }
 
 type grammarWriter struct {
-	b   strings.Builder
-	err error
+	b     *strings.Builder
+	rules []string // what is repeated, each a rule of its own
+	// copies are the rules of texts that may be copied, by the text.
+	copies map[string]string
+	err    error
 }
 
-func (w *grammarWriter) add(format string, args ...any) { fmt.Fprintf(&w.b, format, args...) }
+func (w *grammarWriter) add(format string, args ...any) { fmt.Fprintf(w.b, format, args...) }
 
 // quoted writes text as a literal.
 func (w *grammarWriter) quoted(text string) { w.b.WriteString(literal(text)) }
@@ -128,6 +132,10 @@ func (w *grammarWriter) choice(n int, write func(int)) {
 
 // str writes a string: of a form, matching a pattern, or of a length.
 func (w *grammarWriter) str(s object) {
+	if words := decode[[]string](s.get(copiedKey)); words != nil {
+		w.copied(words, s.has(stateKey))
+		return
+	}
 	if pattern := decode[string](s.get("pattern")); pattern != "" {
 		if expr, err := patternRule(pattern); err == nil {
 			w.add(`"\"" %s "\""`, expr)
@@ -257,14 +265,16 @@ func (w *grammarWriter) list(s object) {
 
 // repeated writes values with commas between them.
 func (w *grammarWriter) repeated(open, closer string, least, most int, write func()) {
-	w.add(`"%s" (`, open)
+	outer := w.b
+	w.b = new(strings.Builder)
 	write()
-	w.add(` (", " `)
-	write()
+	name := fmt.Sprintf("item%d", len(w.rules)+1)
+	w.rules = append(w.rules, fmt.Sprintf("%s ::= %s\n", name, w.b))
+	w.b = outer
 	if most > 0 {
 		most--
 	}
-	w.add(`)%s)`, times(least-1, most))
+	w.add(`"%s" (%s (", " %s)%s)`, open, name, name, times(least-1, most))
 	if least == 0 {
 		w.add("?")
 	}

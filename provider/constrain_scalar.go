@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // knownFormats are the formats that hosts hold strings to; they bound them too.
@@ -12,6 +13,9 @@ var knownFormats = []string{"date", "time", "date-time", "uuid"}
 
 // str bounds a string.
 func (b *bounds) str(s object, path string) json.RawMessage {
+	if said := b.evidence.text(nameAt(path), s); said != nil {
+		return said
+	}
 	out := object{{"type", marshal("string")}}
 	if pattern := s.get("pattern"); pattern != nil {
 		out = append(out, field{"pattern", pattern})
@@ -34,6 +38,13 @@ func (b *bounds) str(s object, path string) json.RawMessage {
 		out = append(out, field{"maxLength", marshal(max(most, least))})
 	}
 	return out.raw()
+}
+
+// nameAt returns the name of the parameter that a path leads to or into.
+func nameAt(path string) string {
+	_, name, _ := strings.Cut(path[max(0, strings.LastIndex(path, "/properties/")):], "/properties/")
+	name, _, _ = strings.Cut(name, "/")
+	return name
 }
 
 // numberRange is what a schema says about a number.
@@ -123,7 +134,7 @@ func (b *bounds) spoken(typ string, s object, r numberRange) []json.RawMessage {
 		}
 		out = append(out, json.RawMessage(text))
 	}
-	for _, n := range b.numbers {
+	for _, n := range b.evidence.spoken() {
 		add(n.text)
 	}
 	if def := s.get("default"); len(out) > 0 && isOf(def, "number") {

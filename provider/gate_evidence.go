@@ -83,7 +83,8 @@ func (r *numberReader) letters(w string) {
 	after := !math.IsNaN(r.last)
 	spelled, isNumber := numberWords[w]
 	switch scale, span := scales[w], spans[w]; {
-	case after && scale != 0:
+	case after && scale != 0: // 8.5 million is not 8.5
+		r.out = slices.DeleteFunc(r.out, func(e evident) bool { return e.word == r.word })
 		r.last = round(r.last * scale)
 		r.add(r.last)
 		return
@@ -191,32 +192,82 @@ func stemSet(text string) map[string]bool {
 	return out
 }
 
-// reasons says which parameters that may be left out a text gives a reason to
-// fill: those it names, and those one of whose values it names. Words that also
-// name the tool are no reason.
-func reasons(text, tool string) func(name string, s object) bool {
-	said, about := stemSet(text), stemSet(tool)
-	lower := strings.ToLower(text)
-	numbers := len(numbersIn(text)) > 0
-	return func(name string, s object) bool {
-		def := string(s.get("default"))
-		for _, v := range decode[[]json.RawMessage](s.get("enum")) {
-			if word := decode[string](v); len(word) > 1 && string(v) != def && mentions(lower, strings.ToLower(strings.ReplaceAll(word, "_", " "))) {
-				return true
-			}
-		}
-		own := slices.DeleteFunc(rank.Stems(name), func(w string) bool { return generic[w] || about[w] })
-		found := 0
-		for _, w := range own {
-			if said[w] {
-				found++
-			}
-		}
-		if typ := decode[string](s.get("type")); (typ == "integer" || typ == "number") && numbers {
-			return found > 0
-		}
-		return found > 0 && found == len(own)
+// evidence is what a conversation says about the values of a tool's
+// parameters. A nil evidence says nothing.
+type evidence struct {
+	lower   string          // the request, in lower case
+	said    map[string]bool // the stems of its words
+	about   map[string]bool // the stems of the tool's name, which are no reason
+	numbers []evident       // of the whole conversation
+	words   []string        // of the whole conversation, as they stand
+}
+
+func evidenceFor(t turn, tool string) *evidence {
+	return &evidence{lower: strings.ToLower(t.text), said: stemSet(t.text), about: stemSet(tool), numbers: numbersIn(t.known), words: wordsOf(t.known)}
+}
+
+func (e *evidence) spoken() []evident {
+	if e == nil {
+		return nil
 	}
+	return e.numbers
+}
+
+// values returns those of a list of values that the request says.
+func (e *evidence) values(list []json.RawMessage) []json.RawMessage {
+	if e == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(v json.RawMessage) bool { return !says(e.lower, v) })
+}
+
+// offers reports whether the request gives a reason to fill a parameter that
+// may be left out: it names it, or one of its values, or a year.
+func (e *evidence) offers(name string, s object) bool {
+	if e == nil {
+		return true
+	}
+	def := string(s.get("default"))
+	for _, v := range e.values(decode[[]json.RawMessage](s.get("enum"))) {
+		if string(v) != def {
+			return true
+		}
+	}
+	if slices.Equal(rank.Stems(name), rank.Stems("year")) && slices.ContainsFunc(e.numbers, evident.isYear) {
+		return true
+	}
+	return e.names(name)
+}
+
+// names reports whether the request has every word of a parameter's name that
+// says something.
+func (e *evidence) names(name string) bool {
+	own := slices.DeleteFunc(rank.Stems(name), func(w string) bool { return generic[w] || e.about[w] })
+	return len(own) > 0 && !slices.ContainsFunc(own, func(w string) bool { return !e.said[w] })
+}
+
+// denials are the words with which a request refuses something.
+var denials = []string{"not", "no", "without", "don't", "dont", "never", "exclude", "excluding", "except", "n't"}
+
+// affirms reports whether the request names a yes-or-no parameter and refuses
+// nothing.
+func (e *evidence) affirms(name string) bool {
+	if e == nil || !e.names(name) {
+		return false
+	}
+	return !slices.ContainsFunc(denials, func(w string) bool { return mentions(e.lower, w) })
+}
+
+// isYear reports whether a number looks like a year of our time.
+func (n evident) isYear() bool {
+	return len(n.text) == 4 && (strings.HasPrefix(n.text, "19") || strings.HasPrefix(n.text, "20"))
+}
+
+// says reports whether a text in lower case has a value of a list of values,
+// with no letter around it. One letter says nothing.
+func says(lower string, value json.RawMessage) bool {
+	word := strings.ToLower(decode[string](value))
+	return len(word) > 1 && (mentions(lower, word) || mentions(lower, strings.NewReplacer("_", " ", "-", " ").Replace(word)))
 }
 
 // mentions reports whether text has phrase with no letter or digit around it.

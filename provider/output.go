@@ -92,7 +92,7 @@ func (m *Model) planOutput(j *job) error {
 	case OutputConstrained:
 		j.output = n
 		j.req.Output = nil
-		constrain(j.req, m.info.Constrain, n.Schema)
+		return m.constrainOutput(j, n.Schema)
 	case OutputEmit:
 		m.emitOutput(j)
 	case OutputPrompted:

@@ -151,16 +151,17 @@ func (m *Model) rules() wire.Rules {
 
 // planEmulated teaches the tools in a prompt.
 func (m *Model) planEmulated(j *job) error {
-	e := emulation{route: &j.route, info: m.info, model: m}
-	req, read, warnings, err := e.rewrite(j.req)
+	e := emulation{route: &j.route, info: m.info, gate: m.client.Gate, host: constraint{m.info.Constrain, m.wire}}
+	out, err := e.rewrite(j.req)
 	if err != nil {
 		return err
 	}
-	j.req = req
-	j.warnings = append(j.warnings, warnings...)
-	if read != nil {
-		j.readers = append(j.readers, read)
+	if m.moved != "" {
+		j.warn(llm.Compatibility, "wire", "%s", m.moved)
 	}
+	j.req = out.req
+	j.warnings = append(j.warnings, out.warnings...)
+	j.readers = append(j.readers, out.readers...)
 	return nil
 }
 
@@ -174,6 +175,7 @@ func countCalls(req *llm.Request) int {
 
 // run asks, and asks in another way if the vendor says that it has no tools.
 func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
+	m = m.discovered(ctx, req)
 	j, err := m.plan(req)
 	if err != nil {
 		yield(nil, err)

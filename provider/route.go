@@ -79,7 +79,7 @@ func thinks(req *llm.Request) bool { return req.Reasoning != nil && !req.Reasoni
 
 // choose picks the way for a request.
 func (m *Model) choose(req *llm.Request) Route {
-	r := Route{Wire: m.wire, Dialect: m.info.Dialect}
+	r := Route{Wire: m.wire, Dialect: m.info.Dialect, Style: m.client.Style}
 	native := m.info.NativeTools.In(m.conditions(req) &^ catalog.WithTools)
 	lesson, refused := m.client.learned.about(m.key())
 	switch {
@@ -104,6 +104,12 @@ func (m *Model) choose(req *llm.Request) Route {
 	default:
 		m.emulated(&r)
 		r.because("native tools: %s%s", native, m.rule("native_tools"))
+	}
+	if m.facts != nil {
+		r.Why = append(r.Why, m.facts.why...)
+	}
+	if m.moved != "" {
+		r.because("%s", m.moved)
 	}
 	if r.Kind == Constrained {
 		r.Constrain = m.info.Constrain

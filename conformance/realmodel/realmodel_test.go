@@ -1,18 +1,13 @@
-// Package realmodel asks a real language model on a real llama.cpp server
-// through our codecs. conformance/run realmodel sets both up.
 package realmodel
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -32,40 +27,13 @@ func serve(t *testing.T) string {
 	if python == "" {
 		t.Skip("no model: run conformance/run realmodel, which installs one")
 	}
-	cmd := exec.Command(python, "serve.py", "--threads", "2")
-	stdin, err := cmd.StdinPipe()
+	url, stop, err := Serve(python, ".", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
-		defer timer.Stop()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go io.Copy(io.Discard, stdout)
-			return url
-		}
-	}
-	t.Fatalf("the server did not start:\n%s", log.String())
-	return ""
+	t.Cleanup(stop)
+	return url
 }
-
-// client makes a new connection each time: the server closes idle ones, and a
-// POST that meets a closed one is not sent again.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // post sends a request through a codec and decodes the answer through it.
 func post(t *testing.T, url string, codec wire.Codec, req *llm.Request, stream bool) (*llm.Response, error) {
@@ -74,7 +42,7 @@ func post(t *testing.T, url string, codec wire.Codec, req *llm.Request, stream b
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.Post(url+paths[codec.Format], "application/json", bytes.NewReader(body))
+	resp, err := Client.Post(url+paths[codec.Format], "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,217 @@
+// Command figures prints how well a real model of 135 million parameters that
+// was never taught to call tools calls them: through package provider, beside
+// the bare endpoint and a plain prompt. conformance/run figures sets it up.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/conformance/realmodel"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+)
+
+func main() {
+	url := flag.String("url", "", "a running server; empty starts one")
+	python := flag.String("python", os.Getenv("TOOLPOST_REALMODEL_PYTHON"), "the Python that has the server and the model")
+	root := flag.String("root", "..", "the root of the module")
+	sets := flag.String("sets", "simple_python,multiple,irrelevance", "which sets of questions")
+	ways := flag.String("ways", "bare,prompt,auto,forced,none", "which ways to ask")
+	offset := flag.Int("offset", 0, "the first question")
+	step := flag.Int("step", 0, "ask every so manieth question; 0 means 4, and 1 for multiple")
+	limit := flag.Int("limit", 0, "ask at most so many of a set; 0 means all")
+	format := flag.String("wire", "chat", "chat, responses or messages")
+	whole := flag.Bool("whole", false, "ask for whole answers, not streams")
+	cache := flag.String("cache", "", "a folder that remembers answers")
+	verbose := flag.Bool("v", false, "print every wrong answer")
+	flag.Parse()
+	run := &run{
+		ways: strings.Split(*ways, ","), offset: *offset, step: *step, limit: *limit, wire: *format, whole: *whole, cache: *cache, verbose: *verbose,
+	}
+	if err := run.do(*url, *python, *root, strings.Split(*sets, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "figures:", err)
+		os.Exit(1)
+	}
+}
+
+type run struct {
+	ways                []string
+	offset, step, limit int
+	wire, cache         string
+	whole, verbose      bool
+	url                 string
+}
+
+func (r *run) do(url, python, root string, sets []string) error {
+	if url == "" {
+		var stop func()
+		var err error
+		if url, stop, err = realmodel.Serve(python, filepath.Join(root, "conformance", "realmodel"), 2); err != nil {
+			return err
+		}
+		defer stop()
+	}
+	r.url = url
+	dir, err := realmodel.Corpus(root)
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
+		all, err := realmodel.Questions(dir, set)
+		if err != nil {
+			return err
+		}
+		step := r.step
+		if step == 0 {
+			step = 4
+			if set == "multiple" {
+				step = 1
+			}
+		}
+		var chosen []realmodel.Question
+		for i := r.offset; i < len(all) && (r.limit == 0 || len(chosen) < r.limit); i += step {
+			chosen = append(chosen, all[i])
+		}
+		for _, way := range r.ways {
+			if err := r.ask(set, way, chosen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// client returns the client of a way to ask.
+func (r *run) client(way string) *provider.Client {
+	c := &provider.Client{HTTP: &http.Client{Transport: remember{dir: r.cache}}, Whole: r.whole, Vendors: map[string]provider.Vendor{"llamacpp": {Wires: []string{r.wire}}}}
+	switch way {
+	case "bare":
+		c.Route = provider.Native
+	case "prompt":
+		c.Route = provider.Prompted
+	}
+	return c
+}
+
+// ask asks the questions in one way and prints the figures.
+func (r *run) ask(set, way string, questions []realmodel.Question) error {
+	model, err := r.client(way).Open("llamacpp+" + r.url + "/v1#SmolLM2-135M-Instruct")
+	if err != nil {
+		return err
+	}
+	zero := 0.0
+	var right, valid, called, failed int
+	start := time.Now()
+	for _, q := range questions {
+		req := &llm.Request{Messages: q.Messages, Tools: q.Tools, Temperature: &zero, MaxTokens: 400}
+		switch way {
+		case "forced":
+			req.Choice.Mode = llm.MustCall
+		case "none":
+			req.Choice.Mode = llm.MustNotCall
+			req.MaxTokens = 40
+		case "bare", "prompt":
+			req.MaxTokens = 150
+		}
+		resp, err := generate(model, req, way == "auto")
+		if err != nil && llm.KindOf(err) != llm.BrokenPromise {
+			failed++
+			fmt.Println(q.ID, err)
+			continue
+		}
+		calls := resp.Message.Calls()
+		good := q.Right(calls)
+		if good {
+			right++
+		}
+		if len(calls) > 0 {
+			called++
+			if q.Valid(calls) {
+				valid++
+			} else if r.verbose {
+				fmt.Println("INVALID", q.ID, show(calls))
+			}
+		}
+		if r.verbose && !good {
+			fmt.Printf("%s %s\n  got  %s %q %v\n  gold %v\n", q.ID, q.Messages[len(q.Messages)-1].Text(), show(calls), resp.Message.Text(), resp.Invalid, q.Gold)
+			for _, w := range resp.Warnings {
+				if w.Feature == "gate" {
+					fmt.Println("  gate", w.Detail)
+				}
+			}
+		}
+	}
+	n := float64(max(len(questions), 1))
+	fmt.Printf("%-14s %-7s %4d questions: right %5.1f %%, called %5.1f %%, valid %5.1f %% of the calls; %d failed; %.0f s\n", set, way, len(questions),
+		100*float64(right)/n, 100*float64(called)/n, 100*float64(valid)/float64(max(called, 1)), failed, time.Since(start).Seconds())
+	return nil
+}
+
+// enough is how much text of an answer is read where text means that no call
+// will come: reading on would only cost time.
+const enough = 40
+
+// generate asks, and stops listening to an answer that has become text if that
+// decides it.
+func generate(model llm.Model, req *llm.Request, decided bool) (*llm.Response, error) {
+	var b llm.Builder
+	for ev, err := range model.Stream(context.Background(), req) {
+		if err != nil {
+			return b.Response(), err
+		}
+		b.Add(ev)
+		if decided && len(b.Response().Message.Text()) > enough {
+			break
+		}
+	}
+	return b.Response(), nil
+}
+
+func show(calls []llm.Call) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "%s%s ", c.Name, c.Args)
+	}
+	return b.String()
+}
+
+// remember keeps answers in a folder, if there is one. At temperature 0 they
+// are always the same.
+type remember struct{ dir string }
+
+func (r remember) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.dir == "" || req.Body == nil {
+		return realmodel.Client.Transport.RoundTrip(req)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	name := filepath.Join(r.dir, fmt.Sprintf("%x", sha256.Sum256(append([]byte(req.URL.Path+"\n"), body...))))
+	if known, err := os.ReadFile(name); err == nil {
+		kind, rest, _ := bytes.Cut(known, []byte("\n"))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {string(kind)}}, Body: io.NopCloser(bytes.NewReader(rest)), Request: req}, nil
+	}
+	resp, err := realmodel.Client.Transport.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(answer))
+	return resp, os.WriteFile(name, append([]byte(resp.Header.Get("Content-Type")+"\n"), answer...), 0o600)
+}

@@ -1,0 +1,219 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// What a small model is told. It reads one tool, its parameters and the
+// request, after one worked example of the same form; everything else distracts
+// it. The words were chosen on questions that are not among those the figures
+// of docs/emulation.md come from.
+const (
+	smallTask    = "Write the JSON call of the tool for the user's request. Copy the values from the request."
+	smallExample = `Tool:
+get_weather: Weather forecast for a city.
+- city (string): The city.
+- days (integer): How many days.
+Request: What will the weather be in Paris for the next 3 days?`
+	smallAnswer  = `{"city": "Paris", "days": 3}`
+	smallAnswers = `{"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}]}`
+)
+
+// The bounds of what a small model is told of a tool, in runes, and how long a
+// string in its answer may be.
+const (
+	smallDescription = 200
+	smallParameter   = 120
+	shortestText     = 40
+	longestText      = 300
+)
+
+// small has a small model fill in the arguments of the tools that were chosen
+// for it, or answer in text.
+func (e emulation) small(req *llm.Request, out *rewritten) error {
+	tools := functions(callable(req))
+	t := lastTurn(req.Messages)
+	if forbids(req.Choice) {
+		smallHistory(out.req, t)
+		return nil
+	}
+	v := e.verdict(req, tools, t)
+	out.warnings = append(out.warnings, v.warning(tools))
+	if len(v.tools) == 0 {
+		smallHistory(out.req, t)
+		return nil
+	}
+	e.route.Dialect = "envelope"
+	prompt, bounded, err := e.ask(v.tools, t, out)
+	if err != nil {
+		return err
+	}
+	before, after, answer := "", "", smallAnswers
+	if len(v.tools) == 1 {
+		before, after, answer = `{"name":`+string(marshal(v.tools[0].Name))+`,"arguments":`, "}", smallAnswer
+	}
+	smallPrompt(out.req, prompt, answer, e.info.ContextWindow)
+	if len(out.req.Stop) > 0 {
+		out.req.Stop = nil
+		out.warn(llm.Ignored, "stop", "a call is held to a grammar and ends by itself")
+	}
+	e.host.apply(out.req, bounded)
+	calls := textCalls{parser: dialect.Parser{Tools: v.tools, Dialect: "envelope"}, prefix: "call_", first: countCalls(req)}
+	out.readers = append(out.readers, wholeJSON(before, after), calls.read)
+	return nil
+}
+
+// verdict decides which tools are called. The tool that gives the final answer
+// is called when no other is wanted.
+func (e emulation) verdict(req *llm.Request, tools []llm.ToolDef, t turn) verdict {
+	if e.route.Output != OutputEmit || len(tools) < 2 {
+		return decide(tools, req.Choice, req.OneCall, t)
+	}
+	var others []llm.ToolDef
+	var terminal llm.ToolDef
+	for _, d := range tools {
+		if d.Name == emitOutput {
+			terminal = d
+		} else {
+			others = append(others, d)
+		}
+	}
+	v := decide(others, llm.ToolChoice{}, req.OneCall, t)
+	if len(v.tools) == 0 {
+		v.tools = []llm.ToolDef{terminal}
+	}
+	return v
+}
+
+// ask returns the question about the tools and the schema of its answer: the
+// arguments of one tool, or an envelope with the calls of several.
+func (e emulation) ask(tools []llm.ToolDef, t turn, out *rewritten) (string, json.RawMessage, error) {
+	var prompt strings.Builder
+	var calls []json.RawMessage
+	prompt.WriteString("Tool:\n")
+	for _, d := range tools {
+		b := bounds{text: min(max(len(t.text), shortestText), longestText), items: 10, whole: 1_000_000_000, evidence: evidenceFor(t, d.Name)}
+		args, losses, err := b.bound(argsSchema(d))
+		if err != nil {
+			return "", nil, &llm.Error{Op: "provider", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
+		}
+		out.lost(losses)
+		describeSmall(&prompt, d, args)
+		if len(tools) == 1 {
+			calls = append(calls, args)
+			break
+		}
+		calls = append(calls, closed(field{"name", object{{"enum", array([]json.RawMessage{marshal(d.Name)})}}.raw()}, field{"arguments", args}))
+	}
+	prompt.WriteString("Request: " + t.text)
+	if len(calls) == 1 {
+		return prompt.String(), calls[0], nil
+	}
+	count := marshal(len(calls))
+	list := object{{"type", marshal("array")}, {"prefixItems", array(calls)}, {"minItems", count}, {"maxItems", count}}
+	return prompt.String(), closed(field{"tool_calls", list.raw()}), nil
+}
+
+// closed is the schema of an object with exactly these properties.
+func closed(props ...field) json.RawMessage {
+	names := make([]string, len(props))
+	for i, p := range props {
+		names[i] = p.key
+	}
+	return object{{"type", marshal("object")}, {"properties", object(props).raw()}, {"required", marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw()
+}
+
+// describeSmall writes the tool and the parameters that are asked for.
+func describeSmall(b *strings.Builder, d llm.ToolDef, bounded json.RawMessage) {
+	fmt.Fprintf(b, "%s: %s\n", d.Name, clip(d.Description, smallDescription))
+	asked, _ := readObject(bounded)
+	offered, _ := readObject(asked.get("properties"))
+	original, _ := readObject(argsSchema(d))
+	props, _ := readObject(original.get("properties"))
+	for _, p := range offered {
+		about, _ := readObject(props.get(p.key))
+		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), clip(decode[string](about.get("description")), smallParameter))
+	}
+}
+
+// clip makes text one line of at most n runes.
+func clip(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}
+
+// exampleTokens is what the worked example costs, and runesPerToken how texts
+// are counted where no tokenizer is at hand.
+const (
+	exampleTokens = 120
+	runesPerToken = 3
+)
+
+// smallPrompt puts the question last, after the example and the conversation
+// so far.
+func smallPrompt(req *llm.Request, prompt, answer string, context int) {
+	smallHistory(req, turn{})
+	req.System = strings.TrimSpace(req.System + "\n\n" + smallTask)
+	messages := req.Messages
+	if last := len(messages) - 1; last >= 0 && messages[last].Role == llm.RoleUser {
+		messages = messages[:last]
+	}
+	size := len(req.System) + len(prompt)
+	for _, m := range messages {
+		size += len(m.Text())
+	}
+	var out []llm.Message
+	if context == 0 || size/runesPerToken+exampleTokens < context/2 {
+		out = append(out, llm.User(smallExample), llm.Assistant(llm.Text{Text: answer}))
+	}
+	req.Messages = append(append(out, messages...), llm.User(prompt))
+}
+
+// smallHistory writes calls and results as plain sentences. After results the
+// request is said again: a small model answers what stands last.
+func smallHistory(req *llm.Request, t turn) {
+	var out []llm.Message
+	for _, m := range req.Messages {
+		var said []llm.Part
+		role := m.Role
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Call:
+				said = append(said, llm.Text{Text: fmt.Sprintf(`{"name": %s, "arguments": %s}`, marshal(p.Name), p.Args)})
+			case llm.Result:
+				role = llm.RoleUser
+				said = append(said, llm.Text{Text: smallResult(p)})
+			case llm.Text, llm.Media:
+				said = append(said, p)
+			}
+		}
+		if len(said) > 0 {
+			out = append(out, llm.Message{Role: role, Parts: said, Extra: m.Extra})
+		}
+	}
+	if last := len(out) - 1; t.done && last >= 0 && out[last].Role == llm.RoleUser {
+		out[last].Parts = append(out[last].Parts, llm.Text{Text: "\nAnswer this with the result: " + t.text})
+	}
+	req.Messages = out
+}
+
+func smallResult(r llm.Result) string {
+	verb := "returned"
+	if r.Failed {
+		verb = "failed"
+	}
+	name := r.Name
+	if name == "" {
+		name = "The tool"
+	}
+	return fmt.Sprintf("%s %s: %s", name, verb, r.Text())
+}
