@@ -81,6 +81,9 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 		return b.alternatives(s, path, depth)
 	}
 	types := typesOf(s)
+	if b.evidence != nil && !s.has("type") && len(types) > 2 {
+		types = types[:2] // any value: what can be copied
+	}
 	if len(types) == 1 {
 		return b.typed(types[0], s, path, depth)
 	}
@@ -374,10 +377,10 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 			}
 			continue
 		}
-		keep = append(keep, field{p.key, v})
 		if decode[string](about.get("type")) == "boolean" && b.evidence.affirms(p.key) {
 			v = json.RawMessage(`{"enum":[true]}`)
 		}
+		keep = append(keep, field{p.key, v})
 		if needed || b.evidence != nil {
 			names = append(names, p.key)
 		}

@@ -89,7 +89,7 @@ func (r numberRange) allows(v float64) bool {
 // else to its range.
 func (b *bounds) number(typ string, s object, path string) (json.RawMessage, error) {
 	r := rangeOf(s)
-	if spoken := b.spoken(typ, s, r); len(spoken) > 0 {
+	if spoken := b.spoken(typ, nameAt(path), s, r); len(spoken) > 0 {
 		return object{{"enum", array(spoken)}}.raw(), nil
 	}
 	out := object{{"type", marshal(typ)}}
@@ -124,8 +124,12 @@ func (b *bounds) number(typ string, s object, path string) (json.RawMessage, err
 	return out.raw(), nil
 }
 
-// spoken returns the numbers of the conversation that fit, and the default.
-func (b *bounds) spoken(typ string, s object, r numberRange) []json.RawMessage {
+// spoken returns the numbers of the conversation that fit, and the default. A
+// percentage is a share where a parameter takes any number and does not speak
+// of percent, else the number before the sign.
+func (b *bounds) spoken(typ, name string, s object, r numberRange) []json.RawMessage {
+	about := strings.ToLower(name + " " + decode[string](s.get("description")))
+	shares := typ == "number" && !strings.Contains(about, "percent") && !strings.Contains(about, "%")
 	var out []json.RawMessage
 	add := func(text string) {
 		v := decode[float64](json.RawMessage(text))
@@ -135,7 +139,9 @@ func (b *bounds) spoken(typ string, s object, r numberRange) []json.RawMessage {
 		out = append(out, json.RawMessage(text))
 	}
 	for _, n := range b.evidence.spoken() {
-		add(n.text)
+		if (shares || !n.share) && (!shares || !n.percent) {
+			add(n.text)
+		}
 	}
 	if def := s.get("default"); len(out) > 0 && isOf(def, "number") {
 		add(string(def))

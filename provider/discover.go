@@ -78,7 +78,7 @@ var self = map[string]func(context.Context, *Model, *facts) error{
 // answer is asked again with the next.
 func (m *Model) discovered(ctx context.Context, req *llm.Request) *Model {
 	ask := self[m.vendor.Name]
-	if ask == nil || len(req.Tools) == 0 && req.Output == nil {
+	if ask == nil || len(req.Tools) == 0 && req.Output == nil || m.info.NativeTools.Support == catalog.Yes && m.ownWord()["native_tools"] {
 		return m.informed()
 	}
 	if m.client.facts.get(m.key()) == nil {

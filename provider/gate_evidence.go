@@ -14,6 +14,8 @@ import (
 type evident struct {
 	text string // as JSON writes it
 	word int    // which of the text's numbers it is: 5 % is 5 and 0.05
+	// percent marks a number before a percent sign, share the part it means.
+	percent, share bool
 }
 
 // maxEvident bounds how many numbers are taken from a text.
@@ -73,7 +75,18 @@ func (r *numberReader) count(v float64) {
 }
 
 func (r *numberReader) add(v float64) {
-	e := evident{strconv.FormatFloat(v, 'f', -1, 64), r.word}
+	r.put(evident{text: strconv.FormatFloat(v, 'f', -1, 64), word: r.word})
+}
+
+// percent says that the last number is one of a hundred.
+func (r *numberReader) percent() {
+	for i := range r.out {
+		r.out[i].percent = r.out[i].percent || r.out[i].word == r.word
+	}
+	r.put(evident{text: strconv.FormatFloat(round(r.last/100), 'f', -1, 64), word: r.word, share: true})
+}
+
+func (r *numberReader) put(e evident) {
 	if len(r.out) < maxEvident && !slices.ContainsFunc(r.out, func(o evident) bool { return o.text == e.text }) {
 		r.out = append(r.out, e)
 	}
@@ -89,7 +102,7 @@ func (r *numberReader) letters(w string) {
 		r.add(r.last)
 		return
 	case after && w == "percent":
-		r.add(round(r.last / 100))
+		r.percent()
 	case scale != 0 && len(w) > 2:
 		r.count(scale)
 		return
@@ -108,7 +121,7 @@ func (r *numberReader) letters(w string) {
 func (r *numberReader) mark(c byte) {
 	switch {
 	case c == '%' && !math.IsNaN(r.last):
-		r.add(round(r.last / 100))
+		r.percent()
 	case c != ' ' && c != '-':
 		r.last = math.NaN()
 	}
