@@ -98,7 +98,9 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	a := w.agent(newAsker(cmd.InOrStdin(), pr, f.yes))
 	a.Request.Output = output
 	if note := w.announce(); note != "" && !f.json {
-		pr.line(pr.p.dim(note))
+		for line := range strings.Lines(note + "\n") {
+			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
+		}
 	}
 	if f.resume != "" {
 		var more []llm.Message
@@ -149,6 +151,9 @@ func readOutputSchema(file string) (*llm.Output, error) {
 	text, err := readBounded(file)
 	if err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, fmt.Errorf("%s is empty", file)
 	}
 	if _, err := schema.Compile(schema.Schema(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -283,8 +288,8 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
 		return errReported
-	case errors.Is(failed, syscall.ENOSPC):
-		return fmt.Errorf("%w: the record cannot be written, so nothing more was done", failed)
+	case errors.Is(failed, syscall.ENOSPC), errors.Is(failed, syscall.EFBIG):
+		return fmt.Errorf("the record cannot be written, so nothing more was done: %w", failed)
 	}
 	return advised(failed)
 }

@@ -112,7 +112,7 @@ func (w *wiring) agent(a *asker) *agent.Agent {
 func (w *wiring) announce() string {
 	switch {
 	case w.found.ID == offlineID && w.Model == "":
-		return offlineID + ": " + w.found.Why + ". It follows rules and is no language model; 'toolpost doctor' says how to get one."
+		return offlineID + ": " + w.found.Why + "\nIt follows rules and is no language model; 'toolpost doctor' says how to get one."
 	case w.Model == "":
 		return w.found.ID + ": " + w.found.Why
 	}

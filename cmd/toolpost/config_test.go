@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSettingsByStrength takes the same setting from every source: the file,
+// then the environment, then the flag.
+func TestSettingsByStrength(t *testing.T) {
+	bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
+	values := func(args ...string) map[string]shownSetting {
+		t.Helper()
+		r := toolpost(t, "", append([]string{"config", "check", "--json"}, args...)...)
+		var rows []shownSetting
+		if err := json.Unmarshal([]byte(r.out), &rows); err != nil {
+			t.Fatalf("%v: %s %s", err, r.out, r.errOut)
+		}
+		out := make(map[string]shownSetting)
+		for _, row := range rows {
+			out[row.Key] = row
+		}
+		return out
+	}
+	check := func(got shownSetting, value, from string) {
+		t.Helper()
+		if got.Value != value || got.From != from {
+			t.Errorf("%s is %q from %q, want %q from %q", got.Key, got.Value, got.From, value, from)
+		}
+	}
+	check(values()["max_turns"], "20", "default")
+	file := values("--config", "c.yaml")
+	check(file["model"], "from/file", "c.yaml")
+	check(file["max_turns"], "3", "c.yaml")
+	check(file["allow"], "write", "c.yaml")
+	check(file["root"], ".", "default")
+	t.Setenv("TOOLPOST_CONFIG", "c.yaml")
+	t.Setenv("TOOLPOST_MODEL", "from/env")
+	t.Setenv("TOOLPOST_ALLOW", "exec, net")
+	env := values()
+	check(env["model"], "from/env", "TOOLPOST_MODEL")
+	check(env["allow"], "exec, net", "TOOLPOST_ALLOW")
+	check(env["max_turns"], "3", "c.yaml")
+
+	s, err := settingsOf(t, "run", "-m", "from/flag", "--max-turns", "7", "--allow", "write,exec")
+	if err != nil || s.Model != "from/flag" || s.MaxTurns != 7 || strings.Join(s.Allow, " ") != "write exec" || s.from["model"] != "--model" {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
+// settingsOf reads the settings as a command line gives them.
+func settingsOf(t *testing.T, args ...string) (*settings, error) {
+	t.Helper()
+	cmd, rest, err := newRoot().Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loadSettings(cmd)
+}
+
+// TestConfigIsStrict names file and line of whatever is wrong.
+func TestConfigIsStrict(t *testing.T) {
+	bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
+	for why, c := range map[string]struct{ text, want string }{
+		"an unknown key":           {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
+		"an unknown key deep down": {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
+		"a key twice":              {"model: a\nmodel: b\n", "c.yaml:2: "},
+		"the wrong type":           {"model: a\nmax_turns: many\n", "c.yaml:2: "},
+		"no YAML at all":           {"model: [\n", "c.yaml:1: "},
+		"a class nobody knows":     {"allow: [delete]\n", `c.yaml: allow: "delete" is not one of exec, net, write`},
+		"too many turns":           {"max_turns: 9999\n", "max_turns is 9999; it can be 1 to 500"},
+		"a server without address": {"providers: {gpu: {wire: chat}}\n", "gpu has no base_url"},
+		"a server nobody knows":    {"local: [ollamma]\n", `local: "ollamma" is not one of`},
+		"a root that is not there": {"root: nowhere\n", "nowhere"},
+		"a root that is a file":    {"root: file\n", "file"},
+		"a broken file of tools":   {"tools: [tools.yaml]\n", `tools.yaml: builtin: tool 1 (f): the key "comand"`},
+	} {
+		if err := os.WriteFile("c.yaml", []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TOOLPOST_LOCAL", "")
+		r := toolpost(t, "", "config", "check", "--config", "c.yaml")
+		if r.code != exitFailed || !strings.Contains(r.errOut, c.want) || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
+			t.Errorf("%s: exit %d, %q, want %q in one line", why, r.code, r.errOut, c.want)
+		}
+	}
+	if r := toolpost(t, "", "config", "check", "--config", "nowhere.yaml"); r.code != exitFailed || !strings.Contains(r.errOut, "nowhere.yaml") {
+		t.Errorf("a file that somebody named and is not there: %+v", r)
+	}
+}
+
+// TestEverySettingIsDocumented holds docs/configuration.md to the table.
+func TestEverySettingIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range settingTable {
+		for _, word := range []string{"`" + row.key + "`", row.env} {
+			if !strings.Contains(string(page), word) {
+				t.Errorf("docs/configuration.md does not mention %s", word)
+			}
+		}
+	}
+}
+
+// TestModelIsFound walks down the ladder: settings, keys, servers, offline.
+func TestModelIsFound(t *testing.T) {
+	bare(t, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			w.Write([]byte(`{"data":[{"id":"qwen"},{"id":"other"}]}`))
+		case "/api/tags":
+			w.Write([]byte(`{"models":[{"name":"llama3.2:3b"}]}`))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("<html>my web shop")) }))
+	defer empty.Close()
+	choose := func(s *settings) found { return s.choose(t.Context()) }
+	at := func(vendor, base string) *settings {
+		return &settings{Local: []string{vendor}, Providers: map[string]providerConfig{vendor: {BaseURL: base}}}
+	}
+	if f := choose(&settings{Local: []string{"none"}}); f.ID != offlineID {
+		t.Errorf("nothing there: %+v", f)
+	}
+	if f := choose(at("vllm", empty.URL+"/v1")); f.ID != offlineID {
+		t.Errorf("something else on the port: %+v", f)
+	}
+	if f := choose(at("vllm", server.URL+"/v1")); f.ID != "vllm/qwen" || !strings.Contains(f.Why, server.URL) {
+		t.Errorf("a server: %+v", f)
+	}
+	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
+	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+		t.Errorf("Ollama elsewhere: %+v", f)
+	}
+	t.Setenv("GROQ_API_KEY", "k")
+	if f := choose(at("vllm", server.URL+"/v1")); !strings.HasPrefix(f.ID, "groq/") || f.Why != "GROQ_API_KEY is set" {
+		t.Errorf("a key: %+v", f)
+	}
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	if f := choose(&settings{}); !strings.HasPrefix(f.ID, "anthropic/") {
+		t.Errorf("two keys: %+v", f)
+	}
+	if f := choose(&settings{Model: "x/y", from: map[string]string{"model": "--model"}}); f != (found{"x/y", "set by --model"}) {
+		t.Errorf("the settings: %+v", f)
+	}
+}
+
+// TestFoundModelsCanBeOpened opens what a key alone would choose.
+func TestFoundModelsCanBeOpened(t *testing.T) {
+	table := vendors()
+	for _, k := range keyed {
+		if table[k.vendor].KeyEnv == "" {
+			t.Errorf("%s has no key in the table of vendors", k.vendor)
+		}
+		client, err := new(settings).client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Open(k.vendor + "/" + k.model); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, l := range locals {
+		if startLocal[l.vendor] == "" || table[l.vendor].BaseURL == "" {
+			t.Errorf("%s cannot be started or found", l.vendor)
+		}
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	bare(t, map[string]string{"bad.yaml": "a: b\n"})
+	r := toolpost(t, "", "doctor")
+	for _, want := range []string{"– keys", "✓ model         sim/offline, because", "✓ tools         list_files, read_file, search_files\n", "✓ record"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("no %q in\n%s", want, r.out)
+		}
+	}
+	if r.code != exitOK {
+		t.Errorf("a bare machine is no failure: %+v", r)
+	}
+	t.Setenv("MISTRAL_API_KEY", "sk-secret-value")
+	if r := toolpost(t, "", "doctor", "--json"); !strings.Contains(r.out, "MISTRAL_API_KEY") || strings.Contains(r.out+r.errOut, "sk-secret") {
+		t.Errorf("keys: %s", r.out)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOOLPOST_STORE", filepath.Join(blocked, "runs"))
+	if r := toolpost(t, "", "doctor"); r.code != exitFailed || !strings.Contains(r.out, "✗ record") || !strings.Contains(r.out, "TOOLPOST_STORE") {
+		t.Errorf("a record that cannot be written: %+v", r)
+	}
+	if r := toolpost(t, "", "doctor", "--config", "bad.yaml"); r.code != exitFailed || !strings.Contains(r.out, `bad.yaml:1: the key "a"`) {
+		t.Errorf("a broken configuration: %+v", r)
+	}
+}

@@ -1,0 +1,216 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the program: that is how tests run the real
+// thing, with its signals, pipes and terminals.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLPOST_BE_THE_PROGRAM") == "1" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program returns the program as another process, on a bare machine.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+	return cmd
+}
+
+// ended is how a process ended.
+type ended struct {
+	code   int
+	errOut string
+	took   time.Duration
+}
+
+// await waits for a process, but not for ever.
+func await(t *testing.T, cmd *exec.Cmd, errOut *bytes.Buffer) ended {
+	t.Helper()
+	began := time.Now()
+	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait()
+	return ended{cmd.ProcessState.ExitCode(), errOut.String(), time.Since(began)}
+}
+
+// clear checks that a process ended by itself, with one line that says why.
+func (e ended) clear(t *testing.T, want string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(e.errOut), "\n")
+	last := lines[len(lines)-1]
+	if e.code != exitFailed || !strings.HasPrefix(last, "toolpost: ") || !strings.Contains(last, want) || strings.Contains(e.errOut, "goroutine") {
+		t.Errorf("exit %d after %v, want a line with %q:\n%s", e.code, e.took, want, e.errOut)
+	}
+}
+
+// start starts a process and returns what it writes to standard error.
+func start(t *testing.T, cmd *exec.Cmd) *bytes.Buffer {
+	t.Helper()
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &errOut
+}
+
+// begun waits until there is a record that holds a word.
+func begun(t *testing.T, word string) {
+	t.Helper()
+	for range 200 {
+		files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+		for _, file := range files {
+			if text, _ := os.ReadFile(file); strings.Contains(string(text), word) {
+				return
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("no record with %q", word)
+}
+
+var resumable = regexp.MustCompile(`toolpost run --resume (\S+)`)
+
+// TestInterruptedWhileTheModelThinks stops at a signal, leaves a record that
+// verifies, and goes on where it was.
+func TestInterruptedWhileTheModelThinks(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			bare(t, fruit)
+			cmd := program(t, "run", "-m", "sim/native+stall=30s", fruitTask)
+			errOut := start(t, cmd)
+			begun(t, `"request"`)
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			e := await(t, cmd, errOut)
+			e.clear(t, "interrupted: toolpost run --resume ")
+			if e.took > 5*time.Second {
+				t.Errorf("it took %v to stop", e.took)
+			}
+			m := resumable.FindStringSubmatch(e.errOut)
+			if m == nil {
+				t.Fatal(e.errOut)
+			}
+			if v := toolpost(t, "", "receipts", "verify", m[1]); !strings.Contains(v.out, "open") {
+				t.Errorf("verify: %+v", v)
+			}
+			r := toolpost(t, "", "run", "-m", "sim/native", "--resume", m[1])
+			if r.code != exitOK || !strings.Contains(r.out, "Apples keep for weeks.") {
+				t.Errorf("resume: %+v", r)
+			}
+			if v := toolpost(t, "", "receipts", "verify", m[1]); v.code != exitOK || !strings.Contains(v.out, "sealed") {
+				t.Errorf("verify after resuming: %+v", v)
+			}
+		})
+	}
+}
+
+// TestInterruptedWhileAToolRuns ends the tool too, and records that it was.
+func TestInterruptedWhileAToolRuns(t *testing.T) {
+	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sleep\",\"args\":[\"33.5\"]}\n-- 2 --\ntext Done.\n"})
+	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "sleep")
+	errOut := start(t, cmd)
+	begun(t, `"kind":"intent"`)
+	time.Sleep(200 * time.Millisecond)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	e := await(t, cmd, errOut)
+	e.clear(t, "interrupted: toolpost run --resume ")
+	m := resumable.FindStringSubmatch(e.errOut)
+	if m == nil {
+		t.Fatal(e.errOut)
+	}
+	if r := toolpost(t, "", "receipts", "show", m[1]); !strings.Contains(r.out, "cancelled") {
+		t.Errorf("no receipt of the call that was stopped:\n%s", r.out)
+	}
+}
+
+func TestClosedPipe(t *testing.T) {
+	bare(t, fruit)
+	for _, args := range [][]string{{"run", fruitTask}, {"run", "--json", fruitTask}} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := program(t, args...)
+		cmd.Stdout = write
+		read.Close()
+		errOut := start(t, cmd)
+		write.Close()
+		await(t, cmd, errOut).clear(t, "nobody reads the output any more; the run was stopped: toolpost run --resume ")
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	bare(t, fruit)
+	if runtime.GOOS == "linux" {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("there is no /dev/full")
+		}
+		defer full.Close()
+		cmd := program(t, "run", fruitTask)
+		cmd.Stdout = full
+		errOut := start(t, cmd)
+		await(t, cmd, errOut).clear(t, "no space left on device; the run was stopped")
+	}
+	for _, blocks := range []string{"0", "4", "8"} { // nothing fits; the beginning fits; more fits
+		cmd := exec.Command("sh", "-c", `ulimit -f `+blocks+`; exec "$0" "$@"`, os.Args[0], "run", fruitTask)
+		cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1", "TOOLPOST_STORE="+t.TempDir())
+		errOut := start(t, cmd)
+		await(t, cmd, errOut).clear(t, "the record cannot be written, so nothing more was done")
+	}
+}
+
+func TestUnreadableConfiguration(t *testing.T) {
+	bare(t, map[string]string{"dir.yaml/x": "", "secret.yaml": "model: x\n", "bad.yaml": "\x00\xff"})
+	for _, file := range []string{"dir.yaml", "bad.yaml", "nowhere.yaml"} {
+		cmd := program(t, "run", "--config", file, "hi")
+		errOut := start(t, cmd)
+		await(t, cmd, errOut).clear(t, file)
+	}
+	if err := os.Chmod("secret.yaml", 0); err != nil || os.Getuid() == 0 {
+		t.Log("the administrator may read everything: the case of a file without permission is left out")
+		return
+	}
+	cmd := program(t, "run", "--config", "secret.yaml", "hi")
+	errOut := start(t, cmd)
+	await(t, cmd, errOut).clear(t, "permission denied")
+}
+
+func TestHugeTask(t *testing.T) {
+	bare(t, nil)
+	cmd := program(t, "run", "-")
+	cmd.Stdin = io.LimitReader(endless{}, 10<<20)
+	errOut := start(t, cmd)
+	await(t, cmd, errOut).clear(t, "the task is longer than 1048576 bytes; put long material into a file")
+}
+
+// endless is text without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}

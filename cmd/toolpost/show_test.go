@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// turnEvents is a turn with everything in it that a person may see.
+func turnEvents() []llm.Event {
+	call := func(id, name, args string) llm.Call { return llm.Call{ID: id, Name: name, Args: json.RawMessage(args)} }
+	result := func(id, text string) llm.Result {
+		return llm.Result{CallID: id, Parts: []llm.Part{llm.Text{Text: text}}}
+	}
+	read := call("c1", "read_file", `{"path":"a.txt"}`)
+	read.Provenance.Repairs = []llm.Repair{{Rule: "trailing-comma", Class: llm.Syntax}}
+	return []llm.Event{
+		agent.Turn{N: 1, Max: 20, Model: "some/model"},
+		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
+		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "two"},
+		llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
+		llm.ThinkingDelta{Text: "Hm, "}, llm.ThinkingDelta{Text: "let me see."},
+		llm.TextDelta{Text: "I will "}, llm.TextDelta{Text: "look."},
+		llm.CallStart{ID: "c1", Name: "read_file"}, llm.CallDelta{ID: "c1", Args: `{"path":`}, llm.CallDelta{ID: "c1", Args: `"a.txt"}`}, read,
+		llm.CallStart{ID: "c2", Name: "list_files"}, call("c2", "list_files", `{}`),
+		invoke.Checked{CallID: "c1", Tool: "read_file", Args: json.RawMessage(`{"path":"a.txt"}`), Repairs: read.Provenance.Repairs},
+		invoke.Started{CallID: "c1", Tool: "read_file", Attempt: 1},
+		invoke.Retrying{CallID: "c2", Tool: "list_files", Attempt: 1, Delay: time.Second, Error: tool.Errorf(tool.Timeout, "slow")},
+		invoke.Ended{CallID: "c1", Took: 12 * time.Millisecond}, invoke.Outcome{Call: read, Result: result("c1", "first\nsecond\x1b[2J\nthird")},
+		invoke.Ended{CallID: "c2", Took: 1500 * time.Millisecond},
+		invoke.Outcome{Index: 1, Call: call("c2", "list_files", `{}`), Error: tool.Errorf(tool.Timeout, "it took\ntoo long")},
+		agent.Recovery{Attempt: 1, Max: 2, Cause: "validation", Error: "path is missing"},
+		agent.Turn{N: 2, Max: 20, Model: "some/model"},
+		llm.TextDelta{Text: "It says \x1b]0;title\x07first."},
+	}
+}
+
+// TestPlainPipe writes each line once, what the model says apart from what is
+// done.
+func TestPlainPipe(t *testing.T) {
+	var out, log bytes.Buffer
+	pr := newPrinter(&out, &log)
+	stop := pr.spin()
+	for _, ev := range turnEvents() {
+		if err := pr.event(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	if d := cmp.Diff("I will look.\nIt says \x1b]0;title\x07first.\n", out.String()); d != "" {
+		t.Errorf("what the model says, to the byte:\n%s", d)
+	}
+	want := `· degraded schema: one (and 1 more)
+✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaired trailing-comma
+✗ list_files · 1.5 s · timeout: it took too long · attempt 1 failed (timeout), again in 1.0 s
+· asking the model to mend its answer, 1 of 2 (validation): path is missing
+`
+	if d := cmp.Diff(want, log.String()); d != "" {
+		t.Errorf("what is done:\n%s", d)
+	}
+}
+
+// TestTerminal draws on a screen of its own and looks at what is left there.
+func TestTerminal(t *testing.T) {
+	for _, width := range []int{120, 60, 33} {
+		var screen bytes.Buffer
+		pr := newPrinter(&screen, &screen)
+		pr.live, pr.clean, pr.shared = true, true, true
+		pr.width = func() int { return width }
+		for _, ev := range turnEvents() {
+			if err := pr.event(ev); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range pr.drawn {
+				if w := ansi.StringWidth(line); w >= width {
+					t.Errorf("width %d: a live line of %d cells: %s", width, w, line)
+				}
+			}
+			pr.frame++
+		}
+		pr.settle()
+		text := screen.String()
+		for _, bad := range []string{"\x1b]0", "\x1b[2J", "\x07"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("width %d: %q reached the terminal", width, bad)
+			}
+		}
+		left := onScreen(text)
+		for _, want := range []string{"I will look.", "✓ read_file", "✗ list_files", "It says ␛]0;title␇first."} {
+			if strings.Count(left, want) != 1 {
+				t.Errorf("width %d: %q is there %d times in\n%s", width, want, strings.Count(left, want), left)
+			}
+		}
+		if strings.ContainsAny(left, string(spinner)) {
+			t.Errorf("width %d: something still turns in\n%s", width, left)
+		}
+	}
+}
+
+// onScreen returns the lines that are left after the printer's own movements:
+// up some lines and clear what is below.
+func onScreen(text string) string {
+	lines := []string{""}
+	for text != "" {
+		at := strings.IndexAny(text, "\n\r")
+		if at < 0 {
+			lines[len(lines)-1] += text
+			break
+		}
+		lines[len(lines)-1] += text[:at]
+		if text[at] == '\n' {
+			lines, text = append(lines, ""), text[at+1:]
+			continue
+		}
+		var up int
+		rest, ok := strings.CutPrefix(text[at:], "\r\x1b[")
+		if !ok {
+			break
+		}
+		for rest[0] != 'A' {
+			up, rest = up*10+int(rest[0]-'0'), rest[1:]
+		}
+		lines = append(lines[:len(lines)-1-up], "")
+		text = strings.TrimPrefix(rest, "A\x1b[J")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTranscript follows the same turn on the whole screen, at several widths.
+func TestTranscript(t *testing.T) {
+	tr := newTranscript(palette{})
+	tr.add(said, "Look into a.txt.")
+	for _, ev := range turnEvents() {
+		tr.event(ev)
+	}
+	want := `› Look into a.txt.
+
+· degraded schema: one (and 1 more)
+
+  Hm, let me see.
+
+I will look.
+
+✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaire…
+✗ list_files · 1.5 s · timeout: it took too long · attempt …
+· asking the model to mend its answer, 1 of 2 (validation):
+  path is missing
+
+It says ␛]0;title␇first.`
+	if d := cmp.Diff(want, strings.Join(tr.lines(60, 0, time.Now()), "\n")); d != "" {
+		t.Error(d)
+	}
+	for _, width := range []int{200, 20, 7, 1} {
+		for _, line := range tr.lines(width, 0, time.Now()) {
+			if w := ansi.StringWidth(line); w > max(width, 6) {
+				t.Errorf("width %d: a line of %d cells: %q", width, w, line)
+			}
+		}
+	}
+}
+
+func TestCheckpointMenu(t *testing.T) {
+	e := tool.Errorf(tool.NotFound, "there is no nope.txt")
+	e.Fix = "Use list_files to find the right path, and then read the file that you have found there."
+	got := menu(palette{}, agent.Checkpoint{
+		N: 1, Cause: agent.ToolFailed, Model: "some/model", Attempt: 3, Error: e,
+		Call:    llm.Call{ID: "c1", Name: "read_file", Args: json.RawMessage(`{"path":"nope.txt"}`)},
+		Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort},
+	}, 60)
+	want := `✗ read_file failed, and nothing that can be tried is left
+  code      not_found (may succeed another time)
+  message   there is no nope.txt
+  fix       Use list_files to find the right path, and then
+            read the file that you have found there.
+  strategy  vortex, after attempt 3
+  call      read_file {"path":"nope.txt"}
+  [r]etry run the call again
+  [s]kip leave it to the model
+  [m]anual type the result yourself
+  [a]bort end the run
+`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	model := menu(palette{}, agent.Checkpoint{Cause: agent.ModelFailed, Model: "some/model", Raw: "I cannot\nhelp", Error: tool.Errorf(tool.ModelRefusal, "it called nothing"), Options: []agent.Action{agent.TryAgain}}, 80)
+	for _, want := range []string{"✗ the model some/model gave no usable answer\n", "code      model_refusal", "it wrote  I cannot …", "[r]etry ask the model again"} {
+		if !strings.Contains(model, want) {
+			t.Errorf("no %q in\n%s", want, model)
+		}
+	}
+	for _, action := range []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort} {
+		for _, cause := range []agent.Cause{agent.ToolFailed, agent.ModelFailed, agent.LoopStopped} {
+			if choices[action][cause] == "" {
+				t.Errorf("nothing says what %s does after %s", action, cause)
+			}
+		}
+	}
+}
