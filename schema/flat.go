@@ -112,7 +112,7 @@ func (r *reader) plain(t Types) error {
 		return errNotFlat
 	default:
 		var lit string
-		if lit, err = r.number(); strings.IndexAny(lit, ".eE") < 0 {
+		if lit, err = r.number(); !strings.ContainsAny(lit, ".eE") {
 			is = Integer
 		} else {
 			is = Number
