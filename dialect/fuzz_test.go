@@ -14,24 +14,30 @@ import (
 // byte is accounted for.
 func checkAny(t *testing.T, text string, p dialect.Parser, seed uint64) {
 	t.Helper()
+	whole := accounted(t, text, p, dialect.Whole(text))
+	r := rand.New(rand.NewPCG(seed, 1))
+	for _, chunks := range []func(func(string, error) bool){dialect.Cut(text, 1), randomCuts(text, r)} {
+		if cut := accounted(t, text, p, chunks); !reflect.DeepEqual(cut, whole) {
+			t.Errorf("%q\ncut   %+v\nwhole %+v", text, cut, whole)
+		}
+	}
+}
+
+// accounted reads a text and checks that its spans leave nothing out.
+func accounted(t *testing.T, text string, p dialect.Parser, chunks func(func(string, error) bool)) answer {
+	t.Helper()
 	at := 0
-	traced := p
-	traced.Trace = func(s dialect.Span) {
+	p.Trace = func(s dialect.Span) {
 		if s.Start != at || s.End <= s.Start {
 			t.Errorf("span %+v after byte %d of %q", s, at, text)
 		}
 		at = s.End
 	}
-	whole := parse(t, traced, dialect.Whole(text))
+	got := parse(t, p, chunks)
 	if at != len(text) {
 		t.Errorf("spans end at byte %d of %d: %q", at, len(text), text)
 	}
-	r := rand.New(rand.NewPCG(seed, 1))
-	for _, chunks := range []func(func(string, error) bool){dialect.Cut(text, 1), randomCuts(text, r)} {
-		if cut := parse(t, p, chunks); !reflect.DeepEqual(cut, whole) {
-			t.Errorf("%q\ncut   %+v\nwhole %+v", text, cut, whole)
-		}
-	}
+	return got
 }
 
 // parsers are the ways in which the fuzzers read a text.
