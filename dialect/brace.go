@@ -181,7 +181,7 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 			m.braceTail(&s)
 			return
 		}
-		s.take(1)
+		s.passed = 1
 	}
 	m.missing("quote")
 	if m.call.open {

@@ -288,9 +288,9 @@ func (m *machine) pyString(raw bool) bool {
 	}
 	m.skip(width, "quote")
 	m.arg(`"`)
-	text := func() bool { return m.pyText(q) }
+	text := func() bool { return m.pyText(q, raw) }
 	for m.flows(0, text) {
-		if m.pyText(q) {
+		if text() {
 			if rest := len(m.buf) - m.pos; rest > 0 && !m.at(rest) { // a rune that will never be whole
 				m.escape(m.buf[m.pos:])
 				m.read(ArgsSpan, rest, "string")
@@ -310,24 +310,33 @@ func (m *machine) pyString(raw bool) bool {
 	return m.call.open
 }
 
-// pyText reads the text of a string up to a quote or a backslash, but for a
-// rune that is not whole yet. It reports whether it came to neither.
-func (m *machine) pyText(q byte) bool {
-	for m.pos < len(m.buf) {
-		rest := m.buf[m.pos:]
+// pyText reads the text of a string up to a quote or an escape that JSON writes
+// in another way, but for a rune that is not whole yet. It reports whether it
+// came to neither.
+func (m *machine) pyText(q byte, raw bool) bool {
+	text := m.buf[m.pos:]
+	done := 0
+	for done < len(text) {
+		rest := text[done:]
 		n := indexEither(rest, q, '\\')
-		if n == 0 {
+		if n == len(rest) || n > 0 && rest[n] != q && rest[n] != '\\' {
+			if n -= partial(rest[:n]); n == 0 {
+				break
+			}
+		}
+		switch {
+		case n > 0:
+			m.escape(rest[:n])
+		case !raw && len(rest) > 1 && rest[0] == '\\' && strings.IndexByte(`"\nrtbf`, rest[1]) >= 0:
+			n = 2
+			m.argBytes(rest[:n])
+		default:
+			m.read(ArgsSpan, done, "string")
 			return false
 		}
-		if n == len(rest) || rest[n] != q && rest[n] != '\\' {
-			n -= partial(rest[:n])
-		}
-		if n == 0 {
-			break
-		}
-		m.escape(rest[:n])
-		m.read(ArgsSpan, n, "string")
+		done += n
 	}
+	m.read(ArgsSpan, done, "string")
 	return true
 }
 

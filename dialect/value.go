@@ -84,19 +84,20 @@ func (m *machine) readValue(v value) bool {
 			}
 			return true
 		}
-		s.take(1)
+		s.passed = 1
 	}
 }
 
 // until takes what is there up to one of two bytes. It reports whether neither
-// is there.
+// is there. The first s.passed bytes have been found to be text.
 func (s *sink) until(a, b byte) bool {
 	m := s.m
 	for m.pos < len(m.buf) {
-		n := indexEither(m.buf[m.pos:], a, b)
+		n := s.passed + indexEither(m.buf[m.pos+s.passed:], a, b)
 		if n == 0 {
 			return false
 		}
+		s.passed = 0
 		s.take(n)
 	}
 	return true
@@ -191,6 +192,7 @@ type sink struct {
 	blank   int    // white space at the beginning of raw
 	pend    []byte // white space that may be trimmed, or part of a rune
 	quoting bool   // it is a string, and its quote has been written
+	passed  int    // bytes not taken yet that are text
 }
 
 // add takes the next bytes.
