@@ -127,7 +127,11 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	if resp.StatusCode/100 != 2 {
 		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false
 	}
-	for ev, err := range m.decode(j, resp.Body) {
+	src := io.Reader(resp.Body)
+	if j.tap != nil {
+		src = io.TeeReader(src, j.tap)
+	}
+	for ev, err := range m.decode(j, src) {
 		if err != nil {
 			e := m.lost(w.ctx, err, began, key)
 			if !began {

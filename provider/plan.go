@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/toolpost/toolpost/llm"
@@ -24,6 +25,7 @@ type job struct {
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
 	warnings []llm.Warning
+	tap      io.Writer // gets a copy of the answer's body; nil for nobody
 }
 
 func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Remember writes what was found out about one id into a file of the form of
+// models.yaml, which is made if it does not exist. Settings that the file
+// already has for the id stay unless values has them too; everything else in
+// the file stays as it is, comments included. The note, one line, says where
+// the values come from, and takes the place of the note of an earlier time.
+//
+// If the file is written in a way that cannot be added to, or what is to be
+// written is no valid setting, the file is not touched and the error has the
+// lines to add by hand.
+func Remember(file, id, note string, values map[string]string) error {
+	old, err := readIfThere(file)
+	if err != nil {
+		return err
+	}
+	data, err := remembered(old, id, note, values)
+	if err == nil {
+		_, err = Default().Load(file, data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; add this yourself:\nmodels:\n%s", file, err, entry("  ", id, note, values))
+	}
+	return replaceFile(file, data)
+}
+
+func readIfThere(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readBounded(f, maxFile)
+}
+
+// notePrefix begins the comments that Remember may replace.
+const notePrefix = "# found: "
+
+// entry is the lines of one id.
+func entry(indent, id, note string, values map[string]string) string {
+	var b strings.Builder
+	note = strings.Join(strings.Fields(note), " ")
+	fmt.Fprintf(&b, "%s%s%s\n%s%s: {", indent, notePrefix, note, indent, strconv.Quote(id))
+	for i, key := range slices.Sorted(maps.Keys(values)) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s: %s", key, values[key])
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// remembered returns the text of the file with the entry of id.
+func remembered(old []byte, id, note string, values map[string]string) ([]byte, error) {
+	kept, err := settingsIn(old, id)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(kept, values)
+	lines := strings.SplitAfter(string(old), "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "models:") })
+	if at < 0 {
+		text := string(old)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		return []byte(text + "models:\n" + entry("  ", id, note, kept)), nil
+	}
+	if rest := strings.TrimSpace(strings.TrimPrefix(lines[at], "models:")); rest != "" && rest[0] != '#' {
+		return nil, errors.New("the models stand in one line with their heading")
+	}
+	if !strings.HasSuffix(lines[at], "\n") {
+		lines[at] += "\n"
+	}
+	section := lines[at+1:]
+	indent := "  "
+	if i := slices.IndexFunc(section, says); i >= 0 && depth(section[i]) > 0 {
+		indent = section[i][:depth(section[i])]
+	}
+	section = without(section, indent, foldID(id))
+	return []byte(strings.Join(lines[:at+1], "") + entry(indent, id, note, kept) + strings.Join(section, "")), nil
+}
+
+// settingsIn returns what the file says about an id so far.
+func settingsIn(data []byte, id string) (map[string]string, error) {
+	var doc struct {
+		Models map[string]map[string]any `yaml:"models"`
+	}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, errors.New("the file cannot be read as YAML")
+	}
+	kept := map[string]string{}
+	for name, set := range doc.Models {
+		if foldID(name) != foldID(id) {
+			continue
+		}
+		for key, value := range set {
+			text, err := yaml.MarshalWithOptions(value, yaml.Flow(true))
+			if err != nil {
+				return nil, err
+			}
+			kept[key] = string(bytes.TrimSpace(text))
+		}
+	}
+	return kept, nil
+}
+
+// says reports whether a line says something.
+func says(line string) bool {
+	line = strings.TrimSpace(line)
+	return line != "" && line[0] != '#'
+}
+
+func depth(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// without returns the lines of a section without the entry of an id and the
+// note above it.
+func without(section []string, indent, id string) []string {
+	var out []string
+	for i := 0; i < len(section); i++ {
+		line := section[i]
+		if says(line) && depth(line) == 0 {
+			return append(out, section[i:]...) // the next section
+		}
+		if !says(line) || depth(line) != len(indent) || keyOf(line) != id {
+			out = append(out, line)
+			continue
+		}
+		if n := len(out); n > 0 && strings.HasPrefix(strings.TrimSpace(out[n-1]), notePrefix) {
+			out = out[:n-1]
+		}
+		for i+1 < len(section) && says(section[i+1]) && depth(section[i+1]) > len(indent) {
+			i++
+		}
+	}
+	return out
+}
+
+// keyOf returns the key of a line, as ids are compared.
+func keyOf(line string) string {
+	line = strings.TrimSpace(line)
+	if line[0] == '"' || line[0] == '\'' {
+		end := strings.IndexByte(line[1:], line[0])
+		if end < 0 {
+			return ""
+		}
+		return foldID(line[1 : end+1])
+	}
+	key, _, _ := strings.Cut(line, ": ")
+	return foldID(strings.TrimSuffix(key, ":"))
+}
+
+// replaceFile writes a file so that it is there whole or not at all.
+func replaceFile(file string, data []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".models-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // nothing is left of it once it has its name
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}

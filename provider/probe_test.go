@@ -1,0 +1,138 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// probe asks the simulator's model of a name.
+func probe(t *testing.T, h host, model string) (*provider.Probe, error) {
+	t.Helper()
+	server := serve(t, new(sim.Server))
+	id := h.vendor + "+" + server.URL + h.root + "#" + model
+	c := &provider.Client{
+		HTTP: server.Client(), Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 10 * time.Second},
+		Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Wire: h.wire}),
+	}
+	if strings.Contains(model, "stall") {
+		c.Timeouts.First = 50 * time.Millisecond
+	}
+	return open(t, c, id).(*provider.Model).Probe(t.Context())
+}
+
+// found is the answers of a probe by name.
+func found(p *provider.Probe) map[string]catalog.Support {
+	out := map[string]catalog.Support{}
+	for _, f := range p.Findings {
+		out[f.Name] = f.Answer
+	}
+	return out
+}
+
+// A probe finds what is true of the simulator's models, with every fault, in
+// every format.
+func TestProbeFindsTheTruth(t *testing.T) {
+	const yes, no, unknown = catalog.Yes, catalog.No, catalog.Unknown
+	type facts map[string]catalog.Support
+	for _, c := range []struct {
+		model string
+		kind  llm.Kind // of the error; Unknown for none
+		facts facts
+		value string // "field value" of the record
+	}{
+		{"sim/native", 0, facts{"tools": yes, "forced call": yes, "forbidden call": yes, "several calls": yes, "results": yes, "calls have their own index": yes, "the reason fits the answer": yes}, "native_tools true"},
+		{"sim/native+429=1s", llm.RateLimited, nil, ""},
+		{"sim/native+429+times=1", 0, facts{"tools": yes}, "native_tools true"},
+		{"sim/native+500", llm.Server, nil, ""},
+		{"sim/native+503", llm.Overloaded, nil, ""},
+		{"sim/native+401", llm.Auth, nil, ""},
+		{"sim/native+no-tools", 0, facts{"tools": no}, "native_tools false"},
+		{"sim/native+cut=20", llm.Network, nil, ""},
+		{"sim/native+stall=1h", llm.Timeout, nil, ""},
+		{"sim/native+slow-args=1ms", 0, facts{"tools": yes}, "native_tools true"},
+		{"sim/native+wrong-index", 0, facts{"tools": yes, "several calls": yes, "calls have their own index": no}, "native_tools true"},
+		{"sim/native+wrong-finish", 0, facts{"tools": yes, "the reason fits the answer": no}, "native_tools true"},
+		{"sim/native+length", 0, facts{"says when cut off": yes}, ""},
+		{"sim/native+ignore-choice", 0, facts{"tools": yes, "forced call": no, "forbidden call": no}, "tool_choice_required false"},
+		{"sim/native+think-call", 0, facts{"tools": yes}, "dialect hermes_json"},
+		{"sim/native+huge=3000", 0, facts{"tools": yes}, "native_tools true"},
+		{"sim/native+seed=7", 0, facts{"tools": yes}, "native_tools true"},
+		{"sim/hermes_json", 0, facts{"tools": yes, "several calls": yes}, "dialect hermes_json"},
+		{"sim/mistral_json", 0, facts{"tools": yes}, "native_tools true"},
+	} {
+		for _, h := range hosts {
+			p, err := probe(t, h, c.model)
+			if c.kind != llm.Unknown {
+				if llm.KindOf(err) != c.kind {
+					t.Errorf("%s in %s: %v, want %s", c.model, h.wire, err, c.kind)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s in %s: %v", c.model, h.wire, err)
+				continue
+			}
+			if p.Requests > provider.MaxProbe {
+				t.Errorf("%s in %s: %d requests", c.model, h.wire, p.Requests)
+			}
+			got := found(p)
+			for name, want := range c.facts {
+				if skip(h.wire, name) {
+					continue
+				}
+				if got[name] != want {
+					t.Errorf("%s in %s: %s is %s, want %s: %+v", c.model, h.wire, name, got[name], want, p.Findings)
+				}
+			}
+			field, value, _ := strings.Cut(c.value, " ")
+			if field != "" && p.Record.Values[field] != value {
+				t.Errorf("%s in %s: the record says %v, want %s", c.model, h.wire, p.Record.Values, c.value)
+			}
+		}
+	}
+}
+
+// skip are the questions that a format has no words for.
+func skip(format, name string) bool {
+	switch name {
+	case "forced call", "forbidden call":
+		return format == "ollama"
+	case "calls have their own index", "the reason fits the answer":
+		return format != "chat"
+	}
+	return false
+}
+
+// What a probe records changes the next route.
+func TestProbeChangesTheRoute(t *testing.T) {
+	for model, want := range map[string]provider.RouteKind{"sim/native": provider.Native, "sim/native+no-tools": provider.Prompted} {
+		server := serve(t, new(sim.Server))
+		id := server.URL + "/v1#" + model
+		before := open(t, &provider.Client{HTTP: server.Client()}, id).(*provider.Model)
+		p, err := before.Probe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file strings.Builder
+		fmt.Fprintf(&file, "models:\n  %q: {", id)
+		for field, value := range p.Record.Values {
+			fmt.Fprintf(&file, "%s: %s, ", field, value)
+		}
+		file.WriteString("}\n")
+		cat, err := catalog.Default().Load("models.yaml", []byte(file.String()))
+		if err != nil {
+			t.Fatalf("%v in %s", err, file.String())
+		}
+		route, err := open(t, &provider.Client{HTTP: server.Client(), Catalog: cat}, id).(*provider.Model).Explain(nil)
+		if err != nil || route.Kind != want {
+			t.Errorf("%s: %s %v, want %s", model, route, err, want)
+		}
+	}
+}
