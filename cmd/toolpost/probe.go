@@ -1,0 +1,166 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+type probeFlags struct {
+	file   *string // --models
+	wire   string
+	keyEnv string
+	dry    bool
+	json   bool
+}
+
+func newModelsProbe(file *string) *cobra.Command {
+	f := probeFlags{file: file}
+	cmd := &cobra.Command{
+		Use:   "probe URL MODEL | probe ID",
+		Short: "Ask a model what it really does, and remember it",
+		Long: fmt.Sprintf(`Asks a model at most %d cheap questions, which cost tokens: does it take tools and call
+them, does it honour a forced and a forbidden call, several calls at once, arguments in
+pieces, results, a limit, a schema? What it finds goes into your models.yaml with the
+date, and from then on decides how that model is asked.
+
+URL is the root of the API, like http://127.0.0.1:8000/v1. No key is sent there unless
+--key-env names the variable that holds one.`, provider.MaxProbe),
+		Example: `  toolpost models probe http://127.0.0.1:8080/v1 smollm2
+  toolpost models probe --wire ollama http://127.0.0.1:11434/api qwen3:8b
+  toolpost models probe --dry-run --json groq/llama-3.3-70b-versatile`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := f.probe(cmd, args)
+			if err != nil {
+				return err
+			}
+			return f.report(cmd, p)
+		},
+	}
+	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
+	cmd.Flags().StringVar(&f.wire, "wire", wire.Chat, "the `FORMAT` the server speaks: "+strings.Join(wire.Formats(), ", "))
+	cmd.Flags().StringVar(&f.keyEnv, "key-env", "", "the `VARIABLE` with the key for this address")
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "do not write the findings down")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// wireVendors are whose form of an id says which format a server speaks.
+var wireVendors = map[string]string{wire.Chat: "", wire.Responses: "openai+", wire.Messages: "anthropic+", wire.Gemini: "gemini+", wire.Ollama: "ollama+"}
+
+// id is the id under which the model is opened, now and later.
+func (f probeFlags) id(args []string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	prefix, ok := wireVendors[f.wire]
+	if !ok {
+		return "", fmt.Errorf("--wire: no format is called %q; there are %s", f.wire, strings.Join(wire.Formats(), ", "))
+	}
+	if !strings.HasPrefix(args[0], "http://") && !strings.HasPrefix(args[0], "https://") {
+		return "", errors.New("the address begins with http:// or https://")
+	}
+	return prefix + strings.TrimRight(args[0], "/") + "#" + args[1], nil
+}
+
+func (f probeFlags) probe(cmd *cobra.Command, args []string) (*provider.Probe, error) {
+	id, err := f.id(args)
+	if err != nil {
+		return nil, usagef(cmd, "%w", err)
+	}
+	client, err := f.client(cmd, id, len(args) == 2)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := client.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := opened.(*provider.Model)
+	if !ok {
+		return nil, fmt.Errorf("%s is not served over HTTP; there is nothing to probe", id)
+	}
+	p, err := m.Probe(cmd.Context())
+	if err == nil && len(args) == 2 && f.wire != wire.Chat {
+		p.Record.Values["wire"] = f.wire
+	}
+	return p, err
+}
+
+// client opens the model: with the user's vendors and catalogue, in the format
+// of --wire if the address is given, with the key of --key-env.
+func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*provider.Client, error) {
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	if *f.file != "" {
+		known, err := catalog.ForUser(*f.file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be made
+			return nil, err
+		}
+		client.Catalog = cmp.Or(known, catalog.Default())
+	}
+	if addressed {
+		client.Catalog = client.Catalog.With(catalog.Model{ID: catalog.ID{Raw: id}, Wire: f.wire})
+	}
+	if f.keyEnv == "" {
+		return client, nil
+	}
+	key := os.Getenv(f.keyEnv)
+	if key == "" {
+		return nil, fmt.Errorf("--key-env: %s is not set", f.keyEnv)
+	}
+	client.Key = func(string) (string, error) { return key, nil }
+	return client, nil
+}
+
+// report writes the findings down and shows them.
+func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
+	file := *f.file
+	if file == "" {
+		var err error
+		if file, err = catalog.UserFile(); err != nil {
+			return err
+		}
+	}
+	if !f.dry && len(p.Record.Values) > 0 {
+		note := fmt.Sprintf("%s, %s", time.Now().Format(time.DateOnly), p.Record.Why)
+		if err := catalog.Remember(file, p.Record.ID, note, p.Record.Values); err != nil {
+			return err
+		}
+	}
+	out := cmd.OutOrStdout()
+	if f.json {
+		return printJSON(out, p)
+	}
+	fmt.Fprintln(out, colours(out).bold(p.ID))
+	var rows [][]string
+	for _, found := range p.Findings {
+		rows = append(rows, []string{found.Name, found.Answer.String(), printable(found.Because)})
+	}
+	if err := printTable(out, "  ", rows); err != nil {
+		return err
+	}
+	where := "written to " + file
+	if f.dry {
+		where = "nothing was written"
+	}
+	_, err := fmt.Fprintf(out, "%s; %s\n", cmp.Or(p.Record.Why, "probed"), where)
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/sim"
+)
+
+// What a probe finds is in the user's file, and the next question is asked
+// accordingly.
+func TestModelsProbe(t *testing.T) {
+	dir := ownHome(t)
+	server := httptest.NewServer(new(sim.Server))
+	defer server.Close()
+	for _, c := range []struct {
+		wire, root, model string
+		want              string // in the file
+	}{
+		{"chat", "/v1", "sim/native", "native_tools: true"},
+		{"chat", "/v1", "sim/native+no-tools", "native_tools: false"},
+		{"chat", "/v1", "sim/hermes_json", "dialect: hermes_json"},
+		{"messages", "/v1", "sim/native", "wire: messages"},
+		{"gemini", "/v1beta", "sim/native+ignore-choice", "tool_choice_required: false"},
+		{"ollama", "/api", "sim/native", "wire: ollama"},
+	} {
+		r := toolpost(t, "", "models", "probe", "--wire", c.wire, server.URL+c.root, c.model)
+		if r.code != exitOK || !strings.Contains(r.out, "written to") {
+			t.Fatalf("%v: exit %d, %s%s", c, r.code, r.out, r.errOut)
+		}
+		file, err := os.ReadFile(filepath.Join(dir, "toolpost", "models.yaml"))
+		if err != nil {
+			file, err = os.ReadFile(filepath.Join(dir, ".config", "toolpost", "models.yaml"))
+		}
+		if err != nil {
+			t.Skip("the configuration is elsewhere on this system")
+		}
+		if !strings.Contains(string(file), c.want) || !strings.Contains(string(file), "probed with") {
+			t.Errorf("%v: no %q in\n%s", c, c.want, file)
+		}
+	}
+	id := server.URL + "/v1#sim/native"
+	r := toolpost(t, "", "models", "show", "--json", id)
+	if !strings.Contains(r.out, `"native_tools": true`) && !strings.Contains(r.out, `"native_tools":true`) {
+		t.Errorf("the next lookup says %s", r.out)
+	}
+}
+
+func TestModelsProbeMistakes(t *testing.T) {
+	ownHome(t)
+	server := httptest.NewServer(new(sim.Server))
+	defer server.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{}, exitUsage, ""},
+		{[]string{"--wire", "smoke", server.URL, "m"}, exitUsage, "no format is called"},
+		{[]string{"localhost:80", "m"}, exitUsage, "http://"},
+		{[]string{server.URL + "/v1", "sim/native+401"}, exitFailed, "auth"},
+		{[]string{server.URL + "/v1", "no such model"}, exitFailed, "not found"},
+		{[]string{"http://127.0.0.1:1/v1", "m"}, exitFailed, "refused"},
+		{[]string{"--key-env", "NO_SUCH_KEY_VARIABLE", server.URL + "/v1", "sim/native"}, exitFailed, "is not set"},
+		{[]string{"nobody/knows"}, exitFailed, "nobody is known to serve"},
+	} {
+		r := toolpost(t, "", append([]string{"models", "probe"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.errOut, c.says) {
+			t.Errorf("%q: exit %d, %s", c.args, r.code, r.errOut)
+		}
+	}
+}
+
+func TestModelsProbeJSON(t *testing.T) {
+	dir := ownHome(t)
+	server := httptest.NewServer(new(sim.Server))
+	defer server.Close()
+	r := toolpost(t, "", "models", "probe", "--json", "--dry-run", server.URL+"/v1", "sim/native")
+	var got struct {
+		Requests int
+		Findings []struct{ Name, Because string }
+		Record   struct{ Values map[string]string }
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Requests == 0 || got.Requests > 20 || len(got.Findings) == 0 || got.Record.Values["native_tools"] != "true" {
+		t.Errorf("%v: %s", err, r.out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "toolpost", "models.yaml")); err == nil {
+		t.Error("a dry run wrote the file")
+	}
+}
