@@ -79,7 +79,7 @@ func (p *probing) found(name, field string, answer catalog.Support, format strin
 
 // run asks the questions, each only if those before it make sense of it.
 func (p *probing) run() error {
-	hello := p.ask(question("Say hello.", 64))
+	hello := p.ask(plainly("Say hello.", 64))
 	if hello.err != nil {
 		return hello.err
 	}
@@ -225,13 +225,13 @@ var probeOther = llm.ToolDef{
 	Schema: probeTool.Schema,
 }
 
-// question is a request without tools.
-func question(text string, max int) *llm.Request {
+// plainly is a request without tools.
+func plainly(text string, max int) *llm.Request {
 	return &llm.Request{Messages: []llm.Message{llm.User(text)}, MaxTokens: max}
 }
 
 func withTools(text string) *llm.Request {
-	req := question(text, 512)
+	req := plainly(text, 512)
 	req.Tools = []llm.ToolDef{probeTool, probeOther}
 	return req
 }
@@ -394,7 +394,7 @@ func (p *probing) results() {
 
 // length finds out whether an answer that was cut off says so.
 func (p *probing) length() {
-	h := p.ask(question("Count from one to a hundred in words.", 16))
+	h := p.ask(plainly("Count from one to a hundred in words.", 16))
 	switch {
 	case h.err != nil:
 		p.found("says when cut off", "", catalog.Unknown, "%v", h.err)
@@ -409,7 +409,7 @@ func (p *probing) length() {
 
 // schema finds out whether an answer is held to a schema.
 func (p *probing) schema() {
-	req := question("Name a colour and how many letters its name has.", 128)
+	req := plainly("Name a colour and how many letters its name has.", 128)
 	req.Output = &llm.Output{Name: "colour", Strict: true, Schema: json.RawMessage(`{"type":"object","properties":{"colour_name":{"type":"string"},"letter_count":{"type":"integer"}},"required":["colour_name","letter_count"],"additionalProperties":false}`)}
 	h := p.ask(req)
 	var got struct {
