@@ -83,6 +83,10 @@ func (a *actor) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 				}
 				return
 			}
+			if err := ctx.Err(); err != nil {
+				yield(nil, err)
+				return
+			}
 			if !yield(ev, nil) {
 				return
 			}

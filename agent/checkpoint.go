@@ -48,14 +48,13 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 	}
 	entry := choiceEntry{Checkpoint: c, Choice: choice}
 	var failed error
-	l.minted = nil
 	if effect != nil {
 		entry.Result, failed = effect(choice)
 		if entry.Result != nil {
 			l.results[c.Call.ID] = *entry.Result
 		}
-		entry.Minted = l.minted
 	}
+	entry.Minted, l.minted = l.minted, nil
 	if err := l.write(ctx, KindChoice, entry); err != nil {
 		return choice, errors.Join(failed, err)
 	}

@@ -28,7 +28,6 @@ func (h *heard) empty() bool {
 // ever shown as text.
 func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) *heard {
 	e := &ear{l: l, names: make(map[string]string), decided: req.Choice.Mode == llm.MustNotCall || !l.toolMode()}
-	l.minted = nil
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {
 			e.h.err = err

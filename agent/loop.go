@@ -57,11 +57,12 @@ type loop struct {
 	nudged   bool                  // the one correction of a missing call was made
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
-	more     []llm.Message         // to be added once the calls of the last answer have results
-	step     tool.Strategy         // how to ask the next question
-	failed   llm.Call              // the call before it
-	raised   bool                  // the stronger model is asked
-	done     Done
+	// more returns what is added to the conversation after a turn.
+	more   func(turn int) []llm.Message
+	step   tool.Strategy // how to ask the next question
+	failed llm.Call      // the call before it
+	raised bool          // the stronger model is asked
+	done   Done
 }
 
 // begin starts the record of a run and returns its loop.
@@ -97,7 +98,7 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 
 // open opens the record and the session of a run.
 func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
-	l := &loop{run: run, models: a.models, person: a.Checkpoint, mint: a.NewID}
+	l := &loop{run: run, models: a.models, person: a.Checkpoint, mint: a.NewID, more: func(int) []llm.Message { return nil }}
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
 		if err != nil {
@@ -202,13 +203,13 @@ func (l *loop) turns(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, m := range l.more {
-		l.messages = append(l.messages, m)
-		if err := l.write(ctx, KindNote, noteEntry{Message: m, Why: "resumed"}); err != nil {
-			return err
-		}
-	}
 	for {
+		for _, m := range l.more(l.turnNo) {
+			l.messages = append(l.messages, m)
+			if err := l.write(ctx, KindNote, noteEntry{Message: m, Why: whyResumed}); err != nil {
+				return err
+			}
+		}
 		over, err := l.turn(ctx)
 		if over || err != nil {
 			return err
@@ -349,7 +350,9 @@ func (l *loop) keep(ctx context.Context, h *heard) error {
 	if err := l.hosted(ctx, h.message); err != nil {
 		return err
 	}
-	return l.write(ctx, KindTurn, turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage})
+	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage}
+	l.minted = nil
+	return l.write(ctx, KindTurn, entry)
 }
 
 // hosted records the calls that the provider ran itself.

@@ -61,6 +61,9 @@ type turnEntry struct {
 	Usage   llm.Usage         `json:"usage"`            // of the run so far
 }
 
+// whyResumed marks the messages that came with Resume.
+const whyResumed = "resumed"
+
 // noteEntry is a message from us.
 type noteEntry struct {
 	Message llm.Message `json:"message"`

@@ -43,19 +43,23 @@ func Replay(ctx context.Context, store journal.Store, run string) error {
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	if requests, calls := r.model.Left(); requests+calls > 0 {
-		return &journal.Difference{What: "the end of the run", Was: fmt.Sprintf("%d requests and %d calls more", requests, calls), Is: "over"}
+	if requests, calls := r.model.Left(); requests > r.void || calls > 0 {
+		return &journal.Difference{What: "the end of the run", Was: fmt.Sprintf("%d requests and %d calls more", requests-r.void, calls), Is: "over"}
 	}
 	return nil
 }
 
 // replayLoop builds the loop of a record.
 func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
-	model, err := journal.NewReplay(sequence(entries))
+	kept, void, err := uninterrupted(entries)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+	model, err := journal.NewReplay(sequence(kept))
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &recorded{model: model, void: void, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{hands: r}
 	r.loop = l
 	for _, e := range entries {
@@ -74,11 +78,73 @@ func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
 	l.models = func(turn int) (llm.Model, string) { return model, r.ids[turn] }
 	l.lanesOf = func(id string) (laneSet, error) { return r.lanes[id], nil }
 	l.mint = r.mint
+	l.more = func(turn int) []llm.Message {
+		more := r.notes[turn]
+		delete(r.notes, turn)
+		return more
+	}
 	if r.asked {
 		l.person = r.person
 	}
 	l.ready(template)
 	return l, r, nil
+}
+
+// uninterrupted returns a record as if the questions that an interruption left
+// without a whole answer had been answered when they were asked again. It also
+// returns how many were never asked again.
+func uninterrupted(entries []journal.Entry) (kept []journal.Entry, void int, err error) {
+	answers := make(map[int64]journal.Answer) // whole ones, by request
+	for _, e := range entries {
+		if e.Kind != journal.KindAnswer {
+			continue
+		}
+		var a journal.Answer
+		if err := e.Decode(&a); err != nil {
+			return nil, 0, err
+		}
+		if a.Error == nil || a.Error.Kind != llm.Canceled {
+			answers[a.Request] = a
+		}
+	}
+	open := make(map[journal.Hash]int64) // requests without an answer, by what they ask
+	moved := make(map[int64]int64)
+	for _, e := range entries {
+		switch e.Kind {
+		case journal.KindRequest:
+			var req journal.Request
+			if err := e.Decode(&req); err != nil {
+				return nil, 0, err
+			}
+			_, whole := answers[e.Seq]
+			if first, again := open[req.Hash]; again {
+				moved[e.Seq] = first
+				if whole {
+					delete(open, req.Hash)
+				}
+				continue
+			}
+			if !whole {
+				open[req.Hash] = e.Seq
+			}
+		case journal.KindAnswer:
+			var a journal.Answer
+			if err := e.Decode(&a); err != nil {
+				return nil, 0, err
+			}
+			if _, whole := answers[a.Request]; !whole {
+				continue
+			}
+			if first, ok := moved[a.Request]; ok {
+				a.Request = first
+				if e.Body, err = json.Marshal(a); err != nil {
+					return nil, 0, err
+				}
+			}
+		}
+		kept = append(kept, e)
+	}
+	return kept, len(open), nil
 }
 
 func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
@@ -96,8 +162,11 @@ type recorded struct {
 	model     *journal.Replay
 	receipts  map[string]journal.Receipt
 	choices   []Choice
-	asked     bool           // somebody was asked at checkpoints
-	stops     map[int]string // why the runtime stopped the run, by turn
+	asked     bool                  // somebody was asked at checkpoints
+	stops     map[int]string        // why the runtime stopped the run, by turn
+	notes     map[int][]llm.Message // that came with Resume, by the turn before
+	void      int                   // requests that an interruption left without an answer
+	turn      int                   // while the record is read
 	loop      *loop
 	minted    []string
 	ids       map[int]string     // of the models, by turn
@@ -119,7 +188,16 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 			r.ids = make(map[int]string)
 		}
 		r.ids[t.Turn] = t.Model
+		r.turn = t.Turn
 		r.minted = append(r.minted, t.Minted...)
+	case KindNote:
+		var n noteEntry
+		if err := e.Decode(&n); err != nil {
+			return err
+		}
+		if n.Why == whyResumed {
+			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
+		}
 	case KindLane:
 		var set laneEntry
 		if err := e.Decode(&set); err != nil {

@@ -23,7 +23,11 @@ func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) ite
 			yield(nil, err)
 			return
 		}
-		l.more = msgs
+		l.more = func(int) []llm.Message {
+			more := msgs
+			msgs = nil
+			return more
+		}
 		l.walk(ctx, yield)
 	}
 }
