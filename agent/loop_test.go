@@ -19,7 +19,9 @@ import (
 
 func TestTurnsAreBounded(t *testing.T) {
 	n := 0
-	again := func() llm.Model { return says(call("1", "step", `{"n":1}`), call("2", "step", `{"n":2}`), call("3", "step", `{"n":3}`)) }
+	again := func() llm.Model {
+		return says(call("1", "step", `{"n":1}`), call("2", "step", `{"n":2}`), call("3", "step", `{"n":3}`))
+	}
 	a := &agent.Agent{Model: again(), Tools: runner(counted("step", &n, 0)), MaxTurns: 2, NoLastTurn: true}
 	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "Agentic loop exceeded maximum iterations (2)") || n != 2 {
 		t.Errorf("ran %d, error %v", n, l.err)
@@ -195,7 +197,9 @@ func TestAPersonWhoWasAskedIsNotAskedAgain(t *testing.T) {
 			return agent.Choice{Action: agent.Skip}, nil
 		}}
 	a.Tools.Policy = invoke.AskFirst(nil)
-	a.Tools.Approve = func(_ context.Context, q invoke.Question) (journal.Approval, error) { return q.Answer(false, "ada", "no"), nil }
+	a.Tools.Approve = func(_ context.Context, q invoke.Question) (journal.Approval, error) {
+		return q.Answer(false, "ada", "no"), nil
+	}
 	if l := run(t, a, "go"); l.err != nil || n != 0 {
 		t.Errorf("ran %d, error %v", n, l.err)
 	}

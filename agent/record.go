@@ -42,7 +42,36 @@ func (b *beginning) template() (llm.Request, error) {
 	if err := json.Unmarshal(b.Request, &req); err != nil {
 		return req, fmt.Errorf("agent: the settings on record: %w", err)
 	}
+	if req.Output != nil {
+		req.Output.Schema = present(req.Output.Schema)
+	}
 	return req, nil
+}
+
+// present returns JSON that was read from the record: what was not there when it
+// was written has become null.
+func present(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// UnmarshalJSON reads a set from the record.
+func (s *laneSet) UnmarshalJSON(b []byte) error {
+	type plain laneSet
+	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+		return err
+	}
+	clean(s.Defs)
+	return nil
+}
+
+// clean takes the nulls out of definitions from the record.
+func clean(defs []llm.ToolDef) {
+	for i := range defs {
+		defs[i].Schema = present(defs[i].Schema)
+	}
 }
 
 // laneEntry is a laneSet that begins to count when another model is asked.

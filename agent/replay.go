@@ -178,6 +178,7 @@ type recorded struct {
 func (r *recorded) take(e journal.Entry, l *loop) error {
 	switch e.Kind {
 	case KindBegin:
+		defer func() { clean(l.Caller) }()
 		return e.Decode(&l.beginning)
 	case KindTurn:
 		var t turnEntry

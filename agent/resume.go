@@ -109,6 +109,7 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&p.begin); err != nil {
 			return err
 		}
+		clean(p.begin.Caller)
 		p.messages = slices.Clone(p.begin.Messages)
 	case KindTurn:
 		var t turnEntry

@@ -141,7 +141,7 @@ func (b *Best) take(samples []sample) (int, error) {
 	}
 	//lint:ignore ST1005 callers match this sentence
 	return -1, &llm.Error{Op: "refine.Best", Kind: llm.BrokenPromise,
-		Err: fmt.Errorf("Refine failed after %d attempts: no prediction met threshold %g", len(samples), b.threshold())}
+		Err: fmt.Errorf("refine failed after %d attempts: no prediction met threshold %g", len(samples), b.threshold())}
 }
 
 // Views makes each attempt look at the task in its own way: an instruction is

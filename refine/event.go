@@ -47,6 +47,7 @@ type Cause string
 // The causes.
 const (
 	Empty      Cause = "empty"      // nothing was said
+	Broken     Cause = "broken"     // the answer broke off
 	Syntax     Cause = "syntax"     // it is no JSON
 	Schema     Cause = "schema"     // it is JSON of the wrong shape
 	Refusal    Cause = "refusal"    // a call was demanded and none was made

@@ -49,8 +49,9 @@ func extract(text string, s *schema.Compiled, cut bool) (found, *failure) {
 }
 
 // readings yields the ways to read a text as JSON, the surest first: the whole,
-// each code fence, all between the first and the last fence, and what stands
-// somewhere in it.
+// what an envelope around it holds, each code fence, all between the first and
+// the last fence, each value that stands in the text, and what it can be
+// repaired to.
 func readings(text string) iter.Seq[jsonfix.Reading] {
 	return func(yield func(jsonfix.Reading) bool) {
 		text := strings.TrimSpace(text)
@@ -58,8 +59,9 @@ func readings(text string) iter.Seq[jsonfix.Reading] {
 			if !yield(jsonfix.Reading{Value: json.RawMessage(text)}) {
 				return
 			}
+			text = unwrapText(text)
 		}
-		for _, body := range fences(text) {
+		for _, body := range slices.Concat(fences(text), values(text)) {
 			if json.Valid([]byte(body)) && !yield(jsonfix.Reading{Value: json.RawMessage(body)}) {
 				return
 			}
@@ -70,6 +72,42 @@ func readings(text string) iter.Seq[jsonfix.Reading] {
 			}
 		}
 	}
+}
+
+// unwrapText returns the text in {"type":"text","text":"…"}, which some models
+// write around all they say, and any other text as it is.
+func unwrapText(text string) string {
+	var said struct{ Type, Text string }
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&said) != nil || said.Type != "text" || said.Text == "" {
+		return text
+	}
+	return said.Text
+}
+
+// maxValues is how many places of a text are tried as the beginning of a value.
+const maxValues = 32
+
+// values returns the JSON objects and arrays that stand in a text.
+func values(text string) []string {
+	var found []string
+	for range maxValues {
+		i := strings.IndexAny(text, "{[")
+		if i < 0 {
+			break
+		}
+		text = text[i:]
+		dec := json.NewDecoder(strings.NewReader(text))
+		var v json.RawMessage
+		if dec.Decode(&v) != nil {
+			text = text[1:]
+			continue
+		}
+		found = append(found, string(v))
+		text = text[dec.InputOffset():]
+	}
+	return found
 }
 
 // fences returns the bodies of the code fences of a text, then what stands

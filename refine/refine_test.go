@@ -220,7 +220,7 @@ func TestRefineConfig(t *testing.T) { // requirements 3.5
 	}
 	m := &actor{says: []any{"a"}}
 	_, err := llm.Generate(t.Context(), &refine.Best{Model: m, Score: length}, ask())
-	if err == nil || !strings.Contains(err.Error(), "Refine failed after 3 attempts: no prediction met threshold 0.5") {
+	if err == nil || !strings.Contains(err.Error(), "refine failed after 3 attempts: no prediction met threshold 0.5") {
 		t.Error(err)
 	}
 }

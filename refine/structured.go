@@ -27,6 +27,8 @@ const emitOutput = "emit_output"
 // most recoveries times (0 means 2, below 0 never) and as long as the budget of
 // the request lasts. What the model said before does not count; its usage does.
 //
+// An answer that breaks off is asked for again in the same way.
+//
 // An answer with calls of other tools passes as it is: whoever runs them asks
 // again. Calls and thinking come as they are said, text when it is complete;
 // until then [Partial] events show the value grow.
@@ -99,6 +101,9 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 		case st.deaf:
 			return
 		case g.err != nil && llm.KindOf(g.err) != llm.BrokenPromise:
+			if st.again(ctx, req, g) {
+				continue
+			}
 			deliver(g.text, g.err, st.yield)
 			return
 		case g.others:
@@ -125,6 +130,17 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 		said := &llm.Response{Message: llm.Assistant(llm.Text{Text: text})}
 		req = followUp(req, said, wrong.message(req.Output, text, g.viaTool))
 	}
+}
+
+// again reports whether an answer that broke off is asked for again. Once calls
+// of other tools have been passed on it is too late for that.
+func (st *structuring) again(ctx context.Context, req *llm.Request, g *given) bool {
+	kind := llm.KindOf(g.err)
+	if g.others || ctx.Err() != nil || !asksAgain[kind] || len(st.tried) >= st.most || !req.Budget.Take() {
+		return false
+	}
+	st.tried = append(st.tried, Attempt{Cause: Broken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
+	return st.emit(Retrying{Attempt: len(st.tried), Max: st.most + 1, Cause: kind.String(), Error: g.err.Error()})
 }
 
 func (st *structuring) emit(ev llm.Event) bool {

@@ -1,0 +1,186 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// search is a web search of our own that remembers its arguments.
+func search(origin tool.Origin, schema string, got *[]string) tool.Tool {
+	return tool.Tool{Name: "web_search", Description: "Searches.", Input: json.RawMessage(schema), Effects: tool.ReadOnly, Origin: origin,
+		Call: func(_ context.Context, args json.RawMessage) (tool.Output, error) {
+			*got = append(*got, string(args))
+			return tool.Text("found"), nil
+		}}
+}
+
+const (
+	plainSearch = `{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`
+	finerSearch = `{"type":"object","properties":{"query":{"type":"string"},"allowed_domains":{"type":"array","items":{"type":"string"}},"user_location":{"type":"object"}},"required":["query"]}`
+)
+
+func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
+	can := func(string, llm.ToolDef) error { return nil }
+	cannot := func(string, llm.ToolDef) error { return errors.New("it has none") }
+	allow := func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
+		return invoke.Decision{Verdict: invoke.Allow}, nil
+	}
+	for _, c := range []struct {
+		name   string
+		lane   agent.Lane
+		native func(string, llm.ToolDef) error
+		own    tool.Origin // 0: there is none
+		policy invoke.Policy
+		want   agent.Lane // empty: refused
+	}{
+		{"3.7 native if it can be", agent.Auto, can, tool.MCP, nil, agent.Native},
+		{"3.7 control wants ours", agent.Auto, can, tool.MCP, allow, agent.MCP},
+		{"3.7 else MCP", agent.Auto, cannot, tool.MCP, nil, agent.MCP},
+		{"else local", agent.Auto, cannot, tool.Program, nil, agent.Local},
+		{"else nobody", agent.Auto, cannot, 0, nil, agent.Never},
+		{"C25 a policy is not bypassed", agent.Auto, can, 0, allow, agent.Never},
+		{"3.2 native", agent.Native, can, tool.MCP, nil, agent.Native},
+		{"native is not there", agent.Native, cannot, tool.MCP, nil, ""},
+		{"3.2 mcp", agent.MCP, can, tool.MCP, nil, agent.MCP},
+		{"mcp is not there", agent.MCP, can, tool.Program, nil, ""},
+		{"local", agent.Local, can, tool.Program, nil, agent.Local},
+		{"never", agent.Never, can, tool.MCP, nil, agent.Never},
+		{"nobody knows", agent.Auto, nil, tool.MCP, nil, agent.MCP},
+	} {
+		var got []string
+		tools := []tool.Tool{weatherTool()}
+		if c.own != 0 {
+			tools = append(tools, search(c.own, plainSearch, &got))
+		}
+		m := says("fine")
+		a := &agent.Agent{Model: m, System: "Be brief.", Tools: runner(tools...), Native: c.native, Hosted: []agent.Hosted{{Name: llm.WebSearch, Lane: c.lane}}}
+		a.Tools.Policy = c.policy
+		l := run(t, a, "go")
+		if c.want == "" {
+			if l.err == nil {
+				t.Errorf("%s: accepted", c.name)
+			}
+			continue
+		}
+		chosen := of[agent.LaneChosen](l)
+		if l.err != nil || len(chosen) != 1 || chosen[0].Lane != c.want || chosen[0].Why == "" {
+			t.Errorf("%s: %+v, error %v", c.name, chosen, l.err)
+			continue
+		}
+		def, offered := m.asked[0].Tool("web_search")
+		if offered != (c.want != agent.Never) || offered && (def.Kind == llm.HostedTool) != (c.want == agent.Native) {
+			t.Errorf("%s: offered %v as %v", c.name, offered, def.Kind)
+		}
+		if _, ok := m.asked[0].Tool("weather"); !ok {
+			t.Errorf("%s: the other tools are gone", c.name)
+		}
+		if m.asked[0].System != "Be brief." { // 4.3: nothing is promised that is not there
+			t.Errorf("%s: the prompt says %q", c.name, m.asked[0].System)
+		}
+	}
+}
+
+func TestParseLane(t *testing.T) {
+	for in, want := range map[string]agent.Lane{"": agent.Auto, "ai-web-search": agent.Native, "mcp": agent.MCP, "duckduckgo": agent.Local, "never": agent.Never, "native": agent.Native, "local": agent.Local, "auto": agent.Auto} {
+		if got, err := agent.ParseLane(in); err != nil || got != want {
+			t.Errorf("%q: %s %v", in, got, err)
+		}
+	}
+	if _, err := agent.ParseLane("google"); err == nil {
+		t.Error("google is a lane")
+	}
+}
+
+func TestLimitsReachTheLaneOrAreRefused(t *testing.T) { // 4.3
+	limits := llm.Hosted{MaxUses: 2, AllowedDomains: []string{"go.dev"}, Location: &llm.Location{City: "Rome"}}
+	var got []string
+	m := says(call("1", "web_search", `{"query":"a","allowed_domains":["evil.example"]}`), call("2", "web_search", `{"query":"b"}`), call("3", "web_search", `{"query":"c"}`), "fine")
+	a := &agent.Agent{Model: m, Tools: runner(search(tool.Program, finerSearch, &got)), Hosted: []agent.Hosted{{Name: llm.WebSearch, Config: limits}}}
+	l := run(t, a, "go")
+	want := []string{
+		`{"allowed_domains":["go.dev"],"query":"a","user_location":{"city":"Rome","country":"","region":"","timezone":"","type":"approximate"}}`,
+		`{"allowed_domains":["go.dev"],"query":"b","user_location":{"city":"Rome","country":"","region":"","timezone":"","type":"approximate"}}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || l.err != nil {
+		t.Errorf("error %v: %s", l.err, diff)
+	}
+	if o := of[invoke.Outcome](l); o[2].Error == nil || o[2].Error.Code != tool.Permission {
+		t.Errorf("the third use gave %v", o[2].Error)
+	}
+	got = nil
+	a.Model = says(call("1", "web_search", `{"query":"a"}`), "fine")
+	if l := run(t, a, "go"); len(got) != 1 || l.err != nil { // each run has uses of its own
+		t.Errorf("ran %d times, error %v", len(got), l.err)
+	}
+	a = &agent.Agent{Model: says("x"), Tools: runner(search(tool.Program, plainSearch, &got)), Hosted: []agent.Hosted{{Name: llm.WebSearch, Config: limits}}}
+	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "cannot be restricted") {
+		t.Errorf("limits that cannot be kept were accepted: %v", l.err)
+	}
+	m = says("x")
+	a = &agent.Agent{Model: m, Native: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.Hosted{{Name: llm.WebSearch, Lane: agent.Native, Config: limits}}}
+	if l := run(t, a, "go"); l.err != nil || m.asked[0].Tools[0].Hosted.MaxUses != 2 {
+		t.Errorf("tools %+v, error %v", m.asked[0].Tools, l.err)
+	}
+}
+
+func TestHostedCallsAreSeenAndRecorded(t *testing.T) { // C25
+	hosted := llm.Call{ID: "srv_1", Name: "web_search", Args: json.RawMessage(`{"query":"go"}`), Hosted: true}
+	found := llm.Result{CallID: "srv_1", Name: "web_search", Hosted: true, Parts: []llm.Part{llm.Text{Text: "go.dev"}}}
+	store := new(journal.Memory)
+	a := &agent.Agent{Model: says([]llm.Part{hosted, found, llm.Text{Text: "It is at go.dev."}}), Store: store,
+		Native: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.Hosted{{Name: llm.WebSearch}}}
+	l := run(t, a, "go")
+	if l.err != nil || len(of[llm.HostedCall](l)) != 1 || len(of[llm.HostedResult](l)) != 1 || l.done.Ran != 0 {
+		t.Errorf("events %v, error %v", l.events, l.err)
+	}
+	n := 0
+	for _, e := range verified(t, store, l.done.Run) {
+		var r journal.Receipt
+		if e.Kind == journal.KindReceipt && e.Decode(&r) == nil && r.ExecutedBy == journal.ByProvider && r.Call == "srv_1" && r.Result.Text() == "go.dev" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d receipts of the provider's call", n)
+	}
+}
+
+func TestASwitchDecidesLanesAnew(t *testing.T) { // H11
+	var got []string
+	first, second := says(call("1", "web_search", `{"query":"a"}`), "x"), says("fine")
+	a := &agent.Agent{Model: first, ID: "one", Store: new(journal.Memory), Tools: runner(search(tool.Program, plainSearch, &got)),
+		Hosted: []agent.Hosted{{Name: llm.WebSearch}},
+		Native: func(id string, _ llm.ToolDef) error {
+			if id == "two" {
+				return nil
+			}
+			return errors.New("it has none")
+		},
+		Route: func(turn int) (llm.Model, string) {
+			if turn > 1 {
+				return second, "two"
+			}
+			return first, "one"
+		}}
+	l := run(t, a, "go")
+	if l.err != nil || len(got) != 1 || len(of[agent.Switched](l)) != 1 || len(of[agent.LaneChosen](l)) != 2 {
+		t.Errorf("ran %d, switched %v, error %v", len(got), of[agent.Switched](l), l.err)
+	}
+	if first.asked[0].Tools[0].Kind != llm.FunctionTool || second.asked[0].Tools[0].Kind != llm.HostedTool {
+		t.Errorf("offered %v, then %v", first.asked[0].Tools, second.asked[0].Tools)
+	}
+	if err := agent.Replay(t.Context(), a.Store, l.done.Run); err != nil {
+		t.Error(err)
+	}
+}
