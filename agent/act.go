@@ -195,40 +195,50 @@ func hopeless(o invoke.Outcome) bool {
 	return o.Next == tool.Abort || !o.Error.ShouldRetry(o.Attempt, 0)
 }
 
-// toolFailed asks how to go on after a call that failed for good.
+// toolFailed asks how to go on after a call that failed for good, and asks again
+// if it was run again and failed again.
 func (l *loop) toolFailed(ctx context.Context, o invoke.Outcome) error {
-	point := Checkpoint{Cause: ToolFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Skip, Manual, Abort}}
-	_, err := l.checkpoint(ctx, point, func(c Choice) (*llm.Result, error) {
-		switch c.Action {
-		case TryAgain:
-			return l.rerun(ctx, o.Call)
-		case Manual:
-			r := llm.Result{CallID: o.Call.ID, Name: o.Call.Name, Parts: []llm.Part{llm.Text{Text: c.Text}}}
-			return &r, nil
-		case Abort:
-			return nil, &AbortedError{Err: o.Error}
+	for {
+		var again *invoke.Outcome
+		point := Checkpoint{Cause: ToolFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Skip, Manual, Abort}}
+		_, err := l.checkpoint(ctx, point, func(c Choice) (result *llm.Result, err error) {
+			switch c.Action {
+			case TryAgain:
+				again, err = l.rerun(ctx, o.Call)
+				if again != nil {
+					result = &again.Result
+				}
+			case Manual:
+				result = &llm.Result{CallID: o.Call.ID, Name: o.Call.Name, Parts: []llm.Part{llm.Text{Text: c.Text}}}
+			case Abort:
+				err = &AbortedError{Err: o.Error}
+			}
+			return result, err
+		})
+		if err != nil || again == nil || again.Error == nil || !hopeless(*again) {
+			return err
 		}
-		return nil, nil
-	})
-	return err
+		o.Error, o.Attempt = again.Error, again.Attempt
+	}
 }
 
 // rerun has the runtime run a call once more, because somebody wants it to: as
-// a call of its own, with its own checks and its own receipt.
-func (l *loop) rerun(ctx context.Context, c llm.Call) (*llm.Result, error) {
+// a call of its own, with its own checks and its own receipt. The result is for
+// the call it repeats.
+func (l *loop) rerun(ctx context.Context, c llm.Call) (*invoke.Outcome, error) {
 	again := c
 	again.ID = l.unique("")
 	a := new(acting)
 	if err := l.do(ctx, a, []llm.Call{again}); err != nil {
 		return nil, err
 	}
-	r, ok := l.results[again.ID]
-	if !ok {
+	if len(a.outcomes) != 1 {
 		return nil, errors.New("agent: the call was run again and gave no result")
 	}
 	delete(l.results, again.ID)
-	r.CallID = c.ID
-	return &r, nil
+	o := a.outcomes[0]
+	o.Result.CallID = c.ID
+	return &o, nil
 }
 
 // stopped ends a run that the runtime stopped.

@@ -234,6 +234,12 @@ func (s *stage) cast() {
 			return q.Answer(true, "ada", ""), nil
 		}
 	}
+	s.direct()
+}
+
+// direct sets what a journey says about choice, answer, lanes and people.
+func (s *stage) direct() {
+	set, a := s.set, &s.agent
 	switch set.Choice {
 	case "":
 	case "required":

@@ -154,6 +154,9 @@ func TestHostedCallsAreSeenAndRecorded(t *testing.T) { // C25
 	if n != 1 {
 		t.Errorf("%d receipts of the provider's call", n)
 	}
+	if err := agent.Replay(t.Context(), store, l.done.Run); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestASwitchDecidesLanesAnew(t *testing.T) { // H11

@@ -58,17 +58,21 @@ type loop struct {
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
 	// more returns what is added to the conversation after a turn.
-	more   func(turn int) []llm.Message
-	step   tool.Strategy // how to ask the next question
-	failed llm.Call      // the call before it
-	raised bool          // the stronger model is asked
-	done   Done
+	more    func(turn int) []llm.Message
+	step    tool.Strategy // how to ask the next question
+	failed  llm.Call      // the call before it
+	resumed bool          // the conversation is that of an earlier process
+	raised  bool          // the stronger model is asked
+	done    Done
 }
 
 // begin starts the record of a run and returns its loop.
 func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loop, error) {
 	if err := a.check(); err != nil {
 		return nil, err
+	}
+	if len(msgs) == 0 {
+		return nil, errors.New("agent: a conversation begins with a message")
 	}
 	l, err := a.open(ctx, run)
 	if err != nil {
@@ -198,7 +202,7 @@ func (l *loop) turns(ctx context.Context) error {
 		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools are offered; left out: %s",
 			len(l.Lanes.Defs), len(l.Lanes.Defs)+len(dropped), strings.Join(dropped, ", "))})
 	}
-	if calls := l.pending(); len(calls) > 0 && !l.single { // an earlier process left them
+	if calls := l.pending(); len(calls) > 0 && l.resumed && !l.single { // an earlier process left them
 		if err := l.act(ctx, calls, nil); err != nil {
 			return err
 		}
@@ -368,16 +372,22 @@ func (l *loop) hosted(ctx context.Context, m llm.Message) error {
 	}
 	for _, p := range m.Parts {
 		c, ok := p.(llm.Call)
-		if !ok || !c.Hosted || l.rec.Settled(c.ID) || c.ID == "" {
+		if !ok || !c.Hosted {
 			continue
 		}
-		rec := journal.Receipt{Call: c.ID, Tool: c.Name, Args: c.Args, Status: journal.OK, ExecutedBy: journal.ByProvider, Attempts: 1}
+		id := c.ID
+		for n := 1; id == "" || l.rec.Settled(id); n++ { // vendors need not name what they run themselves
+			id = fmt.Sprintf("hosted_%d_%d", l.turnNo, n)
+		}
+		rec := journal.Receipt{Call: id, Tool: c.Name, Args: c.Args, Status: journal.OK, ExecutedBy: journal.ByProvider, Attempts: 1}
 		if r, ok := results[c.ID]; ok {
 			rec.Result = &r
 			if r.Failed {
 				rec.Status, rec.Error = journal.Failed, &journal.Failure{Code: "execution", Message: r.Text()}
 			}
-			rec.OutputHash, _ = journal.OutputHash(r.Parts, "")
+			if hash, err := journal.OutputHash(r.Parts, ""); err == nil {
+				rec.OutputHash = hash
+			}
 		}
 		if _, err := l.rec.Receipt(ctx, rec); err != nil {
 			return fmt.Errorf("agent: the call of %s could not be recorded: %w", c.Name, err)

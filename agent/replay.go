@@ -111,6 +111,14 @@ func uninterrupted(entries []journal.Entry) (kept []journal.Entry, void int, err
 	moved := make(map[int64]int64)
 	for _, e := range entries {
 		switch e.Kind {
+		case journal.KindReceipt: // what the provider ran is part of its answer
+			var r journal.Receipt
+			if err := e.Decode(&r); err != nil {
+				return nil, 0, err
+			}
+			if r.ExecutedBy == journal.ByProvider {
+				continue
+			}
 		case journal.KindRequest:
 			var req journal.Request
 			if err := e.Decode(&req); err != nil {

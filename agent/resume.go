@@ -59,6 +59,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	l.messages, l.results = p.messages, p.results
 	l.ready(a.Request)
 	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points
+	l.resumed = true
 	l.model, l.done.Ran, l.done.Did = p.model, p.ran, p.did
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {

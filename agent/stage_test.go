@@ -112,7 +112,6 @@ type player struct {
 	mu      sync.Mutex
 	answers []answerFile
 	asked   int
-	seen    []*llm.Request
 }
 
 type answerFile struct {
@@ -141,7 +140,7 @@ func (p *player) add(f txtar.File) {
 func (p *player) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen = append(p.seen, req.Clone())
+	valid(p.t, req.Messages)
 	for _, a := range p.answers {
 		if a.when != "" && strings.Contains(everything(req), a.when) {
 			return a.script.Stream(ctx, &llm.Request{})

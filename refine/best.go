@@ -21,7 +21,8 @@ type Best struct {
 	Model llm.Model
 	// Attempts is how often the model is asked in total; 0 means 3.
 	Attempts int
-	// Score says how good an answer is, from 0 to 1. Nil takes the first.
+	// Score says how good an answer is, from 0 to 1, one answer at a time. Nil
+	// takes the first.
 	Score func(*llm.Response) float64
 	// Threshold is the score that is good enough; 0 means 0.5.
 	Threshold float64
@@ -92,10 +93,14 @@ func (b *Best) ask(ctx context.Context, req *llm.Request) []sample {
 			asking.Go(func() { samples[i] = b.one(ctx, req, i) })
 		}
 		asking.Wait()
+		for i := range samples {
+			b.rate(&samples[i])
+		}
 		return samples
 	}
 	for i := range samples {
 		samples[i] = b.one(ctx, req, i)
+		b.rate(&samples[i])
 		if samples[i].err == nil && !b.All && (b.Score == nil || samples[i].score >= b.threshold()) || ctx.Err() != nil {
 			return samples[:i+1]
 		}
@@ -108,14 +113,21 @@ func (b *Best) one(ctx context.Context, req *llm.Request, i int) sample {
 		req = req.Clone()
 		b.Vary(i, req)
 	}
-	s := sample{score: -1}
-	if s.resp, s.err = llm.Generate(ctx, b.Model, req); s.err == nil {
-		s.score = 1
-		if b.Score != nil {
-			s.score = b.Score(s.resp)
-		}
-	}
+	var s sample
+	s.resp, s.err = llm.Generate(ctx, b.Model, req)
 	return s
+}
+
+// rate gives an attempt its score.
+func (b *Best) rate(s *sample) {
+	switch {
+	case s.err != nil:
+		s.score = -1
+	case b.Score == nil:
+		s.score = 1
+	default:
+		s.score = b.Score(s.resp)
+	}
 }
 
 func (b *Best) threshold() float64 { return cmp.Or(b.Threshold, 0.5) }
