@@ -188,7 +188,10 @@ func (l *log) text() string {
 
 // counted is a tool that counts its calls and answers with its name.
 func counted(name string, n *int, effects tool.Effects) tool.Tool {
+	var mu sync.Mutex
 	t := tool.Func(name, "Does "+name+".", func(context.Context, map[string]any) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		*n++
 		return name + " is done", nil
 	})

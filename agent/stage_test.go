@@ -211,7 +211,7 @@ func (d *digest) name(id string) string {
 	return d.names[id]
 }
 
-var varying = regexp.MustCompile(`(openai\+|anthropic\+|ollama\+)?http://[^ ]*#|127\.0\.0\.1:\d+|sim/[a-z_]+|(native|emulated) model|openai|anthropic|ollama|call_\d+`)
+var varying = regexp.MustCompile(`(openai\+|anthropic\+|ollama\+)?http://[^ ]*#|127\.0\.0\.1:\d+|sim/[a-z_]+|(native|emulated) model|openai|anthropic|ollama|call_\d+|\d+ tokens`)
 
 // tidy takes out what differs from form to form.
 func tidy(s string) string { return varying.ReplaceAllString(s, "~") }
