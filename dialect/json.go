@@ -536,7 +536,7 @@ func (m *machine) quotedArguments() {
 	if !ended {
 		m.finishValue(&outer, false, take)
 	}
-	if strings.TrimSpace(u.all()) == "" {
+	if !u.said {
 		return // no arguments at all
 	}
 	if !inner.Done() {

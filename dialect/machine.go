@@ -111,8 +111,8 @@ type try struct {
 	rows   uint64
 }
 
-// Parse reads an answer that arrives in chunks and yields what it says. An
-// error of chunks ends the stream: what was open is cut off, and the error is
+// Parse reads an answer that arrives in chunks and yields what it says, as soon
+// as the chunk that makes it certain has been read. An error of chunks ends the stream: what was open is cut off, and the error is
 // yielded last. Parse yields no llm.Finish.
 //
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.

@@ -9,12 +9,9 @@ import (
 // string says, as far as it is certain.
 type unquoter struct {
 	rest string // not decoded yet: a partial escape
-	said strings.Builder
-	in   bool // the opening quote has been seen
+	said bool   // there was more than white space
+	in   bool   // the opening quote has been seen
 }
-
-// all returns everything the string has said so far.
-func (u *unquoter) all() string { return u.said.String() }
 
 // add decodes the next piece.
 func (u *unquoter) add(piece string) string {
@@ -26,11 +23,13 @@ func (u *unquoter) add(piece string) string {
 	n := whole(s)
 	s, u.rest = s[:n], s[n:]
 	u.rest = strings.TrimPrefix(u.rest, `"`) // the closing quote
-	var out string
-	if err := json.Unmarshal([]byte(`"`+s+`"`), &out); err != nil {
-		out = s
+	out := s
+	if strings.IndexByte(s, '\\') >= 0 {
+		if err := json.Unmarshal([]byte(`"`+s+`"`), &out); err != nil {
+			out = s
+		}
 	}
-	u.said.WriteString(out)
+	u.said = u.said || strings.TrimSpace(out) != ""
 	return out
 }
 
