@@ -88,7 +88,7 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 		}
 		row("code", code)
 		row("message", e.Message)
-		row("fix", e.Fix)
+		row("fix", fixOf(c))
 		row("strategy", strategy(e, c.Attempt))
 	}
 	if c.Cause == agent.ToolFailed {
@@ -100,6 +100,27 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 		fmt.Fprintf(&b, "  %s%s %s\n", p.cyan("["+word[:1]+"]"), p.bold(word[1:]), p.dim(choices[action][c.Cause]))
 	}
 	return b.String()
+}
+
+// modelFixes are what helps when it was the model that failed; what a tool's
+// error says is meant for the model.
+var modelFixes = map[tool.Code]string{
+	tool.Network:      "Try again in a moment. If it goes on, look with 'toolpost doctor', or choose another model.",
+	tool.Timeout:      "Try again, or choose a faster model.",
+	tool.RateLimit:    "Wait a little and try again, or choose another model.",
+	tool.Permission:   "Check the key with 'toolpost doctor', or choose another model.",
+	tool.NotFound:     "Check the id of the model with 'toolpost doctor', or choose another model.",
+	tool.ModelRefusal: "Give it a hint in other words, or choose another model.",
+	tool.Validation:   "Give it a hint about what is wanted, or choose another model.",
+	tool.Execution:    "Try again, or choose another model.",
+}
+
+// fixOf says what helps.
+func fixOf(c agent.Checkpoint) string {
+	if fix := modelFixes[c.Error.Code]; fix != "" && c.Cause == agent.ModelFailed {
+		return fix
+	}
+	return c.Error.Fix
 }
 
 // strategy says what the error suggests after so many attempts.

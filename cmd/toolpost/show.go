@@ -141,9 +141,14 @@ func (pr *printer) other(ev llm.Event) {
 
 // note writes a quiet line, if there is anything to say.
 func (pr *printer) note(text string) {
-	if text != "" {
-		pr.line(pr.p.dim("· " + text))
+	if text == "" {
+		return
 	}
+	if !pr.live {
+		pr.line(pr.p.dim("· " + text))
+		return
+	}
+	pr.line(strings.Join(wrap(text, pr.width(), pr.p.dim("· "), pr.p.dim), "\n"))
 }
 
 // text writes what the model says, as it comes.

@@ -1,0 +1,218 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// TestTerminalSessions drives the program in a real terminal. A session is a
+// txtar file: why it exists, the files it needs, its steps, and the screens
+// that are there after some of them. Steps are
+//
+//	size WIDTH HEIGHT   begin in, or change to, a terminal of that size
+//	type TEXT           type, without Enter
+//	key NAME...         press keys by tmux's names for them
+//	wait TEXT           wait until the screen shows it
+//	gone TEXT           wait until the screen does not show it
+//	screen NAME         compare the screen with the file of that name
+//
+// Durations, ids of runs and what turns are not compared.
+func TestTerminalSessions(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: no terminal to look at")
+	}
+	files, err := filepath.Glob("testdata/terminal/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			path, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			playSession(t, path)
+		})
+	}
+}
+
+func playSession(t *testing.T, path string) {
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := make(map[string]string)
+	for _, f := range archive.Files {
+		if f.Name != "steps" && !strings.HasPrefix(f.Name, "screen ") {
+			needs[f.Name] = string(f.Data)
+		}
+	}
+	bare(t, needs)
+	term := newTerminal(t)
+	var screens []txtar.File
+	for i, step := range strings.Split(strings.TrimSpace(string(fileIn(archive, "steps"))), "\n") {
+		verb, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
+		switch verb {
+		case "size":
+			term.size(strings.Fields(rest))
+		case "type":
+			term.run("send-keys", "-t", "0", "-l", rest)
+		case "key":
+			term.run(append([]string{"send-keys", "-t", "0"}, strings.Fields(rest)...)...)
+		case "wait":
+			term.wait(rest, true)
+		case "gone":
+			term.wait(rest, false)
+		case "screen":
+			screens = append(screens, txtar.File{Name: "screen " + rest, Data: []byte(term.screen())})
+		default:
+			t.Fatalf("step %d: %q", i+1, step)
+		}
+	}
+	compareScreens(t, path, archive, screens)
+}
+
+func fileIn(a *txtar.Archive, name string) []byte {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens []txtar.File) {
+	t.Helper()
+	if *update {
+		var kept []txtar.File
+		for _, f := range archive.Files {
+			if !strings.HasPrefix(f.Name, "screen ") {
+				kept = append(kept, f)
+			}
+		}
+		archive.Files = append(kept, screens...)
+		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, s := range screens {
+		want := string(fileIn(archive, s.Name))
+		if d := cmp.Diff(steadyScreen(want), steadyScreen(string(s.Data))); d != "" {
+			t.Errorf("%s is not as it was (-want +got):\n%s", s.Name, d)
+		}
+	}
+}
+
+// turning is what the spinner shows, and cut a line about a call that does not
+// fit: how long the call took decides how much of the rest does.
+var (
+	turning = regexp.MustCompile("[" + string(spinner) + "]")
+	cut     = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
+)
+
+// steadyScreen returns a screen without what is different every time; a prompt
+// at its end may be late.
+func steadyScreen(text string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, cut.ReplaceAllString(turning.ReplaceAllString(timeless(strings.TrimRight(line, "\n")), "*"), "$1 · …"))
+	}
+	return strings.TrimSuffix(strings.Join(out, "\n"), "\n$")
+}
+
+// terminal is a terminal of its own with a shell in it.
+type terminal struct {
+	t      *testing.T
+	socket string
+	bin    string
+	open   bool
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	bin := t.TempDir()
+	wrapper := fmt.Sprintf("#!/bin/sh\nTOOLPOST_BE_THE_PROGRAM=1 exec '%s' \"$@\"\n", os.Args[0])
+	if err := os.WriteFile(filepath.Join(bin, "toolpost"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "rc"), []byte("PS1='$ '\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "s"), bin: bin}
+	t.Cleanup(func() {
+		if term.open {
+			_ = exec.Command("tmux", "-S", term.socket, "kill-server").Run()
+		}
+	})
+	return term
+}
+
+// size opens the terminal, or changes its size.
+func (term *terminal) size(wh []string) {
+	term.t.Helper()
+	if len(wh) != 2 {
+		term.t.Fatal("size needs a width and a height")
+	}
+	if term.open {
+		term.run("resize-window", "-t", "0", "-x", wh[0], "-y", wh[1])
+		return
+	}
+	term.open = true
+	term.run("-f", "/dev/null", "new-session", "-d", "-s", "0", "-x", wh[0], "-y", wh[1], "exec sh -i")
+	term.wait("$", true)
+}
+
+// run asks tmux for something and returns what it says.
+func (term *terminal) run(args ...string) string {
+	term.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-u", "-S", term.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "PATH="+term.bin+":"+os.Getenv("PATH"), "ENV="+filepath.Join(term.bin, "rc"), "LC_ALL=C.UTF-8", "TMUX=", "TERM=xterm-256color")
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		term.t.Fatalf("tmux %s: %v %s", strings.Join(args, " "), err, problem.String())
+	}
+	return out.String()
+}
+
+// screen returns what is on the screen, without the empty lines at its end.
+func (term *terminal) screen() string {
+	term.t.Helper()
+	var lines []string
+	for line := range strings.Lines(term.run("capture-pane", "-t", "0", "-p")) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+}
+
+// wait waits until the screen shows a text, or until it does not, and then
+// until it has come to rest.
+func (term *terminal) wait(text string, there bool) {
+	term.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for strings.Contains(term.screen(), text) != there {
+		if time.Now().After(deadline) {
+			term.t.Fatalf("waited for %q (%v) in vain:\n%s", text, there, term.screen())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for last := ""; steadyScreen(term.screen()) != last; time.Sleep(120 * time.Millisecond) {
+		last = steadyScreen(term.screen())
+	}
+}
