@@ -33,9 +33,13 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 		}
 	}
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c llm.Call) bool { // settled before an interruption
-		_, ok := l.results[c.ID]
+		result, ok := l.results[c.ID]
+		if rec, known := l.settled[c.ID]; known {
+			a.outcomes = append(a.outcomes, outcome(c, result, rec, 1))
+		}
 		return ok
 	})
+	l.settled = nil
 	if err := l.do(ctx, a, calls); err != nil {
 		return err
 	}
@@ -50,6 +54,16 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 		return l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
 	}
 	return nil
+}
+
+// outcome is that of a call as its receipt tells it.
+func outcome(c llm.Call, result llm.Result, rec journal.Receipt, attempt int) invoke.Outcome {
+	o := invoke.Outcome{Call: c, Result: result, Receipt: rec}
+	if f := rec.Error; f != nil {
+		o.Error = &tool.Error{Code: tool.Code(f.Code), Message: f.Message, Recoverable: f.Recoverable}
+		o.Attempt, o.Next = attempt, tool.Strategy(f.Strategy)
+	}
+	return o
 }
 
 // refuse answers a call that cannot be read.

@@ -28,7 +28,7 @@ type Comparison struct {
 // run, and nothing is recorded. The error it may end with is one of the record.
 func Against(ctx context.Context, store journal.Store, run string, m llm.Model) iter.Seq2[Comparison, error] {
 	return func(yield func(Comparison, error) bool) {
-		p := &past{results: make(map[string]llm.Result)}
+		p := newPast()
 		for e, err := range store.Read(ctx, run, 0) {
 			if err != nil {
 				yield(Comparison{}, err)

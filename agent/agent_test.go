@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -71,4 +72,35 @@ func ExampleAgent() {
 	// Output:
 	// weather {"city":"Florence"} ok
 	// weather says: sunny in Florence
+}
+
+func ExampleBind() {
+	defs := []llm.ToolDef{{Name: "add", Description: "Adds two numbers", Schema: []byte(`{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}`)}}
+	set, rest, err := agent.Bind(defs, map[string]agent.Executor{
+		"add": func(_ context.Context, in json.RawMessage) (any, error) {
+			var v struct{ A, B float64 }
+			err := json.Unmarshal(in, &v)
+			return v.A + v.B, err
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a := agent.Agent{Model: says(call("1", "add", `{"a":2,"b":2}`), "It is 4."), Tools: &invoke.Runner{Tools: set}, Caller: rest}
+	done, err := a.Ask(context.Background(), llm.User("What is two and two?"))
+	fmt.Println(done.Text, done.Ran, err)
+	// Output: It is 4. 1 <nil>
+}
+
+func ExampleReplay() {
+	store := new(journal.Memory)
+	a := agent.Agent{Model: sim.Offline{}, Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(weatherTool())}}
+	done, err := a.Ask(context.Background(), llm.User("What is the weather in Rome?"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(agent.Replay(context.Background(), store, done.Run))
+	// Output: <nil>
 }

@@ -249,3 +249,29 @@ func ExampleAgent_Resume() {
 	}
 	// Output: It is there. 1
 }
+
+// TestInterruptedAtACheckpoint: whoever was being asked is asked again.
+func TestInterruptedAtACheckpoint(t *testing.T) {
+	tl := tool.Func("open", "Opens.", func(context.Context, struct{}) (string, error) { return "", errors.New("permission denied") })
+	away := errors.New("nobody is there")
+	a := &agent.Agent{Model: says(call("1", "open", `{}`), "fine"), Tools: runner(tl), Store: new(journal.Memory),
+		Checkpoint: func(context.Context, agent.Checkpoint) (agent.Choice, error) { return agent.Choice{}, away }}
+	l := run(t, a, "go")
+	if !errors.Is(l.err, away) || !l.done.Open {
+		t.Fatalf("open %v, error %v", l.done.Open, l.err)
+	}
+	valid(t, l.done.Messages)
+	a.Checkpoint = func(_ context.Context, c agent.Checkpoint) (agent.Choice, error) {
+		return agent.Choice{Action: agent.Manual, Text: "it is open", By: "ada"}, nil
+	}
+	r := listen(a.Resume(t.Context(), l.done.Run))
+	if r.err != nil || len(of[agent.Checkpoint](r)) != 1 || r.done.Text != "fine" || r.done.Ran != 1 {
+		t.Errorf("checkpoints %v, done %+v, error %v", of[agent.Checkpoint](r), r.done, r.err)
+	}
+	if asked := a.Model.(*actor).asked[1].Messages; !strings.Contains(asked[len(asked)-1].Parts[0].(llm.Result).Text(), "it is open") {
+		t.Errorf("the model saw %v", asked[len(asked)-1])
+	}
+	if err := agent.Replay(t.Context(), a.Store, l.done.Run); err != nil {
+		t.Error(err)
+	}
+}

@@ -59,10 +59,11 @@ type loop struct {
 	best     json.RawMessage       // the structured answer as far as it was written
 	// more returns what is added to the conversation after a turn.
 	more    func(turn int) []llm.Message
-	step    tool.Strategy // how to ask the next question
-	failed  llm.Call      // the call before it
-	resumed bool          // the conversation is that of an earlier process
-	raised  bool          // the stronger model is asked
+	step    tool.Strategy              // how to ask the next question
+	failed  llm.Call                   // the call before it
+	settled map[string]journal.Receipt // of calls that an earlier process ran
+	resumed bool                       // the conversation is that of an earlier process
+	raised  bool                       // the stronger model is asked
 	done    Done
 }
 

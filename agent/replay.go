@@ -12,7 +12,6 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/tool"
 )
 
 // Replay runs the loop of a recorded run again. No model is asked and no tool
@@ -289,13 +288,10 @@ func (r *recorded) outcome(ctx context.Context, c llm.Call) (invoke.Outcome, err
 	if err != nil {
 		return invoke.Outcome{}, err
 	}
-	o := invoke.Outcome{Call: c, Result: result, Receipt: rec}
-	if f := rec.Error; f != nil {
+	if rec.Error != nil {
 		r.failures[c.Name]++
-		o.Error = &tool.Error{Code: tool.Code(f.Code), Message: f.Message, Recoverable: f.Recoverable}
-		o.Attempt, o.Next = r.failures[c.Name], tool.Strategy(f.Strategy)
 	} else {
 		delete(r.failures, c.Name)
 	}
-	return o, nil
+	return outcome(c, result, rec, r.failures[c.Name]), nil
 }

@@ -60,6 +60,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	l.ready(a.Request)
 	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points
 	l.resumed = true
+	l.settled = p.receipts
 	l.model, l.done.Ran, l.done.Did = p.model, p.ran, p.did
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
@@ -79,7 +80,8 @@ type past struct {
 	begun    bool
 	begin    beginning
 	messages []llm.Message
-	results  map[string]llm.Result // of the calls of the last answer that are settled
+	results  map[string]llm.Result      // of the calls of the last answer that are settled
+	receipts map[string]journal.Receipt // of those that nobody was asked about
 	turn     int
 	model    string
 	usage    llm.Usage
@@ -89,9 +91,13 @@ type past struct {
 	did      []journal.SideEffect
 }
 
+func newPast() *past {
+	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt)}
+}
+
 // recall reads the record of a run.
 func recall(entries iter.Seq2[journal.Entry, error]) (*past, error) {
-	p := &past{results: make(map[string]llm.Result)}
+	p := newPast()
 	for e, err := range entries {
 		if err != nil {
 			return nil, err
@@ -142,6 +148,7 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.points = c.N
+		delete(p.receipts, c.Call.ID)
 		if c.Result != nil {
 			p.results[c.Call.ID] = *c.Result
 		}
@@ -157,6 +164,7 @@ func (p *past) take(e journal.Entry) error {
 
 // settle keeps the result of a call.
 func (p *past) settle(r journal.Receipt) {
+	p.receipts[r.Call] = r
 	if r.Status != journal.Refused && r.ExecutedBy != journal.ByProvider {
 		p.ran++
 		p.did = append(p.did, r.SideEffects...)
@@ -182,5 +190,6 @@ func (p *past) answered() {
 	if len(results) > 0 {
 		p.messages = append(p.messages, llm.Results(results...))
 	}
-	p.results = make(map[string]llm.Result)
+	clear(p.results)
+	clear(p.receipts)
 }
