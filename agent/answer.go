@@ -165,7 +165,33 @@ func (l *loop) mendError(ctx context.Context, h *heard, final bool) (again bool,
 		l.emit(Retry{Attempt: l.budget.Used(), Max: l.Limits.Budget + 1, Cause: kind.String(), Error: h.err.Error()})
 		return true, nil
 	}
-	return l.modelFailed(ctx, tool.FromError(h.err), h)
+	return l.modelFailed(ctx, l.blame(h.err), h)
+}
+
+// remedies are what a person can do about a model that failed. What package
+// tool suggests is meant for models.
+var remedies = map[llm.Kind]string{
+	llm.Auth:        "Check the key of the provider.",
+	llm.NotFound:    "Check the name of the model and the address of its server.",
+	llm.TooLong:     "Begin a new conversation, or take a model with a larger context.",
+	llm.RateLimited: "Wait a little and try again.",
+	llm.Overloaded:  "Wait a little and try again.",
+	llm.Server:      "Try again, or take another model.",
+	llm.Network:     "Check the connection, and whether the server runs; then try again.",
+	llm.Timeout:     "Check the connection, and whether the server runs; then try again.",
+	llm.Invalid:     "Change the request as the message says.",
+	llm.Unsupported: "Take another model, or do without what it does not support.",
+}
+
+// blame says what a model did wrong, and what a person can do about it.
+func (l *loop) blame(err error) *tool.Error {
+	e := *tool.FromError(err)
+	kind := llm.KindOf(err)
+	if kind == llm.BrokenPromise {
+		e = *tool.Errorf(tool.ModelRefusal, "%s did not do what was asked: %w", l.name(), err)
+	}
+	e.Fix = cmp.Or(remedies[kind], "Try again, say it in other words, or take another model.")
+	return &e
 }
 
 // askAgain are the errors after which the same question is asked again. Those
@@ -181,7 +207,9 @@ func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
 	}
 	if l.nudged || !l.budget.Take() {
 		h.err = nil // however it was noticed, this is what it is
-		return l.modelFailed(ctx, tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), what), h)
+		e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), what)
+		e.Fix = "Take another model, or say in the task what the tool is for."
+		return l.modelFailed(ctx, e, h)
 	}
 	l.nudged = true
 	if err := l.keep(ctx, h); err != nil {
@@ -196,7 +224,7 @@ func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
 func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
 	switch {
 	case h.finish.Reason == llm.ContentFilter:
-		return l.modelFailed(ctx, tool.FromError(&llm.Error{Op: "agent", Kind: llm.Refused, Err: errors.New("the answer was filtered, and nothing is left of it")}), h)
+		return l.modelFailed(ctx, l.blame(&llm.Error{Op: "agent", Kind: llm.Refused, Err: errors.New("the answer was filtered, and nothing is left of it")}), h)
 	case h.finish.Reason != llm.Length && l.budget.Take():
 		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Empty, Error: "Response was empty."})
 		return true, l.note(ctx, string(refine.Empty), "Your last answer was empty. Answer the request, or call a tool if you need one.")
@@ -207,6 +235,7 @@ func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
 	}
 	h.finish.Reason, h.finish.Raw = Failed, rawEmpty
 	e := tool.Errorf(tool.ModelRefusal, "%s", why)
+	e.Fix = "Try again, say it in other words, or take another model."
 	e.Err = &llm.Error{Op: "agent", Kind: llm.BrokenPromise, Code: rawEmpty, Err: errors.New(why)}
 	l.done.Text = why
 	return l.modelFailed(ctx, e, h)

@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-func TestTurnsAreBounded(t *testing.T) {
+func TestSeed001_2_2_TurnsAreBounded(t *testing.T) {
 	n := 0
 	again := func() llm.Model {
 		return says(call("1", "step", `{"n":1}`), call("2", "step", `{"n":2}`), call("3", "step", `{"n":3}`))
@@ -45,7 +45,7 @@ func TestTurnsAreBounded(t *testing.T) {
 
 // TestOneBudget: whatever is wrong with the answers, they are asked for again as
 // often as the budget says and no more; progress fills it.
-func TestOneBudget(t *testing.T) {
+func TestSeed001_2_3_OneBudget(t *testing.T) {
 	n := 0
 	bad, good := call("", "step", `[]`), call("", "step", `{}`)
 	for _, c := range []struct {
@@ -168,7 +168,7 @@ func TestCheckpointsOfModels(t *testing.T) {
 		a := &agent.Agent{Model: says(c.says...), ID: "gpt-9", Store: store}
 		if c.choices != nil {
 			a.Checkpoint = func(_ context.Context, p agent.Checkpoint) (agent.Choice, error) {
-				if p.Model != "gpt-9" || p.Error == nil || p.Cause != agent.ModelFailed {
+				if p.Model != "gpt-9" || p.Error == nil || p.Error.Fix == "" || p.Cause != agent.ModelFailed {
 					t.Errorf("checkpoint %+v", p)
 				}
 				return c.choices[0], nil

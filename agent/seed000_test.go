@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
@@ -367,6 +368,27 @@ func TestSeed000_0_20_TheLifeOfAStream(t *testing.T) {
 		}
 		if l.done.Usage.Input != 20 || l.done.Usage.Output != 10 || l.done.Finish.Reason != llm.Stop {
 			t.Errorf("usage %+v, finish %+v", l.done.Usage, l.done.Finish)
+		}
+	}
+}
+
+// Whole and streamed answers of the simulator report the same end and the same
+// usage.
+func TestSeed000_0_20_WholeAndStreamedAgree(t *testing.T) {
+	in, err := txtar.ParseFile("testdata/journeys/h03_observe.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]form{{forms[0], forms[1]}, {forms[3], forms[4]}} {
+		var got [2]string
+		for i, f := range pair {
+			s := newStage(t, in, f)
+			s.cast()
+			done, err := s.agent.Ask(t.Context(), llm.User(s.user))
+			got[i] = fmt.Sprintf("%s %s %+v %+v %v", done.Finish.Reason, done.Finish.Raw, done.Finish.Usage, done.Usage, err)
+		}
+		if got[0] != got[1] {
+			t.Errorf("%s reports %s, %s reports %s", pair[0].name, got[0], pair[1].name, got[1])
 		}
 	}
 }

@@ -190,7 +190,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-func TestRefineConfig(t *testing.T) { // requirements 3.5
+func TestSeed002_3_5_Refine(t *testing.T) {
 	length := func(r *llm.Response) float64 { return float64(len(r.Message.Text())) / 10 }
 	for _, c := range []struct {
 		name  string
