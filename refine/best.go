@@ -151,7 +151,6 @@ func (b *Best) take(samples []sample) (int, error) {
 	if last != nil {
 		return -1, last
 	}
-	//lint:ignore ST1005 callers match this sentence
 	return -1, &llm.Error{Op: "refine.Best", Kind: llm.BrokenPromise,
 		Err: fmt.Errorf("refine failed after %d attempts: no prediction met threshold %g", len(samples), b.threshold())}
 }
