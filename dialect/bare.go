@@ -113,6 +113,10 @@ func (m *machine) moreBare() {
 // bareNamed reads a call that begins with its name.
 func (m *machine) bareNamed() bool {
 	m.marked, m.depth, m.rows = false, 0, bareRows
+	if m.hasAt(0, "call:") && !m.names.any { // the tokens around it were dropped
+		m.rows = formRows[BraceCall]
+		return m.braceCall(m.offset())
+	}
 	return m.nameFirst(m.offset())
 }
 
@@ -138,12 +142,15 @@ func (m *machine) fence(start int) bool {
 	return m.guess(func() bool { return m.fenced(start) })
 }
 
+// parallel is a name that models give to several calls at once.
+const parallel = "multi_tool_use.parallel"
+
 // nameFirst reads a call that begins with its name: what follows the name
 // says which form it has.
 func (m *machine) nameFirst(start int) bool {
 	i := m.word(0, "")
 	written := string(m.buf[m.pos : m.pos+i])
-	if !m.marked && !m.names.any && !m.names.offered(strings.TrimSuffix(bareID(written), ".call")) && written != "print" && written != "functions" {
+	if !m.marked && !m.names.any && !m.names.offered(strings.TrimSuffix(bareID(written), ".call")) && written != "print" && written != "functions" && written != parallel {
 		return false
 	}
 	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
@@ -166,10 +173,13 @@ func (m *machine) nameFirst(start int) bool {
 		m.narrow(t.rows[tagParam])
 		m.where(func(d *Dialect) bool { return (j > i) == slices.Contains(d.Sep, "\n") })
 		return m.pairs(written, i, j, start)
+	case m.marked && m.bareKey(j) > 0:
+		m.narrow(pairRows)
+		return m.pairs(written, i, j, start)
 	case c == '(' && j == i:
 		m.form(PyCall)
 		return m.pyCall(start)
-	case c == '{' && written == "multi_tool_use.parallel":
+	case c == '{' && written == parallel:
 		m.skip(j, "name")
 		return m.object(&envelope{start: start})
 	case c == '{':
@@ -320,6 +330,9 @@ func (m *machine) jsonBody() {
 		m.missing("arguments")
 	case c == '{' || isQuote(c):
 		m.arguments()
+	case fenced && m.hasAt(0, "tool_call("): // ChatGLM3
+		m.skip(len("tool_call("), "tool_call")
+		m.pyArgs()
 	case m.closer(0):
 	case m.rows&plainRows != 0:
 		m.plainArgument()
@@ -347,6 +360,12 @@ func (m *machine) plainArgument() {
 		m.cutCall()
 		return
 	}
+	m.onlyArgument(text, start)
+}
+
+// onlyArgument makes text, which began at start, the argument of a tool that
+// has exactly one parameter.
+func (m *machine) onlyArgument(text string, start int) {
 	if m.shape() == nil || len(m.shape().Properties()) != 1 {
 		m.badArgs("the input is no JSON object")
 		return

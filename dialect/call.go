@@ -193,7 +193,7 @@ func (m *machine) guess(f func() bool) bool {
 		return false
 	}
 	m.begin()
-	entered, starved := m.entered, m.starved
+	entered, starved, depth := m.entered, m.starved, m.depth
 	m.undecided, m.entered, m.starved, m.unitAt = true, -1, false, start
 	ok := f()
 	from, body, cut := m.unitAt, m.entered, m.starved
@@ -206,6 +206,7 @@ func (m *machine) guess(f func() bool) bool {
 		m.wasted += m.offset() - start
 		rows := m.rows
 		m.undo()
+		m.depth = depth
 		return cut && m.cutShort(from, body, rows)
 	}
 	m.commit()

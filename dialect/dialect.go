@@ -31,6 +31,8 @@ type Dialect struct {
 	KindFirst, IDFirst bool
 	// PlainArgs says that arguments may be plain text.
 	PlainArgs bool
+	// Cites says that text may hold tags of citations, like <co>…</co: 0:[1]>.
+	Cites bool
 	// Echoes says that models repeat the body of a call after its end.
 	Echoes bool
 

@@ -15,10 +15,13 @@ const endOfHeader = "<|message|>"
 // begins it, nil at the beginning of an answer, where the prompt held it.
 func (m *machine) header(t *token, n int) bool {
 	i, ok := m.headerEnd(n)
-	if !ok {
+	if !ok && m.peek(i) != '{' {
 		return m.cutHeader(n)
 	}
 	to, channel := recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
+	if !ok && !strings.HasPrefix(to, prefixesOfNames[0]) {
+		return false
+	}
 	i += m.literal(i, endOfHeader)
 	start := m.offset()
 	m.keepHeld()
@@ -77,8 +80,9 @@ func (m *machine) misaddressed(t *token, n int) bool {
 	return false
 }
 
-// headerEnd returns where the header of which n bytes have been seen ends. A
-// header holds words and markers of its own, nothing else.
+// headerEnd returns where the header of which n bytes have been seen ends, and
+// whether its marker stands there; if not, what else does. A header holds words
+// and markers of its own, nothing else.
 func (m *machine) headerEnd(n int) (end int, ok bool) {
 	for i := n; i-n < maxHeader && m.at(i); i++ {
 		switch c := m.buf[m.pos+i]; {
@@ -87,10 +91,10 @@ func (m *machine) headerEnd(n int) (end int, ok bool) {
 				return i, true
 			}
 			if t, _ := m.match(i); t.is(drops) || t.is(opens) {
-				return 0, false
+				return i, false
 			}
 		case c == '`' || c == '{' || c == '"':
-			return 0, false
+			return i, false
 		}
 	}
 	return 0, false

@@ -539,6 +539,10 @@ func (m *machine) quotedArguments() {
 	if !u.said {
 		return // no arguments at all
 	}
+	if m.rows&plainRows != 0 && len(inner.Value()) == 0 {
+		m.onlyArgument(u.all(), start)
+		return
+	}
 	if !inner.Done() {
 		if err := inner.Close(); err != nil {
 			m.badArgs("the arguments are a string that holds no JSON object: %v", err)

@@ -88,6 +88,7 @@ type machine struct {
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
 	endOfMessage bool
+	cites        bool // a marker says that text may hold tags of citations
 	muted        bool // the message is addressed to the user: nothing in it is a call
 }
 

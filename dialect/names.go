@@ -44,7 +44,7 @@ func newNames(tools []llm.ToolDef) *names {
 		n.longest = max(n.longest, len(t.Name))
 	}
 	n.longest += maxPrefix
-	for _, c := range []byte("fdmt") { // of the prefixes
+	for _, c := range []byte("cfdmt") { // of the prefixes, and of call:
 		n.first[c] = len(tools) > 0
 	}
 	return n

@@ -110,7 +110,7 @@ func Cut(text string, n int) iter.Seq2[string, error] {
 // whoever has the whole text can ask before parsing.
 func BeginsInThinking(text string) bool {
 	m := machine{p: new(Parser), names: newNames(nil), buf: []byte(text), eof: true}
-	open := 0
+	open, called := 0, -1 // called is where the last call ended
 	for m.pos < len(m.buf) {
 		i := strings.IndexAny(text[m.pos:], "<[◁")
 		if i < 0 {
@@ -122,7 +122,11 @@ func BeginsInThinking(text string) bool {
 		case t.is(thinks) && !t.line:
 			open++
 		case t.is(unthinks) && !t.is(drops) && !t.line:
-			open--
+			if called < 0 || strings.TrimSpace(text[called:m.pos]) != "" || strings.TrimSpace(text[m.pos+n:]) != "" {
+				open-- // else it only follows the last call
+			}
+		case t.is(closes) || t.is(endCall):
+			called = m.pos + n
 		}
 		m.pos += max(n, 1)
 	}

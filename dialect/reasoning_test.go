@@ -76,3 +76,27 @@ func TestReasoning(t *testing.T) {
 		t.Error("the figures have fallen")
 	}
 }
+
+// The end of thinking shows that an answer began inside, unless it only trails
+// behind the last call.
+func TestBeginsInThinking(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Hm.</think>Yes.":             true,
+		"Hm.</think>":                 true,
+		"<think>Hm.</think>Yes.":      false,
+		"Yes.":                        false,
+		"Hm.<|END_THINKING|>Yes.":     true,
+		"</think>Yes.":                true,
+		"Thought: hm\nYes.":           false,
+		"[BEGIN FINAL RESPONSE]\nYes": true,
+		"<|tool_call>call:f{}<tool_call|>\n<channel|>":                                          false,
+		"<tool_call>{}</tool_call></think>Yes.":                                                 true, // a rehearsal, then the answer
+		"Maybe <tool_call>{}</tool_call>?</think><tool_call>{}</tool_call>":                     true,
+		"<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>\n</think>\n":               false,
+		"<think>a</think><tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call></think>\n": false,
+	} {
+		if got := dialect.BeginsInThinking(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

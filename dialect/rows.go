@@ -13,6 +13,7 @@ var (
 	idFirstRows   = rowsWhere(func(d *Dialect) bool { return d.IDFirst })
 	plainRows     = rowsWhere(func(d *Dialect) bool { return d.PlainArgs })
 	echoRows      = rowsWhere(func(d *Dialect) bool { return d.Echoes })
+	citeRows      = rowsWhere(func(d *Dialect) bool { return d.Cites })
 	roleRows      = rowsWhere(func(d *Dialect) bool { return len(d.Role) > 0 })
 	headerRows    = rowsWhere(func(d *Dialect) bool { return d.Form == Header })
 	pairRows      = rowsWhere(func(d *Dialect) bool { return d.Tags.Value.Open != "" })

@@ -133,7 +133,7 @@ var table = []Dialect{
 	{
 		Name: "deepseek_dsml_v32", Title: "DSML in function_calls", Form: TagCall,
 		Models: "DeepSeek-V3.2",
-		Wrap:   []Pair{{"<｜DSML｜function_calls>", "</｜DSML｜function_calls>"}},
+		Wrap:   []Pair{{"<｜DSML｜function_calls>", "</｜DSML｜function_calls>"}, {"<｜DSML｜function_call>", "</｜DSML｜function_call>"}},
 		Tags: Tags{
 			Call:  Pair{`<｜DSML｜invoke name="%s">`, "</｜DSML｜invoke>"},
 			Param: Pair{`<｜DSML｜parameter name="%s" string="%t">`, "</｜DSML｜parameter>"},
@@ -144,7 +144,10 @@ var table = []Dialect{
 	{
 		Name: "deepseek_dsml_v4", Title: "DSML in tool_calls", Form: TagCall,
 		Models: "DeepSeek-V4",
-		Wrap:   []Pair{{"<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"}},
+		Wrap: []Pair{
+			{"<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"}, {"<｜DSML｜tool_call>", "</｜DSML｜tool_call>"},
+			{"<｜DSML｜tool_use>", "</｜DSML｜tool_use>"}, {"<｜DSML｜invokes>", "</｜DSML｜invokes>"},
+		},
 		Tags: Tags{
 			Call:  Pair{`<｜DSML｜invoke name="%s">`, "</｜DSML｜invoke>"},
 			Param: Pair{`<｜DSML｜parameter name="%s" string="%t">`, "</｜DSML｜parameter>"},
@@ -267,7 +270,7 @@ var table = []Dialect{
 	{
 		Name: "pythonic", Title: "a list of Python calls", Form: PyCall,
 		Models: "Llama 3.2, Llama 4, ToolACE",
-		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}, {"[Calling tool:", ""}},
+		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}, {"[Calling tool:", ""}, {"[Tool call:", ""}, {"<<function>>", ""}, {"Call:", "<bot_end>"}},
 		Drop:   []string{"<|eom|>", "<|eot|>"}, Bare: true,
 	},
 	{
@@ -297,13 +300,13 @@ var table = []Dialect{
 		Think: []Pair{think},
 	},
 	{
-		Name: "command_r_plus", Title: "Action: and a fenced list", Form: JSONCall, List: true,
+		Name: "command_r_plus", Title: "Action: and a fenced list", Form: JSONCall, List: true, Cites: true,
 		Models:  "Command R, Command R+",
 		Wrap:    []Pair{{"Action:", ""}},
 		NameKey: "tool_name", ArgsKey: "parameters", Bare: true,
 	},
 	{
-		Name: "command_action", Title: "JSON list in START_ACTION", Form: JSONCall, List: true,
+		Name: "command_action", Title: "JSON list in START_ACTION", Form: JSONCall, List: true, Cites: true,
 		Models:  "Command R7B, Command A, North",
 		Wrap:    []Pair{{"<|START_ACTION|>", "<|END_ACTION|>"}},
 		NameKey: "tool_name", ArgsKey: "parameters",
@@ -314,7 +317,7 @@ var table = []Dialect{
 		},
 	},
 	{
-		Name: "cohere_cofl", Title: "typed elements in <cofl:tool_calls>", Form: TagCall,
+		Name: "cohere_cofl", Title: "typed elements in <cofl:tool_calls>", Form: TagCall, Cites: true,
 		Models: "newer Command",
 		Wrap:   []Pair{{"<cofl:tool_calls>", "</cofl:tool_calls>"}},
 		Tags: Tags{
@@ -402,7 +405,7 @@ var table = []Dialect{
 		Call:   []Pair{{"<|tool_call:begin|>", "<|tool_call:end|>"}},
 		Sep:    []string{"<|tool_call:args|>"}, IDSep: []string{"<|tool_call:name|>"},
 		Think: []Pair{{"<|think|>", "<|end|>"}},
-		Drop:  []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"},
+		Drop:  []string{"<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>", "<|calls|>"},
 	},
 	{
 		Name: "hyperclova", Title: "JSON list in a tool role", Form: JSONCall, List: true,

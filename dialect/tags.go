@@ -184,6 +184,9 @@ func (m *machine) params() {
 			m.blank("")
 		}
 		if !m.more() {
+			if count < 0 { // its arguments were one object
+				break
+			}
 			if count == 0 || m.depth == 0 { // nothing says that it is complete
 				m.cutCall()
 				return
@@ -208,6 +211,11 @@ func (m *machine) params() {
 			if m.row().Tags.Call.Close != "" {
 				m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
 			}
+		case m.bareKey(0) > 0:
+			if !m.pair(&count) {
+				return
+			}
+			continue
 		case m.peek(0) == '{' && count == 0:
 			m.form(NameJSON)
 			m.arguments()
@@ -279,6 +287,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	}
 	if *count == 0 && m.wrapsAll(key) {
 		*count = -1
+		m.blank("")
 		m.arguments()
 		return m.afterValue()
 	}
@@ -395,6 +404,19 @@ func (m *machine) pairs(written string, i, j, start int) bool {
 	m.skip(j-i, "separator")
 	m.params()
 	return true
+}
+
+// bareKey returns the length of a key that stands i bytes from here without
+// its opening tag: only its end tag says what it is.
+func (m *machine) bareKey(i int) int {
+	if m.rows&pairRows == 0 || !isNameStart(m.peek(i)) {
+		return 0
+	}
+	j := m.word(i, "")
+	if t, _ := m.match(m.spaces(j)); t == nil || t.rows[endParam]&pairRows == 0 {
+		return 0
+	}
+	return j - i
 }
 
 // pair reads a key, whose opening tag has been read, and its value.

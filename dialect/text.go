@@ -220,6 +220,9 @@ func (m *machine) special() bool {
 		m.suspect()
 		return false
 	}
+	if t == nil && c == '<' && m.citation() {
+		return true
+	}
 	if m.held && m.closesThinking(t, n) {
 		m.rehearse()
 		return true
@@ -290,10 +293,33 @@ func (m *machine) drop(t *token, n int) bool {
 	return true
 }
 
+// citation passes over a tag of a citation, like <co> or </co: 0:[1,2]>, in an
+// answer whose dialect has such tags.
+func (m *machine) citation() bool {
+	if !m.cites && m.hint&citeRows == 0 {
+		return false
+	}
+	i := 1
+	if m.peek(i) == '/' {
+		i++
+	}
+	if !m.hasAt(i, "co") {
+		return false
+	}
+	for i += 2; i < maxName && m.at(i) && strings.IndexByte(" 0123456789:,[]", m.buf[m.pos+i]) >= 0; i++ {
+	}
+	if m.peek(i) != '>' {
+		return false
+	}
+	m.skip(i+1, "citation")
+	return true
+}
+
 // pass passes over a marker without meaning and, if it begins a message, whom
 // that is for.
 func (m *machine) pass(t *token, n int) {
 	m.skip(n, t.text)
+	m.cites = m.cites || t.all&^citeRows == 0
 	if t.is(addresses) {
 		if n := m.addressee(0, t.rows[addresses]); n > 0 {
 			m.skip(n, "recipient")
@@ -375,11 +401,11 @@ func (m *machine) units() {
 		if n == 0 && m.cutMarker(i, true) {
 			return
 		}
-		if c := m.peek(i); m.depth > 0 && (c == ']' || c == '}') {
+		if c := m.peek(i); n == 0 && m.depth > 0 && (c == ']' || c == '}') {
 			m.skip(i+1, "one too many")
 			continue
 		}
-		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops)) {
+		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops) || t.is(separates) && m.depth > 0 && strings.HasPrefix(t.text, "<|")) {
 			return
 		}
 		if t.is(closes) {

@@ -9,7 +9,7 @@ import (
 
 // openThinking enters the thinking that a marker begins.
 func (m *machine) openThinking(t *token, n int) bool {
-	if t.text == "/think\n" && m.started {
+	if t.text == "/think\n" && m.said() {
 		return false
 	}
 	if t.rows[thinks]&thoughtRows != 0 {
@@ -18,6 +18,7 @@ func (m *machine) openThinking(t *token, n int) bool {
 	m.keepHeld()
 	m.passOn()
 	m.rows = t.rows[thinks]
+	m.cites = m.cites || t.all&^citeRows == 0
 	m.skip(n, t.text)
 	m.mode, m.thinkBy, m.started = inThinking, t, true
 	if t.text == "<|channel>" { // a label, not a thought
@@ -54,7 +55,7 @@ func (m *machine) thinking() {
 	flow := m.allPlain
 	for m.mode == inThinking && m.flows(0, flow) {
 		m.plain()
-		if m.pos < len(m.buf) && (m.nothing() || !m.endThinking() && !m.candidate()) {
+		if m.pos < len(m.buf) && (m.nothing() || !m.endThinking() && !m.citation() && !m.candidate()) {
 			m.pos++
 		}
 	}
@@ -78,6 +79,7 @@ func (m *machine) endThinking() bool {
 		return true // it is read again, as text
 	}
 	m.rows = t.rows[unthinks]
+	m.cites = m.cites || t.all&^citeRows == 0
 	m.skip(n, t.text)
 	m.thinkBy = nil
 	m.blank("")

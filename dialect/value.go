@@ -78,6 +78,7 @@ func (m *machine) readValue(v value) bool {
 			continue
 		}
 		if end, ok := m.valueEnds(v); ok {
+			s.unended = end == 0
 			s.close()
 			if end > 0 {
 				m.skip(end, "end of value")
@@ -157,7 +158,7 @@ func (m *machine) structure(i int) bool {
 	}
 	t, n := m.match(i)
 	if n == 0 || t.line {
-		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&elementRows != 0
+		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&elementRows != 0 || m.bareKey(i) > 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
 		t.is(endParam) || t.is(drops) || t.is(heads) || t.is(prefixes)
@@ -193,6 +194,7 @@ type sink struct {
 	pend    []byte // white space that may be trimmed, or part of a rune
 	quoting bool   // it is a string, and its quote has been written
 	passed  int    // bytes not taken yet that are text
+	unended bool   // its end tag is missing, so that a newline before what follows is none of it
 }
 
 // add takes the next bytes.
@@ -265,17 +267,14 @@ func (s *sink) head(p []byte) []byte {
 // tail returns how many bytes at the end of p may have to be trimmed, or are
 // part of a rune.
 func (s *sink) tail(p []byte) int {
-	switch s.trim {
-	case OneLine:
-		if n := len(p); bytes.HasSuffix(p, []byte("\r\n")) {
-			return 2
-		} else if n > 0 && (p[n-1] == '\n' || p[n-1] == '\r') {
-			return 1
-		}
-	case Trimmed:
+	if s.trim == Trimmed {
 		if n := len(p) - len(bytes.TrimRight(p, " \t\r\n")); n > 0 {
 			return n
 		}
+	} else if n := len(p); bytes.HasSuffix(p, []byte("\r\n")) {
+		return 2
+	} else if n > 0 && (p[n-1] == '\n' || p[n-1] == '\r') {
+		return 1
 	}
 	for i := 1; i <= 3 && i <= len(p); i++ {
 		if c := p[len(p)-i]; c >= 0xC0 {
@@ -310,7 +309,7 @@ func (s *sink) write(p []byte) {
 // close ends the value.
 func (s *sink) close() {
 	if s.quoting {
-		if s.trim != OneLine && s.trim != Trimmed || !s.blankEnd() {
+		if !s.trims() || !s.blankEnd() {
 			s.m.escape(s.pend)
 		}
 		s.m.arg(`"`)
@@ -324,9 +323,12 @@ func (s *sink) close() {
 	s.m.arg(string(typed(s.types, string(raw))))
 }
 
+// trims reports whether white space at the end may be none of the value.
+func (s *sink) trims() bool { return s.trim == OneLine || s.trim == Trimmed || s.unended }
+
 // trimmed is how many bytes at the end are not part of the value.
 func (s *sink) trimmed(raw []byte) int {
-	if s.trim == OneLine || s.trim == Trimmed {
+	if s.trims() {
 		return s.tail(raw)
 	}
 	return 0
