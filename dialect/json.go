@@ -524,8 +524,13 @@ func (m *machine) quotedArguments() {
 	var inner jsonfix.Reader
 	outer := jsonfix.Reader{Base: start, MaxBytes: m.maxCall()}
 	var u unquoter
+	var plain strings.Builder // of a dialect whose input may be plain text
 	take := func() {
-		inner.Feed(u.add(outer.Take()))
+		s := u.add(outer.Take())
+		if m.rows&plainRows != 0 {
+			plain.WriteString(s)
+		}
+		inner.Feed(s)
 		m.arg(inner.Take())
 	}
 	ended := m.feed(&outer, take)
@@ -539,8 +544,8 @@ func (m *machine) quotedArguments() {
 	if !u.said {
 		return // no arguments at all
 	}
-	if m.rows&plainRows != 0 && len(inner.Value()) == 0 {
-		m.onlyArgument(u.all(), start)
+	if plain.Len() > 0 && len(inner.Value()) == 0 {
+		m.onlyArgument(plain.String(), start)
 		return
 	}
 	if !inner.Done() {
