@@ -36,7 +36,7 @@ type machine struct {
 	hint  uint64 // the row of the dialect that is expected
 	// triggers say where a byte may begin something that is no text.
 	triggers [256]place
-	wait     func(struct{}) bool // lets the pump go on; reports whether there is more
+	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
 	flow     func() bool         // what to do with the next chunk before waking the readers
 
 	buf   []byte
@@ -113,8 +113,10 @@ type try struct {
 }
 
 // Parse reads an answer that arrives in chunks and yields what it says, as soon
-// as the chunk that makes it certain has been read. An error of chunks ends the stream: what was open is cut off, and the error is
-// yielded last. Parse yields no llm.Finish.
+// as the chunk that makes it certain has been read. An error of chunks ends the
+// stream: what was open is cut off, and the error is yielded last. So does an
+// llm.Error of kind Malformed where MaxCall is passed. Parse yields no
+// llm.Finish.
 //
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
@@ -227,7 +229,9 @@ func (m *machine) truncated() bool {
 func (m *machine) fill() bool {
 	if !m.eof && !m.stop {
 		m.flush()
-		m.stop = !m.wait(struct{}{})
+		if !m.wait(struct{}{}) {
+			m.stop = true
+		}
 	}
 	m.starved = m.eof || m.stop
 	return !m.starved
