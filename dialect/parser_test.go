@@ -24,7 +24,8 @@ func TestLimits(t *testing.T) {
 		for _, chunk := range []int{1, 16, 300} {
 			p := dialect.Parser{Tools: writeFile, MaxCall: 1000}
 			var failed error
-			for ev, err := range p.Parse(dialect.Cut(text, chunk)) {
+			read := 0
+			for ev, err := range p.Parse(counted(dialect.Cut(text, chunk), &read)) {
 				if failed != nil {
 					t.Errorf("after the error: %v %v", ev, err)
 				}
@@ -35,6 +36,20 @@ func TestLimits(t *testing.T) {
 			}
 			if llm.KindOf(failed) != llm.Malformed {
 				t.Errorf("in chunks of %d: %v: %.80s", chunk, failed, text)
+			}
+			if read > 3000 {
+				t.Errorf("in chunks of %d: read %d bytes: %.80s", chunk, read, text)
+			}
+		}
+	}
+}
+
+// counted passes chunks on and counts their bytes.
+func counted(chunks iter.Seq2[string, error], n *int) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for s, err := range chunks {
+			if *n += len(s); !yield(s, err) {
+				return
 			}
 		}
 	}
