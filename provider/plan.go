@@ -191,6 +191,7 @@ func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event,
 		yield(nil, errors.Join(again, err))
 		return
 	}
+	j.warn(llm.Degraded, "tools", "the vendor has no tools for this model (%v); it is asked by prompt from now on. To know it from the start, put this into models.yaml: %q: {native_tools: false}", again, m.catalogID(m.id))
 	m.attempt(ctx, j, yield)
 }
 

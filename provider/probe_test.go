@@ -41,6 +41,7 @@ func found(p *provider.Probe) map[string]catalog.Support {
 func TestProbeFindsTheTruth(t *testing.T) {
 	const yes, no, unknown = catalog.Yes, catalog.No, catalog.Unknown
 	type facts map[string]catalog.Support
+	covered := map[string]bool{}
 	for _, c := range []struct {
 		model string
 		kind  llm.Kind // of the error; Unknown for none
@@ -61,15 +62,20 @@ func TestProbeFindsTheTruth(t *testing.T) {
 		{"sim/native+wrong-finish", 0, facts{"tools": yes, "the reason fits the answer": no}, "native_tools true"},
 		{"sim/native+length", 0, facts{"says when cut off": yes}, ""},
 		{"sim/native+ignore-choice", 0, facts{"tools": yes, "forced call": no, "forbidden call": no}, "tool_choice_required false"},
+		{"sim/native+garbage", llm.Malformed, facts{"tools": yes}, ""}, // some formats pass over it
 		{"sim/native+think-call", 0, facts{"tools": yes}, "dialect hermes_json"},
 		{"sim/native+huge=3000", 0, facts{"tools": yes}, "native_tools true"},
 		{"sim/native+seed=7", 0, facts{"tools": yes}, "native_tools true"},
 		{"sim/hermes_json", 0, facts{"tools": yes, "several calls": yes}, "dialect hermes_json"},
 		{"sim/mistral_json", 0, facts{"tools": yes}, "native_tools true"},
 	} {
+		for _, one := range strings.Split(c.model, "+") {
+			name, _, _ := strings.Cut(one, "=")
+			covered[name] = true
+		}
 		for _, h := range hosts {
 			p, err := probe(t, h, c.model)
-			if c.kind != llm.Unknown {
+			if c.kind != llm.Unknown && (err != nil || c.facts == nil) {
 				if llm.KindOf(err) != c.kind {
 					t.Errorf("%s in %s: %v, want %s", c.model, h.wire, err, c.kind)
 				}
@@ -95,6 +101,11 @@ func TestProbeFindsTheTruth(t *testing.T) {
 			if field != "" && p.Record.Values[field] != value {
 				t.Errorf("%s in %s: the record says %v, want %s", c.model, h.wire, p.Record.Values, c.value)
 			}
+		}
+	}
+	for _, f := range sim.Faults() {
+		if !covered[f.Name] {
+			t.Errorf("no model with the fault %s is probed", f.Name)
 		}
 	}
 }
