@@ -178,17 +178,17 @@ func smallPrompt(req *llm.Request, prompt, answer string, context int) {
 	req.Messages = append(append(out, messages...), llm.User(prompt))
 }
 
-// smallHistory writes calls and results as plain sentences. After results the
-// request is said again: a small model answers what stands last.
+// smallHistory leaves calls out and writes results as plain sentences: a small
+// model repeats whatever JSON it has seen. After results the request is said
+// again, because it answers what stands last. Turns of one side that then
+// follow each other become one.
 func smallHistory(req *llm.Request, t turn) {
 	var out []llm.Message
 	for _, m := range req.Messages {
-		var said []llm.Part
 		role := m.Role
+		var said []llm.Part
 		for _, p := range m.Parts {
 			switch p := p.(type) {
-			case llm.Call:
-				said = append(said, llm.Text{Text: fmt.Sprintf(`{"name": %s, "arguments": %s}`, marshal(p.Name), p.Args)})
 			case llm.Result:
 				role = llm.RoleUser
 				said = append(said, llm.Text{Text: smallResult(p)})
@@ -196,12 +196,14 @@ func smallHistory(req *llm.Request, t turn) {
 				said = append(said, p)
 			}
 		}
-		if len(said) > 0 {
+		if last := len(out) - 1; last >= 0 && out[last].Role == role && len(said) > 0 {
+			out[last].Parts = append(append(out[last].Parts, llm.Text{Text: "\n"}), said...)
+		} else if len(said) > 0 {
 			out = append(out, llm.Message{Role: role, Parts: said, Extra: m.Extra})
 		}
 	}
 	if last := len(out) - 1; t.done && last >= 0 && out[last].Role == llm.RoleUser {
-		out[last].Parts = append(out[last].Parts, llm.Text{Text: "\nAnswer this with the result: " + t.text})
+		out[last].Parts = append(out[last].Parts, llm.Text{Text: "\nAnswer this in a sentence: " + t.text})
 	}
 	req.Messages = out
 }

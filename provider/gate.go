@@ -39,7 +39,8 @@ const small = 1_000_000_000
 const (
 	leastFit         = 0.25
 	leastClauseFit   = 0.3
-	leastClauseWords = 3 // that say something; less is a part of what was asked for
+	leastClauseWords = 3   // that say something; less is a part of what was asked for
+	leastShortFit    = 0.5 // unless it fits as well as this
 )
 
 // maxRounds is how often tools are called for one request of the user before
@@ -151,7 +152,11 @@ func plan(tools []llm.ToolDef, t turn) ([]llm.ToolDef, string) {
 	if clauses := rank.Clauses(strings.Trim(t.text, " \"'“”\n")); len(clauses) > 1 && len(tools) > 1 {
 		for _, clause := range clauses {
 			best, score := pick(tools, clause)
-			if len(rank.Stems(clause)) < leastClauseWords || score < leastClauseFit || lacks(tools[best], t.known) {
+			least := leastClauseFit
+			if len(rank.Stems(clause)) < leastClauseWords {
+				least = leastShortFit
+			}
+			if score < least || lacks(tools[best], t.known) {
 				continue
 			}
 			if !slices.ContainsFunc(steps, func(d llm.ToolDef) bool { return d.Name == tools[best].Name }) {

@@ -114,7 +114,7 @@ var builtin = []Vendor{
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
 	local("vllm", "http://127.0.0.1:8000/v1", ""),
 	local("sglang", "http://127.0.0.1:30000/v1", ""),
-	local("llamacpp", "http://127.0.0.1:8080/v1", ""),
+	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Wires: []string{wire.Chat}, Quirks: wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, TypedMessages: true}},
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
 	{Name: "azure", BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,

@@ -134,7 +134,7 @@ func (e *encoder) itemID(prefix string) string {
 // encodeSaid writes a message of the assistant.
 func (r responses) encodeSaid(e *encoder, run []llm.Text, answer bool) {
 	last := run[len(run)-1]
-	if s, ok := plainText([]llm.Part{last}); ok && len(run) == 1 && !answer {
+	if s, ok := plainText([]llm.Part{last}); ok && len(run) == 1 && !answer && !e.c.Quirks.TypedMessages {
 		e.Object()
 		e.StringField("role", "assistant")
 		e.StringField("content", s)

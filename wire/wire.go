@@ -79,6 +79,9 @@ type Quirks struct {
 	// OpenAPISchema puts the schemas of tools where Gemini hosts expect the
 	// vendor's older kind of schema. The caller has narrowed them.
 	OpenAPISchema bool
+	// TypedMessages writes what the assistant said in the long form of the
+	// responses format, as an item with its type. llama.cpp takes no other.
+	TypedMessages bool
 }
 
 // For returns the codec of a format.

@@ -25,7 +25,7 @@ func main() {
 	url := flag.String("url", "", "a running server; empty starts one")
 	python := flag.String("python", os.Getenv("TOOLPOST_REALMODEL_PYTHON"), "the Python that has the server and the model")
 	root := flag.String("root", "..", "the root of the module")
-	sets := flag.String("sets", "simple_python,multiple,irrelevance", "which sets of questions")
+	sets := flag.String("sets", "simple_python,multiple,irrelevance,two_tools", "which sets of questions")
 	ways := flag.String("ways", "bare,prompt,auto,forced,none", "which ways to ask")
 	offset := flag.Int("offset", 0, "the first question")
 	step := flag.Int("step", 0, "ask every so manieth question; 0 means 4, and 1 for multiple")
@@ -67,6 +67,12 @@ func (r *run) do(url, python, root string, sets []string) error {
 		return err
 	}
 	for _, set := range sets {
+		if set == "two_tools" {
+			if err := r.two(); err != nil {
+				return err
+			}
+			continue
+		}
 		all, err := realmodel.Questions(dir, set)
 		if err != nil {
 			return err
@@ -121,7 +127,7 @@ func (r *run) ask(set, way string, questions []realmodel.Question) error {
 			req.Choice.Mode = llm.MustNotCall
 			req.MaxTokens = 40
 		case "bare", "prompt":
-			req.MaxTokens = 150
+			req.MaxTokens = 100
 		}
 		resp, err := generate(model, req, way == "auto")
 		if err != nil && llm.KindOf(err) != llm.BrokenPromise {
@@ -154,6 +160,39 @@ func (r *run) ask(set, way string, questions []realmodel.Question) error {
 	n := float64(max(len(questions), 1))
 	fmt.Printf("%-14s %-7s %4d questions: right %5.1f %%, called %5.1f %%, valid %5.1f %% of the calls; %d failed; %.0f s\n", set, way, len(questions),
 		100*float64(right)/n, 100*float64(called)/n, 100*float64(valid)/float64(max(called, 1)), failed, time.Since(start).Seconds())
+	return nil
+}
+
+// two asks our own questions that need two tools.
+func (r *run) two() error {
+	model, err := r.client("auto").Open("llamacpp+" + r.url + "/v1#any")
+	if err != nil {
+		return err
+	}
+	names, valid, calls := 0, 0, 0
+	zero := 0.0
+	questions := realmodel.TwoTools()
+	for _, q := range questions {
+		resp, err := llm.Generate(context.Background(), model, &llm.Request{Messages: q.Messages, Tools: q.Tools, Temperature: &zero, MaxTokens: 400})
+		if err != nil {
+			return err
+		}
+		got := resp.Message.Calls()
+		calls += len(got)
+		for _, c := range got {
+			if q.Valid([]llm.Call{c}) {
+				valid++
+			}
+		}
+		if realmodel.SameNames(got, q.Want) {
+			names++
+		}
+		if r.verbose {
+			fmt.Printf("%s\n  got  %s\n", q.ID, show(got))
+		}
+	}
+	fmt.Printf("%-14s %-7s %4d questions: both names right %.1f %%, valid %.1f %% of %d calls\n", "two_tools", "auto", len(questions),
+		100*float64(names)/float64(len(questions)), 100*float64(valid)/float64(max(calls, 1)), calls)
 	return nil
 }
 
@@ -198,6 +237,9 @@ func (r remember) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
+	if !bytes.Contains(body, []byte(`"grammar"`)) { // text, which is not read to its end
+		return realmodel.Client.Transport.RoundTrip(req)
+	}
 	name := filepath.Join(r.dir, fmt.Sprintf("%x", sha256.Sum256(append([]byte(req.URL.Path+"\n"), body...))))
 	if known, err := os.ReadFile(name); err == nil {
 		kind, rest, _ := bytes.Cut(known, []byte("\n"))
