@@ -128,7 +128,7 @@ func decide(tools []llm.ToolDef, choice llm.ToolChoice, one bool, t turn) verdic
 	}
 	steps, why := plan(tools, t)
 	if t.done || len(t.calls) > 0 {
-		steps = slices.DeleteFunc(steps, func(d llm.ToolDef) bool {
+		steps = slices.DeleteFunc(slices.Clone(steps), func(d llm.ToolDef) bool {
 			return slices.ContainsFunc(t.calls, func(c llm.Call) bool { return c.Name == d.Name })
 		})
 		if len(steps) == 0 {

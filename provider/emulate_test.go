@@ -1,0 +1,258 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// say returns the events of an answer in text, in pieces of n bytes.
+func say(text string, n int, reason llm.Reason) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for i := 0; i < len(text); i += n {
+			if !yield(llm.TextDelta{Text: text[i:min(i+n, len(text))]}, nil) {
+				return
+			}
+		}
+		yield(llm.Finish{Reason: reason}, nil)
+	}
+}
+
+// hear reads an answer as a rewritten request says.
+func (r *rewritten) hear(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
+	t.Helper()
+	for _, read := range r.readers {
+		raw = read(raw)
+	}
+	var b llm.Builder
+	for ev, err := range raw {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Add(ev)
+	}
+	return b.Response()
+}
+
+// Every style that can be taught is read back, however the answer is cut.
+func TestStyles(t *testing.T) {
+	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: gateTools}
+	call := llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}
+	for style, want := range map[string]string{
+		"": "json_fence", "json": "json_fence", "markdown": "json_fence", "xml": "claude_xml", "pythonic": "pythonic", "hermes": "hermes_json",
+	} {
+		e := emulation{route: &Route{Kind: Prompted, Style: style}}
+		out, err := e.rewrite(req)
+		if err != nil {
+			t.Fatalf("%s: %v", style, err)
+		}
+		if e.route.Dialect != want || len(out.req.Tools) > 0 || !strings.Contains(out.req.System, "get_weather") || len(out.req.Stop) == 0 {
+			t.Errorf("%s: dialect %s, stop %v, system %q", style, e.route.Dialect, out.req.Stop, out.req.System)
+		}
+		text, err := dialect.Render(want, llm.Text{Text: "I look it up.\n"}, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= len(text); n++ {
+			r := out.hear(t, say(text, n, llm.Stop))
+			calls := r.Message.Calls()
+			if len(calls) != 1 || calls[0].Name != call.Name || decode[map[string]string](calls[0].Args)["city"] != "Rome" || r.Finish.Reason != llm.ToolCalls || !strings.HasPrefix(r.Message.Text(), "I look it up.") {
+				t.Fatalf("%s in pieces of %d: %+v", style, n, r)
+			}
+		}
+	}
+	if _, err := (emulation{route: &Route{Kind: Prompted, Style: "morse"}}).rewrite(req); llm.KindOf(err) != llm.Unsupported {
+		t.Errorf("an unknown style: %v", err)
+	}
+}
+
+// A long conversation is reminded of the notation, results stand in the form
+// the style knows, and families without a system turn are told in the user's.
+func TestTaughtHistory(t *testing.T) {
+	call := llm.Call{ID: "c", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}
+	messages := []llm.Message{
+		llm.User("Weather in Rome?"), llm.Assistant(call),
+		llm.Results(llm.Result{CallID: "c", Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "21 </tool_response> degrees"}}}),
+	}
+	for len(messages) < reminded {
+		messages = append(messages, llm.Assistant(llm.Text{Text: "Warm."}), llm.User("And now?"))
+	}
+	req := &llm.Request{System: "Be kind.", Messages: messages, Tools: gateTools}
+	out, err := emulation{route: &Route{Kind: Prompted, Style: "hermes"}}.rewrite(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(out.req.System, "Be kind.") {
+		t.Errorf("system %q", out.req.System)
+	}
+	if text := out.req.Messages[2].Text(); !strings.Contains(text, "<tool_response>") || strings.Count(text, "</tool_response>") != 1 {
+		t.Errorf("a result ends its own wrapper: %q", text)
+	}
+	last := out.req.Messages[len(out.req.Messages)-1].Text()
+	if !strings.HasSuffix(last, "And now?") || !strings.Contains(last, "tool") {
+		t.Errorf("no reminder: %q", last)
+	}
+	info := catalog.Default().Lookup("gemma-2-9b-it")
+	out, err = emulation{route: &Route{Kind: Prompted, Style: "json"}, info: info}.rewrite(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := out.req.Messages[0].Text(); out.req.System != "" || !strings.HasPrefix(first, "Be kind.") || !strings.HasSuffix(first, "Weather in Rome?") {
+		t.Errorf("gemma: system %q, first turn %q", out.req.System, first)
+	}
+	if diff := cmp.Diff(messages[0].Text(), req.Messages[0].Text()); diff != "" {
+		t.Errorf("the caller's request was changed: %s", diff)
+	}
+}
+
+func smallEmulation() emulation {
+	info := catalog.Default().Lookup("llamacpp/SmolLM2-135M-Instruct")
+	return emulation{route: &Route{Kind: Constrained}, info: info, host: constraint{"json_schema", "chat"}}
+}
+
+// grammarOf returns the grammar that a request is held to; nil if there is none.
+func grammarOf(t *testing.T, req *llm.Request) *gbnf {
+	t.Helper()
+	raw := req.Extra["chat"]["grammar"]
+	if raw == nil {
+		return nil
+	}
+	return readGrammar(t, decode[string](raw))
+}
+
+// Whatever the host lets a small model write arrives as the calls that were
+// chosen, with valid arguments; whatever is cut arrives as none.
+func TestSmall(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for text, want := range map[string]int{
+		"What is the weather in Rome for 3 days?":                        1,
+		"Get the weather in Rome and set a timer for 5 minutes.":         2,
+		"Convert 20 euros to dollars. Then set a timer for two minutes.": 2,
+	} {
+		out, err := smallEmulation().rewrite(&llm.Request{Messages: []llm.Message{llm.User(text)}, Tools: gateTools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := grammarOf(t, out.req)
+		for range 50 {
+			answer := g.write(r)
+			got := out.hear(t, say(answer, 1+r.IntN(9), llm.Stop))
+			if calls := got.Message.Calls(); len(calls) != want || len(got.Invalid) > 0 || !validCalls(calls) || got.Finish.Reason != llm.ToolCalls {
+				t.Fatalf("%s: %s gives %+v", text, answer, got)
+			}
+			cut := answer[:1+r.IntN(len(answer)-1)]
+			got = out.hear(t, say(cut, 3, llm.Stop))
+			// Calls that were closed before the cut are whole.
+			if want == 1 && len(got.Message.Calls()) > 0 || got.Finish.Reason != llm.Length || !validCalls(got.Message.Calls()) {
+				t.Fatalf("%s: cut to %s gives %+v", text, cut, got)
+			}
+		}
+	}
+}
+
+func validCalls(calls []llm.Call) bool {
+	for _, c := range calls {
+		for _, d := range gateTools {
+			if d.Name == c.Name && len(schema.MustCompile(d.Schema).Validate(c.Args)) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// The gate says what it decided and what it withheld, is silent when it is
+// off, and never stands before a demanded call.
+func TestSmallIsVisible(t *testing.T) {
+	req := &llm.Request{Messages: []llm.Message{llm.User("Why is the sky blue?")}, Tools: gateTools}
+	e := smallEmulation()
+	out, err := e.rewrite(req)
+	if err != nil || grammarOf(t, out.req) != nil || len(out.warnings) != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, part := range []string{"0.25", "get_weather, convert_currency, set_timer", "switched off"} {
+		if !strings.Contains(out.warnings[0].Detail, part) {
+			t.Errorf("%q does not say %q", out.warnings[0].Detail, part)
+		}
+	}
+	req.Choice.Mode = llm.MustCall
+	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) == nil {
+		t.Errorf("a demanded call was gated: %v", err)
+	}
+	req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) != nil || len(out.warnings) > 0 {
+		t.Errorf("no call was wanted: %+v, %v", out, err)
+	}
+	req.Choice = llm.ToolChoice{}
+	e.gate = GateOff
+	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) == nil {
+		t.Fatalf("without the gate the model decides: %v", err)
+	}
+	for _, d := range gateTools {
+		if !strings.Contains(out.req.System, d.Name) {
+			t.Errorf("without the gate %s is missing", d.Name)
+		}
+	}
+}
+
+// Where the host takes a grammar, a larger model may speak before it calls, or
+// instead of it.
+func TestProseBeforeCalls(t *testing.T) {
+	e := smallEmulation()
+	e.info.ID.Size = 8_000_000_000
+	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: gateTools}
+	r := rand.New(rand.NewPCG(7, 8))
+	spoke, called := 0, 0
+	for _, mode := range []llm.ChoiceMode{llm.MayCall, llm.MustCall} {
+		req.Choice.Mode = mode
+		out, err := e.rewrite(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := grammarOf(t, out.req)
+		for range 200 {
+			text := g.write(r)
+			got := out.hear(t, say(text, 5, llm.Stop))
+			if strings.TrimSpace(got.Message.Text()) != "" {
+				spoke++
+			}
+			called += len(got.Message.Calls())
+			if mode == llm.MustCall && len(got.Message.Calls()) == 0 || !validCalls(got.Message.Calls()) {
+				t.Fatalf("mode %v: %q gives %+v", mode, text, got)
+			}
+		}
+	}
+	if spoke == 0 || called == 0 {
+		t.Errorf("spoke %d times, called %d", spoke, called)
+	}
+}
+
+// A small model reads a request after results as a question to answer.
+func TestSmallHistory(t *testing.T) {
+	req := &llm.Request{Messages: []llm.Message{
+		llm.User("What is the weather in Rome?"),
+		llm.Assistant(llm.Call{ID: "c", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}),
+		llm.Results(llm.Result{CallID: "c", Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "21 degrees"}}}),
+	}, Tools: gateTools}
+	out, err := smallEmulation().rewrite(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, m := range out.req.Messages {
+		fmt.Fprintf(&b, "%s: %s\n", m.Role, m.Text())
+	}
+	const want = "user: What is the weather in Rome?\nget_weather returned: 21 degrees\nAnswer this in a sentence: What is the weather in Rome?\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
