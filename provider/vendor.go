@@ -67,6 +67,12 @@ func local(name, base, env string) Vendor {
 	return Vendor{Name: name, BaseURL: base, BaseEnv: env, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true, Fields: topK}
 }
 
+// typed is a vendor that wants what the assistant said with its type.
+func typed(v Vendor) Vendor {
+	v.Quirks.TypedMessages = true
+	return v
+}
+
 // like is a vendor that copies OpenAI's chat API.
 func like(name, base, key string, quirks wire.Quirks) Vendor {
 	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
@@ -114,7 +120,7 @@ var builtin = []Vendor{
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
 	local("vllm", "http://127.0.0.1:8000/v1", ""),
 	local("sglang", "http://127.0.0.1:30000/v1", ""),
-	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Wires: []string{wire.Chat}, Quirks: wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, TypedMessages: true}},
+	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")),
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
 	{Name: "azure", BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
