@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Lane is who runs a tool that the model's provider could run itself, like a
@@ -60,6 +61,19 @@ type LaneChosen struct {
 
 // EventType returns "lane".
 func (LaneChosen) EventType() string { return "lane" }
+
+// NativeIn returns the Agent.Native of models that are reached in a wire format:
+// what the format has a word for, the provider runs.
+func NativeIn(format string) func(id string, def llm.ToolDef) error {
+	return func(_ string, def llm.ToolDef) error {
+		codec, ok := wire.For(format)
+		if !ok {
+			return fmt.Errorf("there is no format %q", format)
+		}
+		_, _, err := codec.EncodeRequest(&llm.Request{Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{def}, MaxTokens: 1}, false)
+		return err
+	}
+}
 
 // laneSet is what the lanes come to for one model.
 type laneSet struct {
