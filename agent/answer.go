@@ -122,15 +122,19 @@ func onlyCall(text string) string {
 	return name
 }
 
-// suspect answers a model whose whole answer is a call of something that is not
-// there. A call lost in silence is worse than a question too many.
+// suspect answers a model whose whole answer is a call that could not be taken
+// for one: of something that is not there, or written as text by a model that
+// has another way. A call lost in silence is worse than a question too many.
 func (l *loop) suspect(ctx context.Context, h *heard, name string) error {
-	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: fmt.Sprintf("there is no tool called %q", name)})
+	problem, fix := fmt.Sprintf("there is no tool called %q", name), "The tools are "+strings.Join(l.some(maxNames), ", ")+". Call one of them by exactly its name, or answer in words."
+	if l.offers(name) {
+		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
+	}
+	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: problem})
 	if err := l.keep(ctx, h); err != nil {
 		return err
 	}
-	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", and there is no such tool. The tools are "+strings.Join(l.some(maxNames), ", ")+
-		". Call one of them by exactly its name, or answer in words.")
+	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", but "+problem+". "+fix)
 }
 
 // maxNames bounds the names a model is told at once.

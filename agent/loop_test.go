@@ -330,3 +330,34 @@ func TestSeed001InTheLoop(t *testing.T) {
 		}
 	}
 }
+
+// TestATextThatIsACall: a text that is nothing but a call is questioned once;
+// said again, it is the answer. Text with more in it is an answer at once.
+func TestATextThatIsACall(t *testing.T) {
+	n := 0
+	for _, c := range []struct {
+		says  []any
+		asked int
+		told  string
+	}{
+		{[]any{"```json\n{\"tool\":\"b\",\"arguments\":{\"x\":1}}\n```", "fine"}, 2, `there is no tool called "b"`},
+		{[]any{"<tool_call>\n{\"name\":\"a\",\"arguments\":{}}\n</tool_call>\n```", "fine"}, 1, ""},
+		{[]any{"[TOOL_CALLS] [{\"name\":\"a\",\"arguments\":{}}]", "fine"}, 2, "a call of a was written as text"},
+		{[]any{`{"tool":"b","arguments":{}}`}, 2, `there is no tool called "b"`},
+		{[]any{`An example: {"tool":"b","arguments":{}}`, "fine"}, 1, ""},
+		{[]any{`{"name":"Bob","age":3}`, "fine"}, 1, ""},
+	} {
+		m := says(c.says...)
+		l := run(t, &agent.Agent{Model: m, Tools: runner(counted("a", &n, 0))}, "go")
+		if l.err != nil || len(m.asked) != c.asked {
+			t.Errorf("%q: asked %d times, error %v", c.says[0], len(m.asked), l.err)
+			continue
+		}
+		if c.asked == 2 {
+			last := m.asked[1].Messages
+			if text := last[len(last)-1].Text(); !strings.Contains(text, c.told) {
+				t.Errorf("%q: the model was told %q", c.says[0], text)
+			}
+		}
+	}
+}
