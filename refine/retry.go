@@ -19,7 +19,8 @@ const DefaultAttempts = 3
 // promise is told so.
 //
 // An answer is held back until it is whole, so that a broken one leaves no
-// trace but a [Retry] event. Package agent asks again without holding back.
+// trace but a [Retrying] event, or the error if it was the last. Package agent
+// asks again without holding back.
 func Retry(m llm.Model, attempts int) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -27,8 +28,12 @@ func Retry(m llm.Model, attempts int) llm.Model {
 			req := budgeted(req, most-1)
 			for attempt := 1; ; attempt++ {
 				events, resp, err := hold(ctx, m, req)
-				if err == nil || attempt == most || !asksAgain[llm.KindOf(err)] || ctx.Err() != nil || !req.Budget.Take() {
-					deliver(events, err, yield)
+				if err == nil {
+					deliver(events, nil, yield)
+					return
+				}
+				if attempt == most || !asksAgain[llm.KindOf(err)] || ctx.Err() != nil || !req.Budget.Take() {
+					yield(nil, err)
 					return
 				}
 				if !yield(Retrying{Attempt: attempt, Max: most, Cause: llm.KindOf(err).String(), Error: err.Error()}, nil) {
