@@ -19,6 +19,7 @@ const (
 	rawEmpty      = "empty-tool-routing-output"                     // neither text nor call
 	rawNoResult   = "agent-sdk-no-result"                           // the answer never ended
 	rawBroken     = "stream-bridge-error"                           // the stream failed
+	rawStopped    = "interrupted"                                   // somebody gave up waiting
 	rawStructured = "error_max_structured_output_retries"           // the vendor gave up on the schema
 	rawRecovered  = "error_max_structured_output_retries_recovered" // and left a usable text
 )
@@ -260,6 +261,8 @@ func (l *loop) abandon(h *heard, err error) {
 	var failed *llm.Error
 	var because *tool.Error
 	switch {
+	case llm.KindOf(err) == llm.Canceled:
+		l.done.Finish.Raw = rawStopped
 	case errors.As(err, &failed) && failed.Code != "":
 		l.done.Finish.Raw = failed.Code
 	case h.err == nil && errors.As(err, &because):

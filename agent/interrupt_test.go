@@ -222,7 +222,7 @@ func TestPartialStructuredAnswer(t *testing.T) {
 		}
 	}
 	var v struct{ Title string }
-	if err := json.Unmarshal(done.Value, &v); err != nil || !done.Partial || !done.Open || !strings.HasPrefix("A very long title of something", v.Title) || v.Title == "" {
+	if err := json.Unmarshal(done.Value, &v); err != nil || !done.Partial || !done.Open || done.Finish.Raw != "interrupted" || !strings.HasPrefix("A very long title of something", v.Title) || v.Title == "" {
 		t.Errorf("value %s, partial %v, error %v", done.Value, done.Partial, err)
 	}
 	l := listen(a.Resume(t.Context(), done.Run))
