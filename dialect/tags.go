@@ -184,14 +184,7 @@ func (m *machine) params() {
 			m.blank("")
 		}
 		if !m.more() {
-			if count < 0 { // its arguments were one object
-				break
-			}
-			if count == 0 || m.depth == 0 { // nothing says that it is complete
-				m.cutCall()
-				return
-			}
-			m.missing("end-of-call")
+			m.noEnd(count)
 			break
 		}
 		t, n := m.match(0)
@@ -237,6 +230,18 @@ func (m *machine) params() {
 	}
 	m.closeArgs(count)
 	m.endCall()
+}
+
+// noEnd handles the end of the answer after count parameters; a negative count
+// means that the arguments were one object, which says itself that it is whole.
+func (m *machine) noEnd(count int) {
+	switch {
+	case count < 0:
+	case count == 0 || m.depth == 0: // nothing says that it is complete
+		m.cutCall()
+	default:
+		m.missing("end-of-call")
+	}
 }
 
 // closeArgs ends the arguments object that parameters were written into.
