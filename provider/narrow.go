@@ -63,13 +63,14 @@ func (v Vendor) schemas() schema.Vendor {
 // asks it to hold the model to them wherever it can.
 func (m *Model) narrowTools(j *job) error {
 	wrapped := map[string]schema.Narrowed{}
+	room := &strictRoom{vendor: m.vendor}
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
 		m.describeExamples(j, t)
 		if t.Kind != llm.FunctionTool {
 			continue
 		}
-		n, err := m.narrowTool(j, t)
+		n, err := m.narrowTool(j, t, room)
 		if err != nil {
 			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: err}
 		}
@@ -88,8 +89,34 @@ func (m *Model) strict() bool {
 	return m.vendor.Strict && !m.vendor.Quirks.NoStrict && m.info.JSONSchema.Support == catalog.Yes
 }
 
-func (m *Model) narrowTool(j *job, t *llm.ToolDef) (schema.Narrowed, error) {
+// strictRoom is what a vendor still takes of strict tools in one request.
+type strictRoom struct {
+	vendor          Vendor
+	tools, optional int
+}
+
+// take reports whether one more tool can be strict, and counts it.
+func (r *strictRoom) take(s schema.Schema) bool {
+	shape, optional := schema.ShapeOf(s), 0
+	for _, name := range shape.Properties() {
+		if !shape.Required(name) {
+			optional++
+		}
+	}
+	v := r.vendor
+	if v.MaxStrict > 0 && r.tools+1 > v.MaxStrict || v.MaxOptional > 0 && r.optional+optional > v.MaxOptional {
+		return false
+	}
+	r.tools, r.optional = r.tools+1, r.optional+optional
+	return true
+}
+
+func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) (schema.Narrowed, error) {
 	want := m.strict() && (t.Strict == nil || *t.Strict)
+	if want && !room.take(t.Schema) {
+		want = false
+		j.warn(llm.Degraded, "strict", "%s: %s takes no more strict tools in one request; its arguments are checked when it is called", t.Name, m.vendor.Name)
+	}
 	n, err := m.client.narrowed.get(t.Schema, m.vendor.schemas(), want)
 	if err != nil {
 		return n, err

@@ -419,8 +419,11 @@ func (p *probing) schema() {
 	switch err := json.Unmarshal([]byte(h.Message.Text()), &got); {
 	case h.err != nil:
 		p.found("answer by schema", "json_schema", catalog.No, "refused: %v", h.err)
-	case err == nil && got.Name != nil && got.Count != nil:
+	case err == nil && got.Name != nil && got.Count != nil: // nobody told the model these names but the schema
 		p.found("answer by schema", "json_schema", catalog.Yes, "it answered %.60q", h.Message.Text())
+		if p.info.Constrain == "" {
+			p.values["constrained_output"] = map[bool]string{true: "format", false: "response_format"}[p.wire == wire.Ollama]
+		}
 	case h.Finish.Reason == llm.Length:
 		p.found("answer by schema", "json_schema", catalog.Unknown, "the answer was cut off")
 	default:
@@ -430,7 +433,13 @@ func (p *probing) schema() {
 
 // oddities reports what answers got wrong on the way.
 func (p *probing) oddities() {
-	for _, o := range []struct{ feature, name string }{{"index", "calls have their own index"}, {"id", "calls have their own id"}, {"finish reason", "the reason fits the answer"}} {
+	for _, o := range []struct {
+		feature, name string
+		needsCalls    bool
+	}{{"index", "calls have their own index", true}, {"id", "calls have their own id", true}, {"finish reason", "the reason fits the answer", false}} {
+		if o.needsCalls && p.values["native_tools"] != "true" {
+			continue
+		}
 		if detail, bad := p.wrong[o.feature]; bad {
 			p.found(o.name, "", catalog.No, "%s", detail)
 		} else {

@@ -123,7 +123,7 @@ func skip(format, name string) bool {
 
 // What a probe records changes the next route.
 func TestProbeChangesTheRoute(t *testing.T) {
-	for model, want := range map[string]provider.RouteKind{"sim/native": provider.Native, "sim/native+no-tools": provider.Prompted} {
+	for model, want := range map[string]provider.RouteKind{"sim/native": provider.Native, "sim/native+no-tools": provider.Constrained} {
 		server := serve(t, new(sim.Server))
 		id := server.URL + "/v1#" + model
 		before := open(t, &provider.Client{HTTP: server.Client()}, id).(*provider.Model)

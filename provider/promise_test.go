@@ -274,3 +274,60 @@ func TestUnknownModel(t *testing.T) {
 		t.Error("an unknown model must not be taken to call tools")
 	}
 }
+
+// A vendor that takes twenty strict tools gets twenty, and hears of the others
+// as ordinary ones.
+func TestStrictRoom(t *testing.T) {
+	m, err := new(Client).Open("anthropic/claude-sonnet-4-5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		schema string
+		strict int
+	}{
+		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, 20},
+		{`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, 12},
+	} {
+		req := &llm.Request{Messages: hello}
+		for i := range 30 {
+			req.Tools = append(req.Tools, llm.ToolDef{Name: fmt.Sprint("t", i), Schema: []byte(c.schema)})
+		}
+		j, err := m.(*Model).plan(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		strict := 0
+		for _, def := range j.req.Tools {
+			if def.Strict != nil && *def.Strict {
+				strict++
+			}
+		}
+		if strict != c.strict || len(j.warnings) != 30-strict {
+			t.Errorf("%d strict tools and %d warnings, want %d", strict, len(j.warnings), c.strict)
+		}
+	}
+}
+
+// Planning a request is what every turn pays.
+func BenchmarkPlan(b *testing.B) {
+	m, err := new(Client).Open("anthropic/claude-sonnet-4-5")
+	if err != nil {
+		b.Fatal(err)
+	}
+	req := &llm.Request{Messages: hello}
+	for i := range 20 {
+		req.Tools = append(req.Tools, llm.ToolDef{Name: fmt.Sprint("t", i), Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)})
+	}
+	for i := range 20 {
+		id := fmt.Sprint("call_", i)
+		req.Messages = append(req.Messages, llm.Assistant(llm.Call{ID: id, Name: "t1", Args: []byte(`{"a":"b"}`)}),
+			llm.Results(llm.Result{CallID: id, Parts: []llm.Part{llm.Text{Text: "done"}}}))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.(*Model).plan(req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -37,6 +37,9 @@ type Vendor struct {
 	Schemas schema.Vendor
 	// Strict says that it holds models to the schemas of tools if asked to.
 	Strict bool
+	// MaxStrict bounds the tools it holds models to in one request, and
+	// MaxOptional the parameters of these that may be left out; 0 is no bound.
+	MaxStrict, MaxOptional int
 	// Both says that it can hold the answer to a schema while tools are
 	// offered.
 	Both bool
@@ -100,7 +103,7 @@ const awsSigned = "is served in Amazon's own format, with signed requests and bi
 var builtin = []Vendor{
 	{Name: "openai", BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
 	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
-		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, Both: true},
+		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, MaxStrict: 20, MaxOptional: 24, Both: true},
 	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
@@ -201,6 +204,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 		out.Schemas = v.Schemas
 	}
 	out.Strict = out.Strict || v.Strict
+	out.MaxStrict, out.MaxOptional = cmp.Or(v.MaxStrict, base.MaxStrict), cmp.Or(v.MaxOptional, base.MaxOptional)
 	out.Both = out.Both || v.Both
 	out.NoNone = out.NoNone || v.NoNone
 	out.NoAllowed = out.NoAllowed || v.NoAllowed
