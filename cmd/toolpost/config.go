@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,16 +20,17 @@ import (
 // the configuration file, then from the environment, then from a flag; the
 // later wins.
 type settings struct {
-	Model     string                    `yaml:"model"`
-	Stronger  string                    `yaml:"stronger"`
-	Local     []string                  `yaml:"local"`
-	Root      string                    `yaml:"root"`
-	Allow     []string                  `yaml:"allow"`
-	Tools     []string                  `yaml:"tools"`
-	System    string                    `yaml:"system"`
-	MaxTurns  int                       `yaml:"max_turns"`
-	Journal   string                    `yaml:"journal"`
-	Providers map[string]providerConfig `yaml:"providers"`
+	Model       string                    `yaml:"model"`
+	Stronger    string                    `yaml:"stronger"`
+	Local       []string                  `yaml:"local"`
+	Root        string                    `yaml:"root"`
+	Allow       []string                  `yaml:"allow"`
+	Tools       []string                  `yaml:"tools"`
+	System      string                    `yaml:"system"`
+	MaxTurns    int                       `yaml:"max_turns"`
+	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
+	Journal     string                    `yaml:"journal"`
+	Providers   map[string]providerConfig `yaml:"providers"`
 
 	from map[string]string // which source gave each setting; absent means the default
 	file string            // the file that was read; empty if there is none
@@ -47,7 +49,7 @@ type providerConfig struct {
 // comes from the file only.
 type setting struct {
 	key, env, help string
-	value          func(*settings) any // *string, *int or *[]string
+	value          func(*settings) any // *string, *int, **float64 or *[]string
 }
 
 // settingTable is every setting, in the order in which config check shows it.
@@ -60,6 +62,7 @@ var settingTable = []setting{
 	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
 	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
+	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
 	{"providers", "", "servers of your own", nil},
 }
@@ -95,6 +98,12 @@ func (row setting) set(s *settings, value string) error {
 			return fmt.Errorf("%q is no number", value)
 		}
 		*p = n
+	case **float64:
+		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil || math.IsNaN(x) {
+			return fmt.Errorf("%q is no number", value)
+		}
+		*p = &x
 	}
 	return nil
 }
@@ -109,6 +118,10 @@ func (row setting) show(s *settings) string {
 		return strings.Join(*p, ", ")
 	case *int:
 		return strconv.Itoa(*p)
+	case **float64:
+		if *p != nil {
+			return strconv.FormatFloat(**p, 'g', -1, 64)
+		}
 	case *string:
 		return firstLine(redactAddress(*p), 60)
 	}
@@ -260,6 +273,9 @@ func (s *settings) check() error {
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
 		return fmt.Errorf("%s: max_turns is %d; it can be 1 to %d", source("max_turns"), s.MaxTurns, maxTurns)
+	}
+	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
+		return fmt.Errorf("%s: temperature is %g; it can be 0 to 2", source("temperature"), *t)
 	}
 	for _, name := range s.Local {
 		if name != "none" && !slices.Contains(localNames(), name) {

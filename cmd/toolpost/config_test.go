@@ -47,8 +47,8 @@ func TestSettingsByStrength(t *testing.T) {
 	check(env["allow"], "exec, net", "TOOLPOST_ALLOW")
 	check(env["max_turns"], "3", "c.yaml")
 
-	s, err := settingsOf(t, "run", "-m", "from/flag", "--max-turns", "7", "--allow", "write,exec")
-	if err != nil || s.Model != "from/flag" || s.MaxTurns != 7 || strings.Join(s.Allow, " ") != "write exec" || s.from["model"] != "--model" {
+	s, err := settingsOf(t, "run", "-m", "from/flag", "--max-turns", "7", "--temperature", "0", "--allow", "write,exec")
+	if err != nil || s.Model != "from/flag" || s.MaxTurns != 7 || s.Temperature == nil || *s.Temperature != 0 || strings.Join(s.Allow, " ") != "write exec" || s.from["model"] != "--model" {
 		t.Errorf("%+v %v", s, err)
 	}
 }
@@ -70,18 +70,19 @@ func settingsOf(t *testing.T, args ...string) (*settings, error) {
 func TestConfigIsStrict(t *testing.T) {
 	bare(t, map[string]string{"tools.yaml": "- name: f\n  comand: [x]\n", "file": ""})
 	for why, c := range map[string]struct{ text, want string }{
-		"an unknown key":           {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
-		"an unknown key deep down": {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
-		"a key twice":              {"model: a\nmodel: b\n", "c.yaml:2: "},
-		"the wrong type":           {"model: a\nmax_turns: many\n", "c.yaml:2: "},
-		"no YAML at all":           {"model: [\n", "c.yaml:1: "},
-		"a class nobody knows":     {"allow: [delete]\n", `c.yaml: allow: "delete" is not one of exec, net, write`},
-		"too many turns":           {"max_turns: 9999\n", "max_turns is 9999; it can be 1 to 500"},
-		"a server without address": {"providers: {gpu: {wire: chat}}\n", "gpu has no base_url"},
-		"a server nobody knows":    {"local: [ollamma]\n", `local: "ollamma" is not one of`},
-		"a root that is not there": {"root: nowhere\n", "nowhere"},
-		"a root that is a file":    {"root: file\n", "file"},
-		"a broken file of tools":   {"tools: [tools.yaml]\n", `tools.yaml: builtin: tool 1 (f): the key "comand"`},
+		"an unknown key":            {"max_turns: 3\nmodle: x\n", `c.yaml:2: the key "modle" is not known; did you mean model?`},
+		"an unknown key deep down":  {"providers:\n  gpu:\n    base_url: http://h/v1\n    kye_env: X\n", `c.yaml:4: the key "kye_env" is not known`},
+		"a key twice":               {"model: a\nmodel: b\n", "c.yaml:2: "},
+		"the wrong type":            {"model: a\nmax_turns: many\n", "c.yaml:2: "},
+		"no YAML at all":            {"model: [\n", "c.yaml:1: "},
+		"a class nobody knows":      {"allow: [delete]\n", `c.yaml: allow: "delete" is not one of exec, net, write`},
+		"too many turns":            {"max_turns: 9999\n", "max_turns is 9999; it can be 1 to 500"},
+		"a temperature of no model": {"temperature: 3\n", "temperature is 3; it can be 0 to 2"},
+		"a server without address":  {"providers: {gpu: {wire: chat}}\n", "gpu has no base_url"},
+		"a server nobody knows":     {"local: [ollamma]\n", `local: "ollamma" is not one of`},
+		"a root that is not there":  {"root: nowhere\n", "nowhere"},
+		"a root that is a file":     {"root: file\n", "file"},
+		"a broken file of tools":    {"tools: [tools.yaml]\n", `tools.yaml: builtin: tool 1 (f): the key "comand"`},
 	} {
 		if err := os.WriteFile("c.yaml", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

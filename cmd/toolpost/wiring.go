@@ -22,6 +22,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
 	f.String("system", "", "what the model is told before the task")
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
+	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels)
@@ -99,6 +100,7 @@ func (w *wiring) agent(a *asker) *agent.Agent {
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve},
 	}
+	ag.Request.Temperature = w.Temperature
 	if w.better != nil {
 		ag.Ladder = &agent.Ladder{Stronger: w.better, StrongerID: w.Stronger}
 	}
