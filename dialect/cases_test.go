@@ -28,8 +28,8 @@ var caseTools = []llm.ToolDef{
 // Every dialect has a file of cases. A case is a text and what it means; the
 // first lines of the file say why each case exists. A case called "cut …" ends
 // because the model ran out of tokens, one called "open …" begins inside
-// thinking, one called "off …" was asked not to think, one called "any …" accepts every name, "none …" offers no tool, and
-// one called "hint …" tells the dialect.
+// thinking, one called "off …" was asked not to think, "any …" accepts every
+// name, "none …" offers no tool, and "hint …" tells the dialect.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
