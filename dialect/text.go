@@ -190,7 +190,7 @@ func (m *machine) opening() {
 // answer, where the prompt held the marker before it: a word and a marker, or
 // the line of a dialect that separates messages.
 func (m *machine) recipientLine(i int) bool {
-	if m.names.first[m.peek(i)] {
+	if m.namedAt(i) {
 		if n := m.addressee(i, roleRows); n > 0 {
 			m.skip(i+n, "recipient")
 			return true
@@ -209,6 +209,21 @@ func (m *machine) recipientLine(i int) bool {
 	m.skip(i+len(all), "recipient")
 	m.first = m.offset()
 	return true
+}
+
+// namedAt reports whether the word i bytes from here is an offered name, or
+// any word if every name will do. It waits only as long as it may be one.
+func (m *machine) namedAt(i int) bool {
+	if m.names.any {
+		return true
+	}
+	n := 0
+	for n < maxName && m.at(i+n) && isNameByte(m.buf[m.pos+i+n]) {
+		if n++; !m.names.begins(string(m.buf[m.pos+i : m.pos+i+n])) {
+			return false
+		}
+	}
+	return n > 0
 }
 
 // special reads the marker, or the call without one, that stands here. It
