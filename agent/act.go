@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,6 +72,9 @@ func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
 	o, err := l.hands.Refuse(ctx, c)
 	if err != nil {
 		return err
+	}
+	if !json.Valid(o.Call.Args) { // an event has to be JSON
+		o.Call.Args, _ = json.Marshal(c.Raw)
 	}
 	l.emit(o)
 	a.outcomes = append(a.outcomes, o)
@@ -206,7 +210,7 @@ func hopeless(o invoke.Outcome) bool {
 	if o.Error.Code == tool.Cancelled || o.Receipt.Approval != nil {
 		return false
 	}
-	return o.Next == tool.Abort || !o.Error.ShouldRetry(o.Attempt, 0)
+	return o.Next == tool.Abort || o.Attempt >= tool.MaxAttempts // what a receipt tells, too
 }
 
 // toolFailed asks how to go on after a call that failed for good, and asks again

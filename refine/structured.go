@@ -175,19 +175,24 @@ func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		b.Add(ev)
-		g.text = append(g.text, ev)
-		grow.add(ev.Text)
-		return
+		if !g.others {
+			b.Add(ev)
+			g.text = append(g.text, ev)
+			grow.add(ev.Text)
+			return
+		}
 	case llm.PartEnd:
-		b.Add(ev)
-		g.text = append(g.text, ev)
-		return
+		if !g.others {
+			b.Add(ev)
+			g.text = append(g.text, ev)
+			return
+		}
 	case llm.CallStart:
 		if ev.Name == emitOutput {
 			g.id = ev.ID
 			return
 		}
+		st.other(g)
 	case llm.CallDelta:
 		if ev.ID == g.id {
 			grow.add(ev.Args)
@@ -198,14 +203,14 @@ func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Even
 			g.emitted, g.viaTool = ev.Args, true
 			return
 		}
-		g.others = true
+		st.other(g)
 	case llm.InvalidCall:
 		if ev.Name == emitOutput {
 			g.viaTool = true
 			b.Add(llm.TextDelta{Text: ev.Raw})
 			return
 		}
-		g.others = true
+		st.other(g)
 	case llm.Warning:
 		g.viaTool = g.viaTool || strings.Contains(ev.Detail+ev.Feature, emitOutput)
 	case llm.Finish:
@@ -216,14 +221,19 @@ func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Even
 	st.emit(ev)
 }
 
-// pass yields an answer that calls other tools. A structured answer beside the
+// other begins a call of another tool: what was said before it is no answer, and
+// stays in its place.
+func (st *structuring) other(g *given) {
+	g.others = true
+	for _, ev := range g.text {
+		st.emit(ev)
+	}
+	g.text = nil
+}
+
+// pass ends an answer that calls other tools. A structured answer beside the
 // calls comes too early to count: their results are still to come.
 func (st *structuring) pass(g *given) {
-	for _, ev := range g.text {
-		if !st.emit(ev) {
-			return
-		}
-	}
 	if g.emitted != nil && !st.emit(llm.Warning{Code: llm.Ignored, Feature: emitOutput, Detail: "the structured answer came together with calls of other tools; the calls go first, then the model is asked again"}) {
 		return
 	}
