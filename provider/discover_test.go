@@ -23,11 +23,13 @@ type server struct {
 	asked []string // method and path of every request
 	keys  []string // headers that could carry a key
 	last  string   // the body of the last question
+	// answer is the text of every answer.
+	answer string
 }
 
 func newServer(t *testing.T, pages map[string]string) *server {
 	t.Helper()
-	s := &server{}
+	s := &server{answer: `{"city": "Rome"}`}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
@@ -40,10 +42,10 @@ func newServer(t *testing.T, pages map[string]string) *server {
 			fmt.Fprint(w, page)
 		case strings.HasSuffix(r.URL.Path, "/chat/completions"):
 			s.last = string(body)
-			fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"{\"city\": \"Rome\"}"},"finish_reason":"stop"}]}`)
+			fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, s.answer)
 		case strings.HasSuffix(r.URL.Path, "/api/chat"):
 			s.last = string(body)
-			fmt.Fprint(w, `{"message":{"role":"assistant","content":"{\"city\": \"Rome\"}"},"done":true,"done_reason":"stop"}`)
+			fmt.Fprintf(w, `{"message":{"role":"assistant","content":%q},"done":true,"done_reason":"stop"}`, s.answer)
 		default:
 			http.NotFound(w, r)
 		}
@@ -142,5 +144,24 @@ func TestConstraintMovesToAnotherFormat(t *testing.T) {
 	}
 	if !said || s.asked[len(s.asked)-1] != "POST /v1/chat/completions" {
 		t.Errorf("warnings %v, asked %v", r.Warnings, s.asked)
+	}
+}
+
+// A tool that takes plain text is asked for with one parameter and called with
+// the text.
+func TestEmulatedFreeTool(t *testing.T) {
+	s := newServer(t, map[string]string{"/props": smallProps, "/v1/models": smallModels})
+	m, err := (&provider.Client{HTTP: s.Client(), Whole: true}).Open("llamacpp+" + s.URL + "/v1#any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.answer = `{"input": "select one"}`
+	free := llm.ToolDef{Kind: llm.FreeTool, Name: "run_query", Description: "Run a query."}
+	r, err := llm.Generate(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("Run the query select one")}, Tools: []llm.ToolDef{free}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls := r.Message.Calls(); len(calls) != 1 || calls[0].Kind != llm.FreeTool || string(calls[0].Args) != `"select one"` {
+		t.Errorf("%+v", r)
 	}
 }

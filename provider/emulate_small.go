@@ -64,6 +64,7 @@ func (e emulation) small(req *llm.Request, out *rewritten) error {
 		out.warn(llm.Ignored, "stop", "a call is held to a grammar and ends by itself")
 	}
 	e.host.apply(out.req, bounded)
+	out.warn(llm.Emulated, "tools", "the arguments are held to a grammar: optional parameters where the request gives a reason, numbers and words of the conversation where they fit")
 	calls := textCalls{parser: dialect.Parser{Tools: v.tools, Dialect: "envelope"}, prefix: "call_", first: countCalls(req)}
 	out.readers = append(out.readers, wholeJSON(before, after), calls.read)
 	return nil
@@ -99,7 +100,7 @@ func (e emulation) ask(tools []llm.ToolDef, t turn, out *rewritten) (string, jso
 	prompt.WriteString("Tool:\n")
 	for _, d := range tools {
 		b := bounds{text: min(max(len(t.text), shortestText), longestText), items: 10, whole: 1_000_000_000, evidence: evidenceFor(t, d.Name)}
-		args, losses, err := b.bound(argsSchema(d))
+		args, losses, err := b.bound(d.Schema)
 		if err != nil {
 			return "", nil, &llm.Error{Op: "provider", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
 		}
@@ -134,7 +135,7 @@ func describeSmall(b *strings.Builder, d llm.ToolDef, bounded json.RawMessage) {
 	fmt.Fprintf(b, "%s: %s\n", d.Name, clip(d.Description, smallDescription))
 	asked, _ := readObject(bounded)
 	offered, _ := readObject(asked.get("properties"))
-	original, _ := readObject(argsSchema(d))
+	original, _ := readObject(d.Schema)
 	props, _ := readObject(original.get("properties"))
 	for _, p := range offered {
 		about, _ := readObject(props.get(p.key))

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -258,12 +257,4 @@ func (v verdict) warning(tools []llm.ToolDef) llm.Warning {
 		detail += "; not shown to the model: " + names
 	}
 	return llm.Warning{Code: llm.Emulated, Feature: "gate", Detail: detail + "; the gate can be switched off"}
-}
-
-// argsSchema returns the schema of a tool's arguments.
-func argsSchema(d llm.ToolDef) json.RawMessage {
-	if d.Kind == llm.FreeTool {
-		return json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}`)
-	}
-	return d.Schema
 }

@@ -154,10 +154,13 @@ func (m *Model) rules() wire.Rules {
 // planEmulated teaches the tools in a prompt.
 func (m *Model) planEmulated(j *job) error {
 	e := emulation{route: &j.route, info: m.info, gate: m.client.Gate, host: constraint{m.info.Constrain, m.wire}}
-	out, err := e.rewrite(j.req)
+	// A free-text tool is taught as a function with one argument.
+	functionsOnly, aliases := wire.Rules{NoFreeTools: true}.Apply(j.req)
+	out, err := e.rewrite(functionsOnly)
 	if err != nil {
 		return err
 	}
+	out.readers = append(out.readers, aliases.Stream)
 	if m.moved != "" {
 		j.warn(llm.Compatibility, "wire", "%s", m.moved)
 	}
