@@ -94,17 +94,17 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// body is a response whose silence is watched.
+// body is a response whose silence is watched. The clock runs only while we
+// wait for the vendor, not while the caller thinks about what came.
 type body struct {
 	io.ReadCloser
 	w *watch
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.w.limit(b.w.silence, errSilence)
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 && b.w.timer != nil {
-		b.w.timer.Reset(b.w.silence)
-	}
+	b.w.limit(0, nil)
 	return n, err
 }
 
@@ -122,7 +122,7 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 		return m.asError(w.ctx, err, key), false
 	}
 	defer resp.Body.Close()
-	w.limit(w.silence, errSilence)
+	w.limit(0, nil)
 	resp.Body = &body{resp.Body, w}
 	if resp.StatusCode/100 != 2 {
 		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false

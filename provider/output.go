@@ -242,6 +242,7 @@ type emitted struct {
 	yield  func(llm.Event, error) bool
 	id     string // of the terminal call
 	answer *llm.Call
+	given  int // how often the answer was given
 	others int
 	text   strings.Builder // what was said before any call
 }
@@ -266,6 +267,7 @@ func (e *emitted) event(ev llm.Event) bool {
 	case llm.Call:
 		if ev.Name == emitOutput {
 			e.answer = &ev
+			e.given++
 			return true
 		}
 		return e.other(ev)
@@ -302,6 +304,12 @@ func (e *emitted) say(aside bool) bool {
 }
 
 func (e *emitted) finish(f llm.Finish) bool {
+	if e.given > 1 {
+		w := llm.Warning{Code: llm.Ignored, Feature: "output", Detail: "the model gave its answer more than once; the last one counts"}
+		if !e.yield(w, nil) {
+			return false
+		}
+	}
 	switch {
 	case e.answer != nil && e.others == 0:
 		f.Reason = llm.Stop

@@ -103,6 +103,24 @@ const pageTail = `
 Thinking has conditions: while it is on, Anthropic and OpenAI allow only the default temperature, Anthropic's limit of
 the answer must exceed the budget for thinking, and older models count an effort in tokens. Each change is a warning.
 
+## What a server really does
+
+The catalogue knows models, not servers: the same weights take tools on one host and ignore them on another. A probe asks
+at most 20 cheap questions, writes what it finds into your models.yaml with the date, and from then on that decides how the
+model is asked:
+
+` + "```text" + `
+$ toolpost models probe http://127.0.0.1:8080/v1 smollm2
+http://127.0.0.1:8080/v1#smollm2
+  answers                     yes  it said "How can I help?"
+  tools                       no   tools are taken without a word, and nothing is called
+  says when cut off           yes  the reason was "length"
+  answer by schema            yes  it answered "{\"colour_name\":\"blue\",\"letter_count\":2}"
+` + "```" + `
+
+A server that refuses tools outright needs no probe: the refusal is understood, the same request is asked again by prompt,
+and a warning has the line for models.yaml.
+
 ` + "```console" + `
 $ toolpost models show ollama/qwen3:8b
 …

@@ -111,6 +111,7 @@ func TestPromises(t *testing.T) {
 		{"a list, which vendors only know in an object", wire.Chat, llm.Request{Output: list}, `text {"value":[1,2]}` + "\nfinish stop", "text [1,2]\nfinish stop"},
 		{"emitted", wire.Gemini, llm.Request{Output: number}, `call emit_output {"n":1}` + "\nfinish tool_calls", `text {"n":1}` + "\nfinish stop"},
 		{"emitted after some words", wire.Gemini, llm.Request{Output: number}, "text So:\n" + `call emit_output {"n":1}` + "\nfinish tool_calls", "thinking So:\n" + `text {"n":1}` + "\nfinish stop"},
+		{"emitted twice", wire.Gemini, llm.Request{Output: number}, `call emit_output {"n":1}` + "\n" + `call emit_output {"n":2}` + "\nfinish tool_calls", "warning ignored output\n" + `text {"n":2}` + "\nfinish stop"},
 		{"emitted wrongly", wire.Gemini, llm.Request{Output: number}, "call emit_output {}\nfinish tool_calls", "text {}\nerror broken_promise"},
 		{"emitted beside a call", wire.Gemini, llm.Request{Output: number}, "call f {}\n" + `call emit_output {"n":1}` + "\nfinish tool_calls", "call f {}\nwarning ignored output\nfinish tool_calls"},
 		{"not emitted but said", wire.Gemini, llm.Request{Output: number}, "text ```json\ntext {\"n\":1}```\nfinish stop", "text ```json{\"n\":1}```\nerror broken_promise"},

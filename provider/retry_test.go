@@ -210,6 +210,19 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// A caller that takes its time is not the vendor's silence.
+func TestSlowCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, &provider.Client{HTTP: &http.Client{Transport: &crawl{pause: time.Second}}}, "http://host/v1#m")
+		for _, err := range m.Stream(t.Context(), hi) {
+			if err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
 // A caller that stops reading stops the request, and one that is canceled says
 // so.
 func TestStopping(t *testing.T) {
