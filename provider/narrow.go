@@ -63,6 +63,7 @@ func (v Vendor) schemas() schema.Vendor {
 // asks it to hold the model to them wherever it can.
 func (m *Model) narrowTools(j *job) error {
 	wrapped := map[string]schema.Narrowed{}
+	nullable := map[string]*schema.Shape{}
 	room := &strictRoom{vendor: m.vendor}
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
@@ -70,14 +71,18 @@ func (m *Model) narrowTools(j *job) error {
 		if t.Kind != llm.FunctionTool {
 			continue
 		}
+		shape := schema.ShapeOf(t.Schema)
 		n, err := m.narrowTool(j, t, room)
 		if err != nil {
 			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: err}
 		}
 		if n.Wrapped != "" {
 			wrapped[t.Name] = n
+		} else if n.Strict && m.vendor.schemas() == schema.OpenAI {
+			nullable[t.Name] = shape
 		}
 	}
+	j.nullable = nullable
 	if len(wrapped) > 0 {
 		j.unwrap = wrapped
 	}

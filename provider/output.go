@@ -153,7 +153,11 @@ func (j *job) instruct(text string) {
 
 // readOutput returns the reader that gives the answer the form the caller
 // asked for.
-func (m *Model) readOutput(j *job) reader {
+func (m *Model) readOutput(j *job, req *llm.Request) reader {
+	var shape *schema.Shape
+	if req.Output != nil {
+		shape = schema.ShapeOf(req.Output.Schema)
+	}
 	switch {
 	case j.route.Output == OutputEmit:
 		return readEmitted
@@ -166,9 +170,11 @@ func (m *Model) readOutput(j *job) reader {
 				if err != nil {
 					return s
 				}
-				return string(v)
+				return newNullFilter(shape).next(string(v))
 			})
 		}
+	case j.output.Strict && m.vendor.schemas() == schema.OpenAI:
+		return dropTextNulls(shape)
 	}
 	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] { return raw }
 }

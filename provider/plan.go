@@ -23,6 +23,7 @@ type job struct {
 	codec    wire.Codec
 	readers  []reader                   // from the wire to the caller
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
+	nullable map[string]*schema.Shape   // tools whose optional parameters had to become nullable
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
 	warnings []llm.Warning
 	tap      io.Writer // gets a copy of the answer's body; nil for nobody
@@ -69,7 +70,7 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.readers = append(j.readers, m.readOutput(j), m.promises(req).keep)
+	j.readers = append(j.readers, m.readOutput(j, req), m.promises(req).keep)
 	return j, nil
 }
 
@@ -138,6 +139,9 @@ func (m *Model) planNative(j *job) error {
 	j.readers = append(j.readers, m.findLeaks(j.req.Tools, j), aliases.Stream)
 	if len(j.unwrap) > 0 {
 		j.readers = append(j.readers, unwrapArgs(j.unwrap))
+	}
+	if len(j.nullable) > 0 {
+		j.readers = append(j.readers, dropNulls(j.nullable))
 	}
 	return nil
 }

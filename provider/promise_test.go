@@ -76,6 +76,7 @@ func transcript(events iter.Seq2[llm.Event, error]) string {
 
 var (
 	number = &llm.Output{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
+	option = &llm.Output{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"required":["n"]}`)}
 	list   = &llm.Output{Schema: []byte(`{"type":"array","items":{"type":"integer"}}`)}
 )
 
@@ -105,6 +106,7 @@ func TestPromises(t *testing.T) {
 
 		{"an answer by schema", wire.Chat, llm.Request{Output: number}, `text {"n":1}` + "\nfinish stop", `text {"n":1}` + "\nfinish stop"},
 		{"one that breaks it", wire.Chat, llm.Request{Output: number}, `text {"n":"1"}` + "\nfinish stop", `text {"n":"1"}` + "\nerror broken_promise"},
+		{"null for what may be left out", wire.Chat, llm.Request{Output: option}, `text {"n":1,"m":null}` + "\nfinish stop", `text {"n":1}` + "\nfinish stop"},
 		{"prose", wire.Chat, llm.Request{Output: number}, "text one\nfinish stop", "text one\nerror broken_promise"},
 		{"a call first", wire.Chat, llm.Request{Output: number}, "call f {}\nfinish tool_calls", "call f {}\nfinish tool_calls"},
 		{"an answer cut off", wire.Chat, llm.Request{Output: number}, `text {"n"` + "\nfinish length", `text {"n"` + "\nfinish length"},

@@ -1,0 +1,237 @@
+package provider
+
+import (
+	"encoding/json"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Strict schemas of OpenAI make every property required, and what was optional
+// nullable: the model sends null for what it would have left out. The nulls
+// are taken out of the arguments while they stream, so that callers see what
+// their own schema describes.
+
+// dropNulls is a reader that takes them out of the calls of these tools.
+func dropNulls(tools map[string]*schema.Shape) reader {
+	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			open := map[string]*nullFilter{}
+			for ev, err := range raw {
+				switch e := ev.(type) {
+				case llm.CallStart:
+					if shape, ok := tools[e.Name]; ok {
+						open[e.ID] = newNullFilter(shape)
+					}
+				case llm.CallDelta:
+					if f := open[e.ID]; f != nil {
+						if e.Args = f.next(e.Args); e.Args == "" {
+							continue
+						}
+						ev = e
+					}
+				case llm.Call:
+					if shape, ok := tools[e.Name]; ok {
+						e.Args = json.RawMessage(newNullFilter(shape).next(string(e.Args)))
+						ev = e
+					}
+				}
+				if !yield(ev, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// dropTextNulls is the same for an answer whose text is the value.
+func dropTextNulls(shape *schema.Shape) reader {
+	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			f := newNullFilter(shape)
+			for ev, err := range raw {
+				if d, ok := ev.(llm.TextDelta); ok && !d.Refusal {
+					d.Text = f.next(d.Text)
+					ev = d
+				}
+				_, last := ev.(llm.Finish)
+				if rest := f.rest(last || err != nil); rest != "" && !yield(llm.TextDelta{Text: rest}, nil) {
+					return
+				}
+				if !yield(ev, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// nullFilter takes nulls out of one JSON value that comes in pieces. What it
+// has returned does not depend on how the value was cut.
+type nullFilter struct {
+	stack []nullLevel
+	shape *schema.Shape // of the value that comes next
+
+	quoted, escaped bool
+	held            []byte // a member of an object whose value has not begun
+	key             []byte // its key, with quotes
+	colon           bool
+	null            int // letters of a null that is being dropped
+}
+
+// nullLevel is an object or array that is open.
+type nullLevel struct {
+	array bool
+	shape *schema.Shape
+	n     int // members passed on, or items begun
+}
+
+func newNullFilter(shape *schema.Shape) *nullFilter { return &nullFilter{shape: shape} }
+
+// next takes the next piece and returns what can be passed on.
+func (f *nullFilter) next(piece string) string {
+	out := make([]byte, 0, len(piece)+len(f.held))
+	for i := range len(piece) {
+		out = f.byte(out, piece[i])
+	}
+	return string(out)
+}
+
+// rest returns what is held if nothing more comes: a value that was cut off.
+func (f *nullFilter) rest(last bool) string {
+	if !last {
+		return ""
+	}
+	rest := string(f.held)
+	f.held = nil
+	return rest
+}
+
+// top returns the innermost open container, nil outside of all.
+func (f *nullFilter) top() *nullLevel {
+	if len(f.stack) == 0 {
+		return nil
+	}
+	return &f.stack[len(f.stack)-1]
+}
+
+func (f *nullFilter) byte(out []byte, c byte) []byte {
+	switch {
+	case f.null > 0: // after the n of a null that goes: u, l, l
+		f.null = (f.null + 1) % 4
+		return out
+	case f.held != nil && !f.quoted && !(f.colon && !space(c)) && c != '}':
+		return f.member(out, c)
+	case f.held != nil && f.quoted:
+		return f.member(out, c)
+	case f.held != nil && c == '}':
+		out = append(out, trimComma(f.held)...)
+		f.held = nil
+	case f.held != nil:
+		if c == 'n' && f.droppable() {
+			f.null, f.held, f.key, f.colon = 1, []byte{}, nil, false
+			return out
+		}
+		out = f.release(out)
+	}
+	return f.value(out, c)
+}
+
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// member holds a byte of a member before its value.
+func (f *nullFilter) member(out []byte, c byte) []byte {
+	f.held = append(f.held, c)
+	switch {
+	case f.quoted || c == '"':
+		if !f.colon {
+			f.key = append(f.key, c)
+		}
+		f.string(c)
+	case c == ':':
+		f.colon = true
+	}
+	return out
+}
+
+// string keeps account of where a string ends.
+func (f *nullFilter) string(c byte) {
+	switch {
+	case f.escaped:
+		f.escaped = false
+	case f.quoted && c == '\\':
+		f.escaped = true
+	case c == '"':
+		f.quoted = !f.quoted
+	}
+}
+
+// name returns the key of the member that is held.
+func (f *nullFilter) name() string {
+	var s string
+	if json.Unmarshal(f.key, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// droppable reports whether the held member may be left out, but not be null.
+func (f *nullFilter) droppable() bool {
+	shape, name := f.top().shape, f.name()
+	return shape != nil && shape.Declares(name) && !shape.Required(name) && !shape.Property(name).Types().Has(schema.Null)
+}
+
+// release passes the held member on: its value is one that stays.
+func (f *nullFilter) release(out []byte) []byte {
+	level := f.top()
+	f.shape = level.shape.Property(f.name())
+	member := trimComma(f.held)
+	if level.n > 0 {
+		out = append(out, ',')
+	}
+	level.n++
+	f.held, f.key, f.colon = nil, nil, false
+	return append(out, member...)
+}
+
+// trimComma takes the comma off that stood before a member.
+func trimComma(b []byte) []byte {
+	for i, c := range b {
+		if c == ',' {
+			return b[i+1:]
+		}
+		if !space(c) {
+			break
+		}
+	}
+	return b
+}
+
+// value passes on a byte of a value.
+func (f *nullFilter) value(out []byte, c byte) []byte {
+	if f.quoted || c == '"' {
+		f.string(c)
+		return append(out, c)
+	}
+	level := f.top()
+	switch c {
+	case '{':
+		f.stack = append(f.stack, nullLevel{shape: f.shape})
+		f.held = []byte{}
+	case '[':
+		f.stack = append(f.stack, nullLevel{array: true, shape: f.shape})
+		f.shape = f.shape.Item(0)
+	case '}', ']':
+		f.stack = f.stack[:max(0, len(f.stack)-1)]
+	case ',':
+		if level != nil && level.array {
+			level.n++
+			f.shape = level.shape.Item(level.n)
+		} else if level != nil {
+			f.held = []byte{','}
+			return out
+		}
+	}
+	return append(out, c)
+}
