@@ -109,7 +109,7 @@ func TestPromises(t *testing.T) {
 		{"null for what may be left out", wire.Chat, llm.Request{Output: option}, `text {"n":1,"m":null}` + "\nfinish stop", `text {"n":1}` + "\nfinish stop"},
 		{"prose", wire.Chat, llm.Request{Output: number}, "text one\nfinish stop", "text one\nerror broken_promise"},
 		{"a call first", wire.Chat, llm.Request{Output: number}, "call f {}\nfinish tool_calls", "call f {}\nfinish tool_calls"},
-		{"an answer cut off", wire.Chat, llm.Request{Output: number}, `text {"n"` + "\nfinish length", `text {"n"` + "\nfinish length"},
+		{"an answer cut off", wire.Chat, llm.Request{Output: number}, `text {"n"` + "\nfinish length", "text {\ntext \"n\"\nfinish length"},
 		{"a list, which vendors only know in an object", wire.Chat, llm.Request{Output: list}, `text {"value":[1,2]}` + "\nfinish stop", "text [1,2]\nfinish stop"},
 		{"emitted", wire.Gemini, llm.Request{Output: number}, `call emit_output {"n":1}` + "\nfinish tool_calls", `text {"n":1}` + "\nfinish stop"},
 		{"emitted after some words", wire.Gemini, llm.Request{Output: number}, "text So:\n" + `call emit_output {"n":1}` + "\nfinish tool_calls", "thinking So:\n" + `text {"n":1}` + "\nfinish stop"},
