@@ -87,7 +87,7 @@ func (c *calls) add(ev llm.Event) *callView {
 		c.begin(ev.ID, ev.Name)
 	case llm.CallDelta:
 		if v := c.find(ev.ID); v != nil && v.phase == writing {
-			v.args += ev.Args
+			v.write(ev.Args)
 		}
 	case llm.Call:
 		v := c.begin(ev.ID, ev.Name)
@@ -123,6 +123,14 @@ func (c *calls) add(ev llm.Event) *callView {
 		return v
 	}
 	return nil
+}
+
+// write adds to the arguments. While they stream only their end is shown, so
+// only their end is kept: a long argument must not be copied with every piece.
+func (v *callView) write(piece string) {
+	if v.args += piece; len(v.args) > 4<<10 {
+		v.args = strings.ToValidUTF8(v.args[len(v.args)-1<<10:], "")
+	}
 }
 
 // end takes the outcome of a call; a call that could not be read gets its view

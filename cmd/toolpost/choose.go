@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -127,7 +129,11 @@ func serverAddress(host string) string {
 	if !strings.Contains(host, "://") {
 		host = "http://" + host
 	}
-	return strings.TrimSuffix(host, "/")
+	host = strings.TrimSuffix(host, "/")
+	if u, err := url.Parse(host); err == nil && u.Port() == "" && u.Scheme == "http" {
+		host += ":11434"
+	}
+	return host
 }
 
 // patience is how long a server on this machine may take to say what it has.
@@ -155,6 +161,8 @@ func firstModel(ctx context.Context, list string) string {
 		return ""
 	}
 	switch {
+	case len(have.Data) > 0 && strings.HasSuffix(have.Data[0].ID, ".gguf"): // a file of the server's, which has no other model
+		return path.Base(have.Data[0].ID)
 	case len(have.Data) > 0:
 		return have.Data[0].ID
 	case len(have.Models) > 0:

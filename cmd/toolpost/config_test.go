@@ -120,6 +120,8 @@ func TestModelIsFound(t *testing.T) {
 		switch r.URL.Path {
 		case "/v1/models":
 			w.Write([]byte(`{"data":[{"id":"qwen"},{"id":"other"}]}`))
+		case "/gguf/models":
+			w.Write([]byte(`{"data":[{"id":"/srv/models/SmolLM2-135M.Q4_1.gguf"}]}`))
 		case "/api/tags":
 			w.Write([]byte(`{"models":[{"name":"llama3.2:3b"}]}`))
 		default:
@@ -141,6 +143,9 @@ func TestModelIsFound(t *testing.T) {
 	}
 	if f := choose(at("vllm", server.URL+"/v1")); f.ID != "vllm/qwen" || !strings.Contains(f.Why, server.URL) {
 		t.Errorf("a server: %+v", f)
+	}
+	if f := choose(at("llamacpp", server.URL+"/gguf")); f.ID != "llamacpp/SmolLM2-135M.Q4_1.gguf" {
+		t.Errorf("a server with a file: %+v", f)
 	}
 	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
 	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {

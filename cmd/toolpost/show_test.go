@@ -169,6 +169,39 @@ It says ␛]0;title␇first.`
 	}
 }
 
+// TestLongAnswers draws the same, however the text came, and keeps no more of
+// streaming arguments than is shown.
+func TestLongAnswers(t *testing.T) {
+	text := "\n\nOne.\n\nTwo is longer than the others are.\n\n\nThree.\n"
+	var want string
+	for size := len(text); size > 0; size-- {
+		tr := newTranscript(palette{})
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			tr.event(llm.TextDelta{Text: rest[:n]})
+			rest = rest[n:]
+		}
+		got := strings.Join(tr.lines(20, 0, time.Now()), "\n")
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("in pieces of %d:\n%s\nwhole:\n%s", size, got, want)
+		}
+	}
+	if want != "One.\n\nTwo is longer than\nthe others are.\n\n\nThree." {
+		t.Errorf("drawn as\n%s", want)
+	}
+	c := calls{now: time.Now}
+	c.add(llm.CallStart{ID: "c", Name: "f"})
+	for range 10_000 {
+		c.add(llm.CallDelta{ID: "c", Args: "0123456789"})
+	}
+	if n := len(c.all[0].args); n > 8<<10 {
+		t.Errorf("%d bytes of streaming arguments are kept", n)
+	}
+}
+
 func TestCheckpointMenu(t *testing.T) {
 	e := tool.Errorf(tool.NotFound, "there is no nope.txt")
 	e.Fix = "Use list_files to find the right path, and then read the file that you have found there."

@@ -27,6 +27,8 @@ type item struct {
 	kind itemKind
 	text string
 	call *callView
+	// whole says that the text goes on in the next item, after a newline.
+	whole bool
 
 	lines []string // as drawn last
 	width int      // for which width; 0 means that it has to be drawn anew
@@ -53,13 +55,26 @@ func (t *transcript) add(kind itemKind, text string) {
 }
 
 // grow adds text to the last item if it is of that kind, and begins one if not.
+// Lines that are whole become an item of their own: what is drawn anew with
+// every piece stays as short as a line.
 func (t *transcript) grow(kind itemKind, text string) {
-	if n := len(t.items); n > 0 && t.items[n-1].kind == kind {
+	n := len(t.items)
+	if n == 0 || t.items[n-1].kind != kind {
+		text = strings.TrimLeft(text, "\n")
+		t.add(kind, text)
+		if n = len(t.items); text == "" {
+			return
+		}
+	} else {
 		t.items[n-1].text += text
-		t.items[n-1].width = 0
-		return
 	}
-	t.add(kind, strings.TrimLeft(text, "\n"))
+	last := t.items[n-1]
+	last.width = 0
+	if i := strings.LastIndexByte(last.text, '\n'); i >= 0 && kind == answered {
+		rest := last.text[i+1:]
+		last.text, last.whole = last.text[:i], true
+		t.items = append(t.items, &item{kind: kind, text: rest})
+	}
 }
 
 // event follows what happens in a turn.
@@ -110,6 +125,9 @@ func (t *transcript) lines(width, frame int, now time.Time) []string {
 		if i > 0 && apart(t.items[i-1].kind, it.kind) {
 			out = append(out, "")
 		}
+		if it.kind == answered && it.text == "" && !it.whole {
+			continue // the end of a text that ended with a newline
+		}
 		out = append(out, it.lines...)
 	}
 	return out
@@ -133,7 +151,7 @@ func (it *item) draw(p palette, width, frame int, now time.Time) []string {
 	case shownAs:
 		return wrap(it.text, width, "", plainly)
 	}
-	return wrap(strings.TrimRight(printable(it.text), "\n"), width, "", plainly)
+	return wrap(printable(it.text), width, "", plainly)
 }
 
 // lastLines returns the end of a text that is shown only in passing.
