@@ -3,6 +3,8 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,7 +75,7 @@ func (m *machine) cutName(rest []byte, entered bool, rows uint64) (name string, 
 	if t, k := m.match(m.indexOf(after)); t.is(separates) && rows&kindFirstRows != 0 {
 		return m.cutName(after[k:], entered, rows)
 	}
-	return name, m.names.mayBecome(name) || rows&idFirstRows == rows || strings.HasPrefix("call:", name)
+	return name, m.names.mayBecome(name) || rows != 0 && rows&^idFirstRows == 0 || strings.HasPrefix("call:", name)
 }
 
 // indexOf returns where rest, the end of the answer, begins from here.
@@ -113,7 +115,8 @@ func nameIn(v any) string {
 			return nameIn(v[len(v)-1])
 		}
 	case map[string]any:
-		for k, value := range v {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			value := v[k]
 			if s, ok := value.(string); ok && (keys[k] == nameRole || keys[k] == bothRole) {
 				return s
 			}

@@ -16,7 +16,7 @@ const endOfHeader = "<|message|>"
 func (m *machine) header(t *token, n int) bool {
 	i, ok := m.headerEnd(n)
 	if !ok && m.peek(i) != '{' {
-		return m.cutHeader(n)
+		return m.cutHeader(t, n)
 	}
 	to, channel := recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
 	if !ok && !strings.HasPrefix(to, prefixesOfNames[0]) {
@@ -45,15 +45,21 @@ func (m *machine) header(t *token, n int) bool {
 
 // cutHeader handles a header of which n bytes have been seen and that the
 // answer was cut off in: a call if it names a tool, else nothing.
-func (m *machine) cutHeader(n int) bool {
-	if !m.eof || m.offset()+n > m.base+len(m.buf) || len(m.buf)-m.pos > maxHeader || !m.truncated() {
+// Without a marker before it, it may be text: it must be one word that names
+// somebody.
+func (m *machine) cutHeader(t *token, n int) bool {
+	if !m.eof || len(m.buf)-m.pos > maxHeader || !m.truncated() {
 		return false
 	}
 	rest := m.buf[m.pos+n:]
-	if bytes.ContainsAny(rest, "`{\"\n") {
+	if bytes.ContainsAny(rest, "`{\"\n") || t == nil && len(bytes.Fields(rest)) != 1 {
 		return false
 	}
 	to, _ := recipient(foldAll(string(m.buf[m.pos:])))
+	to, _, _ = strings.Cut(to, "<")
+	if t == nil && to != "self" && to != "user" && !m.names.mayBecome(to) {
+		return false
+	}
 	if to == "" || to == "self" || to == "user" || to == "assistant" || to == "all" || m.names.none {
 		m.skip(len(m.buf)-m.pos, "cut header")
 		return true
