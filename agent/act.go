@@ -33,9 +33,10 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 			return err
 		}
 	}
+	l.unread = nil
 	calls = slices.DeleteFunc(slices.Clone(calls), func(c llm.Call) bool { // settled before an interruption
 		result, ok := l.results[c.ID]
-		if rec, known := l.settled[c.ID]; known {
+		if rec, known := l.settled[c.ID]; known && !slices.ContainsFunc(invalid, func(i llm.InvalidCall) bool { return i.ID == c.ID }) {
 			a.outcomes = append(a.outcomes, outcome(c, result, rec, 1))
 		}
 		return ok
@@ -67,22 +68,30 @@ func outcome(c llm.Call, result llm.Result, rec journal.Receipt, attempt int) in
 	return o
 }
 
-// refuse answers a call that cannot be read.
+// refuse answers a call that cannot be read, unless that was done before an
+// interruption.
 func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
-	o, err := l.hands.Refuse(ctx, c)
-	if err != nil {
-		return err
+	result, known := l.results[c.ID]
+	if !known {
+		o, err := l.hands.Refuse(ctx, c)
+		if err != nil {
+			return err
+		}
+		if !json.Valid(o.Call.Args) { // an event has to be JSON
+			o.Call.Args, _ = json.Marshal(c.Raw)
+		}
+		l.emit(o)
+		a.outcomes = append(a.outcomes, o)
+		result = o.Result
+	} else if rec, ok := l.settled[c.ID]; ok {
+		raw, _ := json.Marshal(c.Raw)
+		a.outcomes = append(a.outcomes, outcome(llm.Call{ID: c.ID, Name: c.Name, Args: raw}, result, rec, 1))
 	}
-	if !json.Valid(o.Call.Args) { // an event has to be JSON
-		o.Call.Args, _ = json.Marshal(c.Raw)
-	}
-	l.emit(o)
-	a.outcomes = append(a.outcomes, o)
 	if _, ok := asCall(c); ok {
-		l.results[c.ID] = o.Result
+		l.results[c.ID] = result
 		return nil
 	}
-	text := o.Result.Text()
+	text := result.Text()
 	if c.Provenance.Dialect == "" && c.Raw != "" {
 		text += "\nThe call began: " + clip(c.Raw, 500)
 	}

@@ -25,14 +25,23 @@ func (l *loop) sendBack(ctx context.Context, h *heard) (again bool, err error) {
 	if err := l.keep(ctx, h); err != nil {
 		return false, err
 	}
-	a := new(acting)
 	l.results = make(map[string]llm.Result)
-	for _, c := range h.invalid {
+	return true, l.giveBack(ctx, h.calls, h.invalid)
+}
+
+// giveBack tells the model why the calls of an answer cannot be run.
+func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.InvalidCall) error {
+	a := new(acting)
+	for _, c := range invalid {
 		if err := l.refuse(ctx, a, c); err != nil {
-			return false, err
+			return err
 		}
 	}
-	for _, c := range h.calls {
+	bad := l.unusable(calls)
+	for _, c := range calls {
+		if _, known := l.results[c.ID]; known {
+			continue
+		}
 		back := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.BadArguments, Provenance: c.Provenance,
 			Problem: "the call is fine, but was not run, because another call of the same answer cannot be"}
 		for _, b := range bad {
@@ -42,14 +51,29 @@ func (l *loop) sendBack(ctx context.Context, h *heard) (again bool, err error) {
 		}
 		o, err := l.hands.Refuse(ctx, back)
 		if err != nil {
-			return false, err
+			return err
 		}
 		l.results[c.ID] = o.Result
 	}
 	l.giveResults()
 	if len(a.notes) > 0 {
-		return true, l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
+		return l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
 	}
+	return nil
+}
+
+// handOver deals with the calls that an earlier process left: it hands them to
+// the caller, unless that process had begun to send them back.
+func (l *loop) handOver(ctx context.Context, calls []llm.Call) (over bool, err error) {
+	invalid := l.unread
+	l.unread = nil
+	if len(l.results) > 0 || len(calls) == 0 {
+		return false, l.giveBack(ctx, calls, invalid)
+	}
+	l.done.Text = l.messages[len(l.messages)-1].Text()
+	l.done.Finish.Reason = llm.ToolCalls
+	l.done.Calls, l.done.Invalid = calls, invalid
+	l.sortOut()
 	return true, nil
 }
 

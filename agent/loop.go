@@ -62,6 +62,7 @@ type loop struct {
 	step    tool.Strategy              // how to ask the next question
 	failed  llm.Call                   // the call before it
 	settled map[string]journal.Receipt // of calls that an earlier process ran
+	unread  []llm.InvalidCall          // that an earlier process left without an answer
 	resumed bool                       // the conversation is that of an earlier process
 	raised  bool                       // the stronger model is asked
 	done    Done
@@ -162,14 +163,19 @@ func (l *loop) ready(template llm.Request) {
 	l.choice = template.Choice
 	l.budget = llm.NewBudget(l.Limits.Budget)
 	l.done.Run = l.run
+	l.collectIDs()
+	if l.session != nil {
+		l.session.Task = task(l.messages)
+	}
+}
+
+// collectIDs learns which ids are taken.
+func (l *loop) collectIDs() {
 	l.ids = make(map[string]bool)
 	for _, m := range l.messages {
 		for _, c := range m.Calls() {
 			l.ids[c.ID] = true
 		}
-	}
-	if l.session != nil {
-		l.session.Task = task(l.messages)
 	}
 }
 
@@ -203,8 +209,17 @@ func (l *loop) turns(ctx context.Context) error {
 		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools are offered; left out: %s",
 			len(l.Lanes.Defs), len(l.Lanes.Defs)+len(dropped), strings.Join(dropped, ", "))})
 	}
-	if calls := l.pending(); len(calls) > 0 && l.resumed && !l.single { // an earlier process left them
-		if err := l.act(ctx, calls, nil); err != nil {
+	return l.goOn(ctx)
+}
+
+// goOn takes turns, after the calls that an earlier process left.
+func (l *loop) goOn(ctx context.Context) error {
+	if calls := l.pending(); len(calls)+len(l.unread) > 0 && l.resumed {
+		if l.single {
+			if over, err := l.handOver(ctx, calls); over || err != nil {
+				return err
+			}
+		} else if err := l.act(ctx, calls, l.unread); err != nil {
 			return err
 		}
 	}

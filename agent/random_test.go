@@ -117,3 +117,48 @@ func TestAnyModel(t *testing.T) {
 		}
 	}
 }
+
+// TestAnyModelInterrupted: the same runs, stopped somewhere and resumed, up to
+// three times if they fail.
+func TestAnyModelInterrupted(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		ran := 0
+		a, _ := anyAgent(r, &ran)
+		name := ""
+		a.NewRun = func() string { name = journal.NewRun(); return name }
+		ctx, cancel := context.WithCancel(t.Context())
+		at, n, leave := 1+r.IntN(30), 0, r.IntN(2) == 0
+		for range a.Run(ctx, llm.User("go")) {
+			if n++; n != at {
+				continue
+			}
+			if leave {
+				break
+			}
+			cancel()
+		}
+		cancel()
+		var l *log
+		for range 3 {
+			if l = listen(a.Resume(t.Context(), name)); l.err == nil {
+				break
+			}
+		}
+		if errors.Is(l.err, journal.ErrSealed) { // it had ended before it was stopped
+			continue
+		}
+		msgs := l.done.Messages
+		if last := len(msgs) - 1; last >= 0 && len(a.Caller) > 0 && msgs[last].Role == llm.RoleAssistant && l.err == nil {
+			msgs = msgs[:last]
+		}
+		valid(t, msgs)
+		verified(t, a.Store, name)
+		if err := agent.Replay(t.Context(), a.Store, name); err != nil {
+			t.Errorf("the replay differs: %v", err)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, stopped at event %d", seed, at)
+		}
+	}
+}

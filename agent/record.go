@@ -19,6 +19,7 @@ const (
 	KindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
 	KindCut    journal.Kind = "agent.cut"    // results that were shortened
 	KindSwitch journal.Kind = "agent.switch" // another model goes on
+	KindResume journal.Kind = "agent.resume" // the run was taken up again
 	KindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
@@ -97,6 +98,22 @@ const whyResumed = "resumed"
 type noteEntry struct {
 	Message llm.Message `json:"message"`
 	Why     string      `json:"why"`
+}
+
+// resumeEntry says that a run was taken up again, and under which settings.
+type resumeEntry struct {
+	System  string          `json:"system,omitempty"`
+	Caller  []llm.ToolDef   `json:"caller,omitempty"`
+	Request json.RawMessage `json:"request,omitempty"`
+	Limits  limits          `json:"limits"`
+	Ladder  *Ladder         `json:"ladder,omitempty"`
+	Lanes   laneSet         `json:"lanes"`
+}
+
+// beginning returns the settings as those of a run that begins.
+func (e resumeEntry) beginning() beginning {
+	clean(e.Caller)
+	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes}
 }
 
 // cutEntry says which results were cut to how many characters.

@@ -21,137 +21,117 @@ import (
 // error if the record cannot be played.
 func Replay(ctx context.Context, store journal.Store, run string) error {
 	var entries []journal.Entry
+	starts := []int{0} // of the process that began the run, and of those that resumed it
 	for e, err := range store.Read(ctx, run, 0) {
 		if err != nil {
 			return err
 		}
+		if e.Kind == KindResume {
+			starts = append(starts, len(entries))
+		}
 		entries = append(entries, e)
 	}
-	l, r, err := replayLoop(entries)
+	for i, from := range starts {
+		to := len(entries)
+		if i+1 < len(starts) {
+			to = starts[i+1]
+		}
+		if err := replayPart(ctx, run, entries[:to], from, to < len(entries)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayPart plays what one process did: the entries from a place on. One that
+// was interrupted did everything that is on record, and then what nobody knows.
+func replayPart(ctx context.Context, run string, entries []journal.Entry, from int, interrupted bool) error {
+	l, r, err := replayLoop(entries, from)
 	if err != nil {
 		return err
 	}
 	l.run = run
 	_, err = last(func(yield func(llm.Event, error) bool) { l.walk(ctx, yield) })
-	if d := r.model.Difference(); d != nil {
-		return d
-	}
-	if d := r.different; d != nil {
-		return d
-	}
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	if requests, calls := r.model.Left(); requests > r.void || calls > 0 {
-		return &journal.Difference{What: "the end of the run", Was: fmt.Sprintf("%d requests and %d calls more", requests-r.void, calls), Is: "over"}
+	requests, calls := r.model.Left()
+	d := r.model.Difference()
+	if d == nil {
+		d = r.different
+	}
+	switch {
+	case interrupted && requests == 0:
+		return nil
+	case d != nil:
+		return d
+	case requests+calls > 0:
+		return &journal.Difference{What: "the end of the run", Was: fmt.Sprintf("%d requests and %d calls more", requests, calls), Is: "over"}
 	}
 	return nil
 }
 
-// replayLoop builds the loop of a record.
-func replayLoop(entries []journal.Entry) (*loop, *recorded, error) {
-	kept, void, err := uninterrupted(entries)
+// replayLoop builds the loop of the process that wrote the entries from a place
+// on.
+func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
+	played, err := played(entries)
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := journal.NewReplay(sequence(kept))
+	model, err := journal.NewReplay(sequence(played))
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, void: void, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{hands: r}
+	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
+		failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+	l := &loop{hands: r, mint: r.mint, models: r.models, lanesOf: r.lanesOf, more: r.more}
 	r.loop = l
-	for _, e := range entries {
+	before, err := recall(sequence(entries[:from]))
+	if err != nil {
+		return nil, nil, err
+	}
+	r.turn = before.turn
+	for _, e := range entries[from:] {
 		if err := r.take(e, l); err != nil {
 			return nil, nil, fmt.Errorf("agent: entry %d: %w", e.Seq, err)
 		}
 	}
-	if len(l.Messages) == 0 && l.Limits.MaxTurns == 0 {
+	if l.Limits.MaxTurns == 0 {
 		return nil, nil, errors.New("agent: the record has no run that an agent began")
 	}
-	l.messages = slices.Clone(l.Messages)
 	template, err := l.template()
 	if err != nil {
 		return nil, nil, err
 	}
-	l.models = func(turn int) (llm.Model, string) { return model, r.ids[turn] }
-	l.lanesOf = func(id string) (laneSet, error) { return r.lanes[id], nil }
-	l.mint = r.mint
-	l.more = func(turn int) []llm.Message {
-		more := r.notes[turn]
-		delete(r.notes, turn)
-		return more
-	}
 	if r.asked {
 		l.person = r.person
 	}
+	l.messages = slices.Clone(l.Messages)
 	l.ready(template)
+	if from > 0 {
+		model.Skip(entries[from].Seq)
+		l.takeUp(before)
+	}
 	return l, r, nil
 }
 
-// uninterrupted returns a record as if the questions that an interruption left
-// without a whole answer had been answered when they were asked again. It also
-// returns how many were never asked again.
-func uninterrupted(entries []journal.Entry) (kept []journal.Entry, void int, err error) {
-	answers := make(map[int64]journal.Answer) // whole ones, by request
+// played returns a record without the calls that the provider ran: they are
+// part of its answers.
+func played(entries []journal.Entry) ([]journal.Entry, error) {
+	var kept []journal.Entry
 	for _, e := range entries {
-		if e.Kind != journal.KindAnswer {
-			continue
-		}
-		var a journal.Answer
-		if err := e.Decode(&a); err != nil {
-			return nil, 0, err
-		}
-		if a.Error == nil || a.Error.Kind != llm.Canceled {
-			answers[a.Request] = a
-		}
-	}
-	open := make(map[journal.Hash]int64) // requests without an answer, by what they ask
-	moved := make(map[int64]int64)
-	for _, e := range entries {
-		switch e.Kind {
-		case journal.KindReceipt: // what the provider ran is part of its answer
+		if e.Kind == journal.KindReceipt {
 			var r journal.Receipt
 			if err := e.Decode(&r); err != nil {
-				return nil, 0, err
+				return nil, err
 			}
 			if r.ExecutedBy == journal.ByProvider {
 				continue
 			}
-		case journal.KindRequest:
-			var req journal.Request
-			if err := e.Decode(&req); err != nil {
-				return nil, 0, err
-			}
-			_, whole := answers[e.Seq]
-			if first, again := open[req.Hash]; again {
-				moved[e.Seq] = first
-				if whole {
-					delete(open, req.Hash)
-				}
-				continue
-			}
-			if !whole {
-				open[req.Hash] = e.Seq
-			}
-		case journal.KindAnswer:
-			var a journal.Answer
-			if err := e.Decode(&a); err != nil {
-				return nil, 0, err
-			}
-			if _, whole := answers[a.Request]; !whole {
-				continue
-			}
-			if first, ok := moved[a.Request]; ok {
-				a.Request = first
-				if e.Body, err = json.Marshal(a); err != nil {
-					return nil, 0, err
-				}
-			}
 		}
 		kept = append(kept, e)
 	}
-	return kept, len(open), nil
+	return kept, nil
 }
 
 func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
@@ -172,7 +152,6 @@ type recorded struct {
 	asked     bool                  // somebody was asked at checkpoints
 	stops     map[int]string        // why the runtime stopped the run, by turn
 	notes     map[int][]llm.Message // that came with Resume, by the turn before
-	void      int                   // requests that an interruption left without an answer
 	turn      int                   // while the record is read
 	loop      *loop
 	minted    []string
@@ -187,13 +166,16 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 	case KindBegin:
 		defer func() { clean(l.Caller) }()
 		return e.Decode(&l.beginning)
+	case KindResume:
+		var again resumeEntry
+		if err := e.Decode(&again); err != nil {
+			return err
+		}
+		l.beginning = again.beginning()
 	case KindTurn:
 		var t turnEntry
 		if err := e.Decode(&t); err != nil {
 			return err
-		}
-		if r.ids == nil {
-			r.ids = make(map[int]string)
 		}
 		r.ids[t.Turn] = t.Model
 		r.turn = t.Turn
@@ -231,6 +213,17 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		r.receipts[rec.Call] = rec
 	}
 	return nil
+}
+
+func (r *recorded) models(turn int) (llm.Model, string) { return r.model, r.ids[turn] }
+
+func (r *recorded) lanesOf(id string) (laneSet, error) { return r.lanes[id], nil }
+
+// more returns what came with Resume after a turn, once.
+func (r *recorded) more(turn int) []llm.Message {
+	notes := r.notes[turn]
+	delete(r.notes, turn)
+	return notes
 }
 
 // mint returns the ids that calls were given, in order.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -56,12 +57,17 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	if l.Lanes, err = a.offer(a.first(), task(p.messages), a.set(), false); err != nil {
 		return nil, err
 	}
-	l.messages, l.results = p.messages, p.results
+	l.messages = p.messages
 	l.ready(a.Request)
-	l.turnNo, l.done.Usage, l.points = p.turn, p.usage, p.points
-	l.resumed = true
-	l.settled = p.receipts
-	l.model, l.done.Ran, l.done.Did = p.model, p.ran, p.did
+	l.takeUp(p)
+	l.done.Usage, l.done.Ran, l.done.Did = p.usage, p.ran, p.did
+	template, err := json.Marshal(a.Request)
+	if err != nil {
+		return nil, fmt.Errorf("agent: Request: %w", err)
+	}
+	if err := l.write(ctx, KindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes}); err != nil {
+		return nil, err
+	}
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
 			if _, err := l.rec.Abandon(ctx, in); err != nil {
@@ -69,10 +75,20 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 			}
 		}
 	}
-	if len(p.messages) > len(p.begin.Messages) && l.choice.Mode == llm.MustCall && p.called {
+	return l, nil
+}
+
+// takeUp puts the loop where the record ends.
+func (l *loop) takeUp(p *past) {
+	l.messages, l.results, l.settled, l.unread = p.messages, p.results, p.receipts, p.invalid
+	l.turnNo, l.model, l.points = p.turn, p.model, p.points
+	l.collectIDs()
+	l.resumed = true
+	l.choice = l.question.Choice
+	if l.choice.Mode == llm.MustCall && p.called {
 		l.choice.Mode, l.choice.Name = llm.MayCall, ""
 	}
-	return l, nil
+	l.renew()
 }
 
 // past is what the record of a run says.
@@ -87,6 +103,7 @@ type past struct {
 	usage    llm.Usage
 	points   int
 	called   bool
+	invalid  []llm.InvalidCall // of the last answer
 	ran      int
 	did      []journal.SideEffect
 }
@@ -128,13 +145,15 @@ func (p *past) take(e journal.Entry) error {
 		if len(t.Message.Parts) > 0 {
 			p.messages = append(p.messages, t.Message)
 		}
-		p.called = p.called || len(t.Message.Calls()) > 0
+		p.called = p.called || len(t.Message.Calls())+len(t.Invalid) > 0
+		p.invalid = t.Invalid
 	case KindNote:
 		var n noteEntry
 		if err := e.Decode(&n); err != nil {
 			return err
 		}
 		p.answered()
+		p.invalid = nil
 		p.messages = append(p.messages, n.Message)
 	case KindCut:
 		var c cutEntry

@@ -129,6 +129,19 @@ func (r *Replay) Left() (requests, calls int) {
 	return requests, calls
 }
 
+// Skip counts as asked for what is on record up to the entry of that number: it
+// was played before, or is not going to be.
+func (r *Replay) Skip(seq int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.asked {
+		q.used = q.used || q.seq <= seq
+	}
+	for _, c := range r.called {
+		c.used = c.used || c.seq <= seq
+	}
+}
+
 // differ keeps the first difference and returns it.
 func (r *Replay) differ(d *Difference) error {
 	if r.different == nil {

@@ -104,7 +104,9 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 			if st.again(ctx, req, g) {
 				continue
 			}
-			deliver(g.text, g.err, st.yield)
+			if !st.deaf {
+				deliver(g.text, g.err, st.yield)
+			}
 			return
 		case g.others:
 			st.pass(g)
