@@ -40,15 +40,18 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "toolpost",
 		Short: "Any model, any tool, a call you can trust",
-		Long: `Toolpost knows what every language model can do, reads the tool calls that models
-write in any dialect, repairs what is safe to repair, and validates the rest.
+		Long: `Toolpost gives any language model tools: it knows what every model can do, reads the
+calls that models write in any dialect, repairs what is safe to repair, validates,
+authorises and runs them, and leaves a record that verifies.
 
 Output is for people; --json makes it one JSON document, --batch reads JSON lines
 and answers each with one line, in order, with errors in the row.
 
 Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use.
 Colour appears on a terminal only; NO_COLOR turns it off.`,
-		Example: `  toolpost models show claude-sonnet-4-5
+		Example: `  toolpost run "Which files mention the word checkpoint?"
+  toolpost doctor
+  toolpost models show claude-sonnet-4-5
   toolpost version --json`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -288,6 +288,8 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
 		return errReported
+	case errors.Is(failed, journal.ErrSealed):
+		return fmt.Errorf("run %s has ended, there is nothing to go on with; 'toolpost receipts show %s' shows it", r.id, r.id)
 	case errors.Is(failed, syscall.ENOSPC), errors.Is(failed, syscall.EFBIG):
 		return fmt.Errorf("the record cannot be written, so nothing more was done: %w", failed)
 	}

@@ -50,6 +50,9 @@ func TestRunOnABareMachine(t *testing.T) {
 	if v := toolpost(t, "", "replay", id); v.code != exitOK || !strings.Contains(v.out, "goes as it went: 3 questions") {
 		t.Errorf("replay: %+v", v)
 	}
+	if v := toolpost(t, "", "run", "--resume", id); v.code != exitFailed || !strings.Contains(v.errOut, "has ended, there is nothing to go on with") {
+		t.Errorf("resume: %+v", v)
+	}
 	if v := toolpost(t, "", "replay", "--against", "sim/hermes_json", id); v.code != exitOK || !strings.Contains(v.out, "3 of 3 questions answered with the same calls") {
 		t.Errorf("against: %+v", v)
 	}
