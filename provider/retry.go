@@ -28,8 +28,9 @@ type Retrying struct {
 	Problem string        `json:"problem"`
 }
 
-// EventType returns "retrying".
-func (Retrying) EventType() string { return "retrying" }
+// EventType returns "request_retry": tools that are tried again have an event
+// of their own.
+func (Retrying) EventType() string { return "request_retry" }
 
 func (r Retry) attempts() int {
 	if r.Attempts == 0 {
