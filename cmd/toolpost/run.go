@@ -47,7 +47,7 @@ tools of your own. An argument "-" stands for standard input.
 
 What the model says goes to standard output, what is done to standard error. With --json
 every event is one line of JSON on standard output.`,
-		Example: `  toolpost run "Which Go files are in llm, and where is RoleTool defined?"
+		Example: `  toolpost run 'Search docs for "Ollama", then read 20 lines of the file it shows'
   toolpost run -m ollama/qwen3:8b --allow write "Correct the spelling in README.md"
   toolpost run --tools tools.yaml --output-schema answer.json "What is the weather in Rome?"
   toolpost run --resume 20261115-171147-nuyh2e4z`,
