@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/toolpost/toolpost/journal"
@@ -83,6 +84,7 @@ func (l *loop) takeUp(p *past) {
 	l.messages, l.results, l.settled, l.unread = p.messages, p.results, p.receipts, p.invalid
 	l.turnNo, l.model, l.points = p.turn, p.model, p.points
 	l.collectIDs()
+	maps.Copy(l.ids, p.ids)
 	l.resumed = true
 	l.choice = l.question.Choice
 	if l.choice.Mode == llm.MustCall && p.called {
@@ -106,10 +108,11 @@ type past struct {
 	invalid  []llm.InvalidCall // of the last answer
 	ran      int
 	did      []journal.SideEffect
+	ids      map[string]bool // of all calls on record, also of those that were run again and are in no message
 }
 
 func newPast() *past {
-	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt)}
+	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool)}
 }
 
 // recall reads the record of a run.
@@ -171,11 +174,18 @@ func (p *past) take(e journal.Entry) error {
 		if c.Result != nil {
 			p.results[c.Call.ID] = *c.Result
 		}
+	case journal.KindIntent:
+		var in journal.Intent
+		if err := e.Decode(&in); err != nil {
+			return err
+		}
+		p.ids[in.Call] = true
 	case journal.KindReceipt, journal.KindRefusal:
 		var r journal.Receipt
 		if err := e.Decode(&r); err != nil {
 			return err
 		}
+		p.ids[r.Call] = true
 		p.settle(r)
 	}
 	return nil
