@@ -64,6 +64,7 @@ type dirRun struct {
 	mu   sync.Mutex
 	size int64
 	last Entry
+	line []byte // space for the next
 	// named says that the disk knows the name of the file.
 	named bool
 }
@@ -141,7 +142,7 @@ func (d *Dir) append(ctx context.Context, e Entry, canonical bool) (Entry, error
 
 // write adds e after r.last.
 func (d *Dir) write(f *os.File, r *dirRun, e Entry, canonical bool) (Entry, error) {
-	e, line, err := next(r.last, e, canonical, d.Secrets)
+	e, line, err := next(r.last, e, canonical, d.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -150,6 +151,7 @@ func (d *Dir) write(f *os.File, r *dirRun, e Entry, canonical bool) (Entry, erro
 		// Half a line would be cut off by the next Append; better it is gone now.
 		return Entry{}, fmt.Errorf("journal: %w", errors.Join(err, f.Truncate(r.size)))
 	}
+	r.line = reusable(line)
 	r.size += int64(len(line))
 	r.last = e
 	if d.mustSync(e.Kind) {

@@ -97,13 +97,13 @@ func validName(s string, limit int) bool {
 // known forms. Next refuses a body without a canonical form, and anything
 // after a seal. The body of a seal it writes itself.
 func Next(last, e Entry, secrets *Secrets) (Entry, error) {
-	e, _, err := next(last, e, false, secrets)
+	e, _, err := next(last, e, false, secrets, nil)
 	return e, err
 }
 
-// next is Next with the entry's line, without its newline. A body that is
-// canonical already is not made so again.
-func next(last, e Entry, canonical bool, secrets *Secrets) (Entry, []byte, error) {
+// next is Next with the entry's line, without its newline, in space if it has
+// room. A body that is canonical already is not made so again.
+func next(last, e Entry, canonical bool, secrets *Secrets, space []byte) (Entry, []byte, error) {
 	if last.Kind == KindSeal {
 		return Entry{}, nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
 	}
@@ -137,14 +137,15 @@ func next(last, e Entry, canonical bool, secrets *Secrets) (Entry, []byte, error
 		e.Stripped = &Stripped{Whole: e.Stripped.Whole, Rules: sortedOnce(slices.Concat(e.Stripped.Rules, mark.Rules))}
 	}
 	e.Seq, e.Prev = last.Seq+1, last.Hash
-	line, err := e.link()
+	line, err := e.link(space)
 	return e, line, err
 }
 
-// link computes the entry's hash and returns its line. The keys of a line are
-// in canonical order, so the hashed form is the line without its hash.
-func (e *Entry) link() ([]byte, error) {
-	line := make([]byte, 0, len(e.Body)+len(e.Run)+320)
+// link computes the entry's hash and returns its line, in space if it has room.
+// The keys of a line are in canonical order, so the hashed form is the line
+// without its hash.
+func (e *Entry) link(space []byte) ([]byte, error) {
+	line := slices.Grow(space[:0], len(e.Body)+len(e.Run)+420)
 	line = append(line, `{"at":"`...)
 	line = e.At.AppendFormat(line, time.RFC3339Nano)
 	line = append(line, `","body":`...)
@@ -167,8 +168,8 @@ func (e *Entry) link() ([]byte, error) {
 	}
 	line = append(line, `,"v":1}`...)
 	e.Hash = hashBytes(line)
-	var space [96]byte
-	line = slices.Insert(line, split, append(append(append(space[:0], `,"hash":"`...), e.Hash...), '"')...)
+	var field [96]byte
+	line = slices.Insert(line, split, append(append(append(field[:0], `,"hash":"`...), e.Hash...), '"')...)
 	if len(line) > MaxEntry {
 		return nil, fmt.Errorf("journal: an entry of %d bytes; the limit is %d", len(line), MaxEntry)
 	}
@@ -203,7 +204,7 @@ func ParseEntry(line []byte) (Entry, error) {
 	if err := e.wellFormed(j); err != nil {
 		return e, err
 	}
-	again, err := e.link()
+	again, err := e.link(nil)
 	switch {
 	case err != nil:
 		return e, err
@@ -236,7 +237,15 @@ func (e *Entry) wellFormed(j lineJSON) error {
 }
 
 // Line returns the entry's canonical form, the line it has in a file.
-func (e Entry) Line() ([]byte, error) { return e.link() }
+func (e Entry) Line() ([]byte, error) { return e.link(nil) }
+
+// reusable returns the space of a line for the next one, unless it is large.
+func reusable(line []byte) []byte {
+	if cap(line) > 16<<10 {
+		return nil
+	}
+	return line
+}
 
 // Decode reads the body into v.
 func (e Entry) Decode(v any) error {

@@ -20,8 +20,20 @@ const hashPrefix = "sha256:"
 
 // Valid reports whether h has the form of a hash.
 func (h Hash) Valid() bool {
-	digits, ok := strings.CutPrefix(string(h), hashPrefix)
-	return ok && len(digits) == 2*sha256.Size && strings.Trim(digits, "0123456789abcdef") == ""
+	return isHash([]byte(h))
+}
+
+// isHash is Valid for bytes.
+func isHash(b []byte) bool {
+	if len(b) != len(hashPrefix)+2*sha256.Size || string(b[:len(hashPrefix)]) != hashPrefix {
+		return false
+	}
+	for _, d := range b[len(hashPrefix):] {
+		if (d < '0' || d > '9') && (d < 'a' || d > 'f') {
+			return false
+		}
+	}
+	return true
 }
 
 // Short returns the first twelve digits, for people.

@@ -22,6 +22,7 @@ type Memory struct {
 type memoryRun struct {
 	mu      sync.RWMutex
 	entries []Entry
+	line    []byte // space for the next
 }
 
 func (m *Memory) run(name string, create bool) *memoryRun {
@@ -55,10 +56,11 @@ func (m *Memory) append(ctx context.Context, e Entry, canonical bool) (Entry, er
 	if n := len(r.entries); n > 0 {
 		last = r.entries[n-1]
 	}
-	e, _, err := next(last, e, canonical, m.Secrets)
+	e, line, err := next(last, e, canonical, m.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
+	r.line = reusable(line)
 	r.entries = append(r.entries, e)
 	return e, nil
 }

@@ -151,6 +151,9 @@ func (s *Secrets) stripString(name, said []byte, rules []string) ([]byte, []stri
 			return []byte(marker(rule)), append(rules, rule)
 		}
 	}
+	if s == nil && isHash(said) { // entries are full of them
+		return said, rules
+	}
 	return s.strip(said, rules)
 }
 

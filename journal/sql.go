@@ -92,7 +92,7 @@ func (s *SQL) append(ctx context.Context, e Entry, canonical bool) (Entry, error
 
 // insert writes e after last, unless somebody else has done so.
 func (s *SQL) insert(ctx context.Context, last, e Entry, canonical bool) (Entry, bool, error) {
-	e, line, err := next(last, e, canonical, s.Secrets)
+	e, line, err := next(last, e, canonical, s.Secrets, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}

@@ -173,7 +173,7 @@ func (c *checker) line(line []byte) {
 
 func (c *checker) entry(e Entry) {
 	hash := e.Hash
-	if _, err := e.link(); err != nil || e.Hash != hash {
+	if _, err := e.link(nil); err != nil || e.Hash != hash {
 		c.found = append(c.found, found{seq: e.Seq, bad: "the entry does not match its hash"})
 		return
 	}
