@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool"
@@ -40,7 +44,31 @@ type wiring struct {
 	better llm.Model // asked when calls keep failing; nil if none is configured
 	tools  *tool.Set
 	store  runStore
+	keep   *journal.Secrets // out of the record
 	close  []func()
+}
+
+// leastKey is the length from which a value is taken for a secret: what stands
+// in for a key that a server does not ask for, like "none", is shorter.
+const leastKey = 8
+
+// secrets are the keys of the environment, whatever their form: a server or a
+// tool that repeats one must not bring it into the record.
+func (s *settings) secrets() *journal.Secrets {
+	var names []string
+	for _, v := range provider.Vendors() {
+		names = append(names, v.KeyEnv)
+	}
+	for _, p := range s.Providers {
+		names = append(names, p.KeyEnv)
+	}
+	out := new(journal.Secrets)
+	for _, name := range names {
+		if value := strings.TrimSpace(os.Getenv(name)); len(value) >= leastKey && !slices.Contains(out.Values, value) {
+			out.Values = append(out.Values, value)
+		}
+	}
+	return out
 }
 
 // wire opens model, tools and store. The caller calls done.
@@ -66,6 +94,13 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		return w, fmt.Errorf("the record of runs: %w", err)
 	}
 	w.close = append(w.close, done)
+	w.keep = s.secrets()
+	switch store := w.store.(type) {
+	case *journal.Dir:
+		store.Secrets = w.keep
+	case *journal.SQL:
+		store.Secrets = w.keep
+	}
 	if s.Stronger != "" {
 		if w.better, err = w.client.Open(s.Stronger); err != nil {
 			return w, fmt.Errorf("stronger: %w", err)
@@ -98,7 +133,7 @@ func (w *wiring) agent(a *asker) *agent.Agent {
 	}
 	ag := &agent.Agent{
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
-		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve},
+		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve, Output: invoke.Output{Secrets: w.keep}},
 	}
 	ag.Request.Temperature = w.Temperature
 	if w.better != nil {
