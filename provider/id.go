@@ -88,17 +88,27 @@ func (c *Client) locate(v Vendor, model string) (target, error) {
 	if err := v.serves(model); err != nil {
 		return target{}, err
 	}
-	text, err := expand(v.BaseURL)
+	text, err := v.Root()
 	if err != nil {
-		return target{}, fail(llm.Invalid, "%s: %w", v.Name, err)
-	}
-	if other := os.Getenv(v.BaseEnv); v.BaseEnv != "" && other != "" {
-		if text, err = serverRoot(other, text); err != nil {
-			return target{}, fail(llm.Invalid, "%s: %w", v.BaseEnv, err)
-		}
+		return target{}, err
 	}
 	base, err := parseBase(text)
 	return target{vendor: v, base: base, model: model}, err
+}
+
+// Root returns where the vendor's API is reached, with what the environment
+// says of it.
+func (v Vendor) Root() (string, error) {
+	text, err := expand(v.BaseURL)
+	if err != nil {
+		return "", fail(llm.Invalid, "%s: %w", v.Name, err)
+	}
+	if other := os.Getenv(v.BaseEnv); v.BaseEnv != "" && other != "" {
+		if text, err = serverRoot(other, text); err != nil {
+			return "", fail(llm.Invalid, "%s: %w", v.BaseEnv, err)
+		}
+	}
+	return text, nil
 }
 
 // serves refuses the models a vendor serves in ways we do not speak.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"slices"
@@ -108,11 +107,11 @@ func (s *settings) findLocal(ctx context.Context) []found {
 		if !slices.Contains(s.Local, l.vendor) {
 			continue
 		}
-		base := table[l.vendor].BaseURL
+		base, err := table[l.vendor].Root()
 		if p, ok := s.Providers[l.vendor]; ok {
 			base = p.BaseURL
-		} else if other := os.Getenv(table[l.vendor].BaseEnv); table[l.vendor].BaseEnv != "" && other != "" {
-			base = serverAddress(other) + "/api"
+		} else if err != nil {
+			continue // opening a model there says why
 		}
 		asking.Go(func() {
 			if model := firstModel(ctx, strings.TrimSuffix(base, "/")+l.list); model != "" {
@@ -122,18 +121,6 @@ func (s *settings) findLocal(ctx context.Context) []found {
 	}
 	asking.Wait()
 	return out
-}
-
-// serverAddress completes an address as OLLAMA_HOST holds it.
-func serverAddress(host string) string {
-	if !strings.Contains(host, "://") {
-		host = "http://" + host
-	}
-	host = strings.TrimSuffix(host, "/")
-	if u, err := url.Parse(host); err == nil && u.Port() == "" && u.Scheme == "http" {
-		host += ":11434"
-	}
-	return host
 }
 
 // patience is how long a server on this machine may take to say what it has.

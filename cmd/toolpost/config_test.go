@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,6 +151,15 @@ func TestModelIsFound(t *testing.T) {
 	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
 	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
 		t.Errorf("Ollama elsewhere: %+v", f)
+	}
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	t.Setenv("OLLAMA_HOST", "0.0.0.0:"+port) // where it listens is not where it is reached
+	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != "ollama/llama3.2:3b" {
+		t.Errorf("Ollama on every address: %+v", f)
+	}
+	t.Setenv("OLLAMA_HOST", "http://[")
+	if f := choose(&settings{Local: []string{"ollama"}}); f.ID != offlineID {
+		t.Errorf("an address that is none: %+v", f)
 	}
 	t.Setenv("GROQ_API_KEY", "k")
 	if f := choose(at("vllm", server.URL+"/v1")); !strings.HasPrefix(f.ID, "groq/") || f.Why != "GROQ_API_KEY is set" {
