@@ -173,7 +173,7 @@ func (l *loop) unique(id string) string {
 // hold keeps text back that may be the beginning of an envelope, and reports
 // whether it did.
 func (e *ear) hold(ev llm.TextDelta) bool {
-	if e.decided || ev.Refusal || len(ev.Citations) > 0 || !ev.State.IsZero() || ev.Extra != nil {
+	if e.decided || ev.Part != nil {
 		e.release()
 		return false
 	}

@@ -7,24 +7,58 @@ type Event interface {
 	EventType() string
 }
 
-// TextDelta is the next piece of text. A delta with State, Refusal switched or
-// Citations belongs to a part of its own kind: [Builder] keeps them apart.
+// TextDelta is the next piece of text.
 type TextDelta struct {
-	Text      string     `json:"text"`
-	Refusal   bool       `json:"refusal,omitempty"`
-	Citations []Citation `json:"citations,omitempty"`
-	// State ends the part: it was signed.
-	State State `json:"state,omitzero"`
-	// Extra is what only the format knows about the part as a whole.
-	Extra Extra `json:"extra,omitempty"`
+	Text string
+	// Part says what else is known about the part that the piece belongs to;
+	// its own Text counts for nothing. It is nil for ordinary text: this event
+	// is made for every token, so it is small. A Part with Refusal switched
+	// begins another part, and one with State ends it: it was signed.
+	// [Builder] keeps parts apart by these rules.
+	Part *Text
 }
 
-// ThinkingDelta is the next piece of thinking.
+// About returns what is known about the part that the piece belongs to.
+func (d TextDelta) About() Text {
+	if d.Part == nil {
+		return Text{}
+	}
+	return *d.Part
+}
+
+// ThinkingDelta is the next piece of thinking. Part is like that of a
+// [TextDelta], with Redacted in the place of Refusal.
 type ThinkingDelta struct {
-	Text     string `json:"text"`
-	Redacted bool   `json:"redacted,omitempty"`
-	// State ends the part: it was signed.
-	State State `json:"state,omitzero"`
+	Text string
+	Part *Thinking
+}
+
+// About returns what is known about the part that the piece belongs to.
+func (d ThinkingDelta) About() Thinking {
+	if d.Part == nil {
+		return Thinking{}
+	}
+	return *d.Part
+}
+
+// newTextDelta returns a whole part as one piece.
+func newTextDelta(t Text) TextDelta {
+	d := TextDelta{Text: t.Text}
+	if t.Refusal || len(t.Citations) > 0 || !t.State.IsZero() || len(t.Extra) > 0 {
+		t.Text = ""
+		d.Part = &t
+	}
+	return d
+}
+
+// newThinkingDelta returns a whole part as one piece.
+func newThinkingDelta(t Thinking) ThinkingDelta {
+	d := ThinkingDelta{Text: t.Text}
+	if t.Redacted || !t.State.IsZero() || len(t.Extra) > 0 {
+		t.Text = ""
+		d.Part = &t
+	}
+	return d
 }
 
 // PartEnd ends the current text or thinking part, so that the next delta

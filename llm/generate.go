@@ -76,30 +76,32 @@ func (b *Builder) Add(ev Event) {
 
 func (b *Builder) addText(ev TextDelta) {
 	t, ok := b.open.(Text)
-	if !ok || t.Refusal != ev.Refusal {
+	about := ev.About()
+	if !ok || t.Refusal != about.Refusal {
 		b.close()
-		t = Text{Refusal: ev.Refusal}
+		t = Text{Refusal: about.Refusal}
 	}
 	b.text.WriteString(ev.Text)
-	t.Citations = append(t.Citations, ev.Citations...)
-	t.State = ev.State
-	t.Extra = t.Extra.merge(ev.Extra)
+	t.Citations = append(t.Citations, about.Citations...)
+	t.State = about.State
+	t.Extra = t.Extra.merge(about.Extra)
 	b.open = t
-	if !ev.State.IsZero() {
+	if !about.State.IsZero() {
 		b.close()
 	}
 }
 
 func (b *Builder) addThinking(ev ThinkingDelta) {
 	t, ok := b.open.(Thinking)
-	if !ok || t.Redacted != ev.Redacted {
+	about := ev.About()
+	if !ok || t.Redacted != about.Redacted {
 		b.close()
-		t = Thinking{Redacted: ev.Redacted}
+		t = Thinking{Redacted: about.Redacted}
 	}
 	b.text.WriteString(ev.Text)
-	t.State = ev.State
+	t.State = about.State
 	b.open = t
-	if !ev.State.IsZero() {
+	if !about.State.IsZero() {
 		b.close()
 	}
 }
@@ -181,9 +183,9 @@ func needsBreak(prev, p Part) bool {
 func partEvents(p Part) []Event {
 	switch p := p.(type) {
 	case Text:
-		return []Event{TextDelta(p)}
+		return []Event{newTextDelta(p)}
 	case Thinking:
-		return []Event{ThinkingDelta{Text: p.Text, Redacted: p.Redacted, State: p.State}}
+		return []Event{newThinkingDelta(Thinking{Text: p.Text, Redacted: p.Redacted, State: p.State})}
 	case Media:
 		return []Event{p}
 	case Result:

@@ -164,6 +164,38 @@ func (c Citation) MarshalJSON() ([]byte, error) { return json.Marshal(citationJS
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (c *Citation) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*citationJSON)(c)) }
 
+// MarshalJSON writes d as one object: its text and what is known about the
+// part.
+func (d TextDelta) MarshalJSON() ([]byte, error) {
+	t := d.About()
+	t.Text = d.Text
+	return json.Marshal(textJSON(t))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (d *TextDelta) UnmarshalJSON(b []byte) error {
+	var t textJSON
+	err := json.Unmarshal(b, &t)
+	*d = newTextDelta(Text(t))
+	return err
+}
+
+// MarshalJSON writes d as one object: its text and what is known about the
+// part.
+func (d ThinkingDelta) MarshalJSON() ([]byte, error) {
+	t := d.About()
+	t.Text = d.Text
+	return json.Marshal(thinkingJSON(t))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (d *ThinkingDelta) UnmarshalJSON(b []byte) error {
+	var t thinkingJSON
+	err := json.Unmarshal(b, &t)
+	*d = newThinkingDelta(Thinking(t))
+	return err
+}
+
 // MarshalJSON writes m without empty fields.
 func (m Media) MarshalJSON() ([]byte, error) { return json.Marshal(mediaJSON(m)) }
 

@@ -118,6 +118,30 @@ func TestEventJSONRoundTrip(t *testing.T) {
 	}
 }
 
+// A delta is one flat object, whatever is known about its part: records are
+// read by other programs.
+func TestDeltaJSON(t *testing.T) {
+	for want, ev := range map[string]llm.Event{
+		`{"event":"text_delta","text":"a"}`:                llm.TextDelta{Text: "a"},
+		`{"event":"text_delta","text":""}`:                 llm.TextDelta{},
+		`{"event":"text_delta","text":"a","refusal":true}`: llm.TextDelta{Text: "a", Part: &llm.Text{Refusal: true}},
+		`{"event":"text_delta","text":"","citations":[{"url":"u"}],"state":{"vendor":"messages","data":"sig"},"extra":{"chat":{"x":1}}}`: llm.TextDelta{Part: &llm.Text{
+			Citations: []llm.Citation{{URL: "u"}}, State: signed, Extra: llm.Extra{"chat": {"x": json.RawMessage("1")}},
+		}},
+		`{"event":"thinking_delta","text":"a"}`:                                                           llm.ThinkingDelta{Text: "a"},
+		`{"event":"thinking_delta","text":"","redacted":true,"state":{"vendor":"messages","data":"sig"}}`: llm.ThinkingDelta{Part: &llm.Thinking{Redacted: true, State: signed}},
+	} {
+		got, err := llm.MarshalEvent(ev)
+		if err != nil || string(got) != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+		back, err := llm.UnmarshalEvent([]byte(want))
+		if diff := cmp.Diff(ev, back); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", want, err, diff)
+		}
+	}
+}
+
 func TestJSONLosesNothingInSilence(t *testing.T) {
 	for _, bad := range []string{
 		`{"role":"user","parts":[{"type":"hologram"}]}`,

@@ -51,7 +51,7 @@ func dropTextNulls(shape *schema.Shape) reader {
 		return func(yield func(llm.Event, error) bool) {
 			f := newNullFilter(shape)
 			for ev, err := range raw {
-				if d, ok := ev.(llm.TextDelta); ok && !d.Refusal {
+				if d, ok := ev.(llm.TextDelta); ok && !d.About().Refusal {
 					d.Text = f.next(d.Text)
 					ev = d
 				}

@@ -192,7 +192,7 @@ func mapText(raw iter.Seq2[llm.Event, error], change func(string) string) iter.S
 			return s == "" || yield(llm.TextDelta{Text: s}, nil)
 		}
 		for ev, err := range raw {
-			if d, ok := ev.(llm.TextDelta); ok && err == nil && !d.Refusal {
+			if d, ok := ev.(llm.TextDelta); ok && err == nil && !d.About().Refusal {
 				text.WriteString(d.Text)
 				continue
 			}
@@ -256,7 +256,7 @@ type emitted struct {
 func (e *emitted) event(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		if e.others == 0 && !ev.Refusal {
+		if e.others == 0 && !ev.About().Refusal {
 			e.text.WriteString(ev.Text)
 			return true
 		}

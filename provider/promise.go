@@ -63,7 +63,7 @@ type keeping struct {
 func (k *keeping) event(ev llm.Event) (llm.Event, error) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		k.refused = k.refused || ev.Refusal
+		k.refused = k.refused || ev.About().Refusal
 		if k.output != nil {
 			k.text.WriteString(ev.Text)
 		}

@@ -27,7 +27,7 @@ func script(t *testing.T, src string) iter.Seq2[llm.Event, error] {
 			case "text":
 				evs = []llm.Event{llm.TextDelta{Text: rest}}
 			case "refusal":
-				evs = []llm.Event{llm.TextDelta{Text: rest, Refusal: true}}
+				evs = []llm.Event{llm.TextDelta{Text: rest, Part: &llm.Text{Refusal: true}}}
 			case "thinking":
 				evs = []llm.Event{llm.ThinkingDelta{Text: rest}}
 			case "call":

@@ -44,7 +44,7 @@ type textReading struct {
 	native  int               // calls the vendor delivered
 	said    bool              // text that is not blank came
 	open    bool              // the last part is text
-	about   *llm.TextDelta    // what the vendor said about it
+	about   *llm.Text         // what the vendor said about it
 	thought strings.Builder   // thinking with nothing after it
 }
 
@@ -102,7 +102,7 @@ func (r *textReading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, e
 func (r *textReading) raw(ev llm.Event, push func(string, error) bool) bool {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		if ev.Refusal || len(ev.Citations) > 0 || ev.Text == "" && !r.open {
+		if about := ev.About(); about.Refusal || len(about.Citations) > 0 || ev.Text == "" && !r.open {
 			break
 		}
 		r.said = r.said || strings.TrimSpace(ev.Text) != ""
@@ -132,8 +132,8 @@ func (r *textReading) text(ev llm.TextDelta, push func(string, error) bool) bool
 			return false
 		}
 	}
-	if !ev.State.IsZero() || len(ev.Extra) > 0 {
-		r.about = &llm.TextDelta{State: ev.State, Extra: ev.Extra}
+	if about := ev.About(); !about.State.IsZero() || len(about.Extra) > 0 {
+		r.about = &llm.Text{State: about.State, Extra: about.Extra}
 	}
 	return true
 }
@@ -146,7 +146,7 @@ func (r *textReading) sign() bool {
 	if about == nil || r.inText > 0 {
 		return true
 	}
-	return r.emit(*about)
+	return r.emit(llm.TextDelta{Part: about})
 }
 
 // parsed passes on what the parser found.

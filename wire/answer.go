@@ -103,14 +103,17 @@ func (a *answer) text(s string) {
 // textExtra adds what only the format knows about the text that was streamed.
 func (a *answer) textExtra(t llm.Text) {
 	if len(t.Extra) > 0 {
-		a.emit(llm.TextDelta{Refusal: t.Refusal, Extra: t.Extra})
+		a.emit(llm.TextDelta{Part: &llm.Text{Refusal: t.Refusal, Extra: t.Extra}})
 	}
 }
+
+// refused is the part of every piece of a refusal.
+var refused = &llm.Text{Refusal: true}
 
 func (a *answer) refusal(s string) {
 	if s != "" {
 		a.begin(refusalSpan)
-		a.emit(llm.TextDelta{Text: s, Refusal: true})
+		a.emit(llm.TextDelta{Text: s, Part: refused})
 	}
 }
 
@@ -129,7 +132,7 @@ func (a *answer) thinkingState(s llm.State, redacted bool) {
 		kind = redactedSpan
 	}
 	a.begin(kind)
-	a.emit(llm.ThinkingDelta{Redacted: redacted, State: s})
+	a.emit(llm.ThinkingDelta{Part: &llm.Thinking{Redacted: redacted, State: s}})
 	a.span = noSpan
 }
 
@@ -139,7 +142,7 @@ func (a *answer) textState(s llm.State) {
 	if !refusal {
 		a.begin(textSpan)
 	}
-	a.emit(llm.TextDelta{Refusal: refusal, State: s})
+	a.emit(llm.TextDelta{Part: &llm.Text{Refusal: refusal, State: s}})
 	a.span = noSpan
 }
 
@@ -147,13 +150,13 @@ func (a *answer) textState(s llm.State) {
 func (a *answer) part(raw []byte) {
 	a.apart = true
 	a.begin(textSpan)
-	a.emit(llm.TextDelta{State: a.state(raw)})
+	a.emit(llm.TextDelta{Part: &llm.Text{State: a.state(raw)}})
 	a.span = noSpan
 }
 
 func (a *answer) cite(c ...llm.Citation) {
 	a.begin(textSpan)
-	a.emit(llm.TextDelta{Citations: c})
+	a.emit(llm.TextDelta{Part: &llm.Text{Citations: c}})
 }
 
 func (a *answer) media(m llm.Media) {

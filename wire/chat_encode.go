@@ -153,23 +153,24 @@ func (w *chatWriter) delta(body func()) {
 }
 
 func (w *chatWriter) text(ev llm.TextDelta) {
-	if ev.Text == "" && len(ev.Citations) == 0 {
-		w.e.opaque(llm.Text{State: ev.State})
+	about := ev.About()
+	if ev.Text == "" && len(about.Citations) == 0 {
+		w.e.opaque(llm.Text{State: about.State})
 		return
 	}
 	w.delta(func() {
-		if ev.Refusal {
+		if about.Refusal {
 			w.e.StringField("refusal", ev.Text)
 		} else {
 			w.e.StringField("content", ev.Text)
 		}
-		w.encodeCitations(w.e, ev.Citations, true)
+		w.encodeCitations(w.e, about.Citations, true)
 	})
 }
 
 func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
-	t := llm.Thinking{Text: ev.Text, State: ev.State}
-	if ev.Text == "" && w.e.own(ev.State) == nil {
+	t := llm.Thinking{Text: ev.Text, State: ev.About().State}
+	if ev.Text == "" && w.e.own(t.State) == nil {
 		return
 	}
 	w.delta(func() {

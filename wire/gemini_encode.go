@@ -70,9 +70,11 @@ func (gemini) newStream(e *encoder, head Head) streamEncoder { return &geminiWri
 func (w *geminiWriter) event(ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		w.part(llm.Text{Text: ev.Text, Refusal: ev.Refusal, Citations: ev.Citations, State: ev.State})
+		t := ev.About()
+		w.part(llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, State: t.State})
 	case llm.ThinkingDelta:
-		w.part(llm.Thinking{Text: ev.Text, Redacted: ev.Redacted, State: ev.State})
+		t := ev.About()
+		w.part(llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State})
 	case llm.Media:
 		w.part(ev)
 	case llm.Call:

@@ -202,9 +202,11 @@ func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWri
 func (w *ollamaWriter) event(ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		w.parts(llm.Text{Text: ev.Text, Refusal: ev.Refusal, Citations: ev.Citations, State: ev.State})
+		t := ev.About()
+		w.parts(llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, State: t.State})
 	case llm.ThinkingDelta:
-		w.parts(llm.Thinking{Text: ev.Text, Redacted: ev.Redacted, State: ev.State})
+		t := ev.About()
+		w.parts(llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State})
 	case llm.Media:
 		w.parts(ev)
 	case llm.Call:

@@ -114,39 +114,39 @@ func (s *sequence) close(state llm.State) {
 }
 
 func (s *sequence) text(ev llm.TextDelta) {
-	kind := textSpan
-	if ev.Refusal {
+	kind, about := textSpan, ev.About()
+	if about.Refusal {
 		kind = refusalSpan
 	}
-	if ev.Text == "" && len(ev.Citations) == 0 {
-		s.sign(kind, ev.State)
+	if ev.Text == "" && len(about.Citations) == 0 {
+		s.sign(kind, about.State)
 		return
 	}
 	s.enter(kind)
 	if ev.Text != "" {
 		s.w.piece(kind, ev.Text)
 	}
-	for _, c := range ev.Citations {
+	for _, c := range about.Citations {
 		s.w.cite(c)
 	}
-	if !ev.State.IsZero() {
-		s.close(ev.State)
+	if !about.State.IsZero() {
+		s.close(about.State)
 	}
 }
 
 func (s *sequence) thinking(ev llm.ThinkingDelta) {
-	kind := thinkingSpan
-	if ev.Redacted {
+	kind, about := thinkingSpan, ev.About()
+	if about.Redacted {
 		kind = redactedSpan
 	}
 	if ev.Text == "" {
-		s.sign(kind, ev.State)
+		s.sign(kind, about.State)
 		return
 	}
 	s.enter(kind)
 	s.w.piece(kind, ev.Text)
-	if !ev.State.IsZero() {
-		s.close(ev.State)
+	if !about.State.IsZero() {
+		s.close(about.State)
 	}
 }
 
