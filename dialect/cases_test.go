@@ -85,7 +85,7 @@ func runCases(t *testing.T, file string) {
 func caseParser(name string) dialect.Parser {
 	p := dialect.Parser{Tools: caseTools}
 	word, _, _ := strings.Cut(name, " ")
-	switch word {
+	switch strings.TrimSuffix(word, ",") {
 	case "any":
 		p.Tools = nil
 	case "none":

@@ -38,8 +38,10 @@ type Dialect struct {
 
 	// Think delimits thinking. Prefilled says that the prompt usually holds
 	// the opener already, so that an answer begins inside thinking.
+	// Unthought says that an answer without thinking begins with the closer.
 	Think     []Pair
 	Prefilled bool
+	Unthought bool
 	// Drop are markers without meaning for us: ends of turns and messages,
 	// wrappers around the visible answer.
 	Drop []string

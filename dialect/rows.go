@@ -20,6 +20,7 @@ var (
 	elementRows   = rowsWhere(func(d *Dialect) bool { return d.Tags.Call.Open == "<%s>" })
 	recipientRows = rowOf("functionary_v32")
 	thoughtRows   = rowsWhere(func(d *Dialect) bool { return d.Form == LineCall && len(d.Think) > 0 })
+	unthoughtRows = rowsWhere(func(d *Dialect) bool { return d.Unthought })
 	methodRows    = rowsWhere(func(d *Dialect) bool { return d.Name == "llama3_builtin" })
 
 	// formRows are the dialects of each form.

@@ -128,7 +128,7 @@ var table = []Dialect{
 			Call:  Pair{`]<]minimax[>[<invoke name="%s">`, "]<]minimax[>[</invoke>"},
 			Param: Pair{"]<]minimax[>[<%s>", "]<]minimax[>[</%s>"},
 		},
-		Think: []Pair{{"<mm:think>", "</mm:think>"}}, Text: Literal,
+		Think: []Pair{{"<mm:think>", "</mm:think>"}}, Unthought: true, Text: Literal,
 	},
 	{
 		Name: "deepseek_dsml_v32", Title: "DSML in function_calls", Form: TagCall,

@@ -167,7 +167,8 @@ func (m *machine) thinkingCall() bool {
 // block that held a call, a closer too many, or an answer that began inside
 // thinking without our knowing.
 func (m *machine) strayThinking(t *token, n int) bool {
-	if m.thought && m.said() || m.p.ThinkingOff && !m.thought && !strings.Contains(t.text, "|") {
+	first := t.rows[unthinks]&unthoughtRows != 0 && !m.said()
+	if m.thought && m.said() || m.p.ThinkingOff && !m.thought && !first && !strings.Contains(t.text, "|") {
 		return false // a closer too many is text
 	}
 	m.skip(n, t.text)
