@@ -206,3 +206,36 @@ func (e *encoder) saidText(t llm.Text, textType string) {
 	e.StringField("text", t.Text)
 	e.end(start, t.Extra)
 }
+
+// invalidAsText notes that a call which cannot be run is shown as what the
+// model wrote: where arguments are objects, half an object cannot be sent.
+func (e *encoder) invalidAsText(c llm.InvalidCall) {
+	e.lost(llm.Degraded, "invalid call", "the call of "+c.Name+" cannot be run and is shown as text")
+}
+
+// partOf returns the part that an event stands for in formats that have no
+// pieces of calls, and nil for events that such formats do not show.
+func (e *encoder) partOf(ev llm.Event) llm.Part {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		t := ev.About()
+		return llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, State: t.State}
+	case llm.ThinkingDelta:
+		t := ev.About()
+		return llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State}
+	case llm.Media:
+		return ev
+	case llm.Call:
+		return ev
+	case llm.HostedCall:
+		ev.Hosted = true
+		return ev.Call
+	case llm.HostedResult:
+		ev.Hosted = true
+		return ev.Result
+	case llm.InvalidCall:
+		e.invalidAsText(ev)
+		return llm.Text{Text: ev.Raw}
+	}
+	return nil
+}

@@ -68,28 +68,10 @@ type geminiWriter struct {
 func (gemini) newStream(e *encoder, head Head) streamEncoder { return &geminiWriter{e: e, head: head} }
 
 func (w *geminiWriter) event(ev llm.Event) {
-	switch ev := ev.(type) {
-	case llm.TextDelta:
-		t := ev.About()
-		w.part(llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, State: t.State})
-	case llm.ThinkingDelta:
-		t := ev.About()
-		w.part(llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State})
-	case llm.Media:
-		w.part(ev)
-	case llm.Call:
-		w.part(ev)
-	case llm.HostedCall:
-		ev.Hosted = true
-		w.part(ev.Call)
-	case llm.HostedResult:
-		ev.Hosted = true
-		w.part(ev.Result)
-	case llm.InvalidCall:
-		w.e.invalidAsText(ev)
-		w.part(llm.Text{Text: ev.Raw})
-	case llm.Finish:
-		w.finish(ev)
+	if f, ok := ev.(llm.Finish); ok {
+		w.finish(f)
+	} else if p := w.e.partOf(ev); p != nil {
+		w.part(p)
 	}
 }
 

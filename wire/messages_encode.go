@@ -23,12 +23,6 @@ func (m messages) encodeResponse(e *encoder, r *llm.Response) {
 	e.endWith(start, without(e.ownExtra(r.Finish.Extra), "usage"))
 }
 
-// invalidAsText notes that a call which cannot be run is shown as what the
-// model wrote: where arguments are objects, half an object cannot be sent.
-func (e *encoder) invalidAsText(c llm.InvalidCall) {
-	e.lost(llm.Degraded, "invalid call", "the call of "+c.Name+" cannot be run and is shown as text")
-}
-
 func (messages) encodeEnvelope(e *encoder, id, model string) {
 	e.StringField("id", id)
 	e.StringField("type", "message")

@@ -200,28 +200,10 @@ type ollamaWriter struct {
 func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
 
 func (w *ollamaWriter) event(ev llm.Event) {
-	switch ev := ev.(type) {
-	case llm.TextDelta:
-		t := ev.About()
-		w.parts(llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, State: t.State})
-	case llm.ThinkingDelta:
-		t := ev.About()
-		w.parts(llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State})
-	case llm.Media:
-		w.parts(ev)
-	case llm.Call:
-		w.parts(ev)
-	case llm.HostedCall:
-		ev.Hosted = true
-		w.parts(ev.Call)
-	case llm.HostedResult:
-		ev.Hosted = true
-		w.parts(ev.Result)
-	case llm.InvalidCall:
-		w.e.invalidAsText(ev)
-		w.parts(llm.Text{Text: ev.Raw})
-	case llm.Finish:
-		w.finish(ev)
+	if f, ok := ev.(llm.Finish); ok {
+		w.finish(f)
+	} else if p := w.e.partOf(ev); p != nil {
+		w.parts(p)
 	}
 }
 
