@@ -311,13 +311,7 @@ func (c chat) encodeResults(e *encoder, m llm.Message) {
 // Decoding.
 
 func (c chat) decodeMessages(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if !d.object(el) {
-			continue
-		}
+	for el := range d.objects(v) {
 		m := c.decodeMessage(d, el)
 		n := len(req.Messages)
 		text, plain := plainText(m.Parts)
@@ -392,10 +386,8 @@ func (c chat) decodeContent(d *decoder, v []byte) []llm.Part {
 		}
 	case '[':
 		var parts []llm.Part
-		for el := range js.Elements(v) {
-			if d.object(el) {
-				parts = append(parts, c.decodePart(d, el))
-			}
+		for el := range d.objects(v) {
+			parts = append(parts, c.decodePart(d, el))
 		}
 		return parts
 	case 'n':

@@ -359,13 +359,8 @@ func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
 }
 
 func (c chat) decodeTools(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			req.Tools = append(req.Tools, c.decodeTool(d, el))
-		}
+	for el := range d.objects(v) {
+		req.Tools = append(req.Tools, c.decodeTool(d, el))
 	}
 }
 

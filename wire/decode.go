@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -119,6 +120,20 @@ func (d *decoder) raw(v []byte) json.RawMessage {
 
 func (d *decoder) object(v []byte) bool { return d.is(v, '{', "an object") }
 func (d *decoder) array(v []byte) bool  { return d.is(v, '[', "an array") }
+
+// objects yields the objects of an array. Whatever else is there is an error.
+func (d *decoder) objects(v []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if !d.array(v) {
+			return
+		}
+		for el := range js.Elements(v) {
+			if d.object(el) && !yield(el) {
+				return
+			}
+		}
+	}
+}
 
 // strings reads an array of strings; a lone string is an array of one.
 func (d *decoder) strings(v []byte) []string {

@@ -202,13 +202,8 @@ func (g gemini) decodeContents(d *decoder, v []byte, req *llm.Request, calls *ca
 		g.decodeContent(d, v, req, calls)
 		return
 	}
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			g.decodeContent(d, el, req, calls)
-		}
+	for el := range d.objects(v) {
+		g.decodeContent(d, el, req, calls)
 	}
 }
 

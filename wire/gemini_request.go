@@ -304,13 +304,7 @@ func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
 }
 
 func (g gemini) decodeTools(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if !d.object(el) {
-			continue
-		}
+	for el := range d.objects(v) {
 		for key, val := range js.Members(el) {
 			if string(camel(key)) != "functionDeclarations" {
 				req.Tools = append(req.Tools, g.decodeHosted(d, string(camel(key)), val))

@@ -223,13 +223,8 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 // Decoding.
 
 func (m messages) decodeMessages(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			req.Messages = append(req.Messages, m.decodeMessage(d, el)...)
-		}
+	for el := range d.objects(v) {
+		req.Messages = append(req.Messages, m.decodeMessage(d, el)...)
 	}
 }
 
@@ -291,10 +286,8 @@ func splitResults(m llm.Message) []llm.Message {
 
 func (m messages) decodeBlocks(d *decoder, v []byte) []llm.Part {
 	var parts []llm.Part
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			parts = append(parts, m.decodeBlock(d, el))
-		}
+	for el := range d.objects(v) {
+		parts = append(parts, m.decodeBlock(d, el))
 	}
 	return parts
 }

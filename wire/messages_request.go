@@ -347,13 +347,8 @@ func dated(typ string) bool {
 }
 
 func (m messages) decodeTools(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			req.Tools = append(req.Tools, m.decodeTool(d, el))
-		}
+	for el := range d.objects(v) {
+		req.Tools = append(req.Tools, m.decodeTool(d, el))
 	}
 }
 

@@ -314,13 +314,7 @@ func (ollama) decodeOptions(d *decoder, v []byte, req *llm.Request) {
 }
 
 func (o ollama) decodeMessages(d *decoder, v []byte, req *llm.Request, calls *callMatcher) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if !d.object(el) {
-			continue
-		}
+	for el := range d.objects(v) {
 		m := o.decodeMessage(d, el)
 		calls.match(m.Parts)
 		n := len(req.Messages)

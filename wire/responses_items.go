@@ -310,13 +310,8 @@ func (r responses) decodeInput(d *decoder, v []byte, req *llm.Request) {
 		req.Messages = append(req.Messages, llm.User(js.Text(v)))
 		return
 	}
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			r.decodeItem(d, el, req)
-		}
+	for el := range d.objects(v) {
+		r.decodeItem(d, el, req)
 	}
 }
 
@@ -366,10 +361,8 @@ func (r responses) decodeContent(d *decoder, v []byte) []llm.Part {
 		return chat{}.decodeContent(d, v)
 	}
 	var parts []llm.Part
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			parts = append(parts, r.decodePart(d, el))
-		}
+	for el := range d.objects(v) {
+		parts = append(parts, r.decodePart(d, el))
 	}
 	return parts
 }

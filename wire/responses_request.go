@@ -258,13 +258,8 @@ func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 }
 
 func (r responses) decodeTools(d *decoder, v []byte, req *llm.Request) {
-	if !d.array(v) {
-		return
-	}
-	for el := range js.Elements(v) {
-		if d.object(el) {
-			req.Tools = append(req.Tools, r.decodeTool(d, el))
-		}
+	for el := range d.objects(v) {
+		req.Tools = append(req.Tools, r.decodeTool(d, el))
 	}
 }
 
