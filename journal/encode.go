@@ -14,12 +14,6 @@ import (
 // json.Marshal would, with the keys in canonical order. Whatever is rare in
 // them goes through json.Marshal all the same.
 
-// encoder is a body with an encoder of its own. What it writes is canonical, or
-// loose tells that something in it is not, provided that its Args are.
-type encoder interface {
-	encode() (body []byte, loose bool, err error)
-}
-
 // object is a JSON object on its way. Zero values are left out, except by
 // methods that say otherwise.
 type object struct {
@@ -28,7 +22,7 @@ type object struct {
 	err   error
 }
 
-func newObject(size int) *object { return &object{b: append(make([]byte, 0, size), '{')} }
+func newObject(size int) object { return object{b: append(make([]byte, 0, size), '{')} }
 
 func (o *object) key(k string) {
 	if o.b[len(o.b)-1] != '{' {
@@ -103,7 +97,7 @@ func (o *object) any(k string, v any, there bool) {
 
 func (o *object) end() (body []byte, loose bool, err error) { return append(o.b, '}'), o.loose, o.err }
 
-func (in Intent) encode() (body []byte, loose bool, err error) {
+func (in *Intent) encode() (body []byte, loose bool, err error) {
 	o := newObject(256 + len(in.Args))
 	o.text("approval", string(in.Approval))
 	o.raw("args", in.Args)
@@ -115,8 +109,8 @@ func (in Intent) encode() (body []byte, loose bool, err error) {
 	return o.end()
 }
 
-func (r Receipt) encode() (body []byte, loose bool, err error) {
-	o := newObject(640 + len(r.Args))
+func (r *Receipt) encode() (body []byte, loose bool, err error) {
+	o := newObject(r.size())
 	o.any("approval", r.Approval, r.Approval != nil)
 	o.raw("args", r.Args)
 	o.number("attempts", int64(r.Attempts))
@@ -143,6 +137,18 @@ func (r Receipt) encode() (body []byte, loose bool, err error) {
 	o.textAlways("tool", r.Tool)
 	o.flag("truncated", r.Truncated)
 	return o.end()
+}
+
+// size is about how long the body of a receipt is.
+func (r *Receipt) size() int {
+	const keysAndNumbers = 360
+	n := keysAndNumbers + len(r.Args) + 2*(len(r.Call)+len(r.Tool)) + len(r.Reason)
+	if r.Result != nil && len(r.Result.Parts) == 1 {
+		if text, ok := r.Result.Parts[0].(llm.Text); ok {
+			n += len(text.Text) + len(text.Text)/16 // for what must be escaped
+		}
+	}
+	return n
 }
 
 // result writes what the model was shown: one plain text in nearly all cases.

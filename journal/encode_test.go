@@ -59,18 +59,18 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 	cited := &llm.Result{Parts: []llm.Part{llm.Text{Text: "x", Citations: []llm.Citation{{URL: "u"}}}}}
 	for _, c := range []struct {
 		name string
-		v    encoder
+		v    interface{ encode() ([]byte, bool, error) }
 	}{
-		{"empty intent", Intent{}},
-		{"full intent", in},
-		{"empty receipt", Receipt{}},
-		{"plain receipt", Receipt{Result: plain.Result, Reason: "r", Attempts: 2, Truncated: true}},
-		{"full receipt", rec},
-		{"text that is not UTF-8", odd},
-		{"plain result", plain},
-		{"media", media},
-		{"empty result", Receipt{Result: &llm.Result{}}},
-		{"cited result", Receipt{Result: cited}},
+		{"empty intent", &Intent{}},
+		{"full intent", &in},
+		{"empty receipt", &Receipt{}},
+		{"plain receipt", &Receipt{Result: plain.Result, Reason: "r", Attempts: 2, Truncated: true}},
+		{"full receipt", &rec},
+		{"text that is not UTF-8", &odd},
+		{"plain result", &plain},
+		{"media", &media},
+		{"empty result", &Receipt{Result: &llm.Result{}}},
+		{"cited result", &Receipt{Result: cited}},
 	} {
 		got, loose, err := c.v.encode()
 		if err != nil {
@@ -101,7 +101,40 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 // claim it has.
 func TestEncodersAdmitWhatIsNotCanonical(t *testing.T) {
 	twice := llm.Extra{"chat": {"k": json.RawMessage(`{"a":1,"a":2}`)}}
-	if _, loose, err := (Receipt{Result: &llm.Result{Extra: twice}}).encode(); !loose || err != nil {
+	if _, loose, err := (&Receipt{Result: &llm.Result{Extra: twice}}).encode(); !loose || err != nil {
 		t.Errorf("loose %v, %v", loose, err)
+	}
+}
+
+// What the pass over the bytes finds harmless is harmless.
+func FuzzSuspicious(f *testing.F) {
+	key := "sk-ant-" + "a1B2c3D4e5a1B2c3D4e5a1B2c3D4e5"
+	for _, body := range []string{
+		`{"password":"x"}`, `{"PASSWD":"x"}`, `["Authorization : Bearer abc"]`, `["\"api_key\" = \"'abcdefgh"]`, `["\n` + key + `"]`, `["\u001f` + key + `"]`,
+		`["é` + key + `"]`, `["postgres://bob:pa\\ss@db"]`, `["x -----BEGIN RSA PRIVATE KEY-----\nMI"]`, `["to BEARER 0123456789abcdef0"]`,
+		`["a12345:AKIAIOSFODNN7EXAMPLE"]`, `{"` + key + `":1}`, `["key=\tAIza` + key[7:] + `12345"]`, `["sha256:be"]`, `["\\sk-` + key[7:] + `"]`,
+	} {
+		f.Add([]byte(body), "open \"sesame\"")
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, value string) {
+		body, err := Canonical(raw)
+		if err != nil {
+			return
+		}
+		for _, s := range []*Secrets{nil, {Values: []string{"", value}}} {
+			if _, mark := s.stripStrings(body); mark != nil && !s.mayFind(body) {
+				t.Errorf("%s is not suspicious, but %v is found", body, mark.Rules)
+			}
+		}
+	})
+}
+
+// A receipt of an ordinary call must not take the long way.
+func TestOrdinaryReceiptsAreNotSuspicious(t *testing.T) {
+	rec := Receipt{Call: "call_1", Tool: "echo", Args: json.RawMessage(`{"text":"hello"}`), ParamsHash: ParamsHash(nil), OutputHash: ParamsHash(nil), Status: OK,
+		Result: &llm.Result{CallID: "call_1", Name: "echo", Parts: []llm.Part{llm.Text{Text: "See https://example.org/a:b, x = 1; a task to be done -- later"}}}}
+	body, _, err := rec.encode()
+	if err != nil || suspicious(body) {
+		t.Errorf("%s, %v", body, err)
 	}
 }

@@ -20,9 +20,44 @@ type Memory struct {
 }
 
 type memoryRun struct {
-	mu      sync.RWMutex
-	entries []Entry
-	line    []byte // space for the next
+	mu sync.RWMutex
+	// blocks are full, but for the last: what is once in its place is never
+	// copied to make room.
+	blocks [][]Entry
+	last   Entry
+	line   []byte // space for the next
+}
+
+// blockLen is how many entries a block holds.
+const blockLen = 128
+
+// add appends e. The first block grows as it must, since most runs are short.
+func (r *memoryRun) add(e Entry) {
+	r.last = e
+	n := len(r.blocks)
+	if n == 0 || len(r.blocks[n-1]) == blockLen {
+		r.blocks = append(r.blocks, make([]Entry, 0, min(n*blockLen, blockLen)))
+		n++
+	}
+	r.blocks[n-1] = append(r.blocks[n-1], e)
+}
+
+// from yields the entries from the nth on, counting from 0.
+func (r *memoryRun) from(n int64) iter.Seq[Entry] {
+	r.mu.RLock()
+	blocks := slices.Clone(r.blocks) // what they hold is only ever appended to
+	r.mu.RUnlock()
+	return func(yield func(Entry) bool) {
+		skip := n % blockLen
+		for i := n / blockLen; i < int64(len(blocks)); i++ {
+			for _, e := range blocks[i][min(skip, int64(len(blocks[i]))):] {
+				if !yield(e) {
+					return
+				}
+			}
+			skip = 0
+		}
+	}
 }
 
 func (m *Memory) run(name string, create bool) *memoryRun {
@@ -52,16 +87,12 @@ func (m *Memory) append(ctx context.Context, e Entry, canonical bool) (Entry, er
 	r := m.run(e.Run, true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var last Entry
-	if n := len(r.entries); n > 0 {
-		last = r.entries[n-1]
-	}
-	e, line, err := next(last, e, canonical, m.Secrets, r.line)
+	e, line, err := next(r.last, e, canonical, m.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
 	r.line = reusable(line)
-	r.entries = append(r.entries, e)
+	r.add(e)
 	return e, nil
 }
 
@@ -72,10 +103,7 @@ func (m *Memory) Read(ctx context.Context, run string, from int64) iter.Seq2[Ent
 		if r == nil {
 			return
 		}
-		r.mu.RLock()
-		entries := r.entries // only ever appended to
-		r.mu.RUnlock()
-		for _, e := range entries[min(max(from-1, 0), int64(len(entries))):] {
+		for e := range r.from(max(from-1, 0)) {
 			if err := ctx.Err(); err != nil {
 				yield(Entry{}, err)
 				return
@@ -107,5 +135,5 @@ func (m *Memory) Runs(context.Context) iter.Seq2[string, error] {
 func (r *memoryRun) empty() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return len(r.entries) == 0
+	return len(r.blocks) == 0
 }

@@ -133,7 +133,7 @@ func (r *Recorder) Intent(ctx context.Context, in Intent) (Entry, error) {
 		return Entry{}, err
 	}
 	in.Args, in.ParamsHash = fillParams(in.Args, in.ParamsHash)
-	e, err := writeFast(ctx, r, KindIntent, in)
+	e, err := r.writeIntent(ctx, &in)
 	if err != nil { // it may be on disk all the same, so the call must not be tried again
 		r.mu.Lock()
 		r.calls[in.Call] = lost
@@ -184,7 +184,7 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if rec.Status == Refused {
 		kind = KindRefusal
 	}
-	e, err := writeFast(context.WithoutCancel(ctx), r, kind, rec)
+	e, err := r.writeReceipt(context.WithoutCancel(ctx), kind, &rec)
 	if err != nil {
 		r.mu.Lock()
 		r.calls[rec.Call] = before
@@ -230,11 +230,20 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, false)
 }
 
-// writeFast is Write for what every call has, with canonical Args.
-func writeFast[E encoder](ctx context.Context, r *Recorder, kind Kind, v E) (Entry, error) {
-	body, loose, err := v.encode()
+// writeIntent is Write for an intent with canonical Args.
+func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
+	body, loose, err := in.encode()
 	if err != nil || loose {
-		return r.Write(ctx, kind, v)
+		return r.Write(ctx, KindIntent, *in)
+	}
+	return r.append(ctx, Entry{Kind: KindIntent, Body: body}, true)
+}
+
+// writeReceipt is Write for a receipt with canonical Args.
+func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt) (Entry, error) {
+	body, loose, err := rec.encode()
+	if err != nil || loose {
+		return r.Write(ctx, kind, *rec)
 	}
 	return r.append(ctx, Entry{Kind: kind, Body: body}, true)
 }

@@ -86,6 +86,13 @@ func (s *Secrets) stripOwn(text []byte, rules []string) ([]byte, []string) {
 // stripBody strips every string of a canonical JSON value, keys included, and
 // returns the mark to put on the entry, nil if there was nothing to strip.
 func (s *Secrets) stripBody(body []byte) ([]byte, *Stripped) {
+	if !s.mayFind(body) {
+		return body, nil
+	}
+	return s.stripStrings(body)
+}
+
+func (s *Secrets) stripStrings(body []byte) ([]byte, *Stripped) {
 	var (
 		out     []byte
 		rules   []string
@@ -351,13 +358,18 @@ func span(text []byte, i int, chars *[256]bool) (end int, digit bool, dots int) 
 	return i, digit, dots
 }
 
+// What stands before a token and before a private key.
+const (
+	bearerWord = "bearer "
+	pemBegin   = "-----BEGIN "
+)
+
 // bearer matches "Bearer" and a token that is not a word.
 func bearer(text []byte, i int) (int, int, string) {
-	const word = "bearer "
-	if len(text) < i+len(word) || !bytes.EqualFold(text[i:i+len(word)], []byte(word)) {
+	if len(text) < i+len(bearerWord) || !bytes.EqualFold(text[i:i+len(bearerWord)], []byte(bearerWord)) {
 		return 0, 0, ""
 	}
-	start := i + len(word)
+	start := i + len(bearerWord)
 	end, digit, _ := span(text, start, opaqueChars)
 	if !digit || end-start < 16 {
 		return 0, 0, ""
@@ -369,18 +381,17 @@ var opaqueChars = charset("-_.~+/=")
 
 // privateKey matches a PEM block, or what there is of it.
 func privateKey(text []byte, i int) int {
-	const begin = "-----BEGIN "
-	if !bytes.HasPrefix(text[i:], []byte(begin)) {
+	if !bytes.HasPrefix(text[i:], []byte(pemBegin)) {
 		return 0
 	}
-	title := text[i+len(begin) : min(i+len(begin)+64, len(text))]
+	title := text[i+len(pemBegin) : min(i+len(pemBegin)+64, len(text))]
 	if n := bytes.Index(title, []byte("PRIVATE KEY-----")); n < 0 || bytes.IndexByte(title[:n], '\n') >= 0 {
 		return 0
 	}
-	rest := text[i+len(begin):]
+	rest := text[i+len(pemBegin):]
 	if n := bytes.Index(rest, []byte("-----END ")); n >= 0 {
 		if m := bytes.Index(rest[n:], []byte("KEY-----")); m >= 0 {
-			return i + len(begin) + n + m + len("KEY-----")
+			return i + len(pemBegin) + n + m + len("KEY-----")
 		}
 	}
 	return len(text)
