@@ -2,7 +2,6 @@ package invoke
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // check takes a call through the steps before anything runs. It returns an
 // error only if a refusal or an approval cannot be recorded; a call that may
 // not run has its outcome afterwards.
-func (d *doing) check(ctx context.Context, j *job) error {
+func (d *doing) check(j *job) error {
 	d.identify(j)
 	j.hash = journal.ParamsHash(j.args)
 	steps := []func(*job) *tool.Error{d.lookup, d.reading, d.validate}
@@ -27,13 +26,13 @@ func (d *doing) check(ctx context.Context, j *job) error {
 		}
 	}
 	if j.fail != nil {
-		return d.reject(ctx, j, j.fail)
+		return d.reject(j, j.fail)
 	}
 	d.emit(Checked{j.call.ID, j.tool.Name, j.args, j.repairs})
 	if e := d.guard(j); e != nil {
-		return d.reject(ctx, j, e)
+		return d.reject(j, e)
 	}
-	return d.authorise(ctx, j)
+	return d.authorise(j)
 }
 
 // identify gives the call an id, and notices one that was used before: two

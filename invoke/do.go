@@ -33,10 +33,9 @@ func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event,
 			return
 		}
 		defer s.busy.Unlock()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		d := &doing{s: s, yield: yield, cancel: cancel}
-		err := d.run(ctx, calls)
+		d := &doing{s: s, yield: yield, ctx: ctx}
+		defer d.end()
+		err := d.run(calls)
 		if err != nil && !d.deaf {
 			yield(nil, err)
 		}
@@ -60,12 +59,16 @@ func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, 
 
 // doing is one Do.
 type doing struct {
-	s      *Session
-	yield  func(llm.Event, error) bool
+	s     *Session
+	yield func(llm.Event, error) bool
+	// ctx is what the next step gets. It has a cancel of its own only once
+	// something runs beside the goroutine of Do, or it is to be cancelled.
+	ctx    context.Context
 	cancel context.CancelFunc
 	deaf   bool // nobody listens any more
 	jobs   []job
-	told   int // outcomes delivered
+	only   [1]job // the space of jobs if there is but one call
+	told   int    // outcomes delivered
 }
 
 // job is a call on its way.
@@ -96,64 +99,88 @@ func (d *doing) emit(ev llm.Event) {
 	}
 	if !d.yield(ev, nil) {
 		d.deaf = true
+		d.stop()
+	}
+}
+
+// cancellable gives ctx a cancel of its own.
+func (d *doing) cancellable() {
+	if d.cancel == nil {
+		d.ctx, d.cancel = context.WithCancel(d.ctx)
+	}
+}
+
+// stop cancels what runs and what would come next.
+func (d *doing) stop() {
+	d.cancellable()
+	d.cancel()
+}
+
+// end lets go of what ctx holds.
+func (d *doing) end() {
+	if d.cancel != nil {
 		d.cancel()
 	}
 }
 
-func (d *doing) run(ctx context.Context, calls []llm.Call) error {
-	d.jobs = make([]job, len(calls))
+func (d *doing) run(calls []llm.Call) error {
+	if d.jobs = d.only[:]; len(calls) != 1 {
+		d.jobs = make([]job, len(calls))
+	}
 	for i, c := range calls {
 		j := &d.jobs[i]
 		j.index, j.call, j.args, j.place = i, c, c.Args, -1
-		if err := d.check(ctx, j); err != nil {
+		if err := d.check(j); err != nil {
 			return err
 		}
 	}
-	batches := plan(d.jobs)
-	ids := make([][]string, len(batches))
-	for i, b := range batches {
-		ids[i] = make([]string, len(b))
-		for k, j := range b {
-			ids[i][k] = j.call.ID
+	ready := make([]*job, 0, len(d.jobs))
+	for i := range d.jobs {
+		if d.jobs[i].outcome == nil {
+			ready = append(ready, &d.jobs[i])
 		}
 	}
-	d.emit(Planned{ids})
+	d.emit(Planned{plan(ready)})
 	d.deliver()
-	for _, b := range batches {
-		if err := d.batch(ctx, b); err != nil {
+	for len(ready) > 0 {
+		n := together(ready)
+		if err := d.batch(ready[:n]); err != nil {
 			return err
 		}
+		ready = ready[n:]
 	}
 	return nil
 }
 
-// plan groups the calls that may run: consecutive read-only ones together, any
-// other alone. What a tool does is what it declares, never what its name
-// suggests.
-func plan(jobs []job) [][]*job {
-	var batches [][]*job
-	together := false
-	for i := range jobs {
-		j := &jobs[i]
-		if j.outcome != nil {
-			continue
+// plan returns the ids of the calls, batch after batch.
+func plan(ready []*job) [][]string {
+	batches := make([][]string, 0, 1)
+	for len(ready) > 0 {
+		ids := make([]string, together(ready))
+		for i := range ids {
+			ids[i] = ready[i].call.ID
 		}
-		reads := j.tool.Effects.Has(tool.ReadOnly)
-		if reads && together {
-			batches[len(batches)-1] = append(batches[len(batches)-1], j)
-		} else {
-			batches = append(batches, []*job{j})
-		}
-		together = reads
+		batches, ready = append(batches, ids), ready[len(ids):]
 	}
 	return batches
 }
 
+// together returns how many of the next calls form a batch: read-only ones that
+// follow each other, or any other alone. What a tool does is what it declares,
+// never what its name suggests.
+func together(ready []*job) int {
+	n := 0
+	for n < len(ready) && ready[n].tool.Effects.Has(tool.ReadOnly) {
+		n++
+	}
+	return max(n, 1)
+}
+
 // batch runs calls side by side. The first error to record ends it, after the
 // calls that have begun.
-func (d *doing) batch(ctx context.Context, jobs []*job) error {
+func (d *doing) batch(jobs []*job) error {
 	if len(jobs) == 1 {
-		err := d.one(ctx, jobs[0], d.emit)
+		err := d.one(jobs[0], d.emit)
 		jobs[0].outcome = jobs[0].settled
 		d.deliver()
 		return err
@@ -163,6 +190,7 @@ func (d *doing) batch(ctx context.Context, jobs []*job) error {
 		over *job // and err, if its end could not be recorded
 		err  error
 	}
+	d.cancellable()
 	var (
 		reports = make(chan news)
 		turns   = make(chan struct{}, cmp.Or(d.s.runner.Parallel, 64))
@@ -173,7 +201,7 @@ func (d *doing) batch(ctx context.Context, jobs []*job) error {
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			err := d.one(ctx, j, func(ev llm.Event) { reports <- news{ev: ev} })
+			err := d.one(j, func(ev llm.Event) { reports <- news{ev: ev} })
 			reports <- news{over: j, err: err}
 		})
 	}
@@ -187,7 +215,7 @@ func (d *doing) batch(ctx context.Context, jobs []*job) error {
 			d.emit(n.ev)
 		case n.err != nil && first == nil:
 			first = n.err
-			d.cancel() // what cannot be recorded is not begun
+			d.stop() // what cannot be recorded is not begun
 		case n.err == nil:
 			n.over.outcome = n.over.settled
 			d.deliver()

@@ -3,6 +3,7 @@ package invoke
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -14,14 +15,14 @@ import (
 
 // execute runs the tool, again if its failure is transient and running it again
 // is harmless.
-func (s *Session) execute(ctx context.Context, j *job, emit func(llm.Event)) ending {
-	r := s.runner
+func (d *doing) execute(j *job, emit func(llm.Event)) ending {
+	r := d.s.runner
 	start := r.now()
 	most := cmp.Or(r.Attempts, tool.MaxAttempts)
 	var end ending
 	for n := 1; ; n++ {
 		emit(Started{j.call.ID, j.tool.Name, n})
-		out, err, abandoned := r.attempt(ctx, j)
+		out, err, abandoned := r.attempt(d.ctx, j)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
 		switch {
 		case abandoned:
@@ -37,7 +38,7 @@ func (s *Session) execute(ctx context.Context, j *job, emit func(llm.Event)) end
 			break
 		}
 		emit(Retrying{j.call.ID, j.tool.Name, n, wait, err})
-		if !sleep(ctx, wait) {
+		if !sleep(d.ctx, wait) {
 			break
 		}
 		end.delays = append(end.delays, wait)
@@ -90,55 +91,71 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	done := make(chan returned, 1)
-	go func() {
-		var v returned
-		ended := false
-		defer func() {
-			if !ended { // the tool called runtime.Goexit
-				v.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", j.tool.Name)
-			}
-			done <- v
-		}()
-		v.out, v.err = j.tool.Run(ctx, slices.Clone(j.args))
-		ended = true
-	}()
+	e := &errand{ctx: ctx, tool: &j.tool, args: slices.Clone(j.args), done: make(chan struct{})}
+	go e.run()
 	select {
-	case v := <-done:
-		return v.read(ctx, timeout)
+	case <-e.done:
+		return e.read(timeout)
 	case <-ctx.Done():
 	}
 	grace := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
 	defer grace.Stop()
 	select {
-	case v := <-done:
-		return v.read(ctx, timeout)
+	case <-e.done:
+		return e.read(timeout)
 	case <-grace.C:
 	}
-	e := interrupted(ctx, timeout)
-	e.Message += "; it did not stop when told to, was abandoned, and may still be running"
-	e.Recoverable, e.Strategy = false, tool.Abort
-	return tool.Output{}, e, true
+	err := interrupted(ctx, timeout)
+	err.Message += "; it did not stop when told to, was abandoned, and may still be running"
+	err.Recoverable, err.Strategy = false, tool.Abort
+	return tool.Output{}, err, true
 }
 
-type returned struct {
-	out tool.Output
-	err error
+// errand is one run of a tool, on a goroutine of its own. What that goroutine
+// needs is here and not on its stack, which for a small tool need not grow then:
+// that would take longer than the tool does.
+type errand struct {
+	ctx  context.Context
+	tool *tool.Tool
+	args json.RawMessage
+
+	done  chan struct{} // closed when the tool has returned
+	ended bool          // it did so in the ordinary way
+	out   tool.Output
+	err   error
+}
+
+func (e *errand) run() {
+	defer e.finish()
+	e.out, e.err = e.tool.Call(e.ctx, e.args)
+	e.ended = true
+}
+
+// finish is deferred: a tool may panic, or call runtime.Goexit.
+func (e *errand) finish() {
+	if !e.ended {
+		if p := recover(); p != nil {
+			e.err = tool.Panicked(e.tool.Name, p)
+		} else {
+			e.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", e.tool.Name)
+		}
+	}
+	close(e.done)
 }
 
 // read makes of what a tool returned what the rest needs.
-func (v returned) read(ctx context.Context, timeout time.Duration) (tool.Output, *tool.Error, bool) {
-	if v.err == nil {
-		return v.out, nil, false
+func (e *errand) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
+	if e.err == nil {
+		return e.out, nil, false
 	}
 	// A tool reports its cancelled context in its own words; whose fault it
 	// was is known here.
-	if ctx.Err() != nil && (errors.Is(v.err, context.Canceled) || errors.Is(v.err, context.DeadlineExceeded)) {
-		e := interrupted(ctx, timeout)
-		e.Err = v.err
-		return v.out, e, false
+	if e.ctx.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
+		err := interrupted(e.ctx, timeout)
+		err.Err = e.err
+		return e.out, err, false
 	}
-	return v.out, tool.FromError(v.err), false
+	return e.out, tool.FromError(e.err), false
 }
 
 // interrupted is the error of a call that was told to stop.

@@ -14,26 +14,26 @@ import (
 
 // one takes a call that may run through the remaining steps and gives it its
 // outcome. It returns an error if the call could not be recorded.
-func (d *doing) one(ctx context.Context, j *job, emit func(llm.Event)) error {
+func (d *doing) one(j *job, emit func(llm.Event)) error {
 	s := d.s
-	if e := s.affordable(ctx); e != nil {
-		return d.settle(ctx, j, refused(e), emit)
+	if e := s.affordable(d.ctx); e != nil {
+		return d.settle(j, refused(e), emit)
 	}
 	if out, ok := s.recall(j); ok {
-		return d.settle(ctx, j, ending{out: out, status: journal.OK, cached: true}, emit)
+		return d.settle(j, ending{out: out, status: journal.OK, cached: true}, emit)
 	}
 	pass, e := s.runner.admit(j.tool.Name)
 	if e != nil {
-		return d.settle(ctx, j, refused(e), emit)
+		return d.settle(j, refused(e), emit)
 	}
-	if stop, err := d.intend(ctx, j, emit); stop {
+	if stop, err := d.intend(j, emit); stop {
 		pass.drop()
 		return err
 	}
-	end := s.execute(ctx, j, emit)
+	end := d.execute(j, emit)
 	pass.done(end.err)
 	s.remember(j, end)
-	return d.settle(ctx, j, end, emit)
+	return d.settle(j, end, emit)
 }
 
 // ending is how a call ended.
@@ -51,24 +51,24 @@ func refused(e *tool.Error) ending { return ending{err: e, status: journal.Refus
 
 // intend writes the intent of a call that may change things. It reports whether
 // the call must not run.
-func (d *doing) intend(ctx context.Context, j *job, emit func(llm.Event)) (stop bool, err error) {
+func (d *doing) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 	if j.tool.Effects.Has(tool.ReadOnly) {
 		return false, nil
 	}
 	var entry journal.Hash
 	if rec := d.s.rec; rec != nil {
 		in := journal.Intent{Call: j.call.ID, StepID: d.s.Step, Tool: j.tool.Name, Args: j.args, ParamsHash: j.hash, Effects: j.tool.Effects.String(), Approval: j.consent}
-		e, err := rec.Intent(ctx, in)
+		e, err := rec.Intent(d.ctx, in)
 		var lost *journal.UnknownOutcomeError
 		switch {
 		case errors.As(err, &lost):
-			return true, d.lost(ctx, j, emit)
+			return true, d.lost(j, emit)
 		case errors.Is(err, journal.ErrTwice):
 			j.twice = true
-			return true, d.settle(ctx, j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
-		case err != nil && ctx.Err() != nil:
+			return true, d.settle(j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
+		case err != nil && d.ctx.Err() != nil:
 			j.twice = true // the intent may be on record, so a refusal must not be
-			return true, d.settle(ctx, j, refused(tool.Errorf(tool.Cancelled, "cancelled before it began")), emit)
+			return true, d.settle(j, refused(tool.Errorf(tool.Cancelled, "cancelled before it began")), emit)
 		case err != nil:
 			return true, fmt.Errorf("invoke: the intent of %s could not be recorded, so it was not run: %w", j.tool.Name, err)
 		}
@@ -80,22 +80,22 @@ func (d *doing) intend(ctx context.Context, j *job, emit func(llm.Event)) (stop 
 
 // lost ends a call that an earlier process announced: whether it took effect is
 // unknown, and it is not run again.
-func (d *doing) lost(ctx context.Context, j *job, emit func(llm.Event)) error {
+func (d *doing) lost(j *job, emit func(llm.Event)) error {
 	e := tool.Errorf(tool.Execution, "the call was begun before a crash, and whether it took effect is unknown; it was not run again")
 	e.Recoverable, e.Strategy = false, tool.Abort
 	e.Fix = "Find out whether it took effect, with a tool that only reads, before you do anything about it. Tell the user."
-	return d.settle(ctx, j, ending{err: e, status: journal.Unknown}, emit)
+	return d.settle(j, ending{err: e, status: journal.Unknown}, emit)
 }
 
 // reject ends a call that was refused before the plan was made.
-func (d *doing) reject(ctx context.Context, j *job, e *tool.Error) error {
-	err := d.settle(ctx, j, refused(e), d.emit)
+func (d *doing) reject(j *job, e *tool.Error) error {
+	err := d.settle(j, refused(e), d.emit)
 	j.outcome = j.settled
 	return err
 }
 
 // settle formats the result, writes the receipt and gives the call its outcome.
-func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Event)) error {
+func (d *doing) settle(j *job, end ending, emit func(llm.Event)) error {
 	s := d.s
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
 	if err != nil { // it ran, and that must be on record even if what it said cannot be
@@ -118,7 +118,7 @@ func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Ev
 	rec := s.receipt(j, end, view, hash)
 	rec.Result = &result
 	if s.rec != nil && !j.twice {
-		if rec, err = s.rec.Receipt(ctx, rec); err != nil {
+		if rec, err = s.rec.Receipt(d.ctx, rec); err != nil {
 			return fmt.Errorf("invoke: the receipt of %s could not be recorded: %w", j.tool.Name, err)
 		}
 	}
@@ -127,7 +127,7 @@ func (d *doing) settle(ctx context.Context, j *job, end ending, emit func(llm.Ev
 		j.failed = true
 		o.Attempt, o.Next = j.attempt, next(j, end)
 	}
-	if err := s.learn(ctx, &o, len(j.repairs)); err != nil {
+	if err := s.learn(d.ctx, &o, len(j.repairs)); err != nil {
 		return err
 	}
 	emit(Ended{j.call.ID, j.tool.Name, end.status, end.took})

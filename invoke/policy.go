@@ -106,33 +106,33 @@ func covers(a journal.Approval, q Question, now time.Time) bool {
 
 // authorise has the policy decide, and a person if the policy says so. It
 // returns an error only if a decision cannot be recorded.
-func (d *doing) authorise(ctx context.Context, j *job) error {
-	decision, err := d.decide(ctx, j)
+func (d *doing) authorise(j *job) error {
+	decision, err := d.decide(j)
 	switch {
 	case err != nil:
-		return d.refuse(ctx, j, "policy", "the policy could not decide: "+err.Error())
+		return d.refuse(j, "policy", "the policy could not decide: "+err.Error())
 	case decision.Verdict == Allow:
 		d.emit(Decided{j.call.ID, j.tool.Name, true, "policy", decision.Reason})
 		return nil
 	case decision.Verdict == Ask:
-		return d.ask(ctx, j, decision.Reason)
+		return d.ask(j, decision.Reason)
 	}
 	reason := decision.Reason
 	if reason == "" {
 		reason = "the policy does not allow it"
 	}
-	return d.refuse(ctx, j, "policy", reason)
+	return d.refuse(j, "policy", reason)
 }
 
 // decide calls the policy.
-func (d *doing) decide(ctx context.Context, j *job) (Decision, error) {
+func (d *doing) decide(j *job) (Decision, error) {
 	policy := d.s.runner.Policy
 	if policy == nil {
 		policy = AllowOwn
 	}
 	call := j.call
 	call.Args = slices.Clone(j.args)
-	return careful(func() (Decision, error) { return policy(ctx, j.tool, call) })
+	return careful(func() (Decision, error) { return policy(d.ctx, j.tool, call) })
 }
 
 // careful calls a function of the program's. One that panics has not allowed
@@ -146,32 +146,32 @@ func careful[T any](fn func() (T, error)) (v T, err error) {
 	return fn()
 }
 
-func (d *doing) refuse(ctx context.Context, j *job, by, reason string) error {
+func (d *doing) refuse(j *job, by, reason string) error {
 	d.emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
-	return d.reject(ctx, j, tool.Errorf(tool.Permission, "%s", reason))
+	return d.reject(j, tool.Errorf(tool.Permission, "%s", reason))
 }
 
 // ask looks for a grant, and then asks a person.
-func (d *doing) ask(ctx context.Context, j *job, reason string) error {
+func (d *doing) ask(j *job, reason string) error {
 	q := Question{j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects, reason}
 	a, by := d.s.granted(q), "grant"
 	if a == nil {
 		if d.s.runner.Approve == nil {
-			return d.refuse(ctx, j, "policy", "a person has to allow it, and nobody can be asked: "+reason)
+			return d.refuse(j, "policy", "a person has to allow it, and nobody can be asked: "+reason)
 		}
 		d.emit(Asked{q})
-		answer, err := careful(func() (journal.Approval, error) { return d.s.runner.Approve(ctx, q) })
+		answer, err := careful(func() (journal.Approval, error) { return d.s.runner.Approve(d.ctx, q) })
 		switch {
 		case err != nil:
-			return d.refuse(ctx, j, "policy", "a person has to allow it, and asking failed: "+err.Error())
+			return d.refuse(j, "policy", "a person has to allow it, and asking failed: "+err.Error())
 		case !covers(answer, q, d.s.runner.now()):
-			return d.refuse(ctx, j, "policy", "the approval is for another call or other arguments, or has expired")
+			return d.refuse(j, "policy", "the approval is for another call or other arguments, or has expired")
 		}
 		a, by = &answer, answer.By
 	}
 	var err error
 	j.approval = a
-	if j.consent, err = d.s.record(ctx, journal.KindApproval, a); err != nil {
+	if j.consent, err = d.s.record(d.ctx, journal.KindApproval, a); err != nil {
 		return err
 	}
 	if !a.Allowed {
@@ -179,7 +179,7 @@ func (d *doing) ask(ctx context.Context, j *job, reason string) error {
 		if a.Reason != "" {
 			reason += ": " + a.Reason
 		}
-		return d.refuse(ctx, j, by, reason)
+		return d.refuse(j, by, reason)
 	}
 	d.emit(Decided{j.call.ID, j.tool.Name, true, by, a.Reason})
 	return nil

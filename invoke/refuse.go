@@ -24,7 +24,7 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 	defer s.busy.Unlock()
 	call := llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance}
 	j := &job{call: call, args: call.Args, tool: tool.Tool{Name: c.Name}, repairs: c.Provenance.Repairs, place: -1}
-	d := &doing{s: s, deaf: true}
+	d := &doing{s: s, ctx: ctx, deaf: true}
 	d.identify(j)
 	j.hash = journal.ParamsHash(j.args)
 	if j.fail == nil {
@@ -42,7 +42,7 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 	if _, err := s.record(ctx, journal.KindRepair, note); err != nil {
 		return Outcome{}, err
 	}
-	if err := d.reject(ctx, j, j.fail); err != nil {
+	if err := d.reject(j, j.fail); err != nil {
 		return Outcome{}, err
 	}
 	s.count(j)

@@ -36,7 +36,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	t.Call = func(ctx context.Context, args json.RawMessage) (out Output, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				out, err = Output{}, panicked(name, p)
+				out, err = Output{}, Panicked(name, p)
 			}
 		}()
 		var in In

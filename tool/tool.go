@@ -136,7 +136,7 @@ func (t Tool) Def() llm.ToolDef {
 func (t Tool) Run(ctx context.Context, args json.RawMessage) (out Output, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			out, err = Output{}, panicked(t.Name, p)
+			out, err = Output{}, Panicked(t.Name, p)
 		}
 	}()
 	if t.Call == nil {
@@ -155,7 +155,9 @@ type PanicError struct {
 // a model.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-func panicked(name string, value any) error {
+// Panicked returns the error, of code Execution, of the named tool that panicked
+// with value. It is for the deferred function that recovered it.
+func Panicked(name string, value any) error {
 	cause := &PanicError{value, debug.Stack()}
 	e := Errorf(Execution, "%s broke down: %v", name, cause)
 	e.Err = cause
