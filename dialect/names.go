@@ -77,7 +77,7 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	if n.any {
 		return bareName(written), true
 	}
-	for _, s := range []string{written, bareName(written), afterMCP(written), once(written), glued(written)} {
+	for _, s := range []string{written, bareName(written), afterMCP(bareName(written)), once(written), glued(written)} {
 		if i, ok := n.exact[s]; ok {
 			return n.tools[i].Name, true
 		}

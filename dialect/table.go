@@ -24,7 +24,7 @@ var table = []Dialect{
 		Wrap:    []Pair{{"<tool_calls>", "</tool_calls>"}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think, {"", "[BEGIN FINAL RESPONSE]"}},
-		Drop:  []string{"<answer>", "</answer>", "[END FINAL RESPONSE]"},
+		Drop:  []string{"<answer>", "</answer>", "[END FINAL RESPONSE]", "<|eos|>"},
 	},
 	{
 		Name: "minimax_m1", Title: "JSON lines in <tool_calls>", Form: JSONCall,
@@ -32,6 +32,7 @@ var table = []Dialect{
 		Wrap:    []Pair{{"<tool_calls>", "</tool_calls>"}, {"[TOOL_CALL]", "[/TOOL_CALL]"}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think},
+		Drop:  []string{"<end_of_sentence>"},
 	},
 	{
 		Name: "granite3", Title: "JSON list after <|tool_call|>", Form: JSONCall, List: true,
@@ -52,7 +53,11 @@ var table = []Dialect{
 		Models:  "LongCat-Flash",
 		Call:    []Pair{{"<longcat_tool_call>", "</longcat_tool_call>"}},
 		NameKey: "name", ArgsKey: "arguments",
+		Tags: Tags{
+			Param: Pair{"<longcat_arg_key>", "</longcat_arg_key>"}, Value: Pair{"<longcat_arg_value>", "</longcat_arg_value>"},
+		},
 		Think: []Pair{{"<longcat_think>", "</longcat_think>"}},
+		Drop:  []string{"</longcat_s>"},
 	},
 	{
 		Name: "ernie45", Title: "JSON in <tool_call> after prefilled thinking", Form: JSONCall,
@@ -68,6 +73,7 @@ var table = []Dialect{
 		Wrap:    []Pair{{"<TOOLCALL>", "</TOOLCALL>"}},
 		NameKey: "name", ArgsKey: "arguments",
 		Think: []Pair{think}, Prefilled: true,
+		Drop: []string{"<SPECIAL_12>"},
 	},
 	{
 		Name: "qwen3_coder_xml", Title: "<function=…> with <parameter=…>", Form: TagCall,
@@ -104,13 +110,14 @@ var table = []Dialect{
 	{
 		Name: "hy_v3", Title: "name<tool_sep>, then <arg_key> and <arg_value>", Form: TagCall,
 		Models: "Hunyuan HY-V3",
-		Wrap:   []Pair{{"<tool_calls>", "</tool_calls>"}, {"<tool_calls:opensource>", "</tool_calls:opensource>"}},
-		Call:   []Pair{{"<tool_call>", "</tool_call>"}, {"<tool_call:opensource>", "</tool_call:opensource>"}},
-		Sep:    []string{"<tool_sep>", "<tool_sep:opensource>"},
+		Wrap:   []Pair{{"<tool_calls>", "</tool_calls>"}},
+		Call:   []Pair{{"<tool_call>", "</tool_call>"}},
+		Sep:    []string{"<tool_sep>"}, // each tag may have a suffix, like <tool_sep:opensource>
 		Tags: Tags{
 			Param: Pair{"<arg_key>", "</arg_key>"}, Value: Pair{"<arg_value>", "</arg_value>"},
 		},
-		Think: []Pair{think, {"<think:opensource>", "</think:opensource>"}}, Text: Literal,
+		Think: []Pair{think}, Text: Literal,
+		Drop: []string{"<｜hy_eos｜>"},
 	},
 	{
 		Name: "minimax_m2", Title: "<invoke> in <minimax:tool_call>", Form: TagCall,

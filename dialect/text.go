@@ -299,13 +299,25 @@ func (m *machine) quoted() bool {
 // elements count as markers only next to thinking and at the end, or if the
 // dialect that uses them is expected.
 func (m *machine) drop(t *token, n int) bool {
-	if t.text[0] == '<' && !strings.ContainsAny(t.text, "|✿~") && t.text != "</s>" && t.text != "<eos>" && t.text != "<end_of_turn>" {
+	if isPlainTag(t.text) && t.text != "</s>" && t.text != "<eos>" {
 		if m.hint&t.rows[drops] == 0 && (!m.thought || !strings.HasPrefix(t.text, "</") && m.said()) {
 			return false
 		}
 	}
 	m.pass(t, n)
 	return true
+}
+
+// isPlainTag reports whether a marker is a tag that ordinary markup may hold:
+// its name is nothing but letters.
+func isPlainTag(marker string) bool {
+	name := strings.TrimPrefix(strings.Trim(marker, "<>"), "/")
+	for i := range len(name) {
+		if !isLetter(name[i]) {
+			return false
+		}
+	}
+	return marker[0] == '<'
 }
 
 // citation passes over a tag of a citation, like <co> or </co: 0:[1,2]>, in an

@@ -209,16 +209,48 @@ func (m *machine) match(i int) (found *token, n int) {
 // middle of a marker.
 func (m *machine) partialMarker(i int) bool {
 	at := markers()
+	last := byte(0)
 	for j := i; ; {
 		if !m.at(j) {
 			return j > i+1
 		}
 		c, width := m.folded(j)
-		if at = at.child(c); at == nil {
+		next := at.child(c)
+		switch {
+		case next != nil:
+			at, last = next, c
+			j += width
+		case at.takesSuffix(last, c):
+			j = m.suffix(j)
+		default:
 			return false
 		}
-		j += width
 	}
+}
+
+// takesSuffix reports whether c, behind last, may begin the suffix of the name
+// of a tag that ends here.
+func (n *node) takesSuffix(last, c byte) bool {
+	return c == ':' && isLetter(last) && (n.child('>') != nil || n.child('|') != nil)
+}
+
+// suffix returns the index behind the suffix of a tag's name that begins with
+// the colon at the j-th byte.
+func (m *machine) suffix(j int) int {
+	const longest = 32
+	k := j + 1
+	for k < j+longest && m.at(k) && isSuffixByte(m.buf[m.pos+k]) {
+		k++
+	}
+	return k
+}
+
+// foldedAt is folded for a byte that may not be there: then it is 0.
+func (m *machine) foldedAt(j int) (c byte, width int) {
+	if !m.at(j) {
+		return 0, 0
+	}
+	return m.folded(j)
 }
 
 // folded is fold at the j-th byte from here.
@@ -245,16 +277,18 @@ func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int
 		return at.child('_'), 1
 	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
 		return at, 1
-	case c == ':' && at.child('>') != nil && isLetter(last):
-		k := j + 1
-		for k < j+32 && m.at(k) && (isLetter(m.buf[m.pos+k]) || m.buf[m.pos+k] == '_') {
-			k++
-		}
-		if m.peek(k) == '>' && k > j+1 {
+	case at.takesSuffix(last, c):
+		k := m.suffix(j)
+		if end, _ := m.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {
 			return at, k - j
 		}
 	}
 	return nil, 0
+}
+
+// isSuffixByte reports whether c may stand in the suffix of a tag's name.
+func isSuffixByte(c byte) bool {
+	return isLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
 func boolInt(b bool) int {
