@@ -1,10 +1,9 @@
 package dialect
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -189,41 +188,9 @@ func (n *names) shape(name string) *schema.Shape {
 
 // nearest returns up to three offered names like s, best first.
 func (n *names) nearest(s string) []string {
-	type near struct {
-		name string
-		far  int
+	offered := make([]string, len(n.tools))
+	for i, t := range n.tools {
+		offered[i] = t.Name
 	}
-	var list []near
-	for _, t := range n.tools {
-		if len(s) <= maxName && len(t.Name) <= maxName {
-			list = append(list, near{t.Name, distance(strings.ToLower(s), strings.ToLower(t.Name))})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.far, b.far) })
-	var best []string
-	for _, c := range list[:min(3, len(list))] {
-		best = append(best, c.name)
-	}
-	return best
-}
-
-// distance is how many letters must change to turn a into b.
-func distance(a, b string) int {
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range len(a) {
-		diagonal := prev[0]
-		prev[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = prev[j+1]
-			prev[j+1] = min(cost, prev[j]+1, prev[j+1]+1)
-		}
-	}
-	return prev[len(b)]
+	return near.Names(s, offered, 3)
 }

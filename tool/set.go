@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -163,7 +164,7 @@ func (s *Set) place(name string) (int, bool) {
 }
 
 // Nearest returns up to three names that are like name, best first.
-func (s *Set) Nearest(name string) []string { return nearest(name, s.Names(), 3) }
+func (s *Set) Nearest(name string) []string { return near.Names(name, s.Names(), 3) }
 
 // Original returns the namespace and name that Prefix made name from. A tool
 // that was never prefixed has no namespace.
