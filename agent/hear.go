@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -109,7 +110,7 @@ func (e *ear) pass(ev llm.Event) {
 func (e *ear) call(c llm.Call) {
 	if e.l.Lanes.Withheld[c.Name] {
 		e.invalid(llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
-			Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: e.l.some(3), Provenance: c.Provenance})
+			Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: near.Names(c.Name, e.l.some(len(e.l.offered)), 3), Provenance: c.Provenance})
 		return
 	}
 	e.release()

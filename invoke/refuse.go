@@ -33,9 +33,13 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 			code = tool.Validation
 		}
 		j.fail = tool.Errorf(code, "%s", c.Problem)
-		j.fail.Fix = "Send the whole call again, complete and in the right form."
-		if len(c.Nearest) > 0 {
+		switch {
+		case len(c.Nearest) > 0:
 			j.fail.Fix = "Did you mean " + strings.Join(c.Nearest, ", ") + "? Call a tool by exactly its name."
+		case c.Reason == llm.UnknownTool:
+			j.fail.Fix = "Call one of the tools that are offered by exactly its name, or answer without one."
+		default:
+			j.fail.Fix = "Send the whole call again, complete and in the right form."
 		}
 	}
 	note := journal.Repair{Call: j.call.ID, Tool: c.Name, Dialect: c.Provenance.Dialect, Repairs: c.Provenance.Repairs, Raw: c.Raw, Problem: c.Problem}
