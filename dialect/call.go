@@ -28,9 +28,17 @@ type call struct {
 // pass sends the argument text that has come since the last time.
 func (c *call) pass(m *machine) {
 	if c.open && c.known && c.sent < len(c.args) {
-		m.emit(llm.CallDelta{ID: c.id, Args: m.asString(c.args[c.sent:])})
+		m.emit(llm.CallDelta{ID: c.id, Args: asString(c.args[c.sent:], m.chunk)})
 		c.sent = len(c.args)
 	}
+}
+
+// asString returns p as a string: most of the time it is the last chunk.
+func asString(p []byte, chunk string) string {
+	if string(p) == chunk {
+		return chunk
+	}
+	return string(p)
 }
 
 // startCall begins the call of the tool written so. It decides the guess we

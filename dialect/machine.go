@@ -38,6 +38,7 @@ type machine struct {
 	triggers [256]place
 	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
 	flow     func() bool         // what to do with the next chunk before waking the readers
+	prose    bool                // the flow is one of text, and what it reads can go at once
 
 	buf   []byte
 	pos   int    // the next byte to read
@@ -143,7 +144,14 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 			continue
 		}
 		m.add(chunk)
+		if m.prose && m.allPlain() { // most of most answers: no detours
+			if m.run < m.pos && !yield(m.delta(), nil) {
+				return
+			}
+			continue
+		}
 		if m.flow == nil || !m.flow() {
+			m.prose = false
 			wake()
 		} else {
 			m.flush()
@@ -255,14 +263,23 @@ func (m *machine) flows(i int, f func() bool) bool {
 // add puts a chunk into the buffer.
 func (m *machine) add(chunk string) {
 	if full := len(m.buf) + len(chunk); full > cap(m.buf) || full > m.maxCall() {
-		m.compact()
-	}
-	if cap(m.buf)-len(m.buf) < len(chunk) {
-		m.buf = slices.Grow(m.buf, len(m.buf)+len(chunk))
+		m.makeRoom(len(chunk))
 	}
 	m.buf = append(m.buf, chunk...)
 	m.chunk = chunk
 }
+
+// makeRoom makes room for n bytes in the buffer.
+func (m *machine) makeRoom(n int) {
+	m.compact()
+	if cap(m.buf)-len(m.buf) < n {
+		m.buf = slices.Grow(m.buf, max(len(m.buf)+n, minBuffer))
+	}
+}
+
+// minBuffer is the room that is made at once. It is some times maxTail, so that
+// the tail is seldom moved.
+const minBuffer = 1 << 10
 
 func (m *machine) maxCall() int {
 	if m.p.MaxCall > 0 {
@@ -341,26 +358,30 @@ func (m *machine) passOn() {
 		m.run = m.pos
 		return
 	}
-	s := m.asString(m.buf[m.run:m.pos])
-	kind := TextSpan
-	if m.mode == inThinking {
-		kind = ThinkingSpan
-		m.emit(llm.ThinkingDelta{Text: s})
-	} else {
-		m.emit(llm.TextDelta{Text: s})
-	}
 	if m.p.Trace != nil {
+		kind := TextSpan
+		if m.mode == inThinking {
+			kind = ThinkingSpan
+		}
 		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
 	}
-	m.run = m.pos
+	m.emit(m.delta())
 }
 
-// asString returns p as a string: most of the time it is just the last chunk.
-func (m *machine) asString(p []byte) string {
-	if string(p) == m.chunk {
-		return m.chunk
+// delta returns the text or thinking before here as an event. Most of the time
+// it is the last chunk, or a part of it, and need not be copied.
+func (m *machine) delta() llm.Event {
+	var s string
+	if i := m.run - (len(m.buf) - len(m.chunk)); i >= 0 {
+		s = m.chunk[i : i+m.pos-m.run]
+	} else {
+		s = string(m.buf[m.run:m.pos])
 	}
-	return string(p)
+	m.run = m.pos
+	if m.mode == inThinking {
+		return llm.ThinkingDelta{Text: s}
+	}
+	return llm.TextDelta{Text: s}
 }
 
 // maxTail is how much of the text before is remembered.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -35,16 +36,28 @@ var triggers = func() *[256]place {
 	return &set
 }()
 
-// stops are the triggers within a line, and the end of a line.
-var stops = func() *[256]place {
-	set := *triggers
-	for c, p := range set {
-		if p == lineOnly {
-			set[c] = nowhere
+// stops are the bytes that may begin something within a line, and the end of
+// a line.
+var stops = func() *[256]bool {
+	var set [256]bool
+	for c, p := range triggers {
+		set[c] = p == anywhere || p == wordOnly || c == '\n'
+	}
+	return &set
+}()
+
+// stopPairs are the pairs of bytes, the first in the low byte, of which the
+// first is a stop and the second one of its followers.
+var stopPairs = func() *[1 << 16]uint8 {
+	set := new([1 << 16]uint8)
+	for c, stop := range stops {
+		for next := range 256 {
+			if stop && (c == '\n' || followers[c].has(byte(next))) {
+				set[c|next<<8] = 1
+			}
 		}
 	}
-	set['\n'] = lineOnly
-	return &set
+	return set
 }()
 
 // text reads text up to the next thing that is none.
@@ -67,8 +80,11 @@ func (m *machine) text() {
 // allPlain reads text and reports whether it came to the end of what is there.
 // The last byte may wait: what it begins is for the next one to say.
 func (m *machine) allPlain() bool {
-	if m.mode == inText && !m.started {
-		return false // the first word is special
+	if !m.prose {
+		if m.mode == inText && !m.started {
+			return false // the first word is special
+		}
+		m.prose = m.p.Trace == nil && len(m.tries) == 0
 	}
 	m.plain()
 	return m.pos >= len(m.buf)-1
@@ -78,12 +94,17 @@ func (m *machine) allPlain() bool {
 func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
-	stops := stops
 	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
-	if worded {
-		stops = &m.triggers
-	}
-	for i := 0; i < len(rest); {
+	for i := 0; ; i++ {
+		if prev != '\n' && !worded {
+			if n := indexStop(rest[i:]); n > 0 {
+				i += n
+				prev = rest[i-1]
+			}
+		}
+		if i >= len(rest) {
+			break
+		}
 		c := rest[i]
 		line := prev == '\n'
 		if p := m.triggers[c]; p != nowhere && (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
@@ -91,16 +112,38 @@ func (m *machine) plain() {
 			m.pos += i
 			return
 		}
-		i++
-		if c != '\n' {
-			for i < len(rest) && stops[rest[i]] == nowhere {
-				i++
-			}
-		}
-		prev = rest[i-1]
+		prev = c
 	}
 	m.pos = len(m.buf)
 }
+
+// indexStop returns the index of the first stop in p with one of its
+// followers, or at the end of p; len(p) if there is none. To look at eight
+// pairs before deciding spares most branches; the last eight may be some of
+// those before.
+func indexStop(p []byte) int {
+	set, end := stopPairs, len(p)-1
+	i := 0
+	for ; end >= 8 && i < end; i += 8 {
+		q := (*[9]byte)(p[min(i, end-8):])
+		if set[pair(q[0:])]|set[pair(q[1:])]|set[pair(q[2:])]|set[pair(q[3:])]|
+			set[pair(q[4:])]|set[pair(q[5:])]|set[pair(q[6:])]|set[pair(q[7:])] != 0 {
+			break
+		}
+	}
+	for ; i < end; i++ {
+		if set[pair(p[i:])] != 0 {
+			return i
+		}
+	}
+	if end >= 0 && stops[p[end]] && !(end > 0 && triggers[p[end]] == wordOnly && isNameByte(p[end-1])) {
+		return end
+	}
+	return len(p)
+}
+
+// pair returns the next two bytes of p as an index of stopPairs.
+func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
 
 // nothing reports whether the byte behind the next one, which plain may not
 // have seen, says that nothing begins here.
