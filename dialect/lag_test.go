@@ -1,0 +1,108 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The arguments of a call leave as they arrive, in every dialect: a consumer
+// that shows a long text while it is written must not see it at the end only.
+func TestArgumentsAreNotHeld(t *testing.T) {
+	value := strings.Repeat("a line of ordinary words, and more of them. ", 40)
+	args, err := json.Marshal(map[string]string{"s": value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range All() {
+		text, err := Render(d.Name, llm.Call{Name: "say", Args: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := strings.Index(text, value)
+		if start < 0 {
+			t.Errorf("%s writes the value otherwise: %.200q", d.Name, text)
+			continue
+		}
+		if lag := argumentLag(t, text, start, start+len(value)); lag > 2 {
+			t.Errorf("%s: %d bytes are held", d.Name, lag)
+		}
+	}
+}
+
+// argumentLag is how many bytes of the value text[start:end] have arrived and
+// not left, at most.
+func argumentLag(t *testing.T, text string, start, end int) int {
+	at, said, most := 0, 0, 0
+	chunks := func(yield func(string, error) bool) {
+		for c := range Cut(text, 1) {
+			if at > start && at < end {
+				most = max(most, at-start-max(0, said-len(`{"s":"`)))
+			}
+			at += len(c)
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	p := Parser{Tools: hardTools}
+	for ev, err := range p.Parse(chunks) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := ev.(llm.CallDelta); ok {
+			said += len(d.Args)
+		}
+	}
+	return most
+}
+
+// Text and thinking leave as they arrive; what may begin a call waits only
+// until the next bytes say that it does not.
+func TestTextIsNotHeld(t *testing.T) {
+	for _, c := range []struct {
+		prose string
+		most  int // bytes that may wait
+	}{
+		{"Some ordinary words, and more of them. ", 1},
+		{"Lines\nof\nwords\n\n- a list\n- of two\n", 1},
+		{"For a < b and 3 > 2 see [1] and [2, 3], f(x) = {y}, `code`, \"say\" and 50 % of it. ", 3},
+		{"Call say with care: say (or get_time) is a tool. ", 5}, // a name may be followed by its arguments
+		{"Größe, 日本語, 🙂 and … dots. ", 2},
+	} {
+		for _, open := range []bool{false, true} {
+			if lag := textLag(t, strings.Repeat(c.prose, 30), open); lag > c.most {
+				t.Errorf("%q, thinking %v: %d bytes are held", c.prose, open, lag)
+			}
+		}
+	}
+}
+
+// textLag is how many bytes have arrived and not left, at most.
+func textLag(t *testing.T, text string, thinking bool) int {
+	at, said, most := 0, 0, 0
+	chunks := func(yield func(string, error) bool) {
+		for c := range Cut(text, 1) {
+			most = max(most, at-said)
+			at += len(c)
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	p := Parser{Tools: hardTools, ThinkingOpen: thinking}
+	for ev, err := range p.Parse(chunks) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case llm.TextDelta:
+			said += len(ev.Text)
+		case llm.ThinkingDelta:
+			said += len(ev.Text)
+		}
+	}
+	return most
+}
