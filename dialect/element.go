@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -189,51 +188,95 @@ func (m *machine) children(word string) {
 func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
 	v := m.valueOf(key)
 	v.trim = m.row().Text
-	end := prefix + "</" + key + ">"
 	if v.known && v.types == schema.String {
 		m.argKey(key, count)
 		s := sink{m: m, value: v}
-		if !m.until(end, func(p []byte) { s.add(p) }) {
+		if !m.until("</"+key+">", prefix, func(p []byte) { s.add(p) }) {
 			return nil, false
 		}
 		s.close()
 		return nil, true
 	}
-	var raw []byte
-	if !m.until(end, func(p []byte) { raw = append(raw, p...) }) {
-		return nil, false
+	var inner strings.Builder
+	for depth := 0; ; depth-- { // in elements of the same name
+		var raw []byte
+		if !m.until("</"+key+">", prefix, func(p []byte) { raw = append(raw, p...) }) {
+			return nil, false
+		}
+		part := tighten(string(raw), prefix)
+		inner.WriteString(part)
+		if prefix != "" {
+			depth += strings.Count(part, prefix+"<"+key+">")
+		}
+		if depth == 0 {
+			return &elem{key, inner.String(), prefix}, true
+		}
+		inner.WriteString(prefix + "</" + key + ">")
 	}
-	return &elem{key, string(raw), prefix}, true
 }
 
-// until reads up to end and passes over it. It reports false if the answer ends
-// before, and with it the call: text says nowhere that it is complete.
-func (m *machine) until(end string, add func([]byte)) bool {
+// tighten takes out white space between the prefix of tags and the tags.
+func tighten(s, prefix string) string {
+	if prefix == "" || !strings.Contains(s, prefix) {
+		return s
+	}
+	parts := strings.Split(s, prefix)
+	for i, p := range parts[1:] {
+		if trimmed := strings.TrimLeft(p, " \t\r\n"); strings.HasPrefix(trimmed, "<") {
+			parts[i+1] = trimmed
+		}
+	}
+	return strings.Join(parts, prefix)
+}
+
+// until reads up to the tag end, which stands behind prefix, and passes over
+// it. It reports false if the answer ends before, and with it the call: text
+// says nowhere that it is complete.
+func (m *machine) until(end, prefix string, add func([]byte)) bool {
 	take := func(n int) {
 		add(m.buf[m.pos : m.pos+n])
 		m.read(ArgsSpan, n, "value")
 	}
+	first := (prefix + end)[0]
 	all := func() bool {
-		n := bytes.IndexByte(m.buf[m.pos:], end[0])
-		if n < 0 {
-			take(len(m.buf) - m.pos)
-			return true
+		for m.pos < len(m.buf) {
+			n := indexEither(m.buf[m.pos:], first, end[0])
+			if n == 0 {
+				return false
+			}
+			take(n)
 		}
-		take(n)
-		return false
+		return true
 	}
 	for m.flows(0, all) {
 		if all() {
 			continue
 		}
-		if m.hasAt(0, end) {
-			m.skip(len(end), end)
+		if n := m.endTag(end, prefix); n > 0 {
+			m.skip(n, end)
 			return true
 		}
 		take(1)
 	}
 	m.cutCall()
 	return false
+}
+
+// endTag returns the length of the tag end if it stands here behind prefix and,
+// perhaps, white space. The prefix may be missing if the next tag has it.
+func (m *machine) endTag(end, prefix string) int {
+	i := 0
+	if m.hasAt(0, prefix) {
+		i = m.spaces(len(prefix))
+	}
+	if !m.hasAt(i, end) {
+		return 0
+	}
+	i += len(end)
+	if prefix != "" && i == len(end) && !m.hasAt(m.spaces(i), prefix) {
+		return 0
+	}
+	return i
 }
 
 // elem is an element that was read whole.
@@ -290,13 +333,9 @@ func elementValue(e elem, shape *schema.Shape, depth int) json.RawMessage {
 	}
 	list, ok := elements(e.inner, e.prefix)
 	if !ok || len(list) == 0 || types == schema.String || depth == maxElements {
-		text := e.inner
-		if types != schema.String || e.prefix == "" {
-			text = strings.TrimSpace(text)
-		}
-		return typed(types, text)
+		return elementText(e, types)
 	}
-	if allItems(list) && types&schema.Array != 0 {
+	if types&schema.Array != 0 && (allItems(list) || types&^schema.Null == schema.Array && !shape.Item(0).Declares(list[0].key)) {
 		out := []byte{'['}
 		for i, item := range list {
 			if i > 0 {
@@ -330,6 +369,23 @@ func elementValue(e elem, shape *schema.Shape, depth int) json.RawMessage {
 	return append(out, '}')
 }
 
+// elementText reads an element that holds no others.
+func elementText(e elem, types schema.Types) json.RawMessage {
+	text := e.inner
+	if types != schema.String || e.prefix == "" {
+		text = strings.TrimSpace(text)
+	}
+	switch {
+	case text == "" && types&^schema.Null == schema.Array:
+		return json.RawMessage("[]")
+	case text == "" && types&^schema.Null == schema.Object:
+		return json.RawMessage("{}")
+	case e.key == mixedText:
+		return json.RawMessage(quoteJSON(e.inner))
+	}
+	return typed(types, text)
+}
+
 func allItems(list []elem) bool {
 	for _, e := range list {
 		if e.key != "item" {
@@ -339,9 +395,24 @@ func allItems(list []elem) bool {
 	return true
 }
 
-// elements splits s into elements; ok is false if there is anything else.
+// mixedText is the key of text that stands between elements.
+const mixedText = "$text"
+
+// elements splits s into elements; ok is false if there is anything else. Only
+// where tags have a prefix, so that there is no doubt what is one, text between
+// them is put beside them.
 func elements(s, prefix string) (list []elem, ok bool) {
+	var text strings.Builder
+	defer func() {
+		if strings.TrimSpace(text.String()) != "" && len(list) > 0 {
+			list = append(list, elem{mixedText, text.String(), prefix})
+		}
+	}()
 	for {
+		if i := strings.Index(s, prefix+"<"); prefix != "" && i > 0 && len(strings.TrimSpace(s[:i])) > 0 {
+			text.WriteString(s[:i])
+			s = s[i:]
+		}
 		s = strings.TrimSpace(s)
 		if s == "" {
 			return list, true
@@ -401,6 +472,9 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 	if t.is(prefixes) {
 		i, prefix = m.spaces(n), t.text
 	}
+	if p := t.prefix(); p != "" {
+		i, prefix = m.spaces(len(p)), p
+	}
 	key, end := m.openTag(i)
 	if key == "" {
 		return false
@@ -416,13 +490,41 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 	return true
 }
 
+// prefix returns what stands before every tag in the dialect of the marker t,
+// if it is one of these tags.
+func (t *token) prefix() string {
+	if t == nil || len(t.text) < 2 || t.text[0] == '<' {
+		return ""
+	}
+	for rows := t.all; rows != 0; rows &= rows - 1 {
+		if p, ok := strings.CutSuffix(table[firstRow(rows)].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
+			return p
+		}
+	}
+	return ""
+}
+
+// isNamesake reports whether the marker t, which stands here, is the tag of a
+// parameter that is called like a tag of the dialect.
+func (m *machine) isNamesake(t *token) bool {
+	p := t.prefix()
+	if p == "" || !t.is(opens) && !t.is(tagCall) || m.shape() == nil {
+		return false
+	}
+	key, _ := m.openTag(m.spaces(len(p)))
+	return key != "" && m.shape().Declares(key) && !m.call.keys[key]
+}
+
 // moreChildren reads further elements of the same key and writes them all.
 func (m *machine) moreChildren(first elem, prefix string, count *int) {
 	list := []elem{first}
-	open := prefix + "<" + first.key + ">"
+	open := "<" + first.key + ">"
 	for {
 		i := m.spaces(0)
-		if !m.hasAt(i, open) {
+		if !m.hasAt(i, prefix) {
+			break
+		}
+		if i = m.spaces(i + len(prefix)); !m.hasAt(i, open) {
 			break
 		}
 		m.skip(i+len(open), first.key)

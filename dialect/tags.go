@@ -195,6 +195,11 @@ func (m *machine) params() {
 				return
 			}
 			continue
+		case m.isNamesake(t) && m.childElement(t, n, &count):
+			if !m.call.open {
+				return
+			}
+			continue
 		case t.is(endCall):
 			m.skip(n, t.text)
 		case t.is(endParam):

@@ -201,7 +201,7 @@ func (m *machine) prev() byte {
 
 // atLine reports whether a line begins here.
 func (m *machine) atLine() bool {
-	return m.prev() == '\n' || !m.started
+	return m.prev() == '\n' || !m.started || m.offset() == m.first
 }
 
 // opening looks at the first word of an answer, which may be the name of a
@@ -224,8 +224,10 @@ func (m *machine) opening() {
 	if t, n := m.match(0); n > 0 && !t.is(separates) {
 		return
 	}
-	if m.names.any && m.guess(func() bool { return m.bareNamed() }) {
-		return
+	if m.names.any {
+		m.guess(m.bareNamed)
+	} else if c := m.buf[m.pos]; i > 0 && isLetter(c) { // a space before it does not hide a name
+		m.bare(c)
 	}
 }
 
@@ -436,6 +438,9 @@ func (m *machine) lone(t *token, n int) bool {
 	}
 	start := m.offset()
 	ok := m.guess(func() bool {
+		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) {
+			return false // a tag that prose is about
+		}
 		m.marked, m.depth, m.rows = true, 0, 0
 		return m.tags(t, n, start)
 	})
@@ -444,6 +449,17 @@ func (m *machine) lone(t *token, n int) bool {
 	}
 	m.marked = false
 	return ok
+}
+
+// hasBody reports whether what stands i bytes from here may be the body of a
+// call, behind its tag: an element, an object, or the end of the answer.
+func (m *machine) hasBody(i int) bool {
+	i = m.spaces(i)
+	if !m.at(i) {
+		return true
+	}
+	t, _ := m.match(i)
+	return t.is(prefixes) || strings.IndexByte("<{`\\", m.buf[m.pos+i]) >= 0
 }
 
 func (m *machine) opener(t *token, n int) {

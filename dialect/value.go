@@ -118,7 +118,7 @@ func (m *machine) cdata(v value) bool {
 	m.skip(m.spaces(0)+len(cdata), cdata)
 	v.trim = Literal
 	s := sink{m: m, value: v}
-	if !m.until("]]>", s.add) {
+	if !m.until("]]>", "", s.add) {
 		return false
 	}
 	s.close()
@@ -142,12 +142,36 @@ func (m *machine) valueEnds(v value) (n int, ok bool) {
 		return 0, false
 	case t.is(endParam) || t.is(endValue):
 		return n, m.structure(n)
+	case t.is(tagParam) && !t.is(tagCall) && m.isPair(t):
+		return 0, m.beginsPair(n)
 	case t.is(tagParam) && !t.is(tagCall):
-		return 0, m.isPair(t) || m.prev() == '\n' && t.rows[tagParam]&v.end.rows[tagParam] != 0
+		return 0, t.rows[tagParam]&v.end.rows[tagParam] != 0 && (m.prev() == '\n' || m.isNextParam(t, n))
 	case t.is(endCall), t.is(closes) && !t.line:
 		return 0, m.endsCall(n)
 	}
 	return 0, false
+}
+
+// beginsPair reports whether a key stands behind the tag of n bytes: its end,
+// or its value, follows.
+func (m *machine) beginsPair(n int) bool {
+	for i := n; i < n+maxName && m.at(i); i++ {
+		if m.buf[m.pos+i] == '<' {
+			t, _ := m.match(i)
+			return i > n && (t.is(endParam) || t.is(tagValue))
+		}
+	}
+	return false
+}
+
+// isNextParam reports whether the tag that begins here with the token t of n
+// bytes names a parameter that the tool has and the call does not have yet.
+func (m *machine) isNextParam(t *token, n int) bool {
+	if m.shape() == nil {
+		return false
+	}
+	tg, ok := m.readTag(t, n)
+	return ok && m.shape().Declares(tg.name()) && !m.call.keys[tg.name()]
 }
 
 // structure reports whether markup of calls, or the end, follows at i.
@@ -219,7 +243,7 @@ func (s *sink) add(p []byte) {
 // stringFor reports whether text that begins like raw, or without white space
 // like text, can only be a string.
 func (s *sink) stringFor(raw, text []byte) bool {
-	if s.quotes && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
+	if s.quotes && s.types&schema.String != 0 && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
 		return bytes.IndexByte(raw[1:], '"') >= 0 && raw[len(raw)-1] != '"'
 	}
 	if s.types == schema.String {
@@ -341,7 +365,11 @@ func typed(t schema.Types, text string) json.RawMessage {
 	if ok || t&(schema.Object|schema.Array) == 0 {
 		return v
 	}
-	if c := strings.TrimSpace(text); c == "" || c[0] != '{' && c[0] != '[' {
+	c := strings.TrimSpace(text)
+	if inner, quoted := unquoted(c); quoted {
+		text, c = inner, strings.TrimSpace(inner)
+	}
+	if c == "" || c[0] != '{' && c[0] != '[' {
 		return v
 	}
 	var r jsonfix.Reader
@@ -350,6 +378,14 @@ func typed(t schema.Types, text string) json.RawMessage {
 		return v
 	}
 	return json.RawMessage(r.Value())
+}
+
+// unquoted returns what a JSON string that holds a list or an object says.
+func unquoted(text string) (inner string, ok bool) {
+	if !strings.HasPrefix(text, `"`) || json.Unmarshal([]byte(text), &inner) != nil {
+		return "", false
+	}
+	return inner, true
 }
 
 // escape writes p into the arguments as part of a JSON string.
