@@ -43,8 +43,7 @@ func (d *doing) identify(j *job) {
 	defer s.mu.Unlock()
 	if j.call.ID == "" {
 		j.call.ID = s.newID()
-	}
-	if s.ids[j.call.ID] || s.settled(j.call.ID) {
+	} else if s.taken(j.call.ID) {
 		j.twice = true
 		j.fail = tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)
 		j.fail.Fix = "Read the result of the earlier call. If you mean another call, send it with an id of its own."

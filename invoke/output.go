@@ -108,11 +108,23 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 		text += "\n\n[Note: " + j.lesson + "]"
 	}
 	if text != "" {
-		v.parts = append(v.parts, llm.Text{Text: text})
+		v.parts = append(v.parts, textPart(text, end.out.Parts))
 	}
 	v.parts = append(v.parts, media...)
 	v.shown = size(v.parts)
 	return v
+}
+
+// textPart returns text as a part: the one the tool returned, if it says just
+// that.
+func textPart(text string, returned []llm.Part) llm.Part {
+	if len(returned) == 1 {
+		t, ok := returned[0].(llm.Text)
+		if ok && t.Text == text && !t.Refusal && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
+			return returned[0]
+		}
+	}
+	return llm.Text{Text: text}
 }
 
 // explain is what the model is told about a failure.

@@ -177,15 +177,22 @@ func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal
 // newID returns an id that no call of the session has had.
 func (s *Session) newID() string {
 	for {
-		s.named++
-		id := "call_" + strconv.Itoa(s.named)
-		if s.runner.NewID != nil {
-			id = s.runner.NewID()
-		}
-		if id != "" && !s.ids[id] && !s.settled(id) {
+		id := s.nextID()
+		if id != "" && !s.taken(id) {
 			return id
 		}
 	}
 }
 
-func (s *Session) settled(id string) bool { return s.rec != nil && s.rec.Settled(id) }
+func (s *Session) nextID() string {
+	if s.runner.NewID != nil {
+		return s.runner.NewID()
+	}
+	s.named++
+	var space [24]byte
+	return string(strconv.AppendInt(append(space[:0], "call_"...), int64(s.named), 10))
+}
+
+// taken reports whether a call of the session, or of the run before it, has had
+// the id.
+func (s *Session) taken(id string) bool { return s.ids[id] || s.rec != nil && s.rec.Settled(id) }

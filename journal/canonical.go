@@ -435,6 +435,15 @@ func hex4(b []byte) rune {
 	return r
 }
 
+// escaped are the bytes that cannot stand in a string as they are.
+var escaped = func() (set [256]bool) {
+	for b := range ' ' {
+		set[b] = true
+	}
+	set['"'], set['\\'] = true, true
+	return set
+}()
+
 // shortEscapes are the control characters RFC 8785 writes with a letter.
 var shortEscapes = [' ']byte{'\b': 'b', '\t': 't', '\n': 'n', '\f': 'f', '\r': 'r'}
 
@@ -446,7 +455,7 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	plain := 0
 	for i := 0; i < len(s); i++ {
 		b := s[i]
-		if b >= ' ' && b != '"' && b != '\\' {
+		if !escaped[b] {
 			continue
 		}
 		dst = append(dst, s[plain:i]...)

@@ -114,9 +114,9 @@ func (d *Dir) run(name string) *dirRun {
 const maxRemembered = 4096
 
 // Append implements [Store].
-func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, false) }
+func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, known{}) }
 
-func (d *Dir) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
+func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -137,12 +137,12 @@ func (d *Dir) append(ctx context.Context, e Entry, canonical bool) (Entry, error
 	if err := d.catchUp(f, r, e.Run); err != nil {
 		return Entry{}, err
 	}
-	return d.write(f, r, e, canonical)
+	return d.write(f, r, e, k)
 }
 
 // write adds e after r.last.
-func (d *Dir) write(f *os.File, r *dirRun, e Entry, canonical bool) (Entry, error) {
-	e, line, err := next(r.last, e, canonical, d.Secrets, r.line)
+func (d *Dir) write(f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
+	e, line, err := next(r.last, e, k, d.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -233,7 +233,7 @@ func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.write(f, r, Entry{Run: run, Kind: KindTorn, Body: body}, true)
+	_, err = d.write(f, r, Entry{Run: run, Kind: KindTorn, Body: body}, known{canonical: true})
 	return err
 }
 

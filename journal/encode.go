@@ -17,10 +17,20 @@ import (
 // object is a JSON object on its way. Zero values are left out, except by
 // methods that say otherwise.
 type object struct {
-	b     []byte
-	loose bool // something in it has no canonical form
-	err   error
+	b       []byte
+	loose   bool // something in it has no canonical form
+	suspect bool // something in it, other than a key, is suspicious
+	err     error
 }
+
+// known is what is known of a body before a store gets it, so that the store
+// need not find out.
+type known struct {
+	canonical bool
+	harmless  bool // it holds no secret of a known form or under a known name
+}
+
+func (o *object) known() known { return known{canonical: !o.loose, harmless: !o.suspect} }
 
 func newObject(size int) object { return object{b: append(make([]byte, 0, size), '{')} }
 
@@ -48,7 +58,23 @@ func (o *object) textAlways(k, v string) {
 	if !utf8.ValidString(v) {
 		v = strings.ToValidUTF8(v, "\uFFFD")
 	}
+	start := len(o.b)
 	o.b = appendQuoted(o.b, v)
+	o.suspect = o.suspect || suspicious(o.b[start:])
+}
+
+// word writes a word of this package's, which is plain and harmless.
+func (o *object) word(k, v string) {
+	o.key(k)
+	o.b = append(append(append(o.b, '"'), v...), '"')
+}
+
+func (o *object) hash(k string, h Hash) {
+	if h.Valid() {
+		o.word(k, string(h))
+	} else {
+		o.textAlways(k, string(h))
+	}
 }
 
 func (o *object) number(k string, n int64) {
@@ -75,6 +101,7 @@ func (o *object) raw(k string, v json.RawMessage) {
 		v = json.RawMessage("null")
 	}
 	o.b = append(o.b, v...)
+	o.suspect = o.suspect || suspicious(v)
 }
 
 // any writes what is worth no code of its own, if it is there.
@@ -95,21 +122,20 @@ func (o *object) any(k string, v any, there bool) {
 	o.raw(k, b)
 }
 
-func (o *object) end() (body []byte, loose bool, err error) { return append(o.b, '}'), o.loose, o.err }
-
-func (in *Intent) encode() (body []byte, loose bool, err error) {
+func (in *Intent) encode() object {
 	o := newObject(256 + len(in.Args))
 	o.text("approval", string(in.Approval))
 	o.raw("args", in.Args)
 	o.textAlways("call", in.Call)
 	o.text("effects", in.Effects)
-	o.textAlways("params_hash", string(in.ParamsHash))
+	o.hash("params_hash", in.ParamsHash)
 	o.text("step_id", in.StepID)
 	o.textAlways("tool", in.Tool)
-	return o.end()
+	o.b = append(o.b, '}')
+	return o
 }
 
-func (r *Receipt) encode() (body []byte, loose bool, err error) {
+func (r *Receipt) encode() object {
 	o := newObject(r.size())
 	o.any("approval", r.Approval, r.Approval != nil)
 	o.raw("args", r.Args)
@@ -123,8 +149,10 @@ func (r *Receipt) encode() (body []byte, loose bool, err error) {
 	o.any("exit_code", r.ExitCode, r.ExitCode != nil)
 	o.numberAlways("latency_ms", r.LatencyMS)
 	o.number("output_bytes", r.OutputBytes)
-	o.text("output_hash", string(r.OutputHash))
-	o.textAlways("params_hash", string(r.ParamsHash))
+	if r.OutputHash != "" {
+		o.hash("output_hash", r.OutputHash)
+	}
+	o.hash("params_hash", r.ParamsHash)
 	o.text("reason", r.Reason)
 	o.any("repairs", r.Repairs, len(r.Repairs) > 0)
 	o.result(r.Result)
@@ -136,7 +164,8 @@ func (r *Receipt) encode() (body []byte, loose bool, err error) {
 	o.any("step_utility", r.StepUtility, r.StepUtility != nil)
 	o.textAlways("tool", r.Tool)
 	o.flag("truncated", r.Truncated)
-	return o.end()
+	o.b = append(o.b, '}')
+	return o
 }
 
 // size is about how long the body of a receipt is.
@@ -171,6 +200,6 @@ func (o *object) result(r *llm.Result) {
 	o.text("name", r.Name)
 	o.open("parts", "[{")
 	o.textAlways("text", text.Text)
-	o.textAlways("type", "text")
+	o.word("type", "text")
 	o.b = append(o.b, "}]}"...)
 }

@@ -97,13 +97,13 @@ func validName(s string, limit int) bool {
 // known forms. Next refuses a body without a canonical form, and anything
 // after a seal. The body of a seal it writes itself.
 func Next(last, e Entry, secrets *Secrets) (Entry, error) {
-	e, _, err := next(last, e, false, secrets, nil)
+	e, _, err := next(last, e, known{}, secrets, nil)
 	return e, err
 }
 
 // next is Next with the entry's line, without its newline, in space if it has
-// room. A body that is canonical already is not made so again.
-func next(last, e Entry, canonical bool, secrets *Secrets, space []byte) (Entry, []byte, error) {
+// room. What is known of the body is not looked for again.
+func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte, error) {
 	if last.Kind == KindSeal {
 		return Entry{}, nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
 	}
@@ -123,7 +123,7 @@ func next(last, e Entry, canonical bool, secrets *Secrets, space []byte) (Entry,
 	if e.Kind == KindSeal { // only who appends knows what stands before
 		e.Body = fmt.Appendf(nil, `{"count":%d,"head":"%s"}`, last.Seq, last.Hash)
 	}
-	if !canonical {
+	if !k.canonical {
 		body, err := Canonical(e.Body)
 		if err != nil {
 			return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
@@ -131,7 +131,7 @@ func next(last, e Entry, canonical bool, secrets *Secrets, space []byte) (Entry,
 		e.Body = body
 	}
 	var mark *Stripped
-	if e.Body, mark = secrets.stripBody(e.Body); e.Stripped == nil {
+	if e.Body, mark = secrets.stripBody(e.Body, k.harmless); e.Stripped == nil {
 		e.Stripped = mark
 	} else if mark != nil { // it was mended before it came here
 		e.Stripped = &Stripped{Whole: e.Stripped.Whole, Rules: sortedOnce(slices.Concat(e.Stripped.Rules, mark.Rules))}

@@ -75,9 +75,11 @@ func (m *Memory) run(name string, create bool) *memoryRun {
 }
 
 // Append implements [Store].
-func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) { return m.append(ctx, e, false) }
+func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) {
+	return m.append(ctx, e, known{})
+}
 
-func (m *Memory) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
+func (m *Memory) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -87,7 +89,7 @@ func (m *Memory) append(ctx context.Context, e Entry, canonical bool) (Entry, er
 	r := m.run(e.Run, true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, line, err := next(r.last, e, canonical, m.Secrets, r.line)
+	e, line, err := next(r.last, e, k, m.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -218,7 +218,7 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
 	}
-	e, err := r.append(ctx, Entry{Kind: kind, Body: raw}, false)
+	e, err := r.append(ctx, Entry{Kind: kind, Body: raw}, known{})
 	var bad *CanonicalError
 	if !errors.As(err, &bad) {
 		return e, err
@@ -227,46 +227,46 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s of run %s: %w", kind, r.run, err)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, false)
+	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, known{})
 }
 
 // writeIntent is Write for an intent with canonical Args.
 func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
-	body, loose, err := in.encode()
-	if err != nil || loose {
+	o := in.encode()
+	if o.err != nil || o.loose {
 		return r.Write(ctx, KindIntent, *in)
 	}
-	return r.append(ctx, Entry{Kind: KindIntent, Body: body}, true)
+	return r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
 }
 
 // writeReceipt is Write for a receipt with canonical Args.
 func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt) (Entry, error) {
-	body, loose, err := rec.encode()
-	if err != nil || loose {
+	o := rec.encode()
+	if o.err != nil || o.loose {
 		return r.Write(ctx, kind, *rec)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: body}, true)
+	return r.append(ctx, Entry{Kind: kind, Body: o.b}, o.known())
 }
 
-func (r *Recorder) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
+func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	e.Run = r.run
 	if r.Now != nil {
 		e.At = r.Now()
 	}
-	// The stores of this package take our word that a body is canonical. They
+	// The stores of this package take our word for what a body is. They
 	// are known by type: a store that embeds one has an Append of its own.
 	switch s := r.store.(type) {
 	case *Memory:
-		return s.append(ctx, e, canonical)
+		return s.append(ctx, e, k)
 	case *Dir:
-		return s.append(ctx, e, canonical)
+		return s.append(ctx, e, k)
 	case *SQL:
-		return s.append(ctx, e, canonical)
+		return s.append(ctx, e, k)
 	}
 	return r.store.Append(ctx, e)
 }
 
 // Seal ends the run. A sealed run takes no more entries.
 func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
-	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, false)
+	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, known{})
 }

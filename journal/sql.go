@@ -62,9 +62,9 @@ func OpenSQL(db *sql.DB) (*SQL, error) {
 const maxTurns = 1000
 
 // Append implements [Store].
-func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) { return s.append(ctx, e, false) }
+func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) { return s.append(ctx, e, known{}) }
 
-func (s *SQL) append(ctx context.Context, e Entry, canonical bool) (Entry, error) {
+func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := ValidRun(e.Run); err != nil {
 		return Entry{}, err
 	}
@@ -76,7 +76,7 @@ func (s *SQL) append(ctx context.Context, e Entry, canonical bool) (Entry, error
 				return Entry{}, err
 			}
 		}
-		written, ok, err := s.insert(ctx, last, e, canonical)
+		written, ok, err := s.insert(ctx, last, e, k)
 		if err != nil {
 			s.forget(e.Run)
 			return Entry{}, err
@@ -91,8 +91,8 @@ func (s *SQL) append(ctx context.Context, e Entry, canonical bool) (Entry, error
 }
 
 // insert writes e after last, unless somebody else has done so.
-func (s *SQL) insert(ctx context.Context, last, e Entry, canonical bool) (Entry, bool, error) {
-	e, line, err := next(last, e, canonical, s.Secrets, nil)
+func (s *SQL) insert(ctx context.Context, last, e Entry, k known) (Entry, bool, error) {
+	e, line, err := next(last, e, k, s.Secrets, nil)
 	if err != nil {
 		return Entry{}, false, err
 	}

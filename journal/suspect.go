@@ -1,17 +1,15 @@
 package journal
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // Nearly all bodies hold no secret, and one pass over the bytes tells: canonical
 // JSON writes every character of a secret's form as itself, so what the strings
 // of a body say need not be read for it. The pass may suspect too much, never
 // too little.
 
-// mayFind reports whether stripStrings may find something in a canonical body.
-func (s *Secrets) mayFind(body []byte) bool {
+// mayFind reports whether stripStrings may find something in a canonical body,
+// which is harmless if it is known that suspicious finds nothing.
+func (s *Secrets) mayFind(body []byte, harmless bool) bool {
 	if s != nil {
 		if len(s.Patterns) > 0 {
 			return true
@@ -22,44 +20,56 @@ func (s *Secrets) mayFind(body []byte) bool {
 			}
 		}
 	}
-	return suspicious(body)
+	return !harmless && suspicious(body)
 }
 
 // needsEscape reports whether JSON writes text otherwise than it is.
 func needsEscape(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })
-}
-
-// suspicious reports whether a canonical body may hold a secret of a known form
-// or under a known name.
-func suspicious(body []byte) bool {
-	for i := 0; i+1 < len(body); i++ {
-		if secretStart.has(body[i], body[i+1]) && suspiciousAt(body, i) {
+	for i := range len(text) {
+		if escaped[text[i]] {
 			return true
 		}
 	}
 	return false
 }
 
-// suspiciousAt is secretAt for the text of JSON, without a look at what follows
-// the beginning.
-func suspiciousAt(body []byte, i int) bool {
-	rest := body[i:]
-	switch body[i] {
-	case ':', '=':
-		return userInURL(rest) || endOfName(body[:i])
-	case '-':
-		return bytes.HasPrefix(rest, []byte(pemBegin))
+// suspicious reports whether a canonical body may hold a secret of a known form
+// or under a known name. Such a thing begins with a word, or shows at a sign.
+func suspicious(body []byte) bool {
+	for i := 0; i < len(body); {
+		b := body[i]
+		switch {
+		case alnumChars[b]:
+			if i+1 < len(body) && secretStart.has(b, body[i+1]) && suspiciousWord(body[i:]) {
+				return true
+			}
+			for i++; i < len(body) && alnumChars[body[i]]; i++ {
+			}
+			continue
+		case b == '\\': // of an escape no letter belongs to the next word
+			if i++; i < len(body) && body[i] == 'u' {
+				i += 4
+			}
+		case b == ':' || b == '=':
+			if userInURL(body[i:]) || endOfName(body[:i]) {
+				return true
+			}
+		case b == '-' && bytes.HasPrefix(body[i:], []byte(pemBegin)):
+			return true
+		}
+		i++
 	}
-	if i > 0 && alnumChars[body[i-1]] && bytes.IndexByte(body[max(i-6, 0):i], '\\') < 0 { // not a letter of an escape
-		return false
-	}
-	for _, f := range formsBy[body[i]] {
-		if bytes.HasPrefix(rest, []byte(f.prefix)) {
+	return false
+}
+
+// suspiciousWord reports whether text begins like a key or the word before one.
+func suspiciousWord(text []byte) bool {
+	for _, f := range formsBy[text[0]] {
+		if bytes.HasPrefix(text, []byte(f.prefix)) {
 			return true
 		}
 	}
-	return len(rest) >= len(bearerWord) && bytes.EqualFold(rest[:len(bearerWord)], []byte(bearerWord))
+	return len(text) >= len(bearerWord) && bytes.EqualFold(text[:len(bearerWord)], []byte(bearerWord))
 }
 
 // userInURL reports whether text begins with "://" and something before an @.
