@@ -33,7 +33,8 @@ func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event,
 			return
 		}
 		defer s.busy.Unlock()
-		d := &doing{s: s, yield: yield, ctx: ctx}
+		d := &s.doing
+		d.s, d.yield, d.ctx = s, yield, ctx
 		defer d.end()
 		err := d.run(calls)
 		if err != nil && !d.deaf {
@@ -57,7 +58,8 @@ func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, 
 	return out, nil
 }
 
-// doing is one Do.
+// doing is one Do. The next one uses its space again, so nothing that outlives a
+// Do may refer to it.
 type doing struct {
 	s     *Session
 	yield func(llm.Event, error) bool
@@ -67,8 +69,8 @@ type doing struct {
 	cancel context.CancelFunc
 	deaf   bool // nobody listens any more
 	jobs   []job
-	only   [1]job // the space of jobs if there is but one call
 	told   int    // outcomes delivered
+	only   [1]job // the space of jobs if there is but one call
 }
 
 // job is a call on its way.
@@ -116,11 +118,12 @@ func (d *doing) stop() {
 	d.cancel()
 }
 
-// end lets go of what ctx holds.
+// end lets go of all that d holds.
 func (d *doing) end() {
 	if d.cancel != nil {
 		d.cancel()
 	}
+	*d = doing{}
 }
 
 func (d *doing) run(calls []llm.Call) error {
@@ -196,7 +199,16 @@ func (d *doing) batch(jobs []*job) error {
 		turns   = make(chan struct{}, cmp.Or(d.s.runner.Parallel, 64))
 		running sync.WaitGroup
 		first   error
+		over    bool
 	)
+	defer func() {
+		if !over { // whoever listens panicked, but the calls are recorded all the same
+			d.deaf = true
+			d.stop()
+			for range reports {
+			}
+		}
+	}()
 	for _, j := range jobs {
 		running.Go(func() {
 			turns <- struct{}{}
@@ -221,6 +233,7 @@ func (d *doing) batch(jobs []*job) error {
 			d.deliver()
 		}
 	}
+	over = true
 	return first
 }
 

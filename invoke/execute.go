@@ -91,7 +91,7 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	e := &errand{ctx: ctx, tool: &j.tool, args: slices.Clone(j.args), done: make(chan struct{})}
+	e := &errand{ctx: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{})}
 	go e.run()
 	select {
 	case <-e.done:
@@ -116,7 +116,8 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 // that would take longer than the tool does.
 type errand struct {
 	ctx  context.Context
-	tool *tool.Tool
+	name string
+	call func(context.Context, json.RawMessage) (tool.Output, error)
 	args json.RawMessage
 
 	done  chan struct{} // closed when the tool has returned
@@ -127,7 +128,7 @@ type errand struct {
 
 func (e *errand) run() {
 	defer e.finish()
-	e.out, e.err = e.tool.Call(e.ctx, e.args)
+	e.out, e.err = e.call(e.ctx, e.args)
 	e.ended = true
 }
 
@@ -135,9 +136,9 @@ func (e *errand) run() {
 func (e *errand) finish() {
 	if !e.ended {
 		if p := recover(); p != nil {
-			e.err = tool.Panicked(e.tool.Name, p)
+			e.err = tool.Panicked(e.name, p)
 		} else {
-			e.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", e.tool.Name)
+			e.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", e.name)
 		}
 	}
 	close(e.done)

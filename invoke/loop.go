@@ -36,7 +36,7 @@ type verdict struct {
 }
 
 // same reports whether b may repeat a.
-func (a loopEntry) same(b loopEntry) bool {
+func (a *loopEntry) same(b *loopEntry) bool {
 	return a.tool == b.tool && a.params == b.params && (a.result == b.result || a.result == "" || b.result == "")
 }
 
@@ -72,7 +72,7 @@ func (g *loopGuard) next(name string, params journal.Hash) (verdict, int) {
 func (g *loopGuard) repetitions(period int) int {
 	n := len(g.history)
 	run := 0
-	for i := n - 1; i >= period && g.history[i].same(g.history[i-period]); i-- {
+	for i := n - 1; i >= period && g.history[i].same(&g.history[i-period]); i-- {
 		run++
 	}
 	return run/period + 1

@@ -121,6 +121,7 @@ func (d *doing) settle(j *job, end ending, emit func(llm.Event)) error {
 		if rec, err = s.rec.Receipt(d.ctx, rec); err != nil {
 			return fmt.Errorf("invoke: the receipt of %s could not be recorded: %w", j.tool.Name, err)
 		}
+		s.forget(j.call.ID)
 	}
 	o := Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Error: end.err}
 	if end.err != nil {

@@ -143,10 +143,11 @@ type Session struct {
 	runner *Runner
 	rec    *journal.Recorder
 	busy   sync.Mutex // held by Do
+	doing  doing      // what it does
 
-	mu       sync.Mutex // guards what follows
-	ids      map[string]bool
-	named    int // ids made
+	mu       sync.Mutex      // guards what follows
+	ids      map[string]bool // of calls, unless the record has them
+	named    int             // ids made
 	loop     loopGuard
 	failures map[string]int // in a row, by tool
 	spent    Budget
@@ -191,6 +192,13 @@ func (s *Session) nextID() string {
 	s.named++
 	var space [24]byte
 	return string(strconv.AppendInt(append(space[:0], "call_"...), int64(s.named), 10))
+}
+
+// forget leaves it to the record to know an id.
+func (s *Session) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.ids, id)
 }
 
 // taken reports whether a call of the session, or of the run before it, has had

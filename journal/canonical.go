@@ -44,15 +44,23 @@ func appendCanonical(dst, raw []byte, loose bool) ([]byte, error) {
 	c := canons.Get().(*canon)
 	defer c.release()
 	c.src, c.dst, c.loose = raw, dst, loose
+	if err := c.whole(); err != nil {
+		return nil, err
+	}
+	return c.dst, nil
+}
+
+// whole reads src, which is one value.
+func (c *canon) whole() error {
 	c.space()
 	if err := c.value(0); err != nil {
-		return nil, err
+		return err
 	}
 	c.space()
 	if c.pos != len(c.src) {
-		return nil, c.fail("more than one value")
+		return c.fail("more than one value")
 	}
-	return c.dst, nil
+	return nil
 }
 
 // canons keeps the working space of encoders: an entry is encoded several
@@ -61,11 +69,11 @@ var canons = sync.Pool{New: func() any { return new(canon) }}
 
 func (c *canon) release() {
 	const worthKeeping = 64 << 10
-	if cap(c.scratch) > worthKeeping || cap(c.members) > 1024 {
+	if cap(c.scratch) > worthKeeping || cap(c.hashed) > worthKeeping || cap(c.members) > 1024 {
 		return
 	}
 	clear(c.members[:c.most]) // keys keep the text alive
-	*c = canon{members: c.members[:0], scratch: c.scratch[:0]}
+	*c = canon{members: c.members[:0], scratch: c.scratch[:0], hashed: c.hashed[:0]}
 	canons.Put(c)
 }
 
@@ -78,7 +86,8 @@ type canon struct {
 	members []member // of all objects that are open
 	most    int      // members there were at once
 	scratch []byte
-	loose   bool // mend what has no canonical form, see loosen
+	hashed  []byte // space for a form that is hashed and not kept
+	loose   bool   // mend what has no canonical form, see loosen
 }
 
 // member is a key with its value in dst, from the key's quote to the value's

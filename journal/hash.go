@@ -29,12 +29,19 @@ func isHash(b []byte) bool {
 		return false
 	}
 	for _, d := range b[len(hashPrefix):] {
-		if (d < '0' || d > '9') && (d < 'a' || d > 'f') {
+		if !hexDigit[d] {
 			return false
 		}
 	}
 	return true
 }
+
+var hexDigit = func() (set [256]bool) {
+	for _, d := range "0123456789abcdef" {
+		set[d] = true
+	}
+	return set
+}()
 
 // Short returns the first twelve digits, for people.
 func (h Hash) Short() string {
@@ -52,11 +59,14 @@ func hashBytes(b []byte) Hash {
 
 // HashJSON returns the hash of the canonical form of raw.
 func HashJSON(raw []byte) (Hash, error) {
-	b, err := Canonical(raw)
-	if err != nil {
+	c := canons.Get().(*canon)
+	defer c.release()
+	c.src, c.dst = raw, c.hashed[:0]
+	if err := c.whole(); err != nil {
 		return "", err
 	}
-	return hashBytes(b), nil
+	c.hashed = c.dst
+	return hashBytes(c.dst), nil
 }
 
 // HashValue returns the hash of the canonical form of v's JSON.
@@ -93,7 +103,12 @@ func encodeLoose(v any) ([]byte, error) {
 // canonical form. No arguments are hashed as {}. Arguments that have no
 // canonical form never run, but they are recorded, so they have a hash too:
 // that of the text as a JSON string.
-func ParamsHash(args json.RawMessage) Hash { return hashBytes(params(args)) }
+func ParamsHash(args json.RawMessage) Hash {
+	if hash, err := HashJSON(args); err == nil {
+		return hash
+	}
+	return hashBytes(params(args))
+}
 
 // params returns the canonical form of arguments, or the text as a JSON string
 // where there is none.

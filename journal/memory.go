@@ -20,7 +20,7 @@ type Memory struct {
 }
 
 type memoryRun struct {
-	mu sync.RWMutex
+	mu sync.Mutex
 	// blocks are full, but for the last: what is once in its place is never
 	// copied to make room.
 	blocks [][]Entry
@@ -44,9 +44,9 @@ func (r *memoryRun) add(e Entry) {
 
 // from yields the entries from the nth on, counting from 0.
 func (r *memoryRun) from(n int64) iter.Seq[Entry] {
-	r.mu.RLock()
+	r.mu.Lock()
 	blocks := slices.Clone(r.blocks) // what they hold is only ever appended to
-	r.mu.RUnlock()
+	r.mu.Unlock()
 	return func(yield func(Entry) bool) {
 		skip := n % blockLen
 		for i := n / blockLen; i < int64(len(blocks)); i++ {
@@ -135,7 +135,7 @@ func (m *Memory) Runs(context.Context) iter.Seq2[string, error] {
 }
 
 func (r *memoryRun) empty() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return len(r.blocks) == 0
 }
