@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -95,13 +96,16 @@ func (o *object) flag(k string, v bool) {
 	}
 }
 
-// raw writes JSON, null if there is none.
-func (o *object) raw(k string, v json.RawMessage) {
-	if o.key(k); len(v) == 0 {
-		v = json.RawMessage("null")
+// args writes arguments in their canonical form, which they become.
+func (o *object) args(args *json.RawMessage) {
+	o.key("args")
+	start := len(o.b)
+	o.b = appendParams(o.b, *args)
+	form := o.b[start:]
+	if !bytes.Equal(form, *args) {
+		*args = bytes.Clone(form)
 	}
-	o.b = append(o.b, v...)
-	o.suspect = o.suspect || suspicious(v)
+	o.suspect = o.suspect || suspicious(form)
 }
 
 // any writes what is worth no code of its own, if it is there.
@@ -119,13 +123,15 @@ func (o *object) any(k string, v any, there bool) {
 	} else {
 		o.loose = true
 	}
-	o.raw(k, b)
+	o.key(k)
+	o.b = append(o.b, b...)
+	o.suspect = o.suspect || suspicious(b)
 }
 
 func (in *Intent) encode() object {
 	o := newObject(256 + len(in.Args))
 	o.text("approval", string(in.Approval))
-	o.raw("args", in.Args)
+	o.args(&in.Args)
 	o.textAlways("call", in.Call)
 	o.text("effects", in.Effects)
 	o.hash("params_hash", in.ParamsHash)
@@ -138,7 +144,7 @@ func (in *Intent) encode() object {
 func (r *Receipt) encode() object {
 	o := newObject(r.size())
 	o.any("approval", r.Approval, r.Approval != nil)
-	o.raw("args", r.Args)
+	o.args(&r.Args)
 	o.number("attempts", int64(r.Attempts))
 	o.flag("cached", r.Cached)
 	o.textAlways("call", r.Call)

@@ -112,13 +112,15 @@ func ParamsHash(args json.RawMessage) Hash {
 
 // params returns the canonical form of arguments, or the text as a JSON string
 // where there is none.
-func params(args json.RawMessage) []byte {
+func params(args json.RawMessage) []byte { return appendParams(nil, args) }
+
+func appendParams(dst []byte, args json.RawMessage) []byte {
 	if len(bytes.TrimSpace(args)) == 0 {
-		return []byte("{}")
+		return append(dst, "{}"...)
 	}
-	b, err := Canonical(args)
+	b, err := AppendCanonical(dst, args)
 	if err != nil {
-		return quoteText(args)
+		return append(dst, quoteText(args)...)
 	}
 	return b
 }

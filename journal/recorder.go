@@ -132,7 +132,9 @@ func (r *Recorder) Intent(ctx context.Context, in Intent) (Entry, error) {
 	if err := r.reserve(in.Call); err != nil {
 		return Entry{}, err
 	}
-	in.Args, in.ParamsHash = fillParams(in.Args, in.ParamsHash)
+	if in.ParamsHash == "" {
+		in.ParamsHash = ParamsHash(in.Args)
+	}
 	e, err := r.writeIntent(ctx, &in)
 	if err != nil { // it may be on disk all the same, so the call must not be tried again
 		r.mu.Lock()
@@ -156,15 +158,6 @@ func (r *Recorder) reserve(call string) error {
 	return nil
 }
 
-// fillParams returns arguments that can be recorded, and their hash.
-func fillParams(args json.RawMessage, hash Hash) (json.RawMessage, Hash) {
-	canonical := params(args)
-	if hash == "" {
-		hash = hashBytes(canonical)
-	}
-	return canonical, hash
-}
-
 // Receipt records how a call ended and returns the receipt with Entry filled
 // in. It fills ParamsHash, if empty, from Args. A call has one receipt; a
 // second wraps [ErrTwice]. A receipt is written even if ctx has been
@@ -179,7 +172,9 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if before == settled {
 		return rec, fmt.Errorf("%w: %s", ErrTwice, rec.Call)
 	}
-	rec.Args, rec.ParamsHash = fillParams(rec.Args, rec.ParamsHash)
+	if rec.ParamsHash == "" {
+		rec.ParamsHash = ParamsHash(rec.Args)
+	}
 	kind := KindReceipt
 	if rec.Status == Refused {
 		kind = KindRefusal
@@ -230,7 +225,7 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, known{})
 }
 
-// writeIntent is Write for an intent with canonical Args.
+// writeIntent is Write for an intent. It makes Args canonical.
 func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	o := in.encode()
 	if o.err != nil || o.loose {
@@ -239,7 +234,7 @@ func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	return r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
 }
 
-// writeReceipt is Write for a receipt with canonical Args.
+// writeReceipt is Write for a receipt. It makes Args canonical.
 func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt) (Entry, error) {
 	o := rec.encode()
 	if o.err != nil || o.loose {
