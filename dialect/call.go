@@ -25,20 +25,25 @@ type call struct {
 	problem string // why the arguments cannot be read; empty if they can
 }
 
-// pass sends the argument text that has come since the last time.
-func (c *call) pass(m *machine) {
-	if c.open && c.known && c.sent < len(c.args) {
-		m.emit(llm.CallDelta{ID: c.id, Args: asString(c.args[c.sent:], m.chunk)})
-		c.sent = len(c.args)
+// delta returns the argument text that has come since the last time, nil if
+// there is none. Most of the time it is the last chunk and need not be copied.
+func (c *call) delta(chunk string) llm.Event {
+	if !c.open || !c.known || c.sent == len(c.args) {
+		return nil
 	}
+	args := c.args[c.sent:]
+	c.sent = len(c.args)
+	if string(args) == chunk {
+		return llm.CallDelta{ID: c.id, Args: chunk}
+	}
+	return llm.CallDelta{ID: c.id, Args: string(args)}
 }
 
-// asString returns p as a string: most of the time it is the last chunk.
-func asString(p []byte, chunk string) string {
-	if string(p) == chunk {
-		return chunk
+// passArgs passes on the argument text that has come since the last time.
+func (m *machine) passArgs() {
+	if ev := m.call.delta(m.chunk); ev != nil {
+		m.emit(ev)
 	}
-	return string(p)
 }
 
 // startCall begins the call of the tool written so. It decides the guess we
@@ -137,10 +142,10 @@ func (m *machine) endCall() {
 			Problem: fmt.Sprintf("there is no tool called %q", c.name),
 		})
 	case c.problem != "":
-		c.pass(m)
+		m.passArgs()
 		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
 	default:
-		c.pass(m)
+		m.passArgs()
 		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
 		m.emit(m.last)
 	}
@@ -153,7 +158,7 @@ func (m *machine) cutCall() {
 	if !c.open {
 		return
 	}
-	c.pass(m)
+	m.passArgs()
 	m.emit(llm.InvalidCall{
 		ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.CutOff,
 		Problem:    "the answer was cut off in the middle of this call",

@@ -38,7 +38,8 @@ type machine struct {
 	triggers [256]place
 	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
 	flow     func() bool         // what to do with the next chunk before waking the readers
-	prose    bool                // the flow is one of text, and what it reads can go at once
+	direct   bool                // what the flow reads can go at once
+	prose    bool                // it can, and the flow is allPlain
 
 	buf   []byte
 	pos   int    // the next byte to read
@@ -144,7 +145,7 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 			continue
 		}
 		m.add(chunk)
-		if m.prose && m.allPlain() { // most of most answers: no detours
+		if m.prose && m.allPlain() { // most of most answers: no detour
 			if m.run < m.pos && !yield(m.delta(), nil) {
 				return
 			}
@@ -153,6 +154,11 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 		if m.flow == nil || !m.flow() {
 			m.prose = false
 			wake()
+		} else if m.direct && !m.stop {
+			if ev := m.next(); ev != nil && !yield(ev, nil) {
+				return
+			}
+			continue
 		} else {
 			m.flush()
 		}
@@ -253,7 +259,7 @@ func (m *machine) flows(i int, f func() bool) bool {
 		return true
 	}
 	if !m.undecided {
-		m.flow = f
+		m.flow, m.direct = f, len(m.tries) == 0 && m.p.Trace == nil
 	}
 	ok := m.fill()
 	m.flow = nil
@@ -384,6 +390,15 @@ func (m *machine) delta() llm.Event {
 	return llm.TextDelta{Text: s}
 }
 
+// next returns what a flow has read as one event, nil if there is nothing to
+// pass on. A flow reads text, or thinking, or arguments.
+func (m *machine) next() llm.Event {
+	if m.run < m.pos {
+		return m.delta()
+	}
+	return m.call.delta(m.chunk)
+}
+
 // maxTail is how much of the text before is remembered.
 const maxTail = 160
 
@@ -410,7 +425,7 @@ func (m *machine) flush() {
 		return
 	}
 	m.passOn()
-	m.call.pass(m)
+	m.passArgs()
 	if len(m.spans) > 0 {
 		m.release()
 	}

@@ -319,7 +319,7 @@ func (m *machine) pyText(q byte, raw bool) bool {
 	for done < len(text) {
 		rest := text[done:]
 		n := indexEither(rest, q, '\\')
-		if n == len(rest) || n > 0 && rest[n] != q && rest[n] != '\\' {
+		if n == len(rest) {
 			if n -= partial(rest[:n]); n == 0 {
 				break
 			}

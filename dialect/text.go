@@ -84,7 +84,7 @@ func (m *machine) allPlain() bool {
 		if m.mode == inText && !m.started {
 			return false // the first word is special
 		}
-		m.prose = m.p.Trace == nil && len(m.tries) == 0
+		m.prose = m.flow != nil && m.direct
 	}
 	m.plain()
 	return m.pos >= len(m.buf)-1

@@ -3,7 +3,6 @@ package dialect
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // kind is the role a marker plays. One marker may play several.
@@ -66,8 +65,11 @@ func (n *node) child(c byte) *node {
 	return nil
 }
 
-// markers is the tree, made of the table once.
-var markers = sync.OnceValue(func() *node {
+// markers returns the tree.
+func markers() *node { return tree }
+
+// tree is made of the table.
+var tree = func() *node {
 	root := new(node)
 	for i := range table {
 		d, row := &table[i], uint64(1)<<i
@@ -92,12 +94,22 @@ var markers = sync.OnceValue(func() *node {
 		root.addAll(d.Role, addresses, row)
 		root.addTags(d, row)
 	}
-	root.index = new([256]*node)
-	for i, c := range root.bytes {
-		root.index[c] = root.next[i]
-	}
+	root.makeIndexes()
 	return root
-})
+}()
+
+// makeIndexes gives an index to every node with many children from n on.
+func (n *node) makeIndexes() {
+	if len(n.next) > 4 {
+		n.index = new([256]*node)
+	}
+	for i, next := range n.next {
+		if n.index != nil {
+			n.index[n.bytes[i]] = next
+		}
+		next.makeIndexes()
+	}
+}
 
 func (n *node) addAll(texts []string, k kind, row uint64) {
 	for _, s := range texts {

@@ -397,24 +397,16 @@ func (m *machine) escape(p []byte) {
 	m.checkArgs()
 }
 
-// verbatim marks the bytes that stand in a JSON string as they are.
-var verbatim = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // appendEscaped appends p as it stands in a JSON string.
 func appendEscaped(out, p []byte) []byte {
 	const hex = "0123456789abcdef"
 	done := 0 // p[:done] has been appended
-	for i := 0; i < len(p); {
-		c := p[i]
-		if verbatim[c] {
-			i++
-			continue
+	for i := 0; ; {
+		i += jsonfix.Verbatim(p[i:])
+		if i == len(p) {
+			break
 		}
+		c := p[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRune(p[i:])
 			if i += n; r != utf8.RuneError || n > 1 {

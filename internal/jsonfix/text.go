@@ -2,6 +2,8 @@ package jsonfix
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
@@ -91,6 +93,9 @@ func (r *Reader) text(final bool) (more bool) {
 func run(in []byte, q quote) int {
 	ok, i := &plain[min(q, 1)], 0
 	for {
+		if q == quoteDouble {
+			i += Verbatim(in[i:])
+		}
 		for i < len(in) && ok[in[i]] {
 			i++
 		}
@@ -110,6 +115,25 @@ func run(in []byte, q quote) int {
 			return i
 		}
 	}
+}
+
+// Verbatim returns how many bytes at the beginning of p are ASCII that stands
+// in a JSON string as it is. It looks at eight bytes at once: one that is no
+// ASCII, a control character, a quote or a backslash leaves a high bit, and the
+// lowest of these bits is exact, because borrows only go up.
+func Verbatim(p []byte) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i <= len(p)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(p[i:])
+		if hit := (w | (w - ones*' ') | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones)) & high; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(p) && plain[quoteDouble][p[i]] {
+		i++
+	}
+	return i
 }
 
 // wideLen returns the length of the rune at the start of b, 0 if it is not
