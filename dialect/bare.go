@@ -84,7 +84,13 @@ func (m *machine) plausibleKey(i int) bool {
 	}
 	j = m.word(j, ":")
 	key := string(m.buf[m.pos+i : m.pos+j])
-	return keys[key] != other || key == "type" || m.names.offered(key)
+	if keys[key] != other || m.names.offered(key) {
+		return true
+	}
+	if j = m.spaces(j + 1); m.peek(j) == ':' {
+		j = m.spaces(j + 1)
+	}
+	return m.mayPrecede(key, j)
 }
 
 // moreBare reads the calls that follow a bare one directly.
@@ -105,8 +111,11 @@ func (m *machine) moreBare() {
 			return false
 		})
 		if !ok {
-			return
+			break
 		}
+	}
+	if i := m.spaces(0); m.peek(i) == ';' && !m.at(m.spaces(i+1)) { // after the last one, too
+		m.skip(m.spaces(i+1), "separator")
 	}
 }
 
@@ -157,6 +166,9 @@ func (m *machine) nameFirst(start int) bool {
 		i, written = len(trimmed), trimmed
 	}
 	j := m.spaces(i)
+	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows&formRows[LineCall] != 0 && m.prev() == c {
+		j = m.spaces(i + 1)
+	}
 	for m.marked && m.hasAt(j, `\n`) {
 		j = m.spaces(j + 2)
 	}
@@ -165,6 +177,8 @@ func (m *machine) nameFirst(start int) bool {
 	switch {
 	case i == 0:
 		return false
+	case !t.is(separates) && m.isCode(written, i, j):
+		return m.namedCode(written, i, j, start)
 	case t.is(identifies):
 		return m.withID(t, written, i, j+n, start)
 	case t.is(separates) && !t.line && t.text != "\n" || t.is(separates) && t.line:
@@ -302,8 +316,18 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 
 // nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
 func (m *machine) nameJSON(written string, i, j, start int) bool {
-	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j) && !m.hasAt(j, "```") {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(j, "```") || !m.marked && m.names.any && caption[strings.ToLower(written)] {
 		return false
+	}
+	if m.isCode(written, j, j) {
+		return m.namedCode(written, i, j, start)
+	}
+	if k := m.spaces(j); m.envelopeAt(k, written) {
+		if !m.marked && m.names.any {
+			return false // the word before it is none of the call
+		}
+		m.skip(k, "name")
+		return m.object(&envelope{start: start})
 	}
 	if !m.callNamed(written, i, start) {
 		return false
@@ -315,7 +339,17 @@ func (m *machine) nameJSON(written string, i, j, start int) bool {
 
 // looseArgs reports whether arguments that are no object may stand at j: in
 // the dialects of lines they may be quoted, fenced or plain.
-func (m *machine) looseArgs(j int) bool { return m.rows&plainRows != 0 && m.at(m.spaces(j)) }
+func (m *machine) looseArgs(j int, written string) bool {
+	name, _ := m.names.resolve(written)
+	return m.rows&plainRows != 0 && (m.at(m.spaces(j)) || m.needsNothing(name))
+}
+
+// caption are words that people put above JSON, where no list says that one of
+// them is a tool.
+var caption = map[string]bool{
+	"json": true, "text": true, "data": true, "output": true, "result": true, "response": true, "answer": true, "example": true,
+	"input": true, "object": true, "schema": true, "request": true, "body": true,
+}
 
 // jsonBody reads the arguments after a name and ends the call.
 func (m *machine) jsonBody() {
@@ -366,6 +400,12 @@ func (m *machine) plainArgument() {
 // onlyArgument makes text, which began at start, the argument of a tool that
 // has exactly one parameter.
 func (m *machine) onlyArgument(text string, start int) {
+	switch strings.ToLower(text) {
+	case "none", "null", "n/a", "":
+		if m.needsNothing(m.call.name) {
+			return
+		}
+	}
 	if m.shape() == nil || len(m.shape().Properties()) != 1 {
 		m.badArgs("the input is no JSON object")
 		return
@@ -429,11 +469,32 @@ func (m *machine) suspectName() {
 	for start > 0 && isNameByte(text[start-1]) {
 		start--
 	}
-	if name := string(text[start:]); name != "" && m.names.offered(name) {
-		like := PyCall
-		if c != '(' {
-			like = NameJSON
-		}
-		m.lost.add(bareRows&rowsWhere(func(d *Dialect) bool { return d.Form == like }), m.offset()-len(name))
+	like := PyCall
+	if c != '(' {
+		like = NameJSON
 	}
+	if name := string(text[start:]); name != "" && m.names.offered(name) || m.unknownFirst() {
+		m.lost.add(bareRows&formRows[like], m.offset()-len(name))
+	}
+}
+
+// unknownFirst reports whether the bracket that stands here may begin the
+// arguments of a tool that was not offered: all that the answer said before is
+// a name, and a key follows.
+func (m *machine) unknownFirst() bool {
+	if !m.started || m.offset()-m.first > maxName || m.first < m.base {
+		return false
+	}
+	before := string(m.buf[m.first-m.base : m.pos])
+	name := strings.TrimRight(before, " \r\n")
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || !isNameByte(byte(r)) }) {
+		return false
+	}
+	switch c := m.buf[m.pos]; {
+	case c == '(' && name == before:
+		return m.keyLength(m.spaces(1)) > 0
+	case c == '{' && strings.ContainsAny(name, "_."):
+		return m.peek(m.spaces(1)) == '"'
+	}
+	return false
 }

@@ -31,6 +31,11 @@ type Dialect struct {
 	KindFirst, IDFirst bool
 	// PlainArgs says that arguments may be plain text.
 	PlainArgs bool
+	// Code are the markers of Wrap behind which there may be code as it is, for
+	// the tool that runs code. NamedCode says that it may stand behind the name
+	// of that tool.
+	Code      []string
+	NamedCode bool
 	// Cites says that text may hold tags of citations, like <co>…</co: 0:[1]>.
 	Cites bool
 	// Echoes says that models repeat the body of a call after its end.
@@ -93,6 +98,9 @@ type Tags struct {
 	Param Pair   // like `<parameter name="%s">` and `</parameter>`
 	Value Pair   // of dialects that write key and value as two elements
 	ID    string // the attribute of Call that holds the id
+	// Spaces are the namespaces that models put before the names of these
+	// elements, and of the one around all calls.
+	Spaces []string
 }
 
 // Text says how the text of an untyped value becomes JSON.
@@ -105,6 +113,7 @@ const (
 	Trimmed              // as Literal, without white space around it
 	OneLine              // as Literal, without one newline at each end
 	Verbatim             // always a string unless the schema says otherwise
+	Plain                // as Verbatim, without white space around it
 )
 
 // All returns the dialects in the order of the table, which is the order in

@@ -12,7 +12,7 @@ import (
 func (m *machine) element(start int) bool {
 	word, n := m.openTag(0)
 	if word == "" {
-		return false
+		return m.attributed(start)
 	}
 	if m.marked && (keys[word] == nameRole || word == "tool" || word == "function") {
 		return m.namedElement(word, n, start)
@@ -20,19 +20,10 @@ func (m *machine) element(start int) bool {
 	if m.names.any {
 		return m.anyElement(word, n, start)
 	}
-	if !m.names.offered(word) || m.peek(m.spaces(n)) != '<' {
-		return false
-	}
-	name, _ := m.names.resolve(word)
-	child, _ := m.openTag(m.spaces(n))
-	if child == "" {
-		child, _ = m.emptyTag(m.spaces(n))
-	}
-	if child != "" {
-		if s := m.names.shape(name); s != nil && !s.Declares(child) {
-			return false
+	if !m.names.offered(word) || !m.elementHolds(word, n) {
+		if m.names.offered(word) {
+			m.lost.add(elementRows, start)
 		}
-	} else if !m.hasAt(m.spaces(n), "</"+word+">") {
 		return false
 	}
 	m.narrow(elementRows)
@@ -40,8 +31,102 @@ func (m *machine) element(start int) bool {
 		return false
 	}
 	m.read(NameSpan, n, "element")
-	m.children(word)
+	m.blank("")
+	if m.peek(0) == '{' {
+		m.elementJSON(word)
+		return true
+	}
+	m.children(word, 0)
 	return true
+}
+
+// elementHolds reports whether what stands at i, in the element of an offered
+// name, is the arguments of a call: parameters it has, an object of them, or
+// nothing.
+func (m *machine) elementHolds(word string, i int) bool {
+	name, _ := m.names.resolve(word)
+	shape := m.names.shape(name)
+	i = m.spaces(i)
+	if m.peek(i) == '{' {
+		key, _ := m.keyAt(m.spaces(i + 1))
+		return key != "" && shape != nil && shape.Declares(key)
+	}
+	if child, _ := m.childTag(i); child != "" {
+		return shape == nil || shape.Declares(child)
+	}
+	return m.hasAt(i, "</"+word+">")
+}
+
+// elementJSON reads the arguments of a call as an object in the element word,
+// up to its end.
+func (m *machine) elementJSON(word string) {
+	m.arguments()
+	m.blank("")
+	if end := "</" + word + ">"; m.call.open && m.hasAt(0, end) {
+		m.skip(len(end), word)
+	}
+	m.endCall()
+}
+
+// attributed reads a call whose arguments are attributes of the element that
+// has its name: <get_weather city="Rome"/>. It counts only if the tool has all
+// of them. One without any must be empty and begin a line.
+func (m *machine) attributed(start int) bool {
+	i := m.word(1, "/")
+	word := string(m.buf[m.pos+1 : m.pos+i])
+	name, known := m.names.resolve(word)
+	if !known || m.names.any {
+		return false
+	}
+	shape := m.names.shape(name)
+	t, ok := m.attributes(i)
+	for _, a := range t.attrs {
+		ok = ok && shape != nil && shape.Declares(a.key)
+	}
+	if !ok || len(t.attrs) == 0 && !(t.self && m.atLine() && m.needsNothing(name)) || !t.self && !m.elementHolds(word, t.length) {
+		m.lost.add(elementRows, start)
+		return false
+	}
+	m.narrow(elementRows)
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.read(NameSpan, t.length, "element")
+	count := 0
+	for _, a := range t.attrs {
+		m.argKey(a.key, &count)
+		m.arg(string(typed(shape.Property(a.key).Types(), a.value)))
+	}
+	if t.self {
+		m.closeArgs(count)
+		m.endCall()
+		return true
+	}
+	m.children(word, count)
+	return true
+}
+
+// attributes reads the attributes of a tag from the i-th byte, behind its
+// name, up to its end.
+func (m *machine) attributes(i int) (t tag, ok bool) {
+	quote := byte(0)
+	for j := i; j < i+maxTag && m.at(j); j++ {
+		switch c := m.buf[m.pos+j]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case isQuote(c):
+			quote = c
+		case c == '<' || c == '\n':
+			return tag{}, false
+		case c == '>':
+			t = parseTag(string(m.buf[m.pos+i : m.pos+j]))
+			t.length = j + 1
+			return t, true
+		}
+	}
+	return tag{}, false
 }
 
 // openTag returns the word of the opening tag without attributes that stands
@@ -55,6 +140,22 @@ func (m *machine) openTag(i int) (word string, end int) {
 		return "", 0
 	}
 	return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+}
+
+// childTag is openTag for a tag that may have attributes, which say nothing to
+// us, or no content.
+func (m *machine) childTag(i int) (word string, end int) {
+	if word, end = m.openTag(i); word != "" || m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return word, end
+	}
+	if word, end = m.emptyTag(i); word != "" {
+		return word, end
+	}
+	j := m.word(i+1, "/")
+	if t, ok := m.attributes(j); ok && len(t.attrs) > 0 && !t.self {
+		return string(m.buf[m.pos+i+1 : m.pos+j]), t.length
+	}
+	return "", 0
 }
 
 // emptyTag is openTag for an element without content: <word/>.
@@ -93,7 +194,7 @@ func (m *machine) anyElement(word string, n, start int) bool {
 		return false
 	}
 	m.read(NameSpan, n, "element")
-	m.children(word)
+	m.children(word, 0)
 	return true
 }
 
@@ -115,28 +216,22 @@ func (m *machine) namedElement(word string, n, start int) bool {
 		m.skip(n, inner)
 		m.blank("")
 		if m.peek(0) == '{' {
-			m.arguments()
-			m.blank("")
-			if m.call.open && m.hasAt(0, "</"+inner+">") {
-				m.skip(len(inner)+3, inner)
-			}
-			m.endCall()
+			m.elementJSON(inner)
 			return true
 		}
-		m.children(inner)
+		m.children(inner, 0)
 		return true
 	}
 	if inner, n := m.emptyTag(0); keys[inner] == argsRole {
 		m.skip(n, inner)
 	}
-	m.children("")
+	m.children("", 0)
 	return true
 }
 
-// children reads parameters that are elements, up to the end of the element
-// word around them, and ends the call.
-func (m *machine) children(word string) {
-	count := 0
+// children reads parameters that are elements, after count others, up to the
+// end of the element word around them, and ends the call.
+func (m *machine) children(word string, count int) {
 	var held []elem // of one key: several make a list
 	for {
 		m.blank("")
@@ -150,11 +245,8 @@ func (m *machine) children(word string) {
 			m.skip(len(word)+3, word)
 			break
 		}
-		key, n := m.openTag(0)
-		empty := key == ""
-		if empty {
-			key, n = m.emptyTag(0)
-		}
+		key, n := m.childTag(0)
+		empty := key != "" && m.buf[m.pos+n-2] == '/'
 		if key == "" {
 			if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(endCall)) {
 				break

@@ -28,10 +28,13 @@ const (
 // of them: models mix them freely.
 var keys = map[string]role{
 	"name": nameRole, "tool_name": nameRole, "toolName": nameRole, "function_name": nameRole,
-	"action": nameRole, "recipient_name": nameRole,
-	"tool": bothRole, "function": bothRole, "function_call": bothRole, "tool_call": bothRole,
+	"functionName": nameRole, "recipient_name": nameRole,
+	"tool": bothRole, "function": bothRole, "function_call": bothRole, "tool_call": bothRole, "tool_use": bothRole,
+	"functionCall": bothRole, "toolCall": bothRole, "toolUse": bothRole, "action": bothRole,
 	"arguments": argsRole, "parameters": argsRole, "args": argsRole, "input": argsRole, "params": argsRole,
-	"tool_input": argsRole, "action_input": argsRole, "kwargs": argsRole,
+	"tool_input": argsRole, "action_input": argsRole, "kwargs": argsRole, "toolInput": argsRole, "actionInput": argsRole,
+	"tool_args": argsRole, "tool_arguments": argsRole, "tool_parameters": argsRole,
+	"function_args": argsRole, "function_arguments": argsRole, "function_parameters": argsRole,
 	"id": idRole, "tool_call_id": idRole, "call_id": idRole,
 	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,
 }
@@ -45,6 +48,8 @@ type envelope struct {
 	hasArgs  bool
 	begun    bool // a call was begun, here or further in
 	legacy   bool // the key of the name promises one for the arguments
+	keyed    bool // its name is the key of its arguments
+	kind     string
 	extra    []field
 }
 
@@ -110,13 +115,11 @@ func (m *machine) member(e *envelope, key string) bool {
 	m.where(func(d *Dialect) bool { return d.ArgsKey == key || d.NameKey == key })
 	switch {
 	case r == listRole && c == '[':
+		m.asides(e)
 		e.begun = m.objects(e) || e.begun
 		return e.begun || !m.undecided
-	case r == bothRole && c == '{':
-		inner := envelope{start: e.start, id: e.id}
-		ok := m.object(&inner)
-		e.begun = e.begun || inner.begun
-		return ok
+	case r == bothRole && c == '{', r == argsRole && c == '{' && e.name == parallel && !m.names.offered(parallel):
+		return m.innerObject(e)
 	case r == nameRole && (c == '{' || c == '[') && !m.marked:
 		return false // no tool has such a name
 	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
@@ -125,32 +128,36 @@ func (m *machine) member(e *envelope, key string) bool {
 		return ok && m.named(e)
 	case r == argsRole && !e.hasArgs && !e.begun:
 		e.hasArgs = true
-		return m.envelopeArgs(e)
+		m.plainInput = key == "action_input" || key == "tool_input"
+		ok := m.envelopeArgs(e)
+		m.plainInput = false
+		return ok
 	case r == idRole && e.id == "" && !e.begun:
 		return m.envelopeID(e)
-	case r == other && c == '{' && len(e.extra) == 0 && e.name == "" && !e.hasArgs && m.isKeyedCall(key):
-		e.name, e.hasArgs = key, true
-		return m.envelopeArgs(e)
+	case r == other && m.isKeyedCall(e, key, c):
+		return m.keyedCall(e, key)
 	}
 	v, ok := m.buffered()
 	if ok {
 		e.extra = append(e.extra, field{key, v})
 	}
+	if key == "type" && ok {
+		e.kind = kindOfCall(v)
+	}
 	return ok
-}
-
-// isKeyedCall reports whether an object whose first key is key is a call of
-// that name.
-func (m *machine) isKeyedCall(key string) bool {
-	return m.names.offered(key) || m.marked && m.rows&^keyedRows == 0
 }
 
 // named handles a name that has just been read: arguments that came before it
 // can go now.
 func (m *machine) named(e *envelope) bool {
 	if e.args == nil {
-		return !m.undecided || m.marked || m.names.any || m.names.offered(e.name)
+		if !m.undecided || m.marked || m.names.any || m.names.offered(e.name) || e.name == parallel {
+			return true
+		}
+		m.suspectObject(e)
+		return false
 	}
+	m.asides(e)
 	if !m.startCall(e.name, e.id, e.start) {
 		return false
 	}
@@ -182,13 +189,23 @@ func (m *machine) envelopeArgs(e *envelope) bool {
 		e.args, e.repairs = bytes.Clone(r.Value()), r.Repairs()
 		return ok && len(e.args) > 0
 	}
-	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked {
+	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked && !(m.names.offered(e.name) && m.hasAt(0, "null")) {
 		return false
 	}
+	if !m.marked && m.schemaFollows(e.name) {
+		return m.schemaArgs(e)
+	}
+	m.asides(e)
 	if !m.startCall(e.name, e.id, e.start) {
 		return false
 	}
 	e.begun = true
+	if m.arrows {
+		m.arrows = false
+		m.badArgs("the call is written with => and -- instead of JSON")
+		m.recover()
+		return true
+	}
 	m.arguments()
 	return true
 }
@@ -212,6 +229,12 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 		return false
 	case e.name != "" && !e.hasArgs && m.flat(e):
 		return true
+	case e.name == "" && e.args != nil && e.kind != "":
+		e.name = e.kind // its kind is the tool
+		if m.named(e) {
+			m.endCall()
+			return true
+		}
 	}
 	return false
 }
@@ -491,7 +514,7 @@ func indexEither(p []byte, a, b byte) int {
 // from here.
 func (m *machine) closer(i int) bool {
 	t, n := m.match(i)
-	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && strings.Contains(t.text, "|") || t.is(heads))
+	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && strings.ContainsAny(t.text, "|✿") || t.is(heads))
 }
 
 // wholeValue reads a JSON value without passing it on.
@@ -533,7 +556,7 @@ func (m *machine) quotedArguments() {
 	var plain strings.Builder // of a dialect whose input may be plain text
 	take := func() {
 		s := u.add(outer.Take())
-		if m.rows&plainRows != 0 {
+		if m.rows&plainRows != 0 || m.plainInput {
 			plain.WriteString(s)
 		}
 		inner.Feed(s)
@@ -581,15 +604,10 @@ func (m *machine) unwrapped() {
 		return
 	}
 	m.call.repairs = append(m.call.repairs, r.Repairs()...)
-	var outer map[string]json.RawMessage
-	if json.Unmarshal(r.Value(), &outer) == nil && len(outer) == 1 {
-		for _, v := range outer {
-			if len(v) > 0 && v[0] == '{' {
-				m.arg(string(v))
-				m.repair("double-wrapped", llm.Syntax, start, m.offset())
-				return
-			}
-		}
+	if v := innerArgs(r.Value()); v != nil {
+		m.arg(string(v))
+		m.repair("double-wrapped", llm.Syntax, start, m.offset())
+		return
 	}
 	m.arg(string(r.Value()))
 }
@@ -597,6 +615,9 @@ func (m *machine) unwrapped() {
 // doubleWrapped reports whether the object here begins with a key for
 // arguments that the tool does not declare, and an object.
 func (m *machine) doubleWrapped() bool {
+	if m.shape() != nil && m.schemaFollows(m.call.name) {
+		return true
+	}
 	i := m.spaces(1)
 	q := m.peek(i)
 	if !isQuote(q) {
@@ -631,7 +652,10 @@ func (m *machine) key() (string, bool) {
 		key = string(m.buf[m.pos : m.pos+i])
 	}
 	i = m.spaces(i)
-	if key == "" || m.peek(i) != ':' {
+	if key != "" && m.marked && m.hasAt(i, "=>") {
+		m.arrows = true
+		i++
+	} else if key == "" || m.peek(i) != ':' {
 		return "", false
 	}
 	m.skip(i+1, "key")

@@ -69,24 +69,29 @@ type machine struct {
 	ids   map[string]bool
 	lost  suspects
 
-	anchor    int    // where the call that may begin here began
-	anchored  bool   // whether there is one
-	wasted    int    // bytes read by guesses that failed
-	starved   bool   // a reader has asked for more than there is
-	entered   int    // offset behind the last marker the guess we are in has read
-	unitAt    int    // offset of what the guess we are in takes for a call
-	nested    int    // how deep we are in readers that call themselves
-	undecided bool   // the innermost try may not be a call at all
-	naming    bool   // the value being read is the name of a tool
-	marked    bool   // a marker says that calls follow
-	depth     int    // how many markers around calls are open
-	outer     uint64 // the dialects that the last of these markers fits
-	held      bool   // a try holds calls in thinking
-	rehearsed int    // offset up to which nothing in thinking is a call
-	thought   bool   // thinking has ended before here
-	byHeader  bool   // the thinking we are in was opened by a message header
-	printed   bool   // the Python call we read is the argument of print
-	message   int    // offset of the message we are in
+	anchor    int  // where the call that may begin here began
+	anchored  bool // whether there is one
+	wasted    int  // bytes read by guesses that failed
+	starved   bool // a reader has asked for more than there is
+	entered   int  // offset behind the last marker the guess we are in has read
+	unitAt    int  // offset of what the guess we are in takes for a call
+	nested    int  // how deep we are in readers that call themselves
+	undecided bool // the innermost try may not be a call at all
+	naming    bool // the value being read is the name of a tool
+	// plainInput says that the arguments being read stand under a key whose
+	// value may be the text of a tool's only parameter.
+	plainInput bool
+	arrows     bool   // the keys of the object being read are followed by =>
+	code       bool   // the last marker may be followed by code
+	marked     bool   // a marker says that calls follow
+	depth      int    // how many markers around calls are open
+	outer      uint64 // the dialects that the last of these markers fits
+	held       bool   // a try holds calls in thinking
+	rehearsed  int    // offset up to which nothing in thinking is a call
+	thought    bool   // thinking has ended before here
+	byHeader   bool   // the thinking we are in was opened by a message header
+	printed    bool   // the Python call we read is the argument of print
+	message    int    // offset of the message we are in
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
 	endOfMessage bool

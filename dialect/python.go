@@ -48,10 +48,13 @@ func (m *machine) pyCall(start int) bool {
 		name = stem
 		m.narrow(methodRows)
 	}
-	if !m.marked && m.names.any && !m.kwargs(i+1) {
+	if !m.marked && (m.names.any && !m.kwargs(i+1) || m.variable(i+1)) {
 		return false
 	}
 	if !m.startCall(name, "", start) {
+		if m.kwargs(i + 1) {
+			m.lost.add(m.rows, start)
+		}
 		return false
 	}
 	m.read(NameSpan, i, "name")
@@ -71,10 +74,29 @@ func (m *machine) kwargs(i int) bool {
 	return m.keyLength(i) > 0
 }
 
+// variable reports whether the first argument, from the i-th byte, is a bare
+// word, as in prose about a function.
+func (m *machine) variable(i int) bool {
+	i = m.spaces(i)
+	j := m.word(i, "")
+	if j == i || !isNameStart(m.peek(i)) {
+		return false
+	}
+	switch string(m.buf[m.pos+i : m.pos+j]) {
+	case "True", "False", "None", "true", "false", "null":
+		return false
+	}
+	c := m.peek(m.spaces(j))
+	return c == ',' || c == ')'
+}
+
 // keyLength returns the length of the key=, from the i-th byte, of a keyword
-// argument; 0 if there is none.
+// argument; 0 if there is none. A declared parameter may have a colon instead.
 func (m *machine) keyLength(i int) int {
 	j := m.word(i, "")
+	if j > i && m.call.open && m.buf[m.pos+j-1] == ':' && m.shape() != nil && m.shape().Declares(string(m.buf[m.pos+i:m.pos+j-1])) {
+		return j - i
+	}
 	k := m.spaces(j)
 	if j == i || m.peek(k) != '=' || m.peek(k+1) == '=' {
 		return 0
@@ -117,8 +139,11 @@ func (m *machine) pyArgs() {
 func (m *machine) pyArg(count, position *int) bool {
 	start := m.offset()
 	if n := m.keyLength(0); n > 0 {
-		key := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), "= \t\r\n")
+		key := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n")
 		m.skip(n, "key")
+		if m.buf[m.pos-1] == ':' {
+			m.repair("colon", llm.Syntax, m.offset()-1, m.offset())
+		}
 		m.blank("")
 		m.argKey(key, count)
 		return m.pyValue()
@@ -419,7 +444,7 @@ func (m *machine) endsPyCall(k int) bool {
 		return true
 	case ')':
 		return !m.marked || m.printed
-	case '<':
+	case '<', '[':
 		t, _ := m.match(k)
 		return t != nil || m.partialMarker(k)
 	default:

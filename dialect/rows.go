@@ -17,6 +17,8 @@ var (
 	roleRows      = rowsWhere(func(d *Dialect) bool { return len(d.Role) > 0 })
 	headerRows    = rowsWhere(func(d *Dialect) bool { return d.Form == Header })
 	pairRows      = rowsWhere(func(d *Dialect) bool { return d.Tags.Value.Open != "" })
+	rawRows       = rowsWhere(func(d *Dialect) bool { return len(d.Code) > 0 })
+	codeRows      = rowsWhere(func(d *Dialect) bool { return d.NamedCode })
 	elementRows   = rowsWhere(func(d *Dialect) bool { return d.Tags.Call.Open == "<%s>" })
 	recipientRows = rowOf("functionary_v32")
 	thoughtRows   = rowsWhere(func(d *Dialect) bool { return d.Form == LineCall && len(d.Think) > 0 })

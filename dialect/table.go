@@ -231,7 +231,7 @@ var table = []Dialect{
 		Name: "harmony", Title: "channels and recipients", Form: Header,
 		Models: "gpt-oss",
 		Call:   []Pair{{"<|channel|>", "<|call|>"}, {"<|start|>", "<|call|>"}},
-		Wrap:   []Pair{{"to=functions.", ""}},
+		Wrap:   []Pair{{"to=functions.", ""}, {"to=multi_tool_use.parallel", ""}},
 		Sep:    []string{"<|message|>"},
 		Drop:   []string{"<|end|>", "<|return|>", "<|endoftext|>", "<|call|>"},
 	},
@@ -253,12 +253,14 @@ var table = []Dialect{
 		Models:  "Llama 3.1 to 3.3, Llama 4 (JSON template)",
 		Wrap:    []Pair{{"<|python_tag|>", ""}, {"<|python_tag|>", "<|eom_id|>"}},
 		NameKey: "name", ArgsKey: "parameters",
-		Drop: []string{"<|eom_id|>", "<|eot_id|>"}, Bare: true,
+		Drop: []string{"<|eom_id|>", "<|eot_id|>", "<|begin_of_text|>", "<|end_header_id|>"}, Bare: true,
+		Role: []string{"<|start_header_id|>"},
 	},
 	{
 		Name: "llama3_builtin", Title: "NAME.call(…) after <|python_tag|>", Form: PyCall,
 		Models: "Llama 3.1 to 3.3 with built-in tools",
 		Wrap:   []Pair{{"<|python_tag|>", "<|eom_id|>"}},
+		Code:   []string{"<|python_tag|>"},
 		Drop:   []string{"<|eom_id|>", "<|eot_id|>"},
 	},
 	{
@@ -268,11 +270,14 @@ var table = []Dialect{
 		Drop:   []string{"<|eom_id|>", "<|eot_id|>"},
 	},
 	{
-		Name: "functionary_v32", Title: ">>>NAME, newline, object", Form: NameJSON,
+		Name: "functionary_v32", Title: ">>>NAME, newline, object", Form: NameJSON, NamedCode: true,
 		Models: "Functionary v3.2",
 		Call:   []Pair{{">>>", ""}, {"<|recipient|>", ""}},
 		Sep:    []string{"\n", "<|content|>"}, Bare: true,
-		Drop: []string{"<|from|>assistant", "<|stop|>", ">>>all\n"},
+		Drop: []string{
+			"<|from|>assistant", "<|stop|>", ">>>all\n", "<|recipient|>all\n<|content|>", "<|recipient|>all<|content|>",
+			"<|recipient|>user\n<|content|>", "<|recipient|>user<|content|>",
+		},
 	},
 	{
 		Name: "pythonic", Title: "a list of Python calls", Form: PyCall,
@@ -283,7 +288,7 @@ var table = []Dialect{
 	{
 		Name: "gemma3_prompted", Title: "Python in a tool_code fence", Form: PyCall,
 		Models: "Gemma 2, Gemma 3",
-		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}, {"tool_code = ", ""}},
+		Wrap:   []Pair{{"```tool_code", "```"}, {"<tool_code>", "</tool_code>"}, {"tool_code = ", ""}, {"tool_code\n", ""}},
 		Drop:   []string{"<end_of_turn>", "print(tool_code)"}, Bare: true,
 	},
 	{
@@ -317,7 +322,10 @@ var table = []Dialect{
 		Models:  "Command R7B, Command A, North",
 		Wrap:    []Pair{{"<|START_ACTION|>", "<|END_ACTION|>"}},
 		NameKey: "tool_name", ArgsKey: "parameters",
-		Think: []Pair{{"<|START_THINKING|>", "<|END_THINKING|>"}}, Prefilled: true,
+		Think: []Pair{
+			{"<|START_THINKING|>", "<|END_THINKING|>"}, {"<|START_THINKING|>", "<|START_TEXT|>"}, {"<|START_THINKING|>", "<|START_RESPONSE|>"},
+		},
+		Prefilled: true,
 		Drop: []string{
 			"<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>",
 			"<|END_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|START_OF_TURN_TOKEN|>",
@@ -343,14 +351,15 @@ var table = []Dialect{
 	{
 		Name: "internlm", Title: "JSON after <|action_start|><|plugin|>", Form: JSONCall,
 		Models:  "InternLM 2 to 3, Intern-S1",
-		Wrap:    []Pair{{"<|action_start|><|plugin|>", "<|action_end|>"}, {"<|action_start|> <|plugin|>", "<|action_end|>"}},
+		Wrap:    []Pair{{"<|action_start|><|plugin|>", "<|action_end|>"}, {"<|action_start|>", "<|action_end|>"}, {"<|plugin|>", "<|action_end|>"}, {"<|interpreter|>", "<|action_end|>"}},
+		Code:    []string{"<|interpreter|>"},
 		NameKey: "name", ArgsKey: "parameters",
 		Think: []Pair{think},
 	},
 	{
 		Name: "gigachat3", Title: "JSON after a function call role", Form: JSONCall,
 		Models:  "GigaChat 3",
-		Wrap:    []Pair{{"<|function_call|>", ""}, {"function call<|role_sep|>", ""}},
+		Wrap:    []Pair{{"<|function_call|>", ""}, {"function call<|role_sep|>", ""}, {"function call\n", ""}},
 		NameKey: "name", ArgsKey: "arguments",
 		Drop: []string{"<|message_sep|>", "</s>"},
 	},
@@ -364,14 +373,15 @@ var table = []Dialect{
 			Call:  Pair{`<steptml:invoke name="%s">`, "</steptml:invoke>"},
 			Param: Pair{`<steptml:parameter name="%s">`, "</steptml:parameter>"},
 		},
-		Think: []Pair{think}, Prefilled: true, Text: Verbatim,
+		Think: []Pair{think}, Prefilled: true, Text: Plain,
 	},
 	{
 		Name: "dots", Title: "<invoke> in <dots_function_call>", Form: TagCall,
 		Models: "dots.llm2",
 		Wrap:   []Pair{{"<dots_function_call>", "</dots_function_call>"}},
 		Tags:   Tags{Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"}},
-		Think:  []Pair{think},
+		Think:  []Pair{think}, Text: Trimmed,
+		Drop: []string{"<|endofresponse|>"},
 	},
 	{
 		Name: "minicpm5", Title: `<function name="…"> with <param>`, Form: TagCall,
@@ -435,11 +445,11 @@ var table = []Dialect{
 		Sep:    []string{"\n"}, Think: []Pair{think}, Bare: true,
 	},
 	{
-		Name: "qwen_agent", Title: "✿FUNCTION✿ and ✿ARGS✿", Form: LineCall,
+		Name: "qwen_agent", Title: "✿FUNCTION✿ and ✿ARGS✿", Form: LineCall, NamedCode: true,
 		Models: "Qwen1.5 and Qwen2 with Qwen-Agent",
-		Call:   []Pair{{"✿FUNCTION✿:", ""}},
-		Sep:    []string{"✿ARGS✿:"},
-		Drop:   []string{"✿RESULT✿:", "✿RETURN✿:", "✿RESULT✿", "✿RETURN✿"},
+		Call:   []Pair{{"✿FUNCTION✿:", ""}, {"✿FUNCTION✿：", ""}, {"✿FUNCTION✿", ""}},
+		Sep:    []string{"✿ARGS✿:", "✿ARGS✿：", "✿ARGS✿"},
+		Drop:   []string{"✿RESULT✿:", "✿RETURN✿:", "✿RESULT✿：", "✿RETURN✿：", "✿RESULT✿", "✿RETURN✿"},
 	},
 	{
 		Name: "react", Title: "Action: and Action Input:", Form: LineCall, PlainArgs: true,
@@ -451,9 +461,12 @@ var table = []Dialect{
 	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
 		Models: "Claude 2 prompts and models that imitate them",
-		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}},
-		Tags:   Tags{Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"}},
-		Think:  []Pair{thought, {"<scratchpad>", "</scratchpad>"}},
+		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}},
+		Tags: Tags{
+			Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"},
+			Spaces: []string{"antml"},
+		},
+		Think: []Pair{thought, {"<scratchpad>", "</scratchpad>"}},
 	},
 	{
 		Name: "xml_tagname", Title: "the tool's name as an element", Form: TagCall,

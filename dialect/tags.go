@@ -187,7 +187,7 @@ func (m *machine) params() {
 			m.noEnd(count)
 			break
 		}
-		t, n := m.match(0)
+		t, n := m.matchWord()
 		switch {
 		case t.is(tagParam) && !t.is(tagCall):
 			m.narrow(t.rows[tagParam])
@@ -222,6 +222,8 @@ func (m *machine) params() {
 			}
 			count = -1
 			continue
+		case m.endOfWrapper():
+			continue
 		case count >= 0 && m.childElement(t, n, &count):
 			if !m.call.open {
 				return
@@ -235,6 +237,30 @@ func (m *machine) params() {
 	}
 	m.closeArgs(count)
 	m.endCall()
+}
+
+// matchWord is match where the tag of a parameter may stand. One that only
+// begins like it, as <parameters> does, is none; a name that lost its space is.
+func (m *machine) matchWord() (*token, int) {
+	t, n := m.match(0)
+	if t.is(tagParam) && !strings.HasSuffix(t.text, ">") && isLetter(m.peek(n)) && !m.hasAt(n, "name") {
+		return nil, 0
+	}
+	return t, n
+}
+
+// endOfWrapper passes over the end of an element around parameters.
+func (m *machine) endOfWrapper() bool {
+	if !m.hasAt(0, "</") {
+		return false
+	}
+	i := m.word(2, "/")
+	word := string(m.buf[m.pos+2 : m.pos+i])
+	if keys[word] != argsRole || m.peek(i) != '>' || m.shape() != nil && m.shape().Declares(word) {
+		return false
+	}
+	m.skip(i+1, word)
+	return true
 }
 
 // noEnd handles the end of the answer after count parameters; a negative count

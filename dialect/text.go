@@ -391,6 +391,7 @@ func (m *machine) citation() bool {
 // that is for.
 func (m *machine) pass(t *token, n int) {
 	m.skip(n, t.text)
+	m.origin = m.offset() // what follows begins like an answer
 	m.cites = m.cites || t.all&^citeRows == 0
 	if t.is(addresses) {
 		if n := m.addressee(0, t.rows[addresses]); n > 0 {
@@ -403,6 +404,9 @@ func (m *machine) pass(t *token, n int) {
 // one of the given dialects follows: it says whom the message is for.
 func (m *machine) addressee(i int, rows uint64) int {
 	j := m.word(i, "")
+	for i == 0 && j > 0 && j < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) { // behind its marker it may be several words
+		j = m.word(j+1, "")
+	}
 	if j == i || m.peek(j) != '<' {
 		return 0
 	}
@@ -414,7 +418,7 @@ func (m *machine) addressee(i int, rows uint64) int {
 
 // region reads calls that begin with a marker.
 func (m *machine) region(t *token, n int) bool {
-	if m.names.none {
+	if m.names.none || t.text == ">>>" && !isNameStart(m.peek(n)) { // >>> and a space is a prompt of Python
 		return false
 	}
 	start := m.offset()
@@ -465,7 +469,7 @@ func (m *machine) hasBody(i int) bool {
 func (m *machine) opener(t *token, n int) {
 	rows := t.rows[opens] | t.rows[separates]
 	m.narrow(rows)
-	m.outer = rows
+	m.outer, m.code = rows, t.is(codes)
 	m.depth++
 	m.skip(n, t.text)
 	m.entered = m.offset()
@@ -607,7 +611,7 @@ func (m *machine) anyForm(start int) bool {
 	switch {
 	case t.is(tagCall):
 		return m.tags(t, n, start)
-	case t.is(separates) && !t.is(opens): // a name was dropped before it
+	case t.is(separates) && !t.is(opens), t.is(identifies): // a name, or an id, was dropped before it
 		m.skip(n, t.text)
 		return m.one(start)
 	case c == '{':
@@ -616,6 +620,8 @@ func (m *machine) anyForm(start int) bool {
 		return m.object(&envelope{start: start})
 	case c == '[':
 		return m.list(start)
+	case m.code && m.codeAt(0):
+		return m.rawCode(start)
 	case m.hasAt(0, "```"):
 		return m.fenced(start)
 	case m.hasAt(0, "call:"):
@@ -625,6 +631,9 @@ func (m *machine) anyForm(start int) bool {
 	case c == '<':
 		return m.element(start)
 	case isNameStart(c) || c >= '0' && c <= '9':
+		return m.nameFirst(start)
+	case (c == '`' || isQuote(c)) && m.rows&formRows[LineCall] != 0 && isNameStart(m.peek(1)): // a quoted name
+		m.skip(1, "quote")
 		return m.nameFirst(start)
 	}
 	return false
@@ -652,12 +661,17 @@ func (m *machine) list(start int) bool {
 // fenced reads a call inside a code fence.
 func (m *machine) fenced(start int) bool {
 	n := m.fenceLength()
-	if rows := m.rows & fenceRows[string(m.buf[m.pos:m.pos+n])]; rows != 0 {
+	all := fenceRows[string(m.buf[m.pos:m.pos+n])]
+	if rows := m.rows & all; rows != 0 {
 		m.rows = rows
 	}
 	m.skip(n, "fence")
+	m.fenceInfo()
 	m.blank("")
 	if m.hasAt(0, "```") || !m.one(start) {
+		if all&formRows[JSONCall] == 0 { // its word says that it is a call
+			m.lost.add(all, start)
+		}
 		return false
 	}
 	for m.depth > 0 && !m.endFence() && m.more() {
@@ -672,10 +686,26 @@ func (m *machine) fenced(start int) bool {
 // fenceLength is the length of the fence that stands here with its word.
 func (m *machine) fenceLength() int {
 	i := 3
+	for m.peek(i) == '`' {
+		i++
+	}
 	for m.at(i) && (isLetter(m.peek(i)) || m.peek(i) == '_') {
 		i++
 	}
 	return i
+}
+
+// fenceInfo passes over words that stand behind the first one of a fence.
+func (m *machine) fenceInfo() {
+	for i := 0; i < maxName && m.at(i); i++ {
+		c := m.buf[m.pos+i]
+		if c == '\n' {
+			m.skip(i, "fence")
+		}
+		if !isNameByte(c) && c != ' ' && c != '=' {
+			return
+		}
+	}
 }
 
 // endFence passes over a closing fence, if there is one.
@@ -684,7 +714,9 @@ func (m *machine) endFence() bool {
 	if !m.hasAt(i, "```") {
 		return false
 	}
-	m.skip(i+3, "fence")
+	for i += 3; m.peek(i) == '`'; i++ {
+	}
+	m.skip(i, "fence")
 	return true
 }
 

@@ -209,13 +209,15 @@ type suspects struct {
 	count [64]int
 	first [64]int
 	total int
+	last  int // offset of the last one, and one more
 }
 
 // add counts a marker of the given dialects at an offset.
 func (s *suspects) add(rows uint64, at int) {
-	if rows == 0 {
+	if rows == 0 || s.last == at+1 { // readers may look at the same thing in turn
 		return
 	}
+	s.last = at + 1
 	i := firstRow(rows)
 	if s.count[i] == 0 {
 		s.first[i] = at

@@ -15,6 +15,7 @@ const (
 	identifies             // stands between name and id
 	thinks                 // begins thinking
 	unthinks               // ends thinking
+	codes                  // begins code
 	drops                  // has no meaning for us
 	addresses              // begins a message; whom it is for may follow
 	heads                  // begins a message header
@@ -42,7 +43,7 @@ func (t *token) is(k kind) bool { return t != nil && t.rows[k] != 0 }
 
 // wordTokens are the markers that begin with a letter and may stand anywhere
 // in a line. All others that do may only begin one.
-var wordTokens = []string{"functools", "to=functions."}
+var wordTokens = []string{"functools", "to=functions.", "to=multi_tool_use.parallel"}
 
 // node is a node of the tree of all markers, in which bars and underscores of
 // all spellings are one.
@@ -89,6 +90,7 @@ var tree = func() *node {
 		}
 		root.addAll(d.Sep, separates, row)
 		root.addAll(d.IDSep, identifies, row)
+		root.addAll(d.Code, codes, row)
 		root.addAll(d.Drop, drops, row)
 		root.addAll(d.Role, drops, row)
 		root.addAll(d.Role, addresses, row)
@@ -135,7 +137,23 @@ func (n *node) addTags(d *Dialect, row uint64) {
 		}
 		n.add(word, t.open, row)
 		n.add(t.tag.Close, t.end, row)
+		for _, space := range d.Tags.Spaces {
+			n.add(inSpace(space, word), t.open, row)
+			n.add(inSpace(space, t.tag.Close), t.end, row)
+		}
 	}
+	for _, space := range d.Tags.Spaces {
+		for _, p := range d.Wrap {
+			n.add(inSpace(space, p.Open), opens, row)
+			n.add(inSpace(space, p.Close), closes, row)
+		}
+	}
+}
+
+// inSpace puts a namespace before the name of the element a tag is of.
+func inSpace(space, tag string) string {
+	name := strings.TrimLeft(tag, "</")
+	return tag[:len(tag)-len(name)] + space + ":" + name
 }
 
 func (n *node) add(text string, k kind, row uint64) {

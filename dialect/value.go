@@ -18,21 +18,26 @@ type value struct {
 	trim  Text
 	end   *token // the kind of tag that opened it, and so what ends it
 	known bool   // the types come from a schema or from the tag
-	// quotes says that quotes around the whole text are not part of it.
-	quotes bool
+	// quotes says that quotes around the whole text are not part of it, json
+	// that text in quotes is JSON.
+	quotes, json bool
+	quoted       int // how many elements like its own are open in the text
 }
 
 // valueOf returns how the parameter key of the call is read.
 func (m *machine) valueOf(key string) value {
 	d := m.row()
 	v := value{types: schema.Any, trim: d.Text}
+	if d.Text == Plain {
+		v.trim = Trimmed
+	}
 	if s := m.shape(); s != nil {
 		if p := s.Property(key); p != nil {
 			v.types, v.known = p.Types(), true
 			return v
 		}
 	}
-	if d.Text == Verbatim {
+	if d.Text == Verbatim || d.Text == Plain {
 		v.types = schema.String
 	}
 	return v
@@ -52,6 +57,8 @@ func (v *value) typedBy(t tag) {
 		v.types, v.trim, v.known = schema.String, Literal, true
 	case isString == "false" && !v.known:
 		v.types, v.known = schema.Any, true
+	case isString == "false":
+		v.json = true
 	}
 }
 
@@ -77,7 +84,7 @@ func (m *machine) readValue(v value) bool {
 		if s.until('<', ']') {
 			continue
 		}
-		if end, ok := m.valueEnds(v); ok {
+		if end, ok := m.valueEnds(&v); ok {
 			s.unended = end == 0
 			s.close()
 			if end > 0 {
@@ -135,17 +142,27 @@ func (m *machine) streamValue(v value) bool {
 
 // valueEnds reports whether a value ends here, and the length of its end tag.
 // Values may hold any text, end tags included: what follows decides.
-func (m *machine) valueEnds(v value) (n int, ok bool) {
+func (m *machine) valueEnds(v *value) (n int, ok bool) {
 	t, n := m.match(0)
 	switch {
 	case t == nil:
+		return 0, false
+	case v.quoted > 0 && t.is(endParam) && !m.endsParam(n):
+		v.quoted--
 		return 0, false
 	case t.is(endParam) || t.is(endValue):
 		return n, m.structure(n)
 	case t.is(tagParam) && !t.is(tagCall) && m.isPair(t):
 		return 0, m.beginsPair(n)
-	case t.is(tagParam) && !t.is(tagCall):
-		return 0, t.rows[tagParam]&v.end.rows[tagParam] != 0 && (m.prev() == '\n' || m.isNextParam(t, n))
+	case t.is(tagParam) && !t.is(tagCall) && t.rows[tagParam]&v.end.rows[tagParam] != 0:
+		if m.prev() != '\n' {
+			return 0, m.isNextParam(t, n)
+		}
+		if m.opensParam(t, n) {
+			return 0, true
+		}
+		v.quoted++
+		return 0, false
 	case t.is(endCall), t.is(closes) && !t.line:
 		return 0, m.endsCall(n)
 	}
@@ -172,6 +189,32 @@ func (m *machine) isNextParam(t *token, n int) bool {
 	}
 	tg, ok := m.readTag(t, n)
 	return ok && m.shape().Declares(tg.name()) && !m.call.keys[tg.name()]
+}
+
+// opensParam reports whether the tag that begins with the token t of n bytes
+// may be that of another parameter of the call: one it can have and does not
+// have yet. Any other is quoted in the value.
+func (m *machine) opensParam(t *token, n int) bool {
+	tg, ok := m.readTag(t, n)
+	if !ok {
+		return true
+	}
+	key := tg.name()
+	return !m.call.keys[key] && (m.shape() == nil || m.shape().Declares(key))
+}
+
+// endsParam reports whether what follows an end tag at i says that it ends a
+// parameter of the call, not one quoted in the value.
+func (m *machine) endsParam(i int) bool {
+	i = m.spaces(i)
+	t, n := m.match(i)
+	switch {
+	case !m.at(i) || m.partialMarker(i):
+		return true
+	case t.is(endCall):
+		return m.endsCall(i + n)
+	}
+	return t.is(closes) || t.is(opens) || t.is(tagParam) && m.opensParam(t, i+n)
 }
 
 // structure reports whether markup of calls, or the end, follows at i.
@@ -245,6 +288,9 @@ func (s *sink) add(p []byte) {
 func (s *sink) stringFor(raw, text []byte) bool {
 	if s.quotes && s.types&schema.String != 0 && len(raw) < 64 && bytes.HasPrefix(raw, []byte{'"'}) {
 		return bytes.IndexByte(raw[1:], '"') >= 0 && raw[len(raw)-1] != '"'
+	}
+	if s.json && (len(text) == 0 || text[0] == '"') {
+		return false
 	}
 	if s.types == schema.String {
 		return len(raw) > 1 && s.trim == OneLine || len(text) > 0 || s.trim == Literal || s.trim == Verbatim
@@ -343,6 +389,10 @@ func (s *sink) close() {
 	raw = raw[:len(raw)-s.trimmed(raw)]
 	if s.quotes && len(raw) > 1 && raw[0] == '"' && bytes.IndexByte(raw[1:], '"') == len(raw)-2 {
 		raw, s.types = raw[1:len(raw)-1], schema.String
+	}
+	if v := bytes.TrimSpace(raw); s.json && len(v) > 0 && v[0] == '"' && json.Valid(v) {
+		s.m.argBytes(v)
+		return
 	}
 	s.m.arg(string(typed(s.types, string(raw))))
 }
