@@ -2,6 +2,7 @@ package invoke_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -14,11 +15,27 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
+// yardstick returns how many nanoseconds the SHA-256 of 1,000 bytes takes at the
+// moment. A call hashes about 700 bytes: beside this a reader can tell a slow
+// machine from slow code.
+func yardstick() float64 {
+	const rounds = 1000
+	var text [1000]byte
+	start := time.Now()
+	for range rounds {
+		sum := sha256.Sum256(text[:])
+		text[0] = sum[0]
+	}
+	return float64(time.Since(start)) / rounds
+}
+
 // benchmark runs b.N calls of a trivial tool, one per turn, in sessions of
 // 10,000.
 func benchmark(b *testing.B, t tool.Tool, open func() journal.Store) {
 	r := &invoke.Runner{Tools: tool.MustSet(t)}
 	var s *invoke.Session
+	before := yardstick()
+	defer func() { b.ReportMetric((before+yardstick())/2, "ns/sha256-of-1kB") }()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%10_000 == 0 {

@@ -17,11 +17,14 @@ import (
 // is harmless.
 func (d *doing) execute(j *job, emit func(llm.Event)) ending {
 	r := d.s.runner
-	start := r.now()
 	most := cmp.Or(r.Attempts, tool.MaxAttempts)
 	var end ending
+	var start time.Time
 	for n := 1; ; n++ {
 		emit(Started{j.call.ID, j.tool.Name, n})
+		if n == 1 { // whoever listens may take their time
+			start = r.now()
+		}
 		out, err, abandoned := r.attempt(d.ctx, j)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
 		switch {

@@ -26,11 +26,17 @@ func (d *doing) one(j *job, emit func(llm.Event)) error {
 	if e != nil {
 		return d.settle(j, refused(e), emit)
 	}
+	used := false
+	defer func() {
+		if !used { // also if whoever listens panicked
+			pass.drop()
+		}
+	}()
 	if stop, err := d.intend(j, emit); stop {
-		pass.drop()
 		return err
 	}
 	end := d.execute(j, emit)
+	used = true
 	pass.done(end.err)
 	s.remember(j, end)
 	return d.settle(j, end, emit)
