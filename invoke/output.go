@@ -48,7 +48,9 @@ type Output struct {
 	// below the system's folder for temporary files. It is made if it is not
 	// there, with mode 0700, and refused if it is a symbolic link.
 	SpillDir string
-	// Secrets are kept out of those files; nil means the known forms.
+	// Secrets are kept out of those files, and out of any text that is shown
+	// in part: half a secret would not be recognised in the record. Nil means
+	// the known forms.
 	Secrets *journal.Secrets
 }
 
@@ -174,26 +176,25 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash) (string, *Tru
 	if o.Mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
 		return whole, nil
 	}
-	chars := utf8.RuneCountInString(whole)
-	text := whole
+	clean, _ := o.Secrets.Strip(whole)
+	text := clean
 	switch o.Mode {
 	case Concise:
-		text = concise(whole)
+		text = concise(clean)
 	case Minimal:
-		text = minimal(whole)
+		text = minimal(clean)
 	}
-	kept := chars
-	if n := utf8.RuneCountInString(text); n > limit {
+	chars := utf8.RuneCountInString(whole)
+	kept := min(utf8.RuneCountInString(text), chars)
+	if kept > limit {
 		text, kept = headAndTail(text, limit, o.tail(limit)), limit
-	} else if text != whole {
-		kept = min(n, chars)
 	}
-	if text == whole {
+	if text == clean && chars <= limit {
 		return whole, nil
 	}
 	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept}
 	if !o.NoSpill {
-		path, err := s.spill(j, whole, hash)
+		path, err := s.spill(j, clean, hash)
 		cut.Spill = path
 		if err != nil {
 			cut.SpillError = err.Error()

@@ -121,6 +121,48 @@ func TestSpillFilesArePrivate(t *testing.T) {
 	}
 }
 
+// A secret that stands where a text is cut is in no half of it, neither in the
+// record nor in the file.
+func TestSecretsAreNotCut(t *testing.T) {
+	const key = "kA9-of_no-known-form-Zq7"
+	secrets := &journal.Secrets{Values: []string{key}}
+	for at := 0; at <= len(key); at++ {
+		head := strings.Repeat("h", 800-at) + key + strings.Repeat("m", 1000)
+		tail := strings.Repeat("t", 200-at)
+		text := head + key + tail
+		f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return text, nil })
+		s, store := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.Output{MaxChars: 1000, SpillDir: filepath.Join(t.TempDir(), "spill"), Secrets: secrets}})
+		store.Secrets = secrets
+		o := outcomes(t, s, call("a", "f", ``))[0]
+		if !o.Receipt.Truncated || o.Receipt.Spill == "" {
+			t.Fatalf("%+v", o.Receipt)
+		}
+		spilled, err := os.ReadFile(o.Receipt.Spill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range store.Read(t.Context(), "run", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range len(key) - 5 {
+				if piece := key[i : i+6]; strings.Contains(string(e.Body)+string(spilled), piece) {
+					t.Fatalf("cut %d bytes into the key, %q is left: %s", at, piece, e.Body)
+				}
+			}
+		}
+	}
+}
+
+// A text that is too long stays so, even if most of it is a secret.
+func TestLongSecret(t *testing.T) {
+	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIE\n", 1000) + "-----END PRIVATE KEY-----\n"
+	o := show(t, invoke.Output{MaxChars: 1000, NoSpill: true}, text)
+	if got := o.Result.Text(); !o.Receipt.Truncated || !strings.HasPrefix(got, "[stripped:private-key]") || len(got) > 1000 {
+		t.Errorf("%d bytes: %.80q", len(got), got)
+	}
+}
+
 // Whatever is wrong with the folder, the call goes on.
 func TestSpillFolders(t *testing.T) {
 	tmp := t.TempDir()

@@ -14,9 +14,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// spill writes the whole of an output to a file of its own and returns its
-// path. The file is new, readable by this user alone, and free of known
-// secrets.
+// spill writes the whole of an output, which is free of secrets, to a file of its
+// own and returns its path. The file is new, and readable by this user alone.
 func (s *Session) spill(j *job, text string, hash journal.Hash) (string, error) {
 	dir := s.runner.Output.SpillDir
 	if dir == "" {
@@ -32,14 +31,13 @@ func (s *Session) spill(j *job, text string, hash journal.Hash) (string, error) 
 		run = s.rec.Run()
 	}
 	sum := sha256.Sum256([]byte(run + "\x00" + j.call.ID + "\x00" + string(hash)))
-	clean, _ := s.runner.Output.Secrets.Strip(text)
 	for try := range 10 {
 		name := tool.SafeName(j.tool.Name) + "-" + hex.EncodeToString(sum[:4])
 		if try > 0 { // the same call of another session, or somebody else's file
 			name += "-" + strconv.Itoa(try)
 		}
 		name += ".txt"
-		err = writeNew(root, name, clean)
+		err = writeNew(root, name, text)
 		if !errors.Is(err, fs.ErrExist) {
 			return filepath.Join(dir, name), err
 		}

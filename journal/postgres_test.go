@@ -33,6 +33,7 @@ func TestPostgres(t *testing.T) {
 	llmtest.TestStore(t, func(t *testing.T) journal.Store { return openSQL(t, "pgx", freshSchema(t, dsn)) })
 	shared := freshSchema(t, dsn)
 	llmtest.TestSharedStore(t, openSQL(t, "pgx", shared), openSQL(t, "pgx", shared))
+	keepsKeysOut(t, "pgx", freshSchema(t, dsn))
 }
 
 // freshSchema returns a connection string to an empty schema of its own.

@@ -2,13 +2,17 @@ package journal_test
 
 import (
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
 )
 
@@ -63,4 +67,60 @@ func TestSQLite(t *testing.T) {
 	llmtest.TestStore(t, func(t *testing.T) journal.Store { return openSQL(t, "sqlite", sqliteDSN(t)) })
 	dsn := sqliteDSN(t)
 	llmtest.TestSharedStore(t, openSQL(t, "sqlite", dsn), openSQL(t, "sqlite", dsn))
+	keepsKeysOut(t, "sqlite", sqliteDSN(t))
+}
+
+// keepsKeysOut looks at every row of a database after a run in which a tool and
+// a model repeat the keys the store was told of.
+func keepsKeysOut(t *testing.T, driver, dsn string) {
+	t.Helper()
+	keys := []string{"of-no-known-form", `with "quotes" and \ and é`}
+	store := openSQL(t, driver, dsn)
+	store.Secrets = &journal.Secrets{Values: keys}
+	rec, err := journal.Open(t.Context(), store, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(keys, " and ")
+	args, _ := json.Marshal(map[string]string{"text": said, said: "x"})
+	result := &llm.Result{CallID: "a", Parts: []llm.Part{llm.Text{Text: "You said " + said}}}
+	_, err = rec.Intent(t.Context(), journal.Intent{Call: "a", Tool: "f", Args: args})
+	got, err2 := rec.Receipt(t.Context(), journal.Receipt{Call: "a", Tool: "f", Args: args, Status: journal.Failed, Reason: said, Result: result, Error: &journal.Failure{Message: said}})
+	_, err3 := rec.Write(t.Context(), journal.KindStart, journal.Start{Task: said})
+	_, err4 := rec.Seal(t.Context())
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	if got.ParamsHash != journal.ParamsHash(args) {
+		t.Error("the hash of the arguments is not that of what was sent")
+	}
+	if report, err := journal.Verify(store.Read(t.Context(), "run", 0)); err != nil || !report.Sealed {
+		t.Errorf("%+v, %v", report, err)
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var all string
+	rows, err := db.QueryContext(t.Context(), "SELECT line FROM toolpost_journal ORDER BY seq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		all += line + "\n"
+	}
+	if strings.Count(all, "\n") != 4 || strings.Count(all, `"stripped":{`) != 3 {
+		t.Errorf("on record are\n%s", all)
+	}
+	for _, piece := range []string{keys[0], "quotes", "and é"} {
+		if strings.Contains(all, piece) {
+			t.Errorf("the database holds %q:\n%s", piece, all)
+		}
+	}
 }

@@ -52,6 +52,32 @@ func TestKeysStayOutOfTheRecord(t *testing.T) {
 	}
 }
 
+// A tool's output that is too long to be shown goes to a file, but no key in use
+// goes with it.
+func TestKeysStayOutOfLongOutput(t *testing.T) {
+	const key = "of-no-known-form"
+	bare(t, map[string]string{
+		"read.txtar": "-- 1 --\ncall read_file {\"path\":\"long.txt\"}\n-- 2 --\ntext Done.\n",
+		"long.txt":   strings.Repeat("a line of many\n", 2000) + "the key is " + key + "\n" + strings.Repeat("a line of many\n", 4000),
+	})
+	tmp := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, tmp)
+	}
+	t.Setenv("OPENAI_API_KEY", key)
+	record := t.TempDir()
+	r := toolpost(t, "", "run", "-m", "sim/script:read.txtar", "--journal", filepath.Join(record, "runs"), "Read it.")
+	if r.code != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	if n := searched(t, tmp, key); n != 1 {
+		t.Errorf("%d files hold the long output", n)
+	}
+	if n := searched(t, record, key); n != 1 {
+		t.Errorf("%d files hold the run", n)
+	}
+}
+
 // inDir puts a store into a folder.
 func inDir(dir, store string) string {
 	if file, ok := strings.CutPrefix(store, "sqlite:"); ok {
