@@ -37,7 +37,7 @@ func (d *doing) execute(j *job, emit func(llm.Event)) ending {
 			break
 		}
 		wait, ok := r.delay(n, err.RetryAfter)
-		if !ok {
+		if !ok || !d.s.hasTime(r.took(start)+wait) {
 			break
 		}
 		emit(Retrying{j.call.ID, j.tool.Name, n, wait, err})

@@ -147,6 +147,24 @@ func TestTheBreakerBlamesTheRightOne(t *testing.T) {
 	}
 }
 
+// A retry must fit into what the budget leaves, wait included.
+func TestRetriesWithinTheBudget(t *testing.T) {
+	for budget, attempts := range map[time.Duration]int{0: 3, 40 * time.Second: 1, 50 * time.Second: 1, time.Minute: 2, time.Hour: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f := doer("f", tool.Idempotent, func(context.Context) (string, error) {
+				time.Sleep(25 * time.Second)
+				e := tool.Errorf(tool.Network, "no route")
+				e.RetryAfter = 25 * time.Second
+				return "", e
+			})
+			s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Budget: invoke.Budget{Time: budget}})
+			if o := outcomes(t, s, call("a", "f", ``))[0]; o.Receipt.Attempts != attempts || o.Error == nil {
+				t.Errorf("a budget of %s: %d attempts, want %d", budget, o.Receipt.Attempts, attempts)
+			}
+		})
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	for _, c := range []struct {
 		why    string

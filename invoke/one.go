@@ -223,6 +223,15 @@ func (s *Session) affordable(ctx context.Context) *tool.Error {
 	return nil
 }
 
+// hasTime reports whether the budget leaves time after a call that has taken so
+// long.
+func (s *Session) hasTime(took time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.runner.Budget.Time
+	return b == 0 || s.spent.Time+took < b
+}
+
 // Spent returns what the session has used of its budget.
 func (s *Session) Spent() Budget {
 	s.mu.Lock()

@@ -68,7 +68,8 @@ type Backoff struct {
 	Jitter                 float64
 }
 
-// Budget bounds a session. Zero means no bound.
+// Budget bounds a session. Zero means no bound. A call that has begun may go
+// beyond it, but is not tried again then.
 type Budget struct {
 	Calls int           // that run
 	Time  time.Duration // they take together
