@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -105,6 +106,8 @@ func (m *machine) moreBare() {
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
+			case m.hasAt(0, "call:") && m.rows&formRows[BraceCall] != 0:
+				return m.braceCall(start)
 			case isNameStart(c) && !m.names.any:
 				return m.nameFirst(start)
 			}
@@ -196,6 +199,8 @@ func (m *machine) nameFirst(start int) bool {
 	case c == '{' && written == parallel:
 		m.skip(j, "name")
 		return m.object(&envelope{start: start})
+	case c == '{' && m.rows != 0 && m.rows&^formRows[BraceCall] == 0:
+		return m.braced(written, j, start)
 	case c == '{':
 		m.where(func(d *Dialect) bool { return d.Form == NameJSON || d.Tags.Value.Open != "" })
 		return m.nameJSON(written, i, j, start)
@@ -230,7 +235,7 @@ func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
 	switch {
 	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.hasAt(m.spaces(i), "</tool_call"):
 		return false // a word behind a marker is not yet a call
-	case !m.names.any && !m.names.offered(written) && !(eof && m.truncated() && m.names.begins(written)):
+	case !m.names.any && !m.names.offered(bareID(written)) && !(eof && m.truncated() && m.names.begins(written)):
 		return false
 	}
 	if !m.callNamed(written, i, start) {
@@ -260,6 +265,35 @@ func (m *machine) callNamed(written string, i, start int) bool {
 	return true
 }
 
+// unnamed reads a call that has a number where its name should be, and
+// arguments from the k-th byte: the tool they fit is meant.
+func (m *machine) unnamed(number string, k, start int) bool {
+	r, ok := m.valueAt(k)
+	name := number
+	if ok {
+		name = m.names.fitting(r.Value())
+	}
+	if name == number || name == "" {
+		return m.nameJSON(number, len(number), k, start)
+	}
+	if !m.startCall(name, "", start) {
+		return false
+	}
+	m.read(NameSpan, k, "number")
+	m.repair("inferred-name", llm.Guess, start, start+k)
+	m.jsonBody()
+	return true
+}
+
+// valueAt reads the JSON value k bytes from here and goes back.
+func (m *machine) valueAt(k int) (*jsonfix.Reader, bool) {
+	m.begin()
+	m.take(k)
+	r, ok := m.wholeValue()
+	m.undo()
+	return r, ok
+}
+
 // bareID strips the index of an id like functions.get_weather:0.
 func bareID(s string) string {
 	if i := strings.LastIndexByte(s, ':'); i > 0 {
@@ -277,6 +311,11 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 	k := m.spaces(j + n)
 	next, _ := m.match(k)
 	switch c := m.peek(k); {
+	case c == '{' && isCounter(written) && !m.names.any && !m.names.offered(written):
+		return m.unnamed(written, k, start)
+	case c == '{' && t.rows[separates]&kindFirstRows != 0 && !m.names.offered(written) && m.plausibleKey(m.spaces(k+1)):
+		m.skip(k, "kind") // name and arguments are in the object
+		return m.one(start)
 	case next.is(tagCall) && !m.names.offered(written):
 		m.skip(k, "kind")
 		return m.one(start)
@@ -442,6 +481,8 @@ func isNameStart(c byte) bool { return isLetter(c) || c == '_' || c >= 0x80 }
 func isNameByte(c byte) bool {
 	return isNameStart(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == ':' || c == '/'
 }
+
+func isCounter(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 func suspicion(n, at int, name string) string {
 	times := "once"

@@ -25,6 +25,12 @@ func (m *machine) braceCall(start int) bool {
 	if m.peek(i) != '{' {
 		return m.marked && !m.at(i) && m.nameOnly(written, i, start, true)
 	}
+	return m.braced(written, i, start)
+}
+
+// braced reads the call whose name is the next i bytes and whose arguments
+// follow it in braces.
+func (m *machine) braced(written string, i, start int) bool {
 	m.form(BraceCall)
 	if !m.callNamed(written, i, start) {
 		return false
@@ -62,7 +68,7 @@ func (m *machine) braceObject(shape *schema.Shape, depth int) {
 		if shape != nil {
 			s = shape.Property(key)
 		}
-		m.braceValue(s, depth+1)
+		m.braceValue(s, depth+1, false)
 	}
 	if m.call.open {
 		m.arg("}")
@@ -104,8 +110,8 @@ func (m *machine) braceKey() (string, bool) {
 	return strings.Trim(key, `"'`), true
 }
 
-// braceValue reads a value into the arguments.
-func (m *machine) braceValue(shape *schema.Shape, depth int) {
+// braceValue reads a value, an item of a list or not, into the arguments.
+func (m *machine) braceValue(shape *schema.Shape, depth int, inList bool) {
 	if depth > maxNesting {
 		m.badArgs("the arguments are nested too deeply")
 		m.recover()
@@ -113,7 +119,7 @@ func (m *machine) braceValue(shape *schema.Shape, depth int) {
 	}
 	for _, q := range braceQuotes {
 		if m.literal(0, q) > 0 {
-			m.braceString(q, shape)
+			m.braceString(q, shape, depth)
 			return
 		}
 	}
@@ -125,7 +131,7 @@ func (m *machine) braceValue(shape *schema.Shape, depth int) {
 	case isQuote(c):
 		m.bracePlain(c)
 	default:
-		m.braceWord(shape)
+		m.braceWord(shape, inList)
 	}
 }
 
@@ -145,7 +151,7 @@ func (m *machine) braceList(shape *schema.Shape, depth int) {
 			s = shape.Item(i)
 		}
 		before := m.offset()
-		m.braceValue(s, depth+1)
+		m.braceValue(s, depth+1, true)
 		if m.offset() == before {
 			m.badArgs("a list cannot be read")
 			m.recover()
@@ -157,8 +163,9 @@ func (m *machine) braceList(shape *schema.Shape, depth int) {
 	}
 }
 
-// braceString reads a string between the special delimiters q.
-func (m *machine) braceString(q string, shape *schema.Shape) {
+// braceString reads a string between the special delimiters q, which stands in
+// depth objects and lists.
+func (m *machine) braceString(q string, shape *schema.Shape, depth int) {
 	m.skip(m.literal(0, q), q)
 	types := schema.String
 	if shape != nil {
@@ -166,7 +173,7 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 	} else if q == "<escape>" {
 		types = schema.Any
 	}
-	s := sink{m: m, value: value{types: types, trim: Literal}}
+	s := sink{m: m, value: value{types: types, trim: Literal}, closers: min(depth, maxClosers)}
 	all := func() bool { return s.until('<', '<') }
 	for m.flows(0, all) {
 		if all() {
@@ -193,7 +200,34 @@ func (m *machine) braceString(q string, shape *schema.Shape) {
 // call.
 func (m *machine) braceTail(s *sink) {
 	m.repair("missing-quote", llm.Guess, m.offset(), m.offset())
+	held := &s.raw
+	if s.quoting {
+		held = &s.pend
+	}
+	*held = (*held)[:len(*held)-s.closing(*held)]
 	s.close()
+}
+
+// Closing brackets at the end of a string wait for its delimiter: if that is
+// missing, they are none of the string. These bound how many, and how many
+// bytes with the white space among them.
+const (
+	maxClosers     = 4
+	maxHeldClosing = 64
+)
+
+// closing returns how many bytes at the end of p are closing brackets, as many
+// as are open around the string, and the white space between them.
+func (s *sink) closing(p []byte) int {
+	end := len(p)
+	for n := 0; n < s.closers; n++ {
+		rest := bytes.TrimRight(p[:end], " \t\r\n")
+		if len(rest) == 0 || rest[len(rest)-1] != '}' && rest[len(rest)-1] != ']' {
+			break
+		}
+		end = len(rest) - 1
+	}
+	return len(p) - end
 }
 
 // bracePlain reads a string in ordinary quotes.
@@ -205,8 +239,8 @@ func (m *machine) bracePlain(q byte) {
 		rest := m.buf[m.pos:]
 		n := bytes.IndexByte(rest, q)
 		switch {
-		case n == 0 && m.endsBraceString():
-			m.skip(1, "quote")
+		case n == 0 && m.endOfBraceString() > 0:
+			m.skip(m.endOfBraceString(), "quote")
 			m.arg(`"`)
 			m.repair("plain-quotes", llm.Syntax, start, m.offset())
 			return
@@ -239,10 +273,23 @@ func (m *machine) bracePlain(q byte) {
 	}
 }
 
-// endsBraceString reports whether the quote that stands here ends a string:
-// the end of the object or another key follows it.
-func (m *machine) endsBraceString() bool {
-	k := m.spaces(1)
+// endOfBraceString returns the length of the quote that stands here, with a
+// special delimiter too many, if it ends a string: the end of the object or
+// another key follows it. If not, it returns 0.
+func (m *machine) endOfBraceString() int {
+	end := 1
+	for _, q := range braceQuotes {
+		end += m.literal(m.spaces(1), q)
+	}
+	if m.endsBraceString(m.spaces(end)) {
+		return end
+	}
+	return 0
+}
+
+// endsBraceString reports whether the end of an object, or another key,
+// follows a string at k.
+func (m *machine) endsBraceString(k int) bool {
 	if !m.at(k) {
 		return true
 	}
@@ -263,13 +310,17 @@ func (m *machine) endsBraceString() bool {
 	return false
 }
 
-// braceWord reads a number, a constant, or text without quotes.
-func (m *machine) braceWord(shape *schema.Shape) {
-	i := 0
+// braceWord reads a number, a constant, or text without quotes. In an object
+// such text may hold commas and brackets: it ends before the next key, or the
+// end of the call.
+func (m *machine) braceWord(shape *schema.Shape, inList bool) {
+	i, text := 0, false
 	for ; m.at(i); i++ {
 		c := m.buf[m.pos+i]
 		if c == ',' || c == '}' || c == ']' {
-			break
+			if text = text || !inList && !isLiteral(string(m.buf[m.pos:m.pos+i])); !text || m.endsBraceWord(i) {
+				break
+			}
 		}
 		if c == '<' {
 			if t, _ := m.match(i); t.is(closes) {
@@ -279,6 +330,9 @@ func (m *machine) braceWord(shape *schema.Shape) {
 	}
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
 	m.read(ArgsSpan, i, "word")
+	if strings.ContainsAny(word, ",{}[]") {
+		m.repair("unquoted-text", llm.Guess, m.offset()-i, m.offset())
+	}
 	if !m.more() && m.truncated() {
 		m.cutCall()
 		return
@@ -288,4 +342,37 @@ func (m *machine) braceWord(shape *schema.Shape) {
 		types = shape.Types()
 	}
 	m.arg(string(typed(types, word)))
+}
+
+// isLiteral reports whether text is a JSON literal.
+func isLiteral(text string) bool {
+	v, _ := schema.Any.Typed(text)
+	return v[0] != '"'
+}
+
+// endsBraceWord reports whether the comma or the bracket at i ends text without
+// quotes.
+func (m *machine) endsBraceWord(i int) bool {
+	for k := i; ; k = m.spaces(k + 1) {
+		switch c := m.peek(k); {
+		case c == ',':
+			return m.isBraceKey(m.spaces(k+1)) || k > i && m.peek(m.spaces(k+1)) == '{'
+		case c == '}' || c == ']':
+		default:
+			return !m.at(k) || m.closer(k)
+		}
+	}
+}
+
+// isBraceKey reports whether a key and its colon stand at k, or the end of an
+// object after a comma too many.
+func (m *machine) isBraceKey(k int) bool {
+	if c := m.peek(k); c == '}' || c == ']' {
+		return m.endsBraceWord(k)
+	}
+	i := k
+	for i < k+maxName && m.at(i) && (isNameByte(m.buf[m.pos+i]) && m.buf[m.pos+i] != ':' || strings.IndexByte(`<|">'`, m.buf[m.pos+i]) >= 0) {
+		i++
+	}
+	return i > k && m.peek(m.spaces(i)) == ':'
 }

@@ -8,7 +8,10 @@ import (
 // maxHeader bounds a message header.
 const maxHeader = 512
 
-const endOfHeader = "<|message|>"
+const (
+	endOfHeader = "<|message|>"
+	endOfCall   = "<|call|>"
+)
 
 // header reads a message header: who speaks to whom, on which channel. It
 // decides what the message is: thinking, text, or a call. t is the token that
@@ -108,7 +111,7 @@ func (m *machine) headerEnd(n int) (end int, ok bool) {
 
 // headerCall reads the call that the header of n bytes is about.
 func (m *machine) headerCall(to string, n, start int) bool {
-	if m.names.none || m.peek(m.spaces(n)) == '<' {
+	if m.names.none || m.peek(m.spaces(n)) == '<' && m.literal(m.spaces(n), endOfCall) == 0 {
 		m.skip(n, "header")
 		return true
 	}
@@ -134,6 +137,7 @@ func recipient(header string) (to, channel string) {
 		header = strings.ReplaceAll(header, tok, " ")
 	}
 	header = strings.ReplaceAll(header, "<|channel|>", " <|channel|>")
+	header = strings.ReplaceAll(header, "?to=", " to=")
 	for _, word := range strings.Fields(header) {
 		if c, ok := strings.CutPrefix(word, "<|channel|>"); ok {
 			channel = strings.Trim(c, "?–-")

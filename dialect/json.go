@@ -591,9 +591,11 @@ func (m *machine) quotedArguments() {
 }
 
 // unwrapped reads the arguments object. Where its only key is again one for
-// arguments, and the tool has no such parameter, the object inside counts.
+// arguments, perhaps beside the name again, and the tool has no such parameter,
+// the object inside counts.
 func (m *machine) unwrapped() {
-	if !m.doubleWrapped() {
+	named := m.namedAgain()
+	if !named && !m.doubleWrapped(m.spaces(1)) {
 		m.stream()
 		return
 	}
@@ -604,7 +606,7 @@ func (m *machine) unwrapped() {
 		return
 	}
 	m.call.repairs = append(m.call.repairs, r.Repairs()...)
-	if v := innerArgs(r.Value()); v != nil {
+	if v := innerArgs(r.Value(), named); v != nil {
 		m.arg(string(v))
 		m.repair("double-wrapped", llm.Syntax, start, m.offset())
 		return
@@ -612,13 +614,32 @@ func (m *machine) unwrapped() {
 	m.arg(string(r.Value()))
 }
 
-// doubleWrapped reports whether the object here begins with a key for
-// arguments that the tool does not declare, and an object.
-func (m *machine) doubleWrapped() bool {
+// namedAgain reports whether the object here begins with the name of the tool
+// and goes on with arguments, and the tool has no parameter for a name.
+func (m *machine) namedAgain() bool {
+	const key = `"name"`
+	i := m.spaces(1)
+	if !m.hasAt(i, key) || m.shape() != nil && m.shape().Declares("name") {
+		return false
+	}
+	i = m.spaces(i + len(key))
+	if m.peek(i) != ':' {
+		return false
+	}
+	i = m.spaces(i + 1)
+	if name := quoteJSON(m.call.name); m.hasAt(i, name) {
+		i = m.spaces(i + len(name))
+		return m.peek(i) == ',' && m.doubleWrapped(m.spaces(i+1))
+	}
+	return false
+}
+
+// doubleWrapped reports whether a key for arguments that the tool does not
+// declare stands i bytes from here, and an object.
+func (m *machine) doubleWrapped(i int) bool {
 	if m.shape() != nil && m.schemaFollows(m.call.name) {
 		return true
 	}
-	i := m.spaces(1)
 	q := m.peek(i)
 	if !isQuote(q) {
 		return false

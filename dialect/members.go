@@ -165,7 +165,7 @@ func (m *machine) schemaArgs(e *envelope) bool {
 	if !ok {
 		return false
 	}
-	v := innerArgs(r.Value())
+	v := innerArgs(r.Value(), false)
 	if v == nil {
 		return false
 	}
@@ -175,11 +175,14 @@ func (m *machine) schemaArgs(e *envelope) bool {
 
 // innerArgs returns the arguments inside an object whose only key is one for
 // arguments, or inside what looks like a schema but holds values; nil if there
-// are none.
-func innerArgs(raw json.RawMessage) json.RawMessage {
+// are none. If named, the name of the tool may stand beside them.
+func innerArgs(raw json.RawMessage, named bool) json.RawMessage {
 	var outer map[string]json.RawMessage
 	if json.Unmarshal(raw, &outer) != nil {
 		return nil
+	}
+	if named {
+		delete(outer, "name")
 	}
 	inner, described := outer["properties"]
 	for key, v := range outer {

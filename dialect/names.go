@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/near"
@@ -184,6 +185,46 @@ func (n *names) shape(name string) *schema.Shape {
 		n.shapes[i] = schema.ShapeOf(n.tools[i].Schema)
 	}
 	return n.shapes[i]
+}
+
+// fitting returns the only offered name whose tool takes exactly such
+// arguments: it has all that are there, and all it must have are. If only one
+// tool was offered, it is that one. It returns "" if there is none, or several.
+func (n *names) fitting(args []byte) string {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(args, &given) != nil {
+		return ""
+	}
+	if len(n.tools) == 1 {
+		return n.tools[0].Name
+	}
+	found := ""
+	for _, t := range n.tools {
+		if shape := n.shape(t.Name); len(given) == 0 || shape == nil || !takes(shape, given) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = t.Name
+	}
+	return found
+}
+
+// takes reports whether a tool has all given arguments, and all it must have
+// are given.
+func takes(shape *schema.Shape, given map[string]json.RawMessage) bool {
+	for key := range given {
+		if !shape.Declares(key) {
+			return false
+		}
+	}
+	for _, key := range shape.Properties() {
+		if _, ok := given[key]; !ok && shape.Required(key) {
+			return false
+		}
+	}
+	return true
 }
 
 // nearest returns up to three offered names like s, best first.

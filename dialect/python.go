@@ -69,6 +69,9 @@ func (m *machine) pyCall(start int) bool {
 func (m *machine) kwargs(i int) bool {
 	i = m.spaces(i)
 	if c := m.peek(i); c == ')' || c == '{' {
+		if m.rows != 0 && m.rows&^fenceRows["```tool_code"] == 0 {
+			return true // nothing else is written in such a fence
+		}
 		return c == '{' || m.peek(m.spaces(i+1)) != 0 && strings.IndexByte("],", m.peek(m.spaces(i+1))) >= 0
 	}
 	return m.keyLength(i) > 0

@@ -22,7 +22,7 @@ func (m *machine) openThinking(t *token, n int) bool {
 	m.skip(n, t.text)
 	m.mode, m.thinkBy, m.started = inThinking, t, true
 	if t.text == "<|channel>" { // a label, not a thought
-		for _, label := range []string{"thought\n", "thought<channel|>"} {
+		for _, label := range []string{thoughtLabel, "thought<channel|>"} {
 			if m.hasAt(0, label) {
 				m.skip(len("thought"), "label")
 				break
@@ -50,8 +50,14 @@ func (m *machine) thoughtLine(t *token, n int) bool {
 	return true
 }
 
+// thoughtLabel is the first line of a channel that holds thinking.
+const thoughtLabel = "thought\n"
+
 // thinking reads thinking up to its end, or up to a call that may be real.
 func (m *machine) thinking() {
+	if m.offset() == 0 && m.thinkBy == nil && m.hasAt(0, thoughtLabel) { // the prompt opened the channel
+		m.skip(len(thoughtLabel), "label")
+	}
 	flow := m.allPlain
 	for m.mode == inThinking && m.flows(0, flow) {
 		m.plain()

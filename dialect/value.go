@@ -262,6 +262,7 @@ type sink struct {
 	quoting bool   // it is a string, and its quote has been written
 	passed  int    // bytes not taken yet that are text
 	unended bool   // its end tag is missing, so that a newline before what follows is none of it
+	closers int    // closing brackets at the end that may be none of it
 }
 
 // add takes the next bytes.
@@ -345,6 +346,9 @@ func (s *sink) tail(p []byte) int {
 		return 2
 	} else if n > 0 && (p[n-1] == '\n' || p[n-1] == '\r') {
 		return 1
+	}
+	if n := s.closing(p); n > 0 && n <= maxHeldClosing {
+		return n
 	}
 	for i := 1; i <= 3 && i <= len(p); i++ {
 		if c := p[len(p)-i]; c >= 0xC0 {
