@@ -1,0 +1,2 @@
+// Package pgtest gives tests a PostgreSQL server.
+package pgtest
