@@ -338,13 +338,16 @@ func (s *sink) head(p []byte) []byte {
 // tail returns how many bytes at the end of p may have to be trimmed, or are
 // part of a rune.
 func (s *sink) tail(p []byte) int {
-	if s.trim == Trimmed {
-		if n := len(p) - len(bytes.TrimRight(p, " \t\r\n")); n > 0 {
-			return n
+	switch n := len(p); {
+	case n == 0 || p[n-1] > ' ' && p[n-1] < utf8.RuneSelf:
+		return 0
+	case s.trim == Trimmed:
+		if blank := n - len(bytes.TrimRight(p, " \t\r\n")); blank > 0 {
+			return blank
 		}
-	} else if n := len(p); bytes.HasSuffix(p, []byte("\r\n")) {
+	case n > 1 && p[n-1] == '\n' && p[n-2] == '\r':
 		return 2
-	} else if n > 0 && (p[n-1] == '\n' || p[n-1] == '\r') {
+	case p[n-1] == '\n' || p[n-1] == '\r':
 		return 1
 	}
 	if n := s.closing(p); n > 0 && n <= maxHeldClosing {
@@ -368,16 +371,23 @@ func (s *sink) blankEnd() bool { return len(s.pend) == 0 || isSpace(s.pend[0]) }
 
 // write adds text to the string.
 func (s *sink) write(p []byte) {
-	if s.trim == Trimmed && s.blankEnd() && len(bytes.TrimRight(p, " \t\r\n")) == 0 {
+	if s.trim == Trimmed && s.blankEnd() && len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
 		s.pend = append(s.pend, p...) // looked at once, however long it gets
 		return
 	}
-	if len(s.pend) > 0 {
+	switch {
+	case len(s.pend) == 0:
+	case s.blankEnd() && string(p) != "\n": // it may belong to the end of a line
+		s.m.escape(s.pend)
+		s.pend = s.pend[:0]
+	default:
 		p = append(s.pend, p...)
 	}
 	n := len(p) - s.tail(p)
 	s.m.escape(p[:n])
-	s.pend = append(s.pend[:0], p[n:]...)
+	if n < len(p) || len(s.pend) > 0 {
+		s.pend = append(s.pend[:0], p[n:]...)
+	}
 }
 
 // close ends the value.

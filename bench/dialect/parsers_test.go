@@ -39,10 +39,12 @@ var (
 	chunks = []int{4, 16, 64, 1024} // a token, a few, what proxies and servers put together
 )
 
+const tokenSized = 64 // the largest chunk of a few tokens
+
 var tools = []llm.ToolDef{{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)}}
 
 // readers read a stream and return how many calls they found.
-var readers = []struct {
+var readers = [4]struct {
 	name string
 	read func(tb testing.TB, parser, text string, chunk int) int
 }{
@@ -137,18 +139,51 @@ func TestRatios(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	t.Log("stream/bytes/chunk    MB/s  Ollama   times  events    copy")
+	kinds, all := make(map[string]*total), new(total)
 	each(func(name, parser, text string, chunk, want int) {
-		var rates []float64
-		for _, took := range fastest(t, parser, text, chunk, want) {
-			rates = append(rates, float64(len(text))/took.Seconds()/1e6)
+		one := total{bytes: len(text), took: fastest(t, parser, text, chunk, want)}
+		t.Log(one.line(name))
+		if chunk <= tokenSized {
+			kind, _, _ := strings.Cut(name, "/")
+			if kinds[kind] == nil {
+				kinds[kind] = new(total)
+			}
+			kinds[kind].add(one)
+			all.add(one)
 		}
-		t.Logf("%-18s %7.1f %7.1f %7.1f %7.1f %7.1f", name, rates[0], rates[1], rates[0]/rates[1], rates[2], rates[3])
 	})
+	t.Logf("all bytes over all time, in chunks of up to %d bytes:", tokenSized)
+	for _, s := range streams {
+		t.Log(kinds[s.name].line(s.name))
+	}
+	t.Log(all.line("together"))
+}
+
+// total is how long each reader took for some bytes.
+type total struct {
+	bytes int
+	took  [4]time.Duration
+}
+
+func (t *total) add(u total) {
+	t.bytes += u.bytes
+	for i := range t.took {
+		t.took[i] += u.took[i]
+	}
+}
+
+// line returns the rates of the readers in MB/s, and how many times the second
+// the first is.
+func (t *total) line(name string) string {
+	var rates [len(t.took)]float64
+	for i, took := range t.took {
+		rates[i] = float64(t.bytes) / took.Seconds() / 1e6
+	}
+	return fmt.Sprintf("%-18s %7.1f %7.1f %7.1f %7.1f %7.1f", name, rates[0], rates[1], rates[0]/rates[1], rates[2], rates[3])
 }
 
 // fastest returns the fastest turn of each reader.
-func fastest(t *testing.T, parser, text string, chunk, want int) []time.Duration {
-	best := make([]time.Duration, len(readers))
+func fastest(t *testing.T, parser, text string, chunk, want int) (best [4]time.Duration) {
 	for turn := range turns {
 		for i, r := range readers {
 			start := time.Now()
