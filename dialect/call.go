@@ -205,6 +205,9 @@ func (m *machine) guess(f func() bool) bool {
 	if m.wasted > maxWaste*(start+maxGuess) {
 		return false
 	}
+	if !m.deep {
+		m.deep = makeStack(m.pos)
+	}
 	m.begin()
 	entered, starved, depth := m.entered, m.starved, m.depth
 	m.undecided, m.entered, m.starved, m.unitAt = true, -1, false, start
@@ -224,6 +227,18 @@ func (m *machine) guess(f func() bool) bool {
 	}
 	m.commit()
 	return true
+}
+
+// makeStack makes the stack large enough for the readers of calls, which are
+// deep. To let it grow step by step, below them, would cost more than to read a
+// short call.
+//
+// It returns true. What it computes does not matter, but nobody can know that.
+//
+//go:noinline
+func makeStack(i int) bool {
+	var room [6 << 10]byte
+	return room[i%len(room)] == 0
 }
 
 // decide ends the guess: it is a call.

@@ -13,7 +13,7 @@ var codeTools = []string{"python", "code_interpreter", "ipython", "python_interp
 // codeTool returns the offered tool that runs code, and its parameter.
 func (m *machine) codeTool() (name, key string, ok bool) {
 	for _, s := range codeTools {
-		if i, known := m.names.exact[s]; known && m.names.tools[i].Name == s {
+		if i, known := m.names.find(s); known && m.names.tools[i].Name == s {
 			if key, ok = m.codeKey(s); ok {
 				return s, key, true
 			}

@@ -75,6 +75,7 @@ type machine struct {
 	starved   bool // a reader has asked for more than there is
 	entered   int  // offset behind the last marker the guess we are in has read
 	unitAt    int  // offset of what the guess we are in takes for a call
+	deep      bool // the stack has room for the readers of calls
 	nested    int  // how deep we are in readers that call themselves
 	undecided bool // the innermost try may not be a call at all
 	naming    bool // the value being read is the name of a tool

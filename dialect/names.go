@@ -14,7 +14,7 @@ type names struct {
 	any     bool // no list was given: every name will do
 	none    bool // the list is empty: nothing is a call
 	tools   []llm.ToolDef
-	exact   map[string]int
+	exact   map[string]int // made by index
 	folded  map[string]int // without the difference between _, . and -
 	shapes  []*schema.Shape
 	longest int
@@ -30,25 +30,47 @@ func newNames(tools []llm.ToolDef) *names {
 		}
 		return n
 	}
-	n.exact, n.folded = make(map[string]int, len(tools)), make(map[string]int, len(tools))
-	for i, t := range tools {
+	for _, t := range tools {
+		if t.Name != "" {
+			n.first[t.Name[0]] = true
+		}
+		n.longest = max(n.longest, len(t.Name))
+	}
+	n.longest += maxPrefix
+	for _, c := range []byte(firstOfPrefixes) {
+		n.first[c] = len(tools) > 0
+	}
+	return n
+}
+
+// index makes the maps. Answers without calls do not need them.
+func (n *names) index() {
+	if n.exact != nil || n.any {
+		return
+	}
+	n.exact, n.folded = make(map[string]int, len(n.tools)), make(map[string]int, len(n.tools))
+	for i, t := range n.tools {
 		if _, ok := n.exact[t.Name]; !ok && t.Name != "" {
 			n.exact[t.Name] = i
-			n.first[t.Name[0]] = true
 		}
 		if f := foldName(t.Name); f != "" {
 			if _, ok := n.folded[f]; !ok {
 				n.folded[f] = i
 			}
 		}
-		n.longest = max(n.longest, len(t.Name))
 	}
-	n.longest += maxPrefix
-	for _, c := range []byte("cfdmt") { // of the prefixes, and of call:
-		n.first[c] = len(tools) > 0
-	}
-	return n
 }
+
+// find returns the tool called exactly so.
+func (n *names) find(name string) (i int, ok bool) {
+	n.index()
+	i, ok = n.exact[name]
+	return i, ok
+}
+
+// firstOfPrefixes are the first bytes of what may stand before a name: of the
+// prefixes, and of call:.
+const firstOfPrefixes = "cfdmt"
 
 const (
 	maxName   = 128
@@ -60,9 +82,19 @@ var prefixesOfNames = []string{"functions.", "functions:", "function.", "default
 
 // triggers adds the first bytes of offered names, which may begin a line.
 func (n *names) triggers(set [256]place) [256]place {
-	for c, first := range n.first {
-		if first && !n.any && set[c] == nowhere {
+	add := func(c byte) {
+		if set[c] == nowhere {
 			set[c] = lineOnly
+		}
+	}
+	for _, t := range n.tools {
+		if t.Name != "" {
+			add(t.Name[0])
+		}
+	}
+	for i := range len(firstOfPrefixes) {
+		if len(n.tools) > 0 {
+			add(firstOfPrefixes[i])
 		}
 	}
 	return set
@@ -78,7 +110,7 @@ func (n *names) resolve(written string) (name string, ok bool) {
 		return bareName(written), true
 	}
 	for _, s := range []string{written, bareName(written), afterMCP(bareName(written)), once(written), glued(written)} {
-		if i, ok := n.exact[s]; ok {
+		if i, ok := n.find(s); ok {
 			return n.tools[i].Name, true
 		}
 		if i, ok := n.folded[foldName(s)]; ok {
@@ -177,7 +209,7 @@ func foldName(s string) string {
 
 // shape returns the shape of a tool's arguments, nil if nothing is known.
 func (n *names) shape(name string) *schema.Shape {
-	i, ok := n.exact[name]
+	i, ok := n.find(name)
 	if !ok || len(n.tools[i].Schema) == 0 {
 		return nil
 	}

@@ -60,6 +60,9 @@ func fences() map[string]uint64 {
 
 // rowOf returns the bit of a dialect's row, 0 if there is no such dialect.
 func rowOf(name string) uint64 {
+	if name == "" {
+		return 0
+	}
 	return rowsWhere(func(d *Dialect) bool { return d.Name == name })
 }
 

@@ -80,7 +80,10 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 // parseTag reads =value or attributes, with any quotes or none.
 func parseTag(s string) tag {
 	var t tag
-	s = strings.TrimSpace(artefacts.Replace(s))
+	if strings.IndexByte(s, artefact) >= 0 || strings.IndexByte(s, endOfHeader[0]) >= 0 {
+		s = artefacts.Replace(s)
+	}
+	s = strings.TrimSpace(s)
 	if rest, ok := strings.CutSuffix(s, "/"); ok {
 		t.self, s = true, strings.TrimSpace(rest)
 	}
@@ -118,6 +121,9 @@ func unquoteName(s string) string {
 	}
 	return s
 }
+
+// artefact is the first byte of what tokenizers leave of spaces and newlines.
+const artefact = 0xC4
 
 // artefacts are what tokenizers leave of spaces and newlines, and a marker
 // that is written into tags by mistake.

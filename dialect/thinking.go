@@ -212,11 +212,12 @@ func (m *machine) noteRehearsal() {
 
 // suspects counts what looks like a call and was not read as one.
 type suspects struct {
-	count [64]int
-	first [64]int
-	total int
-	last  int // offset of the last one, and one more
+	rows *[64]suspected // nil as long as there is none
+	last int            // offset of the last one, and one more
 }
+
+// suspected is how often something was seen, and where first.
+type suspected struct{ count, first int }
 
 // add counts a marker of the given dialects at an offset.
 func (s *suspects) add(rows uint64, at int) {
@@ -224,22 +225,24 @@ func (s *suspects) add(rows uint64, at int) {
 		return
 	}
 	s.last = at + 1
-	i := firstRow(rows)
-	if s.count[i] == 0 {
-		s.first[i] = at
+	if s.rows == nil {
+		s.rows = new([64]suspected)
 	}
-	s.count[i]++
-	s.total++
+	row := &s.rows[firstRow(rows)]
+	if row.count == 0 {
+		row.first = at
+	}
+	row.count++
 }
 
 // report warns of what was not read.
 func (s *suspects) report(m *machine) {
-	if s.total == 0 {
+	if s.rows == nil {
 		return
 	}
-	for i, n := range s.count {
-		if n > 0 {
-			m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: table[i].Name, Detail: suspicion(n, s.first[i], table[i].Name)})
+	for i, row := range s.rows {
+		if row.count > 0 {
+			m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: table[i].Name, Detail: suspicion(row.count, row.first, table[i].Name)})
 		}
 	}
 }

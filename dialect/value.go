@@ -339,7 +339,7 @@ func (s *sink) head(p []byte) []byte {
 // part of a rune.
 func (s *sink) tail(p []byte) int {
 	switch n := len(p); {
-	case n == 0 || p[n-1] > ' ' && p[n-1] < utf8.RuneSelf:
+	case n == 0 || s.closers == 0 && p[n-1] > ' ' && p[n-1] < utf8.RuneSelf:
 		return 0
 	case s.trim == Trimmed:
 		if blank := n - len(bytes.TrimRight(p, " \t\r\n")); blank > 0 {
