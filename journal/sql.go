@@ -40,13 +40,14 @@ const (
 
 // OpenSQL returns the store in a database of SQLite or PostgreSQL, and creates
 // its table, toolpost_journal, if it is not there. The database stays the
-// caller's, who opens it with the driver of his choice and closes it.
+// caller's, who opens it with the driver of his choice and closes it. An entry
+// that it does not take within 30 s is an error.
 //
 // What survives the death of the machine is the database's affair: leave
 // PostgreSQL's synchronous_commit on; give SQLite journal_mode(WAL),
 // synchronous(FULL) and a busy_timeout.
 func OpenSQL(db *sql.DB) (*SQL, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := db.ExecContext(ctx, createTable)
 	if err != nil { // two that create it at once can trip over each other
@@ -58,6 +59,10 @@ func OpenSQL(db *sql.DB) (*SQL, error) {
 	return &SQL{db: db, heads: make(map[string]Entry)}, nil
 }
 
+// patience bounds how long a database may take for an entry: a receipt is written
+// without regard to cancellation, and must not wait for ever.
+const patience = 30 * time.Second
+
 // maxTurns bounds how often a writer that came second tries again.
 const maxTurns = 1000
 
@@ -68,9 +73,11 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := ValidRun(e.Run); err != nil {
 		return Entry{}, err
 	}
-	last, known := s.head(e.Run)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	last, fresh := s.head(e.Run)
 	for range maxTurns {
-		if !known {
+		if !fresh {
 			var err error
 			if last, err = s.last(ctx, e.Run); err != nil {
 				return Entry{}, err
@@ -85,7 +92,7 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 			s.remember(written)
 			return written, nil
 		}
-		known = false
+		fresh = false
 	}
 	return Entry{}, fmt.Errorf("journal: run %s: other writers were faster %d times", e.Run, maxTurns)
 }
