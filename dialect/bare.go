@@ -139,11 +139,16 @@ func (m *machine) exampled() bool {
 	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
 		line = line[i+1:]
 	}
-	if len(line) > 80 {
-		line = line[len(line)-80:]
+	var low [80]byte // no allocation: this is asked of every bracket
+	n := copy(low[:], line[max(0, len(line)-len(low)):])
+	for i, c := range low[:n] {
+		if 'A' <= c && c <= 'Z' {
+			low[i] = c + 'a' - 'A'
+		}
 	}
-	s := strings.ToLower(string(line))
-	return strings.Contains(s, "e.g.") || strings.Contains(s, "for example") || strings.Contains(s, "for instance") || strings.HasPrefix(strings.TrimSpace(s), "example")
+	s := low[:n]
+	return bytes.Contains(s, []byte("e.g.")) || bytes.Contains(s, []byte("for example")) || bytes.Contains(s, []byte("for instance")) ||
+		bytes.HasPrefix(bytes.TrimSpace(s), []byte("example"))
 }
 
 // fence reads a call in a code fence, or passes over one that holds none.

@@ -109,7 +109,10 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	if n.any {
 		return bareName(written), true
 	}
-	for _, s := range []string{written, bareName(written), afterMCP(bareName(written)), once(written), glued(written)} {
+	for k, s := range [...]string{written, bareName(written), afterMCP(bareName(written)), once(written), glued(written)} {
+		if k > 0 && s == written {
+			continue
+		}
 		if i, ok := n.find(s); ok {
 			return n.tools[i].Name, true
 		}
@@ -199,6 +202,9 @@ func glued(s string) string {
 }
 
 func foldName(s string) string {
+	if strings.IndexByte(s, '.') < 0 && strings.IndexByte(s, '-') < 0 {
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' {
 			return '_'

@@ -134,7 +134,6 @@ func (r *Reader) Feed(piece string) int {
 func (r *Reader) grow(n int) {
 	if r.out == nil {
 		r.out = make([]byte, 0, n+n/16+32)
-		r.stack = make([]frame, 0, 8)
 	} else if cap(r.out)-len(r.out) < n {
 		r.out = slices.Grow(r.out, len(r.out)+n)
 	}

@@ -307,6 +307,9 @@ func (r *Reader) open(c byte) {
 	if !r.room() || !r.shallow() {
 		return
 	}
+	if r.stack == nil {
+		r.stack = make([]frame, 0, 8)
+	}
 	r.stack = append(r.stack, frame{open: c, start: r.off + r.i})
 	if c == '{' {
 		r.state = wantKey
