@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -16,6 +17,7 @@ const (
 	anywhere       // at any place
 	wordOnly       // at the beginning of a word
 	lineOnly       // at the beginning of a line
+	nameOnly       // behind a name
 )
 
 // triggers say where each byte may begin a marker or a call.
@@ -27,12 +29,13 @@ var triggers = func() *[256]place {
 			set[c] = lineOnly
 		}
 	}
-	for _, c := range []byte("{[`<(\xEF\xE2") { // the last two begin full-width bars
+	for _, c := range []byte("{[`<\xEF\xE2") { // the last two begin full-width bars
 		set[c] = anywhere
 	}
 	for _, t := range wordTokens {
 		set[t[0]] = wordOnly
 	}
+	set['('] = nameOnly
 	return &set
 }()
 
@@ -41,7 +44,7 @@ var triggers = func() *[256]place {
 var stops = func() *[256]bool {
 	var set [256]bool
 	for c, p := range triggers {
-		set[c] = p == anywhere || p == wordOnly || c == '\n'
+		set[c] = p != nowhere && p != lineOnly || c == '\n'
 	}
 	return &set
 }()
@@ -105,16 +108,47 @@ func (m *machine) plain() {
 		if i >= len(rest) {
 			break
 		}
-		c := rest[i]
-		line := prev == '\n'
-		if p := m.triggers[c]; p != nowhere && (p == anywhere || line || worded || p == wordOnly && !isNameByte(prev)) &&
-			(i+1 == len(rest) || p == lineOnly || line && m.names.first[c] || followers[c].has(rest[i+1])) {
+		if m.triggered(rest[i:], prev, worded) {
 			m.pos += i
 			return
 		}
-		prev = c
+		prev = rest[i]
 	}
 	m.pos = len(m.buf)
+}
+
+// triggered reports whether p, behind the byte prev, may begin something that
+// is no text. It looks at what is there.
+func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
+	c, line := p[0], prev == '\n'
+	switch m.triggers[c] {
+	case nowhere:
+		return false
+	case lineOnly:
+		if !line || worded {
+			return worded
+		}
+	case wordOnly:
+		if isNameByte(prev) && !worded {
+			return false
+		}
+	case nameOnly:
+		return isNameByte(prev)
+	}
+	switch {
+	case len(p) == 1 || line && m.names.first[c]:
+		return true
+	case c == '<' && p[1] == ' ':
+		return spacedMarker(p)
+	}
+	return followers[c].has(p[1])
+}
+
+// spacedMarker reports whether p, an angle and spaces, may begin a marker. Less
+// than is written so, too.
+func spacedMarker(p []byte) bool {
+	rest := bytes.TrimLeft(p[1:], " ")
+	return len(rest) == 0 || rest[0] >= utf8.RuneSelf || tree.child('<').child(rest[0]) != nil
 }
 
 // indexStop returns the index of the first stop in p with one of its
