@@ -128,6 +128,9 @@ func (m *machine) member(e *envelope, key string) bool {
 		return ok && m.named(e)
 	case r == argsRole && !e.hasArgs && !e.begun:
 		e.hasArgs = true
+		if m.names.any && key != "arguments" {
+			e.kind = "" // too many things have a type and an input
+		}
 		m.plainInput = key == "action_input" || key == "tool_input"
 		ok := m.envelopeArgs(e)
 		m.plainInput = false
@@ -141,7 +144,7 @@ func (m *machine) member(e *envelope, key string) bool {
 	if ok {
 		e.extra = append(e.extra, field{key, v})
 	}
-	if key == "type" && ok {
+	if key == "type" && ok && !e.hasArgs {
 		e.kind = kindOfCall(v)
 	}
 	return ok

@@ -254,7 +254,7 @@ func (m *machine) opening() {
 		return
 	}
 	m.pos += i
-	m.first = m.offset()
+	m.first, m.origin = m.offset(), m.offset()
 	if t, n := m.match(0); n > 0 && !t.is(separates) {
 		return
 	}
@@ -270,7 +270,7 @@ func (m *machine) opening() {
 // the line of a dialect that separates messages.
 func (m *machine) recipientLine(i int) bool {
 	if m.namedAt(i) {
-		if n := m.addressee(i, roleRows); n > 0 {
+		if n := m.addressee(i, roleRows, false); n > 0 {
 			m.skip(i+n, "recipient")
 			return true
 		}
@@ -298,7 +298,7 @@ func (m *machine) namedAt(i int) bool {
 	}
 	n := 0
 	for n < maxName && m.at(i+n) && isNameByte(m.buf[m.pos+i+n]) {
-		if n++; !m.names.begins(string(m.buf[m.pos+i : m.pos+i+n])) {
+		if n++; !m.names.mayBecome(string(m.buf[m.pos+i : m.pos+i+n])) {
 			return false
 		}
 	}
@@ -428,17 +428,17 @@ func (m *machine) pass(t *token, n int) {
 	m.origin = m.offset() // what follows begins like an answer
 	m.cites = m.cites || t.all&^citeRows == 0
 	if t.is(addresses) {
-		if n := m.addressee(0, t.rows[addresses]); n > 0 {
-			m.skip(n, "recipient")
+		if n := m.addressee(m.spaces(0), t.rows[addresses], true); n > 0 {
+			m.skip(m.spaces(0)+n, "recipient")
 		}
 	}
 }
 
 // addressee returns the length of the word i bytes from here that a marker of
 // one of the given dialects follows: it says whom the message is for.
-func (m *machine) addressee(i int, rows uint64) int {
+func (m *machine) addressee(i int, rows uint64, several bool) int {
 	j := m.word(i, "")
-	for i == 0 && j > 0 && j < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) { // behind its marker it may be several words
+	for several && j > i && j-i < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) {
 		j = m.word(j+1, "")
 	}
 	if j == i || m.peek(j) != '<' {
@@ -654,7 +654,7 @@ func (m *machine) anyForm(start int) bool {
 		return m.object(&envelope{start: start})
 	case c == '[':
 		return m.list(start)
-	case m.code && m.codeAt(0):
+	case m.code && m.entered >= 0 && m.codeAt(0): // right behind its marker
 		return m.rawCode(start)
 	case m.hasAt(0, "```"):
 		return m.fenced(start)

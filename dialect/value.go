@@ -236,7 +236,7 @@ func (m *machine) structure(i int) bool {
 func (m *machine) endsCall(i int) bool {
 	i = m.spaces(i)
 	if !m.at(i) || m.partialMarker(i) {
-		return true
+		return !m.truncated() // what was cut off may have gone on
 	}
 	t, n := m.match(i)
 	return n > 0 && (t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(drops) && !t.line)
