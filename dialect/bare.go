@@ -22,7 +22,7 @@ func (m *machine) bare(c byte) bool {
 		m.suspectName()
 		return false
 	}
-	if (c == '{' || c == '[') && m.exampled() {
+	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
 		m.lost.add(bareRows, m.offset())
 		return false
 	}
@@ -60,6 +60,9 @@ func (m *machine) plausible(c byte) bool {
 	case '{':
 		return m.plausibleKey(m.spaces(1))
 	case '[':
+		if m.prev() == '\\' { // of a formula
+			return false
+		}
 		i := m.spaces(1)
 		if m.peek(i) == '[' { // a list in a list; deeper is no call
 			i = m.spaces(i + 1)
@@ -132,6 +135,16 @@ func (m *machine) bareNamed() bool {
 	return m.nameFirst(m.offset())
 }
 
+// inCode reports whether we are in a code fence that is no call, behind other
+// code on the same line.
+func (m *machine) inCode() bool {
+	if !m.quoting {
+		return false
+	}
+	line := m.lately()
+	return len(bytes.TrimLeft(line[bytes.LastIndexByte(line, '\n')+1:], " \t")) > 0
+}
+
 // exampled reports whether the prose just before says that an example
 // follows.
 func (m *machine) exampled() bool {
@@ -156,7 +169,12 @@ func (m *machine) fence(start int) bool {
 	if !m.hasAt(0, "```") {
 		return false
 	}
-	return m.guess(func() bool { return m.fenced(start) })
+	if m.quoting && isSpace(m.peek(m.fenceLength())) && !isLetter(m.buf[m.pos+m.fenceLength()-1]) { // its end
+		m.quoting = false
+		return false
+	}
+	m.quoting = !m.guess(func() bool { return m.fenced(start) })
+	return !m.quoting
 }
 
 // parallel is a name that models give to several calls at once.

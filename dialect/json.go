@@ -127,14 +127,7 @@ func (m *machine) member(e *envelope, key string) bool {
 		e.name, e.legacy = s, key == "tool" || key == "toolName"
 		return ok && m.named(e)
 	case r == argsRole && !e.hasArgs && !e.begun:
-		e.hasArgs = true
-		if m.names.any && key != "arguments" {
-			e.kind = "" // too many things have a type and an input
-		}
-		m.plainInput = key == "action_input" || key == "tool_input"
-		ok := m.envelopeArgs(e)
-		m.plainInput = false
-		return ok
+		return m.argsMember(e, key)
 	case r == idRole && e.id == "" && !e.begun:
 		return m.envelopeID(e)
 	case r == other && m.isKeyedCall(e, key, c):

@@ -84,6 +84,7 @@ type machine struct {
 	plainInput bool
 	arrows     bool   // the keys of the object being read are followed by =>
 	code       bool   // the last marker may be followed by code
+	quoting    bool   // we are in a code fence that is no call
 	marked     bool   // a marker says that calls follow
 	depth      int    // how many markers around calls are open
 	outer      uint64 // the dialects that the last of these markers fits

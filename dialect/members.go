@@ -41,6 +41,23 @@ func (m *machine) mayPrecede(key string, i int) bool {
 	return ok || key == "type" || key == "role"
 }
 
+// argsMember reads the arguments of a call, which stand under key. Where every
+// name will do, a name and some text as input are not yet a call, nor are a
+// type and an input.
+func (m *machine) argsMember(e *envelope, key string) bool {
+	if m.names.any && !m.marked && key != "arguments" {
+		if c := m.peek(0); isQuote(c) && key != "parameters" && m.peek(1) != c && m.peek(m.spaces(1)) != '{' {
+			return false
+		}
+		e.kind = ""
+	}
+	e.hasArgs = true
+	m.plainInput = key == "action_input" || key == "tool_input"
+	ok := m.envelopeArgs(e)
+	m.plainInput = false
+	return ok
+}
+
 // innerObject reads an object that is the value of a key and holds a call.
 func (m *machine) innerObject(e *envelope) bool {
 	m.asides(e)

@@ -78,9 +78,13 @@ func (m *machine) kwargs(i int) bool {
 }
 
 // variable reports whether the first argument, from the i-th byte, is a bare
-// word, as in prose about a function.
+// word, in braces or not, as in prose about a function.
 func (m *machine) variable(i int) bool {
 	i = m.spaces(i)
+	braces := m.peek(i) == '{'
+	if braces {
+		i = m.spaces(i + 1)
+	}
 	j := m.word(i, "")
 	if j == i || !isNameStart(m.peek(i)) {
 		return false
@@ -90,7 +94,7 @@ func (m *machine) variable(i int) bool {
 		return false
 	}
 	c := m.peek(m.spaces(j))
-	return c == ',' || c == ')'
+	return c == ',' || c == ')' && !braces || c == '}' && braces
 }
 
 // keyLength returns the length of the key=, from the i-th byte, of a keyword

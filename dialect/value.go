@@ -210,7 +210,7 @@ func (m *machine) endsParam(i int) bool {
 	t, n := m.match(i)
 	switch {
 	case !m.at(i) || m.partialMarker(i):
-		return true
+		return !m.truncated()
 	case t.is(endCall):
 		return m.endsCall(i + n)
 	}
