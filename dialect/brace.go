@@ -184,7 +184,7 @@ func (m *machine) braceString(q string, shape *schema.Shape, depth int) {
 			m.skip(n, q)
 			return
 		}
-		if t, k := m.match(0); t.is(closes) && m.endsCall(k) {
+		if t, k := m.match(0); t.is(closes) && m.isOurs(t, closes) && m.endsCall(k) {
 			m.braceTail(&s)
 			return
 		}
@@ -323,7 +323,7 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 			}
 		}
 		if c == '<' {
-			if t, _ := m.match(i); t.is(closes) {
+			if t, _ := m.match(i); t.is(closes) && m.isOurs(t, closes) {
 				break
 			}
 		}

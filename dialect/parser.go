@@ -119,6 +119,8 @@ func BeginsInThinking(text string) bool {
 		m.pos += i
 		t, n := m.match(0)
 		switch {
+		case t.is(heads) && strings.TrimSpace(text[:m.pos]) == "":
+			return false // headers say what is thinking
 		case t.is(thinks) && !t.line:
 			open++
 		case t.is(unthinks) && !t.is(drops) && !t.line:

@@ -92,14 +92,15 @@ func TestReasoning(t *testing.T) {
 // behind the last call.
 func TestBeginsInThinking(t *testing.T) {
 	for text, want := range map[string]bool{
-		"Hm.</think>Yes.":             true,
-		"Hm.</think>":                 true,
-		"<think>Hm.</think>Yes.":      false,
-		"Yes.":                        false,
-		"Hm.<|END_THINKING|>Yes.":     true,
-		"</think>Yes.":                true,
-		"Thought: hm\nYes.":           false,
-		"[BEGIN FINAL RESPONSE]\nYes": true,
+		"Hm.</think>Yes.":         true,
+		"Hm.</think>":             true,
+		"<think>Hm.</think>Yes.":  false,
+		"Yes.":                    false,
+		"Hm.<|END_THINKING|>Yes.": true,
+		"</think>Yes.":            true,
+		"Thought: hm\nYes.":       false,
+		"<|channel|>commentary to=functions.f<|message|>{\"a\": \"</think>\"}<|call|>": false, // in an argument
+		"[BEGIN FINAL RESPONSE]\nYes":                                                           true,
 		"<|tool_call>call:f{}<tool_call|>\n<channel|>":                                          false,
 		"<tool_call>{}</tool_call></think>Yes.":                                                 true, // a rehearsal, then the answer
 		"Maybe <tool_call>{}</tool_call>?</think><tool_call>{}</tool_call>":                     true,

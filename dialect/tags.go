@@ -490,6 +490,7 @@ func (m *machine) pair(count *int) bool {
 	t, n := m.match(0)
 	switch {
 	case t.is(tagValue):
+		end = t
 		m.skip(n, t.text)
 	case t.is(tagParam), t.is(closes):
 		m.repair("key-without-value", llm.Guess, m.offset(), m.offset())

@@ -141,9 +141,11 @@ func (m *machine) streamValue(v value) bool {
 }
 
 // valueEnds reports whether a value ends here, and the length of its end tag.
-// Values may hold any text, end tags included: what follows decides.
+// Values may hold any text, end tags included: what follows decides. Markers of
+// other dialects are text, unless our own markup follows.
 func (m *machine) valueEnds(v *value) (n int, ok bool) {
 	t, n := m.match(0)
+	family := v.end.rows[tagParam] | v.end.rows[tagValue]
 	switch {
 	case t == nil:
 		return 0, false
@@ -151,9 +153,13 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 		v.quoted--
 		return 0, false
 	case t.is(endParam) || t.is(endValue):
+		if (t.rows[endParam]|t.rows[endValue])&family == 0 {
+			next, _ := m.match(m.spaces(n))
+			return n, next != nil && (next.rows[tagParam]&family != 0 || next.rows[endCall]&m.rows != 0)
+		}
 		return n, m.structure(n)
 	case t.is(tagParam) && !t.is(tagCall) && m.isPair(t):
-		return 0, m.beginsPair(n)
+		return 0, t.rows[tagParam]&family != 0 && m.beginsPair(n)
 	case t.is(tagParam) && !t.is(tagCall) && t.rows[tagParam]&v.end.rows[tagParam] != 0:
 		if m.prev() != '\n' {
 			return 0, m.isNextParam(t, n)
@@ -164,9 +170,19 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 		v.quoted++
 		return 0, false
 	case t.is(endCall), t.is(closes) && !t.line:
-		return 0, m.endsCall(n)
+		return 0, (t.rows[endCall]|t.rows[closes])&m.rows != 0 && m.endsCall(n)
 	}
 	return 0, false
+}
+
+// isOurs reports whether the marker t plays the role k in a dialect that the
+// call, or the marker around it, fits.
+func (m *machine) isOurs(t *token, k kind) bool {
+	rows := m.rows
+	if m.depth > 0 {
+		rows |= m.outer
+	}
+	return t.rows[k]&rows != 0
 }
 
 // beginsPair reports whether a key stands behind the tag of n bytes: its end,
@@ -239,7 +255,13 @@ func (m *machine) endsCall(i int) bool {
 		return !m.truncated() // what was cut off may have gone on
 	}
 	t, n := m.match(i)
-	return n > 0 && (t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(drops) && !t.line)
+	switch {
+	case n == 0 || t.line:
+		return false
+	case m.isOurs(t, closes), m.isOurs(t, opens), m.isOurs(t, tagCall):
+		return true
+	}
+	return t.is(drops) && !m.at(m.spaces(i+n))
 }
 
 // pairEnd is the token that opens the value of a pair.
