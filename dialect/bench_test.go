@@ -155,7 +155,16 @@ func costs(t *testing.T, text string) cost {
 	return cost{float64(after.Mallocs-before.Mallocs) / events, float64(after.TotalAlloc-before.TotalAlloc) / events}
 }
 
-var long = flag.Bool("long", false, "measure with longer texts, up to 10 MB")
+var long = flag.Bool("long", false, "measure longer, and with texts of up to 10 MB")
+
+// Text and arguments in the chunks of a fast server. The figures are printed;
+// a busy machine must not fail a test.
+func TestRates(t *testing.T) {
+	for _, s := range streams {
+		text := s.make(100_000)
+		t.Logf("%-8s in chunks of 4 kB: %6.1f MB/s", s.name, float64(len(text))/1e6/fastest(t, text, 4096))
+	}
+}
 
 // Ten times the text takes about ten times as long, fed byte by byte too. The
 // figures are printed; a busy machine must not fail a test.
@@ -201,8 +210,11 @@ func growth(t *testing.T, text func(n int) string, chunk, most, mostLong int) st
 // each long enough to be measured.
 func fastest(t *testing.T, text string, chunk int) float64 {
 	best := math.Inf(1)
-	rounds := max(1, 20_000/len(text))
-	for range max(1, min(5, 1_000_000/len(text))) {
+	rounds, turns := max(1, 20_000/len(text)), max(1, min(5, 1_000_000/len(text)))
+	if *long {
+		turns = max(3, min(100, 10_000_000/len(text)))
+	}
+	for range turns {
 		start := cpuTime(t)
 		for range rounds {
 			drain(t, text, chunk)

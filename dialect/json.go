@@ -633,7 +633,7 @@ func (m *machine) namedAgain() bool {
 // doubleWrapped reports whether a key for arguments that the tool does not
 // declare stands i bytes from here, and an object.
 func (m *machine) doubleWrapped(i int) bool {
-	if m.shape() != nil && m.schemaFollows(m.call.name) {
+	if m.call.known && m.names.described(m.call.name) && m.schemaFollows(m.call.name) && m.shape() != nil {
 		return true
 	}
 	q := m.peek(i)

@@ -161,6 +161,9 @@ func (m *machine) schemaFollows(written string) bool {
 		return false
 	}
 	key, v := m.keyAt(m.spaces(1))
+	if key != "type" && key != "properties" {
+		return false
+	}
 	name, _ := m.names.resolve(written)
 	if shape := m.names.shape(name); shape != nil && shape.Declares(key) {
 		return false

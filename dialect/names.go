@@ -213,12 +213,19 @@ func foldName(s string) string {
 	}, s)
 }
 
+// described reports whether the tool called so has a schema. To read it takes
+// as long as to read a short call, so it is put off until it is needed.
+func (n *names) described(name string) bool {
+	i, ok := n.find(name)
+	return ok && len(n.tools[i].Schema) > 0
+}
+
 // shape returns the shape of a tool's arguments, nil if nothing is known.
 func (n *names) shape(name string) *schema.Shape {
-	i, ok := n.find(name)
-	if !ok || len(n.tools[i].Schema) == 0 {
+	if !n.described(name) {
 		return nil
 	}
+	i, _ := n.find(name)
 	if n.shapes[i] == nil {
 		n.shapes[i] = schema.ShapeOf(n.tools[i].Schema)
 	}
