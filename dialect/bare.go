@@ -111,7 +111,7 @@ func (m *machine) moreBare() {
 				return true
 			case m.hasAt(0, "call:") && m.rows&formRows[BraceCall] != 0:
 				return m.braceCall(start)
-			case isNameStart(c) && !m.names.any:
+			case isNameStart(c) && (!m.names.any || m.rows&^formRows[PyCall] == 0 && m.peek(m.word(0, "")) == '('):
 				return m.nameFirst(start)
 			}
 			return false
@@ -135,16 +135,6 @@ func (m *machine) bareNamed() bool {
 	return m.nameFirst(m.offset())
 }
 
-// inCode reports whether we are in a code fence that is no call, behind other
-// code on the same line.
-func (m *machine) inCode() bool {
-	if !m.quoting {
-		return false
-	}
-	line := m.lately()
-	return len(bytes.TrimLeft(line[bytes.LastIndexByte(line, '\n')+1:], " \t")) > 0
-}
-
 // exampled reports whether the prose just before says that an example
 // follows.
 func (m *machine) exampled() bool {
@@ -162,19 +152,6 @@ func (m *machine) exampled() bool {
 	s := low[:n]
 	return bytes.Contains(s, []byte("e.g.")) || bytes.Contains(s, []byte("for example")) || bytes.Contains(s, []byte("for instance")) ||
 		bytes.HasPrefix(bytes.TrimSpace(s), []byte("example"))
-}
-
-// fence reads a call in a code fence, or passes over one that holds none.
-func (m *machine) fence(start int) bool {
-	if !m.hasAt(0, "```") {
-		return false
-	}
-	if m.quoting && isSpace(m.peek(m.fenceLength())) && !isLetter(m.buf[m.pos+m.fenceLength()-1]) { // its end
-		m.quoting = false
-		return false
-	}
-	m.quoting = !m.guess(func() bool { return m.fenced(start) })
-	return !m.quoting
 }
 
 // parallel is a name that models give to several calls at once.
@@ -416,6 +393,10 @@ var caption = map[string]bool{
 // jsonBody reads the arguments after a name and ends the call.
 func (m *machine) jsonBody() {
 	m.blank("")
+	for t, n := m.match(0); t.is(separates) && strings.HasPrefix(t.text, "<|"); t, n = m.match(0) { // once more
+		m.skip(n, t.text)
+		m.blank("")
+	}
 	fenced := m.hasAt(0, "```")
 	if fenced {
 		m.skip(m.fenceLength(), "fence")

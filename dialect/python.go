@@ -72,6 +72,9 @@ func (m *machine) kwargs(i int) bool {
 		if m.rows != 0 && m.rows&^fenceRows["```tool_code"] == 0 {
 			return true // nothing else is written in such a fence
 		}
+		if c == ')' && m.calls > 0 && (!m.at(i+1) || m.peek(i+1) == '\n') {
+			return true // a line after another call
+		}
 		return c == '{' || m.peek(m.spaces(i+1)) != 0 && strings.IndexByte("],", m.peek(m.spaces(i+1))) >= 0
 	}
 	return m.keyLength(i) > 0

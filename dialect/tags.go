@@ -194,55 +194,62 @@ func (m *machine) params() {
 			break
 		}
 		t, n := m.matchWord()
-		switch {
-		case t.is(tagParam) && !t.is(tagCall):
-			m.narrow(t.rows[tagParam])
-			if !m.param(t, n, &count) {
-				return
-			}
-			continue
-		case m.isNamesake(t) && m.childElement(t, n, &count):
-			if !m.call.open {
-				return
-			}
-			continue
-		case t.is(endCall):
-			m.skip(n, t.text)
-		case t.is(endParam):
-			m.skip(n, t.text)
-			continue
-		case t.is(closes), t.is(opens), t.is(tagCall):
-			if m.row().Tags.Call.Close != "" {
-				m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
-			}
-		case m.bareKey(0) > 0:
-			if !m.pair(&count) {
-				return
-			}
-			continue
-		case m.peek(0) == '{' && count == 0:
-			m.form(NameJSON)
-			m.arguments()
-			if !m.call.open {
-				return
-			}
-			count = -1
-			continue
-		case m.endOfWrapper():
-			continue
-		case count >= 0 && m.childElement(t, n, &count):
-			if !m.call.open {
-				return
-			}
-			continue
-		default:
-			m.junk()
-			continue
+		if m.endsParams(t, n, count) {
+			break
 		}
-		break
+		if m.onePart(t, n, &count); !m.call.open {
+			return
+		}
 	}
 	m.closeArgs(count)
 	m.endCall()
+}
+
+// endsParams reports whether the parameters end here, and passes over the end
+// of their call. t is the token that stands here.
+func (m *machine) endsParams(t *token, n, count int) bool {
+	switch {
+	case t.is(tagParam) && !t.is(tagCall), m.isNamesake(t):
+		return false
+	case t.is(endCall):
+		m.skip(n, t.text)
+	case t.is(endParam), count == 0 && t.is(tagCall) && m.isDoubled(t, n):
+		return false
+	case t.is(closes), t.is(opens), t.is(tagCall):
+		if m.row().Tags.Call.Close != "" {
+			m.repair("missing-end-of-call", llm.Syntax, m.offset(), m.offset())
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// onePart reads what stands inside a call, beginning with the token t: a
+// parameter, all of them as one object, or what is neither.
+func (m *machine) onePart(t *token, n int, count *int) {
+	switch {
+	case t.is(tagParam) && !t.is(tagCall):
+		m.narrow(t.rows[tagParam])
+		m.param(t, n, count)
+	case m.isNamesake(t) && m.childElement(t, n, count):
+	case t.is(tagCall):
+		tg, _ := m.readTag(t, n)
+		m.skip(tg.length, t.text)
+		m.repair("doubled-tag", llm.Syntax, m.offset()-tg.length, m.offset())
+	case t.is(endParam):
+		m.skip(n, t.text)
+	case m.bareKey(0) > 0:
+		m.pair(count)
+	case m.peek(0) == '{' && *count == 0:
+		m.form(NameJSON)
+		m.arguments()
+		*count = -1
+	case m.endOfWrapper():
+	case *count >= 0 && m.childElement(t, n, count):
+	default:
+		m.junk()
+	}
 }
 
 // matchWord is match where the tag of a parameter may stand. One that only
@@ -267,6 +274,14 @@ func (m *machine) endOfWrapper() bool {
 	}
 	m.skip(i+1, word)
 	return true
+}
+
+// isDoubled reports whether the tag of the call is there twice, the token t of
+// n bytes being the beginning of the second.
+func (m *machine) isDoubled(t *token, n int) bool {
+	tg, ok := m.readTag(t, n)
+	name, _ := m.names.resolve(strings.TrimSpace(tg.name()))
+	return ok && !tg.self && name == m.call.name && !m.needsNothing(name)
 }
 
 // noEnd handles the end of the answer after count parameters; a negative count

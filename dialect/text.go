@@ -259,7 +259,9 @@ func (m *machine) opening() {
 		return
 	}
 	if m.names.any {
-		m.guess(m.bareNamed)
+		if m.guess(m.bareNamed) {
+			m.moreBare()
+		}
 	} else if c := m.buf[m.pos]; i > 0 && isLetter(c) { // a space before it does not hide a name
 		m.bare(c)
 	}
@@ -690,68 +692,6 @@ func (m *machine) list(start int) bool {
 		return m.pyList(start)
 	}
 	return false
-}
-
-// fenced reads a call inside a code fence.
-func (m *machine) fenced(start int) bool {
-	n := m.fenceLength()
-	all := fenceRows[string(m.buf[m.pos:m.pos+n])]
-	if rows := m.rows & all; rows != 0 {
-		m.rows = rows
-	}
-	m.skip(n, "fence")
-	m.fenceInfo()
-	m.blank("")
-	if m.hasAt(0, "```") || !m.one(start) {
-		if all&formRows[JSONCall] == 0 { // its word says that it is a call
-			m.lost.add(all, start)
-		}
-		return false
-	}
-	for m.depth > 0 && !m.endFence() && m.more() {
-		m.blank(",;")
-		if c := m.peek(0); (c != '{' && c != '[' && !isNameStart(c)) || !m.one(m.offset()) {
-			break
-		}
-	}
-	return true
-}
-
-// fenceLength is the length of the fence that stands here with its word.
-func (m *machine) fenceLength() int {
-	i := 3
-	for m.peek(i) == '`' {
-		i++
-	}
-	for m.at(i) && (isLetter(m.peek(i)) || m.peek(i) == '_') {
-		i++
-	}
-	return i
-}
-
-// fenceInfo passes over words that stand behind the first one of a fence.
-func (m *machine) fenceInfo() {
-	for i := 0; i < maxName && m.at(i); i++ {
-		c := m.buf[m.pos+i]
-		if c == '\n' {
-			m.skip(i, "fence")
-		}
-		if !isNameByte(c) && c != ' ' && c != '=' {
-			return
-		}
-	}
-}
-
-// endFence passes over a closing fence, if there is one.
-func (m *machine) endFence() bool {
-	i := m.spaces(0)
-	if !m.hasAt(i, "```") {
-		return false
-	}
-	for i += 3; m.peek(i) == '`'; i++ {
-	}
-	m.skip(i, "fence")
-	return true
 }
 
 // hasAt reports whether s stands i bytes from here. It waits for input only

@@ -303,6 +303,8 @@ func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int
 		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
 	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != markers():
 		return at, 1
+	case c == ' ' && at.child('|') != nil && m.barAt(j+1):
+		return at, 1
 	case c == ' ' && at.child('_') != nil:
 		return at.child('_'), 1
 	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
@@ -319,6 +321,15 @@ func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int
 // isSuffixByte reports whether c may stand in the suffix of a tag's name.
 func isSuffixByte(c byte) bool {
 	return isLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+// barAt reports whether a bar of any spelling stands at j.
+func (m *machine) barAt(j int) bool {
+	if !m.at(j) {
+		return false
+	}
+	c, _ := m.folded(j)
+	return c == '|'
 }
 
 func boolInt(b bool) int {
