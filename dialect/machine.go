@@ -39,7 +39,7 @@ type machine struct {
 	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
 	flow     func() bool         // what to do with the next chunk before waking the readers
 	direct   bool                // what the flow reads can go at once
-	prose    bool                // it can, and the flow is allPlain
+	prose    bool                // it can, and is text that only markers end
 
 	buf   []byte
 	pos   int    // the next byte to read
@@ -151,13 +151,13 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 		if chunk == "" {
 			continue
 		}
-		m.add(chunk)
-		if m.prose && m.allPlain() { // most of most answers: no detour
-			if m.run < m.pos && !yield(m.delta(), nil) {
+		if m.prose && m.prosaic(chunk) { // most of most answers: no detour
+			if !yield(m.piece(chunk), nil) {
 				return
 			}
 			continue
 		}
+		m.add(chunk)
 		if m.flow == nil || !m.flow() {
 			m.prose = false
 			wake()
@@ -391,6 +391,11 @@ func (m *machine) delta() llm.Event {
 		s = string(m.buf[m.run:m.pos])
 	}
 	m.run = m.pos
+	return m.piece(s)
+}
+
+// piece returns s as an event of the text or thinking we are in.
+func (m *machine) piece(s string) llm.Event {
 	if m.mode == inThinking {
 		return llm.ThinkingDelta{Text: s}
 	}

@@ -87,17 +87,34 @@ func (m *machine) allPlain() bool {
 		if m.mode == inText && !m.started {
 			return false // the first word is special
 		}
-		m.prose = m.flow != nil && m.direct
+		m.prose = m.flow != nil && m.direct && !m.worded()
 	}
 	m.plain()
 	return m.pos >= len(m.buf)-1
+}
+
+// prosaic adds a chunk and reads it if it is nothing but text in the middle of
+// a line and nothing waits before it: what allPlain would do with most chunks,
+// in fewer steps. It reports whether it did.
+func (m *machine) prosaic(chunk string) bool {
+	start := len(m.buf)
+	if m.run != start || start+len(chunk) > cap(m.buf) || m.buf[start-1] == '\n' {
+		return false
+	}
+	m.buf = append(m.buf, chunk...)
+	if indexStop(m.buf[start:]) < len(chunk) {
+		m.buf = m.buf[:start]
+		return false
+	}
+	m.chunk, m.pos, m.run = chunk, len(m.buf), len(m.buf)
+	return true
 }
 
 // plain reads text up to a byte that may begin something else.
 func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
-	worded := m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line // it ends with words, too
+	worded := m.worded()
 	for i := 0; ; i++ {
 		if prev != '\n' && !worded {
 			if n := indexStop(rest[i:]); n > 0 {
@@ -115,6 +132,11 @@ func (m *machine) plain() {
 		prev = rest[i]
 	}
 	m.pos = len(m.buf)
+}
+
+// worded reports whether we are in thinking that ends with words, too.
+func (m *machine) worded() bool {
+	return m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line
 }
 
 // triggered reports whether p, behind the byte prev, may begin something that
