@@ -18,7 +18,7 @@ func (m *machine) bare(c byte) bool {
 	if c == '{' && m.saidInEnvelope() {
 		return true
 	}
-	if m.names.none || !m.plausible(c) {
+	if m.names.none || m.coded || !m.plausible(c) {
 		m.suspectName()
 		return false
 	}
@@ -60,8 +60,8 @@ func (m *machine) plausible(c byte) bool {
 	case '{':
 		return m.plausibleKey(m.spaces(1))
 	case '[':
-		if m.prev() == '\\' { // of a formula
-			return false
+		if p := m.prev(); isLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']' || p == '\\' {
+			return false // an index, or the beginning of a formula
 		}
 		i := m.spaces(1)
 		if m.peek(i) == '[' { // a list in a list; deeper is no call
@@ -355,7 +355,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 
 // nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
 func (m *machine) nameJSON(written string, i, j, start int) bool {
-	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(j, "```") || !m.marked && m.names.any && caption[strings.ToLower(written)] {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(j, "```") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
 		return false
 	}
 	if m.isCode(written, j, j) {
@@ -374,6 +374,12 @@ func (m *machine) nameJSON(written string, i, j, start int) bool {
 	m.skip(j-i, "separator")
 	m.jsonBody()
 	return true
+}
+
+// plausibleBody reports whether the braces at i may hold arguments.
+func (m *machine) plausibleBody(i int) bool {
+	c := m.peek(m.spaces(i + 1))
+	return m.peek(i) != '{' || isQuote(c) || isNameStart(c) || c == '}'
 }
 
 // looseArgs reports whether arguments that are no object may stand at j: in

@@ -51,7 +51,7 @@ func (m *machine) passArgs() {
 // marker only offered names are calls.
 func (m *machine) startCall(written, id string, start int) bool {
 	name, known := m.names.resolve(strings.TrimSpace(written))
-	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") {
+	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
 		return false
 	}
 	m.decide()

@@ -98,6 +98,7 @@ type machine struct {
 	// message.
 	endOfMessage bool
 	cites        bool // a marker says that text may hold tags of citations
+	coded        bool // a fence with code is open: nothing in it is a call without a marker
 	muted        bool // the message is addressed to the user: nothing in it is a call
 }
 

@@ -123,6 +123,20 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	return written, false
 }
 
+// likeName reports whether s may be the name of a tool, where neither a list
+// nor a marker says that it is one.
+func likeName(s string) bool {
+	if s == "" || !isNameStart(s[0]) || strings.IndexByte("/:.-", s[len(s)-1]) >= 0 {
+		return false
+	}
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // offered reports whether a list was given and written is on it.
 func (n *names) offered(written string) bool {
 	if n.any {

@@ -75,13 +75,15 @@ func (m *machine) kwargs(i int) bool {
 		if c == ')' && m.calls > 0 && (!m.at(i+1) || m.peek(i+1) == '\n') {
 			return true // a line after another call
 		}
-		return c == '{' || m.peek(m.spaces(i+1)) != 0 && strings.IndexByte("],", m.peek(m.spaces(i+1))) >= 0
+		next := m.peek(m.spaces(i + 1))
+		return c == '{' || next == ',' || next == ']' && m.peek(m.spaces(i+1)+1) != '(' // that is a link
 	}
 	return m.keyLength(i) > 0
 }
 
 // variable reports whether the first argument, from the i-th byte, is a bare
-// word, in braces or not, as in prose about a function.
+// word, in braces or not, or an expression, as in prose about a function or in
+// code.
 func (m *machine) variable(i int) bool {
 	i = m.spaces(i)
 	braces := m.peek(i) == '{'
@@ -97,7 +99,7 @@ func (m *machine) variable(i int) bool {
 		return false
 	}
 	c := m.peek(m.spaces(j))
-	return c == ',' || c == ')' && !braces || c == '}' && braces
+	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
 }
 
 // keyLength returns the length of the key=, from the i-th byte, of a keyword

@@ -358,8 +358,10 @@ func (m *machine) special() bool {
 	case t == nil && c == '(':
 		m.suspectName()
 		return false
+	case t == nil && (m.program(c) || m.bare(c)):
+		return true
 	case t == nil:
-		return m.bare(c)
+		return m.data(c)
 	case t.is(thinks) && !t.line:
 		return m.openThinking(t, n)
 	case t.is(unthinks) && !t.is(drops) && !t.line:
@@ -709,6 +711,9 @@ func (m *machine) list(start int) bool {
 		m.skip(1, "[")
 		return m.list(start)
 	case isNameStart(c):
+		if j := m.word(i, ""); !m.marked && m.names.any && !m.atLine() && m.peek(j) == '(' && m.peek(m.spaces(j+1)) == ')' {
+			return false // an expression in the middle of a line, for all we know
+		}
 		m.form(PyCall)
 		m.skip(i, "[")
 		return m.pyList(start)
