@@ -16,7 +16,10 @@ func (m *machine) data(c byte) bool {
 	d := dataReader{m: m}
 	flow := d.read
 	for d.state != dataEnd && m.flows(0, flow) {
-		d.read()
+		if !d.read() && d.state != dataEnd {
+			m.suspect()
+			m.pos++
+		}
 	}
 	if d.suspicious {
 		m.lost.add(bareRows&formRows[JSONCall], d.start)
@@ -80,21 +83,26 @@ type dataReader struct {
 	described  uint64 // whether it has a description: it defines a tool and calls none
 	isKey      bool   // the string being read is a key
 	role       role   // of the last key
+	named      bool   // the last key is the name of a tool
 	text       [maxName]byte
 	n          int // bytes of text in use; more than there is room for if the string is longer
 	suspicious bool
 	start      int // of what is suspicious
 }
 
-// read passes over what has arrived, and reports whether the value goes on.
+// read passes over what has arrived. It reports false where the value ends, and
+// before a byte in a string that may begin a marker.
 func (d *dataReader) read() bool {
 	m := d.m
-	for m.pos < len(m.buf) && d.state != dataEnd {
-		if !d.step(m.buf[m.pos]) {
-			d.state = dataEnd
-			break
+	for ; m.pos < len(m.buf); m.pos++ {
+		c := m.buf[m.pos]
+		if d.state == dataEnd || d.state == dataString && c == '<' {
+			return false
 		}
-		m.pos++
+		if !d.step(c) {
+			d.state = dataEnd
+			return false
+		}
 	}
 	return d.state != dataEnd
 }
@@ -222,11 +230,15 @@ func (d *dataReader) endString() {
 		text = nil // too long for a key or a name
 	}
 	if d.isKey {
+		if d.named = false; len(text) > 0 && d.m.names.first[text[0]] {
+			_, d.named = d.m.names.find(string(text))
+		}
 		if d.state, d.role = dataColon, keys[string(text)]; string(text) == "description" {
 			d.described |= d.bit()
 		}
 		return
 	}
+	d.named = false
 	if d.state = dataNext; (d.role == nameRole || d.role == bothRole) && (d.m.names.any || d.m.names.offered(string(text))) {
 		d.names |= d.bit()
 		d.suspect()
@@ -235,15 +247,19 @@ func (d *dataReader) endString() {
 
 // argument notes that the value of the last key is an object or a list.
 func (d *dataReader) argument() {
-	if d.depth > 0 && d.inObject() && d.role == argsRole {
-		d.args |= d.bit()
-		d.suspect()
+	if d.depth == 0 || !d.inObject() {
+		return
 	}
+	if d.role == argsRole {
+		d.args |= d.bit()
+	}
+	d.suspect()
 }
 
-// suspect notes that an object has a tool's name and arguments.
+// suspect notes that an object has a tool's name and arguments, or that a
+// tool's name is the key of an object.
 func (d *dataReader) suspect() {
-	if d.names&d.args&^d.described&d.bit() != 0 && !d.suspicious {
+	if (d.named || d.names&d.args&^d.described&d.bit() != 0) && !d.suspicious {
 		d.suspicious, d.start = true, d.m.offset()
 	}
 }
