@@ -60,8 +60,9 @@ func (m *machine) plausible(c byte) bool {
 	case '{':
 		return m.plausibleKey(m.spaces(1))
 	case '[':
-		if p := m.prev(); isLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']' || p == '\\' {
-			return false // an index, or the beginning of a formula
+		p := m.prev()
+		if p == '\\' { // of a formula
+			return false
 		}
 		i := m.spaces(1)
 		if m.peek(i) == '[' { // a list in a list; deeper is no call
@@ -70,7 +71,8 @@ func (m *machine) plausible(c byte) bool {
 		if m.peek(i) == '{' {
 			return m.plausibleKey(m.spaces(i + 1))
 		}
-		return isNameStart(m.peek(i))
+		index := isLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
+		return isNameStart(m.peek(i)) && !index
 	case '`':
 		return m.hasAt(0, "```")
 	case '<':
