@@ -1,10 +1,5 @@
 package dialect
 
-import (
-	"bytes"
-	"strings"
-)
-
 // data reads JSON that is no call as text, up to its end. A model that answers
 // with data may name a tool in it, as in {"plan": [{"tool": "f", "args": {}}]}:
 // what stands inside a value is part of that value and runs nothing. Whatever
@@ -263,37 +258,3 @@ func (d *dataReader) suspect() {
 		d.suspicious, d.start = true, d.m.offset()
 	}
 }
-
-// program passes over the fence that stands here if it begins or ends a block of
-// code. A model that shows a program calls nothing with it.
-func (m *machine) program(c byte) bool {
-	if c != '`' || m.mode != inText || len(m.tries) > 0 || !m.hasAt(0, "```") {
-		return false
-	}
-	if m.coded {
-		m.coded = false
-		m.pos += m.fenceLength()
-		return true
-	}
-	line := m.lately()
-	line = line[bytes.LastIndexByte(line, '\n')+1:]
-	n := m.fenceLength()
-	if len(bytes.TrimSpace(line)) > 0 || !languages[strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+n]), "`"))] {
-		return false
-	}
-	m.coded = true
-	m.pos += n
-	return true
-}
-
-// languages are the words of fences in which nobody writes calls.
-var languages = func() map[string]bool {
-	set := make(map[string]bool)
-	for word := range strings.FieldsSeq(`bash c console cpp cs csharp css csv cuda dart diff dockerfile elixir erlang go golang
-		graphql haskell hcl html ini java javascript js jsx julia kotlin kt latex lua makefile markdown matlab md nginx objc
-		perl php powershell proto protobuf r rb rs ruby rust scala sh shell sql svelte swift terraform tex toml ts tsx
-		typescript vue yaml yml zig zsh`) {
-		set[word] = true
-	}
-	return set
-}()

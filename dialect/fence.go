@@ -1,6 +1,9 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // fence reads a call in a code fence, or passes over one that holds none.
 func (m *machine) fence(start int) bool {
@@ -86,3 +89,37 @@ func (m *machine) endFence() bool {
 	m.skip(i, "fence")
 	return true
 }
+
+// program passes over the fence that stands here if it begins or ends a block of
+// code. A model that shows a program calls nothing with it.
+func (m *machine) program(c byte) bool {
+	if c != '`' || m.mode != inText || len(m.tries) > 0 || !m.hasAt(0, "```") {
+		return false
+	}
+	if m.coded {
+		m.coded = false
+		m.pos += m.fenceLength()
+		return true
+	}
+	line := m.lately()
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	n := m.fenceLength()
+	if len(bytes.TrimSpace(line)) > 0 || !languages[strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+n]), "`"))] {
+		return false
+	}
+	m.coded = true
+	m.pos += n
+	return true
+}
+
+// languages are the words of fences in which nobody writes calls.
+var languages = func() map[string]bool {
+	set := make(map[string]bool)
+	for word := range strings.FieldsSeq(`bash c console cpp cs csharp css csv cuda dart diff dockerfile elixir erlang go golang
+		graphql haskell hcl html ini java javascript js jsx julia kotlin kt latex lua makefile markdown matlab md nginx objc
+		perl php powershell proto protobuf r rb rs ruby rust scala sh shell sql svelte swift terraform tex toml ts tsx
+		typescript vue yaml yml zig zsh`) {
+		set[word] = true
+	}
+	return set
+}()

@@ -118,7 +118,7 @@ func (m *machine) closesThinking(t *token, n int) bool {
 
 // restart makes what follows count as the beginning of the answer.
 func (m *machine) restart() {
-	m.started, m.origin, m.quoting = false, m.offset(), false
+	m.started, m.origin, m.quoting, m.coded = false, m.offset(), false, false
 }
 
 // candidate reads a call inside thinking, if the policy allows it and one
