@@ -617,12 +617,34 @@ func (m *machine) unit(start int, opened bool) bool {
 			m.pass(t, n)
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
+		case !opened && m.marked && m.isLoose():
+			m.marked = false
+			ok := m.one(start)
+			m.marked = true
+			return ok
 		default:
 			if ok := m.one(start); ok || !opened || !m.undecided || !m.noise() {
 				return ok
 			}
 		}
 	}
+}
+
+// isLoose reports whether what stands here, behind a call, is another one only
+// if its name was offered: nothing has ended the calls because the dialect has
+// no such marker, and neither an object nor a separator says that it is one.
+func (m *machine) isLoose() bool {
+	d := m.row()
+	pairs := d.Wrap
+	if len(pairs) == 0 {
+		pairs = d.Call
+	}
+	if len(pairs) == 0 || pairs[0].Close != "" || m.peek(0) == '{' {
+		return false
+	}
+	i := m.word(0, "")
+	t, _ := m.match(m.spaces(i))
+	return i == 0 || t == nil || t.line || !t.is(separates) && !t.is(identifies)
 }
 
 // noise passes over words between a special token that opens calls and the
