@@ -425,6 +425,9 @@ func (m *machine) jsonBody() {
 		m.badArgs("the arguments are no JSON object")
 		m.recover()
 	}
+	if i := m.spaces(0); m.call.open && m.peek(i) == ',' && isQuote(m.peek(m.spaces(i+1))) {
+		m.repair("argument-outside", llm.Guess, m.offset(), m.offset()) // the object ended too early
+	}
 	if fenced && m.call.open {
 		m.endFence()
 	}

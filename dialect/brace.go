@@ -39,6 +39,9 @@ func (m *machine) braced(written string, i, start int) bool {
 	if m.call.open && m.peek(m.spaces(0)) == '}' { // one too many
 		m.skip(m.spaces(0)+1, "}")
 	}
+	if i := m.spaces(0); m.call.open && m.peek(i) == ',' && m.isBraceKey(m.spaces(i+1)) {
+		m.repair("argument-outside", llm.Guess, m.offset(), m.offset())
+	}
 	m.endCall()
 	return true
 }
@@ -96,18 +99,36 @@ func (m *machine) braceEnd(closer byte) bool {
 func (m *machine) braceKey() (string, bool) {
 	i := 0
 	for i < maxTag && m.at(i) && m.buf[m.pos+i] != ':' && m.buf[m.pos+i] != '\n' && m.buf[m.pos+i] != '{' {
+		if i > 0 && m.braceQuote(i) > 0 && m.peek(m.spaces(i+m.braceQuote(i))) != ':' && m.braceQuote(0) == 0 {
+			break // the colon is missing
+		}
 		i++
 	}
-	if m.peek(i) != ':' {
+	colon := m.peek(i) == ':'
+	if !colon && m.braceQuote(i) == 0 {
 		return "", false
 	}
 	key := strings.TrimSpace(foldAll(string(m.buf[m.pos : m.pos+i])))
 	for _, q := range braceQuotes {
 		key = strings.TrimSuffix(strings.TrimPrefix(key, q), q)
 	}
-	m.skip(i+1, "key")
-	m.blank("")
-	return strings.Trim(key, `"'`), true
+	if key = strings.Trim(key, `"'`); strings.ContainsAny(key, ",<>[]{}") {
+		return "", false
+	}
+	m.skip(i, "key")
+	m.blank(":")
+	return key, true
+}
+
+// braceQuote returns the length of a special delimiter that stands i bytes
+// from here, or 0.
+func (m *machine) braceQuote(i int) int {
+	for _, q := range braceQuotes {
+		if n := m.literal(i, q); n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // braceValue reads a value, an item of a list or not, into the arguments.
@@ -167,6 +188,9 @@ func (m *machine) braceList(shape *schema.Shape, depth int) {
 // depth objects and lists.
 func (m *machine) braceString(q string, shape *schema.Shape, depth int) {
 	m.skip(m.literal(0, q), q)
+	if n := m.literal(0, q); n > 0 && strings.IndexByte(",}] \t\r\n<", m.peek(n)) < 0 {
+		m.skip(n, q) // it is there twice
+	}
 	types := schema.String
 	if shape != nil {
 		types = shape.Types() | schema.String
@@ -181,7 +205,7 @@ func (m *machine) braceString(q string, shape *schema.Shape, depth int) {
 		}
 		if n := m.literal(0, q); n > 0 {
 			s.close()
-			m.skip(n, q)
+			m.skipTag(n)
 			return
 		}
 		if t, k := m.match(0); t.is(closes) && m.isOurs(t, closes) && m.endsCall(k) {
@@ -330,6 +354,12 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 	}
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
 	m.read(ArgsSpan, i, "word")
+	for _, q := range braceQuotes { // its beginning is missing
+		if text, cut := strings.CutSuffix(word, q); cut {
+			word = text
+			m.repair("missing-quote", llm.Guess, m.offset()-i, m.offset())
+		}
+	}
 	if strings.ContainsAny(word, ",{}[]") {
 		m.repair("unquoted-text", llm.Guess, m.offset()-i, m.offset())
 	}

@@ -213,6 +213,11 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	}
 	switch {
 	case m.call.open:
+		for _, f := range e.extra { // behind the arguments, though the tool has it
+			if m.shape() != nil && m.shape().Declares(f.key) {
+				m.repair("argument-outside", llm.Guess, e.start, m.offset())
+			}
+		}
 		m.endCall()
 		return true
 	case e.begun:
@@ -340,6 +345,9 @@ func (m *machine) arguments() {
 			m.badArgs("the arguments are %s, not an object", shorten(string(v)))
 		}
 		if !ok && m.offset() == start {
+			if c := m.peek(0); c != '}' && c != ',' && !m.closer(0) && m.more() {
+				m.badArgs("the arguments are no JSON object")
+			}
 			m.recover()
 		}
 	}

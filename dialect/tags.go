@@ -103,6 +103,7 @@ func parseTag(s string) tag {
 			value, rest, _ = strings.Cut(rest[1:], rest[:1])
 		} else {
 			value, rest, _ = strings.Cut(rest, " ")
+			value = strings.Trim(value, `"'`)
 		}
 		t.attrs = append(t.attrs, field2{key, unescapeXML(value)})
 		s = strings.TrimSpace(rest)
@@ -213,7 +214,7 @@ func (m *machine) endsParams(t *token, n, count int) bool {
 		return false
 	case t.is(endCall):
 		m.skip(n, t.text)
-	case t.is(endParam), count == 0 && t.is(tagCall) && m.isDoubled(t, n):
+	case t.is(endParam), t.is(endValue), count == 0 && t.is(tagCall) && m.isDoubled(t, n):
 		return false
 	case t.is(closes), t.is(opens), t.is(tagCall):
 		if m.row().Tags.Call.Close != "" {
@@ -237,7 +238,7 @@ func (m *machine) onePart(t *token, n int, count *int) {
 		tg, _ := m.readTag(t, n)
 		m.skip(tg.length, t.text)
 		m.repair("doubled-tag", llm.Syntax, m.offset()-tg.length, m.offset())
-	case t.is(endParam):
+	case t.is(endParam), t.is(endValue):
 		m.skip(n, t.text)
 	case m.bareKey(0) > 0:
 		m.pair(count)
@@ -334,7 +335,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 		return true
 	}
 	key := tg.name()
-	m.skip(tg.length, t.text)
+	m.skipTag(tg.length)
 	if t.is(tagParam) && key == "" && m.isPair(t) {
 		return m.pair(count)
 	}
@@ -361,6 +362,14 @@ func (m *machine) param(t *token, n int, count *int) bool {
 		return true
 	}
 	return m.readValue(v)
+}
+
+// skipTag passes over the tag of n bytes, and over the same tag again.
+func (m *machine) skipTag(n int) {
+	tag := string(m.buf[m.pos : m.pos+n])
+	for m.hasAt(0, tag) {
+		m.skip(n, tag)
+	}
 }
 
 // typedChildren reads the values inside an element of type dict or list, and
@@ -494,7 +503,7 @@ func (m *machine) pair(count *int) bool {
 	m.read(ArgsSpan, i, "key")
 	m.blank("")
 	if t, n := m.match(0); t.is(endParam) {
-		m.skip(n, t.text)
+		m.skipTag(n)
 		m.blank("")
 	}
 	for m.hasAt(0, `\n`) {
@@ -506,7 +515,7 @@ func (m *machine) pair(count *int) bool {
 	switch {
 	case t.is(tagValue):
 		end = t
-		m.skip(n, t.text)
+		m.skipTag(n)
 	case t.is(tagParam), t.is(closes):
 		m.repair("key-without-value", llm.Guess, m.offset(), m.offset())
 		return true

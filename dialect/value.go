@@ -244,7 +244,7 @@ func (m *machine) structure(i int) bool {
 		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&elementRows != 0 || m.bareKey(i) > 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
-		t.is(endParam) || t.is(drops) || t.is(heads) || t.is(prefixes)
+		t.is(endParam) || t.is(endValue) || t.is(drops) || t.is(heads) || t.is(prefixes)
 }
 
 // endsCall reports whether nothing but the end of calls, or other calls,
