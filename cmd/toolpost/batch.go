@@ -86,9 +86,16 @@ func writeLine(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
+	for _, e := range lineEnds {
+		b = bytes.ReplaceAll(b, []byte(e.end), []byte(e.escape))
+	}
 	_, err = w.Write(b)
 	return err
 }
+
+// lineEnds are characters that some languages take for the end of a line. JSON
+// has them in strings only, where they may be escaped.
+var lineEnds = []struct{ end, escape string }{{"\u0085", `\u0085`}, {"\u2028", `\u2028`}, {"\u2029", `\u2029`}}
 
 // readLine returns the next line without its end; a line that is too long is
 // an error, because answers could no longer be matched to rows.
