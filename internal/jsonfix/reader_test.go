@@ -1,6 +1,7 @@
 package jsonfix
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -285,6 +286,25 @@ func TestPartial(t *testing.T) {
 		got, ok := Partial(in)
 		if string(got) != want && !(ok && sameValue(got, []byte(want))) {
 			t.Errorf("%s shows %s, not %s", in, got, want)
+		}
+	}
+}
+
+// Verbatim finds what a loop finds, wherever it stands.
+func TestVerbatim(t *testing.T) {
+	for n := range 40 {
+		for at := range n {
+			for c := range 256 {
+				p := bytes.Repeat([]byte("a"), n)
+				p[at] = byte(c)
+				want := at
+				if c >= ' ' && c < 0x80 && c != '"' && c != '\\' {
+					want = n
+				}
+				if got := Verbatim(p); got != want {
+					t.Fatalf("%q: %d, want %d", p, got, want)
+				}
+			}
 		}
 	}
 }
