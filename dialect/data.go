@@ -13,6 +13,7 @@ func (m *machine) data(c byte) bool {
 	for d.state != dataEnd && m.flows(0, flow) {
 		if !d.read() && d.state != dataEnd {
 			m.suspect()
+			d.n = len(d.text) + 1 // no name has such a byte
 			m.pos++
 		}
 	}
@@ -90,6 +91,12 @@ type dataReader struct {
 func (d *dataReader) read() bool {
 	m := d.m
 	for ; m.pos < len(m.buf); m.pos++ {
+		if d.state == dataString {
+			d.skim()
+			if m.pos == len(m.buf) {
+				break
+			}
+		}
 		c := m.buf[m.pos]
 		if d.state == dataEnd || d.state == dataString && c == '<' {
 			return false
@@ -101,6 +108,29 @@ func (d *dataReader) read() bool {
 	}
 	return d.state != dataEnd
 }
+
+// skim passes over bytes of a string that mean nothing by themselves.
+func (d *dataReader) skim() {
+	rest := d.m.buf[d.m.pos:]
+	n := 0
+	for n < len(rest) && !endsSkim[rest[n]] {
+		n++
+	}
+	if d.n < len(d.text) {
+		copy(d.text[d.n:], rest[:n])
+	}
+	d.n += n
+	d.m.pos += n
+}
+
+// endsSkim are the bytes of a string that are looked at one by one.
+var endsSkim = func() (set [256]bool) {
+	for c := range ' ' {
+		set[c] = true
+	}
+	set['"'], set['\\'], set['<'] = true, true, true
+	return set
+}()
 
 // step takes the next byte, unless it cannot stand here.
 func (d *dataReader) step(c byte) bool {
@@ -201,20 +231,16 @@ func (d *dataReader) begin(key bool) {
 	}
 }
 
+// inString takes a byte of a string that was not skimmed.
 func (d *dataReader) inString(c byte) bool {
-	switch {
-	case c == '\\':
+	switch c {
+	case '\\':
 		d.state = dataEscape
 		d.n = len(d.text) + 1 // no name has one
-	case c == '"':
+	case '"':
 		d.endString()
-	case c < ' ':
-		return false
 	default:
-		if d.n < len(d.text) {
-			d.text[d.n] = c
-		}
-		d.n++
+		return false
 	}
 	return true
 }
