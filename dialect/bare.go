@@ -72,7 +72,7 @@ func (m *machine) plausible(c byte) bool {
 			return m.plausibleKey(m.spaces(i + 1))
 		}
 		index := isLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
-		return isNameStart(m.peek(i)) && !index
+		return isNameStart(m.peek(i)) && (!index || m.since == m.offset()) // right behind a call it is none
 	case '`':
 		return m.hasAt(0, "```")
 	case '<':

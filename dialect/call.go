@@ -174,7 +174,11 @@ func (m *machine) missing(what string) {
 		m.cutCall()
 		return
 	}
-	m.repair("missing-"+what, llm.Completion, m.offset(), m.offset())
+	class := llm.Completion
+	if what == "quote" {
+		class = llm.Guess // who says that all of it was the text?
+	}
+	m.repair("missing-"+what, class, m.offset(), m.offset())
 }
 
 // maxRaw bounds what is kept of the text of a call, to be shown if the call
