@@ -282,7 +282,7 @@ var table = []Dialect{
 	{
 		Name: "pythonic", Title: "a list of Python calls", Form: PyCall,
 		Models: "Llama 3.2, Llama 4, ToolACE",
-		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}, {"[Calling tool:", ""}, {"[Tool call:", ""}, {"<<function>>", ""}, {"Call:", "<bot_end>"}},
+		Wrap:   []Pair{{"<|python_start|>", "<|python_end|>"}, {"[Calling tool:", ""}, {"[Tool call:", ""}, {"[Tool Call:", ""}, {"[Tool use:", ""}, {"[Tool Use:", ""}, {"<<function>>", ""}, {"Call:", "<bot_end>"}},
 		Drop:   []string{"<|eom|>", "<|eot|>"}, Bare: true,
 	},
 	{
