@@ -83,7 +83,16 @@ type dataReader struct {
 	text       [maxName]byte
 	n          int // bytes of text in use; more than there is room for if the string is longer
 	suspicious bool
-	start      int // of what is suspicious
+	start      int  // of what is suspicious
+	other      bool // it has a key that messages of an API do not have
+	calls      bool // the last key is that of the calls of a message
+}
+
+// messageKeys are the keys of a message as APIs write it; the value says
+// whether calls stand there. Such a message may begin with its text.
+var messageKeys = map[string]bool{
+	"role": false, "content": false, "refusal": false, "reasoning_content": false, "id": false,
+	"tool_calls": true, "toolCalls": true, "function_call": true, "functionCall": true,
 }
 
 // read passes over what has arrived. It reports false where the value ends, and
@@ -167,6 +176,8 @@ func (d *dataReader) step(c byte) bool {
 
 func (d *dataReader) value(c byte) bool {
 	switch {
+	case (c == '{' || c == '[') && d.calls:
+		return false // no data, after all
 	case c == '{' || c == '[':
 		return d.enter(c == '{')
 	case c == ']' && d.depth > 0 && !d.inObject():
@@ -256,6 +267,11 @@ func (d *dataReader) endString() {
 		}
 		if d.state, d.role = dataColon, keys[string(text)]; string(text) == "description" {
 			d.described |= d.bit()
+		}
+		if d.calls = false; d.depth == 1 {
+			calls, ok := messageKeys[string(text)]
+			d.other = d.other || !ok
+			d.calls = calls && !d.other
 		}
 		return
 	}
