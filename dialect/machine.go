@@ -198,6 +198,20 @@ func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
 // answer reads the whole answer. It is a sequence of waits for more of it.
 func (m *machine) answer(wait func(struct{}) bool) {
 	m.wait = wait
+	m.parts()
+	if m.held && len(m.tries) > 0 && m.truncated() { // the thinking may have been about to end
+		m.rehearse()
+		m.parts()
+	}
+	for len(m.tries) > 0 { // calls in thinking that never closed
+		m.commit()
+	}
+	m.flush()
+	m.lost.report(m)
+}
+
+// parts reads text and thinking up to the end of the answer.
+func (m *machine) parts() {
 	for m.more() {
 		switch m.mode {
 		case inText:
@@ -206,11 +220,6 @@ func (m *machine) answer(wait func(struct{}) bool) {
 			m.thinking()
 		}
 	}
-	for len(m.tries) > 0 { // calls in thinking that never closed
-		m.commit()
-	}
-	m.flush()
-	m.lost.report(m)
 }
 
 // more reports whether there is another byte to read, waiting for it if need

@@ -249,7 +249,7 @@ var followers = func() *[256]byteSet {
 
 // prev is the byte before the next one. The answer begins like a line.
 func (m *machine) prev() byte {
-	if m.offset() == m.origin {
+	if m.pos == 0 || m.offset() == m.origin {
 		return '\n'
 	}
 	return m.buf[m.pos-1]
