@@ -88,10 +88,11 @@ type dataReader struct {
 	calls      bool // the last key is that of the calls of a message
 }
 
-// messageKeys are the keys of a message as APIs write it; the value says
-// whether calls stand there. Such a message may begin with its text.
+// messageKeys are the keys of a message as APIs and models write it; the value
+// says whether calls stand there. Such a message may begin with its text.
 var messageKeys = map[string]bool{
-	"role": false, "content": false, "refusal": false, "reasoning_content": false, "id": false,
+	"role": false, "content": false, "refusal": false, "reasoning_content": false, "id": false, "type": false,
+	"message": false, "text": false, "response": false, "reply": false, "thought": false, "thinking": false, "reasoning": false,
 	"tool_calls": true, "toolCalls": true, "function_call": true, "functionCall": true,
 }
 

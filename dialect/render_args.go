@@ -86,7 +86,7 @@ func (w *writer) disarm(quoted string) string {
 func (w *writer) kwargs(b *strings.Builder, args []member) error {
 	for i, m := range args {
 		if !identifier(m.key) {
-			return fmt.Errorf("%q cannot be a Python keyword", m.key)
+			return fmt.Errorf("%.80q cannot be a Python keyword", m.key)
 		}
 		if i > 0 {
 			b.WriteString(", ")
@@ -98,13 +98,15 @@ func (w *writer) kwargs(b *strings.Builder, args []member) error {
 	return nil
 }
 
+// identifier reports whether s can be a Python keyword that is read back: the
+// reader does not look for longer ones.
 func identifier(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
 			return false
 		}
 	}
-	return s != ""
+	return s != "" && len(s) <= maxName
 }
 
 var pythonWords = map[string]string{"true": "True", "false": "False", "null": "None"}

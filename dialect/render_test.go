@@ -182,6 +182,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"no name", "hermes_json", call("", `{}`), llm.Invalid},
 		{"a key that closes its tag", "qwen3_coder_xml", call("f", `{"a>b":1}`), llm.Invalid},
 		{"a key that is no Python name", "pythonic", call("f", `{"a-b":1}`), llm.Invalid},
+		{"a key that would not be read back", "pythonic", call("f", `{"`+strings.Repeat("k", maxName+1)+`":1}`), llm.Invalid},
 		{"a key with a colon", "gemma4", call("f", `{"a:b":1}`), llm.Invalid},
 		{"text and calls in one envelope", "envelope", turn, llm.Invalid},
 		{"media", "hermes_json", []llm.Part{llm.Media{Kind: llm.Image}}, llm.Invalid},
