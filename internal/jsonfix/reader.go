@@ -56,6 +56,8 @@ type Reader struct {
 	off     int    // offset of in[0] in the text
 	escaped bool   // the text is escaped once more than it should be
 	slash   bool   // escaped: a backslash waits for its second half
+	raw     []byte // escaped: in as it was written, and a backslash that waits
+	sizes   []byte // escaped: how many bytes of raw each byte of in was
 
 	out     []byte
 	taken   int    // out[:taken] has left through Take
@@ -195,28 +197,41 @@ func (r *Reader) takeOver() int {
 // feedEscaped takes one layer of backslashes off and reads what is left.
 func (r *Reader) feedEscaped(piece []byte) int {
 	for k, c := range piece {
+		r.raw = append(r.raw, c)
 		switch {
 		case r.slash:
 			r.slash = false
-			r.in = append(r.in, unescape(c))
+			r.in, r.sizes = append(r.in, unescape(c)), append(r.sizes, 2)
 		case c == '\\':
 			r.slash = true
 			r.off++
 			continue
 		default:
-			r.in = append(r.in, c)
+			r.in, r.sizes = append(r.in, c), append(r.sizes, 1)
 		}
 		r.run(false)
 		if r.done || r.err != nil {
-			n := max(k+r.i-len(r.in)+1, 0)
+			r.forget()
+			n := max(k+1-len(r.raw), 0)
 			if r.in, r.i = r.in[:0], 0; !r.whole {
-				r.in = append(r.in, piece[n:]...)
+				r.in = append(append(r.in, r.raw...), piece[k+1:]...)
 			}
 			return n
 		}
+		r.forget()
 		r.compact()
 	}
 	return len(piece)
+}
+
+// forget drops what was consumed of the text as it was written.
+func (r *Reader) forget() {
+	n := 0
+	for _, size := range r.sizes[:r.i] {
+		n += int(size)
+	}
+	r.raw = r.raw[:copy(r.raw, r.raw[n:])]
+	r.sizes = r.sizes[:copy(r.sizes, r.sizes[r.i:])]
 }
 
 func unescape(c byte) byte {
@@ -303,7 +318,7 @@ func (r *Reader) Rest() string {
 // wrong; before that, those that are held back.
 func (r *Reader) Unread() int {
 	if r.escaped && !r.done && r.err == nil {
-		return 0
+		return len(r.raw)
 	}
 	return len(r.in)
 }
