@@ -1,9 +1,9 @@
 package invoke
 
 import (
-	"cmp"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -18,21 +18,13 @@ type Breaker struct {
 	Cooldown time.Duration
 }
 
-// breaker is the state of one tool. The Runner's lock guards it.
-type breaker struct {
-	failures int // in a row
-	until    time.Time
-	probing  bool
-}
-
 // counts are the codes that speak against a tool.
 var counts = map[tool.Code]bool{tool.Timeout: true, tool.RateLimit: true, tool.Network: true, tool.Execution: true}
 
 // pass is the permission to run a tool once.
 type pass struct {
-	r     *Runner
-	name  string
-	probe bool
+	r *Runner
+	breaker.Pass
 }
 
 // admit returns a pass, or why the tool is left alone for now.
@@ -40,59 +32,54 @@ func (r *Runner) admit(name string) (pass, *tool.Error) {
 	if r.Breaker.Off {
 		return pass{}, nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.breakers[name]
-	if b == nil || b.failures < cmp.Or(r.Breaker.Failures, 5) {
-		return pass{r, name, false}, nil
+	p, open := r.breakerOf(name).Enter(r.now(), r.Breaker.limits())
+	if open == nil {
+		return pass{r, p}, nil
 	}
-	now := r.now()
-	if !b.probing && !now.Before(b.until) {
-		b.probing = true
-		return pass{r, name, true}, nil
-	}
-	e := tool.Errorf(tool.Network, "%s failed %d times in a row and is left alone for a while", name, b.failures)
-	e.RetryAfter = max(b.until.Sub(now), time.Second)
+	e := tool.Errorf(tool.Network, "%s failed %d times in a row and is left alone for a while", name, open.Failures)
+	e.RetryAfter = max(open.Wait, time.Second)
 	e.Fix = "Do not call this tool for now. Go on with another one, or without."
 	return pass{}, e
 }
 
+func (b Breaker) limits() breaker.Limits {
+	return breaker.Limits{Failures: b.Failures, Cooldown: b.Cooldown}
+}
+
+// breakerOf returns the breaker of a tool.
+func (r *Runner) breakerOf(name string) *breaker.Breaker {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.breakers[name]
+	if b == nil {
+		if r.breakers == nil {
+			r.breakers = make(map[string]*breaker.Breaker)
+		}
+		b = new(breaker.Breaker)
+		r.breakers[name] = b
+	}
+	return b
+}
+
 // done takes note of how the call ended.
 func (p pass) done(err *tool.Error) {
-	if p.r == nil {
-		return
+	switch {
+	case err == nil:
+		p.end(breaker.Succeeded)
+	case err.Code == tool.Cancelled:
+		p.end(breaker.Unknown)
+	case counts[err.Code]:
+		p.end(breaker.Failed)
+	default:
+		p.end(breaker.Reached)
 	}
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	b := p.r.breakers[p.name]
-	if err == nil || !counts[err.Code] {
-		if b != nil && (err == nil || p.probe) {
-			delete(p.r.breakers, p.name)
-		}
-		return
-	}
-	if b == nil {
-		if p.r.breakers == nil {
-			p.r.breakers = make(map[string]*breaker)
-		}
-		b = new(breaker)
-		p.r.breakers[p.name] = b
-	}
-	b.failures++
-	if p.probe {
-		b.probing = false
-	}
-	b.until = p.r.now().Add(cmp.Or(p.r.Breaker.Cooldown, 60*time.Second))
 }
 
 // drop gives back a pass that was not used.
-func (p pass) drop() {
-	if !p.probe {
-		return
-	}
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	if b := p.r.breakers[p.name]; b != nil {
-		b.probing = false
+func (p pass) drop() { p.end(breaker.Unknown) }
+
+func (p pass) end(v breaker.Verdict) {
+	if p.r != nil {
+		p.Done(v, p.r.now(), p.r.Breaker.limits())
 	}
 }

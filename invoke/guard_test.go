@@ -239,3 +239,30 @@ func TestBackoff(t *testing.T) {
 		}
 	})
 }
+
+// A probe that somebody cancelled has shown nothing: the next call may try.
+func TestCancelledProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := 0
+		f := doer("f", 0, func(ctx context.Context) (string, error) {
+			if ran++; ran != 2 {
+				return "", errors.New("connection refused")
+			}
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), LoopLimit: -1, Breaker: invoke.Breaker{Failures: 1}})
+		outcomes(t, s, call("", "f", ``))
+		time.Sleep(2 * time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		for range s.Do(ctx, []llm.Call{call("", "f", ``)}) {
+		}
+		for range 3 {
+			outcomes(t, s, call("", "f", ``))
+		}
+		if ran != 3 {
+			t.Errorf("ran %d times, want 3: the failure, the cancelled probe, and the next probe", ran)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -56,7 +57,7 @@ type Runner struct {
 	NewID func() string
 
 	mu       sync.Mutex
-	breakers map[string]*breaker
+	breakers map[string]*breaker.Breaker
 }
 
 // Backoff is how long to wait before another attempt: Initial, doubled each

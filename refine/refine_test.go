@@ -190,6 +190,25 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
+// A question that the caller gave up says nothing about the model: the trial is
+// still to be made.
+func TestBreakerLearnsNothingFromCancelledQuestions(t *testing.T) {
+	now := time.Unix(0, 0)
+	m := &actor{says: []any{broken(llm.Server), "fine", broken(llm.Server), "fine"}}
+	b := &refine.Breaker{Model: m, Failures: 1, Cooldown: time.Minute, Now: func() time.Time { return now }}
+	llm.Generate(t.Context(), b, ask())
+	now = now.Add(time.Minute)
+	for range b.Stream(t.Context(), ask()) {
+		break
+	}
+	if _, err := llm.Generate(t.Context(), b, ask()); llm.KindOf(err) != llm.Server {
+		t.Errorf("the next question was not the trial: %v", err)
+	}
+	if _, err := llm.Generate(t.Context(), b, ask()); llm.KindOf(err) != llm.Overloaded {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSeed002_3_5_Refine(t *testing.T) {
 	length := func(r *llm.Response) float64 { return float64(len(r.Message.Text())) / 10 }
 	for _, c := range []struct {

@@ -1,0 +1,93 @@
+// Package breaker holds the circuit breaker that package invoke keeps per tool
+// and package refine per model: after some failures in a row the other side is
+// left alone for a while; then one request may try, and how it ends decides.
+package breaker
+
+import (
+	"cmp"
+	"sync"
+	"time"
+)
+
+// Limits say when a breaker opens and for how long. Zero means the default.
+type Limits struct {
+	Failures int           // in a row; 0 means 5
+	Cooldown time.Duration // 0 means 60 s
+}
+
+// The defaults of Limits.
+const (
+	DefaultFailures = 5
+	DefaultCooldown = 60 * time.Second
+)
+
+// Breaker is the state of one tool or model. The zero value lets everything
+// pass. It is safe for concurrent use and must not be copied.
+type Breaker struct {
+	mu       sync.Mutex
+	failures int       // in a row
+	until    time.Time // when the next request may try
+	trying   bool      // one is trying
+}
+
+// Verdict is what the end of a request says about the other side.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Unknown: the request was cancelled or never sent. Nothing is learned.
+	Unknown Verdict = iota
+	// Reached: it answered, and what failed is the request's own fault. That
+	// neither counts as a failure nor makes up for earlier ones, but a trial
+	// that gets as far has succeeded.
+	Reached
+	// Failed: it did not do its work.
+	Failed
+	// Succeeded: it did.
+	Succeeded
+)
+
+// Open says why a request may not pass.
+type Open struct {
+	Failures int           // in a row
+	Wait     time.Duration // until a request may try; 0 if one is trying now
+}
+
+// Pass is the permission for one request. Exactly one call of Done ends it.
+type Pass struct {
+	b     *Breaker
+	trial bool
+}
+
+// Enter lets a request pass, or returns why it may not.
+func (b *Breaker) Enter(now time.Time, l Limits) (Pass, *Open) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < cmp.Or(l.Failures, DefaultFailures) {
+		return Pass{b, false}, nil
+	}
+	if wait := b.until.Sub(now); wait > 0 || b.trying {
+		return Pass{}, &Open{b.failures, max(wait, 0)}
+	}
+	b.trying = true
+	return Pass{b, true}, nil
+}
+
+// Done takes note of how the request ended. The zero Pass has nothing to note.
+func (p Pass) Done(v Verdict, now time.Time, l Limits) {
+	if p.b == nil {
+		return
+	}
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	if p.trial {
+		p.b.trying = false
+	}
+	switch {
+	case v == Failed:
+		p.b.failures++
+		p.b.until = now.Add(cmp.Or(l.Cooldown, DefaultCooldown))
+	case v == Succeeded, v == Reached && p.trial:
+		p.b.failures = 0
+	}
+}
