@@ -73,7 +73,7 @@ func outcome(c llm.Call, result llm.Result, rec journal.Receipt, attempt int) in
 func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
 	result, known := l.results[c.ID]
 	if !known {
-		o, err := l.hands.Refuse(ctx, c)
+		o, err := l.runner.Refuse(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	for ev, err := range l.hands.Do(ctx, calls) {
+	for ev, err := range l.runner.Do(ctx, calls) {
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (l *loop) judge(ctx context.Context, a *acting) error {
 // the budget lasts.
 func (l *loop) escalate(outcomes []invoke.Outcome) {
 	for _, o := range outcomes {
-		if o.Error != nil && l.Ladder != nil && l.budget.Left() > 0 && l.climb(o) {
+		if o.Error != nil && l.Ladder != nil && l.budget.Left() > 0 && l.raiseStep(o) {
 			l.budget.Take()
 			return
 		}
@@ -192,7 +192,7 @@ func (l *loop) escalate(outcomes []invoke.Outcome) {
 func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
 	if l.budget.Take() {
 		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: o.Error.Error()})
-		l.climb(o)
+		l.raiseStep(o)
 		return nil
 	}
 	point := Checkpoint{Cause: ModelFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Manual, Abort}}

@@ -30,12 +30,12 @@ type Agent struct {
 	Caller []llm.ToolDef
 	// Offer bounds the tools of Tools that the model is told about: those that
 	// fit the task best are. The zero value offers all.
-	Offer tool.Budget
-	// Hosted are tools that the model's provider may run itself. Native says
-	// why the provider of the model of that id does not run such a tool, nil if
+	Offer tool.SelectionBudget
+	// Hosted are tools that the provider may run itself. HostedSupport reports
+	// why the provider of model id cannot run the hosted tool def, or nil if
 	// it does; without it no provider runs any.
-	Hosted []Hosted
-	Native func(id string, def llm.ToolDef) error
+	Hosted        []HostedTool
+	HostedSupport func(id string, def llm.ToolDef) error
 	// Request holds the other settings of every question: temperature, limits,
 	// choice, output. Its System, Messages, Tools, Model and Budget must be
 	// empty. A choice that demands a call counts until one has been made.
@@ -149,7 +149,7 @@ func (a *Agent) check() error {
 		return fmt.Errorf("agent: with a structured answer no tool can be called %s", emitOutput)
 	}
 	for _, h := range a.Hosted {
-		if lane, err := ParseLane(string(h.Lane)); err != nil || lane != cmp.Or(h.Lane, Auto) {
+		if lane, err := ParseLane(string(h.Lane)); err != nil || lane != cmp.Or(h.Lane, LaneAuto) {
 			return fmt.Errorf("agent: %s: %q is no lane; see ParseLane", h.Name, h.Lane)
 		}
 		offered[h.Name] = true

@@ -303,6 +303,6 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 
 // renew fills the budget: the run has got further.
 func (l *loop) renew() {
-	l.budget = llm.NewBudget(l.Limits.Budget)
+	l.budget = llm.NewRetryBudget(l.Limits.Budget)
 	l.nudged, l.doubted, l.raised, l.step = false, false, false, ""
 }

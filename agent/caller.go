@@ -49,7 +49,7 @@ func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 				back = b
 			}
 		}
-		o, err := l.hands.Refuse(ctx, back)
+		o, err := l.runner.Refuse(ctx, back)
 		if err != nil {
 			return err
 		}

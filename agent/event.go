@@ -13,7 +13,7 @@ import (
 type (
 	// Retry says that the turn is asked again. What it said before does not
 	// count.
-	Retry = refine.Retrying
+	Retry = refine.AnswerRetry
 	// Recovery says that the model is asked to mend its answer.
 	Recovery = refine.Recovery
 	// Partial is a structured answer as far as it has been written.

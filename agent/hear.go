@@ -35,7 +35,7 @@ func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) *heard {
 			break
 		}
 		e.take(ev)
-		if l.deaf {
+		if l.abandoned {
 			e.h.err = context.Canceled
 			break
 		}

@@ -49,8 +49,8 @@ func TestTheProviderSearches(t *testing.T) {
 		lane                 agent.Lane
 		text                 string
 	}{
-		{"anthropic", "/v1", wire.Messages, agent.Native, "It is at go.dev."},
-		{"ollama", "/api", wire.Ollama, agent.Never, "I know it."},
+		{"anthropic", "/v1", wire.Messages, agent.LaneNative, "It is at go.dev."},
+		{"ollama", "/api", wire.Ollama, agent.LaneNever, "I know it."},
 	} {
 		model := new(searcher)
 		server := httptest.NewServer(&sim.Server{Model: model})
@@ -64,15 +64,15 @@ func TestTheProviderSearches(t *testing.T) {
 		}
 		store := new(journal.Memory)
 		a := &agent.Agent{Model: opened, ID: id, Store: store, Request: llm.Request{MaxTokens: 1000},
-			Hosted: []agent.Hosted{{Name: llm.WebSearch, Config: llm.Hosted{MaxUses: 3}}},
-			Native: agent.NativeIn(c.format)}
+			Hosted:        []agent.HostedTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}},
+			HostedSupport: agent.HostedSupportIn(c.format)}
 		l := run(t, a, "Where is Go?")
 		server.Close()
 		if l.err != nil || l.done.Text != c.text || of[agent.LaneChosen](l)[0].Lane != c.lane {
 			t.Errorf("%s: %q, lane %+v, error %v", c.vendor, l.done.Text, of[agent.LaneChosen](l), l.err)
 			continue
 		}
-		if c.lane != agent.Native {
+		if c.lane != agent.LaneNative {
 			if len(model.asked[0].Tools) != 0 {
 				t.Errorf("%s: offered %v", c.vendor, model.asked[0].Tools)
 			}

@@ -205,7 +205,7 @@ func TestResumeRefuses(t *testing.T) {
 func TestPartialStructuredAnswer(t *testing.T) {
 	m := says(`{"title":"A very long title of something","items":["one","two","three"]}`)
 	m.chunk = 4
-	a := &agent.Agent{Model: m, Store: new(journal.Memory), Request: llm.Request{Output: &llm.Output{Schema: json.RawMessage(
+	a := &agent.Agent{Model: m, Store: new(journal.Memory), Request: llm.Request{Output: &llm.OutputFormat{Schema: json.RawMessage(
 		`{"type":"object","properties":{"title":{"type":"string"},"items":{"type":"array","items":{"type":"string"}}},"required":["title","items"]}`)}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -93,7 +93,7 @@ func TestIntoOnEveryDialectAndFault(t *testing.T) {
 				for _, tools := range [][]llm.ToolDef{nil, {def("search", "query")}} {
 					cells++
 					before := model.asked.Load()
-					req := &llm.Request{Messages: []llm.Message{llm.User("Who is Ada?")}, Tools: tools, Budget: llm.NewBudget(2), MaxTokens: 1000}
+					req := &llm.Request{Messages: []llm.Message{llm.User("Who is Ada?")}, Tools: tools, Budget: llm.NewRetryBudget(2), MaxTokens: 1000}
 					v, err := refine.Into[contact](t.Context(), m, req, 3)
 					asked := model.asked.Load() - before
 					questions += asked

@@ -117,7 +117,7 @@ type stageSettings struct {
 	Resume     bool   // and then resumed
 	MaxChars   int    // of a result
 	CallBudget int    // calls that may run
-	Search     *agent.Hosted
+	Search     *agent.HostedTool
 	Searches   bool // the provider runs web_search itself
 	Varies     bool // whether a question is asked again depends on the form
 }
@@ -250,11 +250,11 @@ func (s *stage) direct() {
 		a.Request.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: set.Choice}
 	}
 	if set.Output != nil {
-		a.Request.Output = &llm.Output{Name: "answer", Schema: set.Output}
+		a.Request.Output = &llm.OutputFormat{Name: "answer", Schema: set.Output}
 	}
 	if set.Search != nil {
-		a.Hosted = []agent.Hosted{*set.Search}
-		a.Native = func(string, llm.ToolDef) error {
+		a.Hosted = []agent.HostedTool{*set.Search}
+		a.HostedSupport = func(string, llm.ToolDef) error {
 			if s.set.Searches {
 				return nil
 			}

@@ -51,14 +51,14 @@ type Escalated struct {
 // EventType returns "escalated".
 func (Escalated) EventType() string { return "escalated" }
 
-// climb chooses the step after a failure. It reports whether the next question
+// raiseStep chooses the step after a failure. It reports whether the next question
 // is asked in a stronger way.
-func (l *loop) climb(o invoke.Outcome) bool {
+func (l *loop) raiseStep(o invoke.Outcome) bool {
 	if l.Ladder == nil {
 		return false
 	}
 	switch o.Next {
-	case tool.Interference, tool.Vortex:
+	case tool.Perspectives, tool.Resample:
 	case tool.Escalate:
 		if l.Ladder.StrongerID == "" && l.Ladder.Stronger == nil || l.raised {
 			return false
@@ -79,13 +79,13 @@ func (l *loop) stronger(m llm.Model) llm.Model {
 	step := l.step
 	l.step = ""
 	switch step {
-	case tool.Interference:
+	case tool.Perspectives:
 		views := l.Ladder.Views
 		if views == nil {
 			views = defaultViews
 		}
 		return &refine.Best{Model: m, Attempts: len(views), Together: true, Score: l.score, Vary: refine.Views(views...)}
-	case tool.Vortex:
+	case tool.Resample:
 		temps := l.Ladder.Temperatures
 		if temps == nil {
 			temps = defaultTemperatures

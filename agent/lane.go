@@ -18,17 +18,17 @@ type Lane string
 
 // The lanes.
 const (
-	Auto   Lane = "auto"   // the provider if it can and nobody wants control, else MCP, else local
-	Native Lane = "native" // the provider
-	MCP    Lane = "mcp"    // a tool of an MCP server
-	Local  Lane = "local"  // a tool of the program
-	Never  Lane = "never"  // nobody: the tool is not offered
+	LaneAuto   Lane = "auto"   // the provider if it can and nobody wants control, else MCP, else local
+	LaneNative Lane = "native" // the provider
+	LaneMCP    Lane = "mcp"    // a tool of an MCP server
+	LaneLocal  Lane = "local"  // a tool of the program
+	LaneNever  Lane = "never"  // nobody: the tool is not offered
 )
 
 // lanes are all words for lanes.
 var lanes = map[string]Lane{
-	"": Auto, "auto": Auto, "native": Native, "mcp": MCP, "local": Local, "never": Never,
-	"ai-web-search": Native, "duckduckgo": Local,
+	"": LaneAuto, "auto": LaneAuto, "native": LaneNative, "mcp": LaneMCP, "local": LaneLocal, "never": LaneNever,
+	"ai-web-search": LaneNative, "duckduckgo": LaneLocal,
 }
 
 // ParseLane reads the name of a lane. Older words are understood: ai-web-search
@@ -41,13 +41,13 @@ func ParseLane(s string) (Lane, error) {
 	return lane, nil
 }
 
-// Hosted is a tool that the provider of a model may run itself.
-type Hosted struct {
+// HostedTool is a tool that the provider of a model may run itself.
+type HostedTool struct {
 	Name string // like [llm.WebSearch]
 	Lane Lane   // empty means Auto
 	// Config restricts the tool, whoever runs it. What cannot reach the chosen
 	// lane is refused.
-	Config llm.Hosted
+	Config llm.HostedConfig
 }
 
 // LaneChosen says who runs a tool, and why. Lane is Never if nobody does: then
@@ -62,9 +62,9 @@ type LaneChosen struct {
 // EventType returns "lane".
 func (LaneChosen) EventType() string { return "lane" }
 
-// NativeIn returns the Agent.Native of models that are reached in a wire format:
-// what the format has a word for, the provider runs.
-func NativeIn(format string) func(id string, def llm.ToolDef) error {
+// HostedSupportIn returns an [Agent.HostedSupport] for models that speak a wire format:
+// the provider runs what the format can express.
+func HostedSupportIn(format string) func(id string, def llm.ToolDef) error {
 	return func(_ string, def llm.ToolDef) error {
 		codec, ok := wire.For(format)
 		if !ok {
@@ -113,14 +113,14 @@ func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
 		def := llm.ToolDef{Kind: llm.HostedTool, Name: h.Name, Hosted: &h.Config}
 		own := ownTool(set, h.Name)
 		c := a.lane(id, h, def, own)
-		if c.Lane == Never && must && c.Asked != Auto && c.Asked != Never {
+		if c.Lane == LaneNever && must && c.Asked != LaneAuto && c.Asked != LaneNever {
 			return out, fmt.Errorf("agent: %s cannot be run as %q: %s", h.Name, c.Asked, c.Why)
 		}
 		out.Chosen = append(out.Chosen, c)
-		if c.Lane == Native {
+		if c.Lane == LaneNative {
 			hosted = append(hosted, def)
 		}
-		if own != nil && c.Lane != MCP && c.Lane != Local {
+		if own != nil && c.Lane != LaneMCP && c.Lane != LaneLocal {
 			out.Withheld[own.Name] = true
 		}
 	}
@@ -134,38 +134,38 @@ func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
 }
 
 // lane decides about one tool.
-func (a *Agent) lane(id string, h Hosted, def llm.ToolDef, own *tool.Tool) LaneChosen {
+func (a *Agent) lane(id string, h HostedTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
 	asked := h.Lane
 	if asked == "" {
-		asked = Auto
+		asked = LaneAuto
 	}
-	c := LaneChosen{Tool: h.Name, Lane: Never, Asked: asked}
+	c := LaneChosen{Tool: h.Name, Lane: LaneNever, Asked: asked}
 	native := error(fmt.Errorf("nothing is known about what the provider runs itself"))
-	if a.Native != nil {
-		native = a.Native(id, def)
+	if a.HostedSupport != nil {
+		native = a.HostedSupport(id, def)
 	}
-	where := Never
+	where := LaneNever
 	if own != nil {
-		where = Local
+		where = LaneLocal
 		if own.Origin == tool.MCP {
-			where = MCP
+			where = LaneMCP
 		}
 	}
 	controlled := a.Tools != nil && a.Tools.Policy != nil
 	switch {
-	case asked == Never:
+	case asked == LaneNever:
 		c.Why = "it is not wanted"
-	case asked == Native && native == nil:
-		c.Lane, c.Why = Native, "the provider runs it, as asked for"
-	case asked == Native:
+	case asked == LaneNative && native == nil:
+		c.Lane, c.Why = LaneNative, "the provider runs it, as asked for"
+	case asked == LaneNative:
 		c.Why = "the provider does not run it: " + native.Error()
 	case asked == where:
 		c.Lane, c.Why = where, "as asked for"
-	case asked != Auto:
+	case asked != LaneAuto:
 		c.Why = "there is no such tool"
 	case native == nil && !controlled:
-		c.Lane, c.Why = Native, "the provider runs it, and no policy wants control"
-	case where != Never:
+		c.Lane, c.Why = LaneNative, "the provider runs it, and no policy wants control"
+	case where != LaneNever:
 		c.Lane, c.Why = where, "the provider does not run it"
 		if native == nil {
 			c.Why = "a policy wants control, which the provider does not give"
@@ -200,7 +200,7 @@ func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
 				continue
 			}
 			limited, err := restrict(t, h.Config)
-			if err != nil && (h.Lane == MCP || h.Lane == Local || a.Native == nil) {
+			if err != nil && (h.Lane == LaneMCP || h.Lane == LaneLocal || a.HostedSupport == nil) {
 				return nil, err
 			}
 			if err != nil { // the provider may still run it; we may not
@@ -220,7 +220,7 @@ func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
 
 // restrict puts limits on a tool: the number of its uses is counted, the others
 // go into arguments that the tool must have.
-func restrict(t tool.Tool, h llm.Hosted) (tool.Tool, error) {
+func restrict(t tool.Tool, h llm.HostedConfig) (tool.Tool, error) {
 	forced := make(map[string]json.RawMessage)
 	var declared struct{ Properties map[string]json.RawMessage }
 	_ = json.Unmarshal(t.Input, &declared) // no properties: nothing can be restricted

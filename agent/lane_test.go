@@ -44,19 +44,19 @@ func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
 		policy invoke.Policy
 		want   agent.Lane // empty: refused
 	}{
-		{"3.7 native if it can be", agent.Auto, can, tool.MCP, nil, agent.Native},
-		{"3.7 control wants ours", agent.Auto, can, tool.MCP, allow, agent.MCP},
-		{"3.7 else MCP", agent.Auto, cannot, tool.MCP, nil, agent.MCP},
-		{"else local", agent.Auto, cannot, tool.Program, nil, agent.Local},
-		{"else nobody", agent.Auto, cannot, 0, nil, agent.Never},
-		{"C25 a policy is not bypassed", agent.Auto, can, 0, allow, agent.Never},
-		{"3.2 native", agent.Native, can, tool.MCP, nil, agent.Native},
-		{"native is not there", agent.Native, cannot, tool.MCP, nil, ""},
-		{"3.2 mcp", agent.MCP, can, tool.MCP, nil, agent.MCP},
-		{"mcp is not there", agent.MCP, can, tool.Program, nil, ""},
-		{"local", agent.Local, can, tool.Program, nil, agent.Local},
-		{"never", agent.Never, can, tool.MCP, nil, agent.Never},
-		{"nobody knows", agent.Auto, nil, tool.MCP, nil, agent.MCP},
+		{"3.7 native if it can be", agent.LaneAuto, can, tool.MCP, nil, agent.LaneNative},
+		{"3.7 control wants ours", agent.LaneAuto, can, tool.MCP, allow, agent.LaneMCP},
+		{"3.7 else MCP", agent.LaneAuto, cannot, tool.MCP, nil, agent.LaneMCP},
+		{"else local", agent.LaneAuto, cannot, tool.Program, nil, agent.LaneLocal},
+		{"else nobody", agent.LaneAuto, cannot, 0, nil, agent.LaneNever},
+		{"C25 a policy is not bypassed", agent.LaneAuto, can, 0, allow, agent.LaneNever},
+		{"3.2 native", agent.LaneNative, can, tool.MCP, nil, agent.LaneNative},
+		{"native is not there", agent.LaneNative, cannot, tool.MCP, nil, ""},
+		{"3.2 mcp", agent.LaneMCP, can, tool.MCP, nil, agent.LaneMCP},
+		{"mcp is not there", agent.LaneMCP, can, tool.Program, nil, ""},
+		{"local", agent.LaneLocal, can, tool.Program, nil, agent.LaneLocal},
+		{"never", agent.LaneNever, can, tool.MCP, nil, agent.LaneNever},
+		{"nobody knows", agent.LaneAuto, nil, tool.MCP, nil, agent.LaneMCP},
 	} {
 		var got []string
 		tools := []tool.Tool{weatherTool()}
@@ -64,7 +64,7 @@ func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
 			tools = append(tools, search(c.own, plainSearch, &got))
 		}
 		m := says("fine")
-		a := &agent.Agent{Model: m, System: "Be brief.", Tools: runner(tools...), Native: c.native, Hosted: []agent.Hosted{{Name: llm.WebSearch, Lane: c.lane}}}
+		a := &agent.Agent{Model: m, System: "Be brief.", Tools: runner(tools...), HostedSupport: c.native, Hosted: []agent.HostedTool{{Name: llm.WebSearch, Lane: c.lane}}}
 		a.Tools.Policy = c.policy
 		l := run(t, a, "go")
 		if c.want == "" {
@@ -79,7 +79,7 @@ func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
 			continue
 		}
 		def, offered := m.asked[0].Tool("web_search")
-		if offered != (c.want != agent.Never) || offered && (def.Kind == llm.HostedTool) != (c.want == agent.Native) {
+		if offered != (c.want != agent.LaneNever) || offered && (def.Kind == llm.HostedTool) != (c.want == agent.LaneNative) {
 			t.Errorf("%s: offered %v as %v", c.name, offered, def.Kind)
 		}
 		if _, ok := m.asked[0].Tool("weather"); !ok {
@@ -92,7 +92,7 @@ func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
 }
 
 func TestParseLane(t *testing.T) {
-	for in, want := range map[string]agent.Lane{"": agent.Auto, "ai-web-search": agent.Native, "mcp": agent.MCP, "duckduckgo": agent.Local, "never": agent.Never, "native": agent.Native, "local": agent.Local, "auto": agent.Auto} {
+	for in, want := range map[string]agent.Lane{"": agent.LaneAuto, "ai-web-search": agent.LaneNative, "mcp": agent.LaneMCP, "duckduckgo": agent.LaneLocal, "never": agent.LaneNever, "native": agent.LaneNative, "local": agent.LaneLocal, "auto": agent.LaneAuto} {
 		if got, err := agent.ParseLane(in); err != nil || got != want {
 			t.Errorf("%q: %s %v", in, got, err)
 		}
@@ -103,10 +103,10 @@ func TestParseLane(t *testing.T) {
 }
 
 func TestLimitsReachTheLaneOrAreRefused(t *testing.T) { // 4.3
-	limits := llm.Hosted{MaxUses: 2, AllowedDomains: []string{"go.dev"}, Location: &llm.Location{City: "Rome"}}
+	limits := llm.HostedConfig{MaxUses: 2, AllowedDomains: []string{"go.dev"}, Location: &llm.Location{City: "Rome"}}
 	var got []string
 	m := says(call("1", "web_search", `{"query":"a","allowed_domains":["evil.example"]}`), call("2", "web_search", `{"query":"b"}`), call("3", "web_search", `{"query":"c"}`), "fine")
-	a := &agent.Agent{Model: m, Tools: runner(search(tool.Program, finerSearch, &got)), Hosted: []agent.Hosted{{Name: llm.WebSearch, Config: limits}}}
+	a := &agent.Agent{Model: m, Tools: runner(search(tool.Program, finerSearch, &got)), Hosted: []agent.HostedTool{{Name: llm.WebSearch, Config: limits}}}
 	l := run(t, a, "go")
 	want := []string{
 		`{"allowed_domains":["go.dev"],"query":"a","user_location":{"city":"Rome","country":"","region":"","timezone":"","type":"approximate"}}`,
@@ -123,12 +123,12 @@ func TestLimitsReachTheLaneOrAreRefused(t *testing.T) { // 4.3
 	if l := run(t, a, "go"); len(got) != 1 || l.err != nil { // each run has uses of its own
 		t.Errorf("ran %d times, error %v", len(got), l.err)
 	}
-	a = &agent.Agent{Model: says("x"), Tools: runner(search(tool.Program, plainSearch, &got)), Hosted: []agent.Hosted{{Name: llm.WebSearch, Config: limits}}}
+	a = &agent.Agent{Model: says("x"), Tools: runner(search(tool.Program, plainSearch, &got)), Hosted: []agent.HostedTool{{Name: llm.WebSearch, Config: limits}}}
 	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "cannot be restricted") {
 		t.Errorf("limits that cannot be kept were accepted: %v", l.err)
 	}
 	m = says("x")
-	a = &agent.Agent{Model: m, Native: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.Hosted{{Name: llm.WebSearch, Lane: agent.Native, Config: limits}}}
+	a = &agent.Agent{Model: m, HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.HostedTool{{Name: llm.WebSearch, Lane: agent.LaneNative, Config: limits}}}
 	if l := run(t, a, "go"); l.err != nil || m.asked[0].Tools[0].Hosted.MaxUses != 2 {
 		t.Errorf("tools %+v, error %v", m.asked[0].Tools, l.err)
 	}
@@ -139,7 +139,7 @@ func TestHostedCallsAreSeenAndRecorded(t *testing.T) { // C25
 	found := llm.Result{CallID: "srv_1", Name: "web_search", Hosted: true, Parts: []llm.Part{llm.Text{Text: "go.dev"}}}
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: says([]llm.Part{hosted, found, llm.Text{Text: "It is at go.dev."}}), Store: store,
-		Native: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.Hosted{{Name: llm.WebSearch}}}
+		HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.HostedTool{{Name: llm.WebSearch}}}
 	l := run(t, a, "go")
 	if l.err != nil || len(of[llm.HostedCall](l)) != 1 || len(of[llm.HostedResult](l)) != 1 || l.done.Ran != 0 {
 		t.Errorf("events %v, error %v", l.events, l.err)
@@ -163,8 +163,8 @@ func TestASwitchDecidesLanesAnew(t *testing.T) { // H11
 	var got []string
 	first, second := says(call("1", "web_search", `{"query":"a"}`), "x"), says("fine")
 	a := &agent.Agent{Model: first, ID: "one", Store: new(journal.Memory), Tools: runner(search(tool.Program, plainSearch, &got)),
-		Hosted: []agent.Hosted{{Name: llm.WebSearch}},
-		Native: func(id string, _ llm.ToolDef) error {
+		Hosted: []agent.HostedTool{{Name: llm.WebSearch}},
+		HostedSupport: func(id string, _ llm.ToolDef) error {
 			if id == "two" {
 				return nil
 			}

@@ -16,14 +16,14 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// hands run calls: a session of package invoke, or the record of one.
-type hands interface {
+// callRunner run calls: a session of package invoke, or the record of one.
+type callRunner interface {
 	Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error]
 	Refuse(ctx context.Context, c llm.InvalidCall) (invoke.Outcome, error)
 }
 
 // loop is one run on its way. It depends on nothing but its beginning and what
-// model, hands and person answer, so that the record of those plays it again.
+// model, runner and person answer, so that the record of those plays it again.
 type loop struct {
 	beginning
 	question llm.Request // the settings of every question
@@ -34,21 +34,21 @@ type loop struct {
 	run     string
 	models  func(turn int) (llm.Model, string)
 	lanesOf func(id string) (laneSet, error)
-	hands   hands
-	session *invoke.Session // the same as hands, nil in a replay
+	runner  callRunner
+	session *invoke.Session // the same as runner, nil in a replay
 	person  func(context.Context, Checkpoint) (Choice, error)
 	mint    func() string
 	rec     *journal.Recorder // nil records nothing
 
-	yield  func(llm.Event, error) bool
-	cancel context.CancelFunc
-	deaf   bool // nobody listens any more
+	yield     func(llm.Event, error) bool
+	cancel    context.CancelFunc
+	abandoned bool // nobody listens any more
 
 	messages []llm.Message
 	ids      map[string]bool // of all calls
 	named    int             // ids made
 	minted   []string        // in this turn
-	budget   *llm.Budget
+	budget   *llm.RetryBudget
 	choice   llm.ToolChoice
 	turnNo   int
 	model    string                // of the turn
@@ -123,7 +123,7 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 		return nil, err
 	}
 	session.Model = a.ID
-	l.session, l.hands = session, session
+	l.session, l.runner = session, session
 	return l, nil
 }
 
@@ -161,7 +161,7 @@ func (l *loop) ready(template llm.Request) {
 	l.offered = append(slices.Clone(l.Lanes.Defs), l.Caller...)
 	l.single = len(l.Caller) > 0
 	l.choice = template.Choice
-	l.budget = llm.NewBudget(l.Limits.Budget)
+	l.budget = llm.NewRetryBudget(l.Limits.Budget)
 	l.done.Run = l.run
 	l.collectIDs()
 	if l.session != nil {
@@ -186,18 +186,18 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	l.yield, l.cancel = yield, cancel
 	err := l.turns(ctx)
 	err = l.end(ctx, err)
-	if !l.deaf && l.yield(l.done, nil) && err != nil {
+	if !l.abandoned && l.yield(l.done, nil) && err != nil {
 		l.yield(nil, err)
 	}
 }
 
 // emit yields an event and reports whether anybody still listens.
 func (l *loop) emit(ev llm.Event) bool {
-	if !l.deaf && !l.yield(ev, nil) {
-		l.deaf = true
+	if !l.abandoned && !l.yield(ev, nil) {
+		l.abandoned = true
 		l.cancel()
 	}
-	return !l.deaf
+	return !l.abandoned
 }
 
 func (l *loop) turns(ctx context.Context) error {

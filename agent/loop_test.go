@@ -304,7 +304,7 @@ func TestAgainst(t *testing.T) {
 // requirements.
 func TestSeed001InTheLoop(t *testing.T) {
 	n := 0
-	out := llm.Request{Output: &llm.Output{Schema: json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}}
+	out := llm.Request{Output: &llm.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}}
 	for _, c := range []struct {
 		name       string
 		says       []any

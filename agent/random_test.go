@@ -63,7 +63,7 @@ func anyAgent(r *rand.Rand, ran *int) (*agent.Agent, *actor) {
 		a.Request.Choice.Mode = llm.MustCall
 	}
 	if r.IntN(4) == 0 {
-		a.Request.Output = &llm.Output{Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}
+		a.Request.Output = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}
 	}
 	if r.IntN(2) == 0 {
 		left := 5 // nobody answers for ever

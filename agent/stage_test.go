@@ -248,7 +248,7 @@ func (d *digest) add(ev llm.Event, p *player) {
 			return
 		}
 		d.line("started %s attempt %d", d.name(ev.CallID), ev.Attempt)
-	case invoke.Retrying:
+	case invoke.ToolRetry:
 		d.line("retrying %s: %s", d.name(ev.CallID), ev.Error)
 	case invoke.Decided:
 		if !ev.Allowed || ev.By != "policy" {

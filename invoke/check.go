@@ -16,7 +16,7 @@ import (
 // check takes a call through the steps before anything runs. It returns an
 // error only if a refusal or an approval cannot be recorded; a call that may
 // not run has its outcome afterwards.
-func (d *doing) check(j *job) error {
+func (d *batch) check(j *job) error {
 	d.identify(j)
 	j.hash = journal.ParamsHash(j.args)
 	steps := []func(*job) *tool.Error{d.lookup, d.reading, d.validate}
@@ -37,7 +37,7 @@ func (d *doing) check(j *job) error {
 
 // identify gives the call an id, and notices one that was used before: two
 // calls of one id could not be told apart in the record.
-func (d *doing) identify(j *job) {
+func (d *batch) identify(j *job) {
 	s := d.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *doing) identify(j *job) {
 // maxNames bounds the names in an answer to a call of an unknown tool.
 const maxNames = 20
 
-func (d *doing) lookup(j *job) *tool.Error {
+func (d *batch) lookup(j *job) *tool.Error {
 	t, ok := d.s.runner.Tools.Lookup(j.call.Name)
 	if ok {
 		j.tool = t
@@ -82,7 +82,7 @@ func (d *doing) lookup(j *job) *tool.Error {
 
 // reading enforces how doubtful a reading of the model's text may be for a tool
 // with these effects.
-func (d *doing) reading(j *job) *tool.Error {
+func (d *batch) reading(j *job) *tool.Error {
 	j.repairs = slices.Clone(j.call.Provenance.Repairs)
 	effects := j.tool.Effects
 	var doubt string
@@ -121,7 +121,7 @@ func rules(repairs []llm.Repair) string {
 
 // validate checks the arguments against the tool's own schema. Those that do
 // not match are given the types it demands, and checked again.
-func (d *doing) validate(j *job) *tool.Error {
+func (d *batch) validate(j *job) *tool.Error {
 	compiled := d.s.runner.Tools.Schema(j.call.Name)
 	if len(bytes.TrimSpace(j.args)) == 0 {
 		j.args = json.RawMessage("{}") // the hash of no arguments is this one's
@@ -160,7 +160,7 @@ func invalid(faults []schema.Fault) *tool.Error {
 }
 
 // guard asks the loop guard, and refuses everything once the run is stopped.
-func (d *doing) guard(j *job) *tool.Error {
+func (d *batch) guard(j *job) *tool.Error {
 	s := d.s
 	s.mu.Lock()
 	var v verdict

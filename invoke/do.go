@@ -37,7 +37,7 @@ func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event,
 		d.s, d.yield, d.ctx = s, yield, ctx
 		defer d.end()
 		err := d.run(calls)
-		if err != nil && !d.deaf {
+		if err != nil && !d.abandoned {
 			yield(nil, err)
 		}
 	}
@@ -58,19 +58,19 @@ func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, 
 	return out, nil
 }
 
-// doing is one Do. The next one uses its space again, so nothing that outlives a
+// batch is one Do. The next one uses its space again, so nothing that outlives a
 // Do may refer to it.
-type doing struct {
+type batch struct {
 	s     *Session
 	yield func(llm.Event, error) bool
 	// ctx is what the next step gets. It has a cancel of its own only once
 	// something runs beside the goroutine of Do, or it is to be cancelled.
-	ctx    context.Context
-	cancel context.CancelFunc
-	deaf   bool // nobody listens any more
-	jobs   []job
-	told   int    // outcomes delivered
-	only   [1]job // the space of jobs if there is but one call
+	ctx       context.Context
+	cancel    context.CancelFunc
+	abandoned bool // nobody listens any more
+	jobs      []job
+	told      int    // outcomes delivered
+	only      [1]job // the space of jobs if there is but one call
 }
 
 // job is a call on its way.
@@ -95,38 +95,38 @@ type job struct {
 
 // emit yields an event unless nobody listens. It is called on the goroutine of
 // the caller of Do only.
-func (d *doing) emit(ev llm.Event) {
-	if d.deaf {
+func (d *batch) emit(ev llm.Event) {
+	if d.abandoned {
 		return
 	}
 	if !d.yield(ev, nil) {
-		d.deaf = true
+		d.abandoned = true
 		d.stop()
 	}
 }
 
 // cancellable gives ctx a cancel of its own.
-func (d *doing) cancellable() {
+func (d *batch) cancellable() {
 	if d.cancel == nil {
 		d.ctx, d.cancel = context.WithCancel(d.ctx)
 	}
 }
 
 // stop cancels what runs and what would come next.
-func (d *doing) stop() {
+func (d *batch) stop() {
 	d.cancellable()
 	d.cancel()
 }
 
 // end lets go of all that d holds.
-func (d *doing) end() {
+func (d *batch) end() {
 	if d.cancel != nil {
 		d.cancel()
 	}
-	*d = doing{}
+	*d = batch{}
 }
 
-func (d *doing) run(calls []llm.Call) error {
+func (d *batch) run(calls []llm.Call) error {
 	if d.jobs = d.only[:]; len(calls) != 1 {
 		d.jobs = make([]job, len(calls))
 	}
@@ -181,7 +181,7 @@ func together(ready []*job) int {
 
 // batch runs calls side by side. The first error to record ends it, after the
 // calls that have begun.
-func (d *doing) batch(jobs []*job) error {
+func (d *batch) batch(jobs []*job) error {
 	if len(jobs) == 1 {
 		err := d.one(jobs[0], d.emit)
 		jobs[0].outcome = jobs[0].settled
@@ -203,7 +203,7 @@ func (d *doing) batch(jobs []*job) error {
 	)
 	defer func() {
 		if !over { // whoever listens panicked, but the calls are recorded all the same
-			d.deaf = true
+			d.abandoned = true
 			d.stop()
 			for range reports {
 			}
@@ -238,7 +238,7 @@ func (d *doing) batch(jobs []*job) error {
 }
 
 // deliver yields the outcomes that are next in order.
-func (d *doing) deliver() {
+func (d *batch) deliver() {
 	for d.told < len(d.jobs) && d.jobs[d.told].outcome != nil {
 		o := d.jobs[d.told].outcome
 		d.s.count(&d.jobs[d.told])

@@ -50,8 +50,8 @@ type Started struct {
 	Attempt int    `json:"attempt"` // counts from 1
 }
 
-// Retrying says that an attempt failed and that another will follow.
-type Retrying struct {
+// ToolRetry says that an attempt failed and that another will follow.
+type ToolRetry struct {
 	CallID  string        `json:"call_id"`
 	Tool    string        `json:"tool"`
 	Attempt int           `json:"attempt"` // the one that failed
@@ -119,7 +119,7 @@ func (Intended) EventType() string { return "intended" }
 func (Started) EventType() string { return "started" }
 
 // EventType returns "retrying".
-func (Retrying) EventType() string { return "retrying" }
+func (ToolRetry) EventType() string { return "retrying" }
 
 // EventType returns "truncated".
 func (Truncated) EventType() string { return "truncated" }

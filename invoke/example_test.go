@@ -80,7 +80,7 @@ func ExampleRunner_approve() {
 
 func ExampleOutput() {
 	list := tool.Func("list", "Lists numbers.", func(context.Context, struct{}) ([]int, error) { return make([]int, 25), nil })
-	runner := &invoke.Runner{Tools: tool.MustSet(list), Output: invoke.Output{Mode: invoke.Concise, NoSpill: true}}
+	runner := &invoke.Runner{Tools: tool.MustSet(list), Output: invoke.ResultView{Mode: invoke.Concise, NoSpill: true}}
 	session, err := runner.Session(nil)
 	if err != nil {
 		fmt.Println(err)

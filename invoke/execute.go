@@ -15,7 +15,7 @@ import (
 
 // execute runs the tool, again if its failure is transient and running it again
 // is harmless.
-func (d *doing) execute(j *job, emit func(llm.Event)) ending {
+func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	r := d.s.runner
 	most := cmp.Or(r.Attempts, tool.MaxAttempts)
 	var end ending
@@ -40,7 +40,7 @@ func (d *doing) execute(j *job, emit func(llm.Event)) ending {
 		if !ok || !d.s.hasTime(r.took(start)+wait) {
 			break
 		}
-		emit(Retrying{j.call.ID, j.tool.Name, n, wait, err})
+		emit(ToolRetry{j.call.ID, j.tool.Name, n, wait, err})
 		if !sleep(d.ctx, wait) {
 			break
 		}
@@ -94,7 +94,7 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	e := &errand{ctx: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{})}
+	e := &execution{ctx: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{})}
 	go e.run()
 	select {
 	case <-e.done:
@@ -114,10 +114,10 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	return tool.Output{}, err, true
 }
 
-// errand is one run of a tool, on a goroutine of its own. What that goroutine
+// execution is one run of a tool, on a goroutine of its own. What that goroutine
 // needs is here and not on its stack, which for a small tool need not grow then:
 // that would take longer than the tool does.
-type errand struct {
+type execution struct {
 	ctx  context.Context
 	name string
 	call func(context.Context, json.RawMessage) (tool.Output, error)
@@ -129,14 +129,14 @@ type errand struct {
 	err   error
 }
 
-func (e *errand) run() {
+func (e *execution) run() {
 	defer e.finish()
 	e.out, e.err = e.call(e.ctx, e.args)
 	e.ended = true
 }
 
 // finish is deferred: a tool may panic, or call runtime.Goexit.
-func (e *errand) finish() {
+func (e *execution) finish() {
 	if !e.ended {
 		if p := recover(); p != nil {
 			e.err = tool.Panicked(e.name, p)
@@ -148,7 +148,7 @@ func (e *errand) finish() {
 }
 
 // read makes of what a tool returned what the rest needs.
-func (e *errand) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
+func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
 	if e.err == nil {
 		return e.out, nil, false
 	}

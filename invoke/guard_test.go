@@ -230,7 +230,7 @@ func TestBackoff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, ok := ev.(invoke.Retrying); ok {
+			if r, ok := ev.(invoke.ToolRetry); ok {
 				delays = append(delays, r.Delay)
 			}
 		}

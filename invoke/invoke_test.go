@@ -357,9 +357,9 @@ func TestRefuse(t *testing.T) {
 func TestSettingsThatCannotBeHonoured(t *testing.T) {
 	for why, r := range map[string]*invoke.Runner{
 		"a negative timeout":      {Timeout: -1},
-		"too few characters":      {Output: invoke.Output{MaxChars: 999}},
-		"a tail beyond the limit": {Output: invoke.Output{MaxChars: 1000, Tail: 1001}},
-		"no such mode":            {Output: invoke.Output{Mode: 9}},
+		"too few characters":      {Output: invoke.ResultView{MaxChars: 999}},
+		"a tail beyond the limit": {Output: invoke.ResultView{MaxChars: 1000, Tail: 1001}},
+		"no such mode":            {Output: invoke.ResultView{Mode: 9}},
 		"a negative budget":       {Budget: invoke.Budget{Calls: -1}},
 		"negative waits":          {Backoff: invoke.Backoff{Max: -1}},
 		"a negative breaker":      {Breaker: invoke.Breaker{Failures: -1}},

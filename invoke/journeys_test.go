@@ -277,7 +277,7 @@ func describe(ev llm.Event) string {
 		return fmt.Sprintf("intended %s on record=%v", ev.CallID, ev.Entry.Valid())
 	case invoke.Started:
 		return fmt.Sprintf("started %s attempt %d", ev.CallID, ev.Attempt)
-	case invoke.Retrying:
+	case invoke.ToolRetry:
 		return fmt.Sprintf("retrying %s after attempt %d and %s: %s", ev.CallID, ev.Attempt, ev.Delay, ev.Error)
 	case invoke.Truncated:
 		return fmt.Sprintf("truncated %s %d -> %d", ev.CallID, ev.Chars, ev.Kept)

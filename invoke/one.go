@@ -14,7 +14,7 @@ import (
 
 // one takes a call that may run through the remaining steps and gives it its
 // outcome. It returns an error if the call could not be recorded.
-func (d *doing) one(j *job, emit func(llm.Event)) error {
+func (d *batch) one(j *job, emit func(llm.Event)) error {
 	s := d.s
 	if e := s.affordable(d.ctx); e != nil {
 		return d.settle(j, refused(e), emit)
@@ -57,7 +57,7 @@ func refused(e *tool.Error) ending { return ending{err: e, status: journal.Refus
 
 // intend writes the intent of a call that may change things. It reports whether
 // the call must not run.
-func (d *doing) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
+func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 	if j.tool.Effects.Has(tool.ReadOnly) {
 		return false, nil
 	}
@@ -86,7 +86,7 @@ func (d *doing) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 
 // lost ends a call that an earlier process announced: whether it took effect is
 // unknown, and it is not run again.
-func (d *doing) lost(j *job, emit func(llm.Event)) error {
+func (d *batch) lost(j *job, emit func(llm.Event)) error {
 	e := tool.Errorf(tool.Execution, "the call was begun before a crash, and whether it took effect is unknown; it was not run again")
 	e.Recoverable, e.Strategy = false, tool.Abort
 	e.Fix = "Find out whether it took effect, with a tool that only reads, before you do anything about it. Tell the user."
@@ -94,14 +94,14 @@ func (d *doing) lost(j *job, emit func(llm.Event)) error {
 }
 
 // reject ends a call that was refused before the plan was made.
-func (d *doing) reject(j *job, e *tool.Error) error {
+func (d *batch) reject(j *job, e *tool.Error) error {
 	err := d.settle(j, refused(e), d.emit)
 	j.outcome = j.settled
 	return err
 }
 
 // settle formats the result, writes the receipt and gives the call its outcome.
-func (d *doing) settle(j *job, end ending, emit func(llm.Event)) error {
+func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 	s := d.s
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
 	if err != nil { // it ran, and that must be on record even if what it said cannot be

@@ -32,9 +32,9 @@ const (
 	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
 )
 
-// Output says what the model is shown of a result. Whatever it is shown, the
+// ResultView says what the model is shown of a result. Whatever it is shown, the
 // receipt's hash speaks for the whole.
-type Output struct {
+type ResultView struct {
 	Mode Mode
 	// MaxChars bounds the characters shown; 0 means 50,000, and less than
 	// 1,000 is refused. A tool's own MaxOutput may lower it to 1,000.
@@ -54,7 +54,7 @@ type Output struct {
 	Secrets *journal.Secrets
 }
 
-func (o Output) check() error {
+func (o ResultView) check() error {
 	if o.MaxChars < 0 || o.MaxChars > 0 && o.MaxChars < leastChars {
 		return fmt.Errorf("invoke: Output.MaxChars is %d, and must be at least %d", o.MaxChars, leastChars)
 	}
@@ -203,7 +203,7 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash) (string, *Tru
 	return text + marker(cut), cut
 }
 
-func (o Output) tail(limit int) int {
+func (o ResultView) tail(limit int) int {
 	if o.Tail == 0 {
 		return limit / 5
 	}

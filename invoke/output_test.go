@@ -18,7 +18,7 @@ import (
 )
 
 // show runs a tool that returns text and returns what the model sees.
-func show(t testing.TB, o invoke.Output, text string) invoke.Outcome {
+func show(t testing.TB, o invoke.ResultView, text string) invoke.Outcome {
 	t.Helper()
 	f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return text, nil })
 	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: o})
@@ -43,7 +43,7 @@ func TestModes(t *testing.T) {
 		{"minimal is a line", invoke.Minimal, lines, "first\n[Showing 1 of 32 lines]"},
 		{"a short text stays as it is", invoke.Minimal, "done", "done"},
 	} {
-		o := show(t, invoke.Output{Mode: c.mode, NoSpill: true}, c.text)
+		o := show(t, invoke.ResultView{Mode: c.mode, NoSpill: true}, c.text)
 		got, _, cut := strings.Cut(o.Result.Text(), "\n\n[output truncated")
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.why, got, c.want)
@@ -57,7 +57,7 @@ func TestModes(t *testing.T) {
 func TestTheMarker(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	text := strings.Repeat("é", 1200) + strings.Repeat("ü", 1300)
-	o := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text)
+	o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: dir}, text)
 	want := regexp.MustCompile(`^é{800}\n\[\.\.\.\]\nü{200}\n\n\[output truncated: 2500 chars -> 1000 kept; full output saved to: (` +
 		regexp.QuoteMeta(dir) + `/f-[0-9a-f]{8}\.txt)\. The full output was truncated; refine the tool arguments to return less data\.\]$`)
 	m := want.FindStringSubmatch(o.Result.Text())
@@ -74,17 +74,17 @@ func TestTheMarker(t *testing.T) {
 	if err != nil || o.Receipt.OutputHash != whole {
 		t.Error("the hash is not that of the whole output")
 	}
-	if head := show(t, invoke.Output{MaxChars: 1000, Tail: -1, NoSpill: true}, text).Result.Text(); !strings.HasPrefix(head, strings.Repeat("é", 1000)+"\n\n[output truncated: 2500 chars -> 1000 kept. The full") {
+	if head := show(t, invoke.ResultView{MaxChars: 1000, Tail: -1, NoSpill: true}, text).Result.Text(); !strings.HasPrefix(head, strings.Repeat("é", 1000)+"\n\n[output truncated: 2500 chars -> 1000 kept. The full") {
 		t.Errorf("without a tail: %s", head)
 	}
 }
 
 func TestDefaultLimit(t *testing.T) {
 	at := strings.Repeat("é", 50_000)
-	if o := show(t, invoke.Output{NoSpill: true}, at); o.Receipt.Truncated {
+	if o := show(t, invoke.ResultView{NoSpill: true}, at); o.Receipt.Truncated {
 		t.Error("50,000 characters are too many")
 	}
-	if o := show(t, invoke.Output{NoSpill: true}, at+"x"); !o.Receipt.Truncated {
+	if o := show(t, invoke.ResultView{NoSpill: true}, at+"x"); !o.Receipt.Truncated {
 		t.Error("50,001 characters are not")
 	}
 }
@@ -93,7 +93,7 @@ func TestAToolsOwnLimit(t *testing.T) {
 	f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return strings.Repeat("x", 5000), nil })
 	for own, kept := range map[int]int{2000: 2000, 10: 1000, 90_000: 5000} {
 		f.MaxOutput = own
-		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.Output{NoSpill: true}})
+		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.ResultView{NoSpill: true}})
 		text, _, _ := strings.Cut(outcomes(t, s, call("a", "f", ``))[0].Result.Text(), "\n\n[output")
 		if n := strings.Count(text, "x"); n != kept {
 			t.Errorf("MaxOutput %d shows %d characters, want %d", own, n, kept)
@@ -107,7 +107,7 @@ func TestSpillFilesArePrivate(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "new", "spill")
 	text := strings.Repeat("x", 2000) + " Authorization: Bearer abcdefghijklmnop1234567890\n"
-	o := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text)
+	o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: dir}, text)
 	for path, want := range map[string]os.FileMode{dir: 0o700 | os.ModeDir, o.Receipt.Spill: 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s has mode %v, error %v", path, info.Mode(), err)
@@ -116,7 +116,7 @@ func TestSpillFilesArePrivate(t *testing.T) {
 	if b, err := os.ReadFile(o.Receipt.Spill); err != nil || strings.Contains(string(b), "abcdefghijklmnop") {
 		t.Errorf("a secret is in the file, or %v", err)
 	}
-	if again := show(t, invoke.Output{MaxChars: 1000, SpillDir: dir}, text); again.Receipt.Spill == o.Receipt.Spill || again.Receipt.Spill == "" {
+	if again := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: dir}, text); again.Receipt.Spill == o.Receipt.Spill || again.Receipt.Spill == "" {
 		t.Errorf("a file was written over: %s", again.Receipt.Spill)
 	}
 }
@@ -131,7 +131,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 		tail := strings.Repeat("t", 200-at)
 		text := head + key + tail
 		f := doer("f", tool.ReadOnly, func(context.Context) (string, error) { return text, nil })
-		s, store := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.Output{MaxChars: 1000, SpillDir: filepath.Join(t.TempDir(), "spill"), Secrets: secrets}})
+		s, store := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.ResultView{MaxChars: 1000, SpillDir: filepath.Join(t.TempDir(), "spill"), Secrets: secrets}})
 		store.Secrets = secrets
 		o := outcomes(t, s, call("a", "f", ``))[0]
 		if !o.Receipt.Truncated || o.Receipt.Spill == "" {
@@ -157,7 +157,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 // A text that is too long stays so, even if most of it is a secret.
 func TestLongSecret(t *testing.T) {
 	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIE\n", 1000) + "-----END PRIVATE KEY-----\n"
-	o := show(t, invoke.Output{MaxChars: 1000, NoSpill: true}, text)
+	o := show(t, invoke.ResultView{MaxChars: 1000, NoSpill: true}, text)
 	if got := o.Result.Text(); !o.Receipt.Truncated || !strings.HasPrefix(got, "[stripped:private-key]") || len(got) > 1000 {
 		t.Errorf("%d bytes: %.80q", len(got), got)
 	}
@@ -179,7 +179,7 @@ func TestSpillFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spilled := range map[string]bool{"link": false, "file": false, "file/below": false, "open": true, "elsewhere": true} {
-		o := show(t, invoke.Output{MaxChars: 1000, SpillDir: filepath.Join(tmp, name)}, strings.Repeat("x", 2000))
+		o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: filepath.Join(tmp, name)}, strings.Repeat("x", 2000))
 		if (o.Receipt.Spill != "") != spilled || o.Error != nil || !strings.Contains(o.Result.Text(), "2000 chars -> 1000 kept") {
 			t.Errorf("%s: spilled to %q, error %v", name, o.Receipt.Spill, o.Error)
 		}
@@ -195,7 +195,7 @@ func TestWhatIsNoText(t *testing.T) {
 		"tab\tline\r\nend":    "tab\tline\r\nend",
 		"\xff\xfeok":          "\uFFFDok",
 	} {
-		if got := show(t, invoke.Output{}, text).Result.Text(); got != want {
+		if got := show(t, invoke.ResultView{}, text).Result.Text(); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
@@ -223,7 +223,7 @@ func FuzzCut(f *testing.F) {
 			t.Skip()
 		}
 		whole := strings.Repeat(piece, times)
-		o := show(t, invoke.Output{MaxChars: 1000, Tail: tail, NoSpill: true}, whole)
+		o := show(t, invoke.ResultView{MaxChars: 1000, Tail: tail, NoSpill: true}, whole)
 		text := o.Result.Text()
 		if !utf8.ValidString(text) {
 			t.Errorf("%q is not UTF-8", text)

@@ -106,7 +106,7 @@ func covers(a journal.Approval, q Question, now time.Time) bool {
 
 // authorise has the policy decide, and a person if the policy says so. It
 // returns an error only if a decision cannot be recorded.
-func (d *doing) authorise(j *job) error {
+func (d *batch) authorise(j *job) error {
 	decision, err := d.decide(j)
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ func (d *doing) authorise(j *job) error {
 }
 
 // decide calls the policy.
-func (d *doing) decide(j *job) (Decision, error) {
+func (d *batch) decide(j *job) (Decision, error) {
 	policy := d.s.runner.Policy
 	if policy == nil { // the call is nothing to it
 		return AllowOwn(d.ctx, j.tool, llm.Call{})
@@ -146,13 +146,13 @@ func careful[T any](fn func() (T, error)) (v T, err error) {
 	return fn()
 }
 
-func (d *doing) refuse(j *job, by, reason string) error {
+func (d *batch) refuse(j *job, by, reason string) error {
 	d.emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
 	return d.reject(j, tool.Errorf(tool.Permission, "%s", reason))
 }
 
 // ask looks for a grant, and then asks a person.
-func (d *doing) ask(j *job, reason string) error {
+func (d *batch) ask(j *job, reason string) error {
 	q := Question{j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects, reason}
 	a, by := d.s.granted(q), "grant"
 	if a == nil {

@@ -24,7 +24,7 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 	defer s.busy.Unlock()
 	call := llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance}
 	j := &job{call: call, args: call.Args, tool: tool.Tool{Name: c.Name}, repairs: c.Provenance.Repairs, place: -1}
-	d := &doing{s: s, ctx: ctx, deaf: true}
+	d := &batch{s: s, ctx: ctx, abandoned: true}
 	d.identify(j)
 	j.hash = journal.ParamsHash(j.args)
 	if j.fail == nil {

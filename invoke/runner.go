@@ -43,7 +43,7 @@ type Runner struct {
 	// guard off.
 	LoopLimit int
 	Budget    Budget
-	Output    Output
+	Output    ResultView
 	// Cache answers a read-only call that succeeded before in the session, with
 	// the same arguments, from memory, until something may have changed.
 	Cache bool
@@ -145,7 +145,7 @@ type Session struct {
 	runner *Runner
 	rec    *journal.Recorder
 	busy   sync.Mutex // held by Do
-	doing  doing      // what it does
+	doing  batch      // what it does
 
 	mu       sync.Mutex      // guards what follows
 	ids      map[string]bool // of calls, unless the record has them

@@ -33,13 +33,13 @@ const (
 
 // Start opens a session.
 type Start struct {
-	Producer       string `json:"producer,omitempty"` // name@version of the program
-	Task           string `json:"task,omitempty"`
-	Model          string `json:"model,omitempty"`
-	PolicyBundleID string `json:"policy_bundle_id,omitempty"`
-	IssueNumber    *int64 `json:"issue_number,omitempty"`
-	Repo           *Repo  `json:"repo,omitempty"`
-	Lane           string `json:"lane,omitempty"`
+	Producer    string `json:"producer,omitempty"` // name@version of the program
+	Task        string `json:"task,omitempty"`
+	Model       string `json:"model,omitempty"`
+	PolicyID    string `json:"policy_bundle_id,omitempty"`
+	IssueNumber *int64 `json:"issue_number,omitempty"`
+	Repo        *Repo  `json:"repo,omitempty"`
+	Lane        string `json:"lane,omitempty"`
 	// Parent is the run this one continues, if it does.
 	Parent string `json:"parent,omitempty"`
 }
@@ -193,11 +193,11 @@ type Step struct {
 
 // Verification is a command that checked the work.
 type Verification struct {
-	Command           string `json:"command"`
-	ExitCode          int    `json:"exit_code"`
-	Cwd               string `json:"cwd,omitempty"`
-	DurationMS        int64  `json:"duration_ms,omitempty"`
-	VerificationDelta *int   `json:"verification_delta,omitempty"` // failing before minus failing after
+	Command       string `json:"command"`
+	ExitCode      int    `json:"exit_code"`
+	Cwd           string `json:"cwd,omitempty"`
+	DurationMS    int64  `json:"duration_ms,omitempty"`
+	FailuresFixed *int   `json:"verification_delta,omitempty"` // failing before minus failing after
 }
 
 // End closes a session.

@@ -96,7 +96,7 @@ type (
 		Strict      *bool             `json:"strict,omitempty"`
 		Grammar     *llm.Grammar      `json:"grammar,omitempty"`
 		Examples    []json.RawMessage `json:"examples,omitempty"`
-		Hosted      *llm.Hosted       `json:"hosted,omitempty"`
+		Hosted      *llm.HostedConfig `json:"hosted,omitempty"`
 		Extra       llm.Extra         `json:"extra,omitempty"`
 	}
 )

@@ -160,7 +160,7 @@ func TestJSONLosesNothingInSilence(t *testing.T) {
 }
 
 func TestBudgetIsCountedOnce(t *testing.T) {
-	b := llm.NewBudget(10)
+	b := llm.NewRetryBudget(10)
 	var taken sync.Map
 	var all sync.WaitGroup
 	for i := range 50 {
@@ -179,9 +179,9 @@ func TestBudgetIsCountedOnce(t *testing.T) {
 }
 
 func TestZeroBudgetsAllowNothing(t *testing.T) {
-	var zero llm.Budget
-	var none *llm.Budget
-	if zero.Take() || none.Take() || llm.NewBudget(-1).Take() {
+	var zero llm.RetryBudget
+	var none *llm.RetryBudget
+	if zero.Take() || none.Take() || llm.NewRetryBudget(-1).Take() {
 		t.Error("a question was allowed")
 	}
 	if none.Left() != 0 || none.Used() != 0 {
@@ -255,7 +255,7 @@ func TestCloneIsIndependent(t *testing.T) {
 		Stop:     []string{"x"},
 		Choice:   llm.ToolChoice{Allowed: []string{"f"}},
 		Extra:    llm.Extra{"chat": {"user": json.RawMessage(`"u"`)}},
-		Budget:   llm.NewBudget(1),
+		Budget:   llm.NewRetryBudget(1),
 	}
 	c := req.Clone()
 	c.Messages[0].Parts[0] = llm.Text{Text: "b"}

@@ -41,7 +41,7 @@ type Request struct {
 	OneCall bool
 
 	// Output is the schema the final answer must match; nil asks for text.
-	Output *Output
+	Output *OutputFormat
 
 	MaxTokens        int
 	Temperature      *float64
@@ -56,7 +56,7 @@ type Request struct {
 
 	// Budget counts the questions asked again on behalf of this request, by
 	// whichever layer asks. Nil allows none.
-	Budget *Budget
+	Budget *RetryBudget
 
 	Extra Extra
 }
@@ -122,8 +122,8 @@ func (e Extra) merge(x Extra) Extra {
 	return sum
 }
 
-// Output describes the answer a request wants.
-type Output struct {
+// OutputFormat describes the answer a request wants.
+type OutputFormat struct {
 	Name        string          // a short name, for vendors that want one
 	Description string          // what it is for
 	Schema      json.RawMessage // JSON Schema of the answer; empty means any JSON object
@@ -138,20 +138,20 @@ type Reasoning struct {
 	Summary string // how thinking is shown, where the vendor offers a choice
 }
 
-// Budget counts questions that are asked again: a broken promise, an answer of
-// the wrong shape, a call that failed validation. One Budget travels with a
+// RetryBudget counts questions that are asked again: a broken promise, an answer of
+// the wrong shape, a call that failed validation. One RetryBudget travels with a
 // request through every layer, so that attempts add up and never multiply.
-// It is safe for concurrent use. A nil or zero Budget allows nothing.
-type Budget struct {
+// It is safe for concurrent use. A nil or zero RetryBudget allows nothing.
+type RetryBudget struct {
 	max  int64
 	used atomic.Int64
 }
 
-// NewBudget returns a budget for n questions.
-func NewBudget(n int) *Budget { return &Budget{max: int64(max(n, 0))} }
+// NewRetryBudget returns a budget for n questions.
+func NewRetryBudget(n int) *RetryBudget { return &RetryBudget{max: int64(max(n, 0))} }
 
 // Take uses one question and reports whether there was one left.
-func (b *Budget) Take() bool {
+func (b *RetryBudget) Take() bool {
 	if b == nil {
 		return false
 	}
@@ -167,7 +167,7 @@ func (b *Budget) Take() bool {
 }
 
 // Used returns how many questions were taken.
-func (b *Budget) Used() int {
+func (b *RetryBudget) Used() int {
 	if b == nil {
 		return 0
 	}
@@ -175,7 +175,7 @@ func (b *Budget) Used() int {
 }
 
 // Left returns how many questions may still be taken.
-func (b *Budget) Left() int {
+func (b *RetryBudget) Left() int {
 	if b == nil {
 		return 0
 	}

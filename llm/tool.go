@@ -37,7 +37,7 @@ type ToolDef struct {
 	// Examples are arguments of good calls.
 	Examples []json.RawMessage
 	// Hosted configures a HostedTool.
-	Hosted *Hosted
+	Hosted *HostedConfig
 	Extra  Extra
 }
 
@@ -51,10 +51,10 @@ type Grammar struct {
 // tools have the names their vendors give them.
 const WebSearch = "web_search"
 
-// Hosted configures a tool that the provider runs. The typed fields are
+// HostedConfig configures a tool that the provider runs. The typed fields are
 // understood by every vendor that has them; what cannot reach the vendor is
 // refused, never dropped.
-type Hosted struct {
+type HostedConfig struct {
 	// Type is the vendor's own name and version, like "web_search_20250305";
 	// empty lets the provider choose.
 	Type           string

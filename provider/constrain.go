@@ -47,7 +47,7 @@ func (c constraint) apply(req *llm.Request, bounded json.RawMessage) {
 	case structuredField:
 		c.extra(req, structuredField, object{{"json", plainSchema(bounded)}}.raw())
 	default:
-		req.Output = &llm.Output{Name: "answer", Schema: plainSchema(bounded)}
+		req.Output = &llm.OutputFormat{Name: "answer", Schema: plainSchema(bounded)}
 	}
 }
 

@@ -76,7 +76,7 @@ var scenarios = []scenario{
 	}, nil, "It is warm."},
 	{"schema", func() *llm.Request {
 		r := ask("schema")
-		r.Output = &llm.Output{Name: "weather", Schema: []byte(`{"type":"object","properties":{"degrees":{"type":"integer"}},"required":["degrees"],"additionalProperties":false}`)}
+		r.Output = &llm.OutputFormat{Name: "weather", Schema: []byte(`{"type":"object","properties":{"degrees":{"type":"integer"}},"required":["degrees"],"additionalProperties":false}`)}
 		return r
 	}, nil, answer},
 }

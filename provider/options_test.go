@@ -55,11 +55,11 @@ var samples = map[string]func(*llm.Request){
 	"reasoning.effort":     func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} },
 	"reasoning.budget":     func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000}; r.MaxTokens = 9000 },
 	"reasoning.summary":    func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Summary: "detailed"} },
-	"budget":               func(r *llm.Request) { r.Budget = llm.NewBudget(1) },
+	"budget":               func(r *llm.Request) { r.Budget = llm.NewRetryBudget(1) },
 	"extra":                func(*llm.Request) {}, // see handled: it depends on the format
 }
 
-var sampleOutput = &llm.Output{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
+var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
 
 // unsent are fields that are for us, not for the vendor.
 var unsent = []string{"model", "budget"}

@@ -103,7 +103,7 @@ func (m *Model) planOutput(j *job) error {
 	return nil
 }
 
-func outputSchema(out *llm.Output) json.RawMessage {
+func outputSchema(out *llm.OutputFormat) json.RawMessage {
 	if len(out.Schema) == 0 {
 		return anyObject
 	}

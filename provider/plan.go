@@ -226,7 +226,7 @@ func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error
 // begins reports whether an event is part of the answer.
 func begins(ev llm.Event) bool {
 	switch ev.(type) {
-	case llm.Warning, Retrying:
+	case llm.Warning, RequestRetry:
 		return false
 	}
 	return true

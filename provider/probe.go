@@ -410,7 +410,7 @@ func (p *probing) length() {
 // schema finds out whether an answer is held to a schema.
 func (p *probing) schema() {
 	req := plainly("Name a colour and how many letters its name has.", 128)
-	req.Output = &llm.Output{Name: "colour", Strict: true, Schema: json.RawMessage(`{"type":"object","properties":{"colour_name":{"type":"string"},"letter_count":{"type":"integer"}},"required":["colour_name","letter_count"],"additionalProperties":false}`)}
+	req.Output = &llm.OutputFormat{Name: "colour", Strict: true, Schema: json.RawMessage(`{"type":"object","properties":{"colour_name":{"type":"string"},"letter_count":{"type":"integer"}},"required":["colour_name","letter_count"],"additionalProperties":false}`)}
 	h := p.ask(req)
 	var got struct {
 		Name  *string `json:"colour_name"`

@@ -16,7 +16,7 @@ type promise struct {
 	choice llm.ToolChoice
 	tools  bool // some were offered
 	one    bool
-	output *llm.Output
+	output *llm.OutputFormat
 }
 
 // promises returns what a request demands of its answer.

@@ -75,9 +75,9 @@ func transcript(events iter.Seq2[llm.Event, error]) string {
 }
 
 var (
-	number = &llm.Output{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
-	option = &llm.Output{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"required":["n"]}`)}
-	list   = &llm.Output{Schema: []byte(`{"type":"array","items":{"type":"integer"}}`)}
+	number = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
+	option = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"},"m":{"type":"integer"}},"required":["n"]}`)}
+	list   = &llm.OutputFormat{Schema: []byte(`{"type":"array","items":{"type":"integer"}}`)}
 )
 
 // What a request demands is what its answer is, or the answer is an error.
@@ -149,7 +149,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"a demand for a stranger", llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}, Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "g"}}},
 		{"a demand that is not allowed", llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}, Choice: llm.ToolChoice{Mode: llm.MustCall, Allowed: []string{}}}},
 		{"a stranger allowed", llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}, Choice: llm.ToolChoice{Allowed: []string{"g"}}}},
-		{"a schema that is none", llm.Request{Messages: hello, Output: &llm.Output{Schema: []byte(`{"type":`)}}},
+		{"a schema that is none", llm.Request{Messages: hello, Output: &llm.OutputFormat{Schema: []byte(`{"type":`)}}},
 		{"a tool whose schema is none", llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f", Schema: []byte(`[`)}}}},
 	} {
 		if _, err := m.plan(&c.req); llm.KindOf(err) != llm.Invalid {

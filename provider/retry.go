@@ -19,8 +19,8 @@ type Retry struct {
 	Cap      time.Duration // never longer; default 30 s
 }
 
-// Retrying is the event that a request failed and will be sent again.
-type Retrying struct {
+// RequestRetry is the event that a request failed and will be sent again.
+type RequestRetry struct {
 	Attempt int           `json:"attempt"` // that failed, from 1
 	Of      int           `json:"of"`
 	Wait    time.Duration `json:"wait"`
@@ -30,7 +30,7 @@ type Retrying struct {
 
 // EventType returns "request_retry": tools that are tried again have an event
 // of their own.
-func (Retrying) EventType() string { return "request_retry" }
+func (RequestRetry) EventType() string { return "request_retry" }
 
 func (r Retry) attempts() int {
 	if r.Attempts == 0 {
@@ -94,7 +94,7 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 				return
 			}
 			wait := policy.wait(n, err.RetryAfter, rand.Float64())
-			ev := Retrying{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
+			ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
 			if !yield(ev, nil) {
 				return
 			}

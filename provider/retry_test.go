@@ -130,7 +130,7 @@ func TestRetryIsSeen(t *testing.T) {
 		defer cancel()
 		start, seen := time.Now(), 0
 		for ev, err := range m.Stream(ctx, hi) {
-			if r, ok := ev.(provider.Retrying); ok {
+			if r, ok := ev.(provider.RequestRetry); ok {
 				seen = r.Attempt
 			}
 			if err != nil && llm.KindOf(err) != llm.Timeout {

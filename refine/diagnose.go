@@ -66,7 +66,7 @@ const (
 // message asks the model to mend its answer. What it says depends on the kind
 // of the failure: told that valid JSON could not be parsed, a model sends the
 // same JSON again.
-func (f failure) message(out *llm.Output, text string, viaTool bool) string {
+func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) string {
 	var b strings.Builder
 	if f.cause == Schema {
 		fmt.Fprintf(&b, "Your previous response was valid JSON but did not match the required output schema. %s Please correct the field types and respond again.", f.why)

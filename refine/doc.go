@@ -2,7 +2,7 @@
 // several times and take the best, and hold answers to a schema.
 //
 // Each of them is an [llm.Model], so they stack. What is asked again on behalf
-// of a request is taken from the one [llm.Budget] that travels with it: however
+// of a request is taken from the one [llm.RetryBudget] that travels with it: however
 // they are stacked, attempts add up and never multiply. A request without a
 // budget gets one from the outermost of them.
 //

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Retrying says that the question is asked again because the answer broke off or
+// AnswerRetry says that the question is asked again because the answer broke off or
 // could not be read. What the broken answer said does not count.
-type Retrying struct {
+type AnswerRetry struct {
 	Attempt int           `json:"attempt"` // the one that failed, counted from 1
 	Max     int           `json:"max"`     // attempts in total
 	Cause   string        `json:"cause"`   // the kind of the error
@@ -16,7 +16,7 @@ type Retrying struct {
 }
 
 // EventType returns "retry".
-func (Retrying) EventType() string { return "retry" }
+func (AnswerRetry) EventType() string { return "retry" }
 
 // Recovery says that the model is asked to mend its answer: it was empty, no
 // JSON, of the wrong shape, not the call that was demanded.

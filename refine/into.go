@@ -117,7 +117,7 @@ func asking[T any](req *llm.Request) (*llm.Request, error) {
 		return nil, &llm.Error{Op: "refine.Into", Kind: llm.Invalid, Err: err}
 	}
 	c := *req
-	out := llm.Output{Name: outputName(reflect.TypeFor[T]())}
+	out := llm.OutputFormat{Name: outputName(reflect.TypeFor[T]())}
 	if req.Output != nil {
 		out = *req.Output
 	}

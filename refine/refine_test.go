@@ -107,7 +107,7 @@ func TestAttemptsAddUpAndNeverMultiply(t *testing.T) {
 	m := &actor{says: []any{broken(llm.Incomplete)}}
 	stacked := refine.Retry(refine.Retry(refine.Structured(refine.Retry(m, 4), 3), 4), 4)
 	req := ask()
-	req.Budget = llm.NewBudget(5)
+	req.Budget = llm.NewRetryBudget(5)
 	if _, err := llm.Generate(t.Context(), stacked, req); llm.KindOf(err) != llm.Incomplete {
 		t.Fatal(err)
 	}

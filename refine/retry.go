@@ -19,7 +19,7 @@ const DefaultAttempts = 3
 // promise is told so.
 //
 // An answer is held back until it is whole, so that a broken one leaves no
-// trace but a [Retrying] event, or the error if it was the last. Package agent
+// trace but a [AnswerRetry] event, or the error if it was the last. Package agent
 // asks again without holding back.
 func Retry(m llm.Model, attempts int) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
@@ -36,7 +36,7 @@ func Retry(m llm.Model, attempts int) llm.Model {
 					yield(nil, err)
 					return
 				}
-				if !yield(Retrying{Attempt: attempt, Max: most, Cause: llm.KindOf(err).String(), Error: err.Error()}, nil) {
+				if !yield(AnswerRetry{Attempt: attempt, Max: most, Cause: llm.KindOf(err).String(), Error: err.Error()}, nil) {
 					return
 				}
 				if llm.KindOf(err) == llm.BrokenPromise {
@@ -66,7 +66,7 @@ func budgeted(req *llm.Request, n int) *llm.Request {
 		return req
 	}
 	c := *req
-	c.Budget = llm.NewBudget(n)
+	c.Budget = llm.NewRetryBudget(n)
 	return &c
 }
 

@@ -63,7 +63,7 @@ func Structured(m llm.Model, recoveries int) llm.Model {
 // anyObject is the schema of an answer of which nothing else is demanded.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-func compile(out *llm.Output) (*schema.Compiled, error) {
+func compile(out *llm.OutputFormat) (*schema.Compiled, error) {
 	if len(out.Schema) == 0 {
 		return schema.Compile(anyObject)
 	}
@@ -72,13 +72,13 @@ func compile(out *llm.Output) (*schema.Compiled, error) {
 
 // structuring is one request on its way to a valid answer.
 type structuring struct {
-	m      llm.Model
-	schema *schema.Compiled
-	most   int
-	yield  func(llm.Event, error) bool
-	deaf   bool
-	usage  llm.Usage
-	tried  []Attempt
+	m         llm.Model
+	schema    *schema.Compiled
+	most      int
+	yield     func(llm.Event, error) bool
+	abandoned bool
+	usage     llm.Usage
+	tried     []Attempt
 }
 
 // given is one answer.
@@ -98,13 +98,13 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 		st.usage = st.usage.Add(g.resp.Finish.Usage)
 		g.resp.Finish.Usage = st.usage
 		switch {
-		case st.deaf:
+		case st.abandoned:
 			return
 		case g.err != nil && llm.KindOf(g.err) != llm.BrokenPromise:
 			if st.again(ctx, req, g) {
 				continue
 			}
-			if !st.deaf {
+			if !st.abandoned {
 				deliver(g.text, g.err, st.yield)
 			}
 			return
@@ -142,14 +142,14 @@ func (st *structuring) again(ctx context.Context, req *llm.Request, g *given) bo
 		return false
 	}
 	st.tried = append(st.tried, Attempt{Cause: Broken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
-	return st.emit(Retrying{Attempt: len(st.tried), Max: st.most + 1, Cause: kind.String(), Error: g.err.Error()})
+	return st.emit(AnswerRetry{Attempt: len(st.tried), Max: st.most + 1, Cause: kind.String(), Error: g.err.Error()})
 }
 
 func (st *structuring) emit(ev llm.Event) bool {
-	if !st.deaf && !st.yield(ev, nil) {
-		st.deaf = true
+	if !st.abandoned && !st.yield(ev, nil) {
+		st.abandoned = true
 	}
-	return !st.deaf
+	return !st.abandoned
 }
 
 // listen reads an answer, passes on what is not text, and shows the value grow.
@@ -163,12 +163,12 @@ func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 			break
 		}
 		st.take(g, &b, &grow, ev)
-		if st.deaf {
+		if st.abandoned {
 			break
 		}
 	}
 	g.resp = b.Response()
-	if g.err == nil && !st.deaf && g.resp.Finish.Reason == "" {
+	if g.err == nil && !st.abandoned && g.resp.Finish.Reason == "" {
 		g.err = &llm.Error{Op: "refine", Kind: llm.Incomplete, Err: errors.New("the stream ended without a finish event")}
 	}
 	return g

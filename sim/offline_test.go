@@ -144,7 +144,7 @@ func TestOfflineKnowsItsCallsAgain(t *testing.T) {
 func TestOfflineAnswersInShape(t *testing.T) {
 	req := &llm.Request{
 		Messages: []llm.Message{llm.User("Anna is 34 years old")},
-		Output:   &llm.Output{Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}},"required":["name","age","tags"]}`)},
+		Output:   &llm.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},"tags":{"type":"array","items":{"type":"string"}}},"required":["name","age","tags"]}`)},
 	}
 	if got := ask(t, req); got != `{"age":34,"name":"Anna","tags":[]}` {
 		t.Error(got)

@@ -33,8 +33,8 @@ const (
 	Rephrase     Strategy = "rephrase"     // ask the model for a corrected call
 	Escalate     Strategy = "escalate"     // ask in a stronger way, then ask a person
 	Abort        Strategy = "abort"        // stop; nothing that can be tried helps
-	Interference Strategy = "interference" // ask the model from several points of view
-	Vortex       Strategy = "vortex"       // ask the model several times, at several temperatures
+	Perspectives Strategy = "interference" // ask the model from several points of view
+	Resample     Strategy = "vortex"       // ask the model several times, at several temperatures
 )
 
 // MaxAttempts is how often a call is tried in total where nobody says
@@ -138,8 +138,8 @@ func (e *Error) ShouldRetry(attempt, most int) bool {
 // ladders are the steps after each attempt. Past the end comes Escalate.
 var ladders = map[Strategy][]Strategy{
 	Same:     {Same, Same},
-	Rephrase: {Rephrase, Interference, Vortex},
-	Escalate: {Same, Interference, Vortex},
+	Rephrase: {Rephrase, Perspectives, Resample},
+	Escalate: {Same, Perspectives, Resample},
 }
 
 // Next returns what to try after attempt, which counts from 1. It depends on

@@ -59,8 +59,8 @@ func (r *Ranker) Rank(question string) []Ranked {
 // meant.
 func (r *Ranker) Fit(question string) float64 { return r.index.Fit(question) }
 
-// Budget bounds a selection. The zero value bounds nothing.
-type Budget struct {
+// SelectionBudget bounds a selection. The zero value bounds nothing.
+type SelectionBudget struct {
 	Tools int // how many; 0 means any number
 	Cost  int // of all definitions together; 0 means any
 	// CostOf is the cost of one definition; nil means [EstimateTokens].
@@ -78,7 +78,7 @@ type Omitted struct {
 // stays the same from question to question as far as it can; and what was left
 // out, best first. Something is always kept, even if it alone is over the
 // budget. The same question always selects the same.
-func (r *Ranker) Select(question string, b Budget) (kept []int, left []Omitted) {
+func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
 	costOf := b.CostOf
 	if costOf == nil {
 		costOf = EstimateTokens
@@ -118,7 +118,7 @@ func (s *Set) Ranker() *Ranker {
 // Select returns the tools that fit the question best within the budget, in
 // the order of the set, and what was left out, best first. A set that is not
 // empty gives a selection that is not empty. See [Ranker.Select].
-func (s *Set) Select(question string, b Budget) (*Set, []Omitted) {
+func (s *Set) Select(question string, b SelectionBudget) (*Set, []Omitted) {
 	kept, left := s.Ranker().Select(question, b)
 	if left == nil {
 		return s, nil

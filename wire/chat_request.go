@@ -80,7 +80,7 @@ func (chat) encodeReasoning(e *encoder, r *llm.Reasoning) {
 	e.unsupported(r.Summary != "", "reasoning.summary")
 }
 
-func (chat) encodeOutput(e *encoder, out *llm.Output) {
+func (chat) encodeOutput(e *encoder, out *llm.OutputFormat) {
 	switch {
 	case out == nil:
 	case len(out.Schema) == 0:
@@ -98,7 +98,7 @@ func (chat) encodeOutput(e *encoder, out *llm.Output) {
 }
 
 // outputFields writes the members that both OpenAI formats give a schema.
-func (e *encoder) outputFields(out *llm.Output) {
+func (e *encoder) outputFields(out *llm.OutputFormat) {
 	e.StringField("name", or(out.Name, "output"))
 	e.optString("description", out.Description)
 	e.RawField("schema", out.Schema)
@@ -196,7 +196,7 @@ func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
 	switch d.str(js.Get(v, "type")) {
 	case "text", "":
 	case "json_object":
-		req.Output = new(llm.Output)
+		req.Output = new(llm.OutputFormat)
 	case "json_schema":
 		req.Output = d.outputFields(js.Get(v, "json_schema"))
 	default:
@@ -204,8 +204,8 @@ func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
 	}
 }
 
-func (d *decoder) outputFields(v []byte) *llm.Output {
-	out := new(llm.Output)
+func (d *decoder) outputFields(v []byte) *llm.OutputFormat {
+	out := new(llm.OutputFormat)
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "name":
@@ -322,9 +322,9 @@ func (chat) encodeGrammar(e *encoder, g *llm.Grammar) {
 	e.End()
 }
 
-func (chat) encodeSearch(e *encoder, h *llm.Hosted) {
+func (chat) encodeSearch(e *encoder, h *llm.HostedConfig) {
 	if h == nil {
-		h = new(llm.Hosted)
+		h = new(llm.HostedConfig)
 	}
 	e.searchLimits("chat", h, false)
 	e.Key("web_search_options")
@@ -344,7 +344,7 @@ func (chat) encodeSearch(e *encoder, h *llm.Hosted) {
 }
 
 func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
-	h := new(llm.Hosted)
+	h := new(llm.HostedConfig)
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "search_context_size":
@@ -372,7 +372,7 @@ func (c chat) decodeTool(d *decoder, v []byte) llm.ToolDef {
 		t.Kind = llm.FreeTool
 	case "function", "":
 	default:
-		t = llm.ToolDef{Kind: llm.HostedTool, Name: kind, Hosted: &llm.Hosted{Type: kind}}
+		t = llm.ToolDef{Kind: llm.HostedTool, Name: kind, Hosted: &llm.HostedConfig{Type: kind}}
 		d.extraNamed(&t.Extra, "tool", v)
 		return t
 	}

@@ -167,12 +167,12 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 			if !js.Is(val, "application/json") {
 				rest.add(key, val)
 			} else if req.Output == nil {
-				req.Output = new(llm.Output)
+				req.Output = new(llm.OutputFormat)
 			}
 		case "responseJsonSchema":
-			req.Output = &llm.Output{Schema: d.raw(val)}
+			req.Output = &llm.OutputFormat{Schema: d.raw(val)}
 		case "responseSchema":
-			req.Output = &llm.Output{Schema: openAPISchema(val)}
+			req.Output = &llm.OutputFormat{Schema: openAPISchema(val)}
 		case "thinkingConfig":
 			g.decodeThinkingConfig(d, val, req)
 		default:
@@ -272,7 +272,7 @@ var geminiHostedNames = map[string]string{
 func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
-		h = new(llm.Hosted)
+		h = new(llm.HostedConfig)
 	}
 	typ := h.Type
 	if _, ok := geminiHostedNames[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
@@ -340,7 +340,7 @@ func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
 }
 
 func (gemini) decodeHosted(d *decoder, kind string, v []byte) llm.ToolDef {
-	h := &llm.Hosted{Type: kind}
+	h := &llm.HostedConfig{Type: kind}
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(geminiHostedNames[kind], kind), Hosted: h}
 	if js.Kind(v) != '{' {
 		d.extraNamed(&t.Extra, "value", v)

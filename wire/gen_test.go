@@ -29,7 +29,7 @@ type traits struct {
 	mediaURL     bool
 	audio        bool
 	free         bool // free-text tools
-	search       *llm.Hosted
+	search       *llm.HostedConfig
 	refusal      bool
 	strict       bool
 	examples     bool
@@ -305,12 +305,12 @@ func (g *gen) options(req *llm.Request) {
 		req.Reasoning = &r
 	}
 	if g.maybe() {
-		req.Output = &llm.Output{Schema: g.raw(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
+		req.Output = &llm.OutputFormat{Schema: g.raw(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 		if g.outputName {
 			req.Output.Name, req.Output.Description, req.Output.Strict = "answer", g.sentence(), g.maybe()
 		}
 		if g.plainJSON && g.maybe() {
-			req.Output = &llm.Output{}
+			req.Output = &llm.OutputFormat{}
 		}
 	}
 	for _, key := range g.extras {

@@ -9,7 +9,7 @@ import (
 
 // searchLimits refuses the limits of a web search that a format cannot pass
 // on. They guard what a model may reach, so they must not be dropped.
-func (e *encoder) searchLimits(format string, h *llm.Hosted, domains bool) {
+func (e *encoder) searchLimits(format string, h *llm.HostedConfig, domains bool) {
 	if h.MaxUses > 0 {
 		e.refuse("the %s format cannot limit the uses of web search", format)
 	}
@@ -40,7 +40,7 @@ func (d *decoder) location(v []byte) *llm.Location {
 }
 
 // option keeps a field of a hosted tool that only the vendor knows.
-func (d *decoder) option(h *llm.Hosted, key, v []byte) {
+func (d *decoder) option(h *llm.HostedConfig, key, v []byte) {
 	if js.Kind(v) == 'n' {
 		return
 	}

@@ -191,7 +191,7 @@ func (messages) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 		case string(key) == "effort" && req.Reasoning != nil && !req.Reasoning.Off:
 			req.Reasoning.Effort = d.str(val)
 		case string(key) == "format" && js.Is(js.Get(val, "type"), "json_schema"):
-			req.Output = &llm.Output{Schema: d.raw(js.Get(val, "schema"))}
+			req.Output = &llm.OutputFormat{Schema: d.raw(js.Get(val, "schema"))}
 		default:
 			rest.add(key, val)
 		}
@@ -311,7 +311,7 @@ var messagesHosted = map[string]string{
 func (messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
-		h = new(llm.Hosted)
+		h = new(llm.HostedConfig)
 	}
 	typ := h.Type
 	if !dated(typ) {
@@ -391,7 +391,7 @@ func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
 }
 
 func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
-	h := new(llm.Hosted)
+	h := new(llm.HostedConfig)
 	t := llm.ToolDef{Kind: llm.HostedTool, Hosted: h}
 	for key, val := range js.Members(v) {
 		switch string(key) {

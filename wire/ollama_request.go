@@ -268,9 +268,9 @@ func (o ollama) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream
 			chat{}.decodeTools(d, v, req)
 		case "format":
 			if js.Is(v, "json") {
-				req.Output = new(llm.Output)
+				req.Output = new(llm.OutputFormat)
 			} else if len(v) > 2 && js.Kind(v) == '{' {
-				req.Output = &llm.Output{Schema: d.raw(v)}
+				req.Output = &llm.OutputFormat{Schema: d.raw(v)}
 			}
 		case "think":
 			if js.Kind(v) == '"' {

@@ -147,7 +147,7 @@ func (responses) decodeText(d *decoder, v []byte, req *llm.Request) {
 		case js.Is(kind, "json_schema"):
 			req.Output = d.outputFields(val)
 		case js.Is(kind, "json_object"):
-			req.Output = new(llm.Output)
+			req.Output = new(llm.OutputFormat)
 		case !js.Is(kind, "text"):
 			rest.add(key, val)
 		}
@@ -221,7 +221,7 @@ var hostedTypes = map[string]string{
 func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
-		h = new(llm.Hosted)
+		h = new(llm.HostedConfig)
 	}
 	typ := h.Type
 	if _, ok := hostedTypes[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
@@ -295,7 +295,7 @@ func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 }
 
 func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
-	h := &llm.Hosted{Type: kind}
+	h := &llm.HostedConfig{Type: kind}
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(hostedTypes[kind], kind), Hosted: h}
 	for key, val := range js.Members(v) {
 		switch string(key) {

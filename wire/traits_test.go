@@ -21,7 +21,7 @@ var formatTraits = map[string]traits{
 		texts: true, oneText: true, developer: true, systemMid: true, document: true, mediaURL: true, audio: true,
 		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, penalties: true, seed: true,
 		outputName: true, plainJSON: true, noThinking: true, cutCalls: true,
-		search:    &llm.Hosted{ContextSize: "low", Location: &llm.Location{City: "Paris", Country: "FR"}},
+		search:    &llm.HostedConfig{ContextSize: "low", Location: &llm.Location{City: "Paris", Country: "FR"}},
 		thinking:  func(g *gen) llm.Thinking { return llm.Thinking{Text: g.sentence()} },
 		citation:  func(g *gen) llm.Citation { return llm.Citation{URL: "https://a.b", Title: g.word(), Start: 1, End: 2} },
 		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}},
@@ -35,7 +35,7 @@ var formatTraits = map[string]traits{
 		interleave: true, signedText: true, developer: true, systemMid: true, richResult: true, document: true, mediaURL: true,
 		free: true, refusal: true, strict: true, allowed: true, choice: true, oneCall: true, schema: true, strictAlways: true,
 		outputName: true, plainJSON: true, cutCalls: true, noStop: true,
-		search: &llm.Hosted{
+		search: &llm.HostedConfig{
 			Type: "web_search", AllowedDomains: []string{"a.b"}, ContextSize: "low", Location: &llm.Location{City: "Paris"},
 			Options: map[string]json.RawMessage{"external_web_access": json.RawMessage(`true`)},
 		},
@@ -67,7 +67,7 @@ var formatTraits = map[string]traits{
 	Messages: {
 		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, mediaURL: true,
 		strict: true, examples: true, choice: true, oneCall: true, topK: true, maxTokens: true, schema: true,
-		search: &llm.Hosted{
+		search: &llm.HostedConfig{
 			Type: "web_search_20250305", MaxUses: 3, AllowedDomains: []string{"a.b"}, BlockedDomains: []string{"c.d"},
 			Location: &llm.Location{City: "Paris", Region: "IDF", Country: "FR", Timezone: "Europe/Paris"},
 			Options:  map[string]json.RawMessage{"cache_control": json.RawMessage(`{"type":"ephemeral"}`)},
@@ -108,7 +108,7 @@ var formatTraits = map[string]traits{
 	Gemini: {
 		interleave: true, texts: true, oneText: true, failed: true, richResult: true, document: true, audio: true,
 		choice: true, allowed: true, allowedMay: true, penalties: true, seed: true, topK: true, plainJSON: true,
-		search: &llm.Hosted{Type: "googleSearch", BlockedDomains: []string{"c.d"}},
+		search: &llm.HostedConfig{Type: "googleSearch", BlockedDomains: []string{"c.d"}},
 		thinking: func(g *gen) llm.Thinking {
 			return llm.Thinking{Text: g.sentence(), State: state(Gemini, `{"thoughtSignature":"c2ln"}`)}
 		},

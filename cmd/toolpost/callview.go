@@ -99,7 +99,7 @@ func (c *calls) add(ev llm.Event) *callView {
 		}
 	case invoke.Started:
 		c.enter(c.find(ev.CallID), running)
-	case invoke.Retrying:
+	case invoke.ToolRetry:
 		if v := c.find(ev.CallID); v != nil {
 			v.note = fmt.Sprintf("attempt %d failed (%s), again in %s", ev.Attempt, ev.Error.Code, short(ev.Delay))
 		}

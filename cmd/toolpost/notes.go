@@ -15,7 +15,7 @@ import (
 // but need not do anything about; "" for all others.
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
-	case provider.Retrying:
+	case provider.RequestRetry:
 		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, short(ev.Wait), ev.Attempt+1, ev.Of, inOneLine(ev.Problem))
 	case agent.Retry:
 		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, after(short(ev.Delay), ev.Delay > 0), inOneLine(ev.Error))

@@ -144,7 +144,7 @@ func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) 
 }
 
 // readOutputSchema reads the file of --output-schema.
-func readOutputSchema(file string) (*llm.Output, error) {
+func readOutputSchema(file string) (*llm.OutputFormat, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -158,7 +158,7 @@ func readOutputSchema(file string) (*llm.Output, error) {
 	if _, err := schema.Compile(schema.Schema(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &llm.Output{Name: "answer", Schema: []byte(text)}, nil
+	return &llm.OutputFormat{Name: "answer", Schema: []byte(text)}, nil
 }
 
 // runner watches one run and says at the end what became of it.

@@ -35,7 +35,7 @@ func turnEvents() []llm.Event {
 		llm.CallStart{ID: "c2", Name: "list_files"}, call("c2", "list_files", `{}`),
 		invoke.Checked{CallID: "c1", Tool: "read_file", Args: json.RawMessage(`{"path":"a.txt"}`), Repairs: read.Provenance.Repairs},
 		invoke.Started{CallID: "c1", Tool: "read_file", Attempt: 1},
-		invoke.Retrying{CallID: "c2", Tool: "list_files", Attempt: 1, Delay: time.Second, Error: tool.Errorf(tool.Timeout, "slow")},
+		invoke.ToolRetry{CallID: "c2", Tool: "list_files", Attempt: 1, Delay: time.Second, Error: tool.Errorf(tool.Timeout, "slow")},
 		invoke.Ended{CallID: "c1", Took: 12 * time.Millisecond}, invoke.Outcome{Call: read, Result: result("c1", "first\nsecond\x1b[2J\nthird")},
 		invoke.Ended{CallID: "c2", Took: 1500 * time.Millisecond},
 		invoke.Outcome{Index: 1, Call: call("c2", "list_files", `{}`), Error: tool.Errorf(tool.Timeout, "it took\ntoo long")},

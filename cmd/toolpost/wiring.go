@@ -133,7 +133,7 @@ func (w *wiring) agent(a *asker) *agent.Agent {
 	}
 	ag := &agent.Agent{
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
-		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve, Output: invoke.Output{Secrets: w.keep}},
+		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
 	ag.Request.Temperature = w.Temperature
 	if w.better != nil {

@@ -47,7 +47,7 @@ func sample(t *testing.T) *journal.Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(journal.KindStart, journal.Start{Task: "Mend the\nbuild", PolicyBundleID: "default-1", IssueNumber: ptr(int64(7)), Repo: &journal.Repo{Remote: "git@example.org:x.git", Branch: "main", Commit: "abc"}})
+	write(journal.KindStart, journal.Start{Task: "Mend the\nbuild", PolicyID: "default-1", IssueNumber: ptr(int64(7)), Repo: &journal.Repo{Remote: "git@example.org:x.git", Branch: "main", Commit: "abc"}})
 	write(journal.KindPlan, journal.Plan{PlanHash: plan, StepCount: 2})
 	receipts := []journal.Receipt{
 		{Call: "call_1", StepID: "look", Tool: "read_file", Args: json.RawMessage(`{"path":"main.go"}`), OutputHash: out, Status: journal.OK, LatencyMS: 12},
@@ -72,7 +72,7 @@ func sample(t *testing.T) *journal.Memory {
 		t.Fatal(err)
 	}
 	write(journal.KindStep, journal.Step{StepID: "mend", Status: "Success", Iterations: 2})
-	write(journal.KindVerification, journal.Verification{Command: "go test ./...", ExitCode: 0, Cwd: "/home/sam/x", DurationMS: 900, VerificationDelta: ptr(3)})
+	write(journal.KindVerification, journal.Verification{Command: "go test ./...", ExitCode: 0, Cwd: "/home/sam/x", DurationMS: 900, FailuresFixed: ptr(3)})
 	write("something_new", map[string]int{"n": 1})
 	write(journal.KindEnd, journal.End{Status: "success", Confidence: ptr(0.9)})
 	if _, err := r.Seal(t.Context()); err != nil {

@@ -41,7 +41,7 @@ var formatA = format{
 		},
 		verification: func(_ *writer, ev event) fields {
 			v := ev.body.(journal.Verification)
-			return fields{"commands": []string{v.Command}, "exit_codes": []int{v.ExitCode}, "verification_delta": orZero(v.VerificationDelta)}
+			return fields{"commands": []string{v.Command}, "exit_codes": []int{v.ExitCode}, "verification_delta": orZero(v.FailuresFixed)}
 		},
 		sessionEnd: func(w *writer, _ event) fields {
 			return fields{"status": statusA(w.status()), "confidence": w.confidence(), "total_tool_calls": len(w.calls),
@@ -83,7 +83,7 @@ func statusB(s string) string { return cmp.Or(statuses[s].b, "failure") }
 
 // startFields are those of a SessionStart in both formats.
 func startFields(w *writer) fields {
-	f := fields{"session_id": w.run, "policy_bundle_id": w.start.PolicyBundleID}
+	f := fields{"session_id": w.run, "policy_bundle_id": w.start.PolicyID}
 	f.set("repo", w.start.Repo, w.start.Repo != nil)
 	f.set("lane", w.start.Lane, w.start.Lane != "")
 	return f
@@ -128,7 +128,7 @@ func verificationB(w *writer, v journal.Verification) fields {
 	f := fields{"command": v.Command, "exit_code": v.ExitCode}
 	f.set("cwd", v.Cwd, w.Full && v.Cwd != "")
 	f.set("duration_ms", v.DurationMS, v.DurationMS != 0)
-	f.set("verification_delta", v.VerificationDelta, v.VerificationDelta != nil)
+	f.set("verification_delta", v.FailuresFixed, v.FailuresFixed != nil)
 	return f
 }
 
@@ -163,7 +163,7 @@ func receiptA(w *writer) fields {
 	f := fields{
 		"receipt_version": 1, "producer": w.Producer,
 		"session_id": w.run, "started_at": stamp(w.begun), "completed_at": stamp(w.ended), "issue_number": w.start.IssueNumber,
-		"plan_hash": w.plan.PlanHash, "tool_calls": calls, "final_confidence": w.confidence(), "policy_bundle_id": w.start.PolicyBundleID,
+		"plan_hash": w.plan.PlanHash, "tool_calls": calls, "final_confidence": w.confidence(), "policy_bundle_id": w.start.PolicyID,
 		"verification": fields{"commands_run": commands, "exit_codes": codes, "verification_delta": w.delta()},
 		"replay_hash":  hashOf(w.out.Bytes()),
 		"journal":      fields{"entries": w.entries, "head": w.head, "sealed": w.sealed},
@@ -188,7 +188,7 @@ func receiptB(w *writer) fields {
 		hash = ""
 	}
 	f := fields{
-		"schema": schemaB, "session_id": w.run, "trajectory_hash": hash, "policy_bundle_id": w.start.PolicyBundleID,
+		"schema": schemaB, "session_id": w.run, "trajectory_hash": hash, "policy_bundle_id": w.start.PolicyID,
 		"created_at": stamp(w.ended), "tool_calls": calls, "verification": checks,
 		"event_count": len(w.trajectory), "first_seq": 1, "last_seq": len(w.trajectory),
 		"metrics": fields{"tool_calls": len(w.calls), "tool_latency_ms_total": w.latency(), "verification_passed": w.passed()},

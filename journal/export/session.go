@@ -183,8 +183,8 @@ func (s *session) latency() (total int64) {
 // delta sums the changes in failing checks.
 func (s *session) delta() (total int) {
 	for _, v := range s.verifications {
-		if v.VerificationDelta != nil {
-			total += *v.VerificationDelta
+		if v.FailuresFixed != nil {
+			total += *v.FailuresFixed
 		}
 	}
 	return total

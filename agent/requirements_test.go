@@ -21,7 +21,7 @@ import (
 // SDK, by the numbers of its requirements. The bridge's own numbers (0.1 to
 // 0.5, 0.9, 0.10) belong to the package that is the bridge.
 
-func TestSeed000_0_06_ExecutorsAndMaxTurnsAreSettings(t *testing.T) {
+func TestExecutorsAndMaxTurnsAreSettings(t *testing.T) {
 	defs := []llm.ToolDef{def("a", "x"), def("b")}
 	set, missing, err := agent.Bind(defs, map[string]agent.Executor{
 		"a": func(_ context.Context, in json.RawMessage) (any, error) { return "got " + string(in), nil },
@@ -53,7 +53,7 @@ func TestSeed000_0_06_ExecutorsAndMaxTurnsAreSettings(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_07_ExecutorModeIffEveryToolHasAnExecutor(t *testing.T) {
+func TestExecutorModeIffEveryToolHasAnExecutor(t *testing.T) {
 	exec := func(context.Context, json.RawMessage) (any, error) { return "done", nil }
 	for _, c := range []struct {
 		name       string
@@ -82,7 +82,7 @@ func TestSeed000_0_07_ExecutorModeIffEveryToolHasAnExecutor(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_08_PartialExecutorsWarn(t *testing.T) {
+func TestPartialExecutorsWarn(t *testing.T) {
 	set, missing, err := agent.Bind([]llm.ToolDef{def("a"), def("x"), def("b")}, map[string]agent.Executor{
 		"x": func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("must not run") }})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestSeed000_0_08_PartialExecutorsWarn(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_11_ExecutorModeEndsByItself(t *testing.T) {
+func TestExecutorModeEndsByItself(t *testing.T) {
 	n := 0
 	m := says(call("1", "step", `{"n":1}`), call("2", "step", `{"n":2}`), call("3", "step", `{"n":3}`), "all done")
 	l := run(t, &agent.Agent{Model: m, Tools: runner(counted("step", &n, 0)), MaxTurns: 4}, "go")
@@ -121,7 +121,7 @@ func modes(m llm.Model, names ...string) map[string]*agent.Agent {
 	return map[string]*agent.Agent{"caller": caller, "executor": own}
 }
 
-func TestSeed000_0_12_EnvelopeIsAFallback(t *testing.T) {
+func TestEnvelopeIsAFallback(t *testing.T) {
 	for mode := range modes(nil, "lookup_weather") {
 		m := says(`{"type":"tool-calls","calls":[{"toolName":"lookup_weather","input":{"city":"seoul"}}]}`, "fine")
 		l := run(t, modes(m, "lookup_weather")[mode], "go")
@@ -140,7 +140,7 @@ func TestSeed000_0_12_EnvelopeIsAFallback(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_13_EmptyAnswersAreAnError(t *testing.T) {
+func TestEmptyAnswersAreAnError(t *testing.T) {
 	for _, said := range []any{"", "   ", "\n\t", []llm.Part{llm.Thinking{Text: "hmm"}}} {
 		for mode, a := range modes(says(said), "a") {
 			l := run(t, a, "go")
@@ -160,7 +160,7 @@ func TestSeed000_0_13_EmptyAnswersAreAnError(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_14_EverySurfaceReportsTheSame(t *testing.T) {
+func TestEverySurfaceReportsTheSame(t *testing.T) {
 	for name, said := range recovered() {
 		var want string
 		for _, chunk := range []int{0, 1, 3} {
@@ -216,7 +216,7 @@ func report(t *testing.T, a *agent.Agent, surface string) string {
 	return fmt.Sprintf("%s %s %+v %+v %q %v", done.Finish.Reason, done.Finish.Raw, done.Finish.Usage, done.Usage, done.Text, err)
 }
 
-func TestSeed000_0_15_ToolModeNeedsToolsAndLeave(t *testing.T) {
+func TestToolModeNeedsToolsAndLeave(t *testing.T) {
 	env := `{"tool":"a","input":{}}`
 	none := llm.Request{Choice: llm.ToolChoice{Mode: llm.MustNotCall}}
 	for name, c := range map[string]struct {
@@ -226,9 +226,9 @@ func TestSeed000_0_15_ToolModeNeedsToolsAndLeave(t *testing.T) {
 		"tools":         {agent.Agent{Caller: []llm.ToolDef{def("a")}}, 1},
 		"choice none":   {agent.Agent{Caller: []llm.ToolDef{def("a")}, Request: none}, 0},
 		"no tools":      {agent.Agent{}, 0},
-		"JSON mode":     {agent.Agent{Request: llm.Request{Output: &llm.Output{}}}, 0},
+		"JSON mode":     {agent.Agent{Request: llm.Request{Output: &llm.OutputFormat{}}}, 0},
 		"other tools":   {agent.Agent{Caller: []llm.ToolDef{def("b")}, Budget: -1}, 0},
-		"a hosted tool": {agent.Agent{Hosted: []agent.Hosted{{Name: "a"}}, Native: func(string, llm.ToolDef) error { return nil }}, 0},
+		"a hosted tool": {agent.Agent{Hosted: []agent.HostedTool{{Name: "a"}}, HostedSupport: func(string, llm.ToolDef) error { return nil }}, 0},
 	} {
 		c.agent.Model = says(env)
 		l := run(t, &c.agent, "go")
@@ -238,7 +238,7 @@ func TestSeed000_0_15_ToolModeNeedsToolsAndLeave(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_16_AnEnvelopeNeverLeaksAsText(t *testing.T) {
+func TestAnEnvelopeNeverLeaksAsText(t *testing.T) {
 	for _, text := range []string{
 		`{"type":"tool-calls","calls":[{"toolName":"a","input":{"x":"}"}}]}`,
 		"```json\n{\"tool\":\"a\",\"arguments\":{}}\n```",
@@ -273,7 +273,7 @@ func TestSeed000_0_16_AnEnvelopeNeverLeaksAsText(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_17_ToolInputIsNormalised(t *testing.T) {
+func TestToolInputIsNormalised(t *testing.T) {
 	for in, want := range map[string]string{
 		`""`: `{}`, `"  "`: `{}`, `null`: `{}`, `{ "a" : 1 }`: `{"a":1}`, `"{\"a\": 1}"`: `{"a":1}`, `" {\"a\":1} "`: `{"a":1}`,
 	} {
@@ -291,7 +291,7 @@ func TestSeed000_0_17_ToolInputIsNormalised(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_18_NoRetryAbortForwardedNoResultExplicit(t *testing.T) {
+func TestNoRetryAbortForwardedNoResultExplicit(t *testing.T) {
 	for _, err := range []error{failed(llm.Incomplete, ""), failed(llm.Server, ""), errors.New("plain")} {
 		m := says(err)
 		if l := run(t, modes(m, "a")["caller"], "go"); l.err == nil || len(m.asked) != 1 || l.done.Finish.Raw != "stream-bridge-error" {
@@ -311,7 +311,7 @@ func TestSeed000_0_18_NoRetryAbortForwardedNoResultExplicit(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_19_NoOptionIsIgnoredInSilence(t *testing.T) {
+func TestNoOptionIsIgnoredInSilence(t *testing.T) {
 	ok := agent.Agent{Model: says("x")}
 	for name, change := range map[string]func(*agent.Agent){
 		"no model":           func(a *agent.Agent) { a.Model = nil },
@@ -324,10 +324,10 @@ func TestSeed000_0_19_NoOptionIsIgnoredInSilence(t *testing.T) {
 			a.Request.Messages = []llm.Message{llm.User("x")}
 		},
 		"emit_output": func(a *agent.Agent) {
-			a.Request.Output, a.Caller = &llm.Output{}, []llm.ToolDef{def("emit_output")}
+			a.Request.Output, a.Caller = &llm.OutputFormat{}, []llm.ToolDef{def("emit_output")}
 		},
-		"no such lane":      func(a *agent.Agent) { a.Hosted = []agent.Hosted{{Name: "web_search", Lane: "sideways"}} },
-		"lane is not there": func(a *agent.Agent) { a.Hosted = []agent.Hosted{{Name: "web_search", Lane: agent.Native}} },
+		"no such lane":      func(a *agent.Agent) { a.Hosted = []agent.HostedTool{{Name: "web_search", Lane: "sideways"}} },
+		"lane is not there": func(a *agent.Agent) { a.Hosted = []agent.HostedTool{{Name: "web_search", Lane: agent.LaneNative}} },
 		"runner":            func(a *agent.Agent) { a.Tools = &invoke.Runner{Timeout: -1} },
 	} {
 		a := ok
@@ -338,7 +338,7 @@ func TestSeed000_0_19_NoOptionIsIgnoredInSilence(t *testing.T) {
 	}
 }
 
-func TestSeed000_0_20_TheLifeOfAStream(t *testing.T) {
+func TestTheLifeOfAStream(t *testing.T) {
 	m := says([]llm.Part{llm.Text{Text: "Let me see. "}, call("1", "a", `{"x":"12345"}`), call("2", "a", `{"x":"67890"}`)}, "fine")
 	for chunk := range 6 {
 		m.asked, m.chunk = nil, chunk
@@ -374,7 +374,7 @@ func TestSeed000_0_20_TheLifeOfAStream(t *testing.T) {
 
 // Whole and streamed answers of the simulator report the same end and the same
 // usage.
-func TestSeed000_0_20_WholeAndStreamedAgree(t *testing.T) {
+func TestWholeAndStreamedAgree(t *testing.T) {
 	in, err := txtar.ParseFile("testdata/journeys/h03_observe.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -17,16 +17,16 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// TestRFC136 has the tests that the document on model-agnostic tool calling
+// TestModelAgnosticCalling has the tests that the document on model-agnostic tool calling
 // prints, under their own names. Where its code and its tests disagree, the
 // tests stand; what changed is said beside them.
-func TestRFC136(t *testing.T) {
+func TestModelAgnosticCalling(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T)
 	}{
-		{"test_tool_description_quality", rfcDescriptions},
-		{"test_parse_model_id", rfcModelIDs},
+		{"test_tool_description_quality", printedDescriptions},
+		{"test_parse_model_id", printedModelIDs},
 		{"test_gpt4o_capabilities", capable("gpt-4o", func(m catalog.Model) bool {
 			return m.NativeTools == yes && m.ParallelTools == yes && m.ToolStreaming == yes
 		})},
@@ -37,21 +37,21 @@ func TestRFC136(t *testing.T) {
 		// Unknown is not no: three values. No tools are sent either way.
 		{"test_unknown_model_defaults", capable("totally-unknown-model", func(m catalog.Model) bool { return m.NativeTools.Support != catalog.Yes && m.Emulation == "json" })},
 		{"test_custom_model_inheritance", capable("mycompany/llama3.3-ft", func(m catalog.Model) bool { return m.NativeTools == yes })},
-		{"test_normalize_standard_json", rfcReads("\n    Here's what I'll do:\n    \n    ```json\n    {\"tool\": \"write_file\", \"arguments\": {\"path\": \"test.py\", \"content\": \"print('hi')\"}}\n    ```\n    ", "write_file", "")},
-		{"test_normalize_llama_quirks", rfcReads("\n    {\"tool\": \"read_file\", \"arguments\": {\"path\": \"test.py\",}}\n    ", "read_file", "trailing-comma")},
-		{"test_normalize_qwen_function_key", rfcReads("\n    {\"function\": \"list_files\", \"arguments\": {\"path\": \".\"}}\n    ", "list_files", "")},
+		{"test_normalize_standard_json", printedReads("\n    Here's what I'll do:\n    \n    ```json\n    {\"tool\": \"write_file\", \"arguments\": {\"path\": \"test.py\", \"content\": \"print('hi')\"}}\n    ```\n    ", "write_file", "")},
+		{"test_normalize_llama_quirks", printedReads("\n    {\"tool\": \"read_file\", \"arguments\": {\"path\": \"test.py\",}}\n    ", "read_file", "trailing-comma")},
+		{"test_normalize_qwen_function_key", printedReads("\n    {\"function\": \"list_files\", \"arguments\": {\"path\": \".\"}}\n    ", "list_files", "")},
 		{"test_file_not_found", failsAs(fs.ErrNotExist, tool.NotFound, true, tool.Rephrase)},
 		{"test_permission_denied", failsAs(fs.ErrPermission, tool.Permission, false, tool.Abort)},
 		{"test_timeout", failsAs(context.DeadlineExceeded, tool.Timeout, true, tool.Same)},
 		{"test_rate_limit", failsAs(errors.New("HTTP 429: Rate limited"), tool.RateLimit, true, tool.Same)},
 		{"test_network_failure", failsAs(errors.New("dial tcp: connection refused"), tool.Network, true, tool.Same)},
-		{"test_validation_error_rephrase", rfcRetries(tool.Validation, []bool{true, true, false}, 1, tool.Rephrase)},
-		{"test_timeout_escalates_after_retries", rfcRetries(tool.Timeout, []bool{true, true, false}, 3, tool.Escalate)},
-		{"test_permission_unrecoverable", rfcRetries(tool.Permission, []bool{false, false, false}, 1, tool.Abort)},
-		{"test_text_only", rfcStream([]string{"Hello, how can I help?"}, "text")},
-		{"test_tool_start_detection", rfcStream([]string{`Let me help: {"tool"`, `: "write_file", "arguments": {"path": "test.py"}}`}, "text start args call")},
-		{"test_tool_name_extraction", rfcStream([]string{`{"tool": "read_file", "arguments": {"path": "x.py"}}`}, "start args call")},
-		{"test_multiple_tools", rfcStream([]string{"\n```json\n{\"tool\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}\n```\n\n```json  \n{\"tool\": \"read_file\", \"arguments\": {\"path\": \"b.py\"}}\n```\n"}, "start args call start args call")},
+		{"test_validation_error_rephrase", printedRetries(tool.Validation, []bool{true, true, false}, 1, tool.Rephrase)},
+		{"test_timeout_escalates_after_retries", printedRetries(tool.Timeout, []bool{true, true, false}, 3, tool.Escalate)},
+		{"test_permission_unrecoverable", printedRetries(tool.Permission, []bool{false, false, false}, 1, tool.Abort)},
+		{"test_text_only", printedStream([]string{"Hello, how can I help?"}, "text")},
+		{"test_tool_start_detection", printedStream([]string{`Let me help: {"tool"`, `: "write_file", "arguments": {"path": "test.py"}}`}, "text start args call")},
+		{"test_tool_name_extraction", printedStream([]string{`{"tool": "read_file", "arguments": {"path": "x.py"}}`}, "start args call")},
+		{"test_multiple_tools", printedStream([]string{"\n```json\n{\"tool\": \"read_file\", \"arguments\": {\"path\": \"a.py\"}}\n```\n\n```json  \n{\"tool\": \"read_file\", \"arguments\": {\"path\": \"b.py\"}}\n```\n"}, "start args call start args call")},
 		{"test_text_chunk", func(t *testing.T) {
 			if (llm.TextDelta{Text: "Hello"}).EventType() != "text_delta" {
 				t.Error("a text delta is something else")
@@ -62,17 +62,17 @@ func TestRFC136(t *testing.T) {
 				t.Error("a complete call and one that is not are told apart by their type")
 			}
 		}},
-		{"test_no_optimization_large_context", rfcSelects(tool.Budget{Cost: 128000 / 5}, "", 50, 51)},
-		{"test_reduces_tools_small_context", rfcSelects(tool.Budget{Cost: 4096 / 5}, "", 1, 49)},
-		{"test_prioritizes_by_task_hint", rfcSelects(tool.Budget{Cost: 4096 / 5}, "write a python file", 1, 49)},
-		{"test_truncates_descriptions_tiny_context", rfcCompact},
-		{"test_compact_for_small_context", rfcPrompt(dialect.PromptOptions{Context: 4096}, func(e dialect.Emulation) bool { return e.Template == "compact" && len(e.System) < 700 })},
-		{"test_parallel_prompt", rfcPrompt(dialect.PromptOptions{Context: 32000, Parallel: true}, func(e dialect.Emulation) bool { return e.Template == "parallel" })},
+		{"test_no_optimization_large_context", printedSelects(tool.SelectionBudget{Cost: 128000 / 5}, "", 50, 51)},
+		{"test_reduces_tools_small_context", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "", 1, 49)},
+		{"test_prioritizes_by_task_hint", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "write a python file", 1, 49)},
+		{"test_truncates_descriptions_tiny_context", printedCompact},
+		{"test_compact_for_small_context", printedPrompt(dialect.PromptOptions{Context: 4096}, func(e dialect.Emulation) bool { return e.Template == "compact" && len(e.System) < 700 })},
+		{"test_parallel_prompt", printedPrompt(dialect.PromptOptions{Context: 32000, Parallel: true}, func(e dialect.Emulation) bool { return e.Template == "parallel" })},
 		// The elements have other names: those that most models know. <tool_call> is another style.
-		{"test_xml_style", rfcPrompt(dialect.PromptOptions{Style: "xml"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<invoke name=") })},
-		{"test_xml_style, tool_call", rfcPrompt(dialect.PromptOptions{Style: "hermes"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<tool_call>") })},
-		{"test_full_tool_cycle_native", rfcCycle},
-		{"test_full_tool_cycle_emulated", rfcReads(`{"tool": "read_file", "arguments": {"path": "x.py"}}`, "read_file", "")},
+		{"test_xml_style", printedPrompt(dialect.PromptOptions{Style: "xml"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<invoke name=") })},
+		{"test_xml_style, tool_call", printedPrompt(dialect.PromptOptions{Style: "hermes"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<tool_call>") })},
+		{"test_full_tool_cycle_native", printedCycle},
+		{"test_full_tool_cycle_emulated", printedReads(`{"tool": "read_file", "arguments": {"path": "x.py"}}`, "read_file", "")},
 		{"test_model_switch_journey", func(t *testing.T) {
 			capable("gpt-4o", func(m catalog.Model) bool { return m.NativeTools == yes })(t)
 			capable("ollama/llama3:7b", func(m catalog.Model) bool { return m.NativeTools.Support == catalog.No })(t)
@@ -89,7 +89,7 @@ func TestRFC136(t *testing.T) {
 	}
 }
 
-func rfcDescriptions(t *testing.T) {
+func printedDescriptions(t *testing.T) {
 	files, err := builtin.OpenFiles(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func rfcDescriptions(t *testing.T) {
 	}
 }
 
-func rfcModelIDs(t *testing.T) {
+func printedModelIDs(t *testing.T) {
 	for id, want := range map[string]string{
 		"gpt-4o": "gpt 4 0", "gpt-4-turbo": "gpt 4 0", "gpt-3.5-turbo": "gpt 3.5 0", "o1-preview": "o1  0",
 		"claude-3.5-sonnet": "claude 3.5 0", "claude-3-opus": "claude 3 0", "claude-sonnet-4-20250514": "claude 4 0",
@@ -129,8 +129,8 @@ func capable(id string, is func(catalog.Model) bool) func(*testing.T) {
 	}
 }
 
-// rfcReads reads a text and expects one call, with a repair or without.
-func rfcReads(text, name, repair string) func(*testing.T) {
+// printedReads reads a text and expects one call, with a repair or without.
+func printedReads(text, name, repair string) func(*testing.T) {
 	return func(t *testing.T) {
 		var calls []llm.Call
 		p := dialect.Parser{Tools: []llm.ToolDef{def("read_file"), def("write_file"), def("list_files")}}
@@ -160,7 +160,7 @@ func failsAs(err error, code tool.Code, recoverable bool, next tool.Strategy) fu
 	}
 }
 
-func rfcRetries(code tool.Code, retry []bool, attempt int, next tool.Strategy) func(*testing.T) {
+func printedRetries(code tool.Code, retry []bool, attempt int, next tool.Strategy) func(*testing.T) {
 	return func(t *testing.T) {
 		e := tool.Errorf(code, "x")
 		for i, want := range retry {
@@ -174,8 +174,8 @@ func rfcRetries(code tool.Code, retry []bool, attempt int, next tool.Strategy) f
 	}
 }
 
-// rfcStream reads a text in pieces and expects these kinds of events.
-func rfcStream(pieces []string, want string) func(*testing.T) {
+// printedStream reads a text in pieces and expects these kinds of events.
+func printedStream(pieces []string, want string) func(*testing.T) {
 	return func(t *testing.T) {
 		var kinds []string
 		add := func(kind string) {
@@ -210,8 +210,8 @@ func rfcStream(pieces []string, want string) func(*testing.T) {
 	}
 }
 
-// rfcSelects chooses among fifty long tools and one that fits the task.
-func rfcSelects(b tool.Budget, task string, least, most int) func(*testing.T) {
+// printedSelects chooses among fifty long tools and one that fits the task.
+func printedSelects(b tool.SelectionBudget, task string, least, most int) func(*testing.T) {
 	return func(t *testing.T) {
 		var defs []llm.ToolDef
 		for i := range 50 {
@@ -230,8 +230,8 @@ func rfcSelects(b tool.Budget, task string, least, most int) func(*testing.T) {
 	}
 }
 
-// rfcCompact: gated on characters, not on an estimate of tokens.
-func rfcCompact(t *testing.T) {
+// printedCompact: gated on characters, not on an estimate of tokens.
+func printedCompact(t *testing.T) {
 	d := def("test", "arg")
 	d.Description = strings.Repeat("This is a tool with a moderately long description. ", 20)
 	e, err := dialect.Prompt(dialect.PromptOptions{Tools: []llm.ToolDef{d}, Context: 2048})
@@ -240,7 +240,7 @@ func rfcCompact(t *testing.T) {
 	}
 }
 
-func rfcPrompt(o dialect.PromptOptions, is func(dialect.Emulation) bool) func(*testing.T) {
+func printedPrompt(o dialect.PromptOptions, is func(dialect.Emulation) bool) func(*testing.T) {
 	return func(t *testing.T) {
 		o.Tools = []llm.ToolDef{{Name: "test", Description: "A test tool"}}
 		if e, err := dialect.Prompt(o); err != nil || !is(e) {
@@ -249,9 +249,9 @@ func rfcPrompt(o dialect.PromptOptions, is func(dialect.Emulation) bool) func(*t
 	}
 }
 
-// rfcCycle: the printed test hands over maps and stops in the middle; here the
+// printedCycle: the printed test hands over maps and stops in the middle; here the
 // cycle is a run.
-func rfcCycle(t *testing.T) {
+func printedCycle(t *testing.T) {
 	codec, _ := wire.For(wire.Chat)
 	body, _, err := codec.EncodeRequest(&llm.Request{Messages: []llm.Message{llm.User("x")}, Tools: []llm.ToolDef{def("read_file", "path")}}, false)
 	if err != nil || !strings.Contains(string(body), `"type":"function"`) {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// TestSeed000_1_2_EnvelopeGrammar: each text means calls, text, or itself.
-func TestSeed000_1_2_EnvelopeGrammar(t *testing.T) {
+// TestEnvelopeGrammar: each text means calls, text, or itself.
+func TestEnvelopeGrammar(t *testing.T) {
 	for _, c := range []struct{ name, text, means string }{
 		{"canonical", `{"type":"tool-calls","calls":[{"toolName":"bash","input":{"c":"ls"}}]}`, `bash {"c":"ls"}`},
 		{"two", `{"type":"tool-calls","calls":[{"toolName":"bash","input":{}},{"toolName":"weather","input":{"x":1}}]}`, `bash {} weather {"x":1}`},
@@ -54,9 +54,9 @@ func TestSeed000_1_2_EnvelopeGrammar(t *testing.T) {
 	}
 }
 
-// TestSeed000_1_3_RecoveryPrecedence: what counts when several things came, or
+// TestRecoveryPrecedence: what counts when several things came, or
 // not everything did.
-func TestSeed000_1_3_RecoveryPrecedence(t *testing.T) {
+func TestRecoveryPrecedence(t *testing.T) {
 	text := func(s string) llm.Part { return llm.Text{Text: s} }
 	env := `{"tool":"bash","input":{"from":"envelope"}}`
 	for _, c := range []struct {
@@ -105,7 +105,7 @@ func TestSeed000_1_3_RecoveryPrecedence(t *testing.T) {
 	}
 }
 
-func TestSeed000_7_3_EnvelopeVectors(t *testing.T) {
+func TestEnvelopeVectors(t *testing.T) {
 	a := modes(says(`{"type":"tool-calls","calls":[{"toolName":"bash","input":{}}]}`), "bash")["caller"]
 	a.NewID = func() string { return "fixed-tool-call-id" }
 	if l := run(t, a, "go"); len(l.done.Calls) != 1 || l.done.Calls[0].ID != "fixed-tool-call-id" {
