@@ -1,0 +1,1 @@
+{"run":"finished","count":20,"seal":"sha256:2665e4d505b872bbc099e5ae3604f6f86a628caeca6670474ee338b2e921c41c","at":"2026-11-16T02:00:00Z","algorithm":"ed25519","key":"sha256:2dc7d9bf9940c579648d21fd7fefdaa0354ce0f030596f2d217e3d78f2ce9566","sig":"2J611mS9jhX39a1x7BTdaViGe5wMaw9Dw3E0cjyLM/tDoepuDPhklBNoh4EGw2rzeFkVZ+9FyqbLoRCRf3TODQ=="}
