@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // Check asks the vendor for its list of models, which costs nothing. It fails
@@ -20,9 +19,9 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	}
 	w := m.client.watch(ctx)
 	defer w.stop()
-	list := "models"
-	if m.wire == wire.Ollama {
-		list = "tags"
+	list := m.format().Models.Path
+	if list == "" {
+		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s has no list of models that could be asked for", m.vendor.Name)}}, nil
 	}
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, m.base.JoinPath(list).String(), nil)
 	if err != nil {
@@ -36,8 +35,7 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		codec := wire.Codec{Format: m.wire}
-		return nil, hidden(m.refusal(&job{codec: codec}, resp), key)
+		return nil, hidden(m.refusal(&job{codec: m.codec()}, resp), key)
 	case resp.StatusCode/100 != 2:
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil
 	}

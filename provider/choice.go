@@ -14,22 +14,22 @@ func (m *Model) planChoice(j *job) {
 	if len(j.req.Tools) == 0 {
 		return
 	}
-	ch := j.req.Choice
+	ch, format := j.req.Choice, m.format()
 	switch {
-	case forbids(ch) && (m.vendor.NoNone || m.wire == wire.Ollama):
+	case forbids(ch) && (m.vendor.NoNone || !format.Has(wire.ChoiceNone)):
 		j.req.Tools, j.req.Choice = nil, llm.ToolChoice{}
 		j.warn(llm.Degraded, "tool_choice.none", "%s may not honour it; the tools are withheld", m.vendor.Name)
 		return
 	case forbids(ch):
 		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 		return
-	case ch.Allowed != nil && (m.vendor.NoAllowed || m.wire == wire.Messages || m.wire == wire.Ollama):
+	case ch.Allowed != nil && (m.vendor.NoAllowed || !format.Has(wire.ChoiceAllowed)):
 		m.withhold(j, ch.Allowed)
 	}
 	if ch.Mode == llm.MustCall && m.forces(j.req) == catalog.No {
 		m.demand(j)
 	}
-	if j.req.OneCall && (m.wire == wire.Gemini || m.wire == wire.Ollama || m.vendor.Quirks.NoParallel) {
+	if j.req.OneCall && (!format.Has(wire.OneCall) || m.vendor.Quirks.NoParallel) {
 		j.req.OneCall = false
 		j.warn(llm.Emulated, "one_call", "%s cannot be held to one call; only the first counts", m.vendor.Name)
 	}

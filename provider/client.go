@@ -151,6 +151,14 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
+// format returns the properties of the format the model is asked in.
+func (m *Model) format() wire.Properties { return m.codec().Properties() }
+
+// codec returns the codec of the model's requests.
+func (m *Model) codec() wire.Codec {
+	return wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.vendor.Quirks}
+}
+
 // Explain says how req would be asked, without asking. A nil req stands for
 // one with a tool.
 func (m *Model) Explain(req *llm.Request) (Route, error) {

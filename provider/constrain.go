@@ -11,9 +11,8 @@ import (
 
 // constraint holds an answer to a schema in the words of one host.
 type constraint struct {
-	// field is the request field that the host has for it, as the catalogue
-	// names it, wire the format of the request.
-	field, wire string
+	field  string // of the request, as the catalogue names it
+	format wire.Properties
 }
 
 // The fields that hosts have.
@@ -30,7 +29,7 @@ const (
 func (c constraint) carries() bool {
 	switch c.field {
 	case jsonSchemaField, structuredField:
-		return c.wire == wire.Chat || c.wire == wire.Responses
+		return c.format.HostFields
 	}
 	return c.field != ""
 }
@@ -67,10 +66,10 @@ func (c constraint) extra(req *llm.Request, key string, value json.RawMessage) {
 	if req.Extra == nil {
 		req.Extra = llm.Extra{}
 	}
-	if req.Extra[c.wire] == nil {
-		req.Extra[c.wire] = map[string]json.RawMessage{}
+	if req.Extra[c.format.Name] == nil {
+		req.Extra[c.format.Name] = map[string]json.RawMessage{}
 	}
-	req.Extra[c.wire][key] = value
+	req.Extra[c.format.Name][key] = value
 }
 
 // wholeJSON is a reader for answers that are one JSON value because the host
@@ -155,7 +154,7 @@ func (m *Model) constrainOutput(j *job, s json.RawMessage) error {
 	for _, l := range losses {
 		j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 	}
-	constraint{m.info.Constrain, m.wire}.apply(j.req, bounded)
+	constraint{m.info.Constrain, m.format()}.apply(j.req, bounded)
 	j.readers = append(j.readers, wholeJSON("", ""))
 	return nil
 }

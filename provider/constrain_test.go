@@ -194,7 +194,7 @@ func TestConstraintFields(t *testing.T) {
 		{"response_format", "chat", "output"},
 	} {
 		req := &llm.Request{}
-		constraint{c.field, c.wire}.apply(req, s)
+		constraint{c.field, propertiesOf(c.wire)}.apply(req, s)
 		got := ""
 		for format, fields := range req.Extra {
 			for key := range fields {
@@ -208,7 +208,7 @@ func TestConstraintFields(t *testing.T) {
 			t.Errorf("%s over %s: %s", c.field, c.wire, diff)
 		}
 	}
-	if (constraint{"json_schema", "messages"}).carries() {
+	if (constraint{"json_schema", propertiesOf("messages")}).carries() {
 		t.Error("llama.cpp drops the constraint from Anthropic's format")
 	}
 }

@@ -136,9 +136,9 @@ func (m *Model) learnFrom(f *facts) {
 	if m.info.Constrain == "" {
 		m.info.Constrain = jsonSchemaField
 	}
-	if m.wire == wire.Messages && m.info.NativeTools.Support != catalog.Yes {
-		m.wire = wire.Chat
-		m.moved = "the server drops constraints from Anthropic's format, so it is asked in OpenAI's"
+	if !m.format().HostFields && m.info.NativeTools.Support != catalog.Yes {
+		m.moved = fmt.Sprintf("the server drops constraints from the %s format, so it is asked in %s", m.wire, llamaFormat)
+		m.wire = llamaFormat
 	}
 }
 
@@ -153,7 +153,10 @@ func (m *Model) ownWord() map[string]bool {
 	return out
 }
 
-const llamaServer = "llama.cpp"
+const (
+	llamaServer = "llama.cpp"
+	llamaFormat = wire.Chat // in which it takes all its own fields
+)
 
 // askLlama asks a llama.cpp server for its properties, or, where it has none,
 // what every server says.

@@ -116,7 +116,7 @@ func TestTaughtHistory(t *testing.T) {
 
 func smallEmulation() emulation {
 	info := catalog.Default().Lookup("llamacpp/SmolLM2-135M-Instruct")
-	return emulation{route: &Route{Kind: Constrained}, info: info, host: constraint{"json_schema", "chat"}}
+	return emulation{route: &Route{Kind: Constrained}, info: info, host: constraint{"json_schema", propertiesOf("chat")}}
 }
 
 // grammarOf returns the grammar that a request is held to; nil if there is none.

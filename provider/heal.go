@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // heal makes the history one that every vendor accepts: each call has exactly
@@ -209,7 +208,7 @@ func (h *healing) report() {
 
 // beginWithUser puts a turn of the user first where the format demands one.
 func (m *Model) beginWithUser(j *job) {
-	if m.wire != wire.Messages && m.wire != wire.Gemini {
+	if !m.format().UserFirst {
 		return
 	}
 	for i, msg := range j.req.Messages {
@@ -224,10 +223,10 @@ func (m *Model) beginWithUser(j *job) {
 	}
 }
 
-// standIns declares the tools of the history where a request offers none: the
-// messages format refuses calls of tools that it has never heard of.
+// standIns declares the tools of the history where a request offers none: some
+// formats refuse calls of tools that are not declared.
 func (m *Model) standIns(j *job) {
-	if m.wire != wire.Messages || len(j.req.Tools) > 0 || j.route.Kind != Native {
+	if !m.format().DeclaredCalls || len(j.req.Tools) > 0 || j.route.Kind != Native {
 		return
 	}
 	seen := map[string]bool{}

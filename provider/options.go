@@ -35,22 +35,24 @@ type Option struct {
 	// Note says how, where it is not obvious.
 	Note string
 
-	wires string // a Handling for each of wire.Formats
-	has   func(*llm.Request) bool
-	clear func(*llm.Request)
+	// otherwise is what becomes of it in formats that cannot express it: those
+	// without the feature of that name. Mapped means that all formats can.
+	otherwise Handling
+	has       func(*llm.Request) bool
+	clear     func(*llm.Request)
 }
 
 // On returns what becomes of the option in a format. Vendors that differ say
 // so in their own rows.
-func (o Option) On(format string) Handling {
-	if i := slices.Index(wire.Formats(), format); i >= 0 {
-		return Handling(o.wires[i])
+func (o Option) On(format wire.Properties) Handling {
+	if o.otherwise == Mapped || format.Has(wire.Feature(o.Name)) {
+		return Mapped
 	}
-	return Refused
+	return o.otherwise
 }
 
 // handling is what becomes of an option at a vendor.
-func (v Vendor) handling(o Option, format string) Handling {
+func (v Vendor) handling(o Option, format wire.Properties) Handling {
 	own, changed := v.Options[o.Name]
 	switch {
 	case v.Fields[o.Name] != "":
@@ -69,10 +71,10 @@ func (v Vendor) handling(o Option, format string) Handling {
 	return o.On(format)
 }
 
-// freeTools reports whether a vendor has tools that take free text: only who
-// made them does.
-func (v Vendor) freeTools(format string) bool {
-	return format == wire.Responses || format == wire.Chat && v.Strict
+// freeTools reports whether a vendor has tools that take free text. Who only
+// copies a format does not.
+func (v Vendor) freeTools(format wire.Properties) bool {
+	return format.Has(wire.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 
 // Options returns the table of options. Every field of llm.Request is in it.
@@ -91,39 +93,39 @@ func reasons(f func(llm.Reasoning) bool) func(*llm.Request) bool {
 	return func(r *llm.Request) bool { return r.Reasoning != nil && f(*r.Reasoning) }
 }
 
-// options is the table: name, field, note, then a column for each of chat,
-// responses, messages, gemini and ollama.
+// options is the table: name, field, note, and what becomes of the option where
+// the format cannot express it.
 var options = []Option{
-	{"model", "Model", "the id that was opened decides", "mmmmm", nil, nil},
-	{"system", "System", "", "mmmmm", nil, nil},
-	{"messages", "Messages", "healed first", "mmmmm", nil, nil},
-	{"tools", "Tools", "emulated where the model has none", "mmmmm", nil, nil},
-	{"tools.strict", "Tools", "on wherever vendor and schema allow", "mmmii", anyTool(func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }), nil},
-	{"tools.examples", "Tools", "else part of the description", "ddmdd", anyTool(func(t llm.ToolDef) bool { return len(t.Examples) > 0 }), nil},
-	{"tools.free_text", "Tools", "else a function with one argument", "mmddd", anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.FreeTool }), nil},
-	{"tools.grammar", "Tools", "else part of the description", "mmddd", anyTool(func(t llm.ToolDef) bool { return t.Grammar != nil }), nil},
-	{"tools.web_search", "Tools", "run by the vendor", "mmmmr", anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }), nil},
-	{"tool_choice.required", "Choice", "else asked for and checked", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name == "" }), nil},
-	{"tool_choice.named", "Choice", "else asked for and checked", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name != "" }), nil},
-	{"tool_choice.none", "Choice", "else the tools are withheld", "mmmmd", chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustNotCall }), nil},
-	{"tool_choice.allowed", "Choice", "else the other tools are withheld", "mmdmd", chooses(func(c llm.ToolChoice) bool { return len(c.Allowed) > 0 }), nil},
-	{"one_call", "OneCall", "else only the first call counts", "mmmdd", func(r *llm.Request) bool { return r.OneCall }, nil},
-	{"output", "Output", "else the arguments of emit_output", "mmmmm", func(r *llm.Request) bool { return r.Output != nil }, nil},
-	{"output.beside_tools", "Output", "else the arguments of emit_output", "mmmdd", func(r *llm.Request) bool { return r.Output != nil && len(r.Tools) > 0 }, nil},
-	{"max_tokens", "MaxTokens", "", "mmmmm", func(r *llm.Request) bool { return r.MaxTokens != 0 }, func(r *llm.Request) { r.MaxTokens = 0 }},
-	{"temperature", "Temperature", "", "mmmmm", func(r *llm.Request) bool { return r.Temperature != nil }, func(r *llm.Request) { r.Temperature = nil }},
-	{"top_p", "TopP", "", "mmmmm", func(r *llm.Request) bool { return r.TopP != nil }, func(r *llm.Request) { r.TopP = nil }},
-	{"top_k", "TopK", "", "iimmm", func(r *llm.Request) bool { return r.TopK != nil }, func(r *llm.Request) { r.TopK = nil }},
-	{"frequency_penalty", "FrequencyPenalty", "", "miimm", func(r *llm.Request) bool { return r.FrequencyPenalty != nil }, func(r *llm.Request) { r.FrequencyPenalty = nil }},
-	{"presence_penalty", "PresencePenalty", "", "miimm", func(r *llm.Request) bool { return r.PresencePenalty != nil }, func(r *llm.Request) { r.PresencePenalty = nil }},
-	{"seed", "Seed", "", "miimm", func(r *llm.Request) bool { return r.Seed != nil }, func(r *llm.Request) { r.Seed = nil }},
-	{"stop", "Stop", "", "mimmm", func(r *llm.Request) bool { return len(r.Stop) > 0 }, func(r *llm.Request) { r.Stop = nil }},
-	{"reasoning.off", "Reasoning", "", "mmmmm", reasons(func(r llm.Reasoning) bool { return r.Off }), func(r *llm.Request) { r.Reasoning = nil }},
-	{"reasoning.effort", "Reasoning", "", "mmmmm", reasons(func(r llm.Reasoning) bool { return r.Effort != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
-	{"reasoning.budget", "Reasoning", "", "iimmi", reasons(func(r llm.Reasoning) bool { return r.Budget != 0 }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
-	{"reasoning.summary", "Reasoning", "", "immii", reasons(func(r llm.Reasoning) bool { return r.Summary != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
-	{"budget", "Budget", "counted by whoever asks again", "mmmmm", nil, nil},
-	{"extra", "Extra", "the fields of the format in use", "mmmmm", nil, nil},
+	{"model", "Model", "the id that was opened decides", Mapped, nil, nil},
+	{"system", "System", "", Mapped, nil, nil},
+	{"messages", "Messages", "healed first", Mapped, nil, nil},
+	{"tools", "Tools", "emulated where the model has none", Mapped, nil, nil},
+	{"tools.strict", "Tools", "on wherever vendor and schema allow", Ignored, anyTool(func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }), nil},
+	{"tools.examples", "Tools", "else part of the description", Degraded, anyTool(func(t llm.ToolDef) bool { return len(t.Examples) > 0 }), nil},
+	{"tools.free_text", "Tools", "else a function with one argument", Degraded, anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.FreeTool }), nil},
+	{"tools.grammar", "Tools", "else part of the description", Degraded, anyTool(func(t llm.ToolDef) bool { return t.Grammar != nil }), nil},
+	{"tools.web_search", "Tools", "run by the vendor", Refused, anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }), nil},
+	{"tool_choice.required", "Choice", "else asked for and checked", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name == "" }), nil},
+	{"tool_choice.named", "Choice", "else asked for and checked", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name != "" }), nil},
+	{"tool_choice.none", "Choice", "else the tools are withheld", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustNotCall }), nil},
+	{"tool_choice.allowed", "Choice", "else the other tools are withheld", Degraded, chooses(func(c llm.ToolChoice) bool { return len(c.Allowed) > 0 }), nil},
+	{"one_call", "OneCall", "else only the first call counts", Degraded, func(r *llm.Request) bool { return r.OneCall }, nil},
+	{"output", "Output", "else the arguments of emit_output", Degraded, func(r *llm.Request) bool { return r.Output != nil }, nil},
+	{"output.beside_tools", "Output", "else the arguments of emit_output", Degraded, func(r *llm.Request) bool { return r.Output != nil && len(r.Tools) > 0 }, nil},
+	{"max_tokens", "MaxTokens", "", Ignored, func(r *llm.Request) bool { return r.MaxTokens != 0 }, func(r *llm.Request) { r.MaxTokens = 0 }},
+	{"temperature", "Temperature", "", Ignored, func(r *llm.Request) bool { return r.Temperature != nil }, func(r *llm.Request) { r.Temperature = nil }},
+	{"top_p", "TopP", "", Ignored, func(r *llm.Request) bool { return r.TopP != nil }, func(r *llm.Request) { r.TopP = nil }},
+	{"top_k", "TopK", "", Ignored, func(r *llm.Request) bool { return r.TopK != nil }, func(r *llm.Request) { r.TopK = nil }},
+	{"frequency_penalty", "FrequencyPenalty", "", Ignored, func(r *llm.Request) bool { return r.FrequencyPenalty != nil }, func(r *llm.Request) { r.FrequencyPenalty = nil }},
+	{"presence_penalty", "PresencePenalty", "", Ignored, func(r *llm.Request) bool { return r.PresencePenalty != nil }, func(r *llm.Request) { r.PresencePenalty = nil }},
+	{"seed", "Seed", "", Ignored, func(r *llm.Request) bool { return r.Seed != nil }, func(r *llm.Request) { r.Seed = nil }},
+	{"stop", "Stop", "", Ignored, func(r *llm.Request) bool { return len(r.Stop) > 0 }, func(r *llm.Request) { r.Stop = nil }},
+	{"reasoning.off", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Off }), func(r *llm.Request) { r.Reasoning = nil }},
+	{"reasoning.effort", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Effort != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
+	{"reasoning.budget", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Budget != 0 }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
+	{"reasoning.summary", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Summary != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
+	{"budget", "Budget", "counted by whoever asks again", Mapped, nil, nil},
+	{"extra", "Extra", "the fields of the format in use", Mapped, nil, nil},
 }
 
 // setReasoning changes a copy of the reasoning, which the request shares.
@@ -189,7 +191,7 @@ func setExtra(req *llm.Request, format, field string, value json.RawMessage) {
 // describeExamples moves examples into the description where the format has no
 // place for them.
 func (m *Model) describeExamples(j *job, t *llm.ToolDef) {
-	if m.wire == wire.Messages || len(t.Examples) == 0 {
+	if len(t.Examples) == 0 || m.format().Has(wire.ToolExamples) {
 		return
 	}
 	var b strings.Builder

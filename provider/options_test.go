@@ -67,6 +67,8 @@ var unsent = []string{"model", "budget"}
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama"}
 
+func propertiesOf(format string) wire.Properties { return wire.Codec{Format: format}.Properties() }
+
 // capable opens a model that can do all its vendor can.
 func capable(t *testing.T, vendor, format string) *Model {
 	t.Helper()
@@ -139,8 +141,8 @@ func TestOptions(t *testing.T) {
 		m := capable(t, wireVendor[format], format)
 		for _, o := range options {
 			got, err := handled(m, o.Name)
-			if err != nil || got != o.On(format) {
-				t.Errorf("%s in %s: the table says %s, it is %s (%v)", o.Name, format, o.On(format), got, err)
+			if err != nil || got != o.On(propertiesOf(format)) {
+				t.Errorf("%s in %s: the table says %s, it is %s (%v)", o.Name, format, o.On(propertiesOf(format)), got, err)
 			}
 		}
 	}
@@ -176,7 +178,7 @@ func TestVendorOptions(t *testing.T) {
 		m := capable(t, v.Name, v.Wires[0])
 		for _, o := range options {
 			got, err := handled(m, o.Name)
-			if want := v.handling(o, v.Wires[0]); err != nil || got != want {
+			if want := v.handling(o, propertiesOf(v.Wires[0])); err != nil || got != want {
 				t.Errorf("%s: %s: the tables say %s, it is %s (%v)", v.Name, o.Name, want, got, err)
 			}
 		}
@@ -198,5 +200,17 @@ func TestProvidersPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Split(page, "\n"), strings.Split(string(old), "\n")); diff != "" {
 		t.Errorf("%s is not what the tables say; run go test ./provider -run ProvidersPage -update\n%s", file, diff)
+	}
+}
+
+// A feature of a format that no row speaks of fails here.
+func TestEveryFeatureIsAnOption(t *testing.T) {
+	inside := []wire.Feature{wire.OutputAnyJSON} // part of the row "output"
+	for _, format := range wire.Formats() {
+		for _, f := range propertiesOf(format).Features {
+			if !slices.Contains(inside, f) && !slices.ContainsFunc(options, func(o Option) bool { return o.Name == string(f) }) {
+				t.Errorf("%s: the feature %s is in no row of the table of options", format, f)
+			}
+		}
 	}
 }

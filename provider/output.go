@@ -37,12 +37,12 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 	if !tools {
 		cond &^= catalog.WithTools
 	}
-	native := m.info.JSONSchema.In(cond)
+	native, feature := m.info.JSONSchema.In(cond), wire.OutputSchema
 	if len(req.Output.Schema) == 0 {
-		native = m.info.JSONMode.In(cond)
-		if m.wire == wire.Messages {
-			native = catalog.No
-		}
+		native, feature = m.info.JSONMode.In(cond), wire.OutputAnyJSON
+	}
+	if !m.format().Has(feature) {
+		native = catalog.No
 	}
 	switch {
 	case j.route.Kind != Native && tools:

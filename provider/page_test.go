@@ -39,7 +39,7 @@ func providersPage() string {
 	for _, o := range options {
 		fmt.Fprintf(&b, "| %s |", o.Name)
 		for _, f := range wire.Formats() {
-			fmt.Fprintf(&b, " %s |", o.On(f))
+			fmt.Fprintf(&b, " %s |", o.On(propertiesOf(f)))
 		}
 		fmt.Fprintf(&b, " %s |\n", o.Note)
 	}
@@ -57,7 +57,7 @@ func providersPage() string {
 func (v Vendor) differences() string {
 	var out []string
 	for _, o := range options {
-		if h := v.handling(o, v.Wires[0]); h != o.On(v.Wires[0]) {
+		if h := v.handling(o, propertiesOf(v.Wires[0])); h != o.On(propertiesOf(v.Wires[0])) {
 			out = append(out, o.Name+" "+h.String())
 		}
 	}

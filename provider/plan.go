@@ -47,7 +47,7 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err := check(req); err != nil {
 		return nil, err
 	}
-	j := &job{route: m.choose(req), codec: wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.vendor.Quirks}}
+	j := &job{route: m.choose(req), codec: m.codec()}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}
@@ -122,7 +122,7 @@ func callable(req *llm.Request) []llm.ToolDef {
 
 // planNative hands the tools to the vendor.
 func (m *Model) planNative(j *job) error {
-	if !m.vendor.freeTools(m.wire) {
+	if !m.vendor.freeTools(m.format()) {
 		for _, t := range j.req.Tools {
 			if t.Kind == llm.FreeTool {
 				j.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", m.vendor.Name, t.Name, wire.FreeInput)
@@ -150,14 +150,14 @@ func (m *Model) planNative(j *job) error {
 func (m *Model) rules() wire.Rules {
 	return wire.Rules{
 		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
-		LetterFirst: m.wire == wire.Gemini,
-		NoFreeTools: !m.vendor.freeTools(m.wire),
+		LetterFirst: m.format().LetterFirst,
+		NoFreeTools: !m.vendor.freeTools(m.format()),
 	}
 }
 
 // planEmulated teaches the tools in a prompt.
 func (m *Model) planEmulated(j *job) error {
-	e := emulation{route: &j.route, info: m.info, gate: m.client.Gate, host: constraint{m.info.Constrain, m.wire}}
+	e := emulation{route: &j.route, info: m.info, gate: m.client.Gate, host: constraint{m.info.Constrain, m.format()}}
 	// A free-text tool is taught as a function with one argument.
 	functionsOnly, aliases := wire.Rules{NoFreeTools: true}.Apply(j.req)
 	out, err := e.rewrite(functionsOnly)

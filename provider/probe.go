@@ -100,7 +100,7 @@ func (p *probing) run() error {
 // ask sends one question as the vendor takes it, without any emulation.
 func (p *probing) ask(req *llm.Request) heard {
 	req.Model = p.model
-	j := &job{req: req, codec: wire.Codec{Format: p.wire, Vendor: p.label() + "/" + p.wire, Quirks: p.vendor.Quirks}, route: Route{Kind: Native}}
+	j := &job{req: req, codec: p.codec(), route: Route{Kind: Native}}
 	var tap firstBytes
 	j.tap = &tap
 	body, _, err := j.codec.EncodeRequest(req, !p.client.Whole)
@@ -164,7 +164,7 @@ func (p *probing) note(h heard) {
 	if strings.Contains(h.Message.Text(), "think>") {
 		p.think = true
 	}
-	if p.wire == wire.Chat && !p.client.Whole {
+	if !p.client.Whole {
 		p.indexes(h.raw)
 	}
 }
@@ -178,8 +178,8 @@ func (p *probing) wrongly(feature, detail string) {
 	}
 }
 
-// indexes looks at the calls of a raw stream of the chat format: each has its
-// own index and its own id.
+// indexes looks at the calls of a raw stream of chunks with choices: each has
+// its own index and its own id. Other streams have no such chunks.
 func (p *probing) indexes(raw string) {
 	owner := map[int]string{}
 	for line := range strings.Lines(raw) {
@@ -310,7 +310,7 @@ func (p *probing) choice() {
 	req.Choice = llm.ToolChoice{Mode: llm.MustCall}
 	required := p.ask(req)
 	switch {
-	case p.wire == wire.Ollama:
+	case !p.format().Has(wire.ChoiceRequired):
 		p.found("forced call", "tool_choice_required", catalog.No, "the format has no choice")
 	case required.err != nil || named.err != nil:
 		p.found("forced call", "tool_choice_required", catalog.No, "refused: %v", cmp.Or(required.err, named.err))
@@ -321,7 +321,7 @@ func (p *probing) choice() {
 	}
 	req = withTools(rome)
 	req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
-	if p.wire == wire.Ollama {
+	if !p.format().Has(wire.ChoiceNone) {
 		return
 	}
 	h := p.ask(req)
@@ -422,7 +422,7 @@ func (p *probing) schema() {
 	case err == nil && got.Name != nil && got.Count != nil: // nobody told the model these names but the schema
 		p.found("answer by schema", "json_schema", catalog.Yes, "it answered %.60q", h.Message.Text())
 		if p.info.Constrain == "" {
-			p.values["constrained_output"] = map[bool]string{true: "format", false: "response_format"}[p.wire == wire.Ollama]
+			p.values["constrained_output"] = p.format().OutputField
 		}
 	case h.Finish.Reason == llm.Length:
 		p.found("answer by schema", "json_schema", catalog.Unknown, "the answer was cut off")

@@ -126,7 +126,7 @@ func (m *Model) forcesBySchema(req *llm.Request) bool {
 
 // forces reports whether the vendor can force a call in such a request.
 func (m *Model) forces(req *llm.Request) catalog.Support {
-	if m.wire == wire.Ollama { // the format has no choice
+	if !m.format().Has(wire.ChoiceRequired) {
 		return catalog.No
 	}
 	return m.info.ToolChoiceRequired.In(m.conditions(req))

@@ -1,9 +1,10 @@
 package provider
 
 import (
+	"slices"
+
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // budgets are how many tokens an effort is worth where a vendor counts tokens.
@@ -28,20 +29,16 @@ func (m *Model) thinking(j *job) {
 	if !thinks(j.req) {
 		return
 	}
-	switch m.wire {
-	case wire.Messages:
-		m.countEffort(j, catalog.MakeVersion(4, 6))
-		m.thinkingRoom(j)
-		m.dropSampling(j, j.req.TopK != nil, "top_k", func(r *llm.Request) { r.TopK = nil })
-		m.dropSampling(j, j.req.TopP != nil && *j.req.TopP < 0.95, "top_p", func(r *llm.Request) { r.TopP = nil })
-		m.oneTemperature(j)
-	case wire.Gemini:
-		m.countEffort(j, catalog.MakeVersion(3))
-	case wire.Chat, wire.Responses:
-		if root := m.info.ID.Root(); root == "gpt" || root == "o-series" {
-			m.dropSampling(j, j.req.TopP != nil && *j.req.TopP != 1, "top_p", func(r *llm.Request) { r.TopP = nil })
-			m.oneTemperature(j)
-		}
+	rules := m.format().Thinking
+	m.countEffort(j, rules.EffortSince)
+	m.thinkingRoom(j, rules.MinBudget)
+	if rules.Families != nil && !slices.Contains(rules.Families, m.info.ID.Root()) {
+		return
+	}
+	m.dropSampling(j, rules.NoTopK && j.req.TopK != nil, "top_k", func(r *llm.Request) { r.TopK = nil })
+	if rules.MinTopP > 0 {
+		m.dropSampling(j, j.req.TopP != nil && *j.req.TopP < rules.MinTopP, "top_p", func(r *llm.Request) { r.TopP = nil })
+		m.dropSampling(j, j.req.Temperature != nil && *j.req.Temperature != 1, "temperature", func(r *llm.Request) { r.Temperature = nil })
 	}
 }
 
@@ -49,7 +46,7 @@ func (m *Model) thinking(j *job) {
 // version that knows efforts.
 func (m *Model) countEffort(j *job, since catalog.Version) {
 	r := j.req.Reasoning
-	if r.Budget > 0 || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) >= 0 {
+	if r.Budget > 0 || since.IsZero() || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) >= 0 {
 		return
 	}
 	n, ok := budgets[r.Effort]
@@ -60,24 +57,23 @@ func (m *Model) countEffort(j *job, since catalog.Version) {
 	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
 }
 
-// thinkingRoom makes the limit of the answer larger than that of its thinking.
-func (m *Model) thinkingRoom(j *job) {
+// thinkingRoom makes the limit of the answer larger than that of its thinking,
+// where the limit counts both and thinking has a least number of tokens.
+func (m *Model) thinkingRoom(j *job, least int) {
+	if least == 0 {
+		return
+	}
 	budget := j.req.Reasoning.Budget
-	if budget > 0 && budget < 1024 {
-		j.warn(llm.Degraded, "reasoning.budget", "the least is 1024 tokens")
-		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = 1024 })
-		budget = 1024
+	if budget > 0 && budget < least {
+		j.warn(llm.Degraded, "reasoning.budget", "the least is %d tokens", least)
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = least })
+		budget = least
 	}
 	if budget == 0 || j.req.MaxTokens > budget {
 		return
 	}
 	j.warn(llm.Compatibility, "max_tokens", "the limit counts thinking too and must exceed its budget; it is now %d", budget+room)
 	j.req.MaxTokens = budget + room
-}
-
-// oneTemperature takes a temperature away that thinking does not allow.
-func (m *Model) oneTemperature(j *job) {
-	m.dropSampling(j, j.req.Temperature != nil && *j.req.Temperature != 1, "temperature", func(r *llm.Request) { r.Temperature = nil })
 }
 
 func (m *Model) dropSampling(j *job, set bool, name string, drop func(*llm.Request)) {

@@ -20,7 +20,7 @@ var errCut = errors.New("sim: cut off as asked")
 // the wire.
 func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWriter, r *llm.Response, stream bool) error {
 	if b.Length {
-		deliverable(r, codec.Format, stream)
+		deliverable(r, codec.Properties(), stream)
 	}
 	out := &wireFaults{w: w, b: b, whole: !stream}
 	if !stream {
@@ -69,9 +69,10 @@ func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writ
 }
 
 // deliverable makes a call that was cut off what the vendors make of it: those
-// that send arguments as text send what there is, Anthropic's whole answers
-// have an empty object, and Gemini and Ollama send no call at all.
-func deliverable(r *llm.Response, format string, stream bool) {
+// that send arguments as text send what there is, those whose whole answers
+// hold objects send an empty one, and those that send arguments only in one
+// piece send no call at all.
+func deliverable(r *llm.Response, format wire.Properties, stream bool) {
 	last := len(r.Message.Parts) - 1
 	if last < 0 {
 		return
@@ -79,9 +80,9 @@ func deliverable(r *llm.Response, format string, stream bool) {
 	call, ok := r.Message.Parts[last].(llm.Call)
 	switch {
 	case !ok:
-	case format == wire.Gemini || format == wire.Ollama:
+	case !format.StreamedArgs:
 		r.Message.Parts = r.Message.Parts[:last]
-	case format == wire.Messages && !stream:
+	case !format.TextArgs && !stream:
 		call.Args = json.RawMessage("{}")
 		r.Message.Parts[last] = call
 	}

@@ -96,8 +96,10 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	if model, streams, ok := geminiPath(r.URL.Path); ok {
-		req.Model, stream = model, streams
+	if codec.Properties().ModelInPath {
+		if req.Model, stream, err = asked(codec, r.URL.Path); err != nil {
+			return err
+		}
 	}
 	if len(req.Messages) == 0 {
 		return &llm.Error{Op: "sim", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
@@ -146,14 +148,14 @@ func (s *Server) behaviour(model string) (Behaviour, error) {
 	return b, nil
 }
 
-// geminiPath splits ".../models/sim/native:streamGenerateContent".
-func geminiPath(path string) (model string, stream, ok bool) {
-	_, rest, found := strings.Cut(path, "/models/")
-	i := strings.LastIndexByte(rest, ':')
-	if !found || i < 0 {
-		return "", false, false
+// asked returns which model is asked for, and whether for a stream, in formats
+// that say so in the path.
+func asked(codec wire.Codec, path string) (model string, stream bool, err error) {
+	model, stream, ok := codec.SplitPath(path)
+	if !ok {
+		return "", false, &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
 	}
-	return rest[:i], rest[i+1:] == "streamGenerateContent", true
+	return model, stream, nil
 }
 
 // refuse returns the error that b answers with before any model is asked.

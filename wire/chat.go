@@ -13,7 +13,27 @@ import (
 type chat struct{}
 
 func (chat) path(string, bool) string { return "chat/completions" }
-func (chat) streamType() string       { return "text/event-stream" }
+
+// chatProperties are what the format can do.
+var chatProperties = Properties{
+	Name: Chat, StreamType: "text/event-stream",
+	Features: []Feature{
+		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
+		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, FrequencyPenalty, PresencePenalty, Seed,
+		StopSequences, ReasoningOff, ReasoningEffort,
+	},
+	Models:   ModelList{Path: "models", List: "data", ID: "id"},
+	Imitated: true, HostFields: true, OutputField: "response_format",
+	StreamedArgs: true, TextArgs: true,
+	Thinking: openaiThinking,
+	Errors:   openaiErrors,
+}
+
+func (chat) properties() *Properties { return &chatProperties }
+
+func (chat) detects(doc []byte) bool {
+	return js.Kind(js.Get(doc, "choices")) == '['
+}
 
 var chatReasons = map[string]llm.Reason{
 	"stop":           llm.Stop,
@@ -143,4 +163,24 @@ func (e *encoder) rest(start int, more []byte) {
 func (c chat) decodeStream(a *answer, src io.Reader) error {
 	s := &chatStream{answer: a}
 	return a.events(c, src, s.chunk)
+}
+
+// openaiThinking are the rules of OpenAI's own models, not of all who copy its
+// formats.
+var openaiThinking = ThinkingRules{MinTopP: 1, Families: []string{"gpt", "o-series"}}
+
+// openaiErrors are the codes of both OpenAI formats.
+var openaiErrors = map[llm.Kind]string{
+	llm.Unknown: "unknown", llm.Invalid: "invalid_request", llm.Auth: "invalid_api_key", llm.NotFound: "model_not_found",
+	llm.TooLong: "context_length_exceeded", llm.Unsupported: "unsupported_value", llm.RateLimited: "rate_limit_exceeded",
+	llm.Overloaded: "overloaded", llm.Server: "server_error", llm.Network: "network_error", llm.Timeout: "timeout",
+	llm.Incomplete: "incomplete", llm.Malformed: "malformed", llm.Refused: "content_policy_violation",
+	llm.BrokenPromise: "broken_promise", llm.Canceled: "canceled",
+}
+
+// openaiErrorTypes are the types beside the codes; the others are server_error.
+var openaiErrorTypes = map[llm.Kind]string{
+	llm.Invalid: "invalid_request_error", llm.Auth: "invalid_request_error", llm.NotFound: "invalid_request_error",
+	llm.TooLong: "invalid_request_error", llm.Unsupported: "invalid_request_error", llm.Refused: "invalid_request_error",
+	llm.RateLimited: "rate_limit_error",
 }

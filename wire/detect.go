@@ -78,39 +78,13 @@ func detectJSON(capture []byte) (Capture, bool) {
 	return Capture{}, false
 }
 
-// marks are the members that tell the answers of a format from all others, in
-// the order they are tried.
-var marks = []struct {
-	format string
-	is     func(doc []byte) bool
-}{
-	{Responses, func(doc []byte) bool {
-		typ := js.Get(doc, "type")
-		return bytes.HasPrefix(typ, []byte(`"response.`)) || js.Is(js.Get(doc, "object"), "response")
-	}},
-	{Messages, func(doc []byte) bool {
-		typ := js.Get(doc, "type")
-		return bytes.HasPrefix(typ, []byte(`"message_`)) || bytes.HasPrefix(typ, []byte(`"content_block_`)) ||
-			js.Is(typ, "message") && js.Kind(js.Get(doc, "content")) == '['
-	}},
-	{Gemini, func(doc []byte) bool {
-		return js.Kind(camelGet(doc, "candidates")) == '[' || js.Kind(camelGet(doc, "usageMetadata")) == '{'
-	}},
-	{Ollama, func(doc []byte) bool {
-		return js.Kind(js.Get(doc, "message")) == '{' && js.Get(doc, "done") != nil
-	}},
-	{Chat, func(doc []byte) bool {
-		return js.Kind(js.Get(doc, "choices")) == '['
-	}},
-}
-
 func detectDocument(doc []byte) (string, bool) {
 	if !json.Valid(doc) || js.Kind(doc) != '{' {
 		return "", false
 	}
-	for _, m := range marks {
-		if m.is(doc) {
-			return m.format, true
+	for _, f := range formats {
+		if f.detects(doc) {
+			return f.properties().Name, true
 		}
 	}
 	return "", false

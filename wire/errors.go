@@ -2,37 +2,22 @@ package wire
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
-// errorWords is what each kind of error is called: the status, the type and
-// code of the OpenAI formats, the type of Messages, the status of Gemini.
-var errorWords = map[llm.Kind]struct {
-	status                   int
-	typ, code, messages, gem string
-}{
-	llm.Unknown:       {500, "server_error", "unknown", "api_error", "UNKNOWN"},
-	llm.Invalid:       {400, "invalid_request_error", "invalid_request", "invalid_request_error", "INVALID_ARGUMENT"},
-	llm.Auth:          {401, "invalid_request_error", "invalid_api_key", "authentication_error", "UNAUTHENTICATED"},
-	llm.NotFound:      {404, "invalid_request_error", "model_not_found", "not_found_error", "NOT_FOUND"},
-	llm.TooLong:       {400, "invalid_request_error", "context_length_exceeded", "request_too_large", "OUT_OF_RANGE"},
-	llm.Unsupported:   {400, "invalid_request_error", "unsupported_value", "unsupported_error", "UNIMPLEMENTED"},
-	llm.RateLimited:   {429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"},
-	llm.Overloaded:    {503, "server_error", "overloaded", "overloaded_error", "UNAVAILABLE"},
-	llm.Server:        {500, "server_error", "server_error", "api_error", "INTERNAL"},
-	llm.Network:       {502, "server_error", "network_error", "api_error", "INTERNAL"},
-	llm.Timeout:       {504, "server_error", "timeout", "timeout_error", "DEADLINE_EXCEEDED"},
-	llm.Incomplete:    {502, "server_error", "incomplete", "api_error", "DATA_LOSS"},
-	llm.Malformed:     {502, "server_error", "malformed", "api_error", "INTERNAL"},
-	llm.Refused:       {400, "invalid_request_error", "content_policy_violation", "invalid_request_error", "FAILED_PRECONDITION"},
-	llm.BrokenPromise: {502, "server_error", "broken_promise", "api_error", "ABORTED"},
-	llm.Canceled:      {499, "server_error", "canceled", "api_error", "CANCELLED"},
+// kindStatus is the status with which a kind of error is sent.
+var kindStatus = map[llm.Kind]int{
+	llm.Unknown: 500, llm.Invalid: 400, llm.Auth: 401, llm.NotFound: 404, llm.TooLong: 400, llm.Unsupported: 400,
+	llm.RateLimited: 429, llm.Overloaded: 503, llm.Server: 500, llm.Network: 502, llm.Timeout: 504, llm.Incomplete: 502,
+	llm.Malformed: 502, llm.Refused: 400, llm.BrokenPromise: 502, llm.Canceled: 499,
 }
 
 // statusKinds is what an HTTP status means where the body says nothing else.
@@ -42,8 +27,22 @@ var statusKinds = map[int]llm.Kind{
 	500: llm.Server, 501: llm.Unsupported, 502: llm.Server, 503: llm.Overloaded, 504: llm.Timeout, 529: llm.Overloaded,
 }
 
-// codeKinds is what the vendors' own codes mean: those of errorWords, and more.
-var codeKinds = knownCodes(map[string]llm.Kind{
+// codeKinds returns what the vendors' own codes mean: those of the formats'
+// properties, and more.
+var codeKinds = sync.OnceValue(func() map[string]llm.Kind {
+	codes := maps.Clone(moreCodes)
+	for _, f := range formats {
+		for kind, code := range f.properties().Errors {
+			if _, ok := codes[code]; !ok {
+				codes[code] = kind
+			}
+		}
+	}
+	return codes
+})
+
+// moreCodes are codes that are read and never written.
+var moreCodes = map[string]llm.Kind{
 	"string_above_max_length": llm.TooLong, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
 	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
 	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
@@ -54,17 +53,6 @@ var codeKinds = knownCodes(map[string]llm.Kind{
 	"unavailable_error": llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
 	// Codes that several kinds share mean the first of them.
 	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
-})
-
-func knownCodes(codes map[string]llm.Kind) map[string]llm.Kind {
-	for kind, w := range errorWords {
-		for _, code := range []string{w.code, w.messages, w.gem} {
-			if _, ok := codes[code]; !ok {
-				codes[code] = kind
-			}
-		}
-	}
-	return codes
 }
 
 // phrases are what vendors write where their code says no more than that the
@@ -109,16 +97,16 @@ func errorStatus(err *llm.Error) int {
 	if err.Status >= 400 && err.Status < 600 {
 		return err.Status
 	}
-	return errorWords[err.Kind].status
+	return kindStatus[err.Kind]
 }
 
 // errorCode returns the vendor's own code if it says the same as the kind,
-// and otherwise the word given.
-func errorCode(err *llm.Error, word string) string {
-	if kind, ok := codeKinds[err.Code]; ok && kind == err.Kind {
+// and otherwise the format's code for the kind.
+func errorCode(err *llm.Error, p Properties) string {
+	if kind, ok := codeKinds()[err.Code]; ok && kind == err.Kind {
 		return err.Code
 	}
-	return word
+	return p.Errors[err.Kind]
 }
 
 func errorMessage(err *llm.Error) string {
@@ -149,7 +137,7 @@ const maxMessage = 2000
 func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
 	err := &llm.Error{Op: "wire." + c.Format, Status: status}
 	var message string
-	if f, ok := formats[c.Format]; ok {
+	if f, ok := find(c.Format); ok {
 		err.Code, message = f.decodeError(js.Trim(body))
 	}
 	if message == "" {
@@ -168,7 +156,7 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 }
 
 func errorKind(status int, code, message string) llm.Kind {
-	kind, ok := codeKinds[code]
+	kind, ok := codeKinds()[code]
 	if !ok {
 		if kind, ok = statusKinds[status]; !ok && status >= 500 {
 			kind = llm.Server
@@ -224,15 +212,14 @@ func seconds(s float64) time.Duration {
 
 // openaiError writes the error of both OpenAI formats.
 func openaiError(e *encoder, err *llm.Error) {
-	w := errorWords[err.Kind]
 	e.Object()
 	e.Key("error")
 	e.Object()
 	e.StringField("message", errorMessage(err))
-	e.StringField("type", w.typ)
+	e.StringField("type", or(openaiErrorTypes[err.Kind], "server_error"))
 	e.Key("param")
 	e.Null()
-	e.StringField("code", errorCode(err, w.code))
+	e.StringField("code", errorCode(err, chatProperties))
 	e.End()
 	e.End()
 }
@@ -248,8 +235,8 @@ func (chat) decodeError(body []byte) (code, message string) {
 		v = body
 	}
 	code = word(js.Get(v, "code"))
-	if _, known := codeKinds[code]; !known {
-		if typ := word(js.Get(v, "type")); code == "" || codeKinds[typ] != llm.Unknown && typ != "invalid_request_error" {
+	if _, known := codeKinds()[code]; !known {
+		if typ := word(js.Get(v, "type")); code == "" || codeKinds()[typ] != llm.Unknown && typ != "invalid_request_error" {
 			code = or(typ, code)
 		}
 	}

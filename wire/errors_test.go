@@ -53,7 +53,7 @@ func TestVendorErrors(t *testing.T) {
 func TestErrorRoundTrip(t *testing.T) {
 	for _, format := range Formats() {
 		c := Codec{Format: format}
-		for kind := range errorWords {
+		for kind := range kindStatus {
 			status, body := c.EncodeError(&llm.Error{Kind: kind, Err: errors.New("it went wrong")})
 			got := c.DecodeError(status, nil, body)
 			if status < 400 || !strings.Contains(got.Error(), "it went wrong") {

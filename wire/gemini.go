@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
@@ -25,7 +26,31 @@ func (gemini) path(model string, stream bool) string {
 	return "models/" + url.PathEscape(model) + ":generateContent"
 }
 
-func (gemini) streamType() string { return "text/event-stream" }
+// geminiProperties are what the format can do.
+var geminiProperties = Properties{
+	Name: Gemini, StreamType: "text/event-stream",
+	Features: []Feature{
+		HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP,
+		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget,
+	},
+	Models:      ModelList{Path: "models", List: "models", ID: "name"},
+	ModelInPath: true, OutputField: "response_format",
+	UserFirst: true, LetterFirst: true,
+	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(3)},
+	Errors: map[llm.Kind]string{
+		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",
+		llm.TooLong: "OUT_OF_RANGE", llm.Unsupported: "UNIMPLEMENTED", llm.RateLimited: "RESOURCE_EXHAUSTED",
+		llm.Overloaded: "UNAVAILABLE", llm.Server: "INTERNAL", llm.Network: "INTERNAL", llm.Timeout: "DEADLINE_EXCEEDED",
+		llm.Incomplete: "DATA_LOSS", llm.Malformed: "INTERNAL", llm.Refused: "FAILED_PRECONDITION",
+		llm.BrokenPromise: "ABORTED", llm.Canceled: "CANCELLED",
+	},
+}
+
+func (gemini) properties() *Properties { return &geminiProperties }
+
+func (gemini) detects(doc []byte) bool {
+	return js.Kind(camelGet(doc, "candidates")) == '[' || js.Kind(camelGet(doc, "usageMetadata")) == '{'
+}
 
 var geminiReasons = map[string]llm.Reason{
 	"STOP":                     llm.Stop,
@@ -92,7 +117,7 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.Object()
 	e.IntField("code", status)
 	e.StringField("message", errorMessage(err))
-	e.StringField("status", errorCode(err, errorWords[err.Kind].gem))
+	e.StringField("status", errorCode(err, geminiProperties))
 	e.End()
 	e.End()
 }

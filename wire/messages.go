@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"io"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
 )
@@ -11,7 +13,34 @@ import (
 type messages struct{}
 
 func (messages) path(string, bool) string { return "messages" }
-func (messages) streamType() string       { return "text/event-stream" }
+
+// messagesProperties are what the format can do.
+var messagesProperties = Properties{
+	Name: Messages, StreamType: "text/event-stream",
+	Features: []Feature{
+		StrictTools, ToolExamples, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, OneCall, OutputSchema, OutputBesideTools,
+		MaxTokens, Temperature, TopP, TopK, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,
+	},
+	Models:      ModelList{Path: "models", List: "data", ID: "id"},
+	OutputField: "response_format",
+	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
+	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true},
+	Errors: map[llm.Kind]string{
+		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",
+		llm.TooLong: "request_too_large", llm.Unsupported: "unsupported_error", llm.RateLimited: "rate_limit_error",
+		llm.Overloaded: "overloaded_error", llm.Server: "api_error", llm.Network: "api_error", llm.Timeout: "timeout_error",
+		llm.Incomplete: "api_error", llm.Malformed: "api_error", llm.Refused: "invalid_request_error",
+		llm.BrokenPromise: "api_error", llm.Canceled: "api_error",
+	},
+}
+
+func (messages) properties() *Properties { return &messagesProperties }
+
+func (messages) detects(doc []byte) bool {
+	typ := js.Get(doc, "type")
+	return bytes.HasPrefix(typ, []byte(`"message_`)) || bytes.HasPrefix(typ, []byte(`"content_block_`)) ||
+		js.Is(typ, "message") && js.Kind(js.Get(doc, "content")) == '['
+}
 
 var messagesReasons = map[string]llm.Reason{
 	"end_turn":                      llm.Stop,
@@ -38,7 +67,7 @@ func (messages) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.StringField("type", "error")
 	e.Key("error")
 	e.Object()
-	e.StringField("type", errorCode(err, errorWords[err.Kind].messages))
+	e.StringField("type", errorCode(err, messagesProperties))
 	e.StringField("message", errorMessage(err))
 	e.End()
 	e.End()

@@ -15,7 +15,23 @@ import (
 type ollama struct{}
 
 func (ollama) path(string, bool) string { return "chat" }
-func (ollama) streamType() string       { return "application/x-ndjson" }
+
+// ollamaProperties are what the format can do.
+var ollamaProperties = Properties{
+	Name: Ollama, StreamType: "application/x-ndjson",
+	Features: []Feature{
+		OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP, TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences,
+		ReasoningOff, ReasoningEffort,
+	},
+	Models:      ModelList{Path: "tags", List: "models", ID: "name"},
+	OutputField: "format",
+}
+
+func (ollama) properties() *Properties { return &ollamaProperties }
+
+func (ollama) detects(doc []byte) bool {
+	return js.Kind(js.Get(doc, "message")) == '{' && js.Get(doc, "done") != nil
+}
 
 var ollamaReasons = map[string]llm.Reason{
 	"stop": llm.Stop, "length": llm.Length, "load": llm.OtherReason, "unload": llm.OtherReason, "content_filter": llm.ContentFilter,

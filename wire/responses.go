@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"io"
 
 	"github.com/toolpost/toolpost/llm"
@@ -12,7 +13,27 @@ import (
 type responses struct{}
 
 func (responses) path(string, bool) string { return "responses" }
-func (responses) streamType() string       { return "text/event-stream" }
+
+// responsesProperties are what the format can do.
+var responsesProperties = Properties{
+	Name: Responses, StreamType: "text/event-stream",
+	Features: []Feature{
+		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
+		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, ReasoningOff, ReasoningEffort, ReasoningSummary,
+	},
+	Models:     ModelList{Path: "models", List: "data", ID: "id"},
+	HostFields: true, OutputField: "response_format",
+	StreamedArgs: true, TextArgs: true,
+	Thinking: openaiThinking,
+	Errors:   openaiErrors,
+}
+
+func (responses) properties() *Properties { return &responsesProperties }
+
+func (responses) detects(doc []byte) bool {
+	typ := js.Get(doc, "type")
+	return bytes.HasPrefix(typ, []byte(`"response.`)) || js.Is(js.Get(doc, "object"), "response")
+}
 
 // responsesReasons are the words for the end: the status of the answer, or
 // the reason why it is incomplete.

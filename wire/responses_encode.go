@@ -386,9 +386,8 @@ func (w *responsesWriter) finish(f llm.Finish) {
 }
 
 func (w *responsesWriter) fail(err *llm.Error) {
-	words := errorWords[err.Kind]
 	w.frame("error", func() {
-		w.e.StringField("code", errorCode(err, words.code))
+		w.e.StringField("code", errorCode(err, responsesProperties))
 		w.e.StringField("message", errorMessage(err))
 		w.e.RawField("param", []byte("null"))
 	})

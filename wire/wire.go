@@ -23,6 +23,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -86,20 +87,28 @@ type Quirks struct {
 
 // For returns the codec of a format.
 func For(format string) (Codec, bool) {
-	_, ok := formats[format]
+	_, ok := find(format)
 	return Codec{Format: format}, ok
 }
 
 // Formats returns the names of all formats.
-func Formats() []string { return []string{Chat, Responses, Messages, Gemini, Ollama} }
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.properties().Name
+	}
+	return names
+}
 
 // format is what differs between vendors. Everything around it, like bounds,
 // checks and the assembly of calls, is done once for all.
 type format interface {
+	// properties are the same value at every call, which nobody changes.
+	properties() *Properties
 	// path is where requests go, below the root of the API's version.
 	path(model string, stream bool) string
-	// streamType is the media type of a stream.
-	streamType() string
+	// detects reports whether a JSON document is part of an answer.
+	detects(doc []byte) bool
 	encodeRequest(e *encoder, req *llm.Request, stream bool)
 	decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool)
 	encodeResponse(e *encoder, r *llm.Response)
@@ -112,8 +121,17 @@ type format interface {
 	decodeError(body []byte) (code, message string)
 }
 
-var formats = map[string]format{
-	Chat: chat{}, Responses: responses{}, Messages: messages{}, Gemini: gemini{}, Ollama: ollama{},
+// formats are all there are. A new one is a row here and files of its own.
+var formats = []format{chat{}, responses{}, messages{}, gemini{}, ollama{}}
+
+// find returns the format of that name.
+func find(name string) (format, bool) {
+	for _, f := range formats {
+		if f.properties().Name == name {
+			return f, true
+		}
+	}
+	return nil, false
 }
 
 func (c Codec) vendor() string {
@@ -125,7 +143,7 @@ func (c Codec) vendor() string {
 
 // lookup returns the format of c, or an error that names those there are.
 func (c Codec) lookup(op string) (format, error) {
-	if f, ok := formats[c.Format]; ok {
+	if f, ok := find(c.Format); ok {
 		return f, nil
 	}
 	return nil, c.fail(op, llm.Invalid, fmt.Errorf("no format is called %q; there are %q", c.Format, Formats()))
@@ -146,13 +164,33 @@ func (c Codec) Path(model string, stream bool) string {
 	return f.path(model, stream)
 }
 
+// SplitPath reads the path of a request: which model it asks for, and whether
+// for a stream. It is the reverse of [Codec.Path] for formats whose properties
+// have ModelInPath, whatever stands before; the path is unescaped.
+func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
+	f, err := c.lookup("SplitPath")
+	if err != nil || !f.properties().ModelInPath {
+		return "", false, false
+	}
+	for _, stream := range []bool{false, true} {
+		const name = "MODEL" // needs no escape
+		place, _, _ := strings.Cut(f.path(name, stream), "?")
+		before, after, _ := strings.Cut(place, name)
+		_, rest, found := strings.Cut(path, "/"+before)
+		if model, ends := strings.CutSuffix(rest, after); found && ends && model != "" {
+			return model, stream, true
+		}
+	}
+	return "", false, false
+}
+
 // StreamType returns the media type of the format's streams.
 func (c Codec) StreamType() string {
 	f, err := c.lookup("StreamType")
 	if err != nil {
 		return ""
 	}
-	return f.streamType()
+	return f.properties().StreamType
 }
 
 // EncodeRequest returns req as the body of a request. The warnings say what

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,15 +57,28 @@ URL is the root of the API, like http://127.0.0.1:8000/v1. No key is sent there 
 	return cmd
 }
 
-// wireVendors are whose form of an id says which format a server speaks.
-var wireVendors = map[string]string{wire.Chat: "", wire.Responses: "openai+", wire.Messages: "anthropic+", wire.Gemini: "gemini+", wire.Ollama: "ollama+"}
+// vendorPrefix is what stands before an address whose server speaks a format:
+// nothing if servers without a vendor do, else the first vendor that speaks it.
+func vendorPrefix(format string) (string, bool) {
+	prefix, known := "", false
+	for _, v := range provider.Vendors() {
+		switch {
+		case !slices.Contains(v.Wires, format):
+		case v.BaseURL == "":
+			return "", true
+		case !known:
+			prefix, known = v.Name+"+", true
+		}
+	}
+	return prefix, known
+}
 
 // id is the id under which the model is opened, now and later.
 func (f probeFlags) id(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
 	}
-	prefix, ok := wireVendors[f.wire]
+	prefix, ok := vendorPrefix(f.wire)
 	if !ok {
 		return "", fmt.Errorf("--wire: no format is called %q; there are %s", f.wire, strings.Join(wire.Formats(), ", "))
 	}
@@ -92,7 +106,7 @@ func (f probeFlags) probe(cmd *cobra.Command, args []string) (*provider.Probe, e
 		return nil, fmt.Errorf("%s is not served over HTTP; there is nothing to probe", id)
 	}
 	p, err := m.Probe(cmd.Context())
-	if err == nil && len(args) == 2 && f.wire != wire.Chat {
+	if prefix, _ := vendorPrefix(f.wire); err == nil && len(args) == 2 && prefix != "" {
 		p.Record.Values["wire"] = f.wire
 	}
 	return p, err

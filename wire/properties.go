@@ -1,0 +1,128 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Properties are what the users of a codec must know about its format: what
+// it can express and how its hosts expect to be asked. They stand beside the
+// codec, so that no other package has to compare the names of formats. The
+// zero value is a format that can do the least.
+type Properties struct {
+	// Name is what the format is called in [Codec.Format].
+	Name string
+	// StreamType is the media type of a stream.
+	StreamType string
+	// Features are what a request of this format can ask for.
+	Features []Feature
+	// Models is where hosts list their models.
+	Models ModelList
+	// ModelInPath says that the name of the model, and whether a stream is
+	// asked for, stand in the path and not in the body of a request.
+	ModelInPath bool
+	// Imitated says that many hosts copy the format without all it can do.
+	// What they lack stands in the row of the host.
+	Imitated bool
+	// HostFields says that hosts take fields of their own beside those of
+	// the format, like a grammar. Elsewhere they drop or refuse such fields.
+	HostFields bool
+	// OutputField is how package catalog calls the field that holds an answer
+	// to a schema.
+	OutputField string
+	// UserFirst says that a conversation has to begin with the user.
+	UserFirst bool
+	// DeclaredCalls says that every tool that was called in the conversation
+	// has to be offered in the request.
+	DeclaredCalls bool
+	// LetterFirst says that names of tools begin with a letter or "_".
+	LetterFirst bool
+	// StreamedArgs says that the arguments of a call are streamed in pieces.
+	// Elsewhere a call that was cut off by the limit is not sent at all.
+	StreamedArgs bool
+	// TextArgs says that whole answers, too, hold arguments as text, so that
+	// arguments that were cut off can be seen. Elsewhere they are objects.
+	TextArgs bool
+	// Thinking are the demands on a request whose model thinks.
+	Thinking ThinkingRules
+	// Errors are the codes that the format has for kinds of errors.
+	Errors map[llm.Kind]string
+}
+
+// ModelList is how hosts of a format list their models. The zero value says
+// that they do not.
+type ModelList struct {
+	Path string // below the root of the API's version
+	List string // member of the answer that holds the models
+	ID   string // member of a model that is its name
+}
+
+// ThinkingRules are the demands on a request whose model thinks.
+type ThinkingRules struct {
+	// EffortSince is the version since which the models of the format's maker
+	// take an effort. Older ones take a number of tokens. Zero means that all
+	// take an effort.
+	EffortSince catalog.Version
+	// MinBudget is the least number of tokens to think, and says that
+	// Request.MaxTokens counts them too. 0 means that there is none.
+	MinBudget int
+	// MinTopP bounds Request.TopP, and says that only the default
+	// temperature is allowed. 0 means that sampling is free.
+	MinTopP float64
+	// NoTopK forbids Request.TopK.
+	NoTopK bool
+	// Families are those whose sampling is bound; nil means all.
+	Families []string
+}
+
+// Feature is something that a request can ask for and that a format may be
+// unable to express.
+type Feature string
+
+// The features, by what they are about.
+const (
+	StrictTools   Feature = "tools.strict"
+	ToolExamples  Feature = "tools.examples"
+	FreeTextTools Feature = "tools.free_text"
+	ToolGrammars  Feature = "tools.grammar"
+	HostedSearch  Feature = "tools.web_search"
+
+	ChoiceRequired Feature = "tool_choice.required"
+	ChoiceNamed    Feature = "tool_choice.named"
+	ChoiceNone     Feature = "tool_choice.none"
+	ChoiceAllowed  Feature = "tool_choice.allowed"
+	OneCall        Feature = "one_call"
+
+	OutputSchema      Feature = "output"
+	OutputAnyJSON     Feature = "output.any_json"
+	OutputBesideTools Feature = "output.beside_tools"
+
+	MaxTokens        Feature = "max_tokens"
+	Temperature      Feature = "temperature"
+	TopP             Feature = "top_p"
+	TopK             Feature = "top_k"
+	FrequencyPenalty Feature = "frequency_penalty"
+	PresencePenalty  Feature = "presence_penalty"
+	Seed             Feature = "seed"
+	StopSequences    Feature = "stop"
+
+	ReasoningOff     Feature = "reasoning.off"
+	ReasoningEffort  Feature = "reasoning.effort"
+	ReasoningBudget  Feature = "reasoning.budget"
+	ReasoningSummary Feature = "reasoning.summary"
+)
+
+// Has reports whether the format can express a feature.
+func (p Properties) Has(f Feature) bool { return slices.Contains(p.Features, f) }
+
+// Properties returns the properties of the codec's format, and the zero value
+// if there is no such format.
+func (c Codec) Properties() Properties {
+	f, err := c.lookup("Properties")
+	if err != nil {
+		return Properties{}
+	}
+	return *f.properties()
+}
