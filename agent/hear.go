@@ -156,18 +156,10 @@ func (e *ear) close(id string) string {
 
 // unique returns id if no call of the conversation has it, else a new one.
 func (l *loop) unique(id string) string {
-	fresh := id
-	if (fresh == "" || l.ids[fresh]) && l.mint != nil {
-		fresh = l.mint()
-	}
-	for fresh == "" || l.ids[fresh] {
-		l.named++
-		fresh = fmt.Sprintf("call_%d", l.named)
-	}
+	fresh := l.ids.Take(id)
 	if fresh != id {
 		l.minted = append(l.minted, fresh)
 	}
-	l.ids[fresh] = true
 	return fresh
 }
 

@@ -37,7 +37,6 @@ type loop struct {
 	runner  callRunner
 	session *invoke.Session // the same as runner, nil in a replay
 	person  func(context.Context, Checkpoint) (Choice, error)
-	mint    func() string
 	rec     *journal.Recorder // nil records nothing
 
 	yield     func(llm.Event, error) bool
@@ -45,9 +44,8 @@ type loop struct {
 	abandoned bool // nobody listens any more
 
 	messages []llm.Message
-	ids      map[string]bool // of all calls
-	named    int             // ids made
-	minted   []string        // in this turn
+	ids      llm.CallIDs // of all calls
+	minted   []string    // in this turn
 	budget   *llm.RetryBudget
 	choice   llm.ToolChoice
 	turnNo   int
@@ -104,7 +102,7 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 
 // open opens the record and the session of a run.
 func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
-	l := &loop{run: run, models: a.models, person: a.Checkpoint, mint: a.NewID, more: func(int) []llm.Message { return nil }}
+	l := &loop{run: run, models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil }}
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
 		if err != nil {
@@ -171,10 +169,9 @@ func (l *loop) ready(template llm.Request) {
 
 // collectIDs learns which ids are taken.
 func (l *loop) collectIDs() {
-	l.ids = make(map[string]bool)
 	for _, m := range l.messages {
 		for _, c := range m.Calls() {
-			l.ids[c.ID] = true
+			l.ids.Use(c.ID)
 		}
 	}
 }

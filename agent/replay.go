@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -84,7 +83,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{runner: r, mint: r.mint, models: r.models, lanesOf: r.lanesOf, more: r.more}
+	l := &loop{runner: r, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more}
 	r.loop = l
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
@@ -229,7 +228,7 @@ func (r *recorded) more(turn int) []llm.Message {
 // mint returns the ids that calls were given, in order.
 func (r *recorded) mint() string {
 	if len(r.minted) == 0 {
-		return "call_" + strconv.Itoa(len(r.receipts)+1)
+		return ""
 	}
 	id := r.minted[0]
 	r.minted = r.minted[1:]

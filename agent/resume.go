@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/toolpost/toolpost/journal"
@@ -84,7 +83,9 @@ func (l *loop) takeUp(p *past) {
 	l.messages, l.results, l.settled, l.unread = p.messages, p.results, p.receipts, p.invalid
 	l.turnNo, l.model, l.points = p.turn, p.model, p.points
 	l.collectIDs()
-	maps.Copy(l.ids, p.ids)
+	for id := range p.ids {
+		l.ids.Use(id)
+	}
 	l.resumed = true
 	l.choice = l.question.Choice
 	if l.choice.Mode == llm.MustCall && p.called {

@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -56,13 +55,7 @@ func (m *machine) startCall(written, id string, start int) bool {
 	}
 	m.decide()
 	m.calls++
-	if id == "" || m.ids[id] {
-		id = "call_" + strconv.Itoa(m.calls)
-	}
-	if m.ids == nil {
-		m.ids = make(map[string]bool)
-	}
-	m.ids[id] = true
+	id = m.ids.Take(id)
 	m.call = call{open: true, known: known, id: id, name: name, start: start}
 	m.anchor, m.anchored = start, true
 	if known {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -38,7 +37,7 @@ func (m *machine) cutOff(name string, rows uint64) {
 	raw := m.buf[m.pos:]
 	m.passOn()
 	m.emit(llm.InvalidCall{
-		ID: "call_" + strconv.Itoa(m.calls), Name: name, Raw: string(raw[:min(len(raw), maxRaw)]), Reason: llm.CutOff,
+		ID: m.ids.Take(""), Name: name, Raw: string(raw[:min(len(raw), maxRaw)]), Reason: llm.CutOff,
 		Problem:    "the answer was cut off in the middle of this call",
 		Provenance: llm.Provenance{Dialect: m.dialect(), Truncated: true},
 	})

@@ -65,8 +65,8 @@ type machine struct {
 
 	call  call // being read
 	last  llm.Call
-	calls int // read so far, for ids
-	ids   map[string]bool
+	calls int // read so far
+	ids   llm.CallIDs
 	lost  suspects
 
 	anchor    int  // where the call that may begin here began
@@ -116,6 +116,7 @@ type try struct {
 	events int
 	spans  int
 	calls  int
+	ids    llm.CallIDs
 	mode   mode
 	by     *token
 	header bool
@@ -457,7 +458,7 @@ func (m *machine) flush() {
 func (m *machine) begin() {
 	m.passOn()
 	m.tries = append(m.tries, try{
-		pos: m.offset(), since: m.since, events: len(m.queue), spans: len(m.spans), calls: m.calls, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
+		pos: m.offset(), since: m.since, events: len(m.queue), spans: len(m.spans), calls: m.calls, ids: m.ids, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
 	})
 }
 
@@ -472,7 +473,7 @@ func (m *machine) undo() {
 	t := m.tries[len(m.tries)-1]
 	m.tries = m.tries[:len(m.tries)-1]
 	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
-	m.calls, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.mode, t.by, t.header, t.rows
+	m.calls, m.ids, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.ids, t.mode, t.by, t.header, t.rows
 	m.pos = t.pos - m.base
 	m.run, m.since = m.pos, t.since
 	m.call, m.anchored = call{}, false

@@ -117,7 +117,7 @@ func (m *machine) echo() bool {
 	m.depth = max(depth, 1)
 	if m.guess(func() bool { return m.unit(start, false) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
 		t := m.tries[len(m.tries)-1]
-		m.queue, m.calls = m.queue[:t.events], t.calls
+		m.queue, m.calls, m.ids = m.queue[:t.events], t.calls, t.ids
 		m.commit()
 		return true
 	}

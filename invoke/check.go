@@ -42,13 +42,13 @@ func (d *batch) identify(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j.call.ID == "" {
-		j.call.ID = s.newID()
-	} else if s.taken(j.call.ID) {
+		j.call.ID = s.ids.Take("")
+	} else if s.ids.Taken(j.call.ID) {
 		j.twice = true
 		j.fail = tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)
 		j.fail.Fix = "Read the result of the earlier call. If you mean another call, send it with an id of its own."
 	}
-	s.ids[j.call.ID] = true
+	s.ids.Use(j.call.ID)
 	j.attempt = s.failures[j.call.Name] + 1
 }
 

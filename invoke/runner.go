@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -147,9 +147,8 @@ type Session struct {
 	busy   sync.Mutex // held by Do
 	doing  batch      // what it does
 
-	mu       sync.Mutex      // guards what follows
-	ids      map[string]bool // of calls, unless the record has them
-	named    int             // ids made
+	mu       sync.Mutex  // guards what follows
+	ids      llm.CallIDs // of calls, unless the record has them
 	loop     loopGuard
 	failures map[string]int // in a row, by tool
 	spent    Budget
@@ -165,7 +164,11 @@ func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	return &Session{runner: r, rec: rec, ids: make(map[string]bool), failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}, nil
+	ids := llm.CallIDs{New: r.NewID}
+	if rec != nil {
+		ids.Known = rec.Settled
+	}
+	return &Session{runner: r, rec: rec, ids: ids, failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}, nil
 }
 
 // record writes an entry, even if ctx has been cancelled, and returns its hash.
@@ -177,32 +180,9 @@ func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal
 	return e.Hash, err
 }
 
-// newID returns an id that no call of the session has had.
-func (s *Session) newID() string {
-	for {
-		id := s.nextID()
-		if id != "" && !s.taken(id) {
-			return id
-		}
-	}
-}
-
-func (s *Session) nextID() string {
-	if s.runner.NewID != nil {
-		return s.runner.NewID()
-	}
-	s.named++
-	var space [24]byte
-	return string(strconv.AppendInt(append(space[:0], "call_"...), int64(s.named), 10))
-}
-
 // forget leaves it to the record to know an id.
 func (s *Session) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.ids, id)
+	s.ids.Forget(id)
 }
-
-// taken reports whether a call of the session, or of the run before it, has had
-// the id.
-func (s *Session) taken(id string) bool { return s.ids[id] || s.rec != nil && s.rec.Settled(id) }

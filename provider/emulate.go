@@ -104,7 +104,7 @@ func (e emulation) teach(req *llm.Request, out *rewritten) error {
 	if forbids(req.Choice) {
 		tools = []llm.ToolDef{}
 	}
-	read := textCalls{parser: dialect.Parser{Tools: tools, Dialect: prompt.Dialect}, prefix: "call_", first: countCalls(req)}.read
+	read := textCalls{parser: dialect.Parser{Tools: tools, Dialect: prompt.Dialect}, made: llm.CallIDs{After: countCalls(req)}}.read
 	if constrained {
 		before, err := e.constrain(req, out, prompt)
 		if err != nil {

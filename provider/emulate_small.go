@@ -65,7 +65,7 @@ func (e emulation) small(req *llm.Request, out *rewritten) error {
 	}
 	e.host.apply(out.req, bounded)
 	out.warn(llm.Emulated, "tools", "the arguments are held to a grammar: optional parameters where the request gives a reason, numbers and words of the conversation where they fit")
-	calls := textCalls{parser: dialect.Parser{Tools: v.tools, Dialect: "envelope"}, prefix: "call_", first: countCalls(req)}
+	calls := textCalls{parser: dialect.Parser{Tools: v.tools, Dialect: "envelope"}, made: llm.CallIDs{After: countCalls(req)}}
 	out.readers = append(out.readers, wholeJSON(before, after), calls.read)
 	return nil
 }

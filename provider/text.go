@@ -2,7 +2,6 @@ package provider
 
 import (
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
@@ -16,9 +15,8 @@ const maxThought = 1 << 20
 // else passes through in its order.
 type textCalls struct {
 	parser dialect.Parser
-	// prefix and first number the calls found: text calls have no ids.
-	prefix string
-	first  int
+	// made numbers the calls found: text calls have no ids of their own.
+	made llm.CallIDs
 	// found is the warning about calls that should not have been in the text;
 	// empty if that is where they belong.
 	found string
@@ -174,7 +172,7 @@ func (r *textReading) parsed(ev llm.Event) bool {
 func (r *textReading) id(parsed string) string {
 	id, ok := r.ids[parsed]
 	if !ok {
-		id = r.prefix + strconv.Itoa(r.first+len(r.ids)+1)
+		id = r.made.Take("")
 		r.ids[parsed] = id
 	}
 	return id
@@ -229,8 +227,8 @@ func (m *Model) findLeaks(offered []llm.ToolDef, j *job) reader {
 	}
 	return textCalls{
 		parser: dialect.Parser{Tools: tools, Dialect: m.info.Dialect},
-		prefix: "call_text_", first: j.codec.Calls,
-		found: "the vendor left calls in the text; they were read from there",
+		made:   llm.CallIDs{Prefix: "call_text_", After: j.codec.Calls},
+		found:  "the vendor left calls in the text; they were read from there",
 	}.read
 }
 

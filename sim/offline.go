@@ -173,11 +173,12 @@ func decide(req *llm.Request, t turn) []llm.Call {
 	}
 	forced := req.Choice.Mode == llm.MustCall && len(t.results) == 0
 	var calls []llm.Call
+	ids := llm.CallIDs{After: t.before}
 	for _, w := range plan(offered, t, forced) {
 		if slices.ContainsFunc(append(t.calls, calls...), w.same) {
 			continue
 		}
-		w.ID = fmt.Sprintf("call_%d", t.before+len(calls)+1)
+		w.ID = ids.Take("")
 		calls = append(calls, w.Call)
 		if req.OneCall {
 			break

@@ -111,10 +111,10 @@ func (s *Script) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	}
 	r := *s.answers[min(said, len(s.answers)-1)]
 	r.Message = llm.Message{Role: llm.RoleAssistant, Parts: append([]llm.Part(nil), r.Message.Parts...)}
+	ids := llm.CallIDs{After: calls}
 	for i, p := range r.Message.Parts {
 		if c, ok := p.(llm.Call); ok {
-			calls++
-			c.ID = fmt.Sprintf("call_%d", calls)
+			c.ID = ids.Take("")
 			r.Message.Parts[i] = c
 		}
 	}

@@ -48,7 +48,7 @@ type answer struct {
 	calls  []*pending
 	held   int // calls not yet sent
 	hosted hostedIDs
-	minted int
+	ids    llm.CallIDs
 	size   int
 
 	finish   llm.Finish
@@ -59,7 +59,7 @@ type answer struct {
 }
 
 func newAnswer(c Codec, send func(llm.Event) bool) *answer {
-	return &answer{decoder: decoder{c: c}, send: send}
+	return &answer{decoder: decoder{c: c}, send: send, ids: llm.CallIDs{After: c.Calls}}
 }
 
 func (a *answer) emit(ev llm.Event) {

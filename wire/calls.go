@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -76,13 +75,10 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		return nil
 	}
 	a.settle()
-	if id != "" && a.taken(id) {
+	if id != "" && a.ids.Taken(id) {
 		a.warn(llm.Corrected, "id", "two calls have the id %q; the second gets another", id)
-		id = ""
 	}
-	if id == "" {
-		id = a.mint()
-	}
+	id = a.ids.Take(id)
 	p := &pending{id: id, name: name, index: index, kind: kind}
 	a.calls = append(a.calls, p)
 	a.held++
@@ -97,27 +93,6 @@ func (a *answer) refuse(err error) {
 		a.err = err
 	}
 }
-
-func (a *answer) taken(id string) bool {
-	for _, p := range a.calls {
-		if p.id == id {
-			return true
-		}
-	}
-	return false
-}
-
-// mint returns call_1, call_2 and so on, counted over the conversation.
-func (a *answer) mint() string {
-	for {
-		a.minted++
-		if id := callID(a.c.Calls + a.minted); !a.taken(id) {
-			return id
-		}
-	}
-}
-
-func callID(n int) string { return "call_" + strconv.Itoa(n) }
 
 func (a *answer) start(p *pending) {
 	if p.started {

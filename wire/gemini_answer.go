@@ -89,7 +89,7 @@ func (s *geminiStream) ending(reason, message string) {
 	}
 	s.stop(reason, geminiReasons)
 	if reason == "MALFORMED_FUNCTION_CALL" { // a call was written, but the vendor could not read it
-		s.emit(llm.InvalidCall{ID: s.mint(), Raw: message, Reason: llm.BadArguments, Problem: problems[llm.BadArguments]})
+		s.emit(llm.InvalidCall{ID: s.ids.Take(""), Raw: message, Reason: llm.BadArguments, Problem: problems[llm.BadArguments]})
 	}
 	if message != "" {
 		s.extraNamed(&s.finish.Extra, candidatePrefix+"finishMessage", js.AppendQuoted(nil, message))

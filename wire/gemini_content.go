@@ -402,7 +402,7 @@ func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte)
 // first without a result.
 type callMatcher struct {
 	open   []llm.Call
-	n      int
+	ids    llm.CallIDs
 	hosted hostedIDs
 }
 
@@ -415,10 +415,12 @@ func (c *callMatcher) match(parts []llm.Part) {
 				parts[i] = p
 				continue
 			}
-			c.n++
 			if p.ID == "" {
-				p.ID = callID(c.n)
+				p.ID = c.ids.Take("")
 				parts[i] = p
+			} else {
+				c.ids.Use(p.ID)
+				c.ids.After++ // the number of a call is its place
 			}
 			c.open = append(c.open, p)
 		case llm.Result:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -257,7 +258,7 @@ func (g *gen) sign(parts []llm.Part) {
 
 func (g *gen) call() llm.Call {
 	g.calls++
-	c := llm.Call{ID: callID(g.calls), Name: fmt.Sprintf("tool_%d", g.IntN(4)), Args: g.object()}
+	c := llm.Call{ID: "call_" + strconv.Itoa(g.calls), Name: fmt.Sprintf("tool_%d", g.IntN(4)), Args: g.object()}
 	if g.free && g.maybe() {
 		c.Kind = llm.FreeTool
 		c.Args = js.AppendQuoted(nil, g.sentence())

@@ -1,0 +1,96 @@
+package llm
+
+import "strconv"
+
+// CallIDs is the one maker of call ids. It keeps the id a call came with if no
+// earlier call has it, and numbers the others call_1, call_2 and so on, so that
+// ids are unique within a conversation. It does not know what ids a vendor
+// accepts: they are translated to the vendor's rules when a request is sent, and
+// the conversation keeps the ones made here.
+//
+// The zero value is ready to use. Assigning an older copy back takes back the
+// ids that were given since; a newer copy must not be used after that. It is
+// not safe for concurrent use.
+type CallIDs struct {
+	// After is how many calls the conversation had before. Numbers go on from
+	// there, so that ids of an answer do not repeat those of earlier ones.
+	After int
+	// Prefix stands before the number; empty means "call_".
+	Prefix string
+	// New makes ids instead of the numbers. One that it made empty or a second
+	// time gets a number after all.
+	New func() string
+	// Known reports ids that are taken besides those given here, like those in
+	// a record. Nil knows none.
+	Known func(id string) bool
+
+	made  int      // numbers used
+	given []string // ids that are taken, in order
+	// place is where an id stands in given, counted from 1. It may be out of
+	// date if ids were taken back, so given decides.
+	place map[string]int
+}
+
+// Taken reports whether a call has the id.
+func (c *CallIDs) Taken(id string) bool {
+	return c.has(id) || c.Known != nil && c.Known(id)
+}
+
+func (c *CallIDs) has(id string) bool {
+	at := c.place[id]
+	return at > 0 && at <= len(c.given) && c.given[at-1] == id
+}
+
+// Take returns the id of the next call: the one it came with, unless that is
+// empty or taken.
+func (c *CallIDs) Take(id string) string {
+	if id == "" || c.Taken(id) {
+		id = c.fresh()
+	}
+	c.Use(id)
+	return id
+}
+
+// Use takes an id as it is.
+func (c *CallIDs) Use(id string) {
+	if c.has(id) {
+		return
+	}
+	if c.place == nil {
+		c.place = make(map[string]int)
+	}
+	c.given = append(c.given, id)
+	c.place[id] = len(c.given)
+}
+
+// Forget frees the memory of an id that Known knows from now on.
+func (c *CallIDs) Forget(id string) {
+	if c.has(id) {
+		c.given[c.place[id]-1] = ""
+	}
+	delete(c.place, id)
+}
+
+// fresh returns an id that no call has.
+func (c *CallIDs) fresh() string {
+	if c.New != nil {
+		if id := c.New(); id != "" && !c.Taken(id) {
+			return id
+		}
+	}
+	for {
+		c.made++
+		if id := c.number(c.After + c.made); !c.Taken(id) {
+			return id
+		}
+	}
+}
+
+func (c *CallIDs) number(n int) string {
+	var space [32]byte
+	prefix := c.Prefix
+	if prefix == "" {
+		prefix = "call_"
+	}
+	return string(strconv.AppendInt(append(space[:0], prefix...), int64(n), 10))
+}
