@@ -27,7 +27,9 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	if err != nil {
 		return nil, m.asError(w.ctx, err, key)
 	}
-	m.vendor.authorize(req.Header, key)
+	if err := m.vendor.authorize(req, nil, key); err != nil {
+		return nil, m.asError(w.ctx, err, key)
+	}
 	resp, err := m.client.httpClient().Do(req)
 	if err != nil {
 		return nil, m.asError(w.ctx, err, key)

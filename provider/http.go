@@ -156,13 +156,15 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	if err != nil {
 		return nil, err
 	}
-	m.vendor.authorize(req.Header, key)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	if !m.client.Whole {
 		req.Header.Set("Accept", j.codec.StreamType())
 	}
 	req.Header.Set("User-Agent", "toolpost")
+	if err := m.vendor.authorize(req, payload, key); err != nil {
+		return nil, err
+	}
 	return m.client.httpClient().Do(req)
 }
 

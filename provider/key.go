@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -53,6 +54,9 @@ func (c *Client) lookupKey(t target) (string, error) {
 	if key := os.Getenv(v.KeyEnv); key != "" || v.KeyOptional {
 		return key, nil
 	}
+	if v.Sign != "" {
+		return awsEnvironment(v.KeyEnv)
+	}
 	return "", fmt.Errorf("set %s", v.KeyEnv)
 }
 
@@ -61,18 +65,23 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// authorize puts the key into a request.
-func (v Vendor) authorize(h http.Header, key string) {
+// authorize puts the key into a request that is complete but for it, or signs
+// the request with it.
+func (v Vendor) authorize(req *http.Request, payload []byte, key string) error {
 	for name, value := range v.Headers {
-		h.Set(name, value)
+		req.Header.Set(name, value)
 	}
+	pair, signs := parseAWSKey(key)
 	switch {
 	case key == "":
+	case v.Sign != "" && signs:
+		return pair.sign(req, payload, v.Sign, time.Now())
 	case v.KeyHeader != "":
-		h.Set(v.KeyHeader, key)
+		req.Header.Set(v.KeyHeader, key)
 	default:
-		h.Set("Authorization", "Bearer "+key)
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
+	return nil
 }
 
 // hidden is an error in which the key is not readable, whoever wrote it there.
@@ -90,10 +99,21 @@ func hidden(err *llm.Error, key string) *llm.Error {
 	return &clean
 }
 
-// redact takes a key out of a text, in the spellings it may have there.
+// redact takes a key out of a text, in the spellings it may have there: whole,
+// and each part of one that requests are signed with.
 func redact(text, key string) string {
-	for _, form := range []string{key, url.QueryEscape(key), url.PathEscape(key)} {
-		text = strings.ReplaceAll(text, form, "[key]")
+	secrets := []string{key}
+	if pair, ok := parseAWSKey(key); ok {
+		secrets = append(secrets, pair.secret, pair.session, pair.id)
+		text = redactSignatures(text)
+	}
+	for _, s := range secrets {
+		if len(s) < 4 {
+			continue
+		}
+		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s)} {
+			text = strings.ReplaceAll(text, form, "[key]")
+		}
 	}
 	return text
 }

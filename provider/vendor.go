@@ -30,6 +30,9 @@ type Vendor struct {
 	KeyHeader string
 	// KeyOptional says that it also answers without a key.
 	KeyOptional bool
+	// Sign is the service of Amazon's for which requests are signed where the
+	// key is an access key and its secret instead of a token.
+	Sign string
 	// Headers go with every request.
 	Headers map[string]string
 	Quirks  wire.Quirks
@@ -187,6 +190,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	if v.KeyHeader != "" {
 		out.KeyHeader = v.KeyHeader
 	}
+	out.Sign = cmp.Or(v.Sign, base.Sign)
 	if v.Wires != nil {
 		out.Wires = v.Wires
 	}

@@ -1,0 +1,156 @@
+// Package eventstream reads and writes the frames of Amazon's event streams,
+// application/vnd.amazon.eventstream. Headers and checksums are the business of
+// Amazon's own package; this one bounds what a server may send, tells a lost
+// stream from a damaged one, and knows which headers say what a frame is.
+package eventstream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+)
+
+// MediaType is the media type of a stream.
+const MediaType = "application/vnd.amazon.eventstream"
+
+// MaxFrame bounds the bytes of one frame.
+const MaxFrame = 32 << 20
+
+// ErrMalformed says that the bytes are no frames: a checksum or a length is
+// wrong.
+var ErrMalformed = errors.New("the event stream is damaged")
+
+// The kinds of frames.
+const (
+	Event     = "event"
+	Exception = "exception" // an error that the API describes
+	Failure   = "error"     // an error that it does not
+)
+
+// Frame is one message of a stream.
+type Frame struct {
+	Kind string // Event, Exception or Failure
+	// Name is the type of the event or exception, or the code of a failure.
+	Name string
+	// Message says what went wrong, in a failure; exceptions say it in the
+	// payload.
+	Message string
+	Payload []byte
+}
+
+// headers are the names of the headers that hold the name of each kind.
+var headers = map[string]string{Event: ":event-type", Exception: ":exception-type", Failure: ":error-code"}
+
+const (
+	preludeLen = 12 // lengths of the frame and its headers, and their checksum
+	minFrame   = preludeLen + 4
+)
+
+// Reader splits a stream into frames. The work and the memory are linear in the
+// input, however it is cut into reads.
+type Reader struct {
+	src     io.Reader
+	decoder *eventstream.Decoder
+	buf     []byte
+	payload []byte
+}
+
+// NewReader returns the frames of src.
+func NewReader(src io.Reader) *Reader {
+	return &Reader{src: src, decoder: eventstream.NewDecoder(), buf: make([]byte, 4096)}
+}
+
+// Next returns the next frame, whose payload is valid until the next call. After
+// the last frame it returns io.EOF, and io.ErrUnexpectedEOF where the stream ends
+// within a frame. An error that wraps [ErrMalformed] says that what came is no
+// frame; other errors are those of the reader.
+func (r *Reader) Next() (Frame, error) {
+	if _, err := io.ReadFull(r.src, r.buf[:preludeLen]); err != nil {
+		return Frame{}, err
+	}
+	size, err := frameSize(r.buf)
+	if err != nil {
+		return Frame{}, err
+	}
+	if size > len(r.buf) {
+		r.buf = append(r.buf, make([]byte, size-len(r.buf))...)
+	}
+	if _, err := io.ReadFull(r.src, r.buf[preludeLen:size]); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return Frame{}, err
+	}
+	msg, err := r.decoder.Decode(bytes.NewReader(r.buf[:size]), r.payload)
+	if err != nil {
+		return Frame{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if msg.Payload != nil {
+		r.payload = msg.Payload
+	}
+	return frameOf(msg), nil
+}
+
+// frameSize reads a prelude. Its checksum stands before all else, so that noise
+// is not taken for a length.
+func frameSize(prelude []byte) (int, error) {
+	size, head := binary.BigEndian.Uint32(prelude), binary.BigEndian.Uint32(prelude[4:])
+	switch {
+	case crc32.ChecksumIEEE(prelude[:8]) != binary.BigEndian.Uint32(prelude[8:]):
+		return 0, fmt.Errorf("%w: what came is no frame", ErrMalformed)
+	case size < minFrame || head > size-minFrame:
+		return 0, fmt.Errorf("%w: a frame of %d bytes with %d bytes of headers", ErrMalformed, size, head)
+	case size > MaxFrame:
+		return 0, fmt.Errorf("%w: a frame of more than %d bytes", ErrMalformed, MaxFrame)
+	}
+	return int(size), nil
+}
+
+func frameOf(msg eventstream.Message) Frame {
+	f := Frame{Kind: text(msg, ":message-type"), Payload: msg.Payload}
+	f.Name = text(msg, headers[f.Kind])
+	if f.Kind == Failure {
+		f.Message = text(msg, ":error-message")
+	}
+	return f
+}
+
+func text(msg eventstream.Message, header string) string {
+	if v, ok := msg.Headers.Get(header).(eventstream.StringValue); ok {
+		return string(v)
+	}
+	return ""
+}
+
+// Append appends a frame to dst. The payload of events and exceptions is JSON.
+func Append(dst []byte, f Frame) ([]byte, error) {
+	name, ok := headers[f.Kind]
+	if !ok {
+		return dst, fmt.Errorf("no frame is of kind %q", f.Kind)
+	}
+	msg := eventstream.Message{Payload: f.Payload}
+	msg.Headers.Set(":message-type", eventstream.StringValue(f.Kind))
+	msg.Headers.Set(name, eventstream.StringValue(f.Name))
+	if f.Kind == Failure {
+		msg.Headers.Set(":error-message", eventstream.StringValue(f.Message))
+	} else {
+		msg.Headers.Set(":content-type", eventstream.StringValue("application/json"))
+	}
+	out := bytes.NewBuffer(dst)
+	err := eventstream.NewEncoder().Encode(out, msg)
+	return out.Bytes(), err
+}
+
+// Begins reports whether b begins as a frame does.
+func Begins(b []byte) bool {
+	if len(b) < preludeLen {
+		return false
+	}
+	_, err := frameSize(b[:preludeLen])
+	return err == nil
+}
