@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 type call struct {
 	open    bool
 	known   bool // the name was offered
+	marked  bool // a marker says that it is a call
 	id      string
 	name    string          // as offered, or as written if it was not
 	start   int             // offset of the first byte of its markup
@@ -53,10 +55,14 @@ func (m *machine) startCall(written, id string, start int) bool {
 	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
 		return false
 	}
+	if !m.promotes(m.rows) {
+		m.lost.add(cmp.Or(m.rows, bareRows), start)
+		return false
+	}
 	m.decide()
 	m.calls++
 	id = m.ids.Take(id)
-	m.call = call{open: true, known: known, id: id, name: name, start: start}
+	m.call = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
 	m.anchor, m.anchored = start, true
 	if known {
 		m.emit(llm.CallStart{ID: id, Name: name})
@@ -127,7 +133,7 @@ func (m *machine) endCall() {
 		m.cutCall()
 		return
 	}
-	from := llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs}
+	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs}
 	switch {
 	case !c.known:
 		m.emit(llm.InvalidCall{
@@ -140,6 +146,7 @@ func (m *machine) endCall() {
 	default:
 		m.passArgs()
 		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
+		m.emitMarkup()
 		m.emit(m.last)
 	}
 	m.call, m.anchored = call{}, false
@@ -155,7 +162,7 @@ func (m *machine) cutCall() {
 	m.emit(llm.InvalidCall{
 		ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.CutOff,
 		Problem:    "the answer was cut off in the middle of this call",
-		Provenance: llm.Provenance{Dialect: m.dialect(), Repairs: c.repairs, Truncated: true},
+		Provenance: llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: true},
 	})
 	m.call, m.anchored = call{}, false
 }

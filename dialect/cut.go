@@ -21,7 +21,7 @@ func (m *machine) cutShort(from, body int, rows uint64) bool {
 		return false
 	}
 	name, ok := m.cutName(m.buf[max(body, from)-m.base:], body >= 0, rows)
-	if !ok {
+	if !ok || !m.promotes(rows) {
 		return false
 	}
 	m.skip(from-m.offset(), "end of call")
@@ -39,7 +39,7 @@ func (m *machine) cutOff(name string, rows uint64) {
 	m.emit(llm.InvalidCall{
 		ID: m.ids.Take(""), Name: name, Raw: string(raw[:min(len(raw), maxRaw)]), Reason: llm.CutOff,
 		Problem:    "the answer was cut off in the middle of this call",
-		Provenance: llm.Provenance{Dialect: m.dialect(), Truncated: true},
+		Provenance: llm.Provenance{Dialect: m.dialect(), Marked: m.marked, Truncated: true},
 	})
 	m.read(ArgsSpan, len(raw), "cut off")
 }

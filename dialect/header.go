@@ -63,7 +63,7 @@ func (m *machine) cutHeader(t *token, n int) bool {
 	if t == nil && to != "self" && to != "user" && !m.names.mayBecome(to) {
 		return false
 	}
-	if to == "" || to == "self" || to == "user" || to == "assistant" || to == "all" || m.names.none {
+	if to == "" || to == "self" || to == "user" || to == "assistant" || to == "all" || m.names.none || !m.promotes(headerRows) {
 		m.skip(len(m.buf)-m.pos, "cut header")
 		return true
 	}

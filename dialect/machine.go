@@ -86,8 +86,11 @@ type machine struct {
 	code       bool   // the last marker may be followed by code
 	quoting    bool   // we are in a code fence that is no call
 	marked     bool   // a marker says that calls follow
+	loose      bool   // a call follows another behind its marker, and only its name says so
 	depth      int    // how many markers around calls are open
 	outer      uint64 // the dialects that the last of these markers fits
+	openAt     int    // offset of the last of these markers
+	openText   string // the last of these markers
 	held       bool   // a try holds calls in thinking
 	rehearsed  int    // offset up to which nothing in thinking is a call
 	thought    bool   // thinking has ended before here

@@ -46,6 +46,13 @@ type Parser struct {
 	// of thinking is ordinary text where nothing opened any.
 	ThinkingOff bool
 	Thinking    Policy
+	// Marked says that a call must begin with a marker: one of Dialect if that
+	// is given and writes its calls with markers, the form of Dialect if it
+	// does not, and one of any dialect if none is given. Everything else that
+	// looks like a call stays text and is counted in a warning.
+	Marked bool
+	// Markup has a [Markup] event come before every call.
+	Markup bool
 	// Finish is asked once, after the last chunk, why the model stopped. With
 	// llm.Length an open call is cut off; nil means llm.Stop.
 	Finish func() llm.Reason

@@ -61,6 +61,7 @@ func (m *machine) opener(t *token, n int) {
 	m.narrow(rows)
 	m.outer, m.code = rows, t.is(codes)
 	m.depth++
+	m.openAt, m.openText = m.offset(), t.text
 	m.skip(n, t.text)
 	m.entered = m.offset()
 }
@@ -148,9 +149,9 @@ func (m *machine) unit(start int, opened bool) bool {
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
 		case !opened && m.marked && m.isLoose():
-			m.marked = false
+			m.marked, m.loose = false, true
 			ok := m.one(start)
-			m.marked = true
+			m.marked, m.loose = true, false
 			return ok
 		default:
 			if ok := m.one(start); ok || !opened || !m.undecided || !m.noise() {

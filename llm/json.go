@@ -118,6 +118,8 @@ type (
 	}
 	provenanceJSON struct {
 		Dialect   string   `json:"dialect,omitempty"`
+		Marked    bool     `json:"marked,omitempty"`
+		Echo      string   `json:"echo,omitempty"`
 		Repairs   []Repair `json:"repairs,omitempty"`
 		Truncated bool     `json:"truncated,omitempty"`
 	}
@@ -155,7 +157,7 @@ func (p *Provenance) UnmarshalJSON(b []byte) error {
 
 // IsZero reports whether nothing is known and nothing was repaired.
 func (p Provenance) IsZero() bool {
-	return p.Dialect == "" && len(p.Repairs) == 0 && !p.Truncated
+	return p.Dialect == "" && !p.Marked && p.Echo == "" && len(p.Repairs) == 0 && !p.Truncated
 }
 
 // MarshalJSON writes c without empty fields.

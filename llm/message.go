@@ -155,6 +155,12 @@ type Provenance struct {
 	// Dialect is the text dialect the call was written in; empty means the
 	// vendor delivered it as a call.
 	Dialect string
+	// Marked says that the text began with a marker of the dialect, or had the
+	// form that the request taught. See [Provenance.Source].
+	Marked bool
+	// Echo is where the user's messages hold the same text, if they do: the
+	// user may have asked for the call, or only quoted it.
+	Echo    string
 	Repairs []Repair
 	// Truncated marks a call that was cut off. It must never be run.
 	Truncated bool

@@ -1,0 +1,47 @@
+package llm
+
+import "fmt"
+
+// Promotion says which text of an answer may become a call. It is a decision
+// about a route: the vendor's row, the model's entry in the catalogue and the
+// request each may make it, the later over the earlier.
+type Promotion string
+
+// The promotions. Text that looks like a call and is not promoted stays text
+// and comes with a warning of code SuspectedCall.
+const (
+	PromoteDefault Promotion = ""       // the route decides
+	PromoteOff     Promotion = "off"    // no text is a call
+	PromoteMarked  Promotion = "marked" // calls in the model's own dialect, or with the markers of any if that is unknown
+	PromoteAll     Promotion = "all"    // calls without markers, too
+)
+
+// ParsePromotion reads a promotion as configuration files write it.
+func ParsePromotion(s string) (Promotion, error) {
+	switch p := Promotion(s); p {
+	case PromoteDefault, PromoteOff, PromoteMarked, PromoteAll:
+		return p, nil
+	}
+	return "", fmt.Errorf("llm: %q is no promotion of text to calls; it is off, marked or all", s)
+}
+
+// Source says where a call was found.
+type Source string
+
+// The sources of calls.
+const (
+	NativeSource Source = "native"      // the vendor delivered it as a call
+	MarkedSource Source = "text:marked" // in text, between the markers of a dialect, or in the form that the request taught
+	BareSource   Source = "text:bare"   // in text, without a marker
+)
+
+// Source returns where the call was found.
+func (p Provenance) Source() Source {
+	switch {
+	case p.Dialect == "":
+		return NativeSource
+	case p.Marked:
+		return MarkedSource
+	}
+	return BareSource
+}
