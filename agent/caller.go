@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -81,7 +82,7 @@ func (l *loop) handOver(ctx context.Context, calls []llm.Call) (over bool, err e
 func (l *loop) unusable(calls []llm.Call) []llm.InvalidCall {
 	var bad []llm.InvalidCall
 	for _, c := range calls {
-		faults := l.faults(c)
+		faults := l.check(c).Faults
 		if len(faults) == 0 {
 			continue
 		}
@@ -101,18 +102,22 @@ func (l *loop) unusable(calls []llm.Call) []llm.InvalidCall {
 }
 
 // sortOut moves the calls that cannot be run from Done.Calls to Done.Invalid.
+// The others get the arguments that match their schemas; how they were mended is
+// in their provenance.
 func (l *loop) sortOut() {
-	bad := l.unusable(l.done.Calls)
-	l.done.Invalid = append(l.done.Invalid, bad...)
+	l.done.Invalid = append(l.done.Invalid, l.unusable(l.done.Calls)...)
 	var good []llm.Call
 	for _, c := range l.done.Calls {
-		ok := true
-		for _, b := range bad {
-			ok = ok && b.ID != c.ID
+		checked := l.check(c)
+		if !checked.Valid() {
+			continue
 		}
-		if ok {
-			good = append(good, c)
+		c.Args = checked.Args
+		c.Provenance.Repairs = slices.Clip(c.Provenance.Repairs)
+		for _, change := range checked.Changes {
+			c.Provenance.Repairs = append(c.Provenance.Repairs, llm.Repair{Rule: string(change.Rule), Class: llm.Coercion})
 		}
+		good = append(good, c)
 	}
 	l.done.Calls = good
 }

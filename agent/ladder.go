@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/toolpost/toolpost/invoke"
@@ -114,35 +113,26 @@ func (l *loop) score(r *llm.Response) float64 {
 }
 
 // valid reports whether a call names an offered tool and matches its schema.
-func (l *loop) valid(c llm.Call) bool { return l.faults(c) == nil }
+func (l *loop) valid(c llm.Call) bool { return l.check(c).Valid() }
 
-// faults returns what is wrong with a call before anybody runs it.
-func (l *loop) faults(c llm.Call) []schema.Fault {
+// check says whether a call could be run, and with which arguments.
+func (l *loop) check(c llm.Call) schema.Checked {
 	i := slices.IndexFunc(l.offered, func(d llm.ToolDef) bool { return d.Name == c.Name })
 	if i < 0 {
-		return []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}
+		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}}
 	}
 	s, ok := l.schemas[c.Name]
 	if !ok {
 		var err error
-		if s, err = schema.Compile(cmpOr(l.offered[i].Schema)); err != nil {
-			return nil // whoever runs the tool knows what it takes
+		if s, err = schema.Compile(l.offered[i].Schema); err != nil {
+			return schema.Checked{Args: c.Args} // whoever runs the tool knows what it takes
 		}
 		if l.schemas == nil {
 			l.schemas = make(map[string]*schema.Compiled)
 		}
 		l.schemas[c.Name] = s
 	}
-	args, _ := s.Coerce(c.Args)
-	return s.Validate(args)
-}
-
-// cmpOr returns a schema, or that of a tool that takes anything.
-func cmpOr(s json.RawMessage) json.RawMessage {
-	if len(s) == 0 {
-		return json.RawMessage(`{"type":"object"}`)
-	}
-	return s
+	return s.Check(c.Args)
 }
 
 // raise switches to the stronger model for as long as the run gets no further.

@@ -1,8 +1,6 @@
 package invoke
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,25 +117,21 @@ func rules(repairs []llm.Repair) string {
 	return strings.Join(names, ", ")
 }
 
-// validate checks the arguments against the tool's own schema. Those that do
-// not match are given the types it demands, and checked again.
+// validate checks the arguments against the tool's own schema, which may mend
+// their types.
 func (d *batch) validate(j *job) *tool.Error {
 	compiled := d.s.runner.Tools.Schema(j.call.Name)
-	if len(bytes.TrimSpace(j.args)) == 0 {
-		j.args = json.RawMessage("{}") // the hash of no arguments is this one's
+	checked := compiled.Check(j.args)
+	if len(checked.Changes) == 0 {
+		j.args = checked.Args // {} for none: their hash is the same
 	}
-	var coercions []schema.Coercion
-	if faults := compiled.Validate(j.args); len(faults) > 0 {
-		var args json.RawMessage
-		if args, coercions = compiled.Coerce(j.args); len(coercions) > 0 {
-			faults = compiled.Validate(args)
-		}
-		if len(faults) > 0 {
-			return invalid(faults)
-		}
-		j.args, j.hash = args, journal.ParamsHash(args)
+	if !checked.Valid() {
+		return invalid(checked.Faults)
 	}
-	for _, c := range coercions {
+	if len(checked.Changes) > 0 {
+		j.args, j.hash = checked.Args, journal.ParamsHash(checked.Args)
+	}
+	for _, c := range checked.Changes {
 		j.repairs = append(j.repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
 		d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name + c.Path, Detail: fmt.Sprintf("%s: %s instead of %s", c.Rule, c.To, c.From)})
 	}

@@ -28,8 +28,8 @@ func extract(text string, s *schema.Compiled, cut bool) (found, *failure) {
 		if class := rd.Class(); class > llm.Completion || class == llm.Completion && cut {
 			continue
 		}
-		value, warnings := shape(rd.Value, s)
-		faults := s.Validate(value)
+		checked, warnings := shape(rd.Value, s)
+		value, faults := checked.Args, checked.Faults
 		if len(faults) == 0 {
 			if len(rd.Edits) > 0 {
 				warnings = append(warnings, llm.Warning{Code: llm.Repaired, Feature: "output", Detail: "the answer was read as JSON with repairs: " + rules(rd.Edits)})
@@ -145,21 +145,20 @@ func rules(edits []llm.Repair) string {
 
 // shape brings a value into the form the schema demands where nothing is lost
 // and nothing is ambiguous.
-func shape(value json.RawMessage, s *schema.Compiled) (json.RawMessage, []llm.Warning) {
+func shape(value json.RawMessage, s *schema.Compiled) (schema.Checked, []llm.Warning) {
 	if len(s.Validate(value)) == 0 {
-		return value, nil
+		return schema.Checked{Args: value}, nil
 	}
 	var warnings []llm.Warning
 	value, unwrapped := unwrap(value, schema.ShapeOf(s.Schema()))
 	for _, field := range unwrapped {
 		warnings = append(warnings, llm.Warning{Code: llm.Repaired, Feature: "output/" + field, Detail: "the value was wrapped in an object, and is taken out of it"})
 	}
-	value = s.StripNulls(value)
-	value, coerced := s.Coerce(value)
-	for _, c := range coerced {
+	checked := s.Check(s.StripNulls(value))
+	for _, c := range checked.Changes {
 		warnings = append(warnings, llm.Warning{Code: llm.Repaired, Feature: "output" + c.Path, Detail: string(c.Rule) + ": " + c.To + " instead of " + c.From})
 	}
-	return value, warnings
+	return checked, warnings
 }
 
 // scalars are the types whose values models like to wrap.

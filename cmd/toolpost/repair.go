@@ -133,15 +133,15 @@ func choose(first jsonfix.Reading, text string, fits *schema.Compiled) (jsonfix.
 		}
 	}
 	for _, rd := range readings {
-		value, changes := fits.Coerce(rd.Value)
-		if len(fits.Validate(value)) > 0 {
+		checked := fits.Check(rd.Value)
+		if !checked.Valid() {
 			continue
 		}
 		edits := slices.Clone(rd.Edits)
-		for _, c := range changes {
+		for _, c := range checked.Changes {
 			edits = append(edits, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
 		}
-		return jsonfix.Reading{Value: value, Edits: edits}, nil
+		return jsonfix.Reading{Value: checked.Args, Edits: edits}, nil
 	}
 	return first, faults
 }
