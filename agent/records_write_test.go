@@ -120,7 +120,7 @@ func sceneSpilled(t *testing.T, store journal.Store, run string) {
 	})
 	long.Effects = tool.ReadOnly
 	a := recordedAgent(store, run, says(call("1", "list", `{}`), "Many."))
-	a.Tools = &invoke.Runner{Tools: tool.MustSet(long), Now: a.Now, Output: invoke.Output{MaxChars: 1000, SpillDir: filepath.Join(os.TempDir(), "toolpost-records")}}
+	a.Tools = &invoke.Runner{Tools: tool.MustSet(long), Now: a.Now, Output: invoke.ResultView{MaxChars: 1000, SpillDir: filepath.Join(os.TempDir(), "toolpost-records")}}
 	playedScene(t, a, "List", true)
 }
 
@@ -168,14 +168,14 @@ func sceneSwitch(t *testing.T, store journal.Store, run string) {
 
 func sceneHosted(t *testing.T, store journal.Store, run string) {
 	a := recordedAgent(store, run, new(searcher))
-	a.Hosted = []agent.Hosted{{Name: llm.WebSearch, Config: llm.Hosted{MaxUses: 3}}}
-	a.Native = func(string, llm.ToolDef) error { return nil }
+	a.Hosted = []agent.HostedTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}}
+	a.HostedSupport = func(string, llm.ToolDef) error { return nil }
 	playedScene(t, a, "Where is Go?", true)
 }
 
 func sceneStructured(t *testing.T, store journal.Store, run string) {
 	a := recordedAgent(store, run, says(call("1", "read_file", `{"path":"a.txt"}`), `Here: {"answer":"yes"}`))
-	a.Request = llm.Request{Temperature: new(float64), Output: &llm.Output{Name: "verdict", Schema: json.RawMessage(
+	a.Request = llm.Request{Temperature: new(float64), Output: &llm.OutputFormat{Name: "verdict", Schema: json.RawMessage(
 		`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}}
 	playedScene(t, a, "Is it?", true)
 }
