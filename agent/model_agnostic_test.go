@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/tool/builtin"
@@ -66,11 +67,11 @@ func TestModelAgnosticCalling(t *testing.T) {
 		{"test_reduces_tools_small_context", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "", 1, 49)},
 		{"test_prioritizes_by_task_hint", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "write a python file", 1, 49)},
 		{"test_truncates_descriptions_tiny_context", printedCompact},
-		{"test_compact_for_small_context", printedPrompt(dialect.PromptOptions{Context: 4096}, func(e dialect.Emulation) bool { return e.Template == "compact" && len(e.System) < 700 })},
-		{"test_parallel_prompt", printedPrompt(dialect.PromptOptions{Context: 32000, Parallel: true}, func(e dialect.Emulation) bool { return e.Template == "parallel" })},
+		{"test_compact_for_small_context", printedPrompt(emulate.PromptOptions{Context: 4096}, func(e emulate.Prompt) bool { return e.Template == "compact" && len(e.System) < 700 })},
+		{"test_parallel_prompt", printedPrompt(emulate.PromptOptions{Context: 32000, Parallel: true}, func(e emulate.Prompt) bool { return e.Template == "parallel" })},
 		// The elements have other names: those that most models know. <tool_call> is another style.
-		{"test_xml_style", printedPrompt(dialect.PromptOptions{Style: "xml"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<invoke name=") })},
-		{"test_xml_style, tool_call", printedPrompt(dialect.PromptOptions{Style: "hermes"}, func(e dialect.Emulation) bool { return strings.Contains(e.System, "<tool_call>") })},
+		{"test_xml_style", printedPrompt(emulate.PromptOptions{Style: "xml"}, func(e emulate.Prompt) bool { return strings.Contains(e.System, "<invoke name=") })},
+		{"test_xml_style, tool_call", printedPrompt(emulate.PromptOptions{Style: "hermes"}, func(e emulate.Prompt) bool { return strings.Contains(e.System, "<tool_call>") })},
 		{"test_full_tool_cycle_native", printedCycle},
 		{"test_full_tool_cycle_emulated", printedReads(`{"tool": "read_file", "arguments": {"path": "x.py"}}`, "read_file", "")},
 		{"test_model_switch_journey", func(t *testing.T) {
@@ -234,16 +235,16 @@ func printedSelects(b tool.SelectionBudget, task string, least, most int) func(*
 func printedCompact(t *testing.T) {
 	d := def("test", "arg")
 	d.Description = strings.Repeat("This is a tool with a moderately long description. ", 20)
-	e, err := dialect.Prompt(dialect.PromptOptions{Tools: []llm.ToolDef{d}, Context: 2048})
+	e, err := emulate.Teach(emulate.PromptOptions{Tools: []llm.ToolDef{d}, Context: 2048})
 	if err != nil || strings.Contains(e.System, d.Description[:250]) {
 		t.Errorf("the whole description is there, error %v", err)
 	}
 }
 
-func printedPrompt(o dialect.PromptOptions, is func(dialect.Emulation) bool) func(*testing.T) {
+func printedPrompt(o emulate.PromptOptions, is func(emulate.Prompt) bool) func(*testing.T) {
 	return func(t *testing.T) {
 		o.Tools = []llm.ToolDef{{Name: "test", Description: "A test tool"}}
-		if e, err := dialect.Prompt(o); err != nil || !is(e) {
+		if e, err := emulate.Teach(o); err != nil || !is(e) {
 			t.Errorf("template %s, %d bytes, error %v:\n%s", e.Template, len(e.System), err, e.System)
 		}
 	}

@@ -222,31 +222,6 @@ func TestRenderIdentityOfEnvelopedText(t *testing.T) {
 	}
 }
 
-// What the prompts show as an example is read as the calls it shows.
-func TestPromptExamplesAreRead(t *testing.T) {
-	for _, o := range []PromptOptions{
-		{Style: "json"}, {Style: "xml"}, {Style: "pythonic"}, {Style: "hermes"}, {Constrained: true},
-		{Style: "json", Parallel: true}, {Style: "xml", Parallel: true}, {Style: "pythonic", Parallel: true},
-		{Style: "hermes", Parallel: true}, {Constrained: true, Parallel: true},
-	} {
-		o.Tools = promptTools
-		e, err := Prompt(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, shown, _ := strings.Cut(e.System, "Example:\n")
-		shown, _, _ = strings.Cut(shown, "\nCall a tool only")
-		got := readAgain(t, Parser{Tools: promptTools, Dialect: e.Dialect}, Whole(shown))
-		want := []string{`get_weather {"city":"some city"}`}
-		if o.Parallel {
-			want = append(want, `book {"at":"2025-01-31T12:00:00Z","guests":[{"name":"some name"}]}`)
-		}
-		if diff := cmp.Diff(want, got.Calls); diff != "" || got.Repairs != nil || got.Invalid != nil {
-			t.Errorf("style %q, parallel %v: %s\n%s%+v", o.Style, o.Parallel, shown, diff, got)
-		}
-	}
-}
-
 // Whatever the arguments are, what is rendered as JSON reads back the same.
 func FuzzRenderIdentity(f *testing.F) {
 	for _, tt := range hardArgs {
@@ -267,25 +242,6 @@ func FuzzRenderIdentity(f *testing.F) {
 			if want := []string{"say " + canonical(t, json.RawMessage(args))}; !slices.Equal(got.Calls, want) {
 				t.Errorf("%s: %s\n%s", name, text, cmp.Diff(want, got.Calls))
 			}
-		}
-	})
-}
-
-// A schema from outside never breaks a prompt.
-func FuzzPrompt(f *testing.F) {
-	for _, t := range promptTools {
-		f.Add(string(t.Schema))
-	}
-	f.Add(`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"required":["next"]}}}`)
-	f.Fuzz(func(t *testing.T, s string) {
-		tools := []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}
-		for _, o := range []PromptOptions{{Tools: tools}, {Tools: tools, Context: 32000}} {
-			if e, err := Prompt(o); err != nil || e.System == "" {
-				t.Errorf("%v", err)
-			}
-		}
-		if raw, err := Envelope(EnvelopeOptions{Tools: tools, MaxString: 5}); err == nil && !json.Valid(raw) {
-			t.Errorf("an envelope that is no JSON: %s", raw)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -99,6 +100,11 @@ func wrapperOf(dialect string) wrapper {
 	}
 	return plainResult
 }
+
+// ResultStops returns the sequences with which models of a dialect begin to
+// invent the result of a call. A request to such a model should stop there;
+// they are never part of a call. The dialect is chosen as by WrapResults.
+func ResultStops(dialect string) []string { return slices.Clone(wrapperOf(dialect).stop) }
 
 // WrapResults writes the results of calls as the models of a dialect are used
 // to see them, and says in whose turn they stand. It is for prompts that we

@@ -103,6 +103,11 @@ type ToolChoice struct {
 	Allowed []string
 }
 
+// Forbids reports whether the choice leaves no tool to call.
+func (c ToolChoice) Forbids() bool {
+	return c.Mode == MustNotCall || c.Allowed != nil && len(c.Allowed) == 0
+}
+
 // Permits reports whether the choice leaves the model free to call name.
 func (c ToolChoice) Permits(name string) bool {
 	if c.Mode == MustNotCall || c.Name != "" && c.Name != name {

@@ -16,11 +16,11 @@ func (m *Model) planChoice(j *job) {
 	}
 	ch, format := j.req.Choice, m.format()
 	switch {
-	case forbids(ch) && (m.vendor.NoNone || !format.Has(wire.ChoiceNone)):
+	case ch.Forbids() && (m.vendor.NoNone || !format.Has(wire.ChoiceNone)):
 		j.req.Tools, j.req.Choice = nil, llm.ToolChoice{}
 		j.warn(llm.Degraded, "tool_choice.none", "%s may not honour it; the tools are withheld", m.vendor.Name)
 		return
-	case forbids(ch):
+	case ch.Forbids():
 		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 		return
 	case ch.Allowed != nil && (m.vendor.NoAllowed || !format.Has(wire.ChoiceAllowed)):

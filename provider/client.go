@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -39,8 +40,8 @@ type Client struct {
 	// Style is the notation that emulations by prompt teach: json, xml,
 	// pythonic, hermes or markdown; empty takes what suits the model.
 	Style string
-	// Gate says who decides about calls of small models; empty is GateSmall.
-	Gate Gate
+	// Gate says who decides about calls of small models; empty is emulate.GateSmall.
+	Gate emulate.Gate
 	// Whole asks vendors for whole answers instead of streams.
 	Whole bool
 

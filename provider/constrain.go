@@ -1,10 +1,11 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -17,11 +18,9 @@ type constraint struct {
 
 // The fields that hosts have.
 const (
-	jsonSchemaField  = "json_schema"        // llama.cpp, which also takes a grammar
-	structuredField  = "structured_outputs" // vLLM
-	grammarField     = "grammar"
-	proseBeforeCall  = "{0,600}" // pieces of text before a demanded call
-	proseWithoutCall = "*"
+	jsonSchemaField = "json_schema"        // llama.cpp, which also takes a grammar
+	structuredField = "structured_outputs" // vLLM
+	grammarField    = "grammar"
 )
 
 // carries reports whether a constraint of this host can travel in this format.
@@ -34,34 +33,27 @@ func (c constraint) carries() bool {
 	return c.field != ""
 }
 
-// apply has the host hold the answer to a bounded schema.
-func (c constraint) apply(req *llm.Request, bounded json.RawMessage) {
+// host returns how the host takes schemas and grammars.
+func (c constraint) host() emulate.Host {
 	switch c.field {
 	case jsonSchemaField:
-		if g, err := grammar(bounded, ""); err == nil {
-			c.extra(req, grammarField, marshal(g))
-			return
+		return emulate.Host{
+			Schema:  func(req *llm.Request, s json.RawMessage) { c.extra(req, jsonSchemaField, s) },
+			Grammar: func(req *llm.Request, g string) { c.extra(req, grammarField, g) },
 		}
-		c.extra(req, jsonSchemaField, plainSchema(bounded))
 	case structuredField:
-		c.extra(req, structuredField, object{{"json", plainSchema(bounded)}}.raw())
-	default:
-		req.Output = &llm.OutputFormat{Name: "answer", Schema: plainSchema(bounded)}
+		return emulate.Host{Schema: func(req *llm.Request, s json.RawMessage) {
+			c.extra(req, structuredField, map[string]json.RawMessage{"json": s})
+		}}
 	}
+	return emulate.OutputHost
 }
 
-// applyGrammar has the host hold the answer to a grammar and reports whether
-// it has any.
-func (c constraint) applyGrammar(req *llm.Request, text string) bool {
-	if c.field != jsonSchemaField {
-		return false
-	}
-	c.extra(req, grammarField, marshal(text))
-	return true
-}
+// host returns how the model's host takes schemas and grammars.
+func (m *Model) host() emulate.Host { return constraint{m.info.Constrain, m.format()}.host() }
 
 // extra adds a field of the host to a request.
-func (c constraint) extra(req *llm.Request, key string, value json.RawMessage) {
+func (c constraint) extra(req *llm.Request, key string, value any) {
 	req.Extra = req.Extra.Clone()
 	if req.Extra == nil {
 		req.Extra = llm.Extra{}
@@ -69,92 +61,31 @@ func (c constraint) extra(req *llm.Request, key string, value json.RawMessage) {
 	if req.Extra[c.format.Name] == nil {
 		req.Extra[c.format.Name] = map[string]json.RawMessage{}
 	}
-	req.Extra[c.format.Name][key] = value
+	req.Extra[c.format.Name][key] = marshal(value)
 }
 
-// wholeJSON is a reader for answers that are one JSON value because the host
-// holds them to it: it puts text around the value, and says that the answer was
-// cut off if the value is not whole, whatever the server says. Servers do call
-// such an answer complete.
-func wholeJSON(before, after string) reader {
-	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-		return func(yield func(llm.Event, error) bool) {
-			var v valueEnd
-			for ev, err := range raw {
-				if err != nil {
-					yield(ev, err)
-					return
-				}
-				switch e := ev.(type) {
-				case llm.TextDelta:
-					if !v.began && before != "" && !yield(llm.TextDelta{Text: before}, nil) {
-						return
-					}
-					v.add(e.Text)
-				case llm.Finish:
-					if !v.ended(yield, &e, after) {
-						return
-					}
-					ev = e
-				}
-				if !yield(ev, nil) {
-					return
-				}
-			}
-		}
+// marshal writes a value that always has a JSON form, without the escapes that
+// only HTML needs.
+func marshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage("null")
 	}
-}
-
-// valueEnd watches for the end of a JSON object.
-type valueEnd struct {
-	began, inString, escaped, whole bool
-	depth                           int
-}
-
-func (v *valueEnd) add(text string) {
-	v.began = true
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case v.escaped:
-			v.escaped = false
-		case v.inString:
-			v.escaped = c == '\\'
-			v.inString = c != '"'
-		case c == '"':
-			v.inString = true
-		case c == '{' || c == '[':
-			v.depth++
-		case c == '}' || c == ']':
-			v.depth--
-			v.whole = v.depth == 0
-		}
-	}
-}
-
-// ended closes a whole value and corrects the reason of one that is not.
-func (v *valueEnd) ended(yield func(llm.Event, error) bool, f *llm.Finish, after string) bool {
-	switch {
-	case v.whole:
-		return after == "" || yield(llm.TextDelta{Text: after}, nil)
-	case v.began && f.Reason != llm.Length:
-		f.Reason = llm.Length
-		return yield(llm.Warning{Code: llm.Corrected, Feature: "finish", Detail: "the answer ends in the middle of a value: it was cut off, though the server does not say so"}, nil)
-	}
-	return true
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
 // constrainOutput has the host hold the answer to the schema the caller wants.
 func (m *Model) constrainOutput(j *job, s json.RawMessage) error {
-	e := emulation{info: m.info}
-	bounded, losses, err := e.bounds().bound(s)
+	e := emulate.Emulation{Size: m.info.ID.Size, Host: m.host()}
+	held, err := e.Constrain(j.req, s)
 	if err != nil {
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
 	}
-	for _, l := range losses {
+	for _, l := range held.Losses {
 		j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 	}
-	constraint{m.info.Constrain, m.format()}.apply(j.req, bounded)
-	j.readers = append(j.readers, wholeJSON("", ""))
+	j.readers = append(j.readers, held.Read)
 	return nil
 }

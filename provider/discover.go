@@ -250,10 +250,10 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 		}
 		f.because("the server says that it can do: %s (/api/show)", strings.Join(show.Capabilities, ", "))
 	}
-	f.params = decode[int64](show.Info["general.parameter_count"])
+	_ = json.Unmarshal(show.Info["general.parameter_count"], &f.params) // absent or wrong: unknown
 	for key, v := range show.Info {
 		if strings.HasSuffix(key, ".context_length") {
-			f.context = decode[int](v)
+			_ = json.Unmarshal(v, &f.context) // wrong: unknown
 		}
 	}
 	f.dialect, _ = dialect.FromTemplate(show.Template)

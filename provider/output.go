@@ -33,7 +33,7 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 // outputWay chooses how to get an answer that matches a schema.
 func (m *Model) outputWay(j *job) (OutputWay, string) {
 	req, cond := j.req, m.conditions(j.req)
-	tools := len(req.Tools) > 0 && !forbids(req.Choice)
+	tools := len(req.Tools) > 0 && !req.Choice.Forbids()
 	if !tools {
 		cond &^= catalog.WithTools
 	}
@@ -128,7 +128,7 @@ func (m *Model) emitOutput(j *job) {
 		Description: strings.TrimSpace("Give the final answer. Call this once, when everything else is done, and call nothing beside it. " + out.Description),
 		Schema:      outputSchema(out),
 	}
-	only := forbids(j.req.Choice) || len(j.req.Tools) == 0
+	only := j.req.Choice.Forbids() || len(j.req.Tools) == 0
 	j.req.Output = nil
 	j.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emitOutput)
 	if only {

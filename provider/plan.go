@@ -7,6 +7,9 @@ import (
 	"io"
 	"iter"
 
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
@@ -157,21 +160,49 @@ func (m *Model) rules() wire.Rules {
 
 // planEmulated teaches the tools in a prompt.
 func (m *Model) planEmulated(j *job) error {
-	e := emulation{route: &j.route, info: m.info, gate: m.client.Gate, host: constraint{m.info.Constrain, m.format()}}
 	// A free-text tool is taught as a function with one argument.
 	functionsOnly, aliases := wire.Rules{NoFreeTools: true}.Apply(j.req)
-	out, err := e.rewrite(functionsOnly)
+	if j.route.Kind == Text {
+		functionsOnly.Tools = nil
+	}
+	plan, err := m.emulation(j).Plan(functionsOnly)
 	if err != nil {
 		return err
 	}
-	out.readers = append(out.readers, aliases.Stream)
 	if m.moved != "" {
 		j.warn(llm.Compatibility, "wire", "%s", m.moved)
 	}
-	j.req = out.req
-	j.warnings = append(j.warnings, out.warnings...)
-	j.readers = append(j.readers, out.readers...)
+	j.req = plan.Request
+	j.warnings = append(j.warnings, plan.Warnings...)
+	j.readers = append(j.readers, plan.Read, aliases.Stream)
+	if plan.Dialect != "" {
+		j.route.Dialect = plan.Dialect
+	}
+	if plan.Taught {
+		j.warn(llm.Emulated, "tools", "the tools are taught in a prompt: %s", j.route)
+	}
 	return nil
+}
+
+// emulation says how a request is asked without tools.
+func (m *Model) emulation(j *job) emulate.Emulation {
+	e := emulate.Emulation{
+		Style: j.route.Style, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
+		OneCall: m.info.ParallelTools.Support == catalog.No, Dialect: j.route.Dialect, Gate: m.client.Gate,
+		Read: func(p dialect.Parser) emulate.Reader {
+			return textCalls{parser: p, made: llm.CallIDs{After: j.codec.Calls}}.read
+		},
+	}
+	if e.Style == "" && m.info.Emulation != "json" { // everybody's default, which the family's own comes before
+		e.Style = m.info.Emulation
+	}
+	if j.route.Kind == Constrained {
+		e.Host = m.host()
+	}
+	if j.route.Output == OutputEmit {
+		e.Final = emitOutput
+	}
+	return e
 }
 
 func countCalls(req *llm.Request) int {

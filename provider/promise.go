@@ -28,11 +28,6 @@ func (m *Model) promises(req *llm.Request) promise {
 	return p
 }
 
-// forbids reports whether a choice leaves nothing to call.
-func forbids(c llm.ToolChoice) bool {
-	return c.Mode == llm.MustNotCall || c.Allowed != nil && len(c.Allowed) == 0
-}
-
 // keep is a reader that holds an answer to the promise. A call that the choice
 // excludes becomes invalid, so that nobody runs it; an answer that breaks the
 // promise ends in an error.
@@ -86,7 +81,7 @@ func (k *keeping) call(c llm.Call) llm.Event {
 	}
 	not := llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed, Provenance: c.Provenance}
 	switch {
-	case forbids(k.choice) || !k.choice.Permits(c.Name):
+	case k.choice.Forbids() || !k.choice.Permits(c.Name):
 		k.excluded = c.Name
 		not.Problem = fmt.Sprintf("A call of %s was not allowed in this answer.", c.Name)
 		return not

@@ -18,20 +18,22 @@ const module = "github.com/toolpost/toolpost/"
 var layer = map[string]int{
 	"llm": 0, "schema": 0, "catalog": 0, "internal/breaker": 0, "internal/eventstream": 0, "internal/jsonfix": 0, "internal/near": 0, "internal/pgtest": 0, "internal/rank": 0,
 	"tool": 1, "wire": 1, "dialect": 1, "journal": 1,
-	"provider": 2, "invoke": 2, "refine": 2,
-	"agent": 3, "sim": 3, "llmtest": 3,
-	"gateway": 4, "console": 4, "mcpbridge": 4, "eval": 4,
-	"cmd/toolpost": 5,
+	"emulate":  2,
+	"provider": 3, "invoke": 3, "refine": 3,
+	"agent": 4, "sim": 4, "llmtest": 4,
+	"gateway": 5, "console": 5, "mcpbridge": 5, "eval": 5,
+	"cmd/toolpost": 6,
 }
 
 // why is the reason behind each layer, for whoever meets the failure.
 var why = []string{
 	0: "layer 0 is vocabulary, schemas, model data and text repair: pure, and useful without the rest",
 	1: "layer 1 holds tools, formats, dialects and the record: it must not know who talks to models or runs calls, so that a codec serves client and server alike",
-	2: "layer 2 opens models, runs calls or asks again, one each: if they knew each other, two of them would retry the same thing",
-	3: "layer 3 is the turn loop and the models that are not there",
-	4: "layer 4 is servers and large consumers: they meet only in the command",
-	5: "the command wires everything and is imported by nobody",
+	2: "layer 2 teaches tools to models that have none: it writes prompts, schemas and grammars and reads the answers, around any model, so it must not know how models are opened",
+	3: "layer 3 opens models, runs calls or asks again, one each: if they knew each other, two of them would retry the same thing",
+	4: "layer 4 is the turn loop and the models that are not there",
+	5: "layer 5 is servers and large consumers: they meet only in the command",
+	6: "the command wires everything and is imported by nobody",
 }
 
 // testOnly may be imported by tests of any layer.
@@ -133,6 +135,10 @@ func TestTheCheckCanFail(t *testing.T) {
 		{"schema", "internal/jsonfix", true},
 		{"schema", "llm", false},
 		{"provider", "wire", false},
+		{"provider", "emulate", false},
+		{"emulate", "dialect", false},
+		{"dialect", "emulate", true},
+		{"emulate", "provider", true},
 		{"wire/internal/sse", "wire", false},
 		{"wire", "wire/internal/sse", false},
 		{"agent", "cmd/toolpost", true},

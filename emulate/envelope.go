@@ -1,4 +1,4 @@
-package dialect
+package emulate
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ var TinyEnvelope = EnvelopeOptions{RequiredOnly: true, MaxString: 200, MaxItems:
 // in that order. The alternatives are joined by anyOf, which more hosts know
 // than oneOf; as each has its own constant, they exclude each other.
 func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
-	const op = "dialect.Envelope"
+	const op = "emulate.Envelope"
 	fail := func(format string, args ...any) (json.RawMessage, error) {
 		return nil, &llm.Error{Op: op, Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}
 	}
@@ -55,39 +55,39 @@ func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
 	if len(tools) == 0 {
 		return fail("no tools")
 	}
-	var defs []member
+	var defs object
 	var alts []json.RawMessage
 	for _, t := range tools {
 		args, err := o.arguments(t, &defs)
 		if err != nil {
 			return fail("the schema of %q: %w", t.Name, err)
 		}
-		alts = append(alts, closed(member{"name", join(member{"const", json.RawMessage(quote(t.Name))})}, member{"arguments", args}))
+		alts = append(alts, closed(field{"name", object{{"const", marshal(t.Name)}}.raw()}, field{"arguments", args}))
 	}
 	if o.Parallel {
-		list := []member{{"type", json.RawMessage(`"array"`)}, {"items", anyOf(alts)}, {"minItems", json.RawMessage("1")}}
+		list := object{{"type", json.RawMessage(`"array"`)}, {"items", anyOf(alts)}, {"minItems", json.RawMessage("1")}}
 		if o.MaxItems > 0 {
-			list = append(list, member{"maxItems", number(int64(o.MaxItems))})
+			list = append(list, field{"maxItems", marshal(o.MaxItems)})
 		}
-		alts = []json.RawMessage{closed(member{"tool_calls", join(list...)})}
+		alts = []json.RawMessage{closed(field{"tool_calls", list.raw()})}
 	}
 	if o.Choice.Mode != llm.MustCall {
-		alts = append(alts, closed(member{"type", json.RawMessage(`{"const":"text"}`)}, member{"text", json.RawMessage(`{"type":"string","minLength":1}`)}))
+		alts = append(alts, closed(field{"type", json.RawMessage(`{"const":"text"}`)}, field{"text", json.RawMessage(`{"type":"string","minLength":1}`)}))
 	}
 	root := anyOf(alts)
 	if len(defs) > 0 {
-		entries, err := members(root)
+		entries, err := readObject(root)
 		if err != nil {
 			return fail("%w", err)
 		}
-		root = join(append(entries, member{"$defs", join(defs...)})...)
+		root = append(entries, field{"$defs", defs.raw()}).raw()
 	}
 	return root, nil
 }
 
 // arguments returns the schema of a tool's arguments within the envelope. One
 // with references moves to defs as a whole, so that they lead somewhere.
-func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *[]member) (json.RawMessage, error) {
+func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *object) (json.RawMessage, error) {
 	if !json.Valid(argsSchema(t)) {
 		return nil, errors.New("it is no JSON")
 	}
@@ -96,8 +96,8 @@ func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *[]member) (json.RawMessa
 	if err != nil || !bytes.Contains(s, []byte(`"$ref"`)) {
 		return s, err
 	}
-	*defs = append(*defs, member{t.Name, s})
-	return join(member{"$ref", json.RawMessage(quote(base))}), nil
+	*defs = append(*defs, field{t.Name, s})
+	return object{{"$ref", marshal(base)}}.raw(), nil
 }
 
 // maxSchemaDepth bounds how deep a schema is followed.
@@ -112,7 +112,7 @@ func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (jso
 	if len(raw) > 0 && (raw[0] == 't' || raw[0] == 'f') { // true and false are schemas
 		return raw, nil
 	}
-	entries, err := members(raw)
+	entries, err := readObject(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +122,13 @@ func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (jso
 			_ = json.Unmarshal(m.value, &required) // wrong: none
 		}
 	}
-	out := make([]member, 0, len(entries)+2)
+	out := make(object, 0, len(entries)+2)
 	for _, m := range entries {
 		switch m.key {
 		case "$schema", "$id", "$comment", "examples", "default", "title":
 			continue // nothing that restricts
 		case "$ref":
-			m.value = json.RawMessage(quote(base + strings.TrimPrefix(str(m.value), "#")))
+			m.value = marshal(base + strings.TrimPrefix(decode[string](m.value), "#"))
 		case "properties", "$defs", "definitions", "patternProperties":
 			m.value, err = o.boundEach(m, required, base, depth)
 		case "items", "additionalProperties", "not":
@@ -141,11 +141,11 @@ func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (jso
 		}
 		out = append(out, m)
 	}
-	return join(append(out, o.limits(raw)...)...), nil
+	return append(out, o.limits(raw)...).raw(), nil
 }
 
-func (o EnvelopeOptions) boundEach(m member, required []string, base string, depth int) (json.RawMessage, error) {
-	entries, err := members(m.value)
+func (o EnvelopeOptions) boundEach(m field, required []string, base string, depth int) (json.RawMessage, error) {
+	entries, err := readObject(m.value)
 	if err != nil {
 		return nil, err
 	}
@@ -159,12 +159,12 @@ func (o EnvelopeOptions) boundEach(m member, required []string, base string, dep
 		}
 		out = append(out, p)
 	}
-	return join(out...), nil
+	return out.raw(), nil
 }
 
 // boundItems bounds one schema, or a list of them as draft-07 has it.
 func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
-	if jsonKindOf(raw) == isArray {
+	if len(raw) > 0 && raw[0] == '[' {
 		return o.boundList(raw, base, depth)
 	}
 	return o.bound(raw, base, depth+1)
@@ -172,26 +172,26 @@ func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int)
 
 func (o EnvelopeOptions) boundList(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
 	var out []json.RawMessage
-	for _, alt := range arrayItems(raw) {
+	for _, alt := range decode[[]json.RawMessage](raw) {
 		alt, err := o.bound(alt, base, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, alt)
 	}
-	return list(out), nil
+	return array(out), nil
 }
 
 // limits returns the bounds that a schema does not set itself.
-func (o EnvelopeOptions) limits(raw json.RawMessage) []member {
-	entries, _ := members(raw) // the caller has read it
+func (o EnvelopeOptions) limits(raw json.RawMessage) object {
+	entries, _ := readObject(raw) // the caller has read it
 	has := make(map[string]json.RawMessage, len(entries))
 	for _, m := range entries {
 		has[m.key] = m.value
 	}
-	var out []member
+	var out object
 	set := func(on bool, typ, key string, value int64, unless ...string) {
-		if !on || str(has["type"]) != typ {
+		if !on || decode[string](has["type"]) != typ {
 			return
 		}
 		for _, u := range append(unless, key, "enum", "const") {
@@ -199,7 +199,7 @@ func (o EnvelopeOptions) limits(raw json.RawMessage) []member {
 				return
 			}
 		}
-		out = append(out, member{key, number(value)})
+		out = append(out, field{key, marshal(value)})
 	}
 	set(o.MaxString > 0, "string", "maxLength", int64(o.MaxString), "format", "pattern")
 	set(o.MaxItems > 0, "array", "maxItems", int64(o.MaxItems))
@@ -208,51 +208,9 @@ func (o EnvelopeOptions) limits(raw json.RawMessage) []member {
 	return out
 }
 
-// closed is the schema of an object with exactly these properties.
-func closed(props ...member) json.RawMessage {
-	keys := make([]json.RawMessage, len(props))
-	for i, p := range props {
-		keys[i] = json.RawMessage(quote(p.key))
-	}
-	return join(member{"type", json.RawMessage(`"object"`)}, member{"properties", join(props...)},
-		member{"required", list(keys)}, member{"additionalProperties", json.RawMessage("false")})
-}
-
 func anyOf(alts []json.RawMessage) json.RawMessage {
 	if len(alts) == 1 {
 		return alts[0]
 	}
-	return join(member{"anyOf", list(alts)})
-}
-
-func number(n int64) json.RawMessage { return fmt.Appendf(nil, "%d", n) }
-
-// join writes an object.
-func join(entries ...member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range entries {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(quote(m.key))
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
-}
-
-// list writes an array.
-func list(values []json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('[')
-	for i, v := range values {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(v)
-	}
-	b.WriteByte(']')
-	return b.Bytes()
+	return object{{"anyOf", array(alts)}}.raw()
 }

@@ -1,4 +1,4 @@
-package provider
+package emulate
 
 import (
 	"encoding/json"
@@ -36,20 +36,20 @@ const (
 
 // small has a small model fill in the arguments of the tools that were chosen
 // for it, or answer in text.
-func (e emulation) small(req *llm.Request, out *rewritten) error {
+func (e Emulation) small(req *llm.Request, out *Plan) error {
 	tools := functions(callable(req))
 	t := lastTurn(req.Messages)
-	if forbids(req.Choice) {
-		smallHistory(out.req, t)
+	if req.Choice.Forbids() {
+		smallHistory(out.Request, t)
 		return nil
 	}
 	v := e.verdict(req, tools, t)
-	out.warnings = append(out.warnings, v.warning(tools))
+	out.Warnings = append(out.Warnings, v.warning(tools))
 	if len(v.tools) == 0 {
-		smallHistory(out.req, t)
+		smallHistory(out.Request, t)
 		return nil
 	}
-	e.route.Dialect = "envelope"
+	out.Dialect = "envelope"
 	prompt, bounded, err := e.ask(v.tools, t, out)
 	if err != nil {
 		return err
@@ -58,28 +58,27 @@ func (e emulation) small(req *llm.Request, out *rewritten) error {
 	if len(v.tools) == 1 {
 		before, after, answer = `{"name":`+string(marshal(v.tools[0].Name))+`,"arguments":`, "}", smallAnswer
 	}
-	smallPrompt(out.req, prompt, answer, e.info.ContextWindow)
-	if len(out.req.Stop) > 0 {
-		out.req.Stop = nil
+	smallPrompt(out.Request, prompt, answer, e.Context)
+	if len(out.Request.Stop) > 0 {
+		out.Request.Stop = nil
 		out.warn(llm.Ignored, "stop", "a call is held to a grammar and ends by itself")
 	}
-	e.host.apply(out.req, bounded)
+	e.Host.apply(out.Request, bounded)
 	out.warn(llm.Emulated, "tools", "the arguments are held to a grammar: optional parameters where the request gives a reason, numbers and words of the conversation where they fit")
-	calls := textCalls{parser: dialect.Parser{Tools: v.tools, Dialect: "envelope"}, made: llm.CallIDs{After: countCalls(req)}}
-	out.readers = append(out.readers, wholeJSON(before, after), calls.read)
+	out.readers = append(out.readers, wholeJSON(before, after), e.Read(dialect.Parser{Tools: v.tools, Dialect: "envelope"}))
 	return nil
 }
 
 // verdict decides which tools are called. The tool that gives the final answer
 // is called when no other is wanted.
-func (e emulation) verdict(req *llm.Request, tools []llm.ToolDef, t turn) verdict {
-	if e.route.Output != OutputEmit || len(tools) < 2 {
+func (e Emulation) verdict(req *llm.Request, tools []llm.ToolDef, t turn) verdict {
+	if e.Final == "" || len(tools) < 2 {
 		return decide(tools, req.Choice, req.OneCall, t)
 	}
 	var others []llm.ToolDef
 	var terminal llm.ToolDef
 	for _, d := range tools {
-		if d.Name == emitOutput {
+		if d.Name == e.Final {
 			terminal = d
 		} else {
 			others = append(others, d)
@@ -94,7 +93,7 @@ func (e emulation) verdict(req *llm.Request, tools []llm.ToolDef, t turn) verdic
 
 // ask returns the question about the tools and the schema of its answer: the
 // arguments of one tool, or an envelope with the calls of several.
-func (e emulation) ask(tools []llm.ToolDef, t turn, out *rewritten) (string, json.RawMessage, error) {
+func (e Emulation) ask(tools []llm.ToolDef, t turn, out *Plan) (string, json.RawMessage, error) {
 	var prompt strings.Builder
 	var calls []json.RawMessage
 	prompt.WriteString("Tool:\n")
@@ -102,7 +101,7 @@ func (e emulation) ask(tools []llm.ToolDef, t turn, out *rewritten) (string, jso
 		b := bounds{text: min(max(len(t.text), shortestText), longestText), items: 10, whole: 1_000_000_000, evidence: evidenceFor(t, d.Name)}
 		args, losses, err := b.bound(d.Schema)
 		if err != nil {
-			return "", nil, &llm.Error{Op: "provider", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
+			return "", nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
 		}
 		out.lost(losses)
 		describeSmall(&prompt, d, args)
@@ -132,19 +131,19 @@ func closed(props ...field) json.RawMessage {
 
 // describeSmall writes the tool and the parameters that are asked for.
 func describeSmall(b *strings.Builder, d llm.ToolDef, bounded json.RawMessage) {
-	fmt.Fprintf(b, "%s: %s\n", d.Name, clip(d.Description, smallDescription))
+	fmt.Fprintf(b, "%s: %s\n", d.Name, shorten(d.Description, smallDescription))
 	asked, _ := readObject(bounded)
 	offered, _ := readObject(asked.get("properties"))
 	original, _ := readObject(d.Schema)
 	props, _ := readObject(original.get("properties"))
 	for _, p := range offered {
 		about, _ := readObject(props.get(p.key))
-		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), clip(decode[string](about.get("description")), smallParameter))
+		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), shorten(decode[string](about.get("description")), smallParameter))
 	}
 }
 
-// clip makes text one line of at most n runes.
-func clip(text string, n int) string {
+// shorten makes text one line of at most n runes.
+func shorten(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= n {
 		return text

@@ -1,4 +1,4 @@
-package dialect
+package emulate
 
 import (
 	"encoding/json"
@@ -7,8 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -38,7 +40,7 @@ func TestPromptGolden(t *testing.T) {
 	archive := txtar.Archive{Comment: []byte("What models are taught, by style, template and choice.\n")}
 	add := func(name string, o PromptOptions) {
 		o.Tools = promptTools
-		e, err := Prompt(o)
+		e, err := Teach(o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -57,7 +59,7 @@ func TestPromptGolden(t *testing.T) {
 	add("required", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustCall}})
 	add("one tool", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "ping"}})
 	add("none", PromptOptions{Choice: llm.ToolChoice{Mode: llm.MustNotCall}})
-	golden(t, "testdata/prompt/prompts.txtar", string(txtar.Format(&archive)))
+	golden(t, "testdata/prompts.txtar", string(txtar.Format(&archive)))
 }
 
 // The template follows the context, whatever the parallel ability.
@@ -70,7 +72,7 @@ func TestPromptTemplate(t *testing.T) {
 		{0, false, "compact"}, {0, true, "compact"}, {8191, true, "compact"}, {8192, false, "compact"}, {8192, true, "compact"},
 		{8193, false, "standard"}, {8193, true, "parallel"}, {128000, false, "standard"},
 	} {
-		e, err := Prompt(PromptOptions{Tools: promptTools, Context: tt.context, Parallel: tt.parallel})
+		e, err := Teach(PromptOptions{Tools: promptTools, Context: tt.context, Parallel: tt.parallel})
 		if err != nil || e.Template != tt.want {
 			t.Errorf("context %d, parallel %v: %q, %v, want %q", tt.context, tt.parallel, e.Template, err, tt.want)
 		}
@@ -83,7 +85,7 @@ func TestPromptStyle(t *testing.T) {
 	for _, tt := range []struct{ style, family, want string }{
 		{"", "", "json_fence"}, {"", "qwen", "hermes_json"}, {"xml", "qwen", "claude_xml"}, {"", "unheard-of", "json_fence"}, {"pythonic", "", "pythonic"},
 	} {
-		e, err := Prompt(PromptOptions{Tools: promptTools, Style: tt.style, Family: tt.family})
+		e, err := Teach(PromptOptions{Tools: promptTools, Style: tt.style, Family: tt.family})
 		if err != nil || e.Dialect != tt.want {
 			t.Errorf("style %q, family %q: %q, %v", tt.style, tt.family, e.Dialect, err)
 		}
@@ -110,18 +112,18 @@ func TestPromptRefuses(t *testing.T) {
 		{"a parameter that is no Python name", PromptOptions{Style: "pythonic", Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(`{"properties":{"a-b":{}},"required":["a-b"]}`)}}}, llm.Unsupported},
 		{"a schema that is none", PromptOptions{Constrained: true, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(`[]`)}}}, llm.Invalid},
 	} {
-		if e, err := Prompt(tt.o); llm.KindOf(err) != tt.kind || e.System != "" {
+		if e, err := Teach(tt.o); llm.KindOf(err) != tt.kind || e.System != "" {
 			t.Errorf("%s: %v, %q", tt.why, err, e.System)
 		}
 	}
-	if e, err := Prompt(PromptOptions{}); err != nil || e.System != "" || e.Stop != nil {
+	if e, err := Teach(PromptOptions{}); err != nil || e.System != "" || e.Stop != nil {
 		t.Errorf("no tools: %+v, %v", e, err)
 	}
 }
 
 // Only the tools the choice leaves are taught.
 func TestPromptChoice(t *testing.T) {
-	e, err := Prompt(PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Allowed: []string{"ping"}}})
+	e, err := Teach(PromptOptions{Tools: promptTools, Choice: llm.ToolChoice{Allowed: []string{"ping"}}})
 	if err != nil || strings.Contains(e.System, "get_weather") || !strings.Contains(e.System, "ping") {
 		t.Errorf("%v\n%s", err, e.System)
 	}
@@ -145,8 +147,8 @@ func TestPromptCompactIsShort(t *testing.T) {
 			t.Errorf("%d runes, want at most %d: %s", n, bound, lines[i])
 		}
 	}
-	small, _ := Prompt(PromptOptions{Tools: promptTools})
-	large, _ := Prompt(PromptOptions{Tools: promptTools, Context: 32000})
+	small, _ := Teach(PromptOptions{Tools: promptTools})
+	large, _ := Teach(PromptOptions{Tools: promptTools, Context: 32000})
 	t.Logf("about %d tokens compact, %d standard", len(small.System)/4, len(large.System)/4)
 	if len(small.System)*5 > len(large.System)*4 {
 		t.Errorf("compact has %d bytes, standard %d", len(small.System), len(large.System))
@@ -163,7 +165,7 @@ func TestPromptForgivesSchemas(t *testing.T) {
 		`{"type":"object","properties":{"a":{"enum":[]},"b":{"const":null},"c":{"type":[]}},"required":["a","b","c"]}`,
 	} {
 		for _, context := range []int{0, 32000} {
-			e, err := Prompt(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
+			e, err := Teach(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
 			if err != nil || e.System == "" {
 				t.Errorf("%s: %v", s, err)
 			}
@@ -179,9 +181,66 @@ func TestPromptIsBounded(t *testing.T) {
 	}
 	s := `{"type":"object","properties":{` + strings.Join(props, ",") + `},"required":["p1","p2","p3","p4"]}`
 	for _, context := range []int{0, 32000} {
-		e, err := Prompt(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
+		e, err := Teach(PromptOptions{Context: context, Tools: []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}})
 		if err != nil || len(e.System) > 64<<10 {
 			t.Errorf("%d bytes, %v", len(e.System), err)
+		}
+	}
+}
+
+// A schema from outside never breaks a prompt.
+func FuzzPrompt(f *testing.F) {
+	for _, t := range promptTools {
+		f.Add(string(t.Schema))
+	}
+	f.Add(`{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"next":{"$ref":"#/$defs/n"}},"required":["next"]}}}`)
+	f.Fuzz(func(t *testing.T, s string) {
+		tools := []llm.ToolDef{{Name: "f", Schema: json.RawMessage(s)}}
+		for _, o := range []PromptOptions{{Tools: tools}, {Tools: tools, Context: 32000}} {
+			if e, err := Teach(o); err != nil || e.System == "" {
+				t.Errorf("%v", err)
+			}
+		}
+		if raw, err := Envelope(EnvelopeOptions{Tools: tools, MaxString: 5}); err == nil && !json.Valid(raw) {
+			t.Errorf("an envelope that is no JSON: %s", raw)
+		}
+	})
+}
+
+// What the prompts show as an example is read as the calls it shows.
+func TestPromptExamplesAreRead(t *testing.T) {
+	for _, o := range []PromptOptions{
+		{Style: "json"}, {Style: "xml"}, {Style: "pythonic"}, {Style: "hermes"}, {Constrained: true},
+		{Style: "json", Parallel: true}, {Style: "xml", Parallel: true}, {Style: "pythonic", Parallel: true},
+		{Style: "hermes", Parallel: true}, {Constrained: true, Parallel: true},
+	} {
+		o.Tools = promptTools
+		e, err := Teach(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shown, _ := strings.Cut(e.System, "Example:\n")
+		shown, _, _ = strings.Cut(shown, "\nCall a tool only")
+		var b llm.Builder
+		for ev, err := range (&dialect.Parser{Tools: promptTools, Dialect: e.Dialect}).Parse(dialect.Whole(shown)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Add(ev)
+		}
+		want := []string{`get_weather map[city:some city]`}
+		if o.Parallel {
+			want = append(want, `book map[at:2025-01-31T12:00:00Z guests:[map[name:some name]]]`)
+		}
+		var got []string
+		for _, c := range b.Response().Message.Calls() {
+			if len(c.Provenance.Repairs) > 0 {
+				t.Errorf("style %q, parallel %v: repaired: %+v", o.Style, o.Parallel, c)
+			}
+			got = append(got, fmt.Sprint(c.Name, " ", decode[map[string]any](c.Args)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(b.Response().Invalid) > 0 {
+			t.Errorf("style %q, parallel %v: %s\n%s", o.Style, o.Parallel, shown, diff)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package dialect
+package emulate
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func TestEnvelopeGolden(t *testing.T) {
 		}
 		archive.Files = append(archive.Files, txtar.File{Name: tt.name, Data: append(b.Bytes(), '\n')})
 	}
-	golden(t, "testdata/prompt/envelopes.txtar", string(txtar.Format(&archive)))
+	golden(t, "testdata/envelopes.txtar", string(txtar.Format(&archive)))
 }
 
 // The schema takes the answers that are meant and refuses the others.

@@ -1,4 +1,4 @@
-package dialect
+package emulate
 
 import (
 	"bytes"
@@ -80,12 +80,12 @@ func clip(text string, n int) string {
 // schemaReader reads a schema for people: what is meant, not what is valid.
 type schemaReader struct {
 	root  json.RawMessage
-	known map[*byte][]member // what was read of an object, by its first byte
-	left  int                // schemas that may still be visited
+	known map[*byte]object // what was read of an object, by its first byte
+	left  int              // schemas that may still be visited
 }
 
 func newSchemaReader(t llm.ToolDef) *schemaReader {
-	return &schemaReader{root: argsSchema(t), known: make(map[*byte][]member), left: maxNodes}
+	return &schemaReader{root: argsSchema(t), known: make(map[*byte]object), left: maxNodes}
 }
 
 // visit counts a schema and reports whether there were not too many.
@@ -95,13 +95,13 @@ func (r *schemaReader) visit() bool {
 }
 
 // members returns the entries of an object, none if it is no object.
-func (r *schemaReader) members(raw json.RawMessage) []member {
+func (r *schemaReader) members(raw json.RawMessage) object {
 	if len(raw) == 0 {
 		return nil
 	}
 	entries, ok := r.known[&raw[0]]
 	if !ok {
-		entries, _ = members(raw)
+		entries, _ = readObject(raw)
 		r.known[&raw[0]] = entries
 	}
 	return entries
@@ -134,11 +134,11 @@ func (r *schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage 
 				out[m.key] = m.value
 			}
 		}
-		if all := arrayItems(out["allOf"]); len(all) == 1 { // how some generators write a described reference
+		if all := decode[[]json.RawMessage](out["allOf"]); len(all) == 1 { // how some generators write a described reference
 			out["$ref"] = r.keyword(all[0], "$ref")
 			delete(out, "allOf")
 		}
-		ref := str(out["$ref"])
+		ref := decode[string](out["$ref"])
 		delete(out, "$ref")
 		if raw = r.resolve(ref); raw == nil {
 			break
@@ -172,7 +172,7 @@ func (r *schemaReader) properties(raw json.RawMessage) []property {
 	for _, m := range r.members(k["properties"]) {
 		out = append(out, property{
 			key: m.key, schema: m.value, required: slices.Contains(required, m.key),
-			description: str(r.keywords(m.value)["description"]),
+			description: decode[string](r.keywords(m.value)["description"]),
 		})
 	}
 	return out
@@ -238,19 +238,19 @@ func (r *schemaReader) typeOf(raw json.RawMessage, depth int) string {
 	}
 	k := r.keywords(raw)
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := arrayItems(k[key]); len(alts) > 0 {
+		if alts := decode[[]json.RawMessage](k[key]); len(alts) > 0 {
 			return r.union(alts, depth)
 		}
 	}
 	if c, ok := k["const"]; ok {
 		return string(c)
 	}
-	if values := arrayItems(k["enum"]); len(values) > 0 {
+	if values := decode[[]json.RawMessage](k["enum"]); len(values) > 0 {
 		return choices(values)
 	}
 	var types []string
 	if json.Unmarshal(k["type"], &types) != nil { // absent or one word
-		types = []string{str(k["type"])}
+		types = []string{decode[string](k["type"])}
 	}
 	for i, t := range types {
 		types[i] = r.named(t, k, depth)
@@ -302,9 +302,9 @@ func (r *schemaReader) named(name string, k map[string]json.RawMessage, depth in
 		}
 		return "object"
 	case "integer", "number", "int", "float":
-		return name + between(k["minimum"], k["maximum"])
+		return name + rangeText(k["minimum"], k["maximum"])
 	case "string":
-		if format := str(k["format"]); format != "" {
+		if format := decode[string](k["format"]); format != "" {
 			return "string (" + format + ")"
 		}
 	}
@@ -329,8 +329,8 @@ func (r *schemaReader) fields(props, need json.RawMessage, depth int) string {
 	return "{" + strings.Join(words, ", ") + "}"
 }
 
-// between writes the bounds of a number.
-func between(low, high json.RawMessage) string {
+// rangeText writes the bounds of a number.
+func rangeText(low, high json.RawMessage) string {
 	switch {
 	case low != nil && high != nil:
 		return " " + string(low) + ".." + string(high)
@@ -346,7 +346,7 @@ func between(low, high json.RawMessage) string {
 // first example, else the required parameters with made-up values.
 func example(t llm.ToolDef) json.RawMessage {
 	for _, e := range t.Examples {
-		if _, err := members(e); err == nil {
+		if _, err := readObject(e); err == nil {
 			return e
 		}
 	}
@@ -364,13 +364,13 @@ func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.
 		return given
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := arrayItems(k[key]); len(alts) > 0 && depth < maxDepth {
+		if alts := decode[[]json.RawMessage](k[key]); len(alts) > 0 && depth < maxDepth {
 			return r.sample(alts[0], name, depth+1)
 		}
 	}
-	typ := str(k["type"])
-	if types := arrayItems(k["type"]); len(types) > 0 {
-		typ = str(types[0])
+	typ := decode[string](k["type"])
+	if types := decode[[]json.RawMessage](k["type"]); len(types) > 0 {
+		typ = decode[string](types[0])
 	}
 	switch {
 	case k["properties"] != nil && depth < maxDepth:
@@ -387,7 +387,7 @@ func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.
 	case typ == "integer", typ == "number", typ == "float", typ == "int":
 		return firstOf(k["minimum"], json.RawMessage("1"))
 	}
-	return json.RawMessage(quote(sampleText(str(k["format"]), name)))
+	return json.RawMessage(quote(sampleText(decode[string](k["format"]), name)))
 }
 
 func (r *schemaReader) sampleObject(raw json.RawMessage, depth int) json.RawMessage {
@@ -421,7 +421,7 @@ func sampleText(format, name string) string {
 
 // first returns the first element of an array, nil if there is none.
 func first(raw json.RawMessage) json.RawMessage {
-	if list := arrayItems(raw); len(list) > 0 {
+	if list := decode[[]json.RawMessage](raw); len(list) > 0 {
 		return list[0]
 	}
 	return nil

@@ -1,4 +1,4 @@
-package dialect
+package emulate
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -36,15 +37,15 @@ type PromptOptions struct {
 	// "qwen"; empty or unknown changes nothing.
 	Family string
 	// Constrained says that the host will hold the answer to
-	// Emulation.Envelope, so that Style does not matter.
+	// Prompt.Envelope, so that Style does not matter.
 	Constrained bool
 	// Envelope is how tight that schema is; its Tools, Choice and Parallel are
 	// those above.
 	Envelope EnvelopeOptions
 }
 
-// Emulation is what makes a model without tools call them.
-type Emulation struct {
+// Prompt is what makes a model without tools call them.
+type Prompt struct {
 	// System teaches the tools. It stands after the caller's own system text.
 	System string
 	// Reminder says the essentials again, for the last turns of a long chat.
@@ -52,8 +53,8 @@ type Emulation struct {
 	// Stop are sequences at which the model has to be stopped, because with
 	// them it would begin to invent a result. They are not part of a call.
 	Stop []string
-	// Dialect is the hint for Parser.Dialect, Results the dialect for
-	// WrapResults.
+	// Dialect is the hint for dialect.Parser.Dialect, Results the dialect for
+	// dialect.WrapResults.
 	Dialect, Results string
 	// Envelope is the schema the host has to hold the answer to; nil unless
 	// PromptOptions.Constrained.
@@ -99,32 +100,32 @@ var families = map[string]family{
 	"claude": {style: "xml"}, "gemma": {inUser: true},
 }
 
-// Prompt returns the prompt that teaches a model to call tools by writing
+// Teach returns the prompt that teaches a model to call tools by writing
 // text, and what belongs to it. The same options always give the same bytes,
 // and the tools come before everything that changes from turn to turn.
 //
 // A style nobody has written a prompt for, "markdown" for one, is an error of
 // kind Unsupported, as is a tool the provider would have to run. A choice that
 // cannot be met is of kind Invalid. A free-text tool is taught with one
-// parameter "input". Without tools the Emulation is empty.
-func Prompt(o PromptOptions) (Emulation, error) {
+// parameter "input". Without tools the Prompt is empty.
+func Teach(o PromptOptions) (Prompt, error) {
 	fam := families[o.Family]
 	s, ok := styles[cmp.Or(o.Style, fam.style, "json")]
 	if !ok {
 		err := fmt.Errorf("no prompt teaches the style %q; there are %s", o.Style, strings.Join(slices.Sorted(maps.Keys(styles)), ", "))
-		return Emulation{}, &llm.Error{Op: "dialect.Prompt", Kind: llm.Unsupported, Err: err}
+		return Prompt{}, &llm.Error{Op: "emulate.Teach", Kind: llm.Unsupported, Err: err}
 	}
 	if o.Choice.Mode == llm.MustNotCall {
 		return forbid(o, s), nil
 	}
-	tools, err := permitted("dialect.Prompt", o.Tools, o.Choice)
+	tools, err := permitted("emulate.Teach", o.Tools, o.Choice)
 	if err != nil {
-		return Emulation{}, err
+		return Prompt{}, err
 	}
 	if len(tools) == 0 {
-		return Emulation{}, nil
+		return Prompt{}, nil
 	}
-	e := Emulation{Template: "standard", InUser: fam.inUser}
+	e := Prompt{Template: "standard", InUser: fam.inUser}
 	switch {
 	case o.Context <= UnknownContext: // 0, unknown, included
 		e.Template = "compact"
@@ -134,10 +135,10 @@ func Prompt(o PromptOptions) (Emulation, error) {
 	if o.Constrained {
 		s = enveloped
 		if e.Envelope, err = Envelope(o.envelope(tools)); err != nil {
-			return Emulation{}, err
+			return Prompt{}, err
 		}
 	} else {
-		e.Stop = wrapperOf(s.results).stop
+		e.Stop = dialect.ResultStops(s.results)
 	}
 	e.Dialect, e.Results = s.dialect, s.results
 	err = e.write(o, s, fam, tools)
@@ -153,12 +154,12 @@ func (o PromptOptions) envelope(tools []llm.ToolDef) EnvelopeOptions {
 
 // forbid is the prompt of a turn without tools: a model that has seen calls
 // before would go on writing them.
-func forbid(o PromptOptions, s style) Emulation {
+func forbid(o PromptOptions, s style) Prompt {
 	if len(o.Tools) == 0 {
-		return Emulation{}
+		return Prompt{}
 	}
 	const text = "Do not call any tool in this answer. Answer in plain text."
-	return Emulation{System: text, Reminder: text, Stop: wrapperOf(s.results).stop, Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
+	return Prompt{System: text, Reminder: text, Stop: dialect.ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
 }
 
 // permitted returns the tools that the choice leaves, or the error of op if
@@ -175,7 +176,7 @@ func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef,
 		if t.Kind == llm.HostedTool {
 			return fail(llm.Unsupported, "the tool %q is run by its provider and cannot be emulated", t.Name)
 		}
-		if !plain(t.Name) {
+		if !plainName(t.Name) {
 			return fail(llm.Invalid, "the name %q would be read as markup", t.Name)
 		}
 		out = append(out, t)
@@ -184,6 +185,13 @@ func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef,
 		return fail(llm.Invalid, "a call of %s is demanded, but no such tool is offered", cmp.Or(c.Name, "some tool"))
 	}
 	return out, nil
+}
+
+// plainName reports whether a name can stand in a call without being read as
+// markup.
+func plainName(name string) bool {
+	_, err := dialect.Render("json_fence", llm.Call{Name: name})
+	return err == nil
 }
 
 // words are what the templates speak of.
@@ -198,9 +206,9 @@ var promptFiles embed.FS
 
 var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
 
-func (e *Emulation) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
+func (e *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
 	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
-	_, w.Result = WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
+	_, w.Result = dialect.WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
 	w.Result = strings.ReplaceAll(w.Result, "\n", "")
 	if fam.note != "" {
 		w.Notes = append(w.Notes, fam.note)
@@ -239,7 +247,7 @@ func fill(name string, w words) (string, error) {
 func (o PromptOptions) form(s style) (string, error) {
 	call := llm.Call{Name: "TOOL_NAME", Args: json.RawMessage(`{"PARAMETER_NAME":"VALUE"}`)}
 	if !o.Constrained {
-		return Render(s.dialect, call)
+		return dialect.Render(s.dialect, call)
 	}
 	text, err := o.constrained(call)
 	if err == nil && o.Choice.Mode == llm.MayCall {
@@ -252,7 +260,7 @@ func (o PromptOptions) form(s style) (string, error) {
 // answer and there are two tools. A tool that the style has no way to call is
 // an error.
 func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
-	write := func(parts ...llm.Part) (string, error) { return Render(s.dialect, parts...) }
+	write := func(parts ...llm.Part) (string, error) { return dialect.Render(s.dialect, parts...) }
 	if o.Constrained {
 		write = o.constrained
 	}
@@ -260,7 +268,7 @@ func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
 	for _, t := range tools {
 		call := llm.Call{Name: t.Name, Args: example(t)}
 		if _, err := write(call); err != nil {
-			return "", &llm.Error{Op: "dialect.Prompt", Kind: llm.Unsupported, Err: err}
+			return "", &llm.Error{Op: "emulate.Teach", Kind: llm.Unsupported, Err: err}
 		}
 		calls = append(calls, call)
 	}
@@ -272,12 +280,19 @@ func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
 
 // constrained writes calls in the form of the envelope's schema.
 func (o PromptOptions) constrained(parts ...llm.Part) (string, error) {
-	w := writer{script: script{call: jsonCall, sep: ", "}}
-	if o.Parallel {
-		w.open, w.close = `{"tool_calls": [`, "]}"
+	var calls []string
+	for _, p := range parts {
+		call := p.(llm.Call)
+		if _, err := readObject(call.Args); err != nil {
+			return "", fmt.Errorf("the arguments of %q: %w", call.Name, err)
+		}
+		calls = append(calls, `{"name": `+quote(call.Name)+`, "arguments": `+string(spaced(call.Args))+"}")
 	}
-	err := w.turn(parts)
-	return w.out.String(), err
+	text := strings.Join(calls, ", ")
+	if o.Parallel {
+		text = `{"tool_calls": [` + text + "]}"
+	}
+	return text, nil
 }
 
 // choiceText says how free the model is.

@@ -1,4 +1,4 @@
-package provider
+package emulate
 
 import (
 	"bytes"
@@ -35,8 +35,13 @@ func readObject(raw json.RawMessage) (object, error) {
 		}
 		out = append(out, field{key.(string), value})
 	}
-	_, err := dec.Token()
-	return out, err
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	if dec.More() {
+		return nil, errors.New("something follows the JSON object")
+	}
+	return out, nil
 }
 
 // get returns the value of a key, nil if there is none.
@@ -91,6 +96,9 @@ func marshal(v any) json.RawMessage {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
+
+// quote returns s as a JSON string.
+func quote(s string) string { return string(marshal(s)) }
 
 // decode reads a value of the type, the zero value if it is another.
 func decode[T any](raw json.RawMessage) T {

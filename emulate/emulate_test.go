@@ -1,4 +1,4 @@
-package provider
+package emulate
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -27,14 +26,43 @@ func say(text string, n int, reason llm.Reason) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// hear reads an answer as a rewritten request says.
-func (r *rewritten) hear(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
-	t.Helper()
-	for _, read := range r.readers {
-		raw = read(raw)
+// read is a plain reader of the calls in a text.
+func read(p dialect.Parser) Reader {
+	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			var finish llm.Finish
+			p.Finish = func() llm.Reason { return finish.Reason }
+			text := func(yield func(string, error) bool) {
+				for ev, err := range raw {
+					if f, ok := ev.(llm.Finish); ok {
+						finish = f
+					}
+					if d, ok := ev.(llm.TextDelta); (ok || err != nil) && !yield(d.Text, err) {
+						return
+					}
+				}
+			}
+			called := false
+			for ev, err := range p.Parse(text) {
+				_, ok := ev.(llm.Call)
+				called = called || ok
+				if !yield(ev, err) {
+					return
+				}
+			}
+			if called && finish.Reason == llm.Stop {
+				finish.Reason = llm.ToolCalls
+			}
+			yield(finish, nil)
+		}
 	}
+}
+
+// answer reads an answer as a plan says.
+func (p *Plan) answer(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
+	t.Helper()
 	var b llm.Builder
-	for ev, err := range raw {
+	for ev, err := range p.Read(raw) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,27 +78,27 @@ func TestStyles(t *testing.T) {
 	for style, want := range map[string]string{
 		"": "json_fence", "json": "json_fence", "markdown": "json_fence", "xml": "claude_xml", "pythonic": "pythonic", "hermes": "hermes_json",
 	} {
-		e := emulation{route: &Route{Kind: Prompted, Style: style}}
-		out, err := e.rewrite(req)
+		e := Emulation{Read: read, Style: style}
+		out, err := e.Plan(req)
 		if err != nil {
 			t.Fatalf("%s: %v", style, err)
 		}
-		if e.route.Dialect != want || len(out.req.Tools) > 0 || !strings.Contains(out.req.System, "get_weather") || len(out.req.Stop) == 0 {
-			t.Errorf("%s: dialect %s, stop %v, system %q", style, e.route.Dialect, out.req.Stop, out.req.System)
+		if out.Dialect != want || len(out.Request.Tools) > 0 || !strings.Contains(out.Request.System, "get_weather") || len(out.Request.Stop) == 0 {
+			t.Errorf("%s: dialect %s, stop %v, system %q", style, out.Dialect, out.Request.Stop, out.Request.System)
 		}
 		text, err := dialect.Render(want, llm.Text{Text: "I look it up.\n"}, call)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := 1; n <= len(text); n++ {
-			r := out.hear(t, say(text, n, llm.Stop))
+			r := out.answer(t, say(text, n, llm.Stop))
 			calls := r.Message.Calls()
 			if len(calls) != 1 || calls[0].Name != call.Name || decode[map[string]string](calls[0].Args)["city"] != "Rome" || r.Finish.Reason != llm.ToolCalls || !strings.HasPrefix(r.Message.Text(), "I look it up.") {
 				t.Fatalf("%s in pieces of %d: %+v", style, n, r)
 			}
 		}
 	}
-	if _, err := (emulation{route: &Route{Kind: Prompted, Style: "morse"}}).rewrite(req); llm.KindOf(err) != llm.Unsupported {
+	if _, err := (Emulation{Read: read, Style: "morse"}).Plan(req); llm.KindOf(err) != llm.Unsupported {
 		t.Errorf("an unknown style: %v", err)
 	}
 }
@@ -87,36 +115,42 @@ func TestTaughtHistory(t *testing.T) {
 		messages = append(messages, llm.Assistant(llm.Text{Text: "Warm."}), llm.User("And now?"))
 	}
 	req := &llm.Request{System: "Be kind.", Messages: messages, Tools: gateTools}
-	out, err := emulation{route: &Route{Kind: Prompted, Style: "hermes"}}.rewrite(req)
+	out, err := Emulation{Read: read, Style: "hermes"}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(out.req.System, "Be kind.") {
-		t.Errorf("system %q", out.req.System)
+	if !strings.HasPrefix(out.Request.System, "Be kind.") {
+		t.Errorf("system %q", out.Request.System)
 	}
-	if text := out.req.Messages[2].Text(); !strings.Contains(text, "<tool_response>") || strings.Count(text, "</tool_response>") != 1 {
+	if text := out.Request.Messages[2].Text(); !strings.Contains(text, "<tool_response>") || strings.Count(text, "</tool_response>") != 1 {
 		t.Errorf("a result ends its own wrapper: %q", text)
 	}
-	last := out.req.Messages[len(out.req.Messages)-1].Text()
+	last := out.Request.Messages[len(out.Request.Messages)-1].Text()
 	if !strings.HasSuffix(last, "And now?") || !strings.Contains(last, "tool") {
 		t.Errorf("no reminder: %q", last)
 	}
-	info := catalog.Default().Lookup("gemma-2-9b-it")
-	out, err = emulation{route: &Route{Kind: Prompted, Style: "json"}, info: info}.rewrite(req)
+	out, err = Emulation{Read: read, Style: "json", Family: "gemma"}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := out.req.Messages[0].Text(); out.req.System != "" || !strings.HasPrefix(first, "Be kind.") || !strings.HasSuffix(first, "Weather in Rome?") {
-		t.Errorf("gemma: system %q, first turn %q", out.req.System, first)
+	if first := out.Request.Messages[0].Text(); out.Request.System != "" || !strings.HasPrefix(first, "Be kind.") || !strings.HasSuffix(first, "Weather in Rome?") {
+		t.Errorf("gemma: system %q, first turn %q", out.Request.System, first)
 	}
 	if diff := cmp.Diff(messages[0].Text(), req.Messages[0].Text()); diff != "" {
 		t.Errorf("the caller's request was changed: %s", diff)
 	}
 }
 
-func smallEmulation() emulation {
-	info := catalog.Default().Lookup("llamacpp/SmolLM2-135M-Instruct")
-	return emulation{route: &Route{Kind: Constrained}, info: info, host: constraint{"json_schema", propertiesOf("chat")}}
+// smallEmulation is for a model of 135 million parameters at a llama.cpp server.
+func smallEmulation() Emulation {
+	return Emulation{Read: read, Family: "smollm", Size: 135_000_000, Context: 8192, Host: Host{
+		Schema:  func(req *llm.Request, s json.RawMessage) { hold(req, "json_schema", s) },
+		Grammar: func(req *llm.Request, g string) { hold(req, "grammar", marshal(g)) },
+	}}
+}
+
+func hold(req *llm.Request, key string, value json.RawMessage) {
+	req.Extra = llm.Extra{"chat": {key: value}}
 }
 
 // grammarOf returns the grammar that a request is held to; nil if there is none.
@@ -138,19 +172,19 @@ func TestSmall(t *testing.T) {
 		"Get the weather in Rome and set a timer for 5 minutes.":         2,
 		"Convert 20 euros to dollars. Then set a timer for two minutes.": 2,
 	} {
-		out, err := smallEmulation().rewrite(&llm.Request{Messages: []llm.Message{llm.User(text)}, Tools: gateTools})
+		out, err := smallEmulation().Plan(&llm.Request{Messages: []llm.Message{llm.User(text)}, Tools: gateTools})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := grammarOf(t, out.req)
+		g := grammarOf(t, out.Request)
 		for range 50 {
 			answer := g.write(r)
-			got := out.hear(t, say(answer, 1+r.IntN(9), llm.Stop))
+			got := out.answer(t, say(answer, 1+r.IntN(9), llm.Stop))
 			if calls := got.Message.Calls(); len(calls) != want || len(got.Invalid) > 0 || !validCalls(calls) || got.Finish.Reason != llm.ToolCalls {
 				t.Fatalf("%s: %s gives %+v", text, answer, got)
 			}
 			cut := answer[:1+r.IntN(len(answer)-1)]
-			got = out.hear(t, say(cut, 3, llm.Stop))
+			got = out.answer(t, say(cut, 3, llm.Stop))
 			// Calls that were closed before the cut are whole.
 			if want == 1 && len(got.Message.Calls()) > 0 || got.Finish.Reason != llm.Length || !validCalls(got.Message.Calls()) {
 				t.Fatalf("%s: cut to %s gives %+v", text, cut, got)
@@ -175,30 +209,30 @@ func validCalls(calls []llm.Call) bool {
 func TestSmallIsVisible(t *testing.T) {
 	req := &llm.Request{Messages: []llm.Message{llm.User("Why is the sky blue?")}, Tools: gateTools}
 	e := smallEmulation()
-	out, err := e.rewrite(req)
-	if err != nil || grammarOf(t, out.req) != nil || len(out.warnings) != 1 {
+	out, err := e.Plan(req)
+	if err != nil || grammarOf(t, out.Request) != nil || len(out.Warnings) != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	for _, part := range []string{"0.25", "get_weather, convert_currency, set_timer", "switched off"} {
-		if !strings.Contains(out.warnings[0].Detail, part) {
-			t.Errorf("%q does not say %q", out.warnings[0].Detail, part)
+		if !strings.Contains(out.Warnings[0].Detail, part) {
+			t.Errorf("%q does not say %q", out.Warnings[0].Detail, part)
 		}
 	}
 	req.Choice.Mode = llm.MustCall
-	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) == nil {
+	if out, err = e.Plan(req); err != nil || grammarOf(t, out.Request) == nil {
 		t.Errorf("a demanded call was gated: %v", err)
 	}
 	req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
-	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) != nil || len(out.warnings) > 0 {
+	if out, err = e.Plan(req); err != nil || grammarOf(t, out.Request) != nil || len(out.Warnings) > 0 {
 		t.Errorf("no call was wanted: %+v, %v", out, err)
 	}
 	req.Choice = llm.ToolChoice{}
-	e.gate = GateOff
-	if out, err = e.rewrite(req); err != nil || grammarOf(t, out.req) == nil {
+	e.Gate = GateOff
+	if out, err = e.Plan(req); err != nil || grammarOf(t, out.Request) == nil {
 		t.Fatalf("without the gate the model decides: %v", err)
 	}
 	for _, d := range gateTools {
-		if !strings.Contains(out.req.System, d.Name) {
+		if !strings.Contains(out.Request.System, d.Name) {
 			t.Errorf("without the gate %s is missing", d.Name)
 		}
 	}
@@ -208,20 +242,20 @@ func TestSmallIsVisible(t *testing.T) {
 // instead of it.
 func TestProseBeforeCalls(t *testing.T) {
 	e := smallEmulation()
-	e.info.ID.Size = 8_000_000_000
+	e.Size = 8_000_000_000
 	req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: gateTools}
 	r := rand.New(rand.NewPCG(7, 8))
 	spoke, called := 0, 0
 	for _, mode := range []llm.ChoiceMode{llm.MayCall, llm.MustCall} {
 		req.Choice.Mode = mode
-		out, err := e.rewrite(req)
+		out, err := e.Plan(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := grammarOf(t, out.req)
+		g := grammarOf(t, out.Request)
 		for range 200 {
 			text := g.write(r)
-			got := out.hear(t, say(text, 5, llm.Stop))
+			got := out.answer(t, say(text, 5, llm.Stop))
 			if strings.TrimSpace(got.Message.Text()) != "" {
 				spoke++
 			}
@@ -243,12 +277,12 @@ func TestSmallHistory(t *testing.T) {
 		llm.Assistant(llm.Call{ID: "c", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}),
 		llm.Results(llm.Result{CallID: "c", Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "21 degrees"}}}),
 	}, Tools: gateTools}
-	out, err := smallEmulation().rewrite(req)
+	out, err := smallEmulation().Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for _, m := range out.req.Messages {
+	for _, m := range out.Request.Messages {
 		fmt.Fprintf(&b, "%s: %s\n", m.Role, m.Text())
 	}
 	const want = "user: What is the weather in Rome?\nget_weather returned: 21 degrees\nAnswer this in a sentence: What is the weather in Rome?\n"

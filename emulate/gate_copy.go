@@ -1,4 +1,4 @@
-package provider
+package emulate
 
 import (
 	"encoding/json"

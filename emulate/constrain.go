@@ -1,0 +1,143 @@
+package emulate
+
+import (
+	"encoding/json"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Host is how the host of a model holds its answers to a form. The zero value
+// is a host that cannot.
+type Host struct {
+	// Schema adds a JSON Schema to a request so that the answer is held to it.
+	Schema func(*llm.Request, json.RawMessage)
+	// Grammar does the same with a grammar in the notation of llama.cpp. It is
+	// preferred where it is set: a grammar can say more than a schema.
+	Grammar func(*llm.Request, string)
+}
+
+// OutputHost is a host that holds answers to the schema in Request.Output.
+var OutputHost = Host{Schema: func(req *llm.Request, s json.RawMessage) {
+	req.Output = &llm.OutputFormat{Name: "answer", Schema: s}
+}}
+
+// The pieces of text that may stand before a call in a grammar.
+const (
+	proseBeforeCall  = "{0,600}" // before a demanded call
+	proseWithoutCall = "*"
+)
+
+func (h Host) holds() bool { return h.Schema != nil || h.Grammar != nil }
+
+// apply has the host hold the answer to a bounded schema.
+func (h Host) apply(req *llm.Request, bounded json.RawMessage) {
+	if h.Grammar != nil {
+		if g, err := grammar(bounded, ""); err == nil || h.Schema == nil {
+			h.Grammar(req, g)
+			return
+		}
+	}
+	h.Schema(req, plainSchema(bounded))
+}
+
+// applyGrammar has the host hold the answer to a grammar and reports whether
+// it has any.
+func (h Host) applyGrammar(req *llm.Request, text string) bool {
+	if h.Grammar == nil {
+		return false
+	}
+	h.Grammar(req, text)
+	return true
+}
+
+// Held is an answer that is held to a schema.
+type Held struct {
+	// Losses are what the host does not hold the answer to.
+	Losses []schema.Loss
+	// Read reads the answer.
+	Read Reader
+}
+
+// Constrain has the host hold the answer to the schema. It changes req.
+func (e Emulation) Constrain(req *llm.Request, s json.RawMessage) (Held, error) {
+	bounded, losses, err := e.bounds().bound(s)
+	if err != nil {
+		return Held{}, err
+	}
+	e.Host.apply(req, bounded)
+	return Held{losses, wholeJSON("", "")}, nil
+}
+
+// wholeJSON is a reader for answers that are one JSON value because the host
+// holds them to it: it puts text around the value, and says that the answer was
+// cut off if the value is not whole, whatever the server says. Servers do call
+// such an answer complete.
+func wholeJSON(before, after string) Reader {
+	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			var v valueEnd
+			for ev, err := range raw {
+				if err != nil {
+					yield(ev, err)
+					return
+				}
+				switch e := ev.(type) {
+				case llm.TextDelta:
+					if !v.began && before != "" && !yield(llm.TextDelta{Text: before}, nil) {
+						return
+					}
+					v.add(e.Text)
+				case llm.Finish:
+					if !v.ended(yield, &e, after) {
+						return
+					}
+					ev = e
+				}
+				if !yield(ev, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// valueEnd watches for the end of a JSON object.
+type valueEnd struct {
+	began, inString, escaped, whole bool
+	depth                           int
+}
+
+func (v *valueEnd) add(text string) {
+	v.began = true
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case v.escaped:
+			v.escaped = false
+		case v.inString:
+			v.escaped = c == '\\'
+			v.inString = c != '"'
+		case c == '"':
+			v.inString = true
+		case c == '{' || c == '[':
+			v.depth++
+		case c == '}' || c == ']':
+			v.depth--
+			v.whole = v.depth == 0
+		}
+	}
+}
+
+// ended closes a whole value and corrects the reason of one that is not.
+func (v *valueEnd) ended(yield func(llm.Event, error) bool, f *llm.Finish, after string) bool {
+	switch {
+	case v.whole:
+		return after == "" || yield(llm.TextDelta{Text: after}, nil)
+	case v.began && f.Reason != llm.Length:
+		f.Reason = llm.Length
+		return yield(llm.Warning{Code: llm.Corrected, Feature: "finish", Detail: "the answer ends in the middle of a value: it was cut off, though the server does not say so"}, nil)
+	}
+	return true
+}

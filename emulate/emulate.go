@@ -1,0 +1,316 @@
+package emulate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// Emulation says how a model without tool calling is made to call tools. The
+// zero value teaches the tools in a prompt, in JSON, to a model of which
+// nothing is known.
+type Emulation struct {
+	// Style is the notation to teach: json, xml, pythonic, hermes or markdown;
+	// empty takes what suits the family.
+	Style string
+	// Family is the model's family in the words of the catalogue, like
+	// "qwen"; empty or unknown changes nothing.
+	Family string
+	// Size is the number of the model's parameters, Context its context in
+	// tokens; 0 means unknown.
+	Size    int64
+	Context int
+	// OneCall says that the model cannot write several calls in an answer.
+	OneCall bool
+	// Dialect is how calls of the history are written where no tools are
+	// offered; empty means JSON.
+	Dialect string
+	// Host holds answers to a schema; the zero value holds them to nothing.
+	Host Host
+	// Gate says who decides about calls of small models; empty is GateSmall.
+	Gate Gate
+	// Final is the tool with which the model gives its final answer, if the
+	// request has one.
+	Final string
+	// Read returns the reader of the calls in the text of an answer.
+	Read func(dialect.Parser) Reader
+}
+
+// Reader turns one stream of events into another. It keeps the promises of
+// package llm: it passes on the one error last, and stops when told to.
+type Reader = func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
+
+// Plan is a request in words that teach its tools, and how to read the answer.
+type Plan struct {
+	// Request is the request for the model. It has no tools.
+	Request *llm.Request
+	// Dialect is the notation of calls in the answer; empty if there are none.
+	Dialect string
+	// Taught says that the prompt teaches the tools and the model decides.
+	Taught bool
+	// Warnings say what was done, and what cannot be held to.
+	Warnings []llm.Warning
+
+	readers []Reader
+}
+
+// Read returns the events of the model's answer in the terms of the request
+// that was planned.
+func (p *Plan) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	for _, r := range p.readers {
+		raw = r(raw)
+	}
+	return raw
+}
+
+func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
+	p.Warnings = append(p.Warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
+}
+
+// Plan returns the request without tools, in words that teach them. The
+// caller's request is not changed.
+func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
+	out := &Plan{Request: req.Clone()}
+	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false
+	switch {
+	case len(req.Tools) == 0:
+		return out, inText(out.Request, e.Dialect, "")
+	case e.Host.holds() && e.decides():
+		return out, e.small(req, out)
+	}
+	return out, e.teach(req, out)
+}
+
+// decides reports whether the gate is ours.
+func (e Emulation) decides() bool {
+	switch e.Gate {
+	case GateOn:
+		return true
+	case GateOff:
+		return false
+	}
+	return e.isSmall()
+}
+
+// isSmall reports whether the model is known to be small.
+func (e Emulation) isSmall() bool { return e.Size > 0 && e.Size <= small }
+
+// bounds are the limits of what a model writes under a schema. A small model
+// that has begun a string does not stop by itself.
+func (e Emulation) bounds() bounds {
+	if e.isSmall() {
+		return bounds{text: 200, items: 10, whole: 1_000_000_000}
+	}
+	return bounds{}
+}
+
+// style is the notation to teach. A fenced block is what Markdown has for data.
+func (e Emulation) style() string {
+	if e.Style == "markdown" {
+		return "json"
+	}
+	return e.Style
+}
+
+// teach writes the tools into the prompt and leaves the decision to the model.
+func (e Emulation) teach(req *llm.Request, out *Plan) error {
+	constrained := e.Host.holds() && req.Choice.Mode != llm.MustNotCall
+	prompt, err := Teach(PromptOptions{
+		Style: e.style(), Tools: req.Tools, Choice: req.Choice, Context: e.Context, Family: e.Family,
+		Parallel: !req.OneCall && !e.OneCall, Constrained: constrained,
+	})
+	if err != nil {
+		return err
+	}
+	out.Dialect, out.Taught = prompt.Dialect, true
+	if err := inText(out.Request, prompt.Dialect, prompt.Results); err != nil {
+		return err
+	}
+	if prompt.System != "" {
+		e.instruct(out.Request, prompt)
+	}
+	tools := functions(req.Tools)
+	if req.Choice.Forbids() {
+		tools = []llm.ToolDef{}
+	}
+	if constrained {
+		before, err := e.constrain(req, out, prompt)
+		if err != nil {
+			return err
+		}
+		if !before {
+			out.readers = append(out.readers, wholeJSON("", ""))
+		}
+	}
+	out.readers = append(out.readers, e.Read(dialect.Parser{Tools: tools, Dialect: prompt.Dialect}))
+	return nil
+}
+
+// callable returns the tools that the choice leaves free to call.
+func callable(req *llm.Request) []llm.ToolDef {
+	var out []llm.ToolDef
+	for _, t := range req.Tools {
+		if req.Choice.Permits(t.Name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// functions are the tools that a model can call itself.
+func functions(tools []llm.ToolDef) []llm.ToolDef {
+	out := []llm.ToolDef{}
+	for _, t := range tools {
+		if t.Kind != llm.HostedTool {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// reminded is how many messages a conversation has before its end is reminded
+// of the notation: models forget it.
+const reminded = 8
+
+// instruct puts the prompt where the model reads it.
+func (e Emulation) instruct(req *llm.Request, prompt Prompt) {
+	text := strings.TrimSpace(req.System + "\n\n" + prompt.System)
+	last := lastUser(req.Messages)
+	if prompt.Reminder != "" && len(req.Messages) >= reminded && last >= 0 {
+		prepend(&req.Messages[last], prompt.Reminder)
+	}
+	if first := firstUser(req.Messages); prompt.InUser && first >= 0 {
+		req.System = ""
+		prepend(&req.Messages[first], text)
+	} else {
+		req.System = text
+	}
+	req.Stop = append(req.Stop, prompt.Stop...)
+}
+
+func firstUser(messages []llm.Message) int {
+	for i, m := range messages {
+		if m.Role == llm.RoleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+func lastUser(messages []llm.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == llm.RoleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// prepend puts text before what a message says.
+func prepend(m *llm.Message, text string) {
+	m.Parts = append([]llm.Part{llm.Text{Text: text + "\n\n"}}, m.Parts...)
+}
+
+// constrain has the host hold the answer to the envelope, and reports whether
+// text may stand before it.
+func (e Emulation) constrain(req *llm.Request, out *Plan, prompt Prompt) (bool, error) {
+	b := e.bounds()
+	envelope, losses, err := b.bound(prompt.Envelope)
+	if err != nil {
+		return false, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of the tools: %w", err)}
+	}
+	out.lost(losses)
+	if calls, ok := callsOnly(envelope); ok {
+		before := proseBeforeCall
+		if req.Choice.Mode != llm.MustCall {
+			before = proseWithoutCall
+		}
+		g, err := grammar(calls, before)
+		if err == nil && req.Choice.Mode != llm.MustCall {
+			g = strings.Replace(g, "prose* ", "prose* (", 1)
+			g = strings.Replace(g, "\n", ")?\n", 1)
+		}
+		if err == nil && e.Host.applyGrammar(out.Request, g) {
+			return true, nil
+		}
+	}
+	e.Host.apply(out.Request, envelope)
+	return false, nil
+}
+
+// callsOnly returns an envelope without its alternative of text, which a
+// grammar that allows text before a call does not need.
+func callsOnly(envelope json.RawMessage) (json.RawMessage, bool) {
+	o, err := readObject(envelope)
+	if err != nil {
+		return nil, false
+	}
+	var calls []json.RawMessage
+	for _, alt := range decode[[]json.RawMessage](o.get("anyOf")) {
+		a, _ := readObject(alt)
+		props, _ := readObject(a.get("properties"))
+		if !props.has("text") || props.has("name") {
+			calls = append(calls, alt)
+		}
+	}
+	if len(calls) == 0 {
+		return envelope, o.get("anyOf") == nil
+	}
+	joined, err := oneOf(calls)
+	return joined, err == nil
+}
+
+// maxLosses bounds how many losses are reported one by one.
+const maxLosses = 8
+
+// lost says what the host will not hold the model to.
+func (p *Plan) lost(losses []schema.Loss) {
+	for i, l := range losses {
+		if i == maxLosses {
+			p.warn(llm.Degraded, "schema", "and %d more", len(losses)-maxLosses)
+			return
+		}
+		p.warn(llm.Degraded, "schema", "%s: %s: %s", l.Path, l.Keyword, l.Why)
+	}
+}
+
+// inText writes the calls and results of the history as text.
+func inText(req *llm.Request, name, results string) error {
+	for i, m := range req.Messages {
+		var said []llm.Part
+		var answers []llm.Result
+		changed := false
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Call:
+				text, err := dialect.Render(cmp.Or(name, "json_fence"), p)
+				if err != nil {
+					text, err = dialect.Render("json_fence", p)
+				}
+				if err != nil {
+					return err
+				}
+				said, changed = append(said, llm.Text{Text: text}), true
+			case llm.Result:
+				answers, changed = append(answers, p), true
+			default:
+				said = append(said, p)
+			}
+		}
+		if len(answers) > 0 {
+			_, text := dialect.WrapResults(results, answers)
+			said = append([]llm.Part{llm.Text{Text: text}}, said...)
+			req.Messages[i].Role = llm.RoleUser
+		}
+		if changed {
+			req.Messages[i].Parts = said
+		}
+	}
+	return nil
+}
