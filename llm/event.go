@@ -1,10 +1,45 @@
 package llm
 
+import "time"
+
 // Event is something that happens while a model answers. The set is open:
 // other packages add their own. EventType is the stable name of the event in
 // JSON, like "text_delta".
 type Event interface {
 	EventType() string
+}
+
+// Start begins an answer: what is known about it before its first piece. A
+// stream has at most one, and before it come only warnings, keep-alives and
+// the events of packages that ask again. A model that knows nothing to say
+// sends none; the codecs of package wire always send one.
+type Start struct {
+	ID      string    `json:"id,omitempty"`     // of the answer, in the vendor's words
+	Model   string    `json:"model,omitempty"`  // the model that answers, in the vendor's words
+	Created time.Time `json:"created,omitzero"` // when the answer began, by the vendor's clock
+	Usage   Usage     `json:"usage,omitzero"`   // so far: what the vendor counts before it answers
+}
+
+// IsZero reports whether s says nothing.
+func (s Start) IsZero() bool {
+	return s.ID == "" && s.Model == "" && s.Created.IsZero() && s.Usage.IsZero()
+}
+
+// KeepAlive says that the vendor is still at work although nothing comes. It is
+// no part of the answer: a server passes it on, so that its own client does not
+// give up, and everybody else ignores it. It may come at any time before the
+// end.
+type KeepAlive struct{}
+
+// Begins reports whether ev is part of an answer. Before the first such event
+// an answer has not begun, and whoever wraps a model may still ask another one;
+// it holds a Start back until then, so that a stream has one.
+func Begins(ev Event) bool {
+	switch ev.(type) {
+	case Start, KeepAlive, Warning:
+		return false
+	}
+	return true
 }
 
 // TextDelta is the next piece of text.
@@ -171,6 +206,11 @@ type Usage struct {
 	Hosted map[string]int `json:"hosted,omitempty"`
 }
 
+// IsZero reports whether nothing was counted.
+func (u Usage) IsZero() bool {
+	return u.Input|u.Output|u.CacheRead|u.CacheWrite|u.Reasoning == 0 && len(u.Hosted) == 0
+}
+
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
@@ -190,6 +230,12 @@ func (u Usage) Add(v Usage) Usage {
 	}
 	return sum
 }
+
+// EventType returns "start".
+func (Start) EventType() string { return "start" }
+
+// EventType returns "keep_alive".
+func (KeepAlive) EventType() string { return "keep_alive" }
 
 // EventType returns "text_delta".
 func (TextDelta) EventType() string { return "text_delta" }

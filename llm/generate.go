@@ -9,6 +9,8 @@ import (
 
 // Response is a whole answer.
 type Response struct {
+	// Start is what was known before the answer, if the model sent that.
+	Start Start
 	// Message holds the parts in the order the model wrote them.
 	Message Message
 	// Invalid are the calls that cannot be run.
@@ -48,6 +50,8 @@ type Builder struct {
 // Add takes the next event.
 func (b *Builder) Add(ev Event) {
 	switch ev := ev.(type) {
+	case Start:
+		b.response.Start = ev
 	case TextDelta:
 		b.addText(ev)
 	case ThinkingDelta:
@@ -151,6 +155,9 @@ func (b *Builder) Response() *Response {
 // Events returns r as the shortest stream that builds it again.
 func (r *Response) Events() []Event {
 	var evs []Event
+	if !r.Start.IsZero() {
+		evs = append(evs, r.Start)
+	}
 	for i, p := range r.Message.Parts {
 		if i > 0 && needsBreak(r.Message.Parts[i-1], p) {
 			evs = append(evs, PartEnd{})

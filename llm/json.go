@@ -30,6 +30,8 @@ func MarshalEvent(ev Event) ([]byte, error) {
 
 // events has one decoder per event of this package.
 var events = map[string]func([]byte) (Event, error){
+	"start":          decodeEvent[Start],
+	"keep_alive":     decodeEvent[KeepAlive],
 	"text_delta":     decodeEvent[TextDelta],
 	"thinking_delta": decodeEvent[ThinkingDelta],
 	"part_end":       decodeEvent[PartEnd],

@@ -12,8 +12,9 @@ import (
 // Model answers requests. Implementations are safe for concurrent use and do
 // not keep or change the request.
 type Model interface {
-	// Stream answers req. The stream ends with one Finish event or with one
-	// error; breaking out of it cancels the request.
+	// Stream answers req. The stream may begin with one Start event, and it
+	// ends with one Finish event or with one error; breaking out of it cancels
+	// the request.
 	Stream(ctx context.Context, req *Request) iter.Seq2[Event, error]
 }
 

@@ -131,6 +131,7 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	if j.tap != nil {
 		src = io.TeeReader(src, j.tap)
 	}
+	var start llm.Event // held back until the answer has begun: before, it may be asked for again
 	for ev, err := range m.decode(j, src) {
 		if err != nil {
 			e := m.lost(w.ctx, err, began, key)
@@ -139,7 +140,16 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 			}
 			return e, began
 		}
-		began = began || begins(ev)
+		if _, first := ev.(llm.Start); first {
+			start = ev
+			continue
+		}
+		if !began && begins(ev) {
+			began = true
+			if start != nil && !yield(start, nil) {
+				return nil, true
+			}
+		}
 		if !yield(ev, nil) {
 			return nil, true
 		}

@@ -256,11 +256,8 @@ func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error
 
 // begins reports whether an event is part of the answer.
 func begins(ev llm.Event) bool {
-	switch ev.(type) {
-	case llm.Warning, RequestRetry:
-		return false
-	}
-	return true
+	_, retrying := ev.(RequestRetry)
+	return llm.Begins(ev) && !retrying
 }
 
 // key is under what the client remembers what it learned about a model.

@@ -99,6 +99,8 @@ func (r *textReading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, e
 // raw takes an event of the vendor.
 func (r *textReading) raw(ev llm.Event, push func(string, error) bool) bool {
 	switch ev := ev.(type) {
+	case llm.Start, llm.KeepAlive:
+		return r.emit(ev)
 	case llm.TextDelta:
 		if about := ev.About(); about.Refusal || len(about.Citations) > 0 || ev.Text == "" && !r.open {
 			break

@@ -42,15 +42,23 @@ func Fallback(models ...llm.Model) llm.Model {
 // final are the errors that are the same with any model.
 var final = map[llm.Kind]bool{llm.Invalid: true, llm.Canceled: true}
 
-// begin passes a stream on and reports whether anything but warnings came. A
+// begin passes a stream on and reports whether the answer has begun. A
 // caller that stopped listening has no error.
 func begin(events iter.Seq2[llm.Event, error], yield func(llm.Event, error) bool) (begun bool, failed error) {
+	var start llm.Event
 	for ev, err := range events {
 		if err != nil {
 			return begun, err
 		}
-		if _, ok := ev.(llm.Warning); !ok {
+		if _, ok := ev.(llm.Start); ok {
+			start = ev
+			continue
+		}
+		if !begun && llm.Begins(ev) {
 			begun = true
+			if start != nil && !yield(start, nil) {
+				return begun, nil
+			}
 		}
 		if !yield(ev, nil) {
 			return begun, nil

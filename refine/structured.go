@@ -77,6 +77,7 @@ type structuring struct {
 	most      int
 	yield     func(llm.Event, error) bool
 	abandoned bool
+	started   bool // the llm.Start of the first answer was passed on
 	usage     llm.Usage
 	tried     []Attempt
 }
@@ -176,6 +177,11 @@ func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 
 func (st *structuring) take(g *given, b *llm.Builder, grow *growing, ev llm.Event) {
 	switch ev := ev.(type) {
+	case llm.Start:
+		if st.started {
+			return
+		}
+		st.started = true
 	case llm.TextDelta:
 		if !g.others {
 			b.Add(ev)

@@ -3,11 +3,14 @@ package sim
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -34,6 +37,17 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 	return nil
 }
 
+// start is what the server says about an answer before it. With a seed the
+// same request gets the same bytes, so its id and time are made of the request.
+func (b Behaviour) start(request []byte, r *llm.Response) llm.Start {
+	s := llm.Start{Model: r.Finish.Model, Usage: llm.Usage{Input: r.Finish.Usage.Input}}
+	if b.Seed > 0 {
+		hash := sha256.Sum256(request)
+		s.ID, s.Created = "sim-"+hex.EncodeToString(hash[:12]), time.Unix(1700000000, 0).UTC()
+	}
+	return s
+}
+
 func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Writer, r *llm.Response) error {
 	body, _, err := codec.EncodeResponse(r)
 	if err != nil {
@@ -47,7 +61,7 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 }
 
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
-	enc := codec.NewStream(out, wire.Head{Model: r.Finish.Model})
+	enc := codec.NewStream(out, wire.Head{})
 	next := knife(byWords)
 	if b.Seed > 0 {
 		next = bySeed(b.Seed)

@@ -119,6 +119,7 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 		return err
 	}
 	answer.Finish.Model = req.Model
+	answer.Start = b.start(body, answer)
 	return b.send(r.Context(), codec, w, answer, stream)
 }
 

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -51,6 +53,10 @@ type answer struct {
 	ids    llm.CallIDs
 	size   int
 
+	begun   bool      // the llm.Start was sent
+	entire  bool      // the answer is one document
+	created time.Time // what the vendor says about when the answer began
+
 	finish   llm.Finish
 	finished bool // the vendor said why the model stopped
 	// plainStop says that the vendor's word for an ordinary end also ends an
@@ -62,7 +68,11 @@ func newAnswer(c Codec, send func(llm.Event) bool) *answer {
 	return &answer{decoder: decoder{c: c}, send: send, ids: llm.CallIDs{After: c.Calls}}
 }
 
+// emit sends an event, after the llm.Start.
 func (a *answer) emit(ev llm.Event) {
+	if !a.begun {
+		a.begin()
+	}
 	if !a.stopped && !a.send(ev) {
 		a.stopped = true
 	}
@@ -72,8 +82,43 @@ func (a *answer) warn(code llm.WarningCode, feature, format string, args ...any)
 	a.emit(llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
-// begin prepares for a piece of text of one kind.
-func (a *answer) begin(kind spanKind) {
+// begin sends what is known about the answer before its first piece, once. A
+// codec calls it when it has read the head of an answer.
+func (a *answer) begin() {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	s := llm.Start{ID: a.finish.ID, Model: a.finish.Model, Created: a.created}
+	if !a.entire {
+		s.Usage = a.finish.Usage
+		s.Usage.Hosted = maps.Clone(s.Usage.Hosted)
+	}
+	a.emit(s)
+}
+
+// seconds reads a time that is a number of seconds since 1970, and reports
+// whether v is one.
+func (a *answer) seconds(v []byte) bool {
+	n, ok := js.Int(v)
+	if ok && n > 0 && a.created.IsZero() {
+		a.created = time.Unix(n, 0).UTC()
+	}
+	return ok && n > 0 && a.created.Unix() == n
+}
+
+// moment reads a time as RFC 3339 writes it. What is none says nothing.
+func (a *answer) moment(v []byte) {
+	if !a.created.IsZero() || js.Kind(v) != '"' {
+		return
+	}
+	if t, err := time.Parse(time.RFC3339Nano, js.Text(v)); err == nil {
+		a.created = t
+	}
+}
+
+// enter prepares for a piece of text of one kind.
+func (a *answer) enter(kind spanKind) {
 	a.settle()
 	if a.apart && a.span == kind {
 		a.emit(llm.PartEnd{})
@@ -95,7 +140,7 @@ func (a *answer) quoted(v []byte) string {
 
 func (a *answer) text(s string) {
 	if s != "" {
-		a.begin(textSpan)
+		a.enter(textSpan)
 		a.emit(llm.TextDelta{Text: s})
 	}
 }
@@ -112,14 +157,14 @@ var refused = &llm.Text{Refusal: true}
 
 func (a *answer) refusal(s string) {
 	if s != "" {
-		a.begin(refusalSpan)
+		a.enter(refusalSpan)
 		a.emit(llm.TextDelta{Text: s, Part: refused})
 	}
 }
 
 func (a *answer) thinking(s string) {
 	if s != "" {
-		a.begin(thinkingSpan)
+		a.enter(thinkingSpan)
 		a.emit(llm.ThinkingDelta{Text: s})
 	}
 }
@@ -131,7 +176,7 @@ func (a *answer) thinkingState(s llm.State, redacted bool) {
 	if redacted {
 		kind = redactedSpan
 	}
-	a.begin(kind)
+	a.enter(kind)
 	a.emit(llm.ThinkingDelta{Part: &llm.Thinking{Redacted: redacted, State: s}})
 	a.span = noSpan
 }
@@ -140,7 +185,7 @@ func (a *answer) thinkingState(s llm.State, redacted bool) {
 func (a *answer) textState(s llm.State) {
 	refusal := a.span == refusalSpan && !a.apart
 	if !refusal {
-		a.begin(textSpan)
+		a.enter(textSpan)
 	}
 	a.emit(llm.TextDelta{Part: &llm.Text{Refusal: refusal, State: s}})
 	a.span = noSpan
@@ -149,13 +194,13 @@ func (a *answer) textState(s llm.State) {
 // part is a block that is not understood, kept at its place.
 func (a *answer) part(raw []byte) {
 	a.apart = true
-	a.begin(textSpan)
+	a.enter(textSpan)
 	a.emit(llm.TextDelta{Part: &llm.Text{State: a.state(raw)}})
 	a.span = noSpan
 }
 
 func (a *answer) cite(c ...llm.Citation) {
-	a.begin(textSpan)
+	a.enter(textSpan)
 	a.emit(llm.TextDelta{Part: &llm.Text{Citations: c}})
 }
 
@@ -253,6 +298,7 @@ func (a *answer) cut() {
 
 // whole reads an answer that is one document. Half a document is a lost one.
 func (a *answer) whole(f format, body []byte) error {
+	a.entire = true
 	a.body = body
 	v, ok := a.document(body)
 	if ok {

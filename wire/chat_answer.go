@@ -28,10 +28,15 @@ func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
 
 // chunk reads one chunk or one whole answer.
 func (s *chatStream) chunk(v []byte) bool {
+	var choices []byte
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "choices":
-			s.choices(val)
+			choices = val
+		case "created":
+			if !s.seconds(val) {
+				s.extra(&s.finish.Extra, key, val)
+			}
 		case "id":
 			s.same(&s.finish.ID, val)
 		case "model":
@@ -48,6 +53,10 @@ func (s *chatStream) chunk(v []byte) bool {
 		default:
 			s.extra(&s.finish.Extra, key, val)
 		}
+	}
+	if s.err == nil {
+		s.begin()
+		s.choices(choices)
 	}
 	return true
 }

@@ -12,7 +12,7 @@ func (c chat) encodeResponse(e *encoder, r *llm.Response) {
 	start := e.Object()
 	e.StringField("id", r.Finish.ID)
 	e.StringField("object", "chat.completion")
-	c.created(e, top, 0)
+	c.created(e, top, createdAt(r.Start))
 	e.StringField("model", r.Finish.Model)
 	e.Key("choices")
 	e.Array()

@@ -144,14 +144,14 @@ func FuzzDecodeStream(f *testing.F) {
 	})
 }
 
-// checkStream holds a stream to the contract: one finish or one error, last;
-// deltas join to arguments; every call that begins ends.
+// checkStream holds a stream to the contract: one start, before the answer; one
+// finish or one error, last; deltas join to arguments; every call that begins ends.
 func checkStream(t *testing.T, c Codec, src io.Reader) *llm.Response {
 	t.Helper()
 	var b llm.Builder
 	deltas := map[string]string{}
 	open := map[string]bool{}
-	ended := false
+	ended, begun := false, false
 	for ev, err := range c.DecodeStream(src) {
 		if ended {
 			t.Fatalf("%s: something after the end: %v %v", c.Format, ev, err)
@@ -162,6 +162,11 @@ func checkStream(t *testing.T, c Codec, src io.Reader) *llm.Response {
 			continue
 		}
 		b.Add(ev)
+		if _, start := ev.(llm.Start); start && begun || !start && !begun && llm.Begins(ev) {
+			t.Fatalf("%s: %T at the wrong place", c.Format, ev)
+		} else if start {
+			begun = true
+		}
 		switch ev := ev.(type) {
 		case llm.CallStart:
 			open[ev.ID] = true

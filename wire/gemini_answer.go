@@ -18,10 +18,11 @@ type geminiStream struct {
 }
 
 func (s *geminiStream) chunk(v []byte) bool {
+	var candidates []byte
 	for key, val := range js.Members(v) {
 		switch string(camel(key)) {
 		case "candidates":
-			s.candidates(val)
+			candidates = val
 		case "usageMetadata":
 			gemini{}.decodeUsage(&s.decoder, val, &s.finish)
 		case "modelVersion":
@@ -36,8 +37,15 @@ func (s *geminiStream) chunk(v []byte) bool {
 				s.finish.Raw, s.finish.Reason, s.finished = why, llm.ContentFilter, true
 			}
 		default:
+			if string(camel(key)) == "createTime" {
+				s.moment(val)
+			}
 			s.extra(&s.finish.Extra, key, val)
 		}
+	}
+	if s.err == nil {
+		s.begin()
+		s.candidates(candidates)
 	}
 	return true
 }

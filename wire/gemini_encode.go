@@ -95,7 +95,17 @@ func (w *geminiWriter) part(p llm.Part) {
 		w.e.Raw(inner.Buf)
 		w.e.EndArray()
 		w.e.End()
-	}, nil, nil)
+	}, w.usageSoFar(), nil)
+}
+
+// usageSoFar writes, in the first chunk, what was counted before the answer.
+func (w *geminiWriter) usageSoFar() func() {
+	if w.head.usage.IsZero() {
+		return nil
+	}
+	u := w.head.usage
+	w.head.usage = llm.Usage{}
+	return func() { w.encodeUsage(w.e, llm.Finish{Usage: u}) }
 }
 
 func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawMessage) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -333,6 +334,10 @@ func (g *gen) response() *llm.Response {
 	}
 	if g.noID {
 		r.Finish.ID = ""
+	}
+	r.Start = llm.Start{ID: r.Finish.ID, Model: r.Finish.Model}
+	if g.format == Chat || g.format == Responses || g.format == Ollama {
+		r.Start.Created = time.Unix(1700000000, 0).UTC()
 	}
 	calls := len(r.Message.Calls())
 	switch {

@@ -69,6 +69,7 @@ func (s *messagesStream) event(v []byte) (more bool) {
 		s.blockStop(s.integer(ev.index))
 	case js.Is(ev.typ, "message_start"):
 		s.message(ev.message)
+		s.begin()
 	case js.Is(ev.typ, "message_delta"):
 		s.ending(ev.delta)
 		s.details(ev.delta)
@@ -86,6 +87,7 @@ func (s *messagesStream) event(v []byte) (more bool) {
 
 // message reads the envelope of an answer, with the blocks that are there.
 func (s *messagesStream) message(v []byte) {
+	var content []byte
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "id":
@@ -95,13 +97,14 @@ func (s *messagesStream) message(v []byte) {
 		case "usage":
 			s.counts.decode(&s.decoder, val, &s.finish)
 		case "content":
-			for el := range js.Elements(val) {
-				s.block(el)
-			}
+			content = val
 		case "type", "role", "stop_reason", "stop_sequence":
 		default:
 			s.extra(&s.finish.Extra, key, val)
 		}
+	}
+	for el := range js.Elements(content) {
+		s.block(el)
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *messagesWriter) event(ev llm.Event) {
 		w.e.RawField("content", []byte("[]"))
 		w.e.RawField("stop_reason", []byte("null"))
 		w.e.RawField("stop_sequence", []byte("null"))
-		w.e.RawField("usage", []byte(`{"input_tokens":0,"output_tokens":0}`))
+		w.encodeUsage(w.e, llm.Finish{Usage: w.head.usage})
 		w.e.End()
 		w.e.closeFrame()
 	}

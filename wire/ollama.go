@@ -107,11 +107,11 @@ type ollamaStream struct{ *answer }
 
 func (s *ollamaStream) chunk(v []byte) (more bool) {
 	done, reason := false, ""
-	var created []byte
+	var created, message []byte
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "message":
-			s.message(val)
+			message = val
 		case "model":
 			s.same(&s.finish.Model, val)
 		case "done":
@@ -124,12 +124,18 @@ func (s *ollamaStream) chunk(v []byte) (more bool) {
 			s.finish.Usage.Output = s.integer(val)
 		case "created_at":
 			created = val
+			s.moment(val)
 		case "error":
 			s.fail(v)
 		default:
 			s.extra(&s.finish.Extra, key, val)
 		}
 	}
+	if s.err != nil {
+		return false
+	}
+	s.begin()
+	s.message(message)
 	if done {
 		if created != nil { // every line has it; the last is the answer's
 			s.extraNamed(&s.finish.Extra, "created_at", created)
@@ -169,7 +175,7 @@ func (s *ollamaStream) message(v []byte) {
 func (o ollama) encodeResponse(e *encoder, r *llm.Response) {
 	top, _, message := splitFinish(e.ownExtra(r.Finish.Extra))
 	start := e.Object()
-	o.encodeHead(e, r.Finish.Model, 0, top)
+	o.encodeHead(e, r.Finish.Model, createdAt(r.Start), top)
 	e.Key("message")
 	msg := e.Object()
 	e.StringField("role", "assistant")

@@ -95,6 +95,8 @@ var responsesEvents = map[string]func(s *responsesStream, ev *responsesEvent, v 
 func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
 	s.same(&s.finish.ID, js.Get(ev.response, "id"))
 	s.same(&s.finish.Model, js.Get(ev.response, "model"))
+	s.seconds(js.Get(ev.response, "created_at"))
+	s.begin()
 	return true
 }
 
@@ -294,6 +296,10 @@ func (s *responsesStream) response(v []byte) {
 			reason = s.str(js.Get(val, "reason"))
 		case "usage":
 			responses{}.decodeUsage(&s.decoder, val, &s.finish)
+		case "created_at":
+			if !s.seconds(val) {
+				s.extra(&s.finish.Extra, key, val)
+			}
 		case "object", "output", "error":
 		default:
 			if responsesDefaults[string(key)] != string(val) {

@@ -12,7 +12,7 @@ func (r responses) encodeResponse(e *encoder, resp *llm.Response) {
 	e.answerID = resp.Finish.ID
 	start := e.Object()
 	fields := e.ownExtra(resp.Finish.Extra)
-	r.encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, 0, fields)
+	r.encodeEnvelope(e, resp.Finish.ID, resp.Finish.Model, createdAt(resp.Start), fields)
 	e.Key("output")
 	e.Array()
 	r.encodeItems(e, resp.Message.Parts, true)

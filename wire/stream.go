@@ -1,12 +1,16 @@
 package wire
 
 import (
+	"crypto/rand"
 	"io"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Head is what a stream says before its first event.
+// Head is what a stream says before its first event. What is left empty is
+// taken from the llm.Start; an id and a time that are missing there too are
+// made.
 type Head struct {
 	ID      string // of the answer
 	Model   string
@@ -14,6 +18,61 @@ type Head struct {
 	// NoUsage leaves out the chunk with the usage that clients of the chat
 	// format get only if they ask for it.
 	NoUsage bool
+
+	usage llm.Usage // before the answer
+}
+
+// with returns h completed by what an answer says about itself.
+func (h Head) with(format string, s llm.Start) Head {
+	h.ID = or(h.ID, s.ID)
+	if h.ID == "" {
+		h.ID = newAnswerID(format)
+	}
+	h.Model = or(h.Model, s.Model)
+	if h.Created == 0 {
+		h.Created = createdAt(s)
+	}
+	h.usage = s.Usage
+	return h
+}
+
+// createdAt returns when an answer began, in seconds since 1970; one that does
+// not say began now.
+func createdAt(s llm.Start) int64 {
+	if s.Created.IsZero() {
+		return time.Now().Unix()
+	}
+	return s.Created.Unix()
+}
+
+// answerPrefix is how the ids of a vendor's answers begin. A format that is not
+// listed has no ids.
+var answerPrefix = map[string]string{Chat: "chatcmpl-", Responses: "resp_", Messages: "msg_", Gemini: ""}
+
+// newAnswerID makes the id of an answer whose model gave none, and returns an
+// empty one for a format without ids.
+func newAnswerID(format string) string {
+	prefix, ok := answerPrefix[format]
+	if !ok {
+		return ""
+	}
+	return prefix + rand.Text()
+}
+
+// identified returns r with the id and the time that every answer has.
+func (c Codec) identified(r *llm.Response) *llm.Response {
+	id := or(r.Finish.ID, r.Start.ID)
+	if id == "" {
+		id = newAnswerID(c.Format)
+	}
+	model := or(r.Finish.Model, r.Start.Model)
+	if id == r.Finish.ID && model == r.Finish.Model && !r.Start.Created.IsZero() {
+		return r
+	}
+	out := *r
+	out.Finish.Model = model
+	out.Finish.ID, out.Start.Created = id, time.Unix(createdAt(r.Start), 0).UTC()
+	return &out
 }
 
 // StreamEncoder writes an answer as a stream of its format. It takes the
@@ -21,11 +80,13 @@ type Head struct {
 // written side by side come out one after the other where the format demands
 // it. It is not safe for concurrent use.
 type StreamEncoder struct {
-	w    io.Writer
-	e    encoder
-	s    streamEncoder
-	err  error
-	done bool
+	w      io.Writer
+	e      encoder
+	format format
+	head   Head
+	s      streamEncoder // nil before the first event
+	err    error
+	done   bool
 }
 
 // streamEncoder turns events into the bytes of one format.
@@ -37,14 +98,16 @@ type streamEncoder interface {
 // NewStream returns an encoder that writes to w. Each event is one Write, so
 // that a server can flush after each.
 func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
-	s := &StreamEncoder{w: w, e: encoder{c: c}}
-	f, err := c.lookup("NewStream")
-	if err != nil {
-		s.err = err
-		return s
-	}
-	s.s = f.newStream(&s.e, head)
+	s := &StreamEncoder{w: w, e: encoder{c: c}, head: head}
+	s.format, s.err = c.lookup("NewStream")
 	return s
+}
+
+// begin makes the encoder of the format, when the first event tells what the
+// stream says about itself.
+func (s *StreamEncoder) begin(first llm.Event) {
+	start, _ := first.(llm.Start)
+	s.s = s.format.newStream(&s.e, s.head.with(s.e.c.Format, start))
 }
 
 // Write writes an event. The llm.Finish ends the stream. Events of types it
@@ -52,6 +115,9 @@ func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
 func (s *StreamEncoder) Write(ev llm.Event) error {
 	if s.err != nil || s.done {
 		return s.err
+	}
+	if s.s == nil {
+		s.begin(ev)
 	}
 	_, s.done = ev.(llm.Finish)
 	s.s.event(ev)
@@ -62,6 +128,9 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 func (s *StreamEncoder) Fail(err *llm.Error) error {
 	if s.err != nil || s.done {
 		return s.err
+	}
+	if s.s == nil {
+		s.begin(nil)
 	}
 	s.done = true
 	s.s.fail(err)

@@ -233,7 +233,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 		return nil, nil, err
 	}
 	e := &encoder{c: c, answering: true}
-	f.encodeResponse(e, r)
+	f.encodeResponse(e, c.identified(r))
 	return e.result("EncodeResponse")
 }
 
