@@ -96,10 +96,8 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	if codec.Properties().ModelInPath {
-		if req.Model, stream, err = asked(codec, r.URL.Path); err != nil {
-			return err
-		}
+	if err := pathSays(codec, r.URL.Path, req, &stream); err != nil {
+		return err
 	}
 	if len(req.Messages) == 0 {
 		return &llm.Error{Op: "sim", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
@@ -149,14 +147,22 @@ func (s *Server) behaviour(model string) (Behaviour, error) {
 	return b, nil
 }
 
-// asked returns which model is asked for, and whether for a stream, in formats
-// that say so in the path.
-func asked(codec wire.Codec, path string) (model string, stream bool, err error) {
-	model, stream, ok := codec.SplitPath(path)
-	if !ok {
-		return "", false, &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
+// pathSays takes over which model is asked for, and whether for a stream, from
+// paths that say so.
+func pathSays(codec wire.Codec, path string, req *llm.Request, stream *bool) error {
+	format := codec.Properties()
+	if !format.ModelInPath() {
+		return nil
 	}
-	return model, stream, nil
+	model, streams, ok := codec.SplitPath(path)
+	if !ok {
+		return &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
+	}
+	req.Model = model
+	if format.StreamInPath() {
+		*stream = streams
+	}
+	return nil
 }
 
 // refuse returns the error that b answers with before any model is asked.

@@ -12,11 +12,9 @@ import (
 // images in answers, the function_call of old.
 type chat struct{}
 
-func (chat) path(string, bool) string { return "chat/completions" }
-
 // chatProperties are what the format can do.
 var chatProperties = Properties{
-	Name: Chat, StreamType: "text/event-stream",
+	Name: Chat, Path: "chat/completions", StreamType: "text/event-stream",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, FrequencyPenalty, PresencePenalty, Seed,

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"net/url"
-	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
@@ -18,24 +16,16 @@ import (
 // and in snake case, as the vendor does.
 type gemini struct{}
 
-func (gemini) path(model string, stream bool) string {
-	model = strings.TrimPrefix(model, "models/")
-	if stream {
-		return "models/" + url.PathEscape(model) + ":streamGenerateContent?alt=sse"
-	}
-	return "models/" + url.PathEscape(model) + ":generateContent"
-}
-
 // geminiProperties are what the format can do.
 var geminiProperties = Properties{
-	Name: Gemini, StreamType: "text/event-stream",
+	Name: Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
 	Features: []Feature{
 		HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP,
 		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget,
 	},
 	Models:      ModelList{Path: "models", List: "models", ID: "name"},
-	ModelInPath: true, OutputField: "response_format",
-	UserFirst: true, LetterFirst: true,
+	OutputField: "response_format",
+	UserFirst:   true, LetterFirst: true,
 	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(3)},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",

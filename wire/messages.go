@@ -12,11 +12,9 @@ import (
 // messages is the format of Anthropic Messages.
 type messages struct{}
 
-func (messages) path(string, bool) string { return "messages" }
-
 // messagesProperties are what the format can do.
 var messagesProperties = Properties{
-	Name: Messages, StreamType: "text/event-stream",
+	Name: Messages, Path: "messages", StreamType: "text/event-stream",
 	Features: []Feature{
 		StrictTools, ToolExamples, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, OneCall, OutputSchema, OutputBesideTools,
 		MaxTokens, Temperature, TopP, TopK, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,

@@ -13,7 +13,11 @@ const messagesMaxTokens = 4096
 
 func (m messages) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	start := e.Object()
-	e.optString("model", req.Model)
+	e.optString("anthropic_version", e.c.Quirks.Version)
+	format := e.c.Properties()
+	if !format.ModelInPath() {
+		e.optString("model", req.Model)
+	}
 	if req.MaxTokens > 0 {
 		e.IntField("max_tokens", req.MaxTokens)
 	} else {
@@ -38,7 +42,7 @@ func (m messages) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	e.unsupported(req.FrequencyPenalty != nil, "frequency_penalty")
 	e.unsupported(req.PresencePenalty != nil, "presence_penalty")
 	e.unsupported(req.Seed != nil, "seed")
-	if stream {
+	if stream && !format.StreamInPath() {
 		e.BoolField("stream", true)
 	}
 	fields := e.ownExtra(req.Extra)
@@ -157,6 +161,10 @@ func (m messages) decodeRequest(d *decoder, body []byte, req *llm.Request) (stre
 			config = v
 		case "stream":
 			stream = d.boolean(v)
+		case "anthropic_version":
+			if !js.Is(v, d.c.Quirks.Version) {
+				d.extra(&req.Extra, key, v)
+			}
 		case "model", "temperature", "top_p":
 			d.common(req, key, v)
 		default:

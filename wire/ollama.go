@@ -14,11 +14,9 @@ import (
 // is one string, and calls come whole.
 type ollama struct{}
 
-func (ollama) path(string, bool) string { return "chat" }
-
 // ollamaProperties are what the format can do.
 var ollamaProperties = Properties{
-	Name: Ollama, StreamType: "application/x-ndjson",
+	Name: Ollama, Path: "chat", StreamType: "application/x-ndjson",
 	Features: []Feature{
 		OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP, TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences,
 		ReasoningOff, ReasoningEffort,

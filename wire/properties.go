@@ -14,15 +14,16 @@ import (
 type Properties struct {
 	// Name is what the format is called in [Codec.Format].
 	Name string
+	// Path is where requests go, below the root of the API's version;
+	// {model} stands for the name of the model. StreamPath is where requests
+	// for a stream go; empty means Path.
+	Path, StreamPath string
 	// StreamType is the media type of a stream.
 	StreamType string
 	// Features are what a request of this format can ask for.
 	Features []Feature
 	// Models is where hosts list their models.
 	Models ModelList
-	// ModelInPath says that the name of the model, and whether a stream is
-	// asked for, stand in the path and not in the body of a request.
-	ModelInPath bool
 	// Imitated says that many hosts copy the format without all it can do.
 	// What they lack stands in the row of the host.
 	Imitated bool
@@ -117,12 +118,12 @@ const (
 // Has reports whether the format can express a feature.
 func (p Properties) Has(f Feature) bool { return slices.Contains(p.Features, f) }
 
-// Properties returns the properties of the codec's format, and the zero value
-// if there is no such format.
+// Properties returns the properties of the codec's format at its host, and the
+// zero value if there is no such format.
 func (c Codec) Properties() Properties {
 	f, err := c.lookup("Properties")
 	if err != nil {
 		return Properties{}
 	}
-	return *f.properties()
+	return f.properties().at(c.Quirks)
 }

@@ -12,11 +12,9 @@ import (
 // an item that only the vendor needs goes back as it came.
 type responses struct{}
 
-func (responses) path(string, bool) string { return "responses" }
-
 // responsesProperties are what the format can do.
 var responsesProperties = Properties{
-	Name: Responses, StreamType: "text/event-stream",
+	Name: Responses, Path: "responses", StreamType: "text/event-stream",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, ReasoningOff, ReasoningEffort, ReasoningSummary,

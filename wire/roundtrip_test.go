@@ -26,8 +26,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		c := Codec{Format: format}
 		for seed := range uint64(seeds) {
 			req := newGen(format, seed).request()
-			inPath := c.Properties().ModelInPath
-			if inPath {
+			p := c.Properties()
+			if p.ModelInPath() {
 				req.Model = ""
 			}
 			stream := seed%2 == 0
@@ -42,7 +42,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(req, got, same); diff != "" {
 				t.Fatalf("%s %d:\n%s\n%s", format, seed, diff, body)
 			}
-			if gotStream != stream && !inPath {
+			if gotStream != stream && !p.StreamInPath() {
 				t.Errorf("%s %d: stream %v became %v", format, seed, stream, gotStream)
 			}
 		}

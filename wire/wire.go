@@ -23,7 +23,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -80,6 +79,13 @@ type Quirks struct {
 	// OpenAPISchema puts the schemas of tools where Gemini hosts expect the
 	// vendor's older kind of schema. The caller has narrowed them.
 	OpenAPISchema bool
+	// Path and StreamPath are where a host takes requests that its maker
+	// takes elsewhere; see [Properties]. What they say, the messages format
+	// leaves out of the body: which model, and whether a stream is asked for.
+	Path, StreamPath string
+	// Version is what hosts of the messages format other than its maker want
+	// as anthropic_version in the body.
+	Version string
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
@@ -105,8 +111,6 @@ func Formats() []string {
 type format interface {
 	// properties are the same value at every call, which nobody changes.
 	properties() *Properties
-	// path is where requests go, below the root of the API's version.
-	path(model string, stream bool) string
 	// detects reports whether a JSON document is part of an answer.
 	detects(doc []byte) bool
 	encodeRequest(e *encoder, req *llm.Request, stream bool)
@@ -152,36 +156,6 @@ func (c Codec) lookup(op string) (format, error) {
 // fail makes the error of an operation.
 func (c Codec) fail(op string, kind llm.Kind, err error) error {
 	return &llm.Error{Op: "wire." + c.Format + "." + op, Kind: kind, Err: err}
-}
-
-// Path returns where requests for a model go, below the root of the API's
-// version: "chat/completions" below "https://api.openai.com/v1".
-func (c Codec) Path(model string, stream bool) string {
-	f, err := c.lookup("Path")
-	if err != nil {
-		return ""
-	}
-	return f.path(model, stream)
-}
-
-// SplitPath reads the path of a request: which model it asks for, and whether
-// for a stream. It is the reverse of [Codec.Path] for formats whose properties
-// have ModelInPath, whatever stands before; the path is unescaped.
-func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
-	f, err := c.lookup("SplitPath")
-	if err != nil || !f.properties().ModelInPath {
-		return "", false, false
-	}
-	for _, stream := range []bool{false, true} {
-		const name = "MODEL" // needs no escape
-		place, _, _ := strings.Cut(f.path(name, stream), "?")
-		before, after, _ := strings.Cut(place, name)
-		_, rest, found := strings.Cut(path, "/"+before)
-		if model, ends := strings.CutSuffix(rest, after); found && ends && model != "" {
-			return model, stream, true
-		}
-	}
-	return "", false, false
 }
 
 // StreamType returns the media type of the format's streams.

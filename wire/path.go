@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+// modelMark stands for the name of the model in a path.
+const modelMark = "{model}"
+
+// Path returns where requests for a model go, below the root of the API's
+// version: "chat/completions" below "https://api.openai.com/v1".
+func (c Codec) Path(model string, stream bool) string {
+	place := c.place(stream)
+	before, after, found := strings.Cut(place, modelMark)
+	if !found {
+		return place
+	}
+	// Some vendors call the model by what stands before it too: models/NAME.
+	model = strings.TrimPrefix(model, before[strings.LastIndexByte(strings.TrimSuffix(before, "/"), '/')+1:])
+	return before + escapeSegment(model) + after
+}
+
+// escapeSegment escapes a name for use in a path. It escapes more than it must,
+// as Amazon's clients do, since signatures cover the path as it is sent.
+func escapeSegment(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~@", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// SplitPath reads the unescaped path of a request: which model it asks for,
+// and whether for a stream. It is the reverse of [Codec.Path] for formats whose
+// properties have ModelInPath, whatever stands before.
+func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
+	if !c.Properties().ModelInPath() {
+		return "", false, false
+	}
+	for _, stream := range []bool{false, true} {
+		place, _, _ := strings.Cut(c.place(stream), "?")
+		before, after, _ := strings.Cut(place, modelMark)
+		_, rest, found := strings.Cut(path, "/"+before)
+		if model, ends := strings.CutSuffix(rest, after); found && ends && model != "" {
+			return model, stream, true
+		}
+	}
+	return "", false, false
+}
+
+// place returns the path with a mark for the model.
+func (c Codec) place(stream bool) string {
+	p := c.Properties()
+	if stream && p.StreamPath != "" {
+		return p.StreamPath
+	}
+	return p.Path
+}
+
+// at returns the properties of a format at a host with quirks.
+func (p Properties) at(q Quirks) Properties {
+	if q.Path != "" {
+		p.Path, p.StreamPath = q.Path, q.StreamPath
+	}
+	return p
+}
+
+// ModelInPath reports whether the name of the model stands in the path of a
+// request.
+func (p Properties) ModelInPath() bool { return strings.Contains(p.Path, modelMark) }
+
+// StreamInPath reports whether the path of a request says that a stream is
+// asked for.
+func (p Properties) StreamInPath() bool { return p.StreamPath != "" && p.StreamPath != p.Path }

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"net/url"
+	"testing"
+)
+
+func TestPath(t *testing.T) {
+	vertex := Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict"}
+	deployment := Quirks{Path: "deployments/{model}/chat/completions?api-version=2024-10-21"}
+	for _, c := range []struct {
+		codec  Codec
+		model  string
+		stream bool
+		want   string
+	}{
+		{Codec{Format: Chat}, "gpt-5", true, "chat/completions"},
+		{Codec{Format: Responses}, "gpt-5", true, "responses"},
+		{Codec{Format: Messages}, "claude", false, "messages"},
+		{Codec{Format: Ollama}, "qwen3:8b", true, "chat"},
+		{Codec{Format: Gemini}, "gemini-2.5-pro", false, "models/gemini-2.5-pro:generateContent"},
+		{Codec{Format: Gemini}, "models/gemini-2.5-pro", true, "models/gemini-2.5-pro:streamGenerateContent?alt=sse"},
+		{Codec{Format: Gemini}, "sim/a+b?c", false, "models/sim%2Fa%2Bb%3Fc:generateContent"},
+		{Codec{Format: Messages, Quirks: vertex}, "claude-sonnet-4-5@20250929", true, "models/claude-sonnet-4-5@20250929:streamRawPredict"},
+		{Codec{Format: Chat, Quirks: deployment}, "mine", true, "deployments/mine/chat/completions?api-version=2024-10-21"},
+		{Codec{Format: "none"}, "m", true, ""},
+	} {
+		got := c.codec.Path(c.model, c.stream)
+		if got != c.want {
+			t.Errorf("%s of %s: %s, not %s", c.codec.Format, c.model, got, c.want)
+		}
+		u, err := url.Parse("/v1/" + got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, stream, ok := c.codec.SplitPath(u.Path)
+		if ok != c.codec.Properties().ModelInPath() {
+			t.Errorf("%s: SplitPath says %v", u.Path, ok)
+		}
+		if ok && ("models/"+model != c.model && model != c.model || stream != c.stream && c.codec.Properties().StreamInPath()) {
+			t.Errorf("%s: model %q, stream %v", u.Path, model, stream)
+		}
+	}
+	for _, path := range []string{"", "/v1beta/models/:generateContent", "/v1beta/models/x:countTokens", "/v1beta/models/x"} {
+		if model, _, ok := (Codec{Format: Gemini}).SplitPath(path); ok {
+			t.Errorf("%s: model %q", path, model)
+		}
+	}
+}
