@@ -173,29 +173,13 @@ func (l *loop) mendError(ctx context.Context, h *heard, final bool) (again bool,
 	return l.modelFailed(ctx, l.blame(h.err), h)
 }
 
-// remedies are what a person can do about a model that failed. What package
-// tool suggests is meant for models.
-var remedies = map[llm.Kind]string{
-	llm.Auth:        "Check the key of the provider.",
-	llm.NotFound:    "Check the name of the model and the address of its server.",
-	llm.TooLong:     "Begin a new conversation, or take a model with a larger context.",
-	llm.RateLimited: "Wait a little and try again.",
-	llm.Overloaded:  "Wait a little and try again.",
-	llm.Server:      "Try again, or take another model.",
-	llm.Network:     "Check the connection, and whether the server runs; then try again.",
-	llm.Timeout:     "Check the connection, and whether the server runs; then try again.",
-	llm.Invalid:     "Change the request as the message says.",
-	llm.Unsupported: "Take another model, or do without what it does not support.",
-}
-
 // blame says what a model did wrong, and what a person can do about it.
 func (l *loop) blame(err error) *tool.Error {
 	e := *tool.FromError(err)
-	kind := llm.KindOf(err)
-	if kind == llm.BrokenPromise {
+	if llm.KindOf(err) == llm.BrokenPromise {
 		e = *tool.Errorf(tool.ModelRefusal, "%s did not do what was asked: %w", l.name(), err)
 	}
-	e.Fix = cmp.Or(remedies[kind], "Try again, say it in other words, or take another model.")
+	e.Fix = tool.Advice(err, tool.ThePerson)
 	return &e
 }
 
@@ -213,7 +197,7 @@ func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
 	if l.nudged || !l.budget.Take() {
 		h.err = nil // however it was noticed, this is what it is
 		e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), what)
-		e.Fix = "Take another model, or say in the task what the tool is for."
+		e.Fix = tool.Advice(e, tool.ThePerson)
 		return l.modelFailed(ctx, e, h)
 	}
 	l.nudged = true
@@ -240,8 +224,8 @@ func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
 	}
 	h.finish.Reason, h.finish.Raw = Failed, rawEmpty
 	e := tool.Errorf(tool.ModelRefusal, "%s", why)
-	e.Fix = "Try again, say it in other words, or take another model."
 	e.Err = &llm.Error{Op: "agent", Kind: llm.BrokenPromise, Code: rawEmpty, Err: errors.New(why)}
+	e.Fix = tool.Advice(e, tool.ThePerson)
 	l.done.Text = why
 	return l.modelFailed(ctx, e, h)
 }

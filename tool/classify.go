@@ -68,12 +68,6 @@ var causes = []struct {
 	{io.ErrUnexpectedEOF, Network},
 }
 
-var kinds = map[llm.Kind]Code{
-	llm.Invalid: Validation, llm.Auth: Permission, llm.NotFound: NotFound, llm.TooLong: Validation,
-	llm.RateLimited: RateLimit, llm.Overloaded: RateLimit, llm.Server: Network, llm.Network: Network,
-	llm.Timeout: Timeout, llm.Incomplete: Network, llm.Refused: ModelRefusal, llm.Canceled: Cancelled,
-}
-
 func byType(err error) (Code, bool) {
 	for _, c := range causes {
 		if errors.Is(err, c.err) {
@@ -82,7 +76,7 @@ func byType(err error) (Code, bool) {
 	}
 	var l *llm.Error
 	if errors.As(err, &l) {
-		if code, ok := kinds[l.Kind]; ok {
+		if code := kinds[l.Kind].code; code != "" {
 			return code, true
 		}
 	}

@@ -71,41 +71,12 @@ type Detail struct {
 	Fix      string `json:"fix,omitempty"`      // what to write instead
 }
 
-// traits is what follows from a code where an Error does not say otherwise.
-type traits struct {
-	recoverable bool
-	strategy    Strategy
-	lead        string // %s is the tool
-	fix         string
-}
-
-var codes = map[Code]traits{
-	Validation: {true, Rephrase, "The call of %s is not valid.",
-		"Correct the arguments named above and leave the others as they are. Do not send the same arguments again."},
-	Permission: {false, Abort, "The call of %s was refused: it is not permitted.",
-		"1. Do not send this call again; the answer will be the same. 2. Use another tool that is allowed, or go on without it. 3. If it is needed, tell the user what you wanted to do and why."},
-	NotFound: {true, Rephrase, "The call of %s failed: what it names does not exist.",
-		"1. Check the name for spelling, case and the right folder or namespace. 2. List or search for what there is. 3. Call again with a name that you have seen."},
-	Timeout: {true, Same, "The call of %s did not finish in time.",
-		"1. If you call it again, ask for less: a smaller range, a narrower query. 2. If it may have changed something, find out first whether it did."},
-	RateLimit: {true, Same, "The call of %s was turned away: too many requests.",
-		"1. Wait before you use this tool again. 2. Combine requests, or go on with something else meanwhile."},
-	ModelRefusal: {true, Rephrase, "The request behind the call of %s was declined by a model.",
-		"Say plainly what is needed and why, or take another way to the goal."},
-	Execution: {true, Escalate, "The call of %s was run and failed.",
-		"1. Read the message above. 2. If the arguments caused it, correct them. 3. If they did not, take another way and say so."},
-	Network: {true, Same, "The call of %s failed: the connection could not be made or was lost.",
-		"1. The arguments are not to blame; leave them as they are. 2. Try once more later, or go on without this tool."},
-	Cancelled: {false, Abort, "The call of %s was cancelled before it finished.",
-		"Do not send it again unless you are asked to. It may have taken effect in part."},
-}
-
 // Errorf returns an Error of that code with the strategy, fix and chance of
 // recovery the code suggests.
 func Errorf(code Code, format string, args ...any) *Error {
 	t := codes[code]
 	err := fmt.Errorf(format, args...)
-	e := &Error{Code: code, Message: err.Error(), Recoverable: t.recoverable, Strategy: t.strategy, Fix: t.fix}
+	e := &Error{Code: code, Message: err.Error(), Recoverable: t.recoverable, Strategy: t.strategy, Fix: t.model}
 	if u, ok := err.(interface{ Unwrap() error }); ok {
 		e.Err = u.Unwrap()
 	}
@@ -181,7 +152,7 @@ func (e *Error) ForModel(name string, attempt, most int) string {
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "\nWait at least %s before the next attempt.", e.RetryAfter.Round(time.Second))
 	}
-	if fix := cmp.Or(e.Fix, codes[e.Code].fix); fix != "" {
+	if fix := cmp.Or(e.Fix, codes[e.Code].model); fix != "" {
 		fmt.Fprintf(&b, "\nWhat to do: %s", fix)
 	}
 	return b.String()

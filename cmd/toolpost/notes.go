@@ -102,23 +102,10 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 	return b.String()
 }
 
-// modelFixes are what helps when it was the model that failed; what a tool's
-// error says is meant for the model.
-var modelFixes = map[tool.Code]string{
-	tool.Network:      "Try again in a moment. If it goes on, look with 'toolpost doctor', or choose another model.",
-	tool.Timeout:      "Try again, or choose a faster model.",
-	tool.RateLimit:    "Wait a little and try again, or choose another model.",
-	tool.Permission:   "Check the key with 'toolpost doctor', or choose another model.",
-	tool.NotFound:     "Check the id of the model with 'toolpost doctor', or choose another model.",
-	tool.ModelRefusal: "Give it a hint in other words, or choose another model.",
-	tool.Validation:   "Give it a hint about what is wanted, or choose another model.",
-	tool.Execution:    "Try again, or choose another model.",
-}
-
-// fixOf says what helps.
+// fixOf says what helps. What a tool's error says is meant for the model.
 func fixOf(c agent.Checkpoint) string {
-	if fix := modelFixes[c.Error.Code]; fix != "" && c.Cause == agent.ModelFailed {
-		return fix
+	if c.Cause == agent.ModelFailed {
+		return tool.Advice(c.Error, tool.TheTerminal)
 	}
 	return c.Error.Fix
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // maxTask bounds a task. Longer material belongs in a file that tools can read
@@ -296,19 +297,12 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	return advised(failed)
 }
 
-// advice is what helps against errors of a kind.
-var advice = map[llm.Kind]string{
-	llm.Auth:        "'toolpost doctor' shows which keys are set",
-	llm.NotFound:    "'toolpost doctor' shows what can be asked, and -m chooses",
-	llm.Network:     "is the server running? 'toolpost doctor' looks for it",
-	llm.TooLong:     "give it less to read, or a model with more context with -m",
-	llm.RateLimited: "wait, or choose another model with -m",
-}
-
-// advised adds what a person can do about a failure of the model.
+// advised adds what a person can do about a failure of the model. Whoever ended
+// the run at a checkpoint has read it there.
 func advised(err error) error {
-	if tip := advice[llm.KindOf(err)]; tip != "" {
-		return fmt.Errorf("%w\n%s", err, tip)
+	var ended *agent.AbortedError
+	if kind := llm.KindOf(err); kind == llm.Unknown || kind == llm.Canceled || errors.As(err, &ended) {
+		return err
 	}
-	return err
+	return fmt.Errorf("%w\n%s", err, tool.Advice(err, tool.TheTerminal))
 }

@@ -1,0 +1,113 @@
+package tool
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Audience is who is advised after a failure. What a program does about one is
+// in [Error.Recoverable] and [Error.Strategy].
+type Audience uint8
+
+// The audiences.
+const (
+	TheModel    Audience = iota // that sent the call
+	ThePerson                   // who uses a program made with this library
+	TheTerminal                 // who uses the toolpost command, whose flags and commands can be named
+)
+
+// advice is what to do about a failure, by who can do something about it.
+type advice struct {
+	// For the program: whether another attempt may succeed, and what to try
+	// first.
+	recoverable bool
+	strategy    Strategy
+	// For the model: what happened (%s is the tool) and what to do. Only calls
+	// of tools have this.
+	lead, model string
+	// For people, when it was the model that failed.
+	person, terminal string
+}
+
+// codes is what follows from the code of a failure where an Error does not say
+// otherwise.
+var codes = map[Code]advice{
+	Validation: {true, Rephrase, "The call of %s is not valid.",
+		"Correct the arguments named above and leave the others as they are. Do not send the same arguments again.",
+		tryOtherwise, "Give it a hint about what is wanted, or choose another model."},
+	Permission: {false, Abort, "The call of %s was refused: it is not permitted.",
+		"1. Do not send this call again; the answer will be the same. 2. Use another tool that is allowed, or go on without it. 3. If it is needed, tell the user what you wanted to do and why.",
+		"Check the key of the provider.", "Check the key with 'toolpost doctor', or choose another model."},
+	NotFound: {true, Rephrase, "The call of %s failed: what it names does not exist.",
+		"1. Check the name for spelling, case and the right folder or namespace. 2. List or search for what there is. 3. Call again with a name that you have seen.",
+		"Check the name of the model and the address of its server.", "Check the id of the model with 'toolpost doctor', or choose another model."},
+	Timeout: {true, Same, "The call of %s did not finish in time.",
+		"1. If you call it again, ask for less: a smaller range, a narrower query. 2. If it may have changed something, find out first whether it did.",
+		"Check the connection, and whether the server runs; then try again.", "Try again, or choose a faster model."},
+	RateLimit: {true, Same, "The call of %s was turned away: too many requests.",
+		"1. Wait before you use this tool again. 2. Combine requests, or go on with something else meanwhile.",
+		"Wait a little and try again.", "Wait a little and try again, or choose another model."},
+	ModelRefusal: {true, Rephrase, "The request behind the call of %s was declined by a model.",
+		"Say plainly what is needed and why, or take another way to the goal.",
+		"Take another model, or say in the task what the tool is for.", "Give it a hint in other words, or choose another model."},
+	Execution: {true, Escalate, "The call of %s was run and failed.",
+		"1. Read the message above. 2. If the arguments caused it, correct them. 3. If they did not, take another way and say so.",
+		tryOtherwise, "Try again, or choose another model."},
+	Network: {true, Same, "The call of %s failed: the connection could not be made or was lost.",
+		"1. The arguments are not to blame; leave them as they are. 2. Try once more later, or go on without this tool.",
+		tryOtherwise, "Try again in a moment. If it goes on, look with 'toolpost doctor', or choose another model."},
+	Cancelled: {false, Abort, "The call of %s was cancelled before it finished.",
+		"Do not send it again unless you are asked to. It may have taken effect in part.",
+		"Try again when you want to.", "Try again when you want to."},
+}
+
+const tryOtherwise = "Try again, say it in other words, or take another model."
+
+// kinds is what follows from the error of a model: the code it counts as, and
+// what people are told if there is something better to say than for the code.
+// Without a code, the status or the wording of the error decides.
+var kinds = map[llm.Kind]struct {
+	code             Code
+	person, terminal string
+}{
+	llm.Invalid:       {Validation, "Change the request as the message says.", ""},
+	llm.Auth:          {Permission, "", "'toolpost doctor' shows which keys are set."},
+	llm.NotFound:      {NotFound, "", "'toolpost doctor' shows what can be asked, and -m chooses."},
+	llm.TooLong:       {Validation, "Begin a new conversation, or take a model with a larger context.", "Give it less to read, or choose a model with more context with -m."},
+	llm.Unsupported:   {"", "Take another model, or do without what it does not support.", "Choose another model with -m, or do without what it does not support."},
+	llm.RateLimited:   {RateLimit, "", "Wait a little and try again, or choose another model with -m."},
+	llm.Overloaded:    {RateLimit, "", ""},
+	llm.Server:        {Network, "Try again, or take another model.", ""},
+	llm.Network:       {Network, "Check the connection, and whether the server runs; then try again.", "Is the server running? 'toolpost doctor' looks for it."},
+	llm.Timeout:       {Timeout, "", ""},
+	llm.Incomplete:    {Network, "", ""},
+	llm.Malformed:     {"", "", ""},
+	llm.Refused:       {ModelRefusal, tryOtherwise, ""},
+	llm.BrokenPromise: {"", tryOtherwise, ""},
+	llm.Canceled:      {Cancelled, "", ""},
+}
+
+// Advice returns what to tell somebody about a failure. The model is told about
+// a call that failed; people are told about a model that did, which is the first
+// *[llm.Error] in err's tree, or else what the code of the failure says.
+func Advice(err error, to Audience) string {
+	e := FromError(err)
+	if e == nil {
+		return ""
+	}
+	row := codes[e.Code]
+	var kind llm.Kind
+	var l *llm.Error
+	if errors.As(err, &l) {
+		kind = l.Kind
+	}
+	switch to {
+	case ThePerson:
+		return cmp.Or(kinds[kind].person, row.person, tryOtherwise)
+	case TheTerminal:
+		return cmp.Or(kinds[kind].terminal, row.terminal, tryOtherwise)
+	}
+	return cmp.Or(e.Fix, row.model)
+}
