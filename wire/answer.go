@@ -300,7 +300,7 @@ func (a *answer) cut() {
 func (a *answer) whole(f format, body []byte) error {
 	a.entire = true
 	a.body = body
-	v, ok := a.document(body)
+	v, ok := a.read(f, body)
 	if ok {
 		f.decodeResponse(&a.decoder, v, a)
 	}

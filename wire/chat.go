@@ -23,6 +23,7 @@ var chatProperties = Properties{
 	Models:   ModelList{Path: "models", List: "data", ID: "id"},
 	Imitated: true, HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
+	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: openaiThinking,
 	Errors:   openaiErrors,
 }

@@ -21,6 +21,15 @@ type decoder struct {
 	err  error
 }
 
+// read returns what a format is to read of a body. Formats of this package are
+// JSON; of others nobody knows.
+func (d *decoder) read(f format, body []byte) ([]byte, bool) {
+	if _, foreign := f.(own); foreign {
+		return body, true
+	}
+	return d.document(body)
+}
+
 // document checks a body once, so that nobody has to check its parts again.
 func (d *decoder) document(body []byte) ([]byte, bool) {
 	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,9 +136,9 @@ const maxMessage = 2000
 // error inside a stream; header may be nil. The kind comes from the vendor's
 // code, its words and the status, in this order.
 func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Error {
-	err := &llm.Error{Op: "wire." + c.Format, Status: status}
+	err := &llm.Error{Op: "wire." + c.name(), Status: status}
 	var message string
-	if f, ok := find(c.Format); ok {
+	if f, lookup := c.lookup("DecodeError"); lookup == nil {
 		err.Code, message = f.decodeError(js.Trim(body))
 	}
 	if message == "" {
@@ -150,13 +151,32 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 	if text := js.Text(js.Get(js.Get(js.Trim(body), "error"), "failed_generation")); text != "" {
 		err.Err = &FailedGeneration{Text: text, err: err.Err}
 	}
-	err.Kind = errorKind(status, err.Code, message)
+	err.Kind = errorKind(status, err.Code, message, c.ownCodes())
 	err.RetryAfter = retryAfter(header, body)
 	return err
 }
 
-func errorKind(status int, code, message string) llm.Kind {
-	kind, ok := codeKinds()[code]
+// ownCodes returns what the codes of a format of a program's own mean. A code
+// that several kinds share means the first of them.
+func (c Codec) ownCodes() map[string]llm.Kind {
+	if c.Own == nil {
+		return nil
+	}
+	words := c.Own.Properties().Errors
+	codes := make(map[string]llm.Kind, len(words))
+	for _, kind := range slices.Sorted(maps.Keys(words)) {
+		if _, ok := codes[words[kind]]; !ok && words[kind] != "" {
+			codes[words[kind]] = kind
+		}
+	}
+	return codes
+}
+
+func errorKind(status int, code, message string, own map[string]llm.Kind) llm.Kind {
+	kind, ok := own[code]
+	if !ok {
+		kind, ok = codeKinds()[code]
+	}
 	if !ok {
 		if kind, ok = statusKinds[status]; !ok && status >= 500 {
 			kind = llm.Server

@@ -26,7 +26,8 @@ var geminiProperties = Properties{
 	Models:      ModelList{Path: "models", List: "models", ID: "name"},
 	OutputField: "response_format",
 	UserFirst:   true, LetterFirst: true,
-	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(3)},
+	AnswerIDs: true,
+	Thinking:  ThinkingRules{EffortSince: catalog.MakeVersion(3)},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",
 		llm.TooLong: "OUT_OF_RANGE", llm.Unsupported: "UNIMPLEMENTED", llm.RateLimited: "RESOURCE_EXHAUSTED",

@@ -123,7 +123,7 @@ func (g *golden) request(data []byte) {
 }
 
 func (g *golden) answerAgain(r *llm.Response, data []byte) {
-	if r.Start.ID == "" && newAnswerID(g.c.Format) != "" {
+	if r.Start.ID == "" && newAnswerID(g.c.Properties()) != "" {
 		r.Start.ID = "made"
 	}
 	if r.Start.Created.IsZero() {

@@ -22,6 +22,7 @@ var messagesProperties = Properties{
 	Models:      ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
+	AnswerIDs: true, IDPrefix: "msg_",
 	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",

@@ -46,6 +46,9 @@ type Properties struct {
 	// TextArgs says that whole answers, too, hold arguments as text, so that
 	// arguments that were cut off can be seen. Elsewhere they are objects.
 	TextArgs bool
+	// AnswerIDs says that answers have an id, which begins with IDPrefix.
+	AnswerIDs bool
+	IDPrefix  string
 	// Thinking are the demands on a request whose model thinks.
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.

@@ -22,6 +22,7 @@ var responsesProperties = Properties{
 	Models:     ModelList{Path: "models", List: "data", ID: "id"},
 	HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
+	AnswerIDs: true, IDPrefix: "resp_",
 	Thinking: openaiThinking,
 	Errors:   openaiErrors,
 }

@@ -23,7 +23,7 @@ type Head struct {
 }
 
 // with returns h completed by what an answer says about itself.
-func (h Head) with(format string, s llm.Start) Head {
+func (h Head) with(format Properties, s llm.Start) Head {
 	h.ID = or(h.ID, s.ID)
 	if h.ID == "" {
 		h.ID = newAnswerID(format)
@@ -45,25 +45,20 @@ func createdAt(s llm.Start) int64 {
 	return s.Created.Unix()
 }
 
-// answerPrefix is how the ids of a vendor's answers begin. A format that is not
-// listed has no ids.
-var answerPrefix = map[string]string{Chat: "chatcmpl-", Responses: "resp_", Messages: "msg_", Gemini: ""}
-
 // newAnswerID makes the id of an answer whose model gave none, and returns an
 // empty one for a format without ids.
-func newAnswerID(format string) string {
-	prefix, ok := answerPrefix[format]
-	if !ok {
+func newAnswerID(p Properties) string {
+	if !p.AnswerIDs {
 		return ""
 	}
-	return prefix + rand.Text()
+	return p.IDPrefix + rand.Text()
 }
 
 // identified returns r with the id and the time that every answer has.
 func (c Codec) identified(r *llm.Response) *llm.Response {
 	id := or(r.Finish.ID, r.Start.ID)
 	if id == "" {
-		id = newAnswerID(c.Format)
+		id = newAnswerID(c.Properties())
 	}
 	model := or(r.Finish.Model, r.Start.Model)
 	if id == r.Finish.ID && model == r.Finish.Model && !r.Start.Created.IsZero() {
@@ -107,7 +102,7 @@ func (c Codec) NewStream(w io.Writer, head Head) *StreamEncoder {
 // stream says about itself.
 func (s *StreamEncoder) begin(first llm.Event) {
 	start, _ := first.(llm.Start)
-	s.s = s.format.newStream(&s.e, s.head.with(s.e.c.Format, start))
+	s.s = s.format.newStream(&s.e, s.head.with(s.e.c.Properties(), start))
 }
 
 // Write writes an event. The llm.Finish ends the stream. Events of types it

@@ -40,8 +40,10 @@ const (
 // The zero fields are the rules of the vendor who made the format. A Codec is
 // safe for concurrent use.
 type Codec struct {
-	// Format is one of the constants above.
+	// Format is one of the constants above. With Own it may be left out.
 	Format string
+	// Own is a format that this package does not have.
+	Own Format
 	// Vendor labels opaque state: what is decoded gets the label, and only
 	// what has it is encoded. Empty means Format.
 	Vendor string
@@ -139,14 +141,22 @@ func find(name string) (format, bool) {
 }
 
 func (c Codec) vendor() string {
-	if c.Vendor != "" {
-		return c.Vendor
+	return or(c.Vendor, c.name())
+}
+
+// name is what the format is called.
+func (c Codec) name() string {
+	if c.Own != nil {
+		return c.Own.Properties().Name
 	}
 	return c.Format
 }
 
 // lookup returns the format of c, or an error that names those there are.
 func (c Codec) lookup(op string) (format, error) {
+	if c.Own != nil {
+		return own{c.Own}, nil
+	}
 	if f, ok := find(c.Format); ok {
 		return f, nil
 	}
@@ -155,7 +165,7 @@ func (c Codec) lookup(op string) (format, error) {
 
 // fail makes the error of an operation.
 func (c Codec) fail(op string, kind llm.Kind, err error) error {
-	return &llm.Error{Op: "wire." + c.Format + "." + op, Kind: kind, Err: err}
+	return &llm.Error{Op: "wire." + c.name() + "." + op, Kind: kind, Err: err}
 }
 
 // StreamType returns the media type of the format's streams.
@@ -190,7 +200,7 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	}
 	d := &decoder{c: c, body: body}
 	req = new(llm.Request)
-	if v, ok := d.document(body); ok {
+	if v, ok := d.read(f, body); ok {
 		stream = f.decodeRequest(d, v, req)
 		nameResults(req.Messages)
 	}
