@@ -23,11 +23,11 @@ func (m *machine) bare(c byte) bool {
 		return false
 	}
 	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
-		m.lost.add(bareRows, m.offset())
+		m.lost.add(m.lex.bare, m.offset())
 		return false
 	}
 	start := m.offset()
-	m.marked, m.depth, m.rows = false, 1, bareRows
+	m.marked, m.depth, m.rows = false, 1, m.lex.bare
 	ok := false
 	switch {
 	case c == '{':
@@ -111,9 +111,9 @@ func (m *machine) moreBare() {
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
-			case m.hasAt(0, "call:") && m.rows&formRows[BraceCall] != 0:
+			case m.hasAt(0, "call:") && m.rows.meets(m.lex.form[BraceCall]):
 				return m.braceCall(start)
-			case isNameStart(c) && (!m.names.any || m.rows&^formRows[PyCall] == 0 && m.peek(m.word(0, "")) == '('):
+			case isNameStart(c) && (!m.names.any || m.rows.within(m.lex.form[PyCall]) && m.peek(m.word(0, "")) == '('):
 				return m.nameFirst(start)
 			}
 			return false
@@ -129,9 +129,9 @@ func (m *machine) moreBare() {
 
 // bareNamed reads a call that begins with its name.
 func (m *machine) bareNamed() bool {
-	m.marked, m.depth, m.rows = false, 0, bareRows
+	m.marked, m.depth, m.rows = false, 0, m.lex.bare
 	if m.hasAt(0, "call:") && !m.names.any { // the tokens around it were dropped
-		m.rows = formRows[BraceCall]
+		m.rows = m.lex.form[BraceCall]
 		return m.braceCall(m.offset())
 	}
 	return m.nameFirst(m.offset())
@@ -164,14 +164,14 @@ const parallel = "multi_tool_use.parallel"
 func (m *machine) nameFirst(start int) bool {
 	i := m.word(0, "")
 	written := string(m.buf[m.pos : m.pos+i])
-	if !m.marked && !m.names.any && !m.names.offered(strings.TrimSuffix(bareID(written), ".call")) && written != "print" && written != "functions" && written != parallel {
+	if !m.marked && !m.names.any && !m.names.offered(m.withoutMethod(bareID(written))) && written != "print" && written != "functions" && written != parallel {
 		return false
 	}
 	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
 		i, written = len(trimmed), trimmed
 	}
 	j := m.spaces(i)
-	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows&formRows[LineCall] != 0 && m.prev() == c {
+	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[LineCall]) && m.prev() == c {
 		j = m.spaces(i + 1)
 	}
 	for m.marked && m.hasAt(j, `\n`) {
@@ -189,11 +189,11 @@ func (m *machine) nameFirst(start int) bool {
 	case t.is(separates) && !t.line && t.text != "\n" || t.is(separates) && t.line:
 		return m.separated(t, written, i, j, n, start)
 	case t.is(tagParam):
-		m.narrow(t.rows[tagParam])
+		m.narrow(t.in(tagParam))
 		m.where(func(d *Dialect) bool { return (j > i) == slices.Contains(d.Sep, "\n") })
 		return m.pairs(written, i, j, start)
 	case m.marked && m.bareKey(j) > 0:
-		m.narrow(pairRows)
+		m.narrow(m.lex.pairs)
 		return m.pairs(written, i, j, start)
 	case c == '(' && j == i:
 		m.form(PyCall)
@@ -201,12 +201,12 @@ func (m *machine) nameFirst(start int) bool {
 	case c == '{' && written == parallel:
 		m.skip(j, "name")
 		return m.object(&envelope{start: start})
-	case c == '{' && m.rows != 0 && m.rows&^formRows[BraceCall] == 0:
+	case c == '{' && m.rows.only(m.lex.form[BraceCall]):
 		return m.braced(written, j, start)
 	case c == '{':
 		m.where(func(d *Dialect) bool { return d.Form == NameJSON || d.Tags.Value.Open != "" })
 		return m.nameJSON(written, i, j, start)
-	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows&headerRows != 0:
+	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows.meets(m.lex.header):
 		return m.nameJSON(written, i, m.spaces(j+4), start)
 	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
 		return m.nameJSON(written, i, m.spaces(j+1), start)
@@ -235,7 +235,7 @@ func (m *machine) oddName(i *int) bool {
 // nameOnly reads a call without arguments: only its name stands there.
 func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
 	switch {
-	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.hasAt(m.spaces(i), "</tool_call"):
+	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.endsName(m.spaces(i)):
 		return false // a word behind a marker is not yet a call
 	case !m.names.any && !m.names.offered(bareID(written)) && !(eof && m.truncated() && m.names.begins(written)):
 		return false
@@ -249,6 +249,13 @@ func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
 	}
 	m.endCall()
 	return true
+}
+
+// endsName reports whether a marker stands i bytes from here before which a
+// name alone is a call.
+func (m *machine) endsName(i int) bool {
+	t, _ := m.match(i)
+	return t.in(closes).meets(m.lex.nameAlone)
 }
 
 // callNamed starts the call whose name is the next i bytes.
@@ -309,22 +316,22 @@ func bareID(s string) string {
 // separated reads what stands after a name and a separator: the arguments, or
 // the real name if the first word was only a kind.
 func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
-	m.narrow(t.rows[separates])
+	m.narrow(t.in(separates))
 	k := m.spaces(j + n)
 	next, _ := m.match(k)
 	switch c := m.peek(k); {
 	case c == '{' && isCounter(written) && !m.names.any && !m.names.offered(written):
 		return m.unnamed(written, k, start)
-	case c == '{' && t.rows[separates]&kindFirstRows != 0 && !m.names.offered(written) && m.plausibleKey(m.spaces(k+1)):
+	case c == '{' && t.in(separates).meets(m.lex.kindFirst) && !m.names.offered(written) && m.plausibleKey(m.spaces(k+1)):
 		m.skip(k, "kind") // name and arguments are in the object
 		return m.one(start)
 	case next.is(tagCall) && !m.names.offered(written):
 		m.skip(k, "kind")
 		return m.one(start)
-	case next.is(tagParam) || next.is(closes) && t.rows[separates]&pairRows != 0:
+	case next.is(tagParam) || next.is(closes) && t.in(separates).meets(m.lex.pairs):
 		return m.pairs(written, i, k, start)
-	case isNameStart(c) && t.rows[separates]&kindFirstRows != 0:
-		m.narrow(kindFirstRows)
+	case isNameStart(c) && t.in(separates).meets(m.lex.kindFirst):
+		m.narrow(m.lex.kindFirst)
 		m.form(NameJSON)
 		m.skip(k, "kind")
 		return m.one(start)
@@ -335,12 +342,12 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 
 // withID reads a call whose id stands beside its name.
 func (m *machine) withID(t *token, first string, i, j, start int) bool {
-	m.narrow(t.rows[identifies])
+	m.narrow(t.in(identifies))
 	k := m.spaces(j)
 	e := m.word(k, "")
 	second := string(m.buf[m.pos+k : m.pos+e])
 	name, id := first, second
-	if t.rows[identifies]&idFirstRows != 0 {
+	if t.in(identifies).meets(m.lex.idFirst) {
 		name, id = second, first
 	}
 	if !m.startCall(name, id, start) {
@@ -388,7 +395,7 @@ func (m *machine) plausibleBody(i int) bool {
 // the dialects of lines they may be quoted, fenced or plain.
 func (m *machine) looseArgs(j int, written string) bool {
 	name, _ := m.names.resolve(written)
-	return m.rows&plainRows != 0 && (m.at(m.spaces(j)) || m.needsNothing(name))
+	return m.rows.meets(m.lex.plainArgs) && (m.at(m.spaces(j)) || m.needsNothing(name))
 }
 
 // caption are words that people put above JSON, where no list says that one of
@@ -415,11 +422,12 @@ func (m *machine) jsonBody() {
 		m.missing("arguments")
 	case c == '{' || isQuote(c):
 		m.arguments()
-	case fenced && m.hasAt(0, "tool_call("): // ChatGLM3
-		m.skip(len("tool_call("), "tool_call")
+	case fenced && m.anyOf(0, m.lex.argsFuncs) > 0:
+		n := m.anyOf(0, m.lex.argsFuncs)
+		m.skip(n, string(m.buf[m.pos:m.pos+n-1]))
 		m.pyArgs()
 	case m.closer(0):
-	case m.rows&plainRows != 0:
+	case m.rows.meets(m.lex.plainArgs):
 		m.plainArgument()
 	default:
 		m.badArgs("the arguments are no JSON object")
@@ -510,7 +518,7 @@ func suspicion(n, at int, name string) string {
 // suspect counts what stands here if it looks like the beginning of a call.
 func (m *machine) suspect() {
 	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
-		m.lost.add(t.rows[opens]|t.rows[tagCall], m.offset())
+		m.lost.add(t.in(opens).or(t.in(tagCall)), m.offset())
 	}
 }
 
@@ -530,7 +538,7 @@ func (m *machine) suspectName() {
 		like = NameJSON
 	}
 	if name := string(text[start:]); name != "" && m.names.offered(name) || m.unknownFirst() {
-		m.lost.add(bareRows&formRows[like], m.offset()-len(name))
+		m.lost.add(m.lex.bare.and(m.lex.form[like]), m.offset()-len(name))
 	}
 }
 

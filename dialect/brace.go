@@ -8,9 +8,6 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// braceQuotes are the string delimiters of the brace dialects.
-var braceQuotes = []string{`<|"|>`, "<escape>"}
-
 // braceCall reads call:name{key:value,…}.
 func (m *machine) braceCall(start int) bool {
 	m.skip(len("call:"), "call:")
@@ -109,8 +106,8 @@ func (m *machine) braceKey() (string, bool) {
 		return "", false
 	}
 	key := strings.TrimSpace(foldAll(string(m.buf[m.pos : m.pos+i])))
-	for _, q := range braceQuotes {
-		key = strings.TrimSuffix(strings.TrimPrefix(key, q), q)
+	for _, q := range m.lex.quotes {
+		key = strings.TrimSuffix(strings.TrimPrefix(key, q.text), q.text)
 	}
 	if key = strings.Trim(key, `"'`); strings.ContainsAny(key, ",<>[]{}") {
 		return "", false
@@ -123,8 +120,8 @@ func (m *machine) braceKey() (string, bool) {
 // braceQuote returns the length of a special delimiter that stands i bytes
 // from here, or 0.
 func (m *machine) braceQuote(i int) int {
-	for _, q := range braceQuotes {
-		if n := m.literal(i, q); n > 0 {
+	for _, q := range m.lex.quotes {
+		if n := m.literal(i, q.text); n > 0 {
 			return n
 		}
 	}
@@ -138,8 +135,8 @@ func (m *machine) braceValue(shape *schema.Shape, depth int, inList bool) {
 		m.recover()
 		return
 	}
-	for _, q := range braceQuotes {
-		if m.literal(0, q) > 0 {
+	for _, q := range m.lex.quotes {
+		if m.literal(0, q.text) > 0 {
 			m.braceString(q, shape, depth)
 			return
 		}
@@ -184,18 +181,17 @@ func (m *machine) braceList(shape *schema.Shape, depth int) {
 	}
 }
 
-// braceString reads a string between the special delimiters q, which stands in
+// braceString reads a string between special delimiters, which stands in
 // depth objects and lists.
-func (m *machine) braceString(q string, shape *schema.Shape, depth int) {
+func (m *machine) braceString(quote braceQuote, shape *schema.Shape, depth int) {
+	q := quote.text
 	m.skip(m.literal(0, q), q)
 	if n := m.literal(0, q); n > 0 && strings.IndexByte(",}] \t\r\n<", m.peek(n)) < 0 {
 		m.skip(n, q) // it is there twice
 	}
-	types := schema.String
+	types := quote.types
 	if shape != nil {
 		types = shape.Types() | schema.String
-	} else if q == "<escape>" {
-		types = schema.Any
 	}
 	s := sink{m: m, value: value{types: types, trim: Literal}, closers: min(depth, maxClosers)}
 	all := func() bool { return s.until('<', '<') }
@@ -302,8 +298,8 @@ func (m *machine) bracePlain(q byte) {
 // another key follows it. If not, it returns 0.
 func (m *machine) endOfBraceString() int {
 	end := 1
-	for _, q := range braceQuotes {
-		end += m.literal(m.spaces(1), q)
+	for _, q := range m.lex.quotes {
+		end += m.literal(m.spaces(1), q.text)
 	}
 	if m.endsBraceString(m.spaces(end)) {
 		return end
@@ -354,8 +350,8 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 	}
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
 	m.read(ArgsSpan, i, "word")
-	for _, q := range braceQuotes { // its beginning is missing
-		if text, cut := strings.CutSuffix(word, q); cut {
+	for _, q := range m.lex.quotes { // its beginning is missing
+		if text, cut := strings.CutSuffix(word, q.text); cut {
 			word = text
 			m.repair("missing-quote", llm.Guess, m.offset()-i, m.offset())
 		}

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -56,7 +55,11 @@ func (m *machine) startCall(written, id string, start int) bool {
 		return false
 	}
 	if !m.promotes(m.rows) {
-		m.lost.add(cmp.Or(m.rows, bareRows), start)
+		if m.rows.empty() {
+			m.lost.add(m.lex.bare, start)
+		} else {
+			m.lost.add(m.rows, start)
+		}
 		return false
 	}
 	m.decide()

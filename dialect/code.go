@@ -50,7 +50,7 @@ func (m *machine) codeAt(i int) bool {
 		return false
 	}
 	j := m.word(i, "")
-	word := strings.TrimSuffix(string(m.buf[m.pos+i:m.pos+j]), ".call")
+	word := m.withoutMethod(string(m.buf[m.pos+i : m.pos+j]))
 	return m.peek(j) != '(' || j == i || !m.names.offered(word) && len(word) == j-i
 }
 
@@ -62,17 +62,17 @@ func (m *machine) isCode(written string, i, j int) bool {
 	if !ok || name != written || i != j && m.peek(i) != '\n' {
 		return false
 	}
-	if m.hint&codeRows != 0 && m.offset() == m.first && m.depth == 0 {
+	if m.hint.meets(m.lex.namedCode) && m.offset() == m.first && m.depth == 0 {
 		return m.at(j) && m.peek(m.spaces(j)) != '{'
 	}
-	return m.depth > 0 && m.rows != 0 && m.rows&^codeRows == 0 && m.codeAt(j)
+	return m.depth > 0 && m.rows.only(m.lex.namedCode) && m.codeAt(j)
 }
 
 // rawCode reads the rest of a message as a call of the tool that runs code, if
 // there is one and what follows is no other call.
 func (m *machine) rawCode(start int) bool {
 	name, key, ok := m.codeTool()
-	m.narrow(rawRows)
+	m.narrow(m.lex.rawCode)
 	return ok && m.startCall(name, "", start) && m.codeBody(key)
 }
 

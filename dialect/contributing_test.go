@@ -20,18 +20,18 @@ func TestANewDialectIsARowAndAFile(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		write(t, filepath.Join(dir, name), read(t, "../"+name))
 	}
-	for _, name := range []string{"llm", "schema", "internal/jsonfix", "internal/near", "dialect"} {
+	for _, name := range []string{"llm", "schema", "internal/jsonfix", "internal/near", "dialect", "dialect/spec"} {
 		copySources(t, filepath.Join("..", name), filepath.Join(dir, name))
 	}
-	for _, name := range []string{"prompts", "testdata/cases"} {
+	for _, name := range []string{"testdata/cases"} {
 		if err := os.CopyFS(filepath.Join(dir, "dialect", name), os.DirFS(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	table := read(t, "table.go")
+	table := read(t, "spec/table.go")
 	const start = "var table = []Dialect{\n"
 	at := strings.Index(table, start) + strings.Index(table[strings.Index(table, start):], "\n}\n") + 1
-	write(t, filepath.Join(dir, "dialect/table.go"), table[:at]+row+table[at:])
+	write(t, filepath.Join(dir, "dialect/spec/table.go"), table[:at]+row+table[at:])
 	write(t, filepath.Join(dir, "dialect/testdata/cases/angles.txtar"), cases)
 	write(t, filepath.Join(dir, "dialect/cases_test.go"), read(t, "cases_test.go"))
 

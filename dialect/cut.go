@@ -16,7 +16,7 @@ import (
 // call, and without one if the name is already there and was offered. What may
 // be a call begins at from; body is where the last marker of the guess ends,
 // negative if it read none, and rows are the dialects it fits.
-func (m *machine) cutShort(from, body int, rows uint64) bool {
+func (m *machine) cutShort(from, body int, rows rowSet) bool {
 	if !m.eof || m.stop || !m.truncated() {
 		return false
 	}
@@ -30,7 +30,7 @@ func (m *machine) cutShort(from, body int, rows uint64) bool {
 }
 
 // cutOff makes an invalid call of the rest of the answer.
-func (m *machine) cutOff(name string, rows uint64) {
+func (m *machine) cutOff(name string, rows rowSet) {
 	m.rows = rows
 	m.calls++
 	name, _ = m.names.resolve(strings.TrimRight(bareID(name), ".:"))
@@ -46,7 +46,7 @@ func (m *machine) cutOff(name string, rows uint64) {
 
 // cutName reports whether rest, which ends the answer, may be the beginning of
 // a call, and what there is of its name.
-func (m *machine) cutName(rest []byte, entered bool, rows uint64) (name string, ok bool) {
+func (m *machine) cutName(rest []byte, entered bool, rows rowSet) (name string, ok bool) {
 	rest = bytes.TrimLeft(rest, " \t\r\n,;`")
 	rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte("json")), " \t\r\n")
 	inside := m.marked && (entered || m.depth > 0)
@@ -71,10 +71,10 @@ func (m *machine) cutName(rest []byte, entered bool, rows uint64) (name string, 
 	if len(after) > 0 && !m.markupAt(after) || n == 0 || !inside {
 		return "", false
 	}
-	if t, k := m.match(m.indexOf(after)); t.is(separates) && rows&kindFirstRows != 0 {
+	if t, k := m.match(m.indexOf(after)); t.is(separates) && rows.meets(m.lex.kindFirst) {
 		return m.cutName(after[k:], entered, rows)
 	}
-	return name, m.names.mayBecome(name) || rows != 0 && rows&^idFirstRows == 0 || strings.HasPrefix("call:", name)
+	return name, m.names.mayBecome(name) || rows.only(m.lex.idFirst) || strings.HasPrefix("call:", name)
 }
 
 // indexOf returns where rest, the end of the answer, begins from here.
@@ -88,7 +88,7 @@ func (m *machine) markupAt(rest []byte) bool {
 	}
 	i := m.indexOf(rest)
 	_, n := m.match(i)
-	return n > 0 || len(rest) == 1 && markers().child(rest[0]) != nil || m.partialMarker(i)
+	return n > 0 || len(rest) == 1 && m.lex.tree.child(rest[0]) != nil || m.partialMarker(i)
 }
 
 // nameInJSON returns the name in the beginning of a call, or of a list of
@@ -146,8 +146,8 @@ func (m *machine) cutMarker(i int, behind bool) bool {
 
 // markersFrom returns the dialects with a marker for calls that begins like
 // the rest of the answer from the i-th byte.
-func (m *machine) markersFrom(i int) uint64 {
-	at := markers()
+func (m *machine) markersFrom(i int) rowSet {
+	at := m.lex.tree
 	for j := i; at != nil && m.at(j); {
 		c, width := m.folded(j)
 		at = at.child(c)
@@ -157,15 +157,15 @@ func (m *machine) markersFrom(i int) uint64 {
 }
 
 // opening returns the dialects in which a marker below n begins calls.
-func (n *node) opening() (rows uint64) {
+func (n *node) opening() (rows rowSet) {
 	if n == nil {
-		return 0
+		return rows
 	}
 	if n.token != nil {
-		rows = n.token.rows[opens]
+		rows = n.token.in(opens)
 	}
 	for _, next := range n.next {
-		rows |= next.opening()
+		rows = rows.or(next.opening())
 	}
 	return rows
 }

@@ -18,7 +18,7 @@ func (m *machine) data(c byte) bool {
 		}
 	}
 	if d.suspicious {
-		m.lost.add(bareRows&formRows[JSONCall], d.start)
+		m.lost.add(m.lex.bare.and(m.lex.form[JSONCall]), d.start)
 	}
 	return true
 }

@@ -22,11 +22,11 @@ func (m *machine) element(start int) bool {
 	}
 	if !m.names.offered(word) || !m.elementHolds(word, n) {
 		if m.names.offered(word) {
-			m.lost.add(elementRows, start)
+			m.lost.add(m.lex.elements, start)
 		}
 		return false
 	}
-	m.narrow(elementRows)
+	m.narrow(m.lex.elements)
 	if !m.startCall(word, "", start) {
 		return false
 	}
@@ -84,10 +84,10 @@ func (m *machine) attributed(start int) bool {
 		ok = ok && shape != nil && shape.Declares(a.key)
 	}
 	if !ok || len(t.attrs) == 0 && !(t.self && m.atLine() && m.needsNothing(name)) || !t.self && !m.elementHolds(word, t.length) {
-		m.lost.add(elementRows, start)
+		m.lost.add(m.lex.elements, start)
 		return false
 	}
-	m.narrow(elementRows)
+	m.narrow(m.lex.elements)
 	if !m.startCall(word, "", start) {
 		return false
 	}
@@ -121,7 +121,7 @@ func (m *machine) attributes(i int) (t tag, ok bool) {
 		case c == '<' || c == '\n':
 			return tag{}, false
 		case c == '>':
-			t = parseTag(string(m.buf[m.pos+i : m.pos+j]))
+			t = m.parseTag(string(m.buf[m.pos+i : m.pos+j]))
 			t.length = j + 1
 			return t, true
 		}
@@ -189,7 +189,7 @@ func (m *machine) anyElement(word string, n, start int) bool {
 			break
 		}
 	}
-	m.narrow(elementRows)
+	m.narrow(m.lex.elements)
 	if !m.startCall(word, "", start) {
 		return false
 	}
@@ -551,7 +551,7 @@ func cutElement(s, key, prefix string) (inner, after string, ok bool) {
 
 // prefixed reads a call whose tags stand behind a prefix of their own.
 func (m *machine) prefixed(t *token, n, start int) bool {
-	m.narrow(t.rows[prefixes])
+	m.narrow(t.in(prefixes))
 	m.skip(n, t.text)
 	m.blank("")
 	return m.one(start)
@@ -564,7 +564,7 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 	if t.is(prefixes) {
 		i, prefix = m.spaces(n), t.text
 	}
-	if p := t.prefix(); p != "" {
+	if p := m.prefix(t); p != "" {
 		i, prefix = m.spaces(len(p)), p
 	}
 	key, end := m.openTag(i)
@@ -584,12 +584,12 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 
 // prefix returns what stands before every tag in the dialect of the marker t,
 // if it is one of these tags.
-func (t *token) prefix() string {
+func (m *machine) prefix(t *token) string {
 	if t == nil || len(t.text) < 2 || t.text[0] == '<' {
 		return ""
 	}
-	for rows := t.all; rows != 0; rows &= rows - 1 {
-		if p, ok := strings.CutSuffix(table[firstRow(rows)].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
+	for i := t.all.first(); i >= 0; i = t.all.next(i + 1) {
+		if p, ok := strings.CutSuffix(m.lex.rows[i].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
 			return p
 		}
 	}
@@ -599,7 +599,7 @@ func (t *token) prefix() string {
 // isNamesake reports whether the marker t, which stands here, is the tag of a
 // parameter that is called like a tag of the dialect.
 func (m *machine) isNamesake(t *token) bool {
-	p := t.prefix()
+	p := m.prefix(t)
 	if p == "" || !t.is(opens) && !t.is(tagCall) || m.shape() == nil {
 		return false
 	}

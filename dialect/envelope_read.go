@@ -6,24 +6,16 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// envelopedText are the tokens before the text of an answer that is one JSON
-// object, white space between them aside.
-var envelopedText = [...]string{"{", `"type"`, ":", `"text"`, ",", `"text"`, ":", `"`}
-
 // saidInEnvelope reads {"type": "text", "text": "…"}, the text of an answer
 // that is held to a schema, as the text it holds. It counts only where such an
 // answer begins, so that JSON in ordinary text stays what it is.
 func (m *machine) saidInEnvelope() bool {
-	if m.offset() != m.first && !(m.p.Dialect == "envelope" && m.atLine()) {
+	if m.offset() != m.first && !(m.hint.meets(m.lex.whole) && m.atLine()) {
 		return false
 	}
-	n := 0
-	for _, t := range envelopedText {
-		n = m.spaces(n)
-		if !m.hasAt(n, t) {
-			return false
-		}
-		n += len(t)
+	n := m.saidAt()
+	if n == 0 {
+		return false
 	}
 	m.skip(n, "envelope")
 	for m.more() && m.buf[m.pos] != '"' {
@@ -40,6 +32,23 @@ func (m *machine) saidInEnvelope() bool {
 		m.skip(end+1, "envelope")
 	}
 	return true
+}
+
+// saidAt returns the length of what stands here before the text of an answer
+// that is one JSON value, white space in it aside; 0 if there is none.
+func (m *machine) saidAt() int {
+	for _, tokens := range m.lex.said {
+		n := 0
+		for k, t := range tokens {
+			if n = m.spaces(n); !m.hasAt(n, t) {
+				break
+			}
+			if n += len(t); k == len(tokens)-1 {
+				return n
+			}
+		}
+	}
+	return 0
 }
 
 // escapedText reads an escape of a JSON string as text, two if they are the

@@ -31,15 +31,15 @@ func (m *machine) inCode() bool {
 // fenced reads a call inside a code fence.
 func (m *machine) fenced(start int) bool {
 	n := m.fenceLength()
-	all := fenceRows[string(m.buf[m.pos:m.pos+n])]
-	if rows := m.rows & all; rows != 0 {
-		m.rows = rows
+	all := m.lex.fences[string(m.buf[m.pos:m.pos+n])]
+	if m.rows.meets(all) {
+		m.rows = m.rows.and(all)
 	}
 	m.skip(n, "fence")
 	m.fenceInfo()
 	m.blank("")
 	if m.hasAt(0, "```") || !m.one(start) {
-		if all&formRows[JSONCall] == 0 { // its word says that it is a call
+		if all.within(m.lex.fenced) { // its word says that it is a call
 			m.lost.add(all, start)
 		}
 		return false

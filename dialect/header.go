@@ -8,11 +8,6 @@ import (
 // maxHeader bounds a message header.
 const maxHeader = 512
 
-const (
-	endOfHeader = "<|message|>"
-	endOfCall   = "<|call|>"
-)
-
 // header reads a message header: who speaks to whom, on which channel. It
 // decides what the message is: thinking, text, or a call. t is the token that
 // begins it, nil at the beginning of an answer, where the prompt held it.
@@ -21,25 +16,26 @@ func (m *machine) header(t *token, n int) bool {
 	if !ok && m.peek(i) != '{' {
 		return m.cutHeader(t, n)
 	}
-	to, channel := recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
+	words := &m.lex.head
+	to, channel := words.recipient(foldAll(string(m.buf[m.pos : m.pos+i])))
 	if !ok && !strings.HasPrefix(to, prefixesOfNames[0]) {
 		return false
 	}
-	i += m.literal(i, endOfHeader)
+	i += m.anyOf(i, words.ends)
 	start := m.offset()
 	m.keepHeld()
-	m.rows = headerRows
+	m.rows = m.lex.header
 	if t.is(heads) && channel != "" {
-		m.rows = t.rows[heads]
+		m.rows = t.in(heads)
 	}
 	m.muted, m.started = false, true
 	switch {
-	case to == "self" || to == "" && channel == "analysis":
+	case words.thinkers[to] || to == "" && words.thinkChannels[channel]:
 		m.skip(i, "header")
 		m.mode, m.thinkBy, m.byHeader = inThinking, nil, true
-	case to == "" || to == "user" || to == "assistant" || to == "all":
+	case to == "" || words.users[to] || words.speakers[to]:
 		m.skip(i, "header")
-		m.muted, m.message = to == "user", m.offset()
+		m.muted, m.message = words.users[to], m.offset()
 	default:
 		return m.headerCall(to, i, start)
 	}
@@ -58,16 +54,17 @@ func (m *machine) cutHeader(t *token, n int) bool {
 	if bytes.ContainsAny(rest, "`{\"\n") || t == nil && len(bytes.Fields(rest)) != 1 {
 		return false
 	}
-	to, _ := recipient(foldAll(string(m.buf[m.pos:])))
+	words := &m.lex.head
+	to, _ := words.recipient(foldAll(string(m.buf[m.pos:])))
 	to, _, _ = strings.Cut(to, "<")
-	if t == nil && to != "self" && to != "user" && !m.names.mayBecome(to) {
+	if t == nil && !words.thinkers[to] && !words.users[to] && !m.names.mayBecome(to) {
 		return false
 	}
-	if to == "" || to == "self" || to == "user" || to == "assistant" || to == "all" || m.names.none || !m.promotes(headerRows) {
+	if to == "" || words.thinkers[to] || words.users[to] || words.speakers[to] || m.names.none || !m.promotes(m.lex.header) {
 		m.skip(len(m.buf)-m.pos, "cut header")
 		return true
 	}
-	m.cutOff(to, headerRows)
+	m.cutOff(to, m.lex.header)
 	return true
 }
 
@@ -96,7 +93,7 @@ func (m *machine) headerEnd(n int) (end int, ok bool) {
 	for i := n; i-n < maxHeader && m.at(i); i++ {
 		switch c := m.buf[m.pos+i]; {
 		case c == '<':
-			if m.literal(i, endOfHeader) > 0 {
+			if m.anyOf(i, m.lex.head.ends) > 0 {
 				return i, true
 			}
 			if t, _ := m.match(i); t.is(drops) || t.is(opens) {
@@ -111,7 +108,7 @@ func (m *machine) headerEnd(n int) (end int, ok bool) {
 
 // headerCall reads the call that the header of n bytes is about.
 func (m *machine) headerCall(to string, n, start int) bool {
-	if m.names.none || m.peek(m.spaces(n)) == '<' && m.literal(m.spaces(n), endOfCall) == 0 {
+	if m.names.none || m.peek(m.spaces(n)) == '<' && m.anyOf(m.spaces(n), m.lex.head.calls) == 0 {
 		m.skip(n, "header")
 		return true
 	}
@@ -132,19 +129,43 @@ func (m *machine) headerCall(to string, n, start int) bool {
 }
 
 // recipient returns whom a header addresses, and its channel.
-func recipient(header string) (to, channel string) {
-	for _, tok := range []string{"<|start|>", "<|constrain|>", "<|end|>"} {
-		header = strings.ReplaceAll(header, tok, " ")
+func (h *headWords) recipient(header string) (to, channel string) {
+	for _, s := range h.skip {
+		header = strings.ReplaceAll(header, s, " ")
 	}
-	header = strings.ReplaceAll(header, "<|channel|>", " <|channel|>")
-	header = strings.ReplaceAll(header, "?to=", " to=")
+	for _, s := range h.channels {
+		header = strings.ReplaceAll(header, s, " "+s)
+	}
+	for _, s := range h.to { // a question mark is what some tokenizers leave of a space
+		header = strings.ReplaceAll(header, "?"+s, " "+s)
+	}
 	for _, word := range strings.Fields(header) {
-		if c, ok := strings.CutPrefix(word, "<|channel|>"); ok {
+		if c, ok := cutAny(word, h.channels); ok {
 			channel = strings.Trim(c, "?–-")
 		}
-		if r, ok := strings.CutPrefix(word, "to="); ok {
+		if r, ok := cutAny(word, h.to); ok {
 			to = r
 		}
 	}
 	return to, channel
+}
+
+// cutAny returns word without the one of list it begins with.
+func cutAny(word string, list []string) (rest string, ok bool) {
+	for _, s := range list {
+		if rest, ok = strings.CutPrefix(word, s); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// endsHeader reports whether s ends with what ends a header.
+func (x *lexicon) endsHeader(s string) bool {
+	for _, end := range x.head.ends {
+		if strings.HasSuffix(s, end) {
+			return true
+		}
+	}
+	return false
 }

@@ -260,7 +260,7 @@ func (m *machine) flat(e *envelope) bool {
 	}
 	if len(args) == 0 && (e.legacy && !m.marked || known && !m.needsNothing(name)) {
 		if !m.marked {
-			m.lost.add(bareRows, e.start)
+			m.lost.add(m.lex.bare, e.start)
 		}
 		return m.marked && m.noArguments(e)
 	}
@@ -518,7 +518,7 @@ func indexEither(p []byte, a, b byte) int {
 // from here.
 func (m *machine) closer(i int) bool {
 	t, n := m.match(i)
-	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && strings.ContainsAny(t.text, "|✿") || t.is(heads))
+	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && t.special || t.is(heads))
 }
 
 // wholeValue reads a JSON value without passing it on.
@@ -560,7 +560,7 @@ func (m *machine) quotedArguments() {
 	var plain strings.Builder // of a dialect whose input may be plain text
 	take := func() {
 		s := u.add(outer.Take())
-		if m.rows&plainRows != 0 || m.plainInput {
+		if m.rows.meets(m.lex.plainArgs) || m.plainInput {
 			plain.WriteString(s)
 		}
 		inner.Feed(s)

@@ -33,7 +33,8 @@ const maxWaste = 16
 type machine struct {
 	p     *Parser
 	names *names
-	hint  uint64 // the row of the dialect that is expected
+	lex   *lexicon
+	hint  rowSet // the row of the dialect that is expected
 	// triggers say where a byte may begin something that is no text.
 	triggers [256]place
 	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
@@ -51,7 +52,7 @@ type machine struct {
 
 	mode    mode
 	thinkBy *token // what opened the thinking we are in; nil if the prompt did
-	rows    uint64 // the dialects that what was read of this call fits
+	rows    rowSet // the dialects that what was read of this call fits
 	run     int    // buf[run:pos] is text or thinking not passed on yet
 	since   int    // offset of the text or thinking since the last markup
 	origin  int    // offset of what counts as the beginning of the answer
@@ -88,7 +89,7 @@ type machine struct {
 	marked     bool   // a marker says that calls follow
 	loose      bool   // a call follows another behind its marker, and only its name says so
 	depth      int    // how many markers around calls are open
-	outer      uint64 // the dialects that the last of these markers fits
+	outer      rowSet // the dialects that the last of these markers fits
 	openAt     int    // offset of the last of these markers
 	openText   string // the last of these markers
 	held       bool   // a try holds calls in thinking
@@ -123,7 +124,7 @@ type try struct {
 	mode   mode
 	by     *token
 	header bool
-	rows   uint64
+	rows   rowSet
 }
 
 // Parse reads an answer that arrives in chunks and yields what it says, as soon
@@ -135,13 +136,22 @@ type try struct {
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		m := &machine{p: p, names: newNames(p.Tools), hint: rowOf(p.Dialect)}
-		m.triggers = m.names.triggers(*triggers)
+		lex := p.dialects().lex
+		m := &machine{p: p, lex: lex, names: newNames(p.Tools), hint: lex.rowOf(p.Dialect)}
+		m.triggers = m.names.triggers(lex.triggers)
 		if p.ThinkingOpen {
 			m.mode = inThinking
 		}
 		m.pump(chunks, yield)
 	}
+}
+
+// dialects are the dialects that are read.
+func (p *Parser) dialects() *List {
+	if p.Dialects == nil {
+		return builtin()
+	}
+	return p.Dialects
 }
 
 // pump takes the chunks to the readers and what they found to the consumer.

@@ -70,7 +70,7 @@ func (m *machine) innerObject(e *envelope) bool {
 // isKeyedCall reports whether the member key, whose value begins with c, is a
 // call of that name: all members before it, if any, were calls, too.
 func (m *machine) isKeyedCall(e *envelope, key string, c byte) bool {
-	onlyKeyed := m.marked && m.rows&^keyedRows == 0
+	onlyKeyed := m.marked && m.rows.within(m.lex.keyed)
 	if len(e.extra) > 0 || !e.keyed && (e.name != "" || e.hasArgs) || c != '{' && !(onlyKeyed && isQuote(c)) {
 		return false
 	}

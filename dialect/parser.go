@@ -36,6 +36,8 @@ type Parser struct {
 	// not nil means that nothing is a call. The schemas type the values of
 	// dialects that write them as plain text.
 	Tools []llm.ToolDef
+	// Dialects are the dialects that are read; nil means [Builtin].
+	Dialects *List
 	// Dialect is a hint: the name of the dialect the model is expected to
 	// write. It decides only what the text leaves open.
 	Dialect string
@@ -115,20 +117,19 @@ func Cut(text string, n int) iter.Seq2[string, error] {
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener. A stream cannot know this;
 // whoever has the whole text can ask before parsing.
-func BeginsInThinking(text string) bool {
-	m := machine{p: new(Parser), names: newNames(nil), buf: []byte(text), eof: true}
+func (l *List) BeginsInThinking(text string) bool {
+	m := machine{p: new(Parser), lex: l.lex, names: newNames(nil), buf: []byte(text), eof: true}
 	open, called := 0, -1 // called is where the last call ended
 	for m.pos < len(m.buf) {
-		i := strings.IndexAny(text[m.pos:], "<[◁")
-		if i < 0 {
-			break
+		if c := text[m.pos]; isLetter(c) || l.lex.tree.child(c) == nil && l.lex.triggers[c] != anywhere {
+			m.pos++
+			continue
 		}
-		m.pos += i
 		t, n := m.match(0)
 		switch {
 		case t.is(heads) && strings.TrimSpace(text[:m.pos]) == "":
 			return false // headers say what is thinking
-		case t.is(thinks) && !t.line:
+		case t.is(thinks) && !t.line && !t.atStart:
 			open++
 		case t.is(unthinks) && !t.is(drops) && !t.line:
 			if called < 0 || strings.TrimSpace(text[called:m.pos]) != "" || strings.TrimSpace(text[m.pos+n:]) != "" {

@@ -1,11 +1,6 @@
 package dialect
 
-import (
-	"encoding/json"
-	"sync"
-
-	"github.com/toolpost/toolpost/llm"
-)
+import "strings"
 
 // Markup is what the model wrote of the call with that id, whose event follows.
 // It comes if [Parser.Markup] is set.
@@ -42,34 +37,31 @@ func (m *machine) emitMarkup() {
 }
 
 // promotes reports whether what fits the given dialects may be a call.
-func (m *machine) promotes(rows uint64) bool {
+func (m *machine) promotes(rows rowSet) bool {
 	marked := m.marked || m.loose
 	switch {
 	case !m.p.Marked:
 		return true
-	case m.hint == 0:
+	case m.hint.empty():
 		return marked
 	}
-	return rows&m.hint != 0 && (marked || !writesMarker(m.p.Dialect))
+	return rows.meets(m.hint) && (marked || m.hint.meets(m.lex.unmarked))
 }
 
-// markerWriters remembers what writesMarker found out, by dialect.
-var markerWriters sync.Map
-
-// writesMarker reports whether a dialect writes its calls with markers. It is
-// found out by writing a call and reading it.
-func writesMarker(name string) bool {
-	if known, ok := markerWriters.Load(name); ok {
-		return known.(bool)
-	}
-	marked := false
-	text, err := Render(name, llm.Call{Name: "ping", Args: json.RawMessage(`{"a":1}`)})
-	p := Parser{Tools: []llm.ToolDef{{Name: "ping", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}}, Dialect: name}
-	for ev := range p.Parse(Whole(text)) {
-		if c, ok := ev.(llm.Call); ok && err == nil {
-			marked = c.Provenance.Marked
+// findUnmarked finds the dialects whose calls, as they write them, begin
+// without a marker that only calls have.
+func (x *lexicon) findUnmarked() {
+	x.unmarked = x.where(func(d *Dialect) bool {
+		if !d.Bare {
+			return false
 		}
-	}
-	markerWriters.Store(name, marked)
-	return marked
+		t, _ := x.tree.longest(d.Write.Open + d.Write.Call)
+		return !t.is(tagCall) && !x.marks(t)
+	})
+}
+
+// marks reports whether a marker that begins calls says by itself that calls
+// follow.
+func (x *lexicon) marks(t *token) bool {
+	return t.is(opens) && (!t.in(opens).within(x.bare) || strings.HasPrefix(t.text, "<|"))
 }

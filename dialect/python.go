@@ -44,9 +44,9 @@ func (m *machine) pyCall(start int) bool {
 		}
 		return ok
 	}
-	if stem, ok := strings.CutSuffix(name, ".call"); ok && !m.names.offered(name) {
+	if stem := m.withoutMethod(name); stem != name && !m.names.offered(name) {
 		name = stem
-		m.narrow(methodRows)
+		m.narrow(m.lex.methods)
 	}
 	if !m.marked && (m.names.any && !m.kwargs(i+1) || m.variable(i+1)) {
 		return false
@@ -64,12 +64,23 @@ func (m *machine) pyCall(start int) bool {
 	return true
 }
 
+// withoutMethod returns a name without the suffix that a dialect gives to every
+// name.
+func (m *machine) withoutMethod(name string) string {
+	for _, s := range m.lex.method {
+		if stem, ok := strings.CutSuffix(name, s); ok {
+			return stem
+		}
+	}
+	return name
+}
+
 // kwargs reports whether the arguments that begin at i are unmistakably those
 // of a call: a key, an object, or none at all.
 func (m *machine) kwargs(i int) bool {
 	i = m.spaces(i)
 	if c := m.peek(i); c == ')' || c == '{' {
-		if m.rows != 0 && m.rows&^fenceRows["```tool_code"] == 0 {
+		if m.rows.only(m.lex.fenced) {
 			return true // nothing else is written in such a fence
 		}
 		if c == ')' && m.calls > 0 && (!m.at(i+1) || m.peek(i+1) == '\n') {

@@ -8,13 +8,13 @@ import (
 
 // region reads calls that begin with a marker.
 func (m *machine) region(t *token, n int) bool {
-	if m.names.none || t.text == ">>>" && !isNameStart(m.peek(n)) { // >>> and a space is a prompt of Python
+	if m.names.none || t.beforeName && !isNameStart(m.peek(n)) { // >>> and a space is a prompt of Python
 		return false
 	}
 	start := m.offset()
 	m.endOfMessage = false
 	ok := m.guess(func() bool {
-		m.marked, m.depth, m.rows = t.rows[opens]&^bareRows != 0 || strings.HasPrefix(t.text, "<|"), 0, 0
+		m.marked, m.depth, m.rows = m.lex.marks(t), 0, rowSet{}
 		m.opener(t, n)
 		return m.unit(start, true)
 	})
@@ -35,7 +35,7 @@ func (m *machine) lone(t *token, n int) bool {
 		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) {
 			return false // a tag that prose is about
 		}
-		m.marked, m.depth, m.rows = true, 0, 0
+		m.marked, m.depth, m.rows = true, 0, rowSet{}
 		return m.tags(t, n, start)
 	})
 	if ok {
@@ -57,7 +57,7 @@ func (m *machine) hasBody(i int) bool {
 }
 
 func (m *machine) opener(t *token, n int) {
-	rows := t.rows[opens] | t.rows[separates]
+	rows := t.in(opens).or(t.in(separates))
 	m.narrow(rows)
 	m.outer, m.code = rows, t.is(codes)
 	m.depth++
@@ -102,7 +102,7 @@ func (m *machine) units() {
 // after its own end, or a block that begins before the last one was closed.
 func (m *machine) mayEcho() bool {
 	if m.depth <= 0 {
-		return m.rows&echoRows != 0 && m.peek(m.spaces(0)) == '['
+		return m.rows.meets(m.lex.echoes) && m.peek(m.spaces(0)) == '['
 	}
 	t, _ := m.match(m.spaces(0))
 	d := m.row()
@@ -245,7 +245,7 @@ func (m *machine) anyForm(start int) bool {
 		return m.element(start)
 	case isNameStart(c) || c >= '0' && c <= '9':
 		return m.nameFirst(start)
-	case (c == '`' || isQuote(c)) && m.rows&formRows[LineCall] != 0 && isNameStart(m.peek(1)): // a quoted name
+	case (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[LineCall]) && isNameStart(m.peek(1)): // a quoted name
 		m.skip(1, "quote")
 		return m.nameFirst(start)
 	}

@@ -23,12 +23,15 @@ import (
 // Render refuses what the dialect cannot say: media, results, calls run by the
 // provider, arguments that are not an object, and names or keys that would be
 // read as markup. The error is an *llm.Error of kind Invalid or Unsupported.
-func Render(dialect string, parts ...llm.Part) (string, error) {
-	s, ok := scripts[dialect]
+func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
+	d, ok := l.Lookup(dialect)
 	if !ok {
 		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("no dialect is called %q", dialect)}
 	}
-	w := writer{script: s, markers: s.markers()}
+	if d.Write.Call == "" {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("the dialect %q does not say how it is written", dialect)}
+	}
+	w := writer{Writing: d.Write, markers: markersOf(d.Write)}
 	if err := w.turn(parts); err != nil {
 		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Invalid, Err: fmt.Errorf("%s: %w", dialect, err)}
 	}
@@ -37,7 +40,7 @@ func Render(dialect string, parts ...llm.Part) (string, error) {
 
 // writer writes one turn.
 type writer struct {
-	script
+	Writing
 	markers []string
 	out     strings.Builder
 	calls   int // written so far
@@ -54,7 +57,7 @@ func (w *writer) turn(parts []llm.Part) error {
 		case llm.Thinking:
 			if p.Text != "" {
 				w.block()
-				w.put(w.think[0], p.Text, w.think[1])
+				w.put(w.Think.Open, p.Text, w.Think.Close)
 			}
 		case llm.Call:
 			n := run(parts[i:])
@@ -66,7 +69,7 @@ func (w *writer) turn(parts []llm.Part) error {
 			return fmt.Errorf("a model does not write %T", p)
 		}
 	}
-	w.put(w.end)
+	w.put(w.End)
 	return nil
 }
 
@@ -98,7 +101,7 @@ func (w *writer) put(pieces ...string) {
 // block starts another part of the turn.
 func (w *writer) block() {
 	if w.blocks > 0 {
-		w.put(w.next)
+		w.put(w.Next)
 	}
 	w.blocks++
 }
@@ -107,21 +110,21 @@ func (w *writer) say(t llm.Text, beforeCall bool) error {
 	if t.Text == "" {
 		return nil
 	}
-	if w.whole && (beforeCall || w.calls > 0) {
+	if w.Whole && (beforeCall || w.calls > 0) {
 		return errors.New("an answer is either text or calls")
 	}
 	w.block()
-	around := w.text
-	if beforeCall && w.intro != [2]string{} {
-		around = w.intro
+	around := w.Text
+	if beforeCall && w.Intro != (Pair{}) {
+		around = w.Intro
 	}
 	text := t.Text
-	if w.whole {
+	if w.Whole {
 		text = quote(text)
 	}
-	w.put(around[0], text, around[1])
+	w.put(around.Open, text, around.Close)
 	if beforeCall {
-		w.put(w.lead)
+		w.put(w.Lead)
 	}
 	return nil
 }
@@ -129,16 +132,16 @@ func (w *writer) say(t llm.Text, beforeCall bool) error {
 // run writes calls that stand together.
 func (w *writer) run(parts []llm.Part) error {
 	w.block()
-	w.put(w.open)
+	w.put(w.Open)
 	for i, p := range parts {
 		if i > 0 {
-			w.put(w.sep)
+			w.put(w.Sep)
 		}
 		if err := w.one(p.(llm.Call)); err != nil {
 			return err
 		}
 	}
-	w.put(w.close)
+	w.put(w.Close)
 	return nil
 }
 
@@ -153,8 +156,8 @@ func (w *writer) one(c llm.Call) error {
 	if err != nil {
 		return fmt.Errorf("call of %q: %w", c.Name, err)
 	}
-	fill := strings.NewReplacer("$name", c.Name, "$id", w.id.of(c.ID, c.Name, w.calls), "$args", args)
-	w.put(fill.Replace(w.call))
+	fill := strings.NewReplacer("$name", c.Name, "$id", writtenID(w.ID, c.ID, c.Name, w.calls), "$args", args)
+	w.put(fill.Replace(w.Call))
 	w.calls++
 	return nil
 }

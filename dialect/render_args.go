@@ -22,14 +22,14 @@ func (w *writer) arguments(raw json.RawMessage) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	switch w.body {
-	case jsonBody:
+	switch w.Body {
+	case JSONBody:
 		w.json(&b, raw)
-	case pythonBody:
+	case PythonBody:
 		err = w.kwargs(&b, args)
-	case paramsBody:
+	case ParamsBody:
 		err = w.params(&b, args)
-	case bareBody:
+	case BareBody:
 		err = w.bare(&b, raw)
 	}
 	return b.String(), err
@@ -44,7 +44,7 @@ func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
 		case ' ', '\t', '\n', '\r':
 		case ',', ':':
 			b.WriteByte(c)
-			if !w.tight {
+			if !w.Tight {
 				b.WriteByte(' ')
 			}
 		case '"':
@@ -183,7 +183,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		return fmt.Errorf("the key %q would be read as markup", key)
 	}
 	k := jsonKindOf(raw)
-	if items := arrayItems(raw); k == isArray && w.item == "=" && repeatable(items) {
+	if items := arrayItems(raw); k == isArray && w.Item == "=" && repeatable(items) {
 		for _, v := range items {
 			if err := w.element(b, key, v); err != nil {
 				return err
@@ -191,7 +191,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		}
 		return nil
 	}
-	template, value := w.param, ""
+	template, value := w.Param, ""
 	nested := w.nests(raw)
 	switch {
 	case nested:
@@ -199,7 +199,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		if err := w.entries(&inner, raw); err != nil {
 			return err
 		}
-		template, value = w.node, inner.String()
+		template, value = w.Node, inner.String()
 	case k == isString:
 		value = w.leaf(str(raw))
 	default:
@@ -207,7 +207,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		w.json(&inner, raw)
 		value = inner.String()
 	}
-	if !nested && w.node != "" && k >= isObject { // the type of a node would promise elements
+	if !nested && w.Node != "" && k >= isObject { // the type of a node would promise elements
 		k = isNumber
 	}
 	attr := ""
@@ -233,9 +233,9 @@ func (w *writer) nests(raw json.RawMessage) bool {
 	case isObject:
 		entries, _ := members(raw) // it came out of a decoder
 		keys := !slices.ContainsFunc(entries, func(m member) bool { return !plain(m.key) })
-		return w.node != "" && len(entries) > 0 && keys
+		return w.Node != "" && len(entries) > 0 && keys
 	case isArray:
-		return w.node != "" && w.item != "=" && len(arrayItems(raw)) > 0
+		return w.Node != "" && w.Item != "=" && len(arrayItems(raw)) > 0
 	}
 	return false
 }
@@ -243,7 +243,7 @@ func (w *writer) nests(raw json.RawMessage) bool {
 func (w *writer) entries(b *strings.Builder, raw json.RawMessage) error {
 	if jsonKindOf(raw) == isArray {
 		for _, v := range arrayItems(raw) {
-			if err := w.element(b, w.item, v); err != nil {
+			if err := w.element(b, w.Item, v); err != nil {
 				return err
 			}
 		}
@@ -255,7 +255,7 @@ func (w *writer) entries(b *strings.Builder, raw json.RawMessage) error {
 
 // leaf writes a string as raw text.
 func (w *writer) leaf(s string) string {
-	if w.cdata && strings.ContainsAny(s, "<&") {
+	if w.CData && strings.ContainsAny(s, "<&") {
 		return "<![CDATA[" + s + "]]>"
 	}
 	return s
@@ -264,17 +264,17 @@ func (w *writer) leaf(s string) string {
 var jsonTypes = []string{"string", "number", "boolean", "null", "object", "array"}
 
 func (w *writer) typeName(k jsonKind) string {
-	if w.types == nil {
+	if w.Types == nil {
 		return jsonTypes[k]
 	}
-	return w.types[k]
+	return w.Types[k]
 }
 
 // bare writes a value with unquoted keys and strings between delimiters.
 func (w *writer) bare(b *strings.Builder, raw json.RawMessage) error {
 	switch jsonKindOf(raw) {
 	case isString:
-		b.WriteString(w.delim + str(raw) + w.delim)
+		b.WriteString(w.Delim + str(raw) + w.Delim)
 	case isArray:
 		b.WriteByte('[')
 		for i, v := range arrayItems(raw) {

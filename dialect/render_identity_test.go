@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -126,14 +125,14 @@ func canonical(t *testing.T, raw json.RawMessage) string {
 // and byte by byte.
 func TestRenderIdentity(t *testing.T) {
 	same, total := 0, 0
-	for _, name := range slices.Sorted(maps.Keys(scripts)) {
+	for _, name := range sortedNames() {
 		for _, tt := range hardArgs {
 			parts := []llm.Part{
 				llm.Thinking{Text: "Need it."}, llm.Text{Text: "Let me check."},
 				llm.Call{ID: "call_1", Name: "say", Args: json.RawMessage(tt.args)},
 				llm.Call{ID: "call_2", Name: "get_time", Args: json.RawMessage(`{"tz":"UTC"}`)},
 			}
-			if scripts[name].whole {
+			if writtenWhole(name) {
 				parts = slices.Delete(parts, 1, 2)
 			}
 			text, err := Render(name, parts...)
@@ -142,7 +141,7 @@ func TestRenderIdentity(t *testing.T) {
 				continue
 			}
 			want := reread{Text: "Let me check.", Thinking: "Need it.", Calls: []string{"say " + canonical(t, json.RawMessage(tt.args)), `get_time {"tz":"UTC"}`}}
-			if scripts[name].whole {
+			if writtenWhole(name) {
 				want.Text = ""
 			}
 			p := Parser{Tools: hardTools, Dialect: name}
@@ -191,9 +190,9 @@ func TestRenderIdentityOfTurns(t *testing.T) {
 				want.Calls = append(want.Calls, `say {"s":"a"}`)
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(scripts)) {
+		for _, name := range sortedNames() {
 			said, err := Render(name, parts...)
-			if err != nil && !scripts[name].whole {
+			if err != nil && !writtenWhole(name) {
 				t.Errorf("%s: %v", name, err)
 			}
 			for _, hint := range []string{name, ""} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,14 +27,29 @@ var turn = []llm.Part{
 	llm.Call{ID: "call_2", Name: "get_time", Args: json.RawMessage(`{}`)},
 }
 
+// sortedNames returns the names of all dialects in alphabetical order.
+func sortedNames() (names []string) {
+	for _, d := range All() {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// writtenWhole reports whether an answer in a dialect is one JSON value.
+func writtenWhole(name string) bool {
+	d, _ := Lookup(name)
+	return d.Write.Whole
+}
+
 // The whole turn in every dialect, to be read by people.
 func TestRenderGolden(t *testing.T) {
 	const file = "testdata/render/turn.txtar"
 	var got txtar.Archive
 	got.Comment = []byte("One turn, thinking, text and two calls, as each dialect writes it.\n")
-	for _, name := range slices.Sorted(maps.Keys(scripts)) {
+	for _, name := range sortedNames() {
 		parts := turn
-		if scripts[name].whole { // text and calls exclude each other
+		if writtenWhole(name) { // text and calls exclude each other
 			parts = []llm.Part{turn[0], turn[2], turn[3]}
 		}
 		text, err := Render(name, parts...)
@@ -203,28 +217,28 @@ func TestRenderRefuses(t *testing.T) {
 // call and its result agree.
 func TestIDForms(t *testing.T) {
 	for _, tt := range []struct {
-		form     idForm
+		form     IDForm
 		id       string
 		place    int
 		want, is string
 	}{
-		{nameIndex, "functions.f:7", 0, "functions.f:7", "kept"},
-		{nameIndex, "f:7", 0, "functions.f:7", "the prefix is added"},
-		{nameIndex, "call_1", 2, "functions.f:2", "made from the place"},
-		{nameIndex, "functions.g:7", 2, "functions.f:2", "of another tool"},
-		{alnum9, "abcDEF123", 0, "abcDEF123", "kept"},
-		{alnum9, "", 0, "000000001", "made from the place"},
-		{alnum10, "a1b2c3d4e5", 0, "a1b2c3d4e5", "kept"},
-		{counter, "4", 0, "4", "kept"},
-		{counter, "call_9", 1, "1", "made from the place"},
-		{oneBased, "call_9", 0, "1", "counted from one"},
-		{noID, "call_9", 0, "", "none"},
+		{NameIndex, "functions.f:7", 0, "functions.f:7", "kept"},
+		{NameIndex, "f:7", 0, "functions.f:7", "the prefix is added"},
+		{NameIndex, "call_1", 2, "functions.f:2", "made from the place"},
+		{NameIndex, "functions.g:7", 2, "functions.f:2", "of another tool"},
+		{Alnum9, "abcDEF123", 0, "abcDEF123", "kept"},
+		{Alnum9, "", 0, "000000001", "made from the place"},
+		{Alnum10, "a1b2c3d4e5", 0, "a1b2c3d4e5", "kept"},
+		{Counter, "4", 0, "4", "kept"},
+		{Counter, "call_9", 1, "1", "made from the place"},
+		{OneBased, "call_9", 0, "1", "counted from one"},
+		{NoID, "call_9", 0, "", "none"},
 	} {
-		if got := tt.form.of(tt.id, "f", tt.place); got != tt.want {
+		if got := writtenID(tt.form, tt.id, "f", tt.place); got != tt.want {
 			t.Errorf("%s: id %q became %q, want %q", tt.is, tt.id, got, tt.want)
 		}
 	}
-	a, b := alnum9.of("toolu_01", "f", 0), alnum9.of("toolu_01", "f", 5)
+	a, b := writtenID(Alnum9, "toolu_01", "f", 0), writtenID(Alnum9, "toolu_01", "f", 5)
 	if a != b || len(a) != 9 {
 		t.Errorf("the id of a call depends on its place: %q, %q", a, b)
 	}

@@ -1,77 +1,128 @@
 package dialect
 
-import (
-	"math/bits"
-	"strings"
-)
+import "math/bits"
 
-// Sets of rows of the table, one bit each.
-var (
-	bareRows      = rowsWhere(func(d *Dialect) bool { return d.Bare })
-	keyedRows     = rowsWhere(func(d *Dialect) bool { return d.Keyed })
-	kindFirstRows = rowsWhere(func(d *Dialect) bool { return d.KindFirst })
-	idFirstRows   = rowsWhere(func(d *Dialect) bool { return d.IDFirst })
-	plainRows     = rowsWhere(func(d *Dialect) bool { return d.PlainArgs })
-	echoRows      = rowsWhere(func(d *Dialect) bool { return d.Echoes })
-	citeRows      = rowsWhere(func(d *Dialect) bool { return d.Cites })
-	roleRows      = rowsWhere(func(d *Dialect) bool { return len(d.Role) > 0 })
-	headerRows    = rowsWhere(func(d *Dialect) bool { return d.Form == Header })
-	pairRows      = rowsWhere(func(d *Dialect) bool { return d.Tags.Value.Open != "" })
-	rawRows       = rowsWhere(func(d *Dialect) bool { return len(d.Code) > 0 })
-	codeRows      = rowsWhere(func(d *Dialect) bool { return d.NamedCode })
-	elementRows   = rowsWhere(func(d *Dialect) bool { return d.Tags.Call.Open == "<%s>" })
-	recipientRows = rowOf("functionary_v32")
-	thoughtRows   = rowsWhere(func(d *Dialect) bool { return d.Form == LineCall && len(d.Think) > 0 })
-	unthoughtRows = rowsWhere(func(d *Dialect) bool { return d.Unthought })
-	methodRows    = rowsWhere(func(d *Dialect) bool { return d.Name == "llama3_builtin" })
-
-	// formRows are the dialects of each form.
-	formRows = func() (rows [len(formNames)]uint64) {
-		for f := range rows {
-			rows[f] = rowsWhere(func(d *Dialect) bool { return d.Form == Form(f) })
-		}
-		return rows
-	}()
-	// fenceRows are the dialects that use a fence with the given words.
-	fenceRows = fences()
-)
-
-func rowsWhere(fits func(*Dialect) bool) uint64 {
-	var rows uint64
-	for i := range table {
-		if fits(&table[i]) {
-			rows |= 1 << i
-		}
-	}
-	return rows
+// rowSet is a set of rows of a table. It has a bit for each of the first rows,
+// and as many further words as the table needs: there is no last row. Sets are
+// values; what more holds is never changed once it is there.
+type rowSet struct {
+	low  [2]uint64
+	more []uint64
 }
 
-func fences() map[string]uint64 {
-	rows := make(map[string]uint64)
-	for i := range table {
-		for _, p := range table[i].Wrap {
-			if strings.HasPrefix(p.Open, "```") {
-				rows[p.Open] |= 1 << i
-			}
-		}
+const lowRows = 2 * 64
+
+// oneRow returns the set of row i alone.
+func oneRow(i int) (s rowSet) {
+	if i < lowRows {
+		s.low[i/64] = 1 << (i % 64)
+		return s
 	}
-	return rows
+	s.more = make([]uint64, (i-lowRows)/64+1)
+	s.more[len(s.more)-1] = 1 << (i % 64)
+	return s
 }
 
-// rowOf returns the bit of a dialect's row, 0 if there is no such dialect.
-func rowOf(name string) uint64 {
-	if name == "" {
-		return 0
+// and returns the rows that are in both sets.
+func (s rowSet) and(t rowSet) rowSet {
+	out := rowSet{low: [2]uint64{s.low[0] & t.low[0], s.low[1] & t.low[1]}}
+	if n := min(len(s.more), len(t.more)); n > 0 {
+		out.more = make([]uint64, n)
+		for i := range n {
+			out.more[i] = s.more[i] & t.more[i]
+		}
 	}
-	return rowsWhere(func(d *Dialect) bool { return d.Name == name })
+	return out
 }
+
+// or returns the rows that are in either set.
+func (s rowSet) or(t rowSet) rowSet {
+	out := rowSet{low: [2]uint64{s.low[0] | t.low[0], s.low[1] | t.low[1]}}
+	if len(s.more) < len(t.more) {
+		s, t = t, s
+	}
+	if len(s.more) > 0 {
+		out.more = append([]uint64(nil), s.more...)
+		for i, w := range t.more {
+			out.more[i] |= w
+		}
+	}
+	return out
+}
+
+// empty reports whether no row is in the set.
+func (s rowSet) empty() bool {
+	if s.low != [2]uint64{} {
+		return false
+	}
+	for _, w := range s.more {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether a row is in both sets.
+func (s rowSet) meets(t rowSet) bool {
+	if s.low[0]&t.low[0]|s.low[1]&t.low[1] != 0 {
+		return true
+	}
+	for i := range min(len(s.more), len(t.more)) {
+		if s.more[i]&t.more[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether every row of s is in t, as it is if s has none.
+func (s rowSet) within(t rowSet) bool {
+	if s.low[0]&^t.low[0]|s.low[1]&^t.low[1] != 0 {
+		return false
+	}
+	for i, w := range s.more {
+		if i < len(t.more) {
+			w &^= t.more[i]
+		}
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// only reports whether s has rows, and all of them are in t.
+func (s rowSet) only(t rowSet) bool { return s.within(t) && !s.empty() }
+
+// next returns the first row of the set from row i on, or -1.
+func (s rowSet) next(i int) int {
+	for word := i / 64; word < len(s.low)+len(s.more); word++ {
+		var w uint64
+		if word < len(s.low) {
+			w = s.low[word]
+		} else {
+			w = s.more[word-len(s.low)]
+		}
+		if word == i/64 {
+			w &= ^uint64(0) << (i % 64)
+		}
+		if w != 0 {
+			return word*64 + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
+// first returns the first row of the set, or -1.
+func (s rowSet) first() int { return s.next(0) }
 
 // narrow notes that what was read belongs to the given dialects. Where that
 // contradicts what was read before, the later evidence counts.
-func (m *machine) narrow(rows uint64) {
-	if m.rows&rows != 0 {
-		m.rows &= rows
-	} else if rows != 0 {
+func (m *machine) narrow(rows rowSet) {
+	if m.rows.meets(rows) {
+		m.rows = m.rows.and(rows)
+	} else if !rows.empty() {
 		m.rows = rows
 	}
 }
@@ -79,23 +130,23 @@ func (m *machine) narrow(rows uint64) {
 // form notes that the call has the given form. Where the calls before it had
 // another, only the marker around it counts.
 func (m *machine) form(f Form) {
-	switch all := formRows[f]; {
-	case m.rows&all != 0:
-		m.rows &= all
-	case m.depth > 0 && m.outer&all != 0:
-		m.rows = m.outer & all
+	switch all := m.lex.form[f]; {
+	case m.rows.meets(all):
+		m.rows = m.rows.and(all)
+	case m.depth > 0 && m.outer.meets(all):
+		m.rows = m.outer.and(all)
 	}
 }
 
 // where keeps the dialects that fit, if any does.
 func (m *machine) where(fits func(*Dialect) bool) {
-	var rows uint64
-	for rest := m.rows; rest != 0; rest &= rest - 1 {
-		if i := firstRow(rest); fits(&table[i]) {
-			rows |= 1 << i
+	var rows rowSet
+	for i := m.rows.first(); i >= 0; i = m.rows.next(i + 1) {
+		if fits(&m.lex.rows[i]) {
+			rows = rows.or(oneRow(i))
 		}
 	}
-	if rows != 0 {
+	if !rows.empty() {
 		m.rows = rows
 	}
 }
@@ -103,13 +154,14 @@ func (m *machine) where(fits func(*Dialect) bool) {
 // row returns the row of the dialect that what was read fits best: the one
 // hinted at if it is among them, else the first of the table.
 func (m *machine) row() *Dialect {
+	i := m.rows.first()
 	switch {
-	case m.hint&m.rows != 0:
-		return &table[firstRow(m.hint)]
-	case m.rows != 0:
-		return &table[firstRow(m.rows)]
+	case i < 0:
+		return &noDialect
+	case m.hint.meets(m.rows):
+		i = m.hint.first()
 	}
-	return &noDialect
+	return &m.lex.rows[i]
 }
 
 // noDialect is the row of text that no dialect claims.
@@ -117,5 +169,3 @@ var noDialect Dialect
 
 // dialect returns the name of the dialect we are in.
 func (m *machine) dialect() string { return m.row().Name }
-
-func firstRow(rows uint64) int { return bits.TrailingZeros64(rows) }

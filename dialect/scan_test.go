@@ -25,7 +25,7 @@ func TestSearches(t *testing.T) {
 		if got := indexEither(p, '<', ']'); got != either {
 			t.Fatalf("indexEither of %q: %d, want %d", p, got, either)
 		}
-		if got, want := indexStop(p), firstStop(p); got != want {
+		if got, want := builtin().lex.indexStop(p), firstStop(p); got != want {
 			t.Fatalf("indexStop of %q: %d, want %d", p, got, want)
 		}
 	}
@@ -33,12 +33,13 @@ func TestSearches(t *testing.T) {
 
 // firstStop is indexStop, one byte after the other.
 func firstStop(p []byte) int {
+	x := builtin().lex
 	for i, c := range p {
 		switch {
-		case !stops[c]:
-		case c == '\n' || i+1 < len(p) && followers[c].has(p[i+1]):
+		case !x.stops[c]:
+		case c == '\n' || i+1 < len(p) && x.followers[c].has(p[i+1]):
 			return i
-		case i+1 == len(p) && !(triggers[c] == wordOnly && i > 0 && isNameByte(p[i-1])):
+		case i+1 == len(p) && !(x.triggers[c] == wordOnly && i > 0 && isNameByte(p[i-1])):
 			return i
 		}
 	}

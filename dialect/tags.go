@@ -45,10 +45,7 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 	if strings.HasSuffix(tok.text, ">") {
 		return tag{length: n}, true
 	}
-	end := ">"
-	if strings.HasPrefix(tok.text, "<|open|>") {
-		end = "<|sep|>"
-	}
+	end := tok.tagEnd
 	i := n
 	for ; ; i++ {
 		if i-n > maxTag || !m.at(i) {
@@ -59,29 +56,32 @@ func (m *machine) readTag(tok *token, n int) (tag, bool) {
 		}
 		if m.buf[m.pos+i] == '\n' && m.peek(m.spaces(i)) == '<' { // the end is missing
 			body := string(m.buf[m.pos+n : m.pos+i])
-			t := parseTag(body)
+			t := m.parseTag(body)
 			t.length = i
 			return t, t.name() != ""
 		}
-		if c := m.buf[m.pos+i]; c == '<' && end == ">" && !m.hasAt(i, endOfHeader) {
-			t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
+		if c := m.buf[m.pos+i]; c == '<' && end == ">" && m.anyOf(i, m.lex.head.ends) == 0 {
+			t := m.parseTag(string(m.buf[m.pos+n : m.pos+i]))
 			t.length = i
-			return t, strings.HasSuffix(string(m.buf[m.pos:m.pos+i]), endOfHeader) && t.name() != ""
+			return t, m.lex.endsHeader(string(m.buf[m.pos:m.pos+i])) && t.name() != ""
 		}
 		if m.buf[m.pos+i] == '<' {
-			i += len(endOfHeader) - 1
+			i += max(m.lex.head.longest, 1) - 1 // what ends a header, by mistake
 		}
 	}
-	t := parseTag(string(m.buf[m.pos+n : m.pos+i]))
+	t := m.parseTag(string(m.buf[m.pos+n : m.pos+i]))
 	t.length = i + m.literal(i, end)
 	return t, true
 }
 
 // parseTag reads =value or attributes, with any quotes or none.
-func parseTag(s string) tag {
+func (m *machine) parseTag(s string) tag {
 	var t tag
-	if strings.IndexByte(s, artefact) >= 0 || strings.IndexByte(s, endOfHeader[0]) >= 0 {
+	if strings.IndexByte(s, artefact) >= 0 {
 		s = artefacts.Replace(s)
+	}
+	for _, end := range m.lex.head.ends { // written into tags by mistake
+		s = strings.ReplaceAll(s, end, "")
 	}
 	s = strings.TrimSpace(s)
 	if rest, ok := strings.CutSuffix(s, "/"); ok {
@@ -126,9 +126,8 @@ func unquoteName(s string) string {
 // artefact is the first byte of what tokenizers leave of spaces and newlines.
 const artefact = 0xC4
 
-// artefacts are what tokenizers leave of spaces and newlines, and a marker
-// that is written into tags by mistake.
-var artefacts = strings.NewReplacer("Ġ", " ", "Ċ", "\n", endOfHeader, "")
+// artefacts are what tokenizers leave of spaces and newlines.
+var artefacts = strings.NewReplacer("Ġ", " ", "Ċ", "\n")
 
 var xmlEntities = strings.NewReplacer("&quot;", `"`, "&apos;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 
@@ -145,7 +144,7 @@ func (m *machine) tags(t *token, n, start int) bool {
 	if !ok {
 		return m.cutTag(start)
 	}
-	m.narrow(t.rows[tagCall])
+	m.narrow(t.in(tagCall))
 	name := tg.name()
 	if name == "" {
 		return m.oldInvoke(tg, start)
@@ -231,7 +230,7 @@ func (m *machine) endsParams(t *token, n, count int) bool {
 func (m *machine) onePart(t *token, n int, count *int) {
 	switch {
 	case t.is(tagParam) && !t.is(tagCall):
-		m.narrow(t.rows[tagParam])
+		m.narrow(t.in(tagParam))
 		m.param(t, n, count)
 	case m.isNamesake(t) && m.childElement(t, n, count):
 	case t.is(tagCall):
@@ -475,11 +474,11 @@ func (m *machine) pairs(written string, i, j, start int) bool {
 // bareKey returns the length of a key that stands i bytes from here without
 // its opening tag: only its end tag says what it is.
 func (m *machine) bareKey(i int) int {
-	if m.rows&pairRows == 0 || !isNameStart(m.peek(i)) {
+	if !m.rows.meets(m.lex.pairs) || !isNameStart(m.peek(i)) {
 		return 0
 	}
 	j := m.word(i, "")
-	if t, _ := m.match(m.spaces(j)); t == nil || t.rows[endParam]&pairRows == 0 {
+	if t, _ := m.match(m.spaces(j)); !t.in(endParam).meets(m.lex.pairs) {
 		return 0
 	}
 	return j - i
@@ -510,7 +509,7 @@ func (m *machine) pair(count *int) bool {
 		m.skip(2, "newline")
 		m.blank("")
 	}
-	end := pairEnd()
+	end := m.pairValue()
 	t, n := m.match(0)
 	switch {
 	case t.is(tagValue):

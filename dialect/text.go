@@ -18,10 +18,38 @@ const (
 	nameOnly       // behind a name
 )
 
-// triggers say where each byte may begin a marker or a call.
-var triggers = func() *[256]place {
-	var set [256]place
-	for _, c := range markers().bytes {
+// byteTables say what the next bytes of text may begin.
+type byteTables struct {
+	// triggers say where each byte may begin a marker or a call.
+	triggers [256]place
+	// stops are the bytes that may begin something within a line, and the end
+	// of a line.
+	stops [256]bool
+	// followers are the bytes that may stand behind the first one of a marker
+	// or a call. They spare most of text a closer look.
+	followers [256]byteSet
+	// pairs are the pairs of bytes, the first in the low byte, of which the
+	// first is a stop and the second one of its followers.
+	pairs *[1 << 16]uint8
+}
+
+func newByteTables(root *node, rows []Dialect) (b byteTables) {
+	b.triggers = newTriggers(root, rows)
+	b.followers = newFollowers(root)
+	b.pairs = new([1 << 16]uint8)
+	for c, p := range b.triggers {
+		b.stops[c] = p != nowhere && p != lineOnly || c == '\n'
+		for next := range 256 {
+			if b.stops[c] && (c == '\n' || b.followers[c].has(byte(next))) {
+				b.pairs[c|next<<8] = 1
+			}
+		}
+	}
+	return b
+}
+
+func newTriggers(root *node, rows []Dialect) (set [256]place) {
+	for _, c := range root.bytes {
 		set[c] = anywhere
 		if isLetter(c) {
 			set[c] = lineOnly
@@ -30,36 +58,14 @@ var triggers = func() *[256]place {
 	for _, c := range []byte("{[`<\xEF\xE2") { // the last two begin full-width bars
 		set[c] = anywhere
 	}
-	for _, t := range wordTokens {
-		set[t[0]] = wordOnly
-	}
-	set['('] = nameOnly
-	return &set
-}()
-
-// stops are the bytes that may begin something within a line, and the end of
-// a line.
-var stops = func() *[256]bool {
-	var set [256]bool
-	for c, p := range triggers {
-		set[c] = p != nowhere && p != lineOnly || c == '\n'
-	}
-	return &set
-}()
-
-// stopPairs are the pairs of bytes, the first in the low byte, of which the
-// first is a stop and the second one of its followers.
-var stopPairs = func() *[1 << 16]uint8 {
-	set := new([1 << 16]uint8)
-	for c, stop := range stops {
-		for next := range 256 {
-			if stop && (c == '\n' || followers[c].has(byte(next))) {
-				set[c|next<<8] = 1
-			}
+	for i := range rows {
+		for _, t := range rows[i].Inline {
+			set[t[0]] = wordOnly
 		}
 	}
+	set['('] = nameOnly
 	return set
-}()
+}
 
 // text reads text up to the next thing that is none.
 func (m *machine) text() {
@@ -100,7 +106,7 @@ func (m *machine) prosaic(chunk string) bool {
 		return false
 	}
 	m.buf = append(m.buf, chunk...)
-	if indexStop(m.buf[start:]) < len(chunk) {
+	if m.lex.indexStop(m.buf[start:]) < len(chunk) {
 		m.buf = m.buf[:start]
 		return false
 	}
@@ -115,7 +121,7 @@ func (m *machine) plain() {
 	worded := m.worded()
 	for i := 0; ; i++ {
 		if prev != '\n' && !worded {
-			if n := indexStop(rest[i:]); n > 0 {
+			if n := m.lex.indexStop(rest[i:]); n > 0 {
 				i += n
 				prev = rest[i-1]
 			}
@@ -159,24 +165,24 @@ func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
 	case len(p) == 1 || line && m.names.first[c]:
 		return true
 	case c == '<' && p[1] == ' ':
-		return spacedMarker(p)
+		return m.lex.spacedMarker(p)
 	}
-	return followers[c].has(p[1])
+	return m.lex.followers[c].has(p[1])
 }
 
 // spacedMarker reports whether p, an angle and spaces, may begin a marker. Less
 // than is written so, too.
-func spacedMarker(p []byte) bool {
+func (x *lexicon) spacedMarker(p []byte) bool {
 	rest := bytes.TrimLeft(p[1:], " ")
-	return len(rest) == 0 || rest[0] >= utf8.RuneSelf || tree.child('<').child(rest[0]) != nil
+	return len(rest) == 0 || rest[0] >= utf8.RuneSelf || x.tree.child('<').child(rest[0]) != nil
 }
 
 // indexStop returns the index of the first stop in p with one of its
 // followers, or at the end of p; len(p) if there is none. To look at eight
 // pairs before deciding spares most branches; the last eight may be some of
 // those before.
-func indexStop(p []byte) int {
-	set, end := stopPairs, len(p)-1
+func (b *byteTables) indexStop(p []byte) int {
+	set, end := b.pairs, len(p)-1
 	i := 0
 	for ; end >= 8 && i < end; i += 8 {
 		q := (*[9]byte)(p[min(i, end-8):])
@@ -190,13 +196,13 @@ func indexStop(p []byte) int {
 			return i
 		}
 	}
-	if end >= 0 && stops[p[end]] && !(end > 0 && triggers[p[end]] == wordOnly && isNameByte(p[end-1])) {
+	if end >= 0 && b.stops[p[end]] && !(end > 0 && b.triggers[p[end]] == wordOnly && isNameByte(p[end-1])) {
 		return end
 	}
 	return len(p)
 }
 
-// pair returns the next two bytes of p as an index of stopPairs.
+// pair returns the next two bytes of p as an index of pairs.
 func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
 
 // nothing reports whether the byte behind the next one, which plain may not
@@ -206,7 +212,7 @@ func (m *machine) nothing() bool {
 	if m.triggers[c] == lineOnly || m.names.first[c] && m.prev() == '\n' {
 		return false
 	}
-	return m.at(1) && !followers[c].has(m.buf[m.pos+1])
+	return m.at(1) && !m.lex.followers[c].has(m.buf[m.pos+1])
 }
 
 // byteSet is a set of bytes.
@@ -220,16 +226,12 @@ func (s *byteSet) add(bytes string) {
 
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
-// followers are the bytes that may stand behind the first one of a marker or
-// a call. They spare most of text a closer look.
-var followers = func() *[256]byteSet {
+func newFollowers(root *node) (set [256]byteSet) {
 	const (
 		bars   = "|\xEF\xE2"
 		spaces = " \t\r\n"
 		names  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 	)
-	var set [256]byteSet
-	root := markers()
 	for i, c := range root.bytes {
 		set[c].add(string(root.next[i].bytes))
 	}
@@ -242,8 +244,8 @@ var followers = func() *[256]byteSet {
 		set[0xEF].add(string([]byte{byte(c)}))
 		set[0xE2].add(string([]byte{byte(c)}))
 	}
-	return &set
-}()
+	return set
+}
 
 // prev is the byte before the next one. The answer begins like a line.
 func (m *machine) prev() byte {
@@ -267,7 +269,7 @@ func (m *machine) opening() {
 		return
 	}
 	m.started = true
-	if m.hasAt(i, "to=") && m.header(nil, 0) {
+	if m.anyOf(i, m.lex.head.to) > 0 && m.header(nil, 0) {
 		return
 	}
 	if m.recipientLine(i) {
@@ -292,23 +294,29 @@ func (m *machine) opening() {
 // the line of a dialect that separates messages.
 func (m *machine) recipientLine(i int) bool {
 	if m.namedAt(i) {
-		if n := m.addressee(i, roleRows, false); n > 0 {
+		if n := m.addressee(i, m.lex.roles, false); n > 0 {
 			m.skip(i+n, "recipient")
 			return true
 		}
 	}
-	const all, next = "all\n", ">>>"
-	if !m.hasAt(i, all) {
-		return false
+	for _, o := range m.lex.openings {
+		if m.hasAt(i, o.line.Open) && m.opensAnswer(o, i+len(o.line.Open)) {
+			m.skip(i+len(o.line.Open), "recipient")
+			m.first = m.offset()
+			return true
+		}
 	}
-	j := i + len(all)
-	for m.hint&recipientRows == 0 && !m.hasAt(j, next) { // the word may be text
+	return false
+}
+
+// opensAnswer reports whether the line before the j-th byte, with which answers
+// of a dialect begin, is no text.
+func (m *machine) opensAnswer(o opening, j int) bool {
+	for !m.hint.meets(o.row) && !m.hasAt(j, o.line.Close) {
 		if j++; j > maxGuess || !m.at(j) {
 			return false
 		}
 	}
-	m.skip(i+len(all), "recipient")
-	m.first = m.offset()
 	return true
 }
 
@@ -402,8 +410,8 @@ func (m *machine) quoted() bool {
 // elements count as markers only next to thinking and at the end, or if the
 // dialect that uses them is expected.
 func (m *machine) drop(t *token, n int) bool {
-	if isPlainTag(t.text) && t.text != "</s>" && t.text != "<eos>" {
-		if m.hint&t.rows[drops] == 0 && (!m.thought || !strings.HasPrefix(t.text, "</") && m.said()) {
+	if isPlainTag(t.text) && !t.always {
+		if !m.hint.meets(t.in(drops)) && (!m.thought || !strings.HasPrefix(t.text, "</") && m.said()) {
 			return false
 		}
 	}
@@ -426,17 +434,18 @@ func isPlainTag(marker string) bool {
 // citation passes over a tag of a citation, like <co> or </co: 0:[1,2]>, in an
 // answer whose dialect has such tags.
 func (m *machine) citation() bool {
-	if !m.cites && m.hint&citeRows == 0 {
+	if !m.cites && !m.hint.meets(m.lex.cites) {
 		return false
 	}
 	i := 1
 	if m.peek(i) == '/' {
 		i++
 	}
-	if !m.hasAt(i, "co") {
+	n := m.anyOf(i, m.lex.cited)
+	if n == 0 {
 		return false
 	}
-	for i += 2; i < maxName && m.at(i) && strings.IndexByte(" 0123456789:,[]", m.buf[m.pos+i]) >= 0; i++ {
+	for i += n; i < maxName && m.at(i) && strings.IndexByte(" 0123456789:,[]", m.buf[m.pos+i]) >= 0; i++ {
 	}
 	if m.peek(i) != '>' {
 		return false
@@ -450,9 +459,9 @@ func (m *machine) citation() bool {
 func (m *machine) pass(t *token, n int) {
 	m.skip(n, t.text)
 	m.origin = m.offset() // what follows begins like an answer
-	m.cites = m.cites || t.all&^citeRows == 0
+	m.cites = m.cites || t.all.within(m.lex.cites)
 	if t.is(addresses) {
-		if n := m.addressee(m.spaces(0), t.rows[addresses], true); n > 0 {
+		if n := m.addressee(m.spaces(0), t.in(addresses), true); n > 0 {
 			m.skip(m.spaces(0)+n, "recipient")
 		}
 	}
@@ -460,7 +469,7 @@ func (m *machine) pass(t *token, n int) {
 
 // addressee returns the length of the word i bytes from here that a marker of
 // one of the given dialects follows: it says whom the message is for.
-func (m *machine) addressee(i int, rows uint64, several bool) int {
+func (m *machine) addressee(i int, rows rowSet, several bool) int {
 	j := m.word(i, "")
 	for several && j > i && j-i < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) {
 		j = m.word(j+1, "")
@@ -468,7 +477,7 @@ func (m *machine) addressee(i int, rows uint64, several bool) int {
 	if j == i || m.peek(j) != '<' {
 		return 0
 	}
-	if t, _ := m.match(j); t == nil || t.all&rows == 0 || t.is(closes) {
+	if t, _ := m.match(j); t == nil || !t.all.meets(rows) || t.is(closes) {
 		return 0
 	}
 	return j - i
@@ -483,6 +492,17 @@ func (m *machine) hasAt(i int, s string) bool {
 		}
 	}
 	return true
+}
+
+// anyOf returns the length of the one of list that stands i bytes from here, in
+// any spelling; 0 if there is none.
+func (m *machine) anyOf(i int, list []string) int {
+	for _, s := range list {
+		if n := m.literal(i, s); n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // literal is hasAt for markers: bars of any spelling count. It returns how

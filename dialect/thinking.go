@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -9,25 +11,20 @@ import (
 
 // openThinking enters the thinking that a marker begins.
 func (m *machine) openThinking(t *token, n int) bool {
-	if t.text == "/think\n" && m.said() {
+	if t.atStart && m.said() {
 		return false
 	}
-	if t.rows[thinks]&thoughtRows != 0 {
-		return m.hint&thoughtRows != 0 && m.atLine() && m.thoughtLine(t, n)
+	if t.in(thinks).meets(m.lex.thoughts) {
+		return m.hint.meets(m.lex.thoughts) && m.atLine() && m.thoughtLine(t, n)
 	}
 	m.keepHeld()
 	m.passOn()
-	m.rows = t.rows[thinks]
-	m.cites = m.cites || t.all&^citeRows == 0
+	m.rows = t.in(thinks)
+	m.cites = m.cites || t.all.within(m.lex.cites)
 	m.skip(n, t.text)
 	m.mode, m.thinkBy, m.started = inThinking, t, true
-	if t.text == "<|channel>" { // a label, not a thought
-		for _, label := range []string{thoughtLabel, "thought<channel|>"} {
-			if m.hasAt(0, label) {
-				m.skip(len("thought"), "label")
-				break
-			}
-		}
+	if t.label != "" && m.labelled(t.label) { // a label, not a thought
+		m.skip(len(t.label), "label")
 	}
 	if m.peek(0) == '\n' {
 		m.skip(1, "space")
@@ -50,13 +47,27 @@ func (m *machine) thoughtLine(t *token, n int) bool {
 	return true
 }
 
-// thoughtLabel is the first line of a channel that holds thinking.
-const thoughtLabel = "thought\n"
+// labelled reports whether a label stands here: a line of its own, or all that
+// there is before the end of thinking.
+func (m *machine) labelled(label string) bool {
+	if !m.hasAt(0, label) {
+		return false
+	}
+	if m.peek(len(label)) == '\n' {
+		return true
+	}
+	t, _ := m.match(len(label))
+	return t.in(unthinks).meets(m.rows)
+}
 
 // thinking reads thinking up to its end, or up to a call that may be real.
 func (m *machine) thinking() {
-	if m.offset() == 0 && m.thinkBy == nil && m.hasAt(0, thoughtLabel) { // the prompt opened the channel
-		m.skip(len(thoughtLabel), "label")
+	if m.offset() == 0 && m.thinkBy == nil { // the prompt opened the channel
+		for _, label := range m.lex.labels {
+			if m.hasAt(0, label+"\n") {
+				m.skip(len(label)+1, "label")
+			}
+		}
 	}
 	flow := m.allPlain
 	for m.mode == inThinking && m.flows(0, flow) {
@@ -84,8 +95,8 @@ func (m *machine) endThinking() bool {
 		m.thinkBy = nil
 		return true // it is read again, as text
 	}
-	m.rows = t.rows[unthinks]
-	m.cites = m.cites || t.all&^citeRows == 0
+	m.rows = t.in(unthinks)
+	m.cites = m.cites || t.all.within(m.lex.cites)
 	m.skip(n, t.text)
 	m.thinkBy = nil
 	m.blank("")
@@ -111,9 +122,9 @@ func (m *machine) closesThinking(t *token, n int) bool {
 	case t == nil || t.line && !m.atLine() && (m.thinkBy == nil || !m.thinkBy.line):
 		return false
 	case m.byHeader:
-		return t.is(heads) && m.aheadHeader(n) || t.is(drops) && t.rows[drops]&headerRows != 0
+		return t.is(heads) && m.aheadHeader(n) || t.in(drops).meets(m.lex.header)
 	}
-	return t.is(unthinks) && (m.thinkBy == nil || t.rows[unthinks]&m.thinkBy.rows[thinks] != 0)
+	return t.is(unthinks) && (m.thinkBy == nil || t.in(unthinks).meets(m.thinkBy.in(thinks)))
 }
 
 // restart makes what follows count as the beginning of the answer.
@@ -173,7 +184,7 @@ func (m *machine) thinkingCall() bool {
 // block that held a call, a closer too many, or an answer that began inside
 // thinking without our knowing.
 func (m *machine) strayThinking(t *token, n int) bool {
-	first := t.rows[unthinks]&unthoughtRows != 0 && !m.said()
+	first := t.in(unthinks).meets(m.lex.unthought) && !m.said()
 	if m.thought && m.said() || m.p.ThinkingOff && !m.thought && !first && !strings.Contains(t.text, "|") {
 		return false // a closer too many is text
 	}
@@ -206,43 +217,40 @@ func (m *machine) keepHeld() {
 // noteRehearsal counts what looks like a call in thinking and is none.
 func (m *machine) noteRehearsal() {
 	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
-		m.lost.add(t.rows[opens]|t.rows[tagCall], m.offset())
+		m.lost.add(t.in(opens).or(t.in(tagCall)), m.offset())
 	}
 }
 
 // suspects counts what looks like a call and was not read as one.
 type suspects struct {
-	rows *[64]suspected // nil as long as there is none
-	last int            // offset of the last one, and one more
+	rows map[int]suspected // by row
+	last int               // offset of the last one, and one more
 }
 
 // suspected is how often something was seen, and where first.
 type suspected struct{ count, first int }
 
 // add counts a marker of the given dialects at an offset.
-func (s *suspects) add(rows uint64, at int) {
-	if rows == 0 || s.last == at+1 { // readers may look at the same thing in turn
+func (s *suspects) add(rows rowSet, at int) {
+	if rows.empty() || s.last == at+1 { // readers may look at the same thing in turn
 		return
 	}
 	s.last = at + 1
 	if s.rows == nil {
-		s.rows = new([64]suspected)
+		s.rows = make(map[int]suspected)
 	}
-	row := &s.rows[firstRow(rows)]
+	row := s.rows[rows.first()]
 	if row.count == 0 {
 		row.first = at
 	}
 	row.count++
+	s.rows[rows.first()] = row
 }
 
 // report warns of what was not read.
 func (s *suspects) report(m *machine) {
-	if s.rows == nil {
-		return
-	}
-	for i, row := range s.rows {
-		if row.count > 0 {
-			m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: table[i].Name, Detail: suspicion(row.count, row.first, table[i].Name)})
-		}
+	for _, i := range slices.Sorted(maps.Keys(s.rows)) {
+		row, name := s.rows[i], m.lex.rows[i].Name
+		m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: name, Detail: suspicion(row.count, row.first, name)})
 	}
 }

@@ -1,8 +1,8 @@
 package dialect
 
 import (
-	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // kind is the role a marker plays. One marker may play several.
@@ -32,18 +32,31 @@ const (
 // token is a marker and, for each of its roles, the dialects in which it
 // plays it, as a set of rows of the table.
 type token struct {
-	text string
-	rows [kinds]uint64
-	all  uint64
-	line bool // only at the beginning of a line: it begins with a letter
-	word bool // only at the beginning of a word
+	text    string
+	kinds   uint32         // the roles, one bit each
+	rows    [kinds]*rowSet // of each role; nil is none
+	all     rowSet
+	line    bool // only at the beginning of a line: it begins with a letter
+	word    bool // only at the beginning of a word
+	special bool // spelled like no ordinary text: with bars, or not in ASCII
+	always  bool // without meaning, although ordinary markup may hold it
+
+	beforeName bool   // only right before a name
+	atStart    bool   // only before anything was said
+	label      string // a word behind it, of a marker that begins thinking
+	tagEnd     string // of the beginning of a tag: what ends the tag
 }
 
-func (t *token) is(k kind) bool { return t != nil && t.rows[k] != 0 }
+// is reports whether the marker, if there is one, plays the role k.
+func (t *token) is(k kind) bool { return t != nil && t.kinds>>k&1 != 0 }
 
-// wordTokens are the markers that begin with a letter and may stand anywhere
-// in a line. All others that do may only begin one.
-var wordTokens = []string{"functools", "to=functions.", "to=multi_tool_use.parallel"}
+// in returns the dialects in which the marker, if there is one, plays the role.
+func (t *token) in(k kind) rowSet {
+	if !t.is(k) {
+		return rowSet{}
+	}
+	return *t.rows[k]
+}
 
 // node is a node of the tree of all markers, in which bars and underscores of
 // all spellings are one.
@@ -66,39 +79,95 @@ func (n *node) child(c byte) *node {
 	return nil
 }
 
-// markers returns the tree.
-func markers() *node { return tree }
-
-// tree is made of the table.
-var tree = func() *node {
+// newTree returns the tree of the markers of a table.
+func newTree(rows []Dialect) *node {
 	root := new(node)
-	for i := range table {
-		d, row := &table[i], uint64(1)<<i
-		for _, ps := range [][]Pair{d.Wrap, d.Call} {
-			for _, p := range ps {
-				if d.Form == Header && strings.HasPrefix(p.Open, "<|") {
-					root.add(p.Open, heads, row)
-				} else {
-					root.add(p.Open, opens, row)
-				}
-				root.add(p.Close, closes, row)
-			}
-		}
-		for _, p := range d.Think {
-			root.add(p.Open, thinks, row)
-			root.add(p.Close, unthinks, row)
-		}
-		root.addAll(d.Sep, separates, row)
-		root.addAll(d.IDSep, identifies, row)
-		root.addAll(d.Code, codes, row)
-		root.addAll(d.Drop, drops, row)
-		root.addAll(d.Role, drops, row)
-		root.addAll(d.Role, addresses, row)
-		root.addTags(d, row)
+	for i := range rows {
+		root.addRow(&rows[i], oneRow(i))
 	}
 	root.makeIndexes()
 	return root
-}()
+}
+
+// addRow adds the markers of a dialect.
+func (n *node) addRow(d *Dialect, row rowSet) {
+	for _, ps := range [][]Pair{d.Wrap, d.Call} {
+		for _, p := range ps {
+			if d.Form == Header && strings.HasPrefix(p.Open, "<|") {
+				n.add(p.Open, heads, row)
+			} else {
+				n.add(p.Open, opens, row)
+			}
+			n.add(p.Close, closes, row)
+		}
+	}
+	for _, p := range d.Think {
+		n.add(p.Open, thinks, row)
+		n.add(p.Close, unthinks, row)
+		if t := n.find(p.Open); t != nil && t.label == "" {
+			t.label = d.ThinkLabel
+		}
+	}
+	n.addAll(d.Sep, separates, row)
+	n.addAll(d.IDSep, identifies, row)
+	n.addAll(d.Code, codes, row)
+	n.addAll(d.Drop, drops, row)
+	n.addAll(d.End, drops, row)
+	n.addAll(d.Role, drops, row)
+	n.addAll(d.Role, addresses, row)
+	n.addTags(d, row)
+	n.limit(d)
+}
+
+// limit notes which markers of a dialect count in some places only, or always.
+func (n *node) limit(d *Dialect) {
+	for _, s := range d.Inline {
+		if t := n.find(s); t != nil {
+			t.line, t.word = false, true
+		}
+	}
+	for _, s := range d.BeforeName {
+		if t := n.find(s); t != nil {
+			t.beforeName = true
+		}
+	}
+	for _, s := range d.AtStart {
+		if t := n.find(s); t != nil {
+			t.atStart = true
+		}
+	}
+	for _, s := range d.End {
+		if t := n.find(s); t != nil {
+			t.always = true
+		}
+	}
+}
+
+// longest returns the longest marker with which text begins, and its length.
+func (n *node) longest(text string) (found *token, length int) {
+	for i := 0; i < len(text) && n != nil; {
+		c, width := fold(text[i:])
+		n = n.child(c)
+		i += width
+		if n != nil && n.token != nil {
+			found, length = n.token, i
+		}
+	}
+	return found, length
+}
+
+// find returns the marker that is spelled so, nil if there is none.
+func (n *node) find(text string) *token {
+	for i := 0; i < len(text) && n != nil; {
+		c, width := fold(text[i:])
+		n = n.child(c)
+		i += width
+	}
+	if n == nil {
+		return nil
+	}
+	return n.token
+}
 
 // makeIndexes gives an index to every node with many children from n on.
 func (n *node) makeIndexes() {
@@ -113,7 +182,7 @@ func (n *node) makeIndexes() {
 	}
 }
 
-func (n *node) addAll(texts []string, k kind, row uint64) {
+func (n *node) addAll(texts []string, k kind, row rowSet) {
 	for _, s := range texts {
 		n.add(s, k, row)
 	}
@@ -121,13 +190,14 @@ func (n *node) addAll(texts []string, k kind, row uint64) {
 
 // addTags adds the tags of a dialect up to the place of the name. Elements
 // that are named after a tool or a parameter are no markers.
-func (n *node) addTags(d *Dialect, row uint64) {
+func (n *node) addTags(d *Dialect, row rowSet) {
 	for _, t := range []struct {
 		tag       Pair
 		open, end kind
 	}{{d.Tags.Call, tagCall, endCall}, {d.Tags.Param, tagParam, endParam}, {d.Tags.Value, tagValue, endValue}} {
-		word := t.tag.Open
+		word, end := t.tag.Open, ">"
 		if i := strings.Index(word, "%"); i >= 0 {
+			end = tagEnd(word)
 			word = strings.TrimRight(word[:i], `="`)
 			word, _, _ = strings.Cut(word, " ")
 		}
@@ -135,10 +205,10 @@ func (n *node) addTags(d *Dialect, row uint64) {
 			n.add(prefix, prefixes, row)
 			continue
 		}
-		n.add(word, t.open, row)
+		n.addTag(word, end, t.open, row)
 		n.add(t.tag.Close, t.end, row)
 		for _, space := range d.Tags.Spaces {
-			n.add(inSpace(space, word), t.open, row)
+			n.addTag(inSpace(space, word), end, t.open, row)
 			n.add(inSpace(space, t.tag.Close), t.end, row)
 		}
 	}
@@ -150,13 +220,27 @@ func (n *node) addTags(d *Dialect, row uint64) {
 	}
 }
 
+// addTag adds the beginning of a tag that ends with end.
+func (n *node) addTag(word, end string, k kind, row rowSet) {
+	n.add(word, k, row)
+	if t := n.find(word); t != nil && t.tagEnd == "" {
+		t.tagEnd = end
+	}
+}
+
+// tagEnd returns what ends a tag: all that stands behind its last value.
+func tagEnd(tag string) string {
+	tag = tag[strings.LastIndexByte(tag, '%')+2:]
+	return foldAll(strings.TrimLeft(tag, `"'`))
+}
+
 // inSpace puts a namespace before the name of the element a tag is of.
 func inSpace(space, tag string) string {
 	name := strings.TrimLeft(tag, "</")
 	return tag[:len(tag)-len(name)] + space + ":" + name
 }
 
-func (n *node) add(text string, k kind, row uint64) {
+func (n *node) add(text string, k kind, row rowSet) {
 	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "```") {
 		return // a fence is no marker: what it holds decides
 	}
@@ -172,13 +256,18 @@ func (n *node) add(text string, k kind, row uint64) {
 		at = next
 	}
 	if at.token == nil {
-		at.token = &token{text: foldAll(text), line: isLetter(text[0])}
-		if slices.Contains(wordTokens, text) {
-			at.token.line, at.token.word = false, true
-		}
+		folded := foldAll(text)
+		at.token = &token{text: folded, line: isLetter(text[0]), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
 	}
-	at.token.rows[k] |= row
-	at.token.all |= row
+	at.token.play(k, row)
+}
+
+// play adds a role of the marker and the dialect in which it plays it.
+func (t *token) play(k kind, row rowSet) {
+	rows := t.in(k).or(row)
+	t.rows[k] = &rows
+	t.kinds |= 1 << k
+	t.all = t.all.or(row)
 }
 
 func foldAll(s string) string {
@@ -212,7 +301,7 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // length; nil if there is none. It waits for more input only as long as the
 // bytes that are there may begin a marker.
 func (m *machine) match(i int) (found *token, n int) {
-	at := markers()
+	at := m.lex.tree
 	last := byte(0)
 	for j := i; m.at(j); {
 		c, width := m.folded(j)
@@ -238,7 +327,7 @@ func (m *machine) match(i int) (found *token, n int) {
 // partialMarker reports whether the answer ends i bytes from here in the
 // middle of a marker.
 func (m *machine) partialMarker(i int) bool {
-	at := markers()
+	at := m.lex.tree
 	last := byte(0)
 	for j := i; ; {
 		if !m.at(j) {
@@ -301,7 +390,7 @@ func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int
 	case len(at.next) == 0:
 	case c == '|' && last == '|':
 		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
-	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != markers():
+	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != m.lex.tree:
 		return at, 1
 	case c == ' ' && at.child('|') != nil && m.barAt(j+1):
 		return at, 1

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/jsonfix"
@@ -145,7 +144,7 @@ func (m *machine) streamValue(v value) bool {
 // other dialects are text, unless our own markup follows.
 func (m *machine) valueEnds(v *value) (n int, ok bool) {
 	t, n := m.match(0)
-	family := v.end.rows[tagParam] | v.end.rows[tagValue]
+	family := v.end.in(tagParam).or(v.end.in(tagValue))
 	switch {
 	case t == nil:
 		return 0, false
@@ -153,14 +152,14 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 		v.quoted--
 		return 0, false
 	case t.is(endParam) || t.is(endValue):
-		if (t.rows[endParam]|t.rows[endValue])&family == 0 {
+		if !t.in(endParam).meets(family) && !t.in(endValue).meets(family) {
 			next, _ := m.match(m.spaces(n))
-			return n, next != nil && (next.rows[tagParam]&family != 0 || next.rows[endCall]&m.rows != 0)
+			return n, next.in(tagParam).meets(family) || next.in(endCall).meets(m.rows)
 		}
 		return n, m.structure(n)
 	case t.is(tagParam) && !t.is(tagCall) && m.isPair(t):
-		return 0, t.rows[tagParam]&family != 0 && m.beginsPair(n)
-	case t.is(tagParam) && !t.is(tagCall) && t.rows[tagParam]&v.end.rows[tagParam] != 0:
+		return 0, t.in(tagParam).meets(family) && m.beginsPair(n)
+	case t.is(tagParam) && !t.is(tagCall) && t.in(tagParam).meets(v.end.in(tagParam)):
 		if m.prev() != '\n' {
 			return 0, m.isNextParam(t, n)
 		}
@@ -170,7 +169,7 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 		v.quoted++
 		return 0, false
 	case t.is(endCall), t.is(closes) && !t.line:
-		return 0, (t.rows[endCall]|t.rows[closes])&m.rows != 0 && m.endsCall(n)
+		return 0, (t.in(endCall).meets(m.rows) || t.in(closes).meets(m.rows)) && m.endsCall(n)
 	}
 	return 0, false
 }
@@ -178,11 +177,7 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 // isOurs reports whether the marker t plays the role k in a dialect that the
 // call, or the marker around it, fits.
 func (m *machine) isOurs(t *token, k kind) bool {
-	rows := m.rows
-	if m.depth > 0 {
-		rows |= m.outer
-	}
-	return t.rows[k]&rows != 0
+	return t.in(k).meets(m.rows) || m.depth > 0 && t.in(k).meets(m.outer)
 }
 
 // beginsPair reports whether a key stands behind the tag of n bytes: its end,
@@ -241,7 +236,7 @@ func (m *machine) structure(i int) bool {
 	}
 	t, n := m.match(i)
 	if n == 0 || t.line {
-		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows&elementRows != 0 || m.bareKey(i) > 0
+		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows.meets(m.lex.elements) || m.bareKey(i) > 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
 		t.is(endParam) || t.is(endValue) || t.is(drops) || t.is(heads) || t.is(prefixes)
@@ -264,14 +259,14 @@ func (m *machine) endsCall(i int) bool {
 	return t.is(drops) && !m.at(m.spaces(i+n))
 }
 
-// pairEnd is the token that opens the value of a pair.
-var pairEnd = sync.OnceValue(func() *token {
-	at := markers()
-	for _, c := range []byte("<arg_value>") {
-		at = at.child(c)
+// pairValue is the token that opens the value of a pair in the dialect we are
+// in, or in the first that has one.
+func (m *machine) pairValue() *token {
+	if d := m.row(); d.Form == TagCall && d.Tags.Value.Open != "" {
+		return m.lex.tree.find(d.Tags.Value.Open)
 	}
-	return at.token
-})
+	return m.lex.value
+}
 
 // sink writes the text of a value as JSON into the arguments: at once where
 // it can only be a string, else when it is complete.

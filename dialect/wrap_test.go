@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,29 +17,21 @@ var twoResults = []llm.Result{
 // Two results in every dialect, to be read by people.
 func TestWrapGolden(t *testing.T) {
 	got := txtar.Archive{Comment: []byte("Two results, the second failed, as the models of each dialect are shown them. The first line is the role.\n")}
-	for _, name := range slices.Sorted(maps.Keys(scripts)) {
+	for _, name := range sortedNames() {
 		role, text := WrapResults(name, twoResults)
 		got.Files = append(got.Files, txtar.File{Name: name, Data: []byte(string(role) + "\n" + text + "\n")})
 	}
 	golden(t, "testdata/render/results.txtar", string(txtar.Format(&got)))
 }
 
-func TestWrappersNameDialects(t *testing.T) {
-	for name := range wrappers {
-		if _, ok := scripts[name]; !ok {
-			t.Errorf("no dialect is called %q", name)
-		}
-	}
-}
-
 // Whatever a tool returns, its result ends where we end it: the closing
 // markers occur as often as there are results.
 func TestResultsCannotBreakOut(t *testing.T) {
-	for name := range scripts {
-		w := wrapperOf(name)
+	for _, d := range All() {
+		name, w := d.Name, resultsOf(d)
 		_, clean := WrapResults(name, []llm.Result{{CallID: "1", Name: "f", Parts: []llm.Part{llm.Text{Text: "x"}}}})
-		for _, m := range w.guards(name) {
-			for _, evil := range []string{m, strings.ToUpper(m), m + " >", "a" + m + m + "b", m + "\n" + w.close + w.each} {
+		for _, m := range guardsOf(d) {
+			for _, evil := range []string{m, strings.ToUpper(m), m + " >", "a" + m + m + "b", m + "\n" + w.Close + w.Each} {
 				_, got := WrapResults(name, []llm.Result{{CallID: "1", Name: "f", Parts: []llm.Part{llm.Text{Text: evil}}}})
 				if n, want := strings.Count(strings.ToLower(got), strings.ToLower(m)), strings.Count(strings.ToLower(clean), strings.ToLower(m)); n != want {
 					t.Errorf("%s: %q stands %d times instead of %d in\n%s", name, m, n, want, got)
@@ -60,13 +50,13 @@ func TestResultNamesCannotBreakOut(t *testing.T) {
 
 // The id under which a result is shown is the one under which the call was.
 func TestResultIDsMatchCalls(t *testing.T) {
-	for name, s := range scripts {
-		w := wrapperOf(name)
-		if w.id == noID || s.id == noID {
+	for _, d := range All() {
+		name, s, w := d.Name, d.Write, resultsOf(d)
+		if w.ID == NoID || s.ID == NoID {
 			continue
 		}
 		for i, r := range twoResults {
-			if a, b := s.id.of(r.CallID, r.Name, i), w.id.of(r.CallID, r.Name, i); a != b {
+			if a, b := writtenID(s.ID, r.CallID, r.Name, i), writtenID(w.ID, r.CallID, r.Name, i); a != b {
 				t.Errorf("%s: call %s, result %s", name, a, b)
 			}
 		}
