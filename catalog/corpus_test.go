@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/corpus"
 )
 
 // corpusRow is one line of the capability corpus; each file uses some fields.
@@ -32,13 +33,9 @@ type corpusRow struct {
 // corpusFile reads a file of the corpus, or skips the test.
 func corpusFile(t *testing.T, name string) (rows []corpusRow) {
 	t.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	f, err := os.Open(filepath.Join(dir, "capabilities", name))
+	f, err := os.Open(corpus.Path(t, "capabilities/"+name))
 	if err != nil {
-		t.Skipf("no corpus: %v (set TOOLPOST_CORPUS)", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -82,20 +83,6 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// corpus returns the path of a corpus file, or skips the test.
-func corpusFile(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("TOOLPOST_CORPUS")
-	if root == "" {
-		root = "../../shared/corpus"
-	}
-	path := filepath.Join(root, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no corpus: %v", err)
-	}
-	return path
-}
-
 // otherSpelling are the samples that show another spelling than the one we
 // write, and why we do not write it.
 var otherSpelling = map[string]string{
@@ -134,7 +121,7 @@ var around = map[string][]llm.Part{
 // Every sample is written byte for byte as the models write it, except for
 // the openers of thinking that were in the prompt.
 func TestRenderSamples(t *testing.T) {
-	f, err := os.Open(corpusFile(t, "dialect_samples.jsonl"))
+	f, err := os.Open(corpus.Path(t, "dialect_samples.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -20,13 +20,9 @@ type question struct {
 // questions reads a set of them, or skips the test.
 func questions(t *testing.T, set string) []question {
 	t.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	f, err := os.Open(filepath.Join(dir, "bfcl", "v4", "BFCL_v4_"+set+".json"))
+	f, err := os.Open(corpus.Path(t, "bfcl/v4/BFCL_v4_"+set+".json"))
 	if err != nil {
-		t.Skipf("no corpus; set TOOLPOST_CORPUS: %v", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	var out []question

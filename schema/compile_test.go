@@ -12,22 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/schema"
 )
-
-// corpus returns the folder of the public test data, or skips the test.
-func corpus(tb testing.TB, name string) string {
-	tb.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = "../../shared/corpus"
-	}
-	dir = filepath.Join(dir, name)
-	if _, err := os.Stat(dir); err != nil {
-		tb.Skipf("no corpus: %s is not there; set TOOLPOST_CORPUS", dir)
-	}
-	return dir
-}
 
 // suiteGroup is a group of the official JSON Schema test suite.
 type suiteGroup struct {
@@ -42,7 +29,7 @@ type suiteGroup struct {
 
 // The official suite, required tests. Draft-07 groups do not name their draft.
 func TestOfficialSuite(t *testing.T) {
-	dir := corpus(t, "json_schema_suite")
+	dir := corpus.Path(t, "json_schema_suite")
 	remotes := func(url string) (schema.Schema, error) {
 		rest, ok := strings.CutPrefix(url, "http://localhost:1234/")
 		if !ok {

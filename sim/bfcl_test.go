@@ -9,20 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// corpus returns the folder of the shared test data, or skips the test.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = "../../shared/corpus"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus at %s: set TOOLPOST_CORPUS to run this test", dir)
-	}
-	return dir
-}
+	"github.com/toolpost/toolpost/internal/corpus"
+)
 
 // lines decodes a file of JSON lines.
 func lines[T any](t *testing.T, file string) []T {
@@ -71,7 +60,7 @@ var plainTypes = strings.NewReplacer(`"type": "dict"`, `"type": "object"`, `"typ
 // TestFillFigures reports how often the rule-based reader finds exactly the
 // arguments a person would: it is a stand-in, and this says how good.
 func TestFillFigures(t *testing.T) {
-	dir := filepath.Join(corpus(t), "bfcl", "v4")
+	dir := corpus.Path(t, "bfcl/v4")
 	answers := make(map[string]gold)
 	for _, g := range lines[gold](t, filepath.Join(dir, "possible_answer", "BFCL_v4_simple_python.json")) {
 		answers[g.ID] = g

@@ -7,26 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// corpus finds the folder of captured data, or skips the test.
-func corpus(t *testing.T, path string) string {
-	t.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "corpus")
-	}
-	dir = filepath.Join(dir, path)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: set TOOLPOST_CORPUS to the folder that holds %s", path)
-	}
-	return dir
-}
-
 // TestCapturedStreams decodes streams that a real server sent.
 func TestCapturedStreams(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t, "streams/openai_sse"), "*.sse"))
+	files, err := filepath.Glob(filepath.Join(corpus.Path(t, "streams/openai_sse"), "*.sse"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +102,7 @@ func build(t *testing.T, c Codec, stream string) *llm.Response {
 // TestCapturedConversations carries real runs of an agent through every
 // format: no call, argument, result or word may change.
 func TestCapturedConversations(t *testing.T) {
-	b, err := os.ReadFile(corpus(t, "transcripts/livemcp_claude-sonnet-4.json"))
+	b, err := os.ReadFile(corpus.Path(t, "transcripts/livemcp_claude-sonnet-4.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

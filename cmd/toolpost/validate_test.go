@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/corpus"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -127,14 +129,7 @@ func TestSchemaFile(t *testing.T) {
 // The required tests of the official suite, through the command as others
 // script it.
 func TestValidateOfficialSuite(t *testing.T) {
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = "../../../shared/corpus"
-	}
-	dir = filepath.Join(dir, "json_schema_suite")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %s is not there; set TOOLPOST_CORPUS", dir)
-	}
+	dir := corpus.Path(t, "json_schema_suite")
 	for draft, uri := range map[string]string{"draft2020-12": "", "draft7": "http://json-schema.org/draft-07/schema#"} {
 		rows, want := suiteRows(t, filepath.Join(dir, "tests", draft, "*.json"), uri)
 		r := toolpost(t, rows, "validate", "--batch", "--remotes", "http://localhost:1234="+filepath.Join(dir, "remotes"))

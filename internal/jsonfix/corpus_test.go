@@ -4,25 +4,19 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // corpusFile opens a file of the corpus, or skips the test.
 func corpusFile(t *testing.T, name string) *os.File {
 	t.Helper()
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	for up := "."; dir == ""; up = filepath.Join(up, "..") {
-		if _, err := os.Stat(filepath.Join(up, "go.mod")); err == nil {
-			dir = filepath.Join(up, "..", "shared", "corpus")
-		}
-	}
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := os.Open(corpus.Path(t, name))
 	if err != nil {
-		t.Skipf("no corpus: %v (TOOLPOST_CORPUS says where it is)", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/corpus"
 )
 
 type corpusTool struct {
@@ -22,23 +24,11 @@ type corpusQuery struct {
 	Gold  []string
 }
 
-// corpus returns the folder of the shared data, or skips.
-func corpus(t testing.TB) string {
-	dir := os.Getenv("TOOLPOST_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus at %s; set TOOLPOST_CORPUS", dir)
-	}
-	return dir
-}
-
 func readLines[T any](t testing.TB, path string) []T {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	var out []T
@@ -67,7 +57,7 @@ func indexOf(tools []corpusTool) *Index {
 // dozen tools that differ in a word of their description, and one of them is
 // called right.
 func TestCorpusRecall(t *testing.T) {
-	dir := filepath.Join(corpus(t), "tool_selection")
+	dir := corpus.Path(t, "tool_selection")
 	for _, set := range []struct {
 		name, tools, queries string
 		least                [3]float64
@@ -133,7 +123,7 @@ func nameRecall(tools []corpusTool, hits []Hit, k int, gold []string) float64 {
 // questions that none does. The figure is the chance that one of the former
 // fits better than one of the latter; 0.5 is a coin.
 func TestCorpusFit(t *testing.T) {
-	dir := filepath.Join(corpus(t), "bfcl", "v4")
+	dir := filepath.Dir(corpus.Path(t, "bfcl/v4/BFCL_v4_irrelevance.json"))
 	for _, set := range []struct {
 		name, relevant, irrelevant string
 		least                      float64
@@ -188,7 +178,7 @@ func share(sorted []float64, limit float64) float64 {
 }
 
 func BenchmarkSearchCatalogue(b *testing.B) {
-	x := indexOf(readLines[corpusTool](b, filepath.Join(corpus(b), "tool_selection", "bfcl_catalogue", "tools.jsonl")))
+	x := indexOf(readLines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl")))
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Search("Will I need an umbrella in Rome tomorrow, or a coat?", 10)

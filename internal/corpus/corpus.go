@@ -1,0 +1,60 @@
+// Package corpus finds the real data that tests read: outputs of models, cases
+// of other parsers, schemas, conversations.
+//
+// The whole corpus is a folder beside the module, named by TOOLPOST_CORPUS
+// (default ../shared/corpus from the module root). A slice of it is committed
+// below testdata, with its licences, so that the properties are tested in every
+// clone. Figures, which mean something only over a large set, need the whole.
+package corpus
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Slice is the value of TOOLPOST_CORPUS that chooses the committed slice even
+// if the whole corpus is there.
+const Slice = "slice"
+
+// Path returns the path of a file or folder of the corpus: of the whole if it
+// is there, else of the committed slice. It skips the test if neither has it.
+func Path(tb testing.TB, name string) string {
+	tb.Helper()
+	dirs := []string{filepath.Join(home(), "testdata")}
+	if dir := whole(); dir != "" {
+		dirs = []string{dir}
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	tb.Skipf("no corpus: %s is not in the committed slice; set TOOLPOST_CORPUS", name)
+	return ""
+}
+
+// Whole reports whether Path returns files of the whole corpus.
+func Whole() bool { return whole() != "" }
+
+func whole() string {
+	dir := os.Getenv("TOOLPOST_CORPUS")
+	if dir == Slice {
+		return ""
+	}
+	if dir == "" {
+		dir = filepath.Join(home(), "..", "..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "dialects")); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// home is the folder of this file.
+func home() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
