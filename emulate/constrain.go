@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/schema"
 )
 
 // Host is how the host of a model holds its answers to a form. The zero value
@@ -52,24 +51,6 @@ func (h Host) applyGrammar(req *llm.Request, text string) bool {
 	return true
 }
 
-// Held is an answer that is held to a schema.
-type Held struct {
-	// Losses are what the host does not hold the answer to.
-	Losses []schema.Loss
-	// Read reads the answer.
-	Read Reader
-}
-
-// Constrain has the host hold the answer to the schema. It changes req.
-func (e Emulation) Constrain(req *llm.Request, s json.RawMessage) (Held, error) {
-	bounded, losses, err := e.bounds().bound(s)
-	if err != nil {
-		return Held{}, err
-	}
-	e.Host.apply(req, bounded)
-	return Held{losses, wholeJSON("", "")}, nil
-}
-
 // wholeJSON is a reader for answers that are one JSON value because the host
 // holds them to it: it puts text around the value, and says that the answer was
 // cut off if the value is not whole, whatever the server says. Servers do call
@@ -103,11 +84,15 @@ func wholeJSON(before, after string) Reader {
 	}
 }
 
-// valueEnd watches for the end of a JSON object.
+// valueEnd watches for the end of a JSON value.
 type valueEnd struct {
 	began, inString, escaped, whole bool
 	depth                           int
+	word                            []byte // the value if it is a number, true, false or null
 }
+
+// longestWord bounds a number in bytes.
+const longestWord = 64
 
 func (v *valueEnd) add(text string) {
 	v.began = true
@@ -119,6 +104,7 @@ func (v *valueEnd) add(text string) {
 		case v.inString:
 			v.escaped = c == '\\'
 			v.inString = c != '"'
+			v.whole = !v.inString && v.depth == 0
 		case c == '"':
 			v.inString = true
 		case c == '{' || c == '[':
@@ -126,14 +112,21 @@ func (v *valueEnd) add(text string) {
 		case c == '}' || c == ']':
 			v.depth--
 			v.whole = v.depth == 0
+		case v.depth == 0 && len(v.word) <= longestWord:
+			v.word = append(v.word, c)
 		}
 	}
+}
+
+// isWhole reports whether the value is whole if nothing follows.
+func (v *valueEnd) isWhole() bool {
+	return v.whole || v.depth == 0 && !v.inString && json.Valid(v.word)
 }
 
 // ended closes a whole value and corrects the reason of one that is not.
 func (v *valueEnd) ended(yield func(llm.Event, error) bool, f *llm.Finish, after string) bool {
 	switch {
-	case v.whole:
+	case v.isWhole():
 		return after == "" || yield(llm.TextDelta{Text: after}, nil)
 	case v.began && f.Reason != llm.Length:
 		f.Reason = llm.Length

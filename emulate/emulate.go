@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Emulation says how a model without tool calling is made to call tools. The
@@ -35,9 +37,6 @@ type Emulation struct {
 	Host Host
 	// Gate says who decides about calls of small models; empty is GateSmall.
 	Gate Gate
-	// Final is the tool with which the model gives its final answer, if the
-	// request has one.
-	Final string
 	// Read returns the reader of the calls in the text of an answer.
 	Read func(dialect.Parser) Reader
 }
@@ -58,6 +57,7 @@ type Plan struct {
 	Warnings []llm.Warning
 
 	readers []Reader
+	final   bool // the tools include FinalTool
 }
 
 // Read returns the events of the model's answer in the terms of the request
@@ -73,18 +73,84 @@ func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
 	p.Warnings = append(p.Warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
-// Plan returns the request without tools, in words that teach them. The
-// caller's request is not changed.
+// Plan returns the request without tools, in words that teach them, and how to
+// read its answer. The caller's request is not changed. Calls and results of the
+// history should be in order, as wire.Heal leaves them.
+//
+// A request without tools is planned, too: the model may not know the roles of
+// calls and results, so those of the history become text.
 func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
-	out := &Plan{Request: req.Clone()}
+	// A free-text tool is taught as a function with one argument.
+	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
+	out := &Plan{}
+	final, err := e.answer(req, out)
+	if err != nil {
+		return nil, err
+	}
+	out.Request = req.Clone()
 	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false
 	switch {
 	case len(req.Tools) == 0:
-		return out, inText(out.Request, e.Dialect, "")
+		err = inText(out.Request, e.Dialect, "")
 	case e.Host.holds() && e.decides():
-		return out, e.small(req, out)
+		err = e.small(req, out)
+	default:
+		err = e.teach(req, out)
 	}
-	return out, e.teach(req, out)
+	if err != nil {
+		return nil, err
+	}
+	out.readers = append(out.readers, aliases.Stream)
+	if final != nil {
+		out.readers = append(out.readers, final)
+	}
+	return out, nil
+}
+
+// Around returns a model that answers like inner and calls tools, which inner
+// need not know of. It asks inner for what [Emulation.Plan] says, with the
+// history healed, and holds the answer to what the request demands ([Keep]). It
+// is safe for concurrent use if inner is.
+func (e Emulation) Around(inner llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			plan, err := e.around(req)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, w := range plan.Warnings {
+				if !yield(w, nil) {
+					return
+				}
+			}
+			for ev, err := range plan.Read(inner.Stream(ctx, plan.Request)) {
+				if !yield(ev, err) || err != nil {
+					return
+				}
+			}
+		}
+	})
+}
+
+// around plans a request for a model that nobody else prepares requests for.
+func (e Emulation) around(req *llm.Request) (*Plan, error) {
+	if err := Check("emulate", req); err != nil {
+		return nil, err
+	}
+	healed := req.Clone()
+	messages, warnings := wire.Heal(req.Messages, "")
+	healed.Messages = messages
+	plan, err := e.Plan(healed)
+	if err != nil {
+		return nil, err
+	}
+	plan.Warnings = append(warnings, plan.Warnings...)
+	if plan.Taught {
+		plan.warn(llm.Emulated, "tools", "the tools are taught in a prompt, in the dialect %s", plan.Dialect)
+	}
+	plan.readers = append(plan.readers, Keep("emulate", req))
+	return plan, nil
 }
 
 // decides reports whether the gate is ours.
@@ -120,7 +186,7 @@ func (e Emulation) style() string {
 
 // teach writes the tools into the prompt and leaves the decision to the model.
 func (e Emulation) teach(req *llm.Request, out *Plan) error {
-	constrained := e.Host.holds() && req.Choice.Mode != llm.MustNotCall
+	constrained := e.Host.holds() && !req.Choice.Forbids()
 	prompt, err := Teach(PromptOptions{
 		Style: e.style(), Tools: req.Tools, Choice: req.Choice, Context: e.Context, Family: e.Family,
 		Parallel: !req.OneCall && !e.OneCall, Constrained: constrained,
@@ -150,17 +216,6 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 	}
 	out.readers = append(out.readers, e.Read(dialect.Parser{Tools: tools, Dialect: prompt.Dialect}))
 	return nil
-}
-
-// callable returns the tools that the choice leaves free to call.
-func callable(req *llm.Request) []llm.ToolDef {
-	var out []llm.ToolDef
-	for _, t := range req.Tools {
-		if req.Choice.Permits(t.Name) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // functions are the tools that a model can call itself.
@@ -225,7 +280,7 @@ func (e Emulation) constrain(req *llm.Request, out *Plan, prompt Prompt) (bool, 
 	if err != nil {
 		return false, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of the tools: %w", err)}
 	}
-	out.lost(losses)
+	out.lost("schema", losses)
 	if calls, ok := callsOnly(envelope); ok {
 		before := proseBeforeCall
 		if req.Choice.Mode != llm.MustCall {
@@ -270,13 +325,13 @@ func callsOnly(envelope json.RawMessage) (json.RawMessage, bool) {
 const maxLosses = 8
 
 // lost says what the host will not hold the model to.
-func (p *Plan) lost(losses []schema.Loss) {
+func (p *Plan) lost(feature string, losses []schema.Loss) {
 	for i, l := range losses {
 		if i == maxLosses {
-			p.warn(llm.Degraded, "schema", "and %d more", len(losses)-maxLosses)
+			p.warn(llm.Degraded, feature, "and %d more", len(losses)-maxLosses)
 			return
 		}
-		p.warn(llm.Degraded, "schema", "%s: %s: %s", l.Path, l.Keyword, l.Why)
+		p.warn(llm.Degraded, feature, "%s: %s: %s", l.Path, l.Keyword, l.Why)
 	}
 }
 

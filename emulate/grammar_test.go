@@ -157,6 +157,10 @@ func TestWholeJSON(t *testing.T) {
 		{"cut, and the server says so", `{"a": "x`, llm.Length, `<{"a": "x`, llm.Length},
 		{"cut, and the server does not say so", `{"a": "}`, llm.Stop, `<{"a": "}`, llm.Length},
 		{"nothing", ``, llm.Stop, ``, llm.Stop},
+		{"a string", ` "a{" `, llm.Stop, `< "a{" >`, llm.Stop},
+		{"a string that is cut", `"a`, llm.Stop, `<"a`, llm.Length},
+		{"a number", `-1.5e3`, llm.Stop, `<-1.5e3>`, llm.Stop},
+		{"a word that is cut", `tru`, llm.Stop, `<tru`, llm.Length},
 	} {
 		for size := 1; size <= max(len(c.text), 1); size++ {
 			raw := func(yield func(llm.Event, error) bool) {

@@ -43,7 +43,7 @@ func (e Emulation) small(req *llm.Request, out *Plan) error {
 		smallHistory(out.Request, t)
 		return nil
 	}
-	v := e.verdict(req, tools, t)
+	v := verdictOf(req, tools, t, out.final)
 	out.Warnings = append(out.Warnings, v.warning(tools))
 	if len(v.tools) == 0 {
 		smallHistory(out.Request, t)
@@ -69,24 +69,24 @@ func (e Emulation) small(req *llm.Request, out *Plan) error {
 	return nil
 }
 
-// verdict decides which tools are called. The tool that gives the final answer
+// verdictOf decides which tools are called. The tool that gives the final answer
 // is called when no other is wanted.
-func (e Emulation) verdict(req *llm.Request, tools []llm.ToolDef, t turn) verdict {
-	if e.Final == "" || len(tools) < 2 {
+func verdictOf(req *llm.Request, tools []llm.ToolDef, t turn, final bool) verdict {
+	if !final || len(tools) < 2 {
 		return decide(tools, req.Choice, req.OneCall, t)
 	}
 	var others []llm.ToolDef
-	var terminal llm.ToolDef
+	var last llm.ToolDef
 	for _, d := range tools {
-		if d.Name == e.Final {
-			terminal = d
+		if d.Name == FinalTool {
+			last = d
 		} else {
 			others = append(others, d)
 		}
 	}
 	v := decide(others, llm.ToolChoice{}, req.OneCall, t)
 	if len(v.tools) == 0 {
-		v.tools = []llm.ToolDef{terminal}
+		v.tools = []llm.ToolDef{last}
 	}
 	return v
 }
@@ -103,7 +103,7 @@ func (e Emulation) ask(tools []llm.ToolDef, t turn, out *Plan) (string, json.Raw
 		if err != nil {
 			return "", nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
 		}
-		out.lost(losses)
+		out.lost("schema", losses)
 		describeSmall(&prompt, d, args)
 		if len(tools) == 1 {
 			calls = append(calls, args)

@@ -3,7 +3,6 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
@@ -74,18 +73,4 @@ func marshal(v any) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
-// constrainOutput has the host hold the answer to the schema the caller wants.
-func (m *Model) constrainOutput(j *job, s json.RawMessage) error {
-	e := emulate.Emulation{Size: m.info.ID.Size, Host: m.host()}
-	held, err := e.Constrain(j.req, s)
-	if err != nil {
-		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
-	}
-	for _, l := range held.Losses {
-		j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
-	}
-	j.readers = append(j.readers, held.Read)
-	return nil
 }

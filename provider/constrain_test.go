@@ -20,9 +20,9 @@ func TestConstraintFields(t *testing.T) {
 		{"format", "ollama", "output"},
 		{"response_format", "chat", "output"},
 	} {
-		req := &llm.Request{}
+		req := &llm.Request{Output: &llm.OutputFormat{Schema: s}}
 		e := emulate.Emulation{Host: constraint{c.field, propertiesOf(c.wire)}.host()}
-		if _, err := e.Constrain(req, s); err != nil {
+		if _, _, err := e.AnswerBySchema(req); err != nil {
 			t.Fatal(err)
 		}
 		got := ""

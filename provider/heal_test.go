@@ -79,7 +79,7 @@ func shown(messages []llm.Message) string {
 			case llm.Call:
 				fmt.Fprintf(&b, " call:%s:%s:%s", p.ID, p.Name, p.Args)
 			case llm.Result:
-				fmt.Fprintf(&b, " result:%s:%s", p.CallID, strings.Replace(p.Text(), provider.Interrupted, "INTERRUPTED", 1))
+				fmt.Fprintf(&b, " result:%s:%s", p.CallID, strings.Replace(p.Text(), wire.Interrupted, "INTERRUPTED", 1))
 			case llm.Thinking:
 				fmt.Fprintf(&b, " thinking:%s:%s", p.State.Vendor, p.Text)
 			}

@@ -17,7 +17,7 @@ import (
 
 // reader turns one stream of events into another. It keeps the promises of
 // package llm: it passes on the one error last, and stops when told to.
-type reader func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
+type reader = emulate.Reader
 
 // job is a request ready to be sent, and how to read its answer.
 type job struct {
@@ -28,6 +28,7 @@ type job struct {
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
 	nullable map[string]*schema.Shape   // tools whose optional parameters had to become nullable
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
+	answer   reader                     // of an answer that the vendor does not hold to its schema; nil if there is none
 	warnings []llm.Warning
 	tap      io.Writer // gets a copy of the answer's body; nil for nobody
 }
@@ -47,7 +48,7 @@ func (j *job) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] 
 // plan decides how to ask and writes the request in the vendor's terms. The
 // caller's request is not changed.
 func (m *Model) plan(req *llm.Request) (*job, error) {
-	if err := check(req); err != nil {
+	if err := emulate.Check("provider", req); err != nil {
 		return nil, err
 	}
 	j := &job{route: m.choose(req), codec: m.codec()}
@@ -73,54 +74,8 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.readers = append(j.readers, m.readOutput(j, req), m.promises(req).keep)
+	j.readers = append(j.readers, m.readOutput(j, req), emulate.Keep(m.vendor.Name, req))
 	return j, nil
-}
-
-// check refuses requests that mean nothing.
-func check(req *llm.Request) error {
-	invalid := func(format string, args ...any) error {
-		return &llm.Error{Op: "provider", Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}
-	}
-	if len(req.Messages) == 0 {
-		return invalid("the conversation has no messages")
-	}
-	seen := map[string]bool{}
-	for _, t := range req.Tools {
-		switch {
-		case t.Name == "":
-			return invalid("a tool has no name")
-		case seen[t.Name]:
-			return invalid("two tools are called %q", t.Name)
-		case t.Name == emitOutput && req.Output != nil:
-			return invalid("a tool is called %s, which is how the answer itself is asked for; give it another name", emitOutput)
-		}
-		seen[t.Name] = true
-	}
-	ch := req.Choice
-	if ch.Mode == llm.MustCall && ch.Name != "" && !seen[ch.Name] {
-		return invalid("a call of %q is demanded, but no such tool is offered", ch.Name)
-	}
-	if ch.Mode == llm.MustCall && len(callable(req)) == 0 {
-		return invalid("a call is demanded, but the choice leaves no tool to call")
-	}
-	for _, name := range ch.Allowed {
-		if !seen[name] {
-			return invalid("the tool %q is allowed, but not offered", name)
-		}
-	}
-	return nil
-}
-
-// callable returns the tools that the choice leaves free to call.
-func callable(req *llm.Request) []llm.ToolDef {
-	var out []llm.ToolDef
-	for _, t := range req.Tools {
-		if req.Choice.Permits(t.Name) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // planNative hands the tools to the vendor.
@@ -160,12 +115,10 @@ func (m *Model) rules() wire.Rules {
 
 // planEmulated teaches the tools in a prompt.
 func (m *Model) planEmulated(j *job) error {
-	// A free-text tool is taught as a function with one argument.
-	functionsOnly, aliases := wire.Rules{NoFreeTools: true}.Apply(j.req)
 	if j.route.Kind == Text {
-		functionsOnly.Tools = nil
+		j.req.Tools = nil
 	}
-	plan, err := m.emulation(j).Plan(functionsOnly)
+	plan, err := m.emulation(j).Plan(j.req)
 	if err != nil {
 		return err
 	}
@@ -174,7 +127,7 @@ func (m *Model) planEmulated(j *job) error {
 	}
 	j.req = plan.Request
 	j.warnings = append(j.warnings, plan.Warnings...)
-	j.readers = append(j.readers, plan.Read, aliases.Stream)
+	j.readers = append(j.readers, plan.Read)
 	if plan.Dialect != "" {
 		j.route.Dialect = plan.Dialect
 	}
@@ -196,11 +149,8 @@ func (m *Model) emulation(j *job) emulate.Emulation {
 	if e.Style == "" && m.info.Emulation != "json" { // everybody's default, which the family's own comes before
 		e.Style = m.info.Emulation
 	}
-	if j.route.Kind == Constrained {
+	if j.route.Kind == Constrained || j.route.Output == OutputConstrained {
 		e.Host = m.host()
-	}
-	if j.route.Output == OutputEmit {
-		e.Final = emitOutput
 	}
 	return e
 }

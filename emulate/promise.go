@@ -1,4 +1,4 @@
-package provider
+package emulate
 
 import (
 	"cmp"
@@ -12,25 +12,25 @@ import (
 
 // promise is what an answer has to be.
 type promise struct {
-	vendor string
+	op     string // of the error about a broken one
 	choice llm.ToolChoice
-	tools  bool // some were offered
 	one    bool
 	output *llm.OutputFormat
 }
 
-// promises returns what a request demands of its answer.
-func (m *Model) promises(req *llm.Request) promise {
-	p := promise{vendor: m.vendor.Name, choice: req.Choice, tools: len(req.Tools) > 0, one: req.OneCall, output: req.Output}
-	if req.Choice.Mode == llm.MustCall {
+// Keep returns a Reader that holds an answer to what req demands of it: the
+// tools that may and must be called, one call or several, the schema of the
+// answer. A call that the choice excludes becomes an InvalidCall, so that nobody
+// runs it. An answer that breaks the promise ends in an error of kind
+// BrokenPromise and operation op, in place of its Finish.
+func Keep(op string, req *llm.Request) Reader {
+	p := promise{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
+	if req.Choice.Mode == llm.MustCall { // this answer is for calls
 		p.output = nil
 	}
-	return p
+	return p.keep
 }
 
-// keep is a reader that holds an answer to the promise. A call that the choice
-// excludes becomes invalid, so that nobody runs it; an answer that breaks the
-// promise ends in an error.
 func (p promise) keep(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		k := keeping{promise: p}
@@ -68,7 +68,7 @@ func (k *keeping) event(ev llm.Event) (llm.Event, error) {
 		k.invalid++
 	case llm.Finish:
 		if broken := k.broken(ev); broken != nil {
-			return nil, &llm.Error{Op: k.vendor, Kind: llm.BrokenPromise, Err: broken}
+			return nil, &llm.Error{Op: k.op, Kind: llm.BrokenPromise, Err: broken}
 		}
 	}
 	return ev, nil
@@ -112,7 +112,7 @@ func (k *keeping) broken(f llm.Finish) error {
 
 // badOutput says how the answer breaks its schema.
 func (k *keeping) badOutput() error {
-	c, err := (schema.Compiler{}).Compile(outputSchema(k.output))
+	c, err := (schema.Compiler{}).Compile(OutputSchema(k.output))
 	if err != nil {
 		return nil // the schema is not one; that was said when the request was made
 	}

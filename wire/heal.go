@@ -1,4 +1,4 @@
-package provider
+package wire
 
 import (
 	"encoding/json"
@@ -7,20 +7,21 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// heal makes the history one that every vendor accepts: each call has exactly
-// one result, all results of a turn follow it at once in the order of its
-// calls, nothing that another vendor signed is in it, and no message is empty.
-// A history that is in order stays as it is.
-func (m *Model) heal(j *job) {
-	h := healing{job: j, vendor: j.codec.Vendor, results: map[string][]llm.Result{}}
-	h.collect(j.req.Messages)
-	for _, msg := range j.req.Messages {
+// Heal makes a history one that every vendor accepts: each call has exactly one
+// result, all results of a turn follow it at once in the order of its calls,
+// nothing that another vendor signed is in it, and no message is empty. A
+// history that is in order stays as it is. The warnings say what was changed.
+//
+// The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
+// given are not changed.
+func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) {
+	h := healing{vendor: vendor, results: map[string][]llm.Result{}}
+	h.collect(messages)
+	for _, msg := range messages {
 		h.message(msg)
 	}
 	h.orphans()
-	j.req.Messages = h.out
-	h.report()
-	m.beginWithUser(j)
+	return h.out, h.report()
 }
 
 // Interrupted is the result of a call that has none: its run was stopped
@@ -29,7 +30,6 @@ const Interrupted = "interrupted: this call did not come to an end, and there is
 
 // healing is one history being healed.
 type healing struct {
-	*job
 	vendor  string
 	results map[string][]llm.Result // by call id, in their order
 	out     []llm.Message
@@ -189,7 +189,8 @@ func (h *healing) orphans() {
 }
 
 // report says what was changed.
-func (h *healing) report() {
+func (h *healing) report() []llm.Warning {
+	var out []llm.Warning
 	for _, w := range []struct {
 		n    int
 		code llm.WarningCode
@@ -201,44 +202,8 @@ func (h *healing) report() {
 		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; their signatures stay behind"},
 	} {
 		if w.n > 0 {
-			h.warn(w.code, "history", w.text, w.n)
+			out = append(out, llm.Warning{Code: w.code, Feature: "history", Detail: fmt.Sprintf(w.text, w.n)})
 		}
 	}
-}
-
-// beginWithUser puts a turn of the user first where the format demands one.
-func (m *Model) beginWithUser(j *job) {
-	if !m.format().UserFirst {
-		return
-	}
-	for i, msg := range j.req.Messages {
-		switch msg.Role {
-		case llm.RoleSystem, llm.RoleDeveloper:
-			continue
-		case llm.RoleAssistant:
-			j.req.Messages = append(j.req.Messages[:i:i], append([]llm.Message{llm.User("(The conversation begins with your words.)")}, j.req.Messages[i:]...)...)
-			j.warn(llm.Corrected, "history", "the %s format begins with the user, so a turn of the user was put first", m.wire)
-		}
-		return
-	}
-}
-
-// standIns declares the tools of the history where a request offers none: some
-// formats refuse calls of tools that are not declared.
-func (m *Model) standIns(j *job) {
-	if !m.format().DeclaredCalls || len(j.req.Tools) > 0 || j.route.Kind != Native {
-		return
-	}
-	seen := map[string]bool{}
-	for _, msg := range j.req.Messages {
-		for _, c := range msg.Calls() {
-			if !seen[c.Name] {
-				seen[c.Name] = true
-				j.req.Tools = append(j.req.Tools, llm.ToolDef{Name: c.Name, Description: fmt.Sprintf("%s was used earlier and is not available now.", c.Name), Schema: []byte(`{"type":"object"}`)})
-			}
-		}
-	}
-	if len(j.req.Tools) > 0 {
-		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
-	}
+	return out
 }

@@ -1,0 +1,56 @@
+package emulate
+
+import (
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Check refuses requests that no model can answer as they ask: without
+// messages, with tools that have no name or the same name, with a choice that
+// none of the tools meets, or with a tool called [FinalTool] beside an Output.
+// The error is of kind Invalid and operation op.
+func Check(op string, req *llm.Request) error {
+	invalid := func(format string, args ...any) error {
+		return &llm.Error{Op: op, Kind: llm.Invalid, Err: fmt.Errorf(format, args...)}
+	}
+	if len(req.Messages) == 0 {
+		return invalid("the conversation has no messages")
+	}
+	seen := map[string]bool{}
+	for _, t := range req.Tools {
+		switch {
+		case t.Name == "":
+			return invalid("a tool has no name")
+		case seen[t.Name]:
+			return invalid("two tools are called %q", t.Name)
+		case t.Name == FinalTool && req.Output != nil:
+			return invalid("a tool is called %s, which is how the answer itself is asked for; give it another name", FinalTool)
+		}
+		seen[t.Name] = true
+	}
+	ch := req.Choice
+	if ch.Mode == llm.MustCall && ch.Name != "" && !seen[ch.Name] {
+		return invalid("a call of %q is demanded, but no such tool is offered", ch.Name)
+	}
+	if ch.Mode == llm.MustCall && len(callable(req)) == 0 {
+		return invalid("a call is demanded, but the choice leaves no tool to call")
+	}
+	for _, name := range ch.Allowed {
+		if !seen[name] {
+			return invalid("the tool %q is allowed, but not offered", name)
+		}
+	}
+	return nil
+}
+
+// callable returns the tools that the choice leaves free to call.
+func callable(req *llm.Request) []llm.ToolDef {
+	var out []llm.ToolDef
+	for _, t := range req.Tools {
+		if req.Choice.Permits(t.Name) {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// heal makes the history one that the vendor accepts.
+func (m *Model) heal(j *job) {
+	healed, warnings := wire.Heal(j.req.Messages, j.codec.Vendor)
+	j.req.Messages = healed
+	j.warnings = append(j.warnings, warnings...)
+	m.beginWithUser(j)
+}
+
+// beginWithUser puts a turn of the user first where the format demands one.
+func (m *Model) beginWithUser(j *job) {
+	if !m.format().UserFirst {
+		return
+	}
+	for i, msg := range j.req.Messages {
+		switch msg.Role {
+		case llm.RoleSystem, llm.RoleDeveloper:
+			continue
+		case llm.RoleAssistant:
+			j.req.Messages = append(j.req.Messages[:i:i], append([]llm.Message{llm.User("(The conversation begins with your words.)")}, j.req.Messages[i:]...)...)
+			j.warn(llm.Corrected, "history", "the %s format begins with the user, so a turn of the user was put first", m.wire)
+		}
+		return
+	}
+}
+
+// standIns declares the tools of the history where a request offers none: some
+// formats refuse calls of tools that are not declared.
+func (m *Model) standIns(j *job) {
+	if !m.format().DeclaredCalls || len(j.req.Tools) > 0 || j.route.Kind != Native {
+		return
+	}
+	seen := map[string]bool{}
+	for _, msg := range j.req.Messages {
+		for _, c := range msg.Calls() {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				j.req.Tools = append(j.req.Tools, llm.ToolDef{Name: c.Name, Description: fmt.Sprintf("%s was used earlier and is not available now.", c.Name), Schema: []byte(`{"type":"object"}`)})
+			}
+		}
+	}
+	if len(j.req.Tools) > 0 {
+		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+	}
+}
