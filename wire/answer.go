@@ -73,6 +73,14 @@ func (a *answer) emit(ev llm.Event) {
 	if !a.begun {
 		a.begin()
 	}
+	a.pass(ev)
+}
+
+// keepAlive passes on that the vendor is still there. It is no part of the
+// answer, and may come before it.
+func (a *answer) keepAlive() { a.pass(llm.KeepAlive{}) }
+
+func (a *answer) pass(ev llm.Event) {
 	if !a.stopped && !a.send(ev) {
 		a.stopped = true
 	}
@@ -371,6 +379,10 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 		_, data, err := src.Next()
 		if err != nil {
 			return a.ended(err)
+		}
+		if len(data) == 0 {
+			a.keepAlive()
+			continue
 		}
 		if bytes.Equal(js.Trim(data), []byte("[DONE]")) {
 			return a.done()

@@ -29,10 +29,12 @@ func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
 // chunk reads one chunk or one whole answer.
 func (s *chatStream) chunk(v []byte) bool {
 	var choices []byte
+	alive := true // nothing but the envelope
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "choices":
 			choices = val
+			alive = alive && len(val) <= 2
 		case "created":
 			if !s.seconds(val) {
 				s.extra(&s.finish.Extra, key, val)
@@ -43,6 +45,7 @@ func (s *chatStream) chunk(v []byte) bool {
 			s.same(&s.finish.Model, val)
 		case "usage":
 			if js.Kind(val) == '{' {
+				alive = false
 				chat{}.decodeUsage(&s.decoder, val, &s.finish)
 			}
 		case "error":
@@ -54,10 +57,14 @@ func (s *chatStream) chunk(v []byte) bool {
 			s.extra(&s.finish.Extra, key, val)
 		}
 	}
-	if s.err == nil {
-		s.begin()
-		s.choices(choices)
+	if s.err != nil {
+		return true
 	}
+	if alive && s.begun {
+		s.keepAlive()
+	}
+	s.begin()
+	s.choices(choices)
 	return true
 }
 

@@ -40,11 +40,15 @@ func Detect(capture []byte) (Capture, bool) {
 		return detectJSON(capture)
 	}
 	r := sse.NewReader(bytes.NewReader(capture))
-	for range maxLook {
+	for looked := 0; looked < maxLook; {
 		_, data, err := r.Next()
 		if err != nil {
 			break
 		}
+		if data == nil {
+			continue // a keep-alive
+		}
+		looked++
 		if format, ok := detectDocument(js.Trim(data)); ok {
 			return Capture{format, SSE}, true
 		}

@@ -15,6 +15,7 @@ type messages struct{}
 // messagesProperties are what the format can do.
 var messagesProperties = Properties{
 	Name: Messages, Path: "messages", StreamType: "text/event-stream",
+	KeepAlive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Features: []Feature{
 		StrictTools, ToolExamples, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, OneCall, OutputSchema, OutputBesideTools,
 		MaxTokens, Temperature, TopP, TopK, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,

@@ -79,6 +79,8 @@ func (s *messagesStream) event(v []byte) (more bool) {
 	case js.Is(ev.typ, "message_stop"):
 		_ = s.done()
 		return false
+	case js.Is(ev.typ, "ping"):
+		s.keepAlive()
 	case js.Is(ev.typ, "error"):
 		s.fail(v)
 	}

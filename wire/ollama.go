@@ -58,6 +58,7 @@ func (o ollama) decodeStream(a *answer, src io.Reader) error {
 		}
 		line = js.Trim(line)
 		if len(line) == 0 {
+			a.keepAlive()
 			continue
 		}
 		if !json.Valid(line) {

@@ -20,6 +20,9 @@ type Properties struct {
 	Path, StreamPath string
 	// StreamType is the media type of a stream.
 	StreamType string
+	// KeepAlive is what a stream holds while nothing comes, so that nobody
+	// gives up waiting. Empty means that the format has no place for it.
+	KeepAlive string
 	// Features are what a request of this format can ask for.
 	Features []Feature
 	// Models is where hosts list their models.

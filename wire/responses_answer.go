@@ -86,6 +86,7 @@ var responsesEvents = map[string]func(s *responsesStream, ev *responsesEvent, v 
 	"response.function_call_arguments.delta": (*responsesStream).argsDelta,
 	"response.function_call_arguments.done":  (*responsesStream).argsDone,
 	"response.custom_tool_call_input.delta":  (*responsesStream).inputDelta,
+	"keepalive":                              (*responsesStream).alive,
 	"response.completed":                     (*responsesStream).ended,
 	"response.incomplete":                    (*responsesStream).ended,
 	"response.failed":                        (*responsesStream).failed,
@@ -323,6 +324,11 @@ func (s *responsesStream) ended(ev *responsesEvent, _ []byte) bool {
 		}
 	}
 	return false
+}
+
+func (s *responsesStream) alive(*responsesEvent, []byte) bool {
+	s.keepAlive()
+	return true
 }
 
 func (s *responsesStream) failed(_ *responsesEvent, v []byte) bool {

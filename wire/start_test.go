@@ -89,3 +89,38 @@ func TestEveryAnswerHasAnID(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepAlive: what vendors send while nothing comes is an event, and every
+// format that has a place for it says it in its own way.
+func TestKeepAlive(t *testing.T) {
+	for _, test := range []struct{ format, stream string }{
+		{Chat, ": OPENROUTER PROCESSING\n\n" + chunks(`{"content":"hi"}`) + `data: {"id":"c","choices":[]}` + "\n\ndata:\n\n" + chunks("finish stop") + done},
+		{Messages, ": hm\n\n" + `data: {"type":"message_start","message":{"id":"m"}}` + "\n\nevent: ping\n" + `data: {"type":"ping"}` + "\n\n: hm\n\n" +
+			`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"},
+		{Responses, ": hm\n\n" + `data: {"type":"response.created","response":{"id":"r"}}` + "\n\n" + `data: {"type":"keepalive","sequence_number":1}` + "\n\n: hm\n\n" +
+			`data: {"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}` + "\n\n"},
+		{Ollama, "\n" + `{"message":{"content":"hi"},"done":false}` + "\n\n\n" + `{"done":true}` + "\n"},
+	} {
+		c := Codec{Format: test.format}
+		var b bytes.Buffer
+		enc := c.NewStream(&b, Head{})
+		alive := 0
+		for ev, err := range c.DecodeStream(strings.NewReader(test.stream)) {
+			if err != nil {
+				t.Fatal(test.format, err)
+			}
+			if _, ok := ev.(llm.KeepAlive); ok {
+				alive++
+			}
+			write(t, enc, ev)
+		}
+		again := strings.Count(transcript(t, c, &b), `"keep_alive"`)
+		want := 3
+		if test.format == Ollama {
+			want = 0 // a blank line is an error to its clients
+		}
+		if alive != 3 || again != want {
+			t.Errorf("%s: %d keep-alives, %d written", test.format, alive, again)
+		}
+	}
+}

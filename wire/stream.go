@@ -105,11 +105,16 @@ func (s *StreamEncoder) begin(first llm.Event) {
 	s.s = s.format.newStream(&s.e, s.head.with(s.e.c.Properties(), start))
 }
 
-// Write writes an event. The llm.Finish ends the stream. Events of types it
-// does not know are passed over. Once a write failed, all do.
+// Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is
+// written as the format has it, and not at all where it has none. Events of
+// types it does not know are passed over. Once a write failed, all do.
 func (s *StreamEncoder) Write(ev llm.Event) error {
 	if s.err != nil || s.done {
 		return s.err
+	}
+	if _, ok := ev.(llm.KeepAlive); ok {
+		s.keepAlive()
+		return s.flush()
 	}
 	if s.s == nil {
 		s.begin(ev)
@@ -117,6 +122,19 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	_, s.done = ev.(llm.Finish)
 	s.s.event(ev)
 	return s.flush()
+}
+
+// sseKeepAlive is a comment: every reader of server-sent events passes over it.
+const sseKeepAlive = ": keep-alive\n\n"
+
+// keepAlive writes what the format has for it. Before the first event that must
+// not look like one, so a comment has to do.
+func (s *StreamEncoder) keepAlive() {
+	alive := s.format.properties().KeepAlive
+	if alive != "" && s.s == nil {
+		alive = sseKeepAlive
+	}
+	s.e.Buf = append(s.e.Buf, alive...)
 }
 
 // Fail ends the stream with an error, as the vendor would say it.

@@ -40,6 +40,7 @@ func decodeCapture(format, text string) (capture, error) {
 		switch ev := ev.(type) {
 		case llm.TextDelta:
 			c.chunks = append(c.chunks, ev.Text)
+		case llm.Start, llm.KeepAlive:
 		case llm.Finish:
 			c.reason = ev.Reason
 		default:

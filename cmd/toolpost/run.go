@@ -200,6 +200,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 }
 
 func (r *runner) show(ev llm.Event) error {
+	if _, ok := ev.(llm.KeepAlive); ok {
+		return nil
+	}
 	if !r.json {
 		return r.pr.event(ev)
 	}

@@ -26,6 +26,7 @@ type Lines struct {
 	begun      bool
 	skipLF     bool // the last line ended with CR, so LF may follow
 	partial    bool
+	offset     int64 // of the byte at start
 }
 
 // NewLines returns the lines of src.
@@ -33,6 +34,10 @@ func NewLines(src io.Reader) *Lines { return &Lines{src: src} }
 
 // Partial reports whether the last line was ended by the end of the stream.
 func (l *Lines) Partial() bool { return l.partial }
+
+// Offset returns how many bytes of the stream belong to the lines returned so
+// far. The LF of a CR LF may count for the line after it.
+func (l *Lines) Offset() int64 { return l.offset }
 
 // Next returns the next line without its end. It is valid until the next
 // call. After the last line it returns the error of the reader, io.EOF if all
@@ -43,6 +48,7 @@ func (l *Lines) Next() ([]byte, error) {
 			l.skipLF = false
 			if l.buf[l.start] == '\n' {
 				l.start++
+				l.offset++
 			}
 		}
 		rest := l.buf[l.start:l.end]
@@ -50,6 +56,7 @@ func (l *Lines) Next() ([]byte, error) {
 			i += l.scanned
 			l.skipLF = rest[i] == '\r'
 			l.start += i + 1
+			l.offset += int64(i + 1)
 			l.scanned = 0
 			return l.line(rest[:i]), nil
 		}
@@ -59,6 +66,7 @@ func (l *Lines) Next() ([]byte, error) {
 				return nil, l.err
 			}
 			l.start, l.scanned, l.partial = l.end, 0, true
+			l.offset += int64(len(rest))
 			return l.line(rest), nil
 		}
 		l.fill()
@@ -116,13 +124,19 @@ type Reader struct {
 }
 
 // NewReader returns the events of src.
-func NewReader(src io.Reader) *Reader { return &Reader{lines: NewLines(src)} }
+func NewReader(src io.Reader) *Reader { return &Reader{lines: NewLines(src), data: []byte{}} }
+
+// Offset returns how many bytes of the stream belong to what was returned so
+// far.
+func (r *Reader) Offset() int64 { return r.lines.Offset() }
 
 // Partial reports whether the last event was ended by the end of the stream.
 func (r *Reader) Partial() bool { return r.lines.Partial() }
 
 // Next returns the name and the data of the next event that has data; both
-// are valid until the next call. Comments and unknown fields are passed over.
+// are valid until the next call. A comment between events, which servers send
+// to keep a connection alive, comes as nil without an error. Other comments
+// and unknown fields are passed over.
 // A line of JSON without a field name counts as data: servers that fail send
 // such lines. An event at the very end needs no blank line after it.
 func (r *Reader) Next() (name, data []byte, err error) {
@@ -139,6 +153,9 @@ func (r *Reader) Next() (name, data []byte, err error) {
 			}
 			r.name = r.name[:0]
 			continue
+		}
+		if line[0] == ':' && !found && len(r.name) == 0 {
+			return nil, nil, nil
 		}
 		field, value := split(line)
 		switch string(field) {

@@ -23,6 +23,10 @@ func all(src io.Reader) ([]string, error) {
 			}
 			return got, err
 		}
+		if data == nil {
+			got = append(got, "keep-alive")
+			continue
+		}
 		got = append(got, fmt.Sprintf("%s|%s", name, data))
 	}
 }
@@ -37,7 +41,8 @@ var streams = []struct {
 	{"CR only", "data: a\r\rdata: b\r\r", []string{"|a", "|b"}},
 	{"several lines are one event", "data: a\ndata: b\ndata\n\n", []string{"|a\nb\n"}},
 	{"only one space is taken", "data:  a\ndata:b\n\n", []string{"| a\nb"}},
-	{"comments, ids and retries", ": keep-alive\n\nid: 1\nretry: 5\ndata: a\n\n:\n\n", []string{"|a"}},
+	{"comments, ids and retries", ": keep-alive\n\nid: 1\nretry: 5\ndata: a\n\n:\n\n", []string{"keep-alive", "|a", "keep-alive"}},
+	{"a comment inside an event", "event: x\n: hm\ndata: a\n\n", []string{"x|a"}},
 	{"byte order mark", "\ufeffdata: a\n\n", []string{"|a"}},
 	{"no blank line at the end", "data: a\n\ndata: [DONE]", []string{"|a", "|[DONE]"}},
 	{"a name without data is no event and names nothing", "event: x\n\ndata: a\n\n", []string{"|a"}},
