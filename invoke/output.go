@@ -122,7 +122,7 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 func textPart(text string, returned []llm.Part) llm.Part {
 	if len(returned) == 1 {
 		t, ok := returned[0].(llm.Text)
-		if ok && t.Text == text && !t.Refusal && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
+		if ok && t.Text == text && !t.Refusal && !t.Ours && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
 			return returned[0]
 		}
 	}

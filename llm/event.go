@@ -138,6 +138,7 @@ const (
 	UnknownTool  InvalidReason = "unknown_tool"
 	BadArguments InvalidReason = "bad_arguments"
 	NotAllowed   InvalidReason = "not_allowed" // offered, but the choice excludes it
+	Echoed       InvalidReason = "echo"        // its text stands in a tool result or document: the model repeats what it read
 )
 
 // HostedCall is a call that the provider runs itself.
@@ -165,9 +166,19 @@ const (
 	Repaired      WarningCode = "repaired"       // a call was repaired
 	Corrected     WarningCode = "corrected"      // the vendor contradicted itself
 	SuspectedCall WarningCode = "suspected_call" // text looks like a call that was not promoted
+	CallAsText    WarningCode = "call_as_text"   // the answer is nothing but such text; Feature is the tool
+	EchoedCall    WarningCode = "echoed_call"    // the text of a call stands in a message of the user; Feature is the tool
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
 )
+
+// TextRead says that the calls in the text of this answer have been read, by
+// which promotion and why. It comes before the first text or thinking, so that
+// nobody reads the text a second time.
+type TextRead struct {
+	Promotion Promotion `json:"promotion"`
+	Why       string    `json:"why,omitempty"`
+}
 
 // Finish ends a successful stream.
 type Finish struct {
@@ -269,6 +280,9 @@ func (HostedResult) EventType() string { return "hosted_result" }
 
 // EventType returns "warning".
 func (Warning) EventType() string { return "warning" }
+
+// EventType returns "text_read".
+func (TextRead) EventType() string { return "text_read" }
 
 // EventType returns "finish".
 func (Finish) EventType() string { return "finish" }

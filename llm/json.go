@@ -79,6 +79,7 @@ type (
 	textJSON struct {
 		Text      string     `json:"text"`
 		Refusal   bool       `json:"refusal,omitempty"`
+		Ours      bool       `json:"-"` // the record knows by other means what is ours
 		Citations []Citation `json:"citations,omitempty"`
 		State     State      `json:"state,omitzero"`
 		Extra     Extra      `json:"extra,omitempty"`

@@ -35,6 +35,11 @@ func User(text string) Message {
 	return Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}
 }
 
+// Note returns a message in the user's place that this library wrote itself.
+func Note(text string) Message {
+	return Message{Role: RoleUser, Parts: []Part{Text{Text: text, Ours: true}}}
+}
+
 // Assistant returns a message of the model.
 func Assistant(parts ...Part) Message {
 	return Message{Role: RoleAssistant, Parts: parts}
@@ -81,7 +86,11 @@ type Part interface {
 type Text struct {
 	Text string
 	// Refusal marks text in which the model declines to answer.
-	Refusal   bool
+	Refusal bool
+	// Ours marks text that this library added to a conversation: what was
+	// wrong with an answer or a call, and how to mend it. It may quote the
+	// model, so calls are not compared with it.
+	Ours      bool
 	Citations []Citation
 	State     State
 	Extra     Extra

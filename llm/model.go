@@ -59,6 +59,13 @@ type Request struct {
 	// whichever layer asks. Nil allows none.
 	Budget *RetryBudget
 
+	// Promotion says which text of the answer may become a call; the default
+	// leaves it to the route.
+	Promotion Promotion
+	// AllowEchoes has calls read from text count even if the same text stands
+	// in a tool result, a document or a user message of this conversation.
+	AllowEchoes bool
+
 	Extra Extra
 }
 
