@@ -71,6 +71,7 @@ func (s *stage) open(f form, fault string) (llm.Model, string) {
 	c := &provider.Client{HTTP: server.Client(), Whole: f.whole, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond}}
 	if f.kind == "native" {
 		info.NativeTools, info.ToolChoiceRequired, info.ParallelTools = yes, yes, yes
+		info.Promotion = string(llm.PromoteAll) // its answers write calls in every form
 		c.Catalog = catalog.Default().With(info)
 	} else {
 		c.Route = provider.Prompted

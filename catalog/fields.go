@@ -35,6 +35,7 @@ var fields = [...]fieldInfo{
 	{key: "max_output_tokens", number: func(m *Model) *int { return &m.MaxOutput }},
 	{key: "wire", text: func(m *Model) *string { return &m.Wire }, values: []string{"chat", "responses", "messages", "gemini", "ollama"}},
 	{key: "dialect", text: func(m *Model) *string { return &m.Dialect }},
+	{key: "text_calls", text: func(m *Model) *string { return &m.Promotion }, values: []string{"off", "marked", "all"}},
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
 	{key: "thinking_open", answer: func(m *Model) *Answer { return &m.ThinkingOpen }, need: true},
 	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
@@ -47,7 +48,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones.
 const (
-	fieldCount       = 21
+	fieldCount       = 22
 	fieldNativeTools = 1
 )
 

@@ -28,6 +28,7 @@ type Model struct {
 
 	Wire      string // the codec: chat, responses, messages, gemini, ollama
 	Dialect   string // how it writes calls in text
+	Promotion string // which text may become a call: off, marked, all; empty leaves it to the route
 	Thinking  string // how it writes thinking in text; "api" if only the host separates it
 	Emulation string // how to ask for calls in a prompt: json, xml, markdown
 	Constrain string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format

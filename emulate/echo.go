@@ -244,8 +244,8 @@ type searcher struct {
 	back    []int // how much of the needle still fits after a byte that does not
 	fits    int   // how much of it the last bytes are
 	offset  int
-	ended   bool  // the needle has just ended
-	matched int   // where it began
+	ended   bool // the needle has just ended
+	matched int  // where it began
 }
 
 func (s *searcher) add(c byte) {

@@ -37,8 +37,10 @@ type Emulation struct {
 	Host Host
 	// Gate says who decides about calls of small models; empty is GateSmall.
 	Gate Gate
-	// Read returns the reader of the calls in the text of an answer.
-	Read func(dialect.Parser) Reader
+	// Promotion is which text may become a call, and Why the reason for it; the
+	// default is that of the request, else all.
+	Promotion llm.Promotion
+	Why       string
 }
 
 // Reader turns one stream of events into another. It keeps the promises of
@@ -201,7 +203,7 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 	if prompt.System != "" {
 		e.instruct(out.Request, prompt)
 	}
-	tools := functions(req.Tools)
+	tools := Functions(req.Tools)
 	if req.Choice.Forbids() {
 		tools = []llm.ToolDef{}
 	}
@@ -214,19 +216,8 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 			out.readers = append(out.readers, wholeJSON("", ""))
 		}
 	}
-	out.readers = append(out.readers, e.Read(dialect.Parser{Tools: tools, Dialect: prompt.Dialect}))
+	out.readers = append(out.readers, e.reader(req, tools, prompt.Dialect))
 	return nil
-}
-
-// functions are the tools that a model can call itself.
-func functions(tools []llm.ToolDef) []llm.ToolDef {
-	out := []llm.ToolDef{}
-	for _, t := range tools {
-		if t.Kind != llm.HostedTool {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // reminded is how many messages a conversation has before its end is reminded

@@ -26,38 +26,6 @@ func say(text string, n int, reason llm.Reason) iter.Seq2[llm.Event, error] {
 	}
 }
 
-// read is a plain reader of the calls in a text.
-func read(p dialect.Parser) Reader {
-	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-		return func(yield func(llm.Event, error) bool) {
-			var finish llm.Finish
-			p.Finish = func() llm.Reason { return finish.Reason }
-			text := func(yield func(string, error) bool) {
-				for ev, err := range raw {
-					if f, ok := ev.(llm.Finish); ok {
-						finish = f
-					}
-					if d, ok := ev.(llm.TextDelta); (ok || err != nil) && !yield(d.Text, err) {
-						return
-					}
-				}
-			}
-			called := false
-			for ev, err := range p.Parse(text) {
-				_, ok := ev.(llm.Call)
-				called = called || ok
-				if !yield(ev, err) {
-					return
-				}
-			}
-			if called && finish.Reason == llm.Stop {
-				finish.Reason = llm.ToolCalls
-			}
-			yield(finish, nil)
-		}
-	}
-}
-
 // answer reads an answer as a plan says.
 func (p *Plan) answer(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
 	t.Helper()
@@ -78,7 +46,7 @@ func TestStyles(t *testing.T) {
 	for style, want := range map[string]string{
 		"": "json_fence", "json": "json_fence", "markdown": "json_fence", "xml": "claude_xml", "pythonic": "pythonic", "hermes": "hermes_json",
 	} {
-		e := Emulation{Read: read, Style: style}
+		e := Emulation{Style: style}
 		out, err := e.Plan(req)
 		if err != nil {
 			t.Fatalf("%s: %v", style, err)
@@ -98,7 +66,7 @@ func TestStyles(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (Emulation{Read: read, Style: "morse"}).Plan(req); llm.KindOf(err) != llm.Unsupported {
+	if _, err := (Emulation{Style: "morse"}).Plan(req); llm.KindOf(err) != llm.Unsupported {
 		t.Errorf("an unknown style: %v", err)
 	}
 }
@@ -115,7 +83,7 @@ func TestTaughtHistory(t *testing.T) {
 		messages = append(messages, llm.Assistant(llm.Text{Text: "Warm."}), llm.User("And now?"))
 	}
 	req := &llm.Request{System: "Be kind.", Messages: messages, Tools: gateTools}
-	out, err := Emulation{Read: read, Style: "hermes"}.Plan(req)
+	out, err := Emulation{Style: "hermes"}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +97,7 @@ func TestTaughtHistory(t *testing.T) {
 	if !strings.HasSuffix(last, "And now?") || !strings.Contains(last, "tool") {
 		t.Errorf("no reminder: %q", last)
 	}
-	out, err = Emulation{Read: read, Style: "json", Family: "gemma"}.Plan(req)
+	out, err = Emulation{Style: "json", Family: "gemma"}.Plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +111,7 @@ func TestTaughtHistory(t *testing.T) {
 
 // smallEmulation is for a model of 135 million parameters at a llama.cpp server.
 func smallEmulation() Emulation {
-	return Emulation{Read: read, Family: "smollm", Size: 135_000_000, Context: 8192, Host: Host{
+	return Emulation{Family: "smollm", Size: 135_000_000, Context: 8192, Host: Host{
 		Schema:  func(req *llm.Request, s json.RawMessage) { hold(req, "json_schema", s) },
 		Grammar: func(req *llm.Request, g string) { hold(req, "grammar", marshal(g)) },
 	}}

@@ -67,6 +67,17 @@ func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 	})
 }
 
+// reader returns the reader of an answer whose request teaches the tools in a
+// dialect, or has the host hold the answer to it.
+func (e Emulation) reader(req *llm.Request, tools []llm.ToolDef, dialect string) Reader {
+	c := CallReader{Request: req, Tools: tools, Dialect: dialect, Taught: true, Promotion: cmp.Or(e.Promotion, req.Promotion, llm.PromoteAll),
+		Why: cmp.Or(e.Why, requested(req), "the tools are taught, so calls are text")}
+	for _, m := range req.Messages {
+		c.IDs.After += len(m.Calls())
+	}
+	return c.Read
+}
+
 // requested is the reason for a promotion that the request asks for.
 func requested(req *llm.Request) string {
 	if req.Promotion == llm.PromoteDefault {
@@ -184,6 +195,8 @@ func (r *reading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, error
 // raw takes an event of the vendor.
 func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
 	switch ev := ev.(type) {
+	case llm.Start, llm.KeepAlive:
+		return r.emit(ev)
 	case llm.TextRead:
 		r.read, r.declared, r.holding = true, true, false
 	case llm.TextDelta:

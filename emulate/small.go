@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -37,7 +36,7 @@ const (
 // small has a small model fill in the arguments of the tools that were chosen
 // for it, or answer in text.
 func (e Emulation) small(req *llm.Request, out *Plan) error {
-	tools := functions(callable(req))
+	tools := Functions(callable(req))
 	t := lastTurn(req.Messages)
 	if req.Choice.Forbids() {
 		smallHistory(out.Request, t)
@@ -65,7 +64,7 @@ func (e Emulation) small(req *llm.Request, out *Plan) error {
 	}
 	e.Host.apply(out.Request, bounded)
 	out.warn(llm.Emulated, "tools", "the arguments are held to a grammar: optional parameters where the request gives a reason, numbers and words of the conversation where they fit")
-	out.readers = append(out.readers, wholeJSON(before, after), e.Read(dialect.Parser{Tools: v.tools, Dialect: "envelope"}))
+	out.readers = append(out.readers, wholeJSON(before, after), e.reader(req, v.tools, "envelope"))
 	return nil
 }
 

@@ -69,6 +69,8 @@ type (
 		Seed             *int64      `json:"seed,omitempty"`
 		Stop             []string    `json:"stop,omitempty"`
 		Reasoning        *reasonJSON `json:"reasoning,omitempty"`
+		Promotion        string      `json:"text_calls,omitempty"`
+		AllowEchoes      bool        `json:"allow_echoes,omitempty"`
 		Extra            llm.Extra   `json:"extra,omitempty"`
 	}
 	choiceJSON struct {
@@ -119,6 +121,7 @@ func formOf(req *llm.Request) (*requestForm, error) {
 		Model: req.Model, System: req.System, OneCall: req.OneCall, Output: (*outputJSON)(req.Output), MaxTokens: req.MaxTokens,
 		Temperature: req.Temperature, TopP: req.TopP, TopK: req.TopK, FrequencyPenalty: req.FrequencyPenalty,
 		PresencePenalty: req.PresencePenalty, Seed: req.Seed, Stop: req.Stop, Reasoning: (*reasonJSON)(req.Reasoning), Extra: req.Extra,
+		Promotion: string(req.Promotion), AllowEchoes: req.AllowEchoes,
 	}
 	if c := req.Choice; c.Mode != llm.MayCall || c.Name != "" || c.Allowed != nil {
 		settings.Choice = &choiceJSON{Mode: c.Mode.String(), Name: c.Name}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -225,18 +224,39 @@ func (m *Model) salvage(j *job, e *llm.Error, yield func(llm.Event, error) bool)
 	if !errors.As(e, &failed) {
 		return e
 	}
-	p := dialect.Parser{Tools: functions(j.req.Tools), Dialect: m.info.Dialect}
-	for ev, err := range p.Parse(dialect.Whole(failed.Text)) {
-		if _, call := ev.(llm.Call); err != nil || !call {
-			continue
+	c := m.callReader(j)
+	c.Promotion, c.Why, c.Found = llm.PromoteAll, "the vendor says that it is a call", "the vendor could not read what the model wrote; the calls in it were found"
+	said := &llm.Response{Message: llm.Assistant(llm.Text{Text: failed.Text}), Finish: llm.Finish{Reason: llm.Stop, Raw: e.Code, Model: m.model}}
+	var events []llm.Event
+	found := false
+	for ev, err := range c.Read(stream(said.Events())) {
+		if err != nil {
+			return e
 		}
-		w := llm.Warning{Code: llm.Corrected, Feature: "tool_calls", Detail: "the vendor could not read what the model wrote; the calls in it were found"}
-		if yield(w, nil) && yield(llm.TextDelta{Text: failed.Text}, nil) {
-			yield(llm.Finish{Reason: llm.Stop, Raw: e.Code, Model: m.model}, nil)
-		}
-		return nil
+		_, call := ev.(llm.Call)
+		found = found || call
+		events = append(events, ev)
 	}
-	return e
+	if !found {
+		return e
+	}
+	for _, ev := range events {
+		if !yield(ev, nil) {
+			break
+		}
+	}
+	return nil
+}
+
+// stream returns events as a stream.
+func stream(events []llm.Event) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
 }
 
 // refusal reads a response that is no success.

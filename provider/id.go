@@ -75,7 +75,7 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 		return target{}, err
 	}
 	if base.String() != v.BaseURL {
-		v.BaseURL, v.KeyEnv, v.moved = base.String(), "", true
+		v.BaseURL, v.KeyEnv, v.Promotion, v.moved = base.String(), "", "", true
 	}
 	if err := v.serves(model); err != nil {
 		return target{}, err

@@ -195,7 +195,7 @@ func (c cell) open(t *testing.T, server *httptest.Server) llm.Model {
 	}
 	yes := catalog.Answer{Support: catalog.Yes}
 	info := catalog.Model{ID: catalog.ID{Raw: id}, Kind: "chat", Wire: c.host.wire, NativeTools: yes, ParallelTools: yes, ToolChoiceRequired: yes,
-		JSONSchema: yes, JSONMode: yes, Constrain: c.host.constrain, Emulation: "json", Dialect: "json_fence", ContextWindow: 100000}
+		JSONSchema: yes, JSONMode: yes, Constrain: c.host.constrain, Emulation: "json", Dialect: "hermes_json", ContextWindow: 100000}
 	client := &provider.Client{
 		Catalog: catalog.Default().With(info), HTTP: server.Client(), Whole: c.whole,
 		Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 5 * time.Second},

@@ -125,6 +125,8 @@ var options = []Option{
 	{"reasoning.budget", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Budget != 0 }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
 	{"reasoning.summary", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Summary != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
 	{"budget", "Budget", "counted by whoever asks again", Mapped, nil, nil},
+	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil, nil},
+	{"allow_echoes", "AllowEchoes", "calls found in text are compared with results and documents unless it is set", Mapped, nil, nil},
 	{"extra", "Extra", "the fields of the format in use", Mapped, nil, nil},
 }
 

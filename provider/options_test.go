@@ -56,13 +56,15 @@ var samples = map[string]func(*llm.Request){
 	"reasoning.budget":     func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000}; r.MaxTokens = 9000 },
 	"reasoning.summary":    func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Summary: "detailed"} },
 	"budget":               func(r *llm.Request) { r.Budget = llm.NewRetryBudget(1) },
+	"text_calls":           func(r *llm.Request) { r.Promotion = llm.PromoteAll },
+	"allow_echoes":         func(r *llm.Request) { r.AllowEchoes = true },
 	"extra":                func(*llm.Request) {}, // see handled: it depends on the format
 }
 
 var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
 
 // unsent are fields that are for us, not for the vendor.
-var unsent = []string{"model", "budget"}
+var unsent = []string{"model", "budget", "text_calls", "allow_echoes"}
 
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama"}

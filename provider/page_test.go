@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -13,7 +15,7 @@ import (
 func providersPage() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
-	b.WriteString("| vendor | address | formats | key |\n|---|---|---|---|\n")
+	b.WriteString("| vendor | address | formats | key | text calls |\n|---|---|---|---|---|\n")
 	for _, v := range builtin {
 		if v.Name == compatible {
 			continue
@@ -26,8 +28,9 @@ func providersPage() string {
 		if v.BaseEnv != "" {
 			address += " or `" + v.BaseEnv + "`"
 		}
-		fmt.Fprintf(&b, "| `%s/` | %s | %s | %s |\n", v.Name, address, strings.Join(v.Wires, ", "), key)
+		fmt.Fprintf(&b, "| `%s/` | %s | %s | %s | %s |\n", v.Name, address, strings.Join(v.Wires, ", "), key, cmp.Or(v.Promotion, llm.PromoteMarked))
 	}
+	b.WriteString(pagePromotion)
 	b.WriteString(pageRefused)
 	for _, v := range builtin {
 		for _, family := range slices.Sorted(maps.Keys(v.Refuse)) {
@@ -63,6 +66,14 @@ func (v Vendor) differences() string {
 	}
 	return strings.Join(out, ", ")
 }
+
+const pagePromotion = `
+*Text calls* says which text of an answer may become a call although the vendor takes tools natively: ` + "`off`" + ` none,
+` + "`marked`" + ` calls in the model's own dialect, or with the markers of any dialect if the model is unknown, ` + "`all`" + `
+calls without markers, too. Where tools are emulated it is ` + "`all`" + `. A model's entry in models.yaml overrides it
+(` + "`text_calls: off`" + `), and a request overrides both. At another address than the vendor's own it is ` + "`marked`" + `. What
+is decided, and why, is among the reasons of the route. See [What may become a call](text-calls.md).
+`
 
 const pageHead = `# Vendors and options
 

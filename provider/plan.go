@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -22,6 +21,7 @@ type reader = emulate.Reader
 // job is a request ready to be sent, and how to read its answer.
 type job struct {
 	route    Route
+	asked    *llm.Request // as the caller asked
 	req      *llm.Request // in the vendor's terms
 	codec    wire.Codec
 	readers  []reader                   // from the wire to the caller
@@ -51,7 +51,7 @@ func (m *Model) plan(req *llm.Request) (*job, error) {
 	if err := emulate.Check("provider", req); err != nil {
 		return nil, err
 	}
-	j := &job{route: m.choose(req), codec: m.codec()}
+	j := &job{route: m.choose(req), asked: req, codec: m.codec()}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}
@@ -94,7 +94,7 @@ func (m *Model) planNative(j *job) error {
 	}
 	var aliases *wire.Aliases
 	j.req, aliases = m.rules().Apply(j.req)
-	j.readers = append(j.readers, m.findLeaks(j.req.Tools, j), aliases.Stream)
+	j.readers = append(j.readers, m.findLeaks(j), aliases.Stream)
 	if len(j.unwrap) > 0 {
 		j.readers = append(j.readers, unwrapArgs(j.unwrap))
 	}
@@ -142,9 +142,7 @@ func (m *Model) emulation(j *job) emulate.Emulation {
 	e := emulate.Emulation{
 		Style: j.route.Style, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
 		OneCall: m.info.ParallelTools.Support == catalog.No, Dialect: j.route.Dialect, Gate: m.client.Gate,
-		Read: func(p dialect.Parser) emulate.Reader {
-			return textCalls{parser: p, made: llm.CallIDs{After: j.codec.Calls}}.read
-		},
+		Promotion: j.route.Promotion, Why: j.route.promoted,
 	}
 	if e.Style == "" && m.info.Emulation != "json" { // everybody's default, which the family's own comes before
 		e.Style = m.info.Emulation

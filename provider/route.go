@@ -39,8 +39,13 @@ type Route struct {
 	Dialect string `json:"dialect,omitempty"`
 	// Output is how the answer is held to a schema; empty if none is asked.
 	Output OutputWay `json:"output,omitempty"`
+	// Promotion is which text may become a call; empty if no tools are
+	// offered.
+	Promotion llm.Promotion `json:"text_calls,omitempty"`
 	// Why gives the reasons, one sentence each.
 	Why []string `json:"why"`
+
+	promoted string // why Promotion
 }
 
 // String says the route in one line.
@@ -114,6 +119,7 @@ func (m *Model) choose(req *llm.Request) Route {
 	if r.Kind == Constrained {
 		r.Constrain = m.info.Constrain
 	}
+	m.promote(&r, req)
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -52,6 +53,10 @@ type Vendor struct {
 	// NoAllowed says that it cannot be told which of the offered tools are
 	// allowed: the others are then withheld.
 	NoAllowed bool
+	// Promotion is which text of a native answer may become a call. Empty
+	// means marked: hosts and engines leave calls in the text now and then.
+	// Off is for vendors whose native calls are reliable.
+	Promotion llm.Promotion
 	// Fields are its own names for options that its format lacks or calls
 	// otherwise: "seed" and "top_k" of Options. Options are those it handles
 	// in another way than its format.
@@ -84,6 +89,12 @@ func like(name, base, key string, quirks wire.Quirks) Vendor {
 	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
 }
 
+// reliable is a vendor that leaves no calls in the text.
+func reliable(v Vendor) Vendor {
+	v.Promotion = llm.PromoteOff
+	return v
+}
+
 // with sets what a vendor calls or handles otherwise.
 func (v Vendor) with(fields map[string]string, options map[string]Handling) Vendor {
 	v.Fields, v.Options = fields, options
@@ -104,10 +115,10 @@ const awsSigned = "is served in Amazon's own format, with signed requests and bi
 
 // builtin is the table of vendors.
 var builtin = []Vendor{
-	{Name: "openai", BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
-	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
+	{Name: "openai", Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
+	{Name: "anthropic", Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
 		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, MaxStrict: 20, MaxOptional: 24, Both: true},
-	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
+	{Name: "gemini", Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil),
@@ -115,9 +126,9 @@ var builtin = []Vendor{
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
 	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil),
 	like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
-	like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}).with(map[string]string{"seed": "random_seed"}, nil),
-	like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
-	like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}),
+	reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true})).with(map[string]string{"seed": "random_seed"}, nil),
+	reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true})).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
+	reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true})),
 	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
 	like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older).with(topK, nil),
 	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
@@ -128,8 +139,8 @@ var builtin = []Vendor{
 	local("sglang", "http://127.0.0.1:30000/v1", ""),
 	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")),
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
-	{Name: "azure", BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
-	{Name: "vertex", BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
+	{Name: "azure", Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
+	{Name: "vertex", Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Refuse: map[string]string{"claude": "is served to Google accounts only, with tokens that expire", "llama": "is served to Google accounts only, with tokens that expire"}},
 	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": awsSigned, "nova": awsSigned, "titan": awsSigned}},
@@ -179,6 +190,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Name = cmp.Or(v.Name, base.Name)
 	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
+		base.Promotion = "" // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 	}
 	if v.BaseEnv != "" {
@@ -212,6 +224,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Both = out.Both || v.Both
 	out.NoNone = out.NoNone || v.NoNone
 	out.NoAllowed = out.NoAllowed || v.NoAllowed
+	out.Promotion = cmp.Or(v.Promotion, base.Promotion)
 	if v.Fields != nil {
 		out.Fields = v.Fields
 	}

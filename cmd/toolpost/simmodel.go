@@ -31,7 +31,7 @@ func openSim(rest string) (llm.Model, error) {
 		return nil, err
 	}
 	id := "http://127.0.0.1/v1#sim/" + rest
-	known, err := catalog.Default().Load("sim", fmt.Appendf(nil, "models:\n  %q: {native_tools: true}\n", id))
+	known, err := catalog.Default().Load("sim", fmt.Appendf(nil, "models:\n  %q: {native_tools: true, text_calls: all}\n", id))
 	if err != nil {
 		return nil, err
 	}

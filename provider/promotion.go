@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"cmp"
+	"iter"
+
+	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// promote decides which text of an answer may become a call. The request comes
+// before the model's entry in the catalogue, and that before the vendor's row.
+func (m *Model) promote(r *Route, req *llm.Request) {
+	if len(emulate.Functions(req.Tools)) == 0 {
+		return
+	}
+	own := "of the model's own dialect, " + m.ownDialect()
+	if m.ownDialect() == "" {
+		own = "with the markers of any dialect"
+	}
+	meaning := map[llm.Promotion]string{llm.PromoteOff: "no text becomes a call", llm.PromoteMarked: "text becomes a call if it is one " + own, llm.PromoteAll: "text becomes a call in any form"}
+	entry, vendor := llm.Promotion(m.info.Promotion), cmp.Or(m.vendor.Promotion, llm.PromoteMarked)
+	switch {
+	case req.Promotion != "":
+		r.Promotion, r.promoted = req.Promotion, "the request says so"
+	case entry != "":
+		r.Promotion, r.promoted = entry, "the catalogue says so"+m.rule("text_calls")
+	case r.Kind != Native:
+		r.Promotion, r.promoted = llm.PromoteAll, "the tools are taught, so calls are text"
+	case vendor == llm.PromoteOff:
+		r.Promotion, r.promoted = vendor, "the native calls of "+m.vendor.Name+" are reliable"
+	case vendor == llm.PromoteMarked:
+		r.Promotion, r.promoted = vendor, m.vendor.Name+" may leave calls in the text"
+	default:
+		r.Promotion, r.promoted = vendor, "the row of "+m.vendor.Name+" says so"
+	}
+	r.because("text calls %s: %s, because %s", r.Promotion, meaning[r.Promotion], r.promoted)
+}
+
+// ownDialect returns the dialect that the model is known to write; the
+// catalogue's default for all models is none of its own.
+func (m *Model) ownDialect() string {
+	for _, w := range m.info.Explain() {
+		if w.Field == "dialect" && w.Rule == "default" && (m.facts == nil || m.facts.dialect == "") {
+			return ""
+		}
+	}
+	return m.info.Dialect
+}
+
+// callReader returns the reader of calls that a vendor with tools left in the
+// text.
+func (m *Model) callReader(j *job) emulate.CallReader {
+	c := emulate.CallReader{
+		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialect: m.ownDialect(),
+		Promotion: j.route.Promotion, Why: j.route.promoted,
+		IDs:   llm.CallIDs{Prefix: "call_text_", After: j.codec.Calls},
+		Found: "the vendor left calls in the text; they were read from there",
+	}
+	if j.req.Choice.Mode == llm.MustNotCall {
+		c.Tools = nil
+	}
+	return c
+}
+
+// findLeaks reads the calls that a vendor with tools left in the text, as far
+// as the promotion of the route allows.
+func (m *Model) findLeaks(j *job) reader {
+	if len(j.req.Tools) == 0 {
+		return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] { return raw }
+	}
+	return m.callReader(j).Read
+}
