@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/write"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -16,7 +18,7 @@ import (
 //
 // The functions of the package are those of [Builtin].
 type List struct {
-	lex   *lexicon
+	lex   *engine.Lexicon
 	tells []tell
 }
 
@@ -26,7 +28,7 @@ func Builtin() *List { return builtin() }
 var builtin = sync.OnceValue(func() *List { return newList(spec.Builtin()) })
 
 func newList(rows []Dialect) *List {
-	return &List{lex: newLexicon(rows), tells: tellsOf(rows)}
+	return &List{lex: engine.New(rows), tells: tellsOf(rows)}
 }
 
 // With returns the list with own dialects after those it has. Where a text
@@ -36,7 +38,7 @@ func newList(rows []Dialect) *List {
 // An error of kind llm.Invalid says what is wrong with a dialect, or that its
 // name is taken. It takes some milliseconds to make a list: keep it.
 func (l *List) With(own ...Dialect) (*List, error) {
-	rows := slices.Clone(l.lex.rows)
+	rows := slices.Clone(l.lex.Rows())
 	taken := make(map[string]bool, len(rows)+len(own))
 	for i := range rows {
 		taken[rows[i].Name] = true
@@ -56,17 +58,73 @@ func (l *List) With(own ...Dialect) (*List, error) {
 
 // All returns the dialects in the order of the list, which is the order in
 // which ties are decided. Their slices must not be changed.
-func (l *List) All() []Dialect { return slices.Clone(l.lex.rows) }
+func (l *List) All() []Dialect { return slices.Clone(l.lex.Rows()) }
 
 // Lookup returns the dialect called name.
 func (l *List) Lookup(name string) (Dialect, bool) {
-	for i := range l.lex.rows {
-		if l.lex.rows[i].Name == name {
-			return l.lex.rows[i], true
+	rows := l.lex.Rows()
+	for i := range rows {
+		if rows[i].Name == name {
+			return rows[i], true
 		}
 	}
 	return Dialect{}, false
 }
+
+// Render writes parts as a model that speaks the dialect writes them: text,
+// thinking and calls in their order, with every marker the model itself would
+// produce. What it returns, read again with the tools it is about, gives the
+// same text, thinking and calls, except that dialects without types need the
+// schemas for them and dialects that trim lose the white space they trim.
+//
+// A value that contains the dialect's own markers is escaped where the dialect
+// has escapes (JSON and Python bodies); the raw-text dialects have none.
+//
+// Render refuses what the dialect cannot say: media, results, calls run by the
+// provider, arguments that are not an object, and names or keys that would be
+// read as markup. The error is an *llm.Error of kind Invalid or Unsupported.
+func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
+	d, ok := l.Lookup(dialect)
+	if !ok {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("no dialect is called %q", dialect)}
+	}
+	if d.Write.Call == "" {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("the dialect %q does not say how it is written", dialect)}
+	}
+	text, err := write.Turn(d.Write, parts)
+	if err != nil {
+		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Invalid, Err: fmt.Errorf("%s: %w", dialect, err)}
+	}
+	return text, nil
+}
+
+// WrapResults writes the results of calls as the models of a dialect are used
+// to see them, and says in whose turn they stand. It is for prompts that we
+// render ourselves; a vendor's chat template wraps results on its own. An
+// empty dialect, or one without a form of its own, gives
+// <tool_result name="…" id="…">…</tool_result> in the user's turn.
+//
+// Results stand in the order given, which must be the order of the calls. A
+// result that contains one of the wrapper's markers gets a backslash within
+// it, so that nothing a tool returns can end its own result and speak as
+// someone else. Media cannot be written and are named in square brackets.
+func (l *List) WrapResults(dialect string, results []llm.Result) (role llm.Role, text string) {
+	d, _ := l.Lookup(dialect)
+	return write.Results(d, results)
+}
+
+// ResultStops returns the sequences with which models of a dialect begin to
+// invent the result of a call. A request to such a model should stop there;
+// they are never part of a call. The dialect is chosen as by WrapResults.
+func (l *List) ResultStops(dialect string) []string {
+	d, _ := l.Lookup(dialect)
+	return slices.Clone(write.Shown(d).Stop)
+}
+
+// BeginsInThinking reports whether a whole answer closes a thinking block that
+// it never opened: then the prompt held the opener. A stream cannot know this;
+// whoever has the whole text can ask before parsing.
+func (l *List) BeginsInThinking(text string) bool { return l.lex.BeginsInThinking(text) }
 
 // All returns the dialects that Toolpost knows; see [List.All].
 func All() []Dialect { return builtin().All() }
@@ -90,3 +148,6 @@ func FromTemplate(text string) (name, why string) { return builtin().FromTemplat
 // BeginsInThinking is [List.BeginsInThinking] for the dialects that Toolpost
 // knows.
 func BeginsInThinking(text string) bool { return builtin().BeginsInThinking(text) }
+
+// ResultStops is [List.ResultStops] for the dialects that Toolpost knows.
+func ResultStops(dialect string) []string { return builtin().ResultStops(dialect) }

@@ -2,8 +2,8 @@ package dialect
 
 import (
 	"iter"
-	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/engine"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -13,9 +13,9 @@ type Policy uint8
 // The policies. In a thinking block that is closed a call is a rehearsal; in
 // one that never closes the model forgot the tag and the call is real.
 const (
-	PromoteIfUnterminated Policy = iota
-	Ignore                       // nothing in thinking is ever a call
-	Promote                      // whatever is a call outside is one inside
+	PromoteIfUnterminated = Policy(engine.PromoteIfUnterminated)
+	Ignore                = Policy(engine.Ignore)  // nothing in thinking is ever a call
+	Promote               = Policy(engine.Promote) // whatever is a call outside is one inside
 )
 
 var policyNames = [...]string{"promote_if_unterminated", "ignore", "promote"}
@@ -66,6 +66,52 @@ type Parser struct {
 	MaxCall int
 }
 
+// Parse reads an answer that arrives in chunks and yields what it says, as soon
+// as the chunk that makes it certain has been read. An error of chunks ends the
+// stream: what was open is cut off, and the error is yielded last. So does an
+// llm.Error of kind Malformed where MaxCall is passed. Parse yields no
+// llm.Finish.
+//
+// Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
+func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	list := p.Dialects
+	if list == nil {
+		list = builtin()
+	}
+	o := &engine.Options{
+		Tools: p.Tools, Dialect: p.Dialect, ThinkingOpen: p.ThinkingOpen, ThinkingOff: p.ThinkingOff,
+		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Finish: p.Finish, MaxCall: p.MaxCall,
+	}
+	if p.Markup {
+		o.Markup = func(id string, start int, text, opener string) llm.Event {
+			return Markup{ID: id, Start: start, Text: text, Opener: opener}
+		}
+	}
+	if trace := p.Trace; trace != nil {
+		o.Trace = func(s engine.Span) {
+			trace(Span{Start: s.Start, End: s.End, Kind: SpanKind(s.Kind), Dialect: s.Dialect, Rule: s.Rule})
+		}
+	}
+	return engine.Parse(list.lex, o, chunks)
+}
+
+// Markup is what the model wrote of the call with that id, whose event follows.
+// It comes if [Parser.Markup] is set.
+type Markup struct {
+	ID string `json:"id"`
+	// Start is where it begins, in bytes from the beginning of the answer.
+	Start int `json:"start"`
+	// Text begins with the marker before the call, if it has one of its own,
+	// and ends with the call. Of a long call it is the beginning.
+	Text string `json:"text"`
+	// Opener is the marker around the list that the call stands in, if it has
+	// none of its own.
+	Opener string `json:"opener,omitempty"`
+}
+
+// EventType returns "markup".
+func (Markup) EventType() string { return "markup" }
+
 // Span says what became of a stretch of the input.
 type Span struct {
 	Start, End int // bytes from the beginning of the answer
@@ -79,11 +125,11 @@ type SpanKind uint8
 
 // The kinds of spans.
 const (
-	TextSpan SpanKind = iota
-	ThinkingSpan
-	MarkerSpan // markup: not shown, not part of a call's name or arguments
-	NameSpan
-	ArgsSpan
+	TextSpan     = SpanKind(engine.TextSpan)
+	ThinkingSpan = SpanKind(engine.ThinkingSpan)
+	MarkerSpan   = SpanKind(engine.MarkerSpan) // markup: not shown, not part of a call's name or arguments
+	NameSpan     = SpanKind(engine.NameSpan)
+	ArgsSpan     = SpanKind(engine.ArgsSpan)
 )
 
 var spanNames = [...]string{"text", "thinking", "marker", "name", "args"}
@@ -112,33 +158,4 @@ func Cut(text string, n int) iter.Seq2[string, error] {
 		}
 		yield(text, nil)
 	}
-}
-
-// BeginsInThinking reports whether a whole answer closes a thinking block that
-// it never opened: then the prompt held the opener. A stream cannot know this;
-// whoever has the whole text can ask before parsing.
-func (l *List) BeginsInThinking(text string) bool {
-	m := machine{p: new(Parser), lex: l.lex, names: newNames(nil), buf: []byte(text), eof: true}
-	open, called := 0, -1 // called is where the last call ended
-	for m.pos < len(m.buf) {
-		if c := text[m.pos]; isLetter(c) || l.lex.tree.child(c) == nil && l.lex.triggers[c] != anywhere {
-			m.pos++
-			continue
-		}
-		t, n := m.match(0)
-		switch {
-		case t.is(heads) && strings.TrimSpace(text[:m.pos]) == "":
-			return false // headers say what is thinking
-		case t.is(thinks) && !t.line && !t.atStart:
-			open++
-		case t.is(unthinks) && !t.is(drops) && !t.line:
-			if called < 0 || strings.TrimSpace(text[called:m.pos]) != "" || strings.TrimSpace(text[m.pos+n:]) != "" {
-				open-- // else it only follows the last call
-			}
-		case t.is(closes) || t.is(endCall):
-			called = m.pos + n
-		}
-		m.pos += max(n, 1)
-	}
-	return open < 0
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -183,7 +184,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"no name", "hermes_json", call("", `{}`), llm.Invalid},
 		{"a key that closes its tag", "qwen3_coder_xml", call("f", `{"a>b":1}`), llm.Invalid},
 		{"a key that is no Python name", "pythonic", call("f", `{"a-b":1}`), llm.Invalid},
-		{"a key that would not be read back", "pythonic", call("f", `{"`+strings.Repeat("k", maxName+1)+`":1}`), llm.Invalid},
+		{"a key that would not be read back", "pythonic", call("f", `{"`+strings.Repeat("k", spec.MaxWord+1)+`":1}`), llm.Invalid},
 		{"a key with a colon", "gemma4", call("f", `{"a:b":1}`), llm.Invalid},
 		{"text and calls in one envelope", "envelope", turn, llm.Invalid},
 		{"media", "hermes_json", []llm.Part{llm.Media{Kind: llm.Image}}, llm.Invalid},
@@ -197,37 +198,6 @@ func TestRenderRefuses(t *testing.T) {
 		if e := new(llm.Error); !errors.As(err, &e) {
 			t.Errorf("%s: %T is no *llm.Error", tt.why, err)
 		}
-	}
-}
-
-// Ids keep their form where they have it, and are otherwise made so that a
-// call and its result agree.
-func TestIDForms(t *testing.T) {
-	for _, tt := range []struct {
-		form     IDForm
-		id       string
-		place    int
-		want, is string
-	}{
-		{NameIndex, "functions.f:7", 0, "functions.f:7", "kept"},
-		{NameIndex, "f:7", 0, "functions.f:7", "the prefix is added"},
-		{NameIndex, "call_1", 2, "functions.f:2", "made from the place"},
-		{NameIndex, "functions.g:7", 2, "functions.f:2", "of another tool"},
-		{Alnum9, "abcDEF123", 0, "abcDEF123", "kept"},
-		{Alnum9, "", 0, "000000001", "made from the place"},
-		{Alnum10, "a1b2c3d4e5", 0, "a1b2c3d4e5", "kept"},
-		{Counter, "4", 0, "4", "kept"},
-		{Counter, "call_9", 1, "1", "made from the place"},
-		{OneBased, "call_9", 0, "1", "counted from one"},
-		{NoID, "call_9", 0, "", "none"},
-	} {
-		if got := writtenID(tt.form, tt.id, "f", tt.place); got != tt.want {
-			t.Errorf("%s: id %q became %q, want %q", tt.is, tt.id, got, tt.want)
-		}
-	}
-	a, b := writtenID(Alnum9, "toolu_01", "f", 0), writtenID(Alnum9, "toolu_01", "f", 5)
-	if a != b || len(a) != 9 {
-		t.Errorf("the id of a call depends on its place: %q, %q", a, b)
 	}
 }
 

@@ -13,6 +13,10 @@ const (
 	maxMarker = 256
 )
 
+// MaxWord is the length of the longest name, or key of a Python argument, that
+// is read.
+const MaxWord = 128
+
 // Validate reports the first thing that is wrong with a row, or nil.
 func (d *Dialect) Validate() error {
 	if err := d.validName(); err != nil {

@@ -1,0 +1,565 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// bare reads a call that begins here without a marker. Without a marker only
+// the name tells a call from other text.
+func (m *machine) bare(c byte) bool {
+	if c == '{' && m.saidInEnvelope() {
+		return true
+	}
+	if m.names.none || m.coded || !m.plausible(c) {
+		m.suspectName()
+		return false
+	}
+	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
+		m.lost.add(m.lex.bare, m.offset())
+		return false
+	}
+	start := m.offset()
+	m.marked, m.depth, m.rows = false, 1, m.lex.bare
+	ok := false
+	switch {
+	case c == '{':
+		ok = m.guess(func() bool {
+			m.form(spec.JSONCall)
+			return m.object(&envelope{start: start})
+		})
+	case c == '[':
+		ok = m.guess(func() bool { return m.list(start) })
+	case c == '`':
+		ok = m.fence(start)
+	case c == '<':
+		ok = m.guess(func() bool { return m.element(start) })
+	case m.names.first[c] && m.atLine() && !m.names.any:
+		ok = m.guess(m.bareNamed)
+	}
+	if ok && c != '`' {
+		m.moreBare()
+	}
+	if !ok {
+		m.suspectName()
+	}
+	return ok
+}
+
+// plausible reports whether what stands here is worth a guess: it looks at
+// the first bytes only.
+func (m *machine) plausible(c byte) bool {
+	switch c {
+	case '{':
+		return m.plausibleKey(m.spaces(1))
+	case '[':
+		p := m.prev()
+		if p == '\\' { // of a formula
+			return false
+		}
+		i := m.spaces(1)
+		if m.peek(i) == '[' { // a list in a list; deeper is no call
+			i = m.spaces(i + 1)
+		}
+		if m.peek(i) == '{' {
+			return m.plausibleKey(m.spaces(i + 1))
+		}
+		index := isLetter(p) || p >= '0' && p <= '9' || p == '_' || p == ')' || p == ']'
+		return isNameStart(m.peek(i)) && (!index || m.since == m.offset()) // right behind a call it is none
+	case '`':
+		return m.hasAt(0, "```")
+	case '<':
+		return isNameStart(m.peek(1))
+	}
+	return m.names.first[c] && !m.names.any && m.atLine()
+}
+
+// plausibleKey reports whether the key at i may be one of a call.
+func (m *machine) plausibleKey(i int) bool {
+	j := i
+	if isQuote(m.peek(i)) {
+		i++
+		j = i
+	}
+	j = m.word(j, ":")
+	key := string(m.buf[m.pos+i : m.pos+j])
+	if keys[key] != other || m.names.offered(key) {
+		return true
+	}
+	if j = m.spaces(j + 1); m.peek(j) == ':' {
+		j = m.spaces(j + 1)
+	}
+	return m.mayPrecede(key, j)
+}
+
+// moreBare reads the calls that follow a bare one directly.
+func (m *machine) moreBare() {
+	for m.more() {
+		ok := m.guess(func() bool {
+			start := m.offset()
+			m.blank(";,")
+			switch c := m.peek(0); {
+			case c == '{':
+				return m.object(&envelope{start: start})
+			case c == ']' && m.buf[m.pos] == ']':
+				m.skip(1, "]")
+				return true
+			case m.hasAt(0, "call:") && m.rows.meets(m.lex.form[spec.BraceCall]):
+				return m.braceCall(start)
+			case isNameStart(c) && (!m.names.any || m.rows.within(m.lex.form[spec.PyCall]) && m.peek(m.word(0, "")) == '('):
+				return m.nameFirst(start)
+			}
+			return false
+		})
+		if !ok {
+			break
+		}
+	}
+	if i := m.spaces(0); m.peek(i) == ';' && !m.at(m.spaces(i+1)) { // after the last one, too
+		m.skip(m.spaces(i+1), "separator")
+	}
+}
+
+// bareNamed reads a call that begins with its name.
+func (m *machine) bareNamed() bool {
+	m.marked, m.depth, m.rows = false, 0, m.lex.bare
+	if m.hasAt(0, "call:") && !m.names.any { // the tokens around it were dropped
+		m.rows = m.lex.form[spec.BraceCall]
+		return m.braceCall(m.offset())
+	}
+	return m.nameFirst(m.offset())
+}
+
+// exampled reports whether the prose just before says that an example
+// follows.
+func (m *machine) exampled() bool {
+	line := m.lately()
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	var low [80]byte // no allocation: this is asked of every bracket
+	n := copy(low[:], line[max(0, len(line)-len(low)):])
+	for i, c := range low[:n] {
+		if 'A' <= c && c <= 'Z' {
+			low[i] = c + 'a' - 'A'
+		}
+	}
+	s := low[:n]
+	return bytes.Contains(s, []byte("e.g.")) || bytes.Contains(s, []byte("for example")) || bytes.Contains(s, []byte("for instance")) ||
+		bytes.HasPrefix(bytes.TrimSpace(s), []byte("example"))
+}
+
+// parallel is a name that models give to several calls at once.
+const parallel = "multi_tool_use.parallel"
+
+// nameFirst reads a call that begins with its name: what follows the name
+// says which form it has.
+func (m *machine) nameFirst(start int) bool {
+	i := m.word(0, "")
+	written := string(m.buf[m.pos : m.pos+i])
+	if !m.marked && !m.names.any && !m.names.offered(m.withoutMethod(bareID(written))) && written != "print" && written != "functions" && written != parallel {
+		return false
+	}
+	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
+		i, written = len(trimmed), trimmed
+	}
+	j := m.spaces(i)
+	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && m.prev() == c {
+		j = m.spaces(i + 1)
+	}
+	for m.marked && m.hasAt(j, `\n`) {
+		j = m.spaces(j + 2)
+	}
+	t, n := m.match(j)
+	c := m.peek(j)
+	switch {
+	case i == 0:
+		return false
+	case !t.is(separates) && m.isCode(written, i, j):
+		return m.namedCode(written, i, j, start)
+	case t.is(identifies):
+		return m.withID(t, written, i, j+n, start)
+	case t.is(separates) && !t.line && t.text != "\n" || t.is(separates) && t.line:
+		return m.separated(t, written, i, j, n, start)
+	case t.is(tagParam):
+		m.narrow(t.in(tagParam))
+		m.where(func(d *spec.Dialect) bool { return (j > i) == slices.Contains(d.Sep, "\n") })
+		return m.pairs(written, i, j, start)
+	case m.marked && m.bareKey(j) > 0:
+		m.narrow(m.lex.pairs)
+		return m.pairs(written, i, j, start)
+	case c == '(' && j == i:
+		m.form(spec.PyCall)
+		return m.pyCall(start)
+	case c == '{' && written == parallel:
+		m.skip(j, "name")
+		return m.object(&envelope{start: start})
+	case c == '{' && m.rows.only(m.lex.form[spec.BraceCall]):
+		return m.braced(written, j, start)
+	case c == '{':
+		m.where(func(d *spec.Dialect) bool { return d.Form == spec.NameJSON || d.Tags.Value.Open != "" })
+		return m.nameJSON(written, i, j, start)
+	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows.meets(m.lex.header):
+		return m.nameJSON(written, i, m.spaces(j+4), start)
+	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
+		return m.nameJSON(written, i, m.spaces(j+1), start)
+	case m.hasAt(j, "```") && (m.marked || !m.names.any):
+		return m.nameJSON(written, i, j, start)
+	case m.marked && m.oddName(&i):
+		t, n = m.match(i)
+		return m.separated(t, string(m.buf[m.pos:m.pos+i]), i, i, n, start)
+	case m.marked && (t.is(closes) && n > 0 || !m.at(j)):
+		return m.nameOnly(written, i, start, !m.at(j))
+	}
+	return false
+}
+
+// oddName moves i to the separator after a name that is none.
+func (m *machine) oddName(i *int) bool {
+	for k := *i; k < maxName && m.at(k) && !isSpace(m.buf[m.pos+k]); k++ {
+		if t, n := m.match(k); n > 0 {
+			*i = k
+			return t.is(separates) && !t.is(closes) && k > 0
+		}
+	}
+	return false
+}
+
+// nameOnly reads a call without arguments: only its name stands there.
+func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
+	switch {
+	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.endsName(m.spaces(i)):
+		return false // a word behind a marker is not yet a call
+	case !m.names.any && !m.names.offered(bareID(written)) && !(eof && m.truncated() && m.names.begins(written)):
+		return false
+	}
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	if eof {
+		m.blank("")
+		m.missing("end")
+	}
+	m.endCall()
+	return true
+}
+
+// endsName reports whether a marker stands i bytes from here before which a
+// name alone is a call.
+func (m *machine) endsName(i int) bool {
+	t, _ := m.match(i)
+	return t.in(closes).meets(m.lex.nameAlone)
+}
+
+// callNamed starts the call whose name is the next i bytes.
+func (m *machine) callNamed(written string, i, start int) bool {
+	id := ""
+	if name := bareID(written); name != written {
+		if strings.HasPrefix(written, "functions") {
+			id = written
+		}
+		written = name
+	}
+	if !m.startCall(written, id, start) {
+		return false
+	}
+	m.read(NameSpan, i, "name")
+	return true
+}
+
+// unnamed reads a call that has a number where its name should be, and
+// arguments from the k-th byte: the tool they fit is meant.
+func (m *machine) unnamed(number string, k, start int) bool {
+	r, ok := m.valueAt(k)
+	name := number
+	if ok {
+		name = m.names.fitting(r.Value())
+	}
+	if name == number || name == "" {
+		return m.nameJSON(number, len(number), k, start)
+	}
+	if !m.startCall(name, "", start) {
+		return false
+	}
+	m.read(NameSpan, k, "number")
+	m.repair("inferred-name", llm.Guess, start, start+k)
+	m.jsonBody()
+	return true
+}
+
+// valueAt reads the JSON value k bytes from here and goes back.
+func (m *machine) valueAt(k int) (*jsonfix.Reader, bool) {
+	m.begin()
+	m.take(k)
+	r, ok := m.wholeValue()
+	m.undo()
+	return r, ok
+}
+
+// bareID strips the index of an id like functions.get_weather:0.
+func bareID(s string) string {
+	if i := strings.LastIndexByte(s, ':'); i > 0 {
+		if _, err := strconv.Atoi(s[i+1:]); err == nil {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// separated reads what stands after a name and a separator: the arguments, or
+// the real name if the first word was only a kind.
+func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
+	m.narrow(t.in(separates))
+	k := m.spaces(j + n)
+	next, _ := m.match(k)
+	switch c := m.peek(k); {
+	case c == '{' && isCounter(written) && !m.names.any && !m.names.offered(written):
+		return m.unnamed(written, k, start)
+	case c == '{' && t.in(separates).meets(m.lex.kindFirst) && !m.names.offered(written) && m.plausibleKey(m.spaces(k+1)):
+		m.skip(k, "kind") // name and arguments are in the object
+		return m.one(start)
+	case next.is(tagCall) && !m.names.offered(written):
+		m.skip(k, "kind")
+		return m.one(start)
+	case next.is(tagParam) || next.is(closes) && t.in(separates).meets(m.lex.pairs):
+		return m.pairs(written, i, k, start)
+	case isNameStart(c) && t.in(separates).meets(m.lex.kindFirst):
+		m.narrow(m.lex.kindFirst)
+		m.form(spec.NameJSON)
+		m.skip(k, "kind")
+		return m.one(start)
+	}
+	m.where(func(d *spec.Dialect) bool { return !d.KindFirst })
+	return m.nameJSON(written, i, j+n, start)
+}
+
+// withID reads a call whose id stands beside its name.
+func (m *machine) withID(t *token, first string, i, j, start int) bool {
+	m.narrow(t.in(identifies))
+	k := m.spaces(j)
+	e := m.word(k, "")
+	second := string(m.buf[m.pos+k : m.pos+e])
+	name, id := first, second
+	if t.in(identifies).meets(m.lex.idFirst) {
+		name, id = second, first
+	}
+	if !m.startCall(name, id, start) {
+		return false
+	}
+	m.read(NameSpan, e, "name and id")
+	m.blank("")
+	if s, n := m.match(0); s.is(separates) {
+		m.skip(n, s.text)
+	}
+	m.jsonBody()
+	return true
+}
+
+// nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
+func (m *machine) nameJSON(written string, i, j, start int) bool {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(j, "```") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
+		return false
+	}
+	if m.isCode(written, j, j) {
+		return m.namedCode(written, i, j, start)
+	}
+	if k := m.spaces(j); m.envelopeAt(k, written) {
+		if !m.marked && m.names.any {
+			return false // the word before it is none of the call
+		}
+		m.skip(k, "name")
+		return m.object(&envelope{start: start})
+	}
+	if !m.callNamed(written, i, start) {
+		return false
+	}
+	m.skip(j-i, "separator")
+	m.jsonBody()
+	return true
+}
+
+// plausibleBody reports whether the braces at i may hold arguments.
+func (m *machine) plausibleBody(i int) bool {
+	c := m.peek(m.spaces(i + 1))
+	return m.peek(i) != '{' || isQuote(c) || isNameStart(c) || c == '}'
+}
+
+// looseArgs reports whether arguments that are no object may stand at j: in
+// the dialects of lines they may be quoted, fenced or plain.
+func (m *machine) looseArgs(j int, written string) bool {
+	name, _ := m.names.resolve(written)
+	return m.rows.meets(m.lex.plainArgs) && (m.at(m.spaces(j)) || m.needsNothing(name))
+}
+
+// caption are words that people put above JSON, where no list says that one of
+// them is a tool.
+var caption = map[string]bool{
+	"json": true, "text": true, "data": true, "output": true, "result": true, "response": true, "answer": true, "example": true,
+	"input": true, "object": true, "schema": true, "request": true, "body": true,
+}
+
+// jsonBody reads the arguments after a name and ends the call.
+func (m *machine) jsonBody() {
+	m.blank("")
+	for t, n := m.match(0); t.is(separates) && strings.HasPrefix(t.text, "<|"); t, n = m.match(0) { // once more
+		m.skip(n, t.text)
+		m.blank("")
+	}
+	fenced := m.hasAt(0, "```")
+	if fenced {
+		m.skip(m.fenceLength(), "fence")
+		m.blank("")
+	}
+	switch c := m.peek(0); {
+	case !m.more():
+		m.missing("arguments")
+	case c == '{' || isQuote(c):
+		m.arguments()
+	case fenced && m.anyOf(0, m.lex.argsFuncs) > 0:
+		n := m.anyOf(0, m.lex.argsFuncs)
+		m.skip(n, string(m.buf[m.pos:m.pos+n-1]))
+		m.pyArgs()
+	case m.closer(0):
+	case m.rows.meets(m.lex.plainArgs):
+		m.plainArgument()
+	default:
+		m.badArgs("the arguments are no JSON object")
+		m.recover()
+	}
+	if i := m.spaces(0); m.call.open && m.peek(i) == ',' && isQuote(m.peek(m.spaces(i+1))) {
+		m.repair("argument-outside", llm.Guess, m.offset(), m.offset()) // the object ended too early
+	}
+	if fenced && m.call.open {
+		m.endFence()
+	}
+	m.endCall()
+}
+
+// plainArgument reads the rest of a line as the only argument of a tool that
+// has exactly one.
+func (m *machine) plainArgument() {
+	start := m.offset()
+	i := 0
+	for m.at(i) && m.peek(i) != '\n' {
+		i++
+	}
+	text := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	m.read(ArgsSpan, i, "plain")
+	if !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	m.onlyArgument(text, start)
+}
+
+// onlyArgument makes text, which began at start, the argument of a tool that
+// has exactly one parameter.
+func (m *machine) onlyArgument(text string, start int) {
+	switch strings.ToLower(text) {
+	case "none", "null", "n/a", "":
+		if m.needsNothing(m.call.name) {
+			return
+		}
+	}
+	if m.shape() == nil || len(m.shape().Properties()) != 1 {
+		m.badArgs("the input is no JSON object")
+		return
+	}
+	m.arg("{" + quoteJSON(m.shape().Properties()[0]) + ":" + quoteJSON(text) + "}")
+	m.repair("plain-argument", llm.Guess, start, m.offset())
+}
+
+// word returns the index after the name that begins i bytes from here, or i.
+// None of the bytes in but is part of it.
+func (m *machine) word(i int, but string) int {
+	for end := i + maxName; i < end && m.at(i); {
+		c := m.buf[m.pos+i]
+		if c < utf8.RuneSelf {
+			if !isNameByte(c) || strings.IndexByte(but, c) >= 0 {
+				return i
+			}
+			i++
+			continue
+		}
+		for n := 1; n < utf8.UTFMax && !utf8.FullRune(m.buf[m.pos+i:m.pos+i+n]) && m.at(i+n); n++ {
+		}
+		r, n := utf8.DecodeRune(m.buf[m.pos+i:])
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+			return i
+		}
+		i += n
+	}
+	return i
+}
+
+func isNameStart(c byte) bool { return isLetter(c) || c == '_' || c >= 0x80 }
+
+func isNameByte(c byte) bool {
+	return isNameStart(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == ':' || c == '/'
+}
+
+func isCounter(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+func suspicion(n, at int, name string) string {
+	times := "once"
+	if n > 1 {
+		times = strconv.Itoa(n) + " times"
+	}
+	return "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(at) + "; it was not read as one"
+}
+
+// suspect counts what stands here if it looks like the beginning of a call.
+func (m *machine) suspect() {
+	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
+		m.lost.add(t.in(opens).or(t.in(tagCall)), m.offset())
+	}
+}
+
+// suspectName counts an offered name just before a bracket.
+func (m *machine) suspectName() {
+	c := m.buf[m.pos]
+	if m.names.any || c != '(' && c != '{' && c != '[' {
+		return
+	}
+	text := m.lately()
+	start := len(text)
+	for start > 0 && isNameByte(text[start-1]) {
+		start--
+	}
+	like := spec.PyCall
+	if c != '(' {
+		like = spec.NameJSON
+	}
+	if name := string(text[start:]); name != "" && m.names.offered(name) || m.unknownFirst() {
+		m.lost.add(m.lex.bare.and(m.lex.form[like]), m.offset()-len(name))
+	}
+}
+
+// unknownFirst reports whether the bracket that stands here may begin the
+// arguments of a tool that was not offered: all that the answer said before is
+// a name, and a key follows.
+func (m *machine) unknownFirst() bool {
+	if !m.started || m.offset()-m.first > maxName || m.first < m.base {
+		return false
+	}
+	before := string(m.buf[m.first-m.base : m.pos])
+	name := strings.TrimRight(before, " \r\n")
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || !isNameByte(byte(r)) }) {
+		return false
+	}
+	switch c := m.buf[m.pos]; {
+	case c == '(' && name == before:
+		return m.keyLength(m.spaces(1)) > 0
+	case c == '{' && strings.ContainsAny(name, "_."):
+		return m.peek(m.spaces(1)) == '"'
+	}
+	return false
+}

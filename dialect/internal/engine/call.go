@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// call is the call being read.
+type call struct {
+	open    bool
+	known   bool // the name was offered
+	marked  bool // a marker says that it is a call
+	id      string
+	name    string          // as offered, or as written if it was not
+	start   int             // offset of the first byte of its markup
+	keys    map[string]bool // of the arguments, where we write the object ourselves
+	args    []byte          // JSON text so far
+	sent    int             // args[:sent] has left as deltas
+	head    []byte          // the beginning of its text, once it is long
+	repairs []llm.Repair
+	problem string // why the arguments cannot be read; empty if they can
+}
+
+// delta returns the argument text that has come since the last time, nil if
+// there is none. Most of the time it is the last chunk and need not be copied.
+func (c *call) delta(chunk string) llm.Event {
+	if !c.open || !c.known || c.sent == len(c.args) {
+		return nil
+	}
+	args := c.args[c.sent:]
+	c.sent = len(c.args)
+	if string(args) == chunk {
+		return llm.CallDelta{ID: c.id, Args: chunk}
+	}
+	return llm.CallDelta{ID: c.id, Args: string(args)}
+}
+
+// passArgs passes on the argument text that has come since the last time.
+func (m *machine) passArgs() {
+	if ev := m.call.delta(m.chunk); ev != nil {
+		m.emit(ev)
+	}
+}
+
+// startCall begins the call of the tool written so. It decides the guess we
+// are in, and reports false if there is nothing to decide for: without a
+// marker only offered names are calls.
+func (m *machine) startCall(written, id string, start int) bool {
+	name, known := m.names.resolve(strings.TrimSpace(written))
+	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
+		return false
+	}
+	if !m.promotes(m.rows) {
+		if m.rows.empty() {
+			m.lost.add(m.lex.bare, start)
+		} else {
+			m.lost.add(m.rows, start)
+		}
+		return false
+	}
+	m.decide()
+	m.calls++
+	id = m.ids.Take(id)
+	m.call = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
+	m.anchor, m.anchored = start, true
+	if known {
+		m.emit(llm.CallStart{ID: id, Name: name})
+	}
+	m.started = true
+	return true
+}
+
+// shape returns the shape of the arguments of the call, nil if nothing is
+// known. JSON calls seldom ask.
+func (m *machine) shape() *schema.Shape {
+	if !m.call.known {
+		return nil
+	}
+	return m.names.shape(m.call.name)
+}
+
+// arg adds text to the arguments.
+func (m *machine) arg(s string) {
+	m.call.args = append(m.call.args, s...)
+	m.checkArgs()
+}
+
+// argBytes is arg for bytes.
+func (m *machine) argBytes(b []byte) {
+	m.call.args = append(m.call.args, b...)
+	m.checkArgs()
+}
+
+func (m *machine) checkArgs() {
+	if len(m.call.args) > m.maxCall() {
+		m.fail(fmt.Errorf("the arguments of %s are longer than %d bytes", m.call.name, m.maxCall()))
+	}
+}
+
+// maxRepairs bounds how many edits of a call are listed one by one. Later ones
+// widen the last edit of the same rule and class.
+const maxRepairs = 4096
+
+// repair notes an edit.
+func (m *machine) repair(rule string, class llm.RepairClass, start, end int) {
+	for i := maxRepairs; i < len(m.call.repairs); i++ { // one more per rule and class, at most
+		if last := &m.call.repairs[i]; last.Rule == rule && last.Class == class {
+			last.End = end
+			return
+		}
+	}
+	m.call.repairs = append(m.call.repairs, llm.Repair{Rule: rule, Class: class, Start: start, End: end})
+}
+
+// badArgs notes that the arguments cannot be read.
+func (m *machine) badArgs(format string, a ...any) {
+	if m.call.problem == "" {
+		m.call.problem = fmt.Sprintf(format, a...)
+	}
+}
+
+// endCall completes the call that was read up to here.
+func (m *machine) endCall() {
+	c := &m.call
+	if !c.open {
+		return
+	}
+	if len(c.args) == 0 {
+		m.arg("{}")
+	}
+	if c.problem != "" && !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs}
+	switch {
+	case !c.known:
+		m.emit(llm.InvalidCall{
+			ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.UnknownTool, Nearest: m.names.nearest(c.name), Provenance: from,
+			Problem: fmt.Sprintf("there is no tool called %q", c.name),
+		})
+	case c.problem != "":
+		m.passArgs()
+		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
+	default:
+		m.passArgs()
+		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
+		m.emitMarkup()
+		m.emit(m.last)
+	}
+	m.call, m.anchored = call{}, false
+}
+
+// cutCall ends the call because the answer ended in it.
+func (m *machine) cutCall() {
+	c := &m.call
+	if !c.open {
+		return
+	}
+	m.passArgs()
+	m.emit(llm.InvalidCall{
+		ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.CutOff,
+		Problem:    "the answer was cut off in the middle of this call",
+		Provenance: llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: true},
+	})
+	m.call, m.anchored = call{}, false
+}
+
+// missing handles the end of the answer in the middle of a call: if the model
+// was cut off, so was the call; if it stopped by itself, it forgot the end.
+func (m *machine) missing(what string) {
+	if m.truncated() {
+		m.cutCall()
+		return
+	}
+	class := llm.Completion
+	if what == "quote" {
+		class = llm.Guess // who says that all of it was the text?
+	}
+	m.repair("missing-"+what, class, m.offset(), m.offset())
+}
+
+// maxRaw bounds what is kept of the text of a call, to be shown if the call
+// turns out to be invalid.
+const maxRaw = 64 << 10
+
+// raw is what the model wrote of the call so far, or the beginning of it.
+func (m *machine) raw() string {
+	m.keepHead()
+	if m.call.head != nil {
+		return string(m.call.head) + "…"
+	}
+	return string(m.buf[m.call.start-m.base : m.pos])
+}
+
+// keepHead keeps the beginning of a long call, so that the rest need not be
+// held.
+func (m *machine) keepHead() {
+	if c := &m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
+		c.head = bytes.Clone(m.buf[c.start-m.base:][:maxRaw])
+	}
+}
+
+// guess reads something that may turn out not to be a call. If f reports
+// false and no call was begun, everything f read is given back.
+func (m *machine) guess(f func() bool) bool {
+	start := m.offset()
+	if m.wasted > maxWaste*(start+maxGuess) {
+		return false
+	}
+	if !m.deep {
+		m.deep = makeStack(m.pos)
+	}
+	m.begin()
+	entered, starved, depth := m.entered, m.starved, m.depth
+	m.undecided, m.entered, m.starved, m.unitAt = true, -1, false, start
+	ok := f()
+	from, body, cut := m.unitAt, m.entered, m.starved
+	m.entered, m.starved = entered, starved || cut
+	if !m.undecided {
+		return true
+	}
+	m.undecided = false
+	if !ok {
+		m.wasted += m.offset() - start
+		rows := m.rows
+		m.undo()
+		m.depth = depth
+		return cut && m.cutShort(from, body, rows)
+	}
+	m.commit()
+	return true
+}
+
+// makeStack makes the stack large enough for the readers of calls, which are
+// deep. To let it grow step by step, below them, would cost more than to read a
+// short call.
+//
+// It returns true. What it computes does not matter, but nobody can know that.
+//
+//go:noinline
+func makeStack(i int) bool {
+	var room [6 << 10]byte
+	return room[i%len(room)] == 0
+}
+
+// decide ends the guess: it is a call.
+func (m *machine) decide() {
+	if m.undecided {
+		m.undecided = false
+		m.commit()
+	}
+}

@@ -1,0 +1,630 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/schema"
+)
+
+// element reads a call whose name is the name of an element, or stands in one:
+// <get_weather><city>…</city></get_weather>, <name>get_weather</name>….
+func (m *machine) element(start int) bool {
+	word, n := m.openTag(0)
+	if word == "" {
+		return m.attributed(start)
+	}
+	if m.marked && (keys[word] == nameRole || word == "tool" || word == "function") {
+		return m.namedElement(word, n, start)
+	}
+	if m.names.any {
+		return m.anyElement(word, n, start)
+	}
+	if !m.names.offered(word) || !m.elementHolds(word, n) {
+		if m.names.offered(word) {
+			m.lost.add(m.lex.elements, start)
+		}
+		return false
+	}
+	m.narrow(m.lex.elements)
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.read(NameSpan, n, "element")
+	m.blank("")
+	if m.peek(0) == '{' {
+		m.elementJSON(word)
+		return true
+	}
+	m.children(word, 0)
+	return true
+}
+
+// elementHolds reports whether what stands at i, in the element of an offered
+// name, is the arguments of a call: parameters it has, an object of them, or
+// nothing.
+func (m *machine) elementHolds(word string, i int) bool {
+	name, _ := m.names.resolve(word)
+	shape := m.names.shape(name)
+	i = m.spaces(i)
+	if m.peek(i) == '{' {
+		key, _ := m.keyAt(m.spaces(i + 1))
+		return key != "" && shape != nil && shape.Declares(key)
+	}
+	if child, _ := m.childTag(i); child != "" {
+		return shape == nil || shape.Declares(child)
+	}
+	return m.hasAt(i, "</"+word+">")
+}
+
+// elementJSON reads the arguments of a call as an object in the element word,
+// up to its end.
+func (m *machine) elementJSON(word string) {
+	m.arguments()
+	m.blank("")
+	if end := "</" + word + ">"; m.call.open && m.hasAt(0, end) {
+		m.skip(len(end), word)
+	}
+	m.endCall()
+}
+
+// attributed reads a call whose arguments are attributes of the element that
+// has its name: <get_weather city="Rome"/>. It counts only if the tool has all
+// of them. One without any must be empty and begin a line.
+func (m *machine) attributed(start int) bool {
+	i := m.word(1, "/")
+	word := string(m.buf[m.pos+1 : m.pos+i])
+	name, known := m.names.resolve(word)
+	if !known || m.names.any {
+		return false
+	}
+	shape := m.names.shape(name)
+	t, ok := m.attributes(i)
+	for _, a := range t.attrs {
+		ok = ok && shape != nil && shape.Declares(a.key)
+	}
+	if !ok || len(t.attrs) == 0 && !(t.self && m.atLine() && m.needsNothing(name)) || !t.self && !m.elementHolds(word, t.length) {
+		m.lost.add(m.lex.elements, start)
+		return false
+	}
+	m.narrow(m.lex.elements)
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.read(NameSpan, t.length, "element")
+	count := 0
+	for _, a := range t.attrs {
+		m.argKey(a.key, &count)
+		m.arg(string(typed(shape.Property(a.key).Types(), a.value)))
+	}
+	if t.self {
+		m.closeArgs(count)
+		m.endCall()
+		return true
+	}
+	m.children(word, count)
+	return true
+}
+
+// attributes reads the attributes of a tag from the i-th byte, behind its
+// name, up to its end.
+func (m *machine) attributes(i int) (t tag, ok bool) {
+	quote := byte(0)
+	for j := i; j < i+maxTag && m.at(j); j++ {
+		switch c := m.buf[m.pos+j]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case isQuote(c):
+			quote = c
+		case c == '<' || c == '\n':
+			return tag{}, false
+		case c == '>':
+			t = m.parseTag(string(m.buf[m.pos+i : m.pos+j]))
+			t.length = j + 1
+			return t, true
+		}
+	}
+	return tag{}, false
+}
+
+// openTag returns the word of the opening tag without attributes that stands
+// i bytes from here, and the index after it.
+func (m *machine) openTag(i int) (word string, end int) {
+	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return "", 0
+	}
+	j := m.word(i+1, "/")
+	if m.peek(j) != '>' {
+		return "", 0
+	}
+	return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+}
+
+// childTag is openTag for a tag that may have attributes, which say nothing to
+// us, or no content.
+func (m *machine) childTag(i int) (word string, end int) {
+	if word, end = m.openTag(i); word != "" || m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return word, end
+	}
+	if word, end = m.emptyTag(i); word != "" {
+		return word, end
+	}
+	j := m.word(i+1, "/")
+	if t, ok := m.attributes(j); ok && len(t.attrs) > 0 && !t.self {
+		return string(m.buf[m.pos+i+1 : m.pos+j]), t.length
+	}
+	return "", 0
+}
+
+// emptyTag is openTag for an element without content: <word/>.
+func (m *machine) emptyTag(i int) (word string, end int) {
+	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+		return "", 0
+	}
+	j := m.word(i+1, "/")
+	if end = m.spaces(j); !m.hasAt(end, "/>") {
+		return "", 0
+	}
+	return string(m.buf[m.pos+i+1 : m.pos+j]), end + 2
+}
+
+// anyElement reads a whole element as a call where every name will do: it
+// must be the whole line, and hold nothing but elements.
+func (m *machine) anyElement(word string, n, start int) bool {
+	if !m.atLine() || strings.ContainsAny(word, ":/") || !strings.ContainsAny(word, "_") {
+		return false
+	}
+	end := "</" + word + ">"
+	for i := n; ; i++ {
+		if i > maxGuess || !m.at(i) {
+			return false
+		}
+		if m.buf[m.pos+i] == '<' && m.hasAt(i, end) {
+			list, ok := elements(string(m.buf[m.pos+n:m.pos+i]), "")
+			if !ok || len(list) == 0 {
+				return false
+			}
+			break
+		}
+	}
+	m.narrow(m.lex.elements)
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.read(NameSpan, n, "element")
+	m.children(word, 0)
+	return true
+}
+
+// namedElement reads <name>…</name> and, after it, the arguments in an element
+// of their own.
+func (m *machine) namedElement(word string, n, start int) bool {
+	i := n
+	for i < n+maxName && m.at(i) && m.buf[m.pos+i] != '<' {
+		i++
+	}
+	end := "</" + word + ">"
+	name := strings.TrimSpace(string(m.buf[m.pos+n : m.pos+i]))
+	if !m.hasAt(i, end) || !m.startCall(name, "", start) {
+		return false
+	}
+	m.read(NameSpan, i+len(end), "element")
+	m.blank("")
+	if inner, n := m.openTag(0); keys[inner] == argsRole {
+		m.skip(n, inner)
+		m.blank("")
+		if m.peek(0) == '{' {
+			m.elementJSON(inner)
+			return true
+		}
+		m.children(inner, 0)
+		return true
+	}
+	if inner, n := m.emptyTag(0); keys[inner] == argsRole {
+		m.skip(n, inner)
+	}
+	m.children("", 0)
+	return true
+}
+
+// children reads parameters that are elements, after count others, up to the
+// end of the element word around them, and ends the call.
+func (m *machine) children(word string, count int) {
+	var held []elem // of one key: several make a list
+	for {
+		m.blank("")
+		if !m.more() {
+			m.missing("end-of-call")
+			break
+		}
+		if word != "" && m.hasAt(0, "</"+word+">") {
+			m.putElements(held, &count)
+			held = nil
+			m.skip(len(word)+3, word)
+			break
+		}
+		key, n := m.childTag(0)
+		empty := key != "" && m.buf[m.pos+n-2] == '/'
+		if key == "" {
+			if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(endCall)) {
+				break
+			}
+			m.junk()
+			continue
+		}
+		if len(held) > 0 && held[0].key != key {
+			m.putElements(held, &count)
+			held = nil
+		}
+		m.skip(n, key)
+		e, ok := &elem{key: key}, true
+		if !empty {
+			e, ok = m.child(key, "", &count)
+		}
+		if !ok {
+			return
+		}
+		if e != nil {
+			held = append(held, *e)
+		}
+	}
+	m.putElements(held, &count)
+	m.closeArgs(count)
+	m.endCall()
+}
+
+// child reads the element key, whose opening tag has been read. Where the
+// schema wants a string it streams; else it is returned.
+func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
+	v := m.valueOf(key)
+	v.trim = m.row().Text
+	if v.known && v.types == schema.String {
+		m.argKey(key, count)
+		s := sink{m: m, value: v}
+		if !m.until("</"+key+">", prefix, func(p []byte) { s.add(p) }) {
+			return nil, false
+		}
+		s.close()
+		return nil, true
+	}
+	var inner strings.Builder
+	for depth := 0; ; depth-- { // in elements of the same name
+		var raw []byte
+		if !m.until("</"+key+">", prefix, func(p []byte) { raw = append(raw, p...) }) {
+			return nil, false
+		}
+		part := tighten(string(raw), prefix)
+		inner.WriteString(part)
+		if prefix != "" {
+			depth += strings.Count(part, prefix+"<"+key+">")
+		}
+		if depth == 0 {
+			return &elem{key, inner.String(), prefix}, true
+		}
+		inner.WriteString(prefix + "</" + key + ">")
+	}
+}
+
+// tighten takes out white space between the prefix of tags and the tags.
+func tighten(s, prefix string) string {
+	if prefix == "" || !strings.Contains(s, prefix) {
+		return s
+	}
+	parts := strings.Split(s, prefix)
+	for i, p := range parts[1:] {
+		if trimmed := strings.TrimLeft(p, " \t\r\n"); strings.HasPrefix(trimmed, "<") {
+			parts[i+1] = trimmed
+		}
+	}
+	return strings.Join(parts, prefix)
+}
+
+// until reads up to the tag end, which stands behind prefix, and passes over
+// it. It reports false if the answer ends before, and with it the call: text
+// says nowhere that it is complete.
+func (m *machine) until(end, prefix string, add func([]byte)) bool {
+	take := func(n int) {
+		add(m.buf[m.pos : m.pos+n])
+		m.read(ArgsSpan, n, "value")
+	}
+	first := (prefix + end)[0]
+	all := func() bool {
+		for m.pos < len(m.buf) {
+			n := indexEither(m.buf[m.pos:], first, end[0])
+			if n == 0 {
+				return false
+			}
+			take(n)
+		}
+		return true
+	}
+	for m.flows(0, all) {
+		if all() {
+			continue
+		}
+		if n := m.endTag(end, prefix); n > 0 {
+			m.skip(n, end)
+			return true
+		}
+		take(1)
+	}
+	m.cutCall()
+	return false
+}
+
+// endTag returns the length of the tag end if it stands here behind prefix and,
+// perhaps, white space. The prefix may be missing if the next tag has it.
+func (m *machine) endTag(end, prefix string) int {
+	i := 0
+	if m.hasAt(0, prefix) {
+		i = m.spaces(len(prefix))
+	}
+	if !m.hasAt(i, end) {
+		return 0
+	}
+	i += len(end)
+	if prefix != "" && i == len(end) && !m.hasAt(m.spaces(i), prefix) {
+		return 0
+	}
+	return i
+}
+
+// elem is an element that was read whole.
+type elem struct{ key, inner, prefix string }
+
+// putElements writes the elements of one key: one value, or a list.
+func (m *machine) putElements(list []elem, count *int) {
+	if len(list) == 0 || !m.call.open {
+		return
+	}
+	m.argKey(list[0].key, count)
+	var shape *schema.Shape
+	if m.shape() != nil {
+		shape = m.shape().Property(list[0].key)
+	}
+	m.arg(string(joinElements(list, shape, 0)))
+}
+
+// joinElements returns the value of the elements of one key, which stand in
+// depth others.
+func joinElements(list []elem, shape *schema.Shape, depth int) json.RawMessage {
+	wantsList := shape != nil && shape.Types()&^schema.Null == schema.Array
+	if len(list) == 1 {
+		v := elementValue(list[0], shape, depth)
+		if wantsList && v[0] != '[' && !strings.HasPrefix(string(v), "null") {
+			return json.RawMessage("[" + string(v) + "]")
+		}
+		return v
+	}
+	out := []byte{'['}
+	for i, e := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var item *schema.Shape
+		if wantsList {
+			item = shape.Item(i)
+		}
+		out = append(out, elementValue(e, item, depth)...)
+	}
+	return append(out, ']')
+}
+
+// maxElements bounds how deep elements are taken apart: what is deeper is text.
+// Every level looks at all that is deeper once more.
+const maxElements = 32
+
+// elementValue reads an element: an object of its children, a list of its
+// items, or the text in it.
+func elementValue(e elem, shape *schema.Shape, depth int) json.RawMessage {
+	types := schema.Any
+	if shape != nil {
+		types = shape.Types()
+	}
+	list, ok := elements(e.inner, e.prefix)
+	if !ok || len(list) == 0 || types == schema.String || depth == maxElements {
+		return elementText(e, types)
+	}
+	if types&schema.Array != 0 && (allItems(list) || types&^schema.Null == schema.Array && !shape.Item(0).Declares(list[0].key)) {
+		out := []byte{'['}
+		for i, item := range list {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			var s *schema.Shape
+			if shape != nil {
+				s = shape.Item(i)
+			}
+			out = append(out, elementValue(item, s, depth+1)...)
+		}
+		return append(out, ']')
+	}
+	out := []byte{'{'}
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[j].key == list[i].key {
+			j++
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var s *schema.Shape
+		if shape != nil {
+			s = shape.Property(list[i].key)
+		}
+		out = append(append(out, quoteJSON(list[i].key)...), ':')
+		out = append(out, joinElements(list[i:j], s, depth+1)...)
+		i = j
+	}
+	return append(out, '}')
+}
+
+// elementText reads an element that holds no others.
+func elementText(e elem, types schema.Types) json.RawMessage {
+	text := e.inner
+	if types != schema.String || e.prefix == "" {
+		text = strings.TrimSpace(text)
+	}
+	switch {
+	case text == "" && types&^schema.Null == schema.Array:
+		return json.RawMessage("[]")
+	case text == "" && types&^schema.Null == schema.Object:
+		return json.RawMessage("{}")
+	case e.key == mixedText:
+		return json.RawMessage(quoteJSON(e.inner))
+	}
+	return typed(types, text)
+}
+
+func allItems(list []elem) bool {
+	for _, e := range list {
+		if e.key != "item" {
+			return false
+		}
+	}
+	return true
+}
+
+// mixedText is the key of text that stands between elements.
+const mixedText = "$text"
+
+// elements splits s into elements; ok is false if there is anything else. Only
+// where tags have a prefix, so that there is no doubt what is one, text between
+// them is put beside them.
+func elements(s, prefix string) (list []elem, ok bool) {
+	var text strings.Builder
+	defer func() {
+		if strings.TrimSpace(text.String()) != "" && len(list) > 0 {
+			list = append(list, elem{mixedText, text.String(), prefix})
+		}
+	}()
+	for {
+		if i := strings.Index(s, prefix+"<"); prefix != "" && i > 0 && len(strings.TrimSpace(s[:i])) > 0 {
+			text.WriteString(s[:i])
+			s = s[i:]
+		}
+		s = strings.TrimSpace(s)
+		if s == "" {
+			return list, true
+		}
+		rest, found := strings.CutPrefix(s, prefix)
+		rest = strings.TrimLeft(rest, " \t\r\n")
+		if !found || len(rest) < 3 || rest[0] != '<' || !isNameStart(rest[1]) {
+			return list, false
+		}
+		i := 1
+		for i < len(rest) && isNameByte(rest[i]) {
+			i++
+		}
+		if i >= len(rest) || rest[i] != '>' {
+			return list, false
+		}
+		key := rest[1:i]
+		inner, after, found := cutElement(rest[i+1:], key, prefix)
+		if !found {
+			return list, false
+		}
+		list = append(list, elem{key, inner, prefix})
+		s = after
+	}
+}
+
+// cutElement splits s at the end of the element key, which may hold others of
+// the same name.
+func cutElement(s, key, prefix string) (inner, after string, ok bool) {
+	open, end := prefix+"<"+key+">", prefix+"</"+key+">"
+	depth, at := 1, 0
+	for {
+		e := strings.Index(s[at:], end)
+		if e < 0 {
+			return "", "", false
+		}
+		depth += strings.Count(s[at:at+e], open) - 1
+		if depth == 0 {
+			return s[:at+e], s[at+e+len(end):], true
+		}
+		at += e + len(end)
+	}
+}
+
+// prefixed reads a call whose tags stand behind a prefix of their own.
+func (m *machine) prefixed(t *token, n, start int) bool {
+	m.narrow(t.in(prefixes))
+	m.skip(n, t.text)
+	m.blank("")
+	return m.one(start)
+}
+
+// childElement reads a parameter that is an element inside a call whose other
+// parts are tags. t is the token that stands here.
+func (m *machine) childElement(t *token, n int, count *int) bool {
+	i, prefix := 0, ""
+	if t.is(prefixes) {
+		i, prefix = m.spaces(n), t.text
+	}
+	if p := m.prefix(t); p != "" {
+		i, prefix = m.spaces(len(p)), p
+	}
+	key, end := m.openTag(i)
+	if key == "" {
+		return false
+	}
+	m.skip(end, key)
+	if keys[key] == argsRole && (m.shape() == nil || !m.shape().Declares(key)) {
+		return true // a wrapper around the parameters
+	}
+	e, ok := m.child(key, prefix, count)
+	if ok && e != nil {
+		m.moreChildren(*e, prefix, count)
+	}
+	return true
+}
+
+// prefix returns what stands before every tag in the dialect of the marker t,
+// if it is one of these tags.
+func (m *machine) prefix(t *token) string {
+	if t == nil || len(t.text) < 2 || t.text[0] == '<' {
+		return ""
+	}
+	for i := t.all.first(); i >= 0; i = t.all.next(i + 1) {
+		if p, ok := strings.CutSuffix(m.lex.rows[i].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
+			return p
+		}
+	}
+	return ""
+}
+
+// isNamesake reports whether the marker t, which stands here, is the tag of a
+// parameter that is called like a tag of the dialect.
+func (m *machine) isNamesake(t *token) bool {
+	p := m.prefix(t)
+	if p == "" || !t.is(opens) && !t.is(tagCall) || m.shape() == nil {
+		return false
+	}
+	key, _ := m.openTag(m.spaces(len(p)))
+	return key != "" && m.shape().Declares(key) && !m.call.keys[key]
+}
+
+// moreChildren reads further elements of the same key and writes them all.
+func (m *machine) moreChildren(first elem, prefix string, count *int) {
+	list := []elem{first}
+	open := "<" + first.key + ">"
+	for {
+		i := m.spaces(0)
+		if !m.hasAt(i, prefix) {
+			break
+		}
+		if i = m.spaces(i + len(prefix)); !m.hasAt(i, open) {
+			break
+		}
+		m.skip(i+len(open), first.key)
+		e, ok := m.child(first.key, prefix, count)
+		if !ok || e == nil {
+			return
+		}
+		list = append(list, *e)
+	}
+	m.putElements(list, count)
+}

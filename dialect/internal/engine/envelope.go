@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// saidInEnvelope reads {"type": "text", "text": "…"}, the text of an answer
+// that is held to a schema, as the text it holds. It counts only where such an
+// answer begins, so that JSON in ordinary text stays what it is.
+func (m *machine) saidInEnvelope() bool {
+	if m.offset() != m.first && !(m.hint.meets(m.lex.whole) && m.atLine()) {
+		return false
+	}
+	n := m.saidAt()
+	if n == 0 {
+		return false
+	}
+	m.skip(n, "envelope")
+	for m.more() && m.buf[m.pos] != '"' {
+		if m.buf[m.pos] == '\\' {
+			m.escapedText()
+		} else {
+			m.pos++
+		}
+	}
+	if m.more() {
+		m.skip(1, `"`)
+	}
+	if end := m.spaces(0); m.peek(end) == '}' {
+		m.skip(end+1, "envelope")
+	}
+	return true
+}
+
+// saidAt returns the length of what stands here before the text of an answer
+// that is one JSON value, white space in it aside; 0 if there is none.
+func (m *machine) saidAt() int {
+	for _, tokens := range m.lex.said {
+		n := 0
+		for k, t := range tokens {
+			if n = m.spaces(n); !m.hasAt(n, t) {
+				break
+			}
+			if n += len(t); k == len(tokens)-1 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// escapedText reads an escape of a JSON string as text, two if they are the
+// halves of one character. What is no escape stays as it is.
+func (m *machine) escapedText() {
+	n := m.escapeLength(0)
+	if first := m.buf[m.pos : m.pos+n]; n == 6 && (first[2] == 'd' || first[2] == 'D') && m.peek(6) == '\\' && m.escapeLength(6) == 6 {
+		n = 12
+	}
+	var s string
+	if json.Unmarshal([]byte(`"`+string(m.buf[m.pos:m.pos+n])+`"`), &s) != nil {
+		m.pos += n
+		return
+	}
+	m.passOn()
+	m.mark(TextSpan, n, "escape")
+	m.emit(llm.TextDelta{Text: s})
+	m.take(n)
+}
+
+// escapeLength returns the length of the escape i bytes from here, as far as
+// the answer goes.
+func (m *machine) escapeLength(i int) int {
+	want := 2
+	if m.peek(i+1) == 'u' {
+		want = 6
+	}
+	n := 1
+	for n < want && m.at(i+n) {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,724 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// role is what a key of a JSON call stands for.
+type role uint8
+
+const (
+	other    role = iota
+	nameRole      // the name of the tool
+	argsRole      // its arguments
+	idRole        // the id of the call
+	bothRole      // the name, or an object that holds name and arguments
+	listRole      // a list of calls
+)
+
+// keys are the keys of calls seen in the wild. Every dialect is read with all
+// of them: models mix them freely.
+var keys = map[string]role{
+	"name": nameRole, "tool_name": nameRole, "toolName": nameRole, "function_name": nameRole,
+	"functionName": nameRole, "recipient_name": nameRole,
+	"tool": bothRole, "function": bothRole, "function_call": bothRole, "tool_call": bothRole, "tool_use": bothRole,
+	"functionCall": bothRole, "toolCall": bothRole, "toolUse": bothRole, "action": bothRole,
+	"arguments": argsRole, "parameters": argsRole, "args": argsRole, "input": argsRole, "params": argsRole,
+	"tool_input": argsRole, "action_input": argsRole, "kwargs": argsRole, "toolInput": argsRole, "actionInput": argsRole,
+	"tool_args": argsRole, "tool_arguments": argsRole, "tool_parameters": argsRole,
+	"function_args": argsRole, "function_arguments": argsRole, "function_parameters": argsRole,
+	"id": idRole, "tool_call_id": idRole, "call_id": idRole,
+	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,
+}
+
+// envelope is what is known of a JSON call before it can begin.
+type envelope struct {
+	start    int
+	name, id string
+	args     []byte // arguments that came before the name
+	repairs  []llm.Repair
+	hasArgs  bool
+	begun    bool // a call was begun, here or further in
+	legacy   bool // the key of the name promises one for the arguments
+	keyed    bool // its name is the key of its arguments
+	kind     string
+	extra    []field
+}
+
+type field struct {
+	key   string
+	value json.RawMessage
+}
+
+// object reads an object that holds a call, or calls. It reports whether
+// there was one.
+func (m *machine) object(e *envelope) bool {
+	if m.nested == maxNested {
+		return false
+	}
+	m.nested++
+	ok := m.members(e)
+	m.nested--
+	return ok
+}
+
+// members reads the members of an object that holds a call, or calls.
+func (m *machine) members(e *envelope) bool {
+	if !m.call.open {
+		m.anchor, m.anchored = e.start, true
+	}
+	m.skip(1, "{")
+	for {
+		m.blank(",")
+		if !m.more() {
+			return m.endObject(e, false)
+		}
+		if m.peek(0) == '}' {
+			m.skip(1, "}")
+			return m.endObject(e, true)
+		}
+		if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(opens)) && m.marked {
+			return m.endObject(e, false)
+		}
+		key, ok := m.key()
+		if !ok {
+			return m.brokenObject(e)
+		}
+		if !m.member(e, key) {
+			return m.brokenObject(e)
+		}
+	}
+}
+
+// brokenObject gives up on an object in the middle.
+func (m *machine) brokenObject(e *envelope) bool {
+	if m.call.open {
+		m.badArgs("the call is no JSON object")
+		m.recover()
+		m.endCall()
+	}
+	return e.begun
+}
+
+// member reads the value of a key.
+func (m *machine) member(e *envelope, key string) bool {
+	r := keys[key]
+	c := m.peek(0)
+	m.where(func(d *spec.Dialect) bool { return d.ArgsKey == key || d.NameKey == key })
+	switch {
+	case r == listRole && c == '[':
+		m.asides(e)
+		e.begun = m.objects(e) || e.begun
+		return e.begun || !m.undecided
+	case r == bothRole && c == '{', r == argsRole && c == '{' && e.name == parallel && !m.names.offered(parallel):
+		return m.innerObject(e)
+	case r == nameRole && (c == '{' || c == '[') && !m.marked:
+		return false // no tool has such a name
+	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
+		s, ok := m.nameValue()
+		e.name, e.legacy = s, key == "tool" || key == "toolName"
+		return ok && m.named(e)
+	case r == argsRole && !e.hasArgs && !e.begun:
+		return m.argsMember(e, key)
+	case r == idRole && e.id == "" && !e.begun:
+		return m.envelopeID(e)
+	case r == other && m.isKeyedCall(e, key, c):
+		return m.keyedCall(e, key)
+	}
+	v, ok := m.buffered()
+	if ok {
+		e.extra = append(e.extra, field{key, v})
+	}
+	if key == "type" && ok && !e.hasArgs {
+		e.kind = kindOfCall(v)
+	}
+	return ok
+}
+
+// named handles a name that has just been read: arguments that came before it
+// can go now.
+func (m *machine) named(e *envelope) bool {
+	if e.args == nil {
+		if !m.undecided || m.marked || m.names.any || m.names.offered(e.name) || e.name == parallel {
+			return true
+		}
+		m.suspectObject(e)
+		return false
+	}
+	m.asides(e)
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.arg(string(e.args))
+	m.call.repairs = append(m.call.repairs, e.repairs...)
+	return true
+}
+
+// envelopeID reads the id of a call.
+func (m *machine) envelopeID(e *envelope) bool {
+	v, ok := m.buffered()
+	if !ok {
+		return false
+	}
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		e.id = s
+	} else {
+		e.id = string(v)
+	}
+	return true
+}
+
+// envelopeArgs reads the arguments, which stream if the name is known.
+func (m *machine) envelopeArgs(e *envelope) bool {
+	if e.name == "" {
+		r, ok := m.wholeValue()
+		e.args, e.repairs = bytes.Clone(r.Value()), r.Repairs()
+		return ok && len(e.args) > 0
+	}
+	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked && !(m.names.offered(e.name) && m.hasAt(0, "null")) {
+		return false
+	}
+	if !m.marked && m.schemaFollows(e.name) {
+		return m.schemaArgs(e)
+	}
+	m.asides(e)
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	if m.arrows {
+		m.arrows = false
+		m.badArgs("the call is written with => and -- instead of JSON")
+		m.recover()
+		return true
+	}
+	m.arguments()
+	return true
+}
+
+// endObject decides what an object that has ended is.
+func (m *machine) endObject(e *envelope, closed bool) bool {
+	if !closed && m.call.open {
+		m.missing("brace")
+	}
+	switch {
+	case m.call.open:
+		for _, f := range e.extra { // behind the arguments, though the tool has it
+			if m.shape() != nil && m.shape().Declares(f.key) {
+				m.repair("argument-outside", llm.Guess, e.start, m.offset())
+			}
+		}
+		m.endCall()
+		return true
+	case e.begun:
+		return true
+	case !closed:
+		if e.name != "" && (m.marked || m.names.offered(e.name)) && m.startCall(e.name, e.id, e.start) {
+			m.cutCall()
+			return true
+		}
+		return false
+	case e.name != "" && !e.hasArgs && m.flat(e):
+		return true
+	case e.name == "" && e.args != nil && e.kind != "":
+		e.name = e.kind // its kind is the tool
+		if m.named(e) {
+			m.endCall()
+			return true
+		}
+	}
+	return false
+}
+
+// flat makes a call of an object without arguments: none at all, or at the
+// top level beside the name, as far as the tool declares them.
+func (m *machine) flat(e *envelope) bool {
+	name, known := m.names.resolve(e.name)
+	if !m.marked && (m.names.any || !known) {
+		return false
+	}
+	shape := m.names.shape(name)
+	var args []field
+	for _, f := range e.extra {
+		switch {
+		case f.key == "type":
+		case shape == nil || shape.Declares(f.key):
+			args = append(args, f)
+		case !m.marked:
+			return false
+		}
+	}
+	if len(args) == 0 && (e.legacy && !m.marked || known && !m.needsNothing(name)) {
+		if !m.marked {
+			m.lost.add(m.lex.bare, e.start)
+		}
+		return m.marked && m.noArguments(e)
+	}
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.arg("{")
+	for i, f := range args {
+		if i > 0 {
+			m.arg(",")
+		}
+		k, _ := json.Marshal(f.key)
+		m.arg(string(k) + ":" + string(f.value))
+	}
+	m.arg("}")
+	if len(args) > 0 {
+		m.repair("flat-arguments", llm.Syntax, e.start, m.offset())
+	}
+	m.endCall()
+	return true
+}
+
+// noArguments makes an invalid call of one that says nothing of its arguments:
+// they may have been forgotten.
+func (m *machine) noArguments(e *envelope) bool {
+	if !m.startCall(e.name, e.id, e.start) {
+		return false
+	}
+	e.begun = true
+	m.badArgs("the call has no arguments")
+	m.endCall()
+	return true
+}
+
+// needsNothing reports whether a tool has no parameters, so that a call of it
+// need not say anything of arguments.
+func (m *machine) needsNothing(name string) bool {
+	shape := m.names.shape(name)
+	return !m.names.any && (shape == nil || len(shape.Properties()) == 0)
+}
+
+// objects reads a list of calls.
+func (m *machine) objects(e *envelope) bool {
+	m.skip(1, "[")
+	begun := false
+	for m.blank(","); m.more() && m.peek(0) == '{'; m.blank(",;") {
+		if !m.oneOf() {
+			return begun
+		}
+		begun = true
+	}
+	if m.more() && m.peek(0) == ']' {
+		m.skip(1, "]")
+		return begun || m.marked && e == nil
+	}
+	return begun
+}
+
+// oneOf reads the next object of a list.
+func (m *machine) oneOf() bool {
+	read := func() bool { return m.object(&envelope{start: m.offset()}) }
+	if m.undecided {
+		return read()
+	}
+	return m.guess(read) // the list is one, but this may be something else
+}
+
+// arguments reads the arguments of the call from here: an object, or a string
+// that holds one.
+func (m *machine) arguments() {
+	switch c := m.peek(0); {
+	case c == '{':
+		m.unwrapped()
+	case isQuote(c):
+		m.quotedArguments()
+	default:
+		start := m.offset()
+		v, ok := m.buffered()
+		if ok && string(v) != "null" {
+			m.arg(string(v))
+			m.badArgs("the arguments are %s, not an object", shorten(string(v)))
+		}
+		if !ok && m.offset() == start {
+			if c := m.peek(0); c != '}' && c != ',' && !m.closer(0) && m.more() {
+				m.badArgs("the arguments are no JSON object")
+			}
+			m.recover()
+		}
+	}
+}
+
+// stream reads a JSON value into the arguments as it arrives.
+func (m *machine) stream() {
+	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	taken := 0
+	take := func() {
+		v := r.Value()
+		m.argBytes(v[taken:])
+		taken = len(v)
+	}
+	if len(m.call.args) == 0 { // the value is all there is: no need for a copy
+		take = func() {
+			m.call.args = r.Value()
+			m.checkArgs()
+		}
+	}
+	m.finishValue(&r, m.feed(&r, take), take)
+}
+
+// finishValue ends a value the text has not ended.
+func (m *machine) finishValue(r *jsonfix.Reader, ended bool, take func()) {
+	if !ended && r.Err() == nil {
+		if !m.more() && m.truncated() {
+			take()
+			m.cutCall()
+			return
+		}
+		if err := r.Close(); err != nil {
+			m.badArgs("%v", err)
+		}
+		take()
+	}
+	if err := r.Err(); err != nil {
+		m.badArgs("%v", err)
+		m.recover()
+	}
+	m.noteRepairs(r.Repairs())
+}
+
+// noteRepairs adds the edits of a JSON value, except those that are no edits
+// in the dialect: Python writes True, (1, 2) and 'a'.
+func (m *machine) noteRepairs(edits []llm.Repair) {
+	python := m.row().Form == spec.PyCall
+	for _, e := range edits {
+		if python && e.Class == llm.Syntax && (e.Rule == "literal" || e.Rule == "tuple" || e.Rule == "quotes" || e.Rule == "trailing-comma") {
+			continue
+		}
+		m.call.repairs = append(m.call.repairs, e)
+	}
+}
+
+// feed reads a JSON value with r and reports whether it came to its end. It
+// stops at a marker that cannot be inside the value, at the end of the answer,
+// and where a guess has gone too far.
+func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
+	f := feeder{m: m, r: r, take: take, kind: ArgsSpan, limit: math.MaxInt}
+	if m.naming {
+		f.kind = NameSpan
+	}
+	if m.undecided && !m.marked {
+		f.limit = m.offset() + maxGuess
+	}
+	all := f.all
+	for f.wants() && m.flows(f.held, all) {
+		if f.all() {
+			continue
+		}
+		if !f.wants() || (!r.InString() || f.heldQuote()) && m.closer(f.held) {
+			break
+		}
+		f.feed(1)
+	}
+	if !r.Done() && r.Err() == nil {
+		m.read(f.kind, f.held, "json")
+	}
+	return r.Done()
+}
+
+// feeder feeds a JSON value to its reader.
+type feeder struct {
+	m     *machine
+	r     *jsonfix.Reader
+	take  func() // called when r has read something
+	kind  SpanKind
+	held  int // bytes that r has seen and may not want
+	limit int // the offset at which a guess has gone too far
+}
+
+// wants reports whether the value may go on.
+func (f *feeder) wants() bool {
+	return !f.r.Done() && f.r.Err() == nil && f.m.offset()+f.held < f.limit
+}
+
+// heldQuote reports whether r holds a quote, which may be the end of a string.
+func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.buf[f.m.pos] == '"' }
+
+// all feeds what is there, up to a byte that may begin a marker, and reports
+// whether the value may go on after all of it.
+func (f *feeder) all() bool {
+	m := f.m
+	for f.wants() {
+		rest := m.buf[m.pos+f.held:]
+		if len(rest) == 0 {
+			return true
+		}
+		rest = rest[:min(len(rest), f.limit-m.offset()-f.held)]
+		if n := f.content(rest); n > 0 {
+			continue
+		}
+		n := indexEither(rest, '<', '`')
+		if n == 0 {
+			return false
+		}
+		f.feed(n)
+	}
+	return false
+}
+
+// content feeds as much of rest as only goes on with a string. In a string
+// nothing is a marker.
+func (f *feeder) content(rest []byte) int {
+	if f.held > 0 {
+		return 0
+	}
+	n := f.r.FeedContent(rest)
+	if n > 0 {
+		f.m.read(f.kind, n, "json")
+		f.take()
+	}
+	return n
+}
+
+// feed feeds the next n bytes.
+func (f *feeder) feed(n int) {
+	m := f.m
+	f.r.FeedBytes(m.buf[m.pos+f.held:][:n])
+	read := f.held + n - f.r.Unread()
+	f.held = f.r.Unread()
+	m.read(f.kind, read, "json")
+	f.take()
+}
+
+// indexEither returns the index of the first a or b in p, len(p) if there is
+// none. It looks at eight bytes at once: a byte that is one of the two becomes
+// zero and leaves a high bit, and the lowest of these bits is exact, because
+// borrows only go up.
+func indexEither(p []byte, a, b byte) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i <= len(p)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(p[i:])
+		x, y := w^ones*uint64(a), w^ones*uint64(b)
+		if hit := ((x-ones)&^x | (y-ones)&^y) & high; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(p) && p[i] != a && p[i] != b {
+		i++
+	}
+	return i
+}
+
+// closer reports whether a marker that ends or begins calls stands i bytes
+// from here.
+func (m *machine) closer(i int) bool {
+	t, n := m.match(i)
+	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && t.special || t.is(heads))
+}
+
+// wholeValue reads a JSON value without passing it on.
+func (m *machine) wholeValue() (*jsonfix.Reader, bool) {
+	r := &jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	if m.feed(r, func() {}) {
+		return r, true
+	}
+	if r.Err() != nil || m.undecided && !m.marked || r.Close() != nil {
+		return r, false
+	}
+	return r, !m.truncated()
+}
+
+// buffered reads a JSON value and returns it.
+func (m *machine) buffered() (json.RawMessage, bool) {
+	r, ok := m.wholeValue()
+	return bytes.Clone(r.Value()), ok
+}
+
+// nameValue reads a JSON string that names a tool.
+func (m *machine) nameValue() (string, bool) {
+	m.naming = true
+	v, ok := m.buffered()
+	m.naming = false
+	var s string
+	if !ok || json.Unmarshal(v, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// quotedArguments reads arguments that were written as a string of JSON.
+func (m *machine) quotedArguments() {
+	start := m.offset()
+	var inner jsonfix.Reader
+	outer := jsonfix.Reader{Base: start, MaxBytes: m.maxCall()}
+	var u unquoter
+	var plain strings.Builder // of a dialect whose input may be plain text
+	take := func() {
+		s := u.add(outer.Take())
+		if m.rows.meets(m.lex.plainArgs) || m.plainInput {
+			plain.WriteString(s)
+		}
+		inner.Feed(s)
+		m.arg(inner.Take())
+	}
+	ended := m.feed(&outer, take)
+	if !ended && outer.Err() == nil && !m.more() && m.truncated() {
+		m.cutCall()
+		return
+	}
+	if !ended {
+		m.finishValue(&outer, false, take)
+	}
+	if !u.said {
+		return // no arguments at all
+	}
+	if plain.Len() > 0 && len(inner.Value()) == 0 {
+		m.onlyArgument(plain.String(), start)
+		return
+	}
+	if !inner.Done() {
+		if err := inner.Close(); err != nil {
+			m.badArgs("the arguments are a string that holds no JSON object: %v", err)
+		}
+		m.arg(inner.Take())
+	}
+	m.call.repairs = append(m.call.repairs, inner.Repairs()...)
+	m.repair("quoted-arguments", llm.Syntax, start, m.offset())
+	if v := bytes.TrimLeft(inner.Value(), " \t\r\n"); len(v) == 0 || v[0] != '{' {
+		m.badArgs("the arguments are a string, not an object")
+	}
+}
+
+// unwrapped reads the arguments object. Where its only key is again one for
+// arguments, perhaps beside the name again, and the tool has no such parameter,
+// the object inside counts.
+func (m *machine) unwrapped() {
+	named := m.namedAgain()
+	if !named && !m.doubleWrapped(m.spaces(1)) {
+		m.stream()
+		return
+	}
+	start := m.offset()
+	r, ok := m.wholeValue()
+	if !ok {
+		m.finishValue(r, r.Done(), func() { m.arg(r.Take()) })
+		return
+	}
+	m.call.repairs = append(m.call.repairs, r.Repairs()...)
+	if v := innerArgs(r.Value(), named); v != nil {
+		m.arg(string(v))
+		m.repair("double-wrapped", llm.Syntax, start, m.offset())
+		return
+	}
+	m.arg(string(r.Value()))
+}
+
+// namedAgain reports whether the object here begins with the name of the tool
+// and goes on with arguments, and the tool has no parameter for a name.
+func (m *machine) namedAgain() bool {
+	const key = `"name"`
+	i := m.spaces(1)
+	if !m.hasAt(i, key) || m.shape() != nil && m.shape().Declares("name") {
+		return false
+	}
+	i = m.spaces(i + len(key))
+	if m.peek(i) != ':' {
+		return false
+	}
+	i = m.spaces(i + 1)
+	if name := quoteJSON(m.call.name); m.hasAt(i, name) {
+		i = m.spaces(i + len(name))
+		return m.peek(i) == ',' && m.doubleWrapped(m.spaces(i+1))
+	}
+	return false
+}
+
+// doubleWrapped reports whether a key for arguments that the tool does not
+// declare stands i bytes from here, and an object.
+func (m *machine) doubleWrapped(i int) bool {
+	if m.call.known && m.names.described(m.call.name) && m.schemaFollows(m.call.name) && m.shape() != nil {
+		return true
+	}
+	q := m.peek(i)
+	if !isQuote(q) {
+		return false
+	}
+	j := i + 1
+	for j < i+16 && m.at(j) && m.peek(j) != q {
+		j++
+	}
+	key := string(m.buf[m.pos+i+1 : m.pos+j])
+	if keys[key] != argsRole || m.shape() != nil && m.shape().Declares(key) || m.shape() == nil && key != "arguments" {
+		return false
+	}
+	j = m.spaces(j + 1)
+	return m.peek(j) == ':' && m.peek(m.spaces(j+1)) == '{'
+}
+
+// key reads a key and the colon after it.
+func (m *machine) key() (string, bool) {
+	i, start := 0, m.peek(0)
+	var key string
+	if isQuote(start) {
+		for i = 1; i < maxName && m.at(i) && m.peek(i) != start && m.peek(i) != '\n'; i++ {
+		}
+		if m.peek(i) != start {
+			return "", false
+		}
+		key = string(m.buf[m.pos+1 : m.pos+i])
+		i++
+	} else {
+		i = m.word(0, ":")
+		key = string(m.buf[m.pos : m.pos+i])
+	}
+	i = m.spaces(i)
+	if key != "" && m.marked && m.hasAt(i, "=>") {
+		m.arrows = true
+		i++
+	} else if key == "" || m.peek(i) != ':' {
+		return "", false
+	}
+	m.skip(i+1, "key")
+	m.blank("")
+	return key, true
+}
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
+// blank skips white space and any of the bytes in more, as markup.
+func (m *machine) blank(more string) {
+	for m.more() {
+		i := 0
+		for i < len(m.buf)-m.pos && (isSpace(m.buf[m.pos+i]) || strings.IndexByte(more, m.buf[m.pos+i]) >= 0) {
+			i++
+		}
+		if i == 0 {
+			return
+		}
+		m.skip(i, "space")
+	}
+}
+
+// spaces returns the index of the first byte from i that is no white space.
+func (m *machine) spaces(i int) int {
+	for m.at(i) && isSpace(m.buf[m.pos+i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// shorten cuts s for a message.
+func shorten(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}

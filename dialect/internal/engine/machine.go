@@ -1,0 +1,493 @@
+package engine
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// defaultMaxCall bounds what must be held at once if the caller does not.
+const defaultMaxCall = 16 << 20
+
+// maxGuess bounds how far the engine reads ahead to find out whether text
+// without a marker is a call. It keeps the work linear: a guess that fails
+// costs no more than this.
+const maxGuess = 8 << 10
+
+// maxWaste is how many bytes may be read in vain for each byte of the answer.
+// Beyond it, text made of nothing but beginnings of calls is text.
+const maxWaste = 16
+
+// machine reads one answer. Its readers are written as straight code that asks
+// for the next byte; when there is none yet, the machine first lets go of all
+// that is certain and then waits for the next chunk. So a reader never has to
+// be resumed, and nothing can depend on where chunks were cut.
+//
+// The readers run in a coroutine. What is around them, the source of the
+// chunks and the consumer of the events, does not: [machine.pump] adds a chunk,
+// wakes the readers, and passes on what they found. A reader of long text
+// leaves a flow behind when it waits, so that it need not be woken for more of
+// the same.
+type machine struct {
+	opts  *Options
+	names *names
+	lex   *Lexicon
+	hint  rowSet // the row of the dialect that is expected
+	// triggers say where a byte may begin something that is no text.
+	triggers [256]place
+	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
+	flow     func() bool         // what to do with the next chunk before waking the readers
+	direct   bool                // what the flow reads can go at once
+	prose    bool                // it can, and is text that only markers end
+
+	buf   []byte
+	pos   int    // the next byte to read
+	base  int    // offset of buf[0] in the answer
+	chunk string // the last one; buf ends with it
+	eof   bool
+	err   error // of the chunks, or our own
+	stop  bool  // the consumer has gone, or a limit was passed
+
+	mode    mode
+	thinkBy *token // what opened the thinking we are in; nil if the prompt did
+	rows    rowSet // the dialects that what was read of this call fits
+	run     int    // buf[run:pos] is text or thinking not passed on yet
+	since   int    // offset of the text or thinking since the last markup
+	origin  int    // offset of what counts as the beginning of the answer
+	started bool   // something other than white space has been read as text
+	first   int    // offset of the first byte of text that is no white space
+
+	ready []llm.Event // certain, for the pump to pass on
+	tries []try       // what may still be taken back
+	queue []llm.Event // held until the last try is decided
+	spans []Span      // likewise
+
+	call  call // being read
+	last  llm.Call
+	calls int // read so far
+	ids   llm.CallIDs
+	lost  suspects
+
+	anchor    int  // where the call that may begin here began
+	anchored  bool // whether there is one
+	wasted    int  // bytes read by guesses that failed
+	starved   bool // a reader has asked for more than there is
+	entered   int  // offset behind the last marker the guess we are in has read
+	unitAt    int  // offset of what the guess we are in takes for a call
+	deep      bool // the stack has room for the readers of calls
+	nested    int  // how deep we are in readers that call themselves
+	undecided bool // the innermost try may not be a call at all
+	naming    bool // the value being read is the name of a tool
+	// plainInput says that the arguments being read stand under a key whose
+	// value may be the text of a tool's only parameter.
+	plainInput bool
+	arrows     bool   // the keys of the object being read are followed by =>
+	code       bool   // the last marker may be followed by code
+	quoting    bool   // we are in a code fence that is no call
+	marked     bool   // a marker says that calls follow
+	loose      bool   // a call follows another behind its marker, and only its name says so
+	depth      int    // how many markers around calls are open
+	outer      rowSet // the dialects that the last of these markers fits
+	openAt     int    // offset of the last of these markers
+	openText   string // the last of these markers
+	held       bool   // a try holds calls in thinking
+	rehearsed  int    // offset up to which nothing in thinking is a call
+	thought    bool   // thinking has ended before here
+	byHeader   bool   // the thinking we are in was opened by a message header
+	printed    bool   // the Python call we read is the argument of print
+	message    int    // offset of the message we are in
+	// endOfMessage says that the last calls were followed by the end of their
+	// message.
+	endOfMessage bool
+	cites        bool // a marker says that text may hold tags of citations
+	coded        bool // a fence with code is open: nothing in it is a call without a marker
+	muted        bool // the message is addressed to the user: nothing in it is a call
+}
+
+type mode uint8
+
+const (
+	inText mode = iota
+	inThinking
+)
+
+// try is a point to which the machine can go back.
+type try struct {
+	pos    int // absolute offset
+	since  int
+	events int
+	spans  int
+	calls  int
+	ids    llm.CallIDs
+	mode   mode
+	by     *token
+	header bool
+	rows   rowSet
+}
+
+// Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.
+func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		m := &machine{opts: o, lex: x, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
+		m.triggers = m.names.triggers(x.triggers)
+		if o.ThinkingOpen {
+			m.mode = inThinking
+		}
+		m.pump(chunks, yield)
+	}
+}
+
+// pump takes the chunks to the readers and what they found to the consumer.
+func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, error) bool) {
+	wake, stop := iter.Pull(m.answer)
+	defer stop()
+	for chunk, err := range chunks {
+		if err != nil {
+			m.err = err
+			break
+		}
+		if chunk == "" {
+			continue
+		}
+		if m.prose && m.prosaic(chunk) { // most of most answers: no detour
+			if !yield(m.piece(chunk), nil) {
+				return
+			}
+			continue
+		}
+		m.add(chunk)
+		if m.flow == nil || !m.flow() {
+			m.prose = false
+			wake()
+		} else if m.direct && !m.stop {
+			if ev := m.next(); ev != nil && !yield(ev, nil) {
+				return
+			}
+			continue
+		} else {
+			m.flush()
+		}
+		if !m.deliver(yield) {
+			return
+		}
+	}
+	m.eof = true
+	wake()
+	if m.deliver(yield) && m.err != nil {
+		yield(nil, m.err)
+	}
+}
+
+// deliver passes on what is ready. It reports whether the answer goes on.
+func (m *machine) deliver(yield func(llm.Event, error) bool) bool {
+	for _, ev := range m.ready {
+		if !yield(ev, nil) {
+			return false
+		}
+	}
+	m.ready = m.ready[:0]
+	if m.stop {
+		yield(nil, m.err)
+	}
+	return !m.stop
+}
+
+// answer reads the whole answer. It is a sequence of waits for more of it.
+func (m *machine) answer(wait func(struct{}) bool) {
+	m.wait = wait
+	m.parts()
+	if m.held && len(m.tries) > 0 && m.truncated() { // the thinking may have been about to end
+		m.rehearse()
+		m.parts()
+	}
+	for len(m.tries) > 0 { // calls in thinking that never closed
+		m.commit()
+	}
+	m.flush()
+	m.lost.report(m)
+}
+
+// parts reads text and thinking up to the end of the answer.
+func (m *machine) parts() {
+	for m.more() {
+		switch m.mode {
+		case inText:
+			m.text()
+		case inThinking:
+			m.thinking()
+		}
+	}
+}
+
+// more reports whether there is another byte to read, waiting for it if need
+// be.
+func (m *machine) more() bool { return m.pos < len(m.buf) || m.fill() }
+
+// peek returns the i-th byte from here, or 0 at the end.
+func (m *machine) peek(i int) byte {
+	for m.pos+i >= len(m.buf) {
+		if !m.fill() {
+			return 0
+		}
+	}
+	return m.buf[m.pos+i]
+}
+
+// at reports whether there is an i-th byte from here.
+func (m *machine) at(i int) bool {
+	for m.pos+i >= len(m.buf) {
+		if !m.fill() {
+			return false
+		}
+	}
+	return true
+}
+
+// offset is where the next byte stands in the answer.
+func (m *machine) offset() int { return m.base + m.pos }
+
+// truncated reports whether the answer ended before the model did. It is
+// asked at the end only.
+func (m *machine) truncated() bool {
+	return m.err != nil || m.opts.Finish != nil && m.opts.Finish() == llm.Length
+}
+
+// fill lets go of what is certain and waits for the next chunk. It reports
+// whether there is one.
+func (m *machine) fill() bool {
+	if !m.eof && !m.stop {
+		m.flush()
+		if !m.wait(struct{}{}) {
+			m.stop = true
+		}
+	}
+	m.starved = m.eof || m.stop
+	return !m.starved
+}
+
+// flows is at for the loop of a reader of long text. While it waits, f is
+// called with each chunk in the buffer: it reads what it can without waiting,
+// and reports whether the reader could do no more than wait for the next one.
+func (m *machine) flows(i int, f func() bool) bool {
+	if m.pos+i < len(m.buf) {
+		return true
+	}
+	if !m.undecided {
+		m.flow, m.direct = f, len(m.tries) == 0 && m.opts.Trace == nil
+	}
+	ok := m.fill()
+	m.flow = nil
+	return ok || m.pos+i < len(m.buf) // f may have left a byte to read at the end
+}
+
+// add puts a chunk into the buffer.
+func (m *machine) add(chunk string) {
+	if full := len(m.buf) + len(chunk); full > cap(m.buf) || full > m.maxCall() {
+		m.makeRoom(len(chunk))
+	}
+	m.buf = append(m.buf, chunk...)
+	m.chunk = chunk
+}
+
+// makeRoom makes room for n bytes in the buffer.
+func (m *machine) makeRoom(n int) {
+	m.compact()
+	if cap(m.buf)-len(m.buf) < n {
+		m.buf = slices.Grow(m.buf, max(len(m.buf)+n, minBuffer))
+	}
+}
+
+// minBuffer is the room that is made at once. It is some times maxTail, so that
+// the tail is seldom moved.
+const minBuffer = 1 << 10
+
+func (m *machine) maxCall() int {
+	if m.opts.MaxCall > 0 {
+		return m.opts.MaxCall
+	}
+	return defaultMaxCall
+}
+
+// fail ends the stream with an error of our own.
+func (m *machine) fail(err error) {
+	if !m.stop {
+		m.stop = true
+		m.err = &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err}
+	}
+}
+
+// compact forgets what nobody can go back to. It moves bytes only when at
+// least as many are forgotten, so that the work stays linear.
+func (m *machine) compact() {
+	keep := min(m.run, m.pos)
+	if len(m.tries) > 0 {
+		keep = min(keep, m.tries[0].pos-m.base)
+	}
+	m.keepHead()
+	if m.anchored && m.call.head == nil {
+		keep = min(keep, m.anchor-m.base)
+	}
+	if len(m.buf)-keep > m.maxCall() {
+		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
+	}
+	if keep = max(0, keep-maxTail); keep <= len(m.buf)/2 {
+		return
+	}
+	m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
+	m.base += keep
+	m.pos -= keep
+	m.run -= keep
+}
+
+// skip passes over n bytes as markup.
+func (m *machine) skip(n int, rule string) {
+	m.passOn()
+	m.read(MarkerSpan, n, rule)
+}
+
+// read passes over n bytes that are part of a call, or markup.
+func (m *machine) read(kind SpanKind, n int, rule string) {
+	m.mark(kind, n, rule)
+	m.take(n)
+}
+
+// take passes over n bytes that something else accounts for.
+func (m *machine) take(n int) {
+	m.pos += n
+	m.run = m.pos
+	if n > 0 {
+		m.since = m.offset()
+	}
+}
+
+// mark notes what became of the next n bytes.
+func (m *machine) mark(kind SpanKind, n int, rule string) {
+	if m.opts.Trace == nil || n == 0 {
+		return
+	}
+	s := Span{Start: m.offset(), End: m.offset() + n, Kind: kind, Rule: rule}
+	if kind != TextSpan && kind != ThinkingSpan {
+		s.Dialect = m.dialect()
+	}
+	m.spans = append(m.spans, s)
+}
+
+// passOn makes events of the text or thinking before here.
+func (m *machine) passOn() {
+	if m.run >= m.pos {
+		m.run = m.pos
+		return
+	}
+	if m.opts.Trace != nil {
+		kind := TextSpan
+		if m.mode == inThinking {
+			kind = ThinkingSpan
+		}
+		m.spans = append(m.spans, Span{Start: m.base + m.run, End: m.offset(), Kind: kind})
+	}
+	m.emit(m.delta())
+}
+
+// delta returns the text or thinking before here as an event. Most of the time
+// it is the last chunk, or a part of it, and need not be copied.
+func (m *machine) delta() llm.Event {
+	var s string
+	if i := m.run - (len(m.buf) - len(m.chunk)); i >= 0 {
+		s = m.chunk[i : i+m.pos-m.run]
+	} else {
+		s = string(m.buf[m.run:m.pos])
+	}
+	m.run = m.pos
+	return m.piece(s)
+}
+
+// piece returns s as an event of the text or thinking we are in.
+func (m *machine) piece(s string) llm.Event {
+	if m.mode == inThinking {
+		return llm.ThinkingDelta{Text: s}
+	}
+	return llm.TextDelta{Text: s}
+}
+
+// next returns what a flow has read as one event, nil if there is nothing to
+// pass on. A flow reads text, or thinking, or arguments.
+func (m *machine) next() llm.Event {
+	if m.run < m.pos {
+		return m.delta()
+	}
+	return m.call.delta(m.chunk)
+}
+
+// maxTail is how much of the text before is remembered.
+const maxTail = 160
+
+// lately returns the last bytes of the text, or thinking, before here.
+func (m *machine) lately() []byte {
+	return m.buf[max(0, m.since-m.base, m.pos-maxTail):m.pos]
+}
+
+// emit passes an event on, or holds it while it may be taken back.
+func (m *machine) emit(ev llm.Event) {
+	if m.stop {
+		return
+	}
+	if len(m.tries) > 0 {
+		m.queue = append(m.queue, ev)
+	} else {
+		m.ready = append(m.ready, ev)
+	}
+}
+
+// flush lets go of everything that is certain.
+func (m *machine) flush() {
+	if len(m.tries) > 0 {
+		return
+	}
+	m.passOn()
+	m.passArgs()
+	if len(m.spans) > 0 {
+		m.release()
+	}
+}
+
+// begin starts a try: until commit or undo, nothing leaves the machine.
+func (m *machine) begin() {
+	m.passOn()
+	m.tries = append(m.tries, try{
+		pos: m.offset(), since: m.since, events: len(m.queue), spans: len(m.spans), calls: m.calls, ids: m.ids, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
+	})
+}
+
+// commit ends the innermost try: what it read stands.
+func (m *machine) commit() {
+	m.tries = m.tries[:len(m.tries)-1]
+	m.release()
+}
+
+// undo ends the innermost try and goes back to where it began.
+func (m *machine) undo() {
+	t := m.tries[len(m.tries)-1]
+	m.tries = m.tries[:len(m.tries)-1]
+	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
+	m.calls, m.ids, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.ids, t.mode, t.by, t.header, t.rows
+	m.pos = t.pos - m.base
+	m.run, m.since = m.pos, t.since
+	m.call, m.anchored = call{}, false
+}
+
+// release lets go of what was held for tries, once there are none.
+func (m *machine) release() {
+	if len(m.tries) > 0 {
+		return
+	}
+	m.ready = append(m.ready, m.queue...)
+	m.queue = m.queue[:0]
+	if m.opts.Trace != nil {
+		for _, s := range m.spans {
+			m.opts.Trace(s)
+		}
+	}
+	m.spans = m.spans[:0]
+}

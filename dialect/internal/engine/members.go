@@ -1,0 +1,241 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// asideKeys are keys beside a call under which models think aloud or speak to
+// the user; the value says whether it is thinking. Objects may begin with one.
+var asideKeys = map[string]bool{
+	"thought": true, "thoughts": true, "thinking": true, "reasoning": true, "content": false,
+}
+
+// asides makes events of what stood before a call in its object.
+func (m *machine) asides(e *envelope) {
+	for _, f := range e.extra {
+		thinks, ok := asideKeys[f.key]
+		var s string
+		if !ok || json.Unmarshal(f.value, &s) != nil || s == "" {
+			continue
+		}
+		if thinks {
+			m.emit(llm.ThinkingDelta{Text: s})
+		} else {
+			m.emit(llm.TextDelta{Text: s})
+		}
+	}
+	e.extra = nil
+}
+
+// mayPrecede reports whether an object that begins with key, whose value
+// stands at i, may hold a call further on. Text that models are asked for as
+// JSON must not wait, so "content" counts only where there is none.
+func (m *machine) mayPrecede(key string, i int) bool {
+	if key == "content" {
+		return m.hasAt(i, "null") || m.hasAt(i, `""`)
+	}
+	_, ok := asideKeys[key]
+	return ok || key == "type" || key == "role"
+}
+
+// argsMember reads the arguments of a call, which stand under key. Where every
+// name will do, a name and some text as input are not yet a call, nor are a
+// type and an input.
+func (m *machine) argsMember(e *envelope, key string) bool {
+	if m.names.any && !m.marked && key != "arguments" {
+		if c := m.peek(0); isQuote(c) && key != "parameters" && m.peek(1) != c && m.peek(m.spaces(1)) != '{' {
+			return false
+		}
+		e.kind = ""
+	}
+	e.hasArgs = true
+	m.plainInput = key == "action_input" || key == "tool_input"
+	ok := m.envelopeArgs(e)
+	m.plainInput = false
+	return ok
+}
+
+// innerObject reads an object that is the value of a key and holds a call.
+func (m *machine) innerObject(e *envelope) bool {
+	m.asides(e)
+	inner := envelope{start: e.start, id: e.id}
+	ok := m.object(&inner)
+	e.begun, e.hasArgs = e.begun || inner.begun, true
+	return ok
+}
+
+// isKeyedCall reports whether the member key, whose value begins with c, is a
+// call of that name: all members before it, if any, were calls, too.
+func (m *machine) isKeyedCall(e *envelope, key string, c byte) bool {
+	onlyKeyed := m.marked && m.rows.within(m.lex.keyed)
+	if len(e.extra) > 0 || !e.keyed && (e.name != "" || e.hasArgs) || c != '{' && !(onlyKeyed && isQuote(c)) {
+		return false
+	}
+	return m.names.offered(key) || onlyKeyed
+}
+
+// keyedCall reads the arguments of the call whose name was the key.
+func (m *machine) keyedCall(e *envelope, key string) bool {
+	m.endCall()
+	e.name, e.hasArgs, e.keyed = key, true, true
+	return m.envelopeArgs(e)
+}
+
+// suspectObject counts an object whose name was not offered, if its arguments
+// follow.
+func (m *machine) suspectObject(e *envelope) {
+	i := m.spaces(0)
+	if m.peek(i) != ',' {
+		return
+	}
+	key, i := m.keyAt(m.spaces(i + 1))
+	if c := m.peek(i); keys[key] == argsRole && (c == '{' || isQuote(c)) {
+		m.where(func(d *spec.Dialect) bool { return d.ArgsKey == key })
+		m.lost.add(m.rows, e.start)
+	}
+}
+
+// keyAt returns the key i bytes from here and where its value begins; no key
+// is empty.
+func (m *machine) keyAt(i int) (key string, value int) {
+	quote := m.peek(i)
+	if !isQuote(quote) {
+		return "", i
+	}
+	j := m.word(i+1, ":")
+	if m.peek(j) != quote {
+		return "", i
+	}
+	key = string(m.buf[m.pos+i+1 : m.pos+j])
+	j = m.spaces(j + 1)
+	if m.peek(j) != ':' {
+		return "", i
+	}
+	return key, m.spaces(j + 1)
+}
+
+// envelopeAt reports whether the object i bytes from here, which stands where
+// the arguments of the tool written so do, is itself a call.
+func (m *machine) envelopeAt(i int, written string) bool {
+	if m.peek(i) != '{' {
+		return false
+	}
+	key, v := m.keyAt(m.spaces(i + 1))
+	name, known := m.names.resolve(strings.TrimSpace(bareID(written)))
+	if shape := m.names.shape(name); keys[key] != nameRole && keys[key] != bothRole || known && shape != nil && shape.Declares(key) || !isQuote(m.peek(v)) {
+		return false
+	}
+	end := m.word(v+1, "")
+	inner := string(m.buf[m.pos+v+1 : m.pos+end])
+	if m.peek(end) != m.buf[m.pos+v] || !m.names.any && !m.names.offered(inner) {
+		return false
+	}
+	if i = m.spaces(end + 1); m.peek(i) != ',' {
+		return false
+	}
+	key, _ = m.keyAt(m.spaces(i + 1))
+	return keys[key] == argsRole
+}
+
+// kindOfCall returns the type that a call gives itself where it may be the
+// name of a tool, not a word of some API.
+func kindOfCall(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	switch s {
+	case "function", "function_call", "tool_call", "tool_use", "tool", "object", "text", "call":
+		return ""
+	}
+	return s
+}
+
+// schemaFollows reports whether the object here begins like the JSON Schema of
+// arguments, and the tool called written has no such parameter.
+func (m *machine) schemaFollows(written string) bool {
+	if m.peek(0) != '{' {
+		return false
+	}
+	key, v := m.keyAt(m.spaces(1))
+	if key != "type" && key != "properties" {
+		return false
+	}
+	name, _ := m.names.resolve(written)
+	if shape := m.names.shape(name); shape != nil && shape.Declares(key) {
+		return false
+	}
+	switch key {
+	case "type":
+		return m.hasAt(v, `"object"`)
+	case "properties":
+		return m.peek(v) == '{'
+	}
+	return false
+}
+
+// schemaArgs reads such an object where there is no marker. A schema is no
+// call: the tool is described. Values in place of the schemas are arguments.
+func (m *machine) schemaArgs(e *envelope) bool {
+	start := m.offset()
+	r, ok := m.wholeValue()
+	if !ok {
+		return false
+	}
+	v := innerArgs(r.Value(), false)
+	if v == nil {
+		return false
+	}
+	e.args, e.repairs = v, append(r.Repairs(), llm.Repair{Rule: "double-wrapped", Class: llm.Syntax, Start: start, End: m.offset()})
+	return m.named(e)
+}
+
+// innerArgs returns the arguments inside an object whose only key is one for
+// arguments, or inside what looks like a schema but holds values; nil if there
+// are none. If named, the name of the tool may stand beside them.
+func innerArgs(raw json.RawMessage, named bool) json.RawMessage {
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(raw, &outer) != nil {
+		return nil
+	}
+	if named {
+		delete(outer, "name")
+	}
+	inner, described := outer["properties"]
+	for key, v := range outer {
+		switch {
+		case key == "type" || key == "required" || key == "additionalProperties" || key == "$schema":
+		case key != "properties" && (described || len(outer) > 1):
+			return nil
+		case key != "properties":
+			inner = v
+		}
+	}
+	if len(inner) == 0 || inner[0] != '{' || described && holdsSchemas(inner) {
+		return nil
+	}
+	return inner
+}
+
+// holdsSchemas reports whether the members of an object are schemas, or there
+// are none.
+func holdsSchemas(raw json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return false
+	}
+	for _, v := range members {
+		var s map[string]json.RawMessage
+		if json.Unmarshal(v, &s) != nil {
+			return false
+		}
+		if s["type"] == nil && s["$ref"] == nil && s["anyOf"] == nil && s["oneOf"] == nil && s["allOf"] == nil && s["enum"] == nil && s["description"] == nil && len(s) > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+// Package engine reads the calls in the text of an answer. It knows forms, not
+// dialects: what differs between dialects it reads from the rows of a table.
+package engine
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Options are those of dialect.Parser.
+type Options struct {
+	Tools        []llm.ToolDef
+	Dialect      string
+	ThinkingOpen bool
+	ThinkingOff  bool
+	Thinking     Policy
+	Marked       bool
+	// Markup makes the event that comes before a call: its id, where its text
+	// begins, the text, and the marker around the list it stands in. Nil means
+	// that there is no such event.
+	Markup  func(id string, start int, text, opener string) llm.Event
+	Finish  func() llm.Reason
+	Trace   func(Span)
+	MaxCall int
+}
+
+// Policy says what to do with calls inside thinking.
+type Policy uint8
+
+// The policies, in the order of those of package dialect.
+const (
+	PromoteIfUnterminated Policy = iota
+	Ignore
+	Promote
+)
+
+// Span says what became of a stretch of the input.
+type Span struct {
+	Start, End int
+	Kind       SpanKind
+	Dialect    string
+	Rule       string
+}
+
+// SpanKind is what a stretch of input became.
+type SpanKind uint8
+
+// The kinds of spans, in the order of those of package dialect.
+const (
+	TextSpan SpanKind = iota
+	ThinkingSpan
+	MarkerSpan
+	NameSpan
+	ArgsSpan
+)
+
+// Rows returns the rows of the table, which must not be changed.
+func (x *Lexicon) Rows() []spec.Dialect { return x.rows }
+
+// BeginsInThinking reports whether a whole answer closes a thinking block that
+// it never opened: then the prompt held the opener.
+func (x *Lexicon) BeginsInThinking(text string) bool {
+	m := machine{opts: new(Options), lex: x, names: newNames(nil), buf: []byte(text), eof: true}
+	open, called := 0, -1 // called is where the last call ended
+	for m.pos < len(m.buf) {
+		if c := text[m.pos]; isLetter(c) || x.tree.child(c) == nil && x.triggers[c] != anywhere {
+			m.pos++
+			continue
+		}
+		t, n := m.match(0)
+		switch {
+		case t.is(heads) && strings.TrimSpace(text[:m.pos]) == "":
+			return false // headers say what is thinking
+		case t.is(thinks) && !t.line && !t.atStart:
+			open++
+		case t.is(unthinks) && !t.is(drops) && !t.line:
+			if called < 0 || strings.TrimSpace(text[called:m.pos]) != "" || strings.TrimSpace(text[m.pos+n:]) != "" {
+				open-- // else it only follows the last call
+			}
+		case t.is(closes) || t.is(endCall):
+			called = m.pos + n
+		}
+		m.pos += max(n, 1)
+	}
+	return open < 0
+}

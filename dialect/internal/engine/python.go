@@ -1,0 +1,525 @@
+package engine
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// pyList reads Python calls up to the end of their list.
+func (m *machine) pyList(start int) bool {
+	any := false
+	for m.more() {
+		if !isNameStart(m.peek(0)) || !m.pyCall(start) {
+			return any
+		}
+		any = true
+		m.blank(",")
+		if m.more() && m.peek(0) == ']' {
+			m.skip(1, "]")
+			return true
+		}
+		start = m.offset()
+	}
+	return any
+}
+
+// pyCall reads name(key=value, …).
+func (m *machine) pyCall(start int) bool {
+	i := m.word(0, "")
+	if i == 0 || m.peek(i) != '(' {
+		return false
+	}
+	name := string(m.buf[m.pos : m.pos+i])
+	if name == "print" && !m.printed && !m.names.offered(name) && isNameStart(m.peek(i+1)) {
+		m.skip(i+1, "print")
+		m.printed = true
+		ok := m.pyCall(start)
+		m.printed = false
+		if ok && m.peek(m.spaces(0)) == ')' {
+			m.skip(m.spaces(0)+1, "print")
+		}
+		return ok
+	}
+	if stem := m.withoutMethod(name); stem != name && !m.names.offered(name) {
+		name = stem
+		m.narrow(m.lex.methods)
+	}
+	if !m.marked && (m.names.any && !m.kwargs(i+1) || m.variable(i+1)) {
+		return false
+	}
+	if !m.startCall(name, "", start) {
+		if m.kwargs(i + 1) {
+			m.lost.add(m.rows, start)
+		}
+		return false
+	}
+	m.read(NameSpan, i, "name")
+	m.skip(1, "(")
+	m.pyArgs()
+	m.endCall()
+	return true
+}
+
+// withoutMethod returns a name without the suffix that a dialect gives to every
+// name.
+func (m *machine) withoutMethod(name string) string {
+	for _, s := range m.lex.method {
+		if stem, ok := strings.CutSuffix(name, s); ok {
+			return stem
+		}
+	}
+	return name
+}
+
+// kwargs reports whether the arguments that begin at i are unmistakably those
+// of a call: a key, an object, or none at all.
+func (m *machine) kwargs(i int) bool {
+	i = m.spaces(i)
+	if c := m.peek(i); c == ')' || c == '{' {
+		if m.rows.only(m.lex.fenced) {
+			return true // nothing else is written in such a fence
+		}
+		if c == ')' && m.calls > 0 && (!m.at(i+1) || m.peek(i+1) == '\n') {
+			return true // a line after another call
+		}
+		next := m.peek(m.spaces(i + 1))
+		return c == '{' || next == ',' || next == ']' && m.peek(m.spaces(i+1)+1) != '(' // that is a link
+	}
+	return m.keyLength(i) > 0
+}
+
+// variable reports whether the first argument, from the i-th byte, is a bare
+// word, in braces or not, or an expression, as in prose about a function or in
+// code.
+func (m *machine) variable(i int) bool {
+	i = m.spaces(i)
+	braces := m.peek(i) == '{'
+	if braces {
+		i = m.spaces(i + 1)
+	}
+	j := m.word(i, "")
+	if j == i || !isNameStart(m.peek(i)) {
+		return false
+	}
+	switch string(m.buf[m.pos+i : m.pos+j]) {
+	case "True", "False", "None", "true", "false", "null":
+		return false
+	}
+	c := m.peek(m.spaces(j))
+	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
+}
+
+// keyLength returns the length of the key=, from the i-th byte, of a keyword
+// argument; 0 if there is none. A declared parameter may have a colon instead.
+func (m *machine) keyLength(i int) int {
+	j := m.word(i, "")
+	if j > i && m.call.open && m.buf[m.pos+j-1] == ':' && m.shape() != nil && m.shape().Declares(string(m.buf[m.pos+i:m.pos+j-1])) {
+		return j - i
+	}
+	k := m.spaces(j)
+	if j == i || m.peek(k) != '=' || m.peek(k+1) == '=' {
+		return 0
+	}
+	return k + 1 - i
+}
+
+// pyArgs reads the arguments of a call up to the closing parenthesis.
+func (m *machine) pyArgs() {
+	count, position := 0, 0
+	for m.call.open {
+		m.blank(",")
+		if !m.more() {
+			m.missing("parenthesis")
+			break
+		}
+		c := m.peek(0)
+		if c == ')' {
+			m.skip(1, ")")
+			break
+		}
+		if m.hasAt(0, "**") {
+			m.skip(2, "**")
+			c = m.peek(0)
+		}
+		if c == '{' && count == 0 {
+			m.arguments()
+			count = -1
+			continue
+		}
+		if !m.pyArg(&count, &position) {
+			m.recover()
+			break
+		}
+	}
+	m.closeArgs(count)
+}
+
+// pyArg reads one argument.
+func (m *machine) pyArg(count, position *int) bool {
+	start := m.offset()
+	if n := m.keyLength(0); n > 0 {
+		key := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n")
+		m.skip(n, "key")
+		if m.buf[m.pos-1] == ':' {
+			m.repair("colon", llm.Syntax, m.offset()-1, m.offset())
+		}
+		m.blank("")
+		m.argKey(key, count)
+		return m.pyValue()
+	}
+	var properties []string
+	if m.shape() != nil {
+		properties = m.shape().Properties()
+	}
+	if *position >= len(properties) || *count < 0 {
+		m.badArgs("an argument has no name")
+		return false
+	}
+	m.argKey(properties[*position], count)
+	*position++
+	ok := m.pyValue()
+	m.repair("positional-argument", llm.Guess, start, m.offset())
+	return ok
+}
+
+// pyValue reads a Python value into the arguments.
+func (m *machine) pyValue() bool {
+	c := m.peek(0)
+	switch {
+	case c == '{' && m.nested < maxNested && m.isSet(0):
+		m.nested++
+		ok := m.pySet()
+		m.nested--
+		return ok
+	case c == '{' || c == '[' || c == '(':
+		m.stream()
+		return m.call.open && m.call.problem == ""
+	case isQuote(c):
+		return m.pyString(false)
+	case isLetter(c) && isQuote(m.peek(1)):
+		m.skip(1, "prefix")
+		return m.pyString(c|0x20 == 'r')
+	}
+	return m.pyWord()
+}
+
+// isSet reports whether the braces at i hold a set: elements without keys.
+func (m *machine) isSet(i int) bool {
+	first := m.spaces(i + 1)
+	i = first
+	if q := m.peek(i); isQuote(q) {
+		for i++; i < maxTag && m.at(i) && m.peek(i) != q; i++ {
+		}
+		i = m.spaces(i + 1)
+	} else {
+		for i < maxTag && m.at(i) && strings.IndexByte(",:}", m.peek(i)) < 0 {
+			i++
+		}
+	}
+	return m.peek(i) == ',' || m.peek(i) == '}' && i > first
+}
+
+// pySet reads a set as a list.
+func (m *machine) pySet() bool {
+	start := m.offset()
+	m.skip(1, "{")
+	m.arg("[")
+	for first := true; ; first = false {
+		m.blank(",")
+		if !m.more() {
+			m.missing("brace")
+			break
+		}
+		if m.peek(0) == '}' {
+			m.skip(1, "}")
+			break
+		}
+		if !first {
+			m.arg(",")
+		}
+		if !m.pyValue() {
+			return false
+		}
+	}
+	if m.call.open {
+		m.arg("]")
+		m.repair("set", llm.Syntax, start, m.offset())
+	}
+	return m.call.open
+}
+
+// pyWord reads a number, a constant or a word without quotes.
+func (m *machine) pyWord() bool {
+	start := m.offset()
+	i, depth := 0, 0
+	for ; m.at(i); i++ {
+		c := m.buf[m.pos+i]
+		if c == '(' || c == '[' {
+			depth++
+		}
+		if depth == 0 && (c == ',' || c == ')' || c == ']' || c == '}' || c == '\n') {
+			break
+		}
+		if (c == ')' || c == ']') && depth > 0 {
+			depth--
+		}
+		if c == '<' && i > 0 {
+			if t, _ := m.match(i); t.is(closes) {
+				break
+			}
+		}
+		if i > maxGuess {
+			m.read(ArgsSpan, i, "word") // not to be looked at again
+			m.badArgs("a value without quotes is too long")
+			return false
+		}
+	}
+	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	m.read(ArgsSpan, i, "word")
+	if !m.more() && m.truncated() {
+		m.cutCall()
+		return false
+	}
+	if word == "" {
+		m.badArgs("a value is missing")
+		return false
+	}
+	m.arg(pyLiteral(word))
+	if m.call.args[len(m.call.args)-1] == '"' {
+		m.repair("bare-word", llm.Guess, start, m.offset())
+	}
+	return true
+}
+
+// pyLiteral returns a Python word as JSON: a constant, a number, else a
+// string.
+func pyLiteral(word string) string {
+	switch word {
+	case "True", "true":
+		return "true"
+	case "False", "false":
+		return "false"
+	case "None", "null":
+		return "null"
+	}
+	if json.Valid([]byte(word)) {
+		return word
+	}
+	s := strings.ReplaceAll(strings.TrimPrefix(word, "+"), "_", "")
+	digits := strings.TrimPrefix(s, "-")
+	if digits != "" && strings.Trim(digits, "0123456789") == "" { // 007
+		digits = strings.TrimLeft(digits, "0")
+		if digits == "" {
+			return "0"
+		}
+		return s[:len(s)-len(strings.TrimPrefix(s, "-"))] + digits
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") && !strings.ContainsAny(s, "xXpPnNiI") {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return quoteJSON(word)
+}
+
+// pyString reads a string literal into the arguments as it arrives.
+func (m *machine) pyString(raw bool) bool {
+	q := m.peek(0)
+	width := 1
+	if m.peek(1) == q && m.peek(2) == q {
+		width = 3
+	}
+	m.skip(width, "quote")
+	m.arg(`"`)
+	text := func() bool { return m.pyText(q, raw) }
+	for m.flows(0, text) {
+		if text() {
+			if rest := len(m.buf) - m.pos; rest > 0 && !m.at(rest) { // a rune that will never be whole
+				m.escape(m.buf[m.pos:])
+				m.read(ArgsSpan, rest, "string")
+			}
+			continue
+		}
+		if m.buf[m.pos] == '\\' {
+			m.pyEscape(raw)
+		} else if m.pyQuote(q, width) {
+			return true
+		}
+	}
+	m.missing("quote")
+	if m.call.open {
+		m.arg(`"`)
+	}
+	return m.call.open
+}
+
+// pyText reads the text of a string up to a quote or an escape that JSON writes
+// in another way, but for a rune that is not whole yet. It reports whether it
+// came to neither.
+func (m *machine) pyText(q byte, raw bool) bool {
+	text := m.buf[m.pos:]
+	done := 0
+	for done < len(text) {
+		rest := text[done:]
+		n := indexEither(rest, q, '\\')
+		if n == len(rest) {
+			if n -= partial(rest[:n]); n == 0 {
+				break
+			}
+		}
+		switch {
+		case n > 0:
+			m.escape(rest[:n])
+		case !raw && len(rest) > 1 && rest[0] == '\\' && strings.IndexByte(`"\nrtbf`, rest[1]) >= 0:
+			n = 2
+			m.argBytes(rest[:n])
+		default:
+			m.read(ArgsSpan, done, "string")
+			return false
+		}
+		done += n
+	}
+	m.read(ArgsSpan, done, "string")
+	return true
+}
+
+// partial returns the length of the incomplete rune at the end of p.
+func partial(p []byte) int {
+	for i := 1; i <= 3 && i <= len(p); i++ {
+		if c := p[len(p)-i]; c >= 0xC0 {
+			if utf8.FullRune(p[len(p)-i:]) {
+				return 0
+			}
+			return i
+		} else if c < 0x80 {
+			return 0
+		}
+	}
+	return 0
+}
+
+// pyQuote handles a quote inside a string: its end, or text that should have
+// been escaped. It reports whether the string has ended.
+func (m *machine) pyQuote(q byte, width int) bool {
+	if width == 3 {
+		if m.peek(1) != q || m.peek(2) != q {
+			m.escape([]byte{q})
+			m.read(ArgsSpan, 1, "string")
+			return false
+		}
+		m.skip(3, "quote")
+		m.arg(`"`)
+		return true
+	}
+	if m.endsString() {
+		m.skip(1, "quote")
+		m.arg(`"`)
+		return true
+	}
+	m.repair("unescaped-quote", llm.Guess, m.offset(), m.offset()+1)
+	m.escape([]byte{q})
+	m.read(ArgsSpan, 1, "string")
+	return false
+}
+
+// endsString reports whether the quote that stands here ends a string: then
+// only what may follow a value follows it.
+func (m *machine) endsString() bool {
+	k := m.spaces(1)
+	if !m.at(k) {
+		return true
+	}
+	switch m.buf[m.pos+k] {
+	case ')':
+		return m.endsPyCall(k + 1)
+	case ']', '}', ':':
+		return true
+	case ',':
+		k = m.spaces(k + 1)
+		return !isNameStart(m.peek(k)) || m.keyLength(k) > 0
+	case '<':
+		t, _ := m.match(k)
+		return t.is(closes)
+	}
+	return false
+}
+
+// endsPyCall reports whether what follows at k may follow a call.
+func (m *machine) endsPyCall(k int) bool {
+	line := k
+	if m.peek(line) == '\r' {
+		line++
+	}
+	if m.peek(line) == '\n' {
+		return true
+	}
+	k = m.spaces(k)
+	if !m.at(k) {
+		return true
+	}
+	switch c := m.buf[m.pos+k]; c {
+	case ']', ',', ';', '`', '\n':
+		return true
+	case ')':
+		return !m.marked || m.printed
+	case '<', '[':
+		t, _ := m.match(k)
+		return t != nil || m.partialMarker(k)
+	default:
+		return !m.marked
+	}
+}
+
+// pyEscape reads an escape.
+func (m *machine) pyEscape(raw bool) {
+	if !m.at(1) {
+		m.arg(`\\`)
+		m.read(ArgsSpan, 1, "escape")
+		return
+	}
+	c := m.peek(1)
+	n := 2
+	switch {
+	case raw && !isQuote(c):
+		m.escape([]byte{'\\', c})
+	case c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f':
+		m.arg(`\` + string(rune(c)))
+	case c == '\\' || isQuote(c):
+		m.escape([]byte{c})
+	case c == '\n':
+	case c == 'x' || c == 'u' || c == 'U':
+		n = m.pyRune(c)
+	case c == '0':
+		m.arg("\\u0000")
+	default:
+		m.arg(`\\`)
+		n = 1
+	}
+	m.read(ArgsSpan, n, "escape")
+}
+
+// pyRune writes the rune of \x41, \u0041 or \U00000041 and returns the length
+// of the escape. Halves of surrogate pairs are joined.
+func (m *machine) pyRune(c byte) int {
+	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+	if !m.at(1 + digits) {
+		m.arg(`\\`)
+		return 1
+	}
+	v, err := strconv.ParseUint(string(m.buf[m.pos+2:m.pos+2+digits]), 16, 32)
+	switch {
+	case err != nil || v > utf8.MaxRune:
+		m.arg(`\\`)
+		return 1
+	case v >= 0xD800 && v < 0xE000:
+		m.arg(`\u` + string(m.buf[m.pos+2:m.pos+6]))
+	default:
+		m.escape(utf8.AppendRune(nil, rune(v)))
+	}
+	return 2 + digits
+}

@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// region reads calls that begin with a marker.
+func (m *machine) region(t *token, n int) bool {
+	if m.names.none || t.beforeName && !isNameStart(m.peek(n)) { // >>> and a space is a prompt of Python
+		return false
+	}
+	start := m.offset()
+	m.endOfMessage = false
+	ok := m.guess(func() bool {
+		m.marked, m.depth, m.rows = m.lex.marks(t), 0, rowSet{}
+		m.opener(t, n)
+		return m.unit(start, true)
+	})
+	if ok {
+		m.units()
+	}
+	m.marked = false
+	return ok
+}
+
+// lone reads a call whose element has no wrapper.
+func (m *machine) lone(t *token, n int) bool {
+	if m.names.none {
+		return false
+	}
+	start := m.offset()
+	ok := m.guess(func() bool {
+		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) {
+			return false // a tag that prose is about
+		}
+		m.marked, m.depth, m.rows = true, 0, rowSet{}
+		return m.tags(t, n, start)
+	})
+	if ok {
+		m.units()
+	}
+	m.marked = false
+	return ok
+}
+
+// hasBody reports whether what stands i bytes from here may be the body of a
+// call, behind its tag: an element, an object, or the end of the answer.
+func (m *machine) hasBody(i int) bool {
+	i = m.spaces(i)
+	if !m.at(i) {
+		return true
+	}
+	t, _ := m.match(i)
+	return t.is(prefixes) || strings.IndexByte("<{`\\", m.buf[m.pos+i]) >= 0
+}
+
+func (m *machine) opener(t *token, n int) {
+	rows := t.in(opens).or(t.in(separates))
+	m.narrow(rows)
+	m.outer, m.code = rows, t.is(codes)
+	m.depth++
+	m.openAt, m.openText = m.offset(), t.text
+	m.skip(n, t.text)
+	m.entered = m.offset()
+}
+
+// units reads the calls that follow the first one, and the markers between
+// and after them.
+func (m *machine) units() {
+	for m.more() {
+		start := m.offset()
+		if m.mayEcho() && m.echo() {
+			continue
+		}
+		if m.guess(func() bool { return m.unit(start, false) }) {
+			continue
+		}
+		i := m.spaces(0)
+		t, n := m.match(i)
+		if n == 0 && m.cutMarker(i, true) {
+			return
+		}
+		if c := m.peek(i); n == 0 && m.depth > 0 && (c == ']' || c == '}') {
+			m.skip(i+1, "one too many")
+			continue
+		}
+		if n == 0 || !(t.is(closes) || t.is(endCall) || t.is(drops) || t.is(separates) && m.depth > 0 && strings.HasPrefix(t.text, "<|")) {
+			return
+		}
+		if t.is(closes) {
+			m.depth--
+		}
+		m.endOfMessage = t.is(drops)
+		m.skip(i, "space")
+		m.pass(t, n)
+	}
+}
+
+// mayEcho reports whether what follows may repeat the last call: its body
+// after its own end, or a block that begins before the last one was closed.
+func (m *machine) mayEcho() bool {
+	if m.depth <= 0 {
+		return m.rows.meets(m.lex.echoes) && m.peek(m.spaces(0)) == '['
+	}
+	t, _ := m.match(m.spaces(0))
+	d := m.row()
+	return t.is(opens) && len(d.Call) > 0 && d.Call[0].Close != "" && t.text == foldAll(d.Call[0].Open) && m.depth > len(d.Wrap)
+}
+
+// echo passes over a call that is exactly the last one again.
+func (m *machine) echo() bool {
+	last := m.last
+	m.last = llm.Call{}
+	m.begin()
+	start, depth := m.offset(), m.depth
+	m.depth = max(depth, 1)
+	if m.guess(func() bool { return m.unit(start, false) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
+		t := m.tries[len(m.tries)-1]
+		m.queue, m.calls, m.ids = m.queue[:t.events], t.calls, t.ids
+		m.commit()
+		return true
+	}
+	m.undo()
+	m.last, m.depth = last, depth
+	return false
+}
+
+// unit reads one call with the markers and the white space before it. opened
+// says that one of the markers stands just before it.
+func (m *machine) unit(start int, opened bool) bool {
+	for {
+		m.blank(",;")
+		if !opened {
+			start = m.offset()
+			m.unitAt = start
+		}
+		t, n := m.match(0)
+		switch {
+		case t.is(opens) && (!t.line || m.undecided && m.depth == 1) && !t.is(tagCall):
+			m.opener(t, n)
+			opened = true
+		case t.is(closes) && !t.is(endCall) && m.depth > 0 && n > 0:
+			m.depth--
+			m.skip(n, t.text)
+		case t.is(drops) && n > 0 && strings.Contains(t.text, "|"):
+			m.pass(t, n)
+		case m.depth <= 0 && !t.is(tagCall):
+			return false
+		case !opened && m.marked && m.isLoose():
+			m.marked, m.loose = false, true
+			ok := m.one(start)
+			m.marked, m.loose = true, false
+			return ok
+		default:
+			if ok := m.one(start); ok || !opened || !m.undecided || !m.noise() {
+				return ok
+			}
+		}
+	}
+}
+
+// isLoose reports whether what stands here, behind a call, is another one only
+// if its name was offered: nothing has ended the calls because the dialect has
+// no such marker, and neither an object nor a separator says that it is one.
+func (m *machine) isLoose() bool {
+	d := m.row()
+	pairs := d.Wrap
+	if len(pairs) == 0 {
+		pairs = d.Call
+	}
+	if len(pairs) == 0 || pairs[0].Close != "" || m.peek(0) == '{' {
+		return false
+	}
+	i := m.word(0, "")
+	t, _ := m.match(m.spaces(i))
+	return i == 0 || t == nil || t.line || !t.is(separates) && !t.is(identifies)
+}
+
+// noise passes over words between a special token that opens calls and the
+// next one. It reports whether there were any.
+func (m *machine) noise() bool {
+	if !m.marked {
+		return false
+	}
+	for i := 0; i < 128 && m.at(i) && m.buf[m.pos+i] != '\n'; i++ {
+		if m.buf[m.pos+i] != '<' {
+			continue
+		}
+		t, n := m.match(i)
+		if i == 0 || n == 0 || !t.is(opens) || !strings.Contains(t.text, "|") {
+			return false
+		}
+		m.skip(i, "noise")
+		return true
+	}
+	return false
+}
+
+// maxNested bounds how deep a call may stand in what may stand around it:
+// fences, separators, objects that hold only a call.
+const maxNested = 16
+
+// one reads the call that stands here, whatever form it has.
+func (m *machine) one(start int) bool {
+	if m.nested == maxNested {
+		return false
+	}
+	m.nested++
+	ok := m.anyForm(start)
+	m.nested--
+	return ok
+}
+
+// anyForm reads the call that stands here by the form it has.
+func (m *machine) anyForm(start int) bool {
+	m.anchor, m.anchored = start, true
+	if !m.more() {
+		return false
+	}
+	t, n := m.match(0)
+	c := m.peek(0)
+	switch {
+	case t.is(tagCall):
+		return m.tags(t, n, start)
+	case t.is(separates) && !t.is(opens), t.is(identifies): // a name, or an id, was dropped before it
+		m.skip(n, t.text)
+		return m.one(start)
+	case c == '{':
+		m.form(spec.JSONCall)
+		m.where(func(d *spec.Dialect) bool { return !d.List })
+		return m.object(&envelope{start: start})
+	case c == '[':
+		return m.list(start)
+	case m.code && m.entered >= 0 && m.codeAt(0): // right behind its marker
+		return m.rawCode(start)
+	case m.hasAt(0, "```"):
+		return m.fenced(start)
+	case m.hasAt(0, "call:"):
+		return m.braceCall(start)
+	case t.is(prefixes):
+		return m.prefixed(t, n, start)
+	case c == '<':
+		return m.element(start)
+	case isNameStart(c) || c >= '0' && c <= '9':
+		return m.nameFirst(start)
+	case (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1)): // a quoted name
+		m.skip(1, "quote")
+		return m.nameFirst(start)
+	}
+	return false
+}
+
+// list reads a list of JSON objects or of Python calls.
+func (m *machine) list(start int) bool {
+	i := m.spaces(1)
+	switch c := m.peek(i); {
+	case c == '{' || c == ']':
+		m.form(spec.JSONCall)
+		m.where(func(d *spec.Dialect) bool { return d.List })
+		return m.objects(nil)
+	case c == '[' && m.peek(m.spaces(i+1)) != '[': // a list in a list; deeper is no call
+		m.skip(1, "[")
+		return m.list(start)
+	case isNameStart(c):
+		if j := m.word(i, ""); !m.marked && m.names.any && !m.atLine() && m.peek(j) == '(' && m.peek(m.spaces(j+1)) == ')' {
+			return false // an expression in the middle of a line, for all we know
+		}
+		m.form(spec.PyCall)
+		m.skip(i, "[")
+		return m.pyList(start)
+	}
+	return false
+}

@@ -1,0 +1,543 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+)
+
+// where a byte may begin a marker, or a call without one.
+type place uint8
+
+const (
+	nowhere  place = iota
+	anywhere       // at any place
+	wordOnly       // at the beginning of a word
+	lineOnly       // at the beginning of a line
+	nameOnly       // behind a name
+)
+
+// byteTables say what the next bytes of text may begin.
+type byteTables struct {
+	// triggers say where each byte may begin a marker or a call.
+	triggers [256]place
+	// stops are the bytes that may begin something within a line, and the end
+	// of a line.
+	stops [256]bool
+	// followers are the bytes that may stand behind the first one of a marker
+	// or a call. They spare most of text a closer look.
+	followers [256]byteSet
+	// pairs are the pairs of bytes, the first in the low byte, of which the
+	// first is a stop and the second one of its followers.
+	pairs *[1 << 16]uint8
+}
+
+func newByteTables(root *node, rows []spec.Dialect) (b byteTables) {
+	b.triggers = newTriggers(root, rows)
+	b.followers = newFollowers(root)
+	b.pairs = new([1 << 16]uint8)
+	for c, p := range b.triggers {
+		b.stops[c] = p != nowhere && p != lineOnly || c == '\n'
+		for next := range 256 {
+			if b.stops[c] && (c == '\n' || b.followers[c].has(byte(next))) {
+				b.pairs[c|next<<8] = 1
+			}
+		}
+	}
+	return b
+}
+
+func newTriggers(root *node, rows []spec.Dialect) (set [256]place) {
+	for _, c := range root.bytes {
+		set[c] = anywhere
+		if isLetter(c) {
+			set[c] = lineOnly
+		}
+	}
+	for _, c := range []byte("{[`<\xEF\xE2") { // the last two begin full-width bars
+		set[c] = anywhere
+	}
+	for i := range rows {
+		for _, t := range rows[i].Inline {
+			set[t[0]] = wordOnly
+		}
+	}
+	set['('] = nameOnly
+	return set
+}
+
+// text reads text up to the next thing that is none.
+func (m *machine) text() {
+	flow := m.allPlain
+	for m.mode == inText && m.flows(0, flow) {
+		if !m.started {
+			m.opening()
+			if m.mode != inText || !m.more() {
+				continue
+			}
+		}
+		m.plain()
+		if m.pos < len(m.buf) && (m.nothing() || !m.special()) {
+			m.pos++
+		}
+	}
+}
+
+// allPlain reads text and reports whether it came to the end of what is there.
+// The last byte may wait: what it begins is for the next one to say.
+func (m *machine) allPlain() bool {
+	if !m.prose {
+		if m.mode == inText && !m.started {
+			return false // the first word is special
+		}
+		m.prose = m.flow != nil && m.direct && !m.worded()
+	}
+	m.plain()
+	return m.pos >= len(m.buf)-1
+}
+
+// prosaic adds a chunk and reads it if it is nothing but text in the middle of
+// a line and nothing waits before it: what allPlain would do with most chunks,
+// in fewer steps. It reports whether it did.
+func (m *machine) prosaic(chunk string) bool {
+	start := len(m.buf)
+	if m.run != start || start+len(chunk) > cap(m.buf) || m.buf[start-1] == '\n' {
+		return false
+	}
+	m.buf = append(m.buf, chunk...)
+	if m.lex.indexStop(m.buf[start:]) < len(chunk) {
+		m.buf = m.buf[:start]
+		return false
+	}
+	m.chunk, m.pos, m.run = chunk, len(m.buf), len(m.buf)
+	return true
+}
+
+// plain reads text up to a byte that may begin something else.
+func (m *machine) plain() {
+	rest := m.buf[m.pos:]
+	prev := m.prev()
+	worded := m.worded()
+	for i := 0; ; i++ {
+		if prev != '\n' && !worded {
+			if n := m.lex.indexStop(rest[i:]); n > 0 {
+				i += n
+				prev = rest[i-1]
+			}
+		}
+		if i >= len(rest) {
+			break
+		}
+		if m.triggered(rest[i:], prev, worded) {
+			m.pos += i
+			return
+		}
+		prev = rest[i]
+	}
+	m.pos = len(m.buf)
+}
+
+// worded reports whether we are in thinking that ends with words, too.
+func (m *machine) worded() bool {
+	return m.mode == inThinking && m.thinkBy != nil && m.thinkBy.line
+}
+
+// triggered reports whether p, behind the byte prev, may begin something that
+// is no text. It looks at what is there.
+func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
+	c, line := p[0], prev == '\n'
+	switch m.triggers[c] {
+	case nowhere:
+		return false
+	case lineOnly:
+		if !line || worded {
+			return worded
+		}
+	case wordOnly:
+		if isNameByte(prev) && !worded {
+			return false
+		}
+	case nameOnly:
+		return isNameByte(prev)
+	}
+	switch {
+	case len(p) == 1 || line && m.names.first[c]:
+		return true
+	case c == '<' && p[1] == ' ':
+		return m.lex.spacedMarker(p)
+	}
+	return m.lex.followers[c].has(p[1])
+}
+
+// spacedMarker reports whether p, an angle and spaces, may begin a marker. Less
+// than is written so, too.
+func (x *Lexicon) spacedMarker(p []byte) bool {
+	rest := bytes.TrimLeft(p[1:], " ")
+	return len(rest) == 0 || rest[0] >= utf8.RuneSelf || x.tree.child('<').child(rest[0]) != nil
+}
+
+// indexStop returns the index of the first stop in p with one of its
+// followers, or at the end of p; len(p) if there is none. To look at eight
+// pairs before deciding spares most branches; the last eight may be some of
+// those before.
+func (b *byteTables) indexStop(p []byte) int {
+	set, end := b.pairs, len(p)-1
+	i := 0
+	for ; end >= 8 && i < end; i += 8 {
+		q := (*[9]byte)(p[min(i, end-8):])
+		if set[pair(q[0:])]|set[pair(q[1:])]|set[pair(q[2:])]|set[pair(q[3:])]|
+			set[pair(q[4:])]|set[pair(q[5:])]|set[pair(q[6:])]|set[pair(q[7:])] != 0 {
+			break
+		}
+	}
+	for ; i < end; i++ {
+		if set[pair(p[i:])] != 0 {
+			return i
+		}
+	}
+	if end >= 0 && b.stops[p[end]] && !(end > 0 && b.triggers[p[end]] == wordOnly && isNameByte(p[end-1])) {
+		return end
+	}
+	return len(p)
+}
+
+// pair returns the next two bytes of p as an index of pairs.
+func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
+
+// nothing reports whether the byte behind the next one, which plain may not
+// have seen, says that nothing begins here.
+func (m *machine) nothing() bool {
+	c := m.buf[m.pos]
+	if m.triggers[c] == lineOnly || m.names.first[c] && m.prev() == '\n' {
+		return false
+	}
+	return m.at(1) && !m.lex.followers[c].has(m.buf[m.pos+1])
+}
+
+// byteSet is a set of bytes.
+type byteSet [4]uint64
+
+func (s *byteSet) add(bytes string) {
+	for i := range len(bytes) {
+		s[bytes[i]>>6] |= 1 << (bytes[i] & 63)
+	}
+}
+
+func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+
+func newFollowers(root *node) (set [256]byteSet) {
+	const (
+		bars   = "|\xEF\xE2"
+		spaces = " \t\r\n"
+		names  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	)
+	for i, c := range root.bytes {
+		set[c].add(string(root.next[i].bytes))
+	}
+	set['<'].add(bars + names + " ")
+	set['{'].add("\"'}" + names + spaces)
+	set['['].add("{[]" + names + spaces)
+	set['`'].add("`")
+	for c := range 256 {
+		set['('].add(string([]byte{byte(c)}))
+		set[0xEF].add(string([]byte{byte(c)}))
+		set[0xE2].add(string([]byte{byte(c)}))
+	}
+	return set
+}
+
+// prev is the byte before the next one. The answer begins like a line.
+func (m *machine) prev() byte {
+	if m.pos == 0 || m.offset() == m.origin {
+		return '\n'
+	}
+	return m.buf[m.pos-1]
+}
+
+// atLine reports whether a line begins here.
+func (m *machine) atLine() bool {
+	return m.prev() == '\n' || !m.started || m.offset() == m.first
+}
+
+// opening looks at the first word of an answer, which may be the name of a
+// tool or the rest of a message header.
+func (m *machine) opening() {
+	i := m.spaces(0)
+	if i > 64 || !m.at(i) {
+		m.started = m.at(i)
+		return
+	}
+	m.started = true
+	if m.anyOf(i, m.lex.head.to) > 0 && m.header(nil, 0) {
+		return
+	}
+	if m.recipientLine(i) {
+		return
+	}
+	m.pos += i
+	m.first, m.origin = m.offset(), m.offset()
+	if t, n := m.match(0); n > 0 && !t.is(separates) {
+		return
+	}
+	if m.names.any {
+		if m.guess(m.bareNamed) {
+			m.moreBare()
+		}
+	} else if c := m.buf[m.pos]; i > 0 && isLetter(c) { // a space before it does not hide a name
+		m.bare(c)
+	}
+}
+
+// recipientLine passes over whom the message is for at the beginning of an
+// answer, where the prompt held the marker before it: a word and a marker, or
+// the line of a dialect that separates messages.
+func (m *machine) recipientLine(i int) bool {
+	if m.namedAt(i) {
+		if n := m.addressee(i, m.lex.roles, false); n > 0 {
+			m.skip(i+n, "recipient")
+			return true
+		}
+	}
+	for _, o := range m.lex.openings {
+		if m.hasAt(i, o.line.Open) && m.opensAnswer(o, i+len(o.line.Open)) {
+			m.skip(i+len(o.line.Open), "recipient")
+			m.first = m.offset()
+			return true
+		}
+	}
+	return false
+}
+
+// opensAnswer reports whether the line before the j-th byte, with which answers
+// of a dialect begin, is no text.
+func (m *machine) opensAnswer(o opening, j int) bool {
+	for !m.hint.meets(o.row) && !m.hasAt(j, o.line.Close) {
+		if j++; j > maxGuess || !m.at(j) {
+			return false
+		}
+	}
+	return true
+}
+
+// namedAt reports whether the word i bytes from here is an offered name, or
+// any word if every name will do. It waits only as long as it may be one.
+func (m *machine) namedAt(i int) bool {
+	if m.names.any {
+		return true
+	}
+	n := 0
+	for n < maxName && m.at(i+n) && isNameByte(m.buf[m.pos+i+n]) {
+		if n++; !m.names.mayBecome(string(m.buf[m.pos+i : m.pos+i+n])) {
+			return false
+		}
+	}
+	return n > 0
+}
+
+// special reads the marker, or the call without one, that stands here. It
+// reports false if the next byte is just text.
+func (m *machine) special() bool {
+	c := m.buf[m.pos]
+	t, n := m.match(0)
+	if (t == nil || t.is(opens) || t.is(tagCall) || t.is(thinks)) && m.quoted() {
+		m.suspect()
+		return false
+	}
+	if t == nil && c == '<' && m.citation() {
+		return true
+	}
+	if m.held && m.closesThinking(t, n) {
+		m.rehearse()
+		return true
+	}
+	if (t == nil || t.is(prefixes)) && m.cutMarker(0, false) {
+		return true
+	}
+	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
+		return m.misaddressed(t, n)
+	}
+	if t != nil && (t.line && !m.atLine() || t.word && isNameByte(m.prev())) {
+		t = nil
+	}
+	switch {
+	case t == nil && c == '(':
+		m.suspectName()
+		return false
+	case t == nil && (m.program(c) || m.bare(c)):
+		return true
+	case t == nil:
+		return m.data(c)
+	case t.is(thinks) && !t.line:
+		return m.openThinking(t, n)
+	case t.is(unthinks) && !t.is(drops) && !t.line:
+		return m.strayThinking(t, n)
+	case t.is(heads) && m.header(t, n):
+		return true
+	case t.is(opens) && m.region(t, n), t.is(tagCall) && m.lone(t, n), t.is(thinks) && m.openThinking(t, n):
+		return true
+	case t.is(drops) && !t.line && m.drop(t, n):
+		return true
+	case (t.is(closes) || t.is(endCall) || t.is(endParam)) && m.calls > 0 && !t.line:
+		m.skip(n, t.text)
+		return true
+	case m.bare(c):
+		return true
+	}
+	if t.is(opens) || t.is(tagCall) {
+		m.lost.add(t.all, m.offset())
+	}
+	return false
+}
+
+// quoted reports whether what stands here is quoted in prose: an odd number
+// of backticks stands before it on its line.
+func (m *machine) quoted() bool {
+	if m.buf[m.pos] == '`' {
+		return false
+	}
+	line := m.lately()
+	if bytes.IndexByte(line, '`') < 0 {
+		return false
+	}
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	return (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
+}
+
+// drop passes over a marker without meaning. Words that are also ordinary
+// elements count as markers only next to thinking and at the end, or if the
+// dialect that uses them is expected.
+func (m *machine) drop(t *token, n int) bool {
+	if isPlainTag(t.text) && !t.always {
+		if !m.hint.meets(t.in(drops)) && (!m.thought || !strings.HasPrefix(t.text, "</") && m.said()) {
+			return false
+		}
+	}
+	m.pass(t, n)
+	return true
+}
+
+// isPlainTag reports whether a marker is a tag that ordinary markup may hold:
+// its name is nothing but letters.
+func isPlainTag(marker string) bool {
+	name := strings.TrimPrefix(strings.Trim(marker, "<>"), "/")
+	for i := range len(name) {
+		if !isLetter(name[i]) {
+			return false
+		}
+	}
+	return marker[0] == '<'
+}
+
+// citation passes over a tag of a citation, like <co> or </co: 0:[1,2]>, in an
+// answer whose dialect has such tags.
+func (m *machine) citation() bool {
+	if !m.cites && !m.hint.meets(m.lex.cites) {
+		return false
+	}
+	i := 1
+	if m.peek(i) == '/' {
+		i++
+	}
+	n := m.anyOf(i, m.lex.cited)
+	if n == 0 {
+		return false
+	}
+	for i += n; i < maxName && m.at(i) && strings.IndexByte(" 0123456789:,[]", m.buf[m.pos+i]) >= 0; i++ {
+	}
+	if m.peek(i) != '>' {
+		return false
+	}
+	m.skip(i+1, "citation")
+	return true
+}
+
+// pass passes over a marker without meaning and, if it begins a message, whom
+// that is for.
+func (m *machine) pass(t *token, n int) {
+	m.skip(n, t.text)
+	m.origin = m.offset() // what follows begins like an answer
+	m.cites = m.cites || t.all.within(m.lex.cites)
+	if t.is(addresses) {
+		if n := m.addressee(m.spaces(0), t.in(addresses), true); n > 0 {
+			m.skip(m.spaces(0)+n, "recipient")
+		}
+	}
+}
+
+// addressee returns the length of the word i bytes from here that a marker of
+// one of the given dialects follows: it says whom the message is for.
+func (m *machine) addressee(i int, rows rowSet, several bool) int {
+	j := m.word(i, "")
+	for several && j > i && j-i < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) {
+		j = m.word(j+1, "")
+	}
+	if j == i || m.peek(j) != '<' {
+		return 0
+	}
+	if t, _ := m.match(j); t == nil || !t.all.meets(rows) || t.is(closes) {
+		return 0
+	}
+	return j - i
+}
+
+// hasAt reports whether s stands i bytes from here. It waits for input only
+// while it may.
+func (m *machine) hasAt(i int, s string) bool {
+	for j := range len(s) {
+		if !m.at(i+j) || m.buf[m.pos+i+j] != s[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// anyOf returns the length of the one of list that stands i bytes from here, in
+// any spelling; 0 if there is none.
+func (m *machine) anyOf(i int, list []string) int {
+	for _, s := range list {
+		if n := m.literal(i, s); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// literal is hasAt for markers: bars of any spelling count. It returns how
+// many bytes stand for s, 0 if it is not there.
+func (m *machine) literal(i int, s string) int {
+	j := i
+	for k := range len(s) {
+		if !m.at(j) {
+			return 0
+		}
+		c, width := m.folded(j)
+		if c != s[k] {
+			return 0
+		}
+		j += width
+	}
+	return j - i
+}
+
+// recover passes over what cannot be read, up to the next marker that ends or
+// begins a call. Without markers what follows is text again.
+func (m *machine) recover() {
+	for m.marked && m.more() {
+		i := bytes.IndexAny(m.buf[m.pos:], "<[]")
+		if i == 0 {
+			if m.closer(0) {
+				return
+			}
+			i = 1
+		}
+		if i < 0 {
+			i = len(m.buf) - m.pos
+		}
+		m.read(ArgsSpan, i, "unreadable")
+	}
+}

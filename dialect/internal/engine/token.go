@@ -1,0 +1,431 @@
+package engine
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+)
+
+// kind is the role a marker plays. One marker may play several.
+type kind uint8
+
+const (
+	opens      kind = iota // begins calls
+	closes                 // ends calls
+	separates              // stands between name and arguments
+	identifies             // stands between name and id
+	thinks                 // begins thinking
+	unthinks               // ends thinking
+	codes                  // begins code
+	drops                  // has no meaning for us
+	addresses              // begins a message; whom it is for may follow
+	heads                  // begins a message header
+	tagCall                // begins the tag of a call, up to its name
+	endCall
+	tagParam // begins the tag of a parameter, up to its name
+	endParam
+	tagValue // begins the value of the key before it
+	endValue
+	prefixes // stands before every tag
+	kinds
+)
+
+// token is a marker and, for each of its roles, the dialects in which it
+// plays it, as a set of rows of the table.
+type token struct {
+	text    string
+	kinds   uint32         // the roles, one bit each
+	rows    [kinds]*rowSet // of each role; nil is none
+	all     rowSet
+	line    bool // only at the beginning of a line: it begins with a letter
+	word    bool // only at the beginning of a word
+	special bool // spelled like no ordinary text: with bars, or not in ASCII
+	always  bool // without meaning, although ordinary markup may hold it
+
+	beforeName bool   // only right before a name
+	atStart    bool   // only before anything was said
+	label      string // a word behind it, of a marker that begins thinking
+	tagEnd     string // of the beginning of a tag: what ends the tag
+}
+
+// is reports whether the marker, if there is one, plays the role k.
+func (t *token) is(k kind) bool { return t != nil && t.kinds>>k&1 != 0 }
+
+// in returns the dialects in which the marker, if there is one, plays the role.
+func (t *token) in(k kind) rowSet {
+	if !t.is(k) {
+		return rowSet{}
+	}
+	return *t.rows[k]
+}
+
+// node is a node of the tree of all markers, in which bars and underscores of
+// all spellings are one.
+type node struct {
+	bytes []byte
+	next  []*node
+	index *[256]*node // of a node with many children
+	token *token
+}
+
+func (n *node) child(c byte) *node {
+	if n.index != nil {
+		return n.index[c]
+	}
+	for i, b := range n.bytes {
+		if b == c {
+			return n.next[i]
+		}
+	}
+	return nil
+}
+
+// newTree returns the tree of the markers of a table.
+func newTree(rows []spec.Dialect) *node {
+	root := new(node)
+	for i := range rows {
+		root.addRow(&rows[i], oneRow(i))
+	}
+	root.makeIndexes()
+	return root
+}
+
+// addRow adds the markers of a dialect.
+func (n *node) addRow(d *spec.Dialect, row rowSet) {
+	for _, ps := range [][]spec.Pair{d.Wrap, d.Call} {
+		for _, p := range ps {
+			if d.Form == spec.Header && strings.HasPrefix(p.Open, "<|") {
+				n.add(p.Open, heads, row)
+			} else {
+				n.add(p.Open, opens, row)
+			}
+			n.add(p.Close, closes, row)
+		}
+	}
+	for _, p := range d.Think {
+		n.add(p.Open, thinks, row)
+		n.add(p.Close, unthinks, row)
+		if t := n.find(p.Open); t != nil && t.label == "" {
+			t.label = d.ThinkLabel
+		}
+	}
+	n.addAll(d.Sep, separates, row)
+	n.addAll(d.IDSep, identifies, row)
+	n.addAll(d.Code, codes, row)
+	n.addAll(d.Drop, drops, row)
+	n.addAll(d.End, drops, row)
+	n.addAll(d.Role, drops, row)
+	n.addAll(d.Role, addresses, row)
+	n.addTags(d, row)
+	n.limit(d)
+}
+
+// limit notes which markers of a dialect count in some places only, or always.
+func (n *node) limit(d *spec.Dialect) {
+	for _, s := range d.Inline {
+		if t := n.find(s); t != nil {
+			t.line, t.word = false, true
+		}
+	}
+	for _, s := range d.BeforeName {
+		if t := n.find(s); t != nil {
+			t.beforeName = true
+		}
+	}
+	for _, s := range d.AtStart {
+		if t := n.find(s); t != nil {
+			t.atStart = true
+		}
+	}
+	for _, s := range d.End {
+		if t := n.find(s); t != nil {
+			t.always = true
+		}
+	}
+}
+
+// longest returns the longest marker with which text begins, and its length.
+func (n *node) longest(text string) (found *token, length int) {
+	for i := 0; i < len(text) && n != nil; {
+		c, width := fold(text[i:])
+		n = n.child(c)
+		i += width
+		if n != nil && n.token != nil {
+			found, length = n.token, i
+		}
+	}
+	return found, length
+}
+
+// find returns the marker that is spelled so, nil if there is none.
+func (n *node) find(text string) *token {
+	for i := 0; i < len(text) && n != nil; {
+		c, width := fold(text[i:])
+		n = n.child(c)
+		i += width
+	}
+	if n == nil {
+		return nil
+	}
+	return n.token
+}
+
+// makeIndexes gives an index to every node with many children from n on.
+func (n *node) makeIndexes() {
+	if len(n.next) > 4 {
+		n.index = new([256]*node)
+	}
+	for i, next := range n.next {
+		if n.index != nil {
+			n.index[n.bytes[i]] = next
+		}
+		next.makeIndexes()
+	}
+}
+
+func (n *node) addAll(texts []string, k kind, row rowSet) {
+	for _, s := range texts {
+		n.add(s, k, row)
+	}
+}
+
+// addTags adds the tags of a dialect up to the place of the name. Elements
+// that are named after a tool or a parameter are no markers.
+func (n *node) addTags(d *spec.Dialect, row rowSet) {
+	for _, t := range []struct {
+		tag       spec.Pair
+		open, end kind
+	}{{d.Tags.Call, tagCall, endCall}, {d.Tags.Param, tagParam, endParam}, {d.Tags.Value, tagValue, endValue}} {
+		word, end := t.tag.Open, ">"
+		if i := strings.Index(word, "%"); i >= 0 {
+			end = tagEnd(word)
+			word = strings.TrimRight(word[:i], `="`)
+			word, _, _ = strings.Cut(word, " ")
+		}
+		if prefix, ok := strings.CutSuffix(word, "<"); ok {
+			n.add(prefix, prefixes, row)
+			continue
+		}
+		n.addTag(word, end, t.open, row)
+		n.add(t.tag.Close, t.end, row)
+		for _, space := range d.Tags.Spaces {
+			n.addTag(inSpace(space, word), end, t.open, row)
+			n.add(inSpace(space, t.tag.Close), t.end, row)
+		}
+	}
+	for _, space := range d.Tags.Spaces {
+		for _, p := range d.Wrap {
+			n.add(inSpace(space, p.Open), opens, row)
+			n.add(inSpace(space, p.Close), closes, row)
+		}
+	}
+}
+
+// addTag adds the beginning of a tag that ends with end.
+func (n *node) addTag(word, end string, k kind, row rowSet) {
+	n.add(word, k, row)
+	if t := n.find(word); t != nil && t.tagEnd == "" {
+		t.tagEnd = end
+	}
+}
+
+// tagEnd returns what ends a tag: all that stands behind its last value.
+func tagEnd(tag string) string {
+	tag = tag[strings.LastIndexByte(tag, '%')+2:]
+	return foldAll(strings.TrimLeft(tag, `"'`))
+}
+
+// inSpace puts a namespace before the name of the element a tag is of.
+func inSpace(space, tag string) string {
+	name := strings.TrimLeft(tag, "</")
+	return tag[:len(tag)-len(name)] + space + ":" + name
+}
+
+func (n *node) add(text string, k kind, row rowSet) {
+	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "```") {
+		return // a fence is no marker: what it holds decides
+	}
+	at := n
+	for i := 0; i < len(text); {
+		c, width := fold(text[i:])
+		i += width
+		next := at.child(c)
+		if next == nil {
+			next = new(node)
+			at.bytes, at.next = append(at.bytes, c), append(at.next, next)
+		}
+		at = next
+	}
+	if at.token == nil {
+		folded := foldAll(text)
+		at.token = &token{text: folded, line: isLetter(text[0]), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
+	}
+	at.token.play(k, row)
+}
+
+// play adds a role of the marker and the dialect in which it plays it.
+func (t *token) play(k kind, row rowSet) {
+	rows := t.in(k).or(row)
+	t.rows[k] = &rows
+	t.kinds |= 1 << k
+	t.all = t.all.or(row)
+}
+
+func foldAll(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c, width := fold(s[i:])
+		b.WriteByte(c)
+		i += width
+	}
+	return b.String()
+}
+
+// fold returns the first byte of s, or | and _ for the other spellings of
+// bars and underscores, and how many bytes it stands for.
+func fold(s string) (c byte, width int) {
+	if s[0] < 0x80 || len(s) < 3 {
+		return s[0], 1
+	}
+	switch s[:3] {
+	case "｜", "‖", "│":
+		return '|', 3
+	case "▁":
+		return '_', 3
+	}
+	return s[0], 1
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// match returns the longest marker that begins i bytes from here, and its
+// length; nil if there is none. It waits for more input only as long as the
+// bytes that are there may begin a marker.
+func (m *machine) match(i int) (found *token, n int) {
+	at := m.lex.tree
+	last := byte(0)
+	for j := i; m.at(j); {
+		c, width := m.folded(j)
+		next := at.child(c)
+		if next == nil {
+			next, width = m.tolerate(at, last, c, j)
+		}
+		if next == nil {
+			break
+		}
+		j += width
+		if next == at {
+			continue
+		}
+		at, last = next, c
+		if at.token != nil {
+			found, n = at.token, j-i
+		}
+	}
+	return found, n
+}
+
+// partialMarker reports whether the answer ends i bytes from here in the
+// middle of a marker.
+func (m *machine) partialMarker(i int) bool {
+	at := m.lex.tree
+	last := byte(0)
+	for j := i; ; {
+		if !m.at(j) {
+			return j > i+1
+		}
+		c, width := m.folded(j)
+		next := at.child(c)
+		switch {
+		case next != nil:
+			at, last = next, c
+			j += width
+		case at.takesSuffix(last, c):
+			j = m.suffix(j)
+		default:
+			return false
+		}
+	}
+}
+
+// takesSuffix reports whether c, behind last, may begin the suffix of the name
+// of a tag that ends here.
+func (n *node) takesSuffix(last, c byte) bool {
+	return c == ':' && isLetter(last) && (n.child('>') != nil || n.child('|') != nil)
+}
+
+// suffix returns the index behind the suffix of a tag's name that begins with
+// the colon at the j-th byte.
+func (m *machine) suffix(j int) int {
+	const longest = 32
+	k := j + 1
+	for k < j+longest && m.at(k) && isSuffixByte(m.buf[m.pos+k]) {
+		k++
+	}
+	return k
+}
+
+// foldedAt is folded for a byte that may not be there: then it is 0.
+func (m *machine) foldedAt(j int) (c byte, width int) {
+	if !m.at(j) {
+		return 0, 0
+	}
+	return m.folded(j)
+}
+
+// folded is fold at the j-th byte from here.
+func (m *machine) folded(j int) (c byte, width int) {
+	c = m.buf[m.pos+j]
+	if c < 0x80 || (c != 0xEF && c != 0xE2) || !m.at(j+2) {
+		return c, 1
+	}
+	return fold(string(m.buf[m.pos+j : m.pos+j+3]))
+}
+
+// tolerate handles spellings that proxies and tokenizers produce: spaces
+// around bars, doubled bars, spaces for underscores, and a suffix like
+// :opensource before the end of a tag. It returns where to go on and how many
+// bytes were passed over.
+func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int) {
+	switch {
+	case len(at.next) == 0:
+	case c == '|' && last == '|':
+		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
+	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != m.lex.tree:
+		return at, 1
+	case c == ' ' && at.child('|') != nil && m.barAt(j+1):
+		return at, 1
+	case c == ' ' && at.child('_') != nil:
+		return at.child('_'), 1
+	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
+		return at, 1
+	case at.takesSuffix(last, c):
+		k := m.suffix(j)
+		if end, _ := m.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {
+			return at, k - j
+		}
+	}
+	return nil, 0
+}
+
+// isSuffixByte reports whether c may stand in the suffix of a tag's name.
+func isSuffixByte(c byte) bool {
+	return isLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+// barAt reports whether a bar of any spelling stands at j.
+func (m *machine) barAt(j int) bool {
+	if !m.at(j) {
+		return false
+	}
+	c, _ := m.folded(j)
+	return c == '|'
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
