@@ -16,7 +16,7 @@ const module = "github.com/toolpost/toolpost/"
 // lower ones, and llm, which is the vocabulary of all. A new package gets a
 // row here, or the test fails.
 var layer = map[string]int{
-	"llm": 0, "schema": 0, "catalog": 0, "internal/breaker": 0, "internal/corpus": 0, "internal/eventstream": 0, "internal/jsonfix": 0, "internal/near": 0, "internal/pgtest": 0, "internal/rank": 0, "internal/skips": 0,
+	"llm": 0, "schema": 0, "catalog": 0, "dialect/spec": 0, "internal/breaker": 0, "internal/corpus": 0, "internal/eventstream": 0, "internal/jsonfix": 0, "internal/near": 0, "internal/pgtest": 0, "internal/rank": 0, "internal/skips": 0,
 	"tool": 1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":  2,
 	"provider": 3, "invoke": 3, "refine": 3,
@@ -142,6 +142,9 @@ func TestTheCheckCanFail(t *testing.T) {
 		{"wire/internal/sse", "wire", false},
 		{"wire", "wire/internal/sse", false},
 		{"agent", "cmd/toolpost", true},
+		{"dialect/internal/engine", "dialect/spec", false},
+		{"dialect/spec", "dialect/internal/engine", true},
+		{"dialect/internal/engine", "dialect/internal/write", true},
 	} {
 		from, _ := height(c.name)
 		var probe testing.T
