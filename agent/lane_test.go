@@ -30,7 +30,7 @@ const (
 	finerSearch = `{"type":"object","properties":{"query":{"type":"string"},"allowed_domains":{"type":"array","items":{"type":"string"}},"user_location":{"type":"object"}},"required":["query"]}`
 )
 
-func TestLanes(t *testing.T) { // seed 003, 3.1 to 3.7, C25, C26
+func TestLanes(t *testing.T) { // requirements 3.1 to 3.7, C25, C26
 	can := func(string, llm.ToolDef) error { return nil }
 	cannot := func(string, llm.ToolDef) error { return errors.New("it has none") }
 	allow := func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {

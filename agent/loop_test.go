@@ -17,7 +17,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-func TestSeed001_2_2_TurnsAreBounded(t *testing.T) {
+func TestTurnsAreBounded(t *testing.T) {
 	n := 0
 	again := func() llm.Model {
 		return says(call("1", "step", `{"n":1}`), call("2", "step", `{"n":2}`), call("3", "step", `{"n":3}`))
@@ -45,7 +45,7 @@ func TestSeed001_2_2_TurnsAreBounded(t *testing.T) {
 
 // TestOneBudget: whatever is wrong with the answers, they are asked for again as
 // often as the budget says and no more; progress fills it.
-func TestSeed001_2_3_OneBudget(t *testing.T) {
+func TestOneBudget(t *testing.T) {
 	n := 0
 	bad, good := call("", "step", `[]`), call("", "step", `{}`)
 	for _, c := range []struct {
@@ -300,9 +300,9 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// TestSeed001InTheLoop: structured output beside tools, by the numbers of the
+// TestStructuredOutputInTheLoop: structured output beside tools, by the numbers of the
 // requirements.
-func TestSeed001InTheLoop(t *testing.T) {
+func TestStructuredOutputInTheLoop(t *testing.T) {
 	n := 0
 	out := llm.Request{Output: &llm.OutputFormat{Schema: json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string"}},"required":["answer"],"additionalProperties":false}`)}}
 	for _, c := range []struct {

@@ -24,8 +24,8 @@ type answer struct {
 	Answer string `json:"answer"`
 }
 
-// TestSeed001 is the contract of structured output, by its numbers.
-func TestSeed001(t *testing.T) {
+// TestStructuredOutput is the contract of structured output, by its numbers.
+func TestStructuredOutput(t *testing.T) {
 	emit := func(args string) []llm.Part { return []llm.Part{call("emit_output", args)} }
 	for _, c := range []struct {
 		name  string
@@ -66,8 +66,8 @@ func TestSeed001(t *testing.T) {
 	}
 }
 
-// TestSeed001_2_3_Unwrapping is 2.3 and 7.3: only what is unambiguous.
-func TestSeed001_2_3_Unwrapping(t *testing.T) {
+// TestUnwrapping is 2.3 and 7.3: only what is unambiguous.
+func TestUnwrapping(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		says  []any
@@ -117,7 +117,7 @@ func check(t *testing.T, m *actor, got any, err error, want string, fails bool, 
 	}
 }
 
-func TestSeed001_2_3_TheFieldErrorSurvives(t *testing.T) {
+func TestTheFieldErrorSurvives(t *testing.T) {
 	m := &actor{says: []any{`{"answer":[1]}`, `{"answer":[true]}`}}
 	_, err := refine.Into[answer](t.Context(), m, ask(), 0)
 	var fault schema.Fault
@@ -126,7 +126,7 @@ func TestSeed001_2_3_TheFieldErrorSurvives(t *testing.T) {
 	}
 }
 
-func TestSeed001_2_6_CallsOfOtherToolsComeBack(t *testing.T) {
+func TestCallsOfOtherToolsComeBack(t *testing.T) {
 	search := llm.ToolDef{Name: "search", Schema: json.RawMessage(`{"type":"object"}`)}
 	for name, says := range map[string][]llm.Part{
 		"alone":            {llm.Text{Text: "Let me see."}, call("search", `{"q":"x"}`)},
@@ -152,7 +152,7 @@ func TestSeed001_2_6_CallsOfOtherToolsComeBack(t *testing.T) {
 	}
 }
 
-func TestSeed001_2_1_WithinTheBudget(t *testing.T) {
+func TestRecoveryWithinTheBudget(t *testing.T) {
 	for tries, want := range map[int]int{0: 3, 1: 1, 2: 2, 5: 5} {
 		m := &actor{says: []any{"no"}}
 		if _, err := refine.Into[answer](t.Context(), m, ask(), tries); err == nil || len(m.asked) != want {

@@ -209,7 +209,7 @@ func TestBreakerLearnsNothingFromCancelledQuestions(t *testing.T) {
 	}
 }
 
-func TestSeed002_3_5_Refine(t *testing.T) {
+func TestRefinement(t *testing.T) {
 	length := func(r *llm.Response) float64 { return float64(len(r.Message.Text())) / 10 }
 	for _, c := range []struct {
 		name  string

@@ -16,8 +16,20 @@ const module = "github.com/toolpost/toolpost/"
 // lower ones, and llm, which is the vocabulary of all. A new package gets a
 // row here, or the test fails.
 var layer = map[string]int{
-	"llm": 0, "schema": 0, "catalog": 0, "dialect/spec": 0, "internal/breaker": 0, "internal/corpus": 0, "internal/eventstream": 0, "internal/jsonfix": 0, "internal/near": 0, "internal/pgtest": 0, "internal/rank": 0, "internal/skips": 0,
-	"tool": 1, "wire": 1, "dialect": 1, "journal": 1,
+	"llm":                   0,
+	"schema":                0,
+	"catalog":               0,
+	"dialect/spec":          0,
+	"internal/breaker":      0,
+	"internal/corpus":       0,
+	"internal/eventstream":  0,
+	"internal/jsonfix":      0,
+	"internal/near":         0,
+	"internal/pgtest":       0,
+	"internal/rank":         0,
+	"internal/requirements": 0,
+	"internal/skips":        0,
+	"tool":                  1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":  2,
 	"provider": 3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
