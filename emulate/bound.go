@@ -80,6 +80,11 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 	case s.has("anyOf"), s.has("oneOf"):
 		return b.alternatives(s, path, depth)
 	}
+	return b.anyType(s, path, depth)
+}
+
+// anyType bounds a schema to the types that it allows.
+func (b *bounds) anyType(s object, path string, depth int) (json.RawMessage, error) {
 	types := typesOf(s)
 	if b.evidence != nil && !s.has("type") && len(types) > 2 {
 		types = types[:2] // any value: what can be copied
@@ -89,8 +94,7 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 	}
 	var alts []json.RawMessage
 	for _, t := range types {
-		alt, err := b.typed(t, s, path, depth)
-		if err == nil {
+		if alt, err := b.typed(t, s, path, depth); err == nil {
 			alts = append(alts, alt)
 		}
 	}
@@ -362,34 +366,40 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 			props = append(props, field{name, json.RawMessage("{}")})
 		}
 	}
+	extra := s.get("additionalProperties")
+	if len(props) == 0 && string(extra) != "false" && (extra != nil || depth > 0) {
+		return b.dictionary(extra, path, depth)
+	}
 	var keep object
-	var names []string
+	names := []string{}
 	for _, p := range props {
 		needed := slices.Contains(required, p.key)
 		about, _ := readObject(p.value)
 		if !needed && (len(required) > 0 || depth == 0) && !b.evidence.offers(p.key, about) {
 			continue
 		}
-		v, err := b.value(p.value, path+"/properties/"+p.key, depth+1)
-		if err != nil {
-			if needed {
-				return nil, err
-			}
+		v, err := b.property(p, about, path, depth)
+		if err != nil && needed {
+			return nil, err
+		} else if err != nil {
 			continue
-		}
-		if decode[string](about.get("type")) == "boolean" && b.evidence.affirms(p.key) {
-			v = json.RawMessage(`{"enum":[true]}`)
 		}
 		keep = append(keep, field{p.key, v})
 		if needed || b.evidence != nil {
 			names = append(names, p.key)
 		}
 	}
-	extra := s.get("additionalProperties")
-	if len(props) == 0 && string(extra) != "false" && (extra != nil || depth > 0) {
-		return b.dictionary(extra, path, depth)
+	return object{{"type", marshal("object")}, {"properties", keep.raw()}, {"required", marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw(), nil
+}
+
+// property bounds a property of an object. What the request clearly says yes to
+// is true.
+func (b *bounds) property(p field, about object, path string, depth int) (json.RawMessage, error) {
+	v, err := b.value(p.value, path+"/properties/"+p.key, depth+1)
+	if err == nil && decode[string](about.get("type")) == "boolean" && b.evidence.affirms(p.key) {
+		v = json.RawMessage(`{"enum":[true]}`)
 	}
-	return object{{"type", marshal("object")}, {"properties", keep.raw()}, {"required", marshal(append([]string{}, names...))}, {"additionalProperties", json.RawMessage("false")}}.raw(), nil
+	return v, err
 }
 
 // dictionary bounds an object with free names.

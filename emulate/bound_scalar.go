@@ -85,6 +85,11 @@ func (r numberRange) allows(v float64) bool {
 	return r.multiple <= 0 || math.Abs(v/r.multiple-math.Round(v/r.multiple)) < 1e-9
 }
 
+// bounded reports whether anything is said about the number.
+func (r numberRange) bounded() bool {
+	return !math.IsInf(r.low, 0) || !math.IsInf(r.high, 0) || r.multiple > 0
+}
+
 // number bounds a number: to those the conversation speaks of where any fits,
 // else to its range.
 func (b *bounds) number(typ string, s object, path string) (json.RawMessage, error) {
@@ -92,16 +97,8 @@ func (b *bounds) number(typ string, s object, path string) (json.RawMessage, err
 	if spoken := b.spoken(typ, nameAt(path), s, r); len(spoken) > 0 {
 		return object{{"enum", array(spoken)}}.raw(), nil
 	}
-	out := object{{"type", marshal(typ)}}
-	bounded := !math.IsInf(r.low, 0) || !math.IsInf(r.high, 0) || r.multiple > 0
-	if typ == "number" && (!bounded || b.text == 0) {
-		for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
-			if v := s.get(key); v != nil {
-				out = append(out, field{key, v})
-				b.lose(path, key, "many hosts do not hold numbers to it")
-			}
-		}
-		return out.raw(), nil
+	if typ == "number" && (!r.bounded() || b.text == 0) {
+		return b.anyNumber(s, path), nil
 	}
 	low, high := r.wholes(b.whole)
 	if r.multiple > 0 || low > high || typ == "number" && high-low < 2 {
@@ -111,10 +108,7 @@ func (b *bounds) number(typ string, s object, path string) (json.RawMessage, err
 		}
 		return object{{"enum", array(grid)}}.raw(), nil
 	}
-	if b.whole == 0 && math.IsInf(r.low, 0) && math.IsInf(r.high, 0) {
-		return out.raw(), nil
-	}
-	out = object{{"type", marshal("integer")}}
+	out := object{{"type", marshal("integer")}}
 	if b.whole > 0 || !math.IsInf(r.low, 0) {
 		out = append(out, field{"minimum", marshal(low)})
 	}
@@ -122,6 +116,18 @@ func (b *bounds) number(typ string, s object, path string) (json.RawMessage, err
 		out = append(out, field{"maximum", marshal(high)})
 	}
 	return out.raw(), nil
+}
+
+// anyNumber keeps what a schema says about a number, which hosts may ignore.
+func (b *bounds) anyNumber(s object, path string) json.RawMessage {
+	out := object{{"type", marshal("number")}}
+	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+		if v := s.get(key); v != nil {
+			out = append(out, field{key, v})
+			b.lose(path, key, "many hosts do not hold numbers to it")
+		}
+	}
+	return out.raw()
 }
 
 // spoken returns the numbers of the conversation that fit, and the default. A

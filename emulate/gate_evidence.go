@@ -131,40 +131,47 @@ func (r *numberReader) mark(c byte) {
 func round(v float64) float64 { return math.Round(v*1e9) / 1e9 }
 
 // scanNumber reads the number at i and returns its length, 0 if there is none.
-// Commas group digits by three; a minus counts where no word stands before it.
+// A minus counts where no word stands before it.
 func scanNumber(text string, i int) (float64, int) {
-	start, digits := i, 0
-	if text[i] == '-' && (i == 0 || strings.ContainsRune(" \t\n([{=,:<>\"'", rune(text[i-1]))) {
+	start := i
+	switch {
+	case text[i] == '-' && (i == 0 || strings.IndexByte(" \t\n([{=,:<>\"'", text[i-1]) >= 0):
 		i++
-	} else if i > 0 && isLetter(text[i-1]) {
+	case i > 0 && isLetter(text[i-1]):
 		return 0, 0 // the 2 of H2O
 	}
+	digits, n := scanDigits(text[i:])
+	v, err := strconv.ParseFloat(digits, 64)
+	if err != nil || len(digits) > 15 {
+		return 0, 0
+	}
+	if i > start {
+		v = -v
+	}
+	return v, i - start + n
+}
+
+// scanDigits reads digits with a decimal point at the start of text and returns
+// them, without the commas that group them by three, and their length in text.
+func scanDigits(text string) (string, int) {
 	var b strings.Builder
-	for point := false; i < len(text); i++ {
+	group, point := 0, false // group counts the digits since the last comma
+	for i := range len(text) {
 		c := text[i]
 		switch {
 		case isDigit(c):
-			digits++
+			group++
 			b.WriteByte(c)
-			continue
-		case c == ',' && digits > 0 && digits <= 3 && !point && grouped(text[i+1:]):
-			digits = 0
-			continue
-		case c == '.' && !point && digits > 0 && i+1 < len(text) && isDigit(text[i+1]):
+		case c == ',' && !point && 0 < group && group <= 3 && grouped(text[i+1:]):
+			group = 0
+		case c == '.' && !point && group > 0 && i+1 < len(text) && isDigit(text[i+1]):
 			point = true
 			b.WriteByte(c)
-			continue
+		default:
+			return b.String(), i
 		}
-		break
 	}
-	v, err := strconv.ParseFloat(b.String(), 64)
-	if err != nil || b.Len() > 15 {
-		return 0, 0
-	}
-	if text[start] == '-' {
-		v = -v
-	}
-	return v, i - start
+	return b.String(), len(text)
 }
 
 // grouped reports whether text begins with three digits and no fourth.

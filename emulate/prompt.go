@@ -21,12 +21,12 @@ const UnknownContext = 8192
 
 // PromptOptions say whom a prompt teaches what.
 type PromptOptions struct {
-	// Style is the notation to teach: "json", "xml", "pythonic" or "hermes".
-	// Empty takes the one that suits Family.
+	// Style is the notation to teach: "json", "xml", "pythonic", "hermes" or
+	// "react". Empty takes the one that suits Family.
 	Style string
 	Tools []llm.ToolDef
-	// Choice decides which tools are taught and how urgently. With
-	// llm.MustNotCall none is, and the prompt says so.
+	// Choice decides which tools are taught and how urgently. If it forbids
+	// calls none is, and the prompt says so.
 	Choice llm.ToolChoice
 	// Context is the model's context in tokens; 0 means UnknownContext. Up to
 	// that size the prompt is compact.
@@ -77,8 +77,12 @@ var styles = map[string]style{
 	"json":     {dialect: "json_fence", how: "To call a tool, write a fenced block with one JSON object, exactly in this form:"},
 	"xml":      {dialect: "claude_xml", how: "To call a tool, write these elements. Text stands as it is, without quotes or escapes; numbers, lists and objects are JSON:"},
 	"pythonic": {dialect: "pythonic", how: "To call a tool, write a list of Python calls with keyword arguments and nothing else, exactly in this form:"},
+	"react":    {dialect: "react", results: "react", how: "To call a tool, write two lines, the name and the arguments as JSON, exactly in this form:"},
 	"hermes":   {dialect: "hermes_json", results: "hermes_json", how: "To call a tool, write a JSON object between these tags, exactly in this form:"},
 }
+
+// Styles returns the names of the notations that can be taught, in order.
+func Styles() []string { return slices.Sorted(maps.Keys(styles)) }
 
 // enveloped is the style of hosts that hold the answer to a schema.
 var enveloped = style{dialect: "envelope", how: "Answer with one JSON object and nothing else. To call a tool:"}
@@ -112,10 +116,10 @@ func Teach(o PromptOptions) (Prompt, error) {
 	fam := families[o.Family]
 	s, ok := styles[cmp.Or(o.Style, fam.style, "json")]
 	if !ok {
-		err := fmt.Errorf("no prompt teaches the style %q; there are %s", o.Style, strings.Join(slices.Sorted(maps.Keys(styles)), ", "))
+		err := fmt.Errorf("no prompt teaches the style %q; there are %s", o.Style, strings.Join(Styles(), ", "))
 		return Prompt{}, &llm.Error{Op: "emulate.Teach", Kind: llm.Unsupported, Err: err}
 	}
-	if o.Choice.Mode == llm.MustNotCall {
+	if o.Choice.Forbids() && o.Choice.Mode != llm.MustCall {
 		return forbid(o, s), nil
 	}
 	tools, err := permitted("emulate.Teach", o.Tools, o.Choice)

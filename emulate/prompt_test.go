@@ -47,7 +47,7 @@ func TestPromptGolden(t *testing.T) {
 		text := fmt.Sprintf("%s\n\n[reminder]\n%s\n\n[stop] %q [dialect] %s [results] %s\n", e.System, e.Reminder, e.Stop, e.Dialect, e.Results)
 		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
 	}
-	for _, s := range []string{"json", "xml", "pythonic", "hermes"} {
+	for _, s := range []string{"json", "xml", "pythonic", "hermes", "react"} {
 		add(s+" standard", PromptOptions{Style: s, Context: 32000})
 		add(s+" parallel", PromptOptions{Style: s, Context: 32000, Parallel: true})
 		add(s+" compact", PromptOptions{Style: s})
@@ -210,9 +210,9 @@ func FuzzPrompt(f *testing.F) {
 // What the prompts show as an example is read as the calls it shows.
 func TestPromptExamplesAreRead(t *testing.T) {
 	for _, o := range []PromptOptions{
-		{Style: "json"}, {Style: "xml"}, {Style: "pythonic"}, {Style: "hermes"}, {Constrained: true},
+		{Style: "json"}, {Style: "xml"}, {Style: "pythonic"}, {Style: "hermes"}, {Style: "react"}, {Constrained: true},
 		{Style: "json", Parallel: true}, {Style: "xml", Parallel: true}, {Style: "pythonic", Parallel: true},
-		{Style: "hermes", Parallel: true}, {Constrained: true, Parallel: true},
+		{Style: "hermes", Parallel: true}, {Style: "react", Parallel: true}, {Constrained: true, Parallel: true},
 	} {
 		o.Tools = promptTools
 		e, err := Teach(o)

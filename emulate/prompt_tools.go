@@ -372,22 +372,23 @@ func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.
 	if types := decode[[]json.RawMessage](k["type"]); len(types) > 0 {
 		typ = decode[string](types[0])
 	}
-	switch {
-	case k["properties"] != nil && depth < maxDepth:
+	if k["properties"] != nil && depth < maxDepth {
 		return r.sampleObject(raw, depth)
-	case typ == "object", typ == "dict":
+	}
+	switch typ {
+	case "object", "dict":
 		return json.RawMessage("{}")
-	case typ == "array", typ == "list", typ == "tuple":
+	case "array", "list", "tuple":
 		if k["items"] == nil || depth == maxDepth {
 			return json.RawMessage("[]")
 		}
 		return json.RawMessage("[" + string(r.sample(k["items"], name, depth+1)) + "]")
-	case typ == "boolean", typ == "bool":
+	case "boolean", "bool":
 		return json.RawMessage("true")
-	case typ == "integer", typ == "number", typ == "float", typ == "int":
+	case "integer", "number", "float", "int":
 		return firstOf(k["minimum"], json.RawMessage("1"))
 	}
-	return json.RawMessage(quote(sampleText(decode[string](k["format"]), name)))
+	return marshal(sampleText(decode[string](k["format"]), name))
 }
 
 func (r *schemaReader) sampleObject(raw json.RawMessage, depth int) json.RawMessage {
