@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"path"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -299,7 +300,7 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 			m.Name = d.str(val)
 		}
 	}
-	m.Kind = mediaKind(m.MIME)
+	m.Kind = mediaKind(or(m.MIME, urlTypes[path.Ext(m.URL)]))
 	return m
 }
 

@@ -67,3 +67,10 @@ func mediaKind(mime string) llm.MediaKind {
 	}
 	return llm.Document
 }
+
+// urlTypes are the types of media by the end of their address, where nothing
+// else says what they are.
+var urlTypes = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+	".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm", ".mov": "video/quicktime",
+}

@@ -237,6 +237,9 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 		start := e.Object()
 		e.StringField("role", "tool")
 		e.StringField("content", r.Text())
+		if len(r.Parts) > 1 {
+			e.lost(llm.Degraded, "text parts", "the ollama format has one text a result; they are joined")
+		}
 		e.optString("tool_name", or(r.Name, calls[r.CallID].Name))
 		if !e.c.Quirks.NoCallIDs {
 			e.optString("tool_call_id", r.CallID)

@@ -13,6 +13,9 @@ func (responses) decodeResponse(_ *decoder, body []byte, a *answer) {
 		return
 	}
 	s.response(body)
+	if js.Get(body, "output") == nil && js.Get(body, "status") == nil {
+		s.finished = false // some other document
+	}
 	for el := range js.Elements(js.Get(body, "output")) {
 		s.item(el)
 	}

@@ -1,0 +1,15 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/toolpost/toolpost/llmtest"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// The formats of this package keep the promises that strangers are held to.
+func TestCodecs(t *testing.T) {
+	for _, format := range wire.Formats() {
+		t.Run(format, func(t *testing.T) { llmtest.TestCodec(t, wire.Codec{Format: format}) })
+	}
+}
