@@ -38,8 +38,14 @@ type Option struct {
 	// otherwise is what becomes of it in formats that cannot express it: those
 	// without the feature of that name. Mapped means that all formats can.
 	otherwise Handling
-	has       func(*llm.Request) bool
 	clear     func(*llm.Request)
+}
+
+// asked reports whether a request asks for the option. A schema of the answer
+// is one, whether it says much or little.
+func (o Option) asked(req *llm.Request) bool {
+	f := wire.Feature(o.Name)
+	return f.AskedBy(req) || f == wire.OutputSchema && wire.OutputAnyJSON.AskedBy(req)
 }
 
 // On returns what becomes of the option in a format. Vendors that differ say
@@ -80,54 +86,41 @@ func (v Vendor) freeTools(format wire.Properties) bool {
 // Options returns the table of options. Every field of llm.Request is in it.
 func Options() []Option { return slices.Clone(options) }
 
-// anyTool reports whether a tool of a request has a property.
-func anyTool(f func(llm.ToolDef) bool) func(*llm.Request) bool {
-	return func(r *llm.Request) bool { return slices.ContainsFunc(r.Tools, f) }
-}
-
-func chooses(f func(llm.ToolChoice) bool) func(*llm.Request) bool {
-	return func(r *llm.Request) bool { return f(r.Choice) }
-}
-
-func reasons(f func(llm.Reasoning) bool) func(*llm.Request) bool {
-	return func(r *llm.Request) bool { return r.Reasoning != nil && f(*r.Reasoning) }
-}
-
 // options is the table: name, field, note, and what becomes of the option where
 // the format cannot express it.
 var options = []Option{
-	{"model", "Model", "the id that was opened decides", Mapped, nil, nil},
-	{"system", "System", "", Mapped, nil, nil},
-	{"messages", "Messages", "healed first", Mapped, nil, nil},
-	{"tools", "Tools", "emulated where the model has none", Mapped, nil, nil},
-	{"tools.strict", "Tools", "on wherever vendor and schema allow", Ignored, anyTool(func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }), nil},
-	{"tools.examples", "Tools", "else part of the description", Degraded, anyTool(func(t llm.ToolDef) bool { return len(t.Examples) > 0 }), nil},
-	{"tools.free_text", "Tools", "else a function with one argument", Degraded, anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.FreeTool }), nil},
-	{"tools.grammar", "Tools", "else part of the description", Degraded, anyTool(func(t llm.ToolDef) bool { return t.Grammar != nil }), nil},
-	{"tools.web_search", "Tools", "run by the vendor", Refused, anyTool(func(t llm.ToolDef) bool { return t.Kind == llm.HostedTool }), nil},
-	{"tool_choice.required", "Choice", "else asked for and checked", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name == "" }), nil},
-	{"tool_choice.named", "Choice", "else asked for and checked", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustCall && c.Name != "" }), nil},
-	{"tool_choice.none", "Choice", "else the tools are withheld", Degraded, chooses(func(c llm.ToolChoice) bool { return c.Mode == llm.MustNotCall }), nil},
-	{"tool_choice.allowed", "Choice", "else the other tools are withheld", Degraded, chooses(func(c llm.ToolChoice) bool { return len(c.Allowed) > 0 }), nil},
-	{"one_call", "OneCall", "else only the first call counts", Degraded, func(r *llm.Request) bool { return r.OneCall }, nil},
-	{"output", "Output", "else the arguments of emit_output", Degraded, func(r *llm.Request) bool { return r.Output != nil }, nil},
-	{"output.beside_tools", "Output", "else the arguments of emit_output", Degraded, func(r *llm.Request) bool { return r.Output != nil && len(r.Tools) > 0 }, nil},
-	{"max_tokens", "MaxTokens", "", Ignored, func(r *llm.Request) bool { return r.MaxTokens != 0 }, func(r *llm.Request) { r.MaxTokens = 0 }},
-	{"temperature", "Temperature", "", Ignored, func(r *llm.Request) bool { return r.Temperature != nil }, func(r *llm.Request) { r.Temperature = nil }},
-	{"top_p", "TopP", "", Ignored, func(r *llm.Request) bool { return r.TopP != nil }, func(r *llm.Request) { r.TopP = nil }},
-	{"top_k", "TopK", "", Ignored, func(r *llm.Request) bool { return r.TopK != nil }, func(r *llm.Request) { r.TopK = nil }},
-	{"frequency_penalty", "FrequencyPenalty", "", Ignored, func(r *llm.Request) bool { return r.FrequencyPenalty != nil }, func(r *llm.Request) { r.FrequencyPenalty = nil }},
-	{"presence_penalty", "PresencePenalty", "", Ignored, func(r *llm.Request) bool { return r.PresencePenalty != nil }, func(r *llm.Request) { r.PresencePenalty = nil }},
-	{"seed", "Seed", "", Ignored, func(r *llm.Request) bool { return r.Seed != nil }, func(r *llm.Request) { r.Seed = nil }},
-	{"stop", "Stop", "", Ignored, func(r *llm.Request) bool { return len(r.Stop) > 0 }, func(r *llm.Request) { r.Stop = nil }},
-	{"reasoning.off", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Off }), func(r *llm.Request) { r.Reasoning = nil }},
-	{"reasoning.effort", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Effort != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
-	{"reasoning.budget", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Budget != 0 }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
-	{"reasoning.summary", "Reasoning", "", Ignored, reasons(func(r llm.Reasoning) bool { return r.Summary != "" }), func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
-	{"budget", "Budget", "counted by whoever asks again", Mapped, nil, nil},
-	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil, nil},
-	{"allow_echoes", "AllowEchoes", "calls found in text are compared with results and documents unless it is set", Mapped, nil, nil},
-	{"extra", "Extra", "the fields of the format in use", Mapped, nil, nil},
+	{"model", "Model", "the id that was opened decides", Mapped, nil},
+	{"system", "System", "", Mapped, nil},
+	{"messages", "Messages", "healed first", Mapped, nil},
+	{"tools", "Tools", "emulated where the model has none", Mapped, nil},
+	{"tools.strict", "Tools", "on wherever vendor and schema allow", Ignored, nil},
+	{"tools.examples", "Tools", "else part of the description", Degraded, nil},
+	{"tools.free_text", "Tools", "else a function with one argument", Degraded, nil},
+	{"tools.grammar", "Tools", "else part of the description", Degraded, nil},
+	{"tools.web_search", "Tools", "run by the vendor", Refused, nil},
+	{"tool_choice.required", "Choice", "else asked for and checked", Degraded, nil},
+	{"tool_choice.named", "Choice", "else asked for and checked", Degraded, nil},
+	{"tool_choice.none", "Choice", "else the tools are withheld", Degraded, nil},
+	{"tool_choice.allowed", "Choice", "else the other tools are withheld", Degraded, nil},
+	{"one_call", "OneCall", "else only the first call counts", Degraded, nil},
+	{"output", "Output", "else the arguments of emit_output", Degraded, nil},
+	{"output.beside_tools", "Output", "else the arguments of emit_output", Degraded, nil},
+	{"max_tokens", "MaxTokens", "", Ignored, func(r *llm.Request) { r.MaxTokens = 0 }},
+	{"temperature", "Temperature", "", Ignored, func(r *llm.Request) { r.Temperature = nil }},
+	{"top_p", "TopP", "", Ignored, func(r *llm.Request) { r.TopP = nil }},
+	{"top_k", "TopK", "", Ignored, func(r *llm.Request) { r.TopK = nil }},
+	{"frequency_penalty", "FrequencyPenalty", "", Ignored, func(r *llm.Request) { r.FrequencyPenalty = nil }},
+	{"presence_penalty", "PresencePenalty", "", Ignored, func(r *llm.Request) { r.PresencePenalty = nil }},
+	{"seed", "Seed", "", Ignored, func(r *llm.Request) { r.Seed = nil }},
+	{"stop", "Stop", "", Ignored, func(r *llm.Request) { r.Stop = nil }},
+	{"reasoning.off", "Reasoning", "", Ignored, func(r *llm.Request) { r.Reasoning = nil }},
+	{"reasoning.effort", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
+	{"reasoning.budget", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
+	{"reasoning.summary", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
+	{"budget", "Budget", "counted by whoever asks again", Mapped, nil},
+	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil},
+	{"allow_echoes", "AllowEchoes", "calls found in text are compared with results and documents unless it is set", Mapped, nil},
+	{"extra", "Extra", "the fields of the format in use", Mapped, nil},
 }
 
 // setReasoning changes a copy of the reasoning, which the request shares.
@@ -141,7 +134,7 @@ func setReasoning(req *llm.Request, change func(*llm.Reasoning)) {
 // another name, and options it does not have.
 func (m *Model) options(j *job) error {
 	for _, o := range options {
-		if o.has == nil || !o.has(j.req) {
+		if !o.asked(j.req) {
 			continue
 		}
 		if field := m.vendor.Fields[o.Name]; field != "" {

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"slices"
-
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -83,46 +81,6 @@ type ThinkingRules struct {
 	// Families are those whose sampling is bound; nil means all.
 	Families []string
 }
-
-// Feature is something that a request can ask for and that a format may be
-// unable to express.
-type Feature string
-
-// The features, by what they are about.
-const (
-	StrictTools   Feature = "tools.strict"
-	ToolExamples  Feature = "tools.examples"
-	FreeTextTools Feature = "tools.free_text"
-	ToolGrammars  Feature = "tools.grammar"
-	HostedSearch  Feature = "tools.web_search"
-
-	ChoiceRequired Feature = "tool_choice.required"
-	ChoiceNamed    Feature = "tool_choice.named"
-	ChoiceNone     Feature = "tool_choice.none"
-	ChoiceAllowed  Feature = "tool_choice.allowed"
-	OneCall        Feature = "one_call"
-
-	OutputSchema      Feature = "output"
-	OutputAnyJSON     Feature = "output.any_json"
-	OutputBesideTools Feature = "output.beside_tools"
-
-	MaxTokens        Feature = "max_tokens"
-	Temperature      Feature = "temperature"
-	TopP             Feature = "top_p"
-	TopK             Feature = "top_k"
-	FrequencyPenalty Feature = "frequency_penalty"
-	PresencePenalty  Feature = "presence_penalty"
-	Seed             Feature = "seed"
-	StopSequences    Feature = "stop"
-
-	ReasoningOff     Feature = "reasoning.off"
-	ReasoningEffort  Feature = "reasoning.effort"
-	ReasoningBudget  Feature = "reasoning.budget"
-	ReasoningSummary Feature = "reasoning.summary"
-)
-
-// Has reports whether the format can express a feature.
-func (p Properties) Has(f Feature) bool { return slices.Contains(p.Features, f) }
 
 // Properties returns the properties of the codec's format at its host, and the
 // zero value if there is no such format.

@@ -1,0 +1,118 @@
+package llmtest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/llmtest"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// defect is the variable that names the defect under test.
+const defect = "LLMTEST_DEFECT"
+
+// mustFail runs a test of this binary in a process of its own with a defect,
+// and checks that the suite names the promise that it breaks.
+func mustFail(t *testing.T, test, name, promise string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.short")
+	cmd.Env = append(os.Environ(), defect+"="+name)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), strings.ReplaceAll(promise, " ", "_")) {
+		t.Errorf("%s: the suite does not say that %q is broken: %v\n%.2000s", name, promise, err, out)
+	}
+}
+
+// brokenCodecs are formats that each break one promise.
+var brokenCodecs = map[string]struct {
+	promise string
+	format  wire.Format
+}{
+	"a feature that is only claimed":   {"what the properties say of each feature is true", claims{}},
+	"options dropped without a word":   {"what the properties say of each feature is true", silent{}},
+	"content dropped without a word":   {"no content of a message is lost in silence", silent{}},
+	"requests that are changed":        {"requests are not changed", changes{}},
+	"a stream that reads whole chunks": {"a stream means the same however it is cut", chunks{}},
+	"half a stream taken for a whole":  {"no call that was cut off can be run", early{}},
+	"every error a server's":           {"errors keep what a caller can do about them", wordless{}},
+}
+
+func TestCodecFindsDefects(t *testing.T) {
+	for name, broken := range brokenCodecs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mustFail(t, "TestBrokenCodec", name, broken.promise)
+		})
+	}
+}
+
+// TestBrokenCodec fails if a defect is asked for.
+func TestBrokenCodec(t *testing.T) {
+	if broken, ok := brokenCodecs[os.Getenv(defect)]; ok {
+		llmtest.TestCodec(t, wire.Codec{Own: broken.format})
+	}
+}
+
+type claims struct{ acme }
+
+func (f claims) Properties() wire.Properties {
+	p := f.acme.Properties()
+	p.Features = append(p.Features, wire.TopK)
+	return p
+}
+
+type silent struct{ acme }
+
+func (f silent) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warning, error) {
+	body, _, err := f.acme.EncodeRequest(req, stream)
+	return body, nil, err
+}
+
+type changes struct{ acme }
+
+func (f changes) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warning, error) {
+	if i := bytes.Index(req.Tools[0].Schema, []byte("city")); i > 0 {
+		copy(req.Tools[0].Schema[i:], "town")
+	}
+	return f.acme.EncodeRequest(req, stream)
+}
+
+type chunks struct{ acme }
+
+func (f chunks) DecodeStream(src io.Reader, a *wire.Answer) error {
+	buf := make([]byte, 1<<20)
+	for !a.Stopped() {
+		n, err := src.Read(buf)
+		if err != nil {
+			return nil
+		}
+		for line := range bytes.Lines(buf[:n]) {
+			var l acmeLine
+			if json.Unmarshal(line, &l) == nil && !l.read(a, line) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+type early struct{ acme }
+
+func (f early) DecodeStream(src io.Reader, a *wire.Answer) error {
+	err := f.acme.DecodeStream(src, a)
+	if err != nil && !a.Stopped() {
+		a.Finish(llm.Finish{Reason: llm.Stop})
+		return nil
+	}
+	return err
+}
+
+type wordless struct{ acme }
+
+func (wordless) DecodeError([]byte) (code, message string) { return "server_error", "" }
