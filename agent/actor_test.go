@@ -228,14 +228,14 @@ func valid(t *testing.T, msgs []llm.Message) {
 	}
 }
 
-// verified fails unless a run is whole, and returns its entries.
+// verified fails unless a run is whole, and returns its entries with whole bodies.
 func verified(t *testing.T, store journal.Store, run string) []journal.Entry {
 	t.Helper()
 	if _, err := journal.Verify(store.Read(t.Context(), run, 0)); err != nil {
 		t.Error(err)
 	}
 	var entries []journal.Entry
-	for e, err := range store.Read(t.Context(), run, 0) {
+	for e, err := range journal.Whole(store.Read(t.Context(), run, 0)) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type Comparison struct {
 func Against(ctx context.Context, store journal.Store, run string, m llm.Model) iter.Seq2[Comparison, error] {
 	return func(yield func(Comparison, error) bool) {
 		p := newPast()
-		for e, err := range store.Read(ctx, run, 0) {
+		for e, err := range journal.Whole(store.Read(ctx, run, 0)) {
 			if err != nil {
 				yield(Comparison{}, err)
 				return

@@ -256,7 +256,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 		t.Fatal(l.err)
 	}
 	changed := new(journal.Memory)
-	for e := range store.Read(t.Context(), "r", 0) { // what the tool said is changed
+	for e := range journal.Whole(store.Read(t.Context(), "r", 0)) { // what the tool said is changed
 		e.Body = []byte(strings.ReplaceAll(string(e.Body), "a is done", "a is not done"))
 		if e.Kind == journal.KindRequest {
 			e.Body = []byte(strings.ReplaceAll(string(e.Body), "a is not done", "a is done"))

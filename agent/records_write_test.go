@@ -119,8 +119,12 @@ func sceneSpilled(t *testing.T, store journal.Store, run string) {
 		return strings.Repeat("a line of many\n", 120), nil
 	})
 	long.Effects = tool.ReadOnly
+	dir := filepath.Join(os.TempDir(), "toolpost-records")
+	if err := os.RemoveAll(dir); err != nil { // a name that is taken is not used again
+		t.Fatal(err)
+	}
 	a := recordedAgent(store, run, says(call("1", "list", `{}`), "Many."))
-	a.Tools = &invoke.Runner{Tools: tool.MustSet(long), Now: a.Now, Output: invoke.ResultView{MaxChars: 1000, SpillDir: filepath.Join(os.TempDir(), "toolpost-records")}}
+	a.Tools = &invoke.Runner{Tools: tool.MustSet(long), Now: a.Now, Output: invoke.ResultView{MaxChars: 1000, SpillDir: dir}}
 	playedScene(t, a, "List", true)
 }
 

@@ -21,7 +21,7 @@ import (
 func Replay(ctx context.Context, store journal.Store, run string) error {
 	var entries []journal.Entry
 	starts := []int{0} // of the process that began the run, and of those that resumed it
-	for e, err := range store.Read(ctx, run, 0) {
+	for e, err := range journal.Whole(store.Read(ctx, run, 0)) {
 		if err != nil {
 			return err
 		}

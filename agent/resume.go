@@ -41,7 +41,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	if a.Store == nil {
 		return nil, errors.New("agent: a run can only be resumed from a Store")
 	}
-	p, err := recall(a.Store.Read(ctx, run, 0))
+	p, err := recall(journal.Whole(a.Store.Read(ctx, run, 0)))
 	if err != nil {
 		return nil, err
 	}

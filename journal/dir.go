@@ -216,7 +216,7 @@ func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
 		}
 		if err != nil {
 			r.size = -1 // look again next time
-			return fmt.Errorf("journal: the last line of %s is broken, nothing can follow it: %w", f.Name(), err)
+			return lastBroken("line of "+f.Name(), err)
 		}
 	}
 	if len(torn) == 0 {
@@ -275,7 +275,7 @@ func (d *Dir) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry,
 				err = fmt.Errorf("journal: the file holds run %s", e.Run)
 			}
 			if err != nil {
-				yield(e, fmt.Errorf("run %s: %w", run, err))
+				yield(e, inRun(run, err))
 				return
 			}
 			if e.Seq >= from && !yield(e, nil) {
@@ -293,15 +293,18 @@ func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		f, err := os.OpenFile(d.File(run), os.O_RDONLY|noFollow, 0)
+		f, err := os.OpenFile(d.File(run), os.O_RDONLY|noFollow|noWait, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
+		}
+		if err == nil {
+			defer f.Close()
+			err = regular(f)
 		}
 		if err != nil {
 			yield(nil, fmt.Errorf("journal: %w", err))
 			return
 		}
-		defer f.Close()
 		for line, err := range Lines(f) {
 			if err == nil {
 				err = ctx.Err()
@@ -311,6 +314,16 @@ func (d *Dir) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
 			}
 		}
 	}
+}
+
+// regular refuses a pipe or a device in the place of a file: reading it might
+// never end.
+func regular(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	return err
 }
 
 // Lines yields the lines of r with their newlines. A line longer than

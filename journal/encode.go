@@ -96,14 +96,20 @@ func (o *object) flag(k string, v bool) {
 	}
 }
 
-// args writes arguments in their canonical form, which they become.
-func (o *object) args(args *json.RawMessage) {
+// args writes arguments in their canonical form, which they become, unless they
+// are on record.
+func (o *object) args(args *json.RawMessage, refs *references) {
+	before := len(o.b)
 	o.key("args")
 	start := len(o.b)
 	o.b = appendParams(o.b, *args)
 	form := o.b[start:]
 	if !bytes.Equal(form, *args) {
 		*args = bytes.Clone(form)
+	}
+	if refs.args(form) {
+		o.b = o.b[:before]
+		return
 	}
 	o.suspect = o.suspect || suspicious(form)
 }
@@ -128,10 +134,10 @@ func (o *object) any(k string, v any, there bool) {
 	o.suspect = o.suspect || suspicious(b)
 }
 
-func (in *Intent) encode() object {
+func (in *Intent) encode(refs *references) object {
 	o := newObject(256 + len(in.Args))
 	o.text("approval", string(in.Approval))
-	o.args(&in.Args)
+	o.args(&in.Args, refs)
 	o.textAlways("call", in.Call)
 	o.text("effects", in.Effects)
 	o.hash("params_hash", in.ParamsHash)
@@ -141,10 +147,10 @@ func (in *Intent) encode() object {
 	return o
 }
 
-func (r *Receipt) encode() object {
+func (r *Receipt) encode(refs *references) object {
 	o := newObject(r.size())
 	o.any("approval", r.Approval, r.Approval != nil)
-	o.args(&r.Args)
+	o.args(&r.Args, refs)
 	o.number("attempts", int64(r.Attempts))
 	o.flag("cached", r.Cached)
 	o.textAlways("call", r.Call)
@@ -161,7 +167,7 @@ func (r *Receipt) encode() object {
 	o.hash("params_hash", r.ParamsHash)
 	o.text("reason", r.Reason)
 	o.any("repairs", r.Repairs, len(r.Repairs) > 0)
-	o.result(r.Result)
+	o.result(r.Result, refs)
 	o.number("shown_bytes", r.ShownBytes)
 	o.any("side_effects", r.SideEffects, len(r.SideEffects) > 0)
 	o.text("spill", r.Spill)
@@ -186,11 +192,27 @@ func (r *Receipt) size() int {
 	return n
 }
 
-// result writes what the model was shown: one plain text in nearly all cases.
-func (o *object) result(r *llm.Result) {
+// result writes what the model was shown, or a reference to it.
+func (o *object) result(r *llm.Result, refs *references) {
 	if r == nil {
 		return
 	}
+	suspect, key := o.suspect, len(o.b)
+	o.wholeResult(r)
+	if o.err != nil || o.loose {
+		return
+	}
+	start := key + len(`"result":`)
+	if o.b[key] == ',' {
+		start++
+	}
+	if ref := refs.result(o.b[start:]); ref != nil {
+		o.b, o.suspect = append(o.b[:start], ref...), suspect
+	}
+}
+
+// wholeResult writes a result: one plain text in nearly all cases.
+func (o *object) wholeResult(r *llm.Result) {
 	var text llm.Text
 	plain := len(r.Parts) == 1 && !r.Hosted && r.State.IsZero() && len(r.Extra) == 0
 	if plain {

@@ -23,6 +23,10 @@ type Entry struct {
 	At   time.Time
 	Kind Kind
 	Body json.RawMessage // canonical JSON, secrets stripped
+	// Format is that of the run. In format 2 values that are on record already
+	// are references in Body, which [Whole] resolves. It is 0 in an entry whose
+	// references were resolved.
+	Format int
 	// Stripped says what was taken out of Body; nil means nothing.
 	Stripped *Stripped
 	Prev     Hash // of the entry before; empty for the first
@@ -37,6 +41,9 @@ type Stripped struct {
 	// Rules are the kinds of secrets that were found, sorted, once each, and
 	// "mended" for JSON that had no canonical form.
 	Rules []string `json:"rules"`
+	// Values are the hashes, before anything was taken out, of the values in the
+	// body that other entries may refer to.
+	Values []Hash `json:"values,omitempty"`
 }
 
 const ruleMended = "mended"
@@ -46,18 +53,21 @@ const ruleMended = "mended"
 // different runs do not wait for each other longer than the medium demands.
 type Store interface {
 	// Append adds e to the end of its run and returns it as written. Of e it
-	// takes Run, Kind, Body and, unless zero, At and Stripped; the rest it
-	// fills in, with [Next]. Two writers of one run take turns: the chain never forks. A
-	// sealed run refuses with [ErrSealed]. When Append returns without error,
-	// the entry survives the death of the process.
+	// takes Run, Kind, Body and, unless zero, At, Stripped and Format; the rest
+	// it fills in, with [Next]. Two writers of one run take turns: the chain
+	// never forks. A sealed run refuses with [ErrSealed], one in a newer format
+	// with a *[FormatError]. When Append returns without error, the entry
+	// survives the death of the process.
 	//
 	// After another error the entry may or may not have been written.
 	Append(ctx context.Context, e Entry) (Entry, error)
 
 	// Read yields the entries of a run in order, starting with the first
 	// whose Seq is at least from. A run that does not exist has no entries.
-	// Entries appended while it runs may or may not be seen. It does not
-	// verify the chain, and holds no lock or connection while it yields.
+	// Entries appended while it runs may or may not be seen. Entries are as they
+	// were written: [Verify] takes them as they are, and [Whole] resolves their
+	// references. Read does not verify the chain, and holds no lock or connection
+	// while it yields. A run in a newer format is a *[FormatError].
 	Read(ctx context.Context, run string, from int64) iter.Seq2[Entry, error]
 }
 
@@ -94,8 +104,8 @@ func validName(s string, limit int) bool {
 // Next returns e as the successor of last, which is the zero Entry for the
 // first of a run: its body canonical and stripped of secrets, numbered, linked
 // and hashed. It is what every Store does in Append. A nil secrets strips the
-// known forms. Next refuses a body without a canonical form, and anything
-// after a seal. The body of a seal it writes itself.
+// known forms. Next refuses a body without a canonical form, a format other than
+// that of last, and anything after a seal. The body of a seal it writes itself.
 func Next(last, e Entry, secrets *Secrets) (Entry, error) {
 	e, _, err := next(last, e, known{}, secrets, nil)
 	return e, err
@@ -112,6 +122,10 @@ func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte
 	}
 	if !validName(string(e.Kind), 64) {
 		return Entry{}, nil, fmt.Errorf("journal: %.40q is no kind of entry", e.Kind)
+	}
+	var err error
+	if e.Format, err = formatAfter(last, e); err != nil {
+		return Entry{}, nil, err
 	}
 	if e.At.IsZero() {
 		e.At = time.Now()
@@ -130,15 +144,25 @@ func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte
 		}
 		e.Body = body
 	}
-	var mark *Stripped
-	if e.Body, mark = secrets.stripBody(e.Body, k.harmless); e.Stripped == nil {
-		e.Stripped = mark
-	} else if mark != nil { // it was mended before it came here
-		e.Stripped = &Stripped{Whole: e.Stripped.Whole, Rules: sortedOnce(slices.Concat(e.Stripped.Rules, mark.Rules))}
-	}
+	e.strip(k, secrets)
 	e.Seq, e.Prev = last.Seq+1, last.Hash
 	line, err := e.link(space)
 	return e, line, err
+}
+
+// strip takes the secrets out of a canonical body and marks the entry.
+func (e *Entry) strip(k known, secrets *Secrets) {
+	body, mark := secrets.stripBody(e.Body, k.harmless)
+	if mark == nil {
+		return
+	}
+	if e.Format >= formatRefs { // without the secrets the hashes of values cannot be computed
+		mark.Values = hashes(values(e.Kind, e.Body))
+	}
+	if old := e.Stripped; old != nil { // it was mended before it came here
+		mark.Whole, mark.Rules = old.Whole, sortedOnce(slices.Concat(old.Rules, mark.Rules))
+	}
+	e.Body, e.Stripped = body, mark
 }
 
 // link computes the entry's hash and returns its line, in space if it has room.
@@ -166,7 +190,8 @@ func (e *Entry) link(space []byte) ([]byte, error) {
 		}
 		line = append(append(line, `,"stripped":`...), mark...)
 	}
-	line = append(line, `,"v":1}`...)
+	line = append(line, `,"v":`...)
+	line = append(strconv.AppendInt(line, int64(e.Format), 10), '}')
 	e.Hash = hashBytes(line)
 	var field [96]byte
 	line = slices.Insert(line, split, append(append(append(field[:0], `,"hash":"`...), e.Hash...), '"')...)
@@ -191,16 +216,21 @@ type lineJSON struct {
 
 // ParseEntry reads the line of an entry, without its newline. It accepts only
 // the bytes that a Store writes: a line that was changed in any byte is an
-// error.
+// error. A line of a newer format is a *[FormatError].
 func ParseEntry(line []byte) (Entry, error) {
 	if len(line) > MaxEntry {
 		return Entry{}, fmt.Errorf("journal: a line of %d bytes; the limit is %d", len(line), MaxEntry)
 	}
 	var j lineJSON
-	if err := json.Unmarshal(line, &j); err != nil {
-		return Entry{}, fmt.Errorf("journal: not an entry: %w", err)
+	if err := json.Unmarshal(line, &j); err != nil || j.V > CurrentFormat {
+		if newer := newerLine(line); newer != nil {
+			return Entry{}, newer
+		}
+		if err != nil {
+			return Entry{}, fmt.Errorf("journal: not an entry: %w", err)
+		}
 	}
-	e := Entry{Run: j.Run, Seq: j.Seq, At: j.At.UTC(), Kind: j.Kind, Body: j.Body, Stripped: j.Stripped, Prev: j.Prev}
+	e := Entry{Run: j.Run, Seq: j.Seq, At: j.At.UTC(), Kind: j.Kind, Body: j.Body, Format: j.V, Stripped: j.Stripped, Prev: j.Prev}
 	if err := e.wellFormed(j); err != nil {
 		return e, err
 	}
@@ -217,8 +247,8 @@ func ParseEntry(line []byte) (Entry, error) {
 }
 
 func (e *Entry) wellFormed(j lineJSON) error {
-	if j.V != 1 {
-		return fmt.Errorf("journal: not an entry of version 1")
+	if j.V < formatWhole || j.V > CurrentFormat {
+		return errors.New("journal: not an entry: it has no known format")
 	}
 	if err := ValidRun(e.Run); err != nil {
 		return err

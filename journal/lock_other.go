@@ -9,6 +9,7 @@ import (
 
 const (
 	noFollow        = 0
+	noWait          = 0
 	filePermissions = false
 	syncDirectories = false
 )

@@ -10,6 +10,7 @@ import (
 
 const (
 	noFollow        = syscall.O_NOFOLLOW
+	noWait          = syscall.O_NONBLOCK // for the other end of a pipe
 	filePermissions = true
 	syncDirectories = true
 )

@@ -9,6 +9,7 @@ import (
 
 const (
 	noFollow        = 0
+	noWait          = 0
 	filePermissions = false // modes say nothing here
 	syncDirectories = false // a directory cannot be synced
 )

@@ -19,12 +19,18 @@ type Recorder struct {
 	// changed once the Recorder is in use.
 	Now func() time.Time
 
-	store Store
-	run   string
+	store  Store
+	run    string
+	format int
 
 	mu      sync.Mutex
 	calls   map[string]callState
-	unknown []Intent // of earlier processes
+	unknown []Intent                   // of earlier processes
+	pending map[string]json.RawMessage // arguments of the intents of this process, by call
+	values  onRecord
+	// talking says that a request is on record: the results of calls will come
+	// again in the next one.
+	talking bool
 
 	asking sync.Mutex
 	// lastRequest is what the next request is recorded against; asking guards it.
@@ -40,17 +46,22 @@ const (
 )
 
 // Open begins or continues a run. A run that exists is verified first: one
-// that was tampered with is a *[BrokenError], one that ended is [ErrSealed].
+// that was tampered with is a *[BrokenError], one that ended is [ErrSealed], one
+// in a newer format is a *[FormatError]. A run in an older format goes on in it.
 // After a crash, [Recorder.Unknown] has the calls nobody knows the outcome of.
 func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 	if err := ValidRun(run); err != nil {
 		return nil, err
 	}
-	r := &Recorder{store: store, run: run, calls: make(map[string]callState)}
+	r := &Recorder{store: store, run: run, format: CurrentFormat, calls: make(map[string]callState), pending: make(map[string]json.RawMessage), values: newOnRecord()}
+	var refs Resolver
+	var dangling *ReferenceError // after that there is nothing to recall: Verify says what is missing
 	report, err := Verify(func(yield func(Entry, error) bool) {
 		for e, err := range store.Read(ctx, run, 0) {
-			if err == nil {
-				err = r.recall(e)
+			if err == nil && dangling == nil {
+				if err = r.recall(e, &refs); errors.As(err, &dangling) {
+					err = nil
+				}
 			}
 			if !yield(e, err) {
 				return
@@ -71,24 +82,34 @@ func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 }
 
 // recall takes from an old entry what the Recorder must know.
-func (r *Recorder) recall(e Entry) error {
+func (r *Recorder) recall(e Entry, refs *Resolver) error {
+	r.format = e.Format
+	if e.Format >= formatRefs {
+		r.values.learn(e)
+	}
+	whole, err := refs.Whole(e)
+	if err != nil {
+		return err
+	}
 	switch e.Kind {
 	case KindReceipt, KindRefusal:
-		var old Receipt
+		var old struct {
+			Call string `json:"call"`
+		}
 		if err := e.Decode(&old); err != nil {
 			return err
 		}
 		r.calls[old.Call] = settled
 	case KindRequest:
 		var old Request
-		if err := e.Decode(&old); err != nil {
+		if err := whole.Decode(&old); err != nil {
 			return err
 		}
 		form, err := old.apply(r.lastRequest)
 		if err != nil {
 			return err
 		}
-		r.lastRequest = form
+		r.lastRequest, r.talking = form, true
 	}
 	return nil
 }
@@ -213,38 +234,72 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %s: %w", kind, err)
 	}
-	e, err := r.append(ctx, Entry{Kind: kind, Body: raw}, known{})
+	e := Entry{Kind: kind}
 	var bad *CanonicalError
-	if !errors.As(err, &bad) {
-		return e, err
+	switch e.Body, err = Canonical(raw); {
+	case errors.As(err, &bad):
+		if e.Body, err = loosen(raw); err == nil {
+			e.Stripped = &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}
+		}
 	}
-	body, err := loosen(raw)
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s of run %s: %w", kind, r.run, err)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: body, Stripped: &Stripped{Whole: hashText(raw), Rules: []string{ruleMended}}}, known{})
+	if r.format < formatRefs || places[kind] == nil {
+		return r.append(ctx, e, known{canonical: true})
+	}
+	return r.writeValues(ctx, e)
+}
+
+// writeValues writes an entry of a kind that holds values, with references to
+// those that are on record.
+func (r *Recorder) writeValues(ctx context.Context, e Entry) (Entry, error) {
+	r.mu.Lock()
+	e.Body = r.values.refer(e.Kind, e.Body)
+	r.mu.Unlock()
+	written, err := r.append(ctx, e, known{canonical: true})
+	if err != nil {
+		return written, err
+	}
+	e.Format = r.format // and with its secrets, which its hashes speak for
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.values.learn(e)
+	r.talking = r.talking || e.Kind == KindRequest
+	return written, nil
 }
 
 // writeIntent is Write for an intent. It makes Args canonical.
 func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
-	o := in.encode()
+	refs := references{r: r, params: in.ParamsHash}
+	o := in.encode(&refs)
 	if o.err != nil || o.loose {
 		return r.Write(ctx, KindIntent, *in)
 	}
-	return r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
+	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
+	if err == nil {
+		refs.learn()
+		refs.await(in)
+	}
+	return e, err
 }
 
 // writeReceipt is Write for a receipt. It makes Args canonical.
 func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt) (Entry, error) {
-	o := rec.encode()
+	refs := references{r: r, call: rec.Call, params: rec.ParamsHash}
+	o := rec.encode(&refs)
 	if o.err != nil || o.loose {
 		return r.Write(ctx, kind, *rec)
 	}
-	return r.append(ctx, Entry{Kind: kind, Body: o.b}, o.known())
+	e, err := r.append(ctx, Entry{Kind: kind, Body: o.b}, o.known())
+	if err == nil {
+		refs.learn()
+	}
+	return e, err
 }
 
 func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) {
-	e.Run = r.run
+	e.Run, e.Format = r.run, r.format
 	if r.Now != nil {
 		e.At = r.Now()
 	}

@@ -49,7 +49,7 @@ type calledOnce struct {
 func NewReplay(entries iter.Seq2[Entry, error]) (*Replay, error) {
 	r := new(Replay)
 	var last *requestForm
-	for e, err := range entries {
+	for e, err := range Whole(entries) {
 		if err != nil {
 			return nil, err
 		}

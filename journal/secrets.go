@@ -150,6 +150,17 @@ func (c *canon) stringAt(body []byte, i int) (int, []byte) {
 	return c.pos, said
 }
 
+// isSecret reports whether a hash is itself one of the secrets known by value. Part
+// of a hash never is: a value short enough to be in one by chance is no secret.
+func (s *Secrets) isSecret(hash []byte) bool {
+	if s == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.Values, func(v string) bool {
+		return len(v) >= len(hash)-len(hashPrefix) && bytes.Contains(hash, []byte(v))
+	})
+}
+
 // stripString strips a string value; one that stands under the name of a
 // secret goes whole.
 func (s *Secrets) stripString(name, said []byte, rules []string) ([]byte, []string) {
@@ -158,7 +169,7 @@ func (s *Secrets) stripString(name, said []byte, rules []string) ([]byte, []stri
 			return []byte(marker(rule)), append(rules, rule)
 		}
 	}
-	if s == nil && isHash(said) { // entries are full of them
+	if isHash(said) && !s.isSecret(said) { // entries are full of them, and refer by them
 		return said, rules
 	}
 	return s.strip(said, rules)

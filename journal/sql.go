@@ -27,21 +27,18 @@ type SQL struct {
 // primary key is what keeps a run from forking: of two writers of one number,
 // one inserts no row.
 const (
-	createTable = `CREATE TABLE IF NOT EXISTS toolpost_journal (
-	run  TEXT NOT NULL,
-	seq  BIGINT NOT NULL,
-	line TEXT NOT NULL,
-	PRIMARY KEY (run, seq))`
 	insertLine = `INSERT INTO toolpost_journal (run, seq, line) VALUES ($1, $2, $3) ON CONFLICT (run, seq) DO NOTHING`
 	selectLast = `SELECT line FROM toolpost_journal WHERE run = $1 ORDER BY seq DESC LIMIT 1`
 	selectPage = `SELECT seq, line FROM toolpost_journal WHERE run = $1 AND seq >= $2 ORDER BY seq LIMIT $3`
 	selectRuns = `SELECT DISTINCT run FROM toolpost_journal`
 )
 
-// OpenSQL returns the store in a database of SQLite or PostgreSQL, and creates
-// its table, toolpost_journal, if it is not there. The database stays the
-// caller's, who opens it with the driver of his choice and closes it. An entry
-// that it does not take within 30 s is an error.
+// OpenSQL returns the store in a database of SQLite or PostgreSQL. It creates its
+// tables, toolpost_journal and toolpost_schema, if they are not there, and brings
+// those of an earlier version up to date; tables of a newer version are a
+// *[SchemaError], and are left alone. The database stays the caller's, who opens
+// it with the driver of his choice and closes it. An entry that it does not take
+// within 30 s is an error.
 //
 // What survives the death of the machine is the database's affair: leave
 // PostgreSQL's synchronous_commit on; give SQLite journal_mode(WAL),
@@ -49,12 +46,8 @@ const (
 func OpenSQL(db *sql.DB) (*SQL, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := db.ExecContext(ctx, createTable)
-	if err != nil { // two that create it at once can trip over each other
-		_, err = db.ExecContext(ctx, createTable)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+	if err := migrate(ctx, db, schemas); err != nil {
+		return nil, err
 	}
 	return &SQL{db: db, heads: make(map[string]Entry)}, nil
 }
@@ -129,7 +122,7 @@ func (s *SQL) last(ctx context.Context, run string) (Entry, error) {
 		err = fmt.Errorf("it belongs to run %s", e.Run)
 	}
 	if err != nil {
-		return Entry{}, fmt.Errorf("journal: the last entry of run %s is broken, nothing can follow it: %w", run, err)
+		return Entry{}, lastBroken("entry of run "+run, err)
 	}
 	return e, nil
 }
@@ -224,7 +217,7 @@ func (s *SQL) Read(ctx context.Context, run string, from int64) iter.Seq2[Entry,
 				err = fmt.Errorf("journal: it stands in the place of entry %d of run %s", r.seq, run)
 			}
 			if err != nil {
-				yield(e, fmt.Errorf("run %s: %w", run, err))
+				yield(e, inRun(run, err))
 				return
 			}
 			if !yield(e, nil) {

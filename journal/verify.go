@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -11,6 +12,7 @@ import (
 // Report is what verifying a run found.
 type Report struct {
 	Run     string `json:"run"`
+	Format  int    `json:"format,omitempty"` // of the run
 	Entries int64  `json:"entries"`
 	Head    Hash   `json:"head"` // of the last good entry
 	Sealed  bool   `json:"sealed"`
@@ -71,6 +73,8 @@ const (
 	Removed   FaultKind = "removed"
 	Inserted  FaultKind = "inserted"
 	Reordered FaultKind = "reordered"
+	// Dangling is an entry that refers to a value that no entry before it holds.
+	Dangling FaultKind = "dangling"
 )
 
 // Fault is one entry that is not as it was written.
@@ -100,7 +104,7 @@ func (f Fault) String() string {
 
 // Verify checks that entries are one run, whole and in order. It returns what
 // it found and, if anything is wrong, an error: the one that reading ended
-// with, or a *[BrokenError].
+// with, a *[FormatError] for a run in a newer format, or a *[BrokenError].
 //
 // The chain proves that no entry was touched after a later one was written,
 // and a seal that none is missing at the end. Somebody who can rewrite the
@@ -124,10 +128,12 @@ func Verify(entries iter.Seq2[Entry, error]) (*Report, error) {
 func VerifyLines(lines iter.Seq2[[]byte, error]) (*Report, error) {
 	var c checker
 	for line, err := range lines {
+		if err == nil {
+			err = c.line(line)
+		}
 		if err != nil {
 			return c.report(), err
 		}
-		c.line(line)
 	}
 	r := c.report()
 	return r, r.Err()
@@ -141,6 +147,7 @@ type checker struct {
 	pending  map[string]Intent
 	order    []string // of pending
 	stripped int64
+	refs     Resolver
 }
 
 // found is one line.
@@ -149,11 +156,14 @@ type found struct {
 	seq        int64
 	prev, hash Hash
 	kind       Kind
+	format     int
 	seal       Seal
+	missing    Hash   // it refers to this, which is not on record
 	bad        string // why it is not an entry
 }
 
-func (c *checker) line(line []byte) {
+// line takes in a line. It returns an error if the run is in a newer format.
+func (c *checker) line(line []byte) error {
 	if c.torn != nil { // not the last line after all: readers give whole lines
 		c.found = append(c.found, found{bad: "the line has no end"})
 		c.torn = nil
@@ -161,14 +171,18 @@ func (c *checker) line(line []byte) {
 	body, ended := bytes.CutSuffix(line, []byte("\n"))
 	if !ended {
 		c.torn = bytes.Clone(line)
-		return
+		return nil
 	}
 	e, err := ParseEntry(body)
+	if newer := new(FormatError); errors.As(err, &newer) && len(c.found) == 0 {
+		return newer
+	}
 	if err != nil {
 		c.found = append(c.found, found{seq: e.Seq, bad: strings.TrimPrefix(err.Error(), "journal: ")})
-		return
+		return nil
 	}
 	c.add(e)
+	return nil
 }
 
 func (c *checker) entry(e Entry) {
@@ -181,9 +195,13 @@ func (c *checker) entry(e Entry) {
 }
 
 func (c *checker) add(e Entry) {
-	f := found{run: e.Run, seq: e.Seq, prev: e.Prev, hash: e.Hash, kind: e.Kind}
+	f := found{run: e.Run, seq: e.Seq, prev: e.Prev, hash: e.Hash, kind: e.Kind, format: e.Format}
 	if e.Stripped != nil {
 		c.stripped++
+	}
+	e, err := c.refs.Whole(e)
+	if dangling := new(ReferenceError); errors.As(err, &dangling) {
+		f.missing = dangling.Hash
 	}
 	switch e.Kind {
 	case KindSeal:
@@ -196,7 +214,9 @@ func (c *checker) add(e Entry) {
 			c.intend(in)
 		}
 	case KindReceipt, KindRefusal:
-		var r Receipt
+		var r struct {
+			Call string `json:"call"`
+		}
 		if e.Decode(&r) == nil {
 			delete(c.pending, r.Call)
 		}
@@ -227,8 +247,37 @@ func (c *checker) report() *Report {
 	chosen := c.choose(r)
 	c.gaps(r, chosen)
 	c.links(r, chosen)
+	c.formats(r)
 	c.end(r)
+	if len(r.Faults) == 0 { // else what is missing has been said
+		c.references(r)
+	}
 	return r
+}
+
+// formats reports entries in another format than the first.
+func (c *checker) formats(r *Report) {
+	for i, f := range c.found {
+		if f.bad != "" || f.run != r.Run {
+			continue
+		}
+		if r.Format == 0 {
+			r.Format = f.format
+		}
+		if f.format != r.Format {
+			r.fault(Changed, f.seq, i+1, "it is in format %d, the run in format %d", f.format, r.Format)
+		}
+	}
+}
+
+// references reports entries that refer to what no entry before them holds.
+// Somebody who makes the whole chain anew must also make these agree.
+func (c *checker) references(r *Report) {
+	for i, f := range c.found {
+		if f.missing != "" {
+			r.fault(Dangling, f.seq, i+1, "it refers to %s, which no entry before it holds", f.missing)
+		}
+	}
 }
 
 // name returns the run that most of the file is about: that of its first good

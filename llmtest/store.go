@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // TestStore checks that a [journal.Store] keeps the promises of the interface.
@@ -26,6 +27,8 @@ func TestStore(t *testing.T, open func(*testing.T) journal.Store) {
 		{"Read starts where asked", storeReadsFrom},
 		{"a run that does not exist is empty", storeUnknownRun},
 		{"a seal counts what stands before it and ends the run", storeSeals},
+		{"a run has the format of its first entry", storeFormats},
+		{"entries that refer to others come back as they were written", storeReferences},
 		{"what has no place in a journal is refused and leaves no trace", storeRefuses},
 		{"a cancelled context writes nothing", storeCancelled},
 		{"secrets do not arrive, and the run verifies without them", storeStrips},
@@ -168,6 +171,94 @@ func storeSeals(t *testing.T, s journal.Store) {
 		t.Error("the run is not sealed")
 	}
 	mustAppend(t, s, "other", "note", `{}`)
+}
+
+// storeFormats: a store keeps the format of a run, and refuses what does not fit.
+func storeFormats(t *testing.T, s journal.Store) {
+	ctx := t.Context()
+	for _, c := range []struct {
+		run         string
+		first, want int
+	}{{"old", 1, 1}, {"new", 2, 2}, {"plain", 0, journal.CurrentFormat}} {
+		for i, format := range []int{c.first, 0, c.want} {
+			e, err := s.Append(ctx, journal.Entry{Run: c.run, At: storeTime, Kind: "note", Body: json.RawMessage(`{}`), Format: format})
+			if err != nil || e.Format != c.want {
+				t.Errorf("run %s, entry %d: format %d, want %d, error %v", c.run, i+1, e.Format, c.want, err)
+			}
+		}
+		if _, err := s.Append(ctx, journal.Entry{Run: c.run, Kind: "note", Body: json.RawMessage(`{}`), Format: 3 - c.want}); err == nil {
+			t.Errorf("run %s: an entry in format %d follows", c.run, 3-c.want)
+		}
+		if report := mustVerify(t, s, c.run, 3); report.Format != c.want {
+			t.Errorf("run %s is read in format %d, want %d", c.run, report.Format, c.want)
+		}
+	}
+	var newer *journal.FormatError
+	if _, err := s.Append(ctx, journal.Entry{Run: "r", Kind: "note", Body: json.RawMessage(`{}`), Format: journal.CurrentFormat + 1}); !errors.As(err, &newer) {
+		t.Errorf("a format that nobody knows: %v, want a FormatError", err)
+	}
+	if got := readAll(t, s, "r", 0); len(got) > 0 {
+		t.Errorf("refused entries were written: %v", got)
+	}
+}
+
+// storeReferences: what a Recorder writes is read back whole, and verifies.
+func storeReferences(t *testing.T, s journal.Store) {
+	ctx := t.Context()
+	rec, err := journal.Open(ctx, s, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "sk-ant-api03-aB3aB3aB3aB3aB3aB3aB3aB3"
+	req := &llm.Request{Messages: []llm.Message{llm.User("the key is " + key)}}
+	said := llm.Assistant(llm.Text{Text: "I have seen " + key}, llm.Call{ID: "c", Name: "f", Args: json.RawMessage(`{"a":1}`)})
+	result := llm.Result{CallID: "c", Name: "f", Parts: []llm.Part{llm.Text{Text: "a result"}}}
+	for _, err := range []error{
+		record(ctx, rec, req, said),
+		second(rec.Receipt(ctx, journal.Receipt{Call: "c", Tool: "f", Args: json.RawMessage(`{"a":1}`), Status: journal.OK, Result: &result})),
+		record(ctx, rec, &llm.Request{Messages: append(req.Messages, said, llm.Results(result))}, llm.Assistant(llm.Text{Text: "done"})),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustVerify(t, s, "r", 5)
+	var texts []string
+	for e, err := range journal.Whole(s.Read(ctx, "r", 0)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != journal.KindRequest {
+			continue
+		}
+		var body struct{ Messages []llm.Message }
+		if err := e.Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range body.Messages {
+			texts = append(texts, m.Text())
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.Result); ok {
+					texts = append(texts, r.Text())
+				}
+			}
+		}
+	}
+	want := []string{"the key is [stripped:anthropic-key]", "I have seen [stripped:anthropic-key]", "", "a result"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// record writes a request and its answer.
+func record(ctx context.Context, rec *journal.Recorder, req *llm.Request, said llm.Message) error {
+	asked, err := rec.Request(ctx, req)
+	if err != nil {
+		return err
+	}
+	return second(rec.Answer(ctx, asked, &llm.Response{Message: said, Finish: llm.Finish{Reason: llm.Stop}}, 0, nil))
 }
 
 func storeRefuses(t *testing.T, s journal.Store) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -176,8 +177,8 @@ func listRuns(cmd *cobra.Command, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		l, err := listRun(cmd, store, run)
-		if err != nil {
+		l := listRun(cmd, store, run)
+		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
 		all = append(all, l)
@@ -200,7 +201,7 @@ func listRuns(cmd *cobra.Command, asJSON bool) error {
 
 // listRun reads a whole run: a list that does not verify would call a broken
 // run sealed.
-func listRun(cmd *cobra.Command, store runStore, run string) (listedRun, error) {
+func listRun(cmd *cobra.Command, store runStore, run string) listedRun {
 	l := listedRun{Run: run}
 	report, err := journal.VerifyLines(func(yield func([]byte, error) bool) {
 		for line, err := range store.Lines(cmd.Context(), run) {
@@ -212,14 +213,17 @@ func listRun(cmd *cobra.Command, store runStore, run string) (listedRun, error) 
 			}
 		}
 	})
-	if err != nil && len(report.Faults) == 0 {
-		return l, err
-	}
 	l.State, l.Entries = report.State(), report.Entries
-	if report.Run != "" && report.Run != run {
+	broken, newer := new(journal.BrokenError), new(journal.FormatError)
+	switch {
+	case errors.As(err, &newer):
+		l.State = "newer"
+	case err != nil && !errors.As(err, &broken):
+		l.State = "unread"
+	case report.Run != "" && report.Run != run:
 		l.State = "broken" // another run in its place
 	}
-	return l, nil
+	return l
 }
 
 func (l *listedRun) add(line []byte) {

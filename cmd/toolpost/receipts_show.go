@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -38,25 +39,35 @@ the calls nobody knows the outcome of.`,
 	return cmd
 }
 
+// entryJSON is an entry as show --json prints it: the line on record, with whole
+// values in the place of references.
+type entryJSON struct {
+	At       time.Time         `json:"at"`
+	Body     json.RawMessage   `json:"body"`
+	Hash     journal.Hash      `json:"hash"`
+	Kind     journal.Kind      `json:"kind"`
+	Prev     journal.Hash      `json:"prev"`
+	Run      string            `json:"run"`
+	Seq      int64             `json:"seq"`
+	Stripped *journal.Stripped `json:"stripped,omitempty"`
+	V        int               `json:"v"` // the format of the run
+}
+
 func showJSON(cmd *cobra.Command, src runSource) error {
-	entries := []json.RawMessage{}
-	for e, err := range src.entries(cmd.Context()) {
-		if err != nil {
-			return err
-		}
-		line, err := e.Line()
-		if err != nil {
-			return err
-		}
-		entries = append(entries, line)
-	}
 	report, err := journal.VerifyLines(src.lines(cmd.Context()))
 	if err != nil && len(report.Faults) == 0 {
 		return err
 	}
+	entries := []entryJSON{}
+	for e, err := range journal.Whole(src.entries(cmd.Context())) {
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entryJSON{e.At, e.Body, e.Hash, e.Kind, e.Prev, e.Run, e.Seq, e.Stripped, report.Format})
+	}
 	return printJSON(cmd.OutOrStdout(), struct {
-		Report  *journal.Report   `json:"report"`
-		Entries []json.RawMessage `json:"entries"`
+		Report  *journal.Report `json:"report"`
+		Entries []entryJSON     `json:"entries"`
 	}{report, entries})
 }
 
@@ -73,6 +84,9 @@ func showRun(cmd *cobra.Command, src runSource) error {
 			}
 		}
 	})
+	if newer := new(journal.FormatError); errors.As(err, &newer) {
+		return newer
+	}
 	s.end(report)
 	if ferr := out.Flush(); err == nil {
 		err = ferr
@@ -86,10 +100,14 @@ type shower struct {
 	palette palette
 	begun   time.Time
 	effects []string
+	refs    journal.Resolver
 }
 
 // entry prints one line per entry, and what matters of it.
 func (s *shower) entry(e journal.Entry) {
+	if whole, err := s.refs.Whole(e); err == nil { // else it is shown as it is
+		e = whole
+	}
 	if s.begun.IsZero() {
 		s.begun = e.At
 		fmt.Fprintf(s.out, "%s  %s\n", s.palette.bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))

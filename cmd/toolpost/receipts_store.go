@@ -132,7 +132,8 @@ type runSource struct {
 	sig   string // the file of its signatures; empty if there is no place for one
 }
 
-// entries yields the run's entries. A torn last line is not one.
+// entries yields the run's entries as they are on record. A torn last line is not
+// one.
 func (s runSource) entries(ctx context.Context) iter.Seq2[journal.Entry, error] {
 	return func(yield func(journal.Entry, error) bool) {
 		for line, err := range s.lines(ctx) {
@@ -144,6 +145,10 @@ func (s runSource) entries(ctx context.Context) iter.Seq2[journal.Entry, error] 
 				return
 			}
 			e, err := journal.ParseEntry(trimNewline(line))
+			if newer := new(journal.FormatError); errors.As(err, &newer) {
+				yield(e, newer)
+				return
+			}
 			if err != nil {
 				yield(e, fmt.Errorf("%s: %w (verify says more)", s.name, err))
 				return
@@ -171,7 +176,7 @@ func findTarget(cmd *cobra.Command, target string) (src *runSource, path string,
 	store, done, err := openStore(cmd, false)
 	if err == nil {
 		var found runSource
-		if found, err = storeSource(cmd, store, target); err == nil {
+		if found, err = namedSource(cmd, store, target); err == nil {
 			return &found, "", done, nil
 		}
 		done()
@@ -217,15 +222,19 @@ func fileSource(path string) runSource {
 	}}
 }
 
-// storeSource is a run of a store; one without entries is an error.
-func storeSource(cmd *cobra.Command, store runStore, run string) (runSource, error) {
-	if err := journal.ValidRun(run); err != nil {
-		return runSource{}, err
-	}
+// storeSource is a run of a store, which may be empty.
+func storeSource(store runStore, run string) runSource {
 	src := runSource{name: run, run: run, lines: func(ctx context.Context) iter.Seq2[[]byte, error] { return store.Lines(ctx, run) }}
 	if dir, ok := store.(*journal.Dir); ok {
 		src.sig = strings.TrimSuffix(dir.File(run), ".jsonl") + ".sig"
 	}
+	return src
+}
+
+// namedSource is the run of a store that a command names; one without entries is an
+// error.
+func namedSource(cmd *cobra.Command, store runStore, run string) (runSource, error) {
+	src := storeSource(store, run)
 	for _, err := range src.lines(cmd.Context()) {
 		return src, err
 	}

@@ -32,7 +32,8 @@ func newReceiptsVerify() *cobra.Command {
 		Long: `Check that runs are what was written, and say which entry is not.
 
 A run is sealed, open (it has not ended, so its end may be missing: exit code 1 unless
---allow-open) or broken. A DIR is a directory of runs or an export; of exported files it
+--allow-open), broken, newer (written by a newer version of toolpost, in a format this one
+does not know) or unread. A DIR is a directory of runs or an export; of exported files it
 is checked that they agree. Without arguments all runs of the store are verified.
 
 Whoever can write to a run can replace it by another one that verifies. With --key the
@@ -53,7 +54,7 @@ run must also be signed with that key: see 'toolpost receipts sign'.`,
 // verdict is what verify says about one target.
 type verdict struct {
 	Target string `json:"target"`
-	State  string `json:"state"` // sealed, open, broken; of an export: agrees, open, broken
+	State  string `json:"state"` // sealed, open, broken, newer, unread; of an export: agrees, open, broken
 	OK     bool   `json:"ok"`
 	// Problems are what is wrong, in words.
 	Problems []string            `json:"problems,omitempty"`
@@ -129,11 +130,7 @@ func (v *verifier) store() error {
 		if err != nil {
 			return err
 		}
-		src, err := storeSource(v.cmd, store, run)
-		if err == nil {
-			err = v.run(run, src)
-		}
-		if err != nil {
+		if err := v.run(run, storeSource(store, run)); err != nil {
 			return err
 		}
 	}
@@ -156,6 +153,10 @@ func (v *verifier) directory(dir string) error {
 	}
 	slices.Sort(files)
 	for _, f := range files {
+		if info, err := os.Stat(f); err == nil && !info.Mode().IsRegular() {
+			v.unread(f, errors.New("it is not a regular file")) // opening a pipe may wait for ever
+			continue
+		}
 		if err := v.run(f, fileSource(f)); err != nil {
 			return err
 		}
@@ -163,11 +164,25 @@ func (v *verifier) directory(dir string) error {
 	return nil
 }
 
-// run verifies one run and its signatures.
+// unread is the verdict on a run that cannot be read.
+func (v *verifier) unread(target string, err error) {
+	d := verdict{Target: target, State: "unread", Problems: []string{strings.TrimPrefix(err.Error(), "journal: ")}}
+	if newer := new(journal.FormatError); errors.As(err, &newer) {
+		d.State = "newer"
+	}
+	v.verdicts = append(v.verdicts, d)
+}
+
+// run verifies one run and its signatures. Each run is judged by itself: one that
+// cannot be read keeps nobody from verifying the others.
 func (v *verifier) run(target string, src runSource) error {
 	report, err := journal.VerifyLines(src.lines(v.cmd.Context()))
-	if err != nil && len(report.Faults) == 0 {
-		return err
+	if broken := new(journal.BrokenError); err != nil && !errors.As(err, &broken) {
+		if ctxErr := v.cmd.Context().Err(); ctxErr != nil {
+			return ctxErr
+		}
+		v.unread(target, err)
+		return nil
 	}
 	if src.run != "" && report.Run != "" && report.Run != src.run {
 		report.Faults = append(report.Faults, journal.Fault{Kind: journal.Changed, Detail: "all of it: this is run " + report.Run + ", in the place of " + src.run})
@@ -303,7 +318,11 @@ func (v *verifier) print() error {
 	var b bytes.Buffer
 	for _, d := range v.verdicts {
 		failed = failed || !d.OK
-		fmt.Fprintf(&b, "%s  %s  %s\n", colour.state(fmt.Sprintf("%-6s", d.State)), d.Target, colour.dim(d.facts()))
+		line := fmt.Sprintf("%s  %s", colour.state(fmt.Sprintf("%-6s", d.State)), d.Target)
+		if facts := d.facts(); facts != "" {
+			line += "  " + colour.dim(facts)
+		}
+		fmt.Fprintln(&b, line)
 		for _, p := range d.Problems {
 			fmt.Fprintf(&b, "        %s\n", colour.red(oneLine(p, 300)))
 		}
@@ -327,6 +346,9 @@ func (v *verifier) print() error {
 func (d verdict) facts() string {
 	if d.Export != nil {
 		return fmt.Sprintf("export of session %s, format %s, %d calls", d.Export.Session, d.Export.Format, d.Export.Calls)
+	}
+	if d.Run == nil {
+		return ""
 	}
 	return fmt.Sprintf("%d entries, head %s", d.Run.Entries, d.Run.Head.Short())
 }

@@ -56,3 +56,60 @@ func commandsReadRecords(t *testing.T, original string) {
 		expect(t, exitOK, []string{"agrees"}, "receipts", "verify", dir)
 	}
 }
+
+// newerRun is a run that a later version wrote.
+const newerRun = `{"at":"2030-01-01T00:00:00Z","body":["packed"],"hash":"b3:00","kind":"start","prev":"","run":"future","seq":1,"v":9}` + "\n"
+
+// A run in a newer format is refused in one line by every command, and left alone.
+func TestANewerRecordIsRefused(t *testing.T) {
+	path := ownStore(t)
+	file := filepath.Join(path, "future.jsonl")
+	if err := os.WriteFile(file, []byte(newerRun), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const why = "run future is recorded in format 9, and this version of toolpost reads formats up to 2; read it with a newer version"
+	for _, target := range []string{"future", file} {
+		expect(t, exitFailed, []string{"newer   " + target + "\n        " + why}, "receipts", "verify", "--allow-open", target)
+		for _, command := range [][]string{{"receipts", "show"}, {"receipts", "show", "--json"}, {"receipts", "export", "--allow-open", "--out", t.TempDir()}, {"replay"}} {
+			r := expect(t, exitFailed, []string{why}, append(command, target)...)
+			if r.out != "" || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
+				t.Errorf("%v says more than one line:\n%s%s", command, r.out, r.errOut)
+			}
+		}
+	}
+	expect(t, exitFailed, []string{why}, "run", "--model", "sim/offline", "--resume", "future")
+	expect(t, exitOK, []string{"newer ", "sealed", "open"}, "receipts", "list")
+	// The other runs are judged as ever.
+	expect(t, exitFailed, []string{"newer   future", "sealed  sealed  5 entries", "open    open"}, "receipts", "verify", "--allow-open")
+	if b, err := os.ReadFile(file); err != nil || string(b) != newerRun {
+		t.Errorf("the run was changed to %q, %v", b, err)
+	}
+}
+
+// An empty file, a pipe or a directory in the place of a run keeps nobody from
+// verifying the others.
+func TestEachRunIsJudgedByItself(t *testing.T) {
+	path := ownStore(t)
+	if err := os.WriteFile(filepath.Join(path, "empty.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(path, "folder.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	others := []string{"sealed  sealed", "open    open", "open    torn", "there are no entries"}
+	expect(t, exitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
+	pipe := makePipe(t, filepath.Join(path, "pipe.jsonl"))
+	expect(t, exitFailed, append(others, "open    empty"), "receipts", "verify", "--allow-open")
+	for i := range others[:3] {
+		kind, name, _ := strings.Cut(others[i], "  ")
+		others[i] = kind + "  " + filepath.Join(path, strings.TrimSpace(name)+".jsonl")
+	}
+	others[1], others[2] = "open    "+filepath.Join(path, "open.jsonl"), "open    "+filepath.Join(path, "torn.jsonl")
+	expect(t, exitFailed, append(others, "unread  "+filepath.Join(path, "folder.jsonl")), "receipts", "verify", "--allow-open", path)
+	if pipe {
+		expect(t, exitFailed, []string{"unread  " + filepath.Join(path, "pipe.jsonl"), "it is not a regular file"}, "receipts", "verify", "--allow-open", path)
+		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "verify", "pipe")
+		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "show", "pipe")
+	}
+	expect(t, exitOK, []string{"sealed", "empty"}, "receipts", "list")
+}

@@ -41,7 +41,11 @@ RUN is a run of the store or a file.`,
 				return err
 			}
 			defer done()
-			if _, err := journal.VerifyLines(src.lines(cmd.Context())); err != nil {
+			_, err = journal.VerifyLines(src.lines(cmd.Context()))
+			if newer := new(journal.FormatError); errors.As(err, &newer) {
+				return newer
+			}
+			if err != nil {
 				return fmt.Errorf("%w\n'toolpost receipts verify %s' says more", err, args[0])
 			}
 			if against != "" {

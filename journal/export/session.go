@@ -58,10 +58,11 @@ var errOpen = errors.New("the run is open")
 func gather(entries iter.Seq2[journal.Entry, error]) (*session, error) {
 	s := new(session)
 	byID := make(map[string]*call)
+	var refs journal.Resolver
 	report, err := journal.Verify(func(yield func(journal.Entry, error) bool) {
 		for e, err := range entries {
 			if err == nil {
-				err = s.add(e, byID)
+				err = s.addWhole(e, &refs, byID)
 			}
 			if !yield(e, err) {
 				return
@@ -76,6 +77,16 @@ func gather(entries iter.Seq2[journal.Entry, error]) (*session, error) {
 	}
 	s.run, s.entries, s.head, s.sealed = report.Run, report.Entries, report.Head, report.Sealed
 	return s, nil
+}
+
+// addWhole adds an entry with its references resolved. One that refers to nothing is
+// left to Verify.
+func (s *session) addWhole(e journal.Entry, refs *journal.Resolver, byID map[string]*call) error {
+	whole, err := refs.Whole(e)
+	if err != nil {
+		return nil
+	}
+	return s.add(whole, byID)
 }
 
 func (s *session) add(e journal.Entry, byID map[string]*call) error {
