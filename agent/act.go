@@ -206,7 +206,7 @@ func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
 	case choice.Action == Manual:
 		l.renew()
 		l.giveResults()
-		return l.note(ctx, "manual", choice.Text)
+		return l.note(ctx, whyManual, choice.Text)
 	case l.person != nil:
 		return &AbortedError{Err: o.Error}
 	}

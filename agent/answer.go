@@ -273,7 +273,7 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 		if err := l.keep(ctx, h); err != nil {
 			return false, err
 		}
-		return true, l.note(ctx, "manual", choice.Text)
+		return true, l.note(ctx, whyManual, choice.Text)
 	case Abort:
 		if l.person != nil {
 			return false, &AbortedError{Err: e}

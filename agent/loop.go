@@ -411,9 +411,9 @@ func (l *loop) hosted(ctx context.Context, m llm.Message) error {
 
 // note adds a message of ours to the conversation and to the record.
 func (l *loop) note(ctx context.Context, why, text string) error {
-	m := llm.User(text)
-	l.messages = append(l.messages, m)
-	return l.write(ctx, KindNote, noteEntry{Message: m, Why: why})
+	n := noteEntry{Message: llm.User(text), Why: why}
+	l.messages = append(l.messages, n.message())
+	return l.write(ctx, KindNote, n)
 }
 
 // end closes the run: a success and a deliberate end are sealed, everything

@@ -158,7 +158,7 @@ func (p *past) take(e journal.Entry) error {
 		}
 		p.answered()
 		p.invalid = nil
-		p.messages = append(p.messages, n.Message)
+		p.messages = append(p.messages, n.message())
 	case KindCut:
 		var c cutEntry
 		if err := e.Decode(&c); err != nil {
@@ -200,7 +200,11 @@ func (p *past) settle(r journal.Receipt) {
 		p.did = append(p.did, r.SideEffects...)
 	}
 	if r.Result != nil {
-		p.results[r.Call] = *r.Result
+		result := *r.Result
+		if r.Status == journal.Refused {
+			result.Parts = ours(result.Parts)
+		}
+		p.results[r.Call] = result
 	} else {
 		p.results[r.Call] = llm.Result{CallID: r.Call, Name: r.Tool, Failed: r.Status != journal.OK, Parts: []llm.Part{llm.Text{Text: r.Reason}}}
 	}

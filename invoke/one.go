@@ -163,7 +163,7 @@ func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) jour
 	rec := journal.Receipt{
 		Call: j.call.ID, StepID: s.Step, Tool: j.call.Name, Args: j.args, ParamsHash: j.hash, OutputHash: hash,
 		Status: end.status, LatencyMS: end.took.Milliseconds(), ExitCode: end.out.ExitCode, Attempts: end.attempts,
-		Dialect: j.call.Provenance.Dialect, Repairs: j.repairs, Approval: j.approval, Cached: end.cached,
+		Dialect: j.call.Provenance.Dialect, Source: source(j.call), Repairs: j.repairs, Approval: j.approval, Cached: end.cached,
 		OutputBytes: view.bytes, ShownBytes: view.shown, Truncated: view.cut != nil,
 	}
 	if view.cut != nil {
@@ -182,6 +182,14 @@ func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) jour
 		}
 	}
 	return rec
+}
+
+// source says where a call was found, if not where calls belong.
+func source(c llm.Call) llm.Source {
+	if s := c.Provenance.Source(); s != llm.NativeSource {
+		return s
+	}
+	return ""
 }
 
 // learn writes what can be learned from the call, if anybody said what the run

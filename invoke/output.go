@@ -110,7 +110,7 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 		text += "\n\n[Note: " + j.lesson + "]"
 	}
 	if text != "" {
-		v.parts = append(v.parts, textPart(text, end.out.Parts))
+		v.parts = append(v.parts, textPart(text, end))
 	}
 	v.parts = append(v.parts, media...)
 	v.shown = size(v.parts)
@@ -118,15 +118,15 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 }
 
 // textPart returns text as a part: the one the tool returned, if it says just
-// that.
-func textPart(text string, returned []llm.Part) llm.Part {
-	if len(returned) == 1 {
-		t, ok := returned[0].(llm.Text)
+// that. What is said about a call that was refused is ours, every word.
+func textPart(text string, end ending) llm.Part {
+	if len(end.out.Parts) == 1 {
+		t, ok := end.out.Parts[0].(llm.Text)
 		if ok && t.Text == text && !t.Refusal && !t.Ours && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
-			return returned[0]
+			return t
 		}
 	}
-	return llm.Text{Text: text}
+	return llm.Text{Text: text, Ours: end.status == journal.Refused && len(end.out.Parts) == 0}
 }
 
 // explain is what the model is told about a failure.

@@ -37,9 +37,14 @@ type Policy func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error)
 // AllowOwn is the policy of a Runner given none. It allows Go functions the
 // program itself handed over with [tool.Func], which is its consent, and tools
 // that only read, unless they come with Toolpost and reach the network. What
-// else came from outside needs a policy that allows it.
-func AllowOwn(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
+// else came from outside needs a policy that allows it. A person is asked about
+// a call that may change things if nothing but its text says that it is one, or
+// if the user's messages hold the same text.
+func AllowOwn(_ context.Context, t tool.Tool, c llm.Call) (Decision, error) {
+	doubt := perhapsOnlyText(t, c)
 	switch {
+	case t.Origin == tool.Program && doubt != "":
+		return Decision{Ask, doubt}, nil
 	case t.Origin == tool.Program:
 		return Decision{Allow, ""}, nil
 	case !t.Effects.Has(tool.ReadOnly):
@@ -48,6 +53,19 @@ func AllowOwn(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
 		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}, nil
 	}
 	return Decision{Allow, ""}, nil
+}
+
+// perhapsOnlyText returns why a call that may change things may not be meant as one.
+func perhapsOnlyText(t tool.Tool, c llm.Call) string {
+	switch {
+	case t.Effects.Has(tool.ReadOnly):
+		return ""
+	case c.Provenance.Echo != "":
+		return fmt.Sprintf("%s may change things, and the same call stands in %s, so it may only repeat that", t.Name, c.Provenance.Echo)
+	case c.Provenance.Source() == llm.BareSource:
+		return t.Name + " may change things, and the call was found in the model's text without a marker, so it may only be talked about"
+	}
+	return ""
 }
 
 // AllowAll is the policy of a program that trusts its tools and its model.
@@ -127,8 +145,8 @@ func (d *batch) authorise(j *job) error {
 // decide calls the policy.
 func (d *batch) decide(j *job) (Decision, error) {
 	policy := d.s.runner.Policy
-	if policy == nil { // the call is nothing to it
-		return AllowOwn(d.ctx, j.tool, llm.Call{})
+	if policy == nil { // where the call came from is all it looks at
+		return AllowOwn(d.ctx, j.tool, llm.Call{Provenance: j.call.Provenance})
 	}
 	call := j.call
 	call.Args = slices.Clone(j.args)

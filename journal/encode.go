@@ -170,6 +170,7 @@ func (r *Receipt) encode(refs *references) object {
 	o.result(r.Result, refs)
 	o.number("shown_bytes", r.ShownBytes)
 	o.any("side_effects", r.SideEffects, len(r.SideEffects) > 0)
+	o.text("source", string(r.Source))
 	o.text("spill", r.Spill)
 	o.textAlways("status", string(r.Status))
 	o.text("step_id", r.StepID)

@@ -115,7 +115,10 @@ type Receipt struct {
 	SideEffects []SideEffect `json:"side_effects,omitempty"`
 	StepUtility *float64     `json:"step_utility,omitempty"`
 
+	// Dialect is how the call was written in text, and Source where it was
+	// found; both are empty for a call that the vendor delivered as one.
 	Dialect    string       `json:"dialect,omitempty"`
+	Source     llm.Source   `json:"source,omitempty"`
 	Repairs    []llm.Repair `json:"repairs,omitempty"`
 	ExecutedBy string       `json:"executed_by,omitempty"` // ByRuntime if empty
 	Approval   *Approval    `json:"approval,omitempty"`

@@ -104,6 +104,6 @@ func followUp(req *llm.Request, said *llm.Response, text string) *llm.Request {
 	if t := said.Message.Text(); t != "" {
 		next.Messages = append(next.Messages, llm.Assistant(llm.Text{Text: t}))
 	}
-	next.Messages = append(next.Messages, llm.User(text))
+	next.Messages = append(next.Messages, llm.Note(text))
 	return next
 }

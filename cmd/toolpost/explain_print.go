@@ -156,7 +156,7 @@ func (e *explanation) underline(c palette, paint func(palette, string) string, l
 // printOrigin says how a call came to be and shows what was repaired.
 func printOrigin(b *strings.Builder, c palette, p llm.Provenance, text string) {
 	if p.Dialect != "" {
-		entry(b, "        ", c.dim(p.Dialect))
+		entry(b, "        ", c.dim(p.Dialect+", "+string(p.Source())))
 	}
 	for _, r := range p.Repairs {
 		line := fmt.Sprintf("repaired %s (%v) at byte %d", r.Rule, r.Class, r.Start)

@@ -278,6 +278,7 @@ type parseAnswer struct {
 type callJSON struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Source    llm.Source      `json:"source"`
 }
 
 // read parses an answer, fed in chunks of n bytes or as it came. A text that
@@ -315,7 +316,7 @@ func (a *parseAnswer) add(resp *llm.Response) {
 		case llm.Thinking:
 			thinking.WriteString(part.Text)
 		case llm.Call:
-			a.Calls = append(a.Calls, callJSON{part.Name, part.Args})
+			a.Calls = append(a.Calls, callJSON{part.Name, part.Args, part.Provenance.Source()})
 			a.from(part.Provenance)
 		}
 	}

@@ -68,11 +68,12 @@ func printable(s string) string {
 	}, s)
 }
 
-// origin says in which dialect a call was written and what was repaired.
+// origin says in which dialect a call was written, whether a marker announced
+// it, and what was repaired.
 func origin(p llm.Provenance) string {
 	var words []string
 	if p.Dialect != "" {
-		words = append(words, p.Dialect)
+		words = append(words, p.Dialect, string(p.Source()))
 	}
 	for _, r := range p.Repairs {
 		words = append(words, fmt.Sprintf("repaired %s (%v)", r.Rule, r.Class))
