@@ -387,3 +387,30 @@ func TestAroundWarns(t *testing.T) {
 		t.Errorf("%v", r.Warnings)
 	}
 }
+
+// A program teaches a dialect of its own, and reads it.
+func TestAroundTeachesAnOwnDialect(t *testing.T) {
+	list, err := dialect.Builtin().With(dialect.Dialect{
+		Name: "angles", Title: "name and JSON between double angles", Form: dialect.NameJSON,
+		Call: []dialect.Pair{{Open: "<<call:", Close: "<<done>>"}}, Sep: []string{">>"},
+		Write:   dialect.Writing{Call: "<<call:$name>>$args<<done>>", Sep: "\n"},
+		Results: dialect.Results{Role: llm.RoleUser, Each: "<<result>>$text<<done>>", Stop: []string{"<<result>>"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := list.Render("angles", llm.Text{Text: "I look it up.\n"}, llm.Call{Name: "get_weather", Args: json.RawMessage(`{"city":"Rome","days":3}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := emulate.Emulation{Style: "angles", Dialects: list}
+	for n := range len(answer) + 1 {
+		own := &ownModel{answer: answer, piece: n}
+		if got := meaning(t, e.Around(own), question()); got != "text I look it up.\ncall get_weather {\"city\":\"Rome\",\"days\":3}\nfinish tool_calls\n" {
+			t.Fatalf("in pieces of %d: %s", n, got)
+		}
+		if !strings.Contains(own.asked.System, "<<call:get_weather") {
+			t.Fatalf("the dialect is not taught: %s", own.asked.System)
+		}
+	}
+}

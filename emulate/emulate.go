@@ -16,11 +16,15 @@ import (
 
 // Emulation says how a model without tool calling is made to call tools. The
 // zero value teaches the tools in a prompt, in JSON, to a model of which
-// nothing is known.
+// nothing is known; see [Emulation.Around].
 type Emulation struct {
-	// Style is the notation to teach: json, xml, pythonic, hermes or markdown;
-	// empty takes what suits the family.
+	// Style is the notation to teach: one of [Styles], "markdown", which is
+	// another word for json, or a dialect of Dialects. Empty takes what suits
+	// the family.
 	Style string
+	// Dialects are the dialects that are read and may be taught; nil reads
+	// dialect.Builtin and teaches those of Styles.
+	Dialects *dialect.List
 	// Family is the model's family in the words of the catalogue, like
 	// "qwen"; empty or unknown changes nothing.
 	Family string
@@ -93,7 +97,7 @@ func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false
 	switch {
 	case len(req.Tools) == 0:
-		err = inText(out.Request, e.Dialect, "")
+		err = e.inText(out.Request, e.Dialect, "")
 	case e.Host.holds() && e.decides():
 		err = e.small(req, out)
 	default:
@@ -190,14 +194,14 @@ func (e Emulation) style() string {
 func (e Emulation) teach(req *llm.Request, out *Plan) error {
 	constrained := e.Host.holds() && !req.Choice.Forbids()
 	prompt, err := Teach(PromptOptions{
-		Style: e.style(), Tools: req.Tools, Choice: req.Choice, Context: e.Context, Family: e.Family,
+		Style: e.style(), Dialects: e.Dialects, Tools: req.Tools, Choice: req.Choice, Context: e.Context, Family: e.Family,
 		Parallel: !req.OneCall && !e.OneCall, Constrained: constrained,
 	})
 	if err != nil {
 		return err
 	}
 	out.Dialect, out.Taught = prompt.Dialect, true
-	if err := inText(out.Request, prompt.Dialect, prompt.Results); err != nil {
+	if err := e.inText(out.Request, prompt.Dialect, prompt.Results); err != nil {
 		return err
 	}
 	if prompt.System != "" {
@@ -327,7 +331,8 @@ func (p *Plan) lost(feature string, losses []schema.Loss) {
 }
 
 // inText writes the calls and results of the history as text.
-func inText(req *llm.Request, name, results string) error {
+func (e Emulation) inText(req *llm.Request, name, results string) error {
+	list := listOr(e.Dialects)
 	for i, m := range req.Messages {
 		var said []llm.Part
 		var answers []llm.Result
@@ -335,9 +340,9 @@ func inText(req *llm.Request, name, results string) error {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case llm.Call:
-				text, err := dialect.Render(cmp.Or(name, "json_fence"), p)
+				text, err := list.Render(cmp.Or(name, "json_fence"), p)
 				if err != nil {
-					text, err = dialect.Render("json_fence", p)
+					text, err = list.Render("json_fence", p)
 				}
 				if err != nil {
 					return err
@@ -350,7 +355,7 @@ func inText(req *llm.Request, name, results string) error {
 			}
 		}
 		if len(answers) > 0 {
-			_, text := dialect.WrapResults(results, answers)
+			_, text := list.WrapResults(results, answers)
 			said = append([]llm.Part{llm.Text{Text: text}}, said...)
 			req.Messages[i].Role = llm.RoleUser
 		}

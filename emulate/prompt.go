@@ -22,9 +22,12 @@ const UnknownContext = 8192
 // PromptOptions say whom a prompt teaches what.
 type PromptOptions struct {
 	// Style is the notation to teach: "json", "xml", "pythonic", "hermes" or
-	// "react". Empty takes the one that suits Family.
+	// "react", or a dialect of Dialects. Empty takes the one that suits Family.
 	Style string
-	Tools []llm.ToolDef
+	// Dialects are where Style may come from besides; nil adds nothing. With a
+	// program's own dialects (dialect.List.With) a model is taught those.
+	Dialects *dialect.List
+	Tools    []llm.ToolDef
 	// Choice decides which tools are taught and how urgently. If it forbids
 	// calls none is, and the prompt says so.
 	Choice llm.ToolChoice
@@ -104,6 +107,30 @@ var families = map[string]family{
 	"claude": {style: "xml"}, "gemma": {inUser: true},
 }
 
+// styleOf returns the style to teach.
+func (o PromptOptions) styleOf(name string) (style, error) {
+	if s, ok := styles[name]; ok {
+		return s, nil
+	}
+	if o.Dialects != nil {
+		if d, ok := o.Dialects.Lookup(name); ok {
+			return style{dialect: d.Name, results: d.Name, how: "To call a tool, write exactly this form:"}, nil
+		}
+	}
+	return style{}, &llm.Error{Op: "emulate.Teach", Kind: llm.Unsupported,
+		Err: fmt.Errorf("no prompt teaches the style %q; there are %s", name, strings.Join(Styles(), ", "))}
+}
+
+// list returns the dialects to write in.
+func (o PromptOptions) list() *dialect.List { return listOr(o.Dialects) }
+
+func listOr(l *dialect.List) *dialect.List {
+	if l == nil {
+		return dialect.Builtin()
+	}
+	return l
+}
+
 // Teach returns the prompt that teaches a model to call tools by writing
 // text, and what belongs to it. The same options always give the same bytes,
 // and the tools come before everything that changes from turn to turn.
@@ -114,10 +141,9 @@ var families = map[string]family{
 // parameter "input". Without tools the Prompt is empty.
 func Teach(o PromptOptions) (Prompt, error) {
 	fam := families[o.Family]
-	s, ok := styles[cmp.Or(o.Style, fam.style, "json")]
-	if !ok {
-		err := fmt.Errorf("no prompt teaches the style %q; there are %s", o.Style, strings.Join(Styles(), ", "))
-		return Prompt{}, &llm.Error{Op: "emulate.Teach", Kind: llm.Unsupported, Err: err}
+	s, err := o.styleOf(cmp.Or(o.Style, fam.style, "json"))
+	if err != nil {
+		return Prompt{}, err
 	}
 	if o.Choice.Forbids() && o.Choice.Mode != llm.MustCall {
 		return forbid(o, s), nil
@@ -142,7 +168,7 @@ func Teach(o PromptOptions) (Prompt, error) {
 			return Prompt{}, err
 		}
 	} else {
-		e.Stop = dialect.ResultStops(s.results)
+		e.Stop = o.list().ResultStops(s.results)
 	}
 	e.Dialect, e.Results = s.dialect, s.results
 	err = e.write(o, s, fam, tools)
@@ -163,7 +189,7 @@ func forbid(o PromptOptions, s style) Prompt {
 		return Prompt{}
 	}
 	const text = "Do not call any tool in this answer. Answer in plain text."
-	return Prompt{System: text, Reminder: text, Stop: dialect.ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
+	return Prompt{System: text, Reminder: text, Stop: o.list().ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
 }
 
 // permitted returns the tools that the choice leaves, or the error of op if
@@ -212,7 +238,7 @@ var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
 
 func (e *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
 	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
-	_, w.Result = dialect.WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
+	_, w.Result = o.list().WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
 	w.Result = strings.ReplaceAll(w.Result, "\n", "")
 	if fam.note != "" {
 		w.Notes = append(w.Notes, fam.note)
@@ -251,7 +277,7 @@ func fill(name string, w words) (string, error) {
 func (o PromptOptions) form(s style) (string, error) {
 	call := llm.Call{Name: "TOOL_NAME", Args: json.RawMessage(`{"PARAMETER_NAME":"VALUE"}`)}
 	if !o.Constrained {
-		return dialect.Render(s.dialect, call)
+		return o.list().Render(s.dialect, call)
 	}
 	text, err := o.constrained(call)
 	if err == nil && o.Choice.Mode == llm.MayCall {
@@ -264,7 +290,7 @@ func (o PromptOptions) form(s style) (string, error) {
 // answer and there are two tools. A tool that the style has no way to call is
 // an error.
 func (o PromptOptions) example(s style, tools []llm.ToolDef) (string, error) {
-	write := func(parts ...llm.Part) (string, error) { return dialect.Render(s.dialect, parts...) }
+	write := func(parts ...llm.Part) (string, error) { return o.list().Render(s.dialect, parts...) }
 	if o.Constrained {
 		write = o.constrained
 	}

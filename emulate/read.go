@@ -35,6 +35,8 @@ type CallReader struct {
 	// that the request taught it, or constrained the answer to it.
 	Dialect string
 	Taught  bool
+	// Dialects are the dialects that are read; nil means dialect.Builtin.
+	Dialects *dialect.List
 	// Promotion is what may become a call, and Why the reason for it; the
 	// default is PromoteAll.
 	Promotion llm.Promotion
@@ -70,7 +72,7 @@ func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 // reader returns the reader of an answer whose request teaches the tools in a
 // dialect, or has the host hold the answer to it.
 func (e Emulation) reader(req *llm.Request, tools []llm.ToolDef, dialect string) Reader {
-	c := CallReader{Request: req, Tools: tools, Dialect: dialect, Taught: true, Promotion: cmp.Or(e.Promotion, req.Promotion, llm.PromoteAll),
+	c := CallReader{Request: req, Tools: tools, Dialects: e.Dialects, Dialect: dialect, Taught: true, Promotion: cmp.Or(e.Promotion, req.Promotion, llm.PromoteAll),
 		Why: cmp.Or(e.Why, requested(req), "the tools are taught, so calls are text")}
 	for _, m := range req.Messages {
 		c.IDs.After += len(m.Calls())
@@ -107,7 +109,7 @@ func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, e
 
 // parser returns the parser for the promotion.
 func (c *CallReader) parser() dialect.Parser {
-	p := dialect.Parser{Tools: c.Tools, Dialect: c.Dialect, Markup: true, Marked: c.Promotion == llm.PromoteMarked}
+	p := dialect.Parser{Tools: c.Tools, Dialects: c.Dialects, Dialect: c.Dialect, Markup: true, Marked: c.Promotion == llm.PromoteMarked}
 	if c.Promotion == llm.PromoteOff || p.Tools == nil {
 		p.Tools = []llm.ToolDef{}
 	}

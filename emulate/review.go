@@ -17,7 +17,7 @@ func (r *reading) review() {
 	if len(text) > maxReviewed || len(r.Tools) == 0 || strings.TrimSpace(text) == "" {
 		return
 	}
-	all := dialect.Parser{Tools: r.Tools, Dialect: r.Dialect, Markup: true}
+	all := dialect.Parser{Tools: r.Tools, Dialects: r.Dialects, Dialect: r.Dialect, Markup: true}
 	if r.Promotion == llm.PromoteOff {
 		r.suspect(&all, text)
 	}

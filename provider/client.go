@@ -38,7 +38,7 @@ type Client struct {
 	// Route forces how models are asked; empty chooses for each request.
 	Route RouteKind
 	// Style is the notation that emulations by prompt teach: json, xml,
-	// pythonic, hermes or markdown; empty takes what suits the model.
+	// pythonic, hermes, react or markdown; empty takes what suits the model.
 	Style string
 	// Gate says who decides about calls of small models; empty is emulate.GateSmall.
 	Gate emulate.Gate
