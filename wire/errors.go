@@ -52,7 +52,16 @@ var moreCodes = map[string]llm.Kind{
 	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
 	"exceed_context_size_error": llm.TooLong, "not_supported_error": llm.Unsupported,
 	"unavailable_error": llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
+	// Those of Amazon's services.
+	"ServiceQuotaExceededException": llm.RateLimited, "ModelNotReadyException": llm.Overloaded, "ModelErrorException": llm.Server,
+	"ModelStreamErrorException": llm.Server, "InternalFailure": llm.Server, "InternalFailureException": llm.Server,
+	"ServiceUnavailable": llm.Overloaded, "ThrottledException": llm.RateLimited, "TooManyRequestsException": llm.RateLimited,
+	"ExpiredTokenException": llm.Auth, "UnrecognizedClientException": llm.Auth, "InvalidSignatureException": llm.Auth,
+	"IncompleteSignatureException": llm.Auth, "MissingAuthenticationTokenException": llm.Auth, "InvalidClientTokenId": llm.Auth,
+	"SignatureDoesNotMatch": llm.Auth, "OptInRequired": llm.Auth, "RequestExpired": llm.Auth, "SerializationException": llm.Invalid,
+	"UnknownOperationException": llm.NotFound, "ConflictException": llm.Invalid,
 	// Codes that several kinds share mean the first of them.
+	"InternalServerException": llm.Server, "ValidationException": llm.Invalid,
 	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
@@ -66,10 +75,12 @@ var phrases = []struct {
 	{"tool choice requires --enable-auto-tool-choice", llm.Unsupported},
 	{"tools param requires --jinja", llm.Unsupported},
 	{"does not support function calling", llm.Unsupported},
+	{"doesn't support tool use", llm.Unsupported},
 	{"function calling is not enabled", llm.Unsupported},
 	{"tool use is not supported", llm.Unsupported},
 	{"does not support thinking", llm.Unsupported},
 	{"prompt is too long", llm.TooLong},
+	{"input is too long", llm.TooLong},
 	{"maximum context length", llm.TooLong},
 	{"context length", llm.TooLong},
 	{"context_length", llm.TooLong},
@@ -140,6 +151,9 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 	var message string
 	if f, lookup := c.lookup("DecodeError"); lookup == nil {
 		err.Code, message = f.decodeError(js.Trim(body))
+	}
+	if code, words := awsError(header, js.Trim(body)); err.Code == "" && code != "" {
+		err.Code, message = code, or(message, words) // Amazon's, whatever format it serves
 	}
 	if message == "" {
 		message = strings.TrimSpace(string(body[:min(len(body), 300)]))

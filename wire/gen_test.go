@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 // makes conversations that the format carries whole.
 type traits struct {
 	noID         bool // answers have no id
+	noModel      bool // answers do not name the model
+	noNone       bool // a choice cannot forbid calls
 	interleave   bool // text may follow calls
 	texts        bool // several texts side by side stay apart
 	oneText      bool // an answer has one text
@@ -28,6 +31,7 @@ type traits struct {
 	failed       bool // results can be marked as failed
 	richResult   bool // results hold images and several parts
 	document     bool
+	docName      string // a name that the format takes as it is
 	mediaURL     bool
 	audio        bool
 	free         bool // free-text tools
@@ -146,7 +150,10 @@ func (g *gen) tools(req *llm.Request) {
 		return
 	}
 	name := functions[g.IntN(len(functions))].Name
-	choices := []llm.ToolChoice{{}, {}, {Mode: llm.MustCall}, {Mode: llm.MustNotCall}, {Mode: llm.MustCall, Name: name}}
+	choices := []llm.ToolChoice{{}, {}, {Mode: llm.MustCall}, {Mode: llm.MustCall, Name: name}}
+	if !g.noNone {
+		choices = append(choices, llm.ToolChoice{Mode: llm.MustNotCall})
+	}
 	if g.allowed {
 		choices = append(choices, llm.ToolChoice{Allowed: []string{name}})
 		if !g.allowedMay {
@@ -196,7 +203,7 @@ func (g *gen) mediaPart() llm.Part {
 		kinds = append(kinds, llm.Media{Kind: llm.Image, URL: "https://example.org/a.png"})
 	}
 	if g.document {
-		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: "a.pdf", Data: []byte("%PDF")})
+		kinds = append(kinds, llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: cmp.Or(g.docName, "a.pdf"), Data: []byte("%PDF")})
 	}
 	if g.audio {
 		kinds = append(kinds, llm.Media{Kind: llm.Audio, MIME: "audio/wav", Data: []byte("RIFF")})
@@ -334,6 +341,9 @@ func (g *gen) response() *llm.Response {
 	}
 	if g.noID {
 		r.Finish.ID = ""
+	}
+	if g.noModel {
+		r.Finish.Model = ""
 	}
 	r.Start = llm.Start{ID: r.Finish.ID, Model: r.Finish.Model}
 	if g.format == Chat || g.format == Responses || g.format == Ollama {

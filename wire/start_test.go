@@ -59,8 +59,8 @@ func TestStartIsPassedOn(t *testing.T) {
 // both, another id each time, whole and streamed.
 func TestEveryAnswerHasAnID(t *testing.T) {
 	for _, format := range Formats() {
-		if format == Ollama {
-			continue // its answers have no ids
+		if _, ids := answerPrefix[format]; !ids {
+			continue
 		}
 		c := Codec{Format: format}
 		ids := map[string]bool{}

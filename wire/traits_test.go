@@ -135,6 +135,44 @@ var formatTraits = map[string]traits{
 			llm.Stop: {"STOP"}, llm.ToolCalls: {"STOP"}, llm.Length: {"MAX_TOKENS"}, llm.ContentFilter: {"SAFETY"},
 		},
 	},
+	Converse: {
+		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, audio: true, docName: "report (2) [a-b]",
+		strict: true, choice: true, noNone: true, topK: true, schema: true, noID: true, noModel: true,
+		search: &llm.HostedConfig{Type: "systemTool"},
+		thinking: func(g *gen) llm.Thinking {
+			if g.maybe() {
+				return llm.Thinking{Redacted: true, State: state(Converse, `{"redactedContent":"b3BhcXVl"}`)}
+			}
+			return llm.Thinking{Text: g.sentence(), State: state(Converse, `{"signature":"EqQBCg=="}`)}
+		},
+		citation: func(g *gen) llm.Citation {
+			return llm.Citation{URL: "https://a.b", Title: "T", Quote: "q", Raw: state(Converse,
+				`{"title":"T","sourceContent":[{"text":"q"}],"location":{"web":{"url":"https://a.b","domain":"a.b"}}}`)}
+		},
+		reasoning: []llm.Reasoning{{Budget: 1024}, {Effort: "high", Summary: "summarized"}, {Off: true}, {Budget: 99, Effort: "low"}},
+		extras: []string{
+			"guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig", "outputConfig", "additionalModelRequestFields",
+		},
+		partExtra: "cachePoint",
+		usage: func(g *gen) llm.Usage {
+			return llm.Usage{Input: 100 + g.IntN(99), Output: 50, CacheRead: g.IntN(50), CacheWrite: g.IntN(50)}
+		},
+		hostedPart: func(g *gen) []llm.Part {
+			return []llm.Part{
+				llm.Call{
+					ID: "tooluse_h", Name: "code_execution", Hosted: true, Args: json.RawMessage(`{"snippet":"1+1"}`),
+					State: state(Converse, `{"toolUse":{"toolUseId":"tooluse_h","name":"nova_code_interpreter","type":"server_tool_use","input":{"snippet":"1+1"}}}`),
+				},
+				llm.Result{
+					CallID: "tooluse_h", Name: "code_execution", Hosted: true, Parts: []llm.Part{llm.Text{Text: `{"stdOut":"2"}`}},
+					State: state(Converse, `{"toolResult":{"toolUseId":"tooluse_h","type":"nova_code_interpreter_result","status":"success","content":[{"json":{"stdOut":"2"}}]}}`),
+				},
+			}
+		},
+		raws: map[llm.Reason][]string{
+			llm.Stop: {"end_turn"}, llm.ToolCalls: {"tool_use"}, llm.Length: {"max_tokens"}, llm.ContentFilter: {"content_filtered"},
+		},
+	},
 	Ollama: {
 		systemMid: true, oneText: true, schema: true, penalties: true, seed: true, topK: true, plainJSON: true, noID: true,
 		thinking:  func(g *gen) llm.Thinking { return llm.Thinking{Text: g.sentence()} },

@@ -1,6 +1,6 @@
 // Package wire translates between package llm and the formats that vendors
 // speak: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, Gemini
-// generateContent and Ollama chat. It reads and writes requests, answers,
+// generateContent, Ollama chat and Amazon Bedrock Converse. It reads and writes requests, answers,
 // streams and errors, so that the same code serves a client of a vendor and a
 // server that looks like the vendor.
 //
@@ -34,6 +34,7 @@ const (
 	Messages  = "messages"  // Anthropic Messages
 	Gemini    = "gemini"    // Gemini generateContent
 	Ollama    = "ollama"    // Ollama chat
+	Converse  = "converse"  // Amazon Bedrock Converse
 )
 
 // Codec translates one format. It is a value: copy it and set its fields.
@@ -128,7 +129,7 @@ type format interface {
 }
 
 // formats are all there are. A new one is a row here and files of its own.
-var formats = []format{chat{}, responses{}, messages{}, gemini{}, ollama{}}
+var formats = []format{chat{}, responses{}, messages{}, gemini{}, ollama{}, converse{}}
 
 // find returns the format of that name.
 func find(name string) (format, bool) {

@@ -1,0 +1,210 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// converse is the format of Amazon Bedrock's Converse and ConverseStream. Its
+// streams are binary frames. What only some models take, like a budget for
+// thinking, stands in additionalModelRequestFields under the model's own name;
+// here it is that of Anthropic's models.
+type converse struct{}
+
+func (converse) path(model string, stream bool) string {
+	if stream {
+		return "model/" + escapeLabel(model) + "/converse-stream"
+	}
+	return "model/" + escapeLabel(model) + "/converse"
+}
+
+// escapeLabel escapes a part of a path as Amazon's clients do: all but letters,
+// digits and "-._~". Signatures cover the path as it is sent.
+func escapeLabel(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// converseProperties are what the format can do.
+var converseProperties = Properties{
+	Name: Converse, StreamType: eventstream.MediaType,
+	Features: []Feature{
+		StrictTools, HostedSearch, ChoiceRequired, ChoiceNamed, OutputSchema, OutputBesideTools, MaxTokens, Temperature, TopP, TopK,
+		StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,
+	},
+	ModelInPath: true, OutputField: "response_format",
+	UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
+	Thinking: ThinkingRules{
+		EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, Families: []string{"claude"},
+	},
+	Errors: map[llm.Kind]string{
+		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",
+		llm.NotFound: "ResourceNotFoundException", llm.TooLong: "ValidationException", llm.Unsupported: "ValidationException",
+		llm.RateLimited: "ThrottlingException", llm.Overloaded: "ServiceUnavailableException", llm.Server: "InternalServerException",
+		llm.Network: "InternalServerException", llm.Timeout: "ModelTimeoutException", llm.Incomplete: "ModelStreamErrorException",
+		llm.Malformed: "ModelErrorException", llm.Refused: "ValidationException", llm.BrokenPromise: "ModelErrorException",
+		llm.Canceled: "ModelStreamErrorException",
+	},
+}
+
+func (converse) properties() *Properties { return &converseProperties }
+
+func (converse) detects(doc []byte) bool {
+	return js.Kind(js.Get(js.Get(doc, "output"), "message")) == '{' && js.Get(doc, "stopReason") != nil
+}
+
+var converseReasons = map[string]llm.Reason{
+	"end_turn":                      llm.Stop,
+	"stop_sequence":                 llm.Stop,
+	"tool_use":                      llm.ToolCalls,
+	"max_tokens":                    llm.Length,
+	"model_context_window_exceeded": llm.Length,
+	"guardrail_intervened":          llm.ContentFilter,
+	"content_filtered":              llm.ContentFilter,
+	"malformed_model_output":        llm.OtherReason,
+	"malformed_tool_use":            llm.OtherReason,
+}
+
+var converseFinish = map[llm.Reason]string{
+	llm.Stop: "end_turn", llm.ToolCalls: "tool_use", llm.Length: "max_tokens", llm.ContentFilter: "content_filtered",
+	llm.OtherReason: "malformed_model_output",
+}
+
+// decodeStream reads frames, or the one document that a server sent instead.
+func (converse) decodeStream(a *answer, src io.Reader) error {
+	buffered := bufio.NewReader(src)
+	if firstByte(buffered) == '{' {
+		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		if err != nil {
+			return a.ended(err)
+		}
+		return a.whole(converse{}, body)
+	}
+	s := &converseStream{answer: a}
+	for frames := eventstream.NewReader(buffered); !a.stopped; {
+		f, err := frames.Next()
+		switch {
+		case errors.Is(err, eventstream.ErrMalformed):
+			return a.c.fail("DecodeStream", llm.Malformed, err)
+		case err != nil:
+			return a.ended(err)
+		}
+		more := s.frame(f)
+		if a.err != nil {
+			return a.decodeFailure()
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Errors.
+
+// awsErrorHeader says what kind of error a response of Amazon's is.
+const awsErrorHeader = "X-Amzn-Errortype"
+
+// encodeError writes the code into the body too, where clients look for it if
+// there is no header.
+func (converse) encodeError(e *encoder, err *llm.Error, _ int) {
+	e.Object()
+	e.StringField("__type", awsCode(err))
+	e.StringField("message", errorMessage(err))
+	e.End()
+}
+
+// awsCode returns the code of an error: its own, if it is one of Amazon's.
+func awsCode(err *llm.Error) string {
+	if code := errorCode(err, converseProperties); strings.HasSuffix(code, "Exception") {
+		return code
+	}
+	return converseProperties.Errors[err.Kind]
+}
+
+func (converse) decodeError(body []byte) (code, message string) { return awsError(nil, body) }
+
+// awsError reads an error of Amazon's. The code stands in a header or in the
+// body, at times with a namespace before it or an address after it.
+func awsError(header http.Header, body []byte) (code, message string) {
+	code = or(header.Get(awsErrorHeader), js.Text(js.Get(body, "__type")))
+	code, _, _ = strings.Cut(code, ":")
+	if _, name, ok := strings.Cut(code, "#"); ok {
+		code = name
+	}
+	if code != "" { // streams begin it with a small letter
+		code = strings.ToUpper(code[:1]) + code[1:]
+	}
+	return code, or(js.Text(js.Get(body, "message")), js.Text(js.Get(body, "Message")))
+}
+
+// Usage. Like Anthropic, the vendor counts cached input apart.
+
+func (converse) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
+	if !d.object(v) {
+		return
+	}
+	var u messagesUsage
+	var rest fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "inputTokens":
+			u.input = d.integer(val)
+		case "outputTokens":
+			u.output = d.integer(val)
+		case "cacheReadInputTokens":
+			u.read = d.integer(val)
+		case "cacheWriteInputTokens":
+			u.write = d.integer(val)
+		case "totalTokens":
+		default:
+			rest.add(key, val)
+		}
+	}
+	f.Usage = u.usage(nil)
+	if more := rest.object(); more != nil {
+		d.extraNamed(&f.Extra, "usage", more)
+	}
+}
+
+func (converse) encodeUsage(e *encoder, f llm.Finish) {
+	u := f.Usage
+	e.Key("usage")
+	start := e.Object()
+	e.IntField("inputTokens", max(0, u.Input-u.CacheRead-u.CacheWrite))
+	e.IntField("outputTokens", u.Output)
+	e.IntField("totalTokens", u.Input+u.Output)
+	e.optInt("cacheReadInputTokens", u.CacheRead)
+	e.optInt("cacheWriteInputTokens", u.CacheWrite)
+	e.unsupported(u.Reasoning > 0, "usage.reasoning")
+	e.unsupported(len(u.Hosted) > 0, "usage.hosted")
+	e.rest(start, f.Extra[e.c.Format]["usage"])
+}
+
+// noMetrics is what an answer says that was not timed.
+const noMetrics = `{"latencyMs":0}`
+
+// encodeMetrics writes how long the answer took, which clients expect.
+func (converse) encodeMetrics(e *encoder, own map[string]json.RawMessage) {
+	if own["metrics"] == nil {
+		e.RawField("metrics", []byte(noMetrics))
+	}
+}

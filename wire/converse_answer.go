@@ -1,0 +1,334 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// decodeResponse reads a whole answer, block by block, as a stream would.
+func (c converse) decodeResponse(_ *decoder, body []byte, a *answer) {
+	s := &converseStream{answer: a}
+	if js.Get(body, "output") == nil && js.Get(body, "__type") != nil {
+		a.fail(body)
+		return
+	}
+	for key, val := range js.Members(body) {
+		if k := string(key); k != "output" && k != "stopReason" {
+			s.about(key, val)
+		}
+	}
+	s.begin()
+	s.message(js.Get(js.Get(body, "output"), "message"))
+	s.ending(s.str(js.Get(body, "stopReason")))
+}
+
+// converseStream reads the frames of a stream.
+type converseStream struct {
+	*answer
+	blocks []*converseBlock // those that are being written
+	seen   int              // blocks that began so far
+}
+
+// converseBlock is a block that is being written.
+type converseBlock struct {
+	index     int
+	call      *pending
+	hosted    []byte // how a hosted call or result began
+	result    bool   // it is a result
+	input     []byte // what a hosted tool was given, or the content of its result
+	signature []byte
+	redacted  []byte
+	image     *llm.Media
+}
+
+// frame reads a frame and reports whether more may come.
+func (s *converseStream) frame(f eventstream.Frame) (more bool) {
+	if f.Kind != eventstream.Event {
+		s.exception(f)
+		return false
+	}
+	v := js.Trim(f.Payload)
+	if !json.Valid(v) {
+		s.refuse(fmt.Errorf("an event is not JSON: %.200q", f.Payload))
+		return false
+	}
+	s.body = v
+	index := s.integer(js.Get(v, "contentBlockIndex"))
+	switch f.Name {
+	case "messageStart":
+		s.begin()
+	case "contentBlockDelta":
+		s.blockDelta(s.open(index), js.Get(v, "delta"))
+	case "contentBlockStart":
+		s.blockStart(index, js.Get(v, "start"))
+	case "contentBlockStop":
+		s.blockStop(index)
+	case "messageStop":
+		s.members(v, "stopReason")
+		s.ending(s.str(js.Get(v, "stopReason")))
+	case "metadata":
+		s.members(v, "")
+		return !s.finished
+	}
+	return true
+}
+
+// exception reads a frame that ends the stream with an error.
+func (s *converseStream) exception(f eventstream.Frame) {
+	body := f.Payload
+	if f.Kind == eventstream.Failure {
+		body = append(js.AppendQuoted([]byte(`{"message":`), f.Message), '}')
+	}
+	if s.err == nil {
+		s.err = s.c.DecodeError(0, http.Header{awsErrorHeader: {f.Name}}, body)
+	}
+}
+
+// members keeps what an event says about the answer. The vendor pads events with
+// a member p, so that their lengths tell nothing.
+func (s *converseStream) members(v []byte, known string) {
+	for key, val := range js.Members(v) {
+		if k := string(key); k != known && k != "p" {
+			s.about(key, val)
+		}
+	}
+}
+
+// about reads what stands beside the message of an answer.
+func (s *converseStream) about(key, val []byte) {
+	switch string(key) {
+	case "usage":
+		converse{}.decodeUsage(&s.decoder, val, &s.finish)
+		return
+	case "metrics":
+		if string(val) == noMetrics {
+			return
+		}
+	case "trace":
+		s.finish.Model = js.Text(js.Get(js.Get(val, "promptRouter"), "invokedModelId"))
+	case "additionalModelResponseFields":
+		s.finish.StopSequence = js.Text(js.Get(val, "stop_sequence"))
+		if s.finish.StopSequence != "" && onlyKey(val, "stop_sequence") {
+			return
+		}
+	}
+	s.extra(&s.finish.Extra, key, val)
+}
+
+// ending reads why the model stopped. Where it is said that a call could not be
+// read, no call that is still open may be run.
+func (s *converseStream) ending(reason string) {
+	s.stop(reason, converseReasons)
+	if reason != "malformed_tool_use" {
+		return
+	}
+	for _, p := range s.calls {
+		if !p.done && p.whole() {
+			s.close(p, false)
+		}
+	}
+	if s.held == 0 {
+		s.emit(llm.InvalidCall{ID: s.ids.Take(""), Reason: llm.BadArguments, Problem: problems[llm.BadArguments]})
+	}
+}
+
+func (s *converseStream) message(v []byte) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+		case "content":
+			for _, p := range (converse{}).decodeBlocks(&s.decoder, val) {
+				s.part(p)
+			}
+		default:
+			s.extraNamed(&s.finish.Extra, messagePrefix+string(key), val)
+		}
+	}
+}
+
+// part sends a block that arrived in one piece.
+func (s *converseStream) part(p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		s.apart = true
+		s.textPart(p)
+		if len(p.Citations) > 0 {
+			s.cite(p.Citations...)
+		}
+	case llm.Thinking:
+		s.apart = true
+		s.thinking(p.Text)
+		if !p.State.IsZero() {
+			s.apart = false
+			s.thinkingState(p.State, p.Redacted)
+		}
+	case llm.Media:
+		s.media(p)
+	case llm.Call:
+		if p.Hosted {
+			s.hostedCall(p)
+		} else {
+			s.call(p)
+		}
+	case llm.Result:
+		s.hostedResult(p)
+	}
+}
+
+// open returns the block with that index. Only blocks of tools and images are
+// announced; others begin with their first piece.
+func (s *converseStream) open(index int) *converseBlock {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if s.blocks[i].index == index {
+			return s.blocks[i]
+		}
+	}
+	s.apart = true
+	return s.newBlock(index)
+}
+
+func (s *converseStream) newBlock(index int) *converseBlock {
+	if s.seen++; s.seen > maxBlocks {
+		s.refuse(fmt.Errorf("more than %d blocks in one answer", maxBlocks))
+	}
+	b := &converseBlock{index: index}
+	s.blocks = append(s.blocks, b)
+	return b
+}
+
+func (s *converseStream) blockStart(index int, v []byte) {
+	b := s.newBlock(index)
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "toolUse":
+			if says(js.Get(val, "type")) {
+				b.hosted = s.raw(val)
+				continue
+			}
+			c := converse{}.decodeCall(&s.decoder, v, val, nil)
+			if b.call = s.newCall(index, c.ID, c.Name, llm.FunctionTool); b.call != nil {
+				b.call.extra = c.Extra
+			}
+		case "toolResult":
+			b.hosted, b.result = s.raw(val), true
+		case "image":
+			b.image = &llm.Media{Kind: llm.Image, MIME: converseMIME(llm.Image, s.str(js.Get(val, "format")))}
+		}
+	}
+}
+
+func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "text":
+			s.text(s.quoted(val))
+		case "reasoningContent":
+			s.thinkingDelta(b, val)
+		case "toolUse":
+			if input := js.Get(val, "input"); b.call != nil {
+				s.addQuoted(b.call, input)
+			} else {
+				b.input = s.grow(js.AppendText(b.input, input))
+			}
+		case "toolResult":
+			for el := range s.objects(val) {
+				if len(b.input) > 0 {
+					b.input = append(b.input, ',')
+				}
+				b.input = s.grow(append(b.input, el...))
+			}
+		case "citation":
+			s.cite(converse{}.decodeCitation(&s.decoder, val))
+		case "image":
+			if b.image != nil {
+				b.image.Data = s.grow(append(b.image.Data, s.data(js.Get(js.Get(val, "source"), "bytes"))...))
+			}
+		}
+	}
+}
+
+// grow bounds what is collected of a block that goes out whole.
+func (s *converseStream) grow(b []byte) []byte {
+	if len(b) > maxArgs {
+		s.refuse(fmt.Errorf("more than %d bytes in one block", maxArgs))
+		return nil
+	}
+	return b
+}
+
+func (s *converseStream) thinkingDelta(b *converseBlock, v []byte) {
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "text":
+			s.thinking(s.quoted(val))
+		case "signature":
+			b.signature = s.grow(js.AppendText(b.signature, val))
+		case "redactedContent":
+			b.redacted = s.grow(append(b.redacted, s.data(val)...))
+		}
+	}
+}
+
+// blockStop closes a block. A call stays open: the vendor closes it also where
+// the limit cut it, and only the end of the message tells.
+func (s *converseStream) blockStop(index int) {
+	i := len(s.blocks) - 1
+	for i >= 0 && s.blocks[i].index != index {
+		i--
+	}
+	if i < 0 {
+		return
+	}
+	b := s.blocks[i]
+	s.blocks = append(s.blocks[:i], s.blocks[i+1:]...)
+	switch {
+	case len(b.signature) > 0:
+		w := js.AppendQuoted([]byte(`{"signature":`), b.signature)
+		s.apart = false
+		s.thinkingState(s.state(append(w, '}')), false)
+	case len(b.redacted) > 0:
+		w := js.AppendQuoted([]byte(`{"redactedContent":`), base64.StdEncoding.EncodeToString(b.redacted))
+		s.apart = true
+		s.thinkingState(s.state(append(w, '}')), true)
+	case b.image != nil:
+		s.media(*b.image)
+	case b.hosted != nil:
+		s.endHosted(b)
+	}
+}
+
+// endHosted sends a call that the vendor ran, or its result, as the block that a
+// whole answer would hold.
+func (s *converseStream) endHosted(b *converseBlock) {
+	var w js.Writer
+	w.Object()
+	if b.result {
+		w.Key("toolResult")
+	} else {
+		w.Key("toolUse")
+	}
+	w.Object()
+	for key, val := range js.Members(b.hosted) {
+		w.AnyKey(string(key))
+		w.Raw(val)
+	}
+	if b.result {
+		w.RawField("content", append(append([]byte{'['}, b.input...), ']'))
+	} else {
+		w.RawField("input", objectOf(b.input))
+	}
+	w.End()
+	w.End()
+	if w.Err != nil {
+		s.refuse(w.Err)
+		return
+	}
+	s.body = w.Buf
+	s.part((converse{}).decodeBlock(&s.decoder, w.Buf))
+}

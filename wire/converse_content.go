@@ -1,0 +1,475 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+// cachePoint is a block that says how far the vendor shall remember a prompt. It
+// is a field of the part or tool before it.
+const cachePoint = "cachePoint"
+
+// encodeMessages writes the messages. Those of one role that follow each other
+// are one: roles must alternate, and results are said by the user.
+func (c converse) encodeMessages(e *encoder, list []llm.Message) {
+	for len(list) > 0 {
+		role, n := c.role(e, list[0].Role), 1
+		for n < len(list) && c.role(e, list[n].Role) == role {
+			n++
+		}
+		mark := len(e.Buf)
+		start := e.Object()
+		e.StringField("role", role)
+		e.Key("content")
+		e.Array()
+		extra := map[string]json.RawMessage{}
+		for _, m := range list[:n] {
+			c.encodeBlocks(e, m.Parts)
+			for key, v := range e.ownExtra(m.Extra) {
+				extra[key] = v
+			}
+		}
+		e.EndArray()
+		e.endWith(start, extra)
+		e.dropEmpty(mark, `"content":[]}`)
+		list = list[n:]
+	}
+}
+
+func (converse) role(e *encoder, r llm.Role) string {
+	switch r {
+	case llm.RoleAssistant, llm.RoleSystem:
+		return string(r)
+	case llm.RoleDeveloper:
+		e.lost(llm.Degraded, "developer", "the converse format calls developers system")
+		return "system"
+	}
+	return "user"
+}
+
+func (c converse) encodeBlocks(e *encoder, parts []llm.Part) {
+	for _, p := range parts {
+		c.encodeBlock(e, p)
+	}
+}
+
+func (c converse) encodeBlock(e *encoder, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		c.encodeText(e, p)
+	case llm.Thinking:
+		c.encodeThinking(e, p)
+	case llm.Media:
+		c.encodeMedia(e, p)
+	case llm.Call:
+		c.encodeCall(e, p)
+	case llm.Result:
+		c.encodeResult(e, p)
+	}
+}
+
+// endBlock ends the object inside a block, the block, and writes the cache point
+// that follows it.
+func (c converse) endBlock(e *encoder, start, inner int, x llm.Extra) {
+	c.endOuter(e, start, e.splitExtra(inner, x))
+}
+
+func (converse) endOuter(e *encoder, start int, fields map[string]json.RawMessage) {
+	e.endWith(start, without(fields, cachePoint))
+	if point := fields[cachePoint]; point != nil {
+		e.Object()
+		e.RawField(cachePoint, point)
+		e.End()
+	}
+}
+
+func (c converse) encodeText(e *encoder, t llm.Text) {
+	if raw, ok := e.opaque(t); ok {
+		if raw != nil {
+			e.Raw(raw)
+			c.cachePointOf(e, t.Extra)
+		}
+		return
+	}
+	if t.Text == "" {
+		return // the vendor refuses empty text
+	}
+	if t.Refusal {
+		e.lost(llm.Degraded, "refusal", "the converse format does not mark text as a refusal")
+	}
+	start := e.Object()
+	cites := c.ownCitations(e, t.Citations)
+	if len(cites) == 0 {
+		e.StringField("text", t.Text)
+		c.endOuter(e, start, e.ownExtra(t.Extra))
+		return
+	}
+	e.Key("citationsContent")
+	inner := e.Object()
+	e.Key("content")
+	e.Array()
+	e.Object()
+	e.StringField("text", t.Text)
+	e.End()
+	e.EndArray()
+	e.Key("citations")
+	e.Array()
+	for _, raw := range cites {
+		e.Raw(raw)
+	}
+	e.EndArray()
+	c.endBlock(e, start, inner, t.Extra)
+}
+
+// cachePointOf writes the cache point after a block that is kept whole.
+func (converse) cachePointOf(e *encoder, x llm.Extra) {
+	if point := e.ownExtra(x)[cachePoint]; point != nil {
+		e.Object()
+		e.RawField(cachePoint, point)
+		e.End()
+	}
+}
+
+// ownCitations returns the citations that the vendor made.
+func (converse) ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage {
+	var own []json.RawMessage
+	for _, c := range cites {
+		if raw := e.own(c.Raw); raw != nil {
+			own = append(own, raw)
+		} else {
+			e.lost(llm.Ignored, "citations", "the converse format takes its own citations only")
+		}
+	}
+	return own
+}
+
+// encodeThinking writes thinking. Back to the vendor goes only what it signed.
+func (c converse) encodeThinking(e *encoder, t llm.Thinking) {
+	data := e.own(t.State)
+	if data == nil && (!e.answering || t.Redacted) {
+		e.lost(llm.Ignored, "thinking", "the converse format takes back thinking with its own signature only")
+		return
+	}
+	start := e.Object()
+	e.Key("reasoningContent")
+	inner := e.Object()
+	if t.Redacted {
+		e.stateFields(t.State)
+	} else {
+		e.Key("reasoningText")
+		e.Object()
+		e.StringField("text", t.Text)
+		e.stateFields(t.State)
+		e.End()
+	}
+	c.endBlock(e, start, inner, t.Extra)
+}
+
+func (c converse) encodeCall(e *encoder, call llm.Call) {
+	if call.Hosted {
+		c.encodeOwn(e, call.State, "hosted call", "another vendor ran it", call.Extra)
+		return
+	}
+	start := e.Object()
+	e.Key("toolUse")
+	inner := e.Object()
+	e.StringField("toolUseId", call.ID)
+	e.StringField("name", call.Name)
+	e.RawField("input", e.argsObject(call))
+	c.endBlock(e, start, inner, call.Extra)
+}
+
+// encodeOwn writes a block that is kept whole, if this vendor made it.
+func (c converse) encodeOwn(e *encoder, s llm.State, what, why string, x llm.Extra) {
+	raw := e.own(s)
+	if raw == nil {
+		e.lost(llm.Ignored, what, why)
+		return
+	}
+	e.Raw(raw)
+	c.cachePointOf(e, x)
+}
+
+// noOutput is what a failed result says that says nothing: the vendor refuses
+// it empty.
+const noOutput = "The tool failed and said nothing."
+
+func (c converse) encodeResult(e *encoder, r llm.Result) {
+	if r.Hosted {
+		c.encodeOwn(e, r.State, "hosted result", "another vendor made it", r.Extra)
+		return
+	}
+	start := e.Object()
+	e.Key("toolResult")
+	inner := e.Object()
+	e.StringField("toolUseId", r.CallID)
+	e.Key("content")
+	e.Array()
+	mark := len(e.Buf)
+	for _, p := range r.Parts {
+		c.encodeResultPart(e, p)
+	}
+	if r.Failed && len(e.Buf) == mark {
+		c.encodeText(e, llm.Text{Text: noOutput})
+	}
+	e.EndArray()
+	if r.Failed {
+		e.StringField("status", "error")
+	}
+	c.endBlock(e, start, inner, r.Extra)
+}
+
+// asJSON marks text of a result that is a JSON value of its own.
+const asJSON = "json"
+
+func (c converse) encodeResultPart(e *encoder, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		if string(p.Extra[e.c.Format][asJSON]) == "true" {
+			if json.Valid([]byte(p.Text)) {
+				e.Object()
+				e.RawField("json", []byte(p.Text))
+				e.End()
+				return
+			}
+			p.Extra = llm.Extra{e.c.Format: without(p.Extra[e.c.Format], asJSON)}
+		}
+		c.encodeText(e, p)
+	case llm.Media:
+		if p.Kind == llm.Audio {
+			e.lost(llm.Ignored, "media in results", "results of the converse format hold no audio")
+			return
+		}
+		c.encodeMedia(e, p)
+	}
+}
+
+// Decoding.
+
+var converseRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
+
+// decodeMessage reads one message, which is several where results and other
+// parts stand in it.
+func (c converse) decodeMessage(d *decoder, v []byte) []llm.Message {
+	var m llm.Message
+	known := false
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "role":
+			if m.Role, known = converseRoles[d.str(val)]; !known {
+				d.want(val, "user, assistant or system")
+			}
+		case "content":
+			m.Parts = c.decodeBlocks(d, val)
+		default:
+			d.extra(&m.Extra, key, val)
+		}
+	}
+	if !known {
+		d.want(v, "a message with a role")
+	}
+	return splitResults(m)
+}
+
+// decodeBlocks reads the blocks of a message. A cache point belongs to the block
+// before it; without one it is kept as a part.
+func (c converse) decodeBlocks(d *decoder, v []byte) []llm.Part {
+	var parts []llm.Part
+	for el := range d.objects(v) {
+		point := js.Get(el, cachePoint)
+		if n := len(parts); n > 0 && point != nil {
+			if p, ok := c.withCachePoint(d, parts[n-1], point); ok {
+				parts[n-1] = p
+				continue
+			}
+		}
+		parts = append(parts, c.decodeBlock(d, el))
+	}
+	return parts
+}
+
+// withCachePoint reports false where the part has a cache point already.
+func (converse) withCachePoint(d *decoder, p llm.Part, point []byte) (llm.Part, bool) {
+	mark := func(x *llm.Extra) bool {
+		if (*x)[d.c.Format][cachePoint] != nil {
+			return false
+		}
+		d.extraNamed(x, cachePoint, point)
+		return true
+	}
+	ok := false
+	switch part := p.(type) {
+	case llm.Text:
+		ok = mark(&part.Extra)
+		p = part
+	case llm.Thinking:
+		ok = mark(&part.Extra)
+		p = part
+	case llm.Media:
+		ok = mark(&part.Extra)
+		p = part
+	case llm.Call:
+		ok = mark(&part.Extra)
+		p = part
+	case llm.Result:
+		ok = mark(&part.Extra)
+		p = part
+	}
+	return p, ok
+}
+
+// splitBlock returns the member that says what a block is, and keeps those that
+// stand beside it.
+func (converse) splitBlock(d *decoder, v []byte) (kind string, body []byte, extra llm.Extra) {
+	for key, val := range js.Members(v) {
+		switch name := string(key); name {
+		case "text", "image", "document", "video", "audio", "toolUse", "toolResult", "reasoningContent", "citationsContent",
+			cachePoint, "json", "toolSpec", systemTool:
+			kind, body = name, val
+		default:
+			d.extra(&extra, key, val)
+		}
+	}
+	return kind, body, extra
+}
+
+func (c converse) decodeBlock(d *decoder, v []byte) llm.Part {
+	kind, body, extra := c.splitBlock(d, v)
+	switch kind {
+	case "text":
+		return llm.Text{Text: d.str(body), Extra: extra}
+	case "citationsContent":
+		return c.decodeCited(d, body, extra)
+	case "reasoningContent":
+		return c.decodeThinking(d, body, extra)
+	case "image", "document", "video", "audio":
+		if m, ok := c.decodeMedia(d, llm.MediaKind(kind), body, extra); ok {
+			return m
+		}
+	case "toolUse":
+		return c.decodeCall(d, v, body, extra)
+	case "toolResult":
+		return c.decodeResult(d, v, body, extra)
+	case "json":
+		d.extraNamed(&extra, asJSON, []byte("true"))
+		return llm.Text{Text: string(body), Extra: extra}
+	}
+	return d.opaque(v)
+}
+
+func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
+	t := llm.Text{Extra: extra}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "content":
+			for el := range d.objects(val) {
+				t.Text += d.str(js.Get(el, "text"))
+			}
+		case "citations":
+			for el := range d.objects(val) {
+				t.Citations = append(t.Citations, c.decodeCitation(d, el))
+			}
+		default:
+			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
+		}
+	}
+	return t
+}
+
+func (converse) decodeCitation(d *decoder, v []byte) llm.Citation {
+	c := llm.Citation{
+		URL:   or(js.Text(js.Get(js.Get(js.Get(v, "location"), "web"), "url")), js.Text(js.Get(v, "source"))),
+		Title: js.Text(js.Get(v, "title")), Raw: d.state(v),
+	}
+	for el := range js.Elements(js.Get(v, "sourceContent")) {
+		c.Quote += js.Text(js.Get(el, "text"))
+	}
+	return c
+}
+
+func (converse) decodeThinking(d *decoder, v []byte, extra llm.Extra) llm.Thinking {
+	t := llm.Thinking{Extra: extra}
+	var state fields
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "reasoningText":
+			t.Text = d.str(js.Get(val, "text"))
+			if s := js.Get(val, "signature"); says(s) {
+				state.add([]byte("signature"), s)
+			}
+		case "redactedContent":
+			t.Redacted = true
+			state.add(key, val)
+		default:
+			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
+		}
+	}
+	if data := state.object(); data != nil {
+		t.State = d.state(data)
+	}
+	return t
+}
+
+// decodeCall reads a call. One that the vendor runs itself has a type.
+func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Call {
+	c := llm.Call{Extra: extra}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "toolUseId":
+			c.ID = d.str(val)
+		case "name":
+			c.Name = d.str(val)
+		case "input":
+			c.Args = d.raw(val)
+		case "type":
+			c.Hosted = says(val)
+		default:
+			d.extraNamed(&c.Extra, innerPrefix+string(key), val)
+		}
+	}
+	c.Args = objectOf(c.Args)
+	if c.Hosted {
+		c.Name, c.State, c.Extra = or(converseHostedNames[c.Name], c.Name), d.state(block), nil
+	}
+	return c
+}
+
+func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm.Result {
+	r := llm.Result{Extra: extra}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "toolUseId":
+			r.CallID = d.str(val)
+		case "content":
+			for el := range d.objects(val) {
+				r.Parts = append(r.Parts, c.decodeBlock(d, el))
+			}
+		case "status":
+			r.Failed = js.Is(val, "error")
+		case "type":
+			r.Hosted = says(val)
+			r.Name = hostedResultName(d.str(val))
+		default:
+			d.extraNamed(&r.Extra, innerPrefix+string(key), val)
+		}
+	}
+	if r.Hosted {
+		r.State, r.Extra = d.state(block), nil
+		for i, p := range r.Parts { // what is shown; the block goes back whole
+			if t, ok := p.(llm.Text); ok {
+				r.Parts[i] = llm.Text{Text: t.Text}
+			}
+		}
+	}
+	return r
+}
+
+// hostedResultName is the tool whose result has a type, like
+// nova_code_interpreter_result.
+func hostedResultName(typ string) string {
+	name := strings.TrimSuffix(typ, "_result")
+	return or(converseHostedNames[name], name)
+}

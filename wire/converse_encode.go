@@ -1,0 +1,316 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+)
+
+func (c converse) encodeResponse(e *encoder, r *llm.Response) {
+	top, message := c.splitFinish(e.ownExtra(r.Finish.Extra))
+	start := e.Object()
+	e.Key("output")
+	e.Object()
+	e.Key("message")
+	inner := e.Object()
+	e.StringField("role", "assistant")
+	e.Key("content")
+	e.Array()
+	c.encodeBlocks(e, r.Message.Parts)
+	for _, inv := range r.Invalid {
+		e.invalidAsText(inv)
+		c.encodeText(e, llm.Text{Text: inv.Raw})
+	}
+	e.EndArray()
+	e.endWith(inner, message)
+	e.End()
+	c.encodeStop(e, r.Finish, top)
+	c.encodeUsage(e, r.Finish)
+	c.encodeMetrics(e, top)
+	c.unnamed(e, r.Finish)
+	e.endWith(start, without(top, modelFields))
+}
+
+// splitFinish sorts the extra fields of an answer by where they belong.
+func (converse) splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
+	top, message = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for key, v := range own {
+		if name, ok := cutPrefix(key, messagePrefix); ok {
+			message[name] = v
+		} else if key != "usage" {
+			top[key] = v
+		}
+	}
+	return top, message
+}
+
+// modelFields is where an answer says what only its model does.
+const modelFields = "additionalModelResponseFields"
+
+// encodeStop writes why the model stopped; the sequence that stopped it is a
+// field of the model.
+func (converse) encodeStop(e *encoder, f llm.Finish, own map[string]json.RawMessage) {
+	reason := finishWord(f, converseReasons, converseFinish)
+	if f.StopSequence != "" && f.Reason == llm.Stop {
+		reason = "stop_sequence"
+	}
+	e.StringField("stopReason", reason)
+	mark, start := e.member(modelFields)
+	e.optString("stop_sequence", f.StopSequence)
+	e.endMember(mark, start, own[modelFields])
+}
+
+// unnamed notes what an answer of this format does not say.
+func (converse) unnamed(e *encoder, f llm.Finish) {
+	e.unsupported(f.ID != "", "id")
+	e.unsupported(f.Model != "" && f.Extra[e.c.Format]["trace"] == nil, "model")
+}
+
+// converseWriter writes a stream of frames.
+type converseWriter struct {
+	converse
+	e     *encoder
+	begun bool
+	index int
+	free  bool // the open call is of a free-text tool
+	seq   sequence
+}
+
+func (converse) newStream(e *encoder, _ Head) streamEncoder {
+	w := &converseWriter{e: e}
+	w.seq.w = w
+	return w
+}
+
+func (w *converseWriter) event(ev llm.Event) {
+	if !w.begun {
+		w.begun = true
+		w.frame("messageStart", func() { w.e.StringField("role", "assistant") })
+	}
+	w.seq.event(ev)
+}
+
+// frame writes an event. Its payload is written apart: commas depend on what
+// stands before, and the end of a frame is any byte.
+func (w *converseWriter) frame(name string, members func()) {
+	before := w.e.Buf
+	w.e.Buf = nil
+	w.e.Object()
+	members()
+	w.e.End()
+	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: name, Payload: w.e.Buf})
+}
+
+// seal appends a frame to what was written before it.
+func (w *converseWriter) seal(before []byte, f eventstream.Frame) {
+	var err error
+	if w.e.Buf, err = eventstream.Append(before, f); err != nil && w.e.Err == nil {
+		w.e.Err = err
+	}
+}
+
+// start announces a block, which only those of tools and images are.
+func (w *converseWriter) start(kind string, members func()) {
+	w.frame("contentBlockStart", func() {
+		w.e.Key("start")
+		w.e.Object()
+		w.e.Key(kind)
+		w.e.Object()
+		members()
+		w.e.End()
+		w.e.End()
+		w.e.IntField("contentBlockIndex", w.index)
+	})
+}
+
+func (w *converseWriter) delta(members func()) {
+	w.frame("contentBlockDelta", func() {
+		w.e.Key("delta")
+		w.e.Object()
+		members()
+		w.e.End()
+		w.e.IntField("contentBlockIndex", w.index)
+	})
+}
+
+func (w *converseWriter) stop() {
+	w.frame("contentBlockStop", func() { w.e.IntField("contentBlockIndex", w.index) })
+	w.index++
+}
+
+func (w *converseWriter) begin(kind spanKind) {
+	if kind == refusalSpan {
+		w.e.lost(llm.Degraded, "refusal", "the converse format does not mark text as a refusal")
+	}
+}
+
+func (w *converseWriter) piece(kind spanKind, text string) {
+	w.delta(func() {
+		if kind == thinkingSpan || kind == redactedSpan {
+			w.e.Key("reasoningContent")
+			w.e.Object()
+			w.e.StringField("text", text)
+			w.e.End()
+		} else {
+			w.e.StringField("text", text)
+		}
+	})
+}
+
+func (w *converseWriter) cite(c llm.Citation) {
+	for _, raw := range w.ownCitations(w.e, []llm.Citation{c}) {
+		w.delta(func() { w.e.RawField("citation", raw) })
+	}
+}
+
+func (w *converseWriter) end(_ spanKind, state llm.State) {
+	w.sign(state)
+	w.stop()
+}
+
+// sign writes what only the vendor can read of thinking.
+func (w *converseWriter) sign(state llm.State) {
+	for key, v := range js.Members(w.e.own(state)) {
+		w.delta(func() {
+			w.e.Key("reasoningContent")
+			w.e.Object()
+			w.e.AnyKey(string(key))
+			w.e.Raw(v)
+			w.e.End()
+		})
+	}
+}
+
+func (w *converseWriter) opaque(kind spanKind, state llm.State) {
+	switch {
+	case w.e.own(state) == nil:
+		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
+	case kind == thinkingSpan || kind == redactedSpan:
+		w.end(kind, state)
+	default:
+		w.e.lost(llm.Ignored, "opaque part", "streams of the converse format hold no such block")
+	}
+}
+
+func (w *converseWriter) beginCall(ev llm.CallStart) {
+	w.start("toolUse", func() {
+		w.e.StringField("toolUseId", ev.ID)
+		w.e.StringField("name", ev.Name)
+	})
+	if w.free = ev.Kind == llm.FreeTool; w.free {
+		w.callPiece(`{"` + FreeInput + `":`)
+	}
+}
+
+func (w *converseWriter) callPiece(args string) {
+	w.delta(func() {
+		w.e.Key("toolUse")
+		w.e.Object()
+		w.e.StringField("input", args)
+		w.e.End()
+	})
+}
+
+func (w *converseWriter) endCall(call *llm.Call) {
+	if w.free {
+		w.callPiece("}")
+	}
+	if call != nil && len(w.e.ownExtra(call.Extra)) > 0 {
+		w.e.lost(llm.Ignored, "call fields", "a stream names the fields of a call before they are known")
+	}
+	w.stop()
+}
+
+// media writes an image; streams hold no other media.
+func (w *converseWriter) media(m llm.Media) {
+	format := converseFormat(m)
+	if m.Kind != llm.Image || len(m.Data) == 0 || format == "" {
+		w.e.lost(llm.Ignored, string(m.Kind), "streams of the converse format hold images only")
+		return
+	}
+	w.start("image", func() { w.e.StringField("format", format) })
+	w.delta(func() {
+		w.e.Key("image")
+		w.e.Object()
+		w.e.Key("source")
+		w.e.Object()
+		w.e.StringField("bytes", base64Text(m.Data))
+		w.e.End()
+		w.e.End()
+	})
+	w.stop()
+}
+
+func (w *converseWriter) hostedCall(c llm.Call) {
+	data := js.Get(w.e.own(c.State), "toolUse")
+	if data == nil {
+		w.e.lost(llm.Ignored, "hosted call", "another vendor ran it")
+		return
+	}
+	w.hosted("toolUse", data, "input")
+	w.callPiece(string(objectOf(js.Get(data, "input"))))
+	w.stop()
+}
+
+func (w *converseWriter) hostedResult(r llm.Result) {
+	data := js.Get(w.e.own(r.State), "toolResult")
+	if data == nil {
+		w.e.lost(llm.Ignored, "hosted result", "another vendor made it")
+		return
+	}
+	w.hosted("toolResult", data, "content")
+	w.delta(func() { w.e.RawField("toolResult", js.Get(data, "content")) })
+	w.stop()
+}
+
+// hosted announces a block that is kept whole, but for the member that follows
+// in pieces.
+func (w *converseWriter) hosted(kind string, data []byte, later string) {
+	w.start(kind, func() {
+		for key, v := range js.Members(data) {
+			if string(key) != later {
+				w.e.AnyKey(string(key))
+				w.e.Raw(v)
+			}
+		}
+	})
+}
+
+func (w *converseWriter) finish(f llm.Finish) {
+	own, message := w.splitFinish(w.e.ownExtra(f.Extra))
+	if len(message) > 0 {
+		w.e.lost(llm.Ignored, "message fields", "a stream of the converse format has no place for them")
+	}
+	w.frame("messageStop", func() { w.encodeStop(w.e, f, own) })
+	before := w.e.Buf
+	w.e.Buf = nil
+	start := w.e.Object()
+	w.encodeUsage(w.e, f)
+	w.encodeMetrics(w.e, own)
+	w.unnamed(w.e, f)
+	w.e.endWith(start, without(own, modelFields))
+	w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: "metadata", Payload: w.e.Buf})
+}
+
+// streamExceptions are the errors that a stream can end with.
+var streamExceptions = []string{
+	"InternalServerException", "ModelStreamErrorException", "ValidationException", "ThrottlingException", "ServiceUnavailableException",
+}
+
+func (w *converseWriter) fail(err *llm.Error) {
+	code := awsCode(err)
+	if !slices.Contains(streamExceptions, code) {
+		code = "ModelStreamErrorException"
+	}
+	before := w.e.Buf
+	w.e.Buf = nil
+	w.e.Object()
+	w.e.StringField("message", errorMessage(err))
+	w.e.End()
+	name := strings.ToLower(code[:1]) + code[1:]
+	w.seal(before, eventstream.Frame{Kind: eventstream.Exception, Name: name, Payload: w.e.Buf})
+}
