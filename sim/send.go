@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -115,7 +116,11 @@ type wireFaults struct {
 // on the wire too.
 func (f *wireFaults) Write(p []byte) (int, error) {
 	out := p
-	if f.b.WrongIndex {
+	switch {
+	case !f.b.WrongIndex:
+	case eventstream.Begins(out):
+		out = inFrames(out, sameIndex)
+	default:
 		out = sameIndex(out)
 	}
 	if f.b.Garbage && !f.garbled && (f.whole || f.written > 0) {
@@ -145,10 +150,10 @@ func (f *wireFaults) Write(p []byte) (int, error) {
 }
 
 // sameIndex gives every call of a stream the index 0, whatever the format calls
-// it: index, output_index.
+// it: index, output_index, contentBlockIndex.
 func sameIndex(p []byte) []byte {
 	for d := byte('1'); d <= '9'; d++ {
-		p = bytes.ReplaceAll(p, append([]byte(`index":`), d), []byte(`index":0`))
+		p = bytes.ReplaceAll(p, append([]byte(`ndex":`), d), []byte(`ndex":0`))
 	}
 	return p
 }

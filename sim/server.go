@@ -46,6 +46,7 @@ var routes = []route{
 	{"POST", "/v1beta/models/", answerIn(wire.Gemini)},
 	{"POST", "/v1/models/", answerIn(wire.Gemini)},
 	{"POST", "/api/chat", answerIn(wire.Ollama)},
+	{"POST", "/model/", answerIn(wire.Converse)},
 	{"POST", "/api/show", (*Server).showModel},
 	{"GET", "/api/tags", (*Server).listTags},
 	{"GET", "/api/version", (*Server).version},
@@ -88,6 +89,9 @@ func answerIn(format string) func(*Server, http.ResponseWriter, *http.Request) {
 
 // answer serves one question. An error it returns has not been sent yet.
 func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request) error {
+	if err := checkSignature(r); err != nil {
+		return err
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return &llm.Error{Op: "sim", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: err}
@@ -189,6 +193,9 @@ func fail(codec wire.Codec, w http.ResponseWriter, err error) {
 	}
 	status, body := codec.EncodeError(known)
 	w.Header().Set("Content-Type", "application/json")
+	for name, values := range codec.ErrorHeader(known) {
+		w.Header()[name] = values
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

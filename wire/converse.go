@@ -132,6 +132,10 @@ func (converse) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.End()
 }
 
+func (converse) errorHeader(err *llm.Error) http.Header {
+	return http.Header{awsErrorHeader: {awsCode(err)}}
+}
+
 // awsCode returns the code of an error: its own, if it is one of Amazon's.
 func awsCode(err *llm.Error) string {
 	if code := errorCode(err, converseProperties); strings.HasSuffix(code, "Exception") {

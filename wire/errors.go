@@ -92,7 +92,8 @@ var phrases = []struct {
 }
 
 // EncodeError returns an error as the vendor would send it: the status and the
-// body. A server adds the header Retry-After where err.RetryAfter is set.
+// body. A server adds the header Retry-After where err.RetryAfter is set, and
+// those of [Codec.ErrorHeader].
 func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 	f, lookup := c.lookup("EncodeError")
 	if lookup != nil {
@@ -102,6 +103,16 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 	status = errorStatus(err)
 	f.encodeError(e, err, status)
 	return status, e.Buf
+}
+
+// ErrorHeader returns the headers in which the vendor says what kind of error it
+// sends, for servers that want to look like it. Most formats have none: nil.
+func (c Codec) ErrorHeader(err *llm.Error) http.Header {
+	f, _ := find(c.Format)
+	if h, ok := f.(interface{ errorHeader(*llm.Error) http.Header }); ok {
+		return h.errorHeader(err)
+	}
+	return nil
 }
 
 // errorStatus is the status of err, or the one its kind suggests.

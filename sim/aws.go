@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// awsSignature is the form of a signature of Amazon's: who signed, when, for
+// where and what, which headers, and the signature.
+var awsSignature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/, ]+/\d{8}/[a-z0-9-]+/[a-z0-9-]+/aws4_request, ?` +
+	`SignedHeaders=(?:[a-z0-9-]+;)*host(?:;[a-z0-9-]+)*, ?Signature=[0-9a-f]{64}$`)
+
+// awsDate is the header that a signature covers beside the host.
+const awsDate = "X-Amz-Date"
+
+// checkSignature refuses a request that claims to be signed as Amazon demands
+// and is not. Who signed it is nobody's business: there is no key to compare
+// with.
+func checkSignature(r *http.Request) error {
+	auth := r.Header.Get("Authorization")
+	switch {
+	case len(auth) < 4 || auth[:4] != "AWS4":
+		return nil // a bearer token, or nothing
+	case !awsSignature.MatchString(auth) || r.Header.Get(awsDate) == "":
+		return &llm.Error{
+			Op: "sim", Kind: llm.Auth, Status: http.StatusForbidden, Code: "IncompleteSignatureException",
+			Err: errors.New("the Authorization header is no signature of a request with its date"),
+		}
+	}
+	return nil
+}
+
+// inFrames applies a fault to the payloads of frames and leaves everything else
+// of them right.
+func inFrames(p []byte, fault func([]byte) []byte) []byte {
+	var out []byte
+	for frames := eventstream.NewReader(bytes.NewReader(p)); ; {
+		f, err := frames.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			return p
+		}
+		f.Payload = fault(f.Payload)
+		if out, err = eventstream.Append(out, f); err != nil {
+			return p
+		}
+	}
+}
