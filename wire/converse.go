@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -21,37 +20,15 @@ import (
 // here it is that of Anthropic's models.
 type converse struct{}
 
-func (converse) path(model string, stream bool) string {
-	if stream {
-		return "model/" + escapeLabel(model) + "/converse-stream"
-	}
-	return "model/" + escapeLabel(model) + "/converse"
-}
-
-// escapeLabel escapes a part of a path as Amazon's clients do: all but letters,
-// digits and "-._~". Signatures cover the path as it is sent.
-func escapeLabel(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
 // converseProperties are what the format can do.
 var converseProperties = Properties{
-	Name: Converse, StreamType: eventstream.MediaType,
+	Name: Converse, Path: "model/{model}/converse", StreamPath: "model/{model}/converse-stream", StreamType: eventstream.MediaType,
 	Features: []Feature{
 		StrictTools, HostedSearch, ChoiceRequired, ChoiceNamed, OutputSchema, OutputBesideTools, MaxTokens, Temperature, TopP, TopK,
 		StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,
 	},
-	ModelInPath: true, OutputField: "response_format",
-	UserFirst: true, DeclaredCalls: true, StreamedArgs: true,
+	OutputField: "response_format",
+	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	Thinking: ThinkingRules{
 		EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, Families: []string{"claude"},
 	},

@@ -23,6 +23,8 @@ func TestPath(t *testing.T) {
 		{Codec{Format: Gemini}, "sim/a+b?c", false, "models/sim%2Fa%2Bb%3Fc:generateContent"},
 		{Codec{Format: Messages, Quirks: vertex}, "claude-sonnet-4-5@20250929", true, "models/claude-sonnet-4-5@20250929:streamRawPredict"},
 		{Codec{Format: Chat, Quirks: deployment}, "mine", true, "deployments/mine/chat/completions?api-version=2024-10-21"},
+		{Codec{Format: Converse}, "amazon.nova-pro-v1:0", false, "model/amazon.nova-pro-v1%3A0/converse"},
+		{Codec{Format: Converse}, "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.x-v1:0", true, "model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Feu.x-v1%3A0/converse-stream"},
 		{Codec{Format: "none"}, "m", true, ""},
 	} {
 		got := c.codec.Path(c.model, c.stream)
