@@ -16,16 +16,15 @@ import (
 
 // converse is the format of Amazon Bedrock's Converse and ConverseStream. Its
 // streams are binary frames. What only some models take, like a budget for
-// thinking, stands in additionalModelRequestFields under the model's own name;
-// here it is that of Anthropic's models.
+// thinking, has the name that their maker gave it: see Quirks.ModelFields.
 type converse struct{}
 
 // converseProperties are what the format can do.
 var converseProperties = Properties{
 	Name: Converse, Path: "model/{model}/converse", StreamPath: "model/{model}/converse-stream", StreamType: eventstream.MediaType,
 	Features: []Feature{
-		StrictTools, HostedSearch, ChoiceRequired, ChoiceNamed, OutputSchema, OutputBesideTools, MaxTokens, Temperature, TopP, TopK,
-		StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget, ReasoningSummary,
+		StrictTools, HostedSearch, ChoiceRequired, ChoiceNamed, OutputSchema, OutputBesideTools, MaxTokens, Temperature, TopP,
+		StopSequences, ReasoningEffort,
 	},
 	OutputField: "response_format",
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,

@@ -76,21 +76,10 @@ func (converse) encodeInference(e *encoder, req *llm.Request) {
 	e.endMember(mark, start, req.Extra[e.c.Format]["inferenceConfig"])
 }
 
-// encodeModelFields writes what the format leaves to each model, under the names
-// of Anthropic's.
-func (converse) encodeModelFields(e *encoder, req *llm.Request) {
-	mark, start := e.member("additionalModelRequestFields")
-	messages{}.encodeThinkingConfig(e, req.Reasoning)
-	if req.TopK != nil {
-		e.IntField("top_k", *req.TopK)
-	}
-	e.endMember(mark, start, req.Extra[e.c.Format]["additionalModelRequestFields"])
-}
-
 func (converse) encodeOutputConfig(e *encoder, req *llm.Request) {
 	mark, start := e.member("outputConfig")
-	if req.Reasoning != nil && !req.Reasoning.Off {
-		e.optString("effort", req.Reasoning.Effort)
+	if r := req.Reasoning; r != nil && !r.Off && !converseMakers[e.c.Quirks.ModelFields].effort {
+		e.optString("effort", r.Effort)
 	}
 	switch {
 	case req.Output == nil:
@@ -297,28 +286,12 @@ func (d *decoder) keep(req *llm.Request, key string, rest fields) {
 	}
 }
 
-func (converse) decodeModelFields(d *decoder, v []byte, req *llm.Request) {
-	if !d.object(v) {
-		return
-	}
-	var rest fields
-	for key, val := range js.Members(v) {
-		switch typ := js.Get(val, "type"); {
-		case string(key) == "top_k" && js.Kind(val) == '0':
-			n := d.integer(val)
-			req.TopK = &n
-		case string(key) == "thinking" && (js.Is(typ, "enabled") || js.Is(typ, "adaptive") || js.Is(typ, "disabled")):
-			messages{}.decodeThinkingConfig(d, val, req)
-		default:
-			rest.add(key, val)
-		}
-	}
-	d.keep(req, "additionalModelRequestFields", rest)
-}
-
-// decodeOutputConfig reads the schema and the effort. An effort without
-// thinking does not ask for thinking, so it stays a field of this format.
+// decodeOutputConfig reads the schema and the effort. Where thinking is asked
+// for apart, an effort alone asks for none and stays a field of this format.
 func (c converse) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
+	if _, apart := converseMakers[d.c.Quirks.ModelFields]; !apart && says(js.Get(v, "effort")) {
+		req.Reasoning = new(llm.Reasoning)
+	}
 	var rest fields
 	for key, val := range js.Members(v) {
 		switch {

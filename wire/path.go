@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,9 @@ func (c Codec) place(stream bool) string {
 func (p Properties) at(q Quirks) Properties {
 	if q.Path != "" {
 		p.Path, p.StreamPath = q.Path, q.StreamPath
+	}
+	if maker, ok := converseMakers[q.ModelFields]; ok {
+		p.Features = append(slices.Clip(p.Features), maker.features...)
 	}
 	return p
 }

@@ -59,10 +59,10 @@ func TestStartIsPassedOn(t *testing.T) {
 // both, another id each time, whole and streamed.
 func TestEveryAnswerHasAnID(t *testing.T) {
 	for _, format := range Formats() {
-		if _, ids := answerPrefix[format]; !ids {
+		c := Codec{Format: format}
+		if !c.Properties().AnswerIDs {
 			continue
 		}
-		c := Codec{Format: format}
 		ids := map[string]bool{}
 		for range 2 {
 			var b bytes.Buffer

@@ -137,7 +137,7 @@ var formatTraits = map[string]traits{
 	},
 	Converse: {
 		interleave: true, texts: true, systemMid: true, failed: true, richResult: true, document: true, audio: true, docName: "report (2) [a-b]",
-		strict: true, choice: true, noNone: true, topK: true, schema: true, noID: true, noModel: true,
+		strict: true, choice: true, noNone: true, schema: true, noID: true, noModel: true,
 		search: &llm.HostedConfig{Type: "systemTool"},
 		thinking: func(g *gen) llm.Thinking {
 			if g.maybe() {
@@ -149,7 +149,7 @@ var formatTraits = map[string]traits{
 			return llm.Citation{URL: "https://a.b", Title: "T", Quote: "q", Raw: state(Converse,
 				`{"title":"T","sourceContent":[{"text":"q"}],"location":{"web":{"url":"https://a.b","domain":"a.b"}}}`)}
 		},
-		reasoning: []llm.Reasoning{{Budget: 1024}, {Effort: "high", Summary: "summarized"}, {Off: true}, {Budget: 99, Effort: "low"}},
+		reasoning: []llm.Reasoning{{Effort: "high"}, {Effort: "low"}},
 		extras: []string{
 			"guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig", "outputConfig", "additionalModelRequestFields",
 		},

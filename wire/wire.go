@@ -89,6 +89,10 @@ type Quirks struct {
 	// Version is what hosts of the messages format other than its maker want
 	// as anthropic_version in the body.
 	Version string
+	// ModelFields is the maker whose names the converse format uses for what it
+	// leaves to each model, like [AnthropicFields]. Empty means that the models
+	// take nothing beyond the format.
+	ModelFields string
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
