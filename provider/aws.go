@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -33,14 +32,21 @@ func (k awsKey) text() string {
 	return k.id + ":" + k.secret + ":" + k.session
 }
 
+// The variables of an access key.
+const (
+	awsID      = "AWS_ACCESS_KEY_ID"
+	awsSecret  = "AWS_SECRET_ACCESS_KEY"
+	awsSession = "AWS_SESSION_TOKEN"
+)
+
 // awsEnvironment returns the access key that the environment holds.
 func awsEnvironment(bearer string) (string, error) {
-	k := awsKey{os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN")}
+	k := awsKey{os.Getenv(awsID), os.Getenv(awsSecret), os.Getenv(awsSession)}
 	if k.id == "" || k.secret == "" {
-		return "", fmt.Errorf("set %s, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", bearer)
+		return "", fmt.Errorf("set %s, or %s and %s", bearer, awsID, awsSecret)
 	}
 	if strings.Contains(k.id+k.secret, ":") {
-		return "", errors.New("AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY holds a colon, which no such key has")
+		return "", fmt.Errorf("%s or %s holds a colon, which no such key has", awsID, awsSecret)
 	}
 	return k.text(), nil
 }

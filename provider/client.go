@@ -139,6 +139,14 @@ type Model struct {
 	moved string
 }
 
+// quirks are those of the vendor, for this model.
+func (m *Model) quirks() wire.Quirks {
+	if q, ok := m.vendor.Families[m.info.ID.Root()]; ok {
+		return q
+	}
+	return m.vendor.Quirks
+}
+
 // ID returns the id the model was opened with.
 func (m *Model) ID() string { return m.id }
 
@@ -157,7 +165,7 @@ func (m *Model) format() wire.Properties { return m.codec().Properties() }
 
 // codec returns the codec of the model's requests.
 func (m *Model) codec() wire.Codec {
-	return wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.vendor.Quirks}
+	return wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.quirks()}
 }
 
 // Explain says how req would be asked, without asking. A nil req stands for

@@ -105,6 +105,16 @@ func (leaky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("proxy: cannot send %v", r.Header)
 }
 
+// accessKey puts an access key of Amazon's into the environment, all of it
+// secret.
+func accessKey(t *testing.T) {
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_BEARER_TOKEN_BEDROCK", "")
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDsecret")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	t.Setenv("AWS_SESSION_TOKEN", secret)
+}
+
 var attempts = []attempt{
 	{"any address", opens("EVIL/v1#gpt-4o")},
 	{"a vendor at another address", opens("openai+EVIL/v1#gpt-4o")},
@@ -160,6 +170,19 @@ var attempts = []attempt{
 		c := home(t, "", func(http.ResponseWriter, *http.Request) {})
 		c.HTTP = &http.Client{Transport: leaky{}}
 		return c, "lab/m"
+	}},
+	{"an access key at another address", func(t *testing.T, evil string) (*provider.Client, string) {
+		accessKey(t)
+		return &provider.Client{}, "bedrock+" + evil + "#amazon.nova-pro-v1:0"
+	}},
+	{"an access key in an error of the network", func(t *testing.T, _ string) (*provider.Client, string) {
+		accessKey(t)
+		return &provider.Client{HTTP: &http.Client{Transport: leaky{}}, Retry: provider.Retry{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
+	}},
+	{"an access key of a function, in an error", func(t *testing.T, _ string) (*provider.Client, string) {
+		t.Setenv("AWS_REGION", "us-east-1")
+		key := func(string) (string, error) { return "AKIDsecret:" + secret + ":" + secret, nil }
+		return &provider.Client{Key: key, HTTP: &http.Client{Transport: leaky{}}, Retry: provider.Retry{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
 	}},
 	{"a key with a line break", func(t *testing.T, evil string) (*provider.Client, string) {
 		c := home(t, "", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", 400) })

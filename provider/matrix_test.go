@@ -37,6 +37,7 @@ var hosts = []host{
 	{wire.Messages, "anthropic", "/v1", "response_format"},
 	{wire.Gemini, "gemini", "/v1beta", "response_format"},
 	{wire.Ollama, "ollama", "/api", "format"},
+	{wire.Converse, "bedrock", "", "response_format"},
 }
 
 var routes = []provider.RouteKind{provider.Native, provider.Constrained, provider.Prompted}

@@ -67,17 +67,25 @@ var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","propertie
 var unsent = []string{"model", "budget", "text_calls", "allow_echoes"}
 
 // wireVendor is the vendor who made a format.
-var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama"}
+var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama", wire.Converse: "bedrock"}
 
 func propertiesOf(format string) wire.Properties { return wire.Codec{Format: format}.Properties() }
 
-// capable opens a model that can do all its vendor can.
-func capable(t *testing.T, vendor, format string) *Model {
+// ables are vendors that do all that their format can, where its maker does not
+// for all models.
+var ables = map[string]Vendor{wire.Converse: {Strict: true, Both: true}}
+
+// capable opens a model that can do all its vendor can. A row changes the
+// vendor's.
+func capable(t *testing.T, vendor, format string, row ...Vendor) *Model {
 	t.Helper()
 	yes := catalog.Answer{Support: catalog.Yes}
 	id := vendor + "/capable"
 	c := &Client{Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Kind: "chat", Wire: format, NativeTools: yes, ParallelTools: yes,
 		ToolChoiceRequired: yes, JSONMode: yes, JSONSchema: yes, Reasoning: yes})}
+	if len(row) > 0 {
+		c.Vendors = map[string]Vendor{vendor: row[0]}
+	}
 	t.Setenv("AZURE_OPENAI_ENDPOINT", "https://x.example")
 	t.Setenv("AWS_REGION", "us-east-1")
 	m, err := c.Open(id)
@@ -140,7 +148,7 @@ func handled(m *Model, name string) (Handling, error) {
 // of it.
 func TestOptions(t *testing.T) {
 	for _, format := range wire.Formats() {
-		m := capable(t, wireVendor[format], format)
+		m := capable(t, wireVendor[format], format, ables[format])
 		for _, o := range options {
 			got, err := handled(m, o.Name)
 			if err != nil || got != o.On(propertiesOf(format)) {
@@ -177,12 +185,21 @@ func TestVendorOptions(t *testing.T) {
 		if v.Name == compatible || len(v.Wires) == 0 {
 			continue
 		}
-		m := capable(t, v.Name, v.Wires[0])
-		for _, o := range options {
-			got, err := handled(m, o.Name)
-			if want := v.handling(o, propertiesOf(v.Wires[0])); err != nil || got != want {
-				t.Errorf("%s: %s: the tables say %s, it is %s (%v)", v.Name, o.Name, want, got, err)
-			}
+		vendorOptions(t, v.Name, capable(t, v.Name, v.Wires[0]))
+		for family, quirks := range v.Families {
+			m := capable(t, v.Name, v.Wires[0])
+			m.vendor.Quirks, m.vendor.Families = quirks, nil
+			vendorOptions(t, family+" on "+v.Name, m)
+		}
+	}
+}
+
+func vendorOptions(t *testing.T, who string, m *Model) {
+	t.Helper()
+	for _, o := range options {
+		got, err := handled(m, o.Name)
+		if want := m.vendor.handling(o, m.format()); err != nil || got != want {
+			t.Errorf("%s: %s: the tables say %s, it is %s (%v)", who, o.Name, want, got, err)
 		}
 	}
 }

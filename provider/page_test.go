@@ -24,6 +24,9 @@ func providersPage() string {
 		if v.KeyEnv != "" {
 			key = "`" + v.KeyEnv + "`"
 		}
+		if v.Sign != "" {
+			key += " or `" + awsID + "` and `" + awsSecret + "`"
+		}
 		address := v.BaseURL
 		if v.BaseEnv != "" {
 			address += " or `" + v.BaseEnv + "`"
@@ -52,6 +55,11 @@ func providersPage() string {
 			fmt.Fprintf(&b, "- `%s/`: %s.\n", v.Name, list)
 		}
 	}
+	for _, v := range builtin {
+		for _, family := range slices.Sorted(maps.Keys(v.Families)) {
+			fmt.Fprintf(&b, "- %s on `%s/`: also %s.\n", family, v.Name, v.additions(family))
+		}
+	}
 	b.WriteString(pageTail)
 	return b.String()
 }
@@ -75,6 +83,18 @@ calls without markers, too. Where tools are emulated it is ` + "`all`" + `. A mo
 is decided, and why, is among the reasons of the route. See [What may become a call](text-calls.md).
 `
 
+// additions are the options that a family has beyond the others of the vendor.
+func (v Vendor) additions(family string) string {
+	plain, own := propertiesOf(v.Wires[0]), wire.Codec{Format: v.Wires[0], Quirks: v.Families[family]}.Properties()
+	var out []string
+	for _, o := range options {
+		if o.On(own) != o.On(plain) {
+			out = append(out, o.Name+" "+o.On(own).String())
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), "reasoning.effort under a name of its own")
+}
+
 const pageHead = `# Vendors and options
 
 This page is made of the tables in package provider.
@@ -84,7 +104,8 @@ API, ` + "`vendor+http://host/v1#model`" + ` for a vendor's format at another ad
 family has a vendor of its own (` + "`claude-sonnet-4-5`" + `).
 
 A key comes from the vendor's environment variable and goes to the vendor's own host. At any other address no key is
-sent unless a row of your own binds one to it. Redirects are not followed.
+sent unless a row of your own binds one to it. Redirects are not followed. Requests to Amazon are signed with an access key
+(` + "`AWS_SESSION_TOKEN`" + ` too, if there is one), which itself is never sent, or carry a bearer token.
 
 ## Vendors
 

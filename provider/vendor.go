@@ -37,6 +37,9 @@ type Vendor struct {
 	// Headers go with every request.
 	Headers map[string]string
 	Quirks  wire.Quirks
+	// Families are the quirks of families that it serves in another way than
+	// the rest.
+	Families map[string]wire.Quirks
 	// Schemas is whose rules for schemas it has; empty means OpenAI's.
 	Schemas schema.Vendor
 	// Strict says that it holds models to the schemas of tools if asked to.
@@ -111,7 +114,7 @@ var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
 // topK is for servers that take the option beside those of the format.
 var topK = map[string]string{"top_k": "top_k"}
 
-const awsSigned = "is served in Amazon's own format, with signed requests and binary streams"
+const amazonOnly = "is served in Amazon's own format: see bedrock/"
 
 // builtin is the table of vendors.
 var builtin = []Vendor{
@@ -142,9 +145,23 @@ var builtin = []Vendor{
 	{Name: "azure", Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Refuse: map[string]string{"claude": "is served to Google accounts only, with tokens that expire", "llama": "is served to Google accounts only, with tokens that expire"}},
-	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Quirks: older, NoAllowed: true,
-		Refuse: map[string]string{"claude": awsSigned, "nova": awsSigned, "titan": awsSigned}},
+	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
+		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
+	{Name: "bedrock-openai", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
+		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}},
 	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},
+}
+
+// KeyVars returns the variables of the environment that may hold the vendor's
+// key, or parts of it.
+func (v Vendor) KeyVars() []string {
+	switch {
+	case v.KeyEnv == "":
+		return nil
+	case v.Sign != "":
+		return []string{v.KeyEnv, awsID, awsSecret, awsSession}
+	}
+	return []string{v.KeyEnv}
 }
 
 // Vendors returns the table of vendors, in its own order.
@@ -215,6 +232,9 @@ func (v Vendor) whole(base Vendor) Vendor {
 	}
 	if v.Quirks != (wire.Quirks{}) {
 		out.Quirks = v.Quirks
+	}
+	if v.Families != nil {
+		out.Families = v.Families
 	}
 	if v.Schemas != "" {
 		out.Schemas = v.Schemas

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -28,9 +27,6 @@ var converseProperties = Properties{
 	},
 	OutputField: "response_format",
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
-	Thinking: ThinkingRules{
-		EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, Families: []string{"claude"},
-	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",
 		llm.NotFound: "ResourceNotFoundException", llm.TooLong: "ValidationException", llm.Unsupported: "ValidationException",

@@ -20,6 +20,7 @@ const (
 // known: an effort is then a field of the format itself.
 type converseFields struct {
 	features []Feature
+	thinking ThinkingRules
 	// effort says that the maker has a field of its own for the effort.
 	effort bool
 	encode func(e *encoder, req *llm.Request)
@@ -29,8 +30,8 @@ type converseFields struct {
 
 var converseMakers = map[string]converseFields{
 	AnthropicFields: {
-		features: []Feature{TopK, ReasoningOff, ReasoningBudget, ReasoningSummary},
-		encode:   encodeAnthropicFields, decode: decodeAnthropicFields,
+		features: []Feature{TopK, ReasoningOff, ReasoningBudget, ReasoningSummary}, thinking: messagesProperties.Thinking,
+		encode: encodeAnthropicFields, decode: decodeAnthropicFields,
 	},
 	AmazonFields: {
 		features: []Feature{TopK, ReasoningOff}, effort: true,

@@ -70,7 +70,7 @@ func (p Properties) at(q Quirks) Properties {
 		p.Path, p.StreamPath = q.Path, q.StreamPath
 	}
 	if maker, ok := converseMakers[q.ModelFields]; ok {
-		p.Features = append(slices.Clip(p.Features), maker.features...)
+		p.Features, p.Thinking = append(slices.Clip(p.Features), maker.features...), maker.thinking
 	}
 	return p
 }

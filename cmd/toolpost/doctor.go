@@ -96,8 +96,10 @@ func examineCatalog() finding {
 func examineKeys() []finding {
 	var set []string
 	for _, v := range provider.Vendors() {
-		if v.KeyEnv != "" && os.Getenv(v.KeyEnv) != "" {
-			set = append(set, v.KeyEnv)
+		for _, name := range v.KeyVars() {
+			if os.Getenv(name) != "" && !slices.Contains(set, name) {
+				set = append(set, name)
+			}
 		}
 	}
 	if len(set) == 0 {

@@ -57,7 +57,7 @@ const leastKey = 8
 func (s *settings) secrets() *journal.Secrets {
 	var names []string
 	for _, v := range provider.Vendors() {
-		names = append(names, v.KeyEnv)
+		names = append(names, v.KeyVars()...)
 	}
 	for _, p := range s.Providers {
 		names = append(names, p.KeyEnv)
