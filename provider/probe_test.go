@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // probe asks the simulator's model of a name.
@@ -112,9 +113,12 @@ func TestProbeFindsTheTruth(t *testing.T) {
 
 // skip are the questions that a format has no words for.
 func skip(format, name string) bool {
+	can := wire.Codec{Format: format}.Properties()
 	switch name {
-	case "forced call", "forbidden call":
-		return format == "ollama"
+	case "forced call":
+		return !can.Has(wire.ChoiceRequired)
+	case "forbidden call":
+		return !can.Has(wire.ChoiceNone)
 	case "calls have their own index", "the reason fits the answer":
 		return format != "chat"
 	}
