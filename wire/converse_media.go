@@ -136,6 +136,7 @@ const maxDocumentName = 200
 // at a time, hyphens, parentheses and brackets. The type says what the extension
 // did.
 func (converse) documentName(e *encoder, name, format string) string {
+	whole := name
 	if ext := path.Ext(name); format != "" && strings.EqualFold(ext, "."+format) {
 		name = strings.TrimSuffix(name, ext)
 	}
@@ -148,9 +149,9 @@ func (converse) documentName(e *encoder, name, format string) string {
 	clean = strings.Join(strings.Fields(clean), " ")
 	if clean = clean[:min(len(clean), maxDocumentName)]; clean == "" {
 		e.items++
-		return "document " + strconv.Itoa(e.items)
+		clean = "document " + strconv.Itoa(e.items)
 	}
-	if clean != name {
+	if clean != whole {
 		e.lost(llm.Degraded, "document name", "the converse format takes letters, digits, spaces and -()[] only")
 	}
 	return clean
