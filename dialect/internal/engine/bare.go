@@ -112,7 +112,7 @@ func (m *machine) moreBare() {
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
-			case m.hasAt(0, "call:") && m.rows.meets(m.lex.form[spec.BraceCall]):
+			case m.hasAt(0, bracePrefix) && m.rows.meets(m.lex.form[spec.BraceCall]):
 				return m.braceCall(start)
 			case isNameStart(c) && (!m.names.any || m.rows.within(m.lex.form[spec.PyCall]) && m.peek(m.word(0, "")) == '('):
 				return m.nameFirst(start)
@@ -131,7 +131,7 @@ func (m *machine) moreBare() {
 // bareNamed reads a call that begins with its name.
 func (m *machine) bareNamed() bool {
 	m.marked, m.depth, m.rows = false, 0, m.lex.bare
-	if m.hasAt(0, "call:") && !m.names.any { // the tokens around it were dropped
+	if m.hasAt(0, bracePrefix) && !m.names.any { // the tokens around it were dropped
 		m.rows = m.lex.form[spec.BraceCall]
 		return m.braceCall(m.offset())
 	}
@@ -223,9 +223,9 @@ func (m *machine) nameFirst(start int) bool {
 }
 
 // oddName moves i to the separator after a name that is none.
-func (m *machine) oddName(i *int) bool {
-	for k := *i; k < maxName && m.at(k) && !isSpace(m.buf[m.pos+k]); k++ {
-		if t, n := m.match(k); n > 0 {
+func (in *input) oddName(i *int) bool {
+	for k := *i; k < maxName && in.at(k) && !isSpace(in.buf[in.pos+k]); k++ {
+		if t, n := in.match(k); n > 0 {
 			*i = k
 			return t.is(separates) && !t.is(closes) && k > 0
 		}
@@ -254,9 +254,9 @@ func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
 
 // endsName reports whether a marker stands i bytes from here before which a
 // name alone is a call.
-func (m *machine) endsName(i int) bool {
-	t, _ := m.match(i)
-	return t.in(closes).meets(m.lex.nameAlone)
+func (in *input) endsName(i int) bool {
+	t, _ := in.match(i)
+	return t.in(closes).meets(in.lex.nameAlone)
 }
 
 // callNamed starts the call whose name is the next i bytes.
@@ -387,9 +387,9 @@ func (m *machine) nameJSON(written string, i, j, start int) bool {
 }
 
 // plausibleBody reports whether the braces at i may hold arguments.
-func (m *machine) plausibleBody(i int) bool {
-	c := m.peek(m.spaces(i + 1))
-	return m.peek(i) != '{' || isQuote(c) || isNameStart(c) || c == '}'
+func (in *input) plausibleBody(i int) bool {
+	c := in.peek(in.spaces(i + 1))
+	return in.peek(i) != '{' || isQuote(c) || isNameStart(c) || c == '}'
 }
 
 // looseArgs reports whether arguments that are no object may stand at j: in
@@ -479,9 +479,9 @@ func (m *machine) onlyArgument(text string, start int) {
 
 // word returns the index after the name that begins i bytes from here, or i.
 // None of the bytes in but is part of it.
-func (m *machine) word(i int, but string) int {
-	for end := i + maxName; i < end && m.at(i); {
-		c := m.buf[m.pos+i]
+func (in *input) word(i int, but string) int {
+	for end := i + maxName; i < end && in.at(i); {
+		c := in.buf[in.pos+i]
 		if c < utf8.RuneSelf {
 			if !isNameByte(c) || strings.IndexByte(but, c) >= 0 {
 				return i
@@ -489,9 +489,9 @@ func (m *machine) word(i int, but string) int {
 			i++
 			continue
 		}
-		for n := 1; n < utf8.UTFMax && !utf8.FullRune(m.buf[m.pos+i:m.pos+i+n]) && m.at(i+n); n++ {
+		for n := 1; n < utf8.UTFMax && !utf8.FullRune(in.buf[in.pos+i:in.pos+i+n]) && in.at(i+n); n++ {
 		}
-		r, n := utf8.DecodeRune(m.buf[m.pos+i:])
+		r, n := utf8.DecodeRune(in.buf[in.pos+i:])
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
 			return i
 		}

@@ -9,9 +9,12 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
+// bracePrefix stands before the name of a brace call.
+const bracePrefix = "call:"
+
 // braceCall reads call:name{key:value,…}.
 func (m *machine) braceCall(start int) bool {
-	m.skip(len("call:"), "call:")
+	m.skip(len(bracePrefix), bracePrefix)
 	i := 0
 	for i < maxName && m.at(i) && (isNameByte(m.buf[m.pos+i]) || m.buf[m.pos+i] == ' ') {
 		i++
@@ -120,9 +123,9 @@ func (m *machine) braceKey() (string, bool) {
 
 // braceQuote returns the length of a special delimiter that stands i bytes
 // from here, or 0.
-func (m *machine) braceQuote(i int) int {
-	for _, q := range m.lex.quotes {
-		if n := m.literal(i, q.text); n > 0 {
+func (in *input) braceQuote(i int) int {
+	for _, q := range in.lex.quotes {
+		if n := in.literal(i, q.text); n > 0 {
 			return n
 		}
 	}
@@ -297,12 +300,12 @@ func (m *machine) bracePlain(q byte) {
 // endOfBraceString returns the length of the quote that stands here, with a
 // special delimiter too many, if it ends a string: the end of the object or
 // another key follows it. If not, it returns 0.
-func (m *machine) endOfBraceString() int {
+func (in *input) endOfBraceString() int {
 	end := 1
-	for _, q := range m.lex.quotes {
-		end += m.literal(m.spaces(1), q.text)
+	for _, q := range in.lex.quotes {
+		end += in.literal(in.spaces(1), q.text)
 	}
-	if m.endsBraceString(m.spaces(end)) {
+	if in.endsBraceString(in.spaces(end)) {
 		return end
 	}
 	return 0
@@ -310,22 +313,22 @@ func (m *machine) endOfBraceString() int {
 
 // endsBraceString reports whether the end of an object, or another key,
 // follows a string at k.
-func (m *machine) endsBraceString(k int) bool {
-	if !m.at(k) {
+func (in *input) endsBraceString(k int) bool {
+	if !in.at(k) {
 		return true
 	}
-	switch m.buf[m.pos+k] {
+	switch in.buf[in.pos+k] {
 	case '}', ']':
 		return true
 	case ',':
-		k = m.spaces(k + 1)
-		for i := k; i < k+maxName && m.at(i); i++ {
-			if c := m.buf[m.pos+i]; c == ':' || !isNameByte(c) && !isQuote(c) && c != '<' && c != '|' && c != '>' {
+		k = in.spaces(k + 1)
+		for i := k; i < k+maxName && in.at(i); i++ {
+			if c := in.buf[in.pos+i]; c == ':' || !isNameByte(c) && !isQuote(c) && c != '<' && c != '|' && c != '>' {
 				return c == ':' || i == k && c != ' '
 			}
 		}
 	case '<':
-		t, _ := m.match(k)
+		t, _ := in.match(k)
 		return t.is(closes)
 	}
 	return false
@@ -379,27 +382,27 @@ func isLiteral(text string) bool {
 
 // endsBraceWord reports whether the comma or the bracket at i ends text without
 // quotes.
-func (m *machine) endsBraceWord(i int) bool {
-	for k := i; ; k = m.spaces(k + 1) {
-		switch c := m.peek(k); {
+func (in *input) endsBraceWord(i int) bool {
+	for k := i; ; k = in.spaces(k + 1) {
+		switch c := in.peek(k); {
 		case c == ',':
-			return m.isBraceKey(m.spaces(k+1)) || k > i && m.peek(m.spaces(k+1)) == '{'
+			return in.isBraceKey(in.spaces(k+1)) || k > i && in.peek(in.spaces(k+1)) == '{'
 		case c == '}' || c == ']':
 		default:
-			return !m.at(k) || m.closer(k)
+			return !in.at(k) || in.closer(k)
 		}
 	}
 }
 
 // isBraceKey reports whether a key and its colon stand at k, or the end of an
 // object after a comma too many.
-func (m *machine) isBraceKey(k int) bool {
-	if c := m.peek(k); c == '}' || c == ']' {
-		return m.endsBraceWord(k)
+func (in *input) isBraceKey(k int) bool {
+	if c := in.peek(k); c == '}' || c == ']' {
+		return in.endsBraceWord(k)
 	}
 	i := k
-	for i < k+maxName && m.at(i) && (isNameByte(m.buf[m.pos+i]) && m.buf[m.pos+i] != ':' || strings.IndexByte(`<|">'`, m.buf[m.pos+i]) >= 0) {
+	for i < k+maxName && in.at(i) && (isNameByte(in.buf[in.pos+i]) && in.buf[in.pos+i] != ':' || strings.IndexByte(`<|">'`, in.buf[in.pos+i]) >= 0) {
 		i++
 	}
-	return i > k && m.peek(m.spaces(i)) == ':'
+	return i > k && in.peek(in.spaces(i)) == ':'
 }

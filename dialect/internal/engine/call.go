@@ -23,6 +23,9 @@ type call struct {
 	head    []byte          // the beginning of its text, once it is long
 	repairs []llm.Repair
 	problem string // why the arguments cannot be read; empty if they can
+	// plainInput says that the arguments may be the text of the tool's only
+	// parameter.
+	plainInput bool
 }
 
 // delta returns the argument text that has come since the last time, nil if
@@ -54,7 +57,7 @@ func (m *machine) startCall(written, id string, start int) bool {
 	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
 		return false
 	}
-	if !m.promotes(m.rows) {
+	if !m.promotes(m.rows, m.marked || m.loose) {
 		if m.rows.empty() {
 			m.lost.add(m.lex.bare, start)
 		} else {
@@ -132,41 +135,44 @@ func (m *machine) endCall() {
 	if len(c.args) == 0 {
 		m.arg("{}")
 	}
-	if c.problem != "" && !m.more() && m.truncated() {
-		m.cutCall()
-		return
-	}
-	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs}
 	switch {
+	case c.problem != "" && !m.more() && m.truncated():
+		m.cutCall()
 	case !c.known:
-		m.emit(llm.InvalidCall{
-			ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.UnknownTool, Nearest: m.names.nearest(c.name), Provenance: from,
-			Problem: fmt.Sprintf("there is no tool called %q", c.name),
-		})
+		m.leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.name), m.raw())
 	case c.problem != "":
-		m.passArgs()
-		m.emit(llm.InvalidCall{ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.BadArguments, Problem: c.problem, Provenance: from})
+		m.leave(llm.BadArguments, c.problem, m.raw())
 	default:
-		m.passArgs()
-		m.last = llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
-		m.emitMarkup()
-		m.emit(m.last)
+		m.leave("", "", "")
 	}
-	m.call, m.anchored = call{}, false
 }
+
+const cutProblem = "the answer was cut off in the middle of this call"
 
 // cutCall ends the call because the answer ended in it.
 func (m *machine) cutCall() {
-	c := &m.call
-	if !c.open {
-		return
+	if m.call.open {
+		m.leave(llm.CutOff, cutProblem, m.raw())
 	}
+}
+
+// leave is the only way in which a call leaves the engine: as a call, or, if
+// there is a reason, as an invalid one, with what the model wrote of it.
+func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
+	c := &m.call
 	m.passArgs()
-	m.emit(llm.InvalidCall{
-		ID: c.id, Name: c.name, Raw: m.raw(), Reason: llm.CutOff,
-		Problem:    "the answer was cut off in the middle of this call",
-		Provenance: llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: true},
-	})
+	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: reason == llm.CutOff}
+	if reason == "" {
+		m.last = &llm.Call{ID: c.id, Name: c.name, Args: c.args, Provenance: from}
+		m.passMarkup()
+		m.emit(*m.last)
+	} else {
+		invalid := llm.InvalidCall{ID: c.id, Name: c.name, Raw: raw, Reason: reason, Problem: problem, Provenance: from}
+		if reason == llm.UnknownTool {
+			invalid.Nearest = m.names.nearest(c.name)
+		}
+		m.emit(invalid)
+	}
 	m.call, m.anchored = call{}, false
 }
 
@@ -202,56 +208,5 @@ func (m *machine) raw() string {
 func (m *machine) keepHead() {
 	if c := &m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
 		c.head = bytes.Clone(m.buf[c.start-m.base:][:maxRaw])
-	}
-}
-
-// guess reads something that may turn out not to be a call. If f reports
-// false and no call was begun, everything f read is given back.
-func (m *machine) guess(f func() bool) bool {
-	start := m.offset()
-	if m.wasted > maxWaste*(start+maxGuess) {
-		return false
-	}
-	if !m.deep {
-		m.deep = makeStack(m.pos)
-	}
-	m.begin()
-	entered, starved, depth := m.entered, m.starved, m.depth
-	m.undecided, m.entered, m.starved, m.unitAt = true, -1, false, start
-	ok := f()
-	from, body, cut := m.unitAt, m.entered, m.starved
-	m.entered, m.starved = entered, starved || cut
-	if !m.undecided {
-		return true
-	}
-	m.undecided = false
-	if !ok {
-		m.wasted += m.offset() - start
-		rows := m.rows
-		m.undo()
-		m.depth = depth
-		return cut && m.cutShort(from, body, rows)
-	}
-	m.commit()
-	return true
-}
-
-// makeStack makes the stack large enough for the readers of calls, which are
-// deep. To let it grow step by step, below them, would cost more than to read a
-// short call.
-//
-// It returns true. What it computes does not matter, but nobody can know that.
-//
-//go:noinline
-func makeStack(i int) bool {
-	var room [6 << 10]byte
-	return room[i%len(room)] == 0
-}
-
-// decide ends the guess: it is a call.
-func (m *machine) decide() {
-	if m.undecided {
-		m.undecided = false
-		m.commit()
 	}
 }

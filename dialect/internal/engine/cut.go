@@ -11,21 +11,32 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
+// failure is what a guess that failed had found out.
+type failure struct {
+	from    int    // offset of what may be a call
+	body    int    // offset behind its last marker, negative if it read none
+	rows    rowSet // the dialects it fits
+	marked  bool   // a marker says that it is a call
+	loose   bool   // see region
+	starved bool   // the answer ended in it
+}
+
 // cutShort handles a guess that failed because the answer was cut off in it,
 // before anything was certain. Behind a marker that is the beginning of a
-// call, and without one if the name is already there and was offered. What may
-// be a call begins at from; body is where the last marker of the guess ends,
-// negative if it read none, and rows are the dialects it fits.
-func (m *machine) cutShort(from, body int, rows rowSet) bool {
-	if !m.eof || m.stop || !m.truncated() {
+// call, and without one if the name is already there and was offered.
+func (m *machine) cutShort(f failure) bool {
+	if !f.starved || !m.eof || m.stop || !m.truncated() {
 		return false
 	}
-	name, ok := m.cutName(m.buf[max(body, from)-m.base:], body >= 0, rows)
-	if !ok || !m.promotes(rows) {
+	entered := f.body >= 0
+	c := cutter{m: m, rows: f.rows, entered: f.marked && entered, inside: f.marked && (entered || m.depth > 0)}
+	name, ok := c.name(m.buf[max(f.body, f.from)-m.base:])
+	if !ok || !m.promotes(f.rows, f.marked || f.loose) {
 		return false
 	}
-	m.skip(from-m.offset(), "end of call")
-	m.cutOff(name, rows)
+	m.marked = f.marked
+	m.skip(f.from-m.offset(), "end of call")
+	m.cutOff(name, f.rows)
 	return true
 }
 
@@ -36,59 +47,77 @@ func (m *machine) cutOff(name string, rows rowSet) {
 	name, _ = m.names.resolve(strings.TrimRight(bareID(name), ".:"))
 	raw := m.buf[m.pos:]
 	m.passOn()
-	m.emit(llm.InvalidCall{
-		ID: m.ids.Take(""), Name: name, Raw: string(raw[:min(len(raw), maxRaw)]), Reason: llm.CutOff,
-		Problem:    "the answer was cut off in the middle of this call",
-		Provenance: llm.Provenance{Dialect: m.dialect(), Marked: m.marked, Truncated: true},
-	})
+	m.call = call{id: m.ids.Take(""), name: name, marked: m.marked}
+	m.leave(llm.CutOff, cutProblem, string(raw[:min(len(raw), maxRaw)]))
 	m.read(ArgsSpan, len(raw), "cut off")
 }
 
-// cutName reports whether rest, which ends the answer, may be the beginning of
-// a call, and what there is of its name.
-func (m *machine) cutName(rest []byte, entered bool, rows rowSet) (name string, ok bool) {
+// cutter looks at the end of an answer that was cut off.
+type cutter struct {
+	m       *machine
+	rows    rowSet // the dialects that the guess fits
+	entered bool   // a marker for calls was read
+	inside  bool   // it was, or stands around the calls
+}
+
+// name reports whether rest, which ends the answer, may be the beginning of a
+// call, and what there is of its name.
+func (c *cutter) name(rest []byte) (name string, ok bool) {
+	m := c.m
 	rest = bytes.TrimLeft(rest, " \t\r\n,;`")
 	rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte("json")), " \t\r\n")
-	inside := m.marked && (entered || m.depth > 0)
 	switch {
 	case len(rest) == 0:
-		return "", m.marked && entered
+		return "", c.entered
 	case rest[0] == '{', rest[0] == '[' && (len(rest) == 1 || !isNameStart(rest[1])):
-		name, ok = nameInJSON(rest)
-		return name, ok && (inside || name != "" && m.names.offered(name)) || inside && m.markupAt(rest)
+		return c.inJSON(rest)
 	case rest[0] == '[':
 		rest = rest[1:]
 	case m.markupAt(rest):
 		t, _ := m.match(m.indexOf(rest))
-		return "", inside && !t.is(closes) && !t.is(endCall) && !bytes.HasPrefix(rest, []byte("</"))
+		return "", c.inside && !t.is(closes) && !t.is(endCall) && !bytes.HasPrefix(rest, []byte("</"))
 	}
-	n := 0
+	return c.word(rest)
+}
+
+// inJSON is name for the beginning of JSON.
+func (c *cutter) inJSON(rest []byte) (name string, ok bool) {
+	name, ok = nameInJSON(rest)
+	if ok && (c.inside || name != "" && c.m.names.offered(name)) {
+		return name, true
+	}
+	return name, c.inside && c.m.markupAt(rest)
+}
+
+// word is name for a word, which must be all there is but for a marker.
+func (c *cutter) word(rest []byte) (name string, ok bool) {
+	m, n := c.m, 0
 	for n < len(rest) && isNameByte(rest[n]) {
 		n++
 	}
 	name = string(rest[:n])
 	after := bytes.TrimLeft(rest[n:], " \t\r\n`")
-	if len(after) > 0 && !m.markupAt(after) || n == 0 || !inside {
+	if len(after) > 0 && !m.markupAt(after) || n == 0 || !c.inside {
 		return "", false
 	}
-	if t, k := m.match(m.indexOf(after)); t.is(separates) && rows.meets(m.lex.kindFirst) {
-		return m.cutName(after[k:], entered, rows)
+	if t, k := m.match(m.indexOf(after)); t.is(separates) && c.rows.meets(m.lex.kindFirst) {
+		return c.name(after[k:])
 	}
-	return name, m.names.mayBecome(name) || rows.only(m.lex.idFirst) || strings.HasPrefix("call:", name)
+	return name, m.names.mayBecome(name) || c.rows.only(m.lex.idFirst) || strings.HasPrefix(bracePrefix, name)
 }
 
 // indexOf returns where rest, the end of the answer, begins from here.
-func (m *machine) indexOf(rest []byte) int { return len(m.buf) - m.pos - len(rest) }
+func (in *input) indexOf(rest []byte) int { return len(in.buf) - in.pos - len(rest) }
 
 // markupAt reports whether rest, the end of the answer, begins with a marker
 // or is the beginning of one.
-func (m *machine) markupAt(rest []byte) bool {
+func (in *input) markupAt(rest []byte) bool {
 	if len(rest) == 0 || isLetter(rest[0]) {
 		return false
 	}
-	i := m.indexOf(rest)
-	_, n := m.match(i)
-	return n > 0 || len(rest) == 1 && m.lex.tree.child(rest[0]) != nil || m.partialMarker(i)
+	i := in.indexOf(rest)
+	_, n := in.match(i)
+	return n > 0 || len(rest) == 1 && in.lex.tree.child(rest[0]) != nil || in.partialMarker(i)
 }
 
 // nameInJSON returns the name in the beginning of a call, or of a list of
@@ -146,10 +175,10 @@ func (m *machine) cutMarker(i int, behind bool) bool {
 
 // markersFrom returns the dialects with a marker for calls that begins like
 // the rest of the answer from the i-th byte.
-func (m *machine) markersFrom(i int) rowSet {
-	at := m.lex.tree
-	for j := i; at != nil && m.at(j); {
-		c, width := m.folded(j)
+func (in *input) markersFrom(i int) rowSet {
+	at := in.lex.tree
+	for j := i; at != nil && in.at(j); {
+		c, width := in.folded(j)
 		at = at.child(c)
 		j += width
 	}

@@ -27,24 +27,24 @@ func (m *machine) data(c byte) bool {
 
 // beginsData reports whether a JSON object stands here, or a list of such: its
 // first key is there.
-func (m *machine) beginsData(c byte) bool {
-	i := m.spaces(1)
+func (in *input) beginsData(c byte) bool {
+	i := in.spaces(1)
 	if c == '[' {
-		if m.peek(i) != '{' {
+		if in.peek(i) != '{' {
 			return false
 		}
-		i = m.spaces(i + 1)
+		i = in.spaces(i + 1)
 	} else if c != '{' {
 		return false
 	}
-	if m.peek(i) != '"' {
+	if in.peek(i) != '"' {
 		return false
 	}
 	for end := i + maxName; i < end; {
 		i++
-		switch c := m.peek(i); {
+		switch c := in.peek(i); {
 		case c == '"':
-			return m.peek(m.spaces(i+1)) == ':'
+			return in.peek(in.spaces(i+1)) == ':'
 		case c < ' ' || c == '\\':
 			return false
 		}

@@ -108,10 +108,10 @@ func (m *machine) attributed(start int) bool {
 
 // attributes reads the attributes of a tag from the i-th byte, behind its
 // name, up to its end.
-func (m *machine) attributes(i int) (t tag, ok bool) {
+func (in *input) attributes(i int) (t tag, ok bool) {
 	quote := byte(0)
-	for j := i; j < i+maxTag && m.at(j); j++ {
-		switch c := m.buf[m.pos+j]; {
+	for j := i; j < i+maxTag && in.at(j); j++ {
+		switch c := in.buf[in.pos+j]; {
 		case quote != 0:
 			if c == quote {
 				quote = 0
@@ -121,7 +121,7 @@ func (m *machine) attributes(i int) (t tag, ok bool) {
 		case c == '<' || c == '\n':
 			return tag{}, false
 		case c == '>':
-			t = m.parseTag(string(m.buf[m.pos+i : m.pos+j]))
+			t = in.parseTag(string(in.buf[in.pos+i : in.pos+j]))
 			t.length = j + 1
 			return t, true
 		}
@@ -131,43 +131,43 @@ func (m *machine) attributes(i int) (t tag, ok bool) {
 
 // openTag returns the word of the opening tag without attributes that stands
 // i bytes from here, and the index after it.
-func (m *machine) openTag(i int) (word string, end int) {
-	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+func (in *input) openTag(i int) (word string, end int) {
+	if in.peek(i) != '<' || !isNameStart(in.peek(i+1)) {
 		return "", 0
 	}
-	j := m.word(i+1, "/")
-	if m.peek(j) != '>' {
+	j := in.word(i+1, "/")
+	if in.peek(j) != '>' {
 		return "", 0
 	}
-	return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+	return string(in.buf[in.pos+i+1 : in.pos+j]), j + 1
 }
 
 // childTag is openTag for a tag that may have attributes, which say nothing to
 // us, or no content.
-func (m *machine) childTag(i int) (word string, end int) {
-	if word, end = m.openTag(i); word != "" || m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+func (in *input) childTag(i int) (word string, end int) {
+	if word, end = in.openTag(i); word != "" || in.peek(i) != '<' || !isNameStart(in.peek(i+1)) {
 		return word, end
 	}
-	if word, end = m.emptyTag(i); word != "" {
+	if word, end = in.emptyTag(i); word != "" {
 		return word, end
 	}
-	j := m.word(i+1, "/")
-	if t, ok := m.attributes(j); ok && len(t.attrs) > 0 && !t.self {
-		return string(m.buf[m.pos+i+1 : m.pos+j]), t.length
+	j := in.word(i+1, "/")
+	if t, ok := in.attributes(j); ok && len(t.attrs) > 0 && !t.self {
+		return string(in.buf[in.pos+i+1 : in.pos+j]), t.length
 	}
 	return "", 0
 }
 
 // emptyTag is openTag for an element without content: <word/>.
-func (m *machine) emptyTag(i int) (word string, end int) {
-	if m.peek(i) != '<' || !isNameStart(m.peek(i+1)) {
+func (in *input) emptyTag(i int) (word string, end int) {
+	if in.peek(i) != '<' || !isNameStart(in.peek(i+1)) {
 		return "", 0
 	}
-	j := m.word(i+1, "/")
-	if end = m.spaces(j); !m.hasAt(end, "/>") {
+	j := in.word(i+1, "/")
+	if end = in.spaces(j); !in.hasAt(end, "/>") {
 		return "", 0
 	}
-	return string(m.buf[m.pos+i+1 : m.pos+j]), end + 2
+	return string(in.buf[in.pos+i+1 : in.pos+j]), end + 2
 }
 
 // anyElement reads a whole element as a call where every name will do: it
@@ -356,16 +356,16 @@ func (m *machine) until(end, prefix string, add func([]byte)) bool {
 
 // endTag returns the length of the tag end if it stands here behind prefix and,
 // perhaps, white space. The prefix may be missing if the next tag has it.
-func (m *machine) endTag(end, prefix string) int {
+func (in *input) endTag(end, prefix string) int {
 	i := 0
-	if m.hasAt(0, prefix) {
-		i = m.spaces(len(prefix))
+	if in.hasAt(0, prefix) {
+		i = in.spaces(len(prefix))
 	}
-	if !m.hasAt(i, end) {
+	if !in.hasAt(i, end) {
 		return 0
 	}
 	i += len(end)
-	if prefix != "" && i == len(end) && !m.hasAt(m.spaces(i), prefix) {
+	if prefix != "" && i == len(end) && !in.hasAt(in.spaces(i), prefix) {
 		return 0
 	}
 	return i
@@ -584,12 +584,12 @@ func (m *machine) childElement(t *token, n int, count *int) bool {
 
 // prefix returns what stands before every tag in the dialect of the marker t,
 // if it is one of these tags.
-func (m *machine) prefix(t *token) string {
+func (in *input) prefix(t *token) string {
 	if t == nil || len(t.text) < 2 || t.text[0] == '<' {
 		return ""
 	}
 	for i := t.all.first(); i >= 0; i = t.all.next(i + 1) {
-		if p, ok := strings.CutSuffix(m.lex.rows[i].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
+		if p, ok := strings.CutSuffix(in.lex.rows[i].Tags.Param.Open, "<%s>"); ok && p != "" && strings.HasPrefix(t.text, p+"<") {
 			return p
 		}
 	}

@@ -36,11 +36,11 @@ func (m *machine) saidInEnvelope() bool {
 
 // saidAt returns the length of what stands here before the text of an answer
 // that is one JSON value, white space in it aside; 0 if there is none.
-func (m *machine) saidAt() int {
-	for _, tokens := range m.lex.said {
+func (in *input) saidAt() int {
+	for _, tokens := range in.lex.said {
 		n := 0
 		for k, t := range tokens {
-			if n = m.spaces(n); !m.hasAt(n, t) {
+			if n = in.spaces(n); !in.hasAt(n, t) {
 				break
 			}
 			if n += len(t); k == len(tokens)-1 {
@@ -71,13 +71,13 @@ func (m *machine) escapedText() {
 
 // escapeLength returns the length of the escape i bytes from here, as far as
 // the answer goes.
-func (m *machine) escapeLength(i int) int {
+func (in *input) escapeLength(i int) int {
 	want := 2
-	if m.peek(i+1) == 'u' {
+	if in.peek(i+1) == 'u' {
 		want = 6
 	}
 	n := 1
-	for n < want && m.at(i+n) {
+	for n < want && in.at(i+n) {
 		n++
 	}
 	return n

@@ -54,12 +54,12 @@ func (m *machine) fenced(start int) bool {
 }
 
 // fenceLength is the length of the fence that stands here with its word.
-func (m *machine) fenceLength() int {
+func (in *input) fenceLength() int {
 	i := 3
-	for m.peek(i) == '`' {
+	for in.peek(i) == '`' {
 		i++
 	}
-	for m.at(i) && (isLetter(m.peek(i)) || m.peek(i) == '_') {
+	for in.at(i) && (isLetter(in.peek(i)) || in.peek(i) == '_') {
 		i++
 	}
 	return i

@@ -60,7 +60,7 @@ func (m *machine) cutHeader(t *token, n int) bool {
 	if t == nil && !words.thinkers[to] && !words.users[to] && !m.names.mayBecome(to) {
 		return false
 	}
-	if to == "" || words.thinkers[to] || words.users[to] || words.speakers[to] || m.names.none || !m.promotes(m.lex.header) {
+	if to == "" || words.thinkers[to] || words.users[to] || words.speakers[to] || m.names.none || !m.promotes(m.lex.header, m.marked || m.loose) {
 		m.skip(len(m.buf)-m.pos, "cut header")
 		return true
 	}
@@ -80,7 +80,6 @@ func (m *machine) misaddressed(t *token, n int) bool {
 			return true
 		}
 		m.undo()
-		m.muted = true
 	}
 	m.suspect()
 	return false
@@ -89,14 +88,14 @@ func (m *machine) misaddressed(t *token, n int) bool {
 // headerEnd returns where the header of which n bytes have been seen ends, and
 // whether its marker stands there; if not, what else does. A header holds words
 // and markers of its own, nothing else.
-func (m *machine) headerEnd(n int) (end int, ok bool) {
-	for i := n; i-n < maxHeader && m.at(i); i++ {
-		switch c := m.buf[m.pos+i]; {
+func (in *input) headerEnd(n int) (end int, ok bool) {
+	for i := n; i-n < maxHeader && in.at(i); i++ {
+		switch c := in.buf[in.pos+i]; {
 		case c == '<':
-			if m.anyOf(i, m.lex.head.ends) > 0 {
+			if in.anyOf(i, in.lex.head.ends) > 0 {
 				return i, true
 			}
-			if t, _ := m.match(i); t.is(drops) || t.is(opens) {
+			if t, _ := in.match(i); t.is(drops) || t.is(opens) {
 				return i, false
 			}
 		case c == '`' || c == '{' || c == '"':

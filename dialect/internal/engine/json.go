@@ -49,9 +49,13 @@ type envelope struct {
 	hasArgs  bool
 	begun    bool // a call was begun, here or further in
 	legacy   bool // the key of the name promises one for the arguments
-	keyed    bool // its name is the key of its arguments
-	kind     string
-	extra    []field
+	arrows   bool // its keys are followed by =>
+	// plainInput says that its arguments stand under a key whose value may be
+	// the text of a tool's only parameter.
+	plainInput bool
+	keyed      bool // its name is the key of its arguments
+	kind       string
+	extra      []field
 }
 
 type field struct {
@@ -89,7 +93,7 @@ func (m *machine) members(e *envelope) bool {
 		if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(opens)) && m.marked {
 			return m.endObject(e, false)
 		}
-		key, ok := m.key()
+		key, ok := m.key(e)
 		if !ok {
 			return m.brokenObject(e)
 		}
@@ -197,8 +201,9 @@ func (m *machine) envelopeArgs(e *envelope) bool {
 		return false
 	}
 	e.begun = true
-	if m.arrows {
-		m.arrows = false
+	m.call.plainInput = e.plainInput
+	if e.arrows {
+		e.arrows = false
 		m.badArgs("the call is written with => and -- instead of JSON")
 		m.recover()
 		return true
@@ -369,7 +374,7 @@ func (m *machine) stream() {
 			m.checkArgs()
 		}
 	}
-	m.finishValue(&r, m.feed(&r, take), take)
+	m.finishValue(&r, m.feed(&r, ArgsSpan, take), take)
 }
 
 // finishValue ends a value the text has not ended.
@@ -404,14 +409,11 @@ func (m *machine) noteRepairs(edits []llm.Repair) {
 	}
 }
 
-// feed reads a JSON value with r and reports whether it came to its end. It
+// feed reads a JSON value of the given kind with r and reports whether it came to its end. It
 // stops at a marker that cannot be inside the value, at the end of the answer,
 // and where a guess has gone too far.
-func (m *machine) feed(r *jsonfix.Reader, take func()) bool {
-	f := feeder{m: m, r: r, take: take, kind: ArgsSpan, limit: math.MaxInt}
-	if m.naming {
-		f.kind = NameSpan
-	}
+func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
+	f := feeder{m: m, r: r, take: take, kind: kind, limit: math.MaxInt}
 	if m.undecided && !m.marked {
 		f.limit = m.offset() + maxGuess
 	}
@@ -517,15 +519,18 @@ func indexEither(p []byte, a, b byte) int {
 
 // closer reports whether a marker that ends or begins calls stands i bytes
 // from here.
-func (m *machine) closer(i int) bool {
-	t, n := m.match(i)
+func (in *input) closer(i int) bool {
+	t, n := in.match(i)
 	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && t.special || t.is(heads))
 }
 
 // wholeValue reads a JSON value without passing it on.
-func (m *machine) wholeValue() (*jsonfix.Reader, bool) {
+func (m *machine) wholeValue() (*jsonfix.Reader, bool) { return m.wholeValueAs(ArgsSpan) }
+
+// wholeValueAs is wholeValue for a value of the given kind.
+func (m *machine) wholeValueAs(kind SpanKind) (*jsonfix.Reader, bool) {
 	r := &jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
-	if m.feed(r, func() {}) {
+	if m.feed(r, kind, func() {}) {
 		return r, true
 	}
 	if r.Err() != nil || m.undecided && !m.marked || r.Close() != nil {
@@ -542,11 +547,9 @@ func (m *machine) buffered() (json.RawMessage, bool) {
 
 // nameValue reads a JSON string that names a tool.
 func (m *machine) nameValue() (string, bool) {
-	m.naming = true
-	v, ok := m.buffered()
-	m.naming = false
+	r, ok := m.wholeValueAs(NameSpan)
 	var s string
-	if !ok || json.Unmarshal(v, &s) != nil {
+	if !ok || json.Unmarshal(r.Value(), &s) != nil {
 		return "", false
 	}
 	return s, true
@@ -561,13 +564,13 @@ func (m *machine) quotedArguments() {
 	var plain strings.Builder // of a dialect whose input may be plain text
 	take := func() {
 		s := u.add(outer.Take())
-		if m.rows.meets(m.lex.plainArgs) || m.plainInput {
+		if m.rows.meets(m.lex.plainArgs) || m.call.plainInput {
 			plain.WriteString(s)
 		}
 		inner.Feed(s)
 		m.arg(inner.Take())
 	}
-	ended := m.feed(&outer, take)
+	ended := m.feed(&outer, ArgsSpan, take)
 	if !ended && outer.Err() == nil && !m.more() && m.truncated() {
 		m.cutCall()
 		return
@@ -662,7 +665,7 @@ func (m *machine) doubleWrapped(i int) bool {
 }
 
 // key reads a key and the colon after it.
-func (m *machine) key() (string, bool) {
+func (m *machine) key(e *envelope) (string, bool) {
 	i, start := 0, m.peek(0)
 	var key string
 	if isQuote(start) {
@@ -679,7 +682,7 @@ func (m *machine) key() (string, bool) {
 	}
 	i = m.spaces(i)
 	if key != "" && m.marked && m.hasAt(i, "=>") {
-		m.arrows = true
+		e.arrows = true
 		i++
 	} else if key == "" || m.peek(i) != ':' {
 		return "", false
@@ -706,8 +709,8 @@ func (m *machine) blank(more string) {
 }
 
 // spaces returns the index of the first byte from i that is no white space.
-func (m *machine) spaces(i int) int {
-	for m.at(i) && isSpace(m.buf[m.pos+i]) {
+func (in *input) spaces(i int) int {
+	for in.at(i) && isSpace(in.buf[in.pos+i]) {
 		i++
 	}
 	return i

@@ -33,104 +33,31 @@ const maxWaste = 16
 type machine struct {
 	opts  *Options
 	names *names
-	lex   *Lexicon
 	hint  rowSet // the row of the dialect that is expected
 	// triggers say where a byte may begin something that is no text.
 	triggers [256]place
-	wait     func(struct{}) bool // lets the pump go on; reports whether the consumer is still there
-	flow     func() bool         // what to do with the next chunk before waking the readers
-	direct   bool                // what the flow reads can go at once
-	prose    bool                // it can, and is text that only markers end
+	input
+	output
+	state
 
-	buf   []byte
-	pos   int    // the next byte to read
-	base  int    // offset of buf[0] in the answer
-	chunk string // the last one; buf ends with it
-	eof   bool
-	err   error // of the chunks, or our own
-	stop  bool  // the consumer has gone, or a limit was passed
+	findings
+	deep bool // the stack has room for the readers of calls
+}
 
-	mode    mode
-	thinkBy *token // what opened the thinking we are in; nil if the prompt did
-	rows    rowSet // the dialects that what was read of this call fits
-	run     int    // buf[run:pos] is text or thinking not passed on yet
-	since   int    // offset of the text or thinking since the last markup
-	origin  int    // offset of what counts as the beginning of the answer
-	started bool   // something other than white space has been read as text
-	first   int    // offset of the first byte of text that is no white space
-
+// output is what was read and has not left yet.
+type output struct {
+	run   int         // buf[run:pos] is text or thinking not passed on yet
 	ready []llm.Event // certain, for the pump to pass on
 	tries []try       // what may still be taken back
 	queue []llm.Event // held until the last try is decided
 	spans []Span      // likewise
-
-	call  call // being read
-	last  llm.Call
-	calls int // read so far
-	ids   llm.CallIDs
-	lost  suspects
-
-	anchor    int  // where the call that may begin here began
-	anchored  bool // whether there is one
-	wasted    int  // bytes read by guesses that failed
-	starved   bool // a reader has asked for more than there is
-	entered   int  // offset behind the last marker the guess we are in has read
-	unitAt    int  // offset of what the guess we are in takes for a call
-	deep      bool // the stack has room for the readers of calls
-	nested    int  // how deep we are in readers that call themselves
-	undecided bool // the innermost try may not be a call at all
-	naming    bool // the value being read is the name of a tool
-	// plainInput says that the arguments being read stand under a key whose
-	// value may be the text of a tool's only parameter.
-	plainInput bool
-	arrows     bool   // the keys of the object being read are followed by =>
-	code       bool   // the last marker may be followed by code
-	quoting    bool   // we are in a code fence that is no call
-	marked     bool   // a marker says that calls follow
-	loose      bool   // a call follows another behind its marker, and only its name says so
-	depth      int    // how many markers around calls are open
-	outer      rowSet // the dialects that the last of these markers fits
-	openAt     int    // offset of the last of these markers
-	openText   string // the last of these markers
-	held       bool   // a try holds calls in thinking
-	rehearsed  int    // offset up to which nothing in thinking is a call
-	thought    bool   // thinking has ended before here
-	byHeader   bool   // the thinking we are in was opened by a message header
-	printed    bool   // the Python call we read is the argument of print
-	message    int    // offset of the message we are in
-	// endOfMessage says that the last calls were followed by the end of their
-	// message.
-	endOfMessage bool
-	cites        bool // a marker says that text may hold tags of citations
-	coded        bool // a fence with code is open: nothing in it is a call without a marker
-	muted        bool // the message is addressed to the user: nothing in it is a call
-}
-
-type mode uint8
-
-const (
-	inText mode = iota
-	inThinking
-)
-
-// try is a point to which the machine can go back.
-type try struct {
-	pos    int // absolute offset
-	since  int
-	events int
-	spans  int
-	calls  int
-	ids    llm.CallIDs
-	mode   mode
-	by     *token
-	header bool
-	rows   rowSet
 }
 
 // Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.
 func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		m := &machine{opts: o, lex: x, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
+		m := &machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
+		m.letGo = m.flush
 		m.triggers = m.names.triggers(x.triggers)
 		if o.ThinkingOpen {
 			m.mode = inThinking
@@ -221,50 +148,10 @@ func (m *machine) parts() {
 	}
 }
 
-// more reports whether there is another byte to read, waiting for it if need
-// be.
-func (m *machine) more() bool { return m.pos < len(m.buf) || m.fill() }
-
-// peek returns the i-th byte from here, or 0 at the end.
-func (m *machine) peek(i int) byte {
-	for m.pos+i >= len(m.buf) {
-		if !m.fill() {
-			return 0
-		}
-	}
-	return m.buf[m.pos+i]
-}
-
-// at reports whether there is an i-th byte from here.
-func (m *machine) at(i int) bool {
-	for m.pos+i >= len(m.buf) {
-		if !m.fill() {
-			return false
-		}
-	}
-	return true
-}
-
-// offset is where the next byte stands in the answer.
-func (m *machine) offset() int { return m.base + m.pos }
-
 // truncated reports whether the answer ended before the model did. It is
 // asked at the end only.
 func (m *machine) truncated() bool {
 	return m.err != nil || m.opts.Finish != nil && m.opts.Finish() == llm.Length
-}
-
-// fill lets go of what is certain and waits for the next chunk. It reports
-// whether there is one.
-func (m *machine) fill() bool {
-	if !m.eof && !m.stop {
-		m.flush()
-		if !m.wait(struct{}{}) {
-			m.stop = true
-		}
-	}
-	m.starved = m.eof || m.stop
-	return !m.starved
 }
 
 // flows is at for the loop of a reader of long text. While it waits, f is
@@ -311,24 +198,18 @@ func (m *machine) maxCall() int {
 }
 
 // fail ends the stream with an error of our own.
-func (m *machine) fail(err error) {
-	if !m.stop {
-		m.stop = true
-		m.err = &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err}
+func (in *input) fail(err error) {
+	if !in.stop {
+		in.stop = true
+		in.err = &llm.Error{Op: "dialect.Parse", Kind: llm.Malformed, Err: err}
 	}
 }
 
 // compact forgets what nobody can go back to. It moves bytes only when at
 // least as many are forgotten, so that the work stays linear.
 func (m *machine) compact() {
-	keep := min(m.run, m.pos)
-	if len(m.tries) > 0 {
-		keep = min(keep, m.tries[0].pos-m.base)
-	}
 	m.keepHead()
-	if m.anchored && m.call.head == nil {
-		keep = min(keep, m.anchor-m.base)
-	}
+	keep := m.oldest()
 	if len(m.buf)-keep > m.maxCall() {
 		m.fail(fmt.Errorf("more than %d bytes must be held to understand the answer", m.maxCall()))
 	}
@@ -450,31 +331,6 @@ func (m *machine) flush() {
 	if len(m.spans) > 0 {
 		m.release()
 	}
-}
-
-// begin starts a try: until commit or undo, nothing leaves the machine.
-func (m *machine) begin() {
-	m.passOn()
-	m.tries = append(m.tries, try{
-		pos: m.offset(), since: m.since, events: len(m.queue), spans: len(m.spans), calls: m.calls, ids: m.ids, mode: m.mode, by: m.thinkBy, header: m.byHeader, rows: m.rows,
-	})
-}
-
-// commit ends the innermost try: what it read stands.
-func (m *machine) commit() {
-	m.tries = m.tries[:len(m.tries)-1]
-	m.release()
-}
-
-// undo ends the innermost try and goes back to where it began.
-func (m *machine) undo() {
-	t := m.tries[len(m.tries)-1]
-	m.tries = m.tries[:len(m.tries)-1]
-	m.queue, m.spans = m.queue[:t.events], m.spans[:t.spans]
-	m.calls, m.ids, m.mode, m.thinkBy, m.byHeader, m.rows = t.calls, t.ids, t.mode, t.by, t.header, t.rows
-	m.pos = t.pos - m.base
-	m.run, m.since = m.pos, t.since
-	m.call, m.anchored = call{}, false
 }
 
 // release lets go of what was held for tries, once there are none.

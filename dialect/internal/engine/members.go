@@ -34,9 +34,9 @@ func (m *machine) asides(e *envelope) {
 // mayPrecede reports whether an object that begins with key, whose value
 // stands at i, may hold a call further on. Text that models are asked for as
 // JSON must not wait, so "content" counts only where there is none.
-func (m *machine) mayPrecede(key string, i int) bool {
+func (in *input) mayPrecede(key string, i int) bool {
 	if key == "content" {
-		return m.hasAt(i, "null") || m.hasAt(i, `""`)
+		return in.hasAt(i, "null") || in.hasAt(i, `""`)
 	}
 	_, ok := asideKeys[key]
 	return ok || key == "type" || key == "role"
@@ -53,10 +53,8 @@ func (m *machine) argsMember(e *envelope, key string) bool {
 		e.kind = ""
 	}
 	e.hasArgs = true
-	m.plainInput = key == "action_input" || key == "tool_input"
-	ok := m.envelopeArgs(e)
-	m.plainInput = false
-	return ok
+	e.plainInput = key == "action_input" || key == "tool_input"
+	return m.envelopeArgs(e)
 }
 
 // innerObject reads an object that is the value of a key and holds a call.
@@ -101,21 +99,21 @@ func (m *machine) suspectObject(e *envelope) {
 
 // keyAt returns the key i bytes from here and where its value begins; no key
 // is empty.
-func (m *machine) keyAt(i int) (key string, value int) {
-	quote := m.peek(i)
+func (in *input) keyAt(i int) (key string, value int) {
+	quote := in.peek(i)
 	if !isQuote(quote) {
 		return "", i
 	}
-	j := m.word(i+1, ":")
-	if m.peek(j) != quote {
+	j := in.word(i+1, ":")
+	if in.peek(j) != quote {
 		return "", i
 	}
-	key = string(m.buf[m.pos+i+1 : m.pos+j])
-	j = m.spaces(j + 1)
-	if m.peek(j) != ':' {
+	key = string(in.buf[in.pos+i+1 : in.pos+j])
+	j = in.spaces(j + 1)
+	if in.peek(j) != ':' {
 		return "", i
 	}
-	return key, m.spaces(j + 1)
+	return key, in.spaces(j + 1)
 }
 
 // envelopeAt reports whether the object i bytes from here, which stands where

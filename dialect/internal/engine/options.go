@@ -62,7 +62,7 @@ func (x *Lexicon) Rows() []spec.Dialect { return x.rows }
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener.
 func (x *Lexicon) BeginsInThinking(text string) bool {
-	m := machine{opts: new(Options), lex: x, names: newNames(nil), buf: []byte(text), eof: true}
+	m := input{lex: x, buf: []byte(text), eof: true}
 	open, called := 0, -1 // called is where the last call ended
 	for m.pos < len(m.buf) {
 		if c := text[m.pos]; isLetter(c) || x.tree.child(c) == nil && x.triggers[c] != anywhere {

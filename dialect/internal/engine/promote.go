@@ -6,8 +6,8 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 )
 
-// emitMarkup passes on what the model wrote of the call that has been read.
-func (m *machine) emitMarkup() {
+// passMarkup passes on what the model wrote of the call that has been read.
+func (m *machine) passMarkup() {
 	if m.opts.Markup == nil {
 		return
 	}
@@ -23,9 +23,9 @@ func (m *machine) emitMarkup() {
 	m.emit(m.opts.Markup(m.call.id, m.call.start, string(text), opener))
 }
 
-// promotes reports whether what fits the given dialects may be a call.
-func (m *machine) promotes(rows rowSet) bool {
-	marked := m.marked || m.loose
+// promotes reports whether what fits the given dialects, behind a marker or
+// not, may be a call.
+func (m *machine) promotes(rows rowSet, marked bool) bool {
 	switch {
 	case !m.opts.Marked:
 		return true

@@ -66,8 +66,8 @@ func (m *machine) pyCall(start int) bool {
 
 // withoutMethod returns a name without the suffix that a dialect gives to every
 // name.
-func (m *machine) withoutMethod(name string) string {
-	for _, s := range m.lex.method {
+func (in *input) withoutMethod(name string) string {
+	for _, s := range in.lex.method {
 		if stem, ok := strings.CutSuffix(name, s); ok {
 			return stem
 		}
@@ -95,21 +95,21 @@ func (m *machine) kwargs(i int) bool {
 // variable reports whether the first argument, from the i-th byte, is a bare
 // word, in braces or not, or an expression, as in prose about a function or in
 // code.
-func (m *machine) variable(i int) bool {
-	i = m.spaces(i)
-	braces := m.peek(i) == '{'
+func (in *input) variable(i int) bool {
+	i = in.spaces(i)
+	braces := in.peek(i) == '{'
 	if braces {
-		i = m.spaces(i + 1)
+		i = in.spaces(i + 1)
 	}
-	j := m.word(i, "")
-	if j == i || !isNameStart(m.peek(i)) {
+	j := in.word(i, "")
+	if j == i || !isNameStart(in.peek(i)) {
 		return false
 	}
-	switch string(m.buf[m.pos+i : m.pos+j]) {
+	switch string(in.buf[in.pos+i : in.pos+j]) {
 	case "True", "False", "None", "true", "false", "null":
 		return false
 	}
-	c := m.peek(m.spaces(j))
+	c := in.peek(in.spaces(j))
 	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
 }
 
@@ -208,19 +208,19 @@ func (m *machine) pyValue() bool {
 }
 
 // isSet reports whether the braces at i hold a set: elements without keys.
-func (m *machine) isSet(i int) bool {
-	first := m.spaces(i + 1)
+func (in *input) isSet(i int) bool {
+	first := in.spaces(i + 1)
 	i = first
-	if q := m.peek(i); isQuote(q) {
-		for i++; i < maxTag && m.at(i) && m.peek(i) != q; i++ {
+	if q := in.peek(i); isQuote(q) {
+		for i++; i < maxTag && in.at(i) && in.peek(i) != q; i++ {
 		}
-		i = m.spaces(i + 1)
+		i = in.spaces(i + 1)
 	} else {
-		for i < maxTag && m.at(i) && strings.IndexByte(",:}", m.peek(i)) < 0 {
+		for i < maxTag && in.at(i) && strings.IndexByte(",:}", in.peek(i)) < 0 {
 			i++
 		}
 	}
-	return m.peek(i) == ',' || m.peek(i) == '}' && i > first
+	return in.peek(i) == ',' || in.peek(i) == '}' && i > first
 }
 
 // pySet reads a set as a list.

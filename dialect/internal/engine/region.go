@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
-	"github.com/toolpost/toolpost/llm"
 )
 
 // region reads calls that begin with a marker.
@@ -48,13 +47,13 @@ func (m *machine) lone(t *token, n int) bool {
 
 // hasBody reports whether what stands i bytes from here may be the body of a
 // call, behind its tag: an element, an object, or the end of the answer.
-func (m *machine) hasBody(i int) bool {
-	i = m.spaces(i)
-	if !m.at(i) {
+func (in *input) hasBody(i int) bool {
+	i = in.spaces(i)
+	if !in.at(i) {
 		return true
 	}
-	t, _ := m.match(i)
-	return t.is(prefixes) || strings.IndexByte("<{`\\", m.buf[m.pos+i]) >= 0
+	t, _ := in.match(i)
+	return t.is(prefixes) || strings.IndexByte("<{`\\", in.buf[in.pos+i]) >= 0
 }
 
 func (m *machine) opener(t *token, n int) {
@@ -112,19 +111,17 @@ func (m *machine) mayEcho() bool {
 
 // echo passes over a call that is exactly the last one again.
 func (m *machine) echo() bool {
-	last := m.last
-	m.last = llm.Call{}
+	last, start := m.last, m.offset()
+	if last == nil {
+		return false
+	}
 	m.begin()
-	start, depth := m.offset(), m.depth
-	m.depth = max(depth, 1)
-	if m.guess(func() bool { return m.unit(start, false) }) && last.Name != "" && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
-		t := m.tries[len(m.tries)-1]
-		m.queue, m.calls, m.ids = m.queue[:t.events], t.calls, t.ids
-		m.commit()
+	m.last, m.depth = nil, max(m.depth, 1)
+	if m.guess(func() bool { return m.unit(start, false) }) && m.last != nil && last.Name == m.last.Name && string(last.Args) == string(m.last.Args) {
+		m.dropTry()
 		return true
 	}
 	m.undo()
-	m.last, m.depth = last, depth
 	return false
 }
 
@@ -238,7 +235,7 @@ func (m *machine) anyForm(start int) bool {
 		return m.rawCode(start)
 	case m.hasAt(0, "```"):
 		return m.fenced(start)
-	case m.hasAt(0, "call:"):
+	case m.hasAt(0, bracePrefix):
 		return m.braceCall(start)
 	case t.is(prefixes):
 		return m.prefixed(t, n, start)

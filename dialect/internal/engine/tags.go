@@ -42,46 +42,46 @@ func (t tag) name() string {
 }
 
 // readTag reads the rest of the tag whose first n bytes are the token tok.
-func (m *machine) readTag(tok *token, n int) (tag, bool) {
+func (in *input) readTag(tok *token, n int) (tag, bool) {
 	if strings.HasSuffix(tok.text, ">") {
 		return tag{length: n}, true
 	}
 	end := tok.tagEnd
 	i := n
 	for ; ; i++ {
-		if i-n > maxTag || !m.at(i) {
+		if i-n > maxTag || !in.at(i) {
 			return tag{}, false
 		}
-		if m.buf[m.pos+i] == end[0] && m.literal(i, end) > 0 {
+		if in.buf[in.pos+i] == end[0] && in.literal(i, end) > 0 {
 			break
 		}
-		if m.buf[m.pos+i] == '\n' && m.peek(m.spaces(i)) == '<' { // the end is missing
-			body := string(m.buf[m.pos+n : m.pos+i])
-			t := m.parseTag(body)
+		if in.buf[in.pos+i] == '\n' && in.peek(in.spaces(i)) == '<' { // the end is missing
+			body := string(in.buf[in.pos+n : in.pos+i])
+			t := in.parseTag(body)
 			t.length = i
 			return t, t.name() != ""
 		}
-		if c := m.buf[m.pos+i]; c == '<' && end == ">" && m.anyOf(i, m.lex.head.ends) == 0 {
-			t := m.parseTag(string(m.buf[m.pos+n : m.pos+i]))
+		if c := in.buf[in.pos+i]; c == '<' && end == ">" && in.anyOf(i, in.lex.head.ends) == 0 {
+			t := in.parseTag(string(in.buf[in.pos+n : in.pos+i]))
 			t.length = i
-			return t, m.lex.endsHeader(string(m.buf[m.pos:m.pos+i])) && t.name() != ""
+			return t, in.lex.endsHeader(string(in.buf[in.pos:in.pos+i])) && t.name() != ""
 		}
-		if m.buf[m.pos+i] == '<' {
-			i += max(m.lex.head.longest, 1) - 1 // what ends a header, by mistake
+		if in.buf[in.pos+i] == '<' {
+			i += max(in.lex.head.longest, 1) - 1 // what ends a header, by mistake
 		}
 	}
-	t := m.parseTag(string(m.buf[m.pos+n : m.pos+i]))
-	t.length = i + m.literal(i, end)
+	t := in.parseTag(string(in.buf[in.pos+n : in.pos+i]))
+	t.length = i + in.literal(i, end)
 	return t, true
 }
 
 // parseTag reads =value or attributes, with any quotes or none.
-func (m *machine) parseTag(s string) tag {
+func (in *input) parseTag(s string) tag {
 	var t tag
 	if strings.IndexByte(s, artefact) >= 0 {
 		s = artefacts.Replace(s)
 	}
-	for _, end := range m.lex.head.ends { // written into tags by mistake
+	for _, end := range in.lex.head.ends { // written into tags by mistake
 		s = strings.ReplaceAll(s, end, "")
 	}
 	s = strings.TrimSpace(s)
@@ -255,9 +255,9 @@ func (m *machine) onePart(t *token, n int, count *int) {
 
 // matchWord is match where the tag of a parameter may stand. One that only
 // begins like it, as <parameters> does, is none; a name that lost its space is.
-func (m *machine) matchWord() (*token, int) {
-	t, n := m.match(0)
-	if t.is(tagParam) && !strings.HasSuffix(t.text, ">") && isLetter(m.peek(n)) && !m.hasAt(n, "name") {
+func (in *input) matchWord() (*token, int) {
+	t, n := in.match(0)
+	if t.is(tagParam) && !strings.HasSuffix(t.text, ">") && isLetter(in.peek(n)) && !in.hasAt(n, "name") {
 		return nil, 0
 	}
 	return t, n
@@ -459,7 +459,7 @@ func (m *machine) argKey(key string, count *int) {
 }
 
 // isPair reports whether t is the key of a key and value pair.
-func (m *machine) isPair(t *token) bool { return strings.HasSuffix(t.text, ">") }
+func (in *input) isPair(t *token) bool { return strings.HasSuffix(t.text, ">") }
 
 // pairs reads a call whose arguments are pairs of elements, after a name of i
 // bytes.

@@ -471,15 +471,15 @@ func (m *machine) pass(t *token, n int) {
 
 // addressee returns the length of the word i bytes from here that a marker of
 // one of the given dialects follows: it says whom the message is for.
-func (m *machine) addressee(i int, rows rowSet, several bool) int {
-	j := m.word(i, "")
-	for several && j > i && j-i < maxName && m.peek(j) == ' ' && isNameStart(m.peek(j+1)) {
-		j = m.word(j+1, "")
+func (in *input) addressee(i int, rows rowSet, several bool) int {
+	j := in.word(i, "")
+	for several && j > i && j-i < maxName && in.peek(j) == ' ' && isNameStart(in.peek(j+1)) {
+		j = in.word(j+1, "")
 	}
-	if j == i || m.peek(j) != '<' {
+	if j == i || in.peek(j) != '<' {
 		return 0
 	}
-	if t, _ := m.match(j); t == nil || !t.all.meets(rows) || t.is(closes) {
+	if t, _ := in.match(j); t == nil || !t.all.meets(rows) || t.is(closes) {
 		return 0
 	}
 	return j - i
@@ -487,9 +487,9 @@ func (m *machine) addressee(i int, rows rowSet, several bool) int {
 
 // hasAt reports whether s stands i bytes from here. It waits for input only
 // while it may.
-func (m *machine) hasAt(i int, s string) bool {
+func (in *input) hasAt(i int, s string) bool {
 	for j := range len(s) {
-		if !m.at(i+j) || m.buf[m.pos+i+j] != s[j] {
+		if !in.at(i+j) || in.buf[in.pos+i+j] != s[j] {
 			return false
 		}
 	}
@@ -498,9 +498,9 @@ func (m *machine) hasAt(i int, s string) bool {
 
 // anyOf returns the length of the one of list that stands i bytes from here, in
 // any spelling; 0 if there is none.
-func (m *machine) anyOf(i int, list []string) int {
+func (in *input) anyOf(i int, list []string) int {
 	for _, s := range list {
-		if n := m.literal(i, s); n > 0 {
+		if n := in.literal(i, s); n > 0 {
 			return n
 		}
 	}
@@ -509,13 +509,13 @@ func (m *machine) anyOf(i int, list []string) int {
 
 // literal is hasAt for markers: bars of any spelling count. It returns how
 // many bytes stand for s, 0 if it is not there.
-func (m *machine) literal(i int, s string) int {
+func (in *input) literal(i int, s string) int {
 	j := i
 	for k := range len(s) {
-		if !m.at(j) {
+		if !in.at(j) {
 			return 0
 		}
-		c, width := m.folded(j)
+		c, width := in.folded(j)
 		if c != s[k] {
 			return 0
 		}

@@ -105,8 +105,8 @@ func (m *machine) endThinking() bool {
 }
 
 // aheadHeader reports whether the header of which n bytes stand here is whole.
-func (m *machine) aheadHeader(n int) bool {
-	_, ok := m.headerEnd(n)
+func (in *input) aheadHeader(n int) bool {
+	_, ok := in.headerEnd(n)
 	return ok
 }
 

@@ -302,14 +302,14 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // match returns the longest marker that begins i bytes from here, and its
 // length; nil if there is none. It waits for more input only as long as the
 // bytes that are there may begin a marker.
-func (m *machine) match(i int) (found *token, n int) {
-	at := m.lex.tree
+func (in *input) match(i int) (found *token, n int) {
+	at := in.lex.tree
 	last := byte(0)
-	for j := i; m.at(j); {
-		c, width := m.folded(j)
+	for j := i; in.at(j); {
+		c, width := in.folded(j)
 		next := at.child(c)
 		if next == nil {
-			next, width = m.tolerate(at, last, c, j)
+			next, width = in.tolerate(at, last, c, j)
 		}
 		if next == nil {
 			break
@@ -328,21 +328,21 @@ func (m *machine) match(i int) (found *token, n int) {
 
 // partialMarker reports whether the answer ends i bytes from here in the
 // middle of a marker.
-func (m *machine) partialMarker(i int) bool {
-	at := m.lex.tree
+func (in *input) partialMarker(i int) bool {
+	at := in.lex.tree
 	last := byte(0)
 	for j := i; ; {
-		if !m.at(j) {
+		if !in.at(j) {
 			return j > i+1
 		}
-		c, width := m.folded(j)
+		c, width := in.folded(j)
 		next := at.child(c)
 		switch {
 		case next != nil:
 			at, last = next, c
 			j += width
 		case at.takesSuffix(last, c):
-			j = m.suffix(j)
+			j = in.suffix(j)
 		default:
 			return false
 		}
@@ -357,52 +357,52 @@ func (n *node) takesSuffix(last, c byte) bool {
 
 // suffix returns the index behind the suffix of a tag's name that begins with
 // the colon at the j-th byte.
-func (m *machine) suffix(j int) int {
+func (in *input) suffix(j int) int {
 	const longest = 32
 	k := j + 1
-	for k < j+longest && m.at(k) && isSuffixByte(m.buf[m.pos+k]) {
+	for k < j+longest && in.at(k) && isSuffixByte(in.buf[in.pos+k]) {
 		k++
 	}
 	return k
 }
 
 // foldedAt is folded for a byte that may not be there: then it is 0.
-func (m *machine) foldedAt(j int) (c byte, width int) {
-	if !m.at(j) {
+func (in *input) foldedAt(j int) (c byte, width int) {
+	if !in.at(j) {
 		return 0, 0
 	}
-	return m.folded(j)
+	return in.folded(j)
 }
 
 // folded is fold at the j-th byte from here.
-func (m *machine) folded(j int) (c byte, width int) {
-	c = m.buf[m.pos+j]
-	if c < 0x80 || (c != 0xEF && c != 0xE2) || !m.at(j+2) {
+func (in *input) folded(j int) (c byte, width int) {
+	c = in.buf[in.pos+j]
+	if c < 0x80 || (c != 0xEF && c != 0xE2) || !in.at(j+2) {
 		return c, 1
 	}
-	return fold(string(m.buf[m.pos+j : m.pos+j+3]))
+	return fold(string(in.buf[in.pos+j : in.pos+j+3]))
 }
 
 // tolerate handles spellings that proxies and tokenizers produce: spaces
 // around bars, doubled bars, spaces for underscores, and a suffix like
 // :opensource before the end of a tag. It returns where to go on and how many
 // bytes were passed over.
-func (m *machine) tolerate(at *node, last, c byte, j int) (next *node, width int) {
+func (in *input) tolerate(at *node, last, c byte, j int) (next *node, width int) {
 	switch {
 	case len(at.next) == 0:
 	case c == '|' && last == '|':
-		return at, 1 + 2*boolInt(m.buf[m.pos+j] >= 0x80)
-	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != m.lex.tree:
+		return at, 1 + 2*boolInt(in.buf[in.pos+j] >= 0x80)
+	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != in.lex.tree:
 		return at, 1
-	case c == ' ' && at.child('|') != nil && m.barAt(j+1):
+	case c == ' ' && at.child('|') != nil && in.barAt(j+1):
 		return at, 1
 	case c == ' ' && at.child('_') != nil:
 		return at.child('_'), 1
 	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
 		return at, 1
 	case at.takesSuffix(last, c):
-		k := m.suffix(j)
-		if end, _ := m.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {
+		k := in.suffix(j)
+		if end, _ := in.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {
 			return at, k - j
 		}
 	}
@@ -415,11 +415,11 @@ func isSuffixByte(c byte) bool {
 }
 
 // barAt reports whether a bar of any spelling stands at j.
-func (m *machine) barAt(j int) bool {
-	if !m.at(j) {
+func (in *input) barAt(j int) bool {
+	if !in.at(j) {
 		return false
 	}
-	c, _ := m.folded(j)
+	c, _ := in.folded(j)
 	return c == '|'
 }
 

@@ -183,10 +183,10 @@ func (m *machine) isOurs(t *token, k kind) bool {
 
 // beginsPair reports whether a key stands behind the tag of n bytes: its end,
 // or its value, follows.
-func (m *machine) beginsPair(n int) bool {
-	for i := n; i < n+maxName && m.at(i); i++ {
-		if m.buf[m.pos+i] == '<' {
-			t, _ := m.match(i)
+func (in *input) beginsPair(n int) bool {
+	for i := n; i < n+maxName && in.at(i); i++ {
+		if in.buf[in.pos+i] == '<' {
+			t, _ := in.match(i)
 			return i > n && (t.is(endParam) || t.is(tagValue))
 		}
 	}
