@@ -42,6 +42,18 @@ func Begins(ev Event) bool {
 	return true
 }
 
+// Retract says that everything the answer has said so far does not count: text,
+// thinking and calls that are not complete. The model is asked again, and the
+// answer begins anew, with a Start of its own. A complete call is never
+// retracted, because somebody may have run it.
+//
+// Only models that were told that their caller understands it send one. The
+// formats of vendors have no word for it, so a codec ends the stream with an
+// error.
+type Retract struct {
+	Why string `json:"why"`
+}
+
 // TextDelta is the next piece of text.
 type TextDelta struct {
 	Text string
@@ -247,6 +259,9 @@ func (Start) EventType() string { return "start" }
 
 // EventType returns "keep_alive".
 func (KeepAlive) EventType() string { return "keep_alive" }
+
+// EventType returns "retract".
+func (Retract) EventType() string { return "retract" }
 
 // EventType returns "text_delta".
 func (TextDelta) EventType() string { return "text_delta" }

@@ -52,6 +52,8 @@ func (b *Builder) Add(ev Event) {
 	switch ev := ev.(type) {
 	case Start:
 		b.response.Start = ev
+	case Retract:
+		*b = Builder{response: Response{Warnings: b.response.Warnings}}
 	case TextDelta:
 		b.addText(ev)
 	case ThinkingDelta:

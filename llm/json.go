@@ -32,6 +32,7 @@ func MarshalEvent(ev Event) ([]byte, error) {
 var events = map[string]func([]byte) (Event, error){
 	"start":          decodeEvent[Start],
 	"keep_alive":     decodeEvent[KeepAlive],
+	"retract":        decodeEvent[Retract],
 	"text_delta":     decodeEvent[TextDelta],
 	"thinking_delta": decodeEvent[ThinkingDelta],
 	"part_end":       decodeEvent[PartEnd],

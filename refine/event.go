@@ -3,6 +3,8 @@ package refine
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/toolpost/toolpost/llm"
 )
 
 // AnswerRetry says that the question is asked again because the answer broke off or
@@ -26,6 +28,11 @@ type Recovery struct {
 	Cause   Cause         `json:"cause"`
 	Error   string        `json:"error"` // what was wrong, in words the model was told
 	Delay   time.Duration `json:"delay"`
+	// Added are the messages that were added to the conversation for the next
+	// question: what the model said, if it is shown that again, and what it was
+	// told. Whoever keeps the conversation adds them, too. Structured answers
+	// are mended aside, and add nothing.
+	Added []llm.Message `json:"-"`
 }
 
 // EventType returns "recovery".

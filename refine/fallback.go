@@ -13,8 +13,8 @@ import (
 // Fallback asks the first model and, if it fails before it has said anything,
 // the next. Each change is a warning. An error that the next model cannot help
 // against, a wrong request or a caller who gave up, ends the stream at once, as
-// does one after the answer has begun; put [Retry] around a model to have it
-// held back until it is whole. The last model's error is returned together with
+// does one after the answer has begun; put [Whole] around a model to have
+// it held back until it is whole. The last model's error is returned together with
 // those of the others.
 func Fallback(models ...llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

@@ -155,7 +155,7 @@ func TestFallback(t *testing.T) {
 	if resp, err := llm.Generate(t.Context(), refine.Fallback(half, good), ask()); err == nil || resp.Message.Text() != "half" {
 		t.Errorf("an answer that had begun was mixed with another: %v %v", resp.Message, err)
 	}
-	if resp, err := llm.Generate(t.Context(), refine.Fallback(refine.Retry(half, 1), &actor{says: []any{"fine"}}), ask()); err != nil || resp.Message.Text() != "fine" {
+	if resp, err := llm.Generate(t.Context(), refine.Fallback(refine.Whole(half), &actor{says: []any{"fine"}}), ask()); err != nil || resp.Message.Text() != "fine" {
 		t.Errorf("half an answer left a trace: %v %v", resp.Message, err)
 	}
 }

@@ -54,8 +54,9 @@ func Structured(m llm.Model, recoveries int) llm.Model {
 			if most == 0 {
 				most = DefaultRecoveries
 			}
-			st := &structuring{m: m, schema: s, most: max(most, 0), yield: yield}
-			st.run(ctx, budgeted(req, st.most))
+			most = max(most, 0)
+			st := &structuring{questioning: questioning{most: most + 1, yield: yield}, m: m, schema: s}
+			st.run(ctx, budgeted(req, most))
 		}
 	})
 }
@@ -72,14 +73,12 @@ func compile(out *llm.OutputFormat) (*schema.Compiled, error) {
 
 // structuring is one request on its way to a valid answer.
 type structuring struct {
-	m         llm.Model
-	schema    *schema.Compiled
-	most      int
-	yield     func(llm.Event, error) bool
-	abandoned bool
-	started   bool // the llm.Start of the first answer was passed on
-	usage     llm.Usage
-	tried     []Attempt
+	questioning
+	m       llm.Model
+	schema  *schema.Compiled
+	started bool // the llm.Start of the first answer was passed on
+	usage   llm.Usage
+	tried   []Attempt
 }
 
 // given is one answer.
@@ -98,59 +97,63 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 		g := st.listen(ctx, req)
 		st.usage = st.usage.Add(g.resp.Finish.Usage)
 		g.resp.Finish.Usage = st.usage
+		var next *llm.Request
+		var again bool
 		switch {
-		case st.abandoned:
+		case st.stopped:
 			return
 		case g.err != nil && llm.KindOf(g.err) != llm.BrokenPromise:
-			if st.again(ctx, req, g) {
-				continue
-			}
-			if !st.abandoned {
-				deliver(g.text, g.err, st.yield)
-			}
-			return
+			next, again = st.broken(ctx, req, g)
 		case g.others:
 			st.pass(g)
 			return
+		default:
+			value, wrong := st.read(g)
+			if wrong == nil {
+				st.succeed(g, value)
+				return
+			}
+			next, again = st.mend(ctx, req, g, wrong)
 		}
-		value, wrong := st.read(g)
-		if wrong == nil {
-			st.succeed(g, value)
+		if !again {
 			return
 		}
-		text := g.resp.Message.Text()
-		if text == "" {
-			text = string(g.emitted)
-		}
-		st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value})
-		if n := len(st.tried); ctx.Err() != nil || n > st.most || !req.Budget.Take() {
-			st.yield(nil, &OutputError{Attempts: st.tried})
-			return
-		}
-		if !st.emit(Recovery{Attempt: len(st.tried), Max: st.most, Cause: wrong.cause, Error: wrong.why}) {
-			return
-		}
-		said := &llm.Response{Message: llm.Assistant(llm.Text{Text: text})}
-		req = followUp(req, said, wrong.message(req.Output, text, g.viaTool))
+		req = next
 	}
 }
 
-// again reports whether an answer that broke off is asked for again. Once calls
-// of other tools have been passed on it is too late for that.
-func (st *structuring) again(ctx context.Context, req *llm.Request, g *given) bool {
-	kind := llm.KindOf(g.err)
-	if g.others || ctx.Err() != nil || !asksAgain[kind] || len(st.tried) >= st.most || !req.Budget.Take() {
-		return false
+// broken decides about an answer that broke off. Once calls of other tools have
+// been passed on it is too late to ask again.
+func (st *structuring) broken(ctx context.Context, req *llm.Request, g *given) (*llm.Request, bool) {
+	if f, ok := brokenOff(req, g.resp, g.err); ok {
+		st.tried = append(st.tried, Attempt{Cause: Broken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
+		if next, ok := st.again(ctx, req, &attempt{resp: g.resp, shown: g.others}, f); ok {
+			return next, true
+		}
 	}
-	st.tried = append(st.tried, Attempt{Cause: Broken, Problem: g.err.Error(), Text: quote(g.resp.Message.Text())})
-	return st.emit(AnswerRetry{Attempt: len(st.tried), Max: st.most + 1, Cause: kind.String(), Error: g.err.Error()})
+	if !st.stopped {
+		deliver(g.text, g.err, st.yield)
+	}
+	return nil, false
 }
 
-func (st *structuring) emit(ev llm.Event) bool {
-	if !st.abandoned && !st.yield(ev, nil) {
-		st.abandoned = true
+// mend decides about an answer that is not what was asked for.
+func (st *structuring) mend(ctx context.Context, req *llm.Request, g *given, wrong *failure) (*llm.Request, bool) {
+	text := g.resp.Message.Text()
+	if text == "" {
+		text = string(g.emitted)
 	}
-	return !st.abandoned
+	st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value})
+	f := Finding{Cause: wrong.cause, Problem: wrong.why, Tell: wrong.message(req.Output, text, g.viaTool), Keep: true, aside: true}
+	said := new(llm.Response)
+	if text != "" {
+		said.Message = llm.Assistant(llm.Text{Text: text})
+	}
+	next, ok := st.again(ctx, req, &attempt{resp: said}, f)
+	if !ok && !st.stopped {
+		st.yield(nil, &OutputError{Attempts: st.tried})
+	}
+	return next, ok
 }
 
 // listen reads an answer, passes on what is not text, and shows the value grow.
@@ -164,12 +167,12 @@ func (st *structuring) listen(ctx context.Context, req *llm.Request) *given {
 			break
 		}
 		st.take(g, &b, &grow, ev)
-		if st.abandoned {
+		if st.stopped {
 			break
 		}
 	}
 	g.resp = b.Response()
-	if g.err == nil && !st.abandoned && g.resp.Finish.Reason == "" {
+	if g.err == nil && !st.stopped && g.resp.Finish.Reason == "" {
 		g.err = &llm.Error{Op: "refine", Kind: llm.Incomplete, Err: errors.New("the stream ended without a finish event")}
 	}
 	return g

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/rand"
+	"fmt"
 	"io"
 	"time"
 
@@ -106,15 +107,19 @@ func (s *StreamEncoder) begin(first llm.Event) {
 }
 
 // Write writes an event. The llm.Finish ends the stream. An llm.KeepAlive is
-// written as the format has it, and not at all where it has none. Events of
-// types it does not know are passed over. Once a write failed, all do.
+// written as the format has it, and not at all where it has none; an llm.Retract
+// ends the stream with an error. Events of types it does not know are passed
+// over. Once a write failed, all do.
 func (s *StreamEncoder) Write(ev llm.Event) error {
 	if s.err != nil || s.done {
 		return s.err
 	}
-	if _, ok := ev.(llm.KeepAlive); ok {
+	switch ev := ev.(type) {
+	case llm.KeepAlive:
 		s.keepAlive()
 		return s.flush()
+	case llm.Retract:
+		return s.retract(ev)
 	}
 	if s.s == nil {
 		s.begin(ev)
@@ -148,6 +153,16 @@ func (s *StreamEncoder) Fail(err *llm.Error) error {
 	s.done = true
 	s.s.fail(err)
 	return s.flush()
+}
+
+// retract ends the stream: no format can take back what was said.
+func (s *StreamEncoder) retract(r llm.Retract) error {
+	failed := &llm.Error{Op: s.e.c.Format + ".Write", Kind: llm.Incomplete, Err: fmt.Errorf("the answer was taken back after it had begun, which this format cannot say: %s", r.Why)}
+	if err := s.Fail(failed); err != nil {
+		return err
+	}
+	s.err = failed
+	return failed
 }
 
 // Warnings returns what the format could not carry so far.

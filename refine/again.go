@@ -1,0 +1,281 @@
+package refine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// DefaultAttempts is how often a question is asked in total where nobody says
+// otherwise.
+const DefaultAttempts = 3
+
+// Again asks a model again if its answer is no use: it broke off, cannot be
+// read, is empty, or does not do what the request demands. What package provider
+// retries is not among it. Each question asked again is taken from the budget of
+// the request and said by a [AnswerRetry] or a [Recovery].
+//
+// Answers are passed on as they come. So the model is asked again only as long
+// as nothing of the answer has been passed on, or later if Retract says that the
+// caller understands the [llm.Retract] which comes then. After a complete call it
+// is never asked again. Where it cannot be asked again, the answer counts as it
+// is, with the error it ended with.
+type Again struct {
+	Model llm.Model
+	// Attempts is how often the model is asked in total; 0 means 3.
+	Attempts int
+	// Retract says that whoever reads the stream understands llm.Retract.
+	Retract bool
+	// Reasons are the cases in which the model is asked again, in the order in
+	// which they are looked for; nil means those of [Reasons].
+	Reasons []Reason
+}
+
+// Retry asks m again in the cases of [Reasons]; attempts is how often in total,
+// 0 means 3. It passes the answer on as it comes, so an answer that breaks off
+// in its middle ends with the error it ended with. Put [Whole] around m to have
+// it held back until it is known to be good.
+func Retry(m llm.Model, attempts int) llm.Model { return &Again{Model: m, Attempts: attempts} }
+
+// Stream asks the model until its answer counts, or cannot be asked for again.
+func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		most := cmp.Or(max(a.Attempts, 0), DefaultAttempts)
+		req := budgeted(req, most-1)
+		reasons := a.Reasons
+		if reasons == nil {
+			reasons = defaultReasons
+		}
+		q := &questioning{most: most, retract: a.Retract, yield: yield}
+		var usage llm.Usage
+		for {
+			said := q.listen(a.Model.Stream(ctx, req))
+			if q.stopped {
+				return
+			}
+			usage = usage.Add(said.resp.Finish.Usage)
+			if found, ok := find(reasons, req, said.resp, said.err); ok {
+				if next, ok := q.again(ctx, req, said, found); ok {
+					req = next
+					continue
+				}
+			}
+			if !q.stopped {
+				said.resp.Finish.Usage = usage
+				q.end(said)
+			}
+			return
+		}
+	}
+}
+
+// attempt is one answer, which has been passed on but for its end.
+type attempt struct {
+	resp     *llm.Response
+	err      error // what it ended with; nil if it is complete
+	finished bool  // with an llm.Finish
+	start    llm.Event
+	shown    bool // something of it was passed on
+	called   bool // a complete call was
+}
+
+// questioning is a request on its way to an answer that counts. It is the one place
+// where it is decided, counted and said that a question is asked again.
+type questioning struct {
+	most    int // questions in total
+	asked   int // questions that failed
+	retract bool
+	once    map[Cause]bool
+	yield   func(llm.Event, error) bool
+	stopped bool // nobody listens any more
+}
+
+func (q *questioning) emit(ev llm.Event) bool {
+	if !q.stopped && !q.yield(ev, nil) {
+		q.stopped = true
+	}
+	return !q.stopped
+}
+
+// listen passes an answer on. Its beginning is held back until something of the
+// answer comes, and its end until it is known whether it counts.
+func (q *questioning) listen(events iter.Seq2[llm.Event, error]) *attempt {
+	said := new(attempt)
+	var b llm.Builder
+	for ev, err := range events {
+		if err != nil {
+			said.err = err
+			break
+		}
+		b.Add(ev)
+		if !q.pass(said, ev) {
+			break
+		}
+	}
+	said.resp = b.Response()
+	return said
+}
+
+// pass passes an event on and reports whether to go on.
+func (q *questioning) pass(said *attempt, ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.Start:
+		said.start = ev
+		return true
+	case llm.Finish:
+		said.finished = true
+		return true
+	case llm.Retract: // of a model below
+		said.shown = false
+	case llm.Call:
+		said.called = true
+	}
+	if shows(ev) {
+		said.shown = true
+		if !q.begin(said) {
+			return false
+		}
+	}
+	return q.emit(ev)
+}
+
+// begin passes on the beginning of an answer that was held back.
+func (q *questioning) begin(said *attempt) bool {
+	start := said.start
+	said.start = nil
+	return start == nil || q.emit(start)
+}
+
+// end passes on the end of an answer that counts.
+func (q *questioning) end(said *attempt) {
+	switch {
+	case !q.begin(said):
+	case said.err != nil:
+		q.yield(nil, said.err)
+	case said.finished:
+		q.yield(said.resp.Finish, nil)
+	}
+}
+
+// shows reports whether an event is something of an answer that somebody may
+// have seen or used.
+func shows(ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		return ev.Text != "" || ev.Part != nil
+	case llm.ThinkingDelta, llm.Media, llm.CallStart, llm.CallDelta, llm.Call, llm.InvalidCall, llm.HostedCall, llm.HostedResult:
+		return true
+	}
+	return false
+}
+
+// again decides whether to ask again, says so, and returns the next question.
+func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt, f Finding) (*llm.Request, bool) {
+	q.asked++
+	switch {
+	case ctx.Err() != nil || q.asked >= q.most || said.called || said.shown && !q.retract || f.once && q.once[f.Cause]:
+		return nil, false
+	case !req.Budget.Take():
+		return nil, false
+	case said.shown && !q.emit(llm.Retract{Why: f.Problem}):
+		return nil, false
+	}
+	if q.once == nil {
+		q.once = make(map[Cause]bool)
+	}
+	q.once[f.Cause] = true
+	next, added := f.followUp(req, said.resp)
+	return next, q.emit(f.event(req.Budget, added))
+}
+
+// event says that the question is asked again.
+func (f Finding) event(b *llm.RetryBudget, added []llm.Message) llm.Event {
+	n, most := b.Used(), b.Used()+b.Left()
+	if f.Retry != "" {
+		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.Retry, Error: f.Problem}
+	}
+	if f.once {
+		n, most = 1, 1
+	}
+	if f.aside {
+		added = nil
+	}
+	return Recovery{Attempt: n, Max: most, Cause: f.Cause, Error: f.Problem, Added: added}
+}
+
+// followUp returns the next question, and the messages it adds to the last: what
+// the model said, if it should see that, and what is said about it. A call
+// without its result would make the conversation invalid, so calls stay behind.
+func (f Finding) followUp(req *llm.Request, said *llm.Response) (*llm.Request, []llm.Message) {
+	if f.Tell == "" {
+		return req, nil
+	}
+	var added []llm.Message
+	if f.Keep {
+		m := llm.Message{Role: llm.RoleAssistant}
+		for _, p := range said.Message.Parts {
+			if _, call := p.(llm.Call); !call {
+				m.Parts = append(m.Parts, p)
+			}
+		}
+		if len(m.Parts) > 0 {
+			added = append(added, m)
+		}
+	}
+	added = append(added, llm.Note(f.Tell))
+	next := req.Clone()
+	next.Messages = append(next.Messages, added...)
+	return next, added
+}
+
+// cause returns what an error is about, without where it happened.
+func cause(err error) string {
+	var e *llm.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err.Error() + "."
+	}
+	return err.Error() + "."
+}
+
+// budgeted returns req with a budget: its own if it has one.
+func budgeted(req *llm.Request, n int) *llm.Request {
+	if req.Budget != nil {
+		return req
+	}
+	c := *req
+	c.Budget = llm.NewRetryBudget(n)
+	return &c
+}
+
+// Whole holds the answers of m back until they are whole. Models around it can
+// then ask again, or ask another model, however late an answer fails.
+func Whole(m llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			var events []llm.Event
+			for ev, err := range m.Stream(ctx, req) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				events = append(events, ev)
+			}
+			deliver(events, nil, yield)
+		}
+	})
+}
+
+// deliver yields what was held, and the error it ended with.
+func deliver(events []llm.Event, err error, yield func(llm.Event, error) bool) {
+	for _, ev := range events {
+		if !yield(ev, nil) {
+			return
+		}
+	}
+	if err != nil {
+		yield(nil, err)
+	}
+}

@@ -1,0 +1,116 @@
+package refine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Reason is a case in which a model is asked again.
+type Reason struct {
+	// Find looks at an answer, and at the error it ended with if it is not
+	// complete. It reports whether this is the case, and what to do then.
+	Find func(req *llm.Request, said *llm.Response, err error) (Finding, bool)
+	// Once asks again for the cause only once per question, whatever the budget.
+	Once bool
+}
+
+// Finding is what is wrong with an answer and what is done about it.
+type Finding struct {
+	Cause   Cause
+	Problem string // what is wrong, in one line
+	// Retry, if not empty, says that the answer does not count and the question
+	// is simply asked again: a [AnswerRetry] with this cause is sent instead of a
+	// [Recovery].
+	Retry string
+	// Tell is what the model is told; empty asks the same question.
+	Tell string
+	// Keep shows the model its answer again, before what it is told.
+	Keep bool
+
+	once  bool
+	aside bool // nothing of it becomes part of the conversation
+}
+
+// Reasons returns the cases in which a model is asked again, in the order in
+// which they are looked for. The first that applies decides.
+func Reasons() []Reason { return slices.Clone(defaultReasons) }
+
+var defaultReasons = []Reason{
+	{Find: missingCall, Once: true},
+	{Find: brokenOff},
+	{Find: brokenPromise},
+	{Find: empty},
+}
+
+// find returns the first reason to ask again.
+func find(reasons []Reason, req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+	for _, r := range reasons {
+		if f, ok := r.Find(req, said, err); ok {
+			f.once = r.Once
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// missingCall: a call was demanded and none was made. A model that was told
+// twice does not change its mind, so it is told once.
+func missingCall(req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+	if req.Choice.Mode != llm.MustCall || len(said.Message.Calls())+len(said.Invalid) > 0 || err != nil && llm.KindOf(err) != llm.BrokenPromise {
+		return Finding{}, false
+	}
+	what := req.Choice.Name
+	if what == "" {
+		what = "a tool"
+	}
+	return Finding{Cause: Refusal, Problem: "no tool was called", Keep: true,
+		Tell: "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."}, true
+}
+
+// brokenOff: the answer was lost on the way. The model is not to blame.
+func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
+	if kind := llm.KindOf(err); err == nil || kind != llm.Incomplete && kind != llm.Malformed {
+		return Finding{}, false
+	}
+	return Finding{Cause: Broken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
+}
+
+// brokenPromise: the model did not do what the request demands. A structured
+// answer that is no good has been asked for again already.
+func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
+	var tried *OutputError
+	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
+		return Finding{}, false
+	}
+	return Finding{Cause: Broken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
+		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
+}
+
+// empty: the model said nothing. One that ran out of tokens, or was filtered,
+// would do so again.
+func empty(_ *llm.Request, said *llm.Response, err error) (Finding, bool) {
+	reason := said.Finish.Reason
+	if err != nil || reason == "" || reason == llm.Length || reason == llm.ContentFilter || saysSomething(said) {
+		return Finding{}, false
+	}
+	return Finding{Cause: Empty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
+}
+
+// saysSomething reports whether an answer holds more than thinking and what the
+// provider did itself.
+func saysSomething(r *llm.Response) bool {
+	return len(r.Invalid) > 0 || slices.ContainsFunc(r.Message.Parts, func(p llm.Part) bool {
+		switch p := p.(type) {
+		case llm.Text:
+			return strings.TrimSpace(p.Text) != ""
+		case llm.Call:
+			return !p.Hosted
+		case llm.Media:
+			return true
+		}
+		return false
+	})
+}
