@@ -27,23 +27,15 @@ const (
 // answer asks the model until it gives an answer that can be used.
 func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
 	for {
-		m, _ := l.models(l.turnNo)
-		m, err := l.raise(ctx, m)
+		m, err := l.asked(ctx, final)
 		if err != nil {
 			return nil, err
 		}
-		if err := l.fit(ctx); err != nil {
-			return nil, err
+		h, err := l.hear(ctx, m, l.request(final))
+		again := false
+		if err == nil {
+			again, err = l.judgeAnswer(ctx, h, final)
 		}
-		if l.rec != nil {
-			m = l.rec.Model(m)
-		}
-		m = l.stronger(m)
-		if l.question.Output != nil {
-			m = refine.Structured(m, l.recoveries())
-		}
-		h := l.hear(ctx, m, l.request(final))
-		again, err := l.mend(ctx, h, final)
 		if err != nil {
 			l.abandon(h, err)
 		}
@@ -51,6 +43,32 @@ func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
 			return h, err
 		}
 	}
+}
+
+// asked returns the model of the next question. Package refine asks it again
+// where its answer is no use; the loop understands what is taken back.
+func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
+	m, _ := l.models(l.turnNo)
+	m, err := l.raise(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.fit(ctx); err != nil {
+		return nil, err
+	}
+	if l.rec != nil {
+		m = l.rec.Model(m)
+	}
+	m = l.stronger(m)
+	reasons := refine.Reasons()
+	switch {
+	case l.question.Output != nil:
+		m = refine.Structured(m, l.recoveries())
+	case l.toolMode() && !final:
+		m = l.readingEnvelopes(m)
+		reasons = append(reasons, refine.Reason{Find: l.suspect, Once: true})
+	}
+	return &refine.Again{Model: l.salvaging(m), Attempts: l.Limits.Budget + 1, Retract: true, Reasons: reasons}, nil
 }
 
 // recoveries is how often a structured answer may be asked for again. The budget
@@ -73,28 +91,20 @@ func (l *loop) request(final bool) *llm.Request {
 	return req
 }
 
-// mend decides whether an answer can be used, and makes what there is usable.
-// It reports whether to ask again.
-//
-// What counts comes in this order: calls of the answer; calls in an envelope
-// that is its whole text; its text. Only then is it empty.
-func (l *loop) mend(ctx context.Context, h *heard, final bool) (again bool, err error) {
+// judgeAnswer decides whether an answer can be used, when asking again is over.
+// It reports whether to ask another question.
+func (l *loop) judgeAnswer(ctx context.Context, h *heard, final bool) (again bool, err error) {
 	switch {
 	case h.err != nil:
-		return l.mendError(ctx, h, final)
+		return l.failed(ctx, h, final)
 	case len(h.calls)+len(h.invalid) > 0 && l.single:
 		return l.sendBack(ctx, h)
 	case len(h.calls)+len(h.invalid) > 0:
 		return false, nil
 	case l.choice.Mode == llm.MustCall && !final:
-		return l.demand(ctx, h)
+		return l.refused(ctx, h)
 	case h.empty():
-		return l.wake(ctx, h)
-	case !final && l.toolMode():
-		if name := onlyCall(h.message.Text()); name != "" && !l.doubted && l.budget.Take() {
-			l.doubted = true // if it says so again, that is its answer
-			return true, l.suspect(ctx, h, name)
-		}
+		return l.silent(ctx, h)
 	}
 	return false, nil
 }
@@ -123,52 +133,42 @@ func onlyCall(text string) string {
 	return name
 }
 
-// suspect answers a model whose whole answer is a call that could not be taken
-// for one: of something that is not there, or written as text by a model that
-// has another way. A call lost in silence is worse than a question too many.
-func (l *loop) suspect(ctx context.Context, h *heard, name string) error {
+// suspect is a reason to ask again: the whole answer is a call that could not be
+// taken for one, of something that is not there, or written as text by a model
+// that has another way. A call lost in silence is worse than a question too many.
+// If the model says so again, that is its answer.
+func (l *loop) suspect(_ *llm.Request, said *llm.Response, err error) (refine.Finding, bool) {
+	if err != nil || len(said.Message.Calls())+len(said.Invalid) > 0 {
+		return refine.Finding{}, false
+	}
+	name := onlyCall(said.Message.Text())
+	if name == "" {
+		return refine.Finding{}, false
+	}
 	problem, fix := fmt.Sprintf("there is no tool called %q", name), "The tools are "+strings.Join(l.some(maxNames), ", ")+". Call one of them by exactly its name, or answer in words."
 	if l.offers(name) {
 		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
 	}
-	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: problem})
-	if err := l.keep(ctx, h); err != nil {
-		return err
-	}
-	return l.note(ctx, string(refine.Validation), "Your answer looks like a call of "+name+", but "+problem+". "+fix)
+	return refine.Finding{Cause: refine.Validation, Problem: problem, Keep: true,
+		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
 }
 
 // maxNames bounds the names a model is told at once.
 const maxNames = 20
 
-// mendError decides about an answer that ended with an error. Calls that were
-// complete by then count.
-func (l *loop) mendError(ctx context.Context, h *heard, final bool) (again bool, err error) {
-	var failed *llm.Error
-	if !errors.As(h.err, &failed) {
-		failed = &llm.Error{Kind: llm.KindOf(h.err), Err: h.err}
-	}
-	kind := failed.Kind
+// failed decides about an answer that ended with an error.
+func (l *loop) failed(ctx context.Context, h *heard, final bool) (again bool, err error) {
+	kind := llm.KindOf(h.err)
 	switch {
 	case ctx.Err() != nil || kind == llm.Canceled:
 		return false, cmp.Or(ctx.Err(), h.err)
-	case len(h.calls) > 0 && kind != llm.TooLong:
-		l.emit(llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: "the answer broke off after complete calls, which count: " + h.err.Error()})
-		h.finish.Reason, h.finish.Raw, h.err = llm.ToolCalls, rawCalls, nil
-		return false, nil
-	case failed.Code == rawStructured && !h.empty():
-		h.finish.Reason, h.finish.Raw, h.err = llm.Stop, rawRecovered, nil
-		return false, nil
 	case kind == llm.BrokenPromise && l.choice.Mode == llm.MustCall && !final:
-		return l.demand(ctx, h)
+		return l.refused(ctx, h)
 	case kind == llm.TooLong:
 		if cut, err := l.shorten(ctx); cut || err != nil {
 			return cut, err
 		}
 		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with its old results cut: %w", l.name(), h.err)}
-	case askAgain[kind] && l.budget.Take():
-		l.emit(Retry{Attempt: l.budget.Used(), Max: l.Limits.Budget + 1, Cause: kind.String(), Error: h.err.Error()})
-		return true, nil
 	}
 	return l.modelFailed(ctx, l.blame(h.err), h)
 }
@@ -183,40 +183,19 @@ func (l *loop) blame(err error) *tool.Error {
 	return &e
 }
 
-// askAgain are the errors after which the same question is asked again. Those
-// that package provider retries are not among them.
-var askAgain = map[llm.Kind]bool{llm.Incomplete: true, llm.Malformed: true, llm.BrokenPromise: true}
-
-// demand answers a model that should have called a tool and did not: it is
-// corrected once.
-func (l *loop) demand(ctx context.Context, h *heard) (again bool, err error) {
-	what := "a tool"
-	if l.choice.Name != "" {
-		what = l.choice.Name
-	}
-	if l.nudged || !l.budget.Take() {
-		h.err = nil // however it was noticed, this is what it is
-		e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), what)
-		e.Fix = tool.Advice(e, tool.ThePerson)
-		return l.modelFailed(ctx, e, h)
-	}
-	l.nudged = true
-	if err := l.keep(ctx, h); err != nil {
-		return false, err
-	}
-	text := "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."
-	l.emit(Recovery{Attempt: 1, Max: 1, Cause: refine.Refusal, Error: "no tool was called"})
-	return true, l.note(ctx, string(refine.Refusal), text)
+// refused ends the turn of a model that was to call a tool and did not, although
+// it was told.
+func (l *loop) refused(ctx context.Context, h *heard) (again bool, err error) {
+	h.err = nil // however it was noticed, this is what it is
+	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), cmp.Or(l.choice.Name, "a tool"))
+	e.Fix = tool.Advice(e, tool.ThePerson)
+	return l.modelFailed(ctx, e, h)
 }
 
-// wake answers a model that said nothing.
-func (l *loop) wake(ctx context.Context, h *heard) (again bool, err error) {
-	switch {
-	case h.finish.Reason == llm.ContentFilter:
+// silent ends the turn of a model that said nothing.
+func (l *loop) silent(ctx context.Context, h *heard) (again bool, err error) {
+	if h.finish.Reason == llm.ContentFilter {
 		return l.modelFailed(ctx, l.blame(&llm.Error{Op: "agent", Kind: llm.Refused, Err: errors.New("the answer was filtered, and nothing is left of it")}), h)
-	case h.finish.Reason != llm.Length && l.budget.Take():
-		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Empty, Error: "Response was empty."})
-		return true, l.note(ctx, string(refine.Empty), "Your last answer was empty. Answer the request, or call a tool if you need one.")
 	}
 	why := "Tool routing produced no tool call or text response."
 	if h.finish.Reason == llm.Length {
@@ -288,5 +267,5 @@ func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again 
 // renew fills the budget: the run has got further.
 func (l *loop) renew() {
 	l.budget = llm.NewRetryBudget(l.Limits.Budget)
-	l.nudged, l.doubted, l.raised, l.step = false, false, false, ""
+	l.raised, l.step = false, ""
 }

@@ -2,11 +2,113 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
+
+// readingEnvelopes reads the envelopes that m writes as text. Text that may turn
+// out to be an envelope is held back until that is known, so that none is ever
+// shown as text.
+func (l *loop) readingEnvelopes(m llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			r := &envelopeReader{offers: l.offers, yield: yield}
+			for ev, err := range m.Stream(ctx, req) {
+				if !r.take(ev, err) {
+					return
+				}
+			}
+			r.flush()
+		}
+	})
+}
+
+// envelopeReader is one answer being read.
+type envelopeReader struct {
+	offers  func(string) bool
+	yield   func(llm.Event, error) bool
+	held    strings.Builder
+	decided bool // no text is held back any more
+	stopped bool
+	calls   int // found
+}
+
+func (r *envelopeReader) emit(ev llm.Event, err error) bool {
+	if !r.stopped && !r.yield(ev, err) {
+		r.stopped = true
+	}
+	return !r.stopped
+}
+
+func (r *envelopeReader) take(ev llm.Event, err error) bool {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		return r.text(ev)
+	case llm.CallStart, llm.Call, llm.InvalidCall:
+		r.release()
+	case llm.Finish:
+		if r.flush(); r.calls > 0 && (ev.Reason == llm.Stop || ev.Reason == llm.OtherReason) {
+			ev.Reason = llm.ToolCalls
+		}
+		return r.emit(ev, nil)
+	}
+	if err != nil {
+		r.flush()
+	}
+	return r.emit(ev, err)
+}
+
+// text passes text on, or holds it back if it may be the beginning of an
+// envelope.
+func (r *envelopeReader) text(ev llm.TextDelta) bool {
+	if r.decided || ev.Part != nil {
+		r.release()
+		return r.emit(ev, nil)
+	}
+	r.held.WriteString(ev.Text)
+	start := strings.TrimLeft(r.held.String(), " \t\r\n")
+	if start != "" && start[0] != '{' && !strings.HasPrefix("```", start[:min(len(start), 3)]) {
+		r.release()
+	}
+	return !r.stopped
+}
+
+// release passes on the text that was held back: it is text.
+func (r *envelopeReader) release() {
+	r.decided = true
+	if r.held.Len() > 0 {
+		r.emit(llm.TextDelta{Text: r.held.String()}, nil)
+		r.held.Reset()
+	}
+}
+
+// flush decides about held text at the end of the answer.
+func (r *envelopeReader) flush() {
+	text := r.held.String()
+	if text == "" {
+		return
+	}
+	env, ok := readEnvelope(text, r.offers)
+	if !ok {
+		r.release()
+		return
+	}
+	r.held.Reset()
+	r.decided = true
+	if env.text != "" {
+		r.emit(llm.TextDelta{Text: env.text}, nil)
+	}
+	for _, c := range env.calls {
+		r.emit(llm.CallStart{ID: c.ID, Name: c.Name}, nil)
+		r.emit(llm.CallDelta{ID: c.ID, Args: string(c.Args)}, nil)
+		r.emit(c, nil)
+	}
+	r.calls = len(env.calls)
+}
 
 // envelope is an answer that a model wrote as one JSON object.
 type envelope struct {

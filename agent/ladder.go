@@ -65,7 +65,7 @@ func (l *loop) raiseStep(o invoke.Outcome) bool {
 	default:
 		return false
 	}
-	l.step, l.failed = o.Next, o.Call
+	l.step, l.before = o.Next, o.Call
 	e := Escalated{Strategy: o.Next, Tool: o.Call.Name, Attempt: o.Attempt}
 	if o.Next == tool.Escalate {
 		e.Model, l.raised = l.Ladder.StrongerID, true
@@ -103,7 +103,7 @@ func (l *loop) score(r *llm.Response) float64 {
 	}
 	for _, c := range r.Message.Calls() {
 		switch {
-		case c.Name == l.failed.Name && journal.ParamsHash(c.Args) == journal.ParamsHash(l.failed.Args):
+		case c.Name == l.before.Name && journal.ParamsHash(c.Args) == journal.ParamsHash(l.before.Args):
 			best = max(best, 0.1)
 		case l.valid(c):
 			best = 1

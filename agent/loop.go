@@ -51,14 +51,12 @@ type loop struct {
 	turnNo   int
 	model    string                // of the turn
 	points   int                   // checkpoints met
-	doubted  bool                  // its answer was taken for a call once
-	nudged   bool                  // the one correction of a missing call was made
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
 	// more returns what is added to the conversation after a turn.
 	more    func(turn int) []llm.Message
 	step    tool.Strategy              // how to ask the next question
-	failed  llm.Call                   // the call before it
+	before  llm.Call                   // the call that failed before it
 	settled map[string]journal.Receipt // of calls that an earlier process ran
 	unread  []llm.InvalidCall          // that an earlier process left without an answer
 	resumed bool                       // the conversation is that of an earlier process

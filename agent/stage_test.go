@@ -257,6 +257,12 @@ func (d *digest) add(ev llm.Event, p *player) {
 		}
 	case invoke.Stopped:
 		d.line("stopped %s", ev.Reason)
+	case llm.Retract:
+		if d.varies {
+			d.text.Reset()
+			return
+		}
+		d.line("retract")
 	case agent.Retry:
 		if d.varies {
 			d.text.Reset()

@@ -3,8 +3,8 @@ package refine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -50,13 +50,12 @@ func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 			reasons = defaultReasons
 		}
 		q := &questioning{most: most, retract: a.Retract, yield: yield}
-		var usage llm.Usage
 		for {
 			said := q.listen(a.Model.Stream(ctx, req))
 			if q.stopped {
 				return
 			}
-			usage = usage.Add(said.resp.Finish.Usage)
+			q.usage = q.usage.Add(said.resp.Finish.Usage)
 			if found, ok := find(reasons, req, said.resp, said.err); ok {
 				if next, ok := q.again(ctx, req, said, found); ok {
 					req = next
@@ -64,7 +63,7 @@ func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 				}
 			}
 			if !q.stopped {
-				said.resp.Finish.Usage = usage
+				said.resp.Finish.Usage = q.usage
 				q.end(said)
 			}
 			return
@@ -89,6 +88,7 @@ type questioning struct {
 	asked   int // questions that failed
 	retract bool
 	once    map[Cause]bool
+	usage   llm.Usage // of all answers
 	yield   func(llm.Event, error) bool
 	stopped bool // nobody listens any more
 }
@@ -188,14 +188,14 @@ func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt
 	}
 	q.once[f.Cause] = true
 	next, added := f.followUp(req, said.resp)
-	return next, q.emit(f.event(req.Budget, added))
+	return next, q.emit(f.event(req.Budget, added, q.usage))
 }
 
 // event says that the question is asked again.
-func (f Finding) event(b *llm.RetryBudget, added []llm.Message) llm.Event {
+func (f Finding) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage) llm.Event {
 	n, most := b.Used(), b.Used()+b.Left()
 	if f.Retry != "" {
-		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.Retry, Error: f.Problem}
+		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.Retry, Error: f.Problem, Usage: usage}
 	}
 	if f.once {
 		n, most = 1, 1
@@ -203,7 +203,7 @@ func (f Finding) event(b *llm.RetryBudget, added []llm.Message) llm.Event {
 	if f.aside {
 		added = nil
 	}
-	return Recovery{Attempt: n, Max: most, Cause: f.Cause, Error: f.Problem, Added: added}
+	return Recovery{Attempt: n, Max: most, Cause: f.Cause, Error: f.Problem, Usage: usage, Added: added}
 }
 
 // followUp returns the next question, and the messages it adds to the last: what
@@ -231,13 +231,14 @@ func (f Finding) followUp(req *llm.Request, said *llm.Response) (*llm.Request, [
 	return next, added
 }
 
-// cause returns what an error is about, without where it happened.
+// cause returns what an error is about, without where it happened. An error that
+// was written down and read again has the same cause.
 func cause(err error) string {
-	var e *llm.Error
-	if errors.As(err, &e) && e.Err != nil {
-		return e.Err.Error() + "."
+	text, kind := err.Error(), strings.ReplaceAll(llm.KindOf(err).String(), "_", " ")+": "
+	if i := strings.LastIndex(text, kind); i >= 0 {
+		text = text[i+len(kind):]
 	}
-	return err.Error() + "."
+	return text + "."
 }
 
 // budgeted returns req with a budget: its own if it has one.

@@ -15,6 +15,7 @@ type AnswerRetry struct {
 	Cause   string        `json:"cause"`   // the kind of the error
 	Error   string        `json:"error"`
 	Delay   time.Duration `json:"delay"`
+	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
 }
 
 // EventType returns "retry".
@@ -28,6 +29,7 @@ type Recovery struct {
 	Cause   Cause         `json:"cause"`
 	Error   string        `json:"error"` // what was wrong, in words the model was told
 	Delay   time.Duration `json:"delay"`
+	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
 	// Added are the messages that were added to the conversation for the next
 	// question: what the model said, if it is shown that again, and what it was
 	// told. Whoever keeps the conversation adds them, too. Structured answers

@@ -77,7 +77,6 @@ type structuring struct {
 	m       llm.Model
 	schema  *schema.Compiled
 	started bool // the llm.Start of the first answer was passed on
-	usage   llm.Usage
 	tried   []Attempt
 }
 

@@ -107,24 +107,21 @@ func status(err error) int {
 	return statusIn(err.Error())
 }
 
+// statuses are the codes of HTTP statuses; any other error is the tool's own.
+var statuses = map[int]Code{
+	429: RateLimit,
+	401: Permission, 403: Permission, 407: Permission,
+	404: NotFound, 410: NotFound,
+	408: Timeout, 504: Timeout,
+	400: Validation, 409: Validation, 413: Validation, 415: Validation, 422: Validation,
+	502: Network, 503: Network, 520: Network, 522: Network, 529: Network,
+}
+
 func byStatus(status int) (Code, bool) {
-	switch {
-	case status == 429:
-		return RateLimit, true
-	case status == 401 || status == 403 || status == 407:
-		return Permission, true
-	case status == 404 || status == 410:
-		return NotFound, true
-	case status == 408 || status == 504:
-		return Timeout, true
-	case status == 400 || status == 409 || status == 413 || status == 415 || status == 422:
-		return Validation, true
-	case status == 502 || status == 503 || status == 520 || status == 522 || status == 529:
-		return Network, true
-	case status >= 400 && status < 600:
-		return Execution, true
+	if code, ok := statuses[status]; ok {
+		return code, true
 	}
-	return "", false
+	return Execution, status >= 400 && status < 600
 }
 
 // statusIn finds an HTTP status in the wording of an error. 429 is one wherever

@@ -63,6 +63,12 @@ func (c *calls) open() []*callView {
 	return out
 }
 
+// retract forgets the calls that were being written: their answer was taken
+// back. Complete calls never are.
+func (c *calls) retract() {
+	c.all = slices.DeleteFunc(c.all, func(v *callView) bool { return v.phase == writing })
+}
+
 // begin returns the view of a call that may or may not have been seen.
 func (c *calls) begin(id, name string) *callView {
 	if v := c.find(id); v != nil && v.phase != over {

@@ -36,6 +36,7 @@ type printer struct {
 	drawn    []string // the live lines on the screen
 	frame    int
 	column   bool // out stands in the middle of a line
+	said     bool // the answer of the turn has text
 	paused   bool // somebody is being asked
 	failure  error
 }
@@ -113,7 +114,9 @@ func (pr *printer) event(ev llm.Event) error {
 	case llm.ThinkingDelta:
 		pr.think(ev.Text)
 	case agent.Turn:
-		pr.status, pr.since = "asking "+ev.Model, time.Now()
+		pr.status, pr.since, pr.said = "asking "+ev.Model, time.Now(), false
+	case llm.Retract:
+		pr.retract()
 	case llm.Finish:
 		pr.status = ""
 	default:
@@ -121,6 +124,17 @@ func (pr *printer) event(ev llm.Event) error {
 	}
 	pr.draw()
 	return pr.failure
+}
+
+// retract says that the text of the answer so far does not count: what has been
+// written cannot be taken back.
+func (pr *printer) retract() {
+	pr.status = ""
+	pr.calls.retract()
+	if pr.said {
+		pr.note("what the model said so far does not count")
+	}
+	pr.said = false
 }
 
 // other shows what is neither text nor a turn.
@@ -166,6 +180,7 @@ func (pr *printer) text(text string) {
 		text = printable(text)
 	}
 	pr.write(w, text)
+	pr.said = pr.said || strings.TrimSpace(text) != ""
 	pr.column = !strings.HasSuffix(text, "\n")
 }
 

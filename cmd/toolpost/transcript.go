@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ type transcript struct {
 	calls    calls
 	warnings warnings
 	status   string // what the model is doing, while it says nothing
+	answer   int    // where in items the answer of the turn begins
 }
 
 func newTranscript(p palette) *transcript {
@@ -92,10 +94,23 @@ func (t *transcript) event(ev llm.Event) {
 		t.status = "thinking"
 		t.grow(thought, ev.Text)
 	case agent.Turn:
-		t.status = "asking " + ev.Model
+		t.status, t.answer = "asking "+ev.Model, len(t.items)
+	case llm.Retract:
+		t.retract()
 	default:
 		t.other(ev)
 	}
+}
+
+// retract takes off the screen what the answer has said so far. What was noted
+// about it, and what was done, stays.
+func (t *transcript) retract() {
+	t.status = ""
+	t.calls.retract()
+	from := min(t.answer, len(t.items))
+	t.items = append(t.items[:from:from], slices.DeleteFunc(t.items[from:], func(it *item) bool {
+		return it.kind == answered || it.kind == thought || it.kind == called && it.call.phase == writing
+	})...)
 }
 
 // other follows what is neither text nor a turn.

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/near"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// salvaging ends the answers of m so that what came of them can be used. An
+// answer that broke off after complete calls ends with these calls, and one with
+// which the vendor itself gave up on a schema ends with its text. One that never
+// ended ends with an error. Calls of tools that are not offered are no calls.
+func (l *loop) salvaging(m llm.Model) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			s := &salvage{l: l, yield: yield}
+			for ev, err := range m.Stream(ctx, req) {
+				if err != nil {
+					s.fail(ctx, err)
+					return
+				}
+				if !s.take(ev) {
+					return
+				}
+			}
+			if !s.finished && !s.stopped {
+				s.fail(ctx, &llm.Error{Op: "agent", Kind: llm.Incomplete, Code: rawNoResult, Err: errors.New("the answer ended without its end marker")})
+			}
+		}
+	})
+}
+
+// salvage is one answer.
+type salvage struct {
+	l        *loop
+	yield    func(llm.Event, error) bool
+	calls    int  // that are complete
+	said     bool // text that is not blank
+	finished bool
+	stopped  bool
+}
+
+// take passes an event on and reports whether to go on.
+func (s *salvage) take(ev llm.Event) bool {
+	switch e := ev.(type) {
+	case llm.TextDelta:
+		s.said = s.said || strings.TrimSpace(e.Text) != ""
+	case llm.Retract:
+		s.said = false
+	case llm.Call:
+		if s.l.Lanes.Withheld[e.Name] {
+			ev = s.l.notOffered(e)
+			break
+		}
+		s.calls++
+	case llm.InvalidCall:
+		s.said = true
+	case llm.Finish:
+		if e.Reason == "" {
+			return true
+		}
+		s.finished = true
+	}
+	s.stopped = !s.yield(ev, nil)
+	return !s.stopped
+}
+
+// fail ends an answer that ended with an error.
+func (s *salvage) fail(ctx context.Context, err error) {
+	kind := llm.KindOf(err)
+	var failed *llm.Error
+	switch {
+	case ctx.Err() != nil || kind == llm.Canceled:
+	case s.calls > 0 && kind != llm.TooLong:
+		w := llm.Warning{Code: llm.Compatibility, Feature: "stream", Detail: "the answer broke off after complete calls, which count: " + err.Error()}
+		if s.yield(w, nil) {
+			s.yield(llm.Finish{Reason: llm.ToolCalls, Raw: rawCalls}, nil)
+		}
+		return
+	case errors.As(err, &failed) && failed.Code == rawStructured && s.said:
+		s.yield(llm.Finish{Reason: llm.Stop, Raw: rawRecovered}, nil)
+		return
+	}
+	s.yield(nil, err)
+}
+
+// notOffered returns the call of a tool that the model was not told about.
+func (l *loop) notOffered(c llm.Call) llm.InvalidCall {
+	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
+		Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: near.Names(c.Name, l.some(len(l.offered)), 3), Provenance: c.Provenance}
+}
