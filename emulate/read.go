@@ -196,43 +196,42 @@ func (r *reading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, error
 
 // raw takes an event of the vendor.
 func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
+	ok := true
 	switch ev := ev.(type) {
 	case llm.Start, llm.KeepAlive:
 		return r.emit(ev)
 	case llm.TextRead:
 		r.read, r.declared, r.holding = true, true, false
 	case llm.TextDelta:
-		if about := ev.About(); about.Refusal || len(about.Citations) > 0 || ev.Text == "" && !r.open || r.read {
-			if !r.release(push) {
-				return false
-			}
-			break
+		if r.mayCall(ev) {
+			r.said = r.said || strings.TrimSpace(ev.Text) != ""
+			return r.declare() && r.text(ev, push)
 		}
-		r.said = r.said || strings.TrimSpace(ev.Text) != ""
-		return r.declare() && r.text(ev, push)
+		ok = r.release(push)
 	case llm.ThinkingDelta:
 		if r.thought.Len() < maxThought {
 			r.thought.WriteString(ev.Text)
 		}
-		if !r.declare() {
-			return false
-		}
-	case llm.CallStart, llm.Call, llm.InvalidCall, llm.HostedCall:
-		if _, begun := ev.(llm.CallStart); !begun {
-			r.native++
-		}
-		if !r.giveUp() {
-			return false
-		}
+		ok = r.declare()
+	case llm.CallStart:
+		ok = r.giveUp()
+	case llm.Call, llm.InvalidCall, llm.HostedCall:
+		r.native++
+		ok = r.giveUp()
 	case llm.PartEnd, llm.Media:
-		if !r.release(push) {
-			return false
-		}
+		ok = r.release(push)
 	case llm.Finish:
 		r.finish = &ev
 		return r.release(push)
 	}
-	return r.sign() && r.emit(ev)
+	return ok && r.sign() && r.emit(ev)
+}
+
+// mayCall reports whether the text of a delta is searched for calls. Refusals,
+// quotations and what somebody else has read are not.
+func (r *reading) mayCall(d llm.TextDelta) bool {
+	about := d.About()
+	return !r.read && !about.Refusal && len(about.Citations) == 0 && (d.Text != "" || r.open)
 }
 
 // declare says that the text is being read, before any of it passes.
