@@ -53,6 +53,17 @@ type answer struct {
 	ids    llm.CallIDs
 	size   int
 
+	// Where the answer is in its stream, for a relay.
+	relaying bool
+	place    placer  // nil unless relaying
+	frame    stretch // that is being read
+	ending   int64   // start of the frame that said why the model stopped
+	gap      string  // between frames, where the stream leaves it out at its end
+	late     bool    // what is sent was said by the frames since from
+	from     int64
+	reported bool // the vendor sent an error
+	list     bool // the stream is one JSON array
+
 	begun   bool      // the llm.Start was sent
 	entire  bool      // the answer is one document
 	created time.Time // what the vendor says about when the answer began
@@ -264,7 +275,8 @@ func (a *answer) stop(raw string, reasons map[string]llm.Reason) {
 	if !ok {
 		reason = llm.OtherReason
 	}
-	a.finish.Raw, a.finish.Reason, a.finished = raw, reason, true
+	a.finish.Raw, a.finish.Reason = raw, reason
+	a.end()
 }
 
 // conclude ends an answer whose vendor said that it is whole.
@@ -333,6 +345,7 @@ func (a *answer) decodeFailure() error {
 
 // fail notes an error that the vendor sent inside its answer.
 func (a *answer) fail(body []byte) {
+	a.reported = true
 	if a.err == nil {
 		a.err = a.c.DecodeError(0, nil, body)
 	}
@@ -375,11 +388,13 @@ func firstByte(r *bufio.Reader) byte {
 // readEvents feeds the data of server-sent events to chunk, which reports
 // whether more may come. It returns nil when the answer is whole.
 func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)) error {
+	a.gap = "\n\n"
 	for !a.stopped {
 		_, data, err := src.Next()
 		if err != nil {
 			return a.ended(err)
 		}
+		a.next(src.Offset())
 		if len(data) == 0 {
 			a.keepAlive()
 			continue
@@ -405,6 +420,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 // ended judges the end of the bytes: once the finish marker is there, nothing
 // is missing.
 func (a *answer) ended(err error) error {
+	a.next(a.frame.end)
 	switch {
 	case a.finished:
 		return nil
@@ -426,7 +442,7 @@ func (a *answer) done() error {
 	if len(a.calls) > 0 {
 		a.finish.Reason = llm.ToolCalls
 	}
-	a.finished = true
+	a.end()
 	a.warn(llm.Corrected, "finish reason", "the stream ended without a finish reason")
 	return nil
 }

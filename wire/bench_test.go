@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -96,6 +97,72 @@ func BenchmarkEncodeStream(b *testing.B) {
 				}
 				_ = enc.Write(llm.Finish{Reason: llm.Stop})
 			}
+		})
+	}
+}
+
+// textStream is a stream of n chunks of text.
+func textStream(tb testing.TB, format string, n int) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	enc := Codec{Format: format}.NewStream(&b, Head{ID: "chatcmpl-9x8y7z", Model: "model-x", Created: 1700000000})
+	for range n {
+		if err := enc.Write(llm.TextDelta{Text: "some words "}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := enc.Write(llm.Finish{Reason: llm.Stop}); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// plainReader hides what else a reader can do, so that io.Copy really copies.
+type plainReader struct{ io.Reader }
+
+// BenchmarkRelay compares a relay that passes everything with a copy of the
+// bytes, and with decoding and encoding them anew.
+func BenchmarkRelay(b *testing.B) {
+	for _, format := range Formats() {
+		stream := textStream(b, format, 4000)
+		c := Codec{Format: format}
+		run := func(name string, once func(dst io.Writer, src io.Reader) error) {
+			b.Run(format+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(stream)))
+				b.ReportAllocs()
+				var out bytes.Buffer
+				for b.Loop() {
+					out.Reset()
+					if err := once(&out, plainReader{bytes.NewReader(stream)}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		run("copy", func(dst io.Writer, src io.Reader) error {
+			_, err := io.CopyBuffer(struct{ io.Writer }{dst}, src, make([]byte, 32<<10))
+			return err
+		})
+		run("relay", func(dst io.Writer, src io.Reader) error { return c.Relay(dst, src, nil) })
+		run("translate", func(dst io.Writer, src io.Reader) error {
+			enc := c.NewStream(dst, Head{})
+			for ev, err := range c.DecodeStream(src) {
+				if err != nil {
+					return err
+				}
+				if err := enc.Write(ev); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		run("decode", func(_ io.Writer, src io.Reader) error {
+			for _, err := range c.DecodeStream(src) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}
 }

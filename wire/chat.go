@@ -162,6 +162,9 @@ func (e *encoder) rest(start int, more []byte) {
 
 func (c chat) decodeStream(a *answer, src io.Reader) error {
 	s := &chatStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
 	return a.events(c, src, s.chunk)
 }
 

@@ -16,7 +16,10 @@ type chatStream struct {
 	history  bool
 	parts    func([]llm.Part) // takes the parts of a message of history
 	details  reasoningDetails
+	detailed int64 // start of the frame with the first of them
+	places   places[chatPlace]
 	audio    chatAudio
+	audible  int64 // start of the frame with its first piece
 	logprobs bytes.Buffer
 	others   bool // choices besides the first were seen
 }
@@ -179,6 +182,9 @@ func (s *chatStream) delta(d *chatDelta) {
 		}
 	}
 	if js.Kind(d.audio) == '{' {
+		if !s.audio.seen {
+			s.audible = s.frame.start
+		}
 		s.audio.add(&s.decoder, d.audio)
 	}
 	for el := range js.Elements(d.toolCalls) {
@@ -203,6 +209,9 @@ func (s *chatStream) reasoning(d *chatDelta) {
 		}
 	}
 	for el := range js.Elements(d.details) {
+		if len(s.details.items) == 0 {
+			s.detailed = s.frame.start
+		}
 		s.details.add(el)
 	}
 }
@@ -367,7 +376,7 @@ func mergeExtra(old, more llm.Extra) llm.Extra {
 // endThinking closes the thinking with what its vendor wants back.
 func (s *chatStream) endThinking() {
 	if state := s.details.object(); state != nil {
-		s.thinkingState(s.state(state), false)
+		s.since(s.detailed, func() { s.thinkingState(s.state(state), false) })
 		s.details = reasoningDetails{}
 	}
 }
@@ -376,7 +385,7 @@ func (s *chatStream) endThinking() {
 func (s *chatStream) flush() {
 	s.endThinking()
 	if m, ok := s.audio.media(&s.decoder); ok {
-		s.media(m)
+		s.since(s.audible, func() { s.media(m) })
 		s.audio = chatAudio{}
 	}
 	if s.logprobs.Len() > 0 {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -79,11 +80,17 @@ type chatWriter struct {
 	head    Head
 	started bool
 	calls   map[string]*chatCall
+	// details: the client has the vendor's own form of the thinking.
+	details bool
 }
 
 type chatCall struct {
 	index int
 	free  bool
+	// relayed: the call began before the translation of a relay did. What
+	// was written of its input is sent.
+	relayed bool
+	sent    string
 }
 
 func (chat) newStream(e *encoder, head Head) streamEncoder {
@@ -170,6 +177,9 @@ func (w *chatWriter) text(ev llm.TextDelta) {
 
 func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
 	t := llm.Thinking{Text: ev.Text, State: ev.About().State}
+	if w.details && !t.State.IsZero() {
+		t.State, w.details = llm.State{}, false
+	}
 	if ev.Text == "" && w.e.own(t.State) == nil {
 		return
 	}
@@ -180,7 +190,7 @@ func (w *chatWriter) thinking(ev llm.ThinkingDelta) {
 }
 
 func (w *chatWriter) start(id, name string, kind llm.ToolKind) *chatCall {
-	c := &chatCall{index: len(w.calls), free: kind == llm.FreeTool}
+	c := &chatCall{index: w.nextIndex(), free: kind == llm.FreeTool}
 	w.calls[id] = c
 	if !c.free {
 		w.toolCall(c.index, func() {
@@ -226,8 +236,18 @@ func (w *chatWriter) call(call llm.Call) {
 			w.args(c.index, string(objectOf(call.Args)))
 		}
 	}
+	if c.relayed && !c.free {
+		return // what else there is to say about it may be there already
+	}
 	state := w.e.own(call.State)
 	switch {
+	case c.free && c.relayed:
+		w.toolCall(c.index, func() {
+			w.e.Key("custom")
+			w.e.Object()
+			w.e.StringField("input", strings.TrimPrefix(js.Text(call.Args), c.sent))
+			w.e.End()
+		})
 	case c.free:
 		w.toolCall(c.index, func() {
 			w.e.StringField("id", call.ID)

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -72,4 +73,47 @@ func ExampleDetect() {
 	found, ok := wire.Detect([]byte(capture))
 	fmt.Println(found.Format, found.Framing, ok)
 	// Output: messages sse true
+}
+
+// A gateway whose client and upstream speak the same format copies the bytes
+// and watches the events. Calls are held until they are whole; one that must
+// not reach the client is replaced, and only then is the stream written anew.
+func ExampleCodec_Relay() {
+	upstream := strings.NewReader(`data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":"I will clean up."}}]}
+
+data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"delete_all","arguments":"{}"}}]}}]}
+
+data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
+
+data: [DONE]
+
+`)
+	codec, _ := wire.For(wire.Chat)
+	var client bytes.Buffer
+	err := codec.Relay(&client, upstream, func(ev llm.Event) wire.Verdict {
+		switch ev := ev.(type) {
+		case llm.CallStart, llm.CallDelta:
+			return wire.Hold
+		case llm.Call:
+			if ev.Name == "delete_all" {
+				return wire.Replace(llm.TextDelta{Text: " (That was not allowed.)"})
+			}
+		}
+		return wire.Pass
+	})
+	fmt.Println(err)
+	for ev, err := range codec.DecodeStream(&client) {
+		switch ev := ev.(type) {
+		case llm.TextDelta:
+			fmt.Print(ev.Text)
+		case llm.Call:
+			fmt.Print(ev.Name)
+		}
+		if err != nil {
+			fmt.Print(err)
+		}
+	}
+	// Output:
+	// <nil>
+	// I will clean up. (That was not allowed.)
 }

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // addSeeds gives a fuzz target the golden files and generated conversations.
@@ -192,4 +194,44 @@ func checkStream(t *testing.T, c Codec, src io.Reader) *llm.Response {
 	r := b.Response()
 	checkParts(t, c, r)
 	return r
+}
+
+// FuzzRelay: a relay that passes everything writes what it read and shows the
+// events of the decoder; one that translates from some event on writes a stream
+// that can be read, or reports an error.
+func FuzzRelay(f *testing.F) {
+	addSeeds(f, "stream", func(format string, seed uint64) []byte {
+		var b bytes.Buffer
+		enc := Codec{Format: format}.NewStream(&b, Head{ID: "i", Model: "m"})
+		for _, ev := range newGen(format, seed).response().Events() {
+			if enc.Write(ev) != nil {
+				break
+			}
+		}
+		return b.Bytes()
+	})
+	f.Fuzz(func(t *testing.T, format uint8, body []byte) {
+		c := codecOf(format)
+		want, failed := decodeAll(c, bytes.NewReader(body))
+		half := len(body) / 2
+		src := io.MultiReader(bytes.NewReader(body[:half]), bytes.NewReader(body[half:]))
+		out, events, err := relayThrough(t, c, src, passAll)
+		if diff := cmp.Diff(want, events, same); diff != "" || llm.KindOf(err) != llm.KindOf(failed) {
+			t.Fatalf("%s: %q relayed means something else: %v, %v\n%s", c.Format, body, err, failed, diff)
+		}
+		entire := len(js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))) > 0 && js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))[0] == '{' && c.Format != Ollama
+		if err == nil && !entire && c.Format != Ollama && out != string(body) {
+			t.Fatalf("%s: %q became %q", c.Format, body, out)
+		}
+		at := half % max(1, len(want))
+		out, _, err = relayThrough(t, c, bytes.NewReader(body), func(i int, ev llm.Event) Verdict {
+			if i == at {
+				return Replace(ev)
+			}
+			return Pass
+		})
+		if err == nil {
+			checkStream(t, c, strings.NewReader(out))
+		}
+	})
 }

@@ -65,9 +65,13 @@ var geminiFinish = map[llm.Reason]string{
 func (gemini) decodeStream(a *answer, src io.Reader) error {
 	a.plainStop = true
 	s := &geminiStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
 	buffered := bufio.NewReader(src)
 	switch firstByte(buffered) {
 	case '[':
+		a.list = true
 		return s.array(buffered)
 	case '{':
 		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
@@ -92,6 +96,7 @@ func (s *geminiStream) array(src io.Reader) error {
 			return s.ended(err)
 		}
 		s.body = chunk
+		s.next(dec.InputOffset())
 		s.chunk(chunk)
 		if s.err != nil {
 			return s.decodeFailure()

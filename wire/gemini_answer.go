@@ -15,6 +15,13 @@ func (gemini) decodeResponse(_ *decoder, body []byte, a *answer) {
 type geminiStream struct {
 	*answer
 	others bool
+	ends   wholeCalls
+}
+
+func (s *geminiStream) mark(at moment) { s.ends.set(at, s.answer) }
+
+func (s *geminiStream) resume(at moment, e *encoder, head Head) streamEncoder {
+	return &geminiWriter{e: e, head: head, list: s.list, opened: true, relayed: s.ends.sent(at, s.answer)}
 }
 
 func (s *geminiStream) chunk(v []byte) bool {
@@ -34,7 +41,8 @@ func (s *geminiStream) chunk(v []byte) bool {
 		case "promptFeedback":
 			s.extra(&s.finish.Extra, key, val)
 			if why := s.str(camelGet(val, "blockReason")); why != "" {
-				s.finish.Raw, s.finish.Reason, s.finished = why, llm.ContentFilter, true
+				s.finish.Raw, s.finish.Reason = why, llm.ContentFilter
+				s.end()
 			}
 		default:
 			if string(camel(key)) == "createTime" {

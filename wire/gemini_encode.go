@@ -63,13 +63,46 @@ type geminiWriter struct {
 	gemini
 	e    *encoder
 	head Head
+	list bool // the stream is one JSON array
+	// opened: elements of the array are written.
+	opened  bool
+	relayed relayedCalls
 }
 
-func (gemini) newStream(e *encoder, head Head) streamEncoder { return &geminiWriter{e: e, head: head} }
+// open begins a chunk, and close ends it.
+func (w *geminiWriter) open() int {
+	if w.list {
+		w.element()
+		return w.e.Object()
+	}
+	return w.e.openFrame("")
+}
+
+// element begins an element of the array.
+func (w *geminiWriter) element() {
+	between := "[\n"
+	if w.opened {
+		between = ",\n"
+	}
+	w.opened = true
+	w.e.Buf = append(w.e.Buf, between...)
+}
+
+func (w *geminiWriter) close() {
+	if !w.list {
+		w.e.frameEnd()
+	}
+}
+
+func (gemini) newStream(e *encoder, head Head) streamEncoder {
+	return &geminiWriter{e: e, head: head, list: head.list}
+}
 
 func (w *geminiWriter) event(ev llm.Event) {
 	if f, ok := ev.(llm.Finish); ok {
 		w.finish(f)
+	} else if w.relayed.have(ev) {
+		return
 	} else if p := w.e.partOf(ev); p != nil {
 		w.part(p)
 	}
@@ -109,7 +142,7 @@ func (w *geminiWriter) usageSoFar() func() {
 }
 
 func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawMessage) {
-	start := w.e.openFrame("")
+	start := w.open()
 	w.e.Key("candidates")
 	w.e.Array()
 	w.e.Object()
@@ -123,7 +156,7 @@ func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawM
 	w.e.optString("modelVersion", w.head.Model)
 	w.e.optString("responseId", w.head.ID)
 	w.e.endWith(start, fields)
-	w.e.frameEnd()
+	w.close()
 }
 
 func (w *geminiWriter) finish(f llm.Finish) {
@@ -135,9 +168,18 @@ func (w *geminiWriter) finish(f llm.Finish) {
 			w.e.Raw(candidate[key])
 		}
 	}, func() { w.encodeUsage(w.e, f) }, top)
+	if w.list {
+		w.e.Buf = append(w.e.Buf, ']')
+	}
 }
 
 func (w *geminiWriter) fail(err *llm.Error) {
+	if w.list {
+		w.element()
+		w.encodeError(w.e, err, errorStatus(err))
+		w.e.Buf = append(w.e.Buf, ']')
+		return
+	}
 	w.e.Buf = append(w.e.Buf, "data: "...)
 	w.encodeError(w.e, err, errorStatus(err))
 	w.e.frameEnd()

@@ -59,6 +59,9 @@ var messagesFinish = map[llm.Reason]string{
 
 func (messages) decodeStream(a *answer, src io.Reader) error {
 	s := &messagesStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
 	return a.events(messages{}, src, s.event)
 }
 

@@ -25,16 +25,20 @@ type messagesStream struct {
 	*answer
 	counts messagesUsage
 	blocks []*messagesBlock
+	open   *messagesBlock // the last one that began, until it stops
+	places places[messagesPlace]
 }
 
 // messagesBlock is a block that is being written.
 type messagesBlock struct {
 	index     int
-	kind      string
+	kind, id  string
 	call      *pending
 	start     []byte // the block as it began, for those that go back whole
 	input     []byte // of a call: as it began, or what a hosted tool was given
 	signature []byte
+	at        int64 // start of the frame in which it began
+	signedAt  int64 // start of the frame with the signature
 }
 
 const maxBlocks = 4096
@@ -171,8 +175,9 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 		s.refuse(fmt.Errorf("more than %d blocks in one answer", maxBlocks))
 		return
 	}
-	b := &messagesBlock{index: index, kind: s.str(js.Get(v, "type"))}
+	b := &messagesBlock{index: index, kind: s.str(js.Get(v, "type")), at: s.frame.start}
 	s.blocks = append(s.blocks, b)
+	s.open = b
 	switch b.kind {
 	case "text", "thinking":
 		s.apart = true
@@ -185,7 +190,7 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 		}
 		b.input = c.Args
 	case "server_tool_use", "mcp_tool_use":
-		b.start = slices.Clone(v)
+		b.start, b.id = slices.Clone(v), js.Text(js.Get(v, "id"))
 	default:
 		b.start = slices.Clone(v)
 		if strings.HasSuffix(b.kind, "_tool_result") || b.kind == "redacted_thinking" {
@@ -232,6 +237,9 @@ func (s *messagesStream) blockDelta(index int, v []byte) {
 		case "thinking":
 			s.thinking(s.quoted(val))
 		case "signature":
+			if len(b.signature) == 0 {
+				b.signedAt = s.frame.start
+			}
 			b.signature = js.AppendText(b.signature, val)
 		case "citation":
 			s.cite(messages{}.decodeCitation(&s.decoder, val))
@@ -243,6 +251,9 @@ func (s *messagesStream) blockDelta(index int, v []byte) {
 // limit cut it, and only the end of the message tells.
 func (s *messagesStream) blockStop(index int) {
 	b := s.find(index)
+	if b == s.open {
+		s.open = nil
+	}
 	switch {
 	case b == nil:
 	case b.call != nil:
@@ -252,10 +263,10 @@ func (s *messagesStream) blockStop(index int) {
 	case len(b.signature) > 0:
 		w := js.AppendQuoted([]byte(`{"signature":`), b.signature)
 		s.apart = false
-		s.thinkingState(s.state(append(w, '}')), false)
+		s.since(b.signedAt, func() { s.thinkingState(s.state(append(w, '}')), false) })
 		b.signature = nil
 	case b.start != nil:
-		s.endHosted(b)
+		s.since(b.at, func() { s.endHosted(b) })
 		b.start = nil
 	}
 }

@@ -53,6 +53,12 @@ type messagesWriter struct {
 	index int
 	free  bool // the open call is of a free-text tool
 	seq   sequence
+	// signed: the client has the signature of the open block.
+	signed bool
+	// relayed: a block of another kind is open since before the translation of
+	// a relay began; relayedID is the id of the hosted call in it.
+	relayed   bool
+	relayedID string
 }
 
 func (messages) newStream(e *encoder, head Head) streamEncoder {
@@ -75,6 +81,9 @@ func (w *messagesWriter) event(ev llm.Event) {
 		w.encodeUsage(w.e, llm.Finish{Usage: w.head.usage})
 		w.e.End()
 		w.e.closeFrame()
+	}
+	if w.relayed && llm.Begins(ev) && w.endRelayed(hostedID(ev)) {
+		return
 	}
 	w.seq.event(ev)
 }
@@ -147,9 +156,10 @@ func (w *messagesWriter) cite(c llm.Citation) {
 }
 
 func (w *messagesWriter) end(_ spanKind, state llm.State) {
-	if sig := js.Text(js.Get(w.e.own(state), "signature")); sig != "" {
+	if sig := js.Text(js.Get(w.e.own(state), "signature")); sig != "" && !w.signed {
 		w.delta("signature_delta", "signature", sig)
 	}
+	w.signed = false
 	w.stop()
 }
 

@@ -50,12 +50,17 @@ func (ollama) decodeError(body []byte) (code, message string) { return chat{}.de
 func (o ollama) decodeStream(a *answer, src io.Reader) error {
 	a.plainStop = true
 	s := &ollamaStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
+	a.gap = "\n"
 	lines := sse.NewLines(src)
 	for first := true; !a.stopped; first = false {
 		line, err := lines.Next()
 		if err != nil {
 			return a.ended(err)
 		}
+		a.next(lines.Offset())
 		line = js.Trim(line)
 		if len(line) == 0 {
 			a.keepAlive()
@@ -102,7 +107,16 @@ func (ollama) decodeResponse(_ *decoder, body []byte, a *answer) {
 }
 
 // ollamaStream reads lines, which are answers with the next piece.
-type ollamaStream struct{ *answer }
+type ollamaStream struct {
+	*answer
+	ends wholeCalls
+}
+
+func (s *ollamaStream) mark(at moment) { s.ends.set(at, s.answer) }
+
+func (s *ollamaStream) resume(at moment, e *encoder, head Head) streamEncoder {
+	return &ollamaWriter{e: e, head: head, relayed: s.ends.sent(at, s.answer)}
+}
 
 func (s *ollamaStream) chunk(v []byte) (more bool) {
 	done, reason := false, ""
@@ -214,8 +228,9 @@ func (ollama) encodeEnd(e *encoder, f llm.Finish) {
 // ollamaWriter writes a stream of lines.
 type ollamaWriter struct {
 	ollama
-	e    *encoder
-	head Head
+	e       *encoder
+	head    Head
+	relayed relayedCalls
 }
 
 func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
@@ -223,6 +238,8 @@ func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWri
 func (w *ollamaWriter) event(ev llm.Event) {
 	if f, ok := ev.(llm.Finish); ok {
 		w.finish(f)
+	} else if w.relayed.have(ev) {
+		return
 	} else if p := w.e.partOf(ev); p != nil {
 		w.parts(p)
 	}

@@ -105,7 +105,8 @@ func (a *Answer) EndCalls() {
 // said: what is missing then is nothing but the end of the bytes.
 func (a *Answer) Finish(f llm.Finish) {
 	f.ID, f.Model = or(f.ID, a.a.finish.ID), or(f.Model, a.a.finish.Model)
-	a.a.finish, a.a.finished, a.a.plainStop = f, true, true
+	a.a.finish, a.a.plainStop = f, true
+	a.a.end()
 }
 
 // Fail ends the answer with an error that the server sent inside it.

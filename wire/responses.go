@@ -52,6 +52,9 @@ var responsesFinish = map[llm.Reason]string{
 func (responses) decodeStream(a *answer, src io.Reader) error {
 	a.plainStop = true
 	s := &responsesStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
 	return a.events(responses{}, src, s.event)
 }
 

@@ -27,6 +27,8 @@ type responsesStream struct {
 	streamed bool           // pieces of the current item were sent
 	items    int            // items that are complete
 	ev       responsesEvent // the current one; kept here to save an allocation
+	track    responsesTrack // for a relay
+	places   places[responsesPlace]
 }
 
 // responsesEvent are the members of all events that matter.
@@ -63,6 +65,9 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	}
 	if len(ev.typ) < 2 {
 		return true
+	}
+	if s.place != nil {
+		s.follow(ev, v)
 	}
 	handle, ok := responsesEvents[string(ev.typ[1:len(ev.typ)-1])]
 	if !ok {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
@@ -90,6 +91,10 @@ type responsesWriter struct {
 	args  bytes.Buffer
 	done  []json.RawMessage // items
 	begun bool
+	// relayed is an item that is open since before the translation of a relay
+	// began; input is what was sent of the input of a free-text tool then.
+	relayed *responsesItem
+	input   string
 }
 
 func (responses) newStream(e *encoder, head Head) streamEncoder {
@@ -170,16 +175,18 @@ func (w *responsesWriter) begin(kind spanKind) {
 	switch kind {
 	case thinkingSpan, redactedSpan:
 		w.closeMessage(llm.State{})
-		w.item = w.e.itemID("rs")
-		w.added(func() {
-			w.e.Raw(append(js.AppendQuoted([]byte(`{"type":"reasoning","id":`), w.item), `,"summary":[]}`...))
-		})
+		if !w.goesOn("reasoning") {
+			w.item = w.e.itemID("rs")
+			w.added(func() {
+				w.e.Raw(append(js.AppendQuoted([]byte(`{"type":"reasoning","id":`), w.item), `,"summary":[]}`...))
+			})
+		}
 		w.itemFrame("response.reasoning_summary_part.added", func() {
 			w.e.IntField("summary_index", 0)
 			w.e.RawField("part", []byte(`{"type":"summary_text","text":""}`))
 		})
 	default:
-		if w.item == "" {
+		if !w.goesOn("message") && w.item == "" {
 			w.item = w.e.itemID("msg")
 			w.added(func() {
 				w.e.Raw(append(js.AppendQuoted([]byte(`{"type":"message","id":`), w.item), `,"status":"in_progress","role":"assistant","content":[]}`...))
@@ -269,6 +276,10 @@ func (w *responsesWriter) closeMessage(state llm.State) {
 }
 
 func (w *responsesWriter) opaque(kind spanKind, state llm.State) {
+	if n := len(w.parts); n > 0 && kind != thinkingSpan && kind != redactedSpan && len(w.e.own(state)) > 0 && js.Get(w.e.own(state), "type") == nil {
+		w.closeMessage(state) // the state of a message whose texts are complete
+		return
+	}
 	w.closeMessage(llm.State{})
 	raw, typ := w.e.ownType(state)
 	if typ == "" {
@@ -280,12 +291,19 @@ func (w *responsesWriter) opaque(kind spanKind, state llm.State) {
 
 // whole writes an item in one piece.
 func (w *responsesWriter) whole(raw json.RawMessage) {
+	if w.relayed != nil && js.Is(js.Get(raw, "id"), w.relayed.id) {
+		w.relayed = nil
+		w.finishItem(func(e *encoder) { e.Raw(raw) })
+		return
+	}
+	w.endRelayed()
 	w.added(func() { w.e.Raw(raw) })
 	w.finishItem(func(e *encoder) { e.Raw(raw) })
 }
 
 func (w *responsesWriter) beginCall(ev llm.CallStart) {
 	w.closeMessage(llm.State{})
+	w.endRelayed()
 	w.item = w.e.itemID("fc")
 	w.call = ev
 	w.args.Reset()
@@ -325,7 +343,8 @@ func (w *responsesWriter) endCall(call *llm.Call) {
 	}
 	c := *call
 	if w.call.Kind == llm.FreeTool {
-		w.itemFrame("response.custom_tool_call_input.delta", func() { w.e.StringField("delta", js.Text(c.Args)) })
+		w.itemFrame("response.custom_tool_call_input.delta", func() { w.e.StringField("delta", strings.TrimPrefix(js.Text(c.Args), w.input)) })
+		w.input = ""
 		w.itemFrame("response.custom_tool_call_input.done", func() { w.e.StringField("input", js.Text(c.Args)) })
 	} else {
 		w.itemFrame("response.function_call_arguments.done", func() { w.e.StringField("arguments", string(objectOf(c.Args))) })
@@ -363,6 +382,7 @@ func (w *responsesWriter) hostedResult(r llm.Result) {
 
 func (w *responsesWriter) finish(f llm.Finish) {
 	w.closeMessage(llm.State{})
+	w.endRelayed()
 	fields := w.e.ownExtra(f.Extra)
 	name := "response.completed"
 	if word := finishWord(f, responsesReasons, responsesFinish); word != "completed" && f.Reason != llm.ToolCalls {

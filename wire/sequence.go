@@ -54,6 +54,9 @@ func (s *sequence) event(ev llm.Event) {
 			s.w.callPiece(ev.Args)
 		}
 	case llm.Call:
+		if !s.open && s.begun[ev.ID] {
+			return // it was relayed, and is complete
+		}
 		if !s.open {
 			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind})
 			s.w.callPiece(string(objectOf(ev.Args)))

@@ -21,6 +21,7 @@ type Head struct {
 	NoUsage bool
 
 	usage llm.Usage // before the answer
+	list  bool      // the stream is one JSON array, where the format has that
 }
 
 // with returns h completed by what an answer says about itself.

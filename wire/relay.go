@@ -1,0 +1,472 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Verdict is what becomes of an event that [Codec.Relay] shows. The zero value
+// is [Pass].
+type Verdict struct {
+	action action
+	events []llm.Event
+}
+
+type action uint8
+
+const (
+	passOn action = iota
+	holdBack
+	replaceBy
+)
+
+var (
+	// Pass lets the event go on, and with it all that was held.
+	Pass = Verdict{action: passOn}
+	// Hold keeps the event and all that follow, until the verdict about one of
+	// them is another. Nothing after the start of a held event is written. The
+	// llm.Finish cannot be held: Hold counts as Pass.
+	Hold = Verdict{action: holdBack}
+)
+
+// Replace writes events in the place of this one and of all that are held. From
+// here on the stream is a translation: what follows is encoded anew, and what
+// only the upstream's own bytes could say is lost. Without events it drops
+// them.
+func Replace(events ...llm.Event) Verdict { return Verdict{action: replaceBy, events: events} }
+
+// maxHeld bounds the bytes that a relay keeps back.
+const maxHeld = 64 << 20
+
+// maxTrailing bounds what may follow the end of an answer.
+const maxTrailing = 1 << 20
+
+// Relay copies the stream of an answer from src to dst, for a client that
+// speaks the format of the upstream, and shows each event to observe before
+// its bytes are written. As long as all verdicts are [Pass], what is written is
+// what was read, byte for byte; [Hold] and [Replace] act at the boundary of the
+// frame (an event of the format's own stream) that an event came in. A nil
+// observe passes everything.
+//
+// The events are those of [Codec.DecodeStream], with one difference in time: the
+// frames that end an answer are written when the verdict about the llm.Finish
+// is there. What is decided is written before Relay waits for more, and dst is
+// flushed if it has a method Flush or FlushError.
+//
+// An error has the kind that DecodeStream gives it. What was held is then
+// dropped, and unless the upstream told the error itself, the client is told in
+// the words of the format. If nothing was written yet, nothing is: the caller
+// can still answer with another status.
+//
+// A document in the place of a stream is written as a stream. The same goes
+// for the stream of a [Format] of a program's own.
+func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdict) error {
+	f, err := c.lookup("Relay")
+	if err != nil {
+		return err
+	}
+	if observe == nil {
+		observe = func(llm.Event) Verdict { return Pass }
+	}
+	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
+	r.a = newAnswer(c, r.event)
+	r.a.relaying = true
+	err = f.decodeStream(r.a, r)
+	if err == nil {
+		r.a.conclude()
+		err = r.finish()
+	} else {
+		r.a.cut()
+		err = r.fail(c.kinded("Relay", err))
+	}
+	if r.err != nil {
+		return c.fail("Relay", llm.Network, fmt.Errorf("writing to the client: %w", r.err))
+	}
+	return err
+}
+
+// relay is one stream on its way. It is the reader that the decoder reads, so
+// that it knows when the decoder waits for more.
+type relay struct {
+	c       Codec
+	format  format
+	dst     io.Writer
+	src     io.Reader
+	observe func(llm.Event) Verdict
+	a       *answer
+
+	buf     []byte // what was read and not written
+	at      int64  // offset in the stream of the first byte of buf
+	served  int    // bytes of buf that the decoder has
+	tail    []byte // the last bytes that were written
+	written bool
+	dirty   bool  // written and not flushed
+	err     error // of dst
+	readErr error // of src, not yet served
+
+	holding bool
+	heldAt  int64 // start of the first frame that is held
+	begunAt int64 // start of the frame with the llm.Start
+	queue   []judged
+	enc     *StreamEncoder // not nil: the stream is a translation
+	held    []llm.Event    // of a translation
+}
+
+// judged is an event whose frame is not written yet.
+type judged struct {
+	ev     llm.Event
+	frame  int64 // start of the frame it came in
+	from   int64 // start of the first frame that says it
+	passed bool
+}
+
+// Read serves the decoder. Before it waits for the upstream, all that is
+// decided goes out.
+func (r *relay) Read(p []byte) (int, error) {
+	if r.served == len(r.buf) && r.readErr == nil {
+		r.release(r.decided())
+		r.flush()
+		if r.err != nil {
+			return 0, r.err
+		}
+		if err := r.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.buf[r.served:])
+	r.served += n
+	if n == 0 {
+		return 0, r.readErr
+	}
+	return n, nil
+}
+
+const relayRead = 32 << 10
+
+func (r *relay) fill() error {
+	if r.enc != nil { // nothing is written from buf any more
+		r.buf, r.served = r.buf[:0], 0
+	}
+	if len(r.buf) > maxHeld {
+		return r.c.fail("Relay", llm.Malformed, fmt.Errorf("more than %d bytes are held back", maxHeld))
+	}
+	n := len(r.buf)
+	if cap(r.buf)-n < relayRead {
+		r.buf = append(make([]byte, 0, 2*n+relayRead), r.buf...)
+	}
+	m, err := r.src.Read(r.buf[n : n+relayRead])
+	r.buf = r.buf[:n+m]
+	r.readErr = err
+	return nil
+}
+
+// decided returns the offset up to which the stream may be written.
+func (r *relay) decided() int64 {
+	limit := r.a.frame.end
+	if r.a.finished {
+		limit = min(limit, r.a.ending)
+	}
+	if r.holding {
+		limit = min(limit, r.heldAt)
+	}
+	return limit
+}
+
+// release writes the stream up to an offset.
+func (r *relay) release(limit int64) {
+	n := int(limit - r.at)
+	if r.enc != nil || n <= 0 {
+		return
+	}
+	r.write(r.buf[:n])
+	rest := copy(r.buf, r.buf[n:])
+	r.buf, r.served, r.at = r.buf[:rest], r.served-n, limit
+}
+
+func (r *relay) write(b []byte) {
+	if len(b) == 0 || r.err != nil {
+		return
+	}
+	_, r.err = r.dst.Write(b)
+	r.written, r.dirty = true, true
+	r.tail = append(r.tail, b[max(0, len(b)-4):]...)
+	r.tail = append(r.tail[:0], r.tail[max(0, len(r.tail)-4):]...)
+}
+
+func (r *relay) flush() {
+	if !r.dirty || r.err != nil {
+		return
+	}
+	r.dirty = false
+	switch w := r.dst.(type) {
+	case interface{ FlushError() error }:
+		r.err = w.FlushError()
+	case interface{ Flush() error }:
+		r.err = w.Flush()
+	case interface{ Flush() }:
+		w.Flush()
+	}
+}
+
+// event judges an event, and reports whether there is somebody to write to.
+func (r *relay) event(ev llm.Event) bool {
+	v := r.observe(ev)
+	if _, last := ev.(llm.Finish); last && v.action == holdBack {
+		v = Pass
+	}
+	if r.enc == nil && (r.a.place == nil || r.a.entire) {
+		r.translate()
+	}
+	switch {
+	case r.enc != nil:
+		r.translated(ev, v)
+	case v.action == replaceBy:
+		r.translate()
+		r.encode(v.events...)
+	default:
+		r.judge(ev, v.action == passOn)
+	}
+	return r.err == nil
+}
+
+// judge notes a verdict that leaves the bytes as they are.
+func (r *relay) judge(ev llm.Event, passed bool) {
+	frame := r.a.frame.start
+	r.forget(min(frame, r.decided()))
+	if _, ok := ev.(llm.Start); ok {
+		r.begunAt = frame
+	}
+	if passed && r.holding {
+		r.holding = false
+		for i := range r.queue {
+			r.queue[i].passed = true
+		}
+	}
+	if !passed && !r.holding {
+		r.holding, r.heldAt = true, frame
+		r.a.place.mark(holdStart)
+	}
+	from := frame
+	if r.a.late {
+		from = r.a.from
+	}
+	r.queue = append(r.queue, judged{ev, frame, from, passed})
+}
+
+// forget drops the events of frames before an offset, which are decided.
+func (r *relay) forget(before int64) {
+	n := 0
+	for n < len(r.queue) && r.queue[n].frame < before {
+		n++
+	}
+	r.queue = r.queue[:copy(r.queue, r.queue[n:])]
+}
+
+// translate makes the rest of the stream a translation: from the first frame
+// that is not decided, everything comes from events.
+func (r *relay) translate() {
+	cut, at := r.a.frame.start, frameStart
+	if r.a.finished && r.a.ending <= cut {
+		cut, at = r.a.ending, endStart
+	}
+	if r.holding && r.heldAt <= cut {
+		cut, at = r.heldAt, holdStart
+	}
+	r.release(cut)
+	if r.written && !endsWith(r.tail, r.a.gap) {
+		r.write([]byte(r.a.gap))
+	}
+	r.enc = r.c.NewStream(encoded{r}, Head{list: r.a.list})
+	begun := r.a.begun && r.begunAt < cut
+	if begun && r.a.place != nil && !r.a.entire {
+		head := Head{ID: r.a.finish.ID, Model: r.a.finish.Model}.with(r.c.Properties(), llm.Start{Created: r.a.created})
+		r.enc.s = r.a.place.resume(at, &r.enc.e, head)
+	}
+	for _, q := range r.queue {
+		if q.passed && q.frame >= cut && q.from >= cut {
+			r.encode(q.ev)
+		}
+	}
+	r.queue, r.holding = nil, false
+}
+
+// endsWith reports whether a stream ends with a gap, in line ends of any kind.
+func endsWith(tail []byte, gap string) bool {
+	cr := strings.ReplaceAll(gap, "\n", "\r")
+	return bytes.HasSuffix(tail, []byte(gap)) || bytes.HasSuffix(tail, []byte(cr)) ||
+		bytes.HasSuffix(tail, []byte(strings.ReplaceAll(gap, "\n", "\r\n")))
+}
+
+// encoded is what a translation writes to.
+type encoded struct{ r *relay }
+
+func (e encoded) Write(b []byte) (int, error) {
+	e.r.write(b)
+	return len(b), e.r.err
+}
+
+func (r *relay) encode(events ...llm.Event) {
+	for _, ev := range events {
+		if err := r.enc.Write(ev); err != nil && r.err == nil {
+			r.err = err
+		}
+	}
+}
+
+// translated judges an event of a translation.
+func (r *relay) translated(ev llm.Event, v Verdict) {
+	switch v.action {
+	case holdBack:
+		r.held = append(r.held, ev)
+		return
+	case passOn:
+		r.encode(r.held...)
+		r.encode(ev)
+	case replaceBy:
+		r.encode(v.events...)
+	}
+	r.held = nil
+}
+
+// finish writes the end of an answer, and what follows it.
+func (r *relay) finish() error {
+	if r.enc == nil {
+		r.write(r.buf)
+		r.flush()
+		r.rest()
+	}
+	r.flush()
+	return nil
+}
+
+// rest copies what follows the answer. That is nothing, or a few blank lines:
+// the answer is whole, and it does not matter if they are lost.
+func (r *relay) rest() {
+	b := r.buf[:cap(r.buf)]
+	for left := maxTrailing; left > 0 && r.readErr == nil && r.err == nil; {
+		if len(b) == 0 {
+			b = make([]byte, relayRead)
+		}
+		n, err := r.src.Read(b)
+		r.write(b[:n])
+		left -= max(n, 1)
+		r.readErr = err
+	}
+}
+
+// fail ends the stream of an answer that failed with err.
+func (r *relay) fail(err error) error {
+	if r.enc == nil && r.a.reported && !r.holding {
+		if r.written || r.a.frame.start > r.at {
+			r.release(r.a.frame.end)
+			r.flush()
+		}
+		return err
+	}
+	if r.enc == nil && (r.written || r.decided() > r.at) {
+		r.translate()
+	}
+	var failure *llm.Error
+	if r.enc != nil && r.written && errors.As(err, &failure) {
+		_ = r.enc.Fail(failure) // r.err has it
+	}
+	r.flush()
+	return err
+}
+
+// moment is a point of a stream at which a translation may begin.
+type moment uint8
+
+const (
+	frameStart moment = iota // before the frame that is being read
+	holdStart                // before the first frame that is held
+	endStart                 // before the frame that said why the model stopped
+	moments
+)
+
+// placer is the part of a decoder that lets a relay go on by itself in the
+// middle of a stream.
+type placer interface {
+	// mark remembers the state of the stream. At frameStart that is the
+	// present one; the others are what it was before the present frame.
+	mark(at moment)
+	// resume returns an encoder that goes on from there.
+	resume(at moment, e *encoder, head Head) streamEncoder
+}
+
+// places are the states of a stream at each moment.
+type places[P any] [moments]P
+
+func (p *places[P]) set(at moment, now func() P) {
+	if at == frameStart {
+		p[at] = now()
+		return
+	}
+	p[at] = p[frameStart]
+}
+
+// wholeCalls is the placer of formats whose frames stand for themselves: a
+// relay can go on after any. Calls come whole, and the client has those of the
+// frames it was sent.
+type wholeCalls struct{ begun places[int] }
+
+func (w *wholeCalls) set(at moment, a *answer) {
+	w.begun.set(at, func() int { return len(a.calls) })
+}
+
+// sent returns the ids of the calls that the client has at a moment.
+func (w *wholeCalls) sent(at moment, a *answer) relayedCalls {
+	ids := make(relayedCalls)
+	for _, p := range a.calls[:w.begun[at]] {
+		ids[p.id] = true
+	}
+	return ids
+}
+
+// relayedCalls are the ids of calls that the client of a relay has.
+type relayedCalls map[string]bool
+
+// have reports whether an event is the end of such a call.
+func (r relayedCalls) have(ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.Call:
+		return r[ev.ID]
+	case llm.InvalidCall:
+		return r[ev.ID]
+	}
+	return false
+}
+
+// stretch is a part of a stream, in bytes.
+type stretch struct{ start, end int64 }
+
+// next begins the frame that ends at an offset.
+func (a *answer) next(end int64) {
+	a.frame = stretch{a.frame.end, end}
+	if a.place != nil {
+		a.place.mark(frameStart)
+	}
+}
+
+// end notes that the vendor said why the model stopped.
+func (a *answer) end() {
+	if a.finished {
+		return
+	}
+	a.finished, a.ending = true, a.frame.start
+	if a.place != nil {
+		a.place.mark(endStart)
+	}
+}
+
+// since sends events that say what the frames since an offset said.
+func (a *answer) since(start int64, send func()) {
+	a.late, a.from = true, start
+	send()
+	a.late = false
+}

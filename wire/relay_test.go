@@ -1,0 +1,370 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// relayed is a stream that is relayed in tests.
+type relayed struct {
+	name   string
+	c      Codec
+	stream string
+}
+
+// streams are the golden ones and some that are generated.
+func relayStreams(t testing.TB) []relayed {
+	t.Helper()
+	var all []relayed
+	for _, format := range Formats() {
+		files, err := filepath.Glob(filepath.Join("testdata", format, "*.txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range ar.Files {
+				if f.Name == "stream" {
+					all = append(all, relayed{file, Codec{Format: format}, string(f.Data)})
+				}
+			}
+		}
+		for seed := range uint64(4) {
+			var b bytes.Buffer
+			c := Codec{Format: format}
+			enc := c.NewStream(&b, Head{ID: "id-1", Model: "m-1", Created: 1700000000})
+			for _, ev := range newGen(format, seed).response().Events() {
+				if err := enc.Write(ev); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all = append(all, relayed{fmt.Sprint(format, " seed ", seed), c, b.String()})
+		}
+	}
+	return all
+}
+
+// relay relays a stream and returns what was written and the events.
+func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev llm.Event) Verdict) (out string, events []llm.Event, err error) {
+	t.Helper()
+	var b bytes.Buffer
+	err = c.Relay(&b, src, func(ev llm.Event) Verdict {
+		events = append(events, ev)
+		return verdict(len(events)-1, ev)
+	})
+	return b.String(), events, err
+}
+
+func passAll(int, llm.Event) Verdict { return Pass }
+
+// decodeAll returns the events of a stream and its error.
+func decodeAll(c Codec, src io.Reader) (events []llm.Event, failed error) {
+	for ev, err := range c.DecodeStream(src) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, ev)
+	}
+	return events, nil
+}
+
+// TestRelayCopies: what is relayed is what came, byte for byte, however it was
+// cut, and the events are those of the decoder.
+func TestRelayCopies(t *testing.T) {
+	for _, s := range relayStreams(t) {
+		want, failed := decodeAll(s.c, strings.NewReader(s.stream))
+		check := func(how string, src io.Reader) {
+			out, events, err := relayThrough(t, s.c, src, passAll)
+			if diff := cmp.Diff(want, events, same); diff != "" {
+				t.Fatalf("%s, %s: %s", s.name, how, diff)
+			}
+			if llm.KindOf(err) != llm.KindOf(failed) || (err == nil) != (failed == nil) {
+				t.Fatalf("%s, %s: %v, decoded %v", s.name, how, err, failed)
+			}
+			if err == nil && out != s.stream {
+				t.Fatalf("%s, %s: %s", s.name, how, cmp.Diff(s.stream, out))
+			}
+		}
+		check("whole", strings.NewReader(s.stream))
+		check("byte by byte", iotest.OneByteReader(strings.NewReader(s.stream)))
+		for i := range s.stream {
+			if testing.Short() && i%7 != 0 {
+				continue
+			}
+			check(fmt.Sprint("cut at ", i), &twoReads{s.stream[:i], s.stream[i:]})
+		}
+	}
+}
+
+// TestRelayHolds: what is held and then passed is what came.
+func TestRelayHolds(t *testing.T) {
+	for _, s := range relayStreams(t) {
+		events, failed := decodeAll(s.c, strings.NewReader(s.stream))
+		if failed != nil {
+			continue
+		}
+		for from := range events {
+			for _, length := range []int{1, 3, len(events)} {
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, _ llm.Event) Verdict {
+					if i >= from && i < from+length {
+						return Hold
+					}
+					return Pass
+				})
+				if err != nil || out != s.stream {
+					t.Fatalf("%s, %d events held from %d: %v\n%s", s.name, length, from, err, cmp.Diff(s.stream, out))
+				}
+			}
+		}
+	}
+}
+
+// sameAnswer compares answers without what a translation cannot know.
+func sameAnswer(t *testing.T, what string, c Codec, want []llm.Event, out string) {
+	t.Helper()
+	var a, b llm.Builder
+	for _, ev := range want {
+		a.Add(ev)
+	}
+	got, err := decodeAll(c, strings.NewReader(out))
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, out)
+	}
+	for _, ev := range got {
+		b.Add(ev)
+	}
+	x, y := a.Response(), b.Response()
+	for _, r := range []*llm.Response{x, y} {
+		r.Warnings = nil
+		r.Start.Usage = llm.Usage{}
+		if c.Format == Gemini { // which says at the end what cites what
+			r.Message.Parts = withoutCitations(r.Message.Parts)
+		}
+	}
+	if x.Start.ID == "" { // the upstream said it too late, or never
+		x.Start.ID, x.Finish.ID = y.Start.ID, y.Finish.ID
+	}
+	if x.Start.Model == "" {
+		x.Finish.Model = y.Finish.Model
+	}
+	if diff := cmp.Diff(x, y, same, cmpopts.IgnoreFields(llm.Finish{}, "Extra"), cmpopts.IgnoreFields(llm.Start{}, "Created"),
+		cmpopts.IgnoreFields(llm.Text{}, "State", "Extra"), cmpopts.IgnoreFields(llm.Call{}, "State", "Extra")); diff != "" {
+		t.Fatalf("%s: %s\n%s", what, diff, out)
+	}
+}
+
+func withoutCitations(parts []llm.Part) []llm.Part {
+	var out []llm.Part
+	for _, p := range parts {
+		if t, ok := p.(llm.Text); ok {
+			t.Citations = nil
+			if p = t; t.Text == "" && t.State.IsZero() {
+				continue
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// TestRelayTranslates: at whichever event a relay begins to translate, the
+// client reads the same answer if each event is replaced by itself.
+func TestRelayTranslates(t *testing.T) {
+	for _, s := range relayStreams(t) {
+		events, failed := decodeAll(s.c, strings.NewReader(s.stream))
+		degraded := slices.ContainsFunc(events, func(ev llm.Event) bool { _, ok := ev.(llm.InvalidCall); return ok }) && !s.c.Properties().StreamedArgs
+		if failed != nil || degraded { // where calls come whole, a bad one is shown as text
+			continue
+		}
+		for at := range events {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) Verdict {
+				if i == at {
+					return Replace(ev)
+				}
+				return Pass
+			})
+			what := fmt.Sprintf("%s, event %d %T", s.name, at, events[at])
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			sameAnswer(t, what, s.c, events, out)
+			for from := range at {
+				var held []llm.Event
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) Verdict {
+					if i >= from && i < at {
+						held = append(held, ev)
+						return Hold
+					}
+					if i == at {
+						return Replace(append(held, ev)...)
+					}
+					return Pass
+				})
+				what := fmt.Sprintf("%s, held from %d %T to %d", s.name, from, events[from], at)
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				sameAnswer(t, what, s.c, events, out)
+			}
+		}
+	}
+}
+
+// TestRelayTruncated: an upstream that is lost anywhere is reported, and the
+// client is told: what it reads fails too, or is nothing at all.
+func TestRelayTruncated(t *testing.T) {
+	for _, s := range relayStreams(t) {
+		for i := range s.stream {
+			_, failed := decodeAll(s.c, strings.NewReader(s.stream[:i]))
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream[:i]), passAll)
+			if llm.KindOf(err) != llm.KindOf(failed) || (err == nil) != (failed == nil) {
+				t.Fatalf("%s, ended at %d: %v, decoded %v", s.name, i, err, failed)
+			}
+			if err == nil || out == "" {
+				continue
+			}
+			got, failed := decodeAll(s.c, strings.NewReader(out))
+			if failed == nil || llm.KindOf(failed) == llm.Malformed && llm.KindOf(err) != llm.Malformed {
+				t.Fatalf("%s, ended at %d with %v: the client reads %v and %v from\n%s", s.name, i, err, got, failed, out)
+			}
+		}
+	}
+}
+
+// TestRelayReplaces: text that is taken out is not there, what comes in its
+// place is, and a call that was held is replaced as a whole.
+func TestRelayReplaces(t *testing.T) {
+	for _, format := range Formats() {
+		c := Codec{Format: format}
+		var b bytes.Buffer
+		enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+		args := `{"path":"/etc/passwd"}`
+		for _, ev := range []llm.Event{
+			llm.TextDelta{Text: "Let me "}, llm.TextDelta{Text: "see. "},
+			llm.CallStart{ID: "call_1", Name: "read"}, llm.CallDelta{ID: "call_1", Args: args[:9]}, llm.CallDelta{ID: "call_1", Args: args[9:]},
+			llm.Call{ID: "call_1", Name: "read", Args: []byte(args)},
+			llm.CallStart{ID: "call_2", Name: "now"}, llm.CallDelta{ID: "call_2", Args: "{}"}, llm.Call{ID: "call_2", Name: "now", Args: []byte("{}")},
+			llm.Finish{Reason: llm.ToolCalls, Usage: llm.Usage{Input: 1, Output: 2}},
+		} {
+			write(t, enc, ev)
+		}
+		out, _, err := relayThrough(t, c, &b, func(_ int, ev llm.Event) Verdict {
+			switch ev := ev.(type) {
+			case llm.TextDelta:
+				if ev.Text == "see. " {
+					return Replace(llm.TextDelta{Text: "look. "})
+				}
+			case llm.CallStart, llm.CallDelta:
+				return Hold
+			case llm.Call:
+				if ev.Name == "read" {
+					return Replace(llm.TextDelta{Text: "(not allowed)"})
+				}
+			}
+			return Pass
+		})
+		if err != nil {
+			t.Fatal(format, err)
+		}
+		got := build(t, c, out)
+		var calls []string
+		for _, call := range got.Message.Calls() {
+			calls = append(calls, call.Name+string(call.Args))
+		}
+		if text := got.Message.Text(); !slices.Equal(calls, []string{"now{}"}) || strings.ReplaceAll(text, "\n", "") != "Let me look. (not allowed)" || got.Finish.Usage.Output != 2 {
+			t.Errorf("%s: %q, calls %q, %+v\n%s", format, text, calls, got.Finish, out)
+		}
+	}
+}
+
+// flushed is a response writer that tells when it is flushed.
+type flushed struct {
+	bytes.Buffer
+	at []int
+}
+
+func (f *flushed) Flush() { f.at = append(f.at, f.Len()) }
+
+// TestRelayFlushes: what is decided is with the client before the relay waits
+// for more, even if the next frame has begun.
+func TestRelayFlushes(t *testing.T) {
+	frames := []string{chunks(`{"content":"a"}`), chunks(`{"content":"b"}`), ": hm\n\n", chunks("finish stop"), done}
+	pr, pw := io.Pipe()
+	var dst flushed
+	result := make(chan error, 1)
+	go func() { result <- Codec{Format: Chat}.Relay(&dst, pr, nil) }()
+	for i, f := range frames {
+		half := len(f) / 2
+		before := strings.Join(frames[:i], "")
+		io.WriteString(pw, f[:half]) // returns when the relay has read it
+		if i > 0 && i < 3 && !strings.HasPrefix(before, dst.String()) {
+			t.Error("bytes that nobody sent")
+		}
+		io.WriteString(pw, f[half:])
+	}
+	pw.Close()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+	want := []int{len(frames[0]), len(frames[0] + frames[1])}
+	if !slices.Equal(dst.at[:2], want) || dst.String() != strings.Join(frames, "") {
+		t.Errorf("flushed at %v, want %v first\n%s", dst.at, want, dst.String())
+	}
+}
+
+// TestRelayNothingWritten: an upstream that fails before its answer leaves the
+// response to the caller.
+func TestRelayNothingWritten(t *testing.T) {
+	for _, stream := range []string{"", "data: oops\n\n", `data: {"error":{"message":"overloaded","type":"overloaded_error"}}` + "\n\n", `{"error":{"message":"no"}}`, chunks(`{"content":"a`)[:20]} {
+		out, _, err := relayThrough(t, Codec{Format: Chat}, strings.NewReader(stream), passAll)
+		if err == nil || out != "" {
+			t.Errorf("%q: %v, wrote %q", stream, err, out)
+		}
+	}
+}
+
+// TestRelayDocument: a client that asked for a stream gets one.
+func TestRelayDocument(t *testing.T) {
+	for _, format := range Formats() {
+		c := Codec{Format: format}
+		body, _, err := c.EncodeResponse(&llm.Response{Message: llm.Assistant(llm.Text{Text: "hi"}), Finish: llm.Finish{Reason: llm.Stop, Model: "m"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := relayThrough(t, c, bytes.NewReader(body), passAll)
+		if err != nil || build(t, c, out).Message.Text() != "hi" {
+			t.Errorf("%s: %v\n%s", format, err, out)
+		}
+		if format != Ollama && !strings.HasPrefix(out, "data: ") && !strings.HasPrefix(out, "event: ") {
+			t.Errorf("%s: no stream: %s", format, out)
+		}
+	}
+}
+
+// TestRelayClientGone: a client that is gone ends the relay.
+func TestRelayClientGone(t *testing.T) {
+	gone := writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })
+	err := Codec{Format: Chat}.Relay(gone, iotest.OneByteReader(strings.NewReader(chunks(`{"content":"a"}`, "finish stop")+done)), nil)
+	if llm.KindOf(err) != llm.Network || !strings.Contains(err.Error(), "client") {
+		t.Error(err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
