@@ -32,6 +32,9 @@ type Client struct {
 	// field that is set replaces the table's. A changed address loses the
 	// vendor's key unless the row also names one.
 	Vendors map[string]Vendor
+	// Formats are formats of the program's own. Rows of Vendors name them in
+	// Wires.
+	Formats []wire.Format
 	// Schemes open ids that are not served over HTTP: for "sim", "sim/rest".
 	Schemes map[string]func(rest string) (llm.Model, error)
 
@@ -80,7 +83,7 @@ func (c *Client) Open(id string) (llm.Model, error) {
 		return nil, err
 	}
 	m := &Model{client: c, target: t, id: id, info: c.catalog().Lookup(t.catalogID(id))}
-	if m.wire, err = t.vendor.wire(m.info); err != nil {
+	if m.wire, err = c.wire(t.vendor, m.info); err != nil {
 		return nil, err
 	}
 	if m.info.Kind != "" && m.info.Kind != "chat" {
@@ -114,9 +117,9 @@ func (t target) label() string {
 }
 
 // wire chooses the format: the catalogue's, if the vendor speaks it.
-func (v Vendor) wire(info catalog.Model) (string, error) {
+func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 	for _, w := range v.Wires {
-		if _, ok := wire.For(w); !ok {
+		if _, ok := wire.For(w); !ok && c.ownFormat(w) == nil {
 			return "", fail(llm.Invalid, "%s: no format is called %q; there are %s", v.Name, w, strings.Join(wire.Formats(), ", "))
 		}
 	}
@@ -160,12 +163,23 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 	}
 }
 
+// ownFormat returns the program's own format of that name, and nil if there is
+// none.
+func (c *Client) ownFormat(name string) wire.Format {
+	for _, f := range c.Formats {
+		if f.Properties().Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
 // format returns the properties of the format the model is asked in.
 func (m *Model) format() wire.Properties { return m.codec().Properties() }
 
 // codec returns the codec of the model's requests.
 func (m *Model) codec() wire.Codec {
-	return wire.Codec{Format: m.wire, Vendor: m.label() + "/" + m.wire, Quirks: m.quirks()}
+	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.label() + "/" + m.wire, Quirks: m.quirks()}
 }
 
 // Explain says how req would be asked, without asking. A nil req stands for

@@ -74,6 +74,7 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+	v = c.serving(v, model)
 	if base.String() != v.BaseURL {
 		v.BaseURL, v.KeyEnv, v.Promotion, v.moved = base.String(), "", "", true
 	}
@@ -83,8 +84,17 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	return target{vendor: v, base: base, model: model}, nil
 }
 
+// serving returns the row that says how a vendor serves a model.
+func (c *Client) serving(v Vendor, model string) Vendor {
+	if row, ok := c.vendor(v.Rows[catalog.ParseID(model).Root()]); ok {
+		return row
+	}
+	return v
+}
+
 // locate finds the address of a vendor.
 func (c *Client) locate(v Vendor, model string) (target, error) {
+	v = c.serving(v, model)
 	if err := v.serves(model); err != nil {
 		return target{}, err
 	}
@@ -138,10 +148,18 @@ func expand(base string) (string, error) {
 		return value
 	})
 	if len(missing) > 0 {
-		return "", fmt.Errorf("its address needs %s to be set", strings.Join(missing, ", "))
+		slices.Sort(missing)
+		return "", fmt.Errorf("its address needs %s to be set", strings.Join(slices.Compact(missing), ", "))
 	}
-	return text, nil
+	return wideHosts.Replace(text), nil
 }
+
+// wideHosts are the hosts of Google's locations that are no single region.
+var wideHosts = strings.NewReplacer(
+	"//global-aiplatform.googleapis.com", "//aiplatform.googleapis.com",
+	"//us-aiplatform.googleapis.com", "//aiplatform.us.rep.googleapis.com",
+	"//eu-aiplatform.googleapis.com", "//aiplatform.eu.rep.googleapis.com",
+)
 
 // serverRoot reads a variable like OLLAMA_HOST, which may be host:port, and
 // gives it the path of the default.

@@ -14,6 +14,8 @@ import (
 func TestOpen(t *testing.T) {
 	t.Setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/")
 	t.Setenv("AWS_REGION", "eu-west-1")
+	t.Setenv("GOOGLE_CLOUD_LOCATION", "global")
+	t.Setenv("GOOGLE_CLOUD_PROJECT", "demo")
 	t.Setenv("OLLAMA_HOST", "0.0.0.0:11500")
 	lab := map[string]provider.Vendor{"lab": {BaseURL: "http://gpu:8000/v1/", Wires: []string{"messages"}}, "bad": {BaseURL: "http://x", Wires: []string{"smoke"}}}
 	scheme := func(rest string) (llm.Model, error) { return nil, &llm.Error{Kind: llm.NotFound, Op: "scheme " + rest} }
@@ -38,6 +40,8 @@ func TestOpen(t *testing.T) {
 		{"cohere/command-a-03-2025", "native over chat", ""},
 		{"azure/gpt-4o", "native over chat", ""},
 		{"vertex/gemini-2.5-pro", "native over gemini", ""},
+		{"vertex/claude-sonnet-4-5@20250929", "native over messages", ""},
+		{"vertex-claude/claude-sonnet-4-5", "native over messages", ""},
 		{"bedrock/openai.gpt-oss-120b-1:0", "native over converse", ""},
 		{"bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0", "native over converse", ""},
 		{"bedrock/us.amazon.nova-pro-v1:0", "native over converse", ""},
@@ -53,7 +57,7 @@ func TestOpen(t *testing.T) {
 
 		{"sim/native", "", "scheme native"},
 		{"bedrock-openai/anthropic.claude-3-5-sonnet-20241022-v2:0", "", "see bedrock/"},
-		{"vertex/claude-sonnet-4-5", "", "Google accounts"},
+		{"vertex/llama-3.1-405b-instruct-maas", "", "Google accounts"},
 		{"openai/text-embedding-3-small", "", "no chat model"},
 		{"openai/", "", "lacks the name"},
 		{"nobody/model", "", "nobody is known to serve"},

@@ -88,6 +88,8 @@ func capable(t *testing.T, vendor, format string, row ...Vendor) *Model {
 	}
 	t.Setenv("AZURE_OPENAI_ENDPOINT", "https://x.example")
 	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("GOOGLE_CLOUD_LOCATION", "global")
+	t.Setenv("GOOGLE_CLOUD_PROJECT", "demo")
 	m, err := c.Open(id)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 	if len(req.Output.Schema) == 0 {
 		native, feature = m.info.JSONMode.In(cond), wire.OutputAnyJSON
 	}
-	if !m.format().Has(feature) {
+	if !m.format().Has(feature) || m.vendor.Options["output"] == Degraded {
 		native = catalog.No
 	}
 	switch {

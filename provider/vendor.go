@@ -65,6 +65,8 @@ type Vendor struct {
 	// in another way than its format.
 	Fields  map[string]string
 	Options map[string]Handling
+	// Rows are the families that it serves as another row says.
+	Rows map[string]string
 	// Refuse are the families it serves in ways that a plain request with a
 	// key cannot use, and why.
 	Refuse map[string]string
@@ -144,7 +146,9 @@ var builtin = []Vendor{
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
 	{Name: "azure", Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
 	{Name: "vertex", Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
-		Refuse: map[string]string{"claude": "is served to Google accounts only, with tokens that expire", "llama": "is served to Google accounts only, with tokens that expire"}},
+		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
+	{Name: "vertex-claude", Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
+		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
 	{Name: "bedrock-openai", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
@@ -250,6 +254,9 @@ func (v Vendor) whole(base Vendor) Vendor {
 	}
 	if v.Options != nil {
 		out.Options = v.Options
+	}
+	if v.Rows != nil {
+		out.Rows = v.Rows
 	}
 	if out.Wires == nil {
 		out.Wires = []string{wire.Chat}

@@ -30,7 +30,8 @@ type Server struct {
 	seen map[string]int // requests per model name, for Behaviour.Times
 }
 
-// route says which format a path speaks. A path that ends in "/" is a prefix.
+// route says which format a path speaks. A path that ends in "/" is a prefix,
+// and "*" stands for anything.
 type route struct {
 	method, path string
 	serve        func(*Server, http.ResponseWriter, *http.Request)
@@ -43,6 +44,7 @@ var routes = []route{
 	{"POST", "/responses", answerIn(wire.Responses)},
 	{"POST", "/v1/messages", answerIn(wire.Messages)},
 	{"POST", "/v1/messages/count_tokens", (*Server).countTokens},
+	{"POST", "/v1/projects/*/publishers/anthropic/models/*", answerAs(wire.Codec{Format: wire.Messages, Quirks: wire.OnVertex()})},
 	{"POST", "/v1beta/models/", answerIn(wire.Gemini)},
 	{"POST", "/v1/models/", answerIn(wire.Gemini)},
 	{"POST", "/api/chat", answerIn(wire.Ollama)},
@@ -63,7 +65,19 @@ func (r route) matches(req *http.Request) bool {
 	if strings.HasSuffix(r.path, "/") {
 		return strings.HasPrefix(req.URL.Path, r.path)
 	}
-	return req.URL.Path == r.path
+	rest, after := req.URL.Path, r.path
+	for {
+		var before string
+		var more bool
+		if before, after, more = strings.Cut(after, "*"); !more {
+			return before == rest || before != r.path && strings.HasSuffix(rest, before)
+		}
+		i := strings.Index(rest, before)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(before):]
+	}
 }
 
 // ServeHTTP answers one request.
@@ -79,8 +93,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // answerIn returns the handler of a format.
 func answerIn(format string) func(*Server, http.ResponseWriter, *http.Request) {
+	return answerAs(wire.Codec{Format: format})
+}
+
+// answerAs returns the handler of a format at a host with quirks.
+func answerAs(codec wire.Codec) func(*Server, http.ResponseWriter, *http.Request) {
 	return func(s *Server, w http.ResponseWriter, req *http.Request) {
-		codec, _ := wire.For(format)
 		if err := s.answer(codec, w, req); err != nil {
 			fail(codec, w, err)
 		}

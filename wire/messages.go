@@ -165,3 +165,9 @@ func (messages) encodeUsage(e *encoder, f llm.Finish) {
 	}
 	e.rest(start, more)
 }
+
+// OnVertex returns how Google's Vertex AI serves the messages format: the model
+// stands in the path, below publishers/anthropic, and the version in the body.
+func OnVertex() Quirks {
+	return Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict", Version: "vertex-2023-10-16"}
+}
