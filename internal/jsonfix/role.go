@@ -30,23 +30,20 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 		look = lookahead{text: rest[:maxLook], final: true}
 	}
 	look.space()
+	if stop, maybe := r.atStop(rest[look.i:], look.final); stop || maybe {
+		return endOr(stop), 0
+	}
 	c, ok := look.peek()
-	switch stop, maybe := r.atStop(rest[look.i:], look.final); {
-	case stop:
-		return closing, 0
-	case maybe:
-		return undecided, 0
-	case !ok && look.final:
-		return closing, 0
+	switch {
 	case !ok:
-		return undecided, 0
+		return endOr(look.final), 0
 	case c == '+':
 		return look.join()
 	case r.whole && len(r.stack) > 0 && !r.quoteFollows(rest):
 		return closing, 0 // there is no other quote to end the string
 	case c == '/' && look.i+1 == len(look.text) && !look.final:
 		return undecided, 0
-	case c == '/' && look.i+1 < len(rest) && (rest[look.i+1] == '/' || rest[look.i+1] == '*'):
+	case beginsComment(rest[look.i:]):
 		return closing, 0
 	case len(r.stack) == 0:
 		return r.roleAtRoot(rest[look.i:], look.newline), 0
@@ -56,6 +53,19 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 		return r.roleInObject(&look, c), 0
 	}
 	return r.roleInArray(&look, c), 0
+}
+
+// beginsComment reports whether a comment stands at the beginning of rest.
+func beginsComment(rest []byte) bool {
+	return len(rest) > 1 && rest[0] == '/' && (rest[1] == '/' || rest[1] == '*')
+}
+
+// endOr returns that a quote ends its string if that is certain.
+func endOr(certain bool) role {
+	if certain {
+		return closing
+	}
+	return undecided
 }
 
 // roleAtRoot decides on a quote in a text that is one string: the last quote

@@ -67,14 +67,7 @@ func (r *Reader) unusual(c byte, final bool) (more bool) {
 	case stop:
 		r.finishContainers(llm.Guess)
 	case c == '\'' || c == '`':
-		if c == '`' && len(rest) < 3 && !final && bytes.HasPrefix(fence, rest) {
-			return true
-		}
-		if bytes.HasPrefix(rest, fence) {
-			r.failf(r.i, "a code fence stands inside the value")
-			return false
-		}
-		r.beginString(quoteSingle, 1)
+		return r.singleQuote(rest, final)
 	case c == '/':
 		return r.slashed(rest, final)
 	case c == '#' && r.state != wantValue:
@@ -84,15 +77,7 @@ func (r *Reader) unusual(c byte, final bool) (more bool) {
 	case c == '\\':
 		return r.backslash(rest, final)
 	case c == '=' && r.state == wantColon:
-		if len(rest) < 2 && !final {
-			return true
-		}
-		n := 1
-		if len(rest) > 1 && rest[1] == '>' {
-			n = 2
-		}
-		r.edit("colon", llm.Syntax, r.i, r.i+n)
-		r.colon(n)
+		return r.equals(rest, final)
 	case c == 0:
 		r.edit("control-character", llm.Syntax, r.i, r.i+1)
 		r.i++
@@ -105,6 +90,34 @@ func (r *Reader) unusual(c byte, final bool) (more bool) {
 }
 
 var fence = []byte("```")
+
+// singleQuote reads an apostrophe or a backtick, which begins a string unless
+// it begins a fence.
+func (r *Reader) singleQuote(rest []byte, final bool) (more bool) {
+	if rest[0] == '`' && len(rest) < 3 && !final && bytes.HasPrefix(fence, rest) {
+		return true
+	}
+	if bytes.HasPrefix(rest, fence) {
+		r.failf(r.i, "a code fence stands inside the value")
+		return false
+	}
+	r.beginString(quoteSingle, 1)
+	return false
+}
+
+// equals reads = or => in place of a colon.
+func (r *Reader) equals(rest []byte, final bool) (more bool) {
+	if len(rest) < 2 && !final {
+		return true
+	}
+	n := 1
+	if len(rest) > 1 && rest[1] == '>' {
+		n = 2
+	}
+	r.edit("colon", llm.Syntax, r.i, r.i+n)
+	r.colon(n)
+	return false
+}
 
 // atStop reports whether rest starts with one of the markers that end the
 // value, or may do so.

@@ -137,15 +137,20 @@ func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
 	case '"':
 		return r.strayQuote(), false
 	case '/':
-		if !r.tokenIsValue() {
-			return false, false
-		}
-		if r.i+1 == len(r.in) && !final {
-			return false, true
-		}
-		return r.i+1 < len(r.in) && (r.in[r.i+1] == '/' || r.in[r.i+1] == '*'), false
+		return r.commentStops(final)
 	}
 	return false, false
+}
+
+// commentStops is tokenStops for a slash, which may begin a comment.
+func (r *Reader) commentStops(final bool) (stop, more bool) {
+	if !r.tokenIsValue() {
+		return false, false
+	}
+	if r.i+1 == len(r.in) && !final {
+		return false, true
+	}
+	return r.i+1 < len(r.in) && (r.in[r.i+1] == '/' || r.in[r.i+1] == '*'), false
 }
 
 // stringPrefixes are the letters before a string in Python. All but u give
@@ -312,6 +317,16 @@ func number(word []byte, zeros bool) (string, llm.RepairClass) {
 		}
 		return "", llm.Truncation
 	}
+	digits = wholeDigits(digits)
+	if isNumber(sign+digits) && digits != "0.0" {
+		return sign + digits, llm.Syntax
+	}
+	return guessedNumber(sign, digits, zeros)
+}
+
+// wholeDigits adds the zeros that other languages leave out around a point, and
+// takes away the n of a big integer.
+func wholeDigits(digits string) string {
 	if strings.HasPrefix(digits, ".") {
 		digits = "0" + digits
 	}
@@ -322,9 +337,12 @@ func number(word []byte, zeros bool) (string, llm.RepairClass) {
 	if strings.HasSuffix(digits, ".") {
 		digits += "0"
 	}
-	if isNumber(sign+digits) && digits != "0.0" {
-		return sign + digits, llm.Syntax
-	}
+	return digits
+}
+
+// guessedNumber is number for what is one only after a change that may be
+// wrong.
+func guessedNumber(sign, digits string, zeros bool) (string, llm.RepairClass) {
 	if plain := strings.TrimLeft(digits, "0"); zeros && plain != digits {
 		if plain == "" || !isDigit(plain[0]) {
 			plain = "0" + plain

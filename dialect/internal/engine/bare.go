@@ -165,12 +165,32 @@ const parallel = "multi_tool_use.parallel"
 func (m *machine) nameFirst(start int) bool {
 	i := m.word(0, "")
 	written := string(m.buf[m.pos : m.pos+i])
-	if !m.marked && !m.names.any && !m.names.offered(m.withoutMethod(bareID(written))) && written != "print" && written != "functions" && written != parallel {
+	if i == 0 || !m.mayBeName(written) {
 		return false
 	}
 	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
 		i, written = len(trimmed), trimmed
 	}
+	j := m.behindName(i)
+	t, n := m.match(j)
+	if i == 0 {
+		return false
+	}
+	read, _ := ask(m, m.lex.readers.named, named{written: written, i: i, j: j, tok: t, n: n, c: m.peek(j), start: start})
+	return read
+}
+
+// mayBeName reports whether the word that stands here may be the name of a
+// call. Without a marker it must have been offered, or stand before one that
+// was.
+func (m *machine) mayBeName(written string) bool {
+	return m.marked || m.names.any || m.names.offered(m.withoutMethod(bareID(written))) ||
+		written == "print" || written == "functions" || written == parallel
+}
+
+// behindName returns the index of what stands behind a name of i bytes: white
+// space, the end of its quotes and newlines that were escaped say nothing.
+func (m *machine) behindName(i int) int {
 	j := m.spaces(i)
 	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && m.prev() == c {
 		j = m.spaces(i + 1)
@@ -178,59 +198,21 @@ func (m *machine) nameFirst(start int) bool {
 	for m.marked && m.hasAt(j, `\n`) {
 		j = m.spaces(j + 2)
 	}
-	t, n := m.match(j)
-	c := m.peek(j)
-	switch {
-	case i == 0:
-		return false
-	case !t.is(separates) && m.isCode(written, i, j):
-		return m.namedCode(written, i, j, start)
-	case t.is(identifies):
-		return m.withID(t, written, i, j+n, start)
-	case t.is(separates) && !t.line && t.text != "\n" || t.is(separates) && t.line:
-		return m.separated(t, written, i, j, n, start)
-	case t.is(tagParam):
-		m.narrow(t.in(tagParam))
-		m.where(func(d *spec.Dialect) bool { return (j > i) == slices.Contains(d.Sep, "\n") })
-		return m.pairs(written, i, j, start)
-	case m.marked && m.bareKey(j) > 0:
-		m.narrow(m.lex.pairs)
-		return m.pairs(written, i, j, start)
-	case c == '(' && j == i:
-		m.form(spec.PyCall)
-		return m.pyCall(start)
-	case c == '{' && written == parallel:
-		m.skip(j, "name")
-		return m.object(&envelope{start: start})
-	case c == '{' && m.rows.only(m.lex.form[spec.BraceCall]):
-		return m.braced(written, j, start)
-	case c == '{':
-		m.where(func(d *spec.Dialect) bool { return d.Form == spec.NameJSON || d.Tags.Value.Open != "" })
-		return m.nameJSON(written, i, j, start)
-	case m.hasAt(j, "json") && m.peek(m.spaces(j+4)) == '{' && m.rows.meets(m.lex.header):
-		return m.nameJSON(written, i, m.spaces(j+4), start)
-	case c == ':' && m.peek(m.spaces(j+1)) == '{' && m.marked:
-		return m.nameJSON(written, i, m.spaces(j+1), start)
-	case m.hasAt(j, "```") && (m.marked || !m.names.any):
-		return m.nameJSON(written, i, j, start)
-	case m.marked && m.oddName(&i):
-		t, n = m.match(i)
-		return m.separated(t, string(m.buf[m.pos:m.pos+i]), i, i, n, start)
-	case m.marked && (t.is(closes) && n > 0 || !m.at(j)):
-		return m.nameOnly(written, i, start, !m.at(j))
-	}
-	return false
+	return j
 }
 
-// oddName moves i to the separator after a name that is none.
-func (in *input) oddName(i *int) bool {
-	for k := *i; k < maxName && in.at(k) && !isSpace(in.buf[in.pos+k]); k++ {
+// oddName returns the index of the separator after a name that is none and has
+// at least i bytes, or 0.
+func (in *input) oddName(i int) int {
+	for k := i; k < maxName && in.at(k) && !isSpace(in.buf[in.pos+k]); k++ {
 		if t, n := in.match(k); n > 0 {
-			*i = k
-			return t.is(separates) && !t.is(closes) && k > 0
+			if t.is(separates) && !t.is(closes) {
+				return k
+			}
+			return 0
 		}
 	}
-	return false
+	return 0
 }
 
 // nameOnly reads a call without arguments: only its name stands there.
@@ -562,4 +544,105 @@ func (m *machine) unknownFirst() bool {
 		return m.peek(m.spaces(1)) == '"'
 	}
 	return false
+}
+
+// named is the name of a call, of i bytes, and what stands behind it from the
+// j-th byte: a marker of n bytes, if there is one.
+type named struct {
+	written string
+	i, j    int
+	tok     *token
+	n       int
+	c       byte
+	start   int
+}
+
+// namedReaders read a call by what stands behind its name.
+func namedReaders() []reader[named] {
+	object := func(m *machine, s named) bool { return s.c == '{' }
+	json := func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, s.j, s.start) }
+	return []reader[named]{
+		{
+			name: "code",
+			fits: func(m *machine, s named) bool { return !s.tok.is(separates) && m.isCode(s.written, s.i, s.j) },
+			read: func(m *machine, s named) bool { return m.namedCode(s.written, s.i, s.j, s.start) },
+		},
+		{
+			name: "id",
+			fits: func(m *machine, s named) bool { return s.tok.is(identifies) },
+			read: func(m *machine, s named) bool { return m.withID(s.tok, s.written, s.i, s.j+s.n, s.start) },
+		},
+		{
+			name: "separator",
+			fits: func(m *machine, s named) bool { return s.tok.is(separates) },
+			read: func(m *machine, s named) bool { return m.separated(s.tok, s.written, s.i, s.j, s.n, s.start) },
+		},
+		{
+			name: "pairs",
+			fits: func(m *machine, s named) bool { return s.tok.is(tagParam) },
+			read: func(m *machine, s named) bool {
+				m.narrow(s.tok.in(tagParam))
+				m.where(func(d *spec.Dialect) bool { return (s.j > s.i) == slices.Contains(d.Sep, "\n") })
+				return m.pairs(s.written, s.i, s.j, s.start)
+			},
+		},
+		{
+			name: "pairs without the tag of their key",
+			fits: func(m *machine, s named) bool { return m.marked && m.bareKey(s.j) > 0 },
+			read: func(m *machine, s named) bool {
+				m.narrow(m.lex.pairs)
+				return m.pairs(s.written, s.i, s.j, s.start)
+			},
+		},
+		{
+			name: "Python",
+			fits: func(m *machine, s named) bool { return s.c == '(' && s.j == s.i },
+			read: func(m *machine, s named) bool { m.form(spec.PyCall); return m.pyCall(s.start) },
+		},
+		{
+			name: "several calls in one",
+			fits: func(m *machine, s named) bool { return s.c == '{' && s.written == parallel },
+			read: func(m *machine, s named) bool { m.skip(s.j, "name"); return m.object(&envelope{start: s.start}) },
+		},
+		{
+			name: "braces",
+			fits: func(m *machine, s named) bool { return s.c == '{' && m.rows.only(m.lex.form[spec.BraceCall]) },
+			read: func(m *machine, s named) bool { return m.braced(s.written, s.j, s.start) },
+		},
+		{name: "JSON", fits: object, read: func(m *machine, s named) bool {
+			m.where(func(d *spec.Dialect) bool { return d.Form == spec.NameJSON || d.Tags.Value.Open != "" })
+			return m.nameJSON(s.written, s.i, s.j, s.start)
+		}},
+		{
+			name: "JSON behind its kind", // what a host leaves of a header
+			fits: func(m *machine, s named) bool {
+				return m.hasAt(s.j, "json") && m.peek(m.spaces(s.j+4)) == '{' && m.rows.meets(m.lex.header)
+			},
+			read: func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, m.spaces(s.j+4), s.start) },
+		},
+		{
+			name: "JSON behind a colon",
+			fits: func(m *machine, s named) bool { return s.c == ':' && m.peek(m.spaces(s.j+1)) == '{' && m.marked },
+			read: func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, m.spaces(s.j+1), s.start) },
+		},
+		{
+			name: "JSON in a fence",
+			fits: func(m *machine, s named) bool { return m.hasAt(s.j, "```") && (m.marked || !m.names.any) },
+			read: json,
+		},
+		{
+			name: "separator behind a name that is none",
+			fits: func(m *machine, s named) bool { return m.marked && m.oddName(s.i) > 0 },
+			read: func(m *machine, s named) bool {
+				i := m.oddName(s.i)
+				t, n := m.match(i)
+				return m.separated(t, string(m.buf[m.pos:m.pos+i]), i, i, n, s.start)
+			},
+		},
+		{
+			name: "nothing",
+			fits: func(m *machine, s named) bool { return m.marked && (s.tok.is(closes) || !m.at(s.j)) },
+			read: func(m *machine, s named) bool { return m.nameOnly(s.written, s.i, s.start, !m.at(s.j)) },
+		},
+	}
 }

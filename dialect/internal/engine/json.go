@@ -115,29 +115,13 @@ func (m *machine) brokenObject(e *envelope) bool {
 
 // member reads the value of a key.
 func (m *machine) member(e *envelope, key string) bool {
-	r := keys[key]
-	c := m.peek(0)
 	m.where(func(d *spec.Dialect) bool { return d.ArgsKey == key || d.NameKey == key })
-	switch {
-	case r == listRole && c == '[':
-		m.asides(e)
-		e.begun = m.objects(e) || e.begun
-		return e.begun || !m.undecided
-	case r == bothRole && c == '{', r == argsRole && c == '{' && e.name == parallel && !m.names.offered(parallel):
-		return m.innerObject(e)
-	case r == nameRole && (c == '{' || c == '[') && !m.marked:
-		return false // no tool has such a name
-	case (r == nameRole || r == bothRole) && isQuote(c) && e.name == "":
-		s, ok := m.nameValue()
-		e.name, e.legacy = s, key == "tool" || key == "toolName"
-		return ok && m.named(e)
-	case r == argsRole && !e.hasArgs && !e.begun:
-		return m.argsMember(e, key)
-	case r == idRole && e.id == "" && !e.begun:
-		return m.envelopeID(e)
-	case r == other && m.isKeyedCall(e, key, c):
-		return m.keyedCall(e, key)
-	}
+	read, _ := ask(m, m.lex.readers.member, member{e: e, key: key, role: keys[key], c: m.peek(0)})
+	return read
+}
+
+// extra keeps the value of a key that is no part of a call.
+func (m *machine) extra(e *envelope, key string) bool {
 	v, ok := m.buffered()
 	if ok {
 		e.extra = append(e.extra, field{key, v})

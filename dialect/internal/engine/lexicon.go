@@ -15,6 +15,7 @@ type Lexicon struct {
 	rows []spec.Dialect
 	tree *node
 	byteTables
+	readers readers
 
 	// The rows with a property.
 	unmarked                                                                                                       rowSet // that write calls without a marker
@@ -62,7 +63,7 @@ type headWords struct {
 // New makes a table ready for reading. Its rows must be valid, and must not
 // change.
 func New(rows []spec.Dialect) *Lexicon {
-	x := &Lexicon{rows: rows, tree: newTree(rows), fences: make(map[string]rowSet)}
+	x := &Lexicon{rows: rows, tree: newTree(rows), readers: newReaders(), fences: make(map[string]rowSet)}
 	x.byteTables = newByteTables(x.tree, rows)
 	x.findRows()
 	x.findUnmarked()

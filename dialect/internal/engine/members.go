@@ -237,3 +237,74 @@ func holdsSchemas(raw json.RawMessage) bool {
 	}
 	return true
 }
+
+// member is a key of an object that may be a call, what it stands for, and the
+// first byte of its value.
+type member struct {
+	e    *envelope
+	key  string
+	role role
+	c    byte
+}
+
+// memberReaders read the value of a key by what the key stands for.
+func memberReaders() []reader[member] {
+	return []reader[member]{
+		{
+			name: "list of calls",
+			fits: func(m *machine, s member) bool { return s.role == listRole && s.c == '[' },
+			read: func(m *machine, s member) bool {
+				m.asides(s.e)
+				s.e.begun = m.objects(s.e) || s.e.begun
+				return s.e.begun || !m.undecided
+			},
+		},
+		{
+			name: "object that is the call",
+			fits: (*machine).holdsCall,
+			read: func(m *machine, s member) bool { return m.innerObject(s.e) },
+		},
+		{
+			name: "name that no tool has",
+			fits: func(m *machine, s member) bool { return s.role == nameRole && (s.c == '{' || s.c == '[') && !m.marked },
+			read: func(m *machine, s member) bool { return false },
+		},
+		{
+			name: "name",
+			fits: func(m *machine, s member) bool {
+				return (s.role == nameRole || s.role == bothRole) && isQuote(s.c) && s.e.name == ""
+			},
+			read: func(m *machine, s member) bool {
+				name, ok := m.nameValue()
+				s.e.name, s.e.legacy = name, s.key == "tool" || s.key == "toolName"
+				return ok && m.named(s.e)
+			},
+		},
+		{
+			name: "arguments",
+			fits: func(m *machine, s member) bool { return s.role == argsRole && !s.e.hasArgs && !s.e.begun },
+			read: func(m *machine, s member) bool { return m.argsMember(s.e, s.key) },
+		},
+		{
+			name: "id",
+			fits: func(m *machine, s member) bool { return s.role == idRole && s.e.id == "" && !s.e.begun },
+			read: func(m *machine, s member) bool { return m.envelopeID(s.e) },
+		},
+		{
+			name: "arguments under the name",
+			fits: func(m *machine, s member) bool { return s.role == other && m.isKeyedCall(s.e, s.key, s.c) },
+			read: func(m *machine, s member) bool { return m.keyedCall(s.e, s.key) },
+		},
+		{
+			name: "something else",
+			fits: func(m *machine, s member) bool { return true },
+			read: func(m *machine, s member) bool { return m.extra(s.e, s.key) },
+		},
+	}
+}
+
+// holdsCall reports whether the value of a member is an object that holds name
+// and arguments, or several calls.
+func (m *machine) holdsCall(s member) bool {
+	return s.c == '{' && (s.role == bothRole || s.role == argsRole && s.e.name == parallel && !m.names.offered(parallel))
+}

@@ -255,36 +255,17 @@ func (m *machine) pySet() bool {
 // pyWord reads a number, a constant or a word without quotes.
 func (m *machine) pyWord() bool {
 	start := m.offset()
-	i, depth := 0, 0
-	for ; m.at(i); i++ {
-		c := m.buf[m.pos+i]
-		if c == '(' || c == '[' {
-			depth++
-		}
-		if depth == 0 && (c == ',' || c == ')' || c == ']' || c == '}' || c == '\n') {
-			break
-		}
-		if (c == ')' || c == ']') && depth > 0 {
-			depth--
-		}
-		if c == '<' && i > 0 {
-			if t, _ := m.match(i); t.is(closes) {
-				break
-			}
-		}
-		if i > maxGuess {
-			m.read(ArgsSpan, i, "word") // not to be looked at again
-			m.badArgs("a value without quotes is too long")
-			return false
-		}
-	}
+	i := m.pyWordEnd()
 	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
 	m.read(ArgsSpan, i, "word")
-	if !m.more() && m.truncated() {
+	switch {
+	case i > maxGuess:
+		m.badArgs("a value without quotes is too long")
+		return false
+	case !m.more() && m.truncated():
 		m.cutCall()
 		return false
-	}
-	if word == "" {
+	case word == "":
 		m.badArgs("a value is missing")
 		return false
 	}
@@ -293,6 +274,27 @@ func (m *machine) pyWord() bool {
 		m.repair("bare-word", llm.Guess, start, m.offset())
 	}
 	return true
+}
+
+// pyWordEnd returns the length of the value without quotes that stands here,
+// or more than maxGuess if it is too long. Brackets in it may hold commas.
+func (m *machine) pyWordEnd() int {
+	i, depth := 0, 0
+	for ; i <= maxGuess && m.at(i); i++ {
+		switch c := m.buf[m.pos+i]; {
+		case depth == 0 && strings.IndexByte(",)]}\n", c) >= 0:
+			return i
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == '<' && i > 0:
+			if t, _ := m.match(i); t.is(closes) {
+				return i
+			}
+		}
+	}
+	return i
 }
 
 // pyLiteral returns a Python word as JSON: a constant, a number, else a

@@ -136,13 +136,13 @@ func (m *machine) unit(start int, opened bool) bool {
 		}
 		t, n := m.match(0)
 		switch {
-		case t.is(opens) && (!t.line || m.undecided && m.depth == 1) && !t.is(tagCall):
+		case m.opensUnit(t):
 			m.opener(t, n)
 			opened = true
-		case t.is(closes) && !t.is(endCall) && m.depth > 0 && n > 0:
+		case t.is(closes) && !t.is(endCall) && m.depth > 0:
 			m.depth--
 			m.skip(n, t.text)
-		case t.is(drops) && n > 0 && strings.Contains(t.text, "|"):
+		case t.is(drops) && strings.Contains(t.text, "|"):
 			m.pass(t, n)
 		case m.depth <= 0 && !t.is(tagCall):
 			return false
@@ -157,6 +157,12 @@ func (m *machine) unit(start int, opened bool) bool {
 			}
 		}
 	}
+}
+
+// opensUnit reports whether the marker t, before a call, begins calls. One that
+// begins with a letter does so once: further on it is an ordinary word.
+func (m *machine) opensUnit(t *token) bool {
+	return t.is(opens) && !t.is(tagCall) && (!t.line || m.undecided && m.depth == 1)
 }
 
 // isLoose reports whether what stands here, behind a call, is another one only
@@ -218,36 +224,8 @@ func (m *machine) anyForm(start int) bool {
 		return false
 	}
 	t, n := m.match(0)
-	c := m.peek(0)
-	switch {
-	case t.is(tagCall):
-		return m.tags(t, n, start)
-	case t.is(separates) && !t.is(opens), t.is(identifies): // a name, or an id, was dropped before it
-		m.skip(n, t.text)
-		return m.one(start)
-	case c == '{':
-		m.form(spec.JSONCall)
-		m.where(func(d *spec.Dialect) bool { return !d.List })
-		return m.object(&envelope{start: start})
-	case c == '[':
-		return m.list(start)
-	case m.code && m.entered >= 0 && m.codeAt(0): // right behind its marker
-		return m.rawCode(start)
-	case m.hasAt(0, "```"):
-		return m.fenced(start)
-	case m.hasAt(0, bracePrefix):
-		return m.braceCall(start)
-	case t.is(prefixes):
-		return m.prefixed(t, n, start)
-	case c == '<':
-		return m.element(start)
-	case isNameStart(c) || c >= '0' && c <= '9':
-		return m.nameFirst(start)
-	case (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1)): // a quoted name
-		m.skip(1, "quote")
-		return m.nameFirst(start)
-	}
-	return false
+	read, _ := ask(m, m.lex.readers.forms, spot{tok: t, n: n, c: m.peek(0), start: start})
+	return read
 }
 
 // list reads a list of JSON objects or of Python calls.
@@ -270,4 +248,57 @@ func (m *machine) list(start int) bool {
 		return m.pyList(start)
 	}
 	return false
+}
+
+// formReaders read a call by the form it has.
+func formReaders() []reader[spot] {
+	role := func(k kind) func(*machine, spot) bool {
+		return func(m *machine, s spot) bool { return s.tok.is(k) }
+	}
+	first := func(c byte) func(*machine, spot) bool {
+		return func(m *machine, s spot) bool { return s.c == c }
+	}
+	return []reader[spot]{
+		{name: "tags", fits: role(tagCall), read: func(m *machine, s spot) bool { return m.tags(s.tok, s.n, s.start) }},
+		{
+			name: "separator whose name was dropped",
+			fits: func(m *machine, s spot) bool { return s.tok.is(separates) && !s.tok.is(opens) || s.tok.is(identifies) },
+			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return m.one(s.start) },
+		},
+		{name: "JSON object", fits: first('{'), read: func(m *machine, s spot) bool {
+			m.form(spec.JSONCall)
+			m.where(func(d *spec.Dialect) bool { return !d.List })
+			return m.object(&envelope{start: s.start})
+		}},
+		{name: "list", fits: first('['), read: func(m *machine, s spot) bool { return m.list(s.start) }},
+		{
+			name: "code", // right behind its marker
+			fits: func(m *machine, s spot) bool { return m.code && m.entered >= 0 && m.codeAt(0) },
+			read: func(m *machine, s spot) bool { return m.rawCode(s.start) },
+		},
+		{
+			name: "fence",
+			fits: func(m *machine, s spot) bool { return m.hasAt(0, "```") },
+			read: func(m *machine, s spot) bool { return m.fenced(s.start) },
+		},
+		{
+			name: "braces",
+			fits: func(m *machine, s spot) bool { return m.hasAt(0, bracePrefix) },
+			read: func(m *machine, s spot) bool { return m.braceCall(s.start) },
+		},
+		{name: "tags behind a prefix", fits: role(prefixes), read: func(m *machine, s spot) bool { return m.prefixed(s.tok, s.n, s.start) }},
+		{name: "element", fits: first('<'), read: func(m *machine, s spot) bool { return m.element(s.start) }},
+		{
+			name: "name",
+			fits: func(m *machine, s spot) bool { return isNameStart(s.c) || s.c >= '0' && s.c <= '9' },
+			read: func(m *machine, s spot) bool { return m.nameFirst(s.start) },
+		},
+		{
+			name: "quoted name",
+			fits: func(m *machine, s spot) bool {
+				return (s.c == '`' || isQuote(s.c)) && m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1))
+			},
+			read: func(m *machine, s spot) bool { m.skip(1, "quote"); return m.nameFirst(s.start) },
+		},
+	}
 }

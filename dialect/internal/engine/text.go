@@ -340,56 +340,19 @@ func (m *machine) namedAt(i int) bool {
 // special reads the marker, or the call without one, that stands here. It
 // reports false if the next byte is just text.
 func (m *machine) special() bool {
-	c := m.buf[m.pos]
-	t, n := m.match(0)
-	if (t == nil || t.is(opens) || t.is(tagCall) || t.is(thinks)) && m.quoted() {
-		m.suspect()
-		return false
+	s := spot{c: m.buf[m.pos]}
+	s.tok, s.n = m.match(0)
+	if read, decided := ask(m, m.lex.readers.early, s); decided {
+		return read
 	}
-	if t == nil && c == '<' && m.citation() {
-		return true
+	if s.tok != nil && (s.tok.line && !m.atLine() || s.tok.word && isNameByte(m.prev())) {
+		s.tok = nil
 	}
-	if m.held && m.closesThinking(t, n) {
-		m.rehearse()
-		return true
+	read, decided := ask(m, m.lex.readers.text, s)
+	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) {
+		m.lost.add(s.tok.all, m.offset())
 	}
-	if (t == nil || t.is(prefixes)) && m.cutMarker(0, false) {
-		return true
-	}
-	if m.muted && (t == nil || t.is(opens) || t.is(tagCall)) {
-		return m.misaddressed(t, n)
-	}
-	if t != nil && (t.line && !m.atLine() || t.word && isNameByte(m.prev())) {
-		t = nil
-	}
-	switch {
-	case t == nil && c == '(':
-		m.suspectName()
-		return false
-	case t == nil && (m.program(c) || m.bare(c)):
-		return true
-	case t == nil:
-		return m.data(c)
-	case t.is(thinks) && !t.line:
-		return m.openThinking(t, n)
-	case t.is(unthinks) && !t.is(drops) && !t.line:
-		return m.strayThinking(t, n)
-	case t.is(heads) && m.header(t, n):
-		return true
-	case t.is(opens) && m.region(t, n), t.is(tagCall) && m.lone(t, n), t.is(thinks) && m.openThinking(t, n):
-		return true
-	case t.is(drops) && !t.line && m.drop(t, n):
-		return true
-	case (t.is(closes) || t.is(endCall) || t.is(endParam)) && m.calls > 0 && !t.line:
-		m.skip(n, t.text)
-		return true
-	case m.bare(c):
-		return true
-	}
-	if t.is(opens) || t.is(tagCall) {
-		m.lost.add(t.all, m.offset())
-	}
-	return false
+	return read
 }
 
 // quoted reports whether what stands here is quoted in prose: an odd number
@@ -539,5 +502,88 @@ func (m *machine) recover() {
 			i = len(m.buf) - m.pos
 		}
 		m.read(ArgsSpan, i, "unreadable")
+	}
+}
+
+// earlyReaders decide what is read before the place of a marker counts.
+func earlyReaders() []reader[spot] {
+	return []reader[spot]{
+		{
+			name: "quoted in prose",
+			fits: func(m *machine, s spot) bool {
+				return (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall) || s.tok.is(thinks)) && m.quoted()
+			},
+			read: func(m *machine, s spot) bool { m.suspect(); return false },
+		},
+		{
+			name:   "citation",
+			fits:   func(m *machine, s spot) bool { return s.tok == nil && s.c == '<' },
+			read:   func(m *machine, s spot) bool { return m.citation() },
+			yields: true,
+		},
+		{
+			name: "end of thinking that held calls",
+			fits: func(m *machine, s spot) bool { return m.held && m.closesThinking(s.tok, s.n) },
+			read: func(m *machine, s spot) bool { m.rehearse(); return true },
+		},
+		{
+			name:   "marker that was cut off",
+			fits:   func(m *machine, s spot) bool { return s.tok == nil || s.tok.is(prefixes) },
+			read:   func(m *machine, s spot) bool { return m.cutMarker(0, false) },
+			yields: true,
+		},
+		{
+			name: "call in a message to the user",
+			fits: func(m *machine, s spot) bool {
+				return m.muted && (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall))
+			},
+			read: func(m *machine, s spot) bool { return m.misaddressed(s.tok, s.n) },
+		},
+	}
+}
+
+// textReaders read what stands in text and is none: first what has no marker,
+// then by the role of the marker.
+func textReaders() []reader[spot] {
+	always := func(*machine, spot) bool { return true }
+	unmarked := func(m *machine, s spot) bool { return s.tok == nil }
+	role := func(k kind) func(*machine, spot) bool {
+		return func(m *machine, s spot) bool { return s.tok.is(k) }
+	}
+	bare := func(m *machine, s spot) bool { return m.bare(s.c) }
+	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
+	return []reader[spot]{
+		{
+			name: "name and parenthesis",
+			fits: func(m *machine, s spot) bool { return s.tok == nil && s.c == '(' },
+			read: func(m *machine, s spot) bool { m.suspectName(); return false },
+		},
+		{name: "program", fits: unmarked, read: func(m *machine, s spot) bool { return m.program(s.c) }, yields: true},
+		{name: "call without a marker", fits: unmarked, read: bare, yields: true},
+		{name: "data", fits: unmarked, read: func(m *machine, s spot) bool { return m.data(s.c) }},
+		{name: "thinking", fits: func(m *machine, s spot) bool { return s.tok.is(thinks) && !s.tok.line }, read: think},
+		{
+			name: "end of thinking where none is open",
+			fits: func(m *machine, s spot) bool { return s.tok.is(unthinks) && !s.tok.is(drops) && !s.tok.line },
+			read: func(m *machine, s spot) bool { return m.strayThinking(s.tok, s.n) },
+		},
+		{name: "message header", fits: role(heads), read: func(m *machine, s spot) bool { return m.header(s.tok, s.n) }, yields: true},
+		{name: "calls behind a marker", fits: role(opens), read: func(m *machine, s spot) bool { return m.region(s.tok, s.n) }, yields: true},
+		{name: "element of a call", fits: role(tagCall), read: func(m *machine, s spot) bool { return m.lone(s.tok, s.n) }, yields: true},
+		{name: "line of thinking", fits: role(thinks), read: think, yields: true},
+		{
+			name:   "marker without meaning",
+			fits:   func(m *machine, s spot) bool { return s.tok.is(drops) && !s.tok.line },
+			read:   func(m *machine, s spot) bool { return m.drop(s.tok, s.n) },
+			yields: true,
+		},
+		{
+			name: "end of calls behind a call",
+			fits: func(m *machine, s spot) bool {
+				return m.calls > 0 && !s.tok.line && (s.tok.is(closes) || s.tok.is(endCall) || s.tok.is(endParam))
+			},
+			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return true },
+		},
+		{name: "call that begins like a marker", fits: always, read: bare, yields: true},
 	}
 }

@@ -392,19 +392,28 @@ func (in *input) tolerate(at *node, last, c byte, j int) (next *node, width int)
 	case len(at.next) == 0:
 	case c == '|' && last == '|':
 		return at, 1 + 2*boolInt(in.buf[in.pos+j] >= 0x80)
-	case c == ' ' && (last == '<' || last == '|' || last == '/') && at != in.lex.tree:
-		return at, 1
-	case c == ' ' && at.child('|') != nil && in.barAt(j+1):
-		return at, 1
-	case c == ' ' && at.child('_') != nil:
-		return at.child('_'), 1
-	case c == ' ' && (at.child('|') != nil || at.child('<') != nil || last == '>') && last != 0:
-		return at, 1
+	case c == ' ':
+		return in.tolerateSpace(at, last, j)
 	case at.takesSuffix(last, c):
 		k := in.suffix(j)
 		if end, _ := in.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {
 			return at, k - j
 		}
+	}
+	return nil, 0
+}
+
+// tolerateSpace is tolerate for a space.
+func (in *input) tolerateSpace(at *node, last byte, j int) (next *node, width int) {
+	switch {
+	case (last == '<' || last == '|' || last == '/') && at != in.lex.tree:
+		return at, 1
+	case at.child('|') != nil && in.barAt(j+1):
+		return at, 1
+	case at.child('_') != nil:
+		return at.child('_'), 1
+	case last != 0 && (at.child('|') != nil || at.child('<') != nil || last == '>'):
+		return at, 1
 	}
 	return nil, 0
 }

@@ -145,34 +145,59 @@ func (m *machine) streamValue(v value) bool {
 // other dialects are text, unless our own markup follows.
 func (m *machine) valueEnds(v *value) (n int, ok bool) {
 	t, n := m.match(0)
-	family := v.end.in(tagParam).or(v.end.in(tagValue))
 	switch {
 	case t == nil:
 		return 0, false
-	case v.quoted > 0 && t.is(endParam) && !m.endsParam(n):
+	case t.is(endParam) || t.is(endValue):
+		return m.endTagEnds(v, t, n)
+	case t.is(tagParam) && !t.is(tagCall):
+		return 0, m.paramEnds(v, t, n)
+	}
+	return 0, m.callEnds(t, n)
+}
+
+// callEnds reports whether the marker t of n bytes ends the call we are in.
+func (m *machine) callEnds(t *token, n int) bool {
+	if !t.is(endCall) && (!t.is(closes) || t.line) {
+		return false
+	}
+	return (t.in(endCall).meets(m.rows) || t.in(closes).meets(m.rows)) && m.endsCall(n)
+}
+
+// family are the dialects of the tag that opened the value.
+func (v *value) family() rowSet { return v.end.in(tagParam).or(v.end.in(tagValue)) }
+
+// endTagEnds is valueEnds where the end tag t of n bytes stands.
+func (m *machine) endTagEnds(v *value, t *token, n int) (length int, ok bool) {
+	if v.quoted > 0 && t.is(endParam) && !m.endsParam(n) {
 		v.quoted--
 		return 0, false
-	case t.is(endParam) || t.is(endValue):
-		if !t.in(endParam).meets(family) && !t.in(endValue).meets(family) {
-			next, _ := m.match(m.spaces(n))
-			return n, next.in(tagParam).meets(family) || next.in(endCall).meets(m.rows)
-		}
-		return n, m.structure(n)
-	case t.is(tagParam) && !t.is(tagCall) && m.isPair(t):
-		return 0, t.in(tagParam).meets(family) && m.beginsPair(n)
-	case t.is(tagParam) && !t.is(tagCall) && t.in(tagParam).meets(v.end.in(tagParam)):
-		if m.prev() != '\n' {
-			return 0, m.isNextParam(t, n)
-		}
-		if m.opensParam(t, n) {
-			return 0, true
-		}
-		v.quoted++
-		return 0, false
-	case t.is(endCall), t.is(closes) && !t.line:
-		return 0, (t.in(endCall).meets(m.rows) || t.in(closes).meets(m.rows)) && m.endsCall(n)
 	}
-	return 0, false
+	family := v.family()
+	if t.in(endParam).meets(family) || t.in(endValue).meets(family) {
+		return n, m.structure(n)
+	}
+	next, _ := m.match(m.spaces(n))
+	return n, next.in(tagParam).meets(family) || next.in(endCall).meets(m.rows)
+}
+
+// paramEnds reports whether a value ends where the tag t of n bytes, which
+// opens a parameter, stands: because its own end tag is missing.
+func (m *machine) paramEnds(v *value, t *token, n int) bool {
+	if m.isPair(t) {
+		return t.in(tagParam).meets(v.family()) && m.beginsPair(n)
+	}
+	if !t.in(tagParam).meets(v.end.in(tagParam)) {
+		return m.callEnds(t, n)
+	}
+	if m.prev() != '\n' {
+		return m.isNextParam(t, n)
+	}
+	if m.opensParam(t, n) {
+		return true
+	}
+	v.quoted++
+	return false
 }
 
 // isOurs reports whether the marker t plays the role k in a dialect that the
