@@ -30,15 +30,21 @@ const (
 
 func (h Host) holds() bool { return h.Schema != nil || h.Grammar != nil }
 
-// apply has the host hold the answer to a bounded schema.
-func (h Host) apply(req *llm.Request, bounded json.RawMessage) {
+// apply has the host hold the answer to a bounded schema. A schema that cannot
+// be written as a grammar is an error only if the host takes no schemas.
+func (h Host) apply(req *llm.Request, bounded json.RawMessage) error {
 	if h.Grammar != nil {
-		if g, err := grammar(bounded, ""); err == nil || h.Schema == nil {
+		g, err := grammar(bounded, "")
+		if err == nil {
 			h.Grammar(req, g)
-			return
+			return nil
+		}
+		if h.Schema == nil {
+			return &llm.Error{Op: "emulate", Kind: llm.Unsupported, Err: err}
 		}
 	}
 	h.Schema(req, plainSchema(bounded))
+	return nil
 }
 
 // applyGrammar has the host hold the answer to a grammar and reports whether

@@ -114,9 +114,12 @@ func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 }
 
 // Around returns a model that answers like inner and calls tools, which inner
-// need not know of. It asks inner for what [Emulation.Plan] says, with the
-// history healed, and holds the answer to what the request demands ([Keep]). It
-// is safe for concurrent use if inner is.
+// need not know of. It asks inner for what [Emulation.Plan] says, after wire.Heal
+// has put the history in order, and holds the answer to what the request demands
+// (see [Keep]). Its events are those of inner, as they stream, with the calls in
+// place of the text they were written in; warnings about the emulation come
+// first. It asks inner once per request and is safe for concurrent use if inner
+// is.
 func (e Emulation) Around(inner llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
@@ -290,8 +293,7 @@ func (e Emulation) constrain(req *llm.Request, out *Plan, prompt Prompt) (bool, 
 			return true, nil
 		}
 	}
-	e.Host.apply(out.Request, envelope)
-	return false, nil
+	return false, e.Host.apply(out.Request, envelope)
 }
 
 // callsOnly returns an envelope without its alternative of text, which a

@@ -61,7 +61,9 @@ func (e Emulation) AnswerBySchema(req *llm.Request) (Reader, []schema.Loss, erro
 		return nil, nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
 	}
 	req.Output = nil
-	e.Host.apply(req, bounded)
+	if err := e.Host.apply(req, bounded); err != nil {
+		return nil, nil, err
+	}
 	return wholeJSON("", ""), losses, nil
 }
 

@@ -62,7 +62,9 @@ func (e Emulation) small(req *llm.Request, out *Plan) error {
 		out.Request.Stop = nil
 		out.warn(llm.Ignored, "stop", "a call is held to a grammar and ends by itself")
 	}
-	e.Host.apply(out.Request, bounded)
+	if err := e.Host.apply(out.Request, bounded); err != nil {
+		return err
+	}
 	out.warn(llm.Emulated, "tools", "the arguments are held to a grammar: optional parameters where the request gives a reason, numbers and words of the conversation where they fit")
 	out.readers = append(out.readers, wholeJSON(before, after), e.reader(req, v.tools, "envelope"))
 	return nil
