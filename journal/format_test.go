@@ -266,6 +266,41 @@ func TestOnlyReferencesAreReferences(t *testing.T) {
 	}
 }
 
+// A hash that is not that of the arguments, whoever claims it, takes nothing off the
+// record.
+func TestAWrongHashRefersToNothing(t *testing.T) {
+	store := new(journal.Memory)
+	r := open(t, store, "r")
+	wrong := journal.ParamsHash(json.RawMessage(`{"other":1}`))
+	for _, err := range []error{
+		second(r.Intent(t.Context(), journal.Intent{Call: "a", Tool: "f", Args: json.RawMessage(`{"x":1}`), ParamsHash: wrong})),
+		second(r.Receipt(t.Context(), journal.Receipt{Call: "a", Tool: "f", Args: json.RawMessage(`{"x":1}`), ParamsHash: wrong, Status: journal.OK})),
+		second(r.Intent(t.Context(), journal.Intent{Call: "b", Tool: "f", Args: json.RawMessage(`{"y":1}`)})),
+		second(r.Receipt(t.Context(), journal.Receipt{Call: "b", Tool: "f", Args: json.RawMessage(`{"y":1}`), ParamsHash: wrong, Status: journal.OK})),
+		second(r.Request(t.Context(), &llm.Request{})),
+		second(r.Receipt(t.Context(), journal.Receipt{Call: "c", Tool: "f", Args: json.RawMessage(`{"other":1}`), Status: journal.OK})),
+		second(r.Receipt(t.Context(), journal.Receipt{Call: "d", Tool: "f", Args: json.RawMessage(`{"z":1}`), ParamsHash: wrong, Status: journal.OK})),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for e, err := range journal.Whole(store.Read(t.Context(), "r", 0)) {
+		var b struct{ Args json.RawMessage }
+		if err != nil || e.Decode(&b) != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(b.Args))
+	}
+	if diff := cmp.Diff([]string{`{"x":1}`, `{"x":1}`, `{"y":1}`, `{"y":1}`, ``, `{"other":1}`, `{"z":1}`}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := journal.Verify(store.Read(t.Context(), "r", 0)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Values that the user wants stripped do not take references with them, not even if
 // they are so short that they stand in hashes.
 func TestReferencesAreNotStripped(t *testing.T) {

@@ -49,12 +49,25 @@ func (h Hash) Short() string {
 	return digits[:min(12, len(digits))]
 }
 
-func hashBytes(b []byte) Hash {
+// hashDigits are the bytes of a hash.
+type hashDigits [len(hashPrefix) + 2*sha256.Size]byte
+
+func sumBytes(b []byte) (out hashDigits) {
 	sum := sha256.Sum256(b)
-	var out [len(hashPrefix) + 2*sha256.Size]byte
 	copy(out[:], hashPrefix)
 	hex.Encode(out[len(hashPrefix):], sum[:])
-	return Hash(out[:])
+	return out
+}
+
+func hashBytes(b []byte) Hash {
+	text := sumBytes(b)
+	return Hash(text[:])
+}
+
+// speaksFor reports whether h is the hash of b.
+func (h Hash) speaksFor(b []byte) bool {
+	text := sumBytes(b)
+	return string(h) == string(text[:])
 }
 
 // HashJSON returns the hash of the canonical form of raw.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,16 +26,22 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	calls   map[string]callState
-	unknown []Intent                   // of earlier processes
-	pending map[string]json.RawMessage // arguments of the intents of this process, by call
+	unknown []Intent             // of earlier processes
+	pending map[string]announced // the intents of this process without a receipt, by call
 	values  onRecord
 	// talking says that a request is on record: the results of calls will come
 	// again in the next one.
-	talking bool
+	talking atomic.Bool
 
 	asking sync.Mutex
 	// lastRequest is what the next request is recorded against; asking guards it.
 	lastRequest *requestForm
+}
+
+// announced are the arguments of an intent, canonical, and their hash.
+type announced struct {
+	args json.RawMessage
+	hash Hash
 }
 
 type callState uint8
@@ -53,7 +60,7 @@ func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 	if err := ValidRun(run); err != nil {
 		return nil, err
 	}
-	r := &Recorder{store: store, run: run, format: CurrentFormat, calls: make(map[string]callState), pending: make(map[string]json.RawMessage), values: newOnRecord()}
+	r := &Recorder{store: store, run: run, format: CurrentFormat, calls: make(map[string]callState), pending: make(map[string]announced), values: newOnRecord()}
 	var refs Resolver
 	var dangling *ReferenceError // after that there is nothing to recall: Verify says what is missing
 	report, err := Verify(func(yield func(Entry, error) bool) {
@@ -109,7 +116,8 @@ func (r *Recorder) recall(e Entry, refs *Resolver) error {
 		if err != nil {
 			return err
 		}
-		r.lastRequest, r.talking = form, true
+		r.lastRequest = form
+		r.talking.Store(true)
 	}
 	return nil
 }
@@ -186,8 +194,10 @@ func (r *Recorder) reserve(call string) error {
 func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	r.mu.Lock()
 	before := r.calls[rec.Call]
+	var intended announced
 	if before != settled {
 		r.calls[rec.Call] = settled
+		intended = r.pending[rec.Call]
 	}
 	r.mu.Unlock()
 	if before == settled {
@@ -200,7 +210,7 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if rec.Status == Refused {
 		kind = KindRefusal
 	}
-	e, err := r.writeReceipt(context.WithoutCancel(ctx), kind, &rec)
+	e, err := r.writeReceipt(context.WithoutCancel(ctx), kind, &rec, intended)
 	if err != nil {
 		r.mu.Lock()
 		r.calls[rec.Call] = before
@@ -208,8 +218,9 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 		return rec, err
 	}
 	rec.Entry = e.Hash
-	if before == lost {
+	if before != 0 { // there was an intent
 		r.mu.Lock()
+		delete(r.pending, rec.Call)
 		r.unknown = slices.DeleteFunc(r.unknown, func(in Intent) bool { return in.Call == rec.Call })
 		r.mu.Unlock()
 	}
@@ -265,7 +276,9 @@ func (r *Recorder) writeValues(ctx context.Context, e Entry) (Entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.values.learn(e)
-	r.talking = r.talking || e.Kind == KindRequest
+	if e.Kind == KindRequest {
+		r.talking.Store(true)
+	}
 	return written, nil
 }
 
@@ -279,14 +292,26 @@ func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
 	if err == nil {
 		refs.learn()
-		refs.await(in)
+		r.await(in)
 	}
 	return e, err
 }
 
+// await keeps the arguments of an intent for its receipt, which need not repeat
+// them: the hash that both have names them. That the hash is theirs is for the
+// caller to say, and checked.
+func (r *Recorder) await(in *Intent) {
+	if r.format < formatRefs || !in.ParamsHash.speaksFor(in.Args) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending[in.Call] = announced{in.Args, in.ParamsHash}
+}
+
 // writeReceipt is Write for a receipt. It makes Args canonical.
-func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt) (Entry, error) {
-	refs := references{r: r, call: rec.Call, params: rec.ParamsHash}
+func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, intended announced) (Entry, error) {
+	refs := references{r: r, intended: intended, params: rec.ParamsHash}
 	o := rec.encode(&refs)
 	if o.err != nil || o.loose {
 		return r.Write(ctx, kind, *rec)

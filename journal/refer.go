@@ -102,37 +102,48 @@ func (r *onRecord) referAt(f fields, p place) bool {
 	case oneMessage:
 		ref = r.message(raw)
 	case manyMessages:
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return false
-		}
-		for i, m := range list {
-			list[i] = r.message(m)
-		}
-		ref = joinList(list)
+		ref = r.messages(raw)
 	case oneResult:
 		ref = r.value(raw)
 	case anyValue:
 		if h := hashBytes(raw); r.known[h] && len(raw) > len(h)+2 {
 			ref = quoted(h)
 		}
-	case arguments:
-		if hash := f["params_hash"]; isRef(hash) && r.known[refOf(hash)] && refOf(hash) == hashBytes(raw) {
-			delete(f, p.key)
-			return true
-		}
-	case lastWords:
-		if r.saidIn != "" && bytes.Equal(raw, appendQuoted(nil, r.said)) {
-			delete(f, p.key)
-			f["answer"] = quoted(r.saidIn)
-			return true
-		}
-	}
-	if bytes.Equal(ref, raw) {
-		return false
+	case arguments, lastWords:
+		return r.leaveOut(f, p)
 	}
 	f[p.key] = ref
+	return !bytes.Equal(ref, raw)
+}
+
+// leaveOut takes a value out of f that another member names by its hash.
+func (r *onRecord) leaveOut(f fields, p place) bool {
+	raw := f[p.key]
+	switch {
+	case p.form == arguments:
+		hash := f["params_hash"]
+		if !isRef(hash) || !r.known[refOf(hash)] || refOf(hash) != hashBytes(raw) {
+			return false
+		}
+	case r.saidIn == "" || !bytes.Equal(raw, appendQuoted(nil, r.said)):
+		return false
+	default:
+		f["answer"] = quoted(r.saidIn)
+	}
+	delete(f, p.key)
 	return true
+}
+
+// messages returns a list of messages with references.
+func (r *onRecord) messages(raw json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return raw
+	}
+	for i, m := range list {
+		list[i] = r.message(m)
+	}
+	return joinList(list)
 }
 
 func quoted(h Hash) json.RawMessage { return slices.Concat([]byte{'"'}, []byte(h), []byte{'"'}) }
@@ -188,9 +199,9 @@ func (r *onRecord) value(raw json.RawMessage) json.RawMessage {
 
 // references are those of one intent or receipt. Nil refers to nothing.
 type references struct {
-	r      *Recorder
-	call   string // of a receipt, whose intent has the arguments
-	params Hash
+	r        *Recorder
+	intended announced // by the intent of a receipt
+	params   Hash
 
 	learnt [2]Hash // values that stand whole in the entry
 	whole  json.RawMessage
@@ -201,20 +212,14 @@ func (f *references) args(form []byte) bool {
 	if f == nil || f.r.format < formatRefs {
 		return false
 	}
-	r := f.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if intended, ok := r.pending[f.call]; ok && f.call != "" {
-		delete(r.pending, f.call)
-		if bytes.Equal(intended, form) {
-			return true
-		}
+	if f.intended.hash != "" && f.intended.hash == f.params && bytes.Equal(f.intended.args, form) {
+		return true
 	}
-	if !r.talking {
+	if !f.r.talking.Load() {
 		return false
 	}
 	hash := hashBytes(form)
-	if r.values.known[hash] && hash == f.params {
+	if f.r.known(hash) && hash == f.params {
 		return true
 	}
 	f.learnt[0] = hash
@@ -223,21 +228,22 @@ func (f *references) args(form []byte) bool {
 
 // result returns a reference to a result, nil if it is not on record.
 func (f *references) result(value []byte) []byte {
-	if f == nil || f.r.format < formatRefs {
-		return nil
-	}
-	r := f.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.talking {
+	if f == nil || f.r.format < formatRefs || !f.r.talking.Load() {
 		return nil
 	}
 	hash := hashBytes(value)
-	if r.values.known[hash] {
+	if f.r.known(hash) {
 		return quoted(hash)
 	}
 	f.learnt[1], f.whole = hash, value
 	return nil
+}
+
+// known reports whether the value of that hash is on record.
+func (r *Recorder) known(hash Hash) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.values.known[hash]
 }
 
 // learn remembers what is on record now.
@@ -255,14 +261,4 @@ func (f *references) learn() {
 	if f.whole != nil {
 		f.r.values.result = f.whole
 	}
-}
-
-// await keeps the arguments of an intent for its receipt.
-func (f *references) await(in *Intent) {
-	if f.r.format < formatRefs {
-		return
-	}
-	f.r.mu.Lock()
-	defer f.r.mu.Unlock()
-	f.r.pending[in.Call] = in.Args
 }

@@ -191,6 +191,20 @@ func (v *verifier) run(target string, src runSource) error {
 	if src.run == "" && report.Run != src.name && report.Run != "" {
 		d.Notes = append(d.Notes, "the file holds run "+report.Run)
 	}
+	d.explain(report)
+	if v.flags.sig != "" {
+		src.sig = v.flags.sig
+	}
+	if err := v.signatures(&d, src.sig); err != nil {
+		return err
+	}
+	d.OK = len(d.Problems) == 0 && (report.Sealed || v.flags.allowOpen)
+	v.verdicts = append(v.verdicts, d)
+	return nil
+}
+
+// explain says in words what a report found.
+func (d *verdict) explain(report *journal.Report) {
 	for _, f := range report.Faults {
 		d.Problems = append(d.Problems, f.String())
 	}
@@ -206,15 +220,6 @@ func (v *verifier) run(target string, src runSource) error {
 	if report.Stripped > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("stripped: secrets were taken out of %d entries", report.Stripped))
 	}
-	if v.flags.sig != "" {
-		src.sig = v.flags.sig
-	}
-	if err := v.signatures(&d, src.sig); err != nil {
-		return err
-	}
-	d.OK = len(d.Problems) == 0 && (report.Sealed || v.flags.allowOpen)
-	v.verdicts = append(v.verdicts, d)
-	return nil
 }
 
 // signatures checks who signed the run.
