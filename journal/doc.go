@@ -15,6 +15,11 @@
 // database ([OpenSQL]). Every store writes the same bytes for the same entry:
 // its canonical JSON, as [Canonical] makes it.
 //
+// A run holds each message, result and argument once. Entries that need one again
+// refer to it by its hash; [Whole] puts the values back for whoever reads. Runs of
+// earlier versions repeat; their format is the number in each of their lines, and
+// a run stays in the format it began in.
+//
 // No known form of secret reaches a store. Hashes of arguments and outputs are
 // taken before secrets are stripped, so they still speak for the whole value;
 // the chain covers the stripped form, so a stripped run still verifies.
