@@ -14,7 +14,9 @@ type pending struct {
 	id, name string
 	index    int // the vendor's; -1 where there is none
 	kind     llm.ToolKind
-	args     strings.Builder
+	args     strings.Builder // as the vendor sent them
+	scan     argScan         // of the arguments of a function
+	passed   int             // bytes of them that have left as deltas
 	state    llm.State
 	extra    llm.Extra
 	open     bool // args are a JSON string that still lacks its end
@@ -101,8 +103,17 @@ func (a *answer) start(p *pending) {
 	p.started = true
 	a.span = noSpan
 	a.emit(llm.CallStart{ID: p.id, Name: p.name, Kind: p.kind})
-	if p.args.Len() > 0 {
+	if p.kind == llm.FreeTool && p.args.Len() > 0 {
 		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()})
+	}
+	a.passArgs(p)
+}
+
+// passArgs sends the arguments of a function that have become certain.
+func (a *answer) passArgs(p *pending) {
+	if certain := p.scan.safe - p.scan.begin; certain > p.passed {
+		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()[p.scan.begin+p.passed : p.scan.safe]})
+		p.passed = certain
 	}
 }
 
@@ -120,8 +131,15 @@ func (a *answer) addArgs(p *pending, s []byte) {
 	}
 	n := p.args.Len()
 	p.args.Write(s)
-	if p.started {
+	if p.kind != llm.FreeTool {
+		p.scan.add(p.args.String(), len(s))
+	}
+	switch {
+	case !p.started:
+	case p.kind == llm.FreeTool:
 		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()[n:]})
+	default:
+		a.passArgs(p)
 	}
 }
 
@@ -194,15 +212,20 @@ func (a *answer) close(p *pending, last bool) {
 	case strings.TrimSpace(p.args.String()) == "":
 		a.addArgs(p, []byte("{}"))
 	}
-	args := p.args.String()
-	switch {
-	case json.Valid([]byte(args)) && p.name != "":
-		a.sent(p)
-		a.emit(llm.Call{ID: p.id, Name: p.name, Args: json.RawMessage(args), Kind: p.kind, State: p.state, Extra: p.extra})
-	case limited && p.name != "":
-		a.bad(p, llm.CutOff)
-	case p.name == "":
+	if p.name == "" {
 		a.bad(p, llm.UnknownTool)
+		return
+	}
+	args, repairs, ok := p.value(!limited && a.finish.Reason != llm.ContentFilter)
+	switch {
+	case ok:
+		if rest := args[p.passed:]; p.kind != llm.FreeTool && len(rest) > 0 {
+			a.emit(llm.CallDelta{ID: p.id, Args: string(rest)})
+		}
+		a.sent(p)
+		a.emit(llm.Call{ID: p.id, Name: p.name, Args: args, Kind: p.kind, Provenance: llm.Provenance{Repairs: repairs}, State: p.state, Extra: p.extra})
+	case limited:
+		a.bad(p, llm.CutOff)
 	default:
 		a.bad(p, llm.BadArguments)
 	}
