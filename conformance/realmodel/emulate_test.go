@@ -129,7 +129,7 @@ func TestOutput(t *testing.T) {
 	url := serve(t)
 	req := request(Question{Messages: []llm.Message{llm.User("Extract the person: Anna Berg, 34 years old, lives in Turin and likes chess and hiking.")}})
 	req.MaxTokens = 400
-	req.Output = &llm.Output{Name: "person", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0,"maximum":150},"city":{"type":"string"},"hobbies":{"type":"array","items":{"type":"string"}}},"required":["name","age","city","hobbies"],"additionalProperties":false}`)}
+	req.Output = &llm.OutputFormat{Name: "person", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0,"maximum":150},"city":{"type":"string"},"hobbies":{"type":"array","items":{"type":"string"}}},"required":["name","age","city","hobbies"],"additionalProperties":false}`)}
 	for _, format := range []string{wire.Chat, wire.Responses, wire.Messages} {
 		r, err := llm.Generate(context.Background(), open(t, url, format, false), req)
 		if err != nil { // provider holds the answer to the schema

@@ -118,7 +118,7 @@ func TestCodecsMeetARealServer(t *testing.T) {
 func TestSchemaIsHonoured(t *testing.T) {
 	url := serve(t)
 	codec, _ := wire.For(wire.Chat)
-	req := &llm.Request{Model: "any", MaxTokens: 200, Messages: []llm.Message{llm.User("Anna is 34 years old.")}, Output: &llm.Output{
+	req := &llm.Request{Model: "any", MaxTokens: 200, Messages: []llm.Message{llm.User("Anna is 34 years old.")}, Output: &llm.OutputFormat{
 		Name: "person", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","maxLength":20},"age":{"type":"integer","minimum":0,"maximum":150}},"required":["name","age"],"additionalProperties":false}`),
 	}}
 	for _, stream := range []bool{false, true} {
