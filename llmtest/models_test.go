@@ -44,7 +44,7 @@ func simulated(t *testing.T, behind llm.Model, id func(url string) string, chang
 func TestVendorModels(t *testing.T) {
 	t.Setenv("AWS_REGION", "us-east-1")
 	for _, h := range []struct{ format, vendor, root string }{
-		{"chat", "openai", "/v1"}, {"responses", "openai", "/v1"}, {"messages", "anthropic", "/v1"}, {"gemini", "gemini", "/v1beta"}, {"ollama", "ollama", "/api"},
+		{"chat", "openai", "/v1"}, {"responses", "openai", "/v1"}, {"messages", "anthropic", "/v1"}, {"gemini", "gemini", "/v1beta"}, {"ollama", "ollama", "/api"}, {"converse", "bedrock", ""},
 	} {
 		for _, whole := range []bool{false, true} {
 			t.Run(h.format+map[bool]string{false: " streamed", true: " whole"}[whole], func(t *testing.T) {

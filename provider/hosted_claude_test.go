@@ -120,6 +120,24 @@ var hostedCases = []hostedCase{
 		never:    []string{"model", "stream"},
 	},
 	{
+		name: "Claude on Bedrock, with a token", id: "bedrock-claude/us.anthropic.claude-sonnet-4-5-20250929-v1:0", model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+		env:      map[string]string{"AWS_REGION": "eu-west-1", "AWS_BEARER_TOKEN_BEDROCK": "bedrock-api-key-1"},
+		whole:    "https://bedrock-runtime.eu-west-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke",
+		streamed: "https://bedrock-runtime.eu-west-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream",
+		header:   map[string]string{"Authorization": "Bearer bedrock-api-key-1"},
+		body:     map[string]string{"anthropic_version": `"bedrock-2023-05-31"`}, never: []string{"model", "stream"},
+		foreignEnv: map[string]string{"ANTHROPIC_API_KEY": "sk-ant-other"},
+	},
+	{
+		name: "Claude on Bedrock, signed", id: "bedrock-claude/anthropic.claude-opus-4-1-20250805-v1:0", model: "anthropic.claude-opus-4-1-20250805-v1:0",
+		env:      map[string]string{"AWS_REGION": "eu-west-1", "AWS_BEARER_TOKEN_BEDROCK": "", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI-secret"},
+		whole:    "https://bedrock-runtime.eu-west-1.amazonaws.com/model/anthropic.claude-opus-4-1-20250805-v1%3A0/invoke",
+		streamed: "https://bedrock-runtime.eu-west-1.amazonaws.com/model/anthropic.claude-opus-4-1-20250805-v1%3A0/invoke-with-response-stream",
+		header:   map[string]string{"Authorization": "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/", "X-Amz-Date": "20"},
+		body:     map[string]string{"anthropic_version": `"bedrock-2023-05-31"`}, never: []string{"model", "stream"},
+		foreignEnv: map[string]string{"AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI-secret"},
+	},
+	{
 		name: "Azure's Responses", id: "azure/gpt-5.1-codex", model: "gpt-5.1-codex",
 		env:      map[string]string{"AZURE_OPENAI_ENDPOINT": "https://lab.openai.azure.com", "AZURE_OPENAI_API_KEY": "az-key-123"},
 		whole:    "https://lab.openai.azure.com/openai/v1/responses",
@@ -250,7 +268,7 @@ func TestHostedKeysStay(t *testing.T) {
 
 // A format's host keeps the promises of models, too.
 func TestHostedModels(t *testing.T) {
-	for _, i := range []int{0, 3} {
+	for _, i := range []int{0, 3, 5} {
 		t.Run(hostedCases[i].name, func(t *testing.T) {
 			llmtest.TestModel(t, func(t *testing.T) llm.Model {
 				m, _ := hostedCases[i].open(t, false)

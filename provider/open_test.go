@@ -42,6 +42,7 @@ func TestOpen(t *testing.T) {
 		{"vertex/gemini-2.5-pro", "native over gemini", ""},
 		{"vertex/claude-sonnet-4-5@20250929", "native over messages", ""},
 		{"vertex-claude/claude-sonnet-4-5", "native over messages", ""},
+		{"bedrock-claude/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "native over messages", ""},
 		{"bedrock/openai.gpt-oss-120b-1:0", "native over converse", ""},
 		{"bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0", "native over converse", ""},
 		{"bedrock/us.amazon.nova-pro-v1:0", "native over converse", ""},

@@ -151,6 +151,8 @@ var builtin = []Vendor{
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
+	{Name: "bedrock-claude", Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
+		Quirks: wire.OnBedrock(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock-openai", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}},
 	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},

@@ -48,6 +48,8 @@ var routes = []route{
 	{"POST", "/v1beta/models/", answerIn(wire.Gemini)},
 	{"POST", "/v1/models/", answerIn(wire.Gemini)},
 	{"POST", "/api/chat", answerIn(wire.Ollama)},
+	{"POST", "/model/*/invoke", answerAs(wire.Codec{Format: wire.Messages, Quirks: wire.OnBedrock()})},
+	{"POST", "/model/*/invoke-with-response-stream", answerAs(wire.Codec{Format: wire.Messages, Quirks: wire.OnBedrock()})},
 	{"POST", "/model/", answerIn(wire.Converse)},
 	{"POST", "/api/show", (*Server).showModel},
 	{"GET", "/api/tags", (*Server).listTags},

@@ -12,7 +12,7 @@ func TestCodecs(t *testing.T) {
 	for _, format := range wire.Formats() {
 		t.Run(format, func(t *testing.T) { llmtest.TestCodec(t, wire.Codec{Format: format}) })
 	}
-	for name, quirks := range map[string]wire.Quirks{"vertex": wire.OnVertex()} {
+	for name, quirks := range map[string]wire.Quirks{"vertex": wire.OnVertex(), "bedrock": wire.OnBedrock()} {
 		t.Run("messages on "+name, func(t *testing.T) { llmtest.TestCodec(t, wire.Codec{Format: wire.Messages, Quirks: quirks}) })
 	}
 }

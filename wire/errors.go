@@ -95,7 +95,7 @@ var phrases = []struct {
 // body. A server adds the header Retry-After where err.RetryAfter is set, and
 // those of [Codec.ErrorHeader].
 func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
-	f, lookup := c.lookup("EncodeError")
+	f, lookup := c.errorFormat("EncodeError")
 	if lookup != nil {
 		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
 	}
@@ -108,11 +108,19 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 // ErrorHeader returns the headers in which the vendor says what kind of error it
 // sends, for servers that want to look like it. Most formats have none: nil.
 func (c Codec) ErrorHeader(err *llm.Error) http.Header {
-	f, _ := find(c.Format)
+	f, _ := c.errorFormat("ErrorHeader")
 	if h, ok := f.(interface{ errorHeader(*llm.Error) http.Header }); ok {
 		return h.errorHeader(err)
 	}
 	return nil
+}
+
+// errorFormat returns the format in which the host says errors.
+func (c Codec) errorFormat(op string) (format, error) {
+	if c.Quirks.Framed {
+		return converse{}, nil
+	}
+	return c.lookup(op)
 }
 
 // errorStatus is the status of err, or the one its kind suggests.

@@ -171,3 +171,10 @@ func (messages) encodeUsage(e *encoder, f llm.Finish) {
 func OnVertex() Quirks {
 	return Quirks{Path: "models/{model}:rawPredict", StreamPath: "models/{model}:streamRawPredict", Version: "vertex-2023-10-16"}
 }
+
+// OnBedrock returns how Amazon Bedrock serves the messages format with
+// InvokeModel: the model stands in the path, the version in the body, and a
+// stream comes in frames.
+func OnBedrock() Quirks {
+	return Quirks{Path: "model/{model}/invoke", StreamPath: "model/{model}/invoke-with-response-stream", Version: "bedrock-2023-05-31", Framed: true}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
 )
 
 // modelMark stands for the name of the model in a path.
@@ -68,6 +70,9 @@ func (c Codec) place(stream bool) string {
 func (p Properties) at(q Quirks) Properties {
 	if q.Path != "" {
 		p.Path, p.StreamPath = q.Path, q.StreamPath
+	}
+	if q.Framed {
+		p.StreamType, p.KeepAlive = eventstream.MediaType, ""
 	}
 	if maker, ok := converseMakers[q.ModelFields]; ok {
 		p.Features, p.Thinking = append(slices.Clip(p.Features), maker.features...), maker.thinking

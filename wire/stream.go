@@ -136,7 +136,7 @@ const sseKeepAlive = ": keep-alive\n\n"
 // keepAlive writes what the format has for it. Before the first event that must
 // not look like one, so a comment has to do.
 func (s *StreamEncoder) keepAlive() {
-	alive := s.format.properties().KeepAlive
+	alive := s.e.c.Properties().KeepAlive
 	if alive != "" && s.s == nil {
 		alive = sseKeepAlive
 	}
@@ -174,10 +174,14 @@ func (s *StreamEncoder) flush() error {
 		s.err = s.e.c.fail("Write", llm.Invalid, s.e.Err)
 		return s.err
 	}
-	if len(s.e.Buf) > 0 {
-		_, s.err = s.w.Write(s.e.Buf)
-		s.e.Buf = s.e.Buf[:0]
+	out := s.e.Buf
+	if s.e.c.Quirks.Framed {
+		out, s.err = framed(out)
 	}
+	if len(out) > 0 && s.err == nil {
+		_, s.err = s.w.Write(out)
+	}
+	s.e.Buf = s.e.Buf[:0]
 	return s.err
 }
 

@@ -89,6 +89,9 @@ type Quirks struct {
 	// Version is what hosts of the messages format other than its maker want
 	// as anthropic_version in the body.
 	Version string
+	// Framed says that the host is Amazon's, whose streams hold the events of
+	// the messages format in frames and whose errors are its own.
+	Framed bool
 	// ModelFields is the maker whose names the converse format uses for what it
 	// leaves to each model, like [AnthropicFields]. Empty means that the models
 	// take nothing beyond the format.
@@ -179,7 +182,7 @@ func (c Codec) StreamType() string {
 	if err != nil {
 		return ""
 	}
-	return f.properties().StreamType
+	return f.properties().at(c.Quirks).StreamType
 }
 
 // EncodeRequest returns req as the body of a request. The warnings say what
@@ -257,6 +260,9 @@ func (c Codec) DecodeStream(src io.Reader) iter.Seq2[llm.Event, error] {
 			return
 		}
 		a := newAnswer(c, func(ev llm.Event) bool { return yield(ev, nil) })
+		if c.Quirks.Framed {
+			src = unframe(src)
+		}
 		err = f.decodeStream(a, src)
 		if err != nil {
 			a.cut()

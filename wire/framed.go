@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire/internal/js"
+	"github.com/toolpost/toolpost/wire/internal/sse"
+)
+
+// Amazon serves the formats of others in frames of its own: each holds one
+// event of the format as base64. Only here is it known: what reads and writes
+// the format sees server-sent events.
+
+// chunkEvent is the type of a frame that holds an event.
+const chunkEvent = "chunk"
+
+// unframed reads frames as server-sent events.
+type unframed struct {
+	frames *eventstream.Reader
+	buf    []byte // of the event that is being read
+	rest   []byte // of buf, not yet read
+	err    error
+}
+
+// unframe returns the server-sent events in the frames of src. A server that
+// sends one JSON document instead of frames is passed through.
+func unframe(src io.Reader) io.Reader {
+	buffered := bufio.NewReader(src)
+	if firstByte(buffered) == '{' {
+		return buffered
+	}
+	return &unframed{frames: eventstream.NewReader(buffered)}
+}
+
+// Read returns the next bytes.
+func (u *unframed) Read(p []byte) (int, error) {
+	for len(u.rest) == 0 {
+		if u.err != nil {
+			return 0, u.err
+		}
+		u.buf = u.buf[:0]
+		u.err = u.next()
+		u.rest = u.buf
+	}
+	n := copy(p, u.rest)
+	u.rest = u.rest[n:]
+	return n, nil
+}
+
+// next puts the event of the next frame into buf.
+func (u *unframed) next() error {
+	f, err := u.frames.Next()
+	switch {
+	case errors.Is(err, eventstream.ErrMalformed):
+		return malformedFrame(err)
+	case err != nil:
+		return err
+	}
+	if f.Kind != eventstream.Event {
+		u.fail(f)
+		return nil
+	}
+	data, ok := unbase64(js.Text(js.Get(js.Trim(f.Payload), "bytes")))
+	if !ok || f.Name == chunkEvent && data == nil {
+		return malformedFrame(errors.New("a frame does not hold an event as base64"))
+	}
+	u.data(data)
+	return nil
+}
+
+func malformedFrame(err error) error {
+	return &llm.Error{Op: "wire.DecodeStream", Kind: llm.Malformed, Err: err}
+}
+
+// data adds a server-sent event. Line breaks of JSON mean nothing.
+func (u *unframed) data(data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	u.buf = append(u.buf, "data: "...)
+	u.buf = append(u.buf, bytes.ReplaceAll(data, []byte("\n"), []byte(" "))...)
+	u.buf = append(u.buf, "\n\n"...)
+}
+
+// fail adds an error as the messages format says it.
+func (u *unframed) fail(f eventstream.Frame) {
+	code, message := awsError(nil, js.Trim(f.Payload))
+	if f.Name != "" {
+		code = strings.ToUpper(f.Name[:1]) + f.Name[1:]
+	}
+	var e encoder
+	e.Object()
+	e.StringField("type", "error")
+	e.Key("error")
+	e.Object()
+	e.StringField("type", code)
+	e.StringField("message", or(message, or(f.Message, code)))
+	e.End()
+	e.End()
+	u.data(e.Buf)
+}
+
+// framed returns server-sent events as frames.
+func framed(events []byte) ([]byte, error) {
+	var out []byte
+	for r := sse.NewReader(bytes.NewReader(events)); ; {
+		_, data, err := r.Next()
+		if err != nil {
+			return out, nil // of a buffer: its end
+		}
+		if data = js.Trim(data); len(data) == 0 {
+			continue
+		}
+		if out, err = eventstream.Append(out, frameOf(data)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// frameOf returns the frame of an event. An error is an exception of Amazon's.
+func frameOf(data []byte) eventstream.Frame {
+	if js.Is(js.Get(data, "type"), "error") {
+		code, message := messages{}.decodeError(data)
+		name := awsCode(&llm.Error{Kind: codeKinds()[code], Code: code})
+		payload, _ := json.Marshal(map[string]string{"message": message}) // a string
+		return eventstream.Frame{Kind: eventstream.Exception, Name: strings.ToLower(name[:1]) + name[1:], Payload: payload}
+	}
+	payload := append([]byte(`{"bytes":"`), base64.StdEncoding.EncodeToString(data)...)
+	return eventstream.Frame{Kind: eventstream.Event, Name: chunkEvent, Payload: append(payload, `"}`...)}
+}
