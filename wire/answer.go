@@ -48,7 +48,8 @@ type answer struct {
 	apart   bool // the next span is another part, even if of the same kind
 
 	calls  []*pending
-	held   int // calls not yet sent
+	held   int  // calls not yet sent
+	asSent bool // arguments of calls leave as they come and are not repaired
 	hosted hostedIDs
 	ids    llm.CallIDs
 	size   int

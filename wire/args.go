@@ -142,9 +142,9 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 func (p *pending) value(whole bool) (args json.RawMessage, repairs []llm.Repair, ok bool) {
 	text := p.args.String()
 	if json.Valid([]byte(text)) {
-		return json.RawMessage(strings.Trim(text, " \t\r\n")), nil, true
+		return json.RawMessage(strings.Trim(text[p.scan.begin:], " \t\r\n")), nil, true
 	}
-	if !whole || p.kind == llm.FreeTool {
+	if !whole {
 		return nil, nil, false
 	}
 	args, repairs, err := jsonfix.Fix(text)

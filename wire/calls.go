@@ -103,11 +103,16 @@ func (a *answer) start(p *pending) {
 	p.started = true
 	a.span = noSpan
 	a.emit(llm.CallStart{ID: p.id, Name: p.name, Kind: p.kind})
-	if p.kind == llm.FreeTool && p.args.Len() > 0 {
+	if a.verbatim(p) && p.args.Len() > 0 {
 		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()})
 	}
 	a.passArgs(p)
 }
+
+// verbatim reports whether the arguments of a call leave as they come. The text
+// of a free-text tool is ours to quote, and what a relay copies cannot be
+// repaired any more.
+func (a *answer) verbatim(p *pending) bool { return p.kind == llm.FreeTool || a.asSent }
 
 // passArgs sends the arguments of a function that have become certain.
 func (a *answer) passArgs(p *pending) {
@@ -131,12 +136,12 @@ func (a *answer) addArgs(p *pending, s []byte) {
 	}
 	n := p.args.Len()
 	p.args.Write(s)
-	if p.kind != llm.FreeTool {
+	if !a.verbatim(p) {
 		p.scan.add(p.args.String(), len(s))
 	}
 	switch {
 	case !p.started:
-	case p.kind == llm.FreeTool:
+	case a.verbatim(p):
 		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()[n:]})
 	default:
 		a.passArgs(p)
@@ -216,10 +221,10 @@ func (a *answer) close(p *pending, last bool) {
 		a.bad(p, llm.UnknownTool)
 		return
 	}
-	args, repairs, ok := p.value(!limited && a.finish.Reason != llm.ContentFilter)
+	args, repairs, ok := p.value(!a.verbatim(p) && !limited && a.finish.Reason != llm.ContentFilter)
 	switch {
 	case ok:
-		if rest := args[p.passed:]; p.kind != llm.FreeTool && len(rest) > 0 {
+		if rest := args[p.passed:]; !a.verbatim(p) && len(rest) > 0 {
 			a.emit(llm.CallDelta{ID: p.id, Args: string(rest)})
 		}
 		a.sent(p)

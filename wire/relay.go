@@ -53,7 +53,9 @@ const maxTrailing = 1 << 20
 // frame (an event of the format's own stream) that an event came in. A nil
 // observe passes everything.
 //
-// The events are those of [Codec.DecodeStream], with one difference in time: the
+// The events are those of [Codec.DecodeStream], with two differences. Arguments
+// of calls are shown as they come and are not repaired, since the client gets
+// them as they came: a call that DecodeStream would repair is invalid here. And the
 // frames that end an answer are written when the verdict about the llm.Finish
 // is there. What is decided is written before Relay waits for more, and dst is
 // flushed if it has a method Flush or FlushError.
@@ -75,7 +77,7 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdi
 	}
 	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(c, r.event)
-	r.a.relaying = true
+	r.a.relaying, r.a.asSent = true, true
 	err = f.decodeStream(r.a, r)
 	if err == nil {
 		r.a.conclude()

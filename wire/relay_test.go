@@ -76,7 +76,7 @@ func passAll(int, llm.Event) Verdict { return Pass }
 
 // decodeAll returns the events of a stream and its error.
 func decodeAll(c Codec, src io.Reader) (events []llm.Event, failed error) {
-	for ev, err := range c.DecodeStream(src) {
+	for ev, err := range c.decodeStream(src, true) {
 		if err != nil {
 			return events, err
 		}

@@ -253,6 +253,12 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 // llm.Incomplete. A server that answers with one JSON document instead of a
 // stream is understood too. The caller closes src.
 func (c Codec) DecodeStream(src io.Reader) iter.Seq2[llm.Event, error] {
+	return c.decodeStream(src, false)
+}
+
+// decodeStream is DecodeStream. With asSent, arguments of calls leave as they
+// come and are not repaired.
+func (c Codec) decodeStream(src io.Reader, asSent bool) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		f, err := c.lookup("DecodeStream")
 		if err != nil {
@@ -263,6 +269,7 @@ func (c Codec) DecodeStream(src io.Reader) iter.Seq2[llm.Event, error] {
 		if c.Quirks.Framed {
 			src = unframe(src)
 		}
+		a.asSent = asSent
 		err = f.decodeStream(a, src)
 		if err != nil {
 			a.cut()
