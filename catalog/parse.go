@@ -430,41 +430,46 @@ func (p *reader) suffix(c chunk) {
 
 // word reads a chunk that starts with letters.
 func (p *reader) word(i int, c chunk) {
-	t := &p.text
-	head := t.head(c)
-	if !c.num.IsZero() && c.tail == c.end && len(head) == 1 && p.lettered(i, c, head[0]) {
-		return
-	}
-	if c.sep == ':' && p.provider(c) {
-		return
-	}
-	if n, _ := p.nameAt(i); n.family != nil && n.family != p.family && n.family.rank > 0 && !n.family.numbered {
-		p.id.Base, p.base = n.family.name, true
-		return
-	} else if n.family == p.family && n.line == "" {
-		if !c.num.IsZero() && p.id.Version.IsZero() && p.family.series == "" {
-			p.setVersion(i, c) // minimax.minimax-m2.1, qwen/…/Qwen3
-		}
-		return
-	}
-	if len(head) == 1 && !c.num.IsZero() { // z1: no word with a version behind it
+	head := p.text.head(c)
+	numbered := !c.num.IsZero()
+	switch {
+	case numbered && c.tail == c.end && len(head) == 1 && p.lettered(i, c, head[0]):
+	case c.sep == ':' && p.provider(c):
+	case p.familyName(i, c):
+	case len(head) == 1 && numbered: // z1: no word with a version behind it
 		p.knownWord(head)
 		p.addWord(spoken{span: span{c.start, c.end}})
-		return
-	}
-	if p.heavyWord(c) {
-		if !c.num.IsZero() { // opus4
+	case p.heavyWord(c):
+		if numbered { // opus4
 			p.number(i, chunk{start: c.head, head: c.head, tail: c.tail, end: c.tail, num: c.num, digits: c.digits, sep: '-'})
 		}
-		return
+	case p.vocab.skip[string(head)]:
+	default:
+		p.strangeWord(c)
 	}
-	if p.vocab.skip[string(head)] {
-		return
+}
+
+// familyName reads the name of a family: another one is the base of the model,
+// its own may be repeated with the version behind it.
+func (p *reader) familyName(i int, c chunk) bool {
+	n, _ := p.nameAt(i)
+	switch {
+	case n.family != nil && n.family != p.family && n.family.rank > 0 && !n.family.numbered:
+		p.id.Base, p.base = n.family.name, true
+	case n.family != p.family || n.line != "":
+		return false
+	case !c.num.IsZero() && p.id.Version.IsZero() && p.family.series == "":
+		p.setVersion(i, c) // minimax.minimax-m2.1, qwen/…/Qwen3
 	}
+	return true
+}
+
+// strangeWord reads a word that is not in the vocabulary.
+func (p *reader) strangeWord(c chunk) {
 	p.strange = true
 	if p.sized {
 		p.id.Custom = true // a community fine-tune: Qwen3.5-27B-BlueStar
-	} else if p.nwords == 0 && len(head) > 1 {
+	} else if p.nwords == 0 && len(p.text.head(c)) > 1 {
 		p.addWord(spoken{span: span{c.start, c.end}})
 	}
 }

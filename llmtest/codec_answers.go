@@ -184,21 +184,41 @@ func codecTruncated(t *testing.T, c wire.Codec) {
 
 // truncated says what is wrong with the events of a stream that ended early.
 func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
-	var b llm.Builder
-	open := map[string]bool{}
-	var failure error
-	finished := false
+	var h heard
 	for ev, err := range events {
-		switch {
-		case failure != nil:
-			return "something follows the error"
-		case finished:
-			return "something follows the finish"
-		case err != nil:
-			failure = err
-			continue
-		}
+		h.add(ev, err)
+	}
+	if h.end(); h.broken != "" {
+		return h.broken
+	}
+	if problem := h.openCalls(); problem != "" {
+		return problem
+	}
+	var b llm.Builder
+	for _, ev := range h.events {
 		b.Add(ev)
+	}
+	got := b.Response()
+	switch k := llm.KindOf(h.err); {
+	case h.err == nil && !cmp.Equal(whole.Message.Calls(), got.Message.Calls(), same):
+		return "a finish says that the answer is whole, but a call is missing"
+	case h.err != nil && k != llm.Incomplete && k != llm.Malformed:
+		return "the error is of kind " + k.String() + ", not incomplete"
+	case !strings.HasPrefix(whole.Message.Text(), got.Message.Text()):
+		return "the text is another"
+	}
+	for _, call := range got.Message.Calls() {
+		if !slices.ContainsFunc(whole.Message.Calls(), func(w llm.Call) bool { return cmp.Equal(w, call, same) }) {
+			return "there is a call that nobody made: " + call.Name + " " + string(call.Args)
+		}
+	}
+	return ""
+}
+
+// openCalls says what became of calls that were cut off, if it is wrong.
+func (h heard) openCalls() string {
+	open := map[string]bool{}
+	for _, ev := range h.events {
 		switch ev := ev.(type) {
 		case llm.CallStart:
 			open[ev.ID] = true
@@ -209,27 +229,10 @@ func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
 			if !ev.Provenance.Truncated {
 				return "a call that was cut off is not marked as truncated"
 			}
-		case llm.Finish:
-			finished = true
 		}
 	}
-	got := b.Response()
-	switch k := llm.KindOf(failure); {
-	case failure == nil && !finished:
-		return "it ends without a finish and without an error"
-	case failure == nil && !cmp.Equal(whole.Message.Calls(), got.Message.Calls(), same):
-		return "a finish says that the answer is whole, but a call is missing"
-	case failure != nil && k != llm.Incomplete && k != llm.Malformed:
-		return "the error is of kind " + k.String() + ", not incomplete"
-	case len(open) > 0:
+	if len(open) > 0 {
 		return "a call that began is neither a call nor an invalid call"
-	case !strings.HasPrefix(whole.Message.Text(), got.Message.Text()):
-		return "the text is another"
-	}
-	for _, call := range got.Message.Calls() {
-		if !slices.ContainsFunc(whole.Message.Calls(), func(w llm.Call) bool { return cmp.Equal(w, call, same) }) {
-			return "there is a call that nobody made: " + call.Name + " " + string(call.Args)
-		}
 	}
 	return ""
 }

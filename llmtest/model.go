@@ -72,38 +72,48 @@ func questions() map[string]*llm.Request {
 
 // heard is an answer as it was heard.
 type heard struct {
-	events []llm.Event
-	err    error
-	broken string // what is wrong with the order of events
+	events   []llm.Event
+	err      error
+	finished bool
+	broken   string // what is wrong with the order of events
 }
 
 // listen asks a model and checks what is promised about every stream.
 func listen(ctx context.Context, m llm.Model, req *llm.Request) heard {
 	var h heard
-	finished := false
 	for ev, err := range m.Stream(ctx, req) {
-		_, start := ev.(llm.Start)
-		switch {
-		case h.err != nil:
-			h.broken = "something follows the error"
-		case finished:
-			h.broken = "something follows the finish"
-		case err == nil && ev == nil:
-			h.broken = "an event is nil"
-		case start && slices.ContainsFunc(h.events, isAnswer):
-			h.broken = "the start does not stand at the start"
-		}
-		if err != nil {
-			h.err = err
-			continue
-		}
-		h.events = append(h.events, ev)
-		_, finished = ev.(llm.Finish)
+		h.add(ev, err)
 	}
-	if h.err == nil && !finished && h.broken == "" {
+	h.end()
+	return h
+}
+
+// add takes the next event or the error.
+func (h *heard) add(ev llm.Event, err error) {
+	_, start := ev.(llm.Start)
+	switch {
+	case h.err != nil:
+		h.broken = "something follows the error"
+	case h.finished:
+		h.broken = "something follows the finish"
+	case err == nil && ev == nil:
+		h.broken = "an event is nil"
+	case start && slices.ContainsFunc(h.events, isAnswer):
+		h.broken = "the start does not stand at the start"
+	}
+	if err != nil {
+		h.err = err
+		return
+	}
+	h.events = append(h.events, ev)
+	_, h.finished = ev.(llm.Finish)
+}
+
+// end says that nothing more came.
+func (h *heard) end() {
+	if h.err == nil && !h.finished && h.broken == "" {
 		h.broken = "it ends without a finish and without an error"
 	}
-	return h
 }
 
 // isAnswer reports whether an event is part of the answer itself.

@@ -216,16 +216,11 @@ func (v Vendor) whole(base Vendor) Vendor {
 		base.Promotion = "" // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 	}
-	if v.BaseEnv != "" {
-		out.BaseEnv = v.BaseEnv
-	}
+	out.BaseEnv = cmp.Or(v.BaseEnv, out.BaseEnv)
 	if v.KeyEnv != "" {
 		out.KeyEnv, out.KeyOptional = v.KeyEnv, v.KeyOptional
 	}
-	if v.KeyHeader != "" {
-		out.KeyHeader = v.KeyHeader
-	}
-	out.Sign = cmp.Or(v.Sign, base.Sign)
+	out.KeyHeader, out.Sign = cmp.Or(v.KeyHeader, base.KeyHeader), cmp.Or(v.Sign, base.Sign)
 	if v.Wires != nil {
 		out.Wires = v.Wires
 	}
@@ -239,29 +234,27 @@ func (v Vendor) whole(base Vendor) Vendor {
 	if v.Quirks != (wire.Quirks{}) {
 		out.Quirks = v.Quirks
 	}
-	if v.Families != nil {
-		out.Families = v.Families
-	}
-	if v.Schemas != "" {
-		out.Schemas = v.Schemas
-	}
+	out.Families = orMap(v.Families, base.Families)
+	out.Schemas = cmp.Or(v.Schemas, base.Schemas)
 	out.Strict = out.Strict || v.Strict
 	out.MaxStrict, out.MaxOptional = cmp.Or(v.MaxStrict, base.MaxStrict), cmp.Or(v.MaxOptional, base.MaxOptional)
 	out.Both = out.Both || v.Both
 	out.NoNone = out.NoNone || v.NoNone
 	out.NoAllowed = out.NoAllowed || v.NoAllowed
 	out.Promotion = cmp.Or(v.Promotion, base.Promotion)
-	if v.Fields != nil {
-		out.Fields = v.Fields
-	}
-	if v.Options != nil {
-		out.Options = v.Options
-	}
-	if v.Rows != nil {
-		out.Rows = v.Rows
-	}
+	out.Fields = orMap(v.Fields, base.Fields)
+	out.Options = orMap(v.Options, base.Options)
+	out.Rows = orMap(v.Rows, base.Rows)
 	if out.Wires == nil {
 		out.Wires = []string{wire.Chat}
 	}
 	return out
+}
+
+// orMap returns the first of two maps that is there.
+func orMap[K comparable, V any](first, second map[K]V) map[K]V {
+	if first != nil {
+		return first
+	}
+	return second
 }

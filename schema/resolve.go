@@ -181,61 +181,117 @@ func (w *narrower) exclude(a, b *node, at pointer) {
 	b.set("properties", kept)
 }
 
+// A merger writes into a what both have and add, two values of one keyword,
+// allow. It reports false if they cannot be said in one.
+type merger func(w *narrower, a *node, have, add *node, at pointer) bool
+
+// mergers are the keywords that can be merged, beside the bounds of tighter.
+var mergers = map[string]merger{
+	"type":                 (*narrower).mergeTypes,
+	"properties":           (*narrower).mergeProperties,
+	"required":             (*narrower).mergeRequired,
+	"allOf":                (*narrower).mergeAllOf,
+	"enum":                 (*narrower).mergeEnum,
+	"items":                (*narrower).mergeItems,
+	"additionalProperties": (*narrower).mergeAdditional,
+	"uniqueItems":          (*narrower).mergeUnique,
+	"description":          keepFirst,
+	"title":                keepFirst,
+	"default":              keepFirst,
+	"examples":             keepFirst,
+	"deprecated":           keepFirst,
+}
+
+// keepFirst is for keywords that allow and forbid nothing.
+func keepFirst(*narrower, *node, *node, *node, pointer) bool { return true }
+
 func (w *narrower) mergeKeyword(a *node, name string, have, add *node, at pointer) {
-	both := func() *node {
-		n := object()
-		n.set("allOf", array(have, add))
-		return n
-	}
-	switch {
-	case name == "type":
-		t := meet(ownTypes(typed(have)), ownTypes(typed(add)))
-		if t == 0 {
-			w.lose(at, name, "several schemas that hold together allow no common type")
-			return
-		}
-		a.set(name, typeNode(t))
-	case name == "properties" && have.kind == Object && add.kind == Object:
-		props := shallow(have)
-		for i, p := range add.names {
-			if old := props.get(p); old != nil && old.String() != add.list[i].String() {
-				n := object()
-				n.set("allOf", array(old, add.list[i]))
-				props.set(p, n)
-			} else if old == nil {
-				props.set(p, add.list[i])
-			}
-		}
-		a.set(name, props)
-	case name == "required":
-		list := have.strings()
-		for _, r := range add.strings() {
-			if !slices.Contains(list, r) {
-				list = append(list, r)
-			}
-		}
-		a.set(name, stringArray(list))
-	case name == "allOf" && have.kind == Array && add.kind == Array:
-		a.set(name, array(append(slices.Clone(have.list), add.list...)...))
-	case name == "enum" && have.kind == Array && add.kind == Array:
-		w.mergeEnum(a, have, add, at)
-	case tighter[name] != 0 && have.kind == Number && add.kind == Number:
-		if compareNumbers(add.text, have.text) == tighter[name] {
+	if side := tighter[name]; side != 0 && have.kind == Number && add.kind == Number {
+		if compareNumbers(add.text, have.text) == side {
 			a.set(name, add)
 		}
-	case name == "items" || name == "additionalProperties" && !have.is(false) && !add.is(false):
-		a.set(name, both())
-	case name == "additionalProperties":
-		a.set(name, boolean(false))
-	case name == "description" || name == "title" || name == "default" || name == "examples" || name == "deprecated":
-	case name == "uniqueItems":
-		a.set(name, boolean(true))
-	default:
+		return
+	}
+	if m := mergers[name]; m == nil || !m(w, a, have, add, at) {
 		w.lose(at, name, "several schemas that hold together each have one; the first is kept")
 	}
 }
 
-func (w *narrower) mergeEnum(a, have, add *node, at pointer) {
+// allOf returns a schema that holds if both do.
+func allOf(x, y *node) *node {
+	n := object()
+	n.set("allOf", array(x, y))
+	return n
+}
+
+func (w *narrower) mergeTypes(a, have, add *node, at pointer) bool {
+	t := meet(ownTypes(typed(have)), ownTypes(typed(add)))
+	if t == 0 {
+		w.lose(at, "type", "several schemas that hold together allow no common type")
+		return true
+	}
+	a.set("type", typeNode(t))
+	return true
+}
+
+func (w *narrower) mergeProperties(a, have, add *node, _ pointer) bool {
+	if have.kind != Object || add.kind != Object {
+		return false
+	}
+	props := shallow(have)
+	for i, p := range add.names {
+		if old := props.get(p); old == nil {
+			props.set(p, add.list[i])
+		} else if old.String() != add.list[i].String() {
+			props.set(p, allOf(old, add.list[i]))
+		}
+	}
+	a.set("properties", props)
+	return true
+}
+
+func (w *narrower) mergeRequired(a, have, add *node, _ pointer) bool {
+	list := have.strings()
+	for _, r := range add.strings() {
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	a.set("required", stringArray(list))
+	return true
+}
+
+func (w *narrower) mergeAllOf(a, have, add *node, _ pointer) bool {
+	if have.kind != Array || add.kind != Array {
+		return false
+	}
+	a.set("allOf", array(append(slices.Clone(have.list), add.list...)...))
+	return true
+}
+
+func (w *narrower) mergeItems(a, have, add *node, _ pointer) bool {
+	a.set("items", allOf(have, add))
+	return true
+}
+
+func (w *narrower) mergeAdditional(a, have, add *node, _ pointer) bool {
+	if have.is(false) || add.is(false) {
+		a.set("additionalProperties", boolean(false))
+	} else {
+		a.set("additionalProperties", allOf(have, add))
+	}
+	return true
+}
+
+func (w *narrower) mergeUnique(a, _, _ *node, _ pointer) bool {
+	a.set("uniqueItems", boolean(true))
+	return true
+}
+
+func (w *narrower) mergeEnum(a, have, add *node, at pointer) bool {
+	if have.kind != Array || add.kind != Array {
+		return false
+	}
 	common := array()
 	for _, v := range have.list {
 		if slices.ContainsFunc(add.list, func(o *node) bool { return o.String() == v.String() }) {
@@ -244,9 +300,10 @@ func (w *narrower) mergeEnum(a, have, add *node, at pointer) {
 	}
 	if len(common.list) == 0 {
 		w.lose(at, "enum", "several schemas that hold together allow no common value")
-		return
+		return true
 	}
 	a.set("enum", common)
+	return true
 }
 
 // typed returns a schema that has only the type.
