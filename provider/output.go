@@ -28,7 +28,7 @@ const (
 // outputWay chooses how to get an answer that matches a schema.
 func (m *Model) outputWay(j *job) (OutputWay, string) {
 	req, cond := j.req, m.conditions(j.req)
-	tools := len(req.Tools) > 0 && !req.Choice.Forbids()
+	tools := len(req.Tools) > 0 && !req.Choice.Forbids() && j.route.Kind != Text
 	if !tools {
 		cond &^= catalog.WithTools
 	}
@@ -84,17 +84,20 @@ func (m *Model) planOutput(j *job) error {
 	return m.askOutput(j, way, n)
 }
 
-// askOutput asks for the answer in one of the ways. Where the tools are
-// emulated, so is the answer, when its request is planned.
+// askOutput asks for the answer in one of the ways.
 func (m *Model) askOutput(j *job, way OutputWay, n schema.Narrowed) error {
 	if way == OutputNative || way == OutputConstrained {
 		m.narrowOutput(j, n)
 	}
-	if j.route.Kind != Native {
-		return nil
-	}
-	switch way {
-	case OutputConstrained:
+	switch {
+	case way == OutputPrompted:
+		j.answer = emulate.AnswerByPrompt(j.req)
+		j.warn(llm.Emulated, "output", "the schema is part of the prompt: nothing is known to hold the model to a schema")
+	case j.route.Kind != Native: // the answer is emulated together with the tools
+	case way == OutputEmit:
+		j.answer = emulate.AnswerByTool(j.req, m.forces(j.req) == catalog.Yes)
+		j.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
+	case way == OutputConstrained:
 		e := emulate.Emulation{Size: m.info.ID.Size, Host: m.host()}
 		read, losses, err := e.AnswerBySchema(j.req)
 		if err != nil {
@@ -104,12 +107,6 @@ func (m *Model) askOutput(j *job, way OutputWay, n schema.Narrowed) error {
 			j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 		}
 		j.readers = append(j.readers, read)
-	case OutputEmit:
-		j.answer = emulate.AnswerByTool(j.req, m.forces(j.req) == catalog.Yes)
-		j.warn(llm.Emulated, "output", "the answer is asked for as the arguments of the tool %s", emulate.FinalTool)
-	case OutputPrompted:
-		j.answer = emulate.AnswerByPrompt(j.req)
-		j.warn(llm.Emulated, "output", "the schema is part of the prompt: nothing is known to hold the model to a schema")
 	}
 	return nil
 }

@@ -147,8 +147,11 @@ func (m *Model) emulation(j *job) emulate.Emulation {
 	if e.Style == "" && m.info.Emulation != "json" { // everybody's default, which the family's own comes before
 		e.Style = m.info.Emulation
 	}
-	if j.route.Kind == Constrained || j.route.Output == OutputConstrained {
+	switch {
+	case j.route.Kind == Constrained:
 		e.Host = m.host()
+	case j.route.Output == OutputConstrained: // only the answer is held to a schema
+		e.Host, e.Gate = m.host(), emulate.GateOff
 	}
 	return e
 }

@@ -334,3 +334,22 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// A route without tools does not ask for the answer as a tool, which nobody
+// would have taught.
+func TestTextRouteAsksForOutput(t *testing.T) {
+	m, err := (&Client{Route: Text}).Open("http://127.0.0.1:1/v1#nobody-knows-me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := m.(*Model).plan(&llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}, Output: number})
+	if err != nil || j.route.Output != OutputPrompted || strings.Contains(j.req.System, "emit_output") {
+		t.Fatalf("output %s, system %q, %v", j.route.Output, j.req.System, err)
+	}
+	if got := transcript(j.read(script(t, "text ```json\ntext {\"n\":1}\nfinish stop"))); !strings.Contains(got, "error broken_promise") {
+		t.Errorf("a broken fence counts: %s", got)
+	}
+	if got := transcript(j.read(script(t, `text {"n":1}`+"\nfinish stop"))); got != "text {\"n\":1}\nfinish stop\n" {
+		t.Error(got)
+	}
+}
