@@ -37,7 +37,7 @@ func toolStream(tb testing.TB, format string, n int) []byte {
 }
 
 func BenchmarkDecodeStream(b *testing.B) {
-	for _, format := range []string{Chat, Messages, Responses} {
+	for _, format := range []string{Chat, Messages, Responses, Converse} {
 		b.Run(format, func(b *testing.B) {
 			const n = 4000
 			stream := toolStream(b, format, n)

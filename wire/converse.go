@@ -43,6 +43,16 @@ func (converse) detects(doc []byte) bool {
 	return js.Kind(js.Get(js.Get(doc, "output"), "message")) == '{' && js.Get(doc, "stopReason") != nil
 }
 
+// detectsFrame reports whether a frame is part of a stream of this format, and
+// of no other that comes in frames.
+func (converse) detectsFrame(f eventstream.Frame) bool {
+	switch f.Name {
+	case "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop":
+		return f.Kind == eventstream.Event
+	}
+	return false
+}
+
 var converseReasons = map[string]llm.Reason{
 	"end_turn":                      llm.Stop,
 	"stop_sequence":                 llm.Stop,

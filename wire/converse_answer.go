@@ -107,8 +107,8 @@ func (s *converseStream) about(key, val []byte) {
 		converse{}.decodeUsage(&s.decoder, val, &s.finish)
 		return
 	case "metrics":
-		if string(val) == noMetrics {
-			return
+		if onlyKey(val, "latencyMs") && string(js.Get(val, "latencyMs")) == "0" {
+			return // it was not timed
 		}
 	case "trace":
 		s.finish.Model = js.Text(js.Get(js.Get(val, "promptRouter"), "invokedModelId"))

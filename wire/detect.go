@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
@@ -19,6 +20,7 @@ const (
 	SSE    Framing = "sse"    // server-sent events
 	NDJSON Framing = "ndjson" // a JSON document a line
 	JSON   Framing = "json"   // one JSON document, or an array of them
+	Frames Framing = "frames" // the binary frames of Amazon's event streams
 )
 
 // Capture is what a captured answer was found to be.
@@ -31,6 +33,9 @@ type Capture struct {
 // looks at the first documents of the capture and reports false for anything
 // that is not an answer of a known vendor, like plain text or a request.
 func Detect(capture []byte) (Capture, bool) {
+	if eventstream.Begins(capture) {
+		return detectFrames(capture)
+	}
 	capture = js.Trim(bytes.TrimPrefix(capture, []byte("\ufeff")))
 	if len(capture) == 0 {
 		return Capture{}, false
@@ -51,6 +56,21 @@ func Detect(capture []byte) (Capture, bool) {
 		looked++
 		if format, ok := detectDocument(js.Trim(data)); ok {
 			return Capture{format, SSE}, true
+		}
+	}
+	return Capture{}, false
+}
+
+// detectFrames asks what the first frames are called.
+func detectFrames(capture []byte) (Capture, bool) {
+	frames := eventstream.NewReader(bytes.NewReader(capture))
+	for range maxLook {
+		f, err := frames.Next()
+		if err != nil {
+			break
+		}
+		if (converse{}).detectsFrame(f) {
+			return Capture{Converse, Frames}, true
 		}
 	}
 	return Capture{}, false

@@ -19,8 +19,11 @@ func TestDetectGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, part := range txtar.Parse(b).Files {
-			got, ok := Detect(part.Data)
 			format := filepath.Base(filepath.Dir(file))
+			if part.Name == "stream" {
+				part.Data = streamBytes(t, format, part.Data)
+			}
+			got, ok := Detect(part.Data)
 			switch part.Name {
 			case "answer", "stream":
 				if !ok || got.Format != format {
@@ -47,6 +50,9 @@ func TestDetect(t *testing.T) {
 		{": comment\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\ndata: {\"type\":\"message_start\"}\n\n", Capture{Messages, SSE}, true},
 		{"{\"model\":\"m\",\"message\":{},\"done\":false}\n{\"done\":true", Capture{Ollama, NDJSON}, true},
 		{"\ufeff[{\"candidates\":[]}]", Capture{Gemini, JSON}, true},
+		{converseFrames(t, `event messageStart {"role":"assistant"}`)[:40], Capture{}, false},
+		{converseFrames(t, `event messageStart {"role":"assistant"}`), Capture{Converse, Frames}, true},
+		{converseFrames(t, `event chunk {"bytes":"e30="}`), Capture{}, false},
 		{"<tool_call>{\"name\":\"f\"}</tool_call>", Capture{}, false},
 		{"{\"name\":\"f\",\"arguments\":{}}", Capture{}, false},
 		{"data: not json\n\n", Capture{}, false},

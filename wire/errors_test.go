@@ -35,6 +35,15 @@ var vendorErrors = []struct {
 	{Messages, 403, `{"type":"error","error":{"type":"permission_error","message":"no"}}`, llm.Auth, "permission_error"},
 	{Gemini, 400, `{"error":{"code":400,"message":"Invalid value","status":"INVALID_ARGUMENT"}}`, llm.Invalid, "INVALID_ARGUMENT"},
 	{Gemini, 503, `[{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]`, llm.Overloaded, "UNAVAILABLE"},
+	{Converse, 429, `{"__type":"com.amazon.bedrock#ThrottlingException","message":"Too many requests"}`, llm.RateLimited, "ThrottlingException"},
+	{Converse, 400, `{"__type":"ValidationException:http://internal.amazon.com/","message":"Input is too long for requested model."}`, llm.TooLong, "ValidationException"},
+	{Converse, 400, `{"__type":"ValidationException","message":"This model doesn't support tool use."}`, llm.Unsupported, "ValidationException"},
+	{Converse, 403, `{"Message":"The security token included in the request is invalid"}`, llm.Auth, ""},
+	{Converse, 403, `{"__type":"ExpiredTokenException","message":"expired"}`, llm.Auth, "ExpiredTokenException"},
+	{Converse, 424, `{"__type":"ModelErrorException","message":"the model failed"}`, llm.Server, "ModelErrorException"},
+	{Converse, 429, `{"__type":"ModelNotReadyException","message":"loading"}`, llm.Overloaded, "ModelNotReadyException"},
+	{Converse, 408, `{"__type":"ModelTimeoutException","message":"slow"}`, llm.Timeout, "ModelTimeoutException"},
+	{Messages, 400, `{"__type":"ValidationException","message":"of Amazon, in another format"}`, llm.Invalid, "ValidationException"},
 	{Ollama, 400, `{"error":"registry.ollama.ai/library/gemma3:latest does not support tools"}`, llm.Unsupported, ""},
 	{Ollama, 404, `{"error":"model \"x\" not found, try pulling it first"}`, llm.NotFound, ""},
 }
@@ -122,5 +131,26 @@ func TestStreamErrors(t *testing.T) {
 		if format != Ollama && llm.KindOf(last) != llm.Overloaded {
 			t.Errorf("%s: kind %s", format, llm.KindOf(last))
 		}
+	}
+}
+
+// TestErrorHeaders: Amazon says what went wrong in a header, whatever format it
+// serves, and a server of ours says it the same way.
+func TestErrorHeaders(t *testing.T) {
+	header := http.Header{"X-Amzn-Errortype": {"ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/"}}
+	for _, format := range []string{Converse, Messages, Chat} {
+		err := Codec{Format: format}.DecodeError(400, header, []byte(`{"message":"slow down"}`))
+		if err.Kind != llm.RateLimited || err.Code != "ThrottlingException" || !strings.Contains(err.Error(), "slow down") {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+	known := &llm.Error{Kind: llm.NotFound, Code: "model_not_found", Err: errors.New("no such model")}
+	c := Codec{Format: Converse}
+	status, body := c.EncodeError(known)
+	if got := c.ErrorHeader(known).Get("X-Amzn-ErrorType"); got != "ResourceNotFoundException" || status != 404 || !strings.Contains(string(body), got) {
+		t.Errorf("%d %s %s", status, got, body)
+	}
+	if got := (Codec{Format: Chat}).ErrorHeader(known); got != nil {
+		t.Errorf("chat: %v", got)
 	}
 }

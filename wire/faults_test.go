@@ -151,6 +151,54 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// converseFrames writes frames as the golden files show them.
+func converseFrames(t *testing.T, lines ...string) string {
+	t.Helper()
+	return string(streamBytes(t, Converse, []byte(strings.Join(lines, "\n"))))
+}
+
+// TestConverseFaults: what goes wrong in frames.
+func TestConverseFaults(t *testing.T) {
+	const (
+		start = `event messageStart {"role":"assistant"}`
+		text  = `event contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"hi"}}`
+		end   = `event messageStop {"stopReason":"end_turn"}`
+		tool  = `event contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"a","name":"f"}}}`
+		args  = `event contentBlockDelta {"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}`
+		stop  = `event contentBlockStop {"contentBlockIndex":0}`
+		again = `event contentBlockStart {"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"b","name":"g"}}}`
+		calls = `event messageStop {"stopReason":"tool_use"}`
+	)
+	for _, f := range []struct{ why, in, want string }{
+		{"no metadata", converseFrames(t, start, text, end), `text hi; stop`},
+		{"no end", converseFrames(t, start, text), `text hi; error incomplete`},
+		{"nothing", "", `error incomplete`},
+		{"all blocks have the index 0", converseFrames(t, start, tool, args, stop, again, args, stop, calls), `a f{}; b g{}; tool_calls`},
+		{"a piece of a call that never began is no call", converseFrames(t, start, args, stop, end), `stop`},
+		{"end_turn beside calls is corrected", converseFrames(t, tool, args, end), `a f{}; corrected finish reason; tool_calls`},
+		{"an unknown event is passed over", converseFrames(t, start, `event somethingNew {"a":1}`, text, end), `text hi; stop`},
+		{"an unknown reason", converseFrames(t, start, text, `event messageStop {"stopReason":"tired"}`), `text hi; other`},
+		{"a payload that is not JSON", converseFrames(t, start, text, `event contentBlockDelta oops`), `text hi; error malformed`},
+		{"bytes that are no frame", converseFrames(t, start, text) + "data: hello, this is another protocol\n\n", `text hi; error malformed`},
+		{"a damaged frame", strings.Replace(converseFrames(t, start, text, end), "hi", "ho", 1), `error malformed`},
+		{"the wrong type", converseFrames(t, `event contentBlockDelta {"contentBlockIndex":0,"delta":{"text":5}}`), `error malformed`},
+		{"an unknown exception", converseFrames(t, start, `exception newException {"message":"boom"}`), `error server`},
+		{"an answer instead of a stream", `{"output":{"message":{"role":"assistant","content":[{"text":"hi"}]}},"stopReason":"end_turn","usage":{},"metrics":{}}`, `text hi; stop`},
+		{"an error instead of a stream", `{"__type":"AccessDeniedException","message":"no"}`, `error auth`},
+	} {
+		if got := summary(t, Codec{Format: Converse}, f.in); got != f.want {
+			t.Errorf("%s:\n got %s\nwant %s", f.why, got, f.want)
+		}
+	}
+	many := make([]string, maxBlocks+2)
+	for i := range many {
+		many[i] = fmt.Sprintf(`event contentBlockDelta {"contentBlockIndex":%d,"delta":{}}`, i)
+	}
+	if got := summary(t, Codec{Format: Converse}, converseFrames(t, many...)); got != "error malformed" {
+		t.Errorf("too many blocks: %.100s", got)
+	}
+}
+
 // TestLostConnection: the cause of a lost stream is kept.
 func TestLostConnection(t *testing.T) {
 	src := io.MultiReader(strings.NewReader(chunks(`{"content":"hi"}`)), brokenReader{context.Canceled})
@@ -197,6 +245,12 @@ func TestWrongRequests(t *testing.T) {
 		{Responses, `{"input":[{"role":"pope","content":"x"}]}`, `input[0] must be an item with a type or a message with a role`},
 		{Gemini, `{"contents":[{"role":"bot","parts":[]}]}`, `contents[0].role must be user or model`},
 		{Ollama, `{"messages":"hi"}`, `messages must be an array`},
+		{Converse, `{"messages":[{"role":"bot","content":[]}]}`, `messages[0].role must be user, assistant or system`},
+		{Converse, `{"messages":[{"role":"user","content":"x"}]}`, `messages[0].content must be an array`},
+		{Converse, `{"messages":[{"role":"user","content":[{"image":{"format":"png","source":{"bytes":"%"}}}]}]}`, `source.bytes must be base64`},
+		{Converse, `{"toolConfig":{"tools":[{"cachePoint":{"type":"default"}}]}}`, `toolConfig.tools[0] must be a tool`},
+		{Converse, `{"toolConfig":{"toolChoice":{"none":{}}}}`, `toolConfig.toolChoice must be auto, any or tool`},
+		{Converse, `{"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{"}}}}}`, `must be a JSON schema as a string`},
 		{"morse", `{}`, `no format is called "morse"`},
 	} {
 		_, _, err := (Codec{Format: f.format}).DecodeRequest([]byte(f.in))

@@ -30,6 +30,9 @@ func addSeeds(f *testing.F, section string, gen func(format string, seed uint64)
 				f.Fatal(err)
 			}
 			for _, part := range txtar.Parse(b).Files {
+				if part.Name == "stream" {
+					part.Data = streamBytes(f, format, part.Data)
+				}
 				if part.Name == section {
 					f.Add(uint8(i), part.Data)
 				}

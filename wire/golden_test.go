@@ -95,7 +95,7 @@ func (g *golden) check(name string, data []byte) {
 		}
 		g.want("answer events", b.String())
 	case "stream":
-		g.stream(data)
+		g.stream(streamBytes(g.t, g.c.Format, data))
 	}
 }
 

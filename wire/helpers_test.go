@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -40,4 +41,30 @@ func transcript(t *testing.T, c Codec, src io.Reader) string {
 		fmt.Fprintf(&b, "%s\n", line)
 	}
 	return b.String()
+}
+
+// streamBytes returns the stream that a golden file shows: as it stands, or,
+// for a format in binary frames, a frame a line: its kind, its name and its
+// payload, or what went wrong.
+func streamBytes(t testing.TB, format string, data []byte) []byte {
+	t.Helper()
+	if (Codec{Format: format}).StreamType() != eventstream.MediaType {
+		return data
+	}
+	var out []byte
+	for line := range strings.Lines(string(data)) {
+		word := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		if len(word) != 3 {
+			t.Fatalf("a line of frames is KIND NAME PAYLOAD: %q", line)
+		}
+		f := eventstream.Frame{Kind: word[0], Name: word[1], Payload: []byte(word[2])}
+		if f.Kind == eventstream.Failure {
+			f.Message, f.Payload = word[2], nil
+		}
+		var err error
+		if out, err = eventstream.Append(out, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }

@@ -49,6 +49,39 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestModelFields: what the converse format leaves to each maker is written in
+// the maker's words and read back, and nothing is lost in silence.
+func TestModelFields(t *testing.T) {
+	k := 5
+	options := []func(*llm.Request){
+		func(r *llm.Request) { r.TopK = &k },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000} },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000, Effort: "low", Summary: "omitted"} },
+		func(r *llm.Request) {
+			r.Extra = llm.Extra{Converse: {"additionalModelRequestFields": json.RawMessage(`{"other":1}`)}}
+		},
+	}
+	for _, maker := range []string{"", AnthropicFields, AmazonFields, OpenAIFields} {
+		c := Codec{Format: Converse, Quirks: Quirks{ModelFields: maker}}
+		lost := 0
+		for i, set := range options {
+			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
+			set(req)
+			got := carry(t, c, req)
+			if len(got.warnings) > 0 {
+				lost++
+			} else if diff := cmp.Diff(req, got.req, same); diff != "" {
+				t.Errorf("%q, option %d:\n%s", maker, i, diff)
+			}
+		}
+		if want := map[string]int{"": 4, AnthropicFields: 0, AmazonFields: 2, OpenAIFields: 4}[maker]; lost != want {
+			t.Errorf("%q cannot carry %d of the options, not %d", maker, lost, want)
+		}
+	}
+}
+
 // TestResponseRoundTrip: the same for answers, in one piece and as a stream.
 func TestResponseRoundTrip(t *testing.T) {
 	for _, format := range Formats() {
