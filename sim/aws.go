@@ -12,9 +12,10 @@ import (
 )
 
 // awsSignature is the form of a signature of Amazon's: who signed, when, for
-// where and what, which headers, and the signature.
+// where and what, which headers, and the signature. The host is among the
+// headers, under the name that the version of HTTP has for it.
 var awsSignature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/, ]+/\d{8}/[a-z0-9-]+/[a-z0-9-]+/aws4_request, ?` +
-	`SignedHeaders=(?:[a-z0-9-]+;)*host(?:;[a-z0-9-]+)*, ?Signature=[0-9a-f]{64}$`)
+	`SignedHeaders=(?:[a-z0-9-]+;)*(?:host|:authority)(?:;[a-z0-9-]+)*, ?Signature=[0-9a-f]{64}$`)
 
 // awsDate is the header that a signature covers beside the host.
 const awsDate = "X-Amz-Date"

@@ -34,6 +34,7 @@ type Behaviour struct {
 	WrongFinish  bool          // say "stop" after calls, and "tool_calls" after text
 	Length       bool          // cut the answer off in the middle, as max_tokens does
 	IgnoreChoice bool          // decide as if the request had no tool choice
+	Think        bool          // think before the answer, and refuse changed thinking
 	ThinkCall    bool          // write calls into thinking
 	Huge         int           // say this many bytes more
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
@@ -65,6 +66,7 @@ var faults = []Fault{
 	{"garbage", "a line of nonsense in the middle of the body", func(b *Behaviour, v string) error { b.Garbage = true; return none(v) }},
 	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
 	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
+	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *Behaviour, v string) error { b.Think = true; return none(v) }},
 	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *Behaviour, v string) error { b.Length = true; return none(v) }},
 	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
 	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},

@@ -72,6 +72,9 @@ func pieces(ev llm.Event, next knife) []llm.Event {
 		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.ThinkingDelta{Text: s})
 		}
+		if ev.Part != nil { // the signature comes last
+			out = append(out, llm.ThinkingDelta{Part: ev.Part})
+		}
 	case llm.CallDelta:
 		for _, s := range cut(ev.Args, next) {
 			out = append(out, llm.CallDelta{ID: ev.ID, Args: s})

@@ -133,12 +133,20 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err := b.refuse(w, req); err != nil {
 		return err
 	}
+	if b.Think {
+		if err := checkThinking(codec, req); err != nil {
+			return err
+		}
+	}
 	if !sleep(r.Context(), b.Stall) {
 		return r.Context().Err()
 	}
 	answer, err := b.respond(r.Context(), s.model(), req)
 	if err != nil {
 		return err
+	}
+	if b.Think {
+		think(codec, answer)
 	}
 	answer.Finish.Model = req.Model
 	answer.Start = b.start(body, answer)

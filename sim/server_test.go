@@ -286,6 +286,35 @@ func TestChoiceAndThinking(t *testing.T) {
 	})
 }
 
+// TestSignedThinking: thinking comes with the signature of its vendor, goes back
+// with it, and is refused where it was changed.
+func TestSignedThinking(t *testing.T) {
+	everyClient(t, nil, func(t *testing.T, c client) {
+		req := weather("sim/native+think")
+		r, err := c.ask(t.Context(), req)
+		if err != nil || thinking(r) == "" || len(r.Message.Calls()) != 2 {
+			t.Fatalf("%s %v", described(r, err), err)
+		}
+		results := llm.Message{Role: llm.RoleTool}
+		for _, call := range r.Message.Calls() {
+			results.Parts = append(results.Parts, llm.Result{CallID: call.ID, Name: call.Name, Parts: []llm.Part{llm.Text{Text: "sunny"}}})
+		}
+		req.Messages = append(req.Messages, r.Message, results)
+		if got := described(c.ask(t.Context(), req)); got != "stop" {
+			t.Errorf("sent back: %s", got)
+		}
+		part, ok := r.Message.Parts[0].(llm.Thinking)
+		if !ok || part.State.IsZero() && c.codec.Properties().Signature != "" {
+			t.Fatalf("thinking %+v", r.Message.Parts[0])
+		}
+		part.Text += " Changed."
+		r.Message.Parts[0] = part
+		if got := described(c.ask(t.Context(), req)); c.codec.Properties().Signature != "" && got != "error invalid" {
+			t.Errorf("changed and sent back: %s", got)
+		}
+	})
+}
+
 func thinking(r *llm.Response) string {
 	var b strings.Builder
 	for _, p := range r.Message.Parts {

@@ -27,6 +27,7 @@ var converseProperties = Properties{
 	},
 	OutputField: "response_format",
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
+	Signature: "signature",
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "InternalServerException", llm.Invalid: "ValidationException", llm.Auth: "AccessDeniedException",
 		llm.NotFound: "ResourceNotFoundException", llm.TooLong: "ValidationException", llm.Unsupported: "ValidationException",

@@ -28,6 +28,7 @@ var geminiProperties = Properties{
 	OutputField: "response_format",
 	UserFirst:   true, LetterFirst: true,
 	AnswerIDs: true,
+	Signature: "thoughtSignature",
 	Thinking:  ThinkingRules{EffortSince: catalog.MakeVersion(3)},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",

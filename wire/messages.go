@@ -24,7 +24,8 @@ var messagesProperties = Properties{
 	OutputField: "response_format",
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	AnswerIDs: true, IDPrefix: "msg_",
-	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true},
+	Signature: "signature",
+	Thinking:  ThinkingRules{EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",
 		llm.TooLong: "request_too_large", llm.Unsupported: "unsupported_error", llm.RateLimited: "rate_limit_error",

@@ -50,6 +50,9 @@ type Properties struct {
 	// AnswerIDs says that answers have an id, which begins with IDPrefix.
 	AnswerIDs bool
 	IDPrefix  string
+	// Signature is the member of an opaque state that signs thinking. Empty
+	// means that thinking is not signed, or not by one member.
+	Signature string
 	// Thinking are the demands on a request whose model thinks.
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.

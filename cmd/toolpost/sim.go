@@ -27,8 +27,9 @@ func newSim() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Serve models that are not there, in every vendor's format",
-		Long: `Serves the OpenAI (Chat Completions and Responses), Anthropic, Gemini and Ollama APIs
-on loopback, without network or keys. The model's name says how it behaves:
+		Long: `Serves the OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama and Amazon
+Bedrock (Converse) APIs on loopback, without network or keys. The model's name says how it
+behaves:
 
   sim/native              calls tools as the vendor's own models do
   sim/hermes_json         writes its calls as text in a dialect (any of 'toolpost sim --list')
@@ -111,7 +112,9 @@ func loopback(addr string) error {
 // serveUntilDone serves until ctx is done and then gives open answers a moment
 // to end.
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
