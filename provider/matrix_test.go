@@ -355,6 +355,7 @@ var faults = []struct {
 	{"wrong-finish", cell.right},
 	{"length", cutOff},
 	{"ignore-choice", either(cell.right, kinds(llm.BrokenPromise))},
+	{"think", cell.right},
 	{"think-call", cell.right},
 	{"huge=9000", either(cell.right, kinds(llm.BrokenPromise))},
 	{"seed=7", cell.right},

@@ -82,6 +82,9 @@ func (converse) decodeStream(a *answer, src io.Reader) error {
 		return a.whole(converse{}, body)
 	}
 	s := &converseStream{answer: a}
+	if a.relaying {
+		a.place = s
+	}
 	for frames := eventstream.NewReader(buffered); !a.stopped; {
 		f, err := frames.Next()
 		switch {
@@ -90,7 +93,8 @@ func (converse) decodeStream(a *answer, src io.Reader) error {
 		case err != nil:
 			return a.ended(err)
 		}
-		more := s.frame(f)
+		a.next(frames.Offset())
+		more := s.event(f)
 		if a.err != nil {
 			return a.decodeFailure()
 		}

@@ -33,11 +33,14 @@ type converseStream struct {
 	*answer
 	blocks []*converseBlock // those that are being written
 	seen   int              // blocks that began so far
+	next   int              // the index after the last that began
+	places places[conversePlace]
 }
 
 // converseBlock is a block that is being written.
 type converseBlock struct {
 	index     int
+	span      spanKind // of text and thinking
 	call      *pending
 	hosted    []byte // how a hosted call or result began
 	result    bool   // it is a result
@@ -45,10 +48,12 @@ type converseBlock struct {
 	signature []byte
 	redacted  []byte
 	image     *llm.Media
+	at        int64 // start of the frame in which it began
+	signedAt  int64 // start of the frame with the signature, or with what is hidden
 }
 
-// frame reads a frame and reports whether more may come.
-func (s *converseStream) frame(f eventstream.Frame) (more bool) {
+// event reads a frame and reports whether more may come.
+func (s *converseStream) event(f eventstream.Frame) (more bool) {
 	if f.Kind != eventstream.Event {
 		s.exception(f)
 		return false
@@ -85,6 +90,7 @@ func (s *converseStream) exception(f eventstream.Frame) {
 	if f.Kind == eventstream.Failure {
 		body = append(js.AppendQuoted([]byte(`{"message":`), f.Message), '}')
 	}
+	s.reported = true
 	if s.err == nil {
 		s.err = s.c.DecodeError(0, http.Header{awsErrorHeader: {f.Name}}, body)
 	}
@@ -197,7 +203,8 @@ func (s *converseStream) newBlock(index int) *converseBlock {
 	if s.seen++; s.seen > maxBlocks {
 		s.refuse(fmt.Errorf("more than %d blocks in one answer", maxBlocks))
 	}
-	b := &converseBlock{index: index}
+	b := &converseBlock{index: index, at: s.frame.start}
+	s.next = index + 1
 	s.blocks = append(s.blocks, b)
 	return b
 }
@@ -227,6 +234,7 @@ func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "text":
+			b.span = textSpan
 			s.text(s.quoted(val))
 		case "reasoningContent":
 			s.thinkingDelta(b, val)
@@ -244,6 +252,7 @@ func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
 				b.input = s.grow(append(b.input, el...))
 			}
 		case "citation":
+			b.span = textSpan
 			s.cite(converse{}.decodeCitation(&s.decoder, val))
 		case "image":
 			if b.image != nil {
@@ -266,10 +275,17 @@ func (s *converseStream) thinkingDelta(b *converseBlock, v []byte) {
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "text":
+			b.span = thinkingSpan
 			s.thinking(s.quoted(val))
 		case "signature":
+			if len(b.signature) == 0 {
+				b.span, b.signedAt = thinkingSpan, s.frame.start
+			}
 			b.signature = s.grow(js.AppendText(b.signature, val))
 		case "redactedContent":
+			if len(b.redacted) == 0 {
+				b.span, b.signedAt = redactedSpan, s.frame.start
+			}
 			b.redacted = s.grow(append(b.redacted, s.data(val)...))
 		}
 	}
@@ -291,15 +307,15 @@ func (s *converseStream) blockStop(index int) {
 	case len(b.signature) > 0:
 		w := js.AppendQuoted([]byte(`{"signature":`), b.signature)
 		s.apart = false
-		s.thinkingState(s.state(append(w, '}')), false)
+		s.since(b.signedAt, func() { s.thinkingState(s.state(append(w, '}')), false) })
 	case len(b.redacted) > 0:
 		w := js.AppendQuoted([]byte(`{"redactedContent":`), base64.StdEncoding.EncodeToString(b.redacted))
 		s.apart = true
-		s.thinkingState(s.state(append(w, '}')), true)
+		s.since(b.signedAt, func() { s.thinkingState(s.state(append(w, '}')), true) })
 	case b.image != nil:
-		s.media(*b.image)
+		s.since(b.at, func() { s.media(*b.image) })
 	case b.hosted != nil:
-		s.endHosted(b)
+		s.since(b.at, func() { s.endHosted(b) })
 	}
 }
 

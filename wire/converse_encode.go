@@ -78,6 +78,9 @@ type converseWriter struct {
 	index int
 	free  bool // the open call is of a free-text tool
 	seq   sequence
+
+	signed  bool           // the open block, which was relayed, has its signature
+	relayed *converseBlock // not nil: it is open, and the client has all of it
 }
 
 func (converse) newStream(e *encoder, _ Head) streamEncoder {
@@ -90,6 +93,9 @@ func (w *converseWriter) event(ev llm.Event) {
 	if !w.begun {
 		w.begun = true
 		w.frame("messageStart", func() { w.e.StringField("role", "assistant") })
+	}
+	if w.relayed != nil && llm.Begins(ev) && w.endRelayed(ev) {
+		return
 	}
 	w.seq.event(ev)
 }
@@ -168,7 +174,10 @@ func (w *converseWriter) cite(c llm.Citation) {
 }
 
 func (w *converseWriter) end(_ spanKind, state llm.State) {
-	w.sign(state)
+	if !w.signed {
+		w.sign(state)
+	}
+	w.signed = false
 	w.stop()
 }
 

@@ -42,7 +42,7 @@ func relayStreams(t testing.TB) []relayed {
 			}
 			for _, f := range ar.Files {
 				if f.Name == "stream" {
-					all = append(all, relayed{file, Codec{Format: format}, string(f.Data), 1})
+					all = append(all, relayed{file, Codec{Format: format}, string(streamBytes(t, format, f.Data)), 1})
 				}
 			}
 		}

@@ -58,6 +58,7 @@ type Reader struct {
 	decoder *eventstream.Decoder
 	buf     []byte
 	payload []byte
+	offset  int64
 }
 
 // NewReader returns the frames of src.
@@ -93,8 +94,12 @@ func (r *Reader) Next() (Frame, error) {
 	if msg.Payload != nil {
 		r.payload = msg.Payload
 	}
+	r.offset += int64(size)
 	return frameOf(msg), nil
 }
+
+// Offset returns where the last frame ended, in bytes of the stream.
+func (r *Reader) Offset() int64 { return r.offset }
 
 // frameSize reads a prelude. Its checksum stands before all else, so that noise
 // is not taken for a length.
