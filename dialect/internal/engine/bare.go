@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -34,7 +33,7 @@ func (m *machine) bare(c byte) bool {
 	case c == '{':
 		ok = m.guess(func() bool {
 			m.form(spec.JSONCall)
-			return m.object(&envelope{start: start})
+			return m.object(m.newEnvelope(start))
 		})
 	case c == '[':
 		ok = m.guess(func() bool { return m.list(start) })
@@ -108,7 +107,7 @@ func (m *machine) moreBare() {
 			m.blank(";,")
 			switch c := m.peek(0); {
 			case c == '{':
-				return m.object(&envelope{start: start})
+				return m.object(m.newEnvelope(start))
 			case c == ']' && m.buf[m.pos] == ']':
 				m.skip(1, "]")
 				return true
@@ -319,7 +318,7 @@ func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 		m.skip(k, "kind")
 		return m.one(start)
 	}
-	m.where(func(d *spec.Dialect) bool { return !d.KindFirst })
+	m.keep(m.lex.nameFirst)
 	return m.nameJSON(written, i, j+n, start)
 }
 
@@ -358,7 +357,7 @@ func (m *machine) nameJSON(written string, i, j, start int) bool {
 			return false // the word before it is none of the call
 		}
 		m.skip(k, "name")
-		return m.object(&envelope{start: start})
+		return m.object(m.newEnvelope(start))
 	}
 	if !m.callNamed(written, i, start) {
 		return false
@@ -582,7 +581,11 @@ func namedReaders() []reader[named] {
 			fits: func(m *machine, s named) bool { return s.tok.is(tagParam) },
 			read: func(m *machine, s named) bool {
 				m.narrow(s.tok.in(tagParam))
-				m.where(func(d *spec.Dialect) bool { return (s.j > s.i) == slices.Contains(d.Sep, "\n") })
+				if s.j > s.i {
+					m.keep(m.lex.newline)
+				} else {
+					m.keep(m.lex.sameLine)
+				}
 				return m.pairs(s.written, s.i, s.j, s.start)
 			},
 		},
@@ -602,7 +605,7 @@ func namedReaders() []reader[named] {
 		{
 			name: "several calls in one",
 			fits: func(m *machine, s named) bool { return s.c == '{' && s.written == parallel },
-			read: func(m *machine, s named) bool { m.skip(s.j, "name"); return m.object(&envelope{start: s.start}) },
+			read: func(m *machine, s named) bool { m.skip(s.j, "name"); return m.object(m.newEnvelope(s.start)) },
 		},
 		{
 			name: "braces",
@@ -610,7 +613,7 @@ func namedReaders() []reader[named] {
 			read: func(m *machine, s named) bool { return m.braced(s.written, s.j, s.start) },
 		},
 		{name: "JSON", fits: object, read: func(m *machine, s named) bool {
-			m.where(func(d *spec.Dialect) bool { return d.Form == spec.NameJSON || d.Tags.Value.Open != "" })
+			m.keep(m.lex.form[spec.NameJSON].or(m.lex.pairs))
 			return m.nameJSON(s.written, s.i, s.j, s.start)
 		}},
 		{

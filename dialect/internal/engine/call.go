@@ -68,7 +68,7 @@ func (m *machine) startCall(written, id string, start int) bool {
 	m.decide()
 	m.calls++
 	id = m.ids.Take(id)
-	m.call = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
+	*m.newCall() = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
 	m.anchor, m.anchored = start, true
 	if known {
 		m.emit(llm.CallStart{ID: id, Name: name})
@@ -128,7 +128,7 @@ func (m *machine) badArgs(format string, a ...any) {
 
 // endCall completes the call that was read up to here.
 func (m *machine) endCall() {
-	c := &m.call
+	c := m.call
 	if !c.open {
 		return
 	}
@@ -159,7 +159,7 @@ func (m *machine) cutCall() {
 // leave is the only way in which a call leaves the engine: as a call, or, if
 // there is a reason, as an invalid one, with what the model wrote of it.
 func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
-	c := &m.call
+	c := m.call
 	m.passArgs()
 	from := llm.Provenance{Dialect: m.dialect(), Marked: c.marked, Repairs: c.repairs, Truncated: reason == llm.CutOff}
 	if reason == "" {
@@ -173,7 +173,18 @@ func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
 		}
 		m.emit(invalid)
 	}
-	m.call, m.anchored = call{}, false
+	m.idle = call{}
+	m.call, m.anchored = &m.idle, false
+}
+
+// newCall makes room for the call that begins. Most calls share one: nobody can
+// go back to the last one.
+func (m *machine) newCall() *call {
+	m.call = &m.only
+	if len(m.tries) > 0 {
+		m.call = new(call)
+	}
+	return m.call
 }
 
 // missing handles the end of the answer in the middle of a call: if the model
@@ -206,7 +217,7 @@ func (m *machine) raw() string {
 // keepHead keeps the beginning of a long call, so that the rest need not be
 // held.
 func (m *machine) keepHead() {
-	if c := &m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
+	if c := m.call; c.open && c.head == nil && m.offset()-c.start > maxRaw {
 		c.head = bytes.Clone(m.buf[c.start-m.base:][:maxRaw])
 	}
 }

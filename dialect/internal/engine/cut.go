@@ -47,7 +47,7 @@ func (m *machine) cutOff(name string, rows rowSet) {
 	name, _ = m.names.resolve(strings.TrimRight(bareID(name), ".:"))
 	raw := m.buf[m.pos:]
 	m.passOn()
-	m.call = call{id: m.ids.Take(""), name: name, marked: m.marked}
+	*m.newCall() = call{id: m.ids.Take(""), name: name, marked: m.marked}
 	m.leave(llm.CutOff, cutProblem, string(raw[:min(len(raw), maxRaw)]))
 	m.read(ArgsSpan, len(raw), "cut off")
 }

@@ -92,8 +92,8 @@ func (m *machine) endFence() bool {
 
 // program passes over the fence that stands here if it begins or ends a block of
 // code. A model that shows a program calls nothing with it.
-func (m *machine) program(c byte) bool {
-	if c != '`' || m.mode != inText || len(m.tries) > 0 || !m.hasAt(0, "```") {
+func (m *machine) program() bool {
+	if m.mode != inText || len(m.tries) > 0 || !m.hasAt(0, "```") {
 		return false
 	}
 	if m.coded {

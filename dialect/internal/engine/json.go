@@ -63,15 +63,27 @@ type field struct {
 	value json.RawMessage
 }
 
-// object reads an object that holds a call, or calls. It reports whether
-// there was one.
-func (m *machine) object(e *envelope) bool {
-	if m.nested == maxNested {
-		return false
+// newEnvelope returns what is known of a call that begins at start.
+func (m *machine) newEnvelope(start int) *envelope {
+	if n := len(m.envelopes); n > 0 { // one that has been read: most objects are no calls
+		e := m.envelopes[n-1]
+		m.envelopes = m.envelopes[:n-1]
+		*e = envelope{start: start}
+		return e
 	}
-	m.nested++
-	ok := m.members(e)
-	m.nested--
+	return &envelope{start: start}
+}
+
+// object reads an object that holds a call, or calls. It reports whether
+// there was one. After it, e is good for looking at, until the next object.
+func (m *machine) object(e *envelope) bool {
+	ok := false
+	if m.nested < maxNested {
+		m.nested++
+		ok = m.members(e)
+		m.nested--
+	}
+	m.envelopes = append(m.envelopes, e)
 	return ok
 }
 
@@ -115,7 +127,7 @@ func (m *machine) brokenObject(e *envelope) bool {
 
 // member reads the value of a key.
 func (m *machine) member(e *envelope, key string) bool {
-	m.where(func(d *spec.Dialect) bool { return d.ArgsKey == key || d.NameKey == key })
+	m.keep(m.lex.byKey[key])
 	read, _ := ask(m, m.lex.readers.member, member{e: e, key: key, role: keys[key], c: m.peek(0)})
 	return read
 }
@@ -312,7 +324,7 @@ func (m *machine) objects(e *envelope) bool {
 
 // oneOf reads the next object of a list.
 func (m *machine) oneOf() bool {
-	read := func() bool { return m.object(&envelope{start: m.offset()}) }
+	read := func() bool { return m.object(m.newEnvelope(m.offset())) }
 	if m.undecided {
 		return read()
 	}

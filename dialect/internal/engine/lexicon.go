@@ -17,17 +17,7 @@ type Lexicon struct {
 	byteTables
 	readers readers
 
-	// The rows with a property.
-	unmarked                                                                                                       rowSet // that write calls without a marker
-	bare, keyed, kindFirst, idFirst, plainArgs, nameAlone, echoes, cites, roles, header, pairs, rawCode, namedCode rowSet
-	elements                                                                                                       rowSet             // named after their tools
-	thoughts                                                                                                       rowSet             // whose thinking is a line
-	unthought                                                                                                      rowSet             // whose answers may begin with the end of thinking
-	whole                                                                                                          rowSet             // whose answers are one JSON value
-	methods                                                                                                        rowSet             // with a suffix of names
-	fenced                                                                                                         rowSet             // of fences in which there is nothing but calls
-	form                                                                                                           [spec.Forms]rowSet // of each form
-	fences                                                                                                         map[string]rowSet  // that use a fence with the given words
+	properties
 
 	quotes    []braceQuote // of the brace dialects
 	openings  []opening
@@ -38,6 +28,27 @@ type Lexicon struct {
 	said      [][]string // for each dialect of one JSON value, what stands before its text
 	value     *token     // of the first dialect of pairs: what begins a value
 	head      headWords
+}
+
+// properties are the rows with a property, most of them one field of a row.
+type properties struct {
+	bare, keyed, kindFirst, idFirst, plainArgs, nameAlone, list, echoes rowSet
+
+	cites, roles, header, pairs, rawCode, namedCode, whole, methods rowSet
+
+	nameFirst rowSet // without a word before the name
+	single    rowSet // whose calls stand in no list
+	newline   rowSet // that separate name and arguments by a newline
+	sameLine  rowSet // that do not
+	elements  rowSet // whose elements are named after tools
+	thoughts  rowSet // whose thinking is a line
+	unthought rowSet // whose answers may begin with the end of thinking
+	unmarked  rowSet // that write calls without a marker
+	fenced    rowSet // of fences in which there is nothing but calls
+
+	form          [spec.Forms]rowSet
+	fences        map[string]rowSet // by the words of a fence
+	byKey, byArgs map[string]rowSet // by a key of JSON calls, and by that of the arguments
 }
 
 // braceQuote is a delimiter of strings and what they may be without a schema.
@@ -63,8 +74,10 @@ type headWords struct {
 // New makes a table ready for reading. Its rows must be valid, and must not
 // change.
 func New(rows []spec.Dialect) *Lexicon {
-	x := &Lexicon{rows: rows, tree: newTree(rows), readers: newReaders(), fences: make(map[string]rowSet)}
+	x := &Lexicon{rows: rows, tree: newTree(rows)}
+	x.fences, x.byKey, x.byArgs = make(map[string]rowSet), make(map[string]rowSet), make(map[string]rowSet)
 	x.byteTables = newByteTables(x.tree, rows)
+	x.readers = newReaders(x.tree)
 	x.findRows()
 	x.findUnmarked()
 	for i := range rows {
@@ -117,6 +130,11 @@ func (x *Lexicon) findRows() {
 	x.thoughts = x.where(func(d *spec.Dialect) bool { return d.Form == spec.LineCall && len(d.Think) > 0 })
 	x.unthought = x.where(func(d *spec.Dialect) bool { return d.Unthought })
 	x.whole = x.where(func(d *spec.Dialect) bool { return d.Write.Whole })
+	x.list = x.where(func(d *spec.Dialect) bool { return d.List })
+	x.single = x.where(func(d *spec.Dialect) bool { return !d.List })
+	x.nameFirst = x.where(func(d *spec.Dialect) bool { return !d.KindFirst })
+	x.newline = x.where(func(d *spec.Dialect) bool { return slices.Contains(d.Sep, "\n") })
+	x.sameLine = x.where(func(d *spec.Dialect) bool { return !slices.Contains(d.Sep, "\n") })
 	x.methods = x.where(func(d *spec.Dialect) bool { return d.Method != "" })
 	for f := range x.form {
 		x.form[f] = x.where(func(d *spec.Dialect) bool { return d.Form == spec.Form(f) })
@@ -126,6 +144,13 @@ func (x *Lexicon) findRows() {
 // addWords adds the words of row i that are looked for by themselves.
 func (x *Lexicon) addWords(i int) {
 	d, row := &x.rows[i], oneRow(i)
+	if d.NameKey != "" {
+		x.byKey[d.NameKey] = x.byKey[d.NameKey].or(row)
+	}
+	if d.ArgsKey != "" {
+		x.byKey[d.ArgsKey] = x.byKey[d.ArgsKey].or(row)
+		x.byArgs[d.ArgsKey] = x.byArgs[d.ArgsKey].or(row)
+	}
 	for _, p := range d.Wrap {
 		if strings.HasPrefix(p.Open, "```") {
 			x.fences[p.Open] = x.fences[p.Open].or(row)

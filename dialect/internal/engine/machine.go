@@ -41,7 +41,11 @@ type machine struct {
 	state
 
 	findings
-	deep bool // the stack has room for the readers of calls
+	deep      bool        // the stack has room for the readers of calls
+	envelopes []*envelope // for the next objects
+	// idle is the call between calls, only the one being read if nothing can
+	// be taken back.
+	idle, only call
 }
 
 // output is what was read and has not left yet.
@@ -57,7 +61,7 @@ type output struct {
 func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		m := &machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
-		m.letGo = m.flush
+		m.letGo, m.call = m.flush, &m.idle
 		m.triggers = m.names.triggers(x.triggers)
 		if o.ThinkingOpen {
 			m.mode = inThinking

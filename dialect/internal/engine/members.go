@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -60,8 +59,9 @@ func (m *machine) argsMember(e *envelope, key string) bool {
 // innerObject reads an object that is the value of a key and holds a call.
 func (m *machine) innerObject(e *envelope) bool {
 	m.asides(e)
-	inner := envelope{start: e.start, id: e.id}
-	ok := m.object(&inner)
+	inner := m.newEnvelope(e.start)
+	inner.id = e.id
+	ok := m.object(inner)
 	e.begun, e.hasArgs = e.begun || inner.begun, true
 	return ok
 }
@@ -92,7 +92,7 @@ func (m *machine) suspectObject(e *envelope) {
 	}
 	key, i := m.keyAt(m.spaces(i + 1))
 	if c := m.peek(i); keys[key] == argsRole && (c == '{' || isQuote(c)) {
-		m.where(func(d *spec.Dialect) bool { return d.ArgsKey == key })
+		m.keep(m.lex.byArgs[key])
 		m.lost.add(m.rows, e.start)
 	}
 }

@@ -18,7 +18,7 @@ func (m *machine) passMarkup() {
 	}
 	opener := ""
 	if m.call.marked && m.openAt < m.call.start && (text[0] == '{' || isNameStart(text[0])) {
-		opener = m.openText
+		opener = m.openTok.text
 	}
 	m.emit(m.opts.Markup(m.call.id, m.call.start, string(text), opener))
 }

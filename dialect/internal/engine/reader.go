@@ -1,11 +1,13 @@
 package engine
 
+import "strings"
+
 // reader is one way to read what stands at a spot S. Readers stand in a list in
 // the order in which they are asked: the first that fits reads, and what it
 // reports counts. To read something new, add a reader to one of the lists.
 type reader[S any] struct {
 	name string
-	// fits looks at what stands here. It reads nothing.
+	// fits looks at what stands here. It reads nothing. Nil always fits.
 	fits func(m *machine, s S) bool
 	// read reads it and reports whether it was what it looked like. If not,
 	// nothing was read.
@@ -20,7 +22,7 @@ type reader[S any] struct {
 func ask[S any](m *machine, list []reader[S], s S) (read, decided bool) {
 	for i := range list {
 		r := &list[i]
-		if !r.fits(m, s) {
+		if r.fits != nil && !r.fits(m, s) {
 			continue
 		}
 		if r.read(m, s) {
@@ -42,15 +44,83 @@ type spot struct {
 	start int
 }
 
+// spotReader is a reader that is asked at some spots only. Which they are is
+// known beforehand, so that most of text is asked about seldom.
+type spotReader struct {
+	reader[spot]
+	roles    []kind // the marker must play one of these
+	marked   bool   // there must be a marker
+	unmarked bool   // there must be none
+	bytes    string // the first byte must be one of these; empty is any
+}
+
+// menu is a list of readers by the spots at which they are asked.
+type menu struct {
+	unmarked [256][]reader[spot] // by the first byte, where no marker stands
+	marked   [][]reader[spot]    // by the number of the marker
+}
+
+// at returns the readers that are asked at s.
+func (u *menu) at(s spot) []reader[spot] {
+	if s.tok == nil {
+		return u.unmarked[s.c]
+	}
+	return u.marked[s.tok.number]
+}
+
+func newMenu(all []spotReader, tokens []*token) (u menu) {
+	for c := range u.unmarked {
+		u.unmarked[c] = choose(all, nil, byte(c))
+	}
+	for _, t := range tokens {
+		u.marked = append(u.marked, choose(all, t, t.text[0]))
+	}
+	return u
+}
+
+// choose returns the readers that are asked where t, or no marker, stands and c
+// is the first byte.
+func choose(all []spotReader, t *token, c byte) (list []reader[spot]) {
+	for i := range all {
+		r := &all[i]
+		plays := len(r.roles) == 0
+		for _, k := range r.roles {
+			plays = plays || t.is(k)
+		}
+		if plays && !(r.unmarked && t != nil) && !(r.marked && t == nil) && (r.bytes == "" || strings.IndexByte(r.bytes, c) >= 0) {
+			list = append(list, r.reader)
+		}
+	}
+	return list
+}
+
+// bytesWhere returns the bytes that fit.
+func bytesWhere(fits func(c byte) bool) string {
+	var list []byte
+	for c := range 256 {
+		if fits(byte(c)) {
+			list = append(list, byte(c))
+		}
+	}
+	return string(list)
+}
+
 // readers are the lists of readers, by the place where they are asked.
 type readers struct {
-	early  []reader[spot]   // in text, wherever a marker stands
-	text   []reader[spot]   // in text, where the marker may stand
-	forms  []reader[spot]   // where a call may stand: by its form
+	early  menu             // in text, wherever a marker stands
+	text   menu             // in text, where the marker may stand
+	forms  menu             // where a call may stand: by its form
 	named  []reader[named]  // behind the name of a call
 	member []reader[member] // behind a key of an object that may be a call
 }
 
-func newReaders() readers {
-	return readers{early: earlyReaders(), text: textReaders(), forms: formReaders(), named: namedReaders(), member: memberReaders()}
+func newReaders(root *node) readers {
+	tokens := root.tokens(nil)
+	for i, t := range tokens {
+		t.number = i
+	}
+	return readers{
+		early: newMenu(earlyReaders(), tokens), text: newMenu(textReaders(), tokens), forms: newMenu(formReaders(), tokens),
+		named: namedReaders(), member: memberReaders(),
+	}
 }

@@ -61,7 +61,7 @@ func (m *machine) opener(t *token, n int) {
 	m.narrow(rows)
 	m.outer, m.code = rows, t.is(codes)
 	m.depth++
-	m.openAt, m.openText = m.offset(), t.text
+	m.openAt, m.openTok = m.offset(), t
 	m.skip(n, t.text)
 	m.entered = m.offset()
 }
@@ -224,7 +224,8 @@ func (m *machine) anyForm(start int) bool {
 		return false
 	}
 	t, n := m.match(0)
-	read, _ := ask(m, m.lex.readers.forms, spot{tok: t, n: n, c: m.peek(0), start: start})
+	s := spot{tok: t, n: n, c: m.peek(0), start: start}
+	read, _ := ask(m, m.lex.readers.forms.at(s), s)
 	return read
 }
 
@@ -234,7 +235,7 @@ func (m *machine) list(start int) bool {
 	switch c := m.peek(i); {
 	case c == '{' || c == ']':
 		m.form(spec.JSONCall)
-		m.where(func(d *spec.Dialect) bool { return d.List })
+		m.keep(m.lex.list)
 		return m.objects(nil)
 	case c == '[' && m.peek(m.spaces(i+1)) != '[': // a list in a list; deeper is no call
 		m.skip(1, "[")
@@ -251,54 +252,50 @@ func (m *machine) list(start int) bool {
 }
 
 // formReaders read a call by the form it has.
-func formReaders() []reader[spot] {
-	role := func(k kind) func(*machine, spot) bool {
-		return func(m *machine, s spot) bool { return s.tok.is(k) }
-	}
-	first := func(c byte) func(*machine, spot) bool {
-		return func(m *machine, s spot) bool { return s.c == c }
-	}
-	return []reader[spot]{
-		{name: "tags", fits: role(tagCall), read: func(m *machine, s spot) bool { return m.tags(s.tok, s.n, s.start) }},
-		{
-			name: "separator whose name was dropped",
-			fits: func(m *machine, s spot) bool { return s.tok.is(separates) && !s.tok.is(opens) || s.tok.is(identifies) },
-			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return m.one(s.start) },
-		},
-		{name: "JSON object", fits: first('{'), read: func(m *machine, s spot) bool {
-			m.form(spec.JSONCall)
-			m.where(func(d *spec.Dialect) bool { return !d.List })
-			return m.object(&envelope{start: s.start})
+func formReaders() []spotReader {
+	return []spotReader{
+		{roles: []kind{tagCall}, reader: reader[spot]{
+			name: "tags", read: func(m *machine, s spot) bool { return m.tags(s.tok, s.n, s.start) },
 		}},
-		{name: "list", fits: first('['), read: func(m *machine, s spot) bool { return m.list(s.start) }},
-		{
+		{roles: []kind{separates, identifies}, reader: reader[spot]{
+			name: "separator whose name was dropped",
+			fits: func(m *machine, s spot) bool { return !s.tok.is(opens) || s.tok.is(identifies) },
+			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return m.one(s.start) },
+		}},
+		{bytes: "{", reader: reader[spot]{name: "JSON object", read: func(m *machine, s spot) bool {
+			m.form(spec.JSONCall)
+			m.keep(m.lex.single)
+			return m.object(m.newEnvelope(s.start))
+		}}},
+		{bytes: "[", reader: reader[spot]{name: "list", read: func(m *machine, s spot) bool { return m.list(s.start) }}},
+		{reader: reader[spot]{
 			name: "code", // right behind its marker
 			fits: func(m *machine, s spot) bool { return m.code && m.entered >= 0 && m.codeAt(0) },
 			read: func(m *machine, s spot) bool { return m.rawCode(s.start) },
-		},
-		{
+		}},
+		{bytes: "`", reader: reader[spot]{
 			name: "fence",
 			fits: func(m *machine, s spot) bool { return m.hasAt(0, "```") },
 			read: func(m *machine, s spot) bool { return m.fenced(s.start) },
-		},
-		{
+		}},
+		{bytes: bracePrefix[:1], reader: reader[spot]{
 			name: "braces",
 			fits: func(m *machine, s spot) bool { return m.hasAt(0, bracePrefix) },
 			read: func(m *machine, s spot) bool { return m.braceCall(s.start) },
-		},
-		{name: "tags behind a prefix", fits: role(prefixes), read: func(m *machine, s spot) bool { return m.prefixed(s.tok, s.n, s.start) }},
-		{name: "element", fits: first('<'), read: func(m *machine, s spot) bool { return m.element(s.start) }},
-		{
-			name: "name",
-			fits: func(m *machine, s spot) bool { return isNameStart(s.c) || s.c >= '0' && s.c <= '9' },
-			read: func(m *machine, s spot) bool { return m.nameFirst(s.start) },
-		},
-		{
+		}},
+		{roles: []kind{prefixes}, reader: reader[spot]{
+			name: "tags behind a prefix", read: func(m *machine, s spot) bool { return m.prefixed(s.tok, s.n, s.start) },
+		}},
+		{bytes: "<", reader: reader[spot]{name: "element", read: func(m *machine, s spot) bool { return m.element(s.start) }}},
+		{bytes: bytesWhere(func(c byte) bool { return isNameStart(c) || c >= '0' && c <= '9' }), reader: reader[spot]{
+			name: "name", read: func(m *machine, s spot) bool { return m.nameFirst(s.start) },
+		}},
+		{bytes: "`\"'", reader: reader[spot]{
 			name: "quoted name",
 			fits: func(m *machine, s spot) bool {
-				return (s.c == '`' || isQuote(s.c)) && m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1))
+				return m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1))
 			},
 			read: func(m *machine, s spot) bool { m.skip(1, "quote"); return m.nameFirst(s.start) },
-		},
+		}},
 	}
 }

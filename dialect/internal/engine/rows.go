@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/toolpost/toolpost/dialect/spec"
 )
@@ -11,7 +12,7 @@ import (
 // values; what more holds is never changed once it is there.
 type rowSet struct {
 	low  [2]uint64
-	more []uint64
+	more *[]uint64 // nil if there are none
 }
 
 const lowRows = 2 * 64
@@ -22,19 +23,29 @@ func oneRow(i int) (s rowSet) {
 		s.low[i/64] = 1 << (i % 64)
 		return s
 	}
-	s.more = make([]uint64, (i-lowRows)/64+1)
-	s.more[len(s.more)-1] = 1 << (i % 64)
+	more := make([]uint64, (i-lowRows)/64+1)
+	more[len(more)-1] = 1 << (i % 64)
+	s.more = &more
 	return s
+}
+
+// further returns the words beyond the first.
+func (s rowSet) further() []uint64 {
+	if s.more == nil {
+		return nil
+	}
+	return *s.more
 }
 
 // and returns the rows that are in both sets.
 func (s rowSet) and(t rowSet) rowSet {
 	out := rowSet{low: [2]uint64{s.low[0] & t.low[0], s.low[1] & t.low[1]}}
-	if n := min(len(s.more), len(t.more)); n > 0 {
-		out.more = make([]uint64, n)
-		for i := range n {
-			out.more[i] = s.more[i] & t.more[i]
+	if s.more != nil && t.more != nil {
+		more := make([]uint64, min(len(*s.more), len(*t.more)))
+		for i := range more {
+			more[i] = (*s.more)[i] & (*t.more)[i]
 		}
+		out.more = &more
 	}
 	return out
 }
@@ -42,14 +53,16 @@ func (s rowSet) and(t rowSet) rowSet {
 // or returns the rows that are in either set.
 func (s rowSet) or(t rowSet) rowSet {
 	out := rowSet{low: [2]uint64{s.low[0] | t.low[0], s.low[1] | t.low[1]}}
-	if len(s.more) < len(t.more) {
-		s, t = t, s
+	long, short := s.further(), t.further()
+	if len(long) < len(short) {
+		long, short = short, long
 	}
-	if len(s.more) > 0 {
-		out.more = append([]uint64(nil), s.more...)
-		for i, w := range t.more {
-			out.more[i] |= w
+	if len(long) > 0 {
+		more := slices.Clone(long)
+		for i, w := range short {
+			more[i] |= w
 		}
+		out.more = &more
 	}
 	return out
 }
@@ -59,7 +72,7 @@ func (s rowSet) empty() bool {
 	if s.low != [2]uint64{} {
 		return false
 	}
-	for _, w := range s.more {
+	for _, w := range s.further() {
 		if w != 0 {
 			return false
 		}
@@ -72,8 +85,11 @@ func (s rowSet) meets(t rowSet) bool {
 	if s.low[0]&t.low[0]|s.low[1]&t.low[1] != 0 {
 		return true
 	}
-	for i := range min(len(s.more), len(t.more)) {
-		if s.more[i]&t.more[i] != 0 {
+	if s.more == nil || t.more == nil {
+		return false
+	}
+	for i := range min(len(*s.more), len(*t.more)) {
+		if (*s.more)[i]&(*t.more)[i] != 0 {
 			return true
 		}
 	}
@@ -85,9 +101,10 @@ func (s rowSet) within(t rowSet) bool {
 	if s.low[0]&^t.low[0]|s.low[1]&^t.low[1] != 0 {
 		return false
 	}
-	for i, w := range s.more {
-		if i < len(t.more) {
-			w &^= t.more[i]
+	other := t.further()
+	for i, w := range s.further() {
+		if i < len(other) {
+			w &^= other[i]
 		}
 		if w != 0 {
 			return false
@@ -101,12 +118,13 @@ func (s rowSet) only(t rowSet) bool { return s.within(t) && !s.empty() }
 
 // next returns the first row of the set from row i on, or -1.
 func (s rowSet) next(i int) int {
-	for word := i / 64; word < len(s.low)+len(s.more); word++ {
+	more := s.further()
+	for word := i / 64; word < len(s.low)+len(more); word++ {
 		var w uint64
 		if word < len(s.low) {
 			w = s.low[word]
 		} else {
-			w = s.more[word-len(s.low)]
+			w = more[word-len(s.low)]
 		}
 		if word == i/64 {
 			w &= ^uint64(0) << (i % 64)
@@ -142,16 +160,10 @@ func (m *machine) form(f spec.Form) {
 	}
 }
 
-// where keeps the dialects that fit, if any does.
-func (m *machine) where(fits func(*spec.Dialect) bool) {
-	var rows rowSet
-	for i := m.rows.first(); i >= 0; i = m.rows.next(i + 1) {
-		if fits(&m.lex.rows[i]) {
-			rows = rows.or(oneRow(i))
-		}
-	}
-	if !rows.empty() {
-		m.rows = rows
+// keep keeps the given dialects, if what was read fits any of them.
+func (m *machine) keep(rows rowSet) {
+	if m.rows.meets(rows) {
+		m.rows = m.rows.and(rows)
 	}
 }
 

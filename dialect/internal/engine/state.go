@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/toolpost/toolpost/llm"
+import (
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
 
 // state is everything that reading may change and that a guess which fails must
 // change back. It is copied when a guess begins and restored as a whole, so no
@@ -9,7 +13,7 @@ type state struct {
 	passage
 	region
 	guessing
-	call  call // being read
+	call  *call // being read; never nil
 	last  *llm.Call
 	calls int // read so far
 	ids   llm.CallIDs
@@ -39,15 +43,15 @@ type passage struct {
 
 // region is the calls we are in and the markers around them.
 type region struct {
-	rows     rowSet // the dialects that what was read of this call fits
-	marked   bool   // a marker says that calls follow
-	loose    bool   // a call follows another behind its marker, and only its name says so
-	depth    int    // how many markers around calls are open
-	outer    rowSet // the dialects that the last of these markers fits
-	openAt   int    // offset of the last of these markers
-	openText string // the last of these markers
-	code     bool   // it may be followed by code
-	printed  bool   // the Python call we read is the argument of print
+	rows    rowSet // the dialects that what was read of this call fits
+	marked  bool   // a marker says that calls follow
+	loose   bool   // a call follows another behind its marker, and only its name says so
+	depth   int    // how many markers around calls are open
+	outer   rowSet // the dialects that the last of these markers fits
+	openAt  int    // offset of the last of these markers
+	openTok *token // the last of these markers
+	code    bool   // it may be followed by code
+	printed bool   // the Python call we read is the argument of print
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
 	endOfMessage bool
@@ -86,7 +90,16 @@ type try struct {
 // begin starts a try: until commit or undo, nothing leaves the machine.
 func (m *machine) begin() {
 	m.passOn()
-	m.tries = append(m.tries, try{state: m.state, at: m.offset(), events: len(m.queue), spans: len(m.spans)})
+	saved := m.call
+	if saved.open { // what is read from here on goes into a copy
+		c := *saved
+		m.call = &c
+	}
+	n := len(m.tries)
+	m.tries = slices.Grow(m.tries, 1)[:n+1]
+	t := &m.tries[n] // in place: a state is large
+	t.state, t.at, t.events, t.spans = m.state, m.offset(), len(m.queue), len(m.spans)
+	t.call = saved
 }
 
 // commit ends the innermost try: what it read stands.

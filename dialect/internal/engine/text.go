@@ -30,20 +30,20 @@ type byteTables struct {
 	// followers are the bytes that may stand behind the first one of a marker
 	// or a call. They spare most of text a closer look.
 	followers [256]byteSet
-	// pairs are the pairs of bytes, the first in the low byte, of which the
+	// stopPairs are the pairs of bytes, the first in the low byte, of which the
 	// first is a stop and the second one of its followers.
-	pairs *[1 << 16]uint8
+	stopPairs *[1 << 16]uint8
 }
 
 func newByteTables(root *node, rows []spec.Dialect) (b byteTables) {
 	b.triggers = newTriggers(root, rows)
 	b.followers = newFollowers(root)
-	b.pairs = new([1 << 16]uint8)
+	b.stopPairs = new([1 << 16]uint8)
 	for c, p := range b.triggers {
 		b.stops[c] = p != nowhere && p != lineOnly || c == '\n'
 		for next := range 256 {
 			if b.stops[c] && (c == '\n' || b.followers[c].has(byte(next))) {
-				b.pairs[c|next<<8] = 1
+				b.stopPairs[c|next<<8] = 1
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (x *Lexicon) spacedMarker(p []byte) bool {
 // pairs before deciding spares most branches; the last eight may be some of
 // those before.
 func (b *byteTables) indexStop(p []byte) int {
-	set, end := b.pairs, len(p)-1
+	set, end := b.stopPairs, len(p)-1
 	i := 0
 	for ; end >= 8 && i < end; i += 8 {
 		q := (*[9]byte)(p[min(i, end-8):])
@@ -204,7 +204,7 @@ func (b *byteTables) indexStop(p []byte) int {
 	return len(p)
 }
 
-// pair returns the next two bytes of p as an index of pairs.
+// pair returns the next two bytes of p as an index of stopPairs.
 func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
 
 // nothing reports whether the byte behind the next one, which plain may not
@@ -342,13 +342,13 @@ func (m *machine) namedAt(i int) bool {
 func (m *machine) special() bool {
 	s := spot{c: m.buf[m.pos]}
 	s.tok, s.n = m.match(0)
-	if read, decided := ask(m, m.lex.readers.early, s); decided {
+	if read, decided := ask(m, m.lex.readers.early.at(s), s); decided {
 		return read
 	}
 	if s.tok != nil && (s.tok.line && !m.atLine() || s.tok.word && isNameByte(m.prev())) {
 		s.tok = nil
 	}
-	read, decided := ask(m, m.lex.readers.text, s)
+	read, decided := ask(m, m.lex.readers.text.at(s), s)
 	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) {
 		m.lost.add(s.tok.all, m.offset())
 	}
@@ -506,84 +506,80 @@ func (m *machine) recover() {
 }
 
 // earlyReaders decide what is read before the place of a marker counts.
-func earlyReaders() []reader[spot] {
-	return []reader[spot]{
-		{
+func earlyReaders() []spotReader {
+	return []spotReader{
+		{reader: reader[spot]{
 			name: "quoted in prose",
 			fits: func(m *machine, s spot) bool {
 				return (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall) || s.tok.is(thinks)) && m.quoted()
 			},
 			read: func(m *machine, s spot) bool { m.suspect(); return false },
-		},
-		{
-			name:   "citation",
-			fits:   func(m *machine, s spot) bool { return s.tok == nil && s.c == '<' },
-			read:   func(m *machine, s spot) bool { return m.citation() },
-			yields: true,
-		},
-		{
+		}},
+		{unmarked: true, bytes: "<", reader: reader[spot]{
+			name: "citation", read: func(m *machine, s spot) bool { return m.citation() }, yields: true,
+		}},
+		{reader: reader[spot]{
 			name: "end of thinking that held calls",
 			fits: func(m *machine, s spot) bool { return m.held && m.closesThinking(s.tok, s.n) },
 			read: func(m *machine, s spot) bool { m.rehearse(); return true },
-		},
-		{
+		}},
+		{reader: reader[spot]{
 			name:   "marker that was cut off",
-			fits:   func(m *machine, s spot) bool { return s.tok == nil || s.tok.is(prefixes) },
+			fits:   func(m *machine, s spot) bool { return m.eof && (s.tok == nil || s.tok.is(prefixes)) },
 			read:   func(m *machine, s spot) bool { return m.cutMarker(0, false) },
 			yields: true,
-		},
-		{
+		}},
+		{reader: reader[spot]{
 			name: "call in a message to the user",
 			fits: func(m *machine, s spot) bool {
 				return m.muted && (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall))
 			},
 			read: func(m *machine, s spot) bool { return m.misaddressed(s.tok, s.n) },
-		},
+		}},
 	}
 }
 
 // textReaders read what stands in text and is none: first what has no marker,
 // then by the role of the marker.
-func textReaders() []reader[spot] {
-	always := func(*machine, spot) bool { return true }
-	unmarked := func(m *machine, s spot) bool { return s.tok == nil }
-	role := func(k kind) func(*machine, spot) bool {
-		return func(m *machine, s spot) bool { return s.tok.is(k) }
-	}
+func textReaders() []spotReader {
 	bare := func(m *machine, s spot) bool { return m.bare(s.c) }
 	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
-	return []reader[spot]{
-		{
-			name: "name and parenthesis",
-			fits: func(m *machine, s spot) bool { return s.tok == nil && s.c == '(' },
-			read: func(m *machine, s spot) bool { m.suspectName(); return false },
-		},
-		{name: "program", fits: unmarked, read: func(m *machine, s spot) bool { return m.program(s.c) }, yields: true},
-		{name: "call without a marker", fits: unmarked, read: bare, yields: true},
-		{name: "data", fits: unmarked, read: func(m *machine, s spot) bool { return m.data(s.c) }},
-		{name: "thinking", fits: func(m *machine, s spot) bool { return s.tok.is(thinks) && !s.tok.line }, read: think},
-		{
+	inLine := func(m *machine, s spot) bool { return !s.tok.line }
+	return []spotReader{
+		{unmarked: true, bytes: "(", reader: reader[spot]{
+			name: "name and parenthesis", read: func(m *machine, s spot) bool { m.suspectName(); return false },
+		}},
+		{unmarked: true, bytes: "`", reader: reader[spot]{
+			name: "program", read: func(m *machine, s spot) bool { return m.program() }, yields: true,
+		}},
+		{unmarked: true, reader: reader[spot]{name: "call without a marker", read: bare, yields: true}},
+		{unmarked: true, bytes: "{[", reader: reader[spot]{
+			name: "data", read: func(m *machine, s spot) bool { return m.data(s.c) },
+		}},
+		{roles: []kind{thinks}, reader: reader[spot]{name: "thinking", fits: inLine, read: think}},
+		{roles: []kind{unthinks}, reader: reader[spot]{
 			name: "end of thinking where none is open",
-			fits: func(m *machine, s spot) bool { return s.tok.is(unthinks) && !s.tok.is(drops) && !s.tok.line },
+			fits: func(m *machine, s spot) bool { return !s.tok.is(drops) && !s.tok.line },
 			read: func(m *machine, s spot) bool { return m.strayThinking(s.tok, s.n) },
-		},
-		{name: "message header", fits: role(heads), read: func(m *machine, s spot) bool { return m.header(s.tok, s.n) }, yields: true},
-		{name: "calls behind a marker", fits: role(opens), read: func(m *machine, s spot) bool { return m.region(s.tok, s.n) }, yields: true},
-		{name: "element of a call", fits: role(tagCall), read: func(m *machine, s spot) bool { return m.lone(s.tok, s.n) }, yields: true},
-		{name: "line of thinking", fits: role(thinks), read: think, yields: true},
-		{
-			name:   "marker without meaning",
-			fits:   func(m *machine, s spot) bool { return s.tok.is(drops) && !s.tok.line },
-			read:   func(m *machine, s spot) bool { return m.drop(s.tok, s.n) },
-			yields: true,
-		},
-		{
+		}},
+		{roles: []kind{heads}, reader: reader[spot]{
+			name: "message header", read: func(m *machine, s spot) bool { return m.header(s.tok, s.n) }, yields: true,
+		}},
+		{roles: []kind{opens}, reader: reader[spot]{
+			name: "calls behind a marker", read: func(m *machine, s spot) bool { return m.region(s.tok, s.n) }, yields: true,
+		}},
+		{roles: []kind{tagCall}, reader: reader[spot]{
+			name: "element of a call", read: func(m *machine, s spot) bool { return m.lone(s.tok, s.n) }, yields: true,
+		}},
+		{roles: []kind{thinks}, reader: reader[spot]{name: "line of thinking", read: think, yields: true}},
+		{roles: []kind{drops}, reader: reader[spot]{
+			name: "marker without meaning", fits: inLine, read: func(m *machine, s spot) bool { return m.drop(s.tok, s.n) }, yields: true,
+		}},
+		{roles: []kind{closes, endCall, endParam}, reader: reader[spot]{
 			name: "end of calls behind a call",
-			fits: func(m *machine, s spot) bool {
-				return m.calls > 0 && !s.tok.line && (s.tok.is(closes) || s.tok.is(endCall) || s.tok.is(endParam))
-			},
+			fits: func(m *machine, s spot) bool { return m.calls > 0 && !s.tok.line },
 			read: func(m *machine, s spot) bool { m.skip(s.n, s.tok.text); return true },
-		},
-		{name: "call that begins like a marker", fits: always, read: bare, yields: true},
+		}},
+		{marked: true, reader: reader[spot]{name: "call that begins like a marker", read: bare, yields: true}},
 	}
 }

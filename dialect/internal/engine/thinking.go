@@ -2,8 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -223,8 +221,8 @@ func (m *machine) noteRehearsal() {
 
 // suspects counts what looks like a call and was not read as one.
 type suspects struct {
-	rows map[int]suspected // by row
-	last int               // offset of the last one, and one more
+	rows []suspected // by row, as far as there are any
+	last int         // offset of the last one, and one more
 }
 
 // suspected is how often something was seen, and where first.
@@ -236,21 +234,22 @@ func (s *suspects) add(rows rowSet, at int) {
 		return
 	}
 	s.last = at + 1
-	if s.rows == nil {
-		s.rows = make(map[int]suspected)
+	i := rows.first()
+	if i >= len(s.rows) {
+		s.rows = append(s.rows, make([]suspected, i+1-len(s.rows))...)
 	}
-	row := s.rows[rows.first()]
+	row := &s.rows[i]
 	if row.count == 0 {
 		row.first = at
 	}
 	row.count++
-	s.rows[rows.first()] = row
 }
 
 // report warns of what was not read.
 func (s *suspects) report(m *machine) {
-	for _, i := range slices.Sorted(maps.Keys(s.rows)) {
-		row, name := s.rows[i], m.lex.rows[i].Name
-		m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: name, Detail: suspicion(row.count, row.first, name)})
+	for i, row := range s.rows {
+		if name := m.lex.rows[i].Name; row.count > 0 {
+			m.emit(llm.Warning{Code: llm.SuspectedCall, Feature: name, Detail: suspicion(row.count, row.first, name)})
+		}
 	}
 }

@@ -35,6 +35,7 @@ const (
 // plays it, as a set of rows of the table.
 type token struct {
 	text    string
+	number  int            // in the order of the tree
 	kinds   uint32         // the roles, one bit each
 	rows    [kinds]*rowSet // of each role; nil is none
 	all     rowSet
@@ -156,6 +157,17 @@ func (n *node) longest(text string) (found *token, length int) {
 		}
 	}
 	return found, length
+}
+
+// tokens appends the markers of the tree to list.
+func (n *node) tokens(list []*token) []*token {
+	if n.token != nil {
+		list = append(list, n.token)
+	}
+	for _, next := range n.next {
+		list = next.tokens(list)
+	}
+	return list
 }
 
 // find returns the marker that is spelled so, nil if there is none.
