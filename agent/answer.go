@@ -5,9 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
@@ -56,19 +55,17 @@ func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
 	if err := l.fit(ctx); err != nil {
 		return nil, err
 	}
-	if l.rec != nil {
+	if !l.wasRead {
+		m = emulate.ReadCalls(m, func() llm.CallIDs { return llm.CallIDs{New: l.ids.New, Known: l.ids.Taken} })
+	}
+	if l.rec != nil { // what is on record has been read
 		m = l.rec.Model(m)
 	}
 	m = l.stronger(m)
-	reasons := refine.Reasons()
-	switch {
-	case l.question.Output != nil:
+	if l.question.Output != nil {
 		m = refine.Structured(m, l.recoveries())
-	case l.toolMode() && !final:
-		m = l.readingEnvelopes(m)
-		reasons = append(reasons, refine.Reason{Find: l.suspect, Once: true})
 	}
-	return &refine.Again{Model: l.salvaging(m), Attempts: l.Limits.Budget + 1, Retract: true, Reasons: reasons}, nil
+	return &refine.Again{Model: l.salvaging(m), Attempts: l.Limits.Budget + 1, Retract: true}, nil
 }
 
 // recoveries is how often a structured answer may be asked for again. The budget
@@ -108,53 +105,6 @@ func (l *loop) judgeAnswer(ctx context.Context, h *heard, final bool) (again boo
 	}
 	return false, nil
 }
-
-// onlyCall returns the name of the tool if a text is a call and nothing else.
-func onlyCall(text string) string {
-	text = strings.TrimSpace(text)
-	if !strings.HasSuffix(text, "```") && !strings.HasSuffix(text, "}") && !strings.HasSuffix(text, "]") {
-		return ""
-	}
-	name := ""
-	var p dialect.Parser
-	for ev, err := range p.Parse(dialect.Whole(text)) {
-		switch ev := ev.(type) {
-		case llm.Call:
-			name = ev.Name
-		case llm.TextDelta:
-			if strings.TrimSpace(ev.Text) != "" {
-				return ""
-			}
-		}
-		if err != nil {
-			return ""
-		}
-	}
-	return name
-}
-
-// suspect is a reason to ask again: the whole answer is a call that could not be
-// taken for one, of something that is not there, or written as text by a model
-// that has another way. A call lost in silence is worse than a question too many.
-// If the model says so again, that is its answer.
-func (l *loop) suspect(_ *llm.Request, said *llm.Response, err error) (refine.Finding, bool) {
-	if err != nil || len(said.Message.Calls())+len(said.Invalid) > 0 {
-		return refine.Finding{}, false
-	}
-	name := onlyCall(said.Message.Text())
-	if name == "" {
-		return refine.Finding{}, false
-	}
-	problem, fix := fmt.Sprintf("there is no tool called %q", name), "The tools are "+strings.Join(l.some(maxNames), ", ")+". Call one of them by exactly its name, or answer in words."
-	if l.offers(name) {
-		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
-	}
-	return refine.Finding{Cause: refine.Validation, Problem: problem, Keep: true,
-		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
-}
-
-// maxNames bounds the names a model is told at once.
-const maxNames = 20
 
 // failed decides about an answer that ended with an error.
 func (l *loop) failed(ctx context.Context, h *heard, final bool) (again bool, err error) {

@@ -2,7 +2,7 @@ package agent
 
 import (
 	"context"
-	"slices"
+	"encoding/json"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -48,13 +48,6 @@ func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) (*heard,
 	return &e.h, nil
 }
 
-// toolMode reports whether text may be a call: there is a tool that takes
-// arguments, and it may be called. A structured answer is JSON anyway.
-func (l *loop) toolMode() bool {
-	return l.choice.Mode != llm.MustNotCall && l.question.Output == nil &&
-		slices.ContainsFunc(l.offered, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
-}
-
 // hearing turns the events of a model into an answer.
 type hearing struct {
 	l     *loop
@@ -98,6 +91,7 @@ func (e *hearing) take(ctx context.Context, ev llm.Event) error {
 	case Partial:
 		e.l.best = ev.Value
 		e.pass(ev)
+	case llm.TextRead: // for those who read the text
 	default:
 		e.pass(ev)
 	}
@@ -192,4 +186,14 @@ func (l *loop) offers(name string) bool {
 		}
 	}
 	return false
+}
+
+// asCall returns a call that cannot be run as a call that can be shown: its
+// arguments are JSON, only the tool does not exist or was not allowed.
+func asCall(c llm.InvalidCall) (llm.Call, bool) {
+	var args map[string]json.RawMessage
+	if c.Name == "" || c.Provenance.Dialect != "" || c.Reason == llm.CutOff || json.Unmarshal([]byte(c.Raw), &args) != nil {
+		return llm.Call{}, false
+	}
+	return llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance}, true
 }

@@ -38,6 +38,7 @@ type loop struct {
 	session *invoke.Session // the same as runner, nil in a replay
 	person  func(context.Context, Checkpoint) (Choice, error)
 	rec     *journal.Recorder // nil records nothing
+	wasRead bool              // the calls in the text of answers have been read: a record of format 2 or later
 
 	yield     func(llm.Event, error) bool
 	cancel    context.CancelFunc

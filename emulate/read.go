@@ -3,6 +3,7 @@ package emulate
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -46,22 +47,26 @@ type CallReader struct {
 	// Found is the warning about calls that should not have been in the text;
 	// empty if that is where they belong.
 	Found string
-	// Hold has text that begins like a call without a marker wait for the end
-	// of the answer: if the vendor delivers calls after it, it stays text.
-	Hold bool
+	// Whole says that text becomes calls only if the answer is nothing but one
+	// JSON object that holds them, in a code fence or not, and the vendor
+	// delivers no calls beside it. The text of an answer that may be such an
+	// object waits for its end; all other text passes as it comes.
+	Whole bool
 }
 
-// ReadCalls returns m with the calls in its text read, whatever their dialect,
-// unless its answers say with [llm.TextRead] that this has been done. newIDs
-// returns how the calls of an answer are named; nil numbers them.
+// ReadCalls returns m with the calls in its text read, unless its answers say
+// with [llm.TextRead] that this has been done. Nothing is known about the model,
+// so text becomes calls only if the answer is nothing but one JSON object of
+// calls, unless the request asks for another promotion. newIDs returns how the
+// calls of an answer are named; nil numbers them.
 func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		tools := Functions(req.Tools)
 		if len(tools) == 0 || req.Choice.Mode == llm.MustNotCall || req.Output != nil {
 			return m.Stream(ctx, req)
 		}
-		c := CallReader{Request: req, Tools: tools, Promotion: cmp.Or(req.Promotion, llm.PromoteAll), Hold: true,
-			Why: cmp.Or(requested(req), "nobody has read the text of this model")}
+		c := CallReader{Request: req, Tools: tools, Promotion: cmp.Or(req.Promotion, llm.PromoteAll), Whole: req.Promotion == llm.PromoteDefault,
+			Why: cmp.Or(requested(req), "nobody has read the text of this model, and an answer that is nothing but calls is meant as calls")}
 		if newIDs != nil {
 			c.IDs = newIDs()
 		}
@@ -102,7 +107,7 @@ func Functions(tools []llm.ToolDef) []llm.ToolDef {
 // Read returns the events of an answer with the calls of its text.
 func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		r := &reading{CallReader: c, yield: yield, ids: map[string]string{}, holding: c.Hold}
+		r := &reading{CallReader: c, yield: yield, ids: map[string]string{}, holding: c.Whole}
 		r.run(raw)
 	}
 }
@@ -134,7 +139,8 @@ type reading struct {
 
 	declared bool // TextRead has come
 	read     bool // somebody else has read the text
-	holding  bool // text that may be a call waits
+	holding  bool // text that may be nothing but calls waits
+	plain    bool // the text cannot be nothing but calls
 	held     strings.Builder
 	markup   dialect.Markup // of the call that follows
 	echoes   *echoes
@@ -264,10 +270,13 @@ func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
 	return true
 }
 
-// push hands text to the parser, or holds it as long as it may be a call
-// without a marker that calls of the vendor may still follow.
+// push hands text to the parser, or holds it as long as it may be nothing but
+// calls.
 func (r *reading) push(text string, push func(string, error) bool) bool {
-	if !r.holding {
+	switch {
+	case r.plain:
+		return r.emit(llm.TextDelta{Text: text})
+	case !r.holding:
 		return push(text, nil)
 	}
 	r.held.WriteString(text)
@@ -275,20 +284,62 @@ func (r *reading) push(text string, push func(string, error) bool) bool {
 	if start == "" || (start[0] == '{' || strings.HasPrefix("```", start[:min(len(start), 3)])) && r.held.Len() < maxHeld {
 		return true
 	}
-	return r.release(push)
+	return r.giveUp()
 }
 
-// release hands the text that was held to the parser.
+// release hands the text that was held to the parser if it is nothing but
+// calls.
 func (r *reading) release(push func(string, error) bool) bool {
-	r.holding = false
 	text := r.held.String()
+	if text == "" || !r.isEnvelope(text) {
+		return r.giveUp()
+	}
+	r.holding = false
 	r.held.Reset()
-	return text == "" || push(text, nil)
+	return push(text, nil)
 }
 
-// giveUp passes on text that was held as what it is: the vendor delivers calls.
+// isEnvelope reports whether a text is one JSON object that holds calls, or the
+// text of the answer.
+func (r *reading) isEnvelope(text string) bool {
+	body := strings.TrimSpace(text)
+	if fenced, ok := strings.CutPrefix(body, "```"); ok {
+		fenced, ok = strings.CutSuffix(fenced, "```")
+		at := strings.IndexByte(fenced, '{')
+		if !ok || at < 0 {
+			return false
+		}
+		body = strings.TrimSpace(fenced[at:])
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(body), &members) != nil {
+		return false
+	}
+	if decode[string](members["type"]) == "text" && strings.TrimSpace(decode[string](members["text"])) != "" {
+		return true
+	}
+	inputs := 0
+	for _, key := range []string{"input", "parameters", "arguments"} {
+		if _, ok := members[key]; ok {
+			inputs++
+		}
+	}
+	if inputs > 1 {
+		return false // which of them is meant, the model knows
+	}
+	p := r.parser()
+	for ev := range p.Parse(dialect.Whole(text)) {
+		switch ev.(type) {
+		case llm.Call, llm.InvalidCall:
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp passes on text that was held as what it is.
 func (r *reading) giveUp() bool {
-	r.holding = false
+	r.plain, r.holding = r.plain || r.holding, false
 	text := r.held.String()
 	r.held.Reset()
 	return text == "" || r.emit(llm.TextDelta{Text: text})

@@ -24,10 +24,10 @@ func (r *reading) review() {
 	if r.native+r.inText > 0 || r.finish.Reason == llm.Length || r.Request != nil && r.Request.Output != nil {
 		return
 	}
-	name := onlyCall(&all, text)
-	if name == "" && (strings.HasSuffix(strings.TrimSpace(text), "```") || strings.HasSuffix(strings.TrimSpace(text), "}") || strings.HasSuffix(strings.TrimSpace(text), "]")) {
-		name = onlyCall(new(dialect.Parser), text) // of a tool that was not offered
+	if end := strings.TrimSpace(text); strings.HasSuffix(end, "```") || strings.HasSuffix(end, "}") || strings.HasSuffix(end, "]") {
+		all = dialect.Parser{} // it may be a call of a tool that was not offered
 	}
+	name := onlyCall(&all, text)
 	if name != "" {
 		r.emit(llm.Warning{Code: llm.CallAsText, Feature: name, Detail: fmt.Sprintf("the answer is nothing but a call of %s written as text, which was not read as one: %s", name, r.why(name))})
 	}
@@ -37,7 +37,7 @@ func (r *reading) review() {
 func (r *reading) why(name string) string {
 	for _, t := range r.Tools {
 		if t.Name == name {
-			return fmt.Sprintf("promotion %s (%s)", r.Promotion, r.Why)
+			return fmt.Sprintf("text calls %s (%s)", r.Promotion, r.Why)
 		}
 	}
 	return "there is no such tool"

@@ -2,6 +2,7 @@ package refine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,6 +44,7 @@ var defaultReasons = []Reason{
 	{Find: brokenOff},
 	{Find: brokenPromise},
 	{Find: empty},
+	{Find: callAsText, Once: true},
 }
 
 // find returns the first reason to ask again.
@@ -113,4 +115,29 @@ func saysSomething(r *llm.Response) bool {
 		}
 		return false
 	})
+}
+
+// maxNames bounds the names a model is told at once.
+const maxNames = 20
+
+// callAsText: the whole answer is a call that was not taken for one, of
+// something that is not there, or written as text by a model that has another
+// way. Whoever read the text says so in a warning. A call lost in silence is
+// worse than a question too many; if the model says so again, that is its answer.
+func callAsText(req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+	i := slices.IndexFunc(said.Warnings, func(w llm.Warning) bool { return w.Code == llm.CallAsText })
+	if i < 0 || err != nil || len(said.Message.Calls())+len(said.Invalid) > 0 {
+		return Finding{}, false
+	}
+	name := said.Warnings[i].Feature
+	var names []string
+	for _, t := range req.Tools[:min(len(req.Tools), maxNames)] {
+		names = append(names, t.Name)
+	}
+	problem, fix := fmt.Sprintf("there is no tool called %q", name), "The tools are "+strings.Join(names, ", ")+". Call one of them by exactly its name, or answer in words."
+	if t, ok := req.Tool(name); ok && t.Kind != llm.HostedTool {
+		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
+	}
+	return Finding{Cause: Validation, Problem: problem, Keep: true,
+		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
 }
