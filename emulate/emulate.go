@@ -162,7 +162,8 @@ func (e Emulation) around(req *llm.Request) (*Plan, error) {
 	return plan, nil
 }
 
-// decides reports whether the gate is ours.
+// decides reports whether the emulation, and not the model, decides which tools
+// are called.
 func (e Emulation) decides() bool {
 	switch e.Gate {
 	case GateOn:

@@ -155,24 +155,24 @@ func Teach(o PromptOptions) (Prompt, error) {
 	if len(tools) == 0 {
 		return Prompt{}, nil
 	}
-	e := Prompt{Template: "standard", InUser: fam.inUser}
+	p := Prompt{Template: "standard", InUser: fam.inUser}
 	switch {
 	case o.Context <= UnknownContext: // 0, unknown, included
-		e.Template = "compact"
+		p.Template = "compact"
 	case o.Parallel:
-		e.Template = "parallel"
+		p.Template = "parallel"
 	}
 	if o.Constrained {
 		s = enveloped
-		if e.Envelope, err = Envelope(o.envelope(tools)); err != nil {
+		if p.Envelope, err = Envelope(o.envelope(tools)); err != nil {
 			return Prompt{}, err
 		}
 	} else {
-		e.Stop = o.list().ResultStops(s.results)
+		p.Stop = o.list().ResultStops(s.results)
 	}
-	e.Dialect, e.Results = s.dialect, s.results
-	err = e.write(o, s, fam, tools)
-	return e, err
+	p.Dialect, p.Results = s.dialect, s.results
+	err = p.write(o, s, fam, tools)
+	return p, err
 }
 
 // envelope returns the options of the schema that belongs to the prompt.
@@ -236,7 +236,8 @@ var promptFiles embed.FS
 
 var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
 
-func (e *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
+// write fills the templates.
+func (p *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
 	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
 	_, w.Result = o.list().WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
 	w.Result = strings.ReplaceAll(w.Result, "\n", "")
@@ -252,17 +253,17 @@ func (e *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef
 	}
 	var b strings.Builder
 	for i, t := range tools {
-		if i > 0 && e.Template != "compact" {
+		if i > 0 && p.Template != "compact" {
 			b.WriteByte('\n')
 		}
-		describe(&b, t, e.Template == "compact")
+		describe(&b, t, p.Template == "compact")
 	}
 	w.Tools = b.String()
-	if e.Template == "compact" {
+	if p.Template == "compact" {
 		w.Tools = strings.TrimSuffix(w.Tools, "\n")
 	}
-	if e.System, err = fill(e.Template, w); err == nil {
-		e.Reminder, err = fill("reminder", w)
+	if p.System, err = fill(p.Template, w); err == nil {
+		p.Reminder, err = fill("reminder", w)
 	}
 	return err
 }
