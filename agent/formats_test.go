@@ -97,7 +97,7 @@ func words(i, n int) string {
 
 // recordedTurns records a run of so many turns, with a result of 1 kB and an answer of
 // 500 bytes in each, and returns its size.
-func recordedTurns(t *testing.T, format, turns int) int {
+func recordedTurns(t *testing.T, format, turns, tokens int) int {
 	t.Helper()
 	var lines []any
 	for i := range turns - 1 {
@@ -109,7 +109,7 @@ func recordedTurns(t *testing.T, format, turns int) int {
 	read.Effects = tool.ReadOnly
 	store := begunIn(t, format, "r")
 	a := recordedAgent(store, "r", says(append(lines, "Done.")...))
-	a.MaxTurns, a.Tools = turns+1, &invoke.Runner{Tools: tool.MustSet(read)}
+	a.MaxTurns, a.Context, a.Tools = turns+1, tokens, &invoke.Runner{Tools: tool.MustSet(read)}
 	if l := run(t, a, "Read it all"); l.err != nil || l.done.Turns != turns {
 		t.Fatalf("%d turns, %v", l.done.Turns, l.err)
 	}
@@ -130,8 +130,8 @@ func recordedTurns(t *testing.T, format, turns int) int {
 // TestARecordGrowsWithItsTurns: twice the turns take twice the bytes, and no more than
 // what was said, once, with what surrounds it.
 func TestARecordGrowsWithItsTurns(t *testing.T) {
-	short, long := recordedTurns(t, 2, 100), recordedTurns(t, 2, 200)
-	before := recordedTurns(t, 1, 200)
+	short, long := recordedTurns(t, 2, 100, 0), recordedTurns(t, 2, 200, 0)
+	before := recordedTurns(t, 1, 200, 0)
 	t.Logf("200 turns: %d bytes in format 1, %d in format 2 (%.0f %%); 100 turns: %d", before, long, 100*float64(long)/float64(before), short)
 	if ratio := float64(long) / float64(short); ratio > 2.05 {
 		t.Errorf("200 turns take %.2f times the bytes of 100", ratio)
@@ -142,5 +142,15 @@ func TestARecordGrowsWithItsTurns(t *testing.T) {
 	}
 	if long > before*7/10 {
 		t.Errorf("%d bytes were %d when everything was repeated", long, before)
+	}
+}
+
+// TestARecordOfAShortenedConversation: results that are cut later, when the conversation
+// outgrows the model, are on record once per cut; nothing else is written again.
+func TestARecordOfAShortenedConversation(t *testing.T) {
+	const turns, tokens = 130, 40_000                                  // the first cut comes after about 94 turns
+	const said, around, cuts = 1000 + 500 + 200, 2700, 2 * (400 + 250) // of a turn, in bytes
+	if size, most := recordedTurns(t, 2, turns, tokens), turns*(said+around+cuts); size > most {
+		t.Errorf("%d turns take %d bytes, more than %d", turns, size, most)
 	}
 }
