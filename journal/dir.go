@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Sync says when a [Dir] waits for the disk. A line that was written survives
@@ -36,7 +37,8 @@ const (
 
 // Dir is a Store of one file of JSON lines per run, RUN.jsonl, in a directory.
 // Files are for their owner only. Several processes may share the directory,
-// and even a run: the file is locked while a line is added.
+// and even a run: the file is locked while a line is added. An entry whose turn does
+// not come within 30 s is an error that names the process that has the lock.
 //
 // A line counts once its newline is there. What a crash left behind the last
 // newline is cut off by the next Append, which says so in an entry of kind
@@ -61,7 +63,7 @@ type Dir struct {
 // dirRun is what a process remembers of a file, to spare itself reading its
 // end: as long as the size is right, so is the rest.
 type dirRun struct {
-	mu   sync.Mutex
+	turn chan struct{} // full while somebody of this process writes
 	size int64
 	last Entry
 	line []byte // space for the next
@@ -105,7 +107,7 @@ func (d *Dir) run(name string) *dirRun {
 				break
 			}
 		}
-		r = new(dirRun)
+		r = &dirRun{turn: make(chan struct{}, 1)}
 		d.runs[name] = r
 	}
 	return r
@@ -124,20 +126,63 @@ func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
 		return Entry{}, err
 	}
 	r := d.run(e.Run)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if err := r.take(ctx); err != nil {
+		return Entry{}, fmt.Errorf("journal: run %s: %w", e.Run, err)
+	}
+	defer func() { <-r.turn }()
 	f, err := os.OpenFile(d.File(e.Run), os.O_RDWR|os.O_CREATE|os.O_APPEND|noFollow, 0o600)
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %w", err)
 	}
 	defer f.Close() // also unlocks; the data is safe by then, or Append has failed
-	if err := lock(f); err != nil {
+	if err := lock(ctx, f); err != nil {
 		return Entry{}, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
 	}
 	if err := d.catchUp(f, r, e.Run); err != nil {
 		return Entry{}, err
 	}
 	return d.write(f, r, e, k)
+}
+
+// someProcess holds a lock where the system does not say which.
+const someProcess = "another process"
+
+// take waits until nobody else of this process writes to the run.
+func (r *dirRun) take(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("other writers of this process are not done: %w", ctx.Err())
+	}
+}
+
+// lock waits until no other process has f locked: for the time it takes to write a
+// line, unless that process was stopped.
+func lock(ctx context.Context, f *os.File) error {
+	if locked, err := tryLock(f); locked || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	const shortest, longest = 50 * time.Microsecond, 20 * time.Millisecond
+	for wait := shortest; ; wait = min(2*wait, longest) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s has it locked and does not let go; let it go on, or end it: %w", lockHolder(f), ctx.Err())
+		case <-time.After(wait):
+		}
+		if locked, err := tryLock(f); locked || err != nil {
+			return err
+		}
+	}
 }
 
 // write adds e after r.last.

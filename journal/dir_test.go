@@ -2,12 +2,16 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -219,5 +223,49 @@ func BenchmarkAppend(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A process that was stopped while it held the lock keeps nobody waiting for ever.
+func TestALockIsNotWaitedForForEver(t *testing.T) {
+	d := openDir(t, t.TempDir())
+	note := journal.Entry{Run: "r", Kind: "note", Body: []byte(`{}`)}
+	if _, err := d.Append(t.Context(), note); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(d.File("r"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if locked, err := journal.Lock(f); !locked || err != nil {
+		t.Fatal(locked, err)
+	}
+	who := "another process"
+	if runtime.GOOS == "linux" {
+		who = fmt.Sprintf("process %d ", os.Getpid())
+	}
+	blocked := func(t *testing.T, ctx context.Context, want error) time.Duration {
+		start := time.Now()
+		_, err := d.Append(ctx, note)
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), who) {
+			t.Errorf("%v, want %v and %q", err, want, who)
+		}
+		return time.Since(start)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	blocked(t, ctx, context.DeadlineExceeded)
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	blocked(t, ctx, context.Canceled)
+	synctest.Test(t, func(t *testing.T) { // a receipt is written whatever happens to its context
+		if took := blocked(t, context.WithoutCancel(t.Context()), context.DeadlineExceeded); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+	time.AfterFunc(10*time.Millisecond, func() { f.Close() })
+	if e, err := d.Append(t.Context(), note); err != nil || e.Seq != 2 {
+		t.Errorf("after the lock is gone: %+v, %v", e, err)
 	}
 }

@@ -25,3 +25,6 @@ func (s *SQL) Put(run string, seq int64, line string) error {
 	_, err := s.db.Exec(insertLine, run, seq, line)
 	return err
 }
+
+// Lock locks a file as an Append does.
+func Lock(f *os.File) (bool, error) { return tryLock(f) }

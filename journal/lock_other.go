@@ -14,7 +14,9 @@ const (
 	syncDirectories = false
 )
 
-// lock refuses: without locks two processes could fork a run.
-func lock(*os.File) error {
-	return errors.New("files cannot be locked on this system; use a database")
+// tryLock refuses: without locks two processes could fork a run.
+func tryLock(*os.File) (bool, error) {
+	return false, errors.New("files cannot be locked on this system; use a database")
 }
+
+func lockHolder(*os.File) string { return someProcess }

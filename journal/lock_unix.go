@@ -4,7 +4,9 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -15,13 +17,39 @@ const (
 	syncDirectories = true
 )
 
-// lock waits until no other open file has f locked. Closing f unlocks it, and
-// so does the death of the process.
-func lock(f *os.File) error {
+// tryLock locks f unless another open file has it locked, and reports whether it
+// did. Closing f unlocks it, and so does the death of the process.
+func tryLock(f *os.File) (bool, error) {
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		}
+		return err == nil, err
+	}
+}
+
+// lockHolder says which process has f locked, where the system tells.
+func lockHolder(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return someProcess
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	locks, err := os.ReadFile("/proc/locks") // of Linux
+	if err != nil || !ok {
+		return someProcess
+	}
+	inode := fmt.Sprintf(":%d", stat.Ino)
+	for line := range strings.Lines(string(locks)) { // 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF
+		f := strings.Fields(line)
+		if len(f) >= 6 && f[1] == "FLOCK" && strings.HasSuffix(f[5], inode) {
+			name, _ := os.ReadFile("/proc/" + f[4] + "/comm")
+			return strings.TrimSpace("process " + f[4] + " " + strings.TrimSpace(string(name)))
 		}
 	}
+	return someProcess
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"math"
 	"os"
 
@@ -14,10 +15,16 @@ const (
 	syncDirectories = false // a directory cannot be synced
 )
 
-// lock waits until no other open file has f locked. Closing f unlocks it, and
-// so does the death of the process. The lock is on a byte far beyond the end:
-// locks on Windows keep readers out, and readers need none.
-func lock(f *os.File) error {
+// tryLock locks f unless another open file has it locked, and reports whether it
+// did. Closing f unlocks it, and so does the death of the process. The lock is on a
+// byte far beyond the end: locks on Windows keep readers out, and readers need none.
+func tryLock(f *os.File) (bool, error) {
 	at := windows.Overlapped{OffsetHigh: math.MaxInt32}
-	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, &at)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		return false, nil
+	}
+	return err == nil, err
 }
+
+func lockHolder(*os.File) string { return someProcess }

@@ -129,11 +129,10 @@ type message struct {
 	Parts []json.RawMessage `json:"parts"`
 }
 
-// part is what matters here of a part of a message.
+// part is what matters here of a call or result in a message.
 type part struct {
 	Type string          `json:"type"`
 	ID   string          `json:"id"`
-	Text string          `json:"text"`
 	Args json.RawMessage `json:"args"`
 }
 
@@ -437,7 +436,7 @@ func saidIn(raw json.RawMessage) string {
 	}
 	var b strings.Builder
 	for _, raw := range m.Parts {
-		var p part
+		var p struct{ Type, Text string }
 		if json.Unmarshal(raw, &p) == nil && p.Type == "text" {
 			b.WriteString(p.Text)
 		}
