@@ -1,0 +1,1 @@
+{"run":"finished","count":20,"seal":"sha256:cf11f5e4f5f5d14865a9151d884bb0bb765178dcbbd7589c3da2291725675c58","at":"2026-11-16T02:00:00Z","algorithm":"ed25519","key":"sha256:a5b8d4f83eff63ea4ff3197fcfdf7168a2d33a237bfc1f378aee375903f553aa","sig":"h72YOrUIZ3cW6aQPulMdg8yPH88hI8bex19NJ4ir/fYSAflrfPuU8BmBJ4QeZocw1fe7KYrCe1WTR8YMJ7hkBw=="}
