@@ -6,16 +6,53 @@ package llmtest_test
 import (
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
+	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
 
 func TestOwnCodec(t *testing.T) {
 	llmtest.TestCodec(t, wire.Codec{Own: acme{}})
+}
+
+// TestOwnCodecInUse opens a model at a server that speaks the format. The
+// server uses the same codec.
+func TestOwnCodecInUse(t *testing.T) {
+	codec := wire.Codec{Own: acme{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		req, _, err := codec.DecodeRequest(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		stream := codec.NewStream(w, wire.Head{Model: req.Model})
+		for ev := range (parrot{}).Stream(r.Context(), req) {
+			_ = stream.Write(ev)
+		}
+	}))
+	t.Cleanup(server.Close)
+	id := "acme/parrot-1"
+	c := &provider.Client{
+		HTTP:    server.Client(),
+		Formats: []wire.Format{acme{}},
+		Vendors: map[string]provider.Vendor{"acme": {BaseURL: server.URL, Wires: []string{"acme"}}},
+		Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Kind: "chat", NativeTools: catalog.Answer{Support: catalog.Yes}}),
+	}
+	llmtest.TestModel(t, func(t *testing.T) llm.Model {
+		m, err := c.Open(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	})
 }
 
 // acme is the format of a vendor whose turns are plain objects and whose

@@ -80,6 +80,25 @@ func TestFramed(t *testing.T) {
 	}
 }
 
+// TestFramedRelay: a relay of such a stream is a stream that says the same.
+func TestFramedRelay(t *testing.T) {
+	c := Codec{Format: Messages, Quirks: OnBedrock()}
+	stream := encodeStream(t, c, newGen(Messages, 3).response())
+	for _, cut := range []int{0, 1, len(stream) / 2} {
+		var out strings.Builder
+		if err := c.Relay(&out, &twoReads{stream[:cut], stream[cut:]}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if want, got := transcript(t, c, strings.NewReader(stream)), transcript(t, c, strings.NewReader(out.String())); got != want {
+			t.Errorf("relayed:\n%s\nupstream:\n%s", got, want)
+		}
+	}
+	var out strings.Builder
+	if err := c.Relay(&out, strings.NewReader(stream[:len(stream)/2]), nil); llm.KindOf(err) != llm.Incomplete {
+		t.Errorf("half a stream: %v", err)
+	}
+}
+
 // TestFramedErrors: a response that is no success says what it is in Amazon's
 // words, for clients and as a server.
 func TestFramedErrors(t *testing.T) {

@@ -66,7 +66,7 @@ const maxTrailing = 1 << 20
 // can still answer with another status.
 //
 // A document in the place of a stream is written as a stream. The same goes
-// for the stream of a [Format] of a program's own.
+// for the stream of a [Format] of a program's own, and for events in frames.
 func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdict) error {
 	f, err := c.lookup("Relay")
 	if err != nil {
@@ -77,8 +77,13 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdi
 	}
 	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(c, r.event)
-	r.a.relaying, r.a.asSent = true, true
-	err = f.decodeStream(r.a, r)
+	r.a.relaying, r.a.asSent = !c.Quirks.Framed, true
+	from := io.Reader(r)
+	if c.Quirks.Framed {
+		r.translate()
+		from = unframe(r)
+	}
+	err = f.decodeStream(r.a, from)
 	if err == nil {
 		r.a.conclude()
 		err = r.finish()
