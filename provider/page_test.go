@@ -34,6 +34,7 @@ func providersPage() string {
 		fmt.Fprintf(&b, "| `%s/` | %s | %s | %s | %s |\n", v.Name, address, strings.Join(v.Wires, ", "), key, cmp.Or(v.Promotion, llm.PromoteMarked))
 	}
 	b.WriteString(pagePromotion)
+	b.WriteString(pageClouds)
 	b.WriteString(pageRefused)
 	for _, v := range builtin {
 		for _, family := range slices.Sorted(maps.Keys(v.Refuse)) {
@@ -109,6 +110,17 @@ sent unless a row of your own binds one to it. Redirects are not followed. Reque
 
 ## Vendors
 
+`
+
+const pageClouds = `
+Clouds serve the formats of others:
+
+- ` + "`vertex/claude-…`" + ` is asked as the row ` + "`vertex-claude/`" + ` says. ` + "`GOOGLE_CLOUD_LOCATION`" + ` is a region, ` + "`us`, `eu` or `global`" + `.
+  The token comes from ` + "`gcloud auth print-access-token`" + ` and expires after an hour; a program gives fresh ones with ` + "`Client.Key`" + `.
+- ` + "`bedrock/`" + ` asks every model with Converse, ` + "`bedrock-claude/`" + ` asks Claude with InvokeModel in Anthropic's own format, which
+  carries more of it.
+- On Azure the name of the model is the name of the deployment. A resource that wants an ` + "`api-version`" + ` takes a row of your own
+  with ` + "`Quirks{Path: \"responses?api-version=preview\"}`" + `.
 `
 
 const pageRefused = `
