@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -92,9 +93,9 @@ func wholeJSON(before, after string) Reader {
 
 // valueEnd watches for the end of a JSON value.
 type valueEnd struct {
-	began, inString, escaped, whole bool
-	depth                           int
-	word                            []byte // the value if it is a number, true, false or null
+	js.Tracker
+	began, whole bool
+	word         []byte // the value if it is a number, true, false or null
 }
 
 // longestWord bounds a number in bytes.
@@ -104,21 +105,13 @@ func (v *valueEnd) add(text string) {
 	v.began = true
 	for i := range len(text) {
 		c := text[i]
-		switch {
-		case v.escaped:
-			v.escaped = false
-		case v.inString:
-			v.escaped = c == '\\'
-			v.inString = c != '"'
-			v.whole = !v.inString && v.depth == 0
-		case c == '"':
-			v.inString = true
+		switch inString := v.Next(c); {
+		case inString:
+			v.whole = !v.InString() && v.Depth == 0
 		case c == '{' || c == '[':
-			v.depth++
 		case c == '}' || c == ']':
-			v.depth--
-			v.whole = v.depth == 0
-		case v.depth == 0 && len(v.word) <= longestWord:
+			v.whole = v.Depth == 0
+		case v.Depth == 0 && len(v.word) <= longestWord:
 			v.word = append(v.word, c)
 		}
 	}
@@ -126,7 +119,7 @@ func (v *valueEnd) add(text string) {
 
 // isWhole reports whether the value is whole if nothing follows.
 func (v *valueEnd) isWhole() bool {
-	return v.whole || v.depth == 0 && !v.inString && json.Valid(v.word)
+	return v.whole || v.Depth == 0 && !v.InString() && json.Valid(v.word)
 }
 
 // ended closes a whole value and corrects the reason of one that is not.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // The rules every grammar begins with. Numbers have an end and no exponent: a
@@ -102,13 +104,10 @@ func (w *grammarWriter) value(raw json.RawMessage) {
 // spaced writes a JSON value as models do, with a space after , and :.
 func spaced(raw json.RawMessage) []byte {
 	var out []byte
-	inString, escaped := false, false
+	var t js.Tracker
 	for _, c := range raw {
-		if c == '"' && !escaped {
-			inString = !inString
-		}
-		escaped = c == '\\' && !escaped
-		if !inString && (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+		inString := t.Next(c)
+		if !inString && js.IsSpace(c) {
 			continue
 		}
 		out = append(out, c)

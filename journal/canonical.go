@@ -2,13 +2,15 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"sync"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // maxDepth bounds the nesting of a value that is hashed or recorded.
@@ -43,24 +45,28 @@ func AppendCanonical(dst, raw []byte) ([]byte, error) { return appendCanonical(d
 func appendCanonical(dst, raw []byte, loose bool) ([]byte, error) {
 	c := canons.Get().(*canon)
 	defer c.release()
-	c.src, c.dst, c.loose = raw, dst, loose
+	c.Text, c.Max, c.dst, c.loose = raw, maxDepth, dst, loose
 	if err := c.whole(); err != nil {
-		return nil, err
+		return nil, canonicalError(err)
 	}
 	return c.dst, nil
 }
 
-// whole reads src, which is one value.
+// canonicalError returns an error of the reader as one of this package.
+func canonicalError(err error) error {
+	var syntax *js.SyntaxError
+	if errors.As(err, &syntax) {
+		return &CanonicalError{syntax.Offset, syntax.Problem}
+	}
+	return err
+}
+
+// whole reads the text, which is one value.
 func (c *canon) whole() error {
-	c.space()
-	if err := c.value(0); err != nil {
+	if err := c.value(); err != nil {
 		return err
 	}
-	c.space()
-	if c.pos != len(c.src) {
-		return c.fail("more than one value")
-	}
-	return nil
+	return c.End()
 }
 
 // canons keeps the working space of encoders: an entry is encoded several
@@ -77,11 +83,10 @@ func (c *canon) release() {
 	canons.Put(c)
 }
 
-// canon reads src and appends its canonical form to dst in one pass. The
+// canon reads a text and appends its canonical form to dst in one pass. The
 // members of an object are put in order afterwards, where they stand.
 type canon struct {
-	src     []byte
-	pos     int
+	js.Reader[[]byte]
 	dst     []byte
 	members []member // of all objects that are open
 	most    int      // members there were at once
@@ -97,127 +102,88 @@ type member struct {
 	start, colon, end int
 }
 
-func (c *canon) fail(problem string) error { return &CanonicalError{c.pos, problem} }
-
-func (c *canon) space() {
-	for c.pos < len(c.src) {
-		switch c.src[c.pos] {
-		case ' ', '\t', '\n', '\r':
-			c.pos++
-		default:
-			return
+func (c *canon) value() error {
+	switch c.Peek() {
+	case '{':
+		return c.object()
+	case '[':
+		return c.array()
+	case '"':
+		quoted, plain, err := c.String()
+		if err == nil {
+			_, err = c.text(quoted, plain, false)
 		}
-	}
-}
-
-func (c *canon) peek() byte {
-	if c.pos < len(c.src) {
-		return c.src[c.pos]
-	}
-	return 0
-}
-
-func (c *canon) value(depth int) error {
-	if depth > maxDepth {
-		return c.fail(fmt.Sprintf("more than %d levels", maxDepth))
-	}
-	switch b := c.peek(); {
-	case b == '{':
-		return c.object(depth)
-	case b == '[':
-		return c.array(depth)
-	case b == '"':
-		_, err := c.text(false)
 		return err
-	case b == '-' || b >= '0' && b <= '9':
-		return c.number()
+	case 't', 'f', 'n':
+		word, err := c.Word()
+		c.dst = append(c.dst, word...)
+		return err
 	}
-	for _, word := range [...]string{"true", "false", "null"} {
-		if bytes.HasPrefix(c.src[c.pos:], []byte(word)) {
-			c.pos += len(word)
-			c.dst = append(c.dst, word...)
-			return nil
-		}
-	}
-	if c.pos == len(c.src) {
-		return c.fail("the value ends too early")
-	}
-	return c.fail("not a JSON value")
+	return c.number()
 }
 
-func (c *canon) array(depth int) error {
-	c.pos++
+func (c *canon) array() error {
+	if err := c.Enter(); err != nil {
+		return err
+	}
 	c.dst = append(c.dst, '[')
 	for first := true; ; first = false {
-		c.space()
-		if c.peek() == ']' && first {
-			break
-		}
-		if err := c.value(depth + 1); err != nil {
+		more, err := c.Next(']', first)
+		if err != nil {
 			return err
 		}
-		c.space()
-		if c.peek() != ',' {
-			break
+		if !more {
+			c.dst = append(c.dst, ']')
+			return nil
 		}
-		c.pos++
-		c.dst = append(c.dst, ',')
+		if !first {
+			c.dst = append(c.dst, ',')
+		}
+		if err := c.value(); err != nil {
+			return err
+		}
 	}
-	if c.peek() != ']' {
-		return c.fail("an array needs , or ]")
-	}
-	c.pos++
-	c.dst = append(c.dst, ']')
-	return nil
 }
 
-func (c *canon) object(depth int) error {
-	c.pos++
+func (c *canon) object() error {
+	if err := c.Enter(); err != nil {
+		return err
+	}
 	c.dst = append(c.dst, '{')
 	open := len(c.members)
 	for first := true; ; first = false {
-		c.space()
-		if c.peek() == '}' && first {
-			break
-		}
-		if err := c.member(depth); err != nil {
+		more, err := c.Next('}', first)
+		if err != nil {
 			return err
 		}
-		c.space()
-		if c.peek() != ',' {
-			break
+		if !more {
+			err := c.sort(c.members[open:])
+			c.members = c.members[:open]
+			c.dst = append(c.dst, '}')
+			return err
 		}
-		c.pos++
-		c.dst = append(c.dst, ',')
+		if !first {
+			c.dst = append(c.dst, ',')
+		}
+		if err := c.member(); err != nil {
+			return err
+		}
 	}
-	if c.peek() != '}' {
-		return c.fail("an object needs , or }")
-	}
-	c.pos++
-	err := c.sort(c.members[open:])
-	c.members = c.members[:open]
-	c.dst = append(c.dst, '}')
-	return err
 }
 
-func (c *canon) member(depth int) error {
-	if c.peek() != '"' {
-		return c.fail("a key must be a string")
-	}
+func (c *canon) member() error {
 	start := len(c.dst)
-	key, err := c.text(true)
+	quoted, plain, err := c.Name()
 	if err != nil {
 		return err
 	}
-	c.space()
-	if c.peek() != ':' {
-		return c.fail("a key needs a :")
+	key, err := c.text(quoted, plain, true)
+	if err != nil {
+		return err
 	}
-	c.pos++
 	colon := len(c.dst)
 	c.dst = append(c.dst, ':')
-	c.space()
-	if err := c.value(depth + 1); err != nil {
+	if err := c.value(); err != nil {
 		return err
 	}
 	c.members = append(c.members, member{key, start, colon, len(c.dst)})
@@ -241,7 +207,7 @@ func (c *canon) sort(members []member) error {
 		if bytes.Equal(members[i].key, members[i+1].key) {
 			twice = true
 			if !c.loose {
-				return c.fail(fmt.Sprintf("the key %.40q stands twice in the object that ends", members[i].key))
+				return c.Fail(fmt.Sprintf("the key %.40q stands twice in the object that ends", members[i].key))
 			}
 		}
 	}
@@ -318,130 +284,33 @@ func compareUTF16(a, b []byte) int {
 	return int(x) - int(y)
 }
 
-// text reads a string and appends its canonical form. With keep it returns
-// what the string says, which the caller may hold as long as src.
-func (c *canon) text(keep bool) ([]byte, error) {
-	start := c.pos + 1
-	end := start
-	for end < len(c.src) && c.src[end] != '"' && c.src[end] != '\\' && c.src[end] >= ' ' {
-		end++
-	}
-	if end < len(c.src) && c.src[end] == '"' { // no escapes: its own canonical form
-		said := c.src[start:end]
-		c.pos = end + 1
-		if !utf8.Valid(said) {
-			return c.mendText(said)
-		}
-		c.dst = append(c.dst, c.src[start-1:end+1]...)
+// text appends the canonical form of a string. With keep it returns what the
+// string says, which the caller may hold as long as the text.
+func (c *canon) text(quoted []byte, plain, keep bool) ([]byte, error) {
+	said := quoted[1 : len(quoted)-1]
+	if plain && utf8.Valid(said) { // its own canonical form
+		c.dst = append(c.dst, quoted...)
 		return said, nil
 	}
-	said, err := c.unquote(start)
-	if err != nil {
-		return nil, err
+	exact := true
+	if !plain {
+		said, exact = js.AppendUnquoted(c.scratch[:0], quoted)
+		c.scratch = said
+	}
+	if !c.loose && !exact {
+		return nil, c.Fail("half of a surrogate pair in the string that ends")
 	}
 	if !utf8.Valid(said) {
-		return c.mendText(said)
+		if !c.loose {
+			return nil, c.Fail("the string that ends is not UTF-8")
+		}
+		said = bytes.ToValidUTF8(said, []byte("\uFFFD"))
 	}
 	c.dst = appendQuoted(c.dst, said)
 	if keep {
 		return bytes.Clone(said), nil
 	}
 	return nil, nil
-}
-
-// mendText appends what can be read of a string that is not UTF-8.
-func (c *canon) mendText(said []byte) ([]byte, error) {
-	if !c.loose {
-		return nil, c.fail("a string is not UTF-8")
-	}
-	said = bytes.ToValidUTF8(said, []byte("\uFFFD"))
-	c.dst = appendQuoted(c.dst, said)
-	return said, nil
-}
-
-// unquote decodes the string whose first byte is at i, into scratch.
-func (c *canon) unquote(i int) ([]byte, error) {
-	out := c.scratch[:0]
-	for i < len(c.src) {
-		b := c.src[i]
-		switch {
-		case b == '"':
-			c.pos = i + 1
-			c.scratch = out
-			return out, nil
-		case b < ' ':
-			c.pos = i
-			return nil, c.fail("a control character in a string")
-		case b != '\\':
-			out = append(out, b)
-			i++
-		default:
-			r, n := unescape(c.src[i:])
-			if n == 0 && c.loose && len(c.src) >= i+6 && hex4(c.src[i+2:]) >= 0 {
-				r, n = utf8.RuneError, 6
-			}
-			if n == 0 {
-				c.pos = i
-				return nil, c.fail("an escape that means nothing")
-			}
-			out = utf8.AppendRune(out, r)
-			i += n
-		}
-	}
-	c.pos = i
-	return nil, c.fail("the string does not end")
-}
-
-var escapes = [256]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// unescape reads the escape at the start of b and returns its length, 0 if it
-// is none or half of a surrogate pair.
-func unescape(b []byte) (rune, int) {
-	if len(b) < 2 {
-		return 0, 0
-	}
-	if b[1] != 'u' {
-		if r := escapes[b[1]]; r != 0 {
-			return r, 2
-		}
-		return 0, 0
-	}
-	r := hex4(b[2:])
-	if !utf16.IsSurrogate(r) {
-		if r < 0 {
-			return 0, 0
-		}
-		return r, 6
-	}
-	if len(b) < 12 || b[6] != '\\' || b[7] != 'u' {
-		return 0, 0
-	}
-	if r = utf16.DecodeRune(r, hex4(b[8:])); r == utf8.RuneError {
-		return 0, 0
-	}
-	return r, 12
-}
-
-// hex4 reads four hexadecimal digits, or returns -1.
-func hex4(b []byte) rune {
-	if len(b) < 4 {
-		return -1
-	}
-	var r rune
-	for _, d := range b[:4] {
-		switch {
-		case d >= '0' && d <= '9':
-			d -= '0'
-		case d >= 'a' && d <= 'f':
-			d -= 'a' - 10
-		case d >= 'A' && d <= 'F':
-			d -= 'A' - 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(d)
-	}
-	return r
 }
 
 // escaped are the bytes that cannot stand in a string as they are.
@@ -485,59 +354,28 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 // number reads a number and appends it: an integer digit by digit, anything
 // else as the shortest decimal that reads back as the same float64.
 func (c *canon) number() error {
-	start := c.pos
-	if c.peek() == '-' {
-		c.pos++
+	literal, integer, err := c.Number()
+	if err != nil {
+		return err
 	}
-	whole := c.digits()
-	if whole == 0 || whole > 1 && c.src[c.pos-whole] == '0' {
-		return c.fail("not a JSON number")
-	}
-	integer := true
-	if c.peek() == '.' {
-		integer = false
-		c.pos++
-		if c.digits() == 0 {
-			return c.fail("not a JSON number")
-		}
-	}
-	if c.peek()|0x20 == 'e' {
-		integer = false
-		c.pos++
-		if b := c.peek(); b == '+' || b == '-' {
-			c.pos++
-		}
-		if c.digits() == 0 {
-			return c.fail("not a JSON number")
-		}
-	}
-	literal := c.src[start:c.pos]
 	switch {
 	case string(literal) == "-0":
 		c.dst = append(c.dst, '0')
+		return nil
 	case integer:
 		c.dst = append(c.dst, literal...)
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(literal), 64)
+	switch {
+	case err == nil:
+		c.dst = appendFloat(c.dst, f)
+	case c.loose:
+		c.dst = appendQuoted(c.dst, literal)
 	default:
-		f, err := strconv.ParseFloat(string(literal), 64)
-		switch {
-		case err == nil:
-			c.dst = appendFloat(c.dst, f)
-		case c.loose:
-			c.dst = appendQuoted(c.dst, literal)
-		default:
-			return c.fail("a number too great for a float64")
-		}
+		return c.Fail("a number too great for a float64")
 	}
 	return nil
-}
-
-// digits passes over digits and returns how many there were.
-func (c *canon) digits() int {
-	start := c.pos
-	for b := c.peek(); b >= '0' && b <= '9'; b = c.peek() {
-		c.pos++
-	}
-	return c.pos - start
 }
 
 // appendFloat writes f as ECMAScript does.

@@ -74,9 +74,9 @@ func (h Hash) speaksFor(b []byte) bool {
 func HashJSON(raw []byte) (Hash, error) {
 	c := canons.Get().(*canon)
 	defer c.release()
-	c.src, c.dst = raw, c.hashed[:0]
+	c.Text, c.Max, c.dst = raw, maxDepth, c.hashed[:0]
 	if err := c.whole(); err != nil {
-		return "", err
+		return "", canonicalError(err)
 	}
 	c.hashed = c.dst
 	return hashBytes(c.dst), nil

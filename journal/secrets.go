@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // Secrets finds secrets in text and takes them out. A nil or zero Secrets
@@ -145,9 +147,10 @@ func (c *canon) stringAt(body []byte, i int) (int, []byte) {
 	if bytes.IndexByte(body[i+1:end], '\\') < 0 {
 		return end + 1, body[i+1 : end]
 	}
-	c.src, c.pos = body, i
-	said, _ := c.unquote(i + 1) // canonical, so it cannot fail
-	return c.pos, said
+	c.Text, c.Pos = body, i
+	quoted, _, _ := c.String() // canonical, so it cannot fail
+	c.scratch, _ = js.AppendUnquoted(c.scratch[:0], quoted)
+	return c.Pos, c.scratch
 }
 
 // isSecret reports whether a hash is itself one of the secrets known by value. Part

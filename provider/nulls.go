@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"iter"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -73,11 +74,11 @@ type nullFilter struct {
 	stack []nullLevel
 	shape *schema.Shape // of the value that comes next
 
-	quoted, escaped bool
-	held            []byte // a member of an object whose value has not begun
-	key             []byte // its key, with quotes
-	colon           bool
-	null            int // letters of a null that is being dropped
+	text  js.Tracker
+	held  []byte // a member of an object whose value has not begun
+	key   []byte // its key, with quotes
+	colon bool
+	null  int // letters of a null that is being dropped
 }
 
 // nullLevel is an object or array that is open.
@@ -121,9 +122,7 @@ func (f *nullFilter) byte(out []byte, c byte) []byte {
 	case f.null > 0: // after the n of a null that goes: u, l, l
 		f.null = (f.null + 1) % 4
 		return out
-	case f.held != nil && !f.quoted && !(f.colon && !space(c)) && c != '}':
-		return f.member(out, c)
-	case f.held != nil && f.quoted:
+	case f.held != nil && (f.text.InString() || !(f.colon && !js.IsSpace(c)) && c != '}'):
 		return f.member(out, c)
 	case f.held != nil && c == '}':
 		out = append(out, trimComma(f.held)...)
@@ -138,33 +137,16 @@ func (f *nullFilter) byte(out []byte, c byte) []byte {
 	return f.value(out, c)
 }
 
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
 // member holds a byte of a member before its value.
 func (f *nullFilter) member(out []byte, c byte) []byte {
 	f.held = append(f.held, c)
-	switch {
-	case f.quoted || c == '"':
-		if !f.colon {
-			f.key = append(f.key, c)
-		}
-		f.string(c)
-	case c == ':':
+	switch inString := f.text.Next(c); {
+	case inString && !f.colon:
+		f.key = append(f.key, c)
+	case !inString && c == ':':
 		f.colon = true
 	}
 	return out
-}
-
-// string keeps account of where a string ends.
-func (f *nullFilter) string(c byte) {
-	switch {
-	case f.escaped:
-		f.escaped = false
-	case f.quoted && c == '\\':
-		f.escaped = true
-	case c == '"':
-		f.quoted = !f.quoted
-	}
 }
 
 // name returns the key of the member that is held.
@@ -201,7 +183,7 @@ func trimComma(b []byte) []byte {
 		if c == ',' {
 			return b[i+1:]
 		}
-		if !space(c) {
+		if !js.IsSpace(c) {
 			break
 		}
 	}
@@ -210,8 +192,7 @@ func trimComma(b []byte) []byte {
 
 // value passes on a byte of a value.
 func (f *nullFilter) value(out []byte, c byte) []byte {
-	if f.quoted || c == '"' {
-		f.string(c)
+	if f.text.Next(c) {
 		return append(out, c)
 	}
 	level := f.top()

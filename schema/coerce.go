@@ -57,9 +57,9 @@ func (c *Compiled) StripNulls(args json.RawMessage) json.RawMessage {
 }
 
 func (c *Compiled) rewrite(args json.RawMessage, nullsOnly bool) (json.RawMessage, []Coercion) {
-	r := reader{text: string(args), max: maxDepth}
+	r := newReader(string(args), maxDepth)
 	n, err := r.node()
-	if err != nil || r.end() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits) {
+	if err != nil || r.End() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits) {
 		return args, nil
 	}
 	k := coercer{nullsOnly: nullsOnly, steps: new(int)}
@@ -249,7 +249,7 @@ func fromString(s string, types Types) *node {
 	if !ok {
 		return nil
 	}
-	r := reader{text: string(v), max: maxDepth}
+	r := newReader(string(v), maxDepth)
 	n, err := r.node()
 	if err != nil {
 		return nil

@@ -154,7 +154,7 @@ func applyValues(p, values *node, f reflect.StructField, where string) error {
 
 // mustNode reads JSON that this package has just written.
 func mustNode(s string) *node {
-	r := reader{text: s, max: maxDepth}
+	r := newReader(s, maxDepth)
 	n, err := r.node()
 	if err != nil {
 		panic(err)

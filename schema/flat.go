@@ -1,9 +1,6 @@
 package schema
 
-import (
-	"errors"
-	"strings"
-)
+import "strings"
 
 // flat is the schema most tools have: an object of plain values, and nothing
 // said about them but their types. What it accepts is valid, at a fraction of
@@ -74,52 +71,51 @@ func within(m map[string]any, keywords map[string]bool) bool {
 	return true
 }
 
-var errNotFlat = errors.New("not a plain value of a declared property")
-
 // accepts reports whether args are certainly valid. Properties that are not
 // declared it leaves to the validator, whether they are allowed or not.
 func (f *flat) accepts(args string) bool {
-	r := reader{text: args, max: 1}
-	if r.peek() != '{' {
+	r := newReader(args, 1)
+	if r.Peek() != '{' || r.Enter() != nil {
 		return false
 	}
 	var seen uint64
-	err := r.members(func(name string) error {
+	for first := true; ; first = false {
+		more, err := r.Next('}', first)
+		if err != nil {
+			return false
+		}
+		if !more {
+			return r.End() == nil && seen&f.required == f.required
+		}
+		name, err := r.name()
+		if err != nil {
+			return false
+		}
 		p, ok := f.properties[name]
-		if !ok || seen&p.bit != 0 {
-			return errNotFlat
+		if !ok || seen&p.bit != 0 || !r.plain(p.types) {
+			return false
 		}
 		seen |= p.bit
-		return r.plain(p.types)
-	})
-	return err == nil && r.end() == nil && seen&f.required == f.required
+	}
 }
 
-// plain passes over a value of a type that is plain to see: an integer is
-// written without fraction and exponent.
-func (r *reader) plain(t Types) error {
-	var err error
-	var is Types
-	switch r.peek() {
+// plain passes over a value of a type that is plain to see, and reports whether
+// it is one of t: an integer is written without fraction and exponent.
+func (r *reader) plain(t Types) bool {
+	switch r.Peek() {
 	case '"':
-		is = String
-		_, err = r.str()
-	case 't':
-		is, err = Boolean, r.literal("true")
-	case 'f':
-		is, err = Boolean, r.literal("false")
+		_, _, err := r.String()
+		return err == nil && t.Has(String)
+	case 't', 'f':
+		_, err := r.Word()
+		return err == nil && t.Has(Boolean)
 	case '{', '[', 'n', 0:
-		return errNotFlat
-	default:
-		var lit string
-		if lit, err = r.number(); !strings.ContainsAny(lit, ".eE") {
-			is = Integer
-		} else {
-			is = Number
-		}
+		return false
 	}
-	if err == nil && !t.Has(is) {
-		return errNotFlat
+	lit, err := r.number()
+	is := Number
+	if !strings.ContainsAny(lit, ".eE") {
+		is = Integer
 	}
-	return err
+	return err == nil && t.Has(is)
 }

@@ -122,42 +122,67 @@ func (n *node) String() string { return string(n.append(nil)) }
 
 // node reads any value.
 func (r *reader) node() (*node, error) {
-	switch c := r.peek(); c {
+	switch r.Peek() {
 	case '{':
-		n := object()
-		seen := make(map[string]bool)
-		err := r.members(func(name string) error {
-			if seen[name] {
-				return duplicate(r, name)
-			}
-			seen[name] = true
-			v, err := r.node()
-			n.names, n.list = append(n.names, name), append(n.list, v)
-			return err
-		})
-		return n, err
+		return r.objectNode()
 	case '[':
-		n := array()
-		err := r.list(func() error {
-			v, err := r.node()
-			n.list = append(n.list, v)
-			return err
-		})
-		return n, err
+		return r.arrayNode()
 	case '"':
 		s, err := r.str()
 		return text(s), err
-	case 't':
-		return boolean(true), r.literal("true")
-	case 'f':
-		return boolean(false), r.literal("false")
+	case 't', 'f':
+		word, err := r.Word()
+		return &node{kind: Boolean, text: word}, err
 	case 'n':
-		return &node{kind: Null, text: "null"}, r.literal("null")
-	case 0:
-		return nil, errEnd
-	default:
-		lit, err := r.number()
-		return &node{kind: Number, text: lit}, err
+		_, err := r.Word()
+		return &node{kind: Null, text: "null"}, err
+	}
+	lit, err := r.number()
+	return &node{kind: Number, text: lit}, err
+}
+
+func (r *reader) objectNode() (*node, error) {
+	n := object()
+	seen := make(map[string]bool)
+	if err := r.Enter(); err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		more, err := r.Next('}', first)
+		if !more {
+			return n, err
+		}
+		name, err := r.name()
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, duplicate(r, name)
+		}
+		seen[name] = true
+		v, err := r.node()
+		if err != nil {
+			return nil, err
+		}
+		n.names, n.list = append(n.names, name), append(n.list, v)
+	}
+}
+
+func (r *reader) arrayNode() (*node, error) {
+	n := array()
+	if err := r.Enter(); err != nil {
+		return nil, err
+	}
+	for first := true; ; first = false {
+		more, err := r.Next(']', first)
+		if !more {
+			return n, err
+		}
+		v, err := r.node()
+		if err != nil {
+			return nil, err
+		}
+		n.list = append(n.list, v)
 	}
 }
 
@@ -172,10 +197,10 @@ func parse(s []byte) (*node, error) {
 		n.set("type", text("object"))
 		return n, nil
 	}
-	r := reader{text: string(s), max: maxSchemaDepth}
+	r := newReader(string(s), maxSchemaDepth)
 	n, err := r.node()
 	if err == nil {
-		err = r.end()
+		err = r.End()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)

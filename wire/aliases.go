@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // Rules are what a target accepts as names of tools and ids of calls; package

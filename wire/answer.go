@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 

@@ -3,8 +3,8 @@ package wire
 import (
 	"io"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // chat is the format of OpenAI Chat Completions. Half the world speaks it, so

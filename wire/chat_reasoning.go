@@ -3,8 +3,8 @@ package wire
 import (
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // reasoningDetails joins the pieces of the reasoning_details of OpenRouter,

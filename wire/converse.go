@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // converse is the format of Amazon Bedrock's Converse and ConverseStream. Its

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // decodeResponse reads a whole answer, block by block, as a stream would.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // converseFormats are the vendor's words for media types that differ from the

@@ -3,8 +3,8 @@ package wire
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // encodeRequest writes a request. Model and stream stand in the address, see

@@ -9,8 +9,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // decoder reads one body. Values are slices of the body, so that an error can

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // encoder writes one body and remembers what it could not carry.

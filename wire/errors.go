@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // kindStatus is the status with which a kind of error is sent.

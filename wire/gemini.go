@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 

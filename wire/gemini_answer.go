@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 func (gemini) decodeResponse(_ *decoder, body []byte, a *answer) {

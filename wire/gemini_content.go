@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"path"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 func (g gemini) encodeMessage(e *encoder, m llm.Message, calls map[string]llm.Call) {

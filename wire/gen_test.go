@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // traits are what a format can carry, so that one generator serves all: it

@@ -3,8 +3,8 @@ package wire
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // searchLimits refuses the limits of a web search that a format cannot pass

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // messages is the format of Anthropic Messages.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // decodeResponse reads a whole answer, block by block, as a stream would.

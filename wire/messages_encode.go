@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 func (m messages) encodeResponse(e *encoder, r *llm.Response) {

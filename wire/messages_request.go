@@ -3,8 +3,8 @@ package wire
 import (
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // messagesMaxTokens is what a request without a limit gets: the format

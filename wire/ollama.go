@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 

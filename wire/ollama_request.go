@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 func (o ollama) encodeRequest(e *encoder, req *llm.Request, stream bool) {

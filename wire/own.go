@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // responses is the format of OpenAI Responses. An answer is a list of items;

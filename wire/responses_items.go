@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // encodeMessage writes a message as items.

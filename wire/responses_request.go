@@ -3,8 +3,8 @@ package wire
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {

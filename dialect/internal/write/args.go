@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // arguments writes the arguments of a call in the form of the dialect.
@@ -50,26 +51,13 @@ func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
 				b.WriteByte(' ')
 			}
 		case '"':
-			end := i + stringLen(raw[i:])
+			end := js.EndOfString(raw, i)
 			b.WriteString(w.disarm(string(raw[i:end])))
 			i = end - 1
 		default:
 			b.WriteByte(c)
 		}
 	}
-}
-
-// stringLen returns the length of the JSON string at the start of raw.
-func stringLen(raw []byte) int {
-	for i := 1; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(raw)
 }
 
 // disarm escapes the first letter of every marker in a quoted string. No

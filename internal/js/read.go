@@ -1,6 +1,11 @@
-// Package js reads and writes JSON without reflection. Reading walks a text
-// that [encoding/json.Valid] has accepted and returns slices of it, so that a
-// decoder pays only for the fields it wants and keeps those it does not know.
+// Package js reads and writes JSON without reflection. It is the one walker of
+// JSON of this module; package jsonfix reads what is not JSON yet.
+//
+// There are three ways to read. [Members] and [Elements] walk a text that
+// [encoding/json.Valid] has accepted and return slices of it, so that a decoder
+// pays only for the fields it wants and keeps those it does not know. A [Reader]
+// walks a text that nobody has checked, and checks it on the way. A [Tracker]
+// follows a text that comes in pieces.
 package js
 
 import (
@@ -101,7 +106,7 @@ func skip(v []byte, i int) int {
 	}
 	switch v[i] {
 	case '"':
-		return skipString(v, i)
+		return EndOfString(v, i)
 	case '{', '[':
 		return skipNested(v, i)
 	}
@@ -115,7 +120,9 @@ func skip(v []byte, i int) int {
 	return i
 }
 
-func skipString(v []byte, i int) int {
+// EndOfString returns where the string that starts at i ends, quotes included. A
+// string that does not end, ends with the text.
+func EndOfString(v []byte, i int) int {
 	for i++; i < len(v); i++ {
 		n := bytes.IndexByte(v[i:], '"')
 		if n < 0 {
@@ -140,7 +147,7 @@ func skipNested(v []byte, i int) int {
 	for i < len(v) {
 		switch v[i] {
 		case '"':
-			i = skipString(v, i)
+			i = EndOfString(v, i)
 			continue
 		case '{', '[':
 			depth++
@@ -204,48 +211,56 @@ func clean(s []byte) int {
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func appendEscape(dst, s []byte) (out, rest []byte) {
-	if len(s) < 2 {
-		return dst, nil
+	if escapeLength(s) == 0 {
+		return dst, s[min(2, len(s)):]
 	}
-	if c := escapes[s[1]]; c != 0 {
-		return append(dst, c), s[2:]
+	r, n := unescape(s)
+	if n < 0 {
+		n = -n
 	}
-	r := hex4(s)
-	if r < 0 {
-		return dst, s[2:]
-	}
-	s = s[6:]
-	if utf16.IsSurrogate(r) {
-		pair := utf16.DecodeRune(r, hex4(s))
-		if pair != utf8.RuneError {
-			s = s[6:]
-		}
-		r = pair
-	}
-	return utf8.AppendRune(dst, r), s
+	return utf8.AppendRune(dst, r), s[n:]
 }
 
-// hex4 reads \uXXXX at the start of s, and returns -1 if it is not there.
-func hex4(s []byte) rune {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return -1
+// unescape reads the escape at the start of s, which is one, and returns its
+// length: below 0 if it is half of a surrogate pair, which means U+FFFD.
+func unescape[T []byte | string](s T) (rune, int) {
+	if c := escapes[s[1]]; c != 0 {
+		return rune(c), 2
 	}
-	var r rune
-	for _, c := range s[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return -1
+	r := hexDigits4(s[2], s[3], s[4], s[5])
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+		if pair := utf16.DecodeRune(r, hexDigits4(s[8], s[9], s[10], s[11])); pair != utf8.RuneError {
+			return pair, 12
 		}
-		r = r<<4 | rune(c)
+	}
+	return utf8.RuneError, -6
+}
+
+// hexDigits4 returns the number that four hexadecimal digits write, or -1.
+func hexDigits4(a, b, c, d byte) rune {
+	r := rune(hexValues[a])<<12 | rune(hexValues[b])<<8 | rune(hexValues[c])<<4 | rune(hexValues[d])
+	if hexValues[a]|hexValues[b]|hexValues[c]|hexValues[d] < 0 {
+		return -1
 	}
 	return r
 }
+
+// hexValues are the values of hexadecimal digits, -1 for any other byte.
+var hexValues = func() (v [256]int32) {
+	for c := range v {
+		v[c] = -1
+	}
+	for i := range 10 {
+		v['0'+i] = int32(i)
+	}
+	for i := range 6 {
+		v['a'+i], v['A'+i] = int32(10+i), int32(10+i)
+	}
+	return v
+}()
 
 // Text returns the text of a quoted string, and "" for anything else.
 func Text(v []byte) string {
