@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 )
 
 // chatPlace is how far a stream of chunks is.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire/internal/js"
 	"github.com/toolpost/toolpost/wire/internal/sse"
 )
 
