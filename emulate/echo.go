@@ -14,7 +14,7 @@ import (
 // maxSearches bounds how often the conversation is searched for one answer.
 // After that, what the set of grams says counts: it errs on the side of an
 // echo, and almost never.
-const maxSearches = 32
+const maxSearches = 8
 
 // passage is a piece of the conversation that the model did not write.
 type passage struct {

@@ -17,8 +17,8 @@ import (
 // say returns the events of an answer in text, in pieces of n bytes.
 func say(text string, n int, reason llm.Reason) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		for i := 0; i < len(text); i += n {
-			if !yield(llm.TextDelta{Text: text[i:min(i+n, len(text))]}, nil) {
+		for i := 0; i < len(text); i += max(n, 1) {
+			if !yield(llm.TextDelta{Text: text[i:min(i+max(n, 1), len(text))]}, nil) {
 				return
 			}
 		}

@@ -20,9 +20,24 @@ func squeezed(text string) []byte {
 // squeeze passes on what is left of a text without white space and quoting, in
 // lower case, until yield reports false; then it reports false. Escapes of
 // JSON, HTML and addresses are read: text that was quoted in one of them is the
-// same text. So are the wide bars and underscores of some markers.
+// same text. So are the wide bars and underscores of some markers, and lines
+// with the mark of a quotation before them.
 func squeeze(text string, yield func(byte) bool) bool {
 	for i := 0; i < len(text); {
+		if i == 0 || text[i-1] == '\n' {
+			for strings.HasPrefix(text[i:], "> ") {
+				i += len("> ")
+			}
+			if i == len(text) {
+				break
+			}
+		}
+		if c := text[i]; c >= 'a' && c <= 'z' || c == ' ' { // most of most texts
+			if i++; c != ' ' && !yield(c) {
+				return false
+			}
+			continue
+		}
 		r, n := unescape(text[i:])
 		i += n
 		if !plain(r, yield) {
