@@ -51,3 +51,22 @@ func TestPath(t *testing.T) {
 		}
 	}
 }
+
+// TestModelList: the lists that hosts of each format give can be read.
+func TestModelList(t *testing.T) {
+	for format, body := range map[string]string{
+		Chat:   `{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}`,
+		Gemini: `{"models":[{"name":"a","displayName":"A"},{"name":"b"}]}`,
+		Ollama: `{"models":[{"name":"a","model":"a"},{"name":"b"},{}]}`,
+	} {
+		list := Codec{Format: format}.Properties().Models
+		if got := list.Names([]byte(body)); len(got) != 2 || got[0] != "a" || got[1] != "b" {
+			t.Errorf("%s: %q", format, got)
+		}
+		for _, bad := range []string{"", "{", "[]", "null", `{"data":1,"models":{}}`} {
+			if got := list.Names([]byte(bad)); got != nil {
+				t.Errorf("%s: %s: %q", format, bad, got)
+			}
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"encoding/json"
+
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -65,6 +68,22 @@ type ModelList struct {
 	Path string // below the root of the API's version
 	List string // member of the answer that holds the models
 	ID   string // member of a model that is its name
+}
+
+// Names returns the names of the models in the body of a host's list, and nil
+// if it is none.
+func (l ModelList) Names(body []byte) []string {
+	body = js.Trim(body)
+	if !json.Valid(body) {
+		return nil
+	}
+	var names []string
+	for m := range js.Elements(js.Get(body, l.List)) {
+		if name := js.Text(js.Get(m, l.ID)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // ThinkingRules are the demands on a request whose model thinks.

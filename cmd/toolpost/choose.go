@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // offlineID is the id of the offline model.
@@ -39,19 +39,8 @@ var keyed = []struct{ vendor, model string }{
 }
 
 // locals are the servers that are looked for on this machine, in the order in
-// which they are preferred, and where each lists its models.
-var locals = []struct{ vendor, list string }{
-	{"ollama", "/tags"}, {"llamacpp", "/models"}, {"vllm", "/models"}, {"lmstudio", "/models"},
-}
-
-// localNames are the servers of this machine.
-func localNames() []string {
-	names := make([]string, len(locals))
-	for i, l := range locals {
-		names[i] = l.vendor
-	}
-	return names
-}
+// which they are preferred.
+var locals = []string{"ollama", "llamacpp", "vllm", "lmstudio"}
 
 // found is a model that can be asked, and how it was found.
 type found struct {
@@ -103,19 +92,21 @@ func (s *settings) findLocal(ctx context.Context) []found {
 	table := vendors()
 	out := make([]found, len(locals))
 	var asking sync.WaitGroup
-	for i, l := range locals {
-		if !slices.Contains(s.Local, l.vendor) {
+	for i, vendor := range locals {
+		if !slices.Contains(s.Local, vendor) {
 			continue
 		}
-		base, err := table[l.vendor].Root()
-		if p, ok := s.Providers[l.vendor]; ok {
-			base = p.BaseURL
+		base, err := table[vendor].Root()
+		codec := wire.Codec{Format: table[vendor].Wires[0]}
+		if p, ok := s.Providers[vendor]; ok {
+			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
 		} else if err != nil {
 			continue // opening a model there says why
 		}
+		list := codec.Properties().Models
 		asking.Go(func() {
-			if model := firstModel(ctx, strings.TrimSuffix(base, "/")+l.list); model != "" {
-				out[i] = found{l.vendor + "/" + model, "a server answers at " + base}
+			if model := firstModel(ctx, strings.TrimSuffix(base, "/")+"/"+list.Path, list); model != "" {
+				out[i] = found{vendor + "/" + model, "a server answers at " + base}
 			}
 		})
 	}
@@ -128,10 +119,10 @@ const patience = 300 * time.Millisecond
 
 // firstModel returns the first model of a server's list, and "" if there is no
 // such server or it has none.
-func firstModel(ctx context.Context, list string) string {
+func firstModel(ctx context.Context, address string, list wire.ModelList) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, list, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return ""
 	}
@@ -140,22 +131,15 @@ func firstModel(ctx context.Context, list string) string {
 		return ""
 	}
 	defer resp.Body.Close()
-	var have struct {
-		Data   []struct{ ID string }   `json:"data"`
-		Models []struct{ Name string } `json:"models"`
-	}
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&have) != nil {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	names := list.Names(body)
+	if err != nil || resp.StatusCode != http.StatusOK || len(names) == 0 {
 		return ""
 	}
-	switch {
-	case len(have.Data) > 0 && strings.HasSuffix(have.Data[0].ID, ".gguf"): // a file of the server's, which has no other model
-		return path.Base(have.Data[0].ID)
-	case len(have.Data) > 0:
-		return have.Data[0].ID
-	case len(have.Models) > 0:
-		return have.Models[0].Name
+	if strings.HasSuffix(names[0], ".gguf") { // a file of the server's, which has no other model
+		return path.Base(names[0])
 	}
-	return ""
+	return names[0]
 }
 
 // client returns what opens models: the user's catalogue and servers, and the

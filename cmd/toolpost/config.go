@@ -156,7 +156,7 @@ func configFile(cmd *cobra.Command) (file string, named bool) {
 
 // loadSettings reads the settings of a command.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
-	s := &settings{Root: ".", MaxTurns: defaultTurns, Local: localNames(), from: make(map[string]string)}
+	s := &settings{Root: ".", MaxTurns: defaultTurns, Local: slices.Clone(locals), from: make(map[string]string)}
 	file, named := configFile(cmd)
 	if file != "" {
 		if err := s.readFile(file); errors.Is(err, fs.ErrNotExist) && !named {
@@ -278,8 +278,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("%s: temperature is %g; it can be 0 to 2", source("temperature"), *t)
 	}
 	for _, name := range s.Local {
-		if name != "none" && !slices.Contains(localNames(), name) {
-			return fmt.Errorf("%s: local: %q is not one of %s, none", source("local"), name, strings.Join(localNames(), ", "))
+		if name != "none" && !slices.Contains(locals, name) {
+			return fmt.Errorf("%s: local: %q is not one of %s, none", source("local"), name, strings.Join(locals, ", "))
 		}
 	}
 	for name, p := range s.Providers {

@@ -189,9 +189,9 @@ func TestFoundModelsCanBeOpened(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, l := range locals {
-		if startLocal[l.vendor] == "" || table[l.vendor].BaseURL == "" {
-			t.Errorf("%s cannot be started or found", l.vendor)
+	for _, name := range locals {
+		if startLocal[name] == "" || table[name].BaseURL == "" {
+			t.Errorf("%s cannot be started or found", name)
 		}
 	}
 }

@@ -118,12 +118,12 @@ var startLocal = map[string]string{
 
 func examineLocal(s *settings, local []found) []finding {
 	var out []finding
-	for i, l := range locals {
+	for i, vendor := range locals {
 		switch {
 		case local[i].ID != "":
-			out = append(out, finding{l.vendor, stateOK, local[i].ID + ": " + local[i].Why, ""})
-		case slices.Contains(s.Local, l.vendor):
-			out = append(out, finding{l.vendor, stateMissing, "no answer on its port", startLocal[l.vendor]})
+			out = append(out, finding{vendor, stateOK, local[i].ID + ": " + local[i].Why, ""})
+		case slices.Contains(s.Local, vendor):
+			out = append(out, finding{vendor, stateMissing, "no answer on its port", startLocal[vendor]})
 		}
 	}
 	return out
