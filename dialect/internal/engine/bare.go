@@ -18,9 +18,9 @@ func (m *machine) bare(c byte) bool {
 	if c == '{' && m.saidInEnvelope() {
 		return true
 	}
+	before := m.lost.clone()
 	if m.names.none || m.coded || !m.plausible(c) {
-		m.suspectName()
-		return false
+		return m.looseLine(before)
 	}
 	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
 		m.lost.add(m.lex.bare, m.offset())
@@ -47,10 +47,23 @@ func (m *machine) bare(c byte) bool {
 	if ok && c != '`' {
 		m.moreBare()
 	}
-	if !ok {
-		m.suspectName()
+	return ok || m.looseLine(before)
+}
+
+// looseLine reads the block that begins with this line if package loose can,
+// or counts it if it looks like a call. before is what had been suspected when
+// this line began.
+func (m *machine) looseLine(before suspects) bool {
+	start := m.offset()
+	if m.looseAt() {
+		m.marked, m.depth, m.rows = false, 1, m.lex.bare
+		if m.guess(func() bool { return m.looseBlock(start) }) {
+			m.lost = before
+			return true
+		}
 	}
-	return ok
+	m.suspectName()
+	return false
 }
 
 // plausible reports whether what stands here is worth a guess: it looks at

@@ -14,7 +14,11 @@ func (m *machine) fence(start int) bool {
 		m.quoting = false
 		return false
 	}
+	before := m.lost.clone()
 	m.quoting = !m.guess(func() bool { return m.fenced(start) })
+	if m.quoting && m.guess(func() bool { return m.looseFence(start) }) {
+		m.quoting, m.lost = false, before
+	}
 	return !m.quoting
 }
 

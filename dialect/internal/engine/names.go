@@ -20,6 +20,7 @@ type names struct {
 	shapes  []*schema.Shape
 	longest int
 	first   [256]bool // the first bytes of the names
+	begin   [256]bool // the bytes with which a line may begin that holds calls, besides
 }
 
 func newNames(tools []llm.ToolDef) *names {
@@ -38,6 +39,9 @@ func newNames(tools []llm.ToolDef) *names {
 		n.longest = max(n.longest, len(t.Name))
 	}
 	n.longest += maxPrefix
+	for c := range n.begin {
+		n.begin[c] = len(tools) > 0 && strings.IndexByte(looseBytes, byte(c)) >= 0
+	}
 	for _, c := range []byte(firstOfPrefixes) {
 		n.first[c] = len(tools) > 0
 	}
@@ -93,9 +97,11 @@ func (n *names) triggers(set [256]place) [256]place {
 			add(t.Name[0])
 		}
 	}
-	for i := range len(firstOfPrefixes) {
-		if len(n.tools) > 0 {
-			add(firstOfPrefixes[i])
+	if len(n.tools) > 0 {
+		for c := range 256 {
+			if strings.IndexByte(firstOfPrefixes+looseBytes, byte(c)) >= 0 {
+				add(byte(c))
+			}
 		}
 	}
 	return set

@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -269,7 +269,7 @@ func (m *machine) pyWord() bool {
 		m.badArgs("a value is missing")
 		return false
 	}
-	m.arg(pyLiteral(word))
+	m.arg(loose.Literal(word))
 	if m.call.args[len(m.call.args)-1] == '"' {
 		m.repair("bare-word", llm.Guess, start, m.offset())
 	}
@@ -295,38 +295,6 @@ func (m *machine) pyWordEnd() int {
 		}
 	}
 	return i
-}
-
-// pyLiteral returns a Python word as JSON: a constant, a number, else a
-// string.
-func pyLiteral(word string) string {
-	switch word {
-	case "True", "true":
-		return "true"
-	case "False", "false":
-		return "false"
-	case "None", "null":
-		return "null"
-	}
-	if json.Valid([]byte(word)) {
-		return word
-	}
-	s := strings.ReplaceAll(strings.TrimPrefix(word, "+"), "_", "")
-	digits := strings.TrimPrefix(s, "-")
-	if digits != "" && strings.Trim(digits, "0123456789") == "" { // 007
-		digits = strings.TrimLeft(digits, "0")
-		if digits == "" {
-			return "0"
-		}
-		return s[:len(s)-len(strings.TrimPrefix(s, "-"))] + digits
-	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") && !strings.ContainsAny(s, "xXpPnNiI") {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	return quoteJSON(word)
 }
 
 // pyString reads a string literal into the arguments as it arrives.

@@ -66,6 +66,7 @@ func newTriggers(root *node, rows []spec.Dialect) (set [256]place) {
 		}
 	}
 	set['('] = nameOnly
+	set['='] = anywhere // a call may be assigned to a variable
 	return set
 }
 
@@ -161,10 +162,10 @@ func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
 			return false
 		}
 	case nameOnly:
-		return isNameByte(prev)
+		return isNameByte(prev) || line && !m.names.any
 	}
 	switch {
-	case len(p) == 1 || line && m.names.first[c]:
+	case len(p) == 1 || line && (m.names.first[c] || m.names.begin[c]):
 		return true
 	case c == '<' && p[1] == ' ':
 		return m.lex.spacedMarker(p)
@@ -238,9 +239,10 @@ func newFollowers(root *node) (set [256]byteSet) {
 		set[c].add(string(root.next[i].bytes))
 	}
 	set['<'].add(bars + names + " ")
-	set['{'].add("\"'}" + names + spaces)
-	set['['].add("{[]" + names + spaces)
+	set['{'].add("\"'}\xE2" + names + spaces)
+	set['['].add("{[](\"'\xE2" + names + spaces)
 	set['`'].add("`")
+	set['='].add(" " + names)
 	for c := range 256 {
 		set['('].add(string([]byte{byte(c)}))
 		set[0xEF].add(string([]byte{byte(c)}))
@@ -547,7 +549,12 @@ func textReaders() []spotReader {
 	inLine := func(m *machine, s spot) bool { return !s.tok.line }
 	return []spotReader{
 		{unmarked: true, bytes: "(", reader: reader[spot]{
-			name: "name and parenthesis", read: func(m *machine, s spot) bool { m.suspectName(); return false },
+			name: "name and parenthesis",
+			fits: func(m *machine, s spot) bool { return !m.atLine() },
+			read: func(m *machine, s spot) bool { m.suspectName(); return false },
+		}},
+		{unmarked: true, bytes: "=", reader: reader[spot]{
+			name: "assignment", read: func(m *machine, s spot) bool { return m.assigned() },
 		}},
 		{unmarked: true, bytes: "`", reader: reader[spot]{
 			name: "program", read: func(m *machine, s spot) bool { return m.program() }, yields: true,

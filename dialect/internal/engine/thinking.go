@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -227,6 +228,9 @@ type suspects struct {
 
 // suspected is how often something was seen, and where first.
 type suspected struct{ count, first int }
+
+// clone returns a copy that later findings do not change.
+func (s *suspects) clone() suspects { return suspects{rows: slices.Clone(s.rows), last: s.last} }
 
 // add counts a marker of the given dialects at an offset.
 func (s *suspects) add(rows rowSet, at int) {

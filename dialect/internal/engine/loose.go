@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/internal/loose"
+	"github.com/toolpost/toolpost/dialect/spec"
+)
+
+// looseTools are the offered tools for package loose.
+type looseTools struct{ n *names }
+
+func (t looseTools) Resolve(written string) (string, bool) { return t.n.resolve(written) }
+
+func (t looseTools) Properties(name string) ([]string, bool) {
+	shape := t.n.shape(name)
+	if shape == nil {
+		return nil, false
+	}
+	return shape.Properties(), true
+}
+
+func (t looseTools) Required(name, key string) bool {
+	shape := t.n.shape(name)
+	return shape != nil && shape.Required(key)
+}
+
+// looseBytes may begin a line that only package loose reads, besides names and
+// brackets.
+const looseBytes = "(\"'ra"
+
+// looseAt reports whether a line begins here that may be calls in a way that
+// only package loose reads: behind brackets and quotes, or a variable that it
+// is assigned to, stands the name of an offered tool. It waits for no more than
+// that needs.
+func (m *machine) looseAt() bool {
+	if m.names.any || m.names.none || m.coded || m.mode != inText || !m.atLine() || m.exampled() {
+		return false
+	}
+	i, opened := m.openingMarks(0)
+	if !opened {
+		for _, word := range [...]string{"return ", "await "} {
+			if m.hasAt(i, word) {
+				return m.callAt(i + len(word))
+			}
+		}
+		for _, wrapper := range loose.Wrappers {
+			if m.hasAt(i, wrapper+"(") || m.hasAt(i, "tools."+wrapper+"(") {
+				return m.wrapsName(m.word(i, ""))
+			}
+		}
+	}
+	if !m.mayName(i, opened) {
+		return false
+	}
+	name, j := m.escapedWord(i)
+	if m.names.offered(name) {
+		return m.followsName(j, opened)
+	}
+	k := m.spaces(j)
+	if c := m.peek(k); opened && (isQuote(c) || c == ':' || c == 0xE2) && slices.Contains(loose.NameKeys, strings.ToLower(name)) {
+		at, _ := m.openingMarks(m.colon(k))
+		inner, _ := m.escapedWord(at)
+		return m.names.offered(inner)
+	}
+	return false
+}
+
+// wrapsName reports whether a parenthesis and the name of a tool stand at i.
+func (m *machine) wrapsName(i int) bool {
+	at, _ := m.openingMarks(i)
+	name, _ := m.escapedWord(at)
+	return m.names.offered(name)
+}
+
+// mayName reports whether the word at i may be the name of a tool or, behind a
+// bracket, a key under which objects hold one. It waits only as long as it may.
+func (m *machine) mayName(i int, opened bool) bool {
+	var word []byte
+	for n := 0; n < maxName && m.at(i+n); n++ {
+		c := m.buf[m.pos+i+n]
+		if c == '\\' {
+			continue
+		}
+		if !isNameByte(c) {
+			break
+		}
+		word = append(word, c)
+		if !m.names.mayBecome(string(word)) && !(opened && beginsKey(string(word))) {
+			return false
+		}
+	}
+	return len(word) > 0
+}
+
+// beginsKey reports whether a key under which objects hold the name of a tool
+// begins with s.
+func beginsKey(s string) bool {
+	return slices.ContainsFunc(loose.NameKeys, func(key string) bool { return strings.HasPrefix(key, strings.ToLower(s)) })
+}
+
+// colon returns the index behind a colon that stands at k, behind the end of a
+// quote or not.
+func (in *input) colon(k int) int {
+	if isQuote(in.peek(k)) {
+		k++
+	} else if in.peek(k) == 0xE2 {
+		k += 3
+	}
+	if k = in.spaces(k); in.peek(k) == ':' {
+		return k + 1
+	}
+	return k
+}
+
+// openingMarks returns the index behind the brackets, quotes and white space
+// that stand at i, and whether there were any but white space.
+func (in *input) openingMarks(i int) (end int, opened bool) {
+	for n := 0; n < maxNested && in.at(i); n++ {
+		c := in.buf[in.pos+i]
+		switch {
+		case isSpace(c):
+		case strings.IndexByte("[({'\"", c) >= 0:
+			opened = true
+		case c == 0xE2 && (in.hasAt(i, "“") || in.hasAt(i, "”") || in.hasAt(i, "‘")):
+			opened = true
+			i += 2
+		default:
+			return i, opened
+		}
+		i++
+	}
+	return i, opened
+}
+
+// escapedWord returns the name that stands at i, without the backslashes that
+// Markdown puts into it, and the index behind it.
+func (in *input) escapedWord(i int) (string, int) {
+	j := in.word(i, ":")
+	if in.peek(j) != '\\' {
+		return string(in.buf[in.pos+i : in.pos+j]), j
+	}
+	var name []byte
+	for n := 0; n < maxName; n++ {
+		name = append(name, in.buf[in.pos+i:in.pos+j]...)
+		if in.peek(j) != '\\' || in.peek(j+1) != '_' && in.peek(j+1) != '-' && in.peek(j+1) != '.' {
+			break
+		}
+		i = j + 1
+		j = in.word(i, ":")
+	}
+	return string(name), j
+}
+
+// followsName reports whether what stands at j, behind the name of a tool, may
+// belong to a call of it.
+func (m *machine) followsName(j int, opened bool) bool {
+	if c := m.peek(j); isQuote(c) || c == 0xE2 {
+		return opened && strings.IndexByte("(,:", m.peek(m.spaces(j+1))) >= 0 || c == 0xE2 && opened
+	}
+	c := m.peek(m.spaces(j))
+	return c == '(' && m.peek(j) == '(' || opened && (c == ',' || c == ']')
+}
+
+// callAt reports whether the name of a tool and a parenthesis stand at i.
+func (m *machine) callAt(i int) bool {
+	name, j := m.escapedWord(i)
+	return m.names.offered(name) && m.peek(j) == '('
+}
+
+// looseBlock reads the block that stands here if all of it, or its first line,
+// is calls.
+func (m *machine) looseBlock(start int) bool {
+	n := m.blockLength()
+	for n > 0 {
+		text := string(m.buf[m.pos : m.pos+n])
+		calls, ok := loose.Read(text, m.isMarkdown(n), looseTools{m.names})
+		if ok && !(m.truncated() && !m.at(n)) {
+			m.looseForm(text)
+			return m.looseCalls(calls, n, start)
+		}
+		line := strings.IndexByte(text, '\n')
+		if ok || line <= 0 || line == n {
+			return false
+		}
+		n = line
+	}
+	return false
+}
+
+// looseForm says which of the dialects without markers the block is like.
+func (m *machine) looseForm(text string) {
+	if m.marked {
+		return
+	}
+	form := spec.PyCall
+	if t := strings.TrimLeft(text, "[ \n\t"); t != "" && t[0] == '{' {
+		form = spec.JSONCall
+	}
+	if rows := m.lex.bare.and(m.lex.form[form]); !rows.empty() {
+		m.rows = rows
+	}
+}
+
+// blockLength returns the length of the block that stands here: up to an empty
+// line, a fence, the end of a marked region or of the answer; 0 if it is too
+// long to be held.
+func (m *machine) blockLength() int {
+	for i := 0; i <= maxGuess; i++ {
+		if !m.at(i) {
+			return i
+		}
+		switch m.buf[m.pos+i] {
+		case '\n':
+			if m.peek(i+1) == '\n' || m.peek(i+1) == '\r' && m.peek(i+2) == '\n' {
+				return i
+			}
+		case '`':
+			if m.hasAt(i, "```") {
+				return i
+			}
+		case '<':
+			if t, _ := m.match(i); t.is(closes) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// isMarkdown reports whether every underscore of the text since the last markup
+// and of the next n bytes has a backslash before it.
+func (m *machine) isMarkdown(n int) bool {
+	text := m.buf[max(0, m.since-m.base):min(m.pos+n, len(m.buf))]
+	escaped := bytes.Count(text, []byte(`\_`))
+	return escaped > 0 && escaped == bytes.Count(text, []byte{'_'})
+}
+
+// looseCalls passes on the calls of a block of n bytes.
+func (m *machine) looseCalls(calls []loose.Call, n, start int) bool {
+	base, at, marked := m.offset(), 0, m.marked
+	for i := range calls {
+		c := &calls[i]
+		from := min(max(at, c.Start), n)
+		to := min(max(from, c.End), n)
+		m.marked = marked || !c.Known // an unknown name beside known ones is a call
+		ok := m.startCall(c.Name, "", base+from)
+		m.marked = marked
+		if !ok {
+			return false
+		}
+		m.call.marked = marked
+		m.skip(from-at, "separator")
+		for _, r := range c.Repairs {
+			m.repair(r.Rule, r.Class, base+r.Start, base+r.End)
+		}
+		if c.Problem != "" {
+			m.badArgs("%s", c.Problem)
+		} else {
+			m.arg(string(c.Args))
+		}
+		m.read(ArgsSpan, to-from, "loose")
+		m.endCall()
+		at = to
+	}
+	m.skip(n-at, "separator")
+	return true
+}
+
+// assigned reads the call that stands behind an equals sign if a variable is
+// all that stands before it on its line.
+func (m *machine) assigned() bool {
+	line := m.lately()
+	line = bytes.TrimSpace(line[bytes.LastIndexByte(line, '\n')+1:])
+	if len(line) == 0 || bytes.IndexFunc(line, func(r rune) bool { return r >= 0x80 || !isNameByte(byte(r)) }) >= 0 || m.names.any || m.coded || m.quoting {
+		return false
+	}
+	i := m.spaces(1)
+	if !m.callAt(i) {
+		return false
+	}
+	start := m.offset()
+	return m.guess(func() bool {
+		m.pos += i
+		m.marked, m.depth, m.rows = false, 1, m.lex.bare
+		return m.looseBlock(start)
+	})
+}
+
+// looseFence reads a code fence that holds nothing but calls in a way that only
+// package loose reads.
+func (m *machine) looseFence(start int) bool {
+	m.skip(m.fenceLength(), "fence")
+	m.fenceInfo()
+	m.blank("")
+	if !m.looseAt() || !m.looseBlock(start) {
+		return false
+	}
+	m.endFence()
+	return true
+}
