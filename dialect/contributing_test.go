@@ -20,7 +20,7 @@ func TestANewDialectIsARowAndAFile(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		write(t, filepath.Join(dir, name), read(t, "../"+name))
 	}
-	for _, name := range []string{"llm", "schema", "internal/js", "internal/jsonfix", "internal/near", "dialect", "dialect/spec", "dialect/internal/engine", "dialect/internal/write"} {
+	for _, name := range []string{"llm", "schema", "internal/js", "internal/jsonfix", "internal/near", "dialect", "dialect/spec", "dialect/internal/engine", "dialect/internal/loose", "dialect/internal/write"} {
 		copySources(t, filepath.Join("..", name), filepath.Join(dir, name))
 	}
 	for _, name := range []string{"testdata/cases"} {
