@@ -59,6 +59,7 @@ type (
 		System           string      `json:"system,omitempty"`
 		Choice           *choiceJSON `json:"choice,omitempty"`
 		OneCall          bool        `json:"one_call,omitempty"`
+		N                int         `json:"n,omitempty"`
 		Output           *outputJSON `json:"output,omitempty"`
 		MaxTokens        int         `json:"max_tokens,omitempty"`
 		Temperature      *float64    `json:"temperature,omitempty"`
@@ -118,7 +119,7 @@ func formOf(req *llm.Request) (*requestForm, error) {
 		tools[i] = toolJSON(t)
 	}
 	settings := settingsJSON{
-		Model: req.Model, System: req.System, OneCall: req.OneCall, Output: (*outputJSON)(req.Output), MaxTokens: req.MaxTokens,
+		Model: req.Model, System: req.System, OneCall: req.OneCall, N: req.N, Output: (*outputJSON)(req.Output), MaxTokens: req.MaxTokens,
 		Temperature: req.Temperature, TopP: req.TopP, TopK: req.TopK, FrequencyPenalty: req.FrequencyPenalty,
 		PresencePenalty: req.PresencePenalty, Seed: req.Seed, Stop: req.Stop, Reasoning: (*reasonJSON)(req.Reasoning), Extra: req.Extra,
 		Promotion: string(req.Promotion), AllowEchoes: req.AllowEchoes,

@@ -1,6 +1,9 @@
 package llm
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Event is something that happens while a model answers. The set is open:
 // other packages add their own. EventType is the stable name of the event in
@@ -91,7 +94,7 @@ func (d ThinkingDelta) About() Thinking {
 // newTextDelta returns a whole part as one piece.
 func newTextDelta(t Text) TextDelta {
 	d := TextDelta{Text: t.Text}
-	if t.Refusal || len(t.Citations) > 0 || !t.State.IsZero() || len(t.Extra) > 0 {
+	if t.LogProbs != nil || t.Refusal || len(t.Citations) > 0 || !t.State.IsZero() || len(t.Extra) > 0 {
 		t.Text = ""
 		d.Part = &t
 	}
@@ -158,6 +161,23 @@ type HostedCall struct{ Call }
 
 // HostedResult is the result of a HostedCall.
 type HostedResult struct{ Result }
+
+// Alternative is an event of another answer to the same request, where
+// Request.N asked for several. The first answer is not wrapped. Each ends with a
+// Finish of its own, before that of the first, which has the usage of all.
+// Whoever wants one answer ignores these events.
+type Alternative struct {
+	Index int // of the answer: 1 for the second
+	Event Event
+}
+
+// UnknownEvent is an event or a field of a vendor's stream that nobody knows. A
+// codec of the same format writes it as it came.
+type UnknownEvent struct {
+	Format string          `json:"format"`
+	Type   string          `json:"type"` // in the vendor's words
+	Raw    json.RawMessage `json:"raw"`
+}
 
 // Warning says that something was not done as asked, or was done differently.
 type Warning struct {
@@ -292,6 +312,12 @@ func (HostedCall) EventType() string { return "hosted_call" }
 
 // EventType returns "hosted_result".
 func (HostedResult) EventType() string { return "hosted_result" }
+
+// EventType returns "alternative".
+func (Alternative) EventType() string { return "alternative" }
+
+// EventType returns "unknown".
+func (UnknownEvent) EventType() string { return "unknown" }
 
 // EventType returns "warning".
 func (Warning) EventType() string { return "warning" }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,6 +18,10 @@ type Response struct {
 	Invalid  []InvalidCall
 	Warnings []Warning
 	Finish   Finish
+	// Alternatives are the answers after the first.
+	Alternatives []*Response
+	// Unknown are the events of the vendor's stream that nobody knows.
+	Unknown []UnknownEvent
 }
 
 // Generate asks m and waits for the whole answer. If the stream fails, it
@@ -45,7 +50,11 @@ type Builder struct {
 	text     strings.Builder // of the part that is open
 	open     Part            // Text or Thinking without its text, or nil
 	finished bool
+	others   []*Builder // of the answers after the first
 }
+
+// maxAlternatives bounds the answers that a Builder keeps.
+const maxAlternatives = 128
 
 // Add takes the next event.
 func (b *Builder) Add(ev Event) {
@@ -74,10 +83,32 @@ func (b *Builder) Add(ev Event) {
 		b.response.Invalid = append(b.response.Invalid, ev)
 	case Warning:
 		b.response.Warnings = append(b.response.Warnings, ev)
+	case UnknownEvent:
+		b.response.Unknown = append(b.response.Unknown, ev)
+	case Alternative:
+		b.addOther(ev)
 	case Finish:
 		b.response.Finish = ev
 		b.finished = true
 	}
+}
+
+func (b *Builder) addOther(ev Alternative) {
+	if ev.Index < 1 || ev.Index > maxAlternatives || ev.Event == nil {
+		return
+	}
+	for len(b.others) < ev.Index {
+		b.others = append(b.others, new(Builder))
+	}
+	b.others[ev.Index-1].Add(ev.Event)
+}
+
+// join adds the tokens that follow.
+func (l *LogProbs) join(next *LogProbs) *LogProbs {
+	if l == nil || next == nil {
+		return cmp.Or(next, l)
+	}
+	return &LogProbs{l.Form, append(l.Tokens[:len(l.Tokens):len(l.Tokens)], next.Tokens...)}
 }
 
 func (b *Builder) addText(ev TextDelta) {
@@ -90,6 +121,7 @@ func (b *Builder) addText(ev TextDelta) {
 	b.text.WriteString(ev.Text)
 	t.Citations = append(t.Citations, about.Citations...)
 	t.State = about.State
+	t.LogProbs = t.LogProbs.join(about.LogProbs)
 	t.Extra = t.Extra.merge(about.Extra)
 	b.open = t
 	if !about.State.IsZero() {
@@ -151,6 +183,9 @@ func (b *Builder) Response() *Response {
 	if p := b.current(); p != nil {
 		r.Message.Parts = append(r.Message.Parts, p)
 	}
+	for _, o := range b.others {
+		r.Alternatives = append(r.Alternatives, o.Response())
+	}
 	return &r
 }
 
@@ -171,6 +206,14 @@ func (r *Response) Events() []Event {
 	}
 	for _, w := range r.Warnings {
 		evs = append(evs, w)
+	}
+	for _, u := range r.Unknown {
+		evs = append(evs, u)
+	}
+	for i, o := range r.Alternatives {
+		for _, ev := range o.Events() {
+			evs = append(evs, Alternative{i + 1, ev})
+		}
 	}
 	return append(evs, r.Finish)
 }

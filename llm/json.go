@@ -43,6 +43,7 @@ var events = map[string]func([]byte) (Event, error){
 	"invalid_call":   decodeEvent[InvalidCall],
 	"hosted_call":    decodeEvent[HostedCall],
 	"hosted_result":  decodeEvent[HostedResult],
+	"unknown":        decodeEvent[UnknownEvent],
 	"warning":        decodeEvent[Warning],
 	"finish":         decodeEvent[Finish],
 }
@@ -56,11 +57,37 @@ func UnmarshalEvent(b []byte) (Event, error) {
 	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, fmt.Errorf("llm: event: %w", err)
 	}
+	if head.Event == "alternative" {
+		return decodeAlternative(b)
+	}
 	decode, ok := events[head.Event]
 	if !ok {
 		return nil, fmt.Errorf("llm: no event is called %q", head.Event)
 	}
 	return decode(b)
+}
+
+// MarshalJSON writes the event of the other answer under "of".
+func (a Alternative) MarshalJSON() ([]byte, error) {
+	of, err := MarshalEvent(a.Event)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(alternativeJSON{a.Index, of})
+}
+
+type alternativeJSON struct {
+	Index int             `json:"index"`
+	Of    json.RawMessage `json:"of"`
+}
+
+func decodeAlternative(b []byte) (Event, error) {
+	var j alternativeJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return nil, err
+	}
+	ev, err := UnmarshalEvent(j.Of)
+	return Alternative{j.Index, ev}, err
 }
 
 func decodeEvent[E Event](b []byte) (Event, error) {
@@ -82,6 +109,7 @@ type (
 		Refusal   bool       `json:"refusal,omitempty"`
 		Ours      bool       `json:"-"` // the record knows by other means what is ours
 		Citations []Citation `json:"citations,omitempty"`
+		LogProbs  *LogProbs  `json:"log_probs,omitempty"`
 		State     State      `json:"state,omitzero"`
 		Extra     Extra      `json:"extra,omitempty"`
 	}

@@ -92,8 +92,18 @@ type Text struct {
 	// model, so calls are not compared with it.
 	Ours      bool
 	Citations []Citation
-	State     State
-	Extra     Extra
+	// LogProbs are the log probabilities of its tokens, if they were asked
+	// for. They are part of answers only.
+	LogProbs *LogProbs
+	State    State
+	Extra    Extra
+}
+
+// LogProbs are the log probabilities of the tokens of a text, in order, one
+// value of the vendor's own form a token.
+type LogProbs struct {
+	Form   string            `json:"form"` // whose form it is, like "openai"
+	Tokens []json.RawMessage `json:"tokens"`
 }
 
 // Citation says where a stretch of text comes from.

@@ -38,6 +38,9 @@ type Request struct {
 
 	Tools  []ToolDef
 	Choice ToolChoice
+	// N is how many answers are asked for; 0 means one. Those after the first
+	// come as [Alternative] events.
+	N int
 	// OneCall asks for at most one call per answer.
 	OneCall bool
 

@@ -295,6 +295,10 @@ func (a *Aliases) Response(r *llm.Response) *llm.Response {
 		}
 		out.Message.Parts[i] = p
 	}
+	out.Alternatives = nil
+	for _, o := range r.Alternatives {
+		out.Alternatives = append(out.Alternatives, a.Response(o))
+	}
 	out.Invalid = append([]llm.InvalidCall(nil), r.Invalid...)
 	for i := range out.Invalid {
 		out.Invalid[i] = a.invalid(out.Invalid[i])
@@ -334,6 +338,12 @@ func (a *Aliases) event(ev llm.Event, held map[string]bool) []llm.Event {
 	switch ev := ev.(type) {
 	case nil:
 		return nil
+	case llm.Alternative:
+		var own []llm.Event
+		for _, inner := range a.event(ev.Event, held) {
+			own = append(own, llm.Alternative{Index: ev.Index, Event: inner})
+		}
+		return own
 	case llm.CallStart:
 		ev.ID, ev.Name = a.ID(ev.ID), a.Name(ev.Name)
 		if a.free[ev.Name] {

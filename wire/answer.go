@@ -44,6 +44,7 @@ type answer struct {
 
 	strings arena
 	scratch []byte
+	probs   *llm.LogProbs // of the next text
 	span    spanKind
 	apart   bool // the next span is another part, even if of the same kind
 
@@ -64,6 +65,10 @@ type answer struct {
 	from     int64
 	reported bool // the vendor sent an error
 	list     bool // the stream is one JSON array
+
+	// others are the answers after the first; first is the first of an other.
+	others []*answer
+	first  *answer
 
 	begun   bool      // the llm.Start was sent
 	entire  bool      // the answer is one document
@@ -137,6 +142,52 @@ func (a *answer) moment(v []byte) {
 	}
 }
 
+// keepField keeps a field of an answer that only this format knows. A stream may say
+// it more than once: what it said before is an event of its own.
+func (a *answer) keepField(key string, v []byte) {
+	old := a.finish.Extra[a.c.name()][key]
+	if js.Kind(v) == 'n' || bytes.Equal(old, v) {
+		return
+	}
+	if old != nil && !a.entire {
+		a.emit(llm.UnknownEvent{Format: a.c.name(), Type: key, Raw: old})
+	}
+	a.extraNamed(&a.finish.Extra, key, v)
+}
+
+// unknown passes on an event of a type that nobody knows.
+func (a *answer) unknown(typ string, v []byte) {
+	a.emit(llm.UnknownEvent{Format: a.c.name(), Type: typ, Raw: a.raw(v)})
+}
+
+// maxAnswers bounds the answers to one request.
+const maxAnswers = 128
+
+// other returns an answer after the first, or nil if there are too many.
+func (a *answer) other(index int) *answer {
+	if index < 1 || index >= maxAnswers || len(a.others) >= maxAnswers {
+		a.refuse(fmt.Errorf("an answer with the index %d; there may be %d", index, maxAnswers))
+		return nil
+	}
+	o := newAnswer(a.c, func(ev llm.Event) bool {
+		a.emit(llm.Alternative{Index: index, Event: ev})
+		return !a.stopped
+	})
+	o.first, o.begun, o.plainStop = a, true, a.plainStop
+	a.others = append(a.others, o)
+	return o
+}
+
+// over reports whether all answers have said why the model stopped.
+func (a *answer) over() bool {
+	for _, o := range a.others {
+		if !o.finished {
+			return false
+		}
+	}
+	return a.finished
+}
+
 // enter prepares for a piece of text of one kind.
 func (a *answer) enter(kind spanKind) {
 	a.settle()
@@ -161,14 +212,14 @@ func (a *answer) quoted(v []byte) string {
 func (a *answer) text(s string) {
 	if s != "" {
 		a.enter(textSpan)
-		a.emit(llm.TextDelta{Text: s})
+		a.emit(llm.TextDelta{Text: s, Part: a.about()})
 	}
 }
 
 // textExtra adds what only the format knows about the text that was streamed.
 func (a *answer) textExtra(t llm.Text) {
-	if len(t.Extra) > 0 {
-		a.emit(llm.TextDelta{Part: &llm.Text{Refusal: t.Refusal, Extra: t.Extra}})
+	if len(t.Extra) > 0 || t.LogProbs != nil {
+		a.emit(llm.TextDelta{Part: &llm.Text{Refusal: t.Refusal, LogProbs: t.LogProbs, Extra: t.Extra}})
 	}
 }
 
@@ -178,7 +229,12 @@ var refused = &llm.Text{Refusal: true}
 func (a *answer) refusal(s string) {
 	if s != "" {
 		a.enter(refusalSpan)
-		a.emit(llm.TextDelta{Text: s, Part: refused})
+		part := refused
+		if a.probs != nil {
+			part = a.about()
+			part.Refusal = true
+		}
+		a.emit(llm.TextDelta{Text: s, Part: part})
 	}
 }
 
@@ -282,6 +338,9 @@ func (a *answer) stop(raw string, reasons map[string]llm.Reason) {
 
 // conclude ends an answer whose vendor said that it is whole.
 func (a *answer) conclude() {
+	for _, o := range a.others {
+		o.conclude()
+	}
 	for i, p := range a.calls {
 		if !p.done {
 			a.close(p, i == len(a.calls)-1)
@@ -310,6 +369,9 @@ func (a *answer) reason() llm.Reason {
 
 // cut ends an answer that was lost: no call that is still open may be run.
 func (a *answer) cut() {
+	for _, o := range a.others {
+		o.cut()
+	}
 	for _, p := range a.calls {
 		if !p.done {
 			a.bad(p, llm.CutOff)
@@ -328,7 +390,7 @@ func (a *answer) whole(f format, body []byte) error {
 	switch {
 	case a.err != nil:
 		return a.decodeFailure()
-	case !a.finished:
+	case !a.over():
 		return errNoEnd
 	}
 	return nil
@@ -423,7 +485,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 func (a *answer) ended(err error) error {
 	a.next(a.frame.end)
 	switch {
-	case a.finished:
+	case a.over():
 		return nil
 	case errors.Is(err, sse.ErrTooLong):
 		return a.c.fail("DecodeStream", llm.Malformed, err)
@@ -436,6 +498,9 @@ func (a *answer) ended(err error) error {
 // done takes the word that the stream is complete, also from a server that
 // never said why the model stopped.
 func (a *answer) done() error {
+	for _, o := range a.others {
+		_ = o.done()
+	}
 	if a.finished {
 		return nil
 	}

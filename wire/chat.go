@@ -15,7 +15,7 @@ type chat struct{}
 // chatProperties are what the format can do.
 var chatProperties = Properties{
 	Name: Chat, Path: "chat/completions", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive,
+	KeepAlive: sseKeepAlive, Alternatives: true, LogProbs: "openai",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, FrequencyPenalty, PresencePenalty, Seed,

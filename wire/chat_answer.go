@@ -21,7 +21,7 @@ type chatStream struct {
 	audio    chatAudio
 	audible  int64 // start of the frame with its first piece
 	logprobs bytes.Buffer
-	others   bool // choices besides the first were seen
+	streams  map[int]*chatStream // of the answers after the first, by index
 }
 
 func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
@@ -57,7 +57,7 @@ func (s *chatStream) chunk(v []byte) bool {
 			}
 		case "object", "obfuscation":
 		default:
-			s.extra(&s.finish.Extra, key, val)
+			s.keepField(string(key), val)
 		}
 	}
 	if s.err != nil {
@@ -81,31 +81,51 @@ func (a *answer) same(old *string, v []byte) {
 func (s *chatStream) choices(v []byte) {
 	for choice := range js.Elements(v) {
 		if i := js.Get(choice, "index"); len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
-			if !s.others {
-				s.others = true
-				s.warn(llm.Ignored, "n", "only the first of several answers is read")
-			}
+			s.otherChoice(s.integer(i), choice)
 			continue
 		}
 		s.choice(choice)
 	}
 }
 
+// otherChoice reads a piece of an answer after the first.
+func (s *chatStream) otherChoice(index int, v []byte) {
+	o := s.streams[index]
+	if o == nil {
+		a := s.other(index)
+		if a == nil {
+			return
+		}
+		if s.streams == nil {
+			s.streams = make(map[int]*chatStream)
+		}
+		o = &chatStream{answer: a}
+		s.streams[index] = o
+	}
+	o.body, o.frame = s.body, s.frame
+	o.choice(v)
+	if o.err != nil {
+		s.refuse(o.err)
+	}
+}
+
 func (s *chatStream) choice(v []byte) {
-	var reason []byte
+	var reason, message []byte
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "delta", "message":
-			s.message(val, &s.finish.Extra)
+			message = val
 		case "finish_reason":
 			reason = val
 		case "logprobs":
-			s.addLogprobs(val)
+			s.readProbs(val)
 		case "index":
 		default:
-			s.extraNamed(&s.finish.Extra, "choice."+string(key), val)
+			s.keepField("choice."+string(key), val)
 		}
 	}
+	s.message(message, &s.finish.Extra)
+	s.keepProbs()
 	if len(reason) > 2 && js.Kind(reason) == '"' {
 		s.flush()
 		s.stop(s.str(reason), chatReasons)
@@ -159,7 +179,7 @@ func (s *chatStream) unknown(rest *llm.Extra, key, v []byte) {
 	if s.history {
 		s.extra(rest, key, v)
 	} else {
-		s.extraNamed(rest, messagePrefix+string(key), v)
+		s.keepField(messagePrefix+string(key), v)
 	}
 }
 
@@ -394,15 +414,30 @@ func (s *chatStream) flush() {
 	}
 }
 
-// addLogprobs joins the lists of all chunks.
-func (s *chatStream) addLogprobs(v []byte) {
-	for el := range js.Elements(js.Get(v, "content")) {
+// readProbs reads the log probabilities of a chunk. They are those of its text.
+func (s *chatStream) readProbs(v []byte) {
+	s.probs = s.probsOf(js.Get(v, "content"))
+	if refusal := s.probsOf(js.Get(v, "refusal")); s.probs == nil {
+		s.probs = refusal
+	} else if refusal != nil {
+		s.probs.Tokens = append(s.probs.Tokens, refusal.Tokens...)
+	}
+}
+
+// keepProbs keeps the log probabilities of a chunk without text, like those of a
+// call, for the end.
+func (s *chatStream) keepProbs() {
+	if s.probs == nil {
+		return
+	}
+	for _, token := range s.probs.Tokens {
+		if s.logprobs.Len()+len(token) > maxArgs {
+			break
+		}
 		if s.logprobs.Len() > 0 {
 			s.logprobs.WriteByte(',')
 		}
-		if s.logprobs.Len()+len(el) > maxArgs {
-			return
-		}
-		s.logprobs.Write(el)
+		s.logprobs.Write(token)
 	}
+	s.probs = nil
 }

@@ -17,18 +17,34 @@ func (c chat) encodeResponse(e *encoder, r *llm.Response) {
 	e.StringField("model", r.Finish.Model)
 	e.Key("choices")
 	e.Array()
+	c.encodeAlternative(e, 0, r, choice, message)
+	for i, o := range r.Alternatives {
+		_, choice, message := splitFinish(e.ownExtra(o.Finish.Extra))
+		c.encodeAlternative(e, i+1, o, choice, message)
+	}
+	e.EndArray()
+	c.encodeUsage(e, r.Finish)
+	e.endWith(start, top)
+}
+
+// encodeAlternative writes one answer.
+func (c chat) encodeAlternative(e *encoder, index int, r *llm.Response, choice, message map[string]json.RawMessage) {
 	ch := e.Object()
-	e.IntField("index", 0)
+	e.IntField("index", index)
 	e.Key("message")
 	msg := e.Object()
 	e.StringField("role", "assistant")
 	c.encodeAnswer(e, r)
 	e.endWith(msg, message)
+	texts := textsOf(r.Message.Parts)
+	if rest := choice["logprobs"]; rest != nil { // of tokens without text
+		more := &decoder{c: Codec{Format: Chat}}
+		texts = append(texts, llm.Text{LogProbs: more.probsOf(js.Get(rest, "content"))})
+		delete(choice, "logprobs")
+	}
+	c.encodeProbs(e, texts...)
 	e.StringField("finish_reason", finishWord(r.Finish, chatReasons, chatFinish))
 	e.endWith(ch, choice)
-	e.EndArray()
-	c.encodeUsage(e, r.Finish)
-	e.endWith(start, top)
 }
 
 // encodeAnswer writes the parts of an answer with the calls that cannot be
@@ -80,6 +96,10 @@ type chatWriter struct {
 	head    Head
 	started bool
 	calls   map[string]*chatCall
+	index   int // of the choice
+	// others write the answers after the first.
+	others chatWriters
+	probs  llm.Text // whose log probabilities are those of the next chunk
 	// details: the client has the vendor's own form of the thinking.
 	details bool
 }
@@ -97,7 +117,32 @@ func (chat) newStream(e *encoder, head Head) streamEncoder {
 	return &chatWriter{e: e, head: head, calls: map[string]*chatCall{}}
 }
 
+// chatWriters are the writers of answers after the first, by index.
+type chatWriters map[int]*chatWriter
+
+func (c chatWriters) with(index int, w *chatWriter) chatWriters {
+	if c == nil {
+		c = make(chatWriters)
+	}
+	c[index] = w
+	return c
+}
+
+// other returns the writer of an answer after the first.
+func (w *chatWriter) other(index int) *chatWriter {
+	o := w.others[index]
+	if o == nil {
+		o = &chatWriter{e: w.e, head: w.head, index: index, calls: map[string]*chatCall{}}
+		w.others = w.others.with(index, o)
+	}
+	return o
+}
+
 func (w *chatWriter) event(ev llm.Event) {
+	if other, ok := ev.(llm.Alternative); ok && other.Index > 0 && other.Event != nil {
+		w.other(other.Index).event(other.Event)
+		return
+	}
 	if !w.started {
 		w.started = true
 		w.delta(func() {
@@ -122,6 +167,8 @@ func (w *chatWriter) event(ev llm.Event) {
 		w.call(ev)
 	case llm.InvalidCall:
 		w.invalid(ev)
+	case llm.UnknownEvent:
+		w.unknown(ev)
 	case llm.HostedCall:
 		w.e.lost(llm.Ignored, "hosted call", "the chat format has no place for calls the provider ran")
 	case llm.HostedResult:
@@ -129,6 +176,24 @@ func (w *chatWriter) event(ev llm.Event) {
 	case llm.Finish:
 		w.finish(ev)
 	}
+}
+
+// unknown writes a field of a chunk that nobody knows.
+func (w *chatWriter) unknown(ev llm.UnknownEvent) {
+	top, choice, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
+	start := w.open(nil)
+	w.e.Key("choices")
+	w.e.Array()
+	ch := w.e.Object()
+	w.e.IntField("index", w.index)
+	w.e.Key("delta")
+	w.e.endWith(w.e.Object(), message)
+	w.e.Key("finish_reason")
+	w.e.Null()
+	w.e.endWith(ch, choice)
+	w.e.EndArray()
+	w.e.endWith(start, top)
+	w.e.frameEnd()
 }
 
 // open begins a chunk and returns where its object starts.
@@ -147,11 +212,13 @@ func (w *chatWriter) delta(body func()) {
 	w.e.Key("choices")
 	w.e.Array()
 	w.e.Object()
-	w.e.IntField("index", 0)
+	w.e.IntField("index", w.index)
 	w.e.Key("delta")
 	w.e.Object()
 	body()
 	w.e.End()
+	w.encodeProbs(w.e, w.probs)
+	w.probs = llm.Text{}
 	w.e.Key("finish_reason")
 	w.e.Null()
 	w.e.End()
@@ -161,14 +228,16 @@ func (w *chatWriter) delta(body func()) {
 
 func (w *chatWriter) text(ev llm.TextDelta) {
 	about := ev.About()
-	if ev.Text == "" && len(about.Citations) == 0 {
+	if ev.Text == "" && len(about.Citations) == 0 && about.LogProbs == nil {
 		w.e.opaque(llm.Text{State: about.State})
 		return
 	}
+	w.probs = about
 	w.delta(func() {
-		if about.Refusal {
+		switch {
+		case about.Refusal:
 			w.e.StringField("refusal", ev.Text)
-		} else {
+		case ev.Text != "" || about.LogProbs == nil:
 			w.e.StringField("content", ev.Text)
 		}
 		w.encodeCitations(w.e, about.Citations, true)
@@ -306,7 +375,7 @@ func (w *chatWriter) finish(f llm.Finish) {
 	w.e.Key("choices")
 	w.e.Array()
 	ch := w.e.Object()
-	w.e.IntField("index", 0)
+	w.e.IntField("index", w.index)
 	w.e.Key("delta")
 	w.e.endWith(w.e.Object(), message)
 	w.e.StringField("finish_reason", finishWord(f, chatReasons, chatFinish))
@@ -314,7 +383,9 @@ func (w *chatWriter) finish(f llm.Finish) {
 	w.e.EndArray()
 	w.e.endWith(start, nil)
 	w.e.frameEnd()
-
+	if w.index > 0 {
+		return // the first answer ends the stream
+	}
 	if !w.head.NoUsage {
 		start = w.open(top)
 		w.e.RawField("choices", []byte("[]"))

@@ -13,6 +13,9 @@ type chatPlace struct {
 }
 
 func (s *chatStream) mark(at moment) {
+	for _, o := range s.streams {
+		o.mark(at)
+	}
 	s.places.set(at, func() chatPlace {
 		p := chatPlace{calls: len(s.calls), details: len(s.details.items)}
 		if p.calls > 0 {
@@ -34,6 +37,11 @@ func (s *chatStream) resume(at moment, e *encoder, head Head) streamEncoder {
 			c.sent = js.Text(append([]byte(p.args.String()[:place.args]), '"'))
 		}
 		w.calls[p.id] = c
+	}
+	for i, o := range s.streams {
+		sub := o.resume(at, e, head).(*chatWriter)
+		sub.index = i
+		w.others = w.others.with(i, sub)
 	}
 	return w
 }

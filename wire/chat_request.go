@@ -38,6 +38,7 @@ func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		e.Key("seed")
 		e.Int(*req.Seed)
 	}
+	e.optInt("n", req.N)
 	e.optStrings("stop", req.Stop)
 	c.encodeReasoning(e, req.Reasoning)
 	if stream {
@@ -130,6 +131,8 @@ func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream b
 			req.MaxTokens = d.integer(v)
 		case "reasoning_effort":
 			req.Reasoning = decodeEffort(d.str(v))
+		case "n":
+			req.N = d.integer(v)
 		case "stream":
 			stream = d.boolean(v)
 		case "stream_options":

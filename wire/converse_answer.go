@@ -80,6 +80,8 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 	case "metadata":
 		s.members(v, "")
 		return !s.finished
+	default:
+		s.unknown(f.Name, v)
 	}
 	return true
 }

@@ -94,6 +94,12 @@ func (w *converseWriter) event(ev llm.Event) {
 		w.begun = true
 		w.frame("messageStart", func() { w.e.StringField("role", "assistant") })
 	}
+	if u, ok := ev.(llm.UnknownEvent); ok {
+		before := w.e.Buf
+		w.e.Buf = nil
+		w.seal(before, eventstream.Frame{Kind: eventstream.Event, Name: u.Type, Payload: u.Raw})
+		return
+	}
 	if w.relayed != nil && llm.Begins(ev) && w.endRelayed(ev) {
 		return
 	}

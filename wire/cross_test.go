@@ -202,6 +202,7 @@ var features = []struct {
 	}, []string{"tool_choice"}},
 	{"one call", func(r *llm.Request) string { return fmt.Sprint(r.OneCall && r.Choice.Mode != llm.MustNotCall) }, []string{"parallel_tool_calls", "disable_parallel_tool_use", "tool_choice"}},
 	{"max tokens", func(r *llm.Request) string { return fmt.Sprint(r.MaxTokens) }, []string{"max_tokens"}},
+	{"n", func(r *llm.Request) string { return fmt.Sprint(r.N) }, []string{"n"}},
 	{"top k", func(r *llm.Request) string { return fmt.Sprint(r.TopK != nil) }, []string{"top_k"}},
 	{"seed", func(r *llm.Request) string { return fmt.Sprint(r.Seed != nil) }, []string{"seed"}},
 	{"stop", func(r *llm.Request) string { return fmt.Sprint(r.Stop) }, []string{"stop"}},

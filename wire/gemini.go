@@ -19,7 +19,7 @@ type gemini struct{}
 // geminiProperties are what the format can do.
 var geminiProperties = Properties{
 	Name: Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive,
+	KeepAlive: sseKeepAlive, Alternatives: true, LogProbs: "gemini",
 	Features: []Feature{
 		HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP,
 		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget,

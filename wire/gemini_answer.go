@@ -14,14 +14,23 @@ func (gemini) decodeResponse(_ *decoder, body []byte, a *answer) {
 // geminiStream reads chunks, which are answers with the next parts.
 type geminiStream struct {
 	*answer
-	others bool
-	ends   wholeCalls
+	streams map[int]*geminiStream // of the answers after the first, by index
+	ends    wholeCalls
 }
 
-func (s *geminiStream) mark(at moment) { s.ends.set(at, s.answer) }
+func (s *geminiStream) mark(at moment) {
+	s.ends.set(at, s.answer)
+	for _, o := range s.streams {
+		o.mark(at)
+	}
+}
 
 func (s *geminiStream) resume(at moment, e *encoder, head Head) streamEncoder {
-	return &geminiWriter{e: e, head: head, list: s.list, opened: true, relayed: s.ends.sent(at, s.answer)}
+	w := &geminiWriter{e: e, head: head, list: s.list, opened: true, relayed: s.ends.sent(at, s.answer)}
+	for i, o := range s.streams {
+		w.others = append(w.others, relayedOther{i, o.ends.sent(at, o.answer)})
+	}
+	return w
 }
 
 func (s *geminiStream) chunk(v []byte) bool {
@@ -39,7 +48,7 @@ func (s *geminiStream) chunk(v []byte) bool {
 		case "error":
 			s.fail(v)
 		case "promptFeedback":
-			s.extra(&s.finish.Extra, key, val)
+			s.keepField(string(key), val)
 			if why := s.str(camelGet(val, "blockReason")); why != "" {
 				s.finish.Raw, s.finish.Reason = why, llm.ContentFilter
 				s.end()
@@ -48,7 +57,7 @@ func (s *geminiStream) chunk(v []byte) bool {
 			if string(camel(key)) == "createTime" {
 				s.moment(val)
 			}
-			s.extra(&s.finish.Extra, key, val)
+			s.keepField(string(key), val)
 		}
 	}
 	if s.err == nil {
@@ -61,25 +70,45 @@ func (s *geminiStream) chunk(v []byte) bool {
 func (s *geminiStream) candidates(v []byte) {
 	for c := range js.Elements(v) {
 		if i := js.Get(c, "index"); len(i) > 0 && js.Kind(i) == '0' && i[0] != '0' {
-			if !s.others {
-				s.others = true
-				s.warn(llm.Ignored, "candidateCount", "only the first of several answers is read")
-			}
+			s.otherCandidate(s.integer(i), c)
 			continue
 		}
 		s.candidate(c)
 	}
 }
 
+// otherCandidate reads a piece of an answer after the first.
+func (s *geminiStream) otherCandidate(index int, v []byte) {
+	o := s.streams[index]
+	if o == nil {
+		a := s.other(index)
+		if a == nil {
+			return
+		}
+		if s.streams == nil {
+			s.streams = make(map[int]*geminiStream)
+		}
+		o = &geminiStream{answer: a}
+		s.streams[index] = o
+	}
+	o.body, o.frame = s.body, s.frame
+	o.candidate(v)
+	if o.err != nil {
+		s.refuse(o.err)
+	}
+}
+
 const candidatePrefix = "candidate."
 
 func (s *geminiStream) candidate(v []byte) {
-	var reason, message, grounding []byte
+	var reason, message, grounding, content []byte
 	for key, val := range js.Members(v) {
 		switch name := string(camel(key)); name {
 		case "content":
-			for el := range js.Elements(camelGet(val, "parts")) {
-				s.answerPart(el)
+			content = val
+		case "logprobsResult":
+			if rest := s.readProbs(val); rest != nil {
+				s.keepField(candidatePrefix+name, rest)
 			}
 		case "finishReason":
 			reason = val
@@ -88,10 +117,16 @@ func (s *geminiStream) candidate(v []byte) {
 		case "index":
 		case "groundingMetadata":
 			grounding = val
-			s.extraNamed(&s.finish.Extra, candidatePrefix+name, val)
+			s.keepField(candidatePrefix+name, val)
 		default:
-			s.extraNamed(&s.finish.Extra, candidatePrefix+name, val)
+			s.keepField(candidatePrefix+name, val)
 		}
+	}
+	for el := range js.Elements(camelGet(content, "parts")) {
+		s.answerPart(el)
+	}
+	if s.probs != nil { // of a chunk without text
+		s.emit(llm.TextDelta{Part: s.about()})
 	}
 	for _, c := range s.citations(grounding) {
 		s.cite(c)

@@ -11,6 +11,20 @@ func (g gemini) encodeResponse(e *encoder, r *llm.Response) {
 	start := e.Object()
 	e.Key("candidates")
 	e.Array()
+	g.encodeCandidate(e, 0, r, candidate)
+	for i, o := range r.Alternatives {
+		_, candidate := g.splitFinish(e.ownExtra(o.Finish.Extra))
+		g.encodeCandidate(e, i+1, o, candidate)
+	}
+	e.EndArray()
+	g.encodeUsage(e, r.Finish)
+	e.optString("modelVersion", r.Finish.Model)
+	e.optString("responseId", r.Finish.ID)
+	e.endWith(start, top)
+}
+
+// encodeCandidate writes one answer.
+func (g gemini) encodeCandidate(e *encoder, index int, r *llm.Response, fields map[string]json.RawMessage) {
 	c := e.Object()
 	e.Key("content")
 	e.Object()
@@ -27,13 +41,9 @@ func (g gemini) encodeResponse(e *encoder, r *llm.Response) {
 	e.EndArray()
 	e.End()
 	e.StringField("finishReason", finishWord(r.Finish, geminiReasons, geminiFinish))
-	e.IntField("index", 0)
-	e.endWith(c, candidate)
-	e.EndArray()
-	g.encodeUsage(e, r.Finish)
-	e.optString("modelVersion", r.Finish.Model)
-	e.optString("responseId", r.Finish.ID)
-	e.endWith(start, top)
+	e.IntField("index", index)
+	g.encodeProbs(e, fields["logprobsResult"], textsOf(r.Message.Parts)...)
+	e.endWith(c, without(fields, "logprobsResult"))
 }
 
 func (g gemini) encodeAnswerPart(e *encoder, p llm.Part) {
@@ -67,6 +77,27 @@ type geminiWriter struct {
 	// opened: elements of the array are written.
 	opened  bool
 	relayed relayedCalls
+	others  []relayedOther
+	index   int // of the answer that is being written
+}
+
+// relayedOther are the calls that the client has of an answer after the first.
+type relayedOther struct {
+	index int
+	calls relayedCalls
+}
+
+// other writes an event of an answer after the first.
+func (w *geminiWriter) other(ev llm.Alternative) {
+	first := w.relayed
+	w.index, w.relayed = ev.Index, nil
+	for _, o := range w.others {
+		if o.index == ev.Index {
+			w.relayed = o.calls
+		}
+	}
+	w.event(ev.Event)
+	w.index, w.relayed = 0, first
 }
 
 // open begins a chunk, and close ends it.
@@ -99,13 +130,33 @@ func (gemini) newStream(e *encoder, head Head) streamEncoder {
 }
 
 func (w *geminiWriter) event(ev llm.Event) {
-	if f, ok := ev.(llm.Finish); ok {
-		w.finish(f)
-	} else if w.relayed.have(ev) {
-		return
-	} else if p := w.e.partOf(ev); p != nil {
-		w.part(p)
+	switch ev := ev.(type) {
+	case llm.Finish:
+		w.finish(ev)
+	case llm.Alternative:
+		if ev.Index > 0 && ev.Event != nil {
+			w.other(ev)
+		}
+	case llm.UnknownEvent:
+		w.unknown(ev)
+	default:
+		if p := w.e.partOf(ev); p != nil && !w.relayed.have(ev) {
+			w.part(p)
+		}
 	}
+}
+
+// unknown writes a field of a chunk that nobody knows.
+func (w *geminiWriter) unknown(ev llm.UnknownEvent) {
+	name, inner := cutPrefix(ev.Type, candidatePrefix)
+	if !inner {
+		w.chunk(func() {}, nil, map[string]json.RawMessage{name: ev.Raw})
+		return
+	}
+	w.chunk(func() {
+		w.e.AnyKey(name)
+		w.e.Raw(ev.Raw)
+	}, nil, nil)
 }
 
 // part writes a chunk with one part, if the format can carry it.
@@ -116,10 +167,15 @@ func (w *geminiWriter) part(p llm.Part) {
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err
 	}
-	if len(inner.Buf) == 0 {
+	text, _ := p.(llm.Text)
+	if len(inner.Buf) == 0 && text.LogProbs == nil {
 		return
 	}
 	w.chunk(func() {
+		w.encodeProbs(w.e, nil, text)
+		if len(inner.Buf) == 0 {
+			return
+		}
 		w.e.Key("content")
 		w.e.Object()
 		w.e.StringField("role", "model")
@@ -147,7 +203,7 @@ func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawM
 	w.e.Array()
 	w.e.Object()
 	candidate()
-	w.e.IntField("index", 0)
+	w.e.IntField("index", w.index)
 	w.e.End()
 	w.e.EndArray()
 	if tail != nil {
@@ -167,10 +223,18 @@ func (w *geminiWriter) finish(f llm.Finish) {
 			w.e.AnyKey(key)
 			w.e.Raw(candidate[key])
 		}
-	}, func() { w.encodeUsage(w.e, f) }, top)
-	if w.list {
+	}, w.usage(f), top)
+	if w.list && w.index == 0 {
 		w.e.Buf = append(w.e.Buf, ']')
 	}
+}
+
+// usage writes what was counted, at the end of the first answer.
+func (w *geminiWriter) usage(f llm.Finish) func() {
+	if w.index > 0 {
+		return nil
+	}
+	return func() { w.encodeUsage(w.e, f) }
 }
 
 func (w *geminiWriter) fail(err *llm.Error) {

@@ -68,6 +68,7 @@ func (g gemini) encodeConfig(e *encoder, req *llm.Request) {
 		e.Key("seed")
 		e.Int(*req.Seed)
 	}
+	e.optInt("candidateCount", req.N)
 	if req.Output != nil {
 		e.StringField("responseMimeType", "application/json")
 		e.optRaw("responseJsonSchema", req.Output.Schema)
@@ -163,6 +164,8 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 			req.PresencePenalty = d.float(val)
 		case "seed":
 			d.common(req, []byte("seed"), val)
+		case "candidateCount":
+			req.N = d.integer(val)
 		case "responseMimeType":
 			if !js.Is(val, "application/json") {
 				rest.add(key, val)

@@ -302,6 +302,9 @@ func (g *gen) options(req *llm.Request) {
 		n := g.Int64N(1 << 31)
 		req.Seed = &n
 	}
+	if (Codec{Format: g.format}).Properties().Alternatives && g.IntN(8) == 0 {
+		req.N = 2 + g.IntN(3)
+	}
 	if g.topK && g.maybe() {
 		n := g.IntN(100)
 		req.TopK = &n

@@ -66,7 +66,7 @@ func (s *messagesStream) event(v []byte) (more bool) {
 	}
 	switch {
 	case js.Is(ev.typ, "content_block_delta"):
-		s.blockDelta(s.integer(ev.index), ev.delta)
+		s.blockDelta(s.integer(ev.index), ev.delta, v)
 	case js.Is(ev.typ, "content_block_start"):
 		s.blockStart(s.integer(ev.index), ev.block)
 	case js.Is(ev.typ, "content_block_stop"):
@@ -76,7 +76,8 @@ func (s *messagesStream) event(v []byte) (more bool) {
 		s.begin()
 	case js.Is(ev.typ, "message_delta"):
 		s.ending(ev.delta)
-		s.details(ev.delta)
+		s.details(ev.delta, "", "stop_reason", "stop_sequence")
+		s.details(v, eventPrefix, "type", "delta", "usage")
 		if ev.usage != nil {
 			s.counts.decode(&s.decoder, ev.usage, &s.finish)
 		}
@@ -87,6 +88,8 @@ func (s *messagesStream) event(v []byte) (more bool) {
 		s.keepAlive()
 	case js.Is(ev.typ, "error"):
 		s.fail(v)
+	default:
+		s.unknown(s.str(ev.typ), v)
 	}
 	return true
 }
@@ -120,11 +123,14 @@ func (s *messagesStream) ending(v []byte) {
 	s.stop(s.str(js.Get(v, "stop_reason")), messagesReasons)
 }
 
+// eventPrefix marks what the last event of a stream says beside its delta.
+const eventPrefix = "event."
+
 // details keeps what else the end of a stream says.
-func (s *messagesStream) details(v []byte) {
+func (s *messagesStream) details(v []byte, prefix string, known ...string) {
 	for key, val := range js.Members(v) {
-		if string(key) != "stop_reason" && string(key) != "stop_sequence" {
-			s.extra(&s.finish.Extra, key, val)
+		if !slices.Contains(known, string(key)) {
+			s.keepField(prefix+string(key), val)
 		}
 	}
 }
@@ -218,7 +224,7 @@ func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
 	}
 }
 
-func (s *messagesStream) blockDelta(index int, v []byte) {
+func (s *messagesStream) blockDelta(index int, v, event []byte) {
 	b := s.find(index)
 	if b == nil {
 		s.refuse(fmt.Errorf("a piece of block %d, which never began", index))
@@ -243,6 +249,10 @@ func (s *messagesStream) blockDelta(index int, v []byte) {
 			b.signature = js.AppendText(b.signature, val)
 		case "citation":
 			s.cite(messages{}.decodeCitation(&s.decoder, val))
+		case "type":
+		default:
+			s.unknown("content_block_delta", event)
+			return
 		}
 	}
 }

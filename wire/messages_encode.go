@@ -1,7 +1,13 @@
 package wire
 
 import (
+	"encoding/json"
+	"maps"
+	"strings"
+
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -20,7 +26,22 @@ func (m messages) encodeResponse(e *encoder, r *llm.Response) {
 	e.EndArray()
 	m.encodeStop(e, r.Finish)
 	m.encodeUsage(e, r.Finish)
-	e.endWith(start, without(e.ownExtra(r.Finish.Extra), "usage"))
+	fields, event := m.splitFinish(e.ownExtra(r.Finish.Extra))
+	maps.Copy(fields, event)
+	e.endWith(start, fields)
+}
+
+// splitFinish sorts the extra fields of an answer by where they belong.
+func (messages) splitFinish(own map[string]json.RawMessage) (delta, event map[string]json.RawMessage) {
+	delta, event = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for key, v := range own {
+		if name, ok := cutPrefix(key, eventPrefix); ok {
+			event[name] = v
+		} else if key != "usage" {
+			delta[key] = v
+		}
+	}
+	return delta, event
 }
 
 func (messages) encodeEnvelope(e *encoder, id, model string) {
@@ -82,10 +103,37 @@ func (w *messagesWriter) event(ev llm.Event) {
 		w.e.End()
 		w.e.closeFrame()
 	}
+	if u, ok := ev.(llm.UnknownEvent); ok {
+		w.unknown(u)
+		return
+	}
 	if w.relayed && llm.Begins(ev) && w.endRelayed(hostedID(ev)) {
 		return
 	}
 	w.seq.event(ev)
+}
+
+// unknown writes an event that nobody knows. What it says about a block, it says
+// about the one that is open here.
+func (w *messagesWriter) unknown(ev llm.UnknownEvent) {
+	if js.Get(ev.Raw, "index") == nil {
+		w.e.rawFrame(ev.Type, ev.Raw)
+		return
+	}
+	if w.seq.span == noSpan && !w.seq.open {
+		w.e.lost(llm.Ignored, ev.Type, "a piece of a block that is not open")
+		return
+	}
+	w.e.openFrame(strings.Map(oneLine, ev.Type))
+	for key, v := range js.Members(ev.Raw) {
+		w.e.AnyKey(string(key))
+		if string(key) == "index" {
+			w.e.Int(int64(w.index))
+			continue
+		}
+		w.e.Raw(v)
+	}
+	w.e.closeFrame()
 }
 
 // frame writes an event about the current block.
@@ -253,15 +301,16 @@ func (w *messagesWriter) hostedResult(r llm.Result) {
 }
 
 func (w *messagesWriter) finish(f llm.Finish) {
-	extra := without(w.e.ownExtra(f.Extra), "usage")
-	w.e.openFrame("message_delta")
+	fields, event := w.splitFinish(w.e.ownExtra(f.Extra))
+	frame := w.e.openFrame("message_delta")
 	w.e.StringField("type", "message_delta")
 	w.e.Key("delta")
 	start := w.e.Object()
 	w.encodeStop(w.e, f)
-	w.e.endWith(start, extra)
+	w.e.endWith(start, fields)
 	w.encodeUsage(w.e, f)
-	w.e.closeFrame()
+	w.e.endWith(frame, event)
+	w.e.frameEnd()
 	w.e.openFrame("message_stop")
 	w.e.StringField("type", "message_stop")
 	w.e.closeFrame()

@@ -141,7 +141,7 @@ func (s *ollamaStream) chunk(v []byte) (more bool) {
 		case "error":
 			s.fail(v)
 		default:
-			s.extra(&s.finish.Extra, key, val)
+			s.keepField(string(key), val)
 		}
 	}
 	if s.err != nil {
@@ -172,7 +172,7 @@ func (s *ollamaStream) message(v []byte) {
 		case "images":
 			images = val
 		default:
-			s.extraNamed(&s.finish.Extra, messagePrefix+string(key), val)
+			s.keepField(messagePrefix+string(key), val)
 		}
 	}
 	s.thinking(s.quoted(thinking))
@@ -236,13 +236,31 @@ type ollamaWriter struct {
 func (ollama) newStream(e *encoder, head Head) streamEncoder { return &ollamaWriter{e: e, head: head} }
 
 func (w *ollamaWriter) event(ev llm.Event) {
-	if f, ok := ev.(llm.Finish); ok {
-		w.finish(f)
-	} else if w.relayed.have(ev) {
-		return
-	} else if p := w.e.partOf(ev); p != nil {
-		w.parts(p)
+	switch ev := ev.(type) {
+	case llm.Finish:
+		w.finish(ev)
+	case llm.UnknownEvent:
+		w.unknown(ev)
+	default:
+		if p := w.e.partOf(ev); p != nil && !w.relayed.have(ev) {
+			w.parts(p)
+		}
 	}
+}
+
+// unknown writes a line with a field that nobody knows.
+func (w *ollamaWriter) unknown(ev llm.UnknownEvent) {
+	top, _, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
+	start := w.e.Object()
+	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
+	w.e.Key("message")
+	msg := w.e.Object()
+	w.e.StringField("role", "assistant")
+	w.e.StringField("content", "")
+	w.e.endWith(msg, message)
+	w.e.BoolField("done", false)
+	w.e.endWith(start, top)
+	w.e.Buf = append(w.e.Buf, '\n')
 }
 
 // parts writes a line with the next parts.

@@ -21,6 +21,11 @@ type Properties struct {
 	Path, StreamPath string
 	// StreamType is the media type of a stream.
 	StreamType string
+	// LogProbs is the form of log probabilities in answers, as llm.LogProbs
+	// names it. Empty means that answers have none.
+	LogProbs string
+	// Alternatives says that a request can ask for several answers.
+	Alternatives bool
 	// KeepAlive is what a stream holds while nothing comes, so that nobody
 	// gives up waiting. Empty means that the format has no place for it.
 	KeepAlive string

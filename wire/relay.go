@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -175,7 +176,7 @@ func (r *relay) fill() error {
 // decided returns the offset up to which the stream may be written.
 func (r *relay) decided() int64 {
 	limit := r.a.frame.end
-	if r.a.finished {
+	if r.a.over() {
 		limit = min(limit, r.a.ending)
 	}
 	if r.holding {
@@ -278,7 +279,7 @@ func (r *relay) forget(before int64) {
 // that is not decided, everything comes from events.
 func (r *relay) translate() {
 	cut, at := r.a.frame.start, frameStart
-	if r.a.finished && r.a.ending <= cut {
+	if r.a.over() && r.a.ending <= cut {
 		cut, at = r.a.ending, endStart
 	}
 	if r.holding && r.heldAt <= cut {
@@ -465,15 +466,21 @@ func (a *answer) end() {
 	if a.finished {
 		return
 	}
-	a.finished, a.ending = true, a.frame.start
-	if a.place != nil {
-		a.place.mark(endStart)
+	a.finished = true
+	all := cmp.Or(a.first, a)
+	if !all.over() {
+		return
+	}
+	all.ending = all.frame.start
+	if all.place != nil {
+		all.place.mark(endStart)
 	}
 }
 
 // since sends events that say what the frames since an offset said.
 func (a *answer) since(start int64, send func()) {
-	a.late, a.from = true, start
+	all := cmp.Or(a.first, a)
+	all.late, all.from = true, start
 	send()
-	a.late = false
+	all.late = false
 }

@@ -15,7 +15,7 @@ type responses struct{}
 // responsesProperties are what the format can do.
 var responsesProperties = Properties{
 	Name: Responses, Path: "responses", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive,
+	KeepAlive: sseKeepAlive, LogProbs: "openai",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, ReasoningOff, ReasoningEffort, ReasoningSummary,

@@ -1,7 +1,11 @@
 package wire
 
 import (
+	"strings"
+
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -25,6 +29,7 @@ func (responses) decodeResponse(_ *decoder, body []byte, a *answer) {
 type responsesStream struct {
 	*answer
 	streamed bool           // pieces of the current item were sent
+	probed   bool           // and log probabilities with them
 	items    int            // items that are complete
 	ev       responsesEvent // the current one; kept here to save an allocation
 	track    responsesTrack // for a relay
@@ -33,7 +38,7 @@ type responsesStream struct {
 
 // responsesEvent are the members of all events that matter.
 type responsesEvent struct {
-	typ, delta, item, response, part, annotation, index, content, summary, text []byte
+	typ, delta, item, response, part, annotation, index, content, summary, text, probs []byte
 }
 
 func (s *responsesStream) event(v []byte) (more bool) {
@@ -61,6 +66,8 @@ func (s *responsesStream) event(v []byte) (more bool) {
 			ev.summary = val
 		case "arguments", "input":
 			ev.text = val
+		case "logprobs":
+			ev.probs = val
 		}
 	}
 	if len(ev.typ) < 2 {
@@ -71,9 +78,26 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	}
 	handle, ok := responsesEvents[string(ev.typ[1:len(ev.typ)-1])]
 	if !ok {
+		s.otherEvent(s.str(ev.typ), v)
 		return true
 	}
 	return handle(s, ev, v)
+}
+
+// otherEvent reads an event that says nothing new about the answer.
+func (s *responsesStream) otherEvent(typ string, v []byte) {
+	switch _, step, _ := strings.Cut(strings.TrimPrefix(typ, "response."), "."); {
+	case responsesRepeats[typ]:
+	case responsesProgress[step]: // of a tool that the vendor runs
+		s.keepAlive()
+	default:
+		s.unknown(typ, v)
+	}
+}
+
+// responsesProgress are the steps of a hosted call, whose item says how it ended.
+var responsesProgress = map[string]bool{
+	"in_progress": true, "searching": true, "interpreting": true, "generating": true, "completed": true,
 }
 
 // responsesEvents has one function per event that says something new. The
@@ -101,6 +125,15 @@ var responsesEvents = map[string]func(s *responsesStream, ev *responsesEvent, v 
 	"error":                                  (*responsesStream).failed,
 }
 
+// responsesRepeats are the events that only repeat what others said. An encoder
+// writes its own.
+var responsesRepeats = map[string]bool{
+	"response.content_part.done": true, "response.output_text.done": true, "response.refusal.done": true,
+	"response.reasoning_summary_part.done": true, "response.reasoning_summary_text.done": true,
+	"response.reasoning_text.done": true, "response.reasoning_part.added": true, "response.reasoning_part.done": true,
+	"response.custom_tool_call_input.done": true,
+}
+
 func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
 	s.same(&s.finish.ID, js.Get(ev.response, "id"))
 	s.same(&s.finish.Model, js.Get(ev.response, "model"))
@@ -110,7 +143,7 @@ func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
 }
 
 func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
-	s.streamed = false
+	s.streamed, s.probed = false, false
 	s.apart = true
 	kind := s.str(js.Get(ev.item, "type"))
 	if kind == "function_call" || kind == "custom_tool_call" {
@@ -127,6 +160,9 @@ func (s *responsesStream) partAdded(ev *responsesEvent, _ []byte) bool {
 
 func (s *responsesStream) textDelta(ev *responsesEvent, _ []byte) bool {
 	s.streamed = true
+	if s.probs = s.probsOf(ev.probs); s.probs != nil {
+		s.probed = true
+	}
 	s.text(s.quoted(ev.delta))
 	return true
 }
@@ -188,6 +224,9 @@ func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 	case kind == "message" && s.streamed:
 		parts := responses{}.decodeSaid(&s.decoder, ev.item)
 		if t, ok := last(parts).(llm.Text); ok {
+			if s.probed {
+				t.LogProbs = nil // they came with the pieces
+			}
 			s.textExtra(t)
 			if !t.State.IsZero() {
 				s.apart = false
@@ -266,6 +305,7 @@ func (s *responsesStream) said(t llm.Text) {
 		}
 		return
 	}
+	s.probs = t.LogProbs
 	if t.Refusal {
 		s.refusal(t.Text)
 	} else {

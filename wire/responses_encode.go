@@ -87,6 +87,8 @@ type responsesWriter struct {
 	parts []llm.Text // of a message
 	text  bytes.Buffer
 	cites []llm.Citation
+	next  []json.RawMessage // log probabilities of the next piece
+	probs *llm.LogProbs     // of the open text
 	call  llm.CallStart
 	args  bytes.Buffer
 	done  []json.RawMessage // items
@@ -119,7 +121,26 @@ func (w *responsesWriter) event(ev llm.Event) {
 			})
 		}
 	}
+	if u, ok := ev.(llm.UnknownEvent); ok {
+		w.unknown(u)
+		return
+	}
 	w.seq.event(ev)
+}
+
+// unknown writes an event that nobody knows, with the number it has here.
+func (w *responsesWriter) unknown(ev llm.UnknownEvent) {
+	w.e.openFrame(strings.Map(oneLine, ev.Type))
+	for key, v := range js.Members(ev.Raw) {
+		w.e.AnyKey(string(key))
+		if string(key) == "sequence_number" {
+			w.e.Int(int64(w.sent))
+			continue
+		}
+		w.e.Raw(v)
+	}
+	w.sent++
+	w.e.closeFrame()
 }
 
 func (w *responsesWriter) frame(name string, body func()) {
@@ -198,7 +219,16 @@ func (w *responsesWriter) begin(kind spanKind) {
 		})
 	}
 	w.text.Reset()
-	w.cites = nil
+	w.cites, w.probs = nil, nil
+}
+
+// logProbs takes those of the next piece.
+func (w *responsesWriter) logProbs(p *llm.LogProbs) {
+	w.next = w.e.ownProbs(p)
+	if w.probs == nil {
+		w.probs = &llm.LogProbs{Form: responsesProperties.LogProbs}
+	}
+	w.probs.Tokens = append(w.probs.Tokens, w.next...)
 }
 
 func (w *responsesWriter) piece(kind spanKind, text string) {
@@ -214,7 +244,8 @@ func (w *responsesWriter) piece(kind spanKind, text string) {
 	default:
 		w.partFrame("response.output_text.delta", func() {
 			w.e.StringField("delta", text)
-			w.e.RawField("logprobs", []byte("[]"))
+			w.e.list("logprobs", w.next)
+			w.next = nil
 		})
 	}
 }
@@ -233,7 +264,8 @@ func (w *responsesWriter) end(kind spanKind, state llm.State) {
 		w.endThinking(state)
 		return
 	}
-	t := llm.Text{Text: w.text.String(), Refusal: kind == refusalSpan, Citations: w.cites}
+	t := llm.Text{Text: w.text.String(), Refusal: kind == refusalSpan, Citations: w.cites, LogProbs: w.probs}
+	w.next = nil
 	name, key := "response.output_text.done", "text"
 	if t.Refusal {
 		name, key = "response.refusal.done", "refusal"

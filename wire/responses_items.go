@@ -176,6 +176,9 @@ func (responses) encodeOutputText(e *encoder, t llm.Text) {
 			encodeAnnotation(e, c)
 		}
 		e.EndArray()
+		if tokens := e.ownProbs(t.LogProbs); len(tokens) > 0 {
+			e.list("logprobs", tokens)
+		}
 	}
 	e.end(start, t.Extra)
 }
@@ -414,9 +417,7 @@ func (responses) decodeOutputText(d *decoder, v []byte) llm.Text {
 				t.Citations = append(t.Citations, decodeAnnotation(d, el))
 			}
 		case "logprobs":
-			if len(val) > 2 {
-				d.extra(&t.Extra, key, val)
-			}
+			t.LogProbs = d.probsOf(val)
 		default:
 			d.extra(&t.Extra, key, val)
 		}

@@ -121,6 +121,10 @@ func (s *sequence) text(ev llm.TextDelta) {
 	if about.Refusal {
 		kind = refusalSpan
 	}
+	if ev.Text != "" || about.LogProbs != nil && s.span == kind {
+		s.enter(kind)
+		s.logProbs(about.LogProbs)
+	}
 	if ev.Text == "" && len(about.Citations) == 0 {
 		s.sign(kind, about.State)
 		return
@@ -150,6 +154,13 @@ func (s *sequence) thinking(ev llm.ThinkingDelta) {
 	s.w.piece(kind, ev.Text)
 	if !about.State.IsZero() {
 		s.close(about.State)
+	}
+}
+
+// logProbs passes on those of the next piece, where the format has them.
+func (s *sequence) logProbs(p *llm.LogProbs) {
+	if w, ok := s.w.(interface{ logProbs(*llm.LogProbs) }); ok && p != nil {
+		w.logProbs(p)
 	}
 }
 

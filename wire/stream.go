@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
@@ -125,9 +126,34 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	if s.s == nil {
 		s.begin(ev)
 	}
+	if !s.carries(ev) {
+		return nil
+	}
 	_, s.done = ev.(llm.Finish)
 	s.s.event(ev)
 	return s.flush()
+}
+
+// carries reports whether the format has a place for an event, and notes those
+// that it has none for.
+func (s *StreamEncoder) carries(ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.Alternative:
+		if !s.format.properties().Alternatives {
+			s.e.lost(llm.Ignored, "n", oneAnswer)
+			return false
+		}
+	case llm.UnknownEvent:
+		if ev.Format != s.e.c.name() {
+			s.e.lost(llm.Ignored, ev.Type, "an event that only the "+ev.Format+" format has")
+			return false
+		}
+	case llm.TextDelta:
+		if ev.Part != nil {
+			s.e.ownProbs(ev.Part.LogProbs)
+		}
+	}
+	return true
 }
 
 // sseKeepAlive is a comment: every reader of server-sent events passes over it.
@@ -197,6 +223,24 @@ func (e *encoder) openFrame(name string) int {
 func (e *encoder) closeFrame() {
 	e.End()
 	e.Buf = append(e.Buf, "\n\n"...)
+}
+
+// rawFrame writes an event whose data is there already.
+func (e *encoder) rawFrame(name string, data []byte) {
+	if name != "" {
+		e.Buf = append(append(append(e.Buf, "event: "...), strings.Map(oneLine, name)...), '\n')
+	}
+	e.Buf = append(e.Buf, "data: "...)
+	e.Raw(data)
+	e.frameEnd()
+}
+
+// oneLine drops what would end a line.
+func oneLine(r rune) rune {
+	if r == '\n' || r == '\r' {
+		return -1
+	}
+	return r
 }
 
 // frameEnd ends a frame whose object is closed already.

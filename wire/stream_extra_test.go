@@ -32,8 +32,9 @@ func TestStreamedLogProbabilitiesAreKept(t *testing.T) {
 		t.Fatalf("%+v", parts)
 	}
 	text, _ := parts[0].(llm.Text)
-	if got := string(text.Extra[wire.Responses]["logprobs"]); text.Text != "Hi" || got != `[{"token":"Hi","logprob":-0.1}]` {
-		t.Errorf("%q with log probabilities %s", text.Text, got)
+	if text.Text != "Hi" || text.LogProbs == nil || text.LogProbs.Form != "openai" || len(text.LogProbs.Tokens) != 1 ||
+		string(text.LogProbs.Tokens[0]) != `{"token":"Hi","logprob":-0.1}` {
+		t.Errorf("%q with log probabilities %+v", text.Text, text.LogProbs)
 	}
 }
 

@@ -25,7 +25,7 @@ var formatTraits = map[string]traits{
 		thinking:  func(g *gen) llm.Thinking { return llm.Thinking{Text: g.sentence()} },
 		citation:  func(g *gen) llm.Citation { return llm.Citation{URL: "https://a.b", Title: g.word(), Start: 1, End: 2} },
 		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}},
-		extras:    []string{"logit_bias", "n", "prompt_cache_key"}, partExtra: "cache_control",
+		extras:    []string{"logit_bias", "prompt_cache_key"}, partExtra: "cache_control",
 		usage: usageWithCache,
 		raws: map[llm.Reason][]string{
 			llm.Stop: {"stop"}, llm.ToolCalls: {"tool_calls"}, llm.Length: {"length"}, llm.ContentFilter: {"content_filter"},

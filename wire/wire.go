@@ -194,9 +194,15 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 		return nil, nil, err
 	}
 	e := &encoder{c: c}
+	if req.N > 1 && !f.properties().Alternatives {
+		e.lost(llm.Ignored, "n", oneAnswer)
+	}
 	f.encodeRequest(e, req, stream)
 	return e.result("EncodeRequest")
 }
+
+// oneAnswer is why there is only one where several were asked for.
+const oneAnswer = "the format has one answer to a request"
 
 // DecodeRequest reads the body of a request and reports whether it asks for a
 // stream. Results have the names of the calls they answer. An error is of
@@ -225,6 +231,15 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 		return nil, nil, err
 	}
 	e := &encoder{c: c, answering: true}
+	if len(r.Alternatives) > 0 && !f.properties().Alternatives {
+		e.lost(llm.Ignored, "n", oneAnswer)
+	}
+	for _, t := range textsOf(r.Message.Parts) {
+		e.ownProbs(t.LogProbs)
+	}
+	for _, u := range r.Unknown {
+		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
+	}
 	f.encodeResponse(e, c.identified(r))
 	return e.result("EncodeResponse")
 }
