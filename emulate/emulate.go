@@ -95,6 +95,10 @@ func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	}
 	out.Request = req.Clone()
 	out.Request.Tools, out.Request.Choice, out.Request.OneCall = nil, llm.ToolChoice{}, false
+	if req.N > 1 && len(req.Tools) > 0 {
+		out.Request.N = 0
+		out.warn(llm.Ignored, "n", "calls are read from the text of one answer")
+	}
 	switch {
 	case len(req.Tools) == 0:
 		err = e.inText(out.Request, e.Dialect, "")

@@ -204,7 +204,7 @@ func (r *reading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, error
 func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
 	ok := true
 	switch ev := ev.(type) {
-	case llm.Start, llm.KeepAlive:
+	case llm.Start, llm.KeepAlive, llm.Alternative, llm.UnknownEvent:
 		return r.emit(ev)
 	case llm.TextRead:
 		r.read, r.declared, r.holding = true, true, false
@@ -263,6 +263,9 @@ func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
 		if !r.push(ev.Text, push) {
 			return false
 		}
+	}
+	if p := ev.About().LogProbs; p != nil && !r.emit(llm.TextDelta{Part: &llm.Text{LogProbs: p}}) {
+		return false
 	}
 	if about := ev.About(); !about.State.IsZero() || len(about.Extra) > 0 {
 		r.about = &llm.Text{State: about.State, Extra: about.Extra}

@@ -306,6 +306,7 @@ var features = []featureSample{
 	{wire.FrequencyPenalty, func(r *llm.Request) { r.FrequencyPenalty = ptr(0.5) }, func(r *llm.Request) any { return r.FrequencyPenalty }},
 	{wire.PresencePenalty, func(r *llm.Request) { r.PresencePenalty = ptr(0.5) }, func(r *llm.Request) any { return r.PresencePenalty }},
 	{wire.Seed, func(r *llm.Request) { r.Seed = ptr(int64(7)) }, func(r *llm.Request) any { return r.Seed }},
+	{wire.SeveralAnswers, func(r *llm.Request) { r.N = 3 }, func(r *llm.Request) any { return r.N }},
 	{wire.StopSequences, func(r *llm.Request) { r.Stop = []string{"END", "\n\n"} }, func(r *llm.Request) any { return r.Stop }},
 	{wire.ReasoningOff, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }, reasoningOf},
 	{wire.ReasoningEffort, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }, reasoningOf},

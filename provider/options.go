@@ -113,6 +113,7 @@ var options = []Option{
 	{"presence_penalty", "PresencePenalty", "", Ignored, func(r *llm.Request) { r.PresencePenalty = nil }},
 	{"seed", "Seed", "", Ignored, func(r *llm.Request) { r.Seed = nil }},
 	{"stop", "Stop", "", Ignored, func(r *llm.Request) { r.Stop = nil }},
+	{"n", "N", "", Ignored, func(r *llm.Request) { r.N = 0 }},
 	{"reasoning.off", "Reasoning", "", Ignored, func(r *llm.Request) { r.Reasoning = nil }},
 	{"reasoning.effort", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
 	{"reasoning.budget", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},

@@ -51,6 +51,7 @@ var samples = map[string]func(*llm.Request){
 	"presence_penalty":     func(r *llm.Request) { r.PresencePenalty = ptr(0.5) },
 	"seed":                 func(r *llm.Request) { r.Seed = ptr(int64(5)) },
 	"stop":                 func(r *llm.Request) { r.Stop = []string{"END"} },
+	"n":                    func(r *llm.Request) { r.N = 3 },
 	"reasoning.off":        func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} },
 	"reasoning.effort":     func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} },
 	"reasoning.budget":     func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000}; r.MaxTokens = 9000 },

@@ -15,11 +15,11 @@ type chat struct{}
 // chatProperties are what the format can do.
 var chatProperties = Properties{
 	Name: Chat, Path: "chat/completions", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive, Alternatives: true, LogProbs: "openai",
+	KeepAlive: sseKeepAlive, LogProbs: "openai",
 	Features: []Feature{
 		StrictTools, FreeTextTools, ToolGrammars, HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OneCall,
 		OutputSchema, OutputAnyJSON, OutputBesideTools, MaxTokens, Temperature, TopP, FrequencyPenalty, PresencePenalty, Seed,
-		StopSequences, ReasoningOff, ReasoningEffort,
+		StopSequences, SeveralAnswers, ReasoningOff, ReasoningEffort,
 	},
 	Models:   ModelList{Path: "models", List: "data", ID: "id"},
 	Imitated: true, HostFields: true, OutputField: "response_format",

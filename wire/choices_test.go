@@ -139,7 +139,7 @@ func TestOneAnswerOnly(t *testing.T) {
 	}
 	for _, format := range Formats() {
 		c := Codec{Format: format}
-		can := c.Properties().Alternatives
+		can := c.Properties().Has(SeveralAnswers)
 		var b bytes.Buffer
 		enc := c.NewStream(&b, Head{})
 		for _, ev := range events {

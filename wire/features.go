@@ -36,6 +36,7 @@ const (
 	PresencePenalty  Feature = "presence_penalty"
 	Seed             Feature = "seed"
 	StopSequences    Feature = "stop"
+	SeveralAnswers   Feature = "n"
 
 	ReasoningOff     Feature = "reasoning.off"
 	ReasoningEffort  Feature = "reasoning.effort"
@@ -69,6 +70,7 @@ var asking = map[Feature]func(*llm.Request) bool{
 	PresencePenalty:  func(r *llm.Request) bool { return r.PresencePenalty != nil },
 	Seed:             func(r *llm.Request) bool { return r.Seed != nil },
 	StopSequences:    func(r *llm.Request) bool { return len(r.Stop) > 0 },
+	SeveralAnswers:   func(r *llm.Request) bool { return r.N > 1 },
 
 	ReasoningOff:     reasoning(func(r llm.Reasoning) bool { return r.Off }),
 	ReasoningEffort:  reasoning(func(r llm.Reasoning) bool { return r.Effort != "" }),

@@ -19,10 +19,10 @@ type gemini struct{}
 // geminiProperties are what the format can do.
 var geminiProperties = Properties{
 	Name: Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive, Alternatives: true, LogProbs: "gemini",
+	KeepAlive: sseKeepAlive, LogProbs: "gemini",
 	Features: []Feature{
 		HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP,
-		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, ReasoningOff, ReasoningEffort, ReasoningBudget,
+		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, SeveralAnswers, ReasoningOff, ReasoningEffort, ReasoningBudget,
 	},
 	Models:      ModelList{Path: "models", List: "models", ID: "name"},
 	OutputField: "response_format",

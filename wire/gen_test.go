@@ -302,7 +302,7 @@ func (g *gen) options(req *llm.Request) {
 		n := g.Int64N(1 << 31)
 		req.Seed = &n
 	}
-	if (Codec{Format: g.format}).Properties().Alternatives && g.IntN(8) == 0 {
+	if (Codec{Format: g.format}).Properties().Has(SeveralAnswers) && g.IntN(8) == 0 {
 		req.N = 2 + g.IntN(3)
 	}
 	if g.topK && g.maybe() {

@@ -24,8 +24,6 @@ type Properties struct {
 	// LogProbs is the form of log probabilities in answers, as llm.LogProbs
 	// names it. Empty means that answers have none.
 	LogProbs string
-	// Alternatives says that a request can ask for several answers.
-	Alternatives bool
 	// KeepAlive is what a stream holds while nothing comes, so that nobody
 	// gives up waiting. Empty means that the format has no place for it.
 	KeepAlive string

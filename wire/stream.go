@@ -139,7 +139,7 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 func (s *StreamEncoder) carries(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.Alternative:
-		if !s.format.properties().Alternatives {
+		if !s.format.properties().Has(SeveralAnswers) {
 			s.e.lost(llm.Ignored, "n", oneAnswer)
 			return false
 		}

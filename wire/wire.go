@@ -194,7 +194,7 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 		return nil, nil, err
 	}
 	e := &encoder{c: c}
-	if req.N > 1 && !f.properties().Alternatives {
+	if req.N > 1 && !f.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	f.encodeRequest(e, req, stream)
@@ -231,7 +231,7 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 		return nil, nil, err
 	}
 	e := &encoder{c: c, answering: true}
-	if len(r.Alternatives) > 0 && !f.properties().Alternatives {
+	if len(r.Alternatives) > 0 && !f.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	for _, t := range textsOf(r.Message.Parts) {
