@@ -8,8 +8,6 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
-	"github.com/toolpost/toolpost/llm"
-)
 
 func (m messages) encodeResponse(e *encoder, r *llm.Response) {
 	start := e.Object()

@@ -6,8 +6,6 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
-	"github.com/toolpost/toolpost/llm"
-)
 
 func (responses) decodeResponse(_ *decoder, body []byte, a *answer) {
 	a.plainStop = true
