@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -19,11 +20,11 @@ func ExampleFunc() {
 	weather.Effects = tool.ReadOnly
 
 	out, err := weather.Run(context.Background(), []byte(`{"city": "Rome"}`))
-	fmt.Println(out.Parts, err)
+	fmt.Println(llm.Result{Parts: out.Parts}.Text(), err)
 	_, err = weather.Run(context.Background(), []byte(`{"town": "Rome"}`))
 	fmt.Println(tool.FromError(err).Code)
 	// Output:
-	// [{sunny in Rome false [] { []} map[]}] <nil>
+	// sunny in Rome <nil>
 	// validation
 }
 
