@@ -261,3 +261,30 @@ func TestKeysArrive(t *testing.T) {
 		}
 	}
 }
+
+// The same for a vendor that signs: an access key signs and stays here, a token
+// travels.
+func TestSigningKeys(t *testing.T) {
+	var auth, all string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		auth, all = r.Header.Get("Authorization"), fmt.Sprint(r.URL, r.Header)
+		http.Error(w, `{"message":"no"}`, 400)
+	}))
+	defer server.Close()
+	row := provider.Vendor{BaseURL: server.URL, KeyEnv: "LAB_KEY"}
+	for key, want := range map[string]string{
+		"AKID:" + secret:              "AWS4-HMAC-SHA256 Credential=AKID/",
+		"AKID:" + secret + ":session": "AWS4-HMAC-SHA256 Credential=AKID/",
+		"a-token":                     "Bearer a-token",
+	} {
+		t.Setenv("LAB_KEY", key)
+		m, err := (&provider.Client{Vendors: map[string]provider.Vendor{"bedrock": row}}).Open("bedrock/amazon.nova-pro-v1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = llm.Generate(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}})
+		if !strings.HasPrefix(auth, want) || strings.Contains(all, "secret") || strings.Contains(all, "session") != strings.HasSuffix(key, ":session") {
+			t.Errorf("%s: %s", want, all)
+		}
+	}
+}
