@@ -456,6 +456,9 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 			d.extraNamed(&r.Extra, innerPrefix+string(key), val)
 		}
 	}
+	if s, ok := plainText(r.Parts); ok && r.Failed && s == noOutput {
+		r.Parts = nil // our own words
+	}
 	if r.Hosted {
 		r.State, r.Extra = d.state(block), nil
 		for i, p := range r.Parts { // what is shown; the block goes back whole

@@ -49,6 +49,23 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestEmptyFailure: a failed result without words gets some for the converse
+// format, which refuses it otherwise, and they are not taken for the tool's.
+func TestEmptyFailure(t *testing.T) {
+	req := &llm.Request{Messages: []llm.Message{
+		llm.User("hi"), llm.Assistant(llm.Call{ID: "call_1", Name: "f", Args: json.RawMessage(`{}`)}),
+		llm.Results(llm.Result{CallID: "call_1", Name: "f", Failed: true}),
+	}}
+	c := Codec{Format: Converse}
+	body, _, err := c.EncodeRequest(req, false)
+	if err != nil || !bytes.Contains(body, []byte(noOutput)) {
+		t.Errorf("%v\n%s", err, body)
+	}
+	if diff := cmp.Diff(req, carry(t, c, req).req, same); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestModelFields: what the converse format leaves to each maker is written in
 // the maker's words and read back, and nothing is lost in silence.
 func TestModelFields(t *testing.T) {
