@@ -3,7 +3,6 @@ package dialect_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-var update = flag.Bool("update", false, "write what the cases mean now")
+var update = dialect.Update
 
 // caseTools are offered in every case unless its name begins with "any".
 var caseTools = []llm.ToolDef{

@@ -19,10 +19,10 @@ import (
 func ExampleList_With() {
 	list, err := dialect.Builtin().With(dialect.Dialect{
 		Name: "acme", Form: dialect.JSONCall,
-		Call:    []dialect.Pair{{Open: "<<CALL>>", Close: "<<END>>"}},
-		NameKey: "fn", ArgsKey: "with",
-		Write:   dialect.Writing{Call: `<<CALL>>{"function": "$name", "args": $args}<<END>>`},
-		Results: dialect.Results{Role: llm.RoleUser, Each: "<<RESULT>>$text<<END>>"},
+		Call:    []dialect.Pair{{Open: "<acme:run>", Close: "</acme:run>"}},
+		NameKey: "function", ArgsKey: "args",
+		Write:   dialect.Writing{Call: `<acme:run>{"function": "$name", "args": $args}</acme:run>`},
+		Results: dialect.Results{Role: llm.RoleUser, Each: "<acme:result>$text</acme:result>"},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -45,7 +45,7 @@ func ExampleList_With() {
 		}
 	}
 	// Output:
-	// Let me look. <<CALL>>{"function": "find_room", "args": {"town": "Siena"}}<<END>>
+	// Let me look. <acme:run>{"function": "find_room", "args": {"town": "Siena"}}</acme:run>
 	// find_room {"town": "Siena"} in acme
 }
 

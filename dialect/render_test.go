@@ -19,7 +19,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-var updateGolden = flag.Bool("update-render", false, "write the golden files of rendering and prompts")
+// Update has the tests write what they compare with: the cases, the golden files
+// and the page about the dialects.
+var Update = flag.Bool("update", false, "write what the cases mean, the golden files and docs/dialects.md anew")
 
 // a turn with everything a model may write
 var turn = []llm.Part{
@@ -63,10 +65,10 @@ func TestRenderGolden(t *testing.T) {
 	golden(t, file, string(txtar.Format(&got)))
 }
 
-// golden compares got with a file, or writes the file with -update-render.
+// golden compares got with a file, or writes the file with -update.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
-	if *updateGolden {
+	if *Update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update-render rewrites it):\n%s", file, diff)
+		t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
 	}
 }
 

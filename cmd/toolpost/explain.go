@@ -73,7 +73,8 @@ type explanation struct {
 	// Nearest is the other dialect closest to the text. If a hint at some
 	// dialect would change the reading it is that one.
 	Nearest *otherReading `json:"nearest,omitempty"`
-	Agree   int           `json:"agree"` // other dialects whose hint changes nothing
+	Agree   int           `json:"agree"`  // other dialects whose hint changes nothing
+	Differ  int           `json:"differ"` // other dialects whose hint changes something
 }
 
 type spanJSON struct {
@@ -106,6 +107,8 @@ func explain(p dialect.Parser, c capture) (*explanation, error) {
 		}
 		if o.Same {
 			e.Agree++
+		} else {
+			e.Differ++
 		}
 		if n := e.Nearest; n == nil || n.Same && !o.Same || n.Same == o.Same && o.closeness > n.closeness {
 			e.Nearest = o

@@ -105,7 +105,7 @@ func (e *explanation) others() string {
 		return ""
 	}
 	if n.Same {
-		line := fmt.Sprintf("no hint changes this reading; %d other dialects agree", e.Agree)
+		line := "no hint changes this reading; all other dialects agree"
 		if n.Written != "" {
 			line += ", the nearest is " + n.Dialect + ", which writes\n" + cutLines(printable(n.Written), 8)
 		}
@@ -122,7 +122,7 @@ func (e *explanation) others() string {
 	if n.Invalid > 0 {
 		said += fmt.Sprintf(" and %d invalid", n.Invalid)
 	}
-	return fmt.Sprintf("as %s it would have been: %s, text %s\n%d other dialects agree with the reading above", n.Dialect, printable(said), brief(n.Text), e.Agree)
+	return fmt.Sprintf("as %s it would have been: %s, text %s\ndialects that read it otherwise: %d; the others agree with the reading above", n.Dialect, printable(said), brief(n.Text), e.Differ)
 }
 
 // cutLines returns at most n lines of a text.
