@@ -317,3 +317,30 @@ func TestEchoBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsLostInEnvelopes: a call of a tool that is not there, and members
+// beside the text of an answer, are kept.
+func TestNothingIsLostInEnvelopes(t *testing.T) {
+	for text, kept := range map[string]string{
+		`{"tool_calls":[{"tool":"ping","input":{}},{"tool":"nope","input":{"x":1}}]}`:                        "nope",
+		`{"type":"tool-calls","calls":[{"toolName":"ping","input":{}},{"toolName":"nope","input":{"x":1}}]}`: "nope",
+		`{"type":"text","text":"hi","note":"remember the milk"}`:                                             "remember the milk",
+		`{"note":"remember the milk","type":"text","text":"hi"}`:                                             "remember the milk",
+	} {
+		for n := 1; n < len(text); n++ {
+			m := ReadCalls(llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] { return say(text, n, llm.Stop) }), nil)
+			r, err := llm.Generate(t.Context(), m, &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("hi")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := r.Message.Text()
+			for _, bad := range r.Invalid {
+				said += bad.Raw
+			}
+			if !strings.Contains(said, kept) {
+				t.Errorf("%s in pieces of %d: %q, calls %v", text, n, said, r.Message.Calls())
+				break
+			}
+		}
+	}
+}
