@@ -99,7 +99,7 @@ type chatWriter struct {
 	index   int // of the choice
 	// others write the answers after the first.
 	others chatWriters
-	probs  llm.Text // whose log probabilities are those of the next chunk
+	probs  *llm.Text // whose log probabilities are those of the next chunk
 	// details: the client has the vendor's own form of the thinking.
 	details bool
 }
@@ -217,8 +217,10 @@ func (w *chatWriter) delta(body func()) {
 	w.e.Object()
 	body()
 	w.e.End()
-	w.encodeProbs(w.e, w.probs)
-	w.probs = llm.Text{}
+	if w.probs != nil {
+		w.encodeProbs(w.e, *w.probs)
+		w.probs = nil
+	}
 	w.e.Key("finish_reason")
 	w.e.Null()
 	w.e.End()
@@ -232,7 +234,9 @@ func (w *chatWriter) text(ev llm.TextDelta) {
 		w.e.opaque(llm.Text{State: about.State})
 		return
 	}
-	w.probs = about
+	if about.LogProbs != nil {
+		w.probs = ev.Part
+	}
 	w.delta(func() {
 		switch {
 		case about.Refusal:
