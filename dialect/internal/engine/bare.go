@@ -57,9 +57,12 @@ func (m *machine) looseLine(before suspects) bool {
 	start := m.offset()
 	if m.looseAt() {
 		m.marked, m.depth, m.rows = false, 1, m.lex.bare
-		if m.guess(func() bool { return m.looseBlock(start) }) {
+		if m.guess(func() bool { return m.looseBlock("") }) {
 			m.lost = before
 			return true
+		}
+		if m.peek(0) != '{' { // an object may be data
+			m.lost.add(m.lex.bare.and(m.lex.form[spec.PyCall]), start)
 		}
 	}
 	m.suspectName()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // looseTools are the offered tools for package loose.
@@ -84,7 +85,7 @@ func (m *machine) mayName(i int, opened bool) bool {
 		if c == '\\' {
 			continue
 		}
-		if !isNameByte(c) {
+		if !isNameByte(c) || c == 0xE2 { // a typographer's quote
 			break
 		}
 		word = append(word, c)
@@ -171,15 +172,16 @@ func (m *machine) callAt(i int) bool {
 }
 
 // looseBlock reads the block that stands here if all of it, or its first line,
-// is calls.
-func (m *machine) looseBlock(start int) bool {
+// is calls. A rule says that they stand in a statement, so that it is a guess
+// that they are meant.
+func (m *machine) looseBlock(rule string) bool {
 	n := m.blockLength()
 	for n > 0 {
 		text := string(m.buf[m.pos : m.pos+n])
 		calls, ok := loose.Read(text, m.isMarkdown(n), looseTools{m.names})
 		if ok && !(m.truncated() && !m.at(n)) {
 			m.looseForm(text)
-			return m.looseCalls(calls, n, start)
+			return m.looseCalls(calls, n, rule)
 		}
 		line := strings.IndexByte(text, '\n')
 		if ok || line <= 0 || line == n {
@@ -239,7 +241,7 @@ func (m *machine) isMarkdown(n int) bool {
 }
 
 // looseCalls passes on the calls of a block of n bytes.
-func (m *machine) looseCalls(calls []loose.Call, n, start int) bool {
+func (m *machine) looseCalls(calls []loose.Call, n int, rule string) bool {
 	base, at, marked := m.offset(), 0, m.marked
 	for i := range calls {
 		c := &calls[i]
@@ -253,6 +255,9 @@ func (m *machine) looseCalls(calls []loose.Call, n, start int) bool {
 		}
 		m.call.marked = marked
 		m.skip(from-at, "separator")
+		if rule != "" {
+			m.repair(rule, llm.Guess, base, base)
+		}
 		for _, r := range c.Repairs {
 			m.repair(r.Rule, r.Class, base+r.Start, base+r.End)
 		}
@@ -281,21 +286,20 @@ func (m *machine) assigned() bool {
 	if !m.callAt(i) {
 		return false
 	}
-	start := m.offset()
 	return m.guess(func() bool {
 		m.pos += i
 		m.marked, m.depth, m.rows = false, 1, m.lex.bare
-		return m.looseBlock(start)
+		return m.looseBlock("assignment")
 	})
 }
 
 // looseFence reads a code fence that holds nothing but calls in a way that only
 // package loose reads.
-func (m *machine) looseFence(start int) bool {
+func (m *machine) looseFence() bool {
 	m.skip(m.fenceLength(), "fence")
 	m.fenceInfo()
 	m.blank("")
-	if !m.looseAt() || !m.looseBlock(start) {
+	if !m.looseAt() || !m.looseBlock("") {
 		return false
 	}
 	m.endFence()

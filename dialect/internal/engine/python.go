@@ -13,7 +13,7 @@ import (
 func (m *machine) pyList(start int) bool {
 	any := false
 	for m.more() {
-		if !isNameStart(m.peek(0)) || !m.pyCall(start) {
+		if !isNameStart(m.peek(0)) || !(any && m.unknownPyCall(start)) && !m.pyCall(start) {
 			return any
 		}
 		any = true
@@ -25,6 +25,19 @@ func (m *machine) pyList(start int) bool {
 		start = m.offset()
 	}
 	return any
+}
+
+// unknownPyCall reads a call of a tool that was not offered, in a list whose
+// other calls were: it is reported rather than left in the text.
+func (m *machine) unknownPyCall(start int) bool {
+	i := m.word(0, "")
+	if m.marked || m.names.any || m.peek(i) != '(' || !m.kwargs(i+1) || m.names.offered(string(m.buf[m.pos:m.pos+i])) {
+		return false
+	}
+	m.marked = true
+	ok := m.pyCall(start)
+	m.marked = false
+	return ok
 }
 
 // pyCall reads name(key=value, …).
@@ -139,6 +152,10 @@ func (m *machine) pyArgs() {
 		c := m.peek(0)
 		if c == ')' {
 			m.skip(1, ")")
+			break
+		}
+		if c == ']' && count > 0 { // the list ends before the call does
+			m.repair("missing-parenthesis", llm.Guess, m.offset(), m.offset())
 			break
 		}
 		if m.hasAt(0, "**") {
@@ -437,6 +454,8 @@ func (m *machine) endsPyCall(k int) bool {
 		return true
 	case ')':
 		return !m.marked || m.printed
+	case '"', '\'':
+		return false
 	case '<', '[':
 		t, _ := m.match(k)
 		return t != nil || m.partialMarker(k)
