@@ -37,18 +37,38 @@ const looseBytes = "(\"'ra"
 // is assigned to, stands the name of an offered tool. It waits for no more than
 // that needs.
 func (m *machine) looseAt() bool {
-	if m.names.any || m.names.none || m.coded || m.mode != inText || !m.atLine() || m.exampled() {
+	if m.names.any || m.names.none || m.coded || m.mode != inText || !m.atLine() {
 		return false
 	}
+	return m.looseName() && !m.exampled()
+}
+
+// wrapperCalls are the functions that models call with the name of a tool.
+var wrapperCalls = func() (list []string) {
+	for _, wrapper := range loose.Wrappers {
+		list = append(list, wrapper+"(", "tools."+wrapper+"(")
+	}
+	return list
+}()
+
+// wrapperFirsts are the first bytes of wrapperCalls, return and await, and the
+// backslash before an escaped name.
+const wrapperFirsts = "pcrieuta\\"
+
+// looseName is looseAt at the beginning of a line.
+func (m *machine) looseName() bool {
 	i, opened := m.openingMarks(0)
+	if c := m.peek(i); !opened && !m.names.first[c] && strings.IndexByte(wrapperFirsts, c) < 0 {
+		return false // most lines
+	}
 	if !opened {
 		for _, word := range [...]string{"return ", "await "} {
 			if m.hasAt(i, word) {
 				return m.callAt(i + len(word))
 			}
 		}
-		for _, wrapper := range loose.Wrappers {
-			if m.hasAt(i, wrapper+"(") || m.hasAt(i, "tools."+wrapper+"(") {
+		for _, wrapper := range wrapperCalls {
+			if m.hasAt(i, wrapper) {
 				return m.wrapsName(m.word(i, ""))
 			}
 		}
