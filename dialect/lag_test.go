@@ -106,3 +106,47 @@ func textLag(t *testing.T, text string, thinking bool) int {
 	}
 	return most
 }
+
+// A call without a marker in text, or one in a fence, waits for the line behind
+// it and no longer. A marker in text does not wait.
+func TestPlacesAreDecidedSoon(t *testing.T) {
+	const object = `{"name": "say", "arguments": {"s": "a"}}`
+	for _, c := range []struct {
+		text string
+		most int // bytes behind the call before it leaves
+	}{
+		{"I speak.\n" + object + "\nThen more words follow here.", 6},
+		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", 9},
+		{object + " and then more words", 1},
+		{"I speak: <tool_call>" + object + "</tool_call> and go on", 1},
+		{"I speak.\n```json\n" + object + "\n```\n```json\n" + object + "\n```", 9},
+	} {
+		if lag := callLag(t, c.text, strings.Index(c.text, object)+len(object)); lag > c.most {
+			t.Errorf("%.60q: the call leaves %d bytes behind its end", c.text, lag)
+		}
+	}
+}
+
+// callLag is how many bytes behind end had to arrive before the first call left;
+// all of them if none did.
+func callLag(t *testing.T, text string, end int) int {
+	at := 0
+	chunks := func(yield func(string, error) bool) {
+		for c := range Cut(text, 1) {
+			at += len(c)
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	p := Parser{Tools: hardTools}
+	for ev, err := range p.Parse(chunks) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := ev.(llm.Call); ok {
+			return at - end
+		}
+	}
+	return len(text)
+}

@@ -171,6 +171,12 @@ var unhinted = map[string]string{
 	"react":           "a line may begin with Thought: in any text",
 }
 
+// shown are the dialects whose calls are shown, and not called, if text goes on
+// behind them, and why.
+var shown = map[string]string{
+	"json_fence": "a fence of JSON between paragraphs is a document",
+}
+
 // Turns of every shape read back the same, with the hint and, where the markup
 // can be nothing else, without it.
 func TestRenderIdentityOfTurns(t *testing.T) {
@@ -197,6 +203,9 @@ func TestRenderIdentityOfTurns(t *testing.T) {
 			}
 			for _, hint := range []string{name, ""} {
 				if _, ok := unhinted[name]; err != nil || ok && hint == "" {
+					continue
+				}
+				if _, ok := shown[name]; ok && len(parts) == 3 && len(want.Calls) == 1 {
 					continue
 				}
 				got := readAgain(t, Parser{Tools: hardTools, Dialect: hint}, Cut(said, 1))

@@ -233,6 +233,8 @@ func (in *input) oddName(i int) int {
 // nameOnly reads a call without arguments: only its name stands there.
 func (m *machine) nameOnly(written string, i, start int, eof bool) bool {
 	switch {
+	case m.behind:
+		return false // text behind a call is no name
 	case m.names.any && eof && !m.truncated(), m.names.any && !eof && !m.endsName(m.spaces(i)):
 		return false // a word behind a marker is not yet a call
 	case !m.names.any && !m.names.offered(bareID(written)) && !(eof && m.truncated() && m.names.begins(written)):

@@ -180,7 +180,8 @@ func (d *dataReader) step(c byte) bool {
 func (d *dataReader) value(c byte) bool {
 	switch {
 	case (c == '{' || c == '[') && d.calls:
-		return false // no data, after all
+		d.m.messageAt = d.m.offset() // no data, after all
+		return false
 	case c == '{' || c == '[':
 		return d.enter(c == '{')
 	case c == ']' && d.depth > 0 && !d.inObject():

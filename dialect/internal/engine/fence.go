@@ -91,6 +91,7 @@ func (m *machine) endFence() bool {
 	for i += 3; m.peek(i) == '`'; i++ {
 	}
 	m.skip(i, "fence")
+	m.block = codeFence{}
 	return true
 }
 

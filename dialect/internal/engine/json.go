@@ -135,6 +135,12 @@ func (m *machine) member(e *envelope, key string) bool {
 // extra keeps the value of a key that is no part of a call.
 func (m *machine) extra(e *envelope, key string) bool {
 	v, ok := m.buffered()
+	if ok && resultKeys[key] && string(v) != "null" {
+		if !m.call.open {
+			return false
+		}
+		m.badArgs("the object carries the result of the call: it reports one")
+	}
 	if ok {
 		e.extra = append(e.extra, field{key, v})
 	}
@@ -191,6 +197,9 @@ func (m *machine) envelopeArgs(e *envelope) bool {
 	}
 	if !m.marked && m.schemaFollows(e.name) {
 		return m.schemaArgs(e)
+	}
+	if !m.marked && m.definesTool(e.name) {
+		return false
 	}
 	m.asides(e)
 	if !m.startCall(e.name, e.id, e.start) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -199,6 +200,9 @@ func (m *machine) looseBlock(rule string) bool {
 	for n > 0 {
 		text := string(m.buf[m.pos : m.pos+n])
 		calls, ok := loose.Read(text, m.isMarkdown(n), looseTools{m.names})
+		if ok && slices.ContainsFunc(calls, m.reports) {
+			return false
+		}
 		if ok && !(m.truncated() && !m.at(n)) {
 			m.looseForm(text)
 			return m.looseCalls(calls, n, rule)
@@ -208,6 +212,25 @@ func (m *machine) looseBlock(rule string) bool {
 			return false
 		}
 		n = line
+	}
+	return false
+}
+
+// reports reports whether what was read as a call describes a tool, or holds
+// the result of a call.
+func (m *machine) reports(c loose.Call) bool {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(c.Args, &args) != nil || len(args) == 0 {
+		return false
+	}
+	shape := m.names.shape(c.Name)
+	for key, v := range args {
+		if shape != nil && shape.Declares(key) && (!isSchema(v) || m.takesObject(c.Name, key)) {
+			return false // a value for the tool
+		}
+		if key == "properties" && holdsSchemas(v) || resultKeys[key] || isSchema(v) {
+			return true
+		}
 	}
 	return false
 }

@@ -54,7 +54,9 @@ type output struct {
 	ready []llm.Event // certain, for the pump to pass on
 	tries []try       // what may still be taken back
 	queue []llm.Event // held until the last try is decided
-	spans []Span      // likewise
+	// holding says that the try of a call stays open until its place is known.
+	holding bool
+	spans   []Span // likewise
 }
 
 // Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // asideKeys are keys beside a call under which models think aloud or speak to
@@ -12,6 +13,10 @@ import (
 var asideKeys = map[string]bool{
 	"thought": true, "thoughts": true, "thinking": true, "reasoning": true, "content": false,
 }
+
+// resultKeys are keys beside a call under which its result stands. Such an
+// object reports a call that was made.
+var resultKeys = map[string]bool{"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true}
 
 // asides makes events of what stood before a call in its object.
 func (m *machine) asides(e *envelope) {
@@ -176,6 +181,45 @@ func (m *machine) schemaFollows(written string) bool {
 	return false
 }
 
+// definesTool reports whether the first member of the object here is itself a
+// schema: the parameters of the tool called written are described.
+func (m *machine) definesTool(written string) bool {
+	if m.peek(0) != '{' {
+		return false
+	}
+	key, v := m.keyAt(m.spaces(1))
+	name, _ := m.names.resolve(written)
+	return key != "" && m.describes(v) && !m.takesObject(name, key)
+}
+
+// describes reports whether the value i bytes from here begins like a JSON
+// Schema.
+func (m *machine) describes(i int) bool {
+	if m.peek(i) != '{' {
+		return false
+	}
+	key, v := m.keyAt(m.spaces(i + 1))
+	if key == "description" {
+		return true
+	}
+	return key == "type" && isQuote(m.peek(v)) && typeNames[string(m.buf[m.pos+v+1:m.pos+m.word(v+1, ":")])]
+}
+
+// typeNames are the types of JSON Schema, and what models write for them.
+var typeNames = map[string]bool{
+	"string": true, "integer": true, "number": true, "boolean": true, "array": true, "object": true, "null": true,
+	"float": true, "dict": true, "int": true, "bool": true,
+}
+
+// takesObject reports whether the parameter key of a tool may be an object.
+func (m *machine) takesObject(name, key string) bool {
+	shape := m.names.shape(name)
+	if shape == nil || shape.Property(key) == nil {
+		return false
+	}
+	return shape.Property(key).Types()&schema.Object != 0
+}
+
 // schemaArgs reads such an object where there is no marker. A schema is no
 // call: the tool is described. Values in place of the schemas are arguments.
 func (m *machine) schemaArgs(e *envelope) bool {
@@ -227,15 +271,25 @@ func holdsSchemas(raw json.RawMessage) bool {
 		return false
 	}
 	for _, v := range members {
-		var s map[string]json.RawMessage
-		if json.Unmarshal(v, &s) != nil {
-			return false
-		}
-		if s["type"] == nil && s["$ref"] == nil && s["anyOf"] == nil && s["oneOf"] == nil && s["allOf"] == nil && s["enum"] == nil && s["description"] == nil && len(s) > 0 {
+		if string(v) != "{}" && !isSchema(v) {
 			return false
 		}
 	}
 	return true
+}
+
+// isSchema reports whether a value is a JSON Schema that says something.
+func isSchema(v json.RawMessage) bool {
+	var s map[string]json.RawMessage
+	if json.Unmarshal(v, &s) != nil {
+		return false
+	}
+	for _, key := range [...]string{"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "description"} {
+		if s[key] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // member is a key of an object that may be a call, what it stands for, and the

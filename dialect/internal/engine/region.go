@@ -135,6 +135,7 @@ func (m *machine) unit(start int, opened bool) bool {
 			m.unitAt = start
 		}
 		t, n := m.match(0)
+		m.behind = !opened
 		switch {
 		case m.opensUnit(t):
 			m.opener(t, n)

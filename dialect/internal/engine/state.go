@@ -39,6 +39,7 @@ type passage struct {
 	muted   bool // the message is addressed to the user: nothing in it is a call
 	cites   bool // a marker says that text may hold tags of citations
 	coded   bool // a fence with code is open: nothing in it is a call without a marker
+	block   codeFence
 }
 
 // region is the calls we are in and the markers around them.
@@ -51,6 +52,7 @@ type region struct {
 	openAt  int    // offset of the last of these markers
 	openTok *token // the last of these markers
 	code    bool   // it may be followed by code
+	behind  bool   // no marker stands between the last call and here
 	printed bool   // the Python call we read is the argument of print
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
@@ -62,6 +64,7 @@ type guessing struct {
 	undecided bool // the innermost try may not be a call at all
 	entered   int  // offset behind the last marker it has read
 	unitAt    int  // offset of what it takes for a call
+	keeps     bool // its try stays open although it is decided: see placed
 }
 
 // findings are what stays found although a guess that found it has failed.
@@ -70,6 +73,7 @@ type findings struct {
 	wasted    int  // bytes read by guesses that failed
 	rehearsed int  // offset up to which nothing in thinking is a call
 	quoting   bool // we are in a code fence that is no call
+	messageAt int  // offset of the calls of a message that is written as JSON
 }
 
 type mode uint8
@@ -151,9 +155,10 @@ func (m *machine) guess(f func() bool) bool {
 	if !m.deep {
 		m.deep = makeStack(m.pos)
 	}
+	keeps := m.holding && len(m.tries) == 0
 	m.begin()
 	before, starved := m.guessing, m.starved
-	m.guessing, m.starved = guessing{undecided: true, entered: -1, unitAt: start}, false
+	m.guessing, m.starved = guessing{undecided: true, entered: -1, unitAt: start, keeps: keeps}, false
 	ok := f()
 	in, cut := m.guessing, m.starved
 	m.starved = starved || cut
@@ -162,8 +167,7 @@ func (m *machine) guess(f func() bool) bool {
 	case !in.undecided:
 		return true
 	case ok:
-		m.undecided = false
-		m.commit()
+		m.decide()
 		return true
 	}
 	m.wasted += m.offset() - start
@@ -175,8 +179,9 @@ func (m *machine) guess(f func() bool) bool {
 // decide ends the guess: it is a call.
 func (m *machine) decide() {
 	if m.undecided {
-		m.undecided = false
-		m.commit()
+		if m.undecided = false; !m.keeps {
+			m.commit()
+		}
 	}
 }
 

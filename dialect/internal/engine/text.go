@@ -343,6 +343,9 @@ func (m *machine) namedAt(i int) bool {
 // reports false if the next byte is just text.
 func (m *machine) special() bool {
 	s := spot{c: m.buf[m.pos]}
+	if s.c == '`' {
+		m.noteFence()
+	}
 	s.tok, s.n = m.match(0)
 	if read, decided := ask(m, m.lex.readers.early.at(s), s); decided {
 		return read
@@ -358,17 +361,21 @@ func (m *machine) special() bool {
 }
 
 // quoted reports whether what stands here is quoted in prose: an odd number
-// of backticks stands before it on its line.
+// of backticks stands before it on its line, or the line begins with the sign
+// of a quotation.
 func (m *machine) quoted() bool {
 	if m.buf[m.pos] == '`' {
 		return false
 	}
 	line := m.lately()
-	if bytes.IndexByte(line, '`') < 0 {
+	if bytes.IndexByte(line, '`') < 0 && bytes.IndexByte(line, '>') < 0 {
 		return false
 	}
 	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
 		line = line[i+1:]
+	}
+	if quote := bytes.TrimLeft(line, " "); len(quote) > 0 && quote[0] == '>' {
+		return true
 	}
 	return (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
 }
@@ -515,7 +522,12 @@ func earlyReaders() []spotReader {
 			fits: func(m *machine, s spot) bool {
 				return (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall) || s.tok.is(thinks)) && m.quoted()
 			},
-			read: func(m *machine, s spot) bool { m.suspect(); return false },
+			read: func(m *machine, s spot) bool {
+				if m.suspect(); s.tok == nil && s.c == '(' {
+					m.suspectName()
+				}
+				return false
+			},
 		}},
 		{unmarked: true, bytes: "<", reader: reader[spot]{
 			name: "citation", read: func(m *machine, s spot) bool { return m.citation() }, yields: true,
@@ -544,7 +556,9 @@ func earlyReaders() []spotReader {
 // textReaders read what stands in text and is none: first what has no marker,
 // then by the role of the marker.
 func textReaders() []spotReader {
-	bare := func(m *machine, s spot) bool { return m.bare(s.c) }
+	bare := func(m *machine, s spot) bool { return m.placed(false, func() bool { return m.bare(s.c) }) }
+	region := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.region(s.tok, s.n) }) }
+	lone := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.lone(s.tok, s.n) }) }
 	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
 	inLine := func(m *machine, s spot) bool { return !s.tok.line }
 	return []spotReader{
@@ -573,10 +587,10 @@ func textReaders() []spotReader {
 			name: "message header", read: func(m *machine, s spot) bool { return m.header(s.tok, s.n) }, yields: true,
 		}},
 		{roles: []kind{opens}, reader: reader[spot]{
-			name: "calls behind a marker", read: func(m *machine, s spot) bool { return m.region(s.tok, s.n) }, yields: true,
+			name: "calls behind a marker", read: region, yields: true,
 		}},
 		{roles: []kind{tagCall}, reader: reader[spot]{
-			name: "element of a call", read: func(m *machine, s spot) bool { return m.lone(s.tok, s.n) }, yields: true,
+			name: "element of a call", read: lone, yields: true,
 		}},
 		{roles: []kind{thinks}, reader: reader[spot]{name: "line of thinking", read: think, yields: true}},
 		{roles: []kind{drops}, reader: reader[spot]{

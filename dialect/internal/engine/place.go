@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// codeFence is the code fence we are in.
+type codeFence struct {
+	open  bool
+	prose bool // text stands before it
+	shows bool // its word says that it shows a document
+	// called says that what follows the fence makes it no document.
+	called bool
+	// shown says that prose goes on behind the fence: nothing in it is a call.
+	shown bool
+}
+
+// mayShow reports whether the fence is a document if prose follows it.
+func (b *codeFence) mayShow() bool { return b.open && !b.called && (b.prose || b.shows) }
+
+// maxGap bounds the white space behind a call, or a fence, in which we look for
+// what follows.
+const maxGap = 64
+
+// noteFence notes that a code fence begins or ends here.
+func (m *machine) noteFence() {
+	if m.mode != inText || len(m.tries) > 0 || m.prev() == '`' || !m.hasAt(0, "```") {
+		return
+	}
+	if m.block.open {
+		m.block = codeFence{}
+		return
+	}
+	if rows := m.lex.fences[string(m.buf[m.pos:m.pos+m.fenceLength()])]; !rows.empty() && rows.within(m.lex.fenced) {
+		return // its word is a marker: nothing but calls stands in it
+	}
+	word := strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+m.fenceLength()]), "`"))
+	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word]}
+}
+
+// documents are the words of fences, besides languages, that show something.
+var documents = map[string]bool{
+	"xml": true, "text": true, "txt": true, "plaintext": true, "plain": true, "log": true, "logs": true, "output": true,
+	"http": true, "mdx": true, "eml": true,
+}
+
+// begins reports whether what stands here begins the answer, or follows
+// thinking or a call directly.
+func (m *machine) begins() bool {
+	if !m.said() {
+		return true
+	}
+	if m.since <= m.first || m.offset()-m.since > maxTail {
+		return false
+	}
+	for i := m.pos - 1; i >= m.since-m.base; i-- {
+		if !isSpace(m.buf[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// placed reads a call with f if it stands where calls do. Which place that is,
+// the text on both sides says: where there may be some, the call is held until
+// the line behind it has been seen. A marker needs that in a fence only.
+func (m *machine) placed(marked bool, f func() bool) bool {
+	if m.buf[m.pos] == '`' && !m.block.open {
+		marked = true // a fence for calls
+	}
+	switch {
+	case m.mode != inText || len(m.tries) > 0:
+		return f()
+	case m.block.open && m.block.shown:
+		m.suspect()
+		return false
+	case m.block.open && !m.block.mayShow(), !m.block.open && (marked || m.begins() || m.messageAt == m.offset()):
+		return f()
+	}
+	m.holding = true
+	ok := f()
+	m.holding = false
+	if len(m.tries) == 0 {
+		return ok
+	}
+	return m.settle()
+}
+
+// settle decides about the calls that were read since the try that is open
+// began: they stand, or are text.
+func (m *machine) settle() bool {
+	t := &m.tries[0]
+	if t.block.open {
+		return m.settleFenced(t)
+	}
+	before := m.lead(t)
+	after := m.trail()
+	switch {
+	case before == ownLine && after != goesOn:
+		m.commit()
+	case after == endsAnswer && (before == afterSentence || !m.hint.empty()):
+		m.doubt(t)
+		m.commit()
+	default:
+		m.refuse()
+	}
+	return true
+}
+
+// settleFenced is settle for calls in a code fence: prose that goes on behind
+// it makes it a document.
+func (m *machine) settleFenced(t *try) bool {
+	closed := !m.block.open
+	shown := m.proseBehind(closed)
+	if !shown {
+		m.block.called = m.block.open
+		m.commit()
+		return true
+	}
+	m.refuse()
+	m.quoting = !closed
+	if m.block.shown = true; closed {
+		m.block = codeFence{}
+	}
+	return true
+}
+
+// refuse makes text of the calls that were held.
+func (m *machine) refuse() {
+	end, rows := m.offset(), m.rows
+	m.undo()
+	if rows.empty() {
+		rows = m.lex.bare
+	}
+	m.lost.add(rows, m.offset())
+	m.pos = end - m.base
+}
+
+// doubt adds to the calls that were held that they were taken for calls
+// although they stand in a line of text.
+func (m *machine) doubt(t *try) {
+	r := llm.Repair{Rule: "call-in-sentence", Class: llm.Guess, Start: t.at, End: m.offset()}
+	for i := t.events; i < len(m.queue); i++ {
+		if c, ok := m.queue[i].(llm.Call); ok {
+			c.Provenance.Repairs = append(c.Provenance.Repairs[:len(c.Provenance.Repairs):len(c.Provenance.Repairs)], r)
+			m.queue[i] = c
+		}
+	}
+}
+
+// lead is what stands before a call on its line.
+type lead uint8
+
+const (
+	ownLine       lead = iota // nothing, or the sign of a list
+	afterSentence             // a finished sentence, or a label with a colon
+	inSentence
+)
+
+// lead returns what stands on the line before the try t.
+func (m *machine) lead(t *try) lead {
+	at := t.at - m.base
+	line := m.buf[max(0, t.since-m.base, at-maxTail):at]
+	cut := t.at-t.since > maxTail // the line may be longer than what we have of it
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line, cut = line[i+1:], false
+	}
+	line = bytes.TrimSpace(line)
+	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
+		return ownLine
+	}
+	line = bytes.TrimRight(line, " \t*_\"'”’)")
+	for _, end := range [...]string{":", ".", "!", "?", "…", "。", "！", "？", "："} {
+		if bytes.HasSuffix(line, []byte(end)) {
+			return afterSentence
+		}
+	}
+	return inSentence
+}
+
+// trail is what stands behind a call.
+type trail uint8
+
+const (
+	endsAnswer trail = iota // nothing, or markers
+	endsLine                // a new sentence on a new line
+	goesOn                  // more of a sentence
+)
+
+// trail returns what stands behind the call that ends here.
+func (m *machine) trail() trail {
+	i := 0
+	for n := 0; n < maxGap && m.at(i) && strings.IndexByte(" \t])}", m.buf[m.pos+i]) >= 0; n++ {
+		i++
+	}
+	if c := m.peek(i); c == '.' || c == ';' {
+		if !m.at(i+1) || isSpace(m.buf[m.pos+i+1]) {
+			i++
+		}
+	}
+	j := m.gap(i)
+	switch {
+	case !m.at(j):
+		return endsAnswer
+	case m.markupBehind(j):
+		return endsAnswer
+	case j == 0 && unicode.IsUpper(m.letter(0)):
+		return endsLine // another text, glued to the call
+	case bytes.IndexByte(m.buf[m.pos+i:m.pos+j], '\n') < 0:
+		return goesOn
+	case m.buf[m.pos+j] == ',' || unicode.IsLower(m.letter(j)) && !m.nameAt(j):
+		return goesOn
+	}
+	return endsLine
+}
+
+// gap returns the index behind the white space i bytes from here.
+func (in *input) gap(i int) int {
+	for end := i + maxGap; i < end && in.at(i) && isSpace(in.buf[in.pos+i]); i++ {
+	}
+	return i
+}
+
+// markupBehind reports whether a marker, a fence or a bracket stands at i: no
+// prose.
+func (m *machine) markupBehind(i int) bool {
+	if c := m.buf[m.pos+i]; c == '{' || c == '[' {
+		return true
+	}
+	t, n := m.match(i)
+	return n > 0 && !t.line || m.hasAt(i, "```")
+}
+
+// nameAt reports whether the name of an offered tool stands at i.
+func (m *machine) nameAt(i int) bool {
+	return !m.names.any && m.namedAt(i) && m.names.offered(string(m.buf[m.pos+i:m.pos+m.word(i, ":")]))
+}
+
+// letter returns the character at i.
+func (in *input) letter(i int) rune {
+	for n := 1; n < utf8.UTFMax && !utf8.FullRune(in.buf[in.pos+i:in.pos+i+n]) && in.at(i+n); n++ {
+	}
+	r, _ := utf8.DecodeRune(in.buf[in.pos+i:])
+	return r
+}
+
+// proseBehind reports whether prose goes on behind the code fence we are in, or
+// the one that has just been closed. A fence of which no end is in sight is a
+// document, too, unless the answer ends in it.
+func (m *machine) proseBehind(closed bool) bool {
+	i := 0
+	if !closed {
+		for ; !m.hasAt(i, "```"); i++ {
+			if !m.at(i) {
+				return false
+			}
+			if i > maxGuess {
+				return true
+			}
+		}
+		for i += 3; m.peek(i) == '`'; i++ {
+		}
+	}
+	i = m.gap(i)
+	return m.at(i) && !m.markupBehind(i) && !m.nameAt(i)
+}
