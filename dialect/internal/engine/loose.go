@@ -21,7 +21,9 @@ func (t looseTools) Properties(name string) ([]string, bool) {
 	if shape == nil {
 		return nil, false
 	}
-	return shape.Properties(), true
+	i, _ := t.n.find(name)
+	// A schema that says nothing of properties leaves open which there are.
+	return shape.Properties(), bytes.Contains(t.n.tools[i].Schema, []byte(`"properties"`))
 }
 
 func (t looseTools) Required(name, key string) bool {
