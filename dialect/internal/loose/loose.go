@@ -388,10 +388,8 @@ func (r *reading) named(n node, p *parser, _ int) bool {
 			return r.add(name, it.value.items, n, p)
 		}
 	}
-	for _, it := range rest {
-		if !known || !slices.Contains(keys, it.key) {
-			return false
-		}
+	if !known || slices.ContainsFunc(rest, func(it item) bool { return !slices.Contains(keys, it.key) }) {
+		return false
 	}
 	for _, key := range keys {
 		if r.tools.Required(name, key) && !slices.ContainsFunc(rest, func(it item) bool { return it.key == key }) {
