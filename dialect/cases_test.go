@@ -20,6 +20,7 @@ var update = dialect.Update
 // caseTools are offered in every case unless its name begins with "any".
 var caseTools = []llm.ToolDef{
 	{Name: "find_room", Schema: []byte(`{"type":"object","properties":{"town":{"type":"string"},"beds":{"type":"integer"},"notes":{"type":["string","null"]},"tags":{"type":"array","items":{"type":"string"}},"owner":{"type":"object"}},"required":["town"]}`)},
+	{Name: "make_note", Schema: []byte(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)},
 	{Name: "ping", Schema: []byte(`{"type":"object","properties":{}}`)},
 	{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)},
 }

@@ -161,6 +161,7 @@ func TestOwnDialectsAreChecked(t *testing.T) {
 		{func(d *dialect.Dialect) { d.Tags.Call.Open = `<do name="%s"` }, "nothing ends the tag"},
 		{func(d *dialect.Dialect) { d.Tags.Call.Open = `%s>` }, "must be 2"},
 		{func(d *dialect.Dialect) { d.Tags.Spaces = []string{""} }, "namespace"},
+		{func(d *dialect.Dialect) { d.Tags.Also = []dialect.Pair{{Open: "<tool>", Close: "</tool>"}} }, "must have =%s"},
 		{func(d *dialect.Dialect) { d.Form = dialect.Header }, "the header is missing"},
 		{func(d *dialect.Dialect) { d.Inline = []string{"<<CALL>>"} }, "does not begin with a letter"},
 		{func(d *dialect.Dialect) { d.Opening.Open = "all\n" }, "Opening needs both"},

@@ -144,7 +144,10 @@ func (f Form) String() string {
 // place of the name; the canonical spelling is used for writing, reading
 // accepts any quoting.
 type Tags struct {
-	Call  Pair   // like `<invoke name="%s">` and `</invoke>`
+	Call Pair // like `<invoke name="%s">` and `</invoke>`
+	// Also are other tags that models write in place of Call. They count only
+	// with the equals sign: <tool=%s> is one, <tool> is ordinary markup.
+	Also  []Pair
 	Param Pair   // like `<parameter name="%s">` and `</parameter>`
 	Value Pair   // of dialects that write key and value as two elements
 	ID    string // the attribute of Call that holds the id

@@ -136,8 +136,11 @@ var table = []Dialect{
 		Name: "qwen3_coder_xml", Title: "<function=…> with <parameter=…>", Form: TagCall,
 		Models: "Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step-3.5, MiMo-V2",
 		Wrap:   []Pair{{"<tool_call>", "</tool_call>"}},
-		Tags:   Tags{Call: Pair{"<function=%s>", "</function>"}, Param: Pair{"<parameter=%s>", "</parameter>"}},
-		Think:  []Pair{think}, Text: OneLine,
+		Tags: Tags{
+			Call: Pair{"<function=%s>", "</function>"}, Param: Pair{"<parameter=%s>", "</parameter>"},
+			Also: []Pair{{"<call=%s>", "</call>"}, {"<tool=%s>", "</tool>"}, {"function=%s>", "</function>"}},
+		},
+		Think: []Pair{think}, Text: OneLine,
 		Drop: []string{"<|im_end|>"},
 		Write: Writing{
 			Think: thinkLines, Lead: "\n", Call: "<tool_call>\n<function=$name>\n$args</function>\n</tool_call>", Sep: "\n",

@@ -116,6 +116,14 @@ func (d *Dialect) validTags() error {
 	if t.Param.Open != "" && t.Value.Open == "" && !strings.Contains(t.Param.Open, "%s") {
 		return fmt.Errorf("the tag %q has no %%s for the name, and there is no Tags.Value", t.Param.Open)
 	}
+	for _, p := range t.Also {
+		if !strings.Contains(p.Open, "=%s") || p.Close == "" {
+			return fmt.Errorf("the tag %q must have =%%s for the name, and an end", p.Open)
+		}
+		if err := validTag(p.Open); err != nil {
+			return err
+		}
+	}
 	for _, tag := range []string{t.Call.Open, t.Param.Open, t.Value.Open} {
 		if err := validTag(tag); tag != "" && err != nil {
 			return err
@@ -220,7 +228,7 @@ func (d *Dialect) validResults() error {
 // Clone returns a copy that shares nothing with d.
 func (d *Dialect) Clone() Dialect {
 	c := *d
-	for _, p := range []*[]Pair{&c.Wrap, &c.Call, &c.Think} {
+	for _, p := range []*[]Pair{&c.Wrap, &c.Call, &c.Think, &c.Tags.Also} {
 		*p = slices.Clone(*p)
 	}
 	for _, s := range []*[]string{

@@ -616,6 +616,11 @@ func namedReaders() []reader[named] {
 			},
 		},
 		{
+			name: "elements on the next lines",
+			fits: (*machine).elementsFollow,
+			read: (*machine).nameAndElements,
+		},
+		{
 			name: "Python",
 			fits: func(m *machine, s named) bool { return s.c == '(' && s.j == s.i },
 			read: func(m *machine, s named) bool { m.form(spec.PyCall); return m.pyCall(s.start) },

@@ -20,6 +20,8 @@ type call struct {
 	keys    map[string]bool // of the arguments, where we write the object ourselves
 	args    []byte          // JSON text so far
 	sent    int             // args[:sent] has left as deltas
+	hold    bool            // the last of args may change
+	endTag  string          // what ends it, if its tag is none that its dialect writes
 	head    []byte          // the beginning of its text, once it is long
 	repairs []llm.Repair
 	problem string // why the arguments cannot be read; empty if they can
@@ -31,7 +33,7 @@ type call struct {
 // delta returns the argument text that has come since the last time, nil if
 // there is none. Most of the time it is the last chunk and need not be copied.
 func (c *call) delta(chunk string) llm.Event {
-	if !c.open || !c.known || c.sent == len(c.args) {
+	if !c.open || !c.known || c.hold || c.sent == len(c.args) {
 		return nil
 	}
 	args := c.args[c.sent:]

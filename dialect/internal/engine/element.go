@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -21,9 +24,13 @@ func (m *machine) element(start int) bool {
 		return m.anyElement(word, n, start)
 	}
 	if !m.names.offered(word) || !m.elementHolds(word, n) {
-		if m.names.offered(word) {
-			m.lost.add(m.lex.elements, start)
+		if !m.names.offered(word) {
+			return false
 		}
+		if m.onlyText(word, n, start) {
+			return true
+		}
+		m.lost.add(m.lex.elements, start)
 		return false
 	}
 	m.narrow(m.lex.elements)
@@ -37,6 +44,39 @@ func (m *machine) element(start int) bool {
 		return true
 	}
 	m.children(word, 0)
+	return true
+}
+
+// onlyText reads a call whose only argument is the text in the element of its
+// name, behind a tag of n bytes: <run_code>print(1)</run_code>. The tool must
+// have exactly one parameter, and that a string. The element must be lines of
+// its own, and be called like no element of ordinary markup.
+func (m *machine) onlyText(word string, n, start int) bool {
+	name, _ := m.names.resolve(word)
+	shape := m.names.shape(name)
+	if shape == nil || !m.atLine() || !strings.Contains(word, "_") || len(shape.Properties()) != 1 ||
+		shape.Property(shape.Properties()[0]).Types()&^schema.Null != schema.String {
+		return false
+	}
+	end, i := "</"+word+">", n
+	for ; m.peek(i) != '<' || !m.hasAt(i, end); i++ {
+		if i > maxGuess || !m.at(i) || m.buf[m.pos+i] == '<' && m.hasAt(i+1, end[2:]) {
+			return false
+		}
+	}
+	text := strings.TrimSpace(string(m.buf[m.pos+n : m.pos+i]))
+	if c := m.peek(i + len(end)); text == "" || c != 0 && !isSpace(c) {
+		return false
+	}
+	m.narrow(m.lex.elements)
+	if !m.startCall(word, "", start) {
+		return false
+	}
+	m.read(NameSpan, n, "element")
+	m.read(ArgsSpan, i-n, "text")
+	m.onlyArgument(text, start+n)
+	m.skip(len(end), word)
+	m.endCall()
 	return true
 }
 
@@ -247,6 +287,12 @@ func (m *machine) children(word string, count int) {
 		}
 		key, n := m.childTag(0)
 		empty := key != "" && m.buf[m.pos+n-2] == '/'
+		if word == "" && !m.marked && (key == "" || !m.shape().Declares(key)) {
+			m.putElements(held, &count)
+			held = nil
+			m.repair("missing-end-of-call", llm.Completion, m.offset(), m.offset())
+			break
+		}
 		if key == "" {
 			if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(endCall)) {
 				break
@@ -273,6 +319,29 @@ func (m *machine) children(word string, count int) {
 	m.putElements(held, &count)
 	m.closeArgs(count)
 	m.endCall()
+}
+
+// elementsFollow reports whether the name of an offered tool is a line, and the
+// element of one of its parameters stands on the next.
+func (m *machine) elementsFollow(s named) bool {
+	if m.marked || s.c != '<' || !m.names.offered(s.written) || bytes.IndexByte(m.buf[m.pos+s.i:m.pos+s.j], '\n') < 0 {
+		return false
+	}
+	name, _ := m.names.resolve(s.written)
+	key, _ := m.openTag(s.j)
+	shape := m.names.shape(name)
+	return key != "" && shape != nil && shape.Declares(key)
+}
+
+// nameAndElements reads a call whose name is a line and whose parameters are
+// the elements behind it.
+func (m *machine) nameAndElements(s named) bool {
+	m.narrow(m.lex.elements)
+	if !m.callNamed(s.written, s.i, s.start) {
+		return false
+	}
+	m.children("", 0)
+	return true
 }
 
 // child reads the element key, whose opening tag has been read. Where the
@@ -478,13 +547,21 @@ func elementText(e elem, types schema.Types) json.RawMessage {
 	return typed(types, text)
 }
 
+// allItems reports whether elements are the items of a list: each is called
+// item, or is numbered.
 func allItems(list []elem) bool {
-	for _, e := range list {
-		if e.key != "item" {
+	for i, e := range list {
+		if e.key != "item" && !isNumbered(e.key+">", i) {
 			return false
 		}
 	}
 	return true
+}
+
+// isNumbered reports whether a tag that goes on like s has the number i, from 0
+// or from 1.
+func isNumbered(s string, i int) bool {
+	return strings.HasPrefix(s, strconv.Itoa(i)+">") || strings.HasPrefix(s, strconv.Itoa(i+1)+">")
 }
 
 // mixedText is the key of text that stands between elements.
@@ -511,7 +588,7 @@ func elements(s, prefix string) (list []elem, ok bool) {
 		}
 		rest, found := strings.CutPrefix(s, prefix)
 		rest = strings.TrimLeft(rest, " \t\r\n")
-		if !found || len(rest) < 3 || rest[0] != '<' || !isNameStart(rest[1]) {
+		if !found || len(rest) < 3 || rest[0] != '<' || !isNameStart(rest[1]) && !isNumbered(rest[1:], len(list)) {
 			return list, false
 		}
 		i := 1

@@ -32,7 +32,7 @@ func (m *machine) lone(t *token, n int) bool {
 	}
 	start := m.offset()
 	ok := m.guess(func() bool {
-		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) {
+		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) && !m.namesTool(tg) {
 			return false // a tag that prose is about
 		}
 		m.marked, m.depth, m.rows = true, 0, rowSet{}
@@ -54,6 +54,14 @@ func (in *input) hasBody(i int) bool {
 	}
 	t, _ := in.match(i)
 	return t.is(prefixes) || strings.IndexByte("<{`\\", in.buf[in.pos+i]) >= 0
+}
+
+// namesTool reports whether the tag names nothing and an offered name stands
+// behind it.
+func (m *machine) namesTool(tg tag) bool {
+	i := m.spaces(tg.length)
+	j := m.word(i, "/")
+	return tg.name() == "" && m.names.offered(string(m.buf[m.pos+i:m.pos+j]))
 }
 
 func (m *machine) opener(t *token, n int) {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -47,6 +49,9 @@ func (in *input) readTag(tok *token, n int) (tag, bool) {
 		return tag{length: n}, true
 	}
 	end := tok.tagEnd
+	if strings.HasSuffix(tok.text, "=") { // the name stands right behind it
+		n--
+	}
 	i := n
 	for ; ; i++ {
 		if i-n > maxTag || !in.at(i) {
@@ -154,12 +159,28 @@ func (m *machine) tags(t *token, n, start int) bool {
 		return false
 	}
 	m.read(NameSpan, tg.length, "tag")
+	m.otherTag(t)
 	if tg.self {
 		m.endCall()
 		return true
 	}
 	m.params()
 	return true
+}
+
+// otherTag notes that the tag of the call is none that its dialect writes, and
+// what ends it.
+func (m *machine) otherTag(t *token) {
+	if !strings.HasSuffix(t.text, "=") {
+		return
+	}
+	rows := t.in(tagCall)
+	for _, p := range m.lex.rows[rows.first()].Tags.Also {
+		if strings.HasPrefix(p.Open, t.text) {
+			m.call.endTag = p.Close
+		}
+	}
+	m.repair("other-tag", llm.Syntax, m.call.start, m.offset())
 }
 
 // cutTag handles a call's tag that the end of the answer cut.
@@ -214,6 +235,8 @@ func (m *machine) endsParams(t *token, n, count int) bool {
 		return false
 	case t.is(endCall):
 		m.skip(n, t.text)
+	case m.endsOtherTag(0):
+		m.skip(len(m.call.endTag), m.call.endTag)
 	case t.is(endParam), t.is(endValue), count == 0 && t.is(tagCall) && m.isDoubled(t, n):
 		return false
 	case t.is(closes), t.is(opens), t.is(tagCall):
@@ -225,6 +248,10 @@ func (m *machine) endsParams(t *token, n, count int) bool {
 	}
 	return true
 }
+
+// endsOtherTag reports whether the end of the call stands i bytes from here, if
+// its tag is none that its dialect writes.
+func (m *machine) endsOtherTag(i int) bool { return m.call.endTag != "" && m.hasAt(i, m.call.endTag) }
 
 // onePart reads what stands inside a call, beginning with the token t: a
 // parameter, all of them as one object, or what is neither.
@@ -290,7 +317,7 @@ func (m *machine) isDoubled(t *token, n int) bool {
 func (m *machine) noEnd(count int) {
 	switch {
 	case count < 0:
-	case count == 0 || m.depth == 0: // nothing says that it is complete
+	case count == 0 || m.depth == 0 && len(m.row().Wrap) == 0: // only its end says that it is complete
 		m.cutCall()
 	default:
 		m.missing("end-of-call")
@@ -339,6 +366,9 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	if t.is(tagParam) && key == "" && m.isPair(t) {
 		return m.pair(count)
 	}
+	if n := m.keyText(0, t); key == "" && n > 0 {
+		key = m.readKey(n)
+	}
 	if key == "" {
 		m.badArgs("a parameter has no name")
 		key = "?"
@@ -361,7 +391,102 @@ func (m *machine) param(t *token, n int, count *int) bool {
 		m.arg("null")
 		return true
 	}
+	if v.known && v.types&^schema.Null == schema.Array && !v.json && m.peek(m.spaces(0)) != '[' {
+		return m.listParam(key, v)
+	}
 	return m.readValue(v)
+}
+
+// listParam reads a parameter that must be a list and is not written as one:
+// its items are elements, or the parameter is there once for each. What was
+// read is held until it is clear which.
+func (m *machine) listParam(key string, v value) bool {
+	c, shape, types := m.call, m.shape().Property(key), v.types
+	start, at, size := m.offset(), len(m.call.args), 0
+	c.hold, v.types = true, schema.String
+	defer func() { c.hold = false }()
+	var items []string
+	for {
+		if !m.readValue(v) {
+			return false
+		}
+		var text string
+		if json.Unmarshal(c.args[at:], &text) != nil {
+			return true
+		}
+		c.args = c.args[:at]
+		items = append(items, text)
+		if size += len(text); size > m.maxCall() {
+			m.fail(fmt.Errorf("the parameter %.80q is longer than %d bytes", key, m.maxCall()))
+			return false
+		}
+		n := m.sameParam(key)
+		if n == 0 {
+			break
+		}
+		m.skip(n, key)
+	}
+	if len(items) > 1 {
+		m.repair("repeated-parameter", llm.Coercion, start, m.offset())
+		list := make([]elem, len(items))
+		for i, text := range items {
+			list[i] = elem{key: key, inner: text}
+		}
+		m.argBytes(joinElements(list, shape, 0))
+		return true
+	}
+	if list, ok := elements(items[0], ""); ok && len(list) > 0 {
+		m.repair("items-as-elements", llm.Syntax, start, m.offset())
+		m.argBytes(elementValue(elem{key: key, inner: items[0]}, shape, 0))
+		return true
+	}
+	m.argBytes(typed(types, items[0]))
+	return true
+}
+
+// sameParam returns the length of the tag of the parameter key, with the white
+// space before it, if it stands here once more.
+func (m *machine) sameParam(key string) int {
+	i := m.spaces(0)
+	t, n := m.match(i)
+	if !t.is(tagParam) || t.is(tagCall) || m.isPair(t) {
+		return 0
+	}
+	if tg, ok := m.readTag(t, i+n); ok && tg.name() == key && !tg.self {
+		return tg.length
+	}
+	return 0
+}
+
+// keyText returns the length of the parameter's name that stands i bytes from
+// here as the text of its own element, behind the tag t: the value follows the
+// element. It is 0 if there is none.
+func (m *machine) keyText(i int, t *token) int {
+	i = m.spaces(i)
+	j := m.word(i, "/")
+	if j == i {
+		return 0
+	}
+	if end, _ := m.match(m.spaces(j)); !end.in(endParam).meets(t.in(tagParam)) {
+		return 0
+	}
+	if s := m.shape(); s == nil || !s.Declares(string(m.buf[m.pos+i:m.pos+j])) {
+		return 0
+	}
+	return j
+}
+
+// readKey reads a name of n bytes, with the white space before it, and the end
+// of its element.
+func (m *machine) readKey(n int) string {
+	start := m.offset()
+	key := strings.TrimSpace(string(m.buf[m.pos : m.pos+n]))
+	m.read(ArgsSpan, n, "key")
+	m.blank("")
+	_, end := m.match(0)
+	m.skip(end, "end of key")
+	m.repair("name-as-text", llm.Syntax, start, m.offset())
+	return key
 }
 
 // skipTag passes over the tag of n bytes, and over the same tag again.
@@ -530,5 +655,27 @@ func (m *machine) pair(count *int) bool {
 func (m *machine) oldInvoke(tg tag, start int) bool {
 	m.skip(tg.length, "invoke")
 	m.blank("")
+	if n := m.word(0, "/"); n > 0 {
+		return m.nameText(n, start)
+	}
 	return m.element(start)
+}
+
+// nameText reads a call whose name, of n bytes, is the text of its element:
+// <function>get_weather</function>. Its parameters follow, or stand in the
+// element, too. The name must have been offered.
+func (m *machine) nameText(n, start int) bool {
+	name := string(m.buf[m.pos : m.pos+n])
+	i := m.spaces(n)
+	if t, k := m.match(i); t.is(endCall) {
+		i += k
+	}
+	if t, _ := m.match(m.spaces(i)); !m.names.offered(name) || !t.is(tagParam) || !m.startCall(name, "", start) {
+		return false
+	}
+	m.read(NameSpan, n, "name")
+	m.skip(i-n, "end of name")
+	m.repair("name-as-text", llm.Syntax, start, m.offset())
+	m.params()
+	return true
 }

@@ -226,6 +226,10 @@ func (n *node) addTags(d *spec.Dialect, row rowSet) {
 			n.add(inSpace(space, t.tag.Close), t.end, row)
 		}
 	}
+	for _, p := range d.Tags.Also {
+		word, _, _ := strings.Cut(p.Open, "%")
+		n.addTag(word, tagEnd(p.Open), tagCall, row)
+	}
 	for _, space := range d.Tags.Spaces {
 		for _, p := range d.Wrap {
 			n.add(inSpace(space, p.Open), opens, row)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/jsonfix"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -74,6 +75,9 @@ func (m *machine) readValue(v value) bool {
 	if m.hasAt(m.spaces(0), cdata) {
 		return m.cdata(v)
 	}
+	if n := m.wrapped(); n > 0 && v.types&^schema.Null != schema.Object {
+		return m.wrappedValue(v, n)
+	}
 	s := sink{m: m, value: v}
 	all := func() bool { return s.until('<', ']') }
 	for {
@@ -126,6 +130,51 @@ func (m *machine) cdata(v value) bool {
 	v.trim = spec.Literal
 	s := sink{m: m, value: v}
 	if !m.until("]]>", "", s.add) {
+		return false
+	}
+	s.close()
+	return m.afterValue()
+}
+
+const valueTag, valueEndTag = "<value>", "</value>"
+
+// wrapped returns the length of the tag of an element value that is all that
+// the parameter holds, with the white space before it; 0 if there is none.
+func (m *machine) wrapped() int {
+	i := m.spaces(0)
+	if !m.hasAt(i, valueTag) {
+		return 0
+	}
+	i += len(valueTag)
+	for j := i; j < i+maxGuess && m.at(j); j++ {
+		if m.buf[m.pos+j] != '<' {
+			continue
+		}
+		if t, _ := m.match(j); t.is(endParam) {
+			return 0
+		}
+		if !m.hasAt(j, valueEndTag) {
+			continue
+		}
+		if t, _ := m.match(m.spaces(j + len(valueEndTag))); t.is(endParam) || t.is(endValue) {
+			return i
+		}
+		return 0
+	}
+	return 0
+}
+
+// wrappedValue reads a value in an element of its own, behind n bytes. Text may
+// hold such an element, too: then it is a guess.
+func (m *machine) wrappedValue(v value, n int) bool {
+	class := llm.Syntax
+	if v.types&schema.String != 0 {
+		class = llm.Guess
+	}
+	m.repair("wrapped-value", class, m.offset(), m.offset()+n)
+	m.skip(n, valueTag)
+	s := sink{m: m, value: v}
+	if !m.until(valueEndTag, "", s.add) {
 		return false
 	}
 	s.close()
@@ -225,7 +274,21 @@ func (m *machine) isNextParam(t *token, n int) bool {
 		return false
 	}
 	tg, ok := m.readTag(t, n)
-	return ok && m.shape().Declares(tg.name()) && !m.call.keys[tg.name()]
+	key := m.keyOf(tg, t)
+	return ok && m.shape().Declares(key) && !m.call.keys[key]
+}
+
+// keyOf returns the name of the parameter whose tag, which begins with t, was
+// read ahead as tg.
+func (m *machine) keyOf(tg tag, t *token) string {
+	if key := tg.name(); key != "" || tg.length == 0 {
+		return key
+	}
+	n := m.keyText(tg.length, t)
+	if n == 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(m.buf[m.pos+tg.length : m.pos+n]))
 }
 
 // opensParam reports whether the tag that begins with the token t of n bytes
@@ -236,7 +299,7 @@ func (m *machine) opensParam(t *token, n int) bool {
 	if !ok {
 		return true
 	}
-	key := tg.name()
+	key := m.keyOf(tg, t)
 	return !m.call.keys[key] && (m.shape() == nil || m.shape().Declares(key))
 }
 
@@ -262,7 +325,7 @@ func (m *machine) structure(i int) bool {
 	}
 	t, n := m.match(i)
 	if n == 0 || t.line {
-		return m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows.meets(m.lex.elements) || m.bareKey(i) > 0
+		return m.endsOtherTag(i) || m.hasAt(i, `\n`) || m.buf[m.pos+i] == '<' && m.rows.meets(m.lex.elements) || m.bareKey(i) > 0
 	}
 	return t.is(tagParam) || t.is(endCall) || t.is(closes) || t.is(opens) || t.is(tagCall) || t.is(tagValue) ||
 		t.is(endParam) || t.is(endValue) || t.is(drops) || t.is(heads) || t.is(prefixes)
