@@ -167,10 +167,14 @@ func (m *machine) lead(t *try) lead {
 	at := t.at - m.base
 	line := m.buf[max(0, t.since-m.base, at-maxTail):at]
 	cut := t.at-t.since > maxTail // the line may be longer than what we have of it
-	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
-		line, cut = line[i+1:], false
+	newLine := bytes.LastIndexByte(line, '\n')
+	if newLine >= 0 {
+		line, cut = line[newLine+1:], false
 	}
 	line = bytes.TrimSpace(line)
+	if newLine < 0 && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
+		return ownLine // another element of the list in which the last call stands
+	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
 		return ownLine
 	}
