@@ -246,3 +246,39 @@ func TestListsDoNotChange(t *testing.T) {
 	copied := full.Clone()
 	shared("Dialect", reflect.ValueOf(full), reflect.ValueOf(copied))
 }
+
+// The keys of an own dialect are read behind its marker, whatever they are, and
+// mean nothing elsewhere.
+func TestOwnKeys(t *testing.T) {
+	for _, keys := range [][2]string{{"fn", "with"}, {"op", "data"}, {"do", "payload"}, {"method", "params"}, {"command", "options"}, {"name", "arguments"}} {
+		list, err := dialect.Builtin().With(dialect.Dialect{
+			Name: "own", Form: dialect.JSONCall, Call: []dialect.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}, NameKey: keys[0], ArgsKey: keys[1],
+			Write: dialect.Writing{Call: `<<CALL>>{"` + keys[0] + `": "$name", "` + keys[1] + `": $args}<<END>>`},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := list.Render("own", llm.Call{Name: "find_room", Args: json.RawMessage(`{"town":"Siena"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, chunk := range []int{1, 3, len(text)} {
+			var got []string
+			p := dialect.Parser{Dialects: list, Tools: caseTools}
+			for ev, err := range p.Parse(dialect.Cut(text, chunk)) {
+				if call, ok := ev.(llm.Call); ok && err == nil {
+					got = append(got, call.Name+string(call.Args)+call.Provenance.Dialect)
+				}
+			}
+			if len(got) != 1 || !strings.HasPrefix(got[0], "find_room{") || !strings.HasSuffix(got[0], "own") {
+				t.Errorf("%s in pieces of %d: %v", text, chunk, got)
+			}
+		}
+		plain := `<tool_call>{"fn": "find_room", "with": {"town": "Siena"}}</tool_call>`
+		for ev := range (&dialect.Parser{Dialects: list, Tools: caseTools}).Parse(dialect.Whole(plain)) {
+			if call, ok := ev.(llm.Call); ok {
+				t.Errorf("%s: the keys of another dialect were read: %v", plain, call)
+			}
+		}
+	}
+}

@@ -144,6 +144,8 @@ func (m *machine) endCall() {
 		m.leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.name), m.raw())
 	case c.problem != "":
 		m.leave(llm.BadArguments, c.problem, m.raw())
+	case (llm.Provenance{Repairs: c.repairs}).Worst() >= llm.Truncation:
+		m.cutCall() // nobody can know the rest, however the answer ended
 	default:
 		m.leave("", "", "")
 	}

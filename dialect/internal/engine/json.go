@@ -40,6 +40,21 @@ var keys = map[string]role{
 	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,
 }
 
+// role returns what a key stands for: what it does in any dialect, or behind a
+// marker what the dialects of the marker use it for.
+func (m *machine) role(key string) role {
+	if r, ok := keys[key]; ok || !m.marked {
+		return r
+	}
+	switch {
+	case m.lex.byArgs[key].meets(m.rows):
+		return argsRole
+	case m.lex.byKey[key].meets(m.rows):
+		return nameRole
+	}
+	return other
+}
+
 // envelope is what is known of a JSON call before it can begin.
 type envelope struct {
 	start    int
@@ -128,7 +143,7 @@ func (m *machine) brokenObject(e *envelope) bool {
 // member reads the value of a key.
 func (m *machine) member(e *envelope, key string) bool {
 	m.keep(m.lex.byKey[key])
-	read, _ := ask(m, m.lex.readers.member, member{e: e, key: key, role: keys[key], c: m.peek(0)})
+	read, _ := ask(m, m.lex.readers.member, member{e: e, key: key, role: m.role(key), c: m.peek(0)})
 	return read
 }
 

@@ -96,7 +96,7 @@ func (m *machine) suspectObject(e *envelope) {
 		return
 	}
 	key, i := m.keyAt(m.spaces(i + 1))
-	if c := m.peek(i); keys[key] == argsRole && (c == '{' || isQuote(c)) {
+	if c := m.peek(i); m.role(key) == argsRole && (c == '{' || isQuote(c)) {
 		m.keep(m.lex.byArgs[key])
 		m.lost.add(m.rows, e.start)
 	}
@@ -129,7 +129,7 @@ func (m *machine) envelopeAt(i int, written string) bool {
 	}
 	key, v := m.keyAt(m.spaces(i + 1))
 	name, known := m.names.resolve(strings.TrimSpace(bareID(written)))
-	if shape := m.names.shape(name); keys[key] != nameRole && keys[key] != bothRole || known && shape != nil && shape.Declares(key) || !isQuote(m.peek(v)) {
+	if shape := m.names.shape(name); m.role(key) != nameRole && m.role(key) != bothRole || known && shape != nil && shape.Declares(key) || !isQuote(m.peek(v)) {
 		return false
 	}
 	end := m.word(v+1, "")
@@ -141,7 +141,7 @@ func (m *machine) envelopeAt(i int, written string) bool {
 		return false
 	}
 	key, _ = m.keyAt(m.spaces(i + 1))
-	return keys[key] == argsRole
+	return m.role(key) == argsRole
 }
 
 // kindOfCall returns the type that a call gives itself where it may be the
