@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -34,6 +35,10 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	default:
 		r.Promotion, r.promoted = vendor, "the row of "+m.vendor.Name+" says so"
 	}
+	if r.Kind == Native && r.Promotion == llm.PromoteMarked && m.ownDialect() == "" && m.isKnown() {
+		r.Promotion = llm.PromoteOff
+		r.promoted += ", but the catalogue knows this model, and no dialect of its own"
+	}
 	r.because("text calls %s: %s, because %s", r.Promotion, meaning[r.Promotion], r.promoted)
 }
 
@@ -47,6 +52,11 @@ func (m *Model) ownDialect() string {
 	}
 	return m.info.Dialect
 }
+
+// isKnown reports whether the catalogue knows the model by its own name: neither
+// the vendor whose format an address speaks nor a user's entry for the id tells
+// what the model writes.
+func (m *Model) isKnown() bool { return m.info.Known() && catalog.ParseID(m.model).Known() }
 
 // callReader returns the reader of calls that a vendor with tools left in the
 // text.

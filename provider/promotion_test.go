@@ -1,6 +1,10 @@
 package provider
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -41,6 +45,59 @@ func TestPromotion(t *testing.T) {
 		r := opened.(*Model).choose(req)
 		if why := strings.Join(r.Why, "; "); r.Promotion != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s, entry %q, request %q: %s, because %s", c.id, c.entry, c.request, r.Promotion, why)
+		}
+	}
+}
+
+// TestMarkedReadsOwnDialect: where calls with markers are read from text, a
+// model that the catalogue knows is read in its own dialect and in no other; one
+// without a dialect of its own is not read at all, but a warning says what its
+// text looks like. Only of an unknown model every marker counts.
+func TestMarkedReadsOwnDialect(t *testing.T) {
+	const hermes, mistral, fence = `<tool_call>{"name": "f", "arguments": {}}</tool_call>`, `[TOOL_CALLS]f[ARGS]{}`, "```json\n{\"name\": \"f\", \"arguments\": {}}\n```"
+	for _, c := range []struct {
+		model, text string
+		request     llm.Promotion
+		calls       int
+		why         string
+	}{
+		{"gpt-5", hermes, "", 0, "no dialect of its own"},
+		{"gpt-5", hermes, llm.PromoteMarked, 0, "no dialect of its own"},
+		{"gpt-5", hermes, llm.PromoteAll, 1, "in any form"},
+		{"gpt-5", fence, "", 0, "no dialect of its own"},
+		{"gpt-4o", hermes, "", 0, "no dialect of its own"},
+		{"gpt-4o", mistral, "", 0, "no dialect of its own"},
+		{"qwen3:8b", hermes, "", 1, "own dialect, hermes_json"},
+		{"qwen3:8b", mistral, "", 0, "own dialect, hermes_json"},
+		{"zorgle", hermes, "", 1, "with the markers of any dialect"},
+		{"zorgle", mistral, "", 1, "with the markers of any dialect"},
+		{"zorgle", fence, "", 0, "with the markers of any dialect"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, "It says:\n"+c.text)
+		}))
+		defer server.Close()
+		for _, scheme := range []string{"", "openai+"} {
+			opened, err := (&Client{Whole: true, Route: Native}).Open(scheme + server.URL + "/v1#" + c.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := opened.(*Model)
+			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolDef{{Name: "f"}}, Promotion: c.request}
+			if why := strings.Join(m.choose(req).Why, "; "); !strings.Contains(why, c.why) {
+				t.Errorf("%s%s: %s", scheme, c.model, why)
+			}
+			r, err := llm.Generate(context.Background(), m, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			suspected := false
+			for _, w := range r.Warnings {
+				suspected = suspected || w.Code == llm.SuspectedCall
+			}
+			if n := len(r.Message.Calls()); n != c.calls || suspected != (c.calls == 0) {
+				t.Errorf("%s%s, request %q, %s: %d calls, want %d; warnings %v", scheme, c.model, c.request, c.text, n, c.calls, r.Warnings)
+			}
 		}
 	}
 }
