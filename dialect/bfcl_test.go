@@ -70,8 +70,46 @@ func TestBFCL(t *testing.T) {
 		}
 	}
 	t.Logf("all: %d right, the decoder %d", ours, theirs)
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		bfclLosses(t, name, figures[name].Right, gold, tools)
+	}
 	if *showRows != "" {
 		os.WriteFile(*showRows+".bfcl", []byte(out.String()), 0o644)
+	}
+}
+
+// bfclLosses says of the answers in a file, with their tools and without, how
+// many were read right, lost with a word about it, and lost in silence:
+//
+//	go test ./dialect -run BFCL -v
+//
+// An answer without the name of its tool, or without anything that may be
+// arguments, is counted apart.
+func bfclLosses(t *testing.T, name string, decoder int, gold map[string]bfclQuestion, tools map[string][]llm.ToolDef) {
+	for _, given := range []bool{true, false} {
+		right, word, silence, without := 0, 0, 0, 0
+		for _, row := range readLines[struct{ ID, Raw string }](t, "bfcl/outputs/"+name) {
+			p := dialect.Parser{}
+			if given {
+				p.Tools = tools[row.ID]
+			}
+			got := parse(t, p, dialect.Whole(row.Raw))
+			switch {
+			case len(got.Calls) == 1 && rightCall(gold[row.ID].Truth[0], got.Calls[0]):
+				right++
+			case !silent(got):
+				word++
+			case !strings.Contains(row.Raw, tools[row.ID][0].Name) || !strings.ContainsAny(row.Raw, "={"):
+				without++
+			default:
+				silence++
+				t.Logf("%s %s: not a word about %.200q", name, row.ID, row.Raw)
+			}
+		}
+		t.Logf("%-75s tools %-5v right %3d, lost with a word %3d, lost in silence %d, nothing like a call %d", name, given, right, word, silence, without)
+		if right < decoder || given && silence > 0 {
+			t.Errorf("%s, tools %v: %d right, the decoder %d; %d lost in silence", name, given, right, decoder, silence)
+		}
 	}
 }
 

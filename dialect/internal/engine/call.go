@@ -177,6 +177,7 @@ func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
 		}
 		m.emit(invalid)
 	}
+	m.covers = append(m.covers, extent{c.start, m.offset()})
 	m.idle = call{}
 	m.call, m.anchored = &m.idle, false
 }

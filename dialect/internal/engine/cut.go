@@ -47,8 +47,9 @@ func (m *machine) cutOff(name string, rows rowSet) {
 	name, _ = m.names.resolve(strings.TrimRight(bareID(name), ".:"))
 	raw := m.buf[m.pos:]
 	m.passOn()
-	*m.newCall() = call{id: m.ids.Take(""), name: name, marked: m.marked}
+	*m.newCall() = call{id: m.ids.Take(""), name: name, marked: m.marked, start: m.offset()}
 	m.leave(llm.CutOff, cutProblem, string(raw[:min(len(raw), maxRaw)]))
+	m.covers = append(m.covers, extent{m.offset(), m.offset() + len(raw)})
 	m.read(ArgsSpan, len(raw), "cut off")
 }
 

@@ -10,7 +10,7 @@ func (m *machine) data(c byte) bool {
 	if m.mode != inText || len(m.tries) > 0 || m.names.none || !m.beginsData(c) {
 		return false
 	}
-	d := dataReader{m: m}
+	d, from := dataReader{m: m}, m.offset()
 	flow := d.read
 	for d.state != dataEnd && m.flows(0, flow) {
 		if !d.read() && d.state != dataEnd {
@@ -21,6 +21,7 @@ func (m *machine) data(c byte) bool {
 	}
 	if d.suspicious {
 		m.lost.add(m.lex.bare.and(m.lex.form[spec.JSONCall]), d.start)
+		m.covers = append(m.covers, extent{from, m.offset()})
 	}
 	return true
 }

@@ -316,6 +316,7 @@ func (m *machine) looseCalls(calls []loose.Call, n int, rule string) bool {
 		at = to
 	}
 	m.skip(n-at, "separator")
+	m.covers = append(m.covers, extent{base, m.offset()})
 	return true
 }
 

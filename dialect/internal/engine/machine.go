@@ -139,6 +139,7 @@ func (m *machine) answer(wait func(struct{}) bool) {
 		m.commit()
 	}
 	m.flush()
+	m.lastWatch()
 	m.lost.report(m)
 }
 
@@ -222,6 +223,7 @@ func (m *machine) compact() {
 	if keep = max(0, keep-maxTail); keep <= len(m.buf)/2 {
 		return
 	}
+	m.watch(keep)
 	m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
 	m.base += keep
 	m.pos -= keep

@@ -138,6 +138,7 @@ func (m *machine) refuse() {
 		rows = m.lex.bare
 	}
 	m.lost.add(rows, m.offset())
+	m.covers = append(m.covers, extent{m.offset(), end})
 	m.pos = end - m.base
 }
 

@@ -20,7 +20,8 @@ type state struct {
 	// anchor is where the call that may begin here began, if anchored.
 	anchor   int
 	anchored bool
-	nested   int // how deep we are in readers that call themselves
+	covers   []extent // of calls, valid or not, and of what a warning tells of
+	nested   int      // how deep we are in readers that call themselves
 }
 
 // passage is where in the answer we are.
@@ -73,7 +74,8 @@ type findings struct {
 	wasted    int  // bytes read by guesses that failed
 	rehearsed int  // offset up to which nothing in thinking is a call
 	quoting   bool // we are in a code fence that is no call
-	messageAt int  // offset of the calls of a message that is written as JSON
+	watched   watched
+	messageAt int // offset of the calls of a message that is written as JSON
 }
 
 type mode uint8

@@ -223,14 +223,21 @@ func (m *machine) noteRehearsal() {
 // suspects counts what looks like a call and was not read as one.
 type suspects struct {
 	rows []suspected // by row, as far as there are any
-	last int         // offset of the last one, and one more
+	// places are where something was found, the last ones of them.
+	places []int
+	last   int // offset of the last one, and one more
 }
+
+// maxPlaces bounds how many places are remembered.
+const maxPlaces = 64
 
 // suspected is how often something was seen, and where first.
 type suspected struct{ count, first int }
 
 // clone returns a copy that later findings do not change.
-func (s *suspects) clone() suspects { return suspects{rows: slices.Clone(s.rows), last: s.last} }
+func (s *suspects) clone() suspects {
+	return suspects{rows: slices.Clone(s.rows), places: s.places, last: s.last}
+}
 
 // add counts a marker of the given dialects at an offset.
 func (s *suspects) add(rows rowSet, at int) {
@@ -238,6 +245,10 @@ func (s *suspects) add(rows rowSet, at int) {
 		return
 	}
 	s.last = at + 1
+	if len(s.places) >= maxPlaces {
+		s.places = append(make([]int, 0, maxPlaces), s.places[maxPlaces/2:]...)
+	}
+	s.places = append(s.places, at)
 	i := rows.first()
 	if i >= len(s.rows) {
 		s.rows = append(s.rows, make([]suspected, i+1-len(s.rows))...)

@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// The check over the whole answer: wherever the name of an offered tool stands
+// directly before a bracket, a brace, an element or a key that holds one of its
+// properties, or nothing, a call has come of it or a warning says where it is.
+// It looks at the bytes of the answer and not at what the readers made of them,
+// so that no way of writing can slip past it.
+
+// extent is a stretch of the answer.
+type extent struct{ start, end int }
+
+// watched is what the check has seen.
+type watched struct {
+	upTo    int // offset up to which the answer was looked at
+	thought int // offset of the first such name in thinking, and one more
+}
+
+// maxAhead bounds how far behind a name the check looks. It is less than
+// maxTail, which stays in the buffer.
+const maxAhead = 128
+
+// nearby is how far from a name, in either direction, a warning tells of it.
+const nearby = 96
+
+// watch looks at the next bytes of the answer, up to the i-th of the buffer.
+// Nobody can go back to them.
+func (m *machine) watch(end int) {
+	at := max(m.watched.upTo-m.base, 0)
+	if m.names.any || m.names.none {
+		return
+	}
+	for at < end {
+		if !m.names.first[m.buf[at]] || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
+			at++
+			continue
+		}
+		n := wordLength(m.buf[at:])
+		if rest := m.buf[at+n:]; len(rest) > 0 && mayHold[rest[0]] {
+			m.watchWord(at, n)
+		}
+		at += max(n, 1)
+	}
+	m.watched.upTo = m.base + at
+	for len(m.covers) > 0 && m.covers[0].end < m.watched.upTo {
+		m.covers = m.covers[1:]
+	}
+}
+
+// watchWord looks at the word of n bytes at an index of the buffer.
+func (m *machine) watchWord(at, n int) {
+	if p := m.buf[at : at+n]; m.accounted(m.base+at) || !bytes.ContainsAny(p, `\.:/-`) && !m.names.exactly(p) && !bytes.HasPrefix(p, []byte("function")) {
+		return
+	}
+	word := unescaped(m.buf[at : at+n])
+	name, ok := m.names.resolve(word)
+	glued := at > 0 && isJoint(m.buf[at-1])
+	if i := strings.LastIndexAny(word, ".:/"); !ok && i >= 0 {
+		name, ok = m.names.resolve(word[i+1:])
+		glued = true
+	}
+	rest := m.buf[at+n:]
+	rest = rest[:min(len(rest), maxAhead)]
+	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), at > 0 && m.buf[at-1] == '<') {
+		return
+	}
+	if m.mode == inThinking || m.base+at < m.rehearsed || m.thought && m.base+at < m.origin {
+		if m.watched.thought == 0 {
+			m.watched.thought = m.base + at + 1
+		}
+		return
+	}
+	m.unread(m.base+at, rest)
+}
+
+// exactly reports whether a tool is called so.
+func (n *names) exactly(name []byte) bool {
+	n.index()
+	_, ok := n.exact[string(name)]
+	return ok
+}
+
+// unread warns of the name at an offset, before rest.
+func (m *machine) unread(at int, rest []byte) {
+	form := spec.JSONCall
+	if len(rest) > 0 && rest[0] == '(' {
+		form = spec.PyCall
+	}
+	m.lost.add(m.lex.bare.and(m.lex.form[form]), at)
+}
+
+// accounted reports whether a call was made of what stands at an offset, or a
+// warning tells of it.
+func (m *machine) accounted(at int) bool {
+	if m.call.open && at >= m.call.start {
+		return true
+	}
+	for _, e := range m.covers {
+		if e.start <= at && at < e.end {
+			return true
+		}
+	}
+	for _, p := range m.lost.places {
+		if p >= at-nearby && p <= at+nearby {
+			return true
+		}
+	}
+	return false
+}
+
+// lastWatch looks at the end of the answer. What stands in thinking matters
+// only if the answer calls nothing: models think about calls before they make
+// them.
+func (m *machine) lastWatch() {
+	m.watch(len(m.buf))
+	if at := m.watched.thought; at > 0 && m.calls == 0 {
+		m.unread(at-1, nil)
+	}
+}
+
+// mayHold are the bytes that may stand between a name and its arguments.
+var mayHold = func() (set [256]bool) {
+	for _, c := range []byte(" \t\r\n\"'`*:,=>\\({[<|/\xE2") {
+		set[c] = true
+	}
+	return set
+}()
+
+// isWordByte reports whether c may be part of a name in the answer.
+func isWordByte(c byte) bool { return isNameByte(c) && c < 0x80 }
+
+// isEmptyLiteral reports whether p, behind a name, is an empty value of a
+// programming language: list []T, error {}.
+func isEmptyLiteral(p []byte) bool {
+	p = bytes.TrimLeft(p, " :=\t")
+	return bytes.HasPrefix(p, []byte("[]")) || bytes.HasPrefix(p, []byte("{}"))
+}
+
+// isJoint reports whether c may join a name to a word before it.
+func isJoint(c byte) bool { return c == '.' || c == ':' || c == '/' }
+
+// wordLength returns the length of the name at the beginning of p, with the
+// backslashes that Markdown puts into it.
+func wordLength(p []byte) int {
+	n := 0
+	for n < len(p) && (isWordByte(p[n]) || p[n] == '\\' && n+1 < len(p) && (p[n+1] == '_' || p[n+1] == '-' || p[n+1] == '.')) {
+		n++
+	}
+	for n > 0 && isJoint(p[n-1]) { // of the text behind it
+		n--
+	}
+	return n
+}
+
+func unescaped(p []byte) string {
+	if bytes.IndexByte(p, '\\') < 0 {
+		return string(p)
+	}
+	return string(bytes.ReplaceAll(p, []byte{'\\'}, nil))
+}
+
+// between are the words that may stand between a name and its first property.
+var between = map[string]bool{
+	"arguments": true, "parameters": true, "params": true, "parameter": true, "param": true, "args": true, "arg": true,
+	"input": true, "inputs": true, "kwargs": true, "arg_key": true, "name": true, "key": true, "json": true, "invoke": true,
+	"function": true, "tool_input": true, "action_input": true, "Arguments": true, "Input": true, "dict": true,
+}
+
+// holdsArguments reports whether p, behind a name, opens a bracket, an element
+// or a line that holds a property of shape, or nothing. The name may itself be
+// that of an element.
+func holdsArguments(p []byte, shape *schema.Shape, element bool) bool {
+	opened, lines, words, listed := byte(0), 0, 0, false
+	if element {
+		opened = '<'
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case bytes.IndexByte([]byte("({[<"), c) >= 0:
+			opened = c
+		case c == ',':
+			listed = true
+		case c == '\n':
+			if lines++; lines > 2 {
+				return false
+			}
+		case c == ')' || c == '}' || c == ']':
+			return opened != 0 && opened != '<' && bytes.IndexByte([]byte("({["), lastBefore(p[:i])) >= 0
+		case c == '/':
+			return opened == '<' && words == 0 && lastBefore(p[:i]) == '<' || i == 0 && len(p) > 1 && p[1] == '>'
+		case isLetter(c) || c == '_':
+			n := wordLength(p[i:])
+			word := unescaped(p[i : i+n])
+			switch {
+			case isProperty(word, p[i+n:], shape):
+				return opened == '<' || (opened != 0 || listed || lines == 1) && isKeyEnd(p[i+n:])
+			case !between[word] || words == 4:
+				return false
+			}
+			words++
+			i += n - 1
+		case mayHold[c] || c == 0x80 || c >= 0x98 && c <= 0x9D: // the rest of a smart quote
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// isProperty reports whether a word is a property of shape. If nothing is known
+// of the tool, any key will do.
+func isProperty(word string, rest []byte, shape *schema.Shape) bool {
+	if shape == nil {
+		return !between[word] && isKeyEnd(rest)
+	}
+	return shape.Declares(word)
+}
+
+// isKeyEnd reports whether p, behind a word, makes a key of it.
+func isKeyEnd(p []byte) bool {
+	p = bytes.TrimLeft(p, "\"'`\\”’ \t")
+	return len(p) > 0 && (p[0] == ':' || p[0] == '=')
+}
+
+// lastBefore returns the last byte of p that is no white space.
+func lastBefore(p []byte) byte {
+	p = bytes.TrimRight(p, " \t\r\n")
+	if len(p) == 0 {
+		return 0
+	}
+	return p[len(p)-1]
+}

@@ -1,0 +1,67 @@
+package dialect_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// waysOfWriting are ways of writing a call of the tool $f with the property $k.
+var waysOfWriting = []string{
+	`$f($k="v")`, `[$f($k="v")]`, `$e($k='v')`, `[$e($k="v")]`, `'$f'($k="v")`, `"$f"("$k": "v")`, "`$f`($k=1)", `functions.$f($k="v")`,
+	`tools.$f($k=1)`, `x.$f($k=1)`, `print($f($k="v"))`, `$f({"$k": "v"})`, `$f {"$k": "v"}`, "$f\n{\"$k\": \"v\"}", "$f:\n{\"$k\": \"v\"}",
+	`$f: {"$k": "v"}`, `{"name": "$f", "arguments": {"$k": "v"}}`, `{"tool": "$f", "input": {"$k": "v"}}`, `{"func": "$f", "$k": "v"}`,
+	`{"$f": {"$k": "v"}}`, `['$f', {'$k': 'v'}]`, `("$f", {"$k": "v"})`, `['$f($k=1)']`, `[{'$f($k=1)}]`, `<$f><$k>v</$k></$f>`,
+	"<$f>\n$k: v\n</$f>", `<$f $k="v"/>`, `<function=$f><parameter=$k>v</parameter></function>`, `<call name="$f"><parameter name="$k">v</parameter></call>`,
+	`<function=$f><parameter=$k>v`, `<tool_call>{"name": "$f", "arguments": {"$k": "v"}}</tool_call>`, `<tool_call>$f<arg_key>$k</arg_key><arg_value>v</arg_value>`,
+	"$f\n$k: v", "**$f**\n$k: v", "Calling tool: $f\nArguments: {\"$k\": \"v\"}", `[$f, $k=1)]`, `[$f({'$k': 1})}]`, `$f()`, `{"name": "$f", "arguments": {}}`,
+	`{"name": “$f”, “arguments”: {“$k”: 1}}`, `{name: $f, arguments: {$k: 1}}`, `$f[$k=1]`, `$f <$k>v</$k>`, `{"name": "$f", "parameters": {"$k": `,
+}
+
+// wordsBefore and wordsBehind are what stands around it.
+var wordsBefore = []string{
+	"", "", "I look. ", "I look.\n", "I look.\n\n", "Do not send ", "> ", "`", "```json\n", "```\n", "Look:\n```python\n", "```xml\n", "- ", "1. ", "\"", "'",
+	"(", "[", "{", "{\"a\": ", "{\"a\": [", "<p>", "<div>\n", "x = ", "| ", "    ", "// ", "#", "$ ", "Äh, ", "好的。", "<think>", "<tool_response>", "[TOOL_CALLS]",
+	"<tool_call>", "<tool_call>\n", "Action: ", "So: **", "@", "it's ", "a < b ", "f(", "data = {\"list\": [1, 2, ",
+}
+
+var wordsBehind = []string{
+	"", "", "\n", " to the API.", ", but no.", "\nThen more.", "\n\nThen more.", "`", "\n```", "\n```\nThen more.", "\"", ")", "]", "}", "]}", "</p>", "</div>", "</think>", "</think>Fine.",
+	"</tool_call>", "\n</tool_call>", "</tool_response>", ";", " -- ", " |", "**", "\x00", "<", "\n\n\n{", " and `x`",
+}
+
+// Whatever stands around a call and however it is written: it is read, or it is
+// invalid, or a warning says where it is.
+func TestNoCallIsLostInSilence(t *testing.T) {
+	tools := append([]llm.ToolDef(nil), caseTools...)
+	answers := 5_000
+	if *long {
+		answers = 100_000
+	}
+	r := rand.New(rand.NewPCG(1, 15))
+	pick := func(list []string) string { return list[r.IntN(len(list))] }
+	for range answers {
+		name, key := "find_room", pick([]string{"town", "beds", "notes", "tags"})
+		if r.IntN(3) == 0 {
+			name, key = "write_file", pick([]string{"path", "content"})
+		}
+		call := strings.NewReplacer("$f", name, "$e", strings.ReplaceAll(name, "_", `\_`), "$k", key).Replace(pick(waysOfWriting))
+		text := pick(wordsBefore) + call + pick(wordsBehind)
+		if r.IntN(3) == 0 {
+			text = pick(wordsBefore) + text + pick(wordsBehind)
+		}
+		if r.IntN(8) == 0 {
+			text = strings.Repeat("Some words before it. ", r.IntN(400)) + text + strings.Repeat(" And words behind it.", r.IntN(400))
+		}
+		if got := parse(t, dialect.Parser{Tools: tools}, dialect.Cut(text, 1+r.IntN(40))); silent(got) {
+			t.Errorf("not a word about %.300q", fmt.Sprint(text))
+		}
+	}
+}
+
+// silent reports whether nothing came of an answer.
+func silent(a answer) bool { return len(a.Calls)+len(a.Invalid)+len(a.Warnings) == 0 }
