@@ -105,6 +105,19 @@ func validMarker(s string) error {
 	return nil
 }
 
+// validAlso checks the tags in place of that of a call.
+func (t *Tags) validAlso() error {
+	for _, p := range t.Also {
+		if !strings.Contains(p.Open, "=%s") || p.Close == "" {
+			return fmt.Errorf("the tag %q must have =%%s for the name, and an end", p.Open)
+		}
+		if err := validTag(p.Open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d *Dialect) validTags() error {
 	t := d.Tags
 	if d.Form == TagCall && t.Call.Open == "" && (t.Param.Open == "" || t.Value.Open == "") {
@@ -116,13 +129,8 @@ func (d *Dialect) validTags() error {
 	if t.Param.Open != "" && t.Value.Open == "" && !strings.Contains(t.Param.Open, "%s") {
 		return fmt.Errorf("the tag %q has no %%s for the name, and there is no Tags.Value", t.Param.Open)
 	}
-	for _, p := range t.Also {
-		if !strings.Contains(p.Open, "=%s") || p.Close == "" {
-			return fmt.Errorf("the tag %q must have =%%s for the name, and an end", p.Open)
-		}
-		if err := validTag(p.Open); err != nil {
-			return err
-		}
+	if err := t.validAlso(); err != nil {
+		return err
 	}
 	for _, tag := range []string{t.Call.Open, t.Param.Open, t.Value.Open} {
 		if err := validTag(tag); tag != "" && err != nil {

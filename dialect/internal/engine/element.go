@@ -27,7 +27,7 @@ func (m *machine) element(start int) bool {
 		if !m.names.offered(word) {
 			return false
 		}
-		if m.onlyText(word, n, start) {
+		if m.yamlElement(word, n, start) || m.onlyText(word, n, start) {
 			return true
 		}
 		m.lost.add(m.lex.elements, start)
