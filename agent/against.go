@@ -34,7 +34,7 @@ func Against(ctx context.Context, store journal.Store, run string, m llm.Model) 
 				yield(Comparison{}, err)
 				return
 			}
-			if e.Kind == KindTurn {
+			if e.Kind == kindTurn {
 				c, err := p.against(ctx, e, m)
 				if err != nil {
 					yield(Comparison{}, fmt.Errorf("agent: entry %d: %w", e.Seq, err))

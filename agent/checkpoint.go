@@ -55,7 +55,7 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 		}
 	}
 	entry.Minted, l.minted = l.minted, nil
-	if err := l.write(ctx, KindChoice, entry); err != nil {
+	if err := l.write(ctx, kindChoice, entry); err != nil {
 		return choice, errors.Join(failed, err)
 	}
 	l.emit(Chosen{N: c.N, Choice: choice})

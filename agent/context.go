@@ -31,7 +31,7 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 		if len(said.Calls) == 0 {
 			continue
 		}
-		if err := l.write(ctx, KindCut, cut); err != nil {
+		if err := l.write(ctx, kindCut, cut); err != nil {
 			return false, err
 		}
 		l.messages = msgs

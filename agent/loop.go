@@ -92,7 +92,7 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 		if err := l.write(ctx, journal.KindStart, start); err != nil {
 			return nil, err
 		}
-		if err := l.write(ctx, KindBegin, l.beginning); err != nil {
+		if err := l.write(ctx, kindBegin, l.beginning); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +222,7 @@ func (l *loop) goOn(ctx context.Context) error {
 	for {
 		for _, m := range l.more(l.turnNo) {
 			l.messages = append(l.messages, m)
-			if err := l.write(ctx, KindNote, noteEntry{Message: m, Why: whyResumed}); err != nil {
+			if err := l.write(ctx, kindNote, noteEntry{Message: m, Why: whyResumed}); err != nil {
 				return err
 			}
 		}
@@ -306,7 +306,7 @@ func (l *loop) choose(ctx context.Context) error {
 // switchTo has another model go on. Who runs which tool is decided anew.
 func (l *loop) switchTo(ctx context.Context, id, why string) error {
 	s := Switched{From: l.model, To: id, Why: why}
-	if err := l.write(ctx, KindSwitch, s); err != nil {
+	if err := l.write(ctx, kindSwitch, s); err != nil {
 		return err
 	}
 	l.emit(s)
@@ -318,7 +318,7 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.write(ctx, KindLane, laneEntry{id, set}); err != nil {
+	if err := l.write(ctx, kindLane, laneEntry{id, set}); err != nil {
 		return err
 	}
 	l.Lanes, l.offered = set, append(slices.Clone(set.Defs), l.Caller...)
@@ -368,7 +368,7 @@ func (l *loop) keep(ctx context.Context, h *heard) error {
 	}
 	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage}
 	l.minted = nil
-	return l.write(ctx, KindTurn, entry)
+	return l.write(ctx, kindTurn, entry)
 }
 
 // hosted records the calls that the provider ran itself.
@@ -412,7 +412,7 @@ func (l *loop) hosted(ctx context.Context, m llm.Message) error {
 func (l *loop) note(ctx context.Context, why, text string) error {
 	n := noteEntry{Message: llm.User(text), Why: why}
 	l.messages = append(l.messages, n.message())
-	return l.write(ctx, KindNote, n)
+	return l.write(ctx, kindNote, n)
 }
 
 // end closes the run: a success and a deliberate end are sealed, everything

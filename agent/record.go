@@ -13,14 +13,14 @@ import (
 // The kinds of entries this package adds to the record of a run. Together with
 // requests, answers and receipts they are all that Resume and Replay need.
 const (
-	KindBegin  journal.Kind = "agent.begin"  // settings and first messages
-	KindTurn   journal.Kind = "agent.turn"   // an answer that counts
-	KindNote   journal.Kind = "agent.note"   // a message of ours to the model
-	KindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
-	KindCut    journal.Kind = "agent.cut"    // results that were shortened
-	KindSwitch journal.Kind = "agent.switch" // another model goes on
-	KindResume journal.Kind = "agent.resume" // the run was taken up again
-	KindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
+	kindBegin  journal.Kind = "agent.begin"  // settings and first messages
+	kindTurn   journal.Kind = "agent.turn"   // an answer that counts
+	kindNote   journal.Kind = "agent.note"   // a message of ours to the model
+	kindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
+	kindCut    journal.Kind = "agent.cut"    // results that were shortened
+	kindSwitch journal.Kind = "agent.switch" // another model goes on
+	kindResume journal.Kind = "agent.resume" // the run was taken up again
+	kindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
 // beginning is everything the loop depends on.

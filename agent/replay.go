@@ -25,7 +25,7 @@ func Replay(ctx context.Context, store journal.Store, run string) error {
 		if err != nil {
 			return err
 		}
-		if e.Kind == KindResume {
+		if e.Kind == kindResume {
 			starts = append(starts, len(entries))
 		}
 		entries = append(entries, e)
@@ -162,16 +162,16 @@ type recorded struct {
 
 func (r *recorded) take(e journal.Entry, l *loop) error {
 	switch e.Kind {
-	case KindBegin:
+	case kindBegin:
 		defer func() { clean(l.Caller) }()
 		return e.Decode(&l.beginning)
-	case KindResume:
+	case kindResume:
 		var again resumeEntry
 		if err := e.Decode(&again); err != nil {
 			return err
 		}
 		l.beginning = again.beginning()
-	case KindTurn:
+	case kindTurn:
 		var t turnEntry
 		if err := e.Decode(&t); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		r.ids[t.Turn] = t.Model
 		r.turn = t.Turn
 		r.minted = append(r.minted, t.Minted...)
-	case KindNote:
+	case kindNote:
 		var n noteEntry
 		if err := e.Decode(&n); err != nil {
 			return err
@@ -187,13 +187,13 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		if n.Why == whyResumed {
 			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
 		}
-	case KindLane:
+	case kindLane:
 		var set laneEntry
 		if err := e.Decode(&set); err != nil {
 			return err
 		}
 		r.lanes[set.Model] = set.Lanes
-	case KindChoice:
+	case kindChoice:
 		var c choiceEntry
 		if err := e.Decode(&c); err != nil {
 			return err

@@ -65,7 +65,7 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: Request: %w", err)
 	}
-	if err := l.write(ctx, KindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes}); err != nil {
+	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes}); err != nil {
 		return nil, err
 	}
 	for _, in := range l.rec.Unknown() {
@@ -132,14 +132,14 @@ func recall(entries iter.Seq2[journal.Entry, error]) (*past, error) {
 
 func (p *past) take(e journal.Entry) error {
 	switch e.Kind {
-	case KindBegin:
+	case kindBegin:
 		p.begun = true
 		if err := e.Decode(&p.begin); err != nil {
 			return err
 		}
 		clean(p.begin.Caller)
 		p.messages = slices.Clone(p.begin.Messages)
-	case KindTurn:
+	case kindTurn:
 		var t turnEntry
 		if err := e.Decode(&t); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (p *past) take(e journal.Entry) error {
 		}
 		p.called = p.called || len(t.Message.Calls())+len(t.Invalid) > 0
 		p.invalid = t.Invalid
-	case KindNote:
+	case kindNote:
 		var n noteEntry
 		if err := e.Decode(&n); err != nil {
 			return err
@@ -159,13 +159,13 @@ func (p *past) take(e journal.Entry) error {
 		p.answered()
 		p.invalid = nil
 		p.messages = append(p.messages, n.message())
-	case KindCut:
+	case kindCut:
 		var c cutEntry
 		if err := e.Decode(&c); err != nil {
 			return err
 		}
 		p.messages = shortened(p.messages, 0, func(r llm.Result) (int, bool) { n, ok := c.Results[r.CallID]; return n, ok })
-	case KindChoice:
+	case kindChoice:
 		var c choiceEntry
 		if err := e.Decode(&c); err != nil {
 			return err

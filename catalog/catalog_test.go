@@ -269,7 +269,7 @@ func TestLimits(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for text, want := range map[string]Version{"3.3.1": MakeVersion(3, 3, 1), "2.0": MakeVersion(2, 0), "": {}} {
-		if got, err := ParseVersion(text); err != nil || got != want {
+		if got, err := parseVersion(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestVersions(t *testing.T) {
 		t.Error("order")
 	}
 	for text, want := range map[string]int64{"70": 70e9, "1.5": 1.5e9, "8x7": 56e9, "270m": 270e6, "1t": 1e12, "invalid": 0, "": 0, "7q": 0} {
-		if got, err := ParseSize(text); got != want || (err == nil) != (want != 0) {
+		if got, err := parseSize(text); got != want || (err == nil) != (want != 0) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}

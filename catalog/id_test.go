@@ -191,7 +191,7 @@ func TestParseID(t *testing.T) {
 		id := ParseID(row[0])
 		size := ""
 		if row[4] != "" {
-			want, err := ParseSize(row[4])
+			want, err := parseSize(row[4])
 			if err != nil {
 				t.Fatal(err)
 			}

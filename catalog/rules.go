@@ -151,11 +151,11 @@ func parseBounds(s string, read func(string, *bound) error) ([]bound, error) {
 }
 
 func versionBound(s string, b *bound) (err error) {
-	b.version, err = ParseVersion(s)
+	b.version, err = parseVersion(s)
 	return err
 }
 
 func sizeBound(s string, b *bound) (err error) {
-	b.size, err = ParseSize(s)
+	b.size, err = parseSize(s)
 	return err
 }

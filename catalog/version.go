@@ -80,8 +80,8 @@ func (v Version) MarshalJSON() ([]byte, error) {
 	return []byte("[" + strings.ReplaceAll(v.String(), ".", ",") + "]"), nil
 }
 
-// ParseVersion reads "3.3.1". The empty text is no version.
-func ParseVersion(s string) (Version, error) {
+// parseVersion reads "3.3.1". The empty text is no version.
+func parseVersion(s string) (Version, error) {
 	var v Version
 	if s == "" {
 		return v, nil
@@ -96,9 +96,9 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// ParseSize reads a parameter count as model names write it: "70b", "1.5b",
+// parseSize reads a parameter count as model names write it: "70b", "1.5b",
 // "8x7b", "270m", "1t". A bare number counts billions.
-func ParseSize(s string) (int64, error) {
+func parseSize(s string) (int64, error) {
 	n, unit := readSize([]byte(strings.ToLower(s)))
 	switch {
 	case n > 0 && unit == 0:

@@ -220,7 +220,7 @@ func (n yamlNode) version(v *Version) error {
 	var s string
 	err := n.text(&s)
 	if err == nil {
-		if *v, err = ParseVersion(s); err != nil {
+		if *v, err = parseVersion(s); err != nil {
 			err = n.errorf("%w", err)
 		}
 	}
@@ -232,7 +232,7 @@ func (n yamlNode) size(i *int64) error {
 	var s string
 	err := n.text(&s)
 	if err == nil {
-		if *i, err = ParseSize(s); err != nil {
+		if *i, err = parseSize(s); err != nil {
 			err = n.errorf("%w", err)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// UnknownContext is the context, in tokens, that a model is taken to have when
+// unknownContext is the context, in tokens, that a model is taken to have when
 // nobody knows better.
-const UnknownContext = 8192
+const unknownContext = 8192
 
 // PromptOptions say whom a prompt teaches what.
 type PromptOptions struct {
@@ -31,7 +31,7 @@ type PromptOptions struct {
 	// Choice decides which tools are taught and how urgently. If it forbids
 	// calls none is, and the prompt says so.
 	Choice llm.ToolChoice
-	// Context is the model's context in tokens; 0 means UnknownContext. Up to
+	// Context is the model's context in tokens; 0 means unknownContext. Up to
 	// that size the prompt is compact.
 	Context int
 	// Parallel offers several calls in one answer.
@@ -157,7 +157,7 @@ func Teach(o PromptOptions) (Prompt, error) {
 	}
 	p := Prompt{Template: "standard", InUser: fam.inUser}
 	switch {
-	case o.Context <= UnknownContext: // 0, unknown, included
+	case o.Context <= unknownContext: // 0, unknown, included
 		p.Template = "compact"
 	case o.Parallel:
 		p.Template = "parallel"
