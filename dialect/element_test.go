@@ -25,3 +25,19 @@ func TestParameterCalledLikeATag(t *testing.T) {
 		}
 	}
 }
+
+// An element whose name is nothing but letters may be part of a document: YAML
+// in it is a guess, and text in it is no call.
+func TestElementsLikeThoseOfDocuments(t *testing.T) {
+	p := dialect.Parser{Tools: []llm.ToolDef{{Name: "summary", Schema: []byte(`{"type":"object","properties":{"title":{"type":"string"}}}`)}}}
+	for text, want := range map[string]string{
+		"<summary>\ntitle: a\n</summary>": "call summary {\"title\":\"a\"} in xml_tagname, yaml (guess)\n",
+		"<summary>Details</summary>":      "text \"<summary>Details</summary>\"\nwarning suspected_call xml_tagname\n",
+	} {
+		for _, chunk := range []int{len(text), 1} {
+			if got := transcript(t, p, text, chunk); got != want {
+				t.Errorf("%q in pieces of %d means %q, want %q", text, chunk, got, want)
+			}
+		}
+	}
+}

@@ -34,10 +34,19 @@ func (m *machine) yamlElement(word string, n, start int) bool {
 		m.badArgs("the YAML cannot be read: %v", err)
 	} else {
 		m.argBytes(args)
-		m.repair("yaml", llm.Syntax, start+n, m.offset())
+		m.repair("yaml", yamlClass(word), start+n, m.offset())
 	}
 	m.endCall()
 	return true
+}
+
+// yamlClass is how sure it is that YAML in the element word is a call: a
+// document may hold an element whose name is nothing but letters.
+func yamlClass(word string) llm.RepairClass {
+	if isPlainTag("<" + word + ">") {
+		return llm.Guess
+	}
+	return llm.Syntax
 }
 
 // yamlAt reports whether, behind a tag of n bytes, a line begins with a key
