@@ -251,7 +251,7 @@ func TestAroundShowsTheHistory(t *testing.T) {
 		if fmt.Sprintf("%+v", req) != before {
 			t.Errorf("%s: the caller's request was changed", style)
 		}
-		written, err := dialect.Render(name, call)
+		written, err := dialect.Render(name, call, lost)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -340,35 +340,76 @@ func (p *Plan) lost(feature string, losses []schema.Loss) {
 // inText writes the calls and results of the history as text.
 func (e Emulation) inText(req *llm.Request, name, results string) error {
 	list := listOr(e.Dialects)
-	for i, m := range req.Messages {
-		var said []llm.Part
-		var answers []llm.Result
-		changed := false
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.Call:
-				text, err := list.Render(cmp.Or(name, "json_fence"), p)
-				if err != nil {
-					text, err = list.Render("json_fence", p)
-				}
-				if err != nil {
-					return err
-				}
-				said, changed = append(said, llm.Text{Text: text}), true
-			case llm.Result:
-				answers, changed = append(answers, p), true
-			default:
-				said = append(said, p)
-			}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		parts, err := turnInText(list, cmp.Or(name, "json_fence"), m.Parts)
+		if err != nil {
+			return err
 		}
+		parts, answers := takeResults(parts)
 		if len(answers) > 0 {
 			_, text := list.WrapResults(results, answers)
-			said = append([]llm.Part{llm.Text{Text: text}}, said...)
-			req.Messages[i].Role = llm.RoleUser
+			parts = append([]llm.Part{llm.Text{Text: text}}, parts...)
+			m.Role = llm.RoleUser
 		}
-		if changed {
-			req.Messages[i].Parts = said
-		}
+		m.Parts = parts
 	}
 	return nil
+}
+
+// takeResults divides parts into results and everything else.
+func takeResults(parts []llm.Part) (others []llm.Part, results []llm.Result) {
+	for _, p := range parts {
+		if r, ok := p.(llm.Result); ok {
+			results = append(results, r)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return others, results
+}
+
+// turnInText writes the text and the calls of a turn as the model would have
+// written them: together, since a dialect has something between one and the
+// next. What a model does not write, and its thinking, comes before them. A turn
+// without calls stays as it is.
+func turnInText(list *dialect.List, name string, parts []llm.Part) ([]llm.Part, error) {
+	var others, turn, calls []llm.Part
+	said := ""
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Call:
+			turn, calls = append(turn, p), append(calls, p)
+		case llm.Text:
+			turn, said = appendText(turn, p.Text), said+p.Text
+		default:
+			others = append(others, p)
+		}
+	}
+	if len(calls) == 0 {
+		return parts, nil
+	}
+	text, err := list.Render(name, turn...)
+	if err != nil && said != "" { // an answer in this dialect may be either text or calls
+		text, err = list.Render(name, calls...)
+		text = said + "\n" + text
+	}
+	if err != nil { // a call that the dialect cannot write
+		text, err = list.Render("json_fence", turn...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(others, llm.Text{Text: text}), nil
+}
+
+// appendText adds text to parts, to the text they end with if they do.
+func appendText(parts []llm.Part, text string) []llm.Part {
+	if n := len(parts) - 1; n >= 0 {
+		if last, ok := parts[n].(llm.Text); ok {
+			parts[n] = llm.Text{Text: last.Text + text}
+			return parts
+		}
+	}
+	return append(parts, llm.Text{Text: text})
 }

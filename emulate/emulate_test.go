@@ -71,6 +71,55 @@ func TestStyles(t *testing.T) {
 	}
 }
 
+// A turn of the history is written as the model was taught to write it: what
+// it is shown is one text, and reads as the same text and the same calls.
+func TestHistoryReadsBack(t *testing.T) {
+	rome := llm.Call{ID: "c1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}
+	oslo := llm.Call{ID: "c2", Name: "get_weather", Args: json.RawMessage(`{"city":"Oslo"}`)}
+	req := &llm.Request{Tools: gateTools, Messages: []llm.Message{
+		llm.User("Weather in Rome and Oslo?"),
+		llm.Assistant(llm.Thinking{Text: "Two cities."}, llm.Text{Text: "I look "}, llm.Text{Text: "it up."}, rome, oslo),
+		llm.Results(llm.Result{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "21"}}}, llm.Result{CallID: "c2", Parts: []llm.Part{llm.Text{Text: "3"}}}),
+	}}
+	type way struct {
+		name string
+		Emulation
+		tools []llm.ToolDef
+	}
+	ways := []way{{"constrained", Emulation{Host: OutputHost}, gateTools}, {"without tools", Emulation{}, nil}}
+	for _, style := range Styles() {
+		ways = append(ways, way{style, Emulation{Style: style}, gateTools})
+	}
+	for _, w := range ways {
+		asked := req.Clone()
+		asked.Tools = w.tools
+		out, err := w.Plan(asked)
+		if err != nil {
+			t.Fatalf("%s: %v", w.name, err)
+		}
+		said := out.Request.Messages[1]
+		if _, ok := said.Parts[0].(llm.Thinking); !ok || len(said.Parts) != 2 {
+			t.Errorf("%s: the turn became %+v", w.name, said.Parts)
+		}
+		p := dialect.Parser{Tools: gateTools, Dialect: out.Dialect}
+		var text, cities string
+		for ev, err := range p.Parse(dialect.Whole(said.Text())) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch ev := ev.(type) {
+			case llm.TextDelta:
+				text += ev.Text
+			case llm.Call:
+				cities += decode[map[string]string](ev.Args)["city"] + " "
+			}
+		}
+		if strings.TrimSpace(text) != "I look it up." || cities != "Rome Oslo " {
+			t.Errorf("%s: %q reads as the text %q and calls for %q", w.name, said.Text(), text, cities)
+		}
+	}
+}
+
 // A long conversation is reminded of the notation, results stand in the form
 // the style knows, and families without a system turn are told in the user's.
 func TestTaughtHistory(t *testing.T) {
