@@ -76,6 +76,7 @@ type answer struct {
 
 	finish   llm.Finish
 	finished bool // the vendor said why the model stopped
+	doneEnds bool // [DONE] is the format's own word for the end of a stream
 	// plainStop says that the vendor's word for an ordinary end also ends an
 	// answer with calls.
 	plainStop bool
@@ -463,7 +464,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 			continue
 		}
 		if bytes.Equal(js.Trim(data), []byte("[DONE]")) {
-			return a.done()
+			return a.doneMarker()
 		}
 		if !json.Valid(data) {
 			return a.broken(data, src.Partial())
@@ -493,6 +494,15 @@ func (a *answer) ended(err error) error {
 		return errNoEnd
 	}
 	return fmt.Errorf("%w: %w", errNoEnd, err)
+}
+
+// doneMarker judges a [DONE]. In a format that has another marker it only ends
+// the bytes, and before the first chunk there is no answer that it could end.
+func (a *answer) doneMarker() error {
+	if a.over() || a.doneEnds && a.begun {
+		return a.done()
+	}
+	return errNoEnd
 }
 
 // done takes the word that the stream is complete, also from a server that

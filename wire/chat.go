@@ -161,6 +161,7 @@ func (e *encoder) rest(start int, more []byte) {
 }
 
 func (c chat) decodeStream(a *answer, src io.Reader) error {
+	a.doneEnds = true
 	s := &chatStream{answer: a}
 	if a.relaying {
 		a.place = s

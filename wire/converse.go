@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -90,6 +91,8 @@ func (converse) decodeStream(a *answer, src io.Reader) error {
 		switch {
 		case errors.Is(err, eventstream.ErrMalformed):
 			return a.c.fail("DecodeStream", llm.Malformed, err)
+		case frames.Partial(): // half a frame is a lost stream, whatever came before it
+			return fmt.Errorf("%w: %w", errNoEnd, err)
 		case err != nil:
 			return a.ended(err)
 		}

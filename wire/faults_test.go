@@ -230,6 +230,27 @@ func TestStopListening(t *testing.T) {
 	}
 }
 
+// TestDoneIsNoAnswer: [DONE] alone ends no answer, and in a format with another
+// finish marker it does not stand for that marker.
+func TestDoneIsNoAnswer(t *testing.T) {
+	for _, test := range []struct{ format, stream, want string }{
+		{Chat, done, "error incomplete"},
+		{Chat, ": hm\n\n" + done, "error incomplete"},
+		{Messages, done, "error incomplete"},
+		{Messages, `data: {"type":"message_start","message":{"id":"m"}}` + "\n\n" + done, "error incomplete"},
+		{Messages, `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + done, "stop"},
+		{Gemini, done, "error incomplete"},
+		{Gemini, `data: {"candidates":[{"content":{"parts":[{"text":"hi"}]}}]}` + "\n\n" + done, "text hi; error incomplete"},
+		{Gemini, `data: {"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}` + "\n\n" + done, "text hi; stop"},
+		{Responses, done, "error incomplete"},
+		{Responses, `data: {"type":"response.created","response":{"id":"r"}}` + "\n\n" + done, "error incomplete"},
+	} {
+		if got := summary(t, Codec{Format: test.format}, test.stream); got != test.want {
+			t.Errorf("%s %q:\n got %s\nwant %s", test.format, test.stream, got, test.want)
+		}
+	}
+}
+
 // TestWrongRequests: an error names the field.
 func TestWrongRequests(t *testing.T) {
 	for _, f := range []struct{ format, in, want string }{

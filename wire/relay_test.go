@@ -248,6 +248,31 @@ func TestRelayTruncated(t *testing.T) {
 	}
 }
 
+// TestRelayHalfFrame: a stream of binary frames that ends within a frame is
+// lost, also after the frame that said why the model stopped, and the client
+// gets whole frames only.
+func TestRelayHalfFrame(t *testing.T) {
+	c := Codec{Format: Converse}
+	var b bytes.Buffer
+	enc := c.NewStream(&b, Head{})
+	write(t, enc, llm.TextDelta{Text: "hi"})
+	write(t, enc, llm.Finish{Reason: llm.Stop, Usage: llm.Usage{Input: 1, Output: 2}})
+	whole := b.String()
+	lost := iotest.ErrReader(io.ErrClosedPipe)
+	for missing := 1; missing <= 20; missing++ {
+		half := whole[:len(whole)-missing]
+		for _, src := range []io.Reader{strings.NewReader(half), io.MultiReader(strings.NewReader(half), lost)} {
+			out, _, err := relayThrough(t, c, src, passAll)
+			if llm.KindOf(err) != llm.Incomplete {
+				t.Errorf("%d bytes are missing: %v", missing, err)
+			}
+			if _, err := decodeAll(c, strings.NewReader(out)); err == nil || llm.KindOf(err) == llm.Malformed {
+				t.Errorf("%d bytes are missing: the client reads %v", missing, err)
+			}
+		}
+	}
+}
+
 // TestRelayReplaces: text that is taken out is not there, what comes in its
 // place is, and a call that was held is replaced as a whole.
 func TestRelayReplaces(t *testing.T) {

@@ -59,6 +59,7 @@ type Reader struct {
 	buf     []byte
 	payload []byte
 	offset  int64
+	partial bool
 }
 
 // NewReader returns the frames of src.
@@ -71,7 +72,8 @@ func NewReader(src io.Reader) *Reader {
 // within a frame. An error that wraps [ErrMalformed] says that what came is no
 // frame; other errors are those of the reader.
 func (r *Reader) Next() (Frame, error) {
-	if _, err := io.ReadFull(r.src, r.buf[:preludeLen]); err != nil {
+	n, err := io.ReadFull(r.src, r.buf[:preludeLen])
+	if r.partial = n > 0; err != nil {
 		return Frame{}, err
 	}
 	size, err := frameSize(r.buf)
@@ -95,11 +97,15 @@ func (r *Reader) Next() (Frame, error) {
 		r.payload = msg.Payload
 	}
 	r.offset += int64(size)
+	r.partial = false
 	return frameOf(msg), nil
 }
 
 // Offset returns where the last frame ended, in bytes of the stream.
 func (r *Reader) Offset() int64 { return r.offset }
+
+// Partial reports whether the last error came within a frame.
+func (r *Reader) Partial() bool { return r.partial }
 
 // frameSize reads a prelude. Its checksum stands before all else, so that noise
 // is not taken for a length.
