@@ -38,7 +38,7 @@ var (
 // Replace writes events in the place of this one and of all that are held. From
 // here on the stream is a translation: what follows is encoded anew, and what
 // only the upstream's own bytes could say is lost. Without events it drops
-// them.
+// them. Where no call is left, or one was added, the finish reason follows.
 func Replace(events ...llm.Event) Verdict { return Verdict{action: replaceBy, events: events} }
 
 // maxHeld bounds the bytes that a relay keeps back.
@@ -123,6 +123,7 @@ type relay struct {
 	queue   []judged
 	enc     *StreamEncoder // not nil: the stream is a translation
 	held    []llm.Event    // of a translation
+	called  map[int]bool   // answers of which the client has a call, by index
 }
 
 // judged is an event whose frame is not written yet.
@@ -270,6 +271,7 @@ func (r *relay) judge(ev llm.Event, passed bool) {
 func (r *relay) forget(before int64) {
 	n := 0
 	for n < len(r.queue) && r.queue[n].frame < before {
+		r.noteCall(r.queue[n].ev)
 		n++
 	}
 	r.queue = r.queue[:copy(r.queue, r.queue[n:])]
@@ -296,7 +298,10 @@ func (r *relay) translate() {
 		r.enc.s = r.a.place.resume(at, &r.enc.e, head)
 	}
 	for _, q := range r.queue {
-		if q.passed && q.frame >= cut && q.from >= cut {
+		switch {
+		case q.frame < cut || q.from < cut:
+			r.noteCall(q.ev)
+		case q.passed:
 			r.encode(q.ev)
 		}
 	}
@@ -320,10 +325,59 @@ func (e encoded) Write(b []byte) (int, error) {
 
 func (r *relay) encode(events ...llm.Event) {
 	for _, ev := range events {
-		if err := r.enc.Write(ev); err != nil && r.err == nil {
+		r.noteCall(ev)
+		if err := r.enc.Write(r.corrected(ev)); err != nil && r.err == nil {
 			r.err = err
 		}
 	}
+}
+
+// noteCall notes that the client has a call. One that cannot be run counts too:
+// it is a call of the format.
+func (r *relay) noteCall(ev llm.Event) {
+	index := 0
+	if other, ok := ev.(llm.Alternative); ok {
+		index, ev = other.Index, other.Event
+	}
+	switch ev := ev.(type) {
+	case llm.CallStart, llm.Call:
+	case llm.InvalidCall:
+		if ev.Name == "" { // it is written as text
+			return
+		}
+	default:
+		return
+	}
+	if r.called == nil {
+		r.called = make(map[int]bool)
+	}
+	r.called[index] = true
+}
+
+// corrected returns an event of a translation. Observers may have taken out all
+// calls or added the first: the finish reason is that of what the client has.
+func (r *relay) corrected(ev llm.Event) llm.Event {
+	switch ev := ev.(type) {
+	case llm.Finish:
+		return finishAs(ev, r.called[0])
+	case llm.Alternative:
+		if f, ok := ev.Event.(llm.Finish); ok {
+			ev.Event = finishAs(f, r.called[ev.Index])
+		}
+		return ev
+	}
+	return ev
+}
+
+// finishAs returns the finish of an answer with calls or without.
+func finishAs(f llm.Finish, calls bool) llm.Finish {
+	switch {
+	case f.Reason == llm.ToolCalls && !calls:
+		f.Reason, f.Raw = llm.Stop, ""
+	case f.Reason == llm.Stop && calls:
+		f.Reason, f.Raw = llm.ToolCalls, ""
+	}
+	return f
 }
 
 // translated judges an event of a translation.

@@ -319,6 +319,62 @@ func TestRelayReplaces(t *testing.T) {
 	}
 }
 
+// TestRelayFinishReason: the finish reason is that of the calls the client got,
+// whatever the upstream said.
+func TestRelayFinishReason(t *testing.T) {
+	call := []llm.Event{llm.CallStart{ID: "call_1", Name: "f"}, llm.CallDelta{ID: "call_1", Args: "{}"}, llm.Call{ID: "call_1", Name: "f", Args: []byte("{}")}}
+	text := llm.TextDelta{Text: "(not allowed)"}
+	withoutCalls := func(_ int, ev llm.Event) Verdict {
+		switch ev.(type) {
+		case llm.CallStart, llm.CallDelta:
+			return Hold
+		case llm.Call:
+			return Replace(text)
+		}
+		return Pass
+	}
+	withCall := func(_ int, ev llm.Event) Verdict {
+		if d, ok := ev.(llm.TextDelta); ok && d.Text != "" {
+			return Replace(call...)
+		}
+		return Pass
+	}
+	second := func(_ int, ev llm.Event) Verdict { // the first call passes as bytes
+		if c, ok := ev.(llm.Call); ok && c.ID != "call_1" {
+			return Replace(ev)
+		}
+		return Pass
+	}
+	other := []llm.Event{llm.CallStart{ID: "call_2", Name: "f"}, llm.CallDelta{ID: "call_2", Args: "{}"}, llm.Call{ID: "call_2", Name: "f", Args: []byte("{}")}}
+	for name, test := range map[string]struct {
+		said    []llm.Event
+		reason  llm.Reason
+		verdict func(int, llm.Event) Verdict
+		want    llm.Reason
+	}{
+		"all calls replaced": {call, llm.ToolCalls, withoutCalls, llm.Stop},
+		"a call added":       {[]llm.Event{text}, llm.Stop, withCall, llm.ToolCalls},
+		"a call as bytes":    {append(slices.Clone(call), other...), llm.ToolCalls, second, llm.ToolCalls},
+		"a limit stays":      {call, llm.Length, withoutCalls, llm.Length},
+	} {
+		for _, c := range []Codec{{Format: Chat}, {Format: Responses}, {Format: Messages}, {Format: Gemini}, {Format: Ollama}, {Format: Converse}, {Format: Messages, Quirks: OnBedrock()}} {
+			var b bytes.Buffer
+			enc := c.NewStream(&b, Head{ID: "i", Model: "m"})
+			for _, ev := range append(slices.Clone(test.said), llm.Finish{Reason: test.reason}) {
+				write(t, enc, ev)
+			}
+			out, _, err := relayThrough(t, c, &b, test.verdict)
+			if err != nil {
+				t.Fatal(c.Format, name, err)
+			}
+			got := build(t, c, out)
+			if got.Finish.Reason != test.want || len(got.Warnings) > 0 {
+				t.Errorf("%s, %s: %+v, warnings %v\n%q", c.Format, name, got.Finish, got.Warnings, out)
+			}
+		}
+	}
+}
+
 // flushed is a response writer that tells when it is flushed.
 type flushed struct {
 	bytes.Buffer
