@@ -252,8 +252,8 @@ func TestListsDoNotChange(t *testing.T) {
 func TestOwnKeys(t *testing.T) {
 	for _, keys := range [][2]string{{"fn", "with"}, {"op", "data"}, {"do", "payload"}, {"method", "params"}, {"command", "options"}, {"name", "arguments"}} {
 		list, err := dialect.Builtin().With(dialect.Dialect{
-			Name: "own", Form: dialect.JSONCall, Call: []dialect.Pair{{Open: "<<CALL>>", Close: "<<END>>"}}, NameKey: keys[0], ArgsKey: keys[1],
-			Write: dialect.Writing{Call: `<<CALL>>{"` + keys[0] + `": "$name", "` + keys[1] + `": $args}<<END>>`},
+			Name: "own", Form: dialect.JSONCall, Call: []dialect.Pair{{Open: "<<KEYED>>", Close: "<<DONE>>"}}, NameKey: keys[0], ArgsKey: keys[1],
+			Write: dialect.Writing{Call: `<<KEYED>>{"` + keys[0] + `": "$name", "` + keys[1] + `": $args}<<DONE>>`},
 		})
 		if err != nil {
 			t.Fatal(err)
