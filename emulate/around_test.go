@@ -233,6 +233,35 @@ func TestAroundKeepsTheChoice(t *testing.T) {
 	}
 }
 
+// Where calls are forbidden, a call that the model writes all the same stays
+// text, with a warning that says so; nobody is told to ask for it again, or
+// that tools were taught.
+func TestAroundForbiddenCall(t *testing.T) {
+	call := llm.Call{Name: "get_weather", Args: json.RawMessage(`{"city":"Rome","days":3}`)}
+	for style, name := range dialects {
+		for _, before := range []string{"", "I look it up.\n"} {
+			for _, choice := range []llm.ToolChoice{{Mode: llm.MustNotCall}, {Allowed: []string{}}} {
+				answer, err := dialect.Render(name, llm.Text{Text: before}, call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range []emulate.Emulation{{Style: style}, {Style: style, Host: emulate.OutputHost, Gate: emulate.GateOn}} {
+					r, err := llm.Generate(t.Context(), e.Around(&ownModel{answer: answer, piece: 3}), question(func(r *llm.Request) { r.Choice = choice }))
+					if err != nil {
+						t.Fatalf("%s: %v", style, err)
+					}
+					if len(r.Message.Calls())+len(r.Invalid) > 0 || r.Message.Text() != answer {
+						t.Errorf("%s, %+v: %+v", style, choice, r.Message)
+					}
+					if len(r.Warnings) == 0 || slices.ContainsFunc(r.Warnings, func(w llm.Warning) bool { return w.Code != llm.SuspectedCall }) {
+						t.Errorf("%s, %+v, gate %q: warnings %v", style, choice, e.Gate, r.Warnings)
+					}
+				}
+			}
+		}
+	}
+}
+
 // The inner model reads the history as text: its own calls as it was taught to
 // write them, results in the wrapper that the prompt announces.
 func TestAroundShowsTheHistory(t *testing.T) {

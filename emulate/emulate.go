@@ -208,16 +208,12 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 	if err != nil {
 		return err
 	}
-	out.Dialect, out.Taught = prompt.Dialect, true
+	out.Dialect, out.Taught = prompt.Dialect, !req.Choice.Forbids()
 	if err := e.inText(out.Request, prompt.Dialect, prompt.Results); err != nil {
 		return err
 	}
 	if prompt.System != "" {
 		e.instruct(out.Request, prompt)
-	}
-	tools := Functions(req.Tools)
-	if req.Choice.Forbids() {
-		tools = []llm.ToolDef{}
 	}
 	if constrained {
 		before, err := e.constrain(req, out, prompt)
@@ -228,7 +224,7 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 			out.readers = append(out.readers, wholeJSON("", ""))
 		}
 	}
-	out.readers = append(out.readers, e.reader(req, tools, prompt.Dialect))
+	out.readers = append(out.readers, e.reader(req, Functions(req.Tools), prompt.Dialect))
 	return nil
 }
 

@@ -79,6 +79,9 @@ func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 func (e Emulation) reader(req *llm.Request, tools []llm.ToolDef, dialect string) Reader {
 	c := CallReader{Request: req, Tools: tools, Dialects: e.Dialects, Dialect: dialect, Taught: true, Promotion: cmp.Or(e.Promotion, req.Promotion, llm.PromoteAll),
 		Why: cmp.Or(e.Why, requested(req), "the tools are taught, so calls are text")}
+	if req.Choice.Forbids() {
+		c.Promotion, c.Why = llm.PromoteOff, "the request forbids calls"
+	}
 	for _, m := range req.Messages {
 		c.IDs.After += len(m.Calls())
 	}

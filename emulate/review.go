@@ -21,8 +21,8 @@ func (r *reading) review() {
 	if r.Promotion == llm.PromoteOff {
 		r.suspect(&all, text)
 	}
-	if r.native+r.inText > 0 || r.finish.Reason == llm.Length || r.Request != nil && r.Request.Output != nil {
-		return
+	if r.native+r.inText > 0 || r.finish.Reason == llm.Length || r.Request != nil && (r.Request.Output != nil || r.Request.Choice.Forbids()) {
+		return // nobody has to ask for the call
 	}
 	if end := strings.TrimSpace(text); strings.HasSuffix(end, "```") || strings.HasSuffix(end, "}") || strings.HasSuffix(end, "]") {
 		all = dialect.Parser{} // it may be a call of a tool that was not offered

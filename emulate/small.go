@@ -40,6 +40,7 @@ func (e Emulation) small(req *llm.Request, out *Plan) error {
 	t := lastTurn(req.Messages)
 	if req.Choice.Forbids() {
 		smallHistory(out.Request, t)
+		out.readers = append(out.readers, e.reader(req, Functions(req.Tools), e.Dialect))
 		return nil
 	}
 	v := verdictOf(req, tools, t, out.final)
