@@ -100,13 +100,38 @@ func (h *heard) add(ev llm.Event, err error) {
 		h.broken = "an event is nil"
 	case start && slices.ContainsFunc(h.events, isAnswer):
 		h.broken = "the start does not stand at the start"
+	case start && slices.ContainsFunc(h.events, isStart):
+		h.broken = "there are two starts"
 	}
 	if err != nil {
 		h.err = err
 		return
 	}
 	h.events = append(h.events, ev)
-	_, h.finished = ev.(llm.Finish)
+	if f, ok := ev.(llm.Finish); ok {
+		h.finish(f)
+	}
+}
+
+// reasons are why a model may stop.
+var reasons = []llm.Reason{llm.Stop, llm.ToolCalls, llm.Length, llm.ContentFilter, llm.OtherReason}
+
+// finish takes the llm.Finish.
+func (h *heard) finish(f llm.Finish) {
+	h.finished = true
+	valid, invalid := h.calls()
+	switch {
+	case h.broken != "":
+	case !slices.Contains(reasons, f.Reason):
+		h.broken = fmt.Sprintf("the finish has a reason that nobody knows: %q", f.Reason)
+	case f.Reason == llm.ToolCalls && len(valid)+len(invalid) == 0:
+		h.broken = "the finish says that there are calls, but there are none"
+	}
+}
+
+func isStart(ev llm.Event) bool {
+	_, ok := ev.(llm.Start)
+	return ok
 }
 
 // end says that nothing more came.
@@ -217,7 +242,7 @@ func whole(c llm.Call, req *llm.Request) string {
 		return "a tool is called that was not offered: " + c.Name
 	case json.Unmarshal(c.Args, &args) != nil:
 		return fmt.Sprintf("the arguments of %s are no JSON object: %s", c.Name, c.Args)
-	case c.Provenance.Truncated:
+	case c.Provenance.Worst() >= llm.Truncation:
 		return "a call that was cut off is given as one that can be run: " + c.Name
 	}
 	return ""
@@ -320,25 +345,25 @@ func modelCancelled(t *testing.T, m llm.Model) {
 		if when == 0 {
 			cancel()
 		}
-		began, n, finished := time.Now(), 0, false
-		var last error
+		began, n := time.Now(), 0
+		var h heard
 		for ev, err := range m.Stream(ctx, question()) {
 			n++
-			last = err
-			if _, ok := ev.(llm.Finish); ok {
-				finished = true
-			}
+			h.add(ev, err)
 			if n == when {
 				cancel()
 				began = time.Now()
 			}
 		}
 		cancel()
-		if k := llm.KindOf(last); last != nil && k != llm.Canceled {
-			t.Errorf("%s: the error is of kind %s, not canceled: %v", name, k, last)
+		if h.broken != "" {
+			t.Errorf("%s: %s: %v %v", name, h.broken, h.events, h.err)
+		}
+		if k := llm.KindOf(h.err); h.err != nil && k != llm.Canceled {
+			t.Errorf("%s: the error is of kind %s, not canceled: %v", name, k, h.err)
 		}
 		// A stream whose end was there already may end as it would have.
-		if last == nil && (when == 0 || !finished) {
+		if h.err == nil && (when == 0 || !h.finished) {
 			t.Errorf("%s: no error says that the answer was cancelled", name)
 		}
 		if took := time.Since(began); took > patience {

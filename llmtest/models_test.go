@@ -127,6 +127,38 @@ var brokenModels = map[string]struct {
 	"text after the finish": {"a stream ends with one finish or one error", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
 		pass(append(slices.Clip(evs), llm.TextDelta{Text: "late"}), yield)
 	}},
+	"two starts": {"a stream ends with one finish or one error", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		pass(append([]llm.Event{llm.Start{ID: "a"}, llm.Start{ID: "b"}}, evs...), yield)
+	}},
+	"no finish reason": {"a stream ends with one finish or one error", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		pass(append(slices.Clone(evs[:len(evs)-1]), llm.Finish{}), yield)
+	}},
+	"a finish reason of its own": {"a stream ends with one finish or one error", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		pass(append(slices.Clone(evs[:len(evs)-1]), llm.Finish{Reason: "end_turn"}), yield)
+	}},
+	"a finish with calls that are not there": {"a stream ends with one finish or one error", func(_ context.Context, _ *llm.Request, _ []llm.Event, yield func(llm.Event, error) bool) {
+		pass([]llm.Event{llm.TextDelta{Text: "hi"}, llm.Finish{Reason: llm.ToolCalls}}, yield)
+	}},
+	"an event after the error": {"a cancelled context ends the answer", func(ctx context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		for i, ev := range evs {
+			if ctx.Err() == nil {
+				if !yield(ev, nil) {
+					return
+				}
+				continue
+			}
+			if yield(nil, &llm.Error{Op: "late", Kind: llm.Canceled, Err: ctx.Err()}) && i > 0 {
+				yield(evs[len(evs)-1], nil)
+			}
+			return
+		}
+	}},
+	"a call marked as cut off": {"a call is what its pieces were", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		pass(withProvenance(evs, llm.Provenance{Truncated: true}), yield)
+	}},
+	"a call completed after a cut": {"a call is what its pieces were", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+		pass(withProvenance(evs, llm.Provenance{Repairs: []llm.Repair{{Rule: "cut", Class: llm.Truncation}}}), yield)
+	}},
 	"other pieces": {"a call is what its pieces were", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
 		if len(evs) > 2 {
 			evs = slices.Insert(slices.Clone(evs), 2, llm.Event(llm.CallDelta{ID: evs[0].(llm.CallStart).ID, Args: " "}))
@@ -163,6 +195,18 @@ var brokenModels = map[string]struct {
 		req.System = "changed"
 		pass(evs, yield)
 	}},
+}
+
+// withProvenance returns events whose calls came about in that way.
+func withProvenance(evs []llm.Event, p llm.Provenance) []llm.Event {
+	evs = slices.Clone(evs)
+	for i, ev := range evs {
+		if c, ok := ev.(llm.Call); ok {
+			c.Provenance = p
+			evs[i] = c
+		}
+	}
+	return evs
 }
 
 func pass(evs []llm.Event, yield func(llm.Event, error) bool) {
