@@ -280,6 +280,8 @@ func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
 // calls.
 func (r *reading) push(text string, push func(string, error) bool) bool {
 	switch {
+	case r.Promotion == llm.PromoteOff && !r.read: // not a byte of the text changes; the parser only looks for suspicions
+		return r.emit(llm.TextDelta{Text: text}) && push(text, nil)
 	case r.plain:
 		return r.emit(llm.TextDelta{Text: text})
 	case !r.holding:
@@ -364,6 +366,10 @@ func (r *reading) sign() bool {
 
 // parsed passes on what the parser found.
 func (r *reading) parsed(ev llm.Event) bool {
+	if r.Promotion == llm.PromoteOff && !r.read {
+		warning, ok := ev.(llm.Warning)
+		return !ok || r.emit(warning)
+	}
 	switch e := ev.(type) {
 	case dialect.Markup:
 		r.markup = e

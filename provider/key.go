@@ -111,7 +111,7 @@ func redact(text, key string) string {
 		if len(s) < 4 {
 			continue
 		}
-		for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s)} {
+		for _, form := range []string{s, strings.ReplaceAll(s, "/", `\/`), url.QueryEscape(s), url.PathEscape(s)} {
 			text = strings.ReplaceAll(text, form, "[key]")
 		}
 	}

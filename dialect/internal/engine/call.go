@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -144,6 +145,8 @@ func (m *machine) endCall() {
 		m.leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.name), m.raw())
 	case c.problem != "":
 		m.leave(llm.BadArguments, c.problem, m.raw())
+	case c.keys != nil && !json.Valid(c.args): // elements and an object, side by side
+		m.leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
 	case (llm.Provenance{Repairs: c.repairs}).Worst() >= llm.Truncation:
 		m.cutCall() // nobody can know the rest, however the answer ended
 	default:

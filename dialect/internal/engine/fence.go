@@ -57,10 +57,14 @@ func (m *machine) fenced(start int) bool {
 	return true
 }
 
+// maxFence bounds the backticks of a fence that are looked at, so that a run of
+// them is read in linear time.
+const maxFence = 32
+
 // fenceLength is the length of the fence that stands here with its word.
 func (in *input) fenceLength() int {
 	i := 3
-	for in.peek(i) == '`' {
+	for i < maxFence && in.peek(i) == '`' {
 		i++
 	}
 	for in.at(i) && (isLetter(in.peek(i)) || in.peek(i) == '_') {
