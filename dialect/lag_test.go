@@ -150,3 +150,21 @@ func callLag(t *testing.T, text string, end int) int {
 	}
 	return len(text)
 }
+
+// The buffer may move while a reader waits for the next byte, wherever that is:
+// here, in what decides about the place of a call.
+func TestPlacesWhereTheBufferMoves(t *testing.T) {
+	const object = `{"name": "say", "arguments": {"s": "a"}}`
+	for _, end := range []string{
+		"\n```json\n" + object + "\n```\nThen more.", "\n" + object + "\nsay it again", "\n" + `{"name": "say", "parameters": {"s": {"type": "string"}}}`,
+	} {
+		for pad := range 1100 {
+			text := strings.Repeat("a", pad) + end
+			for _, err := range (&Parser{Tools: hardTools}).Parse(Cut(text, 1)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

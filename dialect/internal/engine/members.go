@@ -202,7 +202,11 @@ func (m *machine) describes(i int) bool {
 	if key == "description" {
 		return true
 	}
-	return key == "type" && isQuote(m.peek(v)) && typeNames[string(m.buf[m.pos+v+1:m.pos+m.word(v+1, ":")])]
+	if key != "type" || !isQuote(m.peek(v)) {
+		return false
+	}
+	end := m.word(v+1, ":")
+	return typeNames[string(m.buf[m.pos+v+1:m.pos+end])]
 }
 
 // typeNames are the types of JSON Schema, and what models write for them.

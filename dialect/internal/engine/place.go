@@ -36,10 +36,11 @@ func (m *machine) noteFence() {
 		m.block = codeFence{}
 		return
 	}
-	if rows := m.lex.fences[string(m.buf[m.pos:m.pos+m.fenceLength()])]; !rows.empty() && rows.within(m.lex.fenced) {
+	n := m.fenceLength() // it may wait, and the buffer move
+	if rows := m.lex.fences[string(m.buf[m.pos:m.pos+n])]; !rows.empty() && rows.within(m.lex.fenced) {
 		return // its word is a marker: nothing but calls stands in it
 	}
-	word := strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+m.fenceLength()]), "`"))
+	word := strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+n]), "`"))
 	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word]}
 }
 
@@ -243,7 +244,11 @@ func (m *machine) markupBehind(i int) bool {
 
 // nameAt reports whether the name of an offered tool stands at i.
 func (m *machine) nameAt(i int) bool {
-	return !m.names.any && m.namedAt(i) && m.names.offered(string(m.buf[m.pos+i:m.pos+m.word(i, ":")]))
+	if m.names.any || !m.namedAt(i) {
+		return false
+	}
+	end := m.word(i, ":")
+	return m.names.offered(string(m.buf[m.pos+i : m.pos+end]))
 }
 
 // letter returns the character at i.
