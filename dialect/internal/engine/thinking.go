@@ -128,7 +128,7 @@ func (m *machine) closesThinking(t *token, n int) bool {
 
 // restart makes what follows count as the beginning of the answer.
 func (m *machine) restart() {
-	m.started, m.origin, m.quoting, m.coded, m.block = false, m.offset(), false, false, codeFence{}
+	m.started, m.origin, m.quoting, m.coded = false, m.offset(), false, false
 }
 
 // candidate reads a call inside thinking, if the policy allows it and one

@@ -177,41 +177,90 @@ var between = map[string]bool{
 // or a line that holds a property of shape, or nothing. The name may itself be
 // that of an element.
 func holdsArguments(p []byte, shape *schema.Shape, element bool) bool {
-	opened, lines, words, listed := byte(0), 0, 0, false
+	b := behindName{shape: shape}
 	if element {
-		opened = '<'
+		b.opened = '<'
 	}
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case bytes.IndexByte([]byte("({[<"), c) >= 0:
-			opened = c
-		case c == ',':
-			listed = true
-		case c == '\n':
-			if lines++; lines > 2 {
-				return false
-			}
-		case c == ')' || c == '}' || c == ']':
-			return opened != 0 && opened != '<' && bytes.IndexByte([]byte("({["), lastBefore(p[:i])) >= 0
-		case c == '/':
-			return opened == '<' && words == 0 && lastBefore(p[:i]) == '<' || i == 0 && len(p) > 1 && p[1] == '>'
-		case isLetter(c) || c == '_':
-			n := wordLength(p[i:])
-			word := unescaped(p[i : i+n])
-			switch {
-			case isProperty(word, p[i+n:], shape):
-				return opened == '<' || (opened != 0 || listed || lines == 1) && isKeyEnd(p[i+n:])
-			case !between[word] || words == 4:
-				return false
-			}
-			words++
-			i += n - 1
-		case mayHold[c] || c == 0x80 || c >= 0x98 && c <= 0x9D: // the rest of a smart quote
-		default:
-			return false
+	for i := 0; i < len(p); {
+		n, verdict := b.step(p, i)
+		if verdict != undecided {
+			return verdict == holds
 		}
+		i += n
 	}
 	return false
+}
+
+// behindName is what was seen behind a name.
+type behindName struct {
+	shape  *schema.Shape
+	opened byte // the last bracket, or 0
+	lines  int
+	words  int
+	listed bool // there was a comma
+}
+
+// verdict says whether arguments stand behind a name.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	holds
+	holdsNot
+)
+
+func verdictOf(ok bool) verdict {
+	if ok {
+		return holds
+	}
+	return holdsNot
+}
+
+// step looks at the i-th byte of p and returns how many bytes it has read.
+func (b *behindName) step(p []byte, i int) (int, verdict) {
+	switch c := p[i]; {
+	case strings.IndexByte("({[<", c) >= 0:
+		b.opened = c
+	case c == ',':
+		b.listed = true
+	case c == '\n':
+		if b.lines++; b.lines > 2 {
+			return 1, holdsNot
+		}
+	case c == ')' || c == '}' || c == ']':
+		return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
+	case c == '/':
+		return 1, verdictOf(b.endsElement(p, i))
+	case isLetter(c) || c == '_':
+		return b.word(p[i:])
+	case mayHold[c] || c == 0x80 || c >= 0x98 && c <= 0x9D: // the rest of a smart quote
+	default:
+		return 1, holdsNot
+	}
+	return 1, undecided
+}
+
+// endsElement reports whether the slash at i ends an element that holds
+// nothing: <f/> or <f></f>.
+func (b *behindName) endsElement(p []byte, i int) bool {
+	if i == 0 {
+		return len(p) > 1 && p[1] == '>'
+	}
+	return b.opened == '<' && b.words == 0 && lastBefore(p[:i]) == '<'
+}
+
+// word looks at the word at the beginning of p.
+func (b *behindName) word(p []byte) (int, verdict) {
+	n := wordLength(p)
+	word := unescaped(p[:n])
+	switch {
+	case isProperty(word, p[n:], b.shape):
+		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.lines == 1) && isKeyEnd(p[n:]))
+	case !between[word] || b.words == 4:
+		return n, holdsNot
+	}
+	b.words++
+	return n, undecided
 }
 
 // isProperty reports whether a word is a property of shape. If nothing is known
