@@ -282,6 +282,70 @@ func codecSideBySide(t *testing.T, c wire.Codec) {
 	}
 }
 
+func codecPieceBorders(t *testing.T, c wire.Codec) {
+	pieces := []string{`{"city": "New`, ` `, `York `, `City", "note":`, ` " a\n`, ` "`, `}`}
+	want := call(1, "get_weather", strings.Join(pieces, ""))
+	events := []llm.Event{llm.CallStart{ID: want.ID, Name: want.Name}}
+	for _, p := range pieces {
+		events = append(events, llm.CallDelta{ID: want.ID, Args: p})
+	}
+	stream := strings.Join(written(t, c, append(events, want, llm.Finish{Reason: llm.ToolCalls})...), "")
+	got, err := collect(c.DecodeStream(strings.NewReader(stream)))
+	if diff := cmp.Diff([]llm.Call{want}, got.Message.Calls(), same); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s\n%s", err, diff, stream)
+	}
+}
+
+// codecKeepAlive writes keep-alives before, within and behind what is said.
+func codecKeepAlive(t *testing.T, c wire.Codec) {
+	want := call(1, "get_weather", `{"city":"Rome"}`)
+	stream := strings.Join(written(t, c, llm.KeepAlive{}, llm.Start{ID: "i", Model: "m"}, llm.KeepAlive{}, llm.TextDelta{Text: "Let me "}, llm.KeepAlive{}, llm.TextDelta{Text: "look."},
+		llm.CallStart{ID: want.ID, Name: want.Name}, llm.KeepAlive{}, llm.CallDelta{ID: want.ID, Args: string(want.Args)}, llm.KeepAlive{}, want, llm.KeepAlive{}, llm.Finish{Reason: llm.ToolCalls}), "")
+	got, err := collect(c.DecodeStream(strings.NewReader(stream)))
+	if diff := cmp.Diff([]llm.Call{want}, got.Message.Calls(), same); err != nil || diff != "" || got.Message.Text() != "Let me look." {
+		t.Errorf("%v, text %q (-want +got):\n%s\n%s", err, got.Message.Text(), diff, stream)
+	}
+}
+
+// codecUnreadable puts what nobody can read into requests and between the
+// events of a stream.
+func codecUnreadable(t *testing.T, c wire.Codec) {
+	for _, body := range []string{"{bad", `{"model":`} {
+		if _, _, err := c.DecodeRequest([]byte(body)); llm.KindOf(err) != llm.Invalid {
+			t.Errorf("request %q: the error is not of kind invalid: %v", body, err)
+		}
+	}
+	bad := "{bad\n"
+	if c.StreamType() == "text/event-stream" {
+		bad = "data: {bad\n\n"
+	}
+	events := written(t, c, llm.Start{ID: "i", Model: "m"}, llm.TextDelta{Text: "Let me "}, llm.TextDelta{Text: "look."}, llm.Finish{Reason: llm.Stop})
+	for i := range events {
+		stream := strings.Join(slices.Insert(slices.Clone(events), i, bad), "")
+		if _, err := collect(c.DecodeStream(strings.NewReader(stream))); err == nil {
+			t.Errorf("a piece that cannot be read is passed over:\n%s", stream)
+		}
+	}
+}
+
+// written returns what each event of a stream is written as.
+func written(t *testing.T, c wire.Codec, events ...llm.Event) []string {
+	t.Helper()
+	var b strings.Builder
+	var out []string
+	w := c.NewStream(&b, wire.Head{ID: "i", Model: "m"})
+	for _, ev := range events {
+		if err := w.Write(ev); err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() > 0 {
+			out = append(out, b.String())
+		}
+		b.Reset()
+	}
+	return out
+}
+
 // unknown is an event that no format has heard of.
 type unknown struct{}
 

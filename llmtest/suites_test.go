@@ -1,6 +1,7 @@
 package llmtest_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -40,6 +41,10 @@ var brokenCodecs = map[string]struct {
 	"requests that are changed":        {"requests are not changed", changes{}},
 	"a stream that reads whole chunks": {"a stream means the same however it is cut", chunks{}},
 	"half a stream taken for a whole":  {"no call that was cut off can be run", early{}},
+	"pieces that are trimmed":          {"white space at the borders of pieces is kept", trims{}},
+	"a keep-alive nobody can read":     {"a keep-alive does not disturb an answer", noisy{}},
+	"requests that are not JSON":       {"what cannot be read is not passed over", trusting{}},
+	"lines that are skipped":           {"what cannot be read is not passed over", skips{}},
 	"every error a server's":           {"errors keep what a caller can do about them", wordless{}},
 }
 
@@ -116,3 +121,59 @@ func (f early) DecodeStream(src io.Reader, a *wire.Answer) error {
 type wordless struct{ acme }
 
 func (wordless) DecodeError([]byte) (code, message string) { return "server_error", "" }
+
+type trims struct{ acme }
+
+func (trims) DecodeStream(src io.Reader, a *wire.Answer) error {
+	return a.Lines(src, func(raw []byte) bool {
+		var l acmeLine
+		_ = json.Unmarshal(raw, &l)
+		if l.Call != nil {
+			l.Call.Args = strings.TrimSpace(l.Call.Args)
+		}
+		return l.read(a, raw)
+	})
+}
+
+type noisy struct{ acme }
+
+func (f noisy) Properties() wire.Properties {
+	p := f.acme.Properties()
+	p.KeepAlive = "still here\n"
+	return p
+}
+
+// TestKeepAliveOfLines: a format whose streams are lines has keep-alives of its
+// own, also before the first event.
+func TestKeepAliveOfLines(t *testing.T) {
+	llmtest.TestCodec(t, wire.Codec{Own: blank{}})
+}
+
+type blank struct{ acme }
+
+func (f blank) Properties() wire.Properties {
+	p := f.acme.Properties()
+	p.KeepAlive = "\n"
+	return p
+}
+
+type trusting struct{ acme }
+
+func (f trusting) DecodeRequest(body []byte) (*llm.Request, bool, error) {
+	if req, stream, err := f.acme.DecodeRequest(body); err == nil {
+		return req, stream, nil
+	}
+	return &llm.Request{}, false, nil
+}
+
+type skips struct{ acme }
+
+func (skips) DecodeStream(src io.Reader, a *wire.Answer) error {
+	for lines := bufio.NewScanner(src); lines.Scan(); {
+		var l acmeLine
+		if json.Unmarshal(lines.Bytes(), &l) == nil && !l.read(a, lines.Bytes()) {
+			return nil
+		}
+	}
+	return nil
+}

@@ -159,11 +159,12 @@ func (s *StreamEncoder) carries(ev llm.Event) bool {
 // sseKeepAlive is a comment: every reader of server-sent events passes over it.
 const sseKeepAlive = ": keep-alive\n\n"
 
-// keepAlive writes what the format has for it. Before the first event that must
-// not look like one, so a comment has to do.
+// keepAlive writes what the format has for it. Before the first of server-sent
+// events that must not look like one, so a comment has to do.
 func (s *StreamEncoder) keepAlive() {
-	alive := s.e.c.Properties().KeepAlive
-	if alive != "" && s.s == nil {
+	p := s.e.c.Properties()
+	alive := p.KeepAlive
+	if alive != "" && s.s == nil && p.StreamType == "text/event-stream" {
 		alive = sseKeepAlive
 	}
 	s.e.Buf = append(s.e.Buf, alive...)
