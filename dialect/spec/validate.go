@@ -189,7 +189,7 @@ func (d *Dialect) validWords() error {
 		}
 	}
 	if d.Opening != (Pair{}) && (d.Opening.Open == "" || d.Opening.Close == "") {
-		return errors.New("Opening needs both a line and what follows it")
+		return errors.New("an Opening needs both a line and what follows it")
 	}
 	for _, t := range d.Tells {
 		if len(t.All) == 0 || slices.Contains(t.All, "") {
