@@ -19,6 +19,7 @@ type call struct {
 	name    string          // as offered, or as written if it was not
 	start   int             // offset of the first byte of its markup
 	keys    map[string]bool // of the arguments, where we write the object ourselves
+	whole   bool            // they were written as one object
 	args    []byte          // JSON text so far
 	sent    int             // args[:sent] has left as deltas
 	hold    bool            // the last of args may change
@@ -145,7 +146,7 @@ func (m *machine) endCall() {
 		m.leave(llm.UnknownTool, fmt.Sprintf("there is no tool called %q", c.name), m.raw())
 	case c.problem != "":
 		m.leave(llm.BadArguments, c.problem, m.raw())
-	case c.keys != nil && !json.Valid(c.args): // elements and an object, side by side
+	case c.whole && c.keys != nil && !json.Valid(c.args): // elements and an object, side by side
 		m.leave(llm.BadArguments, "the arguments are no JSON object", m.raw())
 	case (llm.Provenance{Repairs: c.repairs}).Worst() >= llm.Truncation:
 		m.cutCall() // nobody can know the rest, however the answer ended

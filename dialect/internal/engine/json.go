@@ -358,6 +358,7 @@ func (m *machine) oneOf() bool {
 // arguments reads the arguments of the call from here: an object, or a string
 // that holds one.
 func (m *machine) arguments() {
+	m.call.whole = true
 	switch c := m.peek(0); {
 	case c == '{':
 		m.unwrapped()

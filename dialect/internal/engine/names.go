@@ -20,6 +20,7 @@ type names struct {
 	shapes  []*schema.Shape
 	longest int
 	first   [256]bool // the first bytes of the names
+	heads   []string  // the first bytes of the names, made when they are first needed
 	begin   [256]bool // the bytes with which a line may begin that holds calls, besides
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -34,24 +35,95 @@ const nearby = 96
 // Nobody can go back to them.
 func (m *machine) watch(end int) {
 	at := max(m.watched.upTo-m.base, 0)
-	if m.names.any || m.names.none {
+	if m.names.any || m.names.none || at >= end {
 		return
 	}
+	stop := end
+	if m.call.open { // what stands in its arguments is accounted for
+		stop = min(end, max(at, m.call.start-m.base))
+	}
+	if m.names.heads == nil {
+		m.names.heads = headsOf(m.names.tools)
+	}
+	if len(m.names.heads) > maxHeads {
+		m.watchAll(at, stop)
+	} else {
+		for _, head := range m.names.heads {
+			m.watchHead(head, at, stop)
+		}
+	}
+	m.watched.upTo = m.base + end
+	for len(m.covers) > 0 && m.covers[0].end < m.watched.upTo {
+		m.covers = m.covers[1:]
+	}
+}
+
+// watchHead looks at the words that begin with the bytes of head, between two
+// indexes of the buffer. To search for the first two bytes of a name spares
+// nearly all of the text a closer look.
+func (m *machine) watchHead(head string, at, end int) {
+	text := m.buf[:min(end+len(head)-1, len(m.buf))]
+	for at < end {
+		i := bytes.Index(text[at:], []byte(head))
+		if i < 0 {
+			return
+		}
+		if at += i; at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
+			at++
+			continue
+		}
+		at += max(m.watchAt(at), 1)
+	}
+}
+
+// maxHeads is how many heads are searched for one by one.
+const maxHeads = 16
+
+// watchAll is watchHead for all heads at once: slower than a search for a few
+// of them, and independent of their number.
+func (m *machine) watchAll(at, end int) {
 	for at < end {
 		if !m.names.first[m.buf[at]] || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
 			at++
 			continue
 		}
-		n := wordLength(m.buf[at:])
-		if rest := m.buf[at+n:]; len(rest) > 0 && mayHold[rest[0]] {
-			m.watchWord(at, n)
+		at += max(m.watchAt(at), 1)
+	}
+}
+
+// watchAt looks at the word that begins at an index, and returns its length.
+func (m *machine) watchAt(at int) int {
+	n := wordLength(m.buf[at:])
+	if rest := m.buf[at+n:]; len(rest) > 0 && mayHold[rest[0]] {
+		m.watchWord(at, n)
+	}
+	return n
+}
+
+// headsOf returns the first bytes of the names of tools, as they may be written,
+// and of what hosts may glue to a name.
+func headsOf(tools []llm.ToolDef) []string {
+	seen := map[string]bool{"fu": true}
+	heads := []string{"fu"}
+	add := func(head string) {
+		if head != "" && !seen[head] {
+			seen[head] = true
+			heads = append(heads, head)
 		}
-		at += max(n, 1)
 	}
-	m.watched.upTo = m.base + at
-	for len(m.covers) > 0 && m.covers[0].end < m.watched.upTo {
-		m.covers = m.covers[1:]
+	for _, t := range tools {
+		switch {
+		case len(t.Name) < 2:
+			add(t.Name)
+		case strings.IndexByte("_-.", t.Name[1]) >= 0: // the three count as one, and Markdown escapes them
+			for _, c := range `_-.\` {
+				add(t.Name[:1] + string(c))
+			}
+		default:
+			add(t.Name[:2])
+		}
 	}
+	return heads
 }
 
 // watchWord looks at the word of n bytes at an index of the buffer.
