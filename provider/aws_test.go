@@ -83,3 +83,11 @@ func TestSigningKeysAreHidden(t *testing.T) {
 		t.Errorf("too much is gone: %s", got)
 	}
 }
+
+// A server may repeat a key with the slashes that some encoders of JSON escape.
+func TestRedactEscapedSlashes(t *testing.T) {
+	const key = "ABSKabc/def/ghijklmnop+q=="
+	if got := redact(`bad key ABSKabc\/def\/ghijklmnop+q==`, key); got != "bad key [key]" {
+		t.Errorf("the key is shown: %q", got)
+	}
+}
