@@ -549,3 +549,32 @@ func (s *arena) add(p []byte) string {
 }
 
 const arenaSize = 2048
+
+// wholePart sends a block that arrived in one piece.
+func (a *answer) wholePart(p llm.Part) {
+	switch p := p.(type) {
+	case llm.Text:
+		a.apart = true
+		a.textPart(p)
+		if len(p.Citations) > 0 {
+			a.cite(p.Citations...)
+		}
+	case llm.Thinking:
+		a.apart = true
+		a.thinking(p.Text)
+		if !p.State.IsZero() {
+			a.apart = false
+			a.thinkingState(p.State, p.Redacted)
+		}
+	case llm.Media:
+		a.media(p)
+	case llm.Call:
+		if p.Hosted {
+			a.hostedCall(p)
+		} else {
+			a.call(p)
+		}
+	case llm.Result:
+		a.hostedResult(p)
+	}
+}

@@ -152,40 +152,11 @@ func (s *converseStream) message(v []byte) {
 		case "role":
 		case "content":
 			for _, p := range (converse{}).decodeBlocks(&s.decoder, val) {
-				s.part(p)
+				s.wholePart(p)
 			}
 		default:
 			s.extraNamed(&s.finish.Extra, messagePrefix+string(key), val)
 		}
-	}
-}
-
-// part sends a block that arrived in one piece.
-func (s *converseStream) part(p llm.Part) {
-	switch p := p.(type) {
-	case llm.Text:
-		s.apart = true
-		s.textPart(p)
-		if len(p.Citations) > 0 {
-			s.cite(p.Citations...)
-		}
-	case llm.Thinking:
-		s.apart = true
-		s.thinking(p.Text)
-		if !p.State.IsZero() {
-			s.apart = false
-			s.thinkingState(p.State, p.Redacted)
-		}
-	case llm.Media:
-		s.media(p)
-	case llm.Call:
-		if p.Hosted {
-			s.hostedCall(p)
-		} else {
-			s.call(p)
-		}
-	case llm.Result:
-		s.hostedResult(p)
 	}
 }
 
@@ -348,5 +319,5 @@ func (s *converseStream) endHosted(b *converseBlock) {
 		return
 	}
 	s.body = w.Buf
-	s.part((converse{}).decodeBlock(&s.decoder, w.Buf))
+	s.wholePart((converse{}).decodeBlock(&s.decoder, w.Buf))
 }

@@ -140,30 +140,8 @@ func (s *messagesStream) block(v []byte) {
 	if !s.object(v) {
 		return
 	}
-	switch p := (messages{}).decodeBlock(&s.decoder, v).(type) {
-	case llm.Text:
-		s.apart = true
-		s.textPart(p)
-		if len(p.Citations) > 0 {
-			s.cite(p.Citations...)
-		}
-	case llm.Thinking:
-		s.apart = true
-		s.thinking(p.Text)
-		if !p.State.IsZero() {
-			s.apart = false
-			s.thinkingState(p.State, p.Redacted)
-		}
-	case llm.Media:
-		s.media(p)
-	case llm.Call:
-		if p.Hosted {
-			s.hostedCall(p)
-		} else {
-			s.call(p)
-		}
-	case llm.Result:
-		s.hostedResult(p)
+	if p := (messages{}).decodeBlock(&s.decoder, v); p != nil {
+		s.wholePart(p)
 	}
 }
 

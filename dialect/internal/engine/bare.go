@@ -575,9 +575,10 @@ type named struct {
 }
 
 // namedReaders read a call by what stands behind its name.
-func namedReaders() []reader[named] {
-	object := func(m *machine, s named) bool { return s.c == '{' }
-	json := func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, s.j, s.start) }
+func namedReaders() []reader[named] { return append(behindNameReaders(), nameJSONReaders()...) }
+
+// behindNameReaders read what is no JSON, and JSON that holds several calls.
+func behindNameReaders() []reader[named] {
 	return []reader[named]{
 		{
 			name: "code",
@@ -635,6 +636,14 @@ func namedReaders() []reader[named] {
 			fits: func(m *machine, s named) bool { return s.c == '{' && m.rows.only(m.lex.form[spec.BraceCall]) },
 			read: func(m *machine, s named) bool { return m.braced(s.written, s.j, s.start) },
 		},
+	}
+}
+
+// nameJSONReaders read JSON behind a name, and a name with nothing behind it.
+func nameJSONReaders() []reader[named] {
+	object := func(m *machine, s named) bool { return s.c == '{' }
+	json := func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, s.j, s.start) }
+	return []reader[named]{
 		{name: "JSON", fits: object, read: func(m *machine, s named) bool {
 			m.keep(m.lex.form[spec.NameJSON].or(m.lex.pairs))
 			return m.nameJSON(s.written, s.i, s.j, s.start)
