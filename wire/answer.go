@@ -578,3 +578,21 @@ func (a *answer) wholePart(p llm.Part) {
 		a.hostedResult(p)
 	}
 }
+
+// otherStream returns the stream of the answer with an index after the first,
+// which begin makes when its first piece comes; nil if there are too many.
+func otherStream[S any](streams *map[int]*S, first *answer, index int, begin func(*answer) *S) *S {
+	if o := (*streams)[index]; o != nil {
+		return o
+	}
+	a := first.other(index)
+	if a == nil {
+		return nil
+	}
+	if *streams == nil {
+		*streams = make(map[int]*S)
+	}
+	o := begin(a)
+	(*streams)[index] = o
+	return o
+}

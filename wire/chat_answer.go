@@ -90,17 +90,9 @@ func (s *chatStream) choices(v []byte) {
 
 // otherChoice reads a piece of an answer after the first.
 func (s *chatStream) otherChoice(index int, v []byte) {
-	o := s.streams[index]
+	o := otherStream(&s.streams, s.answer, index, func(a *answer) *chatStream { return &chatStream{answer: a} })
 	if o == nil {
-		a := s.other(index)
-		if a == nil {
-			return
-		}
-		if s.streams == nil {
-			s.streams = make(map[int]*chatStream)
-		}
-		o = &chatStream{answer: a}
-		s.streams[index] = o
+		return
 	}
 	o.body, o.frame = s.body, s.frame
 	o.choice(v)

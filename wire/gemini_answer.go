@@ -79,17 +79,9 @@ func (s *geminiStream) candidates(v []byte) {
 
 // otherCandidate reads a piece of an answer after the first.
 func (s *geminiStream) otherCandidate(index int, v []byte) {
-	o := s.streams[index]
+	o := otherStream(&s.streams, s.answer, index, func(a *answer) *geminiStream { return &geminiStream{answer: a} })
 	if o == nil {
-		a := s.other(index)
-		if a == nil {
-			return
-		}
-		if s.streams == nil {
-			s.streams = make(map[int]*geminiStream)
-		}
-		o = &geminiStream{answer: a}
-		s.streams[index] = o
+		return
 	}
 	o.body, o.frame = s.body, s.frame
 	o.candidate(v)
