@@ -50,6 +50,7 @@ type Reader struct {
 	whole   bool // all the text is there: look ahead freely, take back what was written
 	bare    bool // unquoted text may be the whole value
 	numbers bool // 007 is a number, not a string
+	bareKey bool // the last thing read is a key without quotes
 
 	in      []byte // text not consumed yet
 	i       int    // next byte of in

@@ -31,6 +31,7 @@ var rules = []struct {
 	{"a missing comma after a string", `{"a":"x" "b":"y"}`, `{"a":"x" ,"b":"y"}`, llm.Syntax, "missing-comma"},
 	{"a hole in an array may be a lost value", `[1,,2]`, `[1,2]`, llm.Guess, "extra-comma"},
 	{"a hole in an object cannot", `{,"a":1,,"b":2}`, `{"a":1,"b":2}`, llm.Syntax, "extra-comma extra-comma"},
+	{"a word between values", `{"a":true and false}`, `{"a":true ,"and" :false}`, llm.Guess, "missing-comma unquoted-key missing-colon"},
 	{"a missing colon", `{"a" "b", "c" 1, "d" true}`, `{"a" :"b", "c" :1, "d" :true}`, llm.Syntax, "missing-colon missing-colon missing-colon"},
 	{"other languages' colons", `{"a" => 1, "b" = 2}`, `{"a" : 1, "b" : 2}`, llm.Syntax, "colon colon"},
 

@@ -252,9 +252,15 @@ func (r *Reader) within(c byte) bool {
 // writes the comma or colon before it, and adds it if it is missing. It
 // returns false if nothing can stand here.
 func (r *Reader) room() bool {
+	bareKey := r.bareKey
+	r.bareKey = false
 	switch r.state {
 	case wantColon:
-		r.edit("missing-colon", llm.Syntax, r.i, r.i)
+		class := llm.Syntax
+		if bareKey { // without quotes and colon, who says that it is a key?
+			class = llm.Guess
+		}
+		r.edit("missing-colon", class, r.i, r.i)
 		r.out = append(r.out, ':')
 		r.state = wantValue
 	case wantComma:

@@ -239,6 +239,7 @@ func (r *Reader) endToken(final bool) {
 	end := r.tok.start + len(word)
 	if r.tok.key {
 		r.note("unquoted-key", llm.Syntax, r.tok.start, end)
+		r.bareKey = true
 		r.quote(word)
 		r.ended()
 		return
