@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -77,10 +78,11 @@ Files that may hold secrets are not shown; how many are hidden is said at the en
 }
 
 func (f *Files) list(ctx context.Context, in listIn) (tool.Output, error) {
-	at, err := f.jail.resolve(in.Path)
+	p, err := f.folder(in.Path)
 	if err != nil {
 		return tool.Output{}, err
 	}
+	defer p.Close()
 	if in.Pattern != "" {
 		if _, err := path.Match(in.Pattern, ""); err != nil {
 			return tool.Output{}, tool.Errorf(tool.Validation, "%q is no pattern: use * and ?", in.Pattern)
@@ -88,17 +90,17 @@ func (f *Files) list(ctx context.Context, in listIn) (tool.Output, error) {
 	}
 	var b strings.Builder
 	shown, hidden := 0, 0
-	err = f.walk(ctx, at, min(max(in.Depth, 1), maxDepth), &hidden, func(name string, d fs.DirEntry) error {
-		if ok, _ := path.Match(in.Pattern, d.Name()); in.Pattern != "" && !ok {
+	err = f.jail.walk(ctx, p.dir(), p.path(), min(max(in.Depth, 1), maxDepth), &hidden, func(e entry) error {
+		if ok, _ := path.Match(in.Pattern, e.info.Name()); in.Pattern != "" && !ok {
 			return nil
 		}
 		if shown++; shown > maxEntries {
 			return fs.SkipAll
 		}
-		b.WriteString(describe(name, d))
+		b.WriteString(describe(e))
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.SkipAll) {
 		return tool.Output{}, f.jail.fail(in.Path, err)
 	}
 	switch {
@@ -113,53 +115,30 @@ func (f *Files) list(ctx context.Context, in listIn) (tool.Output, error) {
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-func describe(name string, d fs.DirEntry) string {
+func describe(e entry) string {
 	switch {
-	case d.IsDir():
-		return name + "/\n"
-	case d.Type()&fs.ModeSymlink != 0:
-		return name + "  (link)\n"
+	case e.info.IsDir():
+		return e.path + "/\n"
+	case e.info.Mode()&fs.ModeSymlink != 0:
+		return e.path + "  (link)\n"
 	}
-	info, err := d.Info()
-	if err != nil {
-		return name + "\n"
-	}
-	return fmt.Sprintf("%s  %d\n", name, info.Size())
+	return fmt.Sprintf("%s  %d\n", e.path, e.info.Size())
 }
 
-// walk visits what is below a folder in order of name, without following
-// links, and counts what is off limits.
-func (f *Files) walk(ctx context.Context, at string, depth int, hidden *int, visit func(string, fs.DirEntry) error) error {
-	root := filepath.ToSlash(at)
-	return fs.WalkDir(f.jail.root.FS(), root, func(name string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			if name == root {
-				return err
-			}
-			return nil // unreadable: as if it were not there
-		}
-		if name == root {
-			return nil
-		}
-		if f.jail.blocks(strings.ToLower(d.Name())) {
-			*hidden++
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if err := visit(name, d); err != nil {
-			return err
-		}
-		level := strings.Count(strings.TrimPrefix(strings.TrimPrefix(name, root), "/"), "/") + 1
-		if d.IsDir() && level >= depth {
-			return fs.SkipDir
-		}
-		return nil
-	})
+// folder resolves the path of a folder.
+func (f *Files) folder(name string) (*place, error) {
+	p, err := f.jail.resolve(name, false)
+	if err != nil {
+		return nil, err
+	}
+	if p.name == "" {
+		return p, nil
+	}
+	defer p.Close()
+	if p.info == nil {
+		return nil, f.jail.fail(name, fs.ErrNotExist)
+	}
+	return nil, withFix(tool.Errorf(tool.Validation, "%s is not a folder", name), "Use read_file for files.")
 }
 
 type readIn struct {
@@ -183,7 +162,13 @@ At most 256 KiB of text are returned at once; if the file is longer, the end of 
 }
 
 func (f *Files) read(_ context.Context, in readIn) (tool.Output, error) {
-	data, size, at, err := f.jail.read(in.Path, maxImage+1)
+	p, err := f.jail.resolve(in.Path, false)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	defer p.Close()
+	at := p.path()
+	data, size, err := p.read(maxImage + 1)
 	if err != nil {
 		return tool.Output{}, err
 	}
@@ -194,7 +179,7 @@ func (f *Files) read(_ context.Context, in readIn) (tool.Output, error) {
 		if len(data) > maxImage {
 			return tool.Output{}, tool.Errorf(tool.Execution, "%s is an image of %d bytes, and more than %d cannot be shown", in.Path, size, maxImage)
 		}
-		return tool.Output{Parts: []llm.Part{llm.Media{Kind: llm.Image, MIME: kind, Name: path.Base(filepath.ToSlash(at)), Data: data}}}, nil
+		return tool.Output{Parts: []llm.Part{llm.Media{Kind: llm.Image, MIME: kind, Name: path.Base(at), Data: data}}}, nil
 	}
 	if !isText(data, size > int64(len(data))) {
 		return tool.Output{}, tool.Errorf(tool.Execution, "%s is not text: %d bytes of %s", in.Path, size, fileType(at, data))

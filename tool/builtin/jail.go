@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,7 +9,9 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/tool"
@@ -24,12 +27,17 @@ type jail struct {
 }
 
 // blockedNames are the names of files and folders that hold secrets or are
-// nobody's business, in lower case. They match any part of a path.
+// nobody's business, folded. They match any part of a path, and copies that
+// editors and people leave beside a file are blocked like the file.
 var blockedNames = []string{
-	".env", ".env.*", ".envrc", ".git", ".hg", ".svn", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".npmrc", ".pypirc", ".netrc", "_netrc",
+	".env*", "*.env", ".git", ".hg", ".svn", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".npmrc", ".pypirc", ".netrc", "_netrc",
 	".git-credentials", ".pgpass", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
 	"secrets", "secrets.*", "credentials", "credentials.*", ".secrets", "node_modules",
 }
+
+// shortNames are the names that Windows gives long names besides: which name is
+// behind one cannot be told from it.
+const shortNames = "*~[0-9]*"
 
 // maxLinks bounds the symbolic links that one path may go through.
 const maxLinks = 20
@@ -40,60 +48,150 @@ func openJail(dir string, blocked []string) (*jail, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &jail{root: root, blocked: blockedNames}
+	j := &jail{root: root, blocked: slices.Clone(blockedNames)}
+	if runtime.GOOS == "windows" {
+		j.blocked = append(j.blocked, shortNames)
+	}
 	for _, pattern := range blocked {
 		if _, err := path.Match(pattern, ""); err != nil {
 			root.Close()
 			return nil, errors.New("builtin: " + pattern + " is no pattern for file names")
 		}
-		j.blocked = append(j.blocked[:len(j.blocked):len(j.blocked)], strings.ToLower(pattern))
+		j.blocked = append(j.blocked, fold(pattern))
 	}
 	return j, nil
 }
 
-// resolve returns where name leads inside the folder, with all links followed.
-// The last part need not exist.
-func (j *jail) resolve(name string) (string, error) {
+// place is where a path leads: the folders on the way, held open, and a name in
+// the last of them. What is done there is done in that folder, whatever its path
+// means by then. Close it when done.
+type place struct {
+	jail  *jail
+	asked string     // the path as it was given
+	dirs  []*os.Root // from the jail's own down
+	parts []string   // the names of dirs after the first
+	links int
+	name  string      // the last name; empty if the path leads to the last of dirs
+	info  fs.FileInfo // what stands there under that name; nil for nothing
+}
+
+// Close lets go of the folders.
+func (p *place) Close() {
+	for _, d := range p.dirs[1:] {
+		d.Close()
+	}
+}
+
+// dir is the folder that the path leads to or whose name it leads to.
+func (p *place) dir() *os.Root { return p.dirs[len(p.dirs)-1] }
+
+// path is the way from the root without links.
+func (p *place) path() string {
+	if at := path.Join(append(p.parts, p.name)...); at != "" {
+		return at
+	}
+	return "."
+}
+
+// resolve follows a path, links included, one step after the other. The last
+// name need not stand for anything; with make, folders on the way that are
+// missing are made.
+func (j *jail) resolve(name string, make bool) (*place, error) {
 	clean, err := j.local(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	rest := strings.Split(filepath.ToSlash(clean), "/")
-	at, links := ".", 0
-	for len(rest) > 0 {
-		next := path.Join(at, rest[0])
-		rest = rest[1:]
-		if next == ".." || strings.HasPrefix(next, "../") {
-			return "", j.outside(name)
+	p := &place{jail: j, asked: name, dirs: []*os.Root{j.root}}
+	for rest := split(clean); len(rest) > 0; {
+		if rest, err = p.step(rest[0], rest[1:], make); err != nil {
+			p.Close()
+			return nil, err
 		}
-		info, err := j.root.Lstat(filepath.FromSlash(next))
-		if errors.Is(err, fs.ErrNotExist) && len(rest) == 0 {
-			at = next
-			break
+	}
+	return p, nil
+}
+
+// split returns the parts of a path that say something.
+func split(path string) []string {
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
+}
+
+// step goes on to one part of a path and returns the parts that are left, which
+// a link puts its own before.
+func (p *place) step(part string, rest []string, make bool) ([]string, error) {
+	if part == ".." {
+		if len(p.parts) == 0 {
+			return nil, p.jail.outside(p.asked)
 		}
+		p.dir().Close()
+		p.dirs, p.parts = p.dirs[:len(p.dirs)-1], p.parts[:len(p.parts)-1]
+		return rest, nil
+	}
+	if err := p.jail.allowed(p.asked, part); err != nil {
+		return nil, err
+	}
+	info, err := p.dir().Lstat(part)
+	if errors.Is(err, fs.ErrNotExist) && len(rest) > 0 && make {
+		if err = p.dir().Mkdir(part, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+			info, err = p.dir().Lstat(part)
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(rest) == 0:
+		p.name = part
+		return nil, nil
+	case err != nil:
+		return nil, p.jail.fail(p.asked, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return p.follow(part, rest)
+	case info.IsDir():
+		next, err := enter(p.dir(), part, info)
 		if err != nil {
-			return "", j.fail(name, err)
+			return nil, p.jail.fail(p.asked, err)
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", tool.Errorf(tool.Permission, "%s goes through more than %d links", name, maxLinks)
-		}
-		target, err := j.root.Readlink(filepath.FromSlash(next))
-		if err != nil {
-			return "", j.fail(name, err)
-		}
-		if filepath.IsAbs(target) || strings.HasPrefix(target, "/") {
-			return "", j.outside(name)
-		}
-		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
+		p.dirs, p.parts = append(p.dirs, next), append(p.parts, part)
+		return rest, nil
+	case len(rest) > 0:
+		return nil, withFix(tool.Errorf(tool.NotFound, "there is no %s: %s is a file", p.asked, part), "Use list_files or search_files to find the right path.")
 	}
-	if err := j.allowed(name, at); err != nil {
-		return "", err
+	p.name, p.info = part, info
+	return nil, nil
+}
+
+// follow returns the parts of a link's target, and those left after it.
+func (p *place) follow(part string, rest []string) ([]string, error) {
+	if p.links++; p.links > maxLinks {
+		return nil, tool.Errorf(tool.Permission, "%s goes through more than %d links", p.asked, maxLinks)
 	}
-	return filepath.FromSlash(at), nil
+	target, err := p.dir().Readlink(part)
+	if err != nil {
+		return nil, p.jail.fail(p.asked, err)
+	}
+	if filepath.IsAbs(target) || strings.HasPrefix(target, "/") {
+		return nil, p.jail.outside(p.asked)
+	}
+	return append(split(target), rest...), nil
+}
+
+// errChanged says that something else stands at a path than did a moment ago.
+var errChanged = errors.New("it changed while it was being opened")
+
+// enter opens the folder in dir that info is about. If something else stands
+// under its name by now, a link for one, it is not entered.
+func enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+	next, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = errChanged
+	}
+	if err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
 }
 
 // local checks the words of a path before anything is looked at.
@@ -122,7 +220,7 @@ func hasDrive(name string) bool {
 
 // allowed refuses paths with a part that is blocked.
 func (j *jail) allowed(name, clean string) error {
-	for part := range strings.SplitSeq(strings.ToLower(clean), "/") {
+	for part := range strings.SplitSeq(clean, "/") {
 		if j.blocks(part) {
 			return withFix(tool.Errorf(tool.Permission, "%s is off limits: files like %s may hold secrets", name, part), "Go on without it. If it is needed, ask the user for what you need to know.")
 		}
@@ -130,74 +228,181 @@ func (j *jail) allowed(name, clean string) error {
 	return nil
 }
 
+// blocks reports whether a name is off limits.
 func (j *jail) blocks(part string) bool {
 	// Windows drops trailing dots and spaces and opens streams after a colon.
-	part, _, _ = strings.Cut(strings.TrimRight(part, ". "), ":")
-	for _, pattern := range j.blocked {
-		if ok, _ := path.Match(pattern, part); ok {
-			return true
+	part, _, _ = strings.Cut(strings.TrimRight(fold(part), ". "), ":")
+	for {
+		for _, pattern := range j.blocked {
+			if ok, _ := path.Match(pattern, part); ok {
+				return true
+			}
+		}
+		original := withoutCopy(part)
+		if original == part {
+			return false
+		}
+		part = original
+	}
+}
+
+// fold returns a name as file systems that ignore case compare it: some know
+// the case of all letters, and some leave out characters that are not seen.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return unicode.ToLower(unicode.ToUpper(r))
+	}, name)
+}
+
+// withoutCopy returns the name of the file that a name says it is a copy of.
+func withoutCopy(name string) string {
+	for _, suffix := range []string{"~", "#", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"} {
+		if before, ok := strings.CutSuffix(name, suffix); ok && before != "" {
+			return before
 		}
 	}
-	return false
+	for _, prefix := range []string{".#", "#"} {
+		if after, ok := strings.CutPrefix(name, prefix); ok && after != "" {
+			return after
+		}
+	}
+	return name
 }
 
-// open opens a regular file for reading and makes sure that it is still the
-// file that was checked: a link put there meanwhile is noticed.
-func (j *jail) open(name string) (*os.File, string, error) {
-	at, err := j.resolve(name)
+// open opens the regular file at a place for reading.
+func (p *place) open() (*os.File, error) {
+	switch {
+	case p.name == "":
+		return nil, withFix(tool.Errorf(tool.Validation, "%s is a folder", p.asked), "Use list_files for folders.")
+	case p.info == nil:
+		return nil, p.jail.fail(p.asked, fs.ErrNotExist)
+	case !p.info.Mode().IsRegular():
+		return nil, tool.Errorf(tool.Permission, "%s is not a regular file", p.asked)
+	}
+	f, err := openFile(p.dir(), p.name, p.info)
 	if err != nil {
-		return nil, "", err
+		return nil, p.jail.fail(p.asked, err)
 	}
-	f, err := j.root.OpenFile(at, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, "", j.fail(name, err)
-	}
-	if err := j.same(name, at, f); err != nil {
-		f.Close()
-		return nil, "", err
-	}
-	return f, at, nil
+	return f, nil
 }
 
-// same checks that f is the regular file that stands at a path without links.
-func (j *jail) same(name, at string, f *os.File) error {
+// openFile opens the file in dir that info is about, and no other that stands
+// under its name by now.
+func openFile(dir *os.Root, name string, info fs.FileInfo) (*os.File, error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
 	opened, err := f.Stat()
+	if err == nil && !os.SameFile(info, opened) {
+		err = errChanged
+	}
 	if err != nil {
-		return j.fail(name, err)
+		f.Close()
+		return nil, err
 	}
-	if opened.IsDir() {
-		return withFix(tool.Errorf(tool.Validation, "%s is a folder", name), "Use list_files for folders.")
+	return f, nil
+}
+
+// read returns at most limit bytes of the file at a place and its whole size.
+func (p *place) read(limit int64) (data []byte, size int64, err error) {
+	f, err := p.open()
+	if err != nil {
+		return nil, 0, err
 	}
-	if !opened.Mode().IsRegular() {
-		return tool.Errorf(tool.Permission, "%s is not a regular file", name)
+	data, size, err = readSome(f, limit)
+	if err != nil {
+		return nil, 0, p.jail.fail(p.asked, err)
 	}
-	again, err := j.resolve(name)
+	return data, size, nil
+}
+
+// readSome returns at most limit bytes of a file and its whole size, and closes
+// it.
+func readSome(f *os.File, limit int64) (data []byte, size int64, err error) {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, limit))
+	return data, max(info.Size(), int64(len(data))), err
+}
+
+// entry is what a walk finds: a name in a folder that is held open.
+type entry struct {
+	path string
+	dir  *os.Root
+	info fs.FileInfo
+}
+
+// read returns at most limit bytes of the file that was found and its size.
+func (e entry) read(limit int64) (data []byte, size int64, err error) {
+	f, err := openFile(e.dir, e.info.Name(), e.info)
+	if err != nil {
+		return nil, 0, err
+	}
+	return readSome(f, limit)
+}
+
+// walk visits what is below a folder in order of name, without following
+// links, and counts what is off limits. The folder's own error ends it; what is
+// unreadable below counts as not there. SkipAll ends it early.
+func (j *jail) walk(ctx context.Context, dir *os.Root, at string, depth int, hidden *int, visit func(entry) error) error {
+	f, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
-	there, err := j.root.Lstat(at)
-	if err != nil || again != at || !os.SameFile(opened, there) {
-		return tool.Errorf(tool.Execution, "%s changed while it was being opened", name)
+	names, err := f.Readdirnames(-1)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if j.blocks(name) {
+			*hidden++
+			continue
+		}
+		info, err := dir.Lstat(name)
+		if err != nil {
+			continue
+		}
+		e := entry{path: path.Join(at, name), dir: dir, info: info}
+		if err := visit(e); err != nil {
+			return err
+		}
+		if info.IsDir() && depth > 1 {
+			if err := j.descend(ctx, e, depth-1, hidden, visit); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// read returns at most limit bytes of a file and its whole size.
-func (j *jail) read(name string, limit int64) (data []byte, size int64, at string, err error) {
-	f, at, err := j.open(name)
+// descend walks through a folder that a walk has found.
+func (j *jail) descend(ctx context.Context, e entry, depth int, hidden *int, visit func(entry) error) error {
+	next, err := enter(e.dir, e.info.Name(), e.info)
 	if err != nil {
-		return nil, 0, "", err
+		return nil
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, "", j.fail(name, err)
+	defer next.Close()
+	var stopped error
+	err = j.walk(ctx, next, e.path, depth, hidden, func(e entry) error {
+		stopped = visit(e)
+		return stopped
+	})
+	if stopped == nil && ctx.Err() == nil {
+		return nil // the folder cannot be read
 	}
-	data, err = io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return nil, 0, "", j.fail(name, err)
-	}
-	return data, max(info.Size(), int64(len(data))), at, nil
+	return err
 }
 
 func (j *jail) outside(name string) error {
@@ -211,6 +416,8 @@ func (j *jail) fail(name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return withFix(tool.Errorf(tool.NotFound, "there is no %s", name), "Use list_files or search_files to find the right path.")
+	case errors.Is(err, errChanged):
+		return tool.Errorf(tool.Execution, "%s changed while it was being opened", name)
 	case errors.Is(err, fs.ErrPermission):
 		return tool.Errorf(tool.Permission, "the system does not permit access to %s", name)
 	case strings.Contains(err.Error(), "escapes"):

@@ -40,22 +40,23 @@ func (f *Files) search(ctx context.Context, in searchIn) (tool.Output, error) {
 	if err != nil {
 		return tool.Output{}, err
 	}
-	at, err := f.jail.resolve(in.Path)
+	p, err := f.folder(in.Path)
 	if err != nil {
 		return tool.Output{}, err
 	}
+	defer p.Close()
 	var b strings.Builder
 	found, hidden, skipped := 0, 0, 0
-	err = f.walk(ctx, at, maxDepth, &hidden, func(name string, d fs.DirEntry) error {
-		if ok, _ := path.Match(in.Pattern, d.Name()); in.Pattern != "" && !ok || !d.Type().IsRegular() {
+	err = f.jail.walk(ctx, p.dir(), p.path(), maxDepth, &hidden, func(e entry) error {
+		if ok, _ := path.Match(in.Pattern, e.info.Name()); in.Pattern != "" && !ok || !e.info.Mode().IsRegular() {
 			return nil
 		}
-		data, size, _, err := f.jail.read(name, maxSearched+1)
+		data, size, err := e.read(maxSearched + 1)
 		if err != nil || size > maxSearched || !isText(data, false) {
 			skipped++
 			return nil
 		}
-		found += grep(&b, name, data, match, maxMatches-found)
+		found += grep(&b, e.path, data, match, maxMatches-found)
 		if found >= maxMatches {
 			return fs.SkipAll
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/toolpost/toolpost/tool"
@@ -37,25 +36,25 @@ func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
 	if len(in.Content) > maxEdit {
 		return tool.Output{}, tool.Errorf(tool.Validation, "the content has %d bytes, and at most %d can be written", len(in.Content), maxEdit)
 	}
-	at, err := f.target(in.Path)
+	p, err := f.jail.resolve(in.Path, true)
 	if err != nil {
 		return tool.Output{}, err
 	}
-	before, _, _, err := f.jail.read(in.Path, maxEdit+1)
-	existed := err == nil
-	var known *tool.Error
-	if err != nil && !(errors.As(err, &known) && known.Code == tool.NotFound) {
-		return tool.Output{}, err
-	}
+	defer p.Close()
+	existed := p.info != nil || p.name == ""
 	if existed {
-		if err := f.mayReplace(in, at, before); err != nil {
+		before, _, err := p.read(maxEdit + 1)
+		if err != nil {
+			return tool.Output{}, err
+		}
+		if err := f.mayReplace(in, p.path(), before); err != nil {
 			return tool.Output{}, err
 		}
 	}
-	if err := f.replace(in.Path, at, in.Content); err != nil {
+	if err := f.replace(p, in.Content); err != nil {
 		return tool.Output{}, err
 	}
-	return written(at, in.Content, existed), nil
+	return written(p.path(), in.Content, existed), nil
 }
 
 func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
@@ -71,75 +70,38 @@ func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
 	return nil
 }
 
-// target resolves a path that is to be written, making the folders on the way.
-func (f *Files) target(name string) (string, error) {
-	clean, err := f.jail.local(name)
-	if err != nil {
-		return "", err
-	}
-	if clean == "." {
-		return "", tool.Errorf(tool.Validation, "%q is a folder, not a file", name)
-	}
-	if dir := filepath.Dir(clean); dir != "." {
-		if err := f.folders(name, dir); err != nil {
-			return "", err
-		}
-	}
-	return f.jail.resolve(name)
-}
-
-// folders makes the folders of a path one by one, each after its parent was
-// checked: a link to a place that is off limits is not gone through.
-func (f *Files) folders(name, dir string) error {
-	at := ""
-	for part := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
-		at = filepath.Join(at, part)
-		real, err := f.jail.resolve(filepath.ToSlash(at))
-		if err != nil {
-			return err
-		}
-		if err := f.jail.root.Mkdir(real, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return f.jail.fail(name, err)
-		}
-	}
-	return nil
-}
-
 // replace writes a file beside its place and moves it there, so that nobody
 // ever sees half of it.
-func (f *Files) replace(name, at, content string) error {
+func (f *Files) replace(p *place, content string) error {
 	mode := fs.FileMode(0o666)
-	if info, err := f.jail.root.Lstat(at); err == nil {
-		if !info.Mode().IsRegular() {
-			return tool.Errorf(tool.Permission, "%s is not a regular file", name)
-		}
-		mode = info.Mode().Perm()
+	if p.info != nil {
+		mode = p.info.Mode().Perm()
 	}
-	temp := filepath.Join(filepath.Dir(at), ".toolpost-"+rand.Text())
-	file, err := f.jail.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	temp := ".toolpost-" + rand.Text()
+	file, err := p.dir().OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return f.jail.fail(name, err)
+		return f.jail.fail(p.asked, err)
 	}
 	_, err = file.WriteString(content)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
-		err = f.jail.root.Rename(temp, at)
+		err = p.dir().Rename(temp, p.name)
 	}
 	if err != nil {
-		_ = f.jail.root.Remove(temp)
-		return f.jail.fail(name, err)
+		_ = p.dir().Remove(temp)
+		return f.jail.fail(p.asked, err)
 	}
-	f.remember(at, []byte(content))
+	f.remember(p.path(), []byte(content))
 	return nil
 }
 
 func written(at, content string, existed bool) tool.Output {
-	out := tool.Text(fmt.Sprintf("wrote %s: %d bytes, %d lines", filepath.ToSlash(at), len(content), strings.Count(content, "\n")))
+	out := tool.Text(fmt.Sprintf("wrote %s: %d bytes, %d lines", at, len(content), strings.Count(content, "\n")))
 	kind := "file_created"
 	if existed {
 		kind = "file_modified"
 	}
-	out.Did = []tool.SideEffect{{Type: kind, Path: filepath.ToSlash(at)}}
+	out.Did = []tool.SideEffect{{Type: kind, Path: at}}
 	return out
 }
 
@@ -166,12 +128,17 @@ old_text must stand in the file exactly once, with its white space; otherwise no
 }
 
 func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
-	data, size, at, err := f.jail.read(in.Path, maxEdit+1)
+	p, err := f.jail.resolve(in.Path, false)
+	if err != nil {
+		return tool.Output{}, err
+	}
+	defer p.Close()
+	data, size, err := p.read(maxEdit + 1)
 	if err != nil {
 		return tool.Output{}, err
 	}
 	text := string(data)
-	seen, same := f.known(at, data)
+	seen, same := f.known(p.path(), data)
 	switch {
 	case size > maxEdit:
 		return tool.Output{}, tool.Errorf(tool.Execution, "%s has %d bytes, and at most %d can be edited", in.Path, size, maxEdit)
@@ -189,10 +156,10 @@ func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
 	if len(edited) > maxEdit {
 		return tool.Output{}, tool.Errorf(tool.Validation, "the file would have %d bytes, and at most %d can be written", len(edited), maxEdit)
 	}
-	if err := f.replace(in.Path, at, edited); err != nil {
+	if err := f.replace(p, edited); err != nil {
 		return tool.Output{}, err
 	}
-	return written(at, edited, true), nil
+	return written(p.path(), edited, true), nil
 }
 
 // findable says what is wrong with the text to replace.
