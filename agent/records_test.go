@@ -89,12 +89,15 @@ func TestRecordsVerify(t *testing.T) {
 // TestRecordsVerifyChanges: a changed byte of any entry is found, whatever the
 // format.
 func TestRecordsVerifyChanges(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	eachFormat(t, func(t *testing.T, dir *journal.Dir, _ string) {
 		whole, err := os.ReadFile(dir.File("finished"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := 0; i < len(whole); i += 7 {
+			attacks++
 			changed := bytes.Clone(whole)
 			changed[i] ^= 1
 			if _, err := journal.VerifyLines(journal.Lines(bytes.NewReader(changed))); err == nil {

@@ -24,6 +24,8 @@ var everyday = func() (tools []llm.ToolDef) {
 // Programs, documents and data that call nothing: the files of Go itself. What
 // is read as a call here would run in an agent that shows such text.
 func TestOrdinaryTextIsNoCall(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skipf("the sources of Go are not here: %v", err)
@@ -46,6 +48,7 @@ func TestOrdinaryTextIsNoCall(t *testing.T) {
 		files++
 		bytes += len(text)
 		for _, p := range []dialect.Parser{{Tools: everyday}, {}} {
+			attacks++
 			callsNothing(t, p, path, string(text))
 		}
 		return nil
@@ -112,12 +115,15 @@ code: 7
 // Documents in HTML, XML, YAML and Markdown call nothing, although their words
 // are names of tools.
 func TestOrdinaryDocumentsAreNoCall(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	var tools []llm.ToolDef
 	for _, name := range []string{"title", "code", "summary", "item", "get", "search"} {
 		tools = append(tools, llm.ToolDef{Name: name, Schema: []byte(`{"type":"object","properties":{"query":{"type":"string"},"path":{"type":"string"},"id":{"type":"string"},"text":{"type":"string"}}}`)})
 	}
 	for name, text := range documents {
 		for _, around := range []string{"%", "Here it is:\n\n%", "Here it is:\n\n```\n%\n```\n\nThat is all."} {
+			attacks++
 			callsNothing(t, dialect.Parser{Tools: tools}, name, strings.Replace(around, "%", text, 1))
 		}
 	}

@@ -13,6 +13,8 @@ import (
 // What may not be held ends the stream with an error, which is the last thing
 // said, wherever the limit is noticed.
 func TestLimits(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	long := strings.Repeat("a", 5000)
 	for _, text := range []string{
 		`<tool_call>{"arguments":{"path":"` + long + `"},"name":"write_file"}</tool_call>`,
@@ -22,6 +24,7 @@ func TestLimits(t *testing.T) {
 		"<think>" + `<tool_call>{"name":"write_file","arguments":{"path":"a"}}</tool_call>` + long,
 	} {
 		for _, chunk := range []int{1, 16, 300} {
+			attacks++
 			p := dialect.Parser{Tools: writeFile, MaxCall: 1000}
 			var failed error
 			read := 0

@@ -42,9 +42,12 @@ func TestCorpusCuts(t *testing.T) {
 // An answer cut off at any byte gives no call that the whole does not give,
 // and a call that was begun says that it was cut.
 func TestTruncation(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, s := range readLines[sample](t, "dialect_samples.jsonl") {
 		p := dialect.Parser{ThinkingOpen: dialect.BeginsInThinking(s.Raw), Finish: func() llm.Reason { return llm.Length }}
 		for i := range s.Raw {
+			attacks++
 			got := parse(t, p, dialect.Whole(s.Raw[:i]))
 			if len(got.Calls) > len(s.Calls) || !sameCalls(got.Calls, s.Calls[:len(got.Calls)]) {
 				t.Errorf("%s cut off at %d: %q\ngot %v", s.Dialect, i, s.Raw[:i], got.Calls)

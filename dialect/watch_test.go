@@ -37,6 +37,8 @@ var wordsBehind = []string{
 // Whatever stands around a call and however it is written: it is read, or it is
 // invalid, or a warning says where it is.
 func TestNoCallIsLostInSilence(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	tools := append([]llm.ToolDef(nil), caseTools...)
 	answers := 5_000
 	if *long {
@@ -45,6 +47,7 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 15))
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	for range answers {
+		attacks++
 		name, key := "find_room", pick([]string{"town", "beds", "notes", "tags"})
 		if r.IntN(3) == 0 {
 			name, key = "write_file", pick([]string{"path", "content"})

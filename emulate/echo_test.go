@@ -129,6 +129,8 @@ func fits(got, want []string) bool {
 // TestEchoes: calls that the model repeats from what it has read do not run, and
 // their honest twins do, streamed in any pieces.
 func TestEchoes(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for file, least := range map[string]int{"injections": 40, "honest": 40} {
 		archive, err := txtar.ParseFile(filepath.Join("testdata", "echo", file+".txtar"))
 		if err != nil {
@@ -144,6 +146,7 @@ func TestEchoes(t *testing.T) {
 			req, answer, want := echoCase(t, string(f.Data))
 			c := CallReader{Request: req, Tools: req.Tools}
 			for n := 0; n <= len(answer); n++ {
+				attacks++
 				if got := became(t, c, answer, n); !fits(got, want) {
 					t.Errorf("%s, %s, in pieces of %d: %q, want %q", file, f.Name, n, got, want)
 					break
@@ -174,6 +177,8 @@ var disguises = map[string]func(string) []string{
 // TestEchoesInEveryDialect: no dialect and no disguise makes a call of a page
 // run, by any promotion.
 func TestEchoesInEveryDialect(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	call := llm.Call{Name: "delete_file", Args: json.RawMessage(`{"path":"/srv/data.db"}`)}
 	for _, d := range dialect.All() {
 		text, err := dialect.Render(d.Name, call)
@@ -187,6 +192,7 @@ func TestEchoesInEveryDialect(t *testing.T) {
 			}
 			for _, p := range []llm.Promotion{llm.PromoteOff, llm.PromoteMarked, llm.PromoteAll} {
 				for _, own := range []string{"", d.Name} {
+					attacks++
 					c := CallReader{Request: req, Tools: echoTools, Promotion: p, Dialect: own}
 					for _, got := range became(t, c, text, 7) {
 						if !strings.HasPrefix(got, "echo") {
@@ -202,6 +208,8 @@ func TestEchoesInEveryDialect(t *testing.T) {
 // TestPromotionOff: no text becomes a call, every byte of it stays, a warning
 // says where it stands, and an answer that is nothing but a call says so.
 func TestPromotionOff(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	req := &llm.Request{Tools: echoTools, Messages: []llm.Message{llm.User("hi")}}
 	c := CallReader{Request: req, Tools: echoTools, Promotion: llm.PromoteOff, Why: "it is reliable"}
 	for _, d := range []string{"hermes_json", "claude_xml", "json_fence", "pythonic", "llama3_json", "mistral_v11", "deepseek_v3"} {
@@ -211,6 +219,7 @@ func TestPromotionOff(t *testing.T) {
 		}
 		for _, around := range []string{"", "The page says:\n\n"} {
 			for n := 0; n < 9; n++ {
+				attacks++
 				var b llm.Builder
 				for ev, err := range c.Read(say(around+text, cmp.Or(n, len(around+text)), llm.Stop)) {
 					if err != nil {

@@ -116,6 +116,8 @@ func statuses(t testing.TB, store journal.Store) []string {
 // The table of the architecture: which reading of a model's text is good enough
 // for which tool.
 func TestRepairPolicy(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	classes := []llm.RepairClass{llm.Syntax, llm.Coercion, llm.Completion, llm.Guess, llm.Truncation}
 	for _, c := range []struct {
 		effects tool.Effects
@@ -131,6 +133,7 @@ func TestRepairPolicy(t *testing.T) {
 	} {
 		got := ""
 		for i, class := range classes {
+			attacks++
 			ran := "n"
 			tl := doer("f", c.effects, func(context.Context) (string, error) { ran = "y"; return "", nil })
 			s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(tl), RunGuesses: c.guesses})
@@ -283,6 +286,8 @@ func (b *brokenStore) Append(ctx context.Context, e journal.Entry) (journal.Entr
 }
 
 func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	ran := 0
 	write := doer("write", 0, func(context.Context) (string, error) { ran++; return "", nil })
 	r := &invoke.Runner{Tools: tool.MustSet(write)}
@@ -290,6 +295,7 @@ func TestWhatCannotBeRecordedIsNotDone(t *testing.T) {
 		kind journal.Kind
 		runs int
 	}{{journal.KindIntent, 0}, {journal.KindReceipt, 1}} {
+		attacks++
 		ran = 0
 		s := sessionOn(t, r, &brokenStore{kind: c.kind})
 		_, err := s.Results(t.Context(), []llm.Call{call("a", "write", ``), call("b", "write", ``)})

@@ -124,9 +124,12 @@ func TestSpillFilesArePrivate(t *testing.T) {
 // A secret that stands where a text is cut is in no half of it, neither in the
 // record nor in the file.
 func TestSecretsAreNotCut(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	const key = "kA9-of_no-known-form-Zq7"
 	secrets := &journal.Secrets{Values: []string{key}}
 	for at := 0; at <= len(key); at++ {
+		attacks++
 		head := strings.Repeat("h", 800-at) + key + strings.Repeat("m", 1000)
 		tail := strings.Repeat("t", 200-at)
 		text := head + key + tail
@@ -165,6 +168,8 @@ func TestLongSecret(t *testing.T) {
 
 // Whatever is wrong with the folder, the call goes on.
 func TestSpillFolders(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	tmp := t.TempDir()
 	if err := os.Mkdir(filepath.Join(tmp, "elsewhere"), 0o700); err != nil {
 		t.Fatal(err)
@@ -179,6 +184,7 @@ func TestSpillFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spilled := range map[string]bool{"link": false, "file": false, "file/below": false, "open": true, "elsewhere": true} {
+		attacks++
 		o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: filepath.Join(tmp, name)}, strings.Repeat("x", 2000))
 		if (o.Receipt.Spill != "") != spilled || o.Error != nil || !strings.Contains(o.Result.Text(), "2000 chars -> 1000 kept") {
 			t.Errorf("%s: spilled to %q, error %v", name, o.Receipt.Spill, o.Error)

@@ -15,6 +15,8 @@ import (
 )
 
 func TestAllowOwn(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, c := range []struct {
 		origin  tool.Origin
 		effects tool.Effects
@@ -33,6 +35,7 @@ func TestAllowOwn(t *testing.T) {
 		{tool.Builtin, tool.ReadOnly, false, "reads the network"},
 		{tool.Builtin, tool.Local, false, "writes a file"},
 	} {
+		attacks++
 		d, err := invoke.AllowOwn(t.Context(), tool.Tool{Name: "f", Origin: c.origin, Effects: c.effects}, llm.Call{})
 		if err != nil || (d.Verdict == invoke.Allow) != c.allowed || !c.allowed && d.Reason == "" {
 			t.Errorf("from %s, %s: %v %v; %s", c.origin, c.effects, d, err, c.why)
@@ -42,6 +45,8 @@ func TestAllowOwn(t *testing.T) {
 
 // Whatever goes wrong with a policy, the tool does not run.
 func TestPolicies(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	decide := func(v invoke.Verdict, reason string, err error) invoke.Policy {
 		return func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
 			return invoke.Decision{Verdict: v, Reason: reason}, err
@@ -63,6 +68,7 @@ func TestPolicies(t *testing.T) {
 		{"nobody to ask", decide(invoke.Ask, "", nil), false, "nobody can be asked"},
 		{"named", invoke.AllowNamed("write"), true, ""},
 	} {
+		attacks++
 		ran := false
 		write := doer("write", 0, func(context.Context) (string, error) { ran = true; return "", nil })
 		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(write), Policy: c.policy})
@@ -93,6 +99,8 @@ func TestAPolicyCannotChangeTheArguments(t *testing.T) {
 var errPanic = errors.New("panic instead")
 
 func TestApprovals(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	tomorrow, yesterday := time.Now().Add(24*time.Hour), time.Now().Add(-24*time.Hour)
 	hash := journal.ParamsHash(json.RawMessage(`{"a":1}`))
 	other := journal.ParamsHash(json.RawMessage(`{"a":2}`))
@@ -115,6 +123,7 @@ func TestApprovals(t *testing.T) {
 		{"a yes to nothing in particular", journal.Approval{Allowed: true}, nil, false},
 	} {
 		for _, way := range []string{"asked", "granted"} {
+			attacks++
 			ran := false
 			f := tool.Tool{Name: "f", Origin: tool.MCP, Call: func(context.Context, json.RawMessage) (tool.Output, error) { ran = true; return tool.Output{}, nil }}
 			r := &invoke.Runner{Tools: tool.MustSet(f), Policy: invoke.AskFirst(nil)}

@@ -16,6 +16,8 @@ import (
 // says are calls, or that the user's messages hold already, need a person; an
 // explicit policy still decides; and the receipt says where a call came from.
 func TestWhereCallsComeFrom(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	native := llm.Provenance{}
 	marked := llm.Provenance{Dialect: "hermes_json", Marked: true}
 	bare := llm.Provenance{Dialect: "json_fence"}
@@ -49,6 +51,7 @@ func TestWhereCallsComeFrom(t *testing.T) {
 		{"the user's words, only read", tool.ReadOnly, echo, nil, nil, true, "", "text:marked"},
 		{"the user's words, and everything is allowed", 0, echo, invoke.AllowAll, nil, true, "", "text:marked"},
 	} {
+		attacks++
 		ran, asked := false, ""
 		work := tool.Func("work", "Does something", func(context.Context, struct{}) (string, error) { ran = true; return "done", nil })
 		work.Effects = c.effects

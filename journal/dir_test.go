@@ -107,6 +107,8 @@ func TestIntentThatDoesNotReachTheDisk(t *testing.T) {
 // Whatever a crash leaves of the last line, the next process reads the run,
 // cuts the rest off, says so in the run, and goes on.
 func TestTornLine(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	d := openDir(t, t.TempDir())
 	r := open(t, d, "r")
 	for i := range 3 {
@@ -121,6 +123,7 @@ func TestTornLine(t *testing.T) {
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	before := len(lines[0]) + len(lines[1])
 	for cut := before + 1; cut < len(whole); cut++ {
+		attacks++
 		path := t.TempDir()
 		if err := os.WriteFile(filepath.Join(path, "r.jsonl"), whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
@@ -147,6 +150,8 @@ func TestTornLine(t *testing.T) {
 }
 
 func TestNothingFollowsABrokenLine(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	lines := sealedFile(t, "r")
 	for why, file := range map[string][]byte{
 		"the last line is not an entry":     append(bytes.Clone(lines[0]), "{}\n"...),
@@ -154,6 +159,7 @@ func TestNothingFollowsABrokenLine(t *testing.T) {
 		"another run":                       sealedFile(t, "other")[0],
 		"half a line stands after the seal": append(bytes.Join(lines, nil), `{"at`...),
 	} {
+		attacks++
 		path := t.TempDir()
 		if err := os.WriteFile(filepath.Join(path, "r.jsonl"), file, 0o600); err != nil {
 			t.Fatal(err)

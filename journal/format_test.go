@@ -172,6 +172,8 @@ func remade(t *testing.T, store journal.Store, change func(journal.Entry) *journ
 // Whoever makes the chain anew without a value, or with another one, is found out by
 // the entries that refer to it.
 func TestReferencesToNothing(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	store := new(journal.Memory)
 	talk(t, store, "r", false)
 	for name, change := range map[string]func(journal.Entry) *journal.Entry{
@@ -198,6 +200,7 @@ func TestReferencesToNothing(t *testing.T) {
 			return &e
 		},
 	} {
+		attacks++
 		forged := remade(t, store, change)
 		report, err := journal.Verify(forged.Read(t.Context(), "r", 0))
 		var broken *journal.BrokenError

@@ -14,6 +14,8 @@ import (
 func long(n int) string { return strings.Repeat("a1B2c3D4e5", n/10+1)[:n] }
 
 func TestSecretsAreStripped(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	jwt := "eyJ" + long(20) + "." + long(30) + "." + long(20)
 	for _, c := range []struct{ rule, text, want string }{
 		{"openai-key", "key sk-" + long(48) + ".", "key [stripped:openai-key]."},
@@ -42,6 +44,7 @@ func TestSecretsAreStripped(t *testing.T) {
 		{"private-key", "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb", "a\n[stripped:private-key]\nb"},
 		{"private-key", "-----BEGIN PRIVATE KEY-----\nMIIEcut off", "[stripped:private-key]"},
 	} {
+		attacks++
 		got, rules := (*journal.Secrets)(nil).Strip(c.text)
 		if got != c.want || strings.Join(rules, " ") != c.rule {
 			t.Errorf("%s\n got %s %v\nwant %s [%s]", c.text, got, rules, c.want, c.rule)
@@ -77,6 +80,8 @@ func TestConfiguredSecrets(t *testing.T) {
 // In a body the names of fields count too, secrets may be escaped, and may be
 // keys.
 func TestSecretsInBodies(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	key := "sk-ant-" + long(30)
 	for _, c := range []struct{ why, body, want string }{
 		{"a value under a telling name", `{"headers":{"Authorization":"x","X-Api-Key":"y"},"n":1}`, `{"headers":{"Authorization":"[stripped:authorization]","X-Api-Key":"[stripped:api-key]"},"n":1}`},
@@ -86,6 +91,7 @@ func TestSecretsInBodies(t *testing.T) {
 		{"in an array", `["a","` + key + `","b"]`, `["a","[stripped:anthropic-key]","b"]`},
 		{"a name does not reach beyond its value", `{"password":1,"z":"visible"}`, `{"password":1,"z":"visible"}`},
 	} {
+		attacks++
 		e, err := journal.Next(journal.Entry{}, journal.Entry{Run: "r", Kind: "note", Body: json.RawMessage(c.body)}, nil)
 		if err != nil || string(e.Body) != c.want {
 			t.Errorf("%s:\n got %s, %v\nwant %s", c.why, e.Body, err, c.want)

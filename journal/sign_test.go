@@ -28,6 +28,8 @@ func newKey(t *testing.T) ed25519.PrivateKey {
 }
 
 func TestSignature(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	key := newKey(t)
 	public := key.Public().(ed25519.PublicKey)
 	lines := sealedFile(t, "r")
@@ -62,6 +64,7 @@ func TestSignature(t *testing.T) {
 		"signature": func(s *journal.Signature) { s.Sig = "AAAA" },
 		"base64":    func(s *journal.Signature) { s.Sig = "!" },
 	} {
+		attacks++
 		forged := sig
 		forge(&forged)
 		if err := forged.Check(report, public); err == nil {

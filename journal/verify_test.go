@@ -55,6 +55,8 @@ func TestVerifyWhole(t *testing.T) {
 
 // Whatever happens to one byte of a sealed run, it is noticed.
 func TestEveryByteCounts(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	whole := bytes.Join(sealedFile(t, "r"), nil)
 	noticed := func(what string, i int, file []byte) error {
 		t.Helper()
@@ -66,6 +68,7 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 	for i, b := range whole {
 		for _, other := range []byte{b ^ 1, '\n'} {
+			attacks++
 			if other != b {
 				file := bytes.Clone(whole)
 				file[i] = other
@@ -79,6 +82,7 @@ func TestEveryByteCounts(t *testing.T) {
 		noticed("a byte too many", i, slices.Insert(bytes.Clone(whole), i, ' '))
 	}
 	for _, extra := range []string{" ", "\n", "{}", "{}\n"} {
+		attacks++
 		noticed("something more", len(whole), append(bytes.Clone(whole), extra...))
 	}
 }
@@ -94,6 +98,8 @@ func faults(r *journal.Report) string {
 
 // Whatever happens to one entry, verify says what, and to which.
 func TestVerifySaysWhich(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	lines := sealedFile(t, "r")
 	other := sealedFile(t, "other")
 	last := len(lines) - 1
@@ -117,6 +123,7 @@ func TestVerifySaysWhich(t *testing.T) {
 			expect(fmt.Sprintf("entries %d and %d swapped", seq, seq+1), swapped, want)
 		}
 		for at := i + 1; at <= last; at++ {
+			attacks++
 			expect(fmt.Sprintf("entry %d again after %d", seq, at), slices.Insert(slices.Clone(lines), at, lines[i]), fmt.Sprintf("inserted %d", seq))
 		}
 		expect(fmt.Sprintf("another run's entry before %d", seq+1), slices.Insert(slices.Clone(lines), i+1, other[i]), "inserted 0")

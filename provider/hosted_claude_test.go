@@ -236,6 +236,8 @@ func (h hostedCase) check(t *testing.T, got sentRequest, address string) {
 
 // The token of a host does not follow when its format is asked for elsewhere.
 func TestHostedKeysStay(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, h := range hostedCases {
 		vendor, _, _ := strings.Cut(h.id, "/")
 		if h.vendors != nil {
@@ -252,6 +254,7 @@ func TestHostedKeysStay(t *testing.T) {
 		}
 		_, _ = llm.Generate(t.Context(), m, ask("hi"))
 		for _, got := range to.sent {
+			attacks++
 			for name, values := range got.header {
 				for _, secret := range h.header {
 					if slices.Contains(values, secret) {

@@ -219,7 +219,7 @@ func TestKeysStayHome(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d attempts", len(attempts))
+	t.Logf("%d attacks", len(attempts))
 }
 
 // everything opens a model, asks it, and returns all that is said about it.

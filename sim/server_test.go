@@ -216,8 +216,11 @@ func TestRetryAfterReachesTheClient(t *testing.T) {
 // TestCutAnswersRunNothing cuts the body everywhere and the answer by length:
 // no call may come out whole that the cut went through.
 func TestCutAnswersRunNothing(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	everyClient(t, nil, func(t *testing.T, c client) {
 		for n := 1; n < 6000; n += 97 {
+			attacks++
 			r, err := c.ask(t.Context(), weather(fmt.Sprintf("sim/native+cut=%d", n)))
 			if err == nil {
 				if got := described(r, nil); got != bothCalls { // the cut lay behind the end

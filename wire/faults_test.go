@@ -126,7 +126,10 @@ var faults = []struct{ why, in, want string }{
 }
 
 func TestFaults(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, f := range faults {
+		attacks++
 		if got := summary(t, Codec{Format: Chat}, f.in); got != f.want {
 			t.Errorf("%s:\n got %s\nwant %s", f.why, got, f.want)
 		}
@@ -159,6 +162,8 @@ func converseFrames(t *testing.T, lines ...string) string {
 
 // TestConverseFaults: what goes wrong in frames.
 func TestConverseFaults(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	const (
 		start = `event messageStart {"role":"assistant"}`
 		text  = `event contentBlockDelta {"contentBlockIndex":0,"delta":{"text":"hi"}}`
@@ -186,6 +191,7 @@ func TestConverseFaults(t *testing.T) {
 		{"an answer instead of a stream", `{"output":{"message":{"role":"assistant","content":[{"text":"hi"}]}},"stopReason":"end_turn","usage":{},"metrics":{}}`, `text hi; stop`},
 		{"an error instead of a stream", `{"__type":"AccessDeniedException","message":"no"}`, `error auth`},
 	} {
+		attacks++
 		if got := summary(t, Codec{Format: Converse}, f.in); got != f.want {
 			t.Errorf("%s:\n got %s\nwant %s", f.why, got, f.want)
 		}
@@ -253,6 +259,8 @@ func TestDoneIsNoAnswer(t *testing.T) {
 
 // TestWrongRequests: an error names the field.
 func TestWrongRequests(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, f := range []struct{ format, in, want string }{
 		{Chat, `{"messages":[{"role":"user","content":5}]}`, `messages[0].content must be a string or an array of parts`},
 		{Chat, `{"messages":[{"role":"king","content":"x"}]}`, `messages[0].role must be a role`},
@@ -274,6 +282,7 @@ func TestWrongRequests(t *testing.T) {
 		{Converse, `{"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{"}}}}}`, `must be a JSON schema as a string`},
 		{"morse", `{}`, `no format is called "morse"`},
 	} {
+		attacks++
 		_, _, err := (Codec{Format: f.format}).DecodeRequest([]byte(f.in))
 		if err == nil || !strings.Contains(err.Error(), f.want) || llm.KindOf(err) != llm.Invalid {
 			t.Errorf("%s %s:\n got %v\nwant %s", f.format, f.in, err, f.want)

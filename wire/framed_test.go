@@ -102,8 +102,11 @@ func TestFramedRelay(t *testing.T) {
 // TestFramedErrors: a response that is no success says what it is in Amazon's
 // words, for clients and as a server.
 func TestFramedErrors(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	c := Codec{Format: Messages, Quirks: OnBedrock()}
 	for _, kind := range []llm.Kind{llm.RateLimited, llm.Auth, llm.Overloaded, llm.NotFound, llm.Timeout} {
+		attacks++
 		err := &llm.Error{Kind: kind}
 		status, body := c.EncodeError(err)
 		if got := c.DecodeError(status, c.ErrorHeader(err), body); got.Kind != kind || !strings.HasSuffix(got.Code, "Exception") {

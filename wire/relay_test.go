@@ -230,8 +230,11 @@ func TestRelayTranslates(t *testing.T) {
 // TestRelayTruncated: an upstream that is lost anywhere is reported, and the
 // client is told: what it reads fails too, or is nothing at all.
 func TestRelayTruncated(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for _, s := range relayStreams(t) {
 		for i := 0; i < len(s.stream); i += s.step {
+			attacks++
 			_, failed := decodeAll(s.c, strings.NewReader(s.stream[:i]))
 			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream[:i]), passAll)
 			if llm.KindOf(err) != llm.KindOf(failed) || (err == nil) != (failed == nil) {
@@ -252,6 +255,8 @@ func TestRelayTruncated(t *testing.T) {
 // lost, also after the frame that said why the model stopped, and the client
 // gets whole frames only.
 func TestRelayHalfFrame(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	c := Codec{Format: Converse}
 	var b bytes.Buffer
 	enc := c.NewStream(&b, Head{})
@@ -262,6 +267,7 @@ func TestRelayHalfFrame(t *testing.T) {
 	for missing := 1; missing <= 20; missing++ {
 		half := whole[:len(whole)-missing]
 		for _, src := range []io.Reader{strings.NewReader(half), io.MultiReader(strings.NewReader(half), lost)} {
+			attacks++
 			out, _, err := relayThrough(t, c, src, passAll)
 			if llm.KindOf(err) != llm.Incomplete {
 				t.Errorf("%d bytes are missing: %v", missing, err)

@@ -161,6 +161,8 @@ func TestClosedPipe(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	bare(t, fruit)
 	if runtime.GOOS == "linux" {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -174,6 +176,7 @@ func TestFullDisk(t *testing.T) {
 		await(t, cmd, errOut).clear(t, "no space left on device; the run was stopped")
 	}
 	for _, blocks := range []string{"0", "4", "8"} { // nothing fits; the beginning fits; more fits
+		attacks++
 		cmd := exec.Command("sh", "-c", `ulimit -f `+blocks+`; exec "$0" "$@"`, os.Args[0], "run", fruitTask)
 		cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1", "TOOLPOST_STORE="+t.TempDir())
 		errOut := start(t, cmd)

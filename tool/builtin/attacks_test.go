@@ -92,7 +92,8 @@ var pathAttacks = []string{
 }
 
 func TestPathAttacks(t *testing.T) {
-	t.Logf("%d paths, each against every file tool", len(pathAttacks))
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	root := tree(t)
 	tools := fileTools(t, root)
 	for _, p := range pathAttacks {
@@ -103,6 +104,7 @@ func TestPathAttacks(t *testing.T) {
 			"write_file":   {"path": p, "content": "owned", "overwrite": true},
 			"edit_file":    {"path": p, "old_text": secret, "new_text": "owned"},
 		} {
+			attacks++
 			out, err := call(t.Context(), tools[name], args)
 			if strings.Contains(out, secret) || err != nil && strings.Contains(err.Error(), secret) {
 				t.Errorf("%s %q gave the secret away", name, p)
@@ -137,12 +139,15 @@ func TestWritesThroughLinksStayInside(t *testing.T) {
 }
 
 func TestListingsAndSearchesHideSecrets(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	tools := fileTools(t, tree(t))
 	list, err := call(t.Context(), tools["list_files"], map[string]any{"depth": 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, hidden := range []string{".env", ".git", "server.pem", "secrets", "private.custom", "node_modules"} {
+		attacks++
 		if strings.Contains(list, "\n"+hidden) || strings.HasPrefix(list, hidden) {
 			t.Errorf("%s is listed:\n%s", hidden, list)
 		}
@@ -168,7 +173,8 @@ var urlAttacks = []string{
 }
 
 func TestURLAttacks(t *testing.T) {
-	t.Logf("%d addresses", len(urlAttacks))
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	reached := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.String() }))
 	defer server.Close()
@@ -176,6 +182,7 @@ func TestURLAttacks(t *testing.T) {
 	x := builtin.Fetch{Timeout: 2 * time.Second, Ports: []string{"80", "443", port}}.Tool()
 	for _, address := range urlAttacks {
 		for _, a := range []string{address, strings.Replace(address, "127.0.0.1/", "127.0.0.1:"+port+"/", 1)} {
+			attacks++
 			if out, err := call(t.Context(), x, map[string]any{"url": a}); err == nil {
 				t.Errorf("%q was fetched: %q", a, out)
 			}
@@ -191,6 +198,8 @@ func TestURLAttacks(t *testing.T) {
 // TestRedirectsAreChecked starts at an address that may be asked and is sent
 // to one that may not.
 func TestRedirectsAreChecked(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, secret) }))
 	defer inner.Close()
 	_, innerPort, _ := net.SplitHostPort(inner.Listener.Addr().String())
@@ -203,6 +212,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 	for _, target = range []string{
 		"http://127.0.0.1:" + innerPort + "/", "http://[::1]:" + outerPort + "/", "file:///etc/passwd", "http://169.254.169.254/", "http://10.0.0.1/", "http://user:pw@127.0.0.1:" + outerPort + "/", outer.URL + "/again",
 	} {
+		attacks++
 		if out, err := call(t.Context(), x, map[string]any{"url": outer.URL}); err == nil || strings.Contains(out, secret) {
 			t.Errorf("redirected to %s: %q %v", target, out, err)
 		}

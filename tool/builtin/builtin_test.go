@@ -135,6 +135,8 @@ func TestFilesAtWork(t *testing.T) {
 
 // TestEditsOfChangedFilesAreRefused changes a file behind the model's back.
 func TestEditsOfChangedFilesAreRefused(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	root := tree(t)
 	tools := fileTools(t, root)
 	if _, err := call(t.Context(), tools["read_file"], map[string]any{"path": "ok.txt"}); err != nil {
@@ -147,6 +149,7 @@ func TestEditsOfChangedFilesAreRefused(t *testing.T) {
 		"edit_file":  {"path": "ok.txt", "old_text": "fine", "new_text": "x"},
 		"write_file": {"path": "ok.txt", "content": "x", "overwrite": true},
 	} {
+		attacks++
 		if _, err := call(t.Context(), tools[name], args); err == nil || !strings.Contains(err.Error(), "changed since you read it") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -36,6 +36,8 @@ func declare(t *testing.T, text string) tool.Tool {
 const two = `{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`
 
 func TestDeclaredIsStrict(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for why, c := range map[string]struct{ text, want string }{
 		"a key nobody knows":          {`[{"name":"f","comand":["x"]}]`, `tool 1 (f): the key "comand" is not known`},
 		"two workers":                 {`[{"name":"f","command":["x"],"http":{"url":"http://h/"}}]`, "both a command and an http"},
@@ -53,6 +55,7 @@ func TestDeclaredIsStrict(t *testing.T) {
 		"broken YAML":                 {"tools:\n  - name: [\n", "line "},
 		"broken JSON":                 {`[{"name":`, "unexpected EOF"},
 	} {
+		attacks++
 		if _, err := builtin.ParseDeclared([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", why, err)
 		}

@@ -40,6 +40,8 @@ func swapped(t *testing.T, victim, target string) {
 // TestRaces swaps a file and a folder for links to secrets while the tools use
 // them: what was looked at is what is used, whatever stands there meanwhile.
 func TestRaces(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	root := tree(t)
 	for name, content := range map[string]string{".git/hooks/theirs.txt": secret, "victim": "fine", "sub/folder/theirs.txt": "fine"} {
 		file := filepath.Join(root, name)
@@ -67,6 +69,7 @@ func TestRaces(t *testing.T) {
 			{"write_file", map[string]any{"path": "sub/folder/mine.txt", "content": "owned", "overwrite": true}},
 			{"write_file", map[string]any{"path": "sub/folder/made/mine.txt", "content": "owned", "overwrite": true}},
 		} {
+			attacks++
 			out, _ := call(t.Context(), tools[c.name], c.args)
 			if strings.Contains(out, secret) || strings.Contains(out, "theirs.txt  7") {
 				t.Errorf("a race of %s gave away what is off limits: %q", c.name, out)
