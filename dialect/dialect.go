@@ -2,11 +2,22 @@ package dialect
 
 import "github.com/toolpost/toolpost/dialect/spec"
 
-// The specification of a dialect; see package spec for what each part means.
+// The specification of a dialect. The types stand in package spec, which
+// documents their fields: go doc github.com/toolpost/toolpost/dialect/spec.Dialect.
 type (
 	// Dialect is one way of writing calls as text, as a row of the table or as
-	// a value of your own: how it is read, how it is written, how results are
-	// shown, how a chat template gives it away.
+	// a value of your own (see [List.With]). Its fields, with the meaning of
+	// each, are those of [spec.Dialect]:
+	//
+	//   - Name, Title and Models say what it is; Form says what a call looks like.
+	//   - Wrap, Call and Think are the markers around all calls, around one call
+	//     and around thinking; NameKey and ArgsKey the keys of a JSON call; Sep,
+	//     Tags, Head and Quotes what the other forms need.
+	//   - Write says how the dialect is written, Results how tool results are
+	//     shown to its models, Tells what gives it away in a chat template.
+	//   - The remaining fields are for habits of single model families.
+	//
+	// Name, Form and the markers or keys of that form are enough to read it.
 	Dialect = spec.Dialect
 	// Pair is an opening and a closing marker.
 	Pair = spec.Pair

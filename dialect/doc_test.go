@@ -18,7 +18,7 @@ func TestDocumentation(t *testing.T) {
 
 Models write calls as text in these ways. ` + "`toolpost parse`" + ` finds the dialect by itself; ` + "`toolpost explain`" + ` shows what
 became of every byte. This page is made from the table in package dialect/spec; after changing it, run
-` + "`go test ./dialect -update`" + `. A program adds a dialect of its own with ` + "`dialect.Builtin().With`" + `, which takes the same rows.
+` + "`go test ./dialect -update`" + `. A program adds a dialect of its own with ` + "`dialect.Builtin().With`" + `, which takes the same rows ([extend.md](extend.md)).
 
 | dialect | written by | looks like | form | markers |
 |---|---|---|---|---|
@@ -37,7 +37,7 @@ became of every byte. This page is made from the table in package dialect/spec; 
 	}
 }
 
-func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+func cell(s string) string { return strings.NewReplacer("|", `\|`, "\n", "⏎").Replace(s) }
 
 func markersOf(d dialect.Dialect) string {
 	var list []string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -35,6 +36,9 @@ type Client struct {
 	// Formats are formats of the program's own. Rows of Vendors name them in
 	// Wires.
 	Formats []wire.Format
+	// Dialects are the text dialects that calls are read in, and that Style may
+	// name; nil means [dialect.Builtin]. See [dialect.List.With].
+	Dialects *dialect.List
 	// Schemes open ids that are not served over HTTP: for "sim", "sim/rest".
 	Schemes map[string]func(rest string) (llm.Model, error)
 
@@ -61,6 +65,14 @@ type Timeouts struct {
 	Connect time.Duration // for a connection; default 10 s; needs a nil Client.HTTP
 	First   time.Duration // for the first byte of the answer; default 5 min
 	Silence time.Duration // between two pieces of it; default 2 min
+}
+
+// dialects returns the dialects that calls are read in.
+func (c *Client) dialects() *dialect.List {
+	if c.Dialects == nil {
+		return dialect.Builtin()
+	}
+	return c.Dialects
 }
 
 // Open opens a model by id with a Client of no settings. What is learned about

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -183,7 +182,7 @@ func askLlama(ctx context.Context, m *Model, f *facts) error {
 		}
 		f.because("its chat template %s tools (/props)", map[bool]string{true: "has", false: "has no"}[has])
 	}
-	f.dialect, _ = dialect.FromTemplate(props.Template)
+	f.dialect, _ = m.client.dialects().FromTemplate(props.Template)
 	return askModels(ctx, m, f)
 }
 
@@ -256,7 +255,7 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 			_ = json.Unmarshal(v, &f.context) // wrong: unknown
 		}
 	}
-	f.dialect, _ = dialect.FromTemplate(show.Template)
+	f.dialect, _ = m.client.dialects().FromTemplate(show.Template)
 	return nil
 }
 

@@ -140,7 +140,7 @@ func (m *Model) planEmulated(j *job) error {
 // emulation says how a request is asked without tools.
 func (m *Model) emulation(j *job) emulate.Emulation {
 	e := emulate.Emulation{
-		Style: j.route.Style, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
+		Style: j.route.Style, Dialects: m.client.Dialects, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
 		OneCall: m.info.ParallelTools.Support == catalog.No, Dialect: j.route.Dialect, Gate: m.client.Gate,
 		Promotion: j.route.Promotion, Why: j.route.promoted,
 	}

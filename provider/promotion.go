@@ -62,7 +62,7 @@ func (m *Model) isKnown() bool { return m.info.Known() && catalog.ParseID(m.mode
 // text.
 func (m *Model) callReader(j *job) emulate.CallReader {
 	c := emulate.CallReader{
-		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialect: m.ownDialect(),
+		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialects: m.client.Dialects, Dialect: m.ownDialect(),
 		Promotion: j.route.Promotion, Why: j.route.promoted,
 		IDs:   llm.CallIDs{Prefix: "call_text_", After: j.codec.Calls},
 		Found: "the vendor left calls in the text; they were read from there",

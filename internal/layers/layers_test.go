@@ -27,6 +27,7 @@ var layer = map[string]int{
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,
 	"internal/near":          0,
+	"internal/outside":       0,
 	"internal/pgtest":        0,
 	"internal/rank":          0,
 	"internal/requirements":  0,
