@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
 // maxFile bounds a file of rules.
@@ -29,6 +31,9 @@ func readYAML(file string, data []byte) (yamlNode, error) {
 	root := yamlNode{file: file, line: 1}
 	if len(data) > maxFile {
 		return root, root.errorf("more than %d bytes", maxFile)
+	}
+	if err := yamlcheck.Check(data); err != nil {
+		return root, root.errorf("%w", err)
 	}
 	doc, err := parser.ParseBytes(data, 0)
 	if err != nil {

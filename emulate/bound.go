@@ -24,13 +24,24 @@ type bounds struct {
 
 	root   json.RawMessage
 	losses []schema.Loss
+	steps  int // schemas visited
 }
 
 // The bounds of a schema that is written out for a host.
 const (
 	maxBoundDepth = 12      // of nested schemas; recursion ends there
 	maxBoundSize  = 1 << 18 // bytes of the schema written out
+	maxBoundSteps = 5_000   // schemas visited: references can multiply
 )
+
+var errTooMany = fmt.Errorf("written out it has more than %d schemas", maxBoundSteps)
+
+// step counts a schema and reports whether there were too many. Whoever goes on
+// in spite of an error meets it again.
+func (b *bounds) step() bool {
+	b.steps++
+	return b.steps > maxBoundSteps
+}
 
 var errTooDeep = errors.New("it goes deeper than can be written out")
 
@@ -42,6 +53,9 @@ func (b bounds) bound(s json.RawMessage) (json.RawMessage, []schema.Loss, error)
 		b.root = json.RawMessage(`{"type":"object"}`)
 	}
 	out, err := b.value(b.root, "", 0)
+	if b.steps > maxBoundSteps { // where one alternative fails, others may do
+		err = errTooMany
+	}
 	if err == nil && len(out) > maxBoundSize {
 		err = fmt.Errorf("written out it has more than %d bytes", maxBoundSize)
 	}
@@ -56,6 +70,9 @@ func (b *bounds) lose(path, keyword, why string) {
 func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMessage, error) {
 	if depth > maxBoundDepth {
 		return nil, errTooDeep
+	}
+	if b.step() {
+		return nil, errTooMany
 	}
 	if string(raw) == "true" {
 		raw = json.RawMessage("{}")
@@ -115,6 +132,9 @@ func oneOf(alts []json.RawMessage) (json.RawMessage, error) {
 // resolve follows references and merges what allOf says into one schema.
 func (b *bounds) resolve(s object) (object, error) {
 	for range maxBoundDepth {
+		if b.step() {
+			return nil, errTooMany
+		}
 		if ref := decode[string](s.get("$ref")); ref != "" {
 			target, err := b.lookup(ref)
 			if err != nil {

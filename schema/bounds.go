@@ -4,26 +4,47 @@ import "github.com/santhosh-tekuri/jsonschema/v6"
 
 // A recursive schema whose alternatives each lead back to it is checked once
 // per alternative at every level of a value, so the work doubles or worse with
-// the depth: a few hundred bytes could keep a processor busy for years. Such
-// schemas are found when they are compiled, and only for them the work is
-// counted before it is done.
+// the depth; a definition that is referred to twice by one that is referred to
+// twice, and so on, doubles it with each. A few hundred bytes could keep a
+// processor busy for years. Such schemas are found when they are compiled, and
+// only for them the work is counted before it is done.
 const (
 	maxVisits       = 50_000 // of a schema with a value, in one validation
 	maxCoerceVisits = maxVisits / 10
+	perPart         = 20    // further visits that each part of a large value allows
+	manyWays        = 1_000 // ways through a schema from which on they are counted
 )
 
 var tooComplex = Fault{
 	Keyword: "complexity", Expected: "a flatter value",
-	Message: "The value is nested too deeply to be checked against a schema with recursive alternatives; send a flatter one.",
+	Message: "The value takes too long to check against a schema that leads to the same place in so many ways; send a flatter or smaller one.",
 }
 
-// affordable reports whether checking v costs at most limit visits.
-func (c *Compiled) affordable(v any, limit int) bool {
+// affordable reports whether checking v costs at most limit visits, or at most
+// each of them for every part of v.
+func (c *Compiled) affordable(v any, limit, each int) bool {
 	if !c.multiplies {
 		return true
 	}
+	limit = max(limit, each*parts(v))
 	cost(v, c.sch, &limit)
 	return limit > 0
+}
+
+// parts counts the values in v, itself included.
+func parts(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, x := range v {
+			n += parts(x)
+		}
+	case []any:
+		for _, x := range v {
+			n += parts(x)
+		}
+	}
+	return n
 }
 
 // cost takes from left what validating v against s may visit.
@@ -60,9 +81,13 @@ func cost(v any, s *jsonschema.Schema, left *int) {
 }
 
 // multiplies reports whether a schema reachable from the given ones leads back
-// to itself in more than one way for the same part of a value.
+// to itself in more than one way for the same part of a value, or the first of
+// them leads to others in many ways.
 func multiplies(all []*jsonschema.Schema) bool {
 	group := components(all)
+	if ways(all[0], group, make(map[*jsonschema.Schema]int)) > manyWays {
+		return true
+	}
 	for _, s := range all {
 		same, parts := 0, 0
 		visit(s, func(sub *jsonschema.Schema, inPlace bool) {
@@ -80,6 +105,23 @@ func multiplies(all []*jsonschema.Schema) bool {
 		}
 	}
 	return false
+}
+
+// ways counts the ways that lead from s to all schemas below it, up to a bit
+// over manyWays. Ways back to a schema that s came from are not counted.
+func ways(s *jsonschema.Schema, group, known map[*jsonschema.Schema]int) int {
+	if n := known[s]; n > 0 {
+		return n
+	}
+	known[s] = 1 // met again on the way from itself
+	n := 1
+	visit(s, func(sub *jsonschema.Schema, _ bool) {
+		if group[sub] != group[s] || known[sub] == 0 {
+			n = min(n+ways(sub, group, known), manyWays+1)
+		}
+	})
+	known[s] = n
+	return n
 }
 
 // components numbers the schemas so that those that lead to each other have

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,96 @@ func TestOrdinaryRecursionIsFree(t *testing.T) {
 		if f := schema.MustCompile(schema.Schema(s)).Validate(nest(500)); f != nil {
 			t.Errorf("%s: %v", s, f)
 		}
+	}
+}
+
+// doubled returns a schema in which each definition uses the next one twice, in
+// the way that use shows.
+func doubled(levels int, use string) schema.Schema {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)
+	for i := range levels {
+		ref := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i+1)
+		fmt.Fprintf(&b, `"d%d":%s,`, i, strings.ReplaceAll(use, "NEXT", ref))
+	}
+	fmt.Fprintf(&b, `"d%d":{"type":"string"}}}`, levels)
+	return schema.Schema(b.String())
+}
+
+// Definitions that use each other twice are small and say much: whatever is
+// done with them ends soon.
+func TestDoubledReferencesEndSoon(t *testing.T) {
+	for _, use := range []string{
+		`{"allOf":[NEXT,NEXT]}`,
+		`{"anyOf":[NEXT,NEXT]}`,
+		`{"oneOf":[NEXT,NEXT]}`,
+		`{"not":{"allOf":[NEXT,NEXT]}}`,
+		`{"type":"object","properties":{"n":{"allOf":[NEXT,NEXT]}}}`,
+		`{"type":"object","properties":{"n":NEXT},"patternProperties":{"n":NEXT}}`,
+		`{"type":"object","properties":{"n":NEXT,"m":NEXT}}`,
+		`{"type":"object","properties":{"n":NEXT},"required":["n"],"anyOf":[{"properties":{"n":NEXT}},{"properties":{"m":NEXT}}]}`,
+		`{"if":NEXT,"then":NEXT,"else":NEXT}`,
+		`{"type":"array","prefixItems":[NEXT,NEXT],"contains":NEXT}`,
+	} {
+		s := doubled(30, use)
+		start := time.Now()
+		c, err := schema.Compile(s)
+		if err != nil {
+			t.Errorf("%s: %v", use, err)
+			continue
+		}
+		for _, args := range []json.RawMessage{json.RawMessage(`"x"`), json.RawMessage(`1`), nest(30), nest(31), json.RawMessage(strings.Repeat("[", 30) + strings.Repeat("]", 30))} {
+			c.Validate(args)
+			c.Coerce(args)
+			c.StripNulls(args)
+		}
+		shape := schema.ShapeOf(s)
+		shape.Types()
+		shape.Property("n").Property("n").Types()
+		for _, v := range schema.Vendors() {
+			for _, strict := range []bool{true, false} {
+				_, _ = schema.Narrow(s, v, strict)
+			}
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: %v", use, took)
+		} else {
+			t.Logf("%v for %s", took.Round(time.Millisecond), use)
+		}
+	}
+}
+
+// A large value is checked against a large schema as before: what is counted
+// grows with the value.
+func TestLargeValuesAreAffordable(t *testing.T) {
+	c := schema.MustCompile(doubled(12, `{"type":"object","properties":{"n":NEXT,"m":NEXT,"list":{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"}}}}}}`))
+	list := strings.TrimSuffix(strings.Repeat(`{"a":1},`, 50_000), ",")
+	if f := c.Validate(json.RawMessage(`{"list":[` + list + `]}`)); f != nil {
+		t.Error(f)
+	}
+}
+
+// Turning digits into a number takes the square of their count.
+func TestNumbersHaveFewDigits(t *testing.T) {
+	huge := strings.Repeat("9", 2_000_000)
+	for _, s := range []string{`{"type":"integer"}`, `{"minimum":1}`, `{"enum":[1,2]}`, `{"multipleOf":3}`, `{"type":"object","properties":{"a":{"type":"integer"}}}`, `{"type":"string"}`} {
+		c := schema.MustCompile(schema.Schema(s))
+		for _, args := range []string{huge, `{"a":` + huge + `}`, `"` + huge + `"`, `{"a":"` + huge + `"}`, "1." + huge, "0." + huge + "e-9"} {
+			start := time.Now()
+			f := c.Validate(json.RawMessage(args))
+			c.Coerce(json.RawMessage(args))
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("%s: %.20s… took %v", s, args, took)
+			}
+			if !strings.Contains(args, `"`) && len(f) == 0 {
+				t.Errorf("%s: %.20s… is valid", s, args)
+			}
+		}
+	}
+	if _, err := schema.Compile(schema.Schema(`{"minimum":` + huge + `}`)); err == nil {
+		t.Error("a schema with such a number compiles")
+	}
+	if f := schema.MustCompile(schema.Schema(`{"type":"integer","minimum":1}`)).Validate(json.RawMessage(huge[:1000])); f != nil {
+		t.Errorf("1000 digits: %v", f)
 	}
 }

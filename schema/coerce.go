@@ -59,7 +59,7 @@ func (c *Compiled) StripNulls(args json.RawMessage) json.RawMessage {
 func (c *Compiled) rewrite(args json.RawMessage, nullsOnly bool) (json.RawMessage, []Coercion) {
 	r := newReader(string(args), maxDepth)
 	n, err := r.node()
-	if err != nil || r.End() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits) {
+	if err != nil || r.End() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits, 0) {
 		return args, nil
 	}
 	k := coercer{nullsOnly: nullsOnly, steps: new(int)}

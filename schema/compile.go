@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -246,32 +245,40 @@ func prepare(root *jsonschema.Schema, assertFormat bool) ([]*jsonschema.Schema, 
 			}
 		})
 	}
-	done := make(map[*jsonschema.Schema]bool)
+	state := make(map[*jsonschema.Schema]walked)
 	for _, s := range queue {
-		if cycle := inPlaceCycle(s, done, nil); cycle != "" {
+		if cycle := inPlaceCycle(s, state); cycle != "" {
 			return nil, fmt.Errorf("schema: at %s: the reference leads only back to itself", cycle)
 		}
 	}
 	return queue, nil
 }
 
+// walked is how far the search for cycles has come with a schema.
+type walked byte
+
+const (
+	underway walked = 1 + iota
+	finished
+)
+
 // inPlaceCycle returns the place where a chain of schemas that apply to the
 // same value comes back to its start, or "".
-func inPlaceCycle(s *jsonschema.Schema, done map[*jsonschema.Schema]bool, path []*jsonschema.Schema) string {
-	if done[s] {
+func inPlaceCycle(s *jsonschema.Schema, state map[*jsonschema.Schema]walked) string {
+	switch state[s] {
+	case finished:
 		return ""
-	}
-	if slices.Contains(path, s) {
+	case underway:
 		return place(s.Location)
 	}
-	path = append(path, s)
+	state[s] = underway
 	found := ""
 	visit(s, func(sub *jsonschema.Schema, inPlace bool) {
 		if inPlace && found == "" {
-			found = inPlaceCycle(sub, done, path)
+			found = inPlaceCycle(sub, state)
 		}
 	})
-	done[s] = true
+	state[s] = finished
 	return found
 }
 
@@ -323,9 +330,10 @@ func visit(s *jsonschema.Schema, f func(sub *jsonschema.Schema, inPlace bool)) {
 // Validate checks the arguments of a call, or any JSON text, and returns one
 // [Fault] per fault, sorted by path; none if they are valid. Text that is no
 // JSON, repeats a name in an object, is nested deeper than 512 levels or has a
-// number that cannot be computed with is one fault, and so is a value that a
-// schema with recursive alternatives would take too long to check. Empty text
-// is read as {}. Numbers are exact at any size.
+// number that cannot be computed with (of more than 1,000 digits, or with an
+// exponent beyond ±1,000) is one fault, and so is a value that would take too
+// long to check because the schema leads to the same place in many ways. Empty
+// text is read as {}. Numbers are exact.
 func (c *Compiled) Validate(args json.RawMessage) []Fault {
 	text := string(args)
 	if c.flat != nil && c.flat.accepts(text) {
@@ -341,7 +349,7 @@ func (c *Compiled) Validate(args json.RawMessage) []Fault {
 // ValidateValue is [Compiled.Validate] for a decoded value: nil, bool,
 // json.Number, any Go number, string, []any, map[string]any.
 func (c *Compiled) ValidateValue(v any) []Fault {
-	if !c.affordable(v, maxVisits) {
+	if !c.affordable(v, maxVisits, perPart) {
 		return []Fault{tooComplex}
 	}
 	err := c.sch.Validate(v)

@@ -17,11 +17,12 @@ const (
 	maxSchemaDepth = 128
 	maxDepth       = 512 // of a value that is validated
 	maxExponent    = 1000
+	maxDigits      = 1000 // of a number: turning digits into a number takes time that grows with their square
 )
 
 // A reader walks JSON text once. It is strict where encoding/json is not:
-// names must not repeat, depth is bounded, and numbers stay literals whose
-// exponent is small enough for exact arithmetic.
+// names must not repeat, depth is bounded, and numbers stay literals with few
+// enough digits and a small enough exponent for exact arithmetic.
 type reader struct{ js.Reader[string] }
 
 func newReader(text string, depth int) *reader {
@@ -31,7 +32,11 @@ func newReader(text string, depth int) *reader {
 // number returns the literal at the reader.
 func (r *reader) number() (string, error) {
 	lit, integer, err := r.Number()
-	if err == nil && !integer && !smallExponent(lit) {
+	switch {
+	case err != nil:
+	case len(lit) > maxDigits:
+		return "", r.Fail(fmt.Sprintf("a number of more than %d digits", maxDigits))
+	case !integer && !smallExponent(lit):
 		return "", r.Fail(fmt.Sprintf("a number with an exponent beyond ±%d", maxExponent))
 	}
 	return lit, err
@@ -151,7 +156,7 @@ func wellFormed(text string) bool {
 // isNumber reports whether s is a JSON number that can be computed with.
 func isNumber(s string) bool {
 	n, _ := js.NumberLength(s)
-	return s != "" && n == len(s) && smallExponent(s)
+	return s != "" && n == len(s) && len(s) <= maxDigits && smallExponent(s)
 }
 
 // smallExponent reports whether the number can be an exact fraction without

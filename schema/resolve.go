@@ -25,6 +25,12 @@ func (w *narrower) effective(n *node, at pointer, inline bool) (*node, int) {
 		}
 		return object(), 0
 	}
+	if w.size++; w.size > maxNodes {
+		w.fail(errTooLarge)
+	}
+	if w.err != nil {
+		return object(), 0
+	}
 	eff, pushed := shallow(n), 0
 	if ref := eff.drop("$ref"); ref != nil {
 		target := w.doc.resolve(ref.text)

@@ -17,12 +17,6 @@ type element struct {
 
 // schema writes n under the rules.
 func (w *narrower) schema(n *node, at pointer) *node {
-	if w.size++; w.size > maxNodes {
-		w.fail(errTooLarge)
-	}
-	if w.err != nil {
-		return object()
-	}
 	eff, pushed := w.effective(n, at, false)
 	defer func() { w.inlined = w.inlined[:len(w.inlined)-pushed] }()
 	if w.err != nil {

@@ -38,7 +38,7 @@ func ParseDefs(text []byte) ([]Definition, error) {
 			list = inner
 		}
 		for _, one := range list {
-			d, err := parseDef(one)
+			d, err := parseDef(one, true)
 			if err != nil {
 				return nil, fmt.Errorf("tool: definition %d: %w", len(out)+1, err)
 			}
@@ -53,7 +53,7 @@ func ParseDefs(text []byte) ([]Definition, error) {
 // definitionList returns the elements of an array, or of the one under "tools".
 func definitionList(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil {
+	if json.Unmarshal(raw, &list) == nil && list != nil { // null is no list
 		return list, true
 	}
 	var wrapped struct {
@@ -65,7 +65,9 @@ func definitionList(raw json.RawMessage) ([]json.RawMessage, bool) {
 	return nil, false
 }
 
-func parseDef(raw json.RawMessage) (Definition, error) {
+// parseDef reads one definition, which with wrapped may stand inside another
+// object.
+func parseDef(raw json.RawMessage, wrapped bool) (Definition, error) {
 	var d struct {
 		ID          string            `json:"id"`
 		Name        string            `json:"name"`
@@ -80,8 +82,8 @@ func parseDef(raw json.RawMessage) (Definition, error) {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return Definition{}, err
 	}
-	if d.Name == "" && len(d.Function) > 0 && d.Function[0] == '{' {
-		return parseDef(d.Function)
+	if wrapped && d.Name == "" && len(d.Function) > 0 && d.Function[0] == '{' {
+		return parseDef(d.Function, false)
 	}
 	if d.Name == "" {
 		return Definition{}, errors.New(`it has no "name"`)

@@ -264,7 +264,7 @@ func TestParseDefs(t *testing.T) {
 	if err != nil || len(lines) != 2 || lines[1].ID != "a#2" {
 		t.Errorf("lines: %v %v", lines, err)
 	}
-	for _, text := range []string{`{"description":"d"}`, `[1]`, `{"name":`, `{"tools":[{}]}`} {
+	for _, text := range []string{`{"description":"d"}`, `[1]`, `{"name":`, `{"tools":[{}]}`, `[null]`, `{"tools":[null]}`, `null`, `{"function":{"function":{"name":"f"}}}`} {
 		if _, err := tool.ParseDefs([]byte(text)); err == nil {
 			t.Errorf("%s was accepted", text)
 		}

@@ -17,17 +17,17 @@ import (
 const maxLine = 64 << 20
 
 // batch reads JSON lines from the command's input and writes one answer per
-// line in the same order. A line that cannot be read, or whose answer fails,
-// is answered by {"id":…,"error":…}; the others go on. Empty lines are
-// skipped. It stops early only if the input or output fails or the command is
-// interrupted.
+// line in the same order. A line that cannot be read or is too long, and one
+// whose answer fails, panics or cannot be written, is answered by
+// {"id":…,"error":…}; the others go on. Empty lines are skipped. It stops early
+// only if the input or output fails or the command is interrupted.
 func batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) error {
 	in := bufio.NewReaderSize(cmd.InOrStdin(), 64<<10)
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	for {
 		line, err := readLine(in)
 		if len(bytes.TrimSpace(line)) > 0 {
-			if err := writeLine(out, answerLine(line, answer)); err != nil {
+			if err := writeRow(out, line, answer); err != nil {
 				return err
 			}
 			if in.Buffered() == 0 { // a program that waits for its answer gets it
@@ -54,7 +54,28 @@ type rowError struct {
 	Error string          `json:"error"`
 }
 
-func answerLine[In any, Out any](line []byte, answer func(In) (Out, error)) any {
+// writeRow answers a line. An answer that cannot be written is a row that
+// failed.
+func writeRow[In any, Out any](w io.Writer, line []byte, answer func(In) (Out, error)) error {
+	b, err := lineOf(answerLine(line, answer))
+	if err != nil {
+		if b, err = lineOf(rowError{rowID(line), "the answer cannot be written: " + err.Error()}); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+func answerLine[In any, Out any](line []byte, answer func(In) (Out, error)) (out any) {
+	defer func() {
+		if r := recover(); r != nil { // one row must not cost the others their answers
+			out = rowError{rowID(line), fmt.Sprintf("the row cannot be answered: %v", r)}
+		}
+	}()
+	if len(line) > maxLine {
+		return rowError{json.RawMessage("null"), fmt.Sprintf("the line is longer than %d bytes", maxLine)}
+	}
 	var row In
 	dec := json.NewDecoder(bytes.NewReader(line))
 	err := dec.Decode(&row)
@@ -81,13 +102,19 @@ func rowID(line []byte) json.RawMessage {
 	return head.ID
 }
 
-func writeLine(w io.Writer, v any) error {
+// lineOf returns v as one line of JSON.
+func lineOf(v any) ([]byte, error) {
 	b, err := marshal(v, "")
-	if err != nil {
-		return err
-	}
 	for _, e := range lineEnds {
 		b = bytes.ReplaceAll(b, []byte(e.end), []byte(e.escape))
+	}
+	return b, err
+}
+
+func writeLine(w io.Writer, v any) error {
+	b, err := lineOf(v)
+	if err != nil {
+		return err
 	}
 	_, err = w.Write(b)
 	return err
@@ -97,16 +124,13 @@ func writeLine(w io.Writer, v any) error {
 // has them in strings only, where they may be escaped.
 var lineEnds = []struct{ end, escape string }{{"\u0085", `\u0085`}, {"\u2028", `\u2028`}, {"\u2029", `\u2029`}}
 
-// readLine returns the next line without its end; a line that is too long is
-// an error, because answers could no longer be matched to rows.
+// readLine returns the next line with its end. Of one that is longer than
+// maxLine it keeps a byte more than that.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := r.ReadSlice('\n')
-		line = append(line, piece...)
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
-		}
+		line = append(line, piece[:min(len(piece), maxLine+1-len(line))]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}

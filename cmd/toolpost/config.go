@@ -14,6 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
 // settings are what run and chat are told besides the task. Each comes from
@@ -200,6 +202,9 @@ func (s *settings) readFile(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	if err := yamlcheck.Check(text); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 		return configError(file, err)

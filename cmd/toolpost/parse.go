@@ -218,11 +218,6 @@ type parseRow struct {
 
 // answer reads a row. What the row does not say comes from p.
 func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAnswer, err error) {
-	defer func() {
-		if r := recover(); r != nil { // one row must not cost the others their answers
-			err = fmt.Errorf("the reader failed: %v", r)
-		}
-	}()
 	if row.Text == nil {
 		return a, errors.New(`no "text"`)
 	}

@@ -108,6 +108,15 @@ type echoRow struct {
 	Text string `json:"text"`
 }
 
+// MarshalJSON fails for an unwritable row.
+func (r echoRow) MarshalJSON() ([]byte, error) {
+	if r.Text == "unwritable" {
+		return nil, errors.New("no")
+	}
+	type plain echoRow
+	return marshal(plain(r), "")
+}
+
 // echo runs the batch reader over input with a command that fails on "bad".
 func echo(t *testing.T, input string) (string, error) {
 	t.Helper()
@@ -117,8 +126,11 @@ func echo(t *testing.T, input string) (string, error) {
 	cmd.SetIn(strings.NewReader(input))
 	cmd.SetOut(&out)
 	err := batch(cmd, func(row echoRow) (echoRow, error) {
-		if row.Text == "bad" {
+		switch row.Text {
+		case "bad":
 			return row, errors.New("cannot be done")
+		case "panic":
+			panic("a bug")
 		}
 		return row, nil
 	})
@@ -155,9 +167,18 @@ not json
 	}
 }
 
-func TestBatchRefusesEndlessLines(t *testing.T) {
-	if _, err := echo(t, strings.Repeat("x", maxLine+1)); err == nil {
-		t.Error("an endless line was read")
+// A row that fails, in whatever way, does not cost the others their answers.
+func TestBatchKeepsFailuresInTheirRows(t *testing.T) {
+	out, err := echo(t, strings.Repeat("x", maxLine+100)+"\n"+`{"id":"2","text":"panic"}
+{"id":"3","text":"unwritable"}
+{"id":"4","text":"good"}`)
+	want := `{"id":null,"error":"the line is longer than 67108864 bytes"}
+{"id":"2","error":"the row cannot be answered: a bug"}
+{"id":"3","error":"the answer cannot be written: json: error calling MarshalJSON for type main.echoRow: no"}
+{"id":"4","text":"good"}
+`
+	if err != nil || out != want {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

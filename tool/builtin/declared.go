@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -89,6 +90,9 @@ func asJSON(text []byte) ([]byte, error) {
 	if start := bytes.TrimSpace(text); len(start) == 0 || start[0] == '{' || start[0] == '[' {
 		return text, nil
 	}
+	if err := yamlcheck.Check(text); err != nil {
+		return nil, fmt.Errorf("builtin: %w", err)
+	}
 	out, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		var at yaml.Error
@@ -114,7 +118,7 @@ func declarations(text []byte) func(func(json.RawMessage, error) bool) {
 				Tools []json.RawMessage `json:"tools"`
 			}
 			var plain []json.RawMessage
-			if json.Unmarshal(raw, &plain) == nil {
+			if json.Unmarshal(raw, &plain) == nil && plain != nil {
 				list = plain
 			} else if json.Unmarshal(raw, &wrapped) == nil && wrapped.Tools != nil {
 				list = wrapped.Tools
@@ -145,7 +149,7 @@ func nameOf(raw json.RawMessage) string {
 
 func parseDeclared(raw json.RawMessage) (Declared, error) {
 	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
+	if err := json.Unmarshal(raw, &keys); err != nil || keys == nil {
 		return Declared{}, errors.New("it is no object with keys and values")
 	}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {

@@ -63,6 +63,36 @@ func TestDeclaredIsStrict(t *testing.T) {
 }
 
 // TestDeclaredForms reads the same tool in every form.
+// What a few bytes of a file say must not fill the memory, and what is not
+// there is no tool.
+func TestDeclaredIsBounded(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%[3]s,%[3]s,%[3]s,%[3]s,%[3]s,%[3]s,%[3]s,%[3]s,%[3]s]\n", c, c, "*"+string(c-1))
+	}
+	for text, says := range map[string]string{
+		bomb:                                    "aliases",
+		"tools: " + strings.Repeat("[", 1e5):    "levels",
+		"tools: [null]\n":                       "no object",
+		`{"tools":[null]}`:                      "no object",
+		`[null]`:                                "no object",
+		"null":                                  "no object",
+		"- name: f\n-\n":                        "no object",
+		`[{"name":"f","parameters":[null]}]`:    "",
+		`{"tools":[[null]]}`:                    "no object",
+		"tools:\n  - name: f\n    http: null\n": "",
+	} {
+		start := time.Now()
+		_, err := builtin.ParseDeclared([]byte(text))
+		if says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%.40q: %v, want %q", text, err, says)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%.40q took %v", text, took)
+		}
+	}
+}
+
 func TestDeclaredForms(t *testing.T) {
 	for _, text := range []string{
 		`[{"name":"f","description":"d","parameters":` + two + `,"command":["x","{a}"],"effects":["read_only","local"],"timeout":"5s"}]`,

@@ -1,0 +1,108 @@
+// Package yamlcheck refuses YAML that is more than it looks: aliases that write
+// a few bytes out into gigabytes, and nesting that takes the parser the square
+// of its depth. Whoever reads YAML from outside asks it first.
+package yamlcheck
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+const (
+	maxBytes = 4 << 20
+	maxDepth = 500     // of brackets, and of lists that begin on one line
+	maxNodes = 500_000 // with every alias written out
+)
+
+// Check returns an error that names the bound if text is beyond one. Text that
+// is no YAML is not its business.
+func Check(text []byte) error {
+	if len(text) > maxBytes {
+		return fmt.Errorf("%d bytes of YAML, and the limit is %d", len(text), maxBytes)
+	}
+	if line := tooDeep(text); line > 0 {
+		return fmt.Errorf("line %d: more than %d levels", line, maxDepth)
+	}
+	if !bytes.ContainsRune(text, '*') { // nothing is written out twice
+		return nil
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil // the reader says it better
+	}
+	w := writer{anchors: make(map[string]int)}
+	total := 0
+	for _, doc := range file.Docs {
+		total += w.size(doc.Body)
+	}
+	if total > maxNodes {
+		return fmt.Errorf("its aliases write it out to more than %d values", maxNodes)
+	}
+	return nil
+}
+
+// tooDeep returns the line on which brackets, or dashes and question marks that
+// begin values within values, nest too deeply, and 0 if none does. It counts brackets in strings
+// too, which no honest file has that many of.
+func tooDeep(text []byte) int {
+	line, open, dashes := 1, 0, 0
+	for i, c := range text {
+		switch c {
+		case '[', '{':
+			open++
+		case ']', '}':
+			open = max(0, open-1)
+		case '-', '?':
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
+				dashes++
+			}
+		case '\n':
+			line++
+			dashes = 0
+		}
+		if open > maxDepth || dashes > maxDepth {
+			return line
+		}
+	}
+	return 0
+}
+
+// writer counts the values of a document with its aliases written out.
+type writer struct {
+	anchors map[string]int // the sizes of what they name
+}
+
+// size counts n, up to a bit over maxNodes for each of its parts.
+func (w *writer) size(n ast.Node) int {
+	total := 1
+	add := func(parts ...ast.Node) {
+		for _, p := range parts {
+			total = min(total+w.size(p), maxNodes+1)
+		}
+	}
+	switch n := n.(type) {
+	case nil:
+		return 0
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			add(v)
+		}
+	case *ast.MappingValueNode:
+		add(n.Key, n.Value)
+	case *ast.MappingKeyNode:
+		add(n.Value)
+	case *ast.SequenceNode:
+		add(n.Values...)
+	case *ast.TagNode:
+		add(n.Value)
+	case *ast.AnchorNode:
+		add(n.Value)
+		w.anchors[n.Name.String()] = total
+	case *ast.AliasNode:
+		total = max(1, w.anchors[n.Value.String()])
+	}
+	return total
+}
