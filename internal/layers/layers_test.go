@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -167,6 +168,33 @@ func TestTheCheckCanFail(t *testing.T) {
 		check(&probe, c.name, from, c.imports)
 		if probe.Failed() != c.bad {
 			t.Errorf("%s imports %s: failed %v", c.name, c.imports, probe.Failed())
+		}
+	}
+}
+
+// TestThePictureIsCurrent compares the picture in docs/adr/0112 with the table:
+// every package that can be imported stands in the row of its layer.
+func TestThePictureIsCurrent(t *testing.T) {
+	page, err := os.ReadFile("../../docs/adr/0112-emulation-is-a-package-of-its-own.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(map[string]int)
+	for line := range strings.Lines(string(page)) {
+		if h, rest, ok := strings.Cut(line, "  "); ok && len(h) == 1 && '0' <= h[0] && h[0] <= '9' {
+			for _, name := range strings.Fields(rest) {
+				if _, known := layer[name]; known {
+					drawn[name] = int(h[0] - '0')
+				}
+			}
+		}
+	}
+	for name, h := range layer {
+		if strings.Contains(name, "internal/") {
+			continue
+		}
+		if got, ok := drawn[name]; !ok || got != h {
+			t.Errorf("%s is of layer %d; the picture shows it in %d (drawn: %v)", name, h, got, ok)
 		}
 	}
 }
