@@ -27,8 +27,8 @@ var caseTools = []llm.ToolDef{
 
 // Every dialect has a file of cases. A case is a text and what it means; the
 // first lines of the file say why each case exists. A case called "cut …" ends
-// because the model ran out of tokens, one called "open …" begins inside
-// thinking, one called "off …" was asked not to think, "any …" accepts every
+// because the model ran out of tokens, one called "filtered …" because a filter
+// cut it off, one called "open …" begins inside thinking, one called "off …" was asked not to think, "any …" accepts every
 // name, "none …" offers no tool, and "hint …" tells the dialect.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
@@ -92,6 +92,8 @@ func caseParser(name string) dialect.Parser {
 		p.Tools = []llm.ToolDef{}
 	case "cut":
 		p.Finish = func() llm.Reason { return llm.Length }
+	case "filtered":
+		p.Finish = func() llm.Reason { return llm.ContentFilter }
 	case "open":
 		p.ThinkingOpen = true
 	case "off":

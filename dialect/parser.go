@@ -55,8 +55,9 @@ type Parser struct {
 	Marked bool
 	// Markup has a [Markup] event come before every call.
 	Markup bool
-	// Finish is asked once, after the last chunk, why the model stopped. With
-	// llm.Length an open call is cut off; nil means llm.Stop.
+	// Finish is asked after the last chunk why the model stopped. With
+	// llm.Length or llm.ContentFilter an open call is cut off; nil means
+	// llm.Stop.
 	Finish func() llm.Reason
 	// Trace, if set, is told what became of every byte of the input, in
 	// order and without gaps.

@@ -52,7 +52,7 @@ var vectors = []struct {
 	{"text in the envelope", `{"type":"text","text":"안녕하세요"}`, nil, "안녕하세요", "intact"},
 	{"several tools at once", `{"tool_uses":[{"recipient_name":"functions.x","parameters":{}},{"recipient_name":"functions.a","parameters":{"x":1}}]}`,
 		[]wantCall{{"x", args()}, {"a", args("x", 1.0)}}, "", "intact"},
-	{"a name with another separator", `<tool_call>{"name":"read-file","arguments":{}}</tool_call>`, []wantCall{{"read_file", args()}}, "", "intact"},
+	{"a name with another separator", `<tool_call>{"name":"read-file","arguments":{}}</tool_call>`, []wantCall{{"read_file", args()}}, "", "syntax"},
 	{"a name with a server", `<tool_call>{"name":"mcp__files__read_file","arguments":{}}</tool_call>`, []wantCall{{"read_file", args()}}, "", "intact"},
 }
 

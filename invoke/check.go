@@ -85,10 +85,7 @@ func (d *batch) reading(j *job) *tool.Error {
 	effects := j.tool.Effects
 	var doubt string
 	switch j.call.Provenance.Worst() {
-	case llm.Truncation:
-		e := tool.Errorf(tool.Validation, "the call was cut off before it was complete")
-		e.Fix = "Send the whole call again; if it is long, ask for less at once."
-		return e
+	case llm.Intact, llm.Syntax, llm.Coercion:
 	case llm.Guess:
 		if !effects.Has(tool.ReadOnly) || !d.s.runner.RunGuesses {
 			doubt = "it can be read in more than one way"
@@ -97,6 +94,10 @@ func (d *batch) reading(j *job) *tool.Error {
 		if !effects.Has(tool.Idempotent) {
 			doubt = "its end was missing, and the tool may change things"
 		}
+	default: // also a class that nobody knows
+		e := tool.Errorf(tool.Validation, "the call was cut off before it was complete")
+		e.Fix = "Send the whole call again; if it is long, ask for less at once."
+		return e
 	}
 	if doubt == "" {
 		return nil

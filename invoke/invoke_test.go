@@ -118,18 +118,18 @@ func statuses(t testing.TB, store journal.Store) []string {
 func TestRepairPolicy(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()
-	classes := []llm.RepairClass{llm.Syntax, llm.Coercion, llm.Completion, llm.Guess, llm.Truncation}
+	classes := []llm.RepairClass{llm.Syntax, llm.Coercion, llm.Completion, llm.Guess, llm.Truncation, llm.Truncation + 1}
 	for _, c := range []struct {
 		effects tool.Effects
 		guesses bool
 		runs    string // one letter per class
 	}{
-		{tool.ReadOnly, false, "yyynn"},
-		{tool.ReadOnly, true, "yyyyn"},
-		{tool.Idempotent, false, "yyynn"},
-		{tool.Idempotent, true, "yyynn"},
-		{0, false, "yynnn"},
-		{0, true, "yynnn"},
+		{tool.ReadOnly, false, "yyynnn"},
+		{tool.ReadOnly, true, "yyyynn"},
+		{tool.Idempotent, false, "yyynnn"},
+		{tool.Idempotent, true, "yyynnn"},
+		{0, false, "yynnnn"},
+		{0, true, "yynnnn"},
 	} {
 		got := ""
 		for i, class := range classes {

@@ -29,7 +29,7 @@ func (r *reading) flags(cmd *cobra.Command) {
 	f.StringVar(&r.template, "template", "", "`file` with the model's chat template, another hint")
 	f.StringVar(&r.thinking, "thinking", dialect.PromoteIfUnterminated.String(),
 		"what calls inside thinking are: ignore, promote_if_unterminated or promote")
-	f.StringVar(&r.finish, "finish", "", "why the model stopped: stop or length")
+	f.StringVar(&r.finish, "finish", "", "why the model stopped: stop, length or content_filter")
 }
 
 // parser returns the parser the flags describe, and a sentence on where the
@@ -109,10 +109,10 @@ func finish(p *dialect.Parser, word string) error {
 	switch reason := llm.Reason(word); reason {
 	case "", llm.Stop, llm.ToolCalls:
 		p.Finish = nil
-	case llm.Length:
+	case llm.Length, llm.ContentFilter:
 		p.Finish = func() llm.Reason { return reason }
 	default:
-		return fmt.Errorf("no end is called %q; there are stop and length", word)
+		return fmt.Errorf("no end is called %q; there are stop, length and content_filter", word)
 	}
 	return nil
 }
@@ -280,8 +280,8 @@ type callJSON struct {
 // closes thinking it never opened began inside it.
 func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
-	if c.reason == llm.Length && p.Finish == nil {
-		p.Finish = func() llm.Reason { return llm.Length }
+	if (c.reason == llm.Length || c.reason == llm.ContentFilter) && p.Finish == nil {
+		p.Finish = func() llm.Reason { return c.reason }
 	}
 	var b llm.Builder
 	for _, ev := range c.others {

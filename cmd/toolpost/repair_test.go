@@ -81,7 +81,7 @@ func TestRepairFile(t *testing.T) {
 }
 
 func TestRepairJSON(t *testing.T) {
-	r := toolpost(t, "{'a': [1", "repair", "--json")
+	r := toolpost(t, "{'a': [true", "repair", "--json")
 	var got struct {
 		OK    bool
 		Class string

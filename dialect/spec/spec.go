@@ -154,6 +154,9 @@ type Tags struct {
 	// Spaces are the namespaces that models put before the names of these
 	// elements, and of the one around all calls.
 	Spaces []string
+	// Once says that a parameter which is there twice makes the call invalid.
+	// In other dialects the last one counts, as a guess.
+	Once bool
 }
 
 // Head is the header of a message: who speaks to whom, on which channel. It

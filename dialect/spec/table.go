@@ -655,7 +655,7 @@ var table = []Dialect{
 	{
 		Name: "minicpm5", Title: `<function name="…"> with <param>`, Form: TagCall,
 		Models: "MiniCPM5, MiniCPM4",
-		Tags:   Tags{Call: Pair{`<function name="%s">`, "</function>"}, Param: Pair{`<param name="%s">`, "</param>"}},
+		Tags:   Tags{Call: Pair{`<function name="%s">`, "</function>"}, Param: Pair{`<param name="%s">`, "</param>"}, Once: true},
 		Think:  []Pair{think}, Prefilled: true, Text: Trimmed,
 		Write: Writing{
 			Think: thinkLines, Call: `<function name="$name">$args</function>`, Sep: "\n", Body: ParamsBody,

@@ -3,9 +3,9 @@ package jsonfix
 import "github.com/toolpost/toolpost/llm"
 
 // Close tells r that the text has ended. It adds the closers that are missing
-// (class completion), and ends a string, key or escape that was cut off (class
-// truncated). It returns an error if there is no value or none can be made of
-// what was read. After a Close without error, Done reports true.
+// (class completion), and ends a string, key, escape or number that was cut off
+// (class truncated). It returns an error if there is no value or none can be
+// made of what was read. After a Close without error, Done reports true.
 func (r *Reader) Close() error {
 	if r.done || r.err != nil {
 		return r.err
@@ -28,6 +28,14 @@ func (r *Reader) Close() error {
 	r.finishText()
 	r.finishContainers(llm.Truncation)
 	return r.err
+}
+
+// EndToken ends the number or word that is being read, if there is one: what
+// follows it is none of the value, so that it was not cut off.
+func (r *Reader) EndToken() {
+	if r.mode == inToken && r.i == len(r.in) && r.err == nil {
+		r.endToken(false)
+	}
 }
 
 // finishText ends the string or token that the text ended in.

@@ -10,7 +10,9 @@
 package jsonfix
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,6 +48,8 @@ type Reader struct {
 	// string or right behind its last quote, even if closers are missing. A
 	// marker is not part of the value.
 	Stops []string
+	// Types says which values a schema allows; nil means that nothing is known.
+	Types Types
 
 	whole   bool // all the text is there: look ahead freely, take back what was written
 	bare    bool // unquoted text may be the whole value
@@ -75,6 +79,35 @@ type Reader struct {
 	err     error
 	comment byte // the kind of comment being skipped: '*' or '\n'
 	star    bool // the comment's last byte was a star
+}
+
+// Types says which values are allowed where what was written has no form in
+// JSON, or loses its spelling in it. A path holds the keys of objects, and an
+// empty string for each list.
+type Types interface {
+	// WantsText reports whether the value must be a string and no number, so
+	// that +49 or 0x10 are kept as they are.
+	WantsText(path []string) bool
+	// NotANumber returns the class of null for a word like NaN or Infinity.
+	NotANumber(path []string, word string) llm.RepairClass
+}
+
+// path returns where the value being read stands.
+func (r *Reader) path() []string {
+	path := make([]string, len(r.stack))
+	for i, f := range r.stack {
+		if f.open != '{' {
+			continue
+		}
+		member := r.out[f.mark:]
+		if from := bytes.IndexByte(member, '"'); from >= 0 {
+			dec := json.NewDecoder(bytes.NewReader(member[from:]))
+			if t, err := dec.Token(); err == nil {
+				path[i], _ = t.(string)
+			}
+		}
+	}
+	return path
 }
 
 // mode says which kind of text the next byte belongs to.
@@ -110,7 +143,7 @@ type frame struct {
 // what Take, Value and Repairs returned stays valid.
 func (r *Reader) Reset() {
 	*r = Reader{
-		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes, Stops: r.Stops,
+		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes, Stops: r.Stops, Types: r.Types,
 		in: r.in[:0], pend: r.pend[:0], stack: r.stack[:0], tok: token{text: r.tok.text[:0]},
 	}
 }

@@ -73,7 +73,10 @@ var rules = []struct {
 	{"bytes that are no UTF-8", "[\"a\xffb\"]", `["a` + "\ufffd" + `b"]`, llm.Guess, "invalid-utf8"},
 	{"an opening quote is missing", `{a": foo", "b": 1}`, `{"a": "foo", "b": 1}`, llm.Guess, "unquoted-key missing-quote unquoted-string missing-quote"},
 
-	{"a closer is missing at the end", `{"a": {"b": [1, 2`, `{"a": {"b": [1, 2]}}`, llm.Completion, "missing-closer missing-closer missing-closer"},
+	{"a closer is missing at the end", `{"a": {"b": [1, 2 `, `{"a": {"b": [1, 2 ]}}`, llm.Completion, "missing-closer missing-closer missing-closer"},
+	{"a number may have been cut off", `{"a": {"b": [1, 2`, `{"a": {"b": [1, 2]}}`, llm.Truncation, "cut-number missing-closer missing-closer missing-closer"},
+	{"a number that begins another way", `{"a": +4`, `{"a": 4}`, llm.Truncation, "number missing-closer"},
+	{"a constant is whole", `{"a": true`, `{"a": true}`, llm.Completion, "missing-closer"},
 	{"a closer is missing before the end", `{"a": [1, 2}`, `{"a": [1, 2]}`, llm.Guess, "missing-closer"},
 	{"a closer is missing in the middle", `{"a": {"b": [1}, "c": 2}`, `{"a": {"b": [1]}, "c": 2}`, llm.Guess, "missing-closer"},
 	{"a wrong closer", `[1, 2}`, `[1, 2]`, llm.Guess, "wrong-closer"},

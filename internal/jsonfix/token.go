@@ -237,6 +237,7 @@ func (r *Reader) tokenIsValue() bool {
 func (r *Reader) endToken(final bool) {
 	word := bytes.TrimRight(r.tok.text, " \t\r")
 	end := r.tok.start + len(word)
+	cut := final && len(r.stack) > 0 && len(word) == len(r.tok.text) // a number may have gone on
 	if r.tok.key {
 		r.note("unquoted-key", llm.Syntax, r.tok.start, end)
 		r.bareKey = true
@@ -245,22 +246,10 @@ func (r *Reader) endToken(final bool) {
 		return
 	}
 	if lit, ok := literals[string(word)]; ok {
-		if lit.class != llm.Intact {
-			r.note("literal", lit.class, r.tok.start, end)
-		}
-		r.out = append(r.out, lit.json...)
-		r.ended()
+		r.literal(lit, word)
 		return
 	}
-	if isNumber(word) {
-		r.out = append(r.out, word...)
-		r.ended()
-		return
-	}
-	if text, class := number(word, r.numbers); class != llm.Truncation {
-		r.note("number", class, r.tok.start, end)
-		r.out = append(r.out, text...)
-		r.ended()
+	if r.isNumber(word, cut) {
 		return
 	}
 	if final && (string(word) == "-" || string(word) == "+" || string(word) == ".") {
@@ -280,6 +269,49 @@ func (r *Reader) endToken(final bool) {
 	}
 	r.quote(word)
 	r.ended()
+}
+
+// literal writes a word that is a value.
+func (r *Reader) literal(lit literal, word []byte) {
+	class := lit.class
+	if class == llm.Guess && r.Types != nil {
+		class = r.Types.NotANumber(r.path(), string(word))
+	}
+	if class != llm.Intact {
+		r.note("literal", class, r.tok.start, r.tok.start+len(word))
+	}
+	r.out = append(r.out, lit.json...)
+	r.ended()
+}
+
+// isNumber writes word if it is a number. A number that the text ends in may
+// have been cut off.
+func (r *Reader) isNumber(word []byte, cut bool) bool {
+	end := r.tok.start + len(word)
+	if isNumber(word) {
+		if cut {
+			r.note("cut-number", llm.Truncation, r.tok.start, end)
+		}
+		r.out = append(r.out, word...)
+		r.ended()
+		return true
+	}
+	text, class := number(word, r.numbers)
+	switch {
+	case class == llm.Truncation:
+		return false
+	case cut:
+		class = llm.Truncation
+	case r.Types != nil && r.Types.WantsText(r.path()):
+		r.note("number-as-text", llm.Coercion, r.tok.start, end)
+		r.quote(word)
+		r.ended()
+		return true
+	}
+	r.note("number", class, r.tok.start, end)
+	r.out = append(r.out, text...)
+	r.ended()
+	return true
 }
 
 // quote writes word as a JSON string.

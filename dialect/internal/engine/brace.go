@@ -352,7 +352,8 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 			}
 		}
 	}
-	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	raw := string(m.buf[m.pos : m.pos+i])
+	word := strings.TrimSpace(raw)
 	m.read(ArgsSpan, i, "word")
 	for _, q := range m.lex.quotes { // its beginning is missing
 		if text, cut := strings.CutSuffix(word, q.text); cut {
@@ -363,7 +364,7 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 	if strings.ContainsAny(word, ",{}[]") {
 		m.repair("unquoted-text", llm.Guess, m.offset()-i, m.offset())
 	}
-	if !m.more() && m.truncated() {
+	if m.wordCut(raw) {
 		m.cutCall()
 		return
 	}

@@ -74,6 +74,9 @@ func (m *machine) startCall(written, id string, start int) bool {
 	id = m.ids.Take(id)
 	*m.newCall() = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
 	m.anchor, m.anchored = start, true
+	if known && !spelled(written, name) {
+		m.repair("name-spelling", llm.Syntax, start, m.offset())
+	}
 	if known {
 		m.emit(llm.CallStart{ID: id, Name: name})
 	}
@@ -139,6 +142,9 @@ func (m *machine) endCall() {
 	if len(c.args) == 0 {
 		m.arg("{}")
 	}
+	if c.whole && repeatsKey(c.args) {
+		m.repair("repeated-parameter", llm.Guess, c.start, m.offset()) // the last one counts
+	}
 	switch {
 	case c.problem != "" && !m.more() && m.truncated():
 		m.cutCall()
@@ -152,6 +158,53 @@ func (m *machine) endCall() {
 		m.cutCall() // nobody can know the rest, however the answer ended
 	default:
 		m.leave("", "", "")
+	}
+}
+
+// repeatsKey reports whether an object of JSON has a key twice. It looks at the
+// first keys of the object itself only: it is asked of every call.
+func repeatsKey(args []byte) bool {
+	var seen [12][]byte
+	depth, n := 0, 0
+	for i := 0; i < len(args) && n < len(seen); i++ {
+		switch args[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			text := args[i+1:]
+			end := stringEnd(text)
+			if i += end + 1; depth != 1 || end+1 >= len(text) || text[end+1] != ':' {
+				continue
+			}
+			for _, key := range seen[:n] {
+				if bytes.Equal(key, text[:end]) {
+					return true
+				}
+			}
+			seen[n] = text[:end]
+			n++
+		}
+	}
+	return false
+}
+
+// stringEnd returns the index of the quote that ends a string of JSON.
+func stringEnd(p []byte) int {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(p[i:], '"')
+		if n < 0 {
+			return len(p)
+		}
+		i += n
+		escapes := i
+		for escapes > 0 && p[escapes-1] == '\\' {
+			escapes--
+		}
+		if (i-escapes)%2 == 0 {
+			return i
+		}
 	}
 }
 

@@ -21,7 +21,9 @@ func (m *machine) header(t *token, n int) bool {
 	if !ok && !strings.HasPrefix(to, prefixesOfNames[0]) {
 		return false
 	}
-	i += m.anyOf(i, words.ends)
+	for n := m.anyOf(i, words.ends); n > 0; n = m.anyOf(m.spaces(i), words.ends) { // once more, by mistake
+		i = m.spaces(i) + n
+	}
 	start := m.offset()
 	m.keepHeld()
 	m.rows = m.lex.header
@@ -108,6 +110,9 @@ func (in *input) headerEnd(n int) (end int, ok bool) {
 // headerCall reads the call that the header of n bytes is about.
 func (m *machine) headerCall(to string, n, start int) bool {
 	if m.names.none || m.peek(m.spaces(n)) == '<' && m.anyOf(m.spaces(n), m.lex.head.calls) == 0 {
+		if t, _ := m.match(m.spaces(n)); m.names.offered(to) && !t.is(opens) && !t.is(tagCall) {
+			m.lost.add(m.lex.header, start)
+		}
 		m.skip(n, "header")
 		return true
 	}

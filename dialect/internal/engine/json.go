@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // role is what a key of a JSON call stands for.
@@ -239,11 +240,7 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	}
 	switch {
 	case m.call.open:
-		for _, f := range e.extra { // behind the arguments, though the tool has it
-			if m.shape() != nil && m.shape().Declares(f.key) {
-				m.repair("argument-outside", llm.Guess, e.start, m.offset())
-			}
-		}
+		m.noteExtra(e)
 		m.endCall()
 		return true
 	case e.begun:
@@ -262,6 +259,30 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 			m.endCall()
 			return true
 		}
+	}
+	return false
+}
+
+// noteExtra notes members behind the arguments that are part of the call, too.
+func (m *machine) noteExtra(e *envelope) {
+	for _, f := range e.extra {
+		if m.shape() != nil && m.shape().Declares(f.key) {
+			m.repair("argument-outside", llm.Guess, e.start, m.offset())
+		} else if m.contradicts(e, f) {
+			m.repair("second-"+f.key, llm.Guess, e.start, m.offset())
+		}
+	}
+}
+
+// contradicts reports whether a member behind the arguments of a call names
+// another tool, or holds other arguments.
+func (m *machine) contradicts(e *envelope, f field) bool {
+	switch m.role(f.key) {
+	case argsRole:
+		return string(f.value) != "null" && string(f.value) != "{}" && !bytes.Equal(f.value, m.call.args)
+	case nameRole, bothRole:
+		var name string
+		return json.Unmarshal(f.value, &name) == nil && name != e.name && m.names.offered(name)
 	}
 	return false
 }
@@ -383,6 +404,9 @@ func (m *machine) arguments() {
 // stream reads a JSON value into the arguments as it arrives.
 func (m *machine) stream() {
 	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	if m.call.known && len(m.call.args) == 0 {
+		r.Types = m
+	}
 	taken := 0
 	take := func() {
 		v := r.Value()
@@ -398,6 +422,28 @@ func (m *machine) stream() {
 	m.finishValue(&r, m.feed(&r, ArgsSpan, take), take)
 }
 
+// WantsText implements [jsonfix.Types] for the arguments of the call.
+func (m *machine) WantsText(path []string) bool {
+	shape := shapeAt(m.shape(), path)
+	return shape != nil && kindsOf(shape.Types(), true).WantsText()
+}
+
+// NotANumber implements [jsonfix.Types] for the arguments of the call.
+func (m *machine) NotANumber(path []string, word string) llm.RepairClass {
+	shape := shapeAt(m.shape(), path)
+	switch {
+	case shape == nil:
+		return llm.Guess
+	case shape.Types()&schema.Null != 0:
+		return llm.Coercion
+	}
+	m.badArgs(notANumber, word)
+	return llm.Guess
+}
+
+// notANumber says why a word like NaN is no value.
+const notANumber = "%s has no form in JSON, and the tool does not take null in its place"
+
 // finishValue ends a value the text has not ended.
 func (m *machine) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 	if !ended && r.Err() == nil {
@@ -406,6 +452,7 @@ func (m *machine) finishValue(r *jsonfix.Reader, ended bool, take func()) {
 			m.cutCall()
 			return
 		}
+		m.endToken(r)
 		if err := r.Close(); err != nil {
 			m.badArgs("%v", err)
 		}
@@ -554,10 +601,18 @@ func (m *machine) wholeValueAs(kind SpanKind) (*jsonfix.Reader, bool) {
 	if m.feed(r, kind, func() {}) {
 		return r, true
 	}
+	m.endToken(r)
 	if r.Err() != nil || m.undecided && !m.marked || r.Close() != nil {
 		return r, false
 	}
 	return r, !m.truncated()
+}
+
+// endToken ends the number that r reads if the answer goes on behind it.
+func (m *machine) endToken(r *jsonfix.Reader) {
+	if m.more() {
+		r.EndToken()
+	}
 }
 
 // buffered reads a JSON value and returns it.
@@ -583,12 +638,14 @@ func (m *machine) quotedArguments() {
 	outer := jsonfix.Reader{Base: start, MaxBytes: m.maxCall()}
 	var u unquoter
 	var plain strings.Builder // of a dialect whose input may be plain text
+	beside := false           // text stands behind the object in the string
 	take := func() {
 		s := u.add(outer.Take())
 		if m.rows.meets(m.lex.plainArgs) || m.call.plainInput {
 			plain.WriteString(s)
 		}
-		inner.Feed(s)
+		n := inner.Feed(s)
+		beside = beside || inner.Done() && strings.TrimSpace(s[n:]) != ""
 		m.arg(inner.Take())
 	}
 	ended := m.feed(&outer, ArgsSpan, take)
@@ -614,6 +671,9 @@ func (m *machine) quotedArguments() {
 	}
 	m.call.repairs = append(m.call.repairs, inner.Repairs()...)
 	m.repair("quoted-arguments", llm.Syntax, start, m.offset())
+	if beside {
+		m.repair("text-beside-arguments", llm.Guess, start, m.offset())
+	}
 	if v := bytes.TrimLeft(inner.Value(), " \t\r\n"); len(v) == 0 || v[0] != '{' {
 		m.badArgs("the arguments are a string, not an object")
 	}

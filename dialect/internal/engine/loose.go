@@ -31,6 +31,8 @@ func (t looseTools) Required(name, key string) bool {
 	return shape != nil && shape.Required(key)
 }
 
+func (t looseTools) Kinds(name, key string) loose.Kinds { return t.n.kindsOf(name, key) }
+
 // looseBytes may begin a line that only package loose reads, besides names and
 // brackets.
 const looseBytes = "(\"'ra"
@@ -201,7 +203,11 @@ func (m *machine) looseBlock(rule string) bool {
 	n := m.blockLength()
 	for n > 0 {
 		text := string(m.buf[m.pos : m.pos+n])
-		calls, ok := loose.Read(text, m.isMarkdown(n), looseTools{m.names})
+		block := text
+		if m.at(n) {
+			block += "\n" // something follows: what the block ends in was not cut off
+		}
+		calls, ok := loose.Read(block, m.isMarkdown(n), looseTools{m.names})
 		if ok && slices.ContainsFunc(calls, m.reports) {
 			return false
 		}
@@ -293,7 +299,7 @@ func (m *machine) looseCalls(calls []loose.Call, n int, rule string) bool {
 		from := min(max(at, c.Start), n)
 		to := min(max(from, c.End), n)
 		m.marked = marked || !c.Known // an unknown name beside known ones is a call
-		ok := m.startCall(c.Name, "", base+from)
+		ok := m.startCall(c.Written, "", base+from)
 		m.marked = marked
 		if !ok {
 			return false
@@ -304,7 +310,7 @@ func (m *machine) looseCalls(calls []loose.Call, n int, rule string) bool {
 			m.repair(rule, llm.Guess, base, base)
 		}
 		for _, r := range c.Repairs {
-			m.repair(r.Rule, r.Class, base+r.Start, base+r.End)
+			m.repair(r.Rule, r.Class, base+min(r.Start, n), base+min(r.End, n))
 		}
 		if c.Problem != "" {
 			m.badArgs("%s", c.Problem)

@@ -158,7 +158,11 @@ func (m *machine) parts() {
 // truncated reports whether the answer ended before the model did. It is
 // asked at the end only.
 func (m *machine) truncated() bool {
-	return m.err != nil || m.opts.Finish != nil && m.opts.Finish() == llm.Length
+	if m.err != nil || m.opts.Finish == nil {
+		return m.err != nil
+	}
+	reason := m.opts.Finish()
+	return reason == llm.Length || reason == llm.ContentFilter
 }
 
 // flows is at for the loop of a reader of long text. While it waits, f is

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
@@ -131,6 +132,13 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	return written, false
 }
 
+// spelled reports whether written is how models write the offered name: as it
+// is, or behind a prefix that they put before names.
+func spelled(written, name string) bool {
+	written = strings.TrimSpace(written)
+	return written == name || bareName(written) == name || afterMCP(bareName(written)) == name
+}
+
 // likeName reports whether s may be the name of a tool, where neither a list
 // nor a marker says that it is one.
 func likeName(s string) bool {
@@ -157,11 +165,25 @@ func (n *names) offered(written string) bool {
 // begins reports whether an offered name begins with s.
 func (n *names) begins(s string) bool {
 	for _, t := range n.tools {
-		if strings.HasPrefix(t.Name, s) {
+		if beginsName(t.Name, s) {
 			return true
 		}
 	}
 	return false
+}
+
+// beginsName reports whether a name begins with s. The signs that models
+// confuse in names count as one.
+func beginsName(name, s string) bool {
+	if len(s) > len(name) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] != name[i] && !(strings.IndexByte("_-.", s[i]) >= 0 && strings.IndexByte("_-.", name[i]) >= 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayBecome reports whether s may be the beginning of a name, with a prefix or
@@ -252,6 +274,44 @@ func (n *names) shape(name string) *schema.Shape {
 		n.shapes[i] = schema.ShapeOf(n.tools[i].Schema)
 	}
 	return n.shapes[i]
+}
+
+// shapeAt follows a path of keys, in which an empty one is an item of a list.
+// It returns nil if nothing is known of what stands there.
+func shapeAt(s *schema.Shape, path []string) *schema.Shape {
+	for _, key := range path {
+		switch {
+		case s == nil:
+			return nil
+		case key == "":
+			s = s.Item(0)
+		default:
+			s = s.Property(key)
+		}
+	}
+	return s
+}
+
+// typesOf returns what a parameter of a tool may be, and whether a schema says
+// so.
+func (n *names) typesOf(name, key string) (types schema.Types, known bool) {
+	if p := shapeAt(n.shape(name), []string{key}); p != nil {
+		return p.Types(), true
+	}
+	return schema.Any, false
+}
+
+// kindsOf is typesOf for package loose.
+func (n *names) kindsOf(name, key string) loose.Kinds {
+	types, known := n.typesOf(name, key)
+	return kindsOf(types, known)
+}
+
+func kindsOf(types schema.Types, known bool) loose.Kinds {
+	return loose.Kinds{
+		Known: known, Null: types&schema.Null != 0, String: types&schema.String != 0,
+		Number: types&(schema.Number|schema.Integer) != 0,
+	}
 }
 
 // fitting returns the only offered name whose tool takes exactly such

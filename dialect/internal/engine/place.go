@@ -174,6 +174,9 @@ func (m *machine) lead(t *try) lead {
 		line, cut = line[newLine+1:], false
 	}
 	line = bytes.TrimSpace(line)
+	if m.buf[at] == '=' { // the variable that a call is assigned to
+		line = bytes.TrimRightFunc(line, func(r rune) bool { return r < 0x80 && isNameByte(byte(r)) })
+	}
 	if newLine < 0 && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
 		return ownLine // another element of the list in which the last call stands
 	}
@@ -219,7 +222,7 @@ func (m *machine) trail() trail {
 		return endsLine // another text, glued to the call
 	case bytes.IndexByte(m.buf[m.pos+i:m.pos+j], '\n') < 0:
 		return goesOn
-	case m.buf[m.pos+j] == ',' || unicode.IsLower(m.letter(j)) && !m.nameAt(j):
+	case m.buf[m.pos+j] == ',' || unicode.IsLower(m.letter(j)) && !m.nameAt(j) && !m.assignsAt(j):
 		return goesOn
 	}
 	return endsLine
@@ -249,6 +252,12 @@ func (m *machine) nameAt(i int) bool {
 	}
 	end := m.word(i, ":")
 	return m.names.offered(string(m.buf[m.pos+i : m.pos+end]))
+}
+
+// assignsAt reports whether a variable stands at i to which a call is assigned.
+func (m *machine) assignsAt(i int) bool {
+	i = m.spaces(m.word(i, ""))
+	return m.peek(i) == '=' && m.callAt(m.spaces(i+1))
 }
 
 // letter returns the character at i.

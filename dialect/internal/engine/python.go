@@ -186,7 +186,7 @@ func (m *machine) pyArg(count, position *int) bool {
 		}
 		m.blank("")
 		m.argKey(key, count)
-		return m.pyValue()
+		return m.pyValue(key)
 	}
 	var properties []string
 	if m.shape() != nil {
@@ -198,13 +198,14 @@ func (m *machine) pyArg(count, position *int) bool {
 	}
 	m.argKey(properties[*position], count)
 	*position++
-	ok := m.pyValue()
+	ok := m.pyValue(properties[*position-1])
 	m.repair("positional-argument", llm.Guess, start, m.offset())
 	return ok
 }
 
-// pyValue reads a Python value into the arguments.
-func (m *machine) pyValue() bool {
+// pyValue reads a Python value into the arguments: that of the parameter key,
+// if that is not empty.
+func (m *machine) pyValue(key string) bool {
 	c := m.peek(0)
 	switch {
 	case c == '{' && m.nested < maxNested && m.isSet(0):
@@ -221,7 +222,7 @@ func (m *machine) pyValue() bool {
 		m.skip(1, "prefix")
 		return m.pyString(c|0x20 == 'r')
 	}
-	return m.pyWord()
+	return m.pyWord(key)
 }
 
 // isSet reports whether the braces at i hold a set: elements without keys.
@@ -258,7 +259,7 @@ func (m *machine) pySet() bool {
 		if !first {
 			m.arg(",")
 		}
-		if !m.pyValue() {
+		if !m.pyValue("") {
 			return false
 		}
 	}
@@ -269,28 +270,43 @@ func (m *machine) pySet() bool {
 	return m.call.open
 }
 
-// pyWord reads a number, a constant or a word without quotes.
-func (m *machine) pyWord() bool {
+// pyWord reads a number, a constant or a word without quotes: the value of the
+// parameter key, if that is not empty.
+func (m *machine) pyWord(key string) bool {
 	start := m.offset()
 	i := m.pyWordEnd()
-	word := strings.TrimSpace(string(m.buf[m.pos : m.pos+i]))
+	raw := string(m.buf[m.pos : m.pos+i])
+	word := strings.TrimSpace(raw)
 	m.read(ArgsSpan, i, "word")
 	switch {
 	case i > maxGuess:
 		m.badArgs("a value without quotes is too long")
 		return false
-	case !m.more() && m.truncated():
+	case m.wordCut(raw):
 		m.cutCall()
 		return false
 	case word == "":
 		m.badArgs("a value is missing")
 		return false
 	}
-	m.arg(loose.Literal(word))
-	if m.call.args[len(m.call.args)-1] == '"' {
-		m.repair("bare-word", llm.Guess, start, m.offset())
+	kinds := loose.AnyKind
+	if m.call.known && key != "" {
+		kinds = m.names.kindsOf(m.call.name, key)
+	}
+	s := loose.Word(word, kinds)
+	if s.Bad {
+		m.badArgs(notANumber, word)
+	}
+	if m.arg(s.JSON); s.Rule != "" {
+		m.repair(s.Rule, s.Class, start, m.offset())
 	}
 	return true
+}
+
+// wordCut reports whether the answer ended in the value without quotes that was
+// just read: a number, or a word, may have gone on.
+func (m *machine) wordCut(raw string) bool {
+	return !m.more() && (m.truncated() || raw != "" && !isSpace(raw[len(raw)-1]) && !loose.IsConstant(raw))
 }
 
 // pyWordEnd returns the length of the value without quotes that stands here,

@@ -572,8 +572,10 @@ func (m *machine) argKey(key string, count *int) {
 		m.arg(",")
 	}
 	*count++
-	if m.call.keys[key] {
+	if m.call.keys[key] && (m.row().Tags.Once || m.takesList(key)) { // what has left cannot be added to
 		m.badArgs("the parameter %q is there twice", key)
+	} else if m.call.keys[key] {
+		m.repair("repeated-parameter", llm.Guess, m.offset(), m.offset()) // the last one counts
 	}
 	if m.call.keys == nil {
 		m.call.keys = make(map[string]bool)
@@ -581,6 +583,12 @@ func (m *machine) argKey(key string, count *int) {
 	m.call.keys[key] = true
 	m.arg(quoteJSON(key))
 	m.arg(":")
+}
+
+// takesList reports whether a parameter of the call must be a list.
+func (m *machine) takesList(key string) bool {
+	types, known := m.names.typesOf(m.call.name, key)
+	return known && types&^schema.Null == schema.Array
 }
 
 // isPair reports whether t is the key of a key and value pair.

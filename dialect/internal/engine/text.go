@@ -568,7 +568,7 @@ func textReaders() []spotReader {
 			read: func(m *machine, s spot) bool { m.suspectName(); return false },
 		}},
 		{unmarked: true, bytes: "=", reader: reader[spot]{
-			name: "assignment", read: func(m *machine, s spot) bool { return m.assigned() },
+			name: "assignment", read: func(m *machine, s spot) bool { return m.placed(false, m.assigned) },
 		}},
 		{unmarked: true, bytes: "`", reader: reader[spot]{
 			name: "program", read: func(m *machine, s spot) bool { return m.program() }, yields: true,

@@ -4,7 +4,72 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/llm"
 )
+
+// Kinds are the kinds of value that may stand somewhere.
+type Kinds struct {
+	Known                bool // a schema says so
+	Null, String, Number bool
+}
+
+// AnyKind is what may stand where nothing is known.
+var AnyKind = Kinds{Null: true, String: true, Number: true}
+
+// WantsText reports whether a string must stand there and no number.
+func (k Kinds) WantsText() bool { return k.String && !k.Number }
+
+// Scalar is a word without quotes as JSON, and the repair that took.
+type Scalar struct {
+	JSON  string
+	Rule  string // empty if nothing was repaired
+	Class llm.RepairClass
+	Bad   bool // it has no form in JSON that the schema takes
+}
+
+// Word reads a word without quotes where one of kinds must stand. A number keeps
+// its spelling where text is wanted.
+func Word(word string, kinds Kinds) Scalar {
+	lit := Literal(word)
+	switch {
+	case IsConstant(word):
+	case isNotANumber(word) && kinds.Null && !kinds.Known:
+		return Scalar{"null", "literal", llm.Guess, false}
+	case isNotANumber(word) && kinds.Null:
+		return Scalar{"null", "literal", llm.Coercion, false}
+	case isNotANumber(word) && !kinds.String:
+		return Scalar{"null", "literal", llm.Guess, true}
+	case lit[0] == '"':
+		return Scalar{lit, "bare-word", llm.Guess, false}
+	case lit != word && kinds.WantsText():
+		return Scalar{quote(word), "number-as-text", llm.Coercion, false}
+	}
+	return Scalar{JSON: lit}
+}
+
+// isNotANumber reports whether a word stands for what no number of JSON is.
+func isNotANumber(word string) bool {
+	word = strings.TrimSuffix(strings.TrimPrefix(word, "float("), ")")
+	word = strings.Trim(word, `"'`)
+	for _, module := range [...]string{"math.", "np.", "numpy.", "Number."} {
+		word = strings.TrimPrefix(word, module)
+	}
+	switch strings.ToLower(strings.TrimLeft(word, "+-")) {
+	case "nan", "infinity", "inf":
+		return true
+	}
+	return false
+}
+
+// IsConstant reports whether a word is a constant of Python or JSON.
+func IsConstant(word string) bool {
+	switch word {
+	case "True", "true", "False", "false", "None", "null":
+		return true
+	}
+	return false
+}
 
 // Literal returns a Python word as JSON: a constant, a number, else a
 // string.

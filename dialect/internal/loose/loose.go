@@ -25,11 +25,14 @@ type Tools interface {
 	Properties(name string) (keys []string, known bool)
 	// Required reports whether a parameter must be given.
 	Required(name, key string) bool
+	// Kinds returns what a parameter may be.
+	Kinds(name, key string) Kinds
 }
 
 // Call is a call in a block.
 type Call struct {
 	Name       string // as offered, or as written if it was not
+	Written    string
 	Known      bool
 	Args       []byte
 	Start, End int // of its text in the block
@@ -39,7 +42,8 @@ type Call struct {
 
 // Read returns the calls of a block of text. It reports false if the block is
 // anything but calls, or none of them is of an offered tool. Markdown says that
-// every underscore of the answer so far has a backslash.
+// every underscore of the answer so far has a backslash. A block that ends in
+// a number was cut off there, unless a newline follows.
 func Read(block string, markdown bool, tools Tools) ([]Call, bool) {
 	r := reading{tools: tools}
 	p := r.parser(block, 0, markdown)
@@ -162,7 +166,7 @@ func (r *reading) add(written string, items []item, n node, p *parser) bool {
 		return false
 	}
 	name, known := r.tools.Resolve(written)
-	c := Call{Name: name, Known: known, Start: p.base + n.start, End: p.base + n.end}
+	c := Call{Name: name, Written: written, Known: known, Start: p.base + n.start, End: p.base + n.end}
 	if maps := dicts(items); len(maps) > 1 && r.allFit(name, maps) {
 		for _, d := range maps { // one object for each call
 			c := c
@@ -224,7 +228,7 @@ func (r *reading) finish(c *Call, items []item) {
 	keys, _ := r.tools.Properties(c.Name)
 	w := writer{call: c}
 	w.b.WriteByte('{')
-	seen := map[string]bool{}
+	items = r.once(c, items)
 	for i, it := range items {
 		key := it.key
 		if key == "" {
@@ -235,16 +239,12 @@ func (r *reading) finish(c *Call, items []item) {
 			key = keys[i]
 			c.Repairs = append(c.Repairs, llm.Repair{Rule: "positional-argument", Class: llm.Guess, Start: c.Start, End: c.End})
 		}
-		if seen[key] {
-			c.Problem = "an argument is given twice: " + key
-			break
-		}
-		seen[key] = true
 		if i > 0 {
 			w.b.WriteByte(',')
 		}
 		w.text(key)
 		w.b.WriteByte(':')
+		w.kinds = r.tools.Kinds(c.Name, key)
 		if !w.value(it.value) {
 			c.Problem = "the argument " + key + " is no value"
 			break
@@ -253,6 +253,22 @@ func (r *reading) finish(c *Call, items []item) {
 	w.b.WriteByte('}')
 	c.Args = w.b.Bytes()
 	r.calls = append(r.calls, *c)
+}
+
+// once returns items without those whose key comes again further on: the last
+// one counts, which is a guess.
+func (r *reading) once(c *Call, items []item) []item {
+	last := make(map[string]int, len(items))
+	for i, it := range items {
+		last[it.key] = i
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(it item) bool {
+		again := it.key != "" && items[last[it.key]].value.start != it.value.start
+		if again {
+			c.Repairs = append(c.Repairs, llm.Repair{Rule: "repeated-parameter", Class: llm.Guess, Start: c.Start, End: c.End})
+		}
+		return again
+	})
 }
 
 func (r *reading) call(n node, p *parser, _ int) bool { return r.add(n.text, n.items, n, p) }
@@ -462,8 +478,9 @@ func (r *reading) alone(n node, p *parser, _ int) bool { return r.add(n.text, ni
 
 // writer writes arguments as JSON.
 type writer struct {
-	b    bytes.Buffer
-	call *Call
+	b     bytes.Buffer
+	call  *Call
+	kinds Kinds // of the value being written
 }
 
 func (w *writer) text(s string) { w.b.WriteString(quote(s)) }
@@ -474,11 +491,12 @@ func (w *writer) value(n node) bool {
 	case stringNode:
 		w.text(n.text)
 	case wordNode:
-		lit := Literal(n.text)
-		if lit[0] == '"' {
-			w.call.Repairs = append(w.call.Repairs, llm.Repair{Rule: "bare-word", Class: llm.Guess, Start: w.call.Start, End: w.call.End})
+		s := Word(n.text, w.kinds)
+		if s.Rule != "" {
+			w.call.Repairs = append(w.call.Repairs, llm.Repair{Rule: s.Rule, Class: s.Class, Start: w.call.Start, End: w.call.End})
 		}
-		w.b.WriteString(lit)
+		w.b.WriteString(s.JSON)
+		return !s.Bad
 	case listNode:
 		return w.list(n)
 	case dictNode:
@@ -490,6 +508,7 @@ func (w *writer) value(n node) bool {
 }
 
 func (w *writer) list(n node) bool {
+	w.kinds = AnyKind
 	w.b.WriteByte('[')
 	for i, it := range n.items {
 		if i > 0 {
@@ -507,6 +526,7 @@ func (w *writer) dict(n node) bool {
 	if len(n.items) > 0 && n.items[0].key == "" { // a set
 		return w.list(n)
 	}
+	w.kinds = AnyKind
 	w.b.WriteByte('{')
 	for i, it := range n.items {
 		if i > 0 {

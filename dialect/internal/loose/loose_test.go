@@ -25,6 +25,8 @@ func (o offered) Properties(name string) ([]string, bool) {
 	return keys, true
 }
 
+func (o offered) Kinds(string, string) Kinds { return AnyKind }
+
 func (o offered) Required(name, key string) bool { return slices.Contains(o[name], key) }
 
 var tools = offered{"get_weather": {"city", "days?"}, "add": {"a", "b"}, "ping": nil, "run_code": {"code"}, "write_file": {"path", "content"}}

@@ -112,6 +112,9 @@ func (p *parser) word() (node, bool) {
 		p.i++
 	}
 	text := strings.TrimSpace(p.s[start:p.i])
+	if p.i == len(p.s) && len(p.open) > 0 && !IsConstant(text) {
+		p.fix("cut-word", llm.Truncation, start, p.i) // it may have gone on
+	}
 	if plain := unescape(text); plain != text {
 		p.fix("markdown-escape", llm.Syntax, start, p.i)
 		text = plain
