@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,7 +232,7 @@ func (l *loop) toolFailed(ctx context.Context, o invoke.Outcome) error {
 		_, err := l.checkpoint(ctx, point, func(c Choice) (result *llm.Result, err error) {
 			switch c.Action {
 			case TryAgain:
-				again, err = l.rerun(ctx, o.Call)
+				again, err = l.rerun(ctx, o.Call, c.By)
 				if again != nil {
 					result = &again.Result
 				}
@@ -252,9 +253,12 @@ func (l *loop) toolFailed(ctx context.Context, o invoke.Outcome) error {
 // rerun has the runtime run a call once more, because somebody wants it to: as
 // a call of its own, with its own checks and its own receipt. The result is for
 // the call it repeats.
-func (l *loop) rerun(ctx context.Context, c llm.Call) (*invoke.Outcome, error) {
+func (l *loop) rerun(ctx context.Context, c llm.Call, by string) (*invoke.Outcome, error) {
 	again := c
 	again.ID = l.unique("")
+	if l.session != nil {
+		l.session.Again(again.ID, c.ID, cmp.Or(by, "checkpoint"))
+	}
 	a := new(acting)
 	if err := l.do(ctx, a, []llm.Call{again}); err != nil {
 		return nil, err

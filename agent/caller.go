@@ -64,11 +64,12 @@ func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 }
 
 // handOver deals with the calls that an earlier process left: it hands them to
-// the caller, unless that process had begun to send them back.
+// the caller, unless that process had begun to send them back, or the record does
+// not have what the model wrote.
 func (l *loop) handOver(ctx context.Context, calls []llm.Call) (over bool, err error) {
 	invalid := l.unread
 	l.unread = nil
-	if len(l.results) > 0 || len(calls) == 0 {
+	if len(l.results) > 0 || len(calls) == 0 || slices.ContainsFunc(calls, l.stripped) {
 		return false, l.giveBack(ctx, calls, invalid)
 	}
 	l.done.Text = l.messages[len(l.messages)-1].Text()

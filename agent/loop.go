@@ -35,10 +35,13 @@ type loop struct {
 	models  func(turn int) (llm.Model, string)
 	lanesOf func(id string) (laneSet, error)
 	runner  callRunner
-	session *invoke.Session // the same as runner, nil in a replay
-	person  func(context.Context, Checkpoint) (Choice, error)
-	rec     *journal.Recorder // nil records nothing
-	wasRead bool              // the calls in the text of answers have been read: a record of format 2 or later
+	// stripped reports whether a mark stands in the place of a secret in the
+	// arguments of a call, so that it must not be run.
+	stripped func(llm.Call) bool
+	session  *invoke.Session // the same as runner, nil in a replay
+	person   func(context.Context, Checkpoint) (Choice, error)
+	rec      *journal.Recorder // nil records nothing
+	wasRead  bool              // the calls in the text of answers have been read: a record of format 2 or later
 
 	yield     func(llm.Event, error) bool
 	cancel    context.CancelFunc
@@ -77,31 +80,36 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 	if err != nil {
 		return nil, err
 	}
-	l.messages = slices.Clone(msgs)
-	template, err := json.Marshal(a.Request)
-	if err != nil {
-		return nil, fmt.Errorf("agent: Request: %w", err)
-	}
-	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder}
-	if l.Lanes, err = a.offer(a.first(), task(msgs), a.set(), true); err != nil {
-		return nil, err
-	}
-	l.ready(a.Request)
-	if l.rec != nil {
-		start := journal.Start{Producer: "toolpost", Task: task(msgs), Model: a.ID, Parent: a.Parent}
-		if err := l.write(ctx, journal.KindStart, start); err != nil {
-			return nil, err
-		}
-		if err := l.write(ctx, kindBegin, l.beginning); err != nil {
-			return nil, err
-		}
+	if err := a.start(ctx, l, msgs); err != nil {
+		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil
 }
 
-// open opens the record and the session of a run.
-func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
-	l := &loop{run: run, models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil }}
+// start writes the beginning of a run.
+func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
+	l.messages = slices.Clone(msgs)
+	template, err := json.Marshal(a.Request)
+	if err != nil {
+		return fmt.Errorf("agent: Request: %w", err)
+	}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder}
+	if l.Lanes, err = a.offer(a.first(), task(msgs), a.set(), true); err != nil {
+		return err
+	}
+	l.ready(a.Request)
+	start := journal.Start{Producer: "toolpost", Task: task(msgs), Model: a.ID, Parent: a.Parent}
+	if err := l.write(ctx, journal.KindStart, start); err != nil {
+		return err
+	}
+	return l.write(ctx, kindBegin, l.beginning)
+}
+
+// open opens the record and the session of a run, which is owned until the loop
+// is closed.
+func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
+	l = &loop{run: run, models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
 		if err != nil {
@@ -109,6 +117,11 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 		}
 		rec.Now = a.Now
 		l.rec = rec
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, l.close(ctx))
+			}
+		}()
 	}
 	runner, err := a.runner()
 	if err != nil {
@@ -122,6 +135,14 @@ func (a *Agent) open(ctx context.Context, run string) (*loop, error) {
 	session.Model = a.ID
 	l.session, l.runner = session, session
 	return l, nil
+}
+
+// close gives up the run: whoever resumes it owns it then.
+func (l *loop) close(ctx context.Context) error {
+	if l.rec == nil {
+		return nil
+	}
+	return l.rec.Close(ctx)
 }
 
 // runner returns what runs the calls of one run.
@@ -180,8 +201,12 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.yield, l.cancel = yield, cancel
+	defer l.close(ctx) // also if whoever listens panics
 	err := l.turns(ctx)
 	err = l.end(ctx, err)
+	if cerr := l.close(ctx); err == nil {
+		err = cerr
+	}
 	if !l.abandoned && l.yield(l.done, nil) && err != nil {
 		l.yield(nil, err)
 	}

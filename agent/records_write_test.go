@@ -55,6 +55,14 @@ func (s *dying) Append(ctx context.Context, e journal.Entry) (journal.Entry, err
 	return s.Store.Append(ctx, e)
 }
 
+func (s *dying) Lease(ctx context.Context, run string) (journal.Lease, error) {
+	return s.Store.(journal.Leaser).Lease(ctx, run)
+}
+
+func (s *dying) Release(ctx context.Context, l journal.Lease) error {
+	return s.Store.(journal.Leaser).Release(ctx, l)
+}
+
 // files is a tool set of a reader and a writer that change nothing.
 func files() []tool.Tool {
 	type path struct {

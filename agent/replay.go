@@ -83,7 +83,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more}
+	l := &loop{runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
 	r.loop = l
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
@@ -244,6 +244,12 @@ func (r *recorded) person(_ context.Context, c Checkpoint) (Choice, error) {
 	choice := r.choices[0]
 	r.choices = r.choices[1:]
 	return choice, nil
+}
+
+// stripped reports whether a call was refused for the mark it holds: one that was
+// run had the secret.
+func (r *recorded) stripped(c llm.Call) bool {
+	return journal.Marker(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused
 }
 
 // Do gives the recorded outcomes of calls.

@@ -17,6 +17,10 @@ import (
 // that was begun and has no receipt is reported to the model as one whose
 // outcome is unknown, and is not run again either. The settings are those of a;
 // the conversation is that of the record. msgs are added to it.
+//
+// A run that somebody else is at work on is a *[journal.HeldError], at once and
+// without a word to its record. A store that cannot tell is [journal.ErrNoLease];
+// see [journal.Unleased].
 func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		l, err := a.reopen(ctx, run)
@@ -41,21 +45,29 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	if a.Store == nil {
 		return nil, errors.New("agent: a run can only be resumed from a Store")
 	}
-	p, err := recall(journal.Whole(a.Store.Read(ctx, run, 0)))
-	if err != nil {
-		return nil, err
-	}
-	if !p.begun {
-		return nil, fmt.Errorf("agent: the record has no run %s that an agent began", run)
-	}
 	l, err := a.open(ctx, run)
 	if err != nil {
 		return nil, err
 	}
+	if err := a.restart(ctx, l); err != nil {
+		return nil, errors.Join(err, l.close(ctx))
+	}
+	return l, nil
+}
+
+// restart takes up the record of a run, which nobody else writes to any more.
+func (a *Agent) restart(ctx context.Context, l *loop) error {
+	p, err := recall(journal.Whole(a.Store.Read(ctx, l.run, 0)))
+	if err != nil {
+		return err
+	}
+	if !p.begun {
+		return fmt.Errorf("agent: the record has no run %s that an agent began", l.run)
+	}
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
 	if l.Lanes, err = a.offer(a.first(), task(p.messages), a.set(), false); err != nil {
-		return nil, err
+		return err
 	}
 	l.messages = p.messages
 	l.ready(a.Request)
@@ -63,19 +75,19 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	l.done.Usage, l.done.Ran, l.done.Did = p.usage, p.ran, p.did
 	template, err := json.Marshal(a.Request)
 	if err != nil {
-		return nil, fmt.Errorf("agent: Request: %w", err)
+		return fmt.Errorf("agent: Request: %w", err)
 	}
 	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes}); err != nil {
-		return nil, err
+		return err
 	}
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
 			if _, err := l.rec.Abandon(ctx, in); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // takeUp puts the loop where the record ends.

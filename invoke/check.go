@@ -17,7 +17,7 @@ import (
 func (d *batch) check(j *job) error {
 	d.identify(j)
 	j.hash = journal.ParamsHash(j.args)
-	steps := []func(*job) *tool.Error{d.lookup, d.reading, d.validate}
+	steps := []func(*job) *tool.Error{d.lookup, d.reading, whole, d.validate}
 	for _, step := range steps {
 		if j.fail == nil {
 			j.fail = step(j)
@@ -104,6 +104,17 @@ func (d *batch) reading(j *job) *tool.Error {
 	}
 	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(j.repairs), doubt)
 	e.Fix = "Send the same call again as one complete JSON object: every bracket closed, every quote inside a text escaped, every argument under its name."
+	return e
+}
+
+// whole refuses arguments in which a mark stands in the place of a secret.
+func whole(j *job) *tool.Error {
+	mark := journal.Marker(j.args)
+	if mark == "" {
+		return nil
+	}
+	e := tool.Errorf(tool.Validation, "the arguments hold %s, which stands in the place of a secret that was taken out; the call cannot be run with it", mark)
+	e.Fix = "Send the call again with the real value. If you do not know it, ask the user for it, or do without."
 	return e
 }
 

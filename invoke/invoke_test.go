@@ -314,6 +314,9 @@ func TestUnknownOutcomesAreNotRunAgain(t *testing.T) {
 	if _, err := before.Intent(t.Context(), journal.Intent{Call: "a", Tool: "pay", Args: json.RawMessage(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
+	if err := before.Close(t.Context()); err != nil { // the crash
+		t.Fatal(err)
+	}
 	ran := 0
 	pay := doer("pay", 0, func(context.Context) (string, error) { ran++; return "paid", nil })
 	s := sessionOn(t, &invoke.Runner{Tools: tool.MustSet(pay)}, store) // after the crash

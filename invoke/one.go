@@ -64,6 +64,9 @@ func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 	var entry journal.Hash
 	if rec := d.s.rec; rec != nil {
 		in := journal.Intent{Call: j.call.ID, StepID: d.s.Step, Tool: j.tool.Name, Args: j.args, ParamsHash: j.hash, Effects: j.tool.Effects.String(), Approval: j.consent}
+		if in.Repeats, err = d.granted(j); err != nil {
+			return true, err
+		}
 		e, err := rec.Intent(d.ctx, in)
 		var lost *journal.UnknownOutcomeError
 		switch {
@@ -82,6 +85,33 @@ func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 	}
 	emit(Intended{j.call.ID, j.tool.Name, entry})
 	return false, nil
+}
+
+// granted records that a person wants another attempt of the call that j repeats,
+// and returns the id of that call.
+func (d *batch) granted(j *job) (repeats string, err error) {
+	d.s.mu.Lock()
+	a, ok := d.s.again[j.call.ID]
+	delete(d.s.again, j.call.ID)
+	d.s.mu.Unlock()
+	if !ok {
+		return "", nil
+	}
+	a.Tool, a.ParamsHash, a.Allowed, a.Scope = j.tool.Name, j.hash, true, journal.ScopeAgain
+	_, err = d.s.record(d.ctx, journal.KindApproval, a)
+	return a.Call, err
+}
+
+// Again says that the call of that id will be another attempt of the call of, as
+// somebody wants it to be. The grant goes on record before the intent: a record
+// takes no second intent for a call without one.
+func (s *Session) Again(id, of, by string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.again == nil {
+		s.again = make(map[string]journal.Approval)
+	}
+	s.again[id] = journal.Approval{Call: of, By: by}
 }
 
 // lost ends a call that an earlier process announced: whether it took effect is

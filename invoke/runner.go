@@ -155,6 +155,7 @@ type Session struct {
 	cache    map[string]cached
 	era      int // of the cache: counts the calls that may have changed something
 	grants   []journal.Approval
+	again    map[string]journal.Approval // of calls that repeat another, by id
 	stopped  string
 }
 

@@ -44,6 +44,10 @@ const (
 // newline is cut off by the next Append, which says so in an entry of kind
 // [KindTorn].
 //
+// The owner of a run holds a lock on RUN.owner, which says who that is. The lock
+// ends with the process. On a network file system it is only as good as the locks
+// there.
+//
 // Make one with [OpenDir]. It needs no closing.
 type Dir struct {
 	// Secrets says what to strip; nil means the known forms.
@@ -56,8 +60,9 @@ type Dir struct {
 	// flush is (*os.File).Sync; tests count it.
 	flush func(*os.File) error
 
-	mu   sync.Mutex
-	runs map[string]*dirRun
+	mu     sync.Mutex
+	runs   map[string]*dirRun
+	leases map[string]*ownerFile // by token
 }
 
 // dirRun is what a process remembers of a file, to spare itself reading its
@@ -68,7 +73,8 @@ type dirRun struct {
 	last Entry
 	line []byte // space for the next
 	// named says that the disk knows the name of the file.
-	named bool
+	named  bool
+	ledger ledger
 }
 
 // OpenDir returns the store in the directory at path, and makes the directory,
@@ -87,10 +93,13 @@ func OpenDir(path string) (*Dir, error) {
 	case info.Mode().Perm()&0o022 != 0 && filePermissions:
 		return nil, fmt.Errorf("journal: others may write to %s (mode %04o); make it private with chmod 700", path, info.Mode().Perm())
 	}
-	return &Dir{path: path, flush: (*os.File).Sync, runs: make(map[string]*dirRun)}, nil
+	return &Dir{path: path, flush: (*os.File).Sync, runs: make(map[string]*dirRun), leases: make(map[string]*ownerFile)}, nil
 }
 
-const extension = ".jsonl"
+const (
+	extension      = ".jsonl"
+	ownerExtension = ".owner"
+)
 
 // File returns the path of the file that holds a run.
 func (d *Dir) File(run string) string { return filepath.Join(d.path, run+extension) }
@@ -125,6 +134,14 @@ func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := ValidRun(e.Run); err != nil {
 		return Entry{}, err
 	}
+	if e.Lease == "" && d.ownerKnown(e.Run) {
+		return appendOwned(ctx, d, e, func(e Entry) (Entry, error) { return d.appendLocked(ctx, e, k) })
+	}
+	return d.appendLocked(ctx, e, k)
+}
+
+// appendLocked adds a line while nobody else can.
+func (d *Dir) appendLocked(ctx context.Context, e Entry, k known) (Entry, error) {
 	r := d.run(e.Run)
 	if err := r.take(ctx); err != nil {
 		return Entry{}, fmt.Errorf("journal: run %s: %w", e.Run, err)
@@ -138,10 +155,56 @@ func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := lock(ctx, f); err != nil {
 		return Entry{}, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
 	}
-	if err := d.catchUp(f, r, e.Run); err != nil {
+	if e.Lease != "" && !d.owns(e) {
+		return Entry{}, leaseLost(e.Run)
+	}
+	if err := d.catchUp(ctx, f, r, e.Run); err != nil {
 		return Entry{}, err
 	}
-	return d.write(f, r, e, k)
+	return d.write(ctx, f, r, e, k)
+}
+
+func (d *Dir) ownerFile(run string) string { return filepath.Join(d.path, run+ownerExtension) }
+
+// ownerKnown reports whether a run has an owner, or had one that died.
+func (d *Dir) ownerKnown(run string) bool {
+	_, err := os.Lstat(d.ownerFile(run))
+	return err == nil
+}
+
+// owns reports whether the writer of e still has its lease.
+func (d *Dir) owns(e Entry) bool {
+	d.mu.Lock()
+	o := d.leases[e.Lease]
+	d.mu.Unlock()
+	return o != nil && o.lease.Run == e.Run && o.inPlace()
+}
+
+// Lease implements [Leaser].
+func (d *Dir) Lease(ctx context.Context, run string) (Lease, error) {
+	if err := errors.Join(ctx.Err(), ValidRun(run)); err != nil {
+		return Lease{}, err
+	}
+	o, err := holdFile(d.ownerFile(run), run)
+	if err != nil {
+		return Lease{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leases[o.lease.Token] = o
+	return o.lease, nil
+}
+
+// Release implements [Leaser].
+func (d *Dir) Release(_ context.Context, l Lease) error {
+	d.mu.Lock()
+	o := d.leases[l.Token]
+	delete(d.leases, l.Token)
+	d.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	return o.end()
 }
 
 // someProcess holds a lock where the system does not say which.
@@ -186,8 +249,11 @@ func lock(ctx context.Context, f *os.File) error {
 }
 
 // write adds e after r.last.
-func (d *Dir) write(f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
+func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
 	e, line, err := next(r.last, e, k, d.Secrets, r.line)
+	if err == nil {
+		err = r.ledger.admit(r.last, e, func(from int64) iter.Seq2[Entry, error] { return d.Read(ctx, e.Run, from) })
+	}
 	if err != nil {
 		return Entry{}, err
 	}
@@ -199,6 +265,7 @@ func (d *Dir) write(f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
 	r.line = reusable(line)
 	r.size += int64(len(line))
 	r.last = e
+	r.ledger.learn(e)
 	if d.mustSync(e.Kind) {
 		if err := d.toDisk(f, r); err != nil {
 			return Entry{}, fmt.Errorf("journal: %w", err)
@@ -236,7 +303,7 @@ func (d *Dir) toDisk(f *os.File, r *dirRun) error {
 
 // catchUp makes r the state of the file, which is locked: another process may
 // have written to it, or died in the middle of a line.
-func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
+func (d *Dir) catchUp(ctx context.Context, f *os.File, r *dirRun, run string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -278,7 +345,7 @@ func (d *Dir) catchUp(f *os.File, r *dirRun, run string) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.write(f, r, Entry{Run: run, Kind: KindTorn, Body: body}, known{canonical: true})
+	_, err = d.write(ctx, f, r, Entry{Run: run, Kind: KindTorn, Body: body}, known{canonical: true})
 	return err
 }
 

@@ -141,6 +141,7 @@ func (in *Intent) encode(refs *references) object {
 	o.textAlways("call", in.Call)
 	o.text("effects", in.Effects)
 	o.hash("params_hash", in.ParamsHash)
+	o.text("repeats", in.Repeats)
 	o.text("step_id", in.StepID)
 	o.textAlways("tool", in.Tool)
 	o.b = append(o.b, '}')

@@ -31,6 +31,10 @@ type Entry struct {
 	Stripped *Stripped
 	Prev     Hash // of the entry before; empty for the first
 	Hash     Hash // of all the above
+
+	// Lease is the token of the writer's lease, for [Store.Append] only: it is
+	// not part of the record. See [Leaser].
+	Lease string
 }
 
 // Stripped says that an entry once held something else.
@@ -53,7 +57,7 @@ const ruleMended = "mended"
 // different runs do not wait for each other longer than the medium demands.
 type Store interface {
 	// Append adds e to the end of its run and returns it as written. Of e it
-	// takes Run, Kind, Body and, unless zero, At, Stripped and Format; the rest
+	// takes Run, Kind, Body and, unless zero, At, Stripped, Format and Lease; the rest
 	// it fills in, with [Next]. Two writers of one run take turns: the chain
 	// never forks. A sealed run refuses with [ErrSealed], one in a newer format
 	// with a *[FormatError]. When Append returns without error, the entry
@@ -145,6 +149,7 @@ func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte
 		e.Body = body
 	}
 	e.strip(k, secrets)
+	e.Lease = ""
 	e.Seq, e.Prev = last.Seq+1, last.Hash
 	line, err := e.link(space)
 	return e, line, err

@@ -64,7 +64,11 @@ func ExampleOpen_afterACrash() {
 		fmt.Println(err)
 		return
 	}
-	// The process dies here. Another one opens the run.
+	// The process ends here, and with it its lease. Another one opens the run.
+	if err := before.Close(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
 	after, err := journal.Open(ctx, store, "demo")
 	if err != nil {
 		fmt.Println(err)

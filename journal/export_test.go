@@ -22,7 +22,7 @@ func MigrateTo(ctx context.Context, db *sql.DB, more ...[]string) error {
 
 // Put files a line as an entry of a run, whatever it says.
 func (s *SQL) Put(run string, seq int64, line string) error {
-	_, err := s.db.Exec(insertLine, run, seq, line)
+	_, err := s.db.Exec(insertLine+unlessThere, run, seq, line)
 	return err
 }
 

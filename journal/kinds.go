@@ -60,7 +60,10 @@ type Plan struct {
 
 // Intent announces a call that may change the world, before it does.
 type Intent struct {
-	Call       string          `json:"call"` // the call's id, unique in the run
+	Call string `json:"call"` // the call's id, unique in the run
+	// Repeats is the call that this one is another attempt of, because a person
+	// granted it with an Approval of [ScopeAgain].
+	Repeats    string          `json:"repeats,omitempty"`
 	StepID     string          `json:"step_id,omitempty"`
 	Tool       string          `json:"tool"`
 	Args       json.RawMessage `json:"args"`
@@ -158,7 +161,7 @@ type Approval struct {
 	Allowed    bool      `json:"allowed"`
 	By         string    `json:"by,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
-	Scope      string    `json:"scope,omitempty"`
+	Scope      string    `json:"scope,omitempty"` // [ScopeAgain], or in the program's words
 	Expires    time.Time `json:"expires,omitzero"`
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -15,8 +16,9 @@ type Memory struct {
 	// changed once the store is in use.
 	Secrets *Secrets
 
-	mu   sync.Mutex
-	runs map[string]*memoryRun
+	mu     sync.Mutex
+	runs   map[string]*memoryRun
+	leases map[string]Lease // by run
 }
 
 type memoryRun struct {
@@ -26,6 +28,7 @@ type memoryRun struct {
 	blocks [][]Entry
 	last   Entry
 	line   []byte // space for the next
+	ledger ledger
 }
 
 // blockLen is how many entries a block holds.
@@ -89,13 +92,65 @@ func (m *Memory) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	r := m.run(e.Run, true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := m.mayAppend(e); err != nil {
+		return Entry{}, err
+	}
 	e, line, err := next(r.last, e, k, m.Secrets, r.line)
+	if err == nil {
+		err = r.ledger.admit(r.last, e, nil) // which has seen all entries
+	}
 	if err != nil {
 		return Entry{}, err
 	}
 	r.line = reusable(line)
+	r.ledger.learn(e)
 	r.add(e)
 	return e, nil
+}
+
+// mayAppend refuses an entry that is not its owner's.
+func (m *Memory) mayAppend(e Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch l, owned := m.leases[e.Run]; {
+	case e.Lease != l.Token && e.Lease != "":
+		return leaseLost(e.Run)
+	case e.Lease == "" && owned:
+		return &HeldError{e.Run, l.Owner}
+	}
+	return nil
+}
+
+// Lease implements [Leaser].
+func (m *Memory) Lease(ctx context.Context, run string) (Lease, error) {
+	if err := errors.Join(ctx.Err(), ValidRun(run)); err != nil {
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l, owned := m.leases[run]; owned {
+		return Lease{}, &HeldError{run, l.Owner}
+	}
+	if m.leases == nil {
+		m.leases = make(map[string]Lease)
+	}
+	l := newLease(run)
+	m.leases[run] = l
+	return l, nil
+}
+
+// Release implements [Leaser].
+func (m *Memory) Release(_ context.Context, l Lease) error {
+	if r := m.run(l.Run, false); r != nil { // not between the check and the end of an Append
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leases[l.Run].Token == l.Token {
+		delete(m.leases, l.Run)
+	}
+	return nil
 }
 
 // Read implements [Store].

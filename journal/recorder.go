@@ -23,8 +23,12 @@ type Recorder struct {
 	store  Store
 	run    string
 	format int
+	lease  Lease
+	leased bool // the store has leases
+	sealed atomic.Bool
 
 	mu      sync.Mutex
+	closed  bool
 	calls   map[string]callState
 	unknown []Intent             // of earlier processes
 	pending map[string]announced // the intents of this process without a receipt, by call
@@ -56,15 +60,32 @@ const (
 // that was tampered with is a *[BrokenError], one that ended is [ErrSealed], one
 // in a newer format is a *[FormatError]. A run in an older format goes on in it.
 // After a crash, [Recorder.Unknown] has the calls nobody knows the outcome of.
+//
+// The Recorder owns the run until Close or Seal, if the store has leases: see
+// [Leaser]. A run that somebody else owns is a *[HeldError]. In a store without
+// leases Open begins runs, and refuses with [ErrNoLease] to continue one.
 func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 	if err := ValidRun(run); err != nil {
 		return nil, err
 	}
-	r := &Recorder{store: store, run: run, format: CurrentFormat, calls: make(map[string]callState), pending: make(map[string]announced), values: newOnRecord()}
+	lease, leased, err := acquire(ctx, store, run)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{store: store, run: run, lease: lease, leased: leased, format: CurrentFormat,
+		calls: make(map[string]callState), pending: make(map[string]announced), values: newOnRecord()}
+	if err := r.read(ctx); err != nil {
+		return nil, errors.Join(err, r.Close(ctx))
+	}
+	return r, nil
+}
+
+// read takes up what the run holds.
+func (r *Recorder) read(ctx context.Context) error {
 	var refs Resolver
 	var dangling *ReferenceError // after that there is nothing to recall: Verify says what is missing
 	report, err := Verify(func(yield func(Entry, error) bool) {
-		for e, err := range store.Read(ctx, run, 0) {
+		for e, err := range r.store.Read(ctx, r.run, 0) {
 			if err == nil && dangling == nil {
 				if err = r.recall(e, &refs); errors.As(err, &dangling) {
 					err = nil
@@ -75,17 +96,33 @@ func Open(ctx context.Context, store Store, run string) (*Recorder, error) {
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	if report.Sealed {
-		return nil, fmt.Errorf("%w: %s", ErrSealed, run)
+	switch {
+	case err != nil:
+		return err
+	case report.Sealed:
+		return fmt.Errorf("%w: %s", ErrSealed, r.run)
+	case !r.leased && report.Entries > 0:
+		return fmt.Errorf("%w: %s", ErrNoLease, r.run)
 	}
 	r.unknown = report.Unknown
 	for _, in := range r.unknown {
 		r.calls[in.Call] = lost
 	}
-	return r, nil
+	return nil
+}
+
+// Close gives up the run, which another Recorder may then continue. Nothing can
+// be written after it. A Recorder that is not closed owns its run until the
+// process ends.
+func (r *Recorder) Close(ctx context.Context) error {
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if closed || !r.leased {
+		return nil
+	}
+	return release(ctx, r.store, r.lease)
 }
 
 // recall takes from an old entry what the Recorder must know.
@@ -324,7 +361,10 @@ func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, in
 }
 
 func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) {
-	e.Run, e.Format = r.run, r.format
+	if r.sealed.Load() { // its lease has ended, but that is not the reason
+		return Entry{}, fmt.Errorf("%w: %s", ErrSealed, r.run)
+	}
+	e.Run, e.Format, e.Lease = r.run, r.format, r.lease.Token
 	if r.Now != nil {
 		e.At = r.Now()
 	}
@@ -341,7 +381,12 @@ func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) 
 	return r.store.Append(ctx, e)
 }
 
-// Seal ends the run. A sealed run takes no more entries.
+// Seal ends the run and closes the Recorder. A sealed run takes no more entries.
 func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
-	return r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, known{})
+	e, err := r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, known{})
+	if err == nil {
+		r.sealed.Store(true)
+		err = r.Close(ctx)
+	}
+	return e, err
 }

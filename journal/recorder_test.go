@@ -38,6 +38,14 @@ func open(t testing.TB, store journal.Store, run string) *journal.Recorder {
 	return r
 }
 
+// crash ends a process, as far as the store can tell.
+func crash(t testing.TB, r *journal.Recorder) {
+	t.Helper()
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func kinds(t testing.TB, store journal.Store, run string) string {
 	t.Helper()
 	var out []string
@@ -118,7 +126,7 @@ func TestUnknownOutcomeAfterACrash(t *testing.T) {
 	if _, err := before.Receipt(t.Context(), journal.Receipt{Call: "c2", Tool: "pay", Status: journal.OK}); err != nil {
 		t.Fatal(err)
 	}
-	// The process dies here, and another one goes on.
+	crash(t, before)
 	after := open(t, store, "r1")
 	var lost []string
 	for _, in := range after.Unknown() {
@@ -141,6 +149,7 @@ func TestUnknownOutcomeAfterACrash(t *testing.T) {
 	if left := after.Unknown(); len(left) != 1 || left[0].Call != "c3" {
 		t.Errorf("still unknown: %v", left)
 	}
+	crash(t, after)
 	if left := open(t, store, "r1").Unknown(); len(left) != 1 || left[0].Call != "c3" {
 		t.Errorf("still unknown to the next process: %v", left)
 	}

@@ -19,6 +19,12 @@ var schemas = [][]string{
 	PRIMARY KEY (run, seq))`},
 	// The first version left no number behind, so the second only writes one.
 	{},
+	{`CREATE TABLE IF NOT EXISTS toolpost_lease (
+	run     TEXT NOT NULL PRIMARY KEY,
+	token   TEXT NOT NULL,
+	process BIGINT NOT NULL,
+	host    TEXT NOT NULL,
+	since   TEXT NOT NULL)`},
 }
 
 const (

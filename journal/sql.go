@@ -20,21 +20,27 @@ type SQL struct {
 	db *sql.DB
 
 	mu    sync.Mutex
-	heads map[string]Entry // the last entry this process knows of a run
+	heads map[string]*head // of runs, as far as this process knows
+	holds holder           // nil before the first lease
+}
+
+// head is the end of a run as this process last saw it.
+type head struct {
+	last   Entry
+	ledger *ledger // shared by the writers of the run
 }
 
 // The statements are the part of SQL that SQLite and PostgreSQL share. The
 // primary key is what keeps a run from forking: of two writers of one number,
-// one inserts no row.
+// one inserts no row. How a line is inserted depends on the run's owner.
 const (
-	insertLine = `INSERT INTO toolpost_journal (run, seq, line) VALUES ($1, $2, $3) ON CONFLICT (run, seq) DO NOTHING`
 	selectLast = `SELECT line FROM toolpost_journal WHERE run = $1 ORDER BY seq DESC LIMIT 1`
 	selectPage = `SELECT seq, line FROM toolpost_journal WHERE run = $1 AND seq >= $2 ORDER BY seq LIMIT $3`
 	selectRuns = `SELECT DISTINCT run FROM toolpost_journal`
 )
 
 // OpenSQL returns the store in a database of SQLite or PostgreSQL. It creates its
-// tables, toolpost_journal and toolpost_schema, if they are not there, and brings
+// tables, toolpost_journal, toolpost_lease and toolpost_schema, if they are not there, and brings
 // those of an earlier version up to date; tables of a newer version are a
 // *[SchemaError], and are left alone. The database stays the caller's, who opens
 // it with the driver of his choice and closes it. An entry that it does not take
@@ -49,7 +55,7 @@ func OpenSQL(db *sql.DB) (*SQL, error) {
 	if err := migrate(ctx, db, schemas); err != nil {
 		return nil, err
 	}
-	return &SQL{db: db, heads: make(map[string]Entry)}, nil
+	return &SQL{db: db, heads: make(map[string]*head)}, nil
 }
 
 // patience bounds how long a database may take for an entry: a receipt is written
@@ -68,35 +74,59 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	last, fresh := s.head(e.Run)
+	h, fresh := s.head(e.Run)
 	for range maxTurns {
 		if !fresh {
-			var err error
-			if last, err = s.last(ctx, e.Run); err != nil {
+			last, err := s.last(ctx, e.Run)
+			if err != nil {
 				return Entry{}, err
 			}
+			h.last = last
 		}
-		written, ok, err := s.insert(ctx, last, e, k)
+		written, ok, err := s.insert(ctx, &h, e, k)
 		if err != nil {
 			s.forget(e.Run)
 			return Entry{}, err
 		}
 		if ok {
-			s.remember(written)
+			h.ledger.learn(written)
+			s.remember(h, written)
 			return written, nil
+		}
+		token, _, err := s.leaseRow(ctx, e.Run)
+		switch {
+		case err != nil:
+			return Entry{}, err
+		case e.Lease != "" && token != e.Lease:
+			return Entry{}, leaseLost(e.Run)
+		case e.Lease == "" && token != "":
+			return appendOwned(ctx, s, e, func(e Entry) (Entry, error) { return s.append(ctx, e, k) })
 		}
 		fresh = false
 	}
 	return Entry{}, fmt.Errorf("journal: run %s: other writers were faster %d times", e.Run, maxTurns)
 }
 
-// insert writes e after last, unless somebody else has done so.
-func (s *SQL) insert(ctx context.Context, last, e Entry, k known) (Entry, bool, error) {
-	e, line, err := next(last, e, k, s.Secrets, nil)
+// insert writes e at the end of its run, unless somebody else has done so or the
+// writer does not own the run.
+func (s *SQL) insert(ctx context.Context, h *head, e Entry, k known) (Entry, bool, error) {
+	statement, args := insertLine+unlessThere, []any{e.Run, 0, ""}
+	if e.Lease != "" {
+		holds, err := s.holder(ctx)
+		if err != nil {
+			return Entry{}, false, err
+		}
+		statement, args = insertOwned+holds.lock()+unlessThere, append(args, e.Lease)
+	}
+	e, line, err := next(h.last, e, k, s.Secrets, nil)
+	if err == nil {
+		err = h.ledger.admit(h.last, e, func(from int64) iter.Seq2[Entry, error] { return s.Read(ctx, e.Run, from) })
+	}
 	if err != nil {
 		return Entry{}, false, err
 	}
-	res, err := s.db.ExecContext(ctx, insertLine, e.Run, e.Seq, string(line))
+	args[1], args[2] = e.Seq, string(line)
+	res, err := s.db.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return Entry{}, false, fmt.Errorf("journal: %w", err)
 	}
@@ -127,26 +157,30 @@ func (s *SQL) last(ctx context.Context, run string) (Entry, error) {
 	return e, nil
 }
 
-func (s *SQL) head(run string) (Entry, bool) {
+// head returns what is known of a run's end, and whether anything is.
+func (s *SQL) head(run string) (head, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.heads[run]
-	return e, ok
+	if h := s.heads[run]; h != nil {
+		return *h, true
+	}
+	return head{ledger: new(ledger)}, false
 }
 
 // remember keeps the head without its body: the next entry needs its number
 // and hash.
-func (s *SQL) remember(e Entry) {
+func (s *SQL) remember(h head, e Entry) {
 	e.Body, e.Stripped = nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.heads[e.Run]; ok && old.Seq > e.Seq {
+	if old := s.heads[e.Run]; old != nil && old.last.Seq > e.Seq {
 		return
 	}
 	if len(s.heads) >= maxRemembered {
 		clear(s.heads)
 	}
-	s.heads[e.Run] = e
+	h.last = e
+	s.heads[e.Run] = &h
 }
 
 func (s *SQL) forget(run string) {

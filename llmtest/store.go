@@ -37,13 +37,17 @@ func TestStore(t *testing.T, open func(*testing.T) journal.Store) {
 		{"a reader does not keep writers waiting", storeReadsWhileWriting},
 		{"long runs and long entries come back", storeLong},
 		{"runs are listed in order", storeLists},
+		{"a run has one owner, and only the owner adds to it", storeLeases},
+		{"a lease that has ended writes nothing", storeLeaseEnds},
+		{"a call has one intent unless a person granted another attempt", storeIntents},
 	} {
 		t.Run(c.promise, func(t *testing.T) { c.check(t, open(t)) })
 	}
 }
 
 // TestSharedStore checks that two stores on one medium, as two processes would
-// have them, can write the same run without forking it. Both must be empty.
+// have them, can write the same run without forking it and, if they are a
+// [journal.Leaser], that the run has one owner. Both must be empty.
 func TestSharedStore(t *testing.T, a, b journal.Store) {
 	for i := range 6 {
 		store := []journal.Store{a, b}[i/2%2] // a a b b a a: each must notice what the other wrote
@@ -63,6 +67,41 @@ func TestSharedStore(t *testing.T, a, b journal.Store) {
 	mustAppend(t, b, "shared", journal.KindSeal, "")
 	if _, err := a.Append(t.Context(), journal.Entry{Run: "shared", Kind: "note", Body: json.RawMessage(`{}`)}); !errors.Is(err, journal.ErrSealed) {
 		t.Errorf("one store sealed the run, the other appends with error %v; want ErrSealed", err)
+	}
+	one, ok := a.(journal.Leaser)
+	two, ok2 := b.(journal.Leaser)
+	if !ok || !ok2 {
+		return
+	}
+	mustAppend(t, b, "owned", "note", `{}`)
+	lease := mustLease(t, one, "owned")
+	mustBeHeld(t, second(two.Lease(t.Context(), "owned")), "owned")
+	mustBeHeld(t, second(appendAs(t, b, "owned", "")), "owned")
+	mustAppendAs(t, a, "owned", lease.Token)
+	if err := one.Release(t.Context(), lease); err != nil {
+		t.Error(err)
+	}
+	after := mustLease(t, two, "owned")
+	mustAppendAs(t, b, "owned", after.Token)
+	if _, err := appendAs(t, a, "owned", lease.Token); !errors.Is(err, journal.ErrLeaseLost) {
+		t.Errorf("the owner before appends with error %v; want ErrLeaseLost", err)
+	}
+	if err := two.Release(t.Context(), after); err != nil {
+		t.Error(err)
+	}
+	mustVerify(t, a, "owned", 3)
+	var wg sync.WaitGroup
+	owners := make(chan journal.Lease, 20)
+	for i := range 20 {
+		wg.Go(func() {
+			if l, err := []journal.Leaser{one, two}[i%2].Lease(t.Context(), "owned"); err == nil {
+				owners <- l
+			}
+		})
+	}
+	wg.Wait()
+	if len(owners) != 1 {
+		t.Errorf("%d of 20 became the owner of one run", len(owners))
 	}
 }
 
