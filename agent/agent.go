@@ -86,6 +86,9 @@ const (
 	DefaultBudget = 2
 )
 
+// ErrBegun is the error of beginning a run that has begun: it can only be resumed.
+var ErrBegun = errors.New("agent: the run has begun before; resume it")
+
 // Run begins a conversation and yields what happens until there is an answer:
 // the events of the model, those of package invoke, and those of this package.
 // The last event is a [Done]. A run that failed yields its error after that.

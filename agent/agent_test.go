@@ -16,7 +16,16 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if childProcess != nil {
+		childProcess()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// childProcess does not return if this process is one that a test started; nil
+// where no test does.
+var childProcess func()
 
 type place struct {
 	City string `json:"city" description:"the city"`

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,6 +89,11 @@ func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loo
 
 // start writes the beginning of a run.
 func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
+	if l.rec != nil && l.rec.Continued() {
+		if p, err := recall(journal.Whole(a.Store.Read(ctx, l.run, 0))); err != nil || p.begun {
+			return cmp.Or(err, fmt.Errorf("%w: %s", ErrBegun, l.run))
+		}
+	}
 	l.messages = slices.Clone(msgs)
 	template, err := json.Marshal(a.Request)
 	if err != nil {

@@ -34,9 +34,9 @@ const (
 
 // holder knows which owners of runs are alive.
 type holder interface {
-	// hold takes hold of a run until drop is called or the process ends. It
-	// reports whether nobody else has.
-	hold(ctx context.Context, run string) (bool, error)
+	// hold takes hold of a run until drop is called or the process ends. If
+	// somebody has it, the error is a *HeldError, which may not know whom.
+	hold(ctx context.Context, run string) error
 	drop(ctx context.Context, run string) error
 	// lock is added to insertOwned: the row is not changed before the entry is
 	// there.
@@ -92,28 +92,25 @@ type fileHolder struct {
 
 func (h *fileHolder) lock() string { return "" } // a statement that writes is alone
 
-func (h *fileHolder) hold(_ context.Context, run string) (bool, error) {
+func (h *fileHolder) hold(_ context.Context, run string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, held := h.held[run]; held {
-		return false, nil
-	}
 	if h.dir == "" {
-		h.held[run] = nil
-		return true, nil
+		if o, held := h.held[run]; held {
+			return &HeldError{run, o.lease.Owner}
+		}
+		h.held[run] = &ownerFile{lease: newLease(run)}
+		return nil
 	}
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
-		return false, fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("journal: %w", err)
 	}
 	o, err := holdFile(filepath.Join(h.dir, run+ownerExtension), run)
-	if other := new(HeldError); errors.As(err, &other) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	h.held[run] = o
-	return true, nil
+	return nil
 }
 
 func (h *fileHolder) drop(_ context.Context, run string) error {
@@ -121,7 +118,7 @@ func (h *fileHolder) drop(_ context.Context, run string) error {
 	defer h.mu.Unlock()
 	o := h.held[run]
 	delete(h.held, run)
-	if o == nil {
+	if o == nil || o.file == nil {
 		return nil
 	}
 	return o.end()
@@ -148,15 +145,15 @@ func (a *advisory) key(run string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-func (a *advisory) hold(ctx context.Context, run string) (bool, error) {
+func (a *advisory) hold(ctx context.Context, run string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.held[run] { // the session would get it twice
-		return false, nil
+		return &HeldError{Run: run}
 	}
 	// A query that is cancelled ends the connection, and with it all the locks.
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -171,13 +168,14 @@ func (a *advisory) hold(ctx context.Context, run string) (bool, error) {
 		}
 		a.disconnect()
 		if again == 1 {
-			return false, fmt.Errorf("journal: %w", err)
+			return fmt.Errorf("journal: %w", err)
 		}
 	}
-	if locked {
-		a.held[run] = true
+	if !locked {
+		return &HeldError{Run: run}
 	}
-	return locked, nil
+	a.held[run] = true
+	return nil
 }
 
 func (a *advisory) connect(ctx context.Context) (err error) {
@@ -232,12 +230,12 @@ func (s *SQL) Lease(ctx context.Context, run string) (Lease, error) {
 	if err != nil {
 		return Lease{}, err
 	}
-	mine, err := h.hold(ctx, run)
+	err = h.hold(ctx, run)
+	if held := new(HeldError); errors.As(err, &held) && held.Owner.Process == 0 {
+		_, held.Owner, _ = s.leaseRow(ctx, run) // that it has an owner is sure, whatever the name
+	}
 	if err != nil {
 		return Lease{}, err
-	}
-	if !mine {
-		return Lease{}, &HeldError{run, s.owner(ctx, run)}
 	}
 	l := newLease(run)
 	if _, err := s.db.ExecContext(ctx, insertLease, run, l.Token, l.Owner.Process, l.Owner.Host, l.Owner.Since.Format(time.RFC3339)); err != nil {
@@ -245,12 +243,6 @@ func (s *SQL) Lease(ctx context.Context, run string) (Lease, error) {
 	}
 	s.forget(run) // the owner before may have written since
 	return l, nil
-}
-
-// owner returns who has a run, as far as the row says.
-func (s *SQL) owner(ctx context.Context, run string) Owner {
-	_, o, _ := s.leaseRow(ctx, run) // the run has an owner, whatever its name
-	return o
 }
 
 // leaseRow returns token and owner of a run, "" if it has none.

@@ -20,12 +20,13 @@ type Recorder struct {
 	// changed once the Recorder is in use.
 	Now func() time.Time
 
-	store  Store
-	run    string
-	format int
-	lease  Lease
-	leased bool // the store has leases
-	sealed atomic.Bool
+	store     Store
+	run       string
+	format    int
+	lease     Lease
+	leased    bool // the store has leases
+	continued bool
+	sealed    atomic.Bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -104,6 +105,7 @@ func (r *Recorder) read(ctx context.Context) error {
 	case !r.leased && report.Entries > 0:
 		return fmt.Errorf("%w: %s", ErrNoLease, r.run)
 	}
+	r.continued = report.Entries > 0
 	r.unknown = report.Unknown
 	for _, in := range r.unknown {
 		r.calls[in.Call] = lost
@@ -158,6 +160,9 @@ func (r *Recorder) recall(e Entry, refs *Resolver) error {
 	}
 	return nil
 }
+
+// Continued reports whether the run had entries when it was opened.
+func (r *Recorder) Continued() bool { return r.continued }
 
 // Run returns the id of the run.
 func (r *Recorder) Run() string { return r.run }
