@@ -110,6 +110,8 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
 			return err
 		}
 		switch ev := ev.(type) {
+		case invoke.Intended:
+			l.intended[ev.CallID] = true
 		case invoke.Outcome:
 			l.count(ev)
 			a.outcomes = append(a.outcomes, ev)
@@ -130,6 +132,18 @@ func (l *loop) count(o invoke.Outcome) {
 		l.done.Ran++
 	}
 	l.done.Did = append(l.done.Did, o.Receipt.SideEffects...)
+	if l.intended[o.Call.ID] || o.Receipt.Status == journal.Unknown {
+		l.done.Unreported = unreported(l.done.Unreported, o.Receipt)
+	}
+}
+
+// unreported adds the tool of a call that may have changed things, unless its
+// receipt says what it changed.
+func unreported(tools []string, r journal.Receipt) []string {
+	if len(r.SideEffects) > 0 || r.Status == journal.Refused || slices.Contains(tools, r.Tool) {
+		return tools
+	}
+	return append(tools, r.Tool)
 }
 
 // giveResults answers the calls of the last message, in their order.

@@ -132,6 +132,9 @@ type Done struct {
 	// Ran counts the calls that were run, Did are the changes they reported.
 	Ran int                  `json:"ran"`
 	Did []journal.SideEffect `json:"did,omitempty"`
+	// Unreported are the tools that were run, do not declare that they only
+	// read, and did not report what they changed, once each.
+	Unreported []string `json:"unreported,omitempty"`
 	// Partial says that the run did not come to its end: what is here is the
 	// best there is.
 	Partial bool `json:"partial,omitempty"`

@@ -56,6 +56,7 @@ type loop struct {
 	turnNo   int
 	model    string                // of the turn
 	points   int                   // checkpoints met
+	intended map[string]bool       // ids of calls that may change things
 	results  map[string]llm.Result // of the calls of the last answer, by id
 	best     json.RawMessage       // the structured answer as far as it was written
 	// more returns what is added to the conversation after a turn.
@@ -186,6 +187,7 @@ func (l *loop) ready(template llm.Request) {
 	l.single = len(l.Caller) > 0
 	l.choice = template.Choice
 	l.budget = llm.NewRetryBudget(l.Limits.Budget)
+	l.intended = make(map[string]bool)
 	l.done.Run = l.run
 	l.collectIDs()
 	if l.session != nil {

@@ -72,7 +72,7 @@ func (a *Agent) restart(ctx context.Context, l *loop) error {
 	l.messages = p.messages
 	l.ready(a.Request)
 	l.takeUp(p)
-	l.done.Usage, l.done.Ran, l.done.Did = p.usage, p.ran, p.did
+	l.done.Usage, l.done.Ran, l.done.Did, l.done.Unreported = p.usage, p.ran, p.did, p.unreported
 	template, err := json.Marshal(a.Request)
 	if err != nil {
 		return fmt.Errorf("agent: Request: %w", err)
@@ -121,11 +121,14 @@ type past struct {
 	invalid  []llm.InvalidCall // of the last answer
 	ran      int
 	did      []journal.SideEffect
-	ids      map[string]bool // of all calls on record, also of those that were run again and are in no message
+	intended map[string]bool // calls that may change things
+	// unreported are the tools whose calls did not say what they changed
+	unreported []string
+	ids        map[string]bool // of all calls on record, also of those that were run again and are in no message
 }
 
 func newPast() *past {
-	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool)}
+	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool)}
 }
 
 // recall reads the record of a run.
@@ -192,7 +195,7 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&in); err != nil {
 			return err
 		}
-		p.ids[in.Call] = true
+		p.ids[in.Call], p.intended[in.Call] = true, true
 	case journal.KindReceipt, journal.KindRefusal:
 		var r journal.Receipt
 		if err := e.Decode(&r); err != nil {
@@ -210,6 +213,9 @@ func (p *past) settle(r journal.Receipt) {
 	if r.Status != journal.Refused && r.ExecutedBy != journal.ByProvider {
 		p.ran++
 		p.did = append(p.did, r.SideEffects...)
+		if p.intended[r.Call] {
+			p.unreported = unreported(p.unreported, r)
+		}
 	}
 	if r.Result != nil {
 		result := *r.Result

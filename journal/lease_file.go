@@ -65,7 +65,7 @@ func (o *ownerFile) lock() (bool, error) {
 		_, err = o.file.WriteAt(append(b, '\n'), 0)
 	}
 	if err != nil {
-		return false, fmt.Errorf("journal: %w", err)
+		return false, errors.Join(fmt.Errorf("journal: %w", err), o.end())
 	}
 	return true, nil
 }

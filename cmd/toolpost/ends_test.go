@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -141,6 +142,43 @@ func TestInterruptedWhileAToolRuns(t *testing.T) {
 	}
 	if r := toolpost(t, "", "receipts", "show", m[1]); !strings.Contains(r.out, "cancelled") {
 		t.Errorf("no receipt of the call that was stopped:\n%s", r.out)
+	}
+}
+
+// TestResumeOfALiveRun is refused at once, with process and host of the owner, also
+// if that was stopped; the run goes on as if nothing had been.
+func TestResumeOfALiveRun(t *testing.T) {
+	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo x >>effects; sleep 1\"]}\n-- 2 --\ntext Done.\n"})
+	cmd := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "go")
+	errOut := start(t, cmd)
+	begun(t, `"kind":"intent"`)
+	files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+	id := strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
+	host, _ := os.Hostname()
+	for _, signal := range []os.Signal{nil, syscall.SIGSTOP} {
+		if signal != nil {
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "--resume", id)
+		e := await(t, again, start(t, again))
+		e.clear(t, fmt.Sprintf("run %s is at work: process %d on %s", id, cmd.Process.Pid, host))
+		if e.took > 5*time.Second {
+			t.Errorf("it took %v to be refused", e.took)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if e := await(t, cmd, errOut); e.code != exitOK || !strings.Contains(e.errOut, "changed command executed") {
+		t.Errorf("the run ended with %+v", e)
+	}
+	if b, _ := os.ReadFile("effects"); string(b) != "x\n" {
+		t.Errorf("the effects are %q", b)
+	}
+	if v := toolpost(t, "", "receipts", "verify", id); v.code != exitOK || !strings.Contains(v.out, "sealed") {
+		t.Errorf("verify: %+v", v)
 	}
 }
 

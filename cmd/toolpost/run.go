@@ -257,19 +257,28 @@ func (r *runner) summary(d agent.Done) string {
 	p := r.pr.p
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), counted(d.Ran, "call"), short(time.Since(r.began)), r.w.found.ID)
-	changed := "nothing"
-	if len(d.Did) > 0 {
-		changed = ""
-	}
-	fmt.Fprintf(&b, "%s %s", p.dim("changed"), changed)
-	for i, e := range d.Did {
-		if i > 0 {
-			b.WriteString("\n        ")
-		}
-		b.WriteString(effect(e))
-	}
+	fmt.Fprintf(&b, "%s %s", p.dim("changed"), strings.Join(changes(d), "\n        "))
 	fmt.Fprintf(&b, "\n%s toolpost receipts verify %s\n", p.dim("receipt"), d.Run)
 	return b.String()
+}
+
+// changes says what the tools reported to have changed and, of the others, what
+// they declare: that is all that is known.
+func changes(d agent.Done) []string {
+	var lines []string
+	for _, e := range d.Did {
+		lines = append(lines, effect(e))
+	}
+	switch {
+	case len(d.Unreported) > 0:
+		lines = append(lines, "not known: "+inOneLine(strings.Join(d.Unreported, ", "))+" may change things, and did not say what")
+	case len(lines) > 0:
+	case d.Ran > 0:
+		lines = append(lines, "nothing: the tools that ran declare that they only read")
+	default:
+		lines = append(lines, "nothing")
+	}
+	return lines
 }
 
 // effect writes a change in a few words.
@@ -286,12 +295,17 @@ func counted(n int, what string) string {
 
 // verdict turns the end of a run into the command's error.
 func (r *runner) verdict(ctx context.Context, failed error) error {
+	var held *journal.HeldError
 	switch {
 	case failed == nil:
 		return nil
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
 		return errReported
+	case errors.As(failed, &held):
+		return fmt.Errorf("run %s is at work: %s owns it; wait until that process ends, or end it, and resume then", held.Run, held.Owner)
+	case errors.Is(failed, journal.ErrLeaseLost):
+		return fmt.Errorf("run %s has another owner now, so nothing more was done here: %w", r.id, failed)
 	case errors.Is(failed, journal.ErrSealed):
 		return fmt.Errorf("run %s has ended, there is nothing to go on with; 'toolpost receipts show %s' shows it", r.id, r.id)
 	case errors.Is(failed, syscall.ENOSPC), errors.Is(failed, syscall.EFBIG):

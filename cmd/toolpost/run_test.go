@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,7 +41,7 @@ func TestRunOnABareMachine(t *testing.T) {
 	if r.code != exitOK || !strings.Contains(r.out, "read_file says: # Apples\n\nApples keep for weeks.") {
 		t.Fatalf("%+v", r)
 	}
-	for _, want := range []string{"sim/offline: no key is set", "✓ search_files path=./notes query=keep for weeks", "✓ read_file path=notes/apples.md", "2 calls in", "changed nothing"} {
+	for _, want := range []string{"sim/offline: no key is set", "✓ search_files path=./notes query=keep for weeks", "✓ read_file path=notes/apples.md", "2 calls in", "changed nothing: the tools that ran declare that they only read"} {
 		if !strings.Contains(r.errOut, want) {
 			t.Errorf("no %q in\n%s", want, r.errOut)
 		}
@@ -145,6 +148,38 @@ func TestRunAsksFirst(t *testing.T) {
 	r = toolpost(t, "", "run", "-m", "sim/script:own.txtar", "--tools", "own.yaml", "-y", "go")
 	if !exists("new2.txt") || !strings.Contains(r.errOut, "changed command executed: touch") {
 		t.Errorf("a tool of a file, allowed: %+v", r)
+	}
+}
+
+// TestRunSaysWhatToolsDeclared: a tool that may change things, and does not say what
+// it changed, is not said to have changed nothing.
+func TestRunSaysWhatToolsDeclared(t *testing.T) {
+	posts := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			posts++
+		}
+		io.WriteString(w, "ok")
+	}))
+	defer server.Close()
+	bare(t, map[string]string{
+		"post.txtar":  "-- 1 --\ncall order {\"n\":1}\n-- 2 --\ntext Done.\n",
+		"both.txtar":  "-- 1 --\ncall order {\"n\":1}\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
+		"quiet.txtar": "-- 1 --\ntext Done.\n",
+		"own.yaml":    "- name: order\n  description: Place an order.\n  parameters: {type: object, properties: {n: {type: integer}}, required: [n]}\n  http: {url: '" + server.URL + "/order'}\n",
+	})
+	for script, want := range map[string]string{
+		"post":  "changed not known: order may change things, and did not say what\nreceipt",
+		"both":  "changed file created: new.txt\n        not known: order may change things, and did not say what\nreceipt",
+		"quiet": "changed nothing\nreceipt",
+	} {
+		r := toolpost(t, "", "run", "-m", "sim/script:"+script+".txtar", "--tools", "own.yaml", "--allow", "write", "-y", "go")
+		if r.code != exitOK || !strings.Contains(r.errOut, want) {
+			t.Errorf("%s: %+v", script, r)
+		}
+	}
+	if posts != 2 {
+		t.Errorf("%d orders", posts)
 	}
 }
 
