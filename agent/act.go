@@ -54,7 +54,7 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 	}
 	l.giveResults()
 	if len(a.notes) > 0 {
-		return l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
+		return l.note(ctx, string(refine.CauseValidation), strings.Join(a.notes, "\n\n"))
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (l *loop) escalate(outcomes []invoke.Outcome) {
 // again as long as the budget lasts.
 func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
 	if l.budget.Take() {
-		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: o.Error.Error()})
+		l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.CauseValidation, Error: o.Error.Error()})
 		l.raiseStep(o)
 		return nil
 	}

@@ -34,7 +34,7 @@ type Agent struct {
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if
 	// it does; without it no provider runs any.
-	Hosted        []HostedTool
+	Hosted        []ProviderTool
 	HostedSupport func(id string, def llm.ToolDef) error
 	// Request holds the other settings of every question: temperature, limits,
 	// choice, output. Its System, Messages, Tools, Model and Budget must be

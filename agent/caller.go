@@ -22,7 +22,7 @@ func (l *loop) sendBack(ctx context.Context, h *heard) (again bool, err error) {
 		problem = c.Problem
 		break
 	}
-	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.Validation, Error: problem})
+	l.emit(Recovery{Attempt: l.budget.Used(), Max: l.Limits.Budget, Cause: refine.CauseValidation, Error: problem})
 	if err := l.keep(ctx, h); err != nil {
 		return false, err
 	}
@@ -58,7 +58,7 @@ func (l *loop) giveBack(ctx context.Context, calls []llm.Call, invalid []llm.Inv
 	}
 	l.giveResults()
 	if len(a.notes) > 0 {
-		return l.note(ctx, string(refine.Validation), strings.Join(a.notes, "\n\n"))
+		return l.note(ctx, string(refine.CauseValidation), strings.Join(a.notes, "\n\n"))
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestTheProviderSearches(t *testing.T) {
 		}
 		store := new(journal.Memory)
 		a := &agent.Agent{Model: opened, ID: id, Store: store, Request: llm.Request{MaxTokens: 1000},
-			Hosted:        []agent.HostedTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}},
+			Hosted:        []agent.ProviderTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}},
 			HostedSupport: agent.HostedSupportIn(c.format)}
 		l := run(t, a, "Where is Go?")
 		server.Close()

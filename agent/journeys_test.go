@@ -117,7 +117,7 @@ type stageSettings struct {
 	Resume     bool   // and then resumed
 	MaxChars   int    // of a result
 	CallBudget int    // calls that may run
-	Search     *agent.HostedTool
+	Search     *agent.ProviderTool
 	Searches   bool // the provider runs web_search itself
 	Varies     bool // whether a question is asked again depends on the form
 }
@@ -253,7 +253,7 @@ func (s *stage) direct() {
 		a.Request.Output = &llm.OutputFormat{Name: "answer", Schema: set.Output}
 	}
 	if set.Search != nil {
-		a.Hosted = []agent.HostedTool{*set.Search}
+		a.Hosted = []agent.ProviderTool{*set.Search}
 		a.HostedSupport = func(string, llm.ToolDef) error {
 			if s.set.Searches {
 				return nil

@@ -41,8 +41,8 @@ func ParseLane(s string) (Lane, error) {
 	return lane, nil
 }
 
-// HostedTool is a tool that the provider of a model may run itself.
-type HostedTool struct {
+// ProviderTool is a tool that the provider of a model may run itself.
+type ProviderTool struct {
 	Name string // like [llm.WebSearch]
 	Lane Lane   // empty means Auto
 	// Config restricts the tool, whoever runs it. What cannot reach the chosen
@@ -134,7 +134,7 @@ func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
 }
 
 // lane decides about one tool.
-func (a *Agent) lane(id string, h HostedTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
+func (a *Agent) lane(id string, h ProviderTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
 	asked := h.Lane
 	if asked == "" {
 		asked = LaneAuto

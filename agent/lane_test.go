@@ -64,7 +64,7 @@ func TestLanes(t *testing.T) { // requirements 3.1 to 3.7, C25, C26
 			tools = append(tools, search(c.own, plainSearch, &got))
 		}
 		m := says("fine")
-		a := &agent.Agent{Model: m, System: "Be brief.", Tools: runner(tools...), HostedSupport: c.native, Hosted: []agent.HostedTool{{Name: llm.WebSearch, Lane: c.lane}}}
+		a := &agent.Agent{Model: m, System: "Be brief.", Tools: runner(tools...), HostedSupport: c.native, Hosted: []agent.ProviderTool{{Name: llm.WebSearch, Lane: c.lane}}}
 		a.Tools.Policy = c.policy
 		l := run(t, a, "go")
 		if c.want == "" {
@@ -106,7 +106,7 @@ func TestLimitsReachTheLaneOrAreRefused(t *testing.T) { // 4.3
 	limits := llm.HostedConfig{MaxUses: 2, AllowedDomains: []string{"go.dev"}, Location: &llm.Location{City: "Rome"}}
 	var got []string
 	m := says(call("1", "web_search", `{"query":"a","allowed_domains":["evil.example"]}`), call("2", "web_search", `{"query":"b"}`), call("3", "web_search", `{"query":"c"}`), "fine")
-	a := &agent.Agent{Model: m, Tools: runner(search(tool.Program, finerSearch, &got)), Hosted: []agent.HostedTool{{Name: llm.WebSearch, Config: limits}}}
+	a := &agent.Agent{Model: m, Tools: runner(search(tool.Program, finerSearch, &got)), Hosted: []agent.ProviderTool{{Name: llm.WebSearch, Config: limits}}}
 	l := run(t, a, "go")
 	want := []string{
 		`{"allowed_domains":["go.dev"],"query":"a","user_location":{"city":"Rome","country":"","region":"","timezone":"","type":"approximate"}}`,
@@ -123,12 +123,12 @@ func TestLimitsReachTheLaneOrAreRefused(t *testing.T) { // 4.3
 	if l := run(t, a, "go"); len(got) != 1 || l.err != nil { // each run has uses of its own
 		t.Errorf("ran %d times, error %v", len(got), l.err)
 	}
-	a = &agent.Agent{Model: says("x"), Tools: runner(search(tool.Program, plainSearch, &got)), Hosted: []agent.HostedTool{{Name: llm.WebSearch, Config: limits}}}
+	a = &agent.Agent{Model: says("x"), Tools: runner(search(tool.Program, plainSearch, &got)), Hosted: []agent.ProviderTool{{Name: llm.WebSearch, Config: limits}}}
 	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "cannot be restricted") {
 		t.Errorf("limits that cannot be kept were accepted: %v", l.err)
 	}
 	m = says("x")
-	a = &agent.Agent{Model: m, HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.HostedTool{{Name: llm.WebSearch, Lane: agent.LaneNative, Config: limits}}}
+	a = &agent.Agent{Model: m, HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.ProviderTool{{Name: llm.WebSearch, Lane: agent.LaneNative, Config: limits}}}
 	if l := run(t, a, "go"); l.err != nil || m.asked[0].Tools[0].Hosted.MaxUses != 2 {
 		t.Errorf("tools %+v, error %v", m.asked[0].Tools, l.err)
 	}
@@ -139,7 +139,7 @@ func TestHostedCallsAreSeenAndRecorded(t *testing.T) { // C25
 	found := llm.Result{CallID: "srv_1", Name: "web_search", Hosted: true, Parts: []llm.Part{llm.Text{Text: "go.dev"}}}
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: says([]llm.Part{hosted, found, llm.Text{Text: "It is at go.dev."}}), Store: store,
-		HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.HostedTool{{Name: llm.WebSearch}}}
+		HostedSupport: func(string, llm.ToolDef) error { return nil }, Hosted: []agent.ProviderTool{{Name: llm.WebSearch}}}
 	l := run(t, a, "go")
 	if l.err != nil || len(of[llm.HostedCall](l)) != 1 || len(of[llm.HostedResult](l)) != 1 || l.done.Ran != 0 {
 		t.Errorf("events %v, error %v", l.events, l.err)
@@ -163,7 +163,7 @@ func TestASwitchDecidesLanesAnew(t *testing.T) { // H11
 	var got []string
 	first, second := says(call("1", "web_search", `{"query":"a"}`), "x"), says("fine")
 	a := &agent.Agent{Model: first, ID: "one", Store: new(journal.Memory), Tools: runner(search(tool.Program, plainSearch, &got)),
-		Hosted: []agent.HostedTool{{Name: llm.WebSearch}},
+		Hosted: []agent.ProviderTool{{Name: llm.WebSearch}},
 		HostedSupport: func(id string, _ llm.ToolDef) error {
 			if id == "two" {
 				return nil

@@ -180,7 +180,7 @@ func sceneSwitch(t *testing.T, store journal.Store, run string) {
 
 func sceneHosted(t *testing.T, store journal.Store, run string) {
 	a := recordedAgent(store, run, new(searcher))
-	a.Hosted = []agent.HostedTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}}
+	a.Hosted = []agent.ProviderTool{{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 3}}}
 	a.HostedSupport = func(string, llm.ToolDef) error { return nil }
 	playedScene(t, a, "Where is Go?", true)
 }

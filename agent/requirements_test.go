@@ -228,7 +228,7 @@ func TestToolModeNeedsToolsAndLeave(t *testing.T) {
 		"no tools":      {agent.Agent{}, 0},
 		"JSON mode":     {agent.Agent{Request: llm.Request{Output: &llm.OutputFormat{}}}, 0},
 		"other tools":   {agent.Agent{Caller: []llm.ToolDef{def("b")}, Budget: -1}, 0},
-		"a hosted tool": {agent.Agent{Hosted: []agent.HostedTool{{Name: "a"}}, HostedSupport: func(string, llm.ToolDef) error { return nil }}, 0},
+		"a hosted tool": {agent.Agent{Hosted: []agent.ProviderTool{{Name: "a"}}, HostedSupport: func(string, llm.ToolDef) error { return nil }}, 0},
 	} {
 		c.agent.Model = says(env)
 		l := run(t, &c.agent, "go")
@@ -327,8 +327,8 @@ func TestNoOptionIsIgnoredInSilence(t *testing.T) {
 		"emit_output": func(a *agent.Agent) {
 			a.Request.Output, a.Caller = &llm.OutputFormat{}, []llm.ToolDef{def("emit_output")}
 		},
-		"no such lane":      func(a *agent.Agent) { a.Hosted = []agent.HostedTool{{Name: "web_search", Lane: "sideways"}} },
-		"lane is not there": func(a *agent.Agent) { a.Hosted = []agent.HostedTool{{Name: "web_search", Lane: agent.LaneNative}} },
+		"no such lane":      func(a *agent.Agent) { a.Hosted = []agent.ProviderTool{{Name: "web_search", Lane: "sideways"}} },
+		"lane is not there": func(a *agent.Agent) { a.Hosted = []agent.ProviderTool{{Name: "web_search", Lane: agent.LaneNative}} },
 		"runner":            func(a *agent.Agent) { a.Tools = &invoke.Runner{Timeout: -1} },
 	} {
 		a := ok

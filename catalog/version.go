@@ -37,15 +37,6 @@ func (v Version) append(p int) Version {
 // IsZero reports whether there is no version.
 func (v Version) IsZero() bool { return v.n == 0 }
 
-// Parts returns the numbers, most significant first; nil for no version.
-func (v Version) Parts() []int {
-	var parts []int
-	for _, p := range v.part[:v.n] {
-		parts = append(parts, int(p))
-	}
-	return parts
-}
-
 // Major returns the first number, or 0 for no version.
 func (v Version) Major() int { return int(v.part[0]) }
 

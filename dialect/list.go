@@ -149,5 +149,3 @@ func FromTemplate(text string) (name, why string) { return builtin().FromTemplat
 // knows.
 func BeginsInThinking(text string) bool { return builtin().BeginsInThinking(text) }
 
-// ResultStops is [List.ResultStops] for the dialects that Toolpost knows.
-func ResultStops(dialect string) []string { return builtin().ResultStops(dialect) }

@@ -78,7 +78,7 @@ func ExampleRunner_approve() {
 	// deployed <nil>
 }
 
-func ExampleOutput() {
+func ExampleResultView() {
 	list := tool.Func("list", "Lists numbers.", func(context.Context, struct{}) ([]int, error) { return make([]int, 25), nil })
 	runner := &invoke.Runner{Tools: tool.MustSet(list), Output: invoke.ResultView{Mode: invoke.Concise, NoSpill: true}}
 	session, err := runner.Session(nil)

@@ -16,7 +16,9 @@ import (
 // grows by a few messages per turn, so an entry holds only what the request
 // before it did not: a run is as long as its conversation, not as its square.
 type Request struct {
-	// Hash speaks for the whole request, see [RequestHash].
+	// Hash is the hash of the whole request: of the canonical JSON of
+	// {"messages":[…],"settings":…,"tools":…} with the hash of its canonical
+	// form in place of each message, the settings and the tools.
 	Hash Hash `json:"hash"`
 	// Keep is how many messages of the request before still stand, in front.
 	Keep     int               `json:"keep"`
@@ -154,17 +156,6 @@ func (f *requestForm) hash() Hash {
 	b = append(b, `,"tools":`...)
 	b = appendQuoted(b, string(hashBytes(f.tools)))
 	return hashBytes(append(b, '}'))
-}
-
-// RequestHash returns the hash of a request: of the canonical JSON of
-// {"messages":[…],"settings":…,"tools":…} with the hash of its canonical form
-// in place of each message, the settings and the tools.
-func RequestHash(req *llm.Request) (Hash, error) {
-	form, err := formOf(req)
-	if err != nil {
-		return "", err
-	}
-	return form.hash(), nil
 }
 
 // since returns f as an entry that follows one for last, which may be nil.

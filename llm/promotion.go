@@ -1,7 +1,5 @@
 package llm
 
-import "fmt"
-
 // Promotion says which text of an answer may become a call. It is a decision
 // about a route: the vendor's row, the model's entry in the catalogue and the
 // request each may make it, the later over the earlier.
@@ -15,15 +13,6 @@ const (
 	PromoteMarked  Promotion = "marked" // calls in the model's own dialect, or with the markers of any if that is unknown
 	PromoteAll     Promotion = "all"    // calls without markers, too
 )
-
-// ParsePromotion reads a promotion as configuration files write it.
-func ParsePromotion(s string) (Promotion, error) {
-	switch p := Promotion(s); p {
-	case PromoteDefault, PromoteOff, PromoteMarked, PromoteAll:
-		return p, nil
-	}
-	return "", fmt.Errorf("llm: %q is no promotion of text to calls; it is off, marked or all", s)
-}
 
 // Source says where a call was found.
 type Source string

@@ -21,11 +21,11 @@ type failure struct {
 // diagnose says what is wrong with a text that holds no usable JSON. A model
 // that is told the wrong thing sends the same again.
 func diagnose(text string) failure {
-	f := failure{cause: Syntax}
+	f := failure{cause: CauseSyntax}
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "":
-		f.cause, f.why = Empty, "Response was empty."
+		f.cause, f.why = CauseEmpty, "Response was empty."
 	case strings.Contains(trimmed, "```json"):
 		f.why = "Found JSON code block but it contains syntax errors."
 	case strings.Contains(trimmed, "```"):
@@ -55,7 +55,7 @@ func misshapen(value json.RawMessage, faults []schema.Fault) failure {
 		}
 		b.WriteString(fault.Message)
 	}
-	return failure{cause: Schema, why: b.String(), faults: faults, value: value}
+	return failure{cause: CauseSchema, why: b.String(), faults: faults, value: value}
 }
 
 const (
@@ -68,14 +68,14 @@ const (
 // same JSON again.
 func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) string {
 	var b strings.Builder
-	if f.cause == Schema {
+	if f.cause == CauseSchema {
 		fmt.Fprintf(&b, "Your previous response was valid JSON but did not match the required output schema. %s Please correct the field types and respond again.", f.why)
 	} else {
 		fmt.Fprintf(&b, "Your previous response did not contain valid JSON. %s Please provide your response in valid JSON format.", f.why)
 	}
 	if viaTool {
 		b.WriteString("\n\nIMPORTANT: Use the 'emit_output' tool to return your response in the required structured format.")
-		if f.cause == Schema {
+		if f.cause == CauseSchema {
 			b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
 		}
 		return b.String()
@@ -87,7 +87,7 @@ func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) strin
 		b.WriteString("\n\n**The schema:**\n" + ordered(out.Schema))
 	}
 	b.WriteString("\n\nPlease respond with ONLY a valid JSON value matching the schema above. Do NOT include markdown code blocks, explanatory text, or anything else.")
-	if f.cause == Schema {
+	if f.cause == CauseSchema {
 		b.WriteString(" Return scalar values directly rather than wrapping them in an object.")
 	}
 	return b.String()

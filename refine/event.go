@@ -55,10 +55,10 @@ type Cause string
 
 // The causes.
 const (
-	Empty      Cause = "empty"      // nothing was said
-	Broken     Cause = "broken"     // the answer broke off
-	Syntax     Cause = "syntax"     // it is no JSON
-	Schema     Cause = "schema"     // it is JSON of the wrong shape
-	Refusal    Cause = "refusal"    // a call was demanded and none was made
-	Validation Cause = "validation" // calls did not match their schemas, or could not be read
+	CauseEmpty      Cause = "empty"      // nothing was said
+	CauseBroken     Cause = "broken"     // the answer broke off
+	CauseSyntax     Cause = "syntax"     // it is no JSON
+	CauseSchema     Cause = "schema"     // it is JSON of the wrong shape
+	CauseRefusal    Cause = "refusal"    // a call was demanded and none was made
+	CauseValidation Cause = "validation" // calls did not match their schemas, or could not be read
 )

@@ -68,7 +68,7 @@ func missingCall(req *llm.Request, said *llm.Response, err error) (Finding, bool
 	if what == "" {
 		what = "a tool"
 	}
-	return Finding{Cause: Refusal, Problem: "no tool was called", Keep: true,
+	return Finding{Cause: CauseRefusal, Problem: "no tool was called", Keep: true,
 		Tell: "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."}, true
 }
 
@@ -77,7 +77,7 @@ func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
 	if kind := llm.KindOf(err); err == nil || kind != llm.Incomplete && kind != llm.Malformed {
 		return Finding{}, false
 	}
-	return Finding{Cause: Broken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
+	return Finding{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
 }
 
 // brokenPromise: the model did not do what the request demands. A structured
@@ -87,7 +87,7 @@ func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
 	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
 		return Finding{}, false
 	}
-	return Finding{Cause: Broken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
+	return Finding{Cause: CauseBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
 		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
 }
 
@@ -98,7 +98,7 @@ func empty(_ *llm.Request, said *llm.Response, err error) (Finding, bool) {
 	if err != nil || reason == "" || reason == llm.Length || reason == llm.ContentFilter || saysSomething(said) {
 		return Finding{}, false
 	}
-	return Finding{Cause: Empty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
+	return Finding{Cause: CauseEmpty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
 }
 
 // saysSomething reports whether an answer holds more than thinking and what the
@@ -138,6 +138,6 @@ func callAsText(req *llm.Request, said *llm.Response, err error) (Finding, bool)
 	if t, ok := req.Tool(name); ok && t.Kind != llm.HostedTool {
 		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
 	}
-	return Finding{Cause: Validation, Problem: problem, Keep: true,
+	return Finding{Cause: CauseValidation, Problem: problem, Keep: true,
 		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
 }

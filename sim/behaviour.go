@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 )
 
-// Native is the behaviour of a model that delivers calls as its vendor does.
-const Native = "native"
+// nativeName is the behaviour of a model that delivers calls as its vendor does.
+const nativeName = "native"
 
 // Behaviour is how a simulated model answers, read from its name:
 //
@@ -19,7 +19,7 @@ const Native = "native"
 //	sim/hermes_json           calls as text in a dialect
 //	sim/native+429=2s+times=1 with faults; see Faults
 type Behaviour struct {
-	// Dialect is the dialect calls are written in; empty means Native.
+	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
 	Dialect string
 
 	Status       int           // answer with this HTTP status
@@ -112,7 +112,7 @@ func ParseBehaviour(model string) (Behaviour, error) {
 	var b Behaviour
 	spec := strings.TrimPrefix(strings.TrimPrefix(model, "models/"), "sim/")
 	base, rest, more := strings.Cut(spec, "+")
-	if base != Native {
+	if base != nativeName {
 		if _, ok := dialect.Lookup(base); !ok {
 			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
 		}

@@ -9,7 +9,7 @@ import (
 
 // Models returns the names of the simulated models, without faults.
 func Models() []string {
-	names := []string{"sim/" + Native}
+	names := []string{"sim/" + nativeName}
 	for _, d := range dialect.All() {
 		names = append(names, "sim/"+d.Name)
 	}

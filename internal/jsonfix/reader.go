@@ -323,9 +323,6 @@ func (r *Reader) Err() error { return r.err }
 // InString reports whether the next byte belongs to a string, or may do so.
 func (r *Reader) InString() bool { return r.mode == inString }
 
-// Depth returns how many containers are open.
-func (r *Reader) Depth() int { return len(r.stack) }
-
 // Take returns the JSON text that became certain since the last Take.
 func (r *Reader) Take() string {
 	s := string(r.out[r.taken:])
