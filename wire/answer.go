@@ -35,8 +35,8 @@ const (
 	redactedSpan
 )
 
-// answer turns what a codec reads into events, streamed or not. It owns what
-// vendors get wrong: ids, indexes and finish reasons of calls.
+// answer turns what a codec reads into events, streamed or not. It corrects
+// what vendors get wrong: ids, indexes and finish reasons of calls.
 type answer struct {
 	decoder
 	send    func(llm.Event) bool
@@ -94,8 +94,8 @@ func (a *answer) emit(ev llm.Event) {
 	a.pass(ev)
 }
 
-// keepAlive passes on that the vendor is still there. It is no part of the
-// answer, and may come before it.
+// keepAlive passes on a sign that the vendor is still at work. It is not part
+// of the answer and may come before it.
 func (a *answer) keepAlive() { a.pass(llm.KeepAlive{}) }
 
 func (a *answer) pass(ev llm.Event) {
@@ -133,7 +133,8 @@ func (a *answer) seconds(v []byte) bool {
 	return ok && n > 0 && a.created.Unix() == n
 }
 
-// moment reads a time as RFC 3339 writes it. What is none says nothing.
+// moment reads a time as RFC 3339 writes it. For anything else it returns the
+// zero time.
 func (a *answer) moment(v []byte) {
 	if !a.created.IsZero() || js.Kind(v) != '"' {
 		return
@@ -198,7 +199,7 @@ func (a *answer) enter(kind spanKind) {
 	a.span, a.apart = kind, false
 }
 
-// says reports whether a value is more than null and "".
+// says reports whether a value says something: it is neither null nor "".
 func says(v []byte) bool { return len(v) > 0 && v[0] != 'n' && string(v) != `""` }
 
 // quoted unquotes a JSON string without an allocation of its own.
@@ -380,7 +381,8 @@ func (a *answer) cut() {
 	}
 }
 
-// whole reads an answer that is one document. Half a document is a lost one.
+// whole reads an answer that is one document. Half a document counts as a lost
+// connection.
 func (a *answer) whole(f format, body []byte) error {
 	a.entire = true
 	a.body = body
@@ -505,8 +507,8 @@ func (a *answer) doneMarker() error {
 	return errNoEnd
 }
 
-// done takes the word that the stream is complete, also from a server that
-// never said why the model stopped.
+// done notes that the server called the stream complete, even if it never said
+// why the model stopped.
 func (a *answer) done() error {
 	for _, o := range a.others {
 		_ = o.done()

@@ -9,10 +9,11 @@ import (
 )
 
 // argScan follows arguments as they come and says how much of them is certain
-// to be part of their JSON value, whatever follows: deltas cannot be taken back,
-// and arguments that turn out to be broken are repaired. It holds back a quote
-// that may belong to the text, a comma that may be one too many, and a word or
-// number that goes on. Where the text is no JSON any more it stops for good.
+// to be part of their JSON value, whatever follows: deltas cannot be taken
+// back, and arguments that turn out to be broken are repaired. It holds back a
+// quote that may belong to the text, a comma that may be one too many, and a
+// word or number that goes on. Once the text is no longer JSON, it holds back
+// everything that follows.
 type argScan struct {
 	mode  argMode
 	depth int

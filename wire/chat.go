@@ -7,9 +7,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// chat is the format of OpenAI Chat Completions. Half the world speaks it, so
-// it also reads the variants: reasoning_content, reasoning, reasoning_details,
-// images in answers, the function_call of old.
+// chat is the format of OpenAI Chat Completions. Many hosts copy it, so it also
+// reads their variants: reasoning_content, reasoning, reasoning_details, images
+// in answers, the function_call of old.
 type chat struct{}
 
 // chatProperties are what the format can do.

@@ -124,7 +124,7 @@ func (s *chatStream) choice(v []byte) {
 	}
 }
 
-// chatDelta are the members of a message, in the order they mean something.
+// chatDelta are the members of a message, in the order in which they are read.
 type chatDelta struct {
 	reasoning, content, reasoningOpenRouter, details []byte
 	refusal, annotations, images, audio              []byte
@@ -165,8 +165,8 @@ func (s *chatStream) message(v []byte, rest *llm.Extra) {
 	s.delta(&d)
 }
 
-// unknown keeps a member of a message. At the end of an answer it is marked
-// as one, to find back into the message.
+// unknown keeps a member of a message. At the end of an answer it is marked as
+// one, so that it can be put back into the message.
 func (s *chatStream) unknown(rest *llm.Extra, key, v []byte) {
 	if s.history {
 		s.extra(rest, key, v)

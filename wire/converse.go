@@ -193,7 +193,7 @@ func (converse) encodeUsage(e *encoder, f llm.Finish) {
 	e.rest(start, f.Extra[e.c.Format]["usage"])
 }
 
-// noMetrics is what an answer says that was not timed.
+// noMetrics are the metrics of an answer that was not timed.
 const noMetrics = `{"latencyMs":0}`
 
 // encodeMetrics writes how long the answer took, which clients expect.

@@ -34,7 +34,7 @@ type converseStream struct {
 	blocks []*converseBlock // those that are being written
 	seen   int              // blocks that began so far
 	next   int              // the index after the last that began
-	places places[conversePlace]
+	places places[blockPlace[converseBlock]]
 }
 
 // converseBlock is a block that is being written.

@@ -8,16 +8,16 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// cachePoint is a block that says how far the vendor shall remember a prompt. It
-// is a field of the part or tool before it.
+// cachePoint is a block that says up to where the vendor caches a prompt. In
+// package llm it is a field of the part or tool before it.
 const cachePoint = "cachePoint"
 
 // encodeMessages writes the messages. Those of one role that follow each other
 // are one: roles must alternate, and results are said by the user.
 func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 	for len(list) > 0 {
-		role, n := c.role(e, list[0].Role), 1
-		for n < len(list) && c.role(e, list[n].Role) == role {
+		role, n := blockRole(e, list[0].Role), 1
+		for n < len(list) && blockRole(e, list[n].Role) == role {
 			n++
 		}
 		mark := len(e.Buf)
@@ -27,7 +27,7 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		e.Array()
 		extra := map[string]json.RawMessage{}
 		for _, m := range list[:n] {
-			c.encodeBlocks(e, m.Parts)
+			encodeBlocks(c, e, m.Parts)
 			for key, v := range e.ownExtra(m.Extra) {
 				extra[key] = v
 			}
@@ -36,38 +36,6 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		e.endWith(start, extra)
 		e.dropEmpty(mark, `"content":[]}`)
 		list = list[n:]
-	}
-}
-
-func (converse) role(e *encoder, r llm.Role) string {
-	switch r {
-	case llm.RoleAssistant, llm.RoleSystem:
-		return string(r)
-	case llm.RoleDeveloper:
-		e.lost(llm.Degraded, "developer", "the converse format calls developers system")
-		return "system"
-	}
-	return "user"
-}
-
-func (c converse) encodeBlocks(e *encoder, parts []llm.Part) {
-	for _, p := range parts {
-		c.encodeBlock(e, p)
-	}
-}
-
-func (c converse) encodeBlock(e *encoder, p llm.Part) {
-	switch p := p.(type) {
-	case llm.Text:
-		c.encodeText(e, p)
-	case llm.Thinking:
-		c.encodeThinking(e, p)
-	case llm.Media:
-		c.encodeMedia(e, p)
-	case llm.Call:
-		c.encodeCall(e, p)
-	case llm.Result:
-		c.encodeResult(e, p)
 	}
 }
 
@@ -101,7 +69,7 @@ func (c converse) encodeText(e *encoder, t llm.Text) {
 		e.lost(llm.Degraded, "refusal", "the converse format does not mark text as a refusal")
 	}
 	start := e.Object()
-	cites := c.ownCitations(e, t.Citations)
+	cites := ownCitations(e, t.Citations)
 	if len(cites) == 0 {
 		e.StringField("text", t.Text)
 		c.endOuter(e, start, e.ownExtra(t.Extra))
@@ -133,20 +101,7 @@ func (converse) cachePointOf(e *encoder, x llm.Extra) {
 	}
 }
 
-// ownCitations returns the citations that the vendor made.
-func (converse) ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage {
-	var own []json.RawMessage
-	for _, c := range cites {
-		if raw := e.own(c.Raw); raw != nil {
-			own = append(own, raw)
-		} else {
-			e.lost(llm.Ignored, "citations", "the converse format takes its own citations only")
-		}
-	}
-	return own
-}
-
-// encodeThinking writes thinking. Back to the vendor goes only what it signed.
+// encodeThinking writes thinking. Only what the vendor signed goes back to it.
 func (c converse) encodeThinking(e *encoder, t llm.Thinking) {
 	data := e.own(t.State)
 	if data == nil && (!e.answering || t.Redacted) {
@@ -193,8 +148,8 @@ func (c converse) encodeOwn(e *encoder, s llm.State, what, why string, x llm.Ext
 	c.cachePointOf(e, x)
 }
 
-// noOutput is what a failed result says that says nothing: the vendor refuses
-// it empty.
+// noOutput is the text of a failed result that has none: the vendor refuses an
+// empty result.
 const noOutput = "The tool failed and said nothing."
 
 func (c converse) encodeResult(e *encoder, r llm.Result) {
@@ -248,31 +203,6 @@ func (c converse) encodeResultPart(e *encoder, p llm.Part) {
 }
 
 // Decoding.
-
-var converseRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
-
-// decodeMessage reads one message, which is several where results and other
-// parts stand in it.
-func (c converse) decodeMessage(d *decoder, v []byte) []llm.Message {
-	var m llm.Message
-	known := false
-	for key, val := range js.Members(v) {
-		switch string(key) {
-		case "role":
-			if m.Role, known = converseRoles[d.str(val)]; !known {
-				d.want(val, "user, assistant or system")
-			}
-		case "content":
-			m.Parts = c.decodeBlocks(d, val)
-		default:
-			d.extra(&m.Extra, key, val)
-		}
-	}
-	if !known {
-		d.want(v, "a message with a role")
-	}
-	return splitResults(m)
-}
 
 // decodeBlocks reads the blocks of a message. A cache point belongs to the block
 // before it; without one it is kept as a part.

@@ -20,7 +20,7 @@ func (c converse) encodeResponse(e *encoder, r *llm.Response) {
 	e.StringField("role", "assistant")
 	e.Key("content")
 	e.Array()
-	c.encodeBlocks(e, r.Message.Parts)
+	encodeBlocks(c, e, r.Message.Parts)
 	for _, inv := range r.Invalid {
 		e.invalidAsText(inv)
 		c.encodeText(e, llm.Text{Text: inv.Raw})
@@ -51,8 +51,8 @@ func (converse) splitFinish(own map[string]json.RawMessage) (top, message map[st
 // modelFields is where an answer says what only its model does.
 const modelFields = "additionalModelResponseFields"
 
-// encodeStop writes why the model stopped; the sequence that stopped it is a
-// field of the model.
+// encodeStop writes why the model stopped. The stop sequence, if there is one,
+// stands among the fields of the model.
 func (converse) encodeStop(e *encoder, f llm.Finish, own map[string]json.RawMessage) {
 	reason := finishWord(f, converseReasons, converseFinish)
 	if f.StopSequence != "" && f.Reason == llm.Stop {
@@ -174,7 +174,7 @@ func (w *converseWriter) piece(kind spanKind, text string) {
 }
 
 func (w *converseWriter) cite(c llm.Citation) {
-	for _, raw := range w.ownCitations(w.e, []llm.Citation{c}) {
+	for _, raw := range ownCitations(w.e, []llm.Citation{c}) {
 		w.delta(func() { w.e.RawField("citation", raw) })
 	}
 }

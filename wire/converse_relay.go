@@ -2,17 +2,9 @@ package wire
 
 import "github.com/toolpost/toolpost/llm"
 
-// conversePlace is how far a stream of blocks is.
-type conversePlace struct {
-	next   int            // the index of the next block
-	open   *converseBlock // nil between blocks
-	signed bool           // the open block has its signature
-	calls  int            // that began
-}
-
 func (s *converseStream) mark(at moment) {
-	s.places.set(at, func() conversePlace {
-		p := conversePlace{next: s.next, calls: len(s.calls)}
+	s.places.set(at, func() blockPlace[converseBlock] {
+		p := blockPlace[converseBlock]{next: s.next, calls: len(s.calls)}
 		if n := len(s.blocks); n > 0 {
 			p.open = s.blocks[n-1]
 			p.signed = len(p.open.signature) > 0
@@ -24,22 +16,13 @@ func (s *converseStream) mark(at moment) {
 func (s *converseStream) resume(at moment, e *encoder, _ Head) streamEncoder {
 	place := s.places[at]
 	w := &converseWriter{e: e, begun: true, index: place.next, signed: place.signed}
-	w.seq.w = w
-	w.seq.begun = make(map[string]bool)
-	for _, p := range s.calls[:place.calls] {
-		w.seq.begun[p.id] = true
-	}
 	b := place.open
 	if b == nil {
+		w.seq.resume(w, s.calls[:place.calls], nil, noSpan)
 		return w
 	}
 	w.index = b.index
-	switch {
-	case b.call != nil:
-		w.seq.call, w.seq.open = b.call.id, true
-	case b.span == textSpan || b.span == thinkingSpan:
-		w.seq.span = b.span
-	default:
+	if !w.seq.resume(w, s.calls[:place.calls], b.call, b.span) {
 		w.relayed = b
 	}
 	return w

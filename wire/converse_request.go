@@ -42,9 +42,9 @@ func (c converse) encodeSystem(e *encoder, req *llm.Request) []llm.Message {
 	}
 	e.Key("system")
 	e.Array()
-	c.encodeBlock(e, llm.Text{Text: req.System})
+	encodeBlock(c, e, llm.Text{Text: req.System})
 	for _, m := range req.Messages[:n] {
-		c.encodeBlocks(e, m.Parts)
+		encodeBlocks(c, e, m.Parts)
 		e.ownExtra(m.Extra)
 	}
 	e.EndArray()
@@ -226,7 +226,7 @@ func (c converse) decodeRequest(d *decoder, body []byte, req *llm.Request) (stre
 			c.decodeSystem(d, v, req)
 		case "messages":
 			for el := range d.objects(v) {
-				req.Messages = append(req.Messages, c.decodeMessage(d, el)...)
+				req.Messages = append(req.Messages, decodeBlockMessage(d, el, c.decodeBlocks)...)
 			}
 		case "inferenceConfig":
 			c.decodeInference(d, v, req)

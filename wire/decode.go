@@ -22,7 +22,7 @@ type decoder struct {
 }
 
 // read returns what a format is to read of a body. Formats of this package are
-// JSON; of others nobody knows.
+// JSON; others may be anything.
 func (d *decoder) read(f format, body []byte) ([]byte, bool) {
 	if _, foreign := f.(own); foreign {
 		return body, true

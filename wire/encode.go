@@ -18,8 +18,8 @@ type encoder struct {
 	refused  error
 	items    int    // ids minted for items
 	answerID string // what they are made of
-	// answering: an answer is encoded, not a request. A server says all it has;
-	// a client sends back only what the vendor takes.
+	// answering: an answer is encoded, not a request. An answer carries
+	// everything; a request only what the vendor accepts.
 	answering bool
 }
 

@@ -65,8 +65,8 @@ var moreCodes = map[string]llm.Kind{
 	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
-// phrases are what vendors write where their code says no more than that the
-// request is wrong.
+// phrases are words of vendors' messages that tell the kind of an error whose
+// code only says that the request is wrong.
 var phrases = []struct {
 	text string
 	kind llm.Kind

@@ -16,8 +16,8 @@ import (
 )
 
 // Amazon serves the formats of others in frames of its own: each holds one
-// event of the format as base64. Only here is it known: what reads and writes
-// the format sees server-sent events.
+// event of the format as base64. Only this file knows: the code of the format
+// sees server-sent events.
 
 // chunkEvent is the type of a frame that holds an event.
 const chunkEvent = "chunk"

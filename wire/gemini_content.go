@@ -84,8 +84,8 @@ func (g gemini) encodeText(e *encoder, t llm.Text) {
 	e.end(start, t.Extra)
 }
 
-// encodeThinking writes thoughts. Back to the vendor go only those it signed:
-// it needs no others.
+// encodeThinking writes thoughts. Only those that the vendor signed go back to
+// it: it needs no others.
 func (gemini) encodeThinking(e *encoder, t llm.Thinking, answer bool) {
 	if e.own(t.State) == nil && (!answer || t.Redacted) {
 		e.lost(llm.Ignored, "thinking", "the gemini format takes back thoughts that it signed only")

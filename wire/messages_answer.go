@@ -26,7 +26,7 @@ type messagesStream struct {
 	counts messagesUsage
 	blocks []*messagesBlock
 	open   *messagesBlock // the last one that began, until it stops
-	places places[messagesPlace]
+	places places[blockPlace[messagesBlock]]
 }
 
 // messagesBlock is a block that is being written.

@@ -23,23 +23,12 @@ func (m messages) encodeMessages(e *encoder, list []llm.Message) {
 		}
 		mark := len(e.Buf)
 		start := e.Object()
-		e.StringField("role", m.role(e, msg.Role))
+		e.StringField("role", blockRole(e, msg.Role))
 		e.Key("content")
 		m.encodeContent(e, parts)
 		e.end(start, extra)
 		e.dropEmpty(mark, `"content":[]}`)
 	}
-}
-
-func (messages) role(e *encoder, r llm.Role) string {
-	switch r {
-	case llm.RoleAssistant, llm.RoleSystem:
-		return string(r)
-	case llm.RoleDeveloper:
-		e.lost(llm.Degraded, "developer", "the messages format calls developers system")
-		return "system"
-	}
-	return "user"
 }
 
 func (m messages) encodeContent(e *encoder, parts []llm.Part) {
@@ -48,25 +37,8 @@ func (m messages) encodeContent(e *encoder, parts []llm.Part) {
 		return
 	}
 	e.Array()
-	for _, p := range parts {
-		m.encodeBlock(e, p)
-	}
+	encodeBlocks(m, e, parts)
 	e.EndArray()
-}
-
-func (m messages) encodeBlock(e *encoder, p llm.Part) {
-	switch p := p.(type) {
-	case llm.Text:
-		m.encodeText(e, p)
-	case llm.Thinking:
-		m.encodeThinking(e, p)
-	case llm.Media:
-		m.encodeMedia(e, p)
-	case llm.Call:
-		m.encodeCall(e, p)
-	case llm.Result:
-		m.encodeResult(e, p)
-	}
 }
 
 func (m messages) encodeText(e *encoder, t llm.Text) {
@@ -82,7 +54,7 @@ func (m messages) encodeText(e *encoder, t llm.Text) {
 	start := e.Object()
 	e.StringField("type", "text")
 	e.StringField("text", t.Text)
-	if cites := m.ownCitations(e, t.Citations); len(cites) > 0 {
+	if cites := ownCitations(e, t.Citations); len(cites) > 0 {
 		e.Key("citations")
 		e.Array()
 		for _, raw := range cites {
@@ -94,20 +66,6 @@ func (m messages) encodeText(e *encoder, t llm.Text) {
 		e.lost(llm.Degraded, "refusal", "the messages format does not mark text as a refusal")
 	}
 	e.end(start, t.Extra)
-}
-
-// ownCitations returns the citations that the vendor made. Others lack what
-// it demands.
-func (messages) ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage {
-	var own []json.RawMessage
-	for _, c := range cites {
-		if raw := e.own(c.Raw); raw != nil {
-			own = append(own, raw)
-		} else {
-			e.lost(llm.Ignored, "citations", "the messages format takes its own citations only")
-		}
-	}
-	return own
 }
 
 // encodeThinking writes thinking. The vendor takes back only what it signed; an
@@ -224,64 +182,22 @@ func (m messages) encodeMedia(e *encoder, md llm.Media) {
 
 func (m messages) decodeMessages(d *decoder, v []byte, req *llm.Request) {
 	for el := range d.objects(v) {
-		req.Messages = append(req.Messages, m.decodeMessage(d, el)...)
+		req.Messages = append(req.Messages, decodeBlockMessage(d, el, m.decodeContent)...)
 	}
 }
 
-var messagesRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
-
-// decodeMessage reads one message, which is several where results and other
-// parts stand in it.
-func (m messages) decodeMessage(d *decoder, v []byte) []llm.Message {
-	var msg llm.Message
-	known := false
-	for key, val := range js.Members(v) {
-		switch string(key) {
-		case "role":
-			if msg.Role, known = messagesRoles[d.str(val)]; !known {
-				d.want(val, "user, assistant or system")
-			}
-		case "content":
-			if js.Kind(val) == '"' {
-				if s := js.Text(val); s != "" {
-					msg.Parts = []llm.Part{llm.Text{Text: s}}
-				}
-			} else if d.array(val) {
-				msg.Parts = m.decodeBlocks(d, val)
-			}
-		default:
-			d.extra(&msg.Extra, key, val)
+// decodeContent reads the content of a message: one text, or blocks.
+func (m messages) decodeContent(d *decoder, v []byte) []llm.Part {
+	if js.Kind(v) != '"' {
+		if d.array(v) {
+			return m.decodeBlocks(d, v)
 		}
+		return nil
 	}
-	if !known {
-		d.want(v, "a message with a role")
+	if s := js.Text(v); s != "" {
+		return []llm.Part{llm.Text{Text: s}}
 	}
-	return splitResults(msg)
-}
-
-// splitResults moves the results of a user's message into messages of their
-// own.
-func splitResults(m llm.Message) []llm.Message {
-	if m.Role != llm.RoleUser {
-		return []llm.Message{m}
-	}
-	var out []llm.Message
-	for _, p := range m.Parts {
-		role := llm.RoleUser
-		if r, ok := p.(llm.Result); ok && !r.Hosted {
-			role = llm.RoleTool
-		}
-		if n := len(out); n == 0 || out[n-1].Role != role {
-			out = append(out, llm.Message{Role: role})
-		}
-		last := &out[len(out)-1]
-		last.Parts = append(last.Parts, p)
-	}
-	if len(out) == 0 {
-		return []llm.Message{m}
-	}
-	out[len(out)-1].Extra = m.Extra
-	return out
+	return nil
 }
 
 func (m messages) decodeBlocks(d *decoder, v []byte) []llm.Part {

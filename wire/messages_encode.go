@@ -15,7 +15,7 @@ func (m messages) encodeResponse(e *encoder, r *llm.Response) {
 	e.Key("content")
 	e.Array()
 	for _, p := range r.Message.Parts {
-		m.encodeBlock(e, p)
+		encodeBlock(m, e, p)
 	}
 	for _, c := range r.Invalid {
 		e.invalidAsText(c)
@@ -190,7 +190,7 @@ func (w *messagesWriter) piece(kind spanKind, text string) {
 }
 
 func (w *messagesWriter) cite(c llm.Citation) {
-	for _, raw := range w.ownCitations(w.e, []llm.Citation{c}) {
+	for _, raw := range ownCitations(w.e, []llm.Citation{c}) {
 		w.frame("content_block_delta", func() {
 			w.e.Key("delta")
 			w.e.Object()
@@ -228,7 +228,7 @@ func (w *messagesWriter) opaque(kind spanKind, state llm.State) {
 
 // block writes a block in one piece.
 func (w *messagesWriter) block(p llm.Part) {
-	w.start(func() { w.encodeBlock(w.e, p) })
+	w.start(func() { encodeBlock(w, w.e, p) })
 	w.stop()
 }
 

@@ -2,17 +2,9 @@ package wire
 
 import "github.com/toolpost/toolpost/llm"
 
-// messagesPlace is how far a stream of blocks is.
-type messagesPlace struct {
-	next   int            // the index of the next block
-	open   *messagesBlock // nil between blocks
-	signed bool           // the open block has its signature
-	calls  int            // that began
-}
-
 func (s *messagesStream) mark(at moment) {
-	s.places.set(at, func() messagesPlace {
-		p := messagesPlace{open: s.open, calls: len(s.calls)}
+	s.places.set(at, func() blockPlace[messagesBlock] {
+		p := blockPlace[messagesBlock]{open: s.open, calls: len(s.calls)}
 		if n := len(s.blocks); n > 0 {
 			p.next = s.blocks[n-1].index + 1
 		}
@@ -21,27 +13,19 @@ func (s *messagesStream) mark(at moment) {
 	})
 }
 
+// messagesSpans are the kinds of blocks that are text or thinking.
+var messagesSpans = map[string]spanKind{"text": textSpan, "thinking": thinkingSpan}
+
 func (s *messagesStream) resume(at moment, e *encoder, head Head) streamEncoder {
 	place := s.places[at]
 	w := &messagesWriter{e: e, head: head, begun: true, index: place.next, signed: place.signed}
-	w.seq.w = w
-	w.seq.begun = make(map[string]bool)
-	for _, p := range s.calls[:place.calls] {
-		w.seq.begun[p.id] = true
-	}
 	b := place.open
 	if b == nil {
+		w.seq.resume(w, s.calls[:place.calls], nil, noSpan)
 		return w
 	}
 	w.index = b.index
-	switch {
-	case b.kind == "text":
-		w.seq.span = textSpan
-	case b.kind == "thinking":
-		w.seq.span = thinkingSpan
-	case b.call != nil:
-		w.seq.call, w.seq.open = b.call.id, true
-	default:
+	if !w.seq.resume(w, s.calls[:place.calls], b.call, messagesSpans[b.kind]) {
 		w.relayed, w.relayedID = true, b.id
 	}
 	return w

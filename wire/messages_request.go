@@ -73,11 +73,11 @@ func (m messages) encodeSystem(e *encoder, req *llm.Request) []llm.Message {
 		e.Key("system")
 		e.Array()
 		if req.System != "" {
-			m.encodeBlock(e, llm.Text{Text: req.System})
+			encodeBlock(m, e, llm.Text{Text: req.System})
 		}
 		for _, msg := range req.Messages[:n] {
 			for _, p := range msg.Parts {
-				m.encodeBlock(e, p)
+				encodeBlock(m, e, p)
 			}
 			e.ownExtra(msg.Extra)
 		}
@@ -261,7 +261,8 @@ func (e *encoder) offered(req *llm.Request) []llm.ToolDef {
 	return kept
 }
 
-// forced names the tool of a choice that must call one of one.
+// forced turns a choice that demands a call and allows a single tool into one
+// that names that tool.
 func forced(ch llm.ToolChoice) llm.ToolChoice {
 	if ch.Mode == llm.MustCall && ch.Name == "" && len(ch.Allowed) == 1 {
 		ch.Name, ch.Allowed = ch.Allowed[0], nil

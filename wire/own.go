@@ -19,8 +19,8 @@ import (
 // The opaque state that Format gets to encode is its own: the codec takes out
 // what another vendor made.
 type Format interface {
-	// Properties are the same at every call. Their maps and slices are not
-	// changed by anybody.
+	// Properties returns the same value at every call. Nobody changes its maps
+	// and slices.
 	Properties() Properties
 
 	// EncodeRequest returns the body of a request, and a warning for each
@@ -33,13 +33,14 @@ type Format interface {
 
 	// EncodeResponse returns the body of a whole answer.
 	EncodeResponse(r *llm.Response) (body []byte, lost []llm.Warning, err error)
-	// DecodeResponse tells a what stands in the body of a whole answer.
+	// DecodeResponse reads the body of a whole answer and reports its contents
+	// to a.
 	DecodeResponse(body []byte, a *Answer) error
 
 	// EncodeStream returns a writer for one answer.
 	EncodeStream(head Head) EventWriter
-	// DecodeStream tells a what comes in a stream, as it comes. It returns nil
-	// when the answer is whole, and as soon as a.Stopped.
+	// DecodeStream reads a stream and reports its contents to a as they arrive.
+	// It returns nil when the answer is whole, and as soon as a.Stopped.
 	DecodeStream(src io.Reader, a *Answer) error
 
 	// EncodeError returns the body of a response with the status.
@@ -57,10 +58,10 @@ type EventWriter interface {
 	Fail(err *llm.Error) []byte
 }
 
-// Answer is what a [Format] tells about an answer that it reads. The codec
-// makes the events of package llm out of it: it gives ids to calls that have
-// none, keeps parallel calls apart, corrects a finish that contradicts the
-// answer, and sees to it that no call that was cut off can be run.
+// Answer takes what a [Format] reads of an answer. The codec makes the events
+// of package llm out of it: it gives ids to calls that have none, keeps
+// parallel calls apart, corrects a finish that contradicts the answer, and sees
+// to it that no call that was cut off can be run.
 type Answer struct{ a *answer }
 
 // Start says what is known about the answer before its first piece. It may be

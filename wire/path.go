@@ -19,7 +19,7 @@ func (c Codec) Path(model string, stream bool) string {
 	if !found {
 		return place
 	}
-	// Some vendors call the model by what stands before it too: models/NAME.
+	// Some vendors put a collection before the name of the model: models/NAME.
 	model = strings.TrimPrefix(model, before[strings.LastIndexByte(strings.TrimSuffix(before, "/"), '/')+1:])
 	return before + escapeSegment(model) + after
 }

@@ -98,8 +98,8 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdi
 	return err
 }
 
-// relay is one stream on its way. It is the reader that the decoder reads, so
-// that it knows when the decoder waits for more.
+// relay is one stream that is being relayed. It is the reader that the decoder
+// reads from, so that it knows when the decoder waits for more.
 type relay struct {
 	c       Codec
 	format  format
@@ -267,7 +267,8 @@ func (r *relay) judge(ev llm.Event, passed bool) {
 	r.queue = append(r.queue, judged{ev, frame, from, passed})
 }
 
-// forget drops the events of frames before an offset, which are decided.
+// forget drops the events of frames before an offset, about which there are
+// verdicts.
 func (r *relay) forget(before int64) {
 	n := 0
 	for n < len(r.queue) && r.queue[n].frame < before {
@@ -472,9 +473,9 @@ func (p *places[P]) set(at moment, now func() P) {
 	p[at] = p[frameStart]
 }
 
-// wholeCalls is the placer of formats whose frames stand for themselves: a
-// relay can go on after any. Calls come whole, and the client has those of the
-// frames it was sent.
+// wholeCalls is the placer of formats whose frames do not depend on each other:
+// a relay can go on after any. Calls come whole, and the client has those of
+// the frames it was sent.
 type wholeCalls struct{ begun places[int] }
 
 func (w *wholeCalls) set(at moment, a *answer) {

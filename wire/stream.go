@@ -134,8 +134,8 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	return s.flush()
 }
 
-// carries reports whether the format has a place for an event, and notes those
-// that it has none for.
+// carries reports whether the format can express an event, and adds a warning
+// if it cannot.
 func (s *StreamEncoder) carries(ev llm.Event) bool {
 	switch ev := ev.(type) {
 	case llm.Alternative:
@@ -159,8 +159,8 @@ func (s *StreamEncoder) carries(ev llm.Event) bool {
 // sseKeepAlive is a comment: every reader of server-sent events passes over it.
 const sseKeepAlive = ": keep-alive\n\n"
 
-// keepAlive writes what the format has for it. Before the first of server-sent
-// events that must not look like one, so a comment has to do.
+// keepAlive writes what the format has for it. Before the first server-sent
+// event it must not look like an event, so it is a comment.
 func (s *StreamEncoder) keepAlive() {
 	p := s.e.c.Properties()
 	alive := p.KeepAlive

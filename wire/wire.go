@@ -37,9 +37,9 @@ const (
 	Converse  = "converse"  // Amazon Bedrock Converse
 )
 
-// Codec translates one format. It is a value: copy it and set its fields.
-// The zero fields are the rules of the vendor who made the format. A Codec is
-// safe for concurrent use.
+// Codec translates one format. It is a value: copy it and set its fields. A
+// field left at zero follows the rules of the vendor who made the format. A
+// Codec is safe for concurrent use.
 type Codec struct {
 	// Format is one of the constants above. With Own it may be left out.
 	Format string
@@ -116,8 +116,8 @@ func Formats() []string {
 	return names
 }
 
-// format is what differs between vendors. Everything around it, like bounds,
-// checks and the assembly of calls, is done once for all.
+// format is what differs between vendors. Bounds, checks and the assembly of
+// calls are shared.
 type format interface {
 	// properties are the same value at every call, which nobody changes.
 	properties() *Properties
