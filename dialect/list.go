@@ -148,4 +148,3 @@ func FromTemplate(text string) (name, why string) { return builtin().FromTemplat
 // BeginsInThinking is [List.BeginsInThinking] for the dialects that Toolpost
 // knows.
 func BeginsInThinking(text string) bool { return builtin().BeginsInThinking(text) }
-
