@@ -18,10 +18,10 @@ func (m *machine) bare(c byte) bool {
 	if c == '{' && m.saidInEnvelope() {
 		return true
 	}
-	before := m.lost.clone()
 	if m.names.none || m.coded || !m.plausible(c) {
-		return m.looseLine(before)
+		return m.looseLine(nil)
 	}
+	before := m.lost.clone()
 	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
 		m.lost.add(m.lex.bare, m.offset())
 		return false
@@ -47,18 +47,22 @@ func (m *machine) bare(c byte) bool {
 	if ok && c != '`' {
 		m.moreBare()
 	}
-	return ok || m.looseLine(before)
+	return ok || m.looseLine(&before)
 }
 
 // looseLine reads the block that begins with this line if package loose can,
 // or counts it if it looks like a call. before is what had been suspected when
-// this line began.
-func (m *machine) looseLine(before suspects) bool {
+// this line began; nil if that is what is suspected now.
+func (m *machine) looseLine(before *suspects) bool {
 	start := m.offset()
 	if m.looseAt() {
+		if before == nil {
+			now := m.lost.clone()
+			before = &now
+		}
 		m.marked, m.depth, m.rows = false, 1, m.lex.bare
 		if m.guess(func() bool { return m.looseBlock("") }) {
-			m.lost = before
+			m.lost = *before
 			return true
 		}
 		if m.peek(0) != '{' { // an object may be data

@@ -20,34 +20,52 @@ type names struct {
 	folded  map[string]int // without the difference between _, . and -
 	shapes  []*schema.Shape
 	longest int
-	first   [256]bool // the first bytes of the names
-	heads   []string  // the first bytes of the names, made when they are first needed
-	begin   [256]bool // the bytes with which a line may begin that holds calls, besides
+	// lines are the bytes with which something may begin that has no marker:
+	// all but the letters with which no call begins.
+	lines [256]bool
+	first [256]bool  // the first bytes of the names
+	heads []string   // the first bytes of the names, made when they are first needed
+	pairs []namePair // of which each name holds one, likewise
+	begin [256]bool  // the bytes with which a line may begin that holds calls, besides
 }
 
 func newNames(tools []llm.ToolDef) *names {
 	n := &names{any: tools == nil, none: tools != nil && len(tools) == 0, tools: tools, shapes: make([]*schema.Shape, len(tools))}
 	if n.any {
 		n.longest = maxName
-		for c := range n.first {
-			n.first[c] = isLetter(byte(c)) || c == '_'
-		}
+		n.first, n.lines = anyFirst, anyByte
 		return n
+	}
+	n.longest, n.lines = maxPrefix, linesTable
+	if len(tools) > 0 {
+		n.first, n.begin = firstTable, beginTable
 	}
 	for _, t := range tools {
 		if t.Name != "" {
-			n.first[t.Name[0]] = true
+			n.first[t.Name[0]], n.lines[t.Name[0]] = true, true
 		}
-		n.longest = max(n.longest, len(t.Name))
-	}
-	n.longest += maxPrefix
-	for c := range n.begin {
-		n.begin[c] = len(tools) > 0 && strings.IndexByte(looseBytes, byte(c)) >= 0
-	}
-	for _, c := range []byte(firstOfPrefixes) {
-		n.first[c] = len(tools) > 0
+		n.longest = max(n.longest, len(t.Name)+maxPrefix)
 	}
 	return n
+}
+
+// What names.first, begin and lines hold besides the first bytes of the names,
+// and what they hold where every name will do.
+var (
+	anyFirst   = tableOf(func(c byte) bool { return isLetter(c) || c == '_' })
+	anyByte    = tableOf(func(byte) bool { return true })
+	firstTable = tableOf(func(c byte) bool { return strings.IndexByte(firstOfPrefixes, c) >= 0 })
+	beginTable = tableOf(func(c byte) bool { return strings.IndexByte(looseBytes, c) >= 0 })
+	linesTable = tableOf(func(c byte) bool {
+		return !isLetter(c) || strings.IndexByte(firstOfPrefixes+looseBytes+wrapperFirsts, c) >= 0
+	})
+)
+
+func tableOf(fits func(c byte) bool) (set [256]bool) {
+	for c := range set {
+		set[c] = fits(byte(c))
+	}
+	return set
 }
 
 // index makes the maps. Answers without calls do not need them.
@@ -100,10 +118,8 @@ func (n *names) triggers(set [256]place) [256]place {
 		}
 	}
 	if len(n.tools) > 0 {
-		for c := range 256 {
-			if strings.IndexByte(firstOfPrefixes+looseBytes, byte(c)) >= 0 {
-				add(byte(c))
-			}
+		for _, c := range []byte(firstOfPrefixes + looseBytes) {
+			add(c)
 		}
 	}
 	return set

@@ -189,8 +189,9 @@ func (b *byteTables) indexStop(p []byte) int {
 	i := 0
 	for ; end >= 8 && i < end; i += 8 {
 		q := (*[9]byte)(p[min(i, end-8):])
-		if set[pair(q[0:])]|set[pair(q[1:])]|set[pair(q[2:])]|set[pair(q[3:])]|
-			set[pair(q[4:])]|set[pair(q[5:])]|set[pair(q[6:])]|set[pair(q[7:])] != 0 {
+		w := binary.LittleEndian.Uint64(q[:]) // one load for seven pairs
+		if set[uint16(w)]|set[uint16(w>>8)]|set[uint16(w>>16)]|set[uint16(w>>24)]|
+			set[uint16(w>>32)]|set[uint16(w>>40)]|set[uint16(w>>48)]|set[pair(q[7:])] != 0 {
 			break
 		}
 	}
@@ -347,6 +348,9 @@ func (m *machine) special() bool {
 		m.noteFence()
 	}
 	s.tok, s.n = m.match(0)
+	if s.tok == nil && !m.names.lines[s.c] && !m.eof {
+		return false // most lines: their first letter begins a marker, too
+	}
 	if read, decided := ask(m, m.lex.readers.early.at(s), s); decided {
 		return read
 	}
@@ -368,7 +372,7 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
-	if bytes.IndexByte(line, '`') < 0 && bytes.IndexByte(line, '>') < 0 {
+	if len(line) == 0 || line[len(line)-1] == '\n' || bytes.IndexByte(line, '`') < 0 && bytes.IndexByte(line, '>') < 0 {
 		return false
 	}
 	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -43,14 +46,13 @@ func (m *machine) watch(end int) {
 		stop = min(end, max(at, m.call.start-m.base))
 	}
 	if m.names.heads == nil {
-		m.names.heads = headsOf(m.names.tools)
+		m.names.heads, m.names.pairs = headsOf(m.names.tools), pairsOf(m.names.tools)
 	}
-	if len(m.names.heads) > maxHeads {
+	if m.names.pairs == nil {
 		m.watchAll(at, stop)
-	} else {
-		for _, head := range m.names.heads {
-			m.watchHead(head, at, stop)
-		}
+	}
+	for _, p := range m.names.pairs {
+		m.watchPair(p, at, stop)
 	}
 	m.watched.upTo = m.base + end
 	for len(m.covers) > 0 && m.covers[0].end < m.watched.upTo {
@@ -58,29 +60,49 @@ func (m *machine) watch(end int) {
 	}
 }
 
-// watchHead looks at the words that begin with the bytes of head, between two
-// indexes of the buffer. To search for the first two bytes of a name spares
-// nearly all of the text a closer look.
-func (m *machine) watchHead(head string, at, end int) {
-	text := m.buf[:min(end+len(head)-1, len(m.buf))]
-	for at < end {
-		i := bytes.Index(text[at:], []byte(head))
-		if i < 0 {
+// watchPair looks at the words that begin between two indexes of the buffer and
+// hold the pair of bytes p. To search for two bytes of a name that are seldom
+// neighbours spares nearly all of the text a closer look.
+func (m *machine) watchPair(p namePair, at, end int) {
+	text := m.buf[:min(end+2*m.names.longest, len(m.buf))] // the pair may stand behind the end
+	for i := at; i < len(text); {
+		n := indexPair(text[i:], p)
+		if n < 0 {
 			return
 		}
-		if at += i; at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
-			at++
-			continue
-		}
-		at += max(m.watchAt(at), 1)
+		i += n
+		m.watchWords(i, at, end)
+		i += max(wordLength(m.buf[i:]), 1)
 	}
 }
 
-// maxHeads is how many heads are searched for one by one.
-const maxHeads = 16
+// watchWords looks at the word around the i-th byte of the buffer from each
+// place between two indexes where a name may begin in it.
+func (m *machine) watchWords(i, at, end int) {
+	first := i
+	for first > 0 && i-first < maxTail && (isWordByte(m.buf[first-1]) || m.buf[first-1] == '\\' && isSeparator(m.buf[first])) {
+		first--
+	}
+	for ; first <= i; first++ {
+		begins := first == 0 || isJoint(m.buf[first-1]) || !isWordByte(m.buf[first-1])
+		if begins && first >= at && first < end && m.names.hasHead(m.buf[first:]) {
+			m.watchAt(first)
+		}
+	}
+}
 
-// watchAll is watchHead for all heads at once: slower than a search for a few
-// of them, and independent of their number.
+// hasHead reports whether p begins like a name.
+func (n *names) hasHead(p []byte) bool {
+	for _, head := range n.heads {
+		if bytes.HasPrefix(p, []byte(head)) {
+			return true
+		}
+	}
+	return false
+}
+
+// watchAll is watchPair for all names at once: slower than a search for a few
+// pairs, and independent of their number.
 func (m *machine) watchAll(at, end int) {
 	for at < end {
 		if !m.names.first[m.buf[at]] || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
@@ -115,7 +137,7 @@ func headsOf(tools []llm.ToolDef) []string {
 		switch {
 		case len(t.Name) < 2:
 			add(t.Name)
-		case strings.IndexByte("_-.", t.Name[1]) >= 0: // the three count as one, and Markdown escapes them
+		case isSeparator(t.Name[1]): // the three count as one, and Markdown escapes them
 			for _, c := range `_-.\` {
 				add(t.Name[:1] + string(c))
 			}
@@ -124,6 +146,65 @@ func headsOf(tools []llm.ToolDef) []string {
 		}
 	}
 	return heads
+}
+
+// namePair is two neighbouring bytes of a name.
+type namePair struct{ first, second byte }
+
+// maxPairs is how many pairs are searched for one by one.
+const maxPairs = 8
+
+// pairsOf returns pairs of bytes of which each name of a tool holds one, however
+// it is written; nil if there is a name without any, or there are too many.
+func pairsOf(tools []llm.ToolDef) (pairs []namePair) {
+	for _, t := range tools {
+		best, rarity := namePair{}, 0
+		for i := 1; i < len(t.Name); i++ {
+			a, b := t.Name[i-1], t.Name[i]
+			if r := rare(a) + rare(b); isWordByte(a) && isWordByte(b) && !isSeparator(a) && !isSeparator(b) && r > rarity {
+				best, rarity = namePair{a, b}, r
+			}
+		}
+		if t.Name != "" && (rarity == 0 || len(pairs) == maxPairs) {
+			return nil
+		}
+		if t.Name != "" && !slices.Contains(pairs, best) {
+			pairs = append(pairs, best)
+		}
+	}
+	return pairs
+}
+
+// rare returns how rare a byte is in text, from 1 on.
+func rare(c byte) int {
+	const byFrequency = "etaoinshrdlcumwfgypbvkjxqz"
+	if i := strings.IndexByte(byFrequency, c); i >= 0 {
+		return 1 + i
+	}
+	return 1 + len(byFrequency)
+}
+
+// indexPair returns the index of the first pair in text, -1 if there is none. It
+// compares eight bytes at once.
+func indexPair(text []byte, p namePair) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	first, second := uint64(p.first)*ones, uint64(p.second)*ones
+	i := 0
+	for ; i+9 <= len(text); i += 8 {
+		q := (*[9]byte)(text[i:])
+		// A byte of x is zero where the pair stands. The lowest high bit of
+		// zeros shows the first one.
+		x := binary.LittleEndian.Uint64(q[:]) ^ first | binary.LittleEndian.Uint64(q[1:]) ^ second
+		if zeros := (x - ones) &^ x & highs; zeros != 0 {
+			return i + bits.TrailingZeros64(zeros)/8
+		}
+	}
+	for ; i+1 < len(text); i++ {
+		if text[i] == p.first && text[i+1] == p.second {
+			return i
+		}
+	}
+	return -1
 }
 
 // watchWord looks at the word of n bytes at an index of the buffer.
@@ -218,11 +299,15 @@ func isEmptyLiteral(p []byte) bool {
 // isJoint reports whether c may join a name to a word before it.
 func isJoint(c byte) bool { return c == '.' || c == ':' || c == '/' }
 
+// isSeparator reports whether c stands between the words of a name. All three
+// count as one.
+func isSeparator(c byte) bool { return c == '_' || c == '-' || c == '.' }
+
 // wordLength returns the length of the name at the beginning of p, with the
 // backslashes that Markdown puts into it.
 func wordLength(p []byte) int {
 	n := 0
-	for n < len(p) && (isWordByte(p[n]) || p[n] == '\\' && n+1 < len(p) && (p[n+1] == '_' || p[n+1] == '-' || p[n+1] == '.')) {
+	for n < len(p) && (isWordByte(p[n]) || p[n] == '\\' && n+1 < len(p) && isSeparator(p[n+1])) {
 		n++
 	}
 	for n > 0 && isJoint(p[n-1]) { // of the text behind it
