@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -28,6 +29,9 @@ func TestSearches(t *testing.T) {
 		}
 		if got := indexEither(p, '<', ']'); got != either {
 			t.Fatalf("indexEither of %q: %d, want %d", p, got, either)
+		}
+		if got, want := indexPair(p, namePair{'a', 'b'}), bytes.Index(p, []byte("ab")); got != want {
+			t.Fatalf("indexPair of %q: %d, want %d", p, got, want)
 		}
 		if got, want := builtin.indexStop(p), firstStop(p); got != want {
 			t.Fatalf("indexStop of %q: %d, want %d", p, got, want)
