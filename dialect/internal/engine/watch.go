@@ -71,24 +71,31 @@ func (m *machine) watchPair(p namePair, at, end int) {
 			return
 		}
 		i += n
-		m.watchWords(i, at, end)
-		i += max(wordLength(m.buf[i:]), 1)
+		i += m.watchWords(i, at, end)
 	}
 }
 
+// maxStarts is from how many places a word is looked at. It keeps the work
+// linear.
+const maxStarts = 8
+
 // watchWords looks at the word around the i-th byte of the buffer from each
-// place between two indexes where a name may begin in it.
-func (m *machine) watchWords(i, at, end int) {
-	first := i
+// place between two indexes where a name may begin in it, and returns how many
+// of its bytes stand from i on.
+func (m *machine) watchWords(i, at, end int) int {
+	first, n := i, max(wordLength(m.buf[i:]), 1)
 	for first > 0 && i-first < maxTail && (isWordByte(m.buf[first-1]) || m.buf[first-1] == '\\' && isSeparator(m.buf[first])) {
 		first--
 	}
-	for ; first <= i; first++ {
+	starts := 0
+	for first = max(first, at); first < min(i+n, end) && starts < maxStarts; first++ {
 		begins := first == 0 || isJoint(m.buf[first-1]) || !isWordByte(m.buf[first-1])
-		if begins && first >= at && first < end && m.names.hasHead(m.buf[first:]) {
+		if begins && m.names.hasHead(m.buf[first:]) {
 			m.watchAt(first)
+			starts++
 		}
 	}
+	return n
 }
 
 // hasHead reports whether p begins like a name.
