@@ -201,7 +201,7 @@ func indexPair(text []byte, p namePair) int {
 		q := (*[9]byte)(text[i:])
 		// A byte of x is zero where the pair stands. The lowest high bit of
 		// zeros shows the first one.
-		x := binary.LittleEndian.Uint64(q[:]) ^ first | binary.LittleEndian.Uint64(q[1:]) ^ second
+		x := (binary.LittleEndian.Uint64(q[:]) ^ first) | (binary.LittleEndian.Uint64(q[1:]) ^ second)
 		if zeros := (x - ones) &^ x & highs; zeros != 0 {
 			return i + bits.TrailingZeros64(zeros)/8
 		}
