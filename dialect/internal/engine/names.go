@@ -22,11 +22,12 @@ type names struct {
 	longest int
 	// lines are the bytes with which something may begin that has no marker:
 	// all but the letters with which no call begins.
-	lines [256]bool
-	first [256]bool  // the first bytes of the names
-	heads []string   // the first bytes of the names, made when they are first needed
-	pairs []namePair // of which each name holds one, likewise
-	begin [256]bool  // the bytes with which a line may begin that holds calls, besides
+	lines    [256]bool
+	first    [256]bool          // the first bytes of the names
+	heads    []string           // the first bytes of the names, made when they are first needed
+	pairs    []namePair         // of which each name holds one, likewise
+	pairRoom [maxPairs]namePair // for them
+	begin    [256]bool          // the bytes with which a line may begin that holds calls, besides
 }
 
 func newNames(tools []llm.ToolDef) *names {

@@ -46,7 +46,7 @@ func firstStop(p []byte) int {
 	for i, c := range p {
 		switch {
 		case !x.stops[c]:
-		case c == '\n' || i+1 < len(p) && x.followers[c].has(p[i+1]):
+		case c == '\n' || i+1 < len(p) && x.isStop(c, p[i+1]):
 			return i
 		case i+1 == len(p) && !(x.triggers[c] == wordOnly && i > 0 && isNameByte(p[i-1])):
 			return i

@@ -24,15 +24,15 @@ const (
 type byteTables struct {
 	// triggers say where each byte may begin a marker or a call.
 	triggers [256]place
-	// stops are the bytes that may begin something within a line, and the end
-	// of a line.
+	// stops are the bytes that may begin something within a line, the end of a
+	// line, and the anchors of arguments.
 	stops [256]bool
 	// followers are the bytes that may stand behind the first one of a marker
 	// or a call. They spare most of text a closer look.
 	followers [256]byteSet
-	// stopPairs are the pairs of bytes, the first in the low byte, of which the
-	// first is a stop and the second one of its followers.
-	stopPairs *[1 << 16]uint8
+	// stopPairs are the pairs of which the first byte is a stop and the second
+	// one of its followers, or the two make an anchor.
+	stopPairs *[1 << 16]uint8 // by the pair, the first byte in the low one
 }
 
 func newByteTables(root *node, rows []spec.Dialect) (b byteTables) {
@@ -40,14 +40,20 @@ func newByteTables(root *node, rows []spec.Dialect) (b byteTables) {
 	b.followers = newFollowers(root)
 	b.stopPairs = new([1 << 16]uint8)
 	for c, p := range b.triggers {
-		b.stops[c] = p != nowhere && p != lineOnly || c == '\n'
+		b.stops[c] = p != nowhere && p != lineOnly || c == '\n' || anchors[c]
 		for next := range 256 {
-			if b.stops[c] && (c == '\n' || b.followers[c].has(byte(next))) {
+			if b.stops[c] && b.isStop(byte(c), byte(next)) {
 				b.stopPairs[c|next<<8] = 1
 			}
 		}
 	}
 	return b
+}
+
+// isStop reports whether the stop c, before next, may begin something, ends a
+// line or is an anchor.
+func (b *byteTables) isStop(c, next byte) bool {
+	return c == '\n' || b.followers[c].has(next) || isAnchor(c, next)
 }
 
 func newTriggers(root *node, rows []spec.Dialect) (set [256]place) {
@@ -113,6 +119,7 @@ func (m *machine) prosaic(chunk string) bool {
 		m.buf = m.buf[:start]
 		return false
 	}
+	m.watched.clean.reach(m.base+start, m.base+len(m.buf))
 	m.chunk, m.pos, m.run = chunk, len(m.buf), len(m.buf)
 	return true
 }
@@ -122,6 +129,7 @@ func (m *machine) plain() {
 	rest := m.buf[m.pos:]
 	prev := m.prev()
 	worded := m.worded()
+	m.watched.clean.reach(m.offset(), m.offset())
 	for i := 0; ; i++ {
 		if prev != '\n' && !worded {
 			if n := m.lex.indexStop(rest[i:]); n > 0 {
@@ -132,13 +140,18 @@ func (m *machine) plain() {
 		if i >= len(rest) {
 			break
 		}
+		if anchors[rest[i]] {
+			m.watched.clean.start = m.offset() + i + 1
+		}
 		if m.triggered(rest[i:], prev, worded) {
 			m.pos += i
+			m.watched.clean.end = m.offset()
 			return
 		}
 		prev = rest[i]
 	}
 	m.pos = len(m.buf)
+	m.watched.clean.end = m.offset()
 }
 
 // worded reports whether we are in thinking that ends with words, too.
@@ -185,21 +198,26 @@ func (x *Lexicon) spacedMarker(p []byte) bool {
 // pairs before deciding spares most branches; the last eight may be some of
 // those before.
 func (b *byteTables) indexStop(p []byte) int {
-	set, end := b.stopPairs, len(p)-1
-	i := 0
-	for ; end >= 8 && i < end; i += 8 {
-		q := (*[9]byte)(p[min(i, end-8):])
-		w := binary.LittleEndian.Uint64(q[:]) // one load for seven pairs
-		if set[uint16(w)]|set[uint16(w>>8)]|set[uint16(w>>16)]|set[uint16(w>>24)]|
-			set[uint16(w>>32)]|set[uint16(w>>40)]|set[uint16(w>>48)]|set[pair(q[7:])] != 0 {
+	set, rest := b.stopPairs, p
+	for last := false; !last; rest = rest[8:] {
+		if len(rest) < 9 {
+			if len(p) < 9 {
+				break
+			}
+			rest, last = p[len(p)-9:], true
+		}
+		q := (*[9]byte)(rest)
+		if set[pair(q[0:])]|set[pair(q[1:])]|set[pair(q[2:])]|set[pair(q[3:])]|
+			set[pair(q[4:])]|set[pair(q[5:])]|set[pair(q[6:])]|set[pair(q[7:])] != 0 {
 			break
 		}
 	}
-	for ; i < end; i++ {
-		if set[pair(p[i:])] != 0 {
-			return i
+	for ; len(rest) > 1; rest = rest[1:] {
+		if set[pair(rest)] != 0 {
+			return len(p) - len(rest)
 		}
 	}
+	end := len(p) - 1
 	if end >= 0 && b.stops[p[end]] && !(end > 0 && b.triggers[p[end]] == wordOnly && isNameByte(p[end-1])) {
 		return end
 	}
@@ -330,6 +348,9 @@ func (m *machine) opensAnswer(o opening, j int) bool {
 func (m *machine) namedAt(i int) bool {
 	if m.names.any {
 		return true
+	}
+	if !m.at(i) || !m.names.first[m.buf[m.pos+i]] {
+		return false // most first words
 	}
 	n := 0
 	for n < maxName && m.at(i+n) && isNameByte(m.buf[m.pos+i+n]) {

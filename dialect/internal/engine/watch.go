@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -21,10 +20,28 @@ import (
 // extent is a stretch of the answer.
 type extent struct{ start, end int }
 
+// reach makes the extent end at end if it ends at from, and else makes it the
+// stretch between the two.
+func (e *extent) reach(from, end int) {
+	if e.end != from {
+		e.start = from
+	}
+	e.end = end
+}
+
+// anchors are the bytes without one of which no arguments stand behind a name:
+// brackets, and what makes a key of a word; a slash is one if it ends a tag. To
+// text without them the check need not look.
+var anchors = tableOf(func(c byte) bool { return strings.IndexByte("({[<:=/", c) >= 0 })
+
+// isAnchor reports whether c, before next, is an anchor.
+func isAnchor(c, next byte) bool { return anchors[c] && (c != '/' || next == '>') }
+
 // watched is what the check has seen.
 type watched struct {
-	upTo    int // offset up to which the answer was looked at
-	thought int // offset of the first such name in thinking, and one more
+	upTo    int    // offset up to which the answer was looked at
+	clean   extent // the last text without anchors
+	thought int    // offset of the first such name in thinking, and one more
 }
 
 // maxAhead bounds how far behind a name the check looks. It is less than
@@ -45,10 +62,13 @@ func (m *machine) watch(end int) {
 	if m.call.open { // what stands in its arguments is accounted for
 		stop = min(end, max(at, m.call.start-m.base))
 	}
-	if m.names.heads == nil {
-		m.names.heads, m.names.pairs = headsOf(m.names.tools), pairsOf(m.names.tools)
+	if m.watched.clean.end >= m.base+stop+maxAhead || m.eof && m.watched.clean.end == m.base+len(m.buf) {
+		stop = max(at, min(stop, m.watched.clean.start+1-m.base)) // what follows holds no arguments
 	}
 	if m.names.pairs == nil {
+		m.names.pairs = pairsOf(m.names.tools, m.names.pairRoom[:0])
+	}
+	if len(m.names.pairs) == 0 {
 		m.watchAll(at, stop)
 	}
 	for _, p := range m.names.pairs {
@@ -100,6 +120,9 @@ func (m *machine) watchWords(i, at, end int) int {
 
 // hasHead reports whether p begins like a name.
 func (n *names) hasHead(p []byte) bool {
+	if n.heads == nil {
+		n.heads = headsOf(n.tools)
+	}
 	for _, head := range n.heads {
 		if bytes.HasPrefix(p, []byte(head)) {
 			return true
@@ -162,8 +185,9 @@ type namePair struct{ first, second byte }
 const maxPairs = 8
 
 // pairsOf returns pairs of bytes of which each name of a tool holds one, however
-// it is written; nil if there is a name without any, or there are too many.
-func pairsOf(tools []llm.ToolDef) (pairs []namePair) {
+// it is written; none if there is a name without any, or there are too many. It
+// appends them to pairs, which is empty.
+func pairsOf(tools []llm.ToolDef, pairs []namePair) []namePair {
 	for _, t := range tools {
 		best, rarity := namePair{}, 0
 		for i := 1; i < len(t.Name); i++ {
@@ -172,10 +196,11 @@ func pairsOf(tools []llm.ToolDef) (pairs []namePair) {
 				best, rarity = namePair{a, b}, r
 			}
 		}
-		if t.Name != "" && (rarity == 0 || len(pairs) == maxPairs) {
-			return nil
-		}
-		if t.Name != "" && !slices.Contains(pairs, best) {
+		switch {
+		case t.Name == "" || slices.Contains(pairs, best):
+		case rarity == 0 || len(pairs) == maxPairs:
+			return pairs[:0]
+		default:
 			pairs = append(pairs, best)
 		}
 	}
@@ -196,19 +221,22 @@ func rare(c byte) int {
 func indexPair(text []byte, p namePair) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	first, second := uint64(p.first)*ones, uint64(p.second)*ones
-	i := 0
-	for ; i+9 <= len(text); i += 8 {
-		q := (*[9]byte)(text[i:])
-		// A byte of x is zero where the pair stands. The lowest high bit of
-		// zeros shows the first one.
-		x := (binary.LittleEndian.Uint64(q[:]) ^ first) | (binary.LittleEndian.Uint64(q[1:]) ^ second)
-		if zeros := (x - ones) &^ x & highs; zeros != 0 {
-			return i + bits.TrailingZeros64(zeros)/8
+	rest := text
+	for ; len(rest) > 32; rest = rest[32:] {
+		q := (*[33]byte)(rest)
+		// A byte of these is zero where the pair stands, and a high bit of what
+		// is tested tells that there is one.
+		w := (binary.LittleEndian.Uint64(q[0:]) ^ first) | (binary.LittleEndian.Uint64(q[1:]) ^ second)
+		x := (binary.LittleEndian.Uint64(q[8:]) ^ first) | (binary.LittleEndian.Uint64(q[9:]) ^ second)
+		y := (binary.LittleEndian.Uint64(q[16:]) ^ first) | (binary.LittleEndian.Uint64(q[17:]) ^ second)
+		z := (binary.LittleEndian.Uint64(q[24:]) ^ first) | (binary.LittleEndian.Uint64(q[25:]) ^ second)
+		if ((w-ones)&^w|(x-ones)&^x|(y-ones)&^y|(z-ones)&^z)&highs != 0 {
+			break
 		}
 	}
-	for ; i+1 < len(text); i++ {
-		if text[i] == p.first && text[i+1] == p.second {
-			return i
+	for ; len(rest) > 1; rest = rest[1:] {
+		if rest[0] == p.first && rest[1] == p.second {
+			return len(text) - len(rest)
 		}
 	}
 	return -1
