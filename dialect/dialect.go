@@ -39,7 +39,13 @@ type (
 	Results = spec.Results
 	// Tell is a sign of a dialect in a chat template.
 	Tell = spec.Tell
+	// Template is a form of chat template, with its tokens.
+	Template = spec.Template
 )
+
+// Templates returns the chat templates that Toolpost knows, with all their
+// tokens.
+func Templates() []Template { return spec.Templates() }
 
 // The forms of a call's body.
 const (

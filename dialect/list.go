@@ -121,6 +121,14 @@ func (l *List) ResultStops(dialect string) []string {
 	return slices.Clone(write.Shown(d).Stop)
 }
 
+// ResultMarkers returns what the wrapper of results is made of: with these
+// words a text could end a result or begin one. The dialect is chosen as by
+// WrapResults.
+func (l *List) ResultMarkers(dialect string) []string {
+	d, _ := l.Lookup(dialect)
+	return append(write.Guards(d), write.Shown(d).Stop...)
+}
+
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener. A stream cannot know this;
 // whoever has the whole text can ask before parsing.

@@ -88,6 +88,8 @@ func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
 func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	// A free-text tool is taught as a function with one argument.
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
+	// What was said keeps its voice: from here on nothing of it is a control token.
+	req, restored := e.tokens().Guard(req)
 	out := &Plan{}
 	final, err := e.answer(req, out)
 	if err != nil {
@@ -109,6 +111,9 @@ func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if restored != nil {
+		out.readers = append(out.readers, restored)
 	}
 	out.readers = append(out.readers, aliases.Stream)
 	if final != nil {
@@ -164,6 +169,17 @@ func (e Emulation) around(req *llm.Request) (*Plan, error) {
 	}
 	plan.readers = append(plan.readers, Keep("emulate", req))
 	return plan, nil
+}
+
+// tokens are what text from outside must not hold: the control tokens of the
+// model's family, and the words around results in the notation that is taught.
+func (e Emulation) tokens() *Tokens {
+	results := ""
+	o := PromptOptions{Dialects: e.Dialects}
+	if s, err := o.styleOf(cmp.Or(e.style(), families[e.Family].style, "json")); err == nil {
+		results = s.results
+	}
+	return familyTokens(e.Family, listOr(e.Dialects).ResultMarkers(results))
 }
 
 // decides reports whether the emulation, and not the model, decides which tools

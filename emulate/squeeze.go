@@ -47,7 +47,8 @@ func squeeze(text string, yield func(byte) bool) bool {
 	return true
 }
 
-// plain passes on a character unless it is white space or a quote.
+// plain passes on a character unless it is white space, a quote or the mark in a
+// token that was blunted.
 func plain(r rune, yield func(byte) bool) bool {
 	switch {
 	case r >= 0xFF01 && r <= 0xFF5E: // the wide forms of ASCII
@@ -64,7 +65,7 @@ func plain(r rune, yield func(byte) bool) bool {
 		}
 		return yield(byte(r))
 	}
-	if strings.ContainsRune("“”‘’„‚«»‹›′″", r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+	if strings.ContainsRune("“”‘’„‚«»‹›′″"+mark, r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
 		return true
 	}
 	var b [utf8.UTFMax]byte

@@ -93,8 +93,16 @@ func (m *Model) planNative(j *job) error {
 		return err
 	}
 	var aliases *wire.Aliases
+	var restored reader
+	if !m.vendor.Apart {
+		j.req, restored = emulate.FamilyTokens(m.info.ID.Root()).Guard(j.req)
+	}
 	j.req, aliases = m.rules().Apply(j.req)
-	j.readers = append(j.readers, m.findLeaks(j), aliases.Stream)
+	j.readers = append(j.readers, m.findLeaks(j))
+	if restored != nil {
+		j.readers = append(j.readers, restored)
+	}
+	j.readers = append(j.readers, aliases.Stream)
 	if len(j.unwrap) > 0 {
 		j.readers = append(j.readers, unwrapArgs(j.unwrap))
 	}

@@ -60,6 +60,10 @@ type Vendor struct {
 	// means marked: hosts and engines leave calls in the text now and then.
 	// Off is for vendors whose native calls are reliable.
 	Promotion llm.Promotion
+	// Apart says that it keeps what is said apart from the control tokens of its
+	// models, so that no text can be one. A server that puts text into a chat
+	// template does not: what it is sent is made safe before.
+	Apart bool
 	// Fields are its own names for options that its format lacks or calls
 	// otherwise: "seed" and "top_k" of Options. Options are those it handles
 	// in another way than its format.
@@ -94,6 +98,12 @@ func like(name, base, key string, quirks wire.Quirks) Vendor {
 	return Vendor{Name: name, BaseURL: base, Wires: []string{wire.Chat}, KeyEnv: key, Quirks: quirks, NoAllowed: true}
 }
 
+// apart is a vendor whose own API keeps text and control tokens apart.
+func apart(v Vendor) Vendor {
+	v.Apart = true
+	return v
+}
+
 // reliable is a vendor that leaves no calls in the text.
 func reliable(v Vendor) Vendor {
 	v.Promotion = llm.PromoteOff
@@ -120,40 +130,40 @@ const amazonOnly = "is served in Amazon's own format: see bedrock/"
 
 // builtin is the table of vendors.
 var builtin = []Vendor{
-	{Name: "openai", Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
-	{Name: "anthropic", Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
+	{Name: "openai", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
+	{Name: "anthropic", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
 		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, MaxStrict: 20, MaxOptional: 24, Both: true},
-	{Name: "gemini", Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
+	{Name: "gemini", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil),
 	like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
 	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil),
-	like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
-	reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true})).with(map[string]string{"seed": "random_seed"}, nil),
-	reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true})).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
-	reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true})),
+	apart(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
+	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true}))).with(map[string]string{"seed": "random_seed"}, nil),
+	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", wire.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}),
+	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),
 	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", wire.Quirks{NoStrict: true}).with(nil, noPenalties),
-	like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older).with(topK, nil),
+	apart(like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older)).with(topK, nil),
 	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
 	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),
-	like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}),
+	apart(like("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", wire.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true})),
 	like("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", older),
 	local("vllm", "http://127.0.0.1:8000/v1", ""),
 	local("sglang", "http://127.0.0.1:30000/v1", ""),
 	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")),
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
-	{Name: "azure", Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
-	{Name: "vertex", Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
+	{Name: "azure", Apart: true, Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
+	{Name: "vertex", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
-	{Name: "vertex-claude", Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
+	{Name: "vertex-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
+	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
-	{Name: "bedrock-claude", Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
+	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
 		Quirks: wire.OnBedrock(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock-openai", BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
+	{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}},
 	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},
 }
@@ -213,7 +223,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Name = cmp.Or(v.Name, base.Name)
 	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
-		base.Promotion = "" // it is somebody else's server
+		base.Promotion, out.Apart = "", false // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
 	}
 	out.BaseEnv = cmp.Or(v.BaseEnv, out.BaseEnv)
@@ -239,6 +249,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Strict = out.Strict || v.Strict
 	out.MaxStrict, out.MaxOptional = cmp.Or(v.MaxStrict, base.MaxStrict), cmp.Or(v.MaxOptional, base.MaxOptional)
 	out.Both = out.Both || v.Both
+	out.Apart = out.Apart || v.Apart
 	out.NoNone = out.NoNone || v.NoNone
 	out.NoAllowed = out.NoAllowed || v.NoAllowed
 	out.Promotion = cmp.Or(v.Promotion, base.Promotion)

@@ -28,7 +28,7 @@ func Shown(d spec.Dialect) spec.Results {
 // them, and returns in whose turn they stand. See dialect.WrapResults.
 func Results(d spec.Dialect, results []llm.Result) (role llm.Role, text string) {
 	w := Shown(d)
-	guards := guardsOf(d)
+	guards := Guards(d)
 	var b strings.Builder
 	b.WriteString(w.Open)
 	for i, r := range results {
@@ -76,10 +76,10 @@ func word(s string) string {
 	}, s)
 }
 
-// guardsOf returns what a result must not contain: the markers of the wrapper
+// Guards returns what a result must not contain: the markers of the wrapper
 // without their last bracket, so that a space before it does not help, and the
 // tokens that end a turn of the dialect.
-func guardsOf(d spec.Dialect) []string {
+func Guards(d spec.Dialect) []string {
 	w := Shown(d)
 	out := append([]string(nil), w.Guard...)
 	for _, m := range markersOf(spec.Writing{Open: w.Open, Call: w.Each, Close: w.Close}) {

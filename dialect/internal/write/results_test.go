@@ -19,7 +19,7 @@ func TestResultsCannotBreakOut(t *testing.T) {
 	for _, d := range spec.Builtin() {
 		name, w := d.Name, Shown(d)
 		_, clean := Results(d, []llm.Result{{CallID: "1", Name: "f", Parts: []llm.Part{llm.Text{Text: "x"}}}})
-		for _, m := range guardsOf(d) {
+		for _, m := range Guards(d) {
 			for _, evil := range []string{m, strings.ToUpper(m), m + " >", "a" + m + m + "b", m + "\n" + w.Close + w.Each} {
 				_, got := Results(d, []llm.Result{{CallID: "1", Name: "f", Parts: []llm.Part{llm.Text{Text: evil}}}})
 				if n, want := strings.Count(strings.ToLower(got), strings.ToLower(m)), strings.Count(strings.ToLower(clean), strings.ToLower(m)); n != want {

@@ -1,0 +1,333 @@
+package emulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Guard returns a request in which nothing from outside holds a control token,
+// and how to read its answer: what the model copies of it arrives as it was.
+// What users, tools, documents and the model itself said counts as outside, and
+// so do the definitions of tools; the system prompt is the program's own. A
+// request without tokens is returned as it is, with no reader. The caller's
+// request is not changed.
+func (t *Tokens) Guard(req *llm.Request) (*llm.Request, Reader) {
+	if t == nil {
+		return req, nil
+	}
+	g := guard{tokens: t}
+	out := req.Clone()
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
+			continue
+		}
+		g.parts(m.Parts)
+	}
+	for i := range out.Tools {
+		g.tool(&out.Tools[i])
+	}
+	g.text(&out.Choice.Name)
+	for i := range out.Choice.Allowed {
+		g.text(&out.Choice.Allowed[i])
+	}
+	if !g.changed {
+		return req, nil
+	}
+	return out, t.read
+}
+
+// guard blunts the tokens of one request.
+type guard struct {
+	tokens  *Tokens
+	changed bool
+}
+
+// text blunts a text and reports whether that changed it.
+func (g *guard) text(s *string) bool {
+	blunt := g.tokens.Blunt(*s)
+	if len(blunt) == len(*s) {
+		return false
+	}
+	*s, g.changed = blunt, true
+	return true
+}
+
+// parts blunts the parts of a message, which are a copy of the caller's, and
+// reports whether that changed one.
+func (g *guard) parts(parts []llm.Part) (changed bool) {
+	for i, p := range parts {
+		if blunt, ok := g.part(p); ok {
+			parts[i], changed = blunt, true
+		}
+	}
+	return changed
+}
+
+// part returns a part with its tokens blunted, if it has any.
+func (g *guard) part(p llm.Part) (blunt llm.Part, ok bool) {
+	switch p := p.(type) {
+	case llm.Text:
+		if g.text(&p.Text) {
+			return p, true
+		}
+	case llm.Thinking:
+		if p.State.IsZero() && g.text(&p.Text) { // signed thinking stays as it was signed
+			return p, true
+		}
+	case llm.Media:
+		named := g.text(&p.Name)
+		if data := string(p.Data); p.Kind == llm.Document && utf8.ValidString(data) && g.text(&data) {
+			p.Data, named = []byte(data), true
+		}
+		if named {
+			return p, true
+		}
+	case llm.Call:
+		id, name := g.text(&p.ID), g.text(&p.Name)
+		if g.json(&p.Args) || id || name {
+			return p, true
+		}
+	case llm.Result:
+		id, name := g.text(&p.CallID), g.text(&p.Name)
+		inner := slices.Clone(p.Parts)
+		if g.parts(inner) || id || name {
+			p.Parts = inner
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+func (g *guard) tool(d *llm.ToolDef) {
+	g.text(&d.Name)
+	g.text(&d.Description)
+	g.json(&d.Schema)
+	if len(d.Examples) > 0 {
+		d.Examples = slices.Clone(d.Examples)
+		for i := range d.Examples {
+			g.json(&d.Examples[i])
+		}
+	}
+}
+
+// json blunts the strings of a JSON value and reports whether that changed it. A
+// server may decode the value before it writes it into the prompt, so tokens
+// with escapes in them count, too.
+func (g *guard) json(raw *json.RawMessage) bool {
+	text := string(*raw)
+	if !strings.Contains(text, `\`) {
+		changed := g.text(&text)
+		if changed {
+			*raw = json.RawMessage(text)
+		}
+		return changed
+	}
+	var b bytes.Buffer
+	done := 0
+	for open, end := range literals(text) {
+		if blunt, ok := g.quoted(text[open:end]); ok {
+			b.WriteString(text[done:open])
+			b.WriteString(blunt)
+			done = end
+		}
+	}
+	if done == 0 {
+		return false
+	}
+	b.WriteString(text[done:])
+	*raw, g.changed = b.Bytes(), true
+	return true
+}
+
+// literals yields where the strings of a JSON value begin and end.
+func literals(text string) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		for at := 0; ; {
+			open := strings.IndexByte(text[at:], '"')
+			if open < 0 {
+				return
+			}
+			open += at
+			end := open + 1
+			for end < len(text) && text[end] != '"' {
+				if text[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if at = end + 1; at > len(text) || !yield(open, at) {
+				return
+			}
+		}
+	}
+}
+
+// quoted blunts a JSON string, and reports whether that changed it.
+func (g *guard) quoted(literal string) (string, bool) {
+	var value string
+	if json.Unmarshal([]byte(literal), &value) != nil {
+		return "", false
+	}
+	blunt := g.tokens.Blunt(value)
+	if len(blunt) == len(value) {
+		return "", false
+	}
+	return quote(blunt), true
+}
+
+// read takes the marks away from what a model answered.
+func (t *Tokens) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		u := newUnguard(t)
+		for ev, err := range raw {
+			if err != nil {
+				ev = nil
+			}
+			for _, restored := range u.events(ev) {
+				if !yield(restored, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for _, last := range u.events(nil) {
+			if !yield(last, nil) {
+				return
+			}
+		}
+	}
+}
+
+// unguard restores the events of one answer.
+type unguard struct {
+	tokens         *Tokens
+	text, thinking restorer
+	calls          map[string]*restorer
+	others         map[int]*unguard // further answers
+}
+
+func newUnguard(t *Tokens) *unguard {
+	return &unguard{tokens: t, text: restorer{tokens: t}, thinking: restorer{tokens: t}, calls: map[string]*restorer{}, others: map[int]*unguard{}}
+}
+
+// events returns what becomes of an event: what was held back and has to come
+// before it, and the event as it would be if nothing had been blunted. A nil
+// event is the end.
+func (u *unguard) events(ev llm.Event) []llm.Event {
+	if a, ok := ev.(llm.Alternative); ok {
+		return u.alternative(a)
+	}
+	out := u.due(ev)
+	if ev != nil {
+		if ev = u.event(ev); ev != nil {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// alternative restores an event of a further answer.
+func (u *unguard) alternative(a llm.Alternative) (out []llm.Event) {
+	if u.others[a.Index] == nil {
+		u.others[a.Index] = newUnguard(u.tokens)
+	}
+	for _, ev := range u.others[a.Index].events(a.Event) {
+		out = append(out, llm.Alternative{Index: a.Index, Event: ev})
+	}
+	return out
+}
+
+// due returns what was held back and has to come before ev: text does not go on
+// behind something else.
+func (u *unguard) due(ev llm.Event) (out []llm.Event) {
+	isText, isThinking := false, false
+	switch ev := ev.(type) {
+	case llm.KeepAlive, llm.Warning, llm.UnknownEvent, llm.CallDelta:
+		return nil
+	case llm.TextDelta:
+		isText = true
+	case llm.ThinkingDelta:
+		isThinking = true
+	case llm.Call:
+		out = u.delta(ev.ID)
+	case llm.InvalidCall:
+		out = u.delta(ev.ID)
+	}
+	if !isText {
+		if s := u.text.end(); s != "" {
+			out = append(out, llm.TextDelta{Text: s})
+		}
+	}
+	if !isThinking {
+		if s := u.thinking.end(); s != "" {
+			out = append(out, llm.ThinkingDelta{Text: s})
+		}
+	}
+	return out
+}
+
+// delta returns the end of a call's arguments, if any was held back.
+func (u *unguard) delta(id string) []llm.Event {
+	r := u.calls[id]
+	delete(u.calls, id)
+	if r != nil {
+		if s := r.end(); s != "" {
+			return []llm.Event{llm.CallDelta{ID: id, Args: s}}
+		}
+	}
+	return nil
+}
+
+// event returns an event as it would be if nothing had been blunted, or nil if
+// all of it is held back.
+func (u *unguard) event(ev llm.Event) llm.Event {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		if ev.Text == "" {
+			return ev
+		}
+		if ev.Text = u.text.add(ev.Text); ev.Text == "" && ev.Part == nil {
+			return nil
+		}
+		return ev
+	case llm.ThinkingDelta:
+		if ev.Text == "" {
+			return ev
+		}
+		if ev.Text = u.thinking.add(ev.Text); ev.Text == "" && ev.Part == nil {
+			return nil
+		}
+		return ev
+	case llm.CallStart:
+		ev.Name = u.tokens.Restore(ev.Name)
+		return ev
+	case llm.CallDelta:
+		r := u.calls[ev.ID]
+		if r == nil {
+			r = &restorer{tokens: u.tokens, inJSON: true}
+			u.calls[ev.ID] = r
+		}
+		if ev.Args = r.add(ev.Args); ev.Args == "" {
+			return nil
+		}
+		return ev
+	case llm.Call:
+		ev.Name = u.tokens.Restore(ev.Name)
+		ev.Args = json.RawMessage(u.tokens.restore(string(ev.Args), true))
+		return ev
+	case llm.InvalidCall:
+		ev.Name, ev.Raw, ev.Problem = u.tokens.Restore(ev.Name), u.tokens.Restore(ev.Raw), u.tokens.Restore(ev.Problem)
+		return ev
+	}
+	return ev
+}
