@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -193,7 +194,7 @@ func (d *batch) ask(j *job, reason string) error {
 		return err
 	}
 	if !a.Allowed {
-		reason := "a person refused it"
+		reason := cmp.Or(a.By, "a person") + " refused it"
 		if a.Reason != "" {
 			reason += ": " + a.Reason
 		}

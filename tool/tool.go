@@ -40,6 +40,10 @@ type Tool struct {
 	// Call runs the tool. The arguments are one JSON value that matches Input.
 	// Output counts even with an error: what was done before it failed.
 	Call func(ctx context.Context, args json.RawMessage) (Output, error)
+	// Plan says what a call would do, for a person who is asked about it. It
+	// changes nothing. With nil, the arguments are all there is to show. An
+	// error says why the call would fail.
+	Plan func(ctx context.Context, args json.RawMessage) (Plan, error)
 
 	namespace, base string // what Prefix made Name from
 }

@@ -1,123 +1,182 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/tool"
 )
 
-// asker asks the person at the terminal. Nobody can be asked if in is nil.
+// Who decides, in the record.
+const (
+	byPerson  = "the person at the terminal"
+	byYes     = "--yes"
+	byProgram = "toolpost"
+)
+
+// approver decides about calls that may change things: by --yes, by what was
+// granted before, else by asking.
+type approver struct {
+	yes    bool
+	tools  *tool.Set
+	grants grants
+	// put asks the person; nil if nobody can be asked.
+	put func(ctx context.Context, p *proposal) (*question, error)
+}
+
+// approve answers a question of the runtime.
+func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
+	if a.yes {
+		return q.Answer(true, byYes, ""), nil
+	}
+	p := propose(ctx, a.tools, q)
+	if g, ok := a.grants.find(p); ok {
+		return q.Answer(true, byPerson, "granted before: "+g.String()), nil
+	}
+	if a.put == nil {
+		return q.Answer(false, byProgram, "nobody can be asked here; --yes allows it beforehand"), nil
+	}
+	answered, err := a.put(ctx, p)
+	if err != nil {
+		return journal.Approval{}, err
+	}
+	switch answered.word {
+	case "yes":
+		return q.Answer(true, byPerson, ""), nil
+	case always:
+		a.grants.add(*answered.grant)
+		return q.Answer(true, byPerson, "granted: "+answered.grant.String()), nil
+	case closed:
+		return q.Answer(false, byPerson, "nobody answers any more"), nil
+	}
+	return q.Answer(false, byPerson, ""), nil
+}
+
+// asker asks the person at the terminal of run.
 type asker struct {
-	in     *bufio.Reader
-	yes    bool // whatever is asked for is allowed
-	pr     *printer
-	always map[string]bool // tools that are allowed for the rest of the run
+	approver
+	in   *os.File // nil if nobody can be asked
+	pr   *printer
+	stop func() // ends the run, as Ctrl-C does
 }
 
 // newAsker asks on in, if that is a terminal.
-func newAsker(in io.Reader, pr *printer, yes bool) *asker {
-	a := &asker{pr: pr, yes: yes, always: make(map[string]bool)}
-	if f, ok := in.(*os.File); ok && isTerminal(f) {
-		a.in = bufio.NewReader(f)
+func newAsker(in io.Reader, pr *printer, tools *tool.Set, yes bool, stop func()) *asker {
+	a := &asker{approver: approver{yes: yes, tools: tools}, pr: pr, stop: stop}
+	if f, ok := in.(*os.File); ok && isTerminal(f) && pr.live && !yes {
+		a.in = f
+		a.put = func(ctx context.Context, p *proposal) (*question, error) {
+			q := consent(pr.p, p, "this run ends")
+			return q, a.ask(ctx, q)
+		}
 	}
 	return a
 }
 
-// there reports whether somebody can be asked.
-func (a *asker) there() bool { return a.in != nil && a.pr.live }
-
-// approve decides about a call that may change things.
-func (a *asker) approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
-	switch {
-	case a.yes:
-		return q.Answer(true, "--yes", ""), nil
-	case a.always[q.Tool]:
-		return q.Answer(true, "the person at the terminal", "always for this tool"), nil
-	case !a.there():
-		return q.Answer(false, "toolpost", "nobody can be asked here; --yes allows it beforehand"), nil
-	}
-	var answer string
-	var err error
-	a.pr.pause(func() {
-		p := a.pr.p
-		fmt.Fprintf(a.pr.log, "%s %s %s\n", p.yellow("?"), p.bold(q.Tool), inOneLine(string(q.Args)))
-		answer, err = a.choose(ctx, fmt.Sprintf("  allow it? %ses, %so, %slways ", p.cyan("[y]"), p.cyan("[n]"), p.cyan("[a]")), "yes", "no", "always")
-	})
-	if err != nil {
-		return journal.Approval{}, err
-	}
-	a.always[q.Tool] = answer == "always"
-	return q.Answer(answer != "no", "the person at the terminal", ""), nil
-}
-
 // checkpoint shows what failed and asks how to go on.
 func (a *asker) checkpoint(ctx context.Context, c agent.Checkpoint) (agent.Choice, error) {
-	choice := agent.Choice{By: "the person at the terminal"}
+	if a.in == nil { // nobody answers any more
+		choice := agent.Choice{Action: agent.Abort, By: "default"}
+		if slices.Contains(c.Options, agent.Skip) {
+			choice.Action = agent.Skip
+		}
+		return choice, nil
+	}
+	q := failure(a.pr.p, c)
+	err := a.ask(ctx, q)
+	return q.choice(), err
+}
+
+// failure is the question of a checkpoint.
+func failure(p palette, c agent.Checkpoint) *question {
+	q := &question{p: p, text: func(width int) []string { return strings.Split(strings.TrimRight(menu(p, c, width), "\n"), "\n") }}
+	for _, o := range c.Options {
+		q.answers = append(q.answers, answer{word: string(o), help: choices[o][c.Cause], typed: o == agent.Manual})
+	}
+	return q
+}
+
+// choice is the answer to a checkpoint.
+func (q *question) choice() agent.Choice {
+	c := agent.Choice{By: byPerson, Action: agent.Action(q.word)}
+	switch q.word {
+	case string(agent.Manual):
+		c.Text = q.typed
+	case closed, interrupted:
+		c.Action = agent.Abort
+	}
+	return c
+}
+
+// ask shows a question below what was printed so far, until it is answered.
+// Nothing that was typed before it is read.
+func (a *asker) ask(ctx context.Context, q *question) error {
 	var err error
 	a.pr.pause(func() {
-		fmt.Fprint(a.pr.log, menu(a.pr.p, c, a.pr.width()))
-		words := make([]string, len(c.Options))
-		for i, o := range c.Options {
-			words[i] = string(o)
-		}
-		var word string
-		if word, err = a.choose(ctx, "  what now? ", words...); err != nil {
-			return
-		}
-		if choice.Action = agent.Action(word); choice.Action == agent.Manual {
-			fmt.Fprint(a.pr.log, "  > ")
-			choice.Text, err = a.readLine(ctx)
-		}
+		flushInput(a.in)
+		out, _ := a.pr.log.(*os.File)
+		on := asked{q, new(int)}
+		_, err = tea.NewProgram(on, tea.WithContext(ctx), tea.WithInput(a.in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
+		flushInput(a.in) // what was pressed after the answer answers nothing else
+		fmt.Fprintf(out, "\r%s\x1b[J%s\n", ansi.CursorUp(max(0, *on.tall-1)), q.view())
 	})
-	return choice, err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	case q.word == interrupted:
+		a.stop()
+		return ctx.Err()
+	case q.word == closed:
+		a.in, a.put = nil, nil
+	}
+	return nil
 }
 
-// choose asks until the answer is one of words, or the beginning of one.
-func (a *asker) choose(ctx context.Context, prompt string, words ...string) (string, error) {
-	for {
-		fmt.Fprint(a.pr.log, prompt)
-		text, err := a.readLine(ctx)
-		if err != nil {
-			return "", err
-		}
-		text = strings.ToLower(strings.TrimSpace(text))
-		i := slices.IndexFunc(words, func(w string) bool { return text != "" && strings.HasPrefix(w, text) })
-		if i >= 0 {
-			return words[i], nil
-		}
-		prompt = "  " + strings.Join(words, ", ") + "? "
-	}
+// asked is a question at the end of the screen. It never becomes less tall:
+// what it no longer covers would stay there.
+type asked struct {
+	*question
+	tall *int
 }
 
-// readLine reads one line. It gives up when ctx is done; the reading itself
-// cannot be stopped and ends with the program.
-func (a *asker) readLine(ctx context.Context) (string, error) {
-	type line struct {
-		text string
-		err  error
-	}
-	read := make(chan line, 1)
-	go func() {
-		text, err := a.in.ReadString('\n')
-		read <- line{strings.TrimRight(text, "\r\n"), err}
-	}()
-	select {
-	case l := <-read:
-		if errors.Is(l.err, io.EOF) {
-			return "", errors.New("nobody is there to answer any more")
+// Init makes time pass, so that it is seen when keys begin to count.
+func (a asked) Init() tea.Cmd { return tick() }
+
+// Update takes a key.
+func (a asked) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		a.resize(msg.Width, msg.Height-1)
+	case tea.PasteMsg:
+		a.paste(msg)
+	case ticked:
+		return a, tick()
+	case tea.KeyPressMsg:
+		if a.press(msg); a.word != "" {
+			return a, tea.Quit
 		}
-		return l.text, l.err
-	case <-ctx.Done():
-		fmt.Fprintln(a.pr.log)
-		return "", ctx.Err()
 	}
+	return a, nil
+}
+
+// View draws it.
+func (a asked) View() tea.View {
+	if a.width == 0 {
+		return tea.NewView("")
+	}
+	text := a.view()
+	*a.tall = max(*a.tall, 1+strings.Count(text, "\n"))
+	return tea.NewView(text + strings.Repeat("\n", *a.tall-1-strings.Count(text, "\n")))
 }

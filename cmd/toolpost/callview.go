@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -208,8 +209,7 @@ func (v *callView) shownArgs(width int) string {
 	values := make(map[string]json.RawMessage)
 	if v.phase != writing && json.Unmarshal([]byte(v.args), &values) == nil {
 		for _, name := range keyOrder(v.args) {
-			value := strings.Trim(string(values[name]), `"`)
-			order = append(order, name+"="+value)
+			order = append(order, name+"="+shownValue(values[name]))
 		}
 		text = strings.Join(order, " ")
 	}
@@ -221,6 +221,16 @@ func (v *callView) shownArgs(width int) string {
 		return ansi.TruncateLeft(text, max(0, ansi.StringWidth(text)-limit), "…")
 	}
 	return ansi.Truncate(text, limit, "…")
+}
+
+// shownValue writes a value so that it can be seen where it ends: a text that
+// is not one plain word keeps its quotes.
+func shownValue(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool { return unseen(r) || unicode.IsSpace(r) || strings.ContainsRune(`"'=,`, r) }) {
+		return string(raw)
+	}
+	return text
 }
 
 // keyOrder returns the keys of a JSON object in the order in which they stand.

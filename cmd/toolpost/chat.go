@@ -15,8 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
-	"github.com/toolpost/toolpost/invoke"
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -83,7 +81,8 @@ func newChatModel(ctx context.Context, w *wiring, p palette, yes bool) *chat {
 	input.SetVirtualCursor(false)
 	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	input.Focus()
-	c := &chat{ctx: ctx, w: w, yes: yes, p: p, input: input, page: viewport.New(), log: newTranscript(p), history: loadHistory(), always: make(map[string]bool)}
+	c := &chat{ctx: ctx, w: w, p: p, input: input, page: viewport.New(), log: newTranscript(p), history: loadHistory(), approver: approver{yes: yes, tools: w.tools}}
+	c.put = c.consent
 	c.at = len(c.history)
 	if note := w.announce(); note != "" {
 		c.log.add(noted, note)
@@ -108,11 +107,11 @@ func (c *chat) begin(text string) tea.Cmd {
 	c.last = text
 	ctx, stop := context.WithCancel(c.ctx)
 	c.stop, c.began = stop, time.Now()
-	ag := c.w.agent(&asker{yes: c.yes, always: c.always})
-	ag.Tools.Approve, ag.Parent = c.approve, ""
+	var check checking
 	if !c.yes {
-		ag.Checkpoint = c.checkpoint
+		check = c.checkpoint
 	}
+	ag := c.w.agent(c.approve, check)
 	if n := len(c.runs); n > 0 {
 		ag.Parent = c.runs[n-1]
 	}
@@ -132,7 +131,7 @@ func (c *chat) begin(text string) tea.Cmd {
 		}
 		c.send(over)
 	})
-	return c.tick()
+	return tick()
 }
 
 // interrupt stops the turn that is under way.
@@ -167,54 +166,33 @@ func (c *chat) end(over turnOver) {
 	}
 }
 
-// asking is a question to the person, at which the turn waits.
+// asking is a question at which the turn waits.
 type asking struct {
-	text   string // shown in the transcript
-	words  []string
-	typing bool // a line is being typed
-	reply  chan string
+	*question
+	reply chan struct{}
 }
 
-// put asks the person and waits for the word that answers, or for a line after
-// "manual".
-func (c *chat) put(ctx context.Context, a *asking) (string, error) {
-	a.reply = make(chan string, 1)
+// wait shows a question and waits until it is answered.
+func (c *chat) wait(ctx context.Context, q *question) error {
+	a := &asking{q, make(chan struct{})}
 	c.send(a)
 	select {
-	case word := <-a.reply:
-		return word, nil
+	case <-a.reply:
+		return nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ctx.Err()
 	}
 }
 
-// approve asks about a call that may change things.
-func (c *chat) approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
-	if c.yes || c.always[q.Tool] {
-		return q.Answer(true, "the person at the terminal", "allowed before"), nil
-	}
-	text := fmt.Sprintf("%s allow %s %s?\n  %ses, %so, %slways", c.p.yellow("?"), c.p.bold(q.Tool), inOneLine(string(q.Args)), c.p.cyan("[y]"), c.p.cyan("[n]"), c.p.cyan("[a]"))
-	word, err := c.put(ctx, &asking{text: text, words: []string{"yes", "no", "always"}})
-	if err != nil {
-		return journal.Approval{}, err
-	}
-	if word == "always" {
-		c.always[q.Tool] = true
-	}
-	return q.Answer(word != "no", "the person at the terminal", ""), nil
+// consent asks about a call that may change things.
+func (c *chat) consent(ctx context.Context, p *proposal) (*question, error) {
+	q := consent(c.p, p, "you leave")
+	return q, c.wait(ctx, q)
 }
 
 // checkpoint asks how to go on after a failure.
 func (c *chat) checkpoint(ctx context.Context, cp agent.Checkpoint) (agent.Choice, error) {
-	words := make([]string, len(cp.Options))
-	for i, o := range cp.Options {
-		words[i] = string(o)
-	}
-	word, err := c.put(ctx, &asking{text: strings.TrimRight(menu(c.p, cp, max(20, c.width)), "\n"), words: words})
-	choice := agent.Choice{By: "the person at the terminal"}
-	choice.Action = agent.Action(word)
-	if text, typed := strings.CutPrefix(word, string(agent.Manual)+" "); typed {
-		choice.Action, choice.Text = agent.Manual, text
-	}
-	return choice, err
+	q := failure(c.p, cp)
+	err := c.wait(ctx, q)
+	return q.choice(), err
 }

@@ -7,30 +7,41 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/tool"
 )
 
 // slash is a command that is typed into the conversation.
 type slash struct {
 	name, args, help string
 	do               func(c *chat, arg string) tea.Cmd
+	anytime          bool // also while a turn is under way
 }
 
 // slashes are the commands of chat. (A function, because /help shows them.)
 func slashes() []slash {
 	return []slash{
-		{"/model", "[ID]", "show the model, or go on with another one", (*chat).switchModel},
-		{"/tools", "", "list the tools and what they may do", (*chat).listTools},
-		{"/receipts", "", "list the records of this conversation", (*chat).listReceipts},
-		{"/retry", "", "take back the last turn and ask again", (*chat).retry},
-		{"/help", "", "show this", (*chat).help},
-		{"/quit", "", "leave (Ctrl-D does too)", func(*chat, string) tea.Cmd { return tea.Quit }},
+		{"/model", "[ID]", "show the model, or go on with another one", (*chat).switchModel, false},
+		{"/tools", "[revoke N|all]", "list the tools and what you allowed, or take it back", (*chat).listTools, true},
+		{"/receipts", "", "list the records of this conversation", (*chat).listReceipts, true},
+		{"/retry", "", "take back the last turn and ask again", (*chat).retry, false},
+		{"/help", "", "show this", (*chat).help, true},
+		{"/quit", "", "leave (Ctrl-D does too)", func(*chat, string) tea.Cmd { return tea.Quit }, false},
 	}
+}
+
+// anytime reports whether a line is a command that need not wait for the end of
+// a turn.
+func anytime(line string) bool {
+	name, _, _ := strings.Cut(line, " ")
+	return slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.anytime })
 }
 
 // command does what a line that starts with a slash says.
@@ -48,7 +59,7 @@ func (c *chat) command(line string) tea.Cmd {
 func (c *chat) help(string) tea.Cmd {
 	var b strings.Builder
 	for _, s := range slashes() {
-		fmt.Fprintf(&b, "%-16s %s\n", s.name+" "+s.args, s.help)
+		fmt.Fprintf(&b, "%-22s %s\n", s.name+" "+s.args, s.help)
 	}
 	b.WriteString("\nEnter sends · Ctrl-J new line · ↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L draws the screen anew")
 	c.log.add(shownAs, b.String())
@@ -87,18 +98,67 @@ func (c *chat) route() string {
 	return "; tools: " + r.String()
 }
 
-func (c *chat) listTools(string) tea.Cmd {
+// listTools shows the tools and what was allowed beforehand, and takes that
+// back.
+func (c *chat) listTools(arg string) tea.Cmd {
+	if arg != "" {
+		c.log.add(noted, c.revoke(arg))
+		return nil
+	}
+	granted := c.grants.list()
 	var b strings.Builder
 	for t := range c.w.tools.All() {
 		asks := ""
-		if !t.Effects.Has(tool.ReadOnly) || t.Origin == tool.Builtin && !t.Effects.Has(tool.Local) {
-			asks = c.p.yellow(" asks first")
+		if d, _ := invoke.AllowOwn(c.ctx, t, llm.Call{}); d.Verdict != invoke.Allow {
+			asks = c.p.yellow(" " + c.asks(t.Name, granted))
 		}
-		fmt.Fprintf(&b, "%s%s %s\n", c.p.bold(fmt.Sprintf("%-14s", t.Name)), asks, c.p.dim(firstLine(t.Description, 60)))
+		line := c.p.bold(fmt.Sprintf("%-14s", t.Name)) + asks + " " + c.p.dim(firstLine(t.Description, 100))
+		b.WriteString(ansi.Truncate(line, max(20, c.width), "…") + "\n")
 	}
 	fmt.Fprintf(&b, "below %s", c.w.Root)
+	if len(granted) > 0 {
+		b.WriteString("\n\nyou allowed, until you leave:")
+	}
+	for i, g := range granted {
+		fmt.Fprintf(&b, "\n%3d %s", i+1, g)
+	}
+	if len(granted) > 0 {
+		b.WriteString("\n" + c.p.dim("/tools revoke 1 takes one back, /tools revoke all everything"))
+	}
 	c.log.add(shownAs, b.String())
 	return nil
+}
+
+// asks says whether a tool that may change things is asked about.
+func (c *chat) asks(name string, granted []grant) string {
+	covers := func(g grant, broad bool) bool {
+		return g.scope == anything || g.tool == name && (g.scope == thisTool) == broad || !broad && g.scope == thisFolder && slices.Contains(allowed["write"], name)
+	}
+	switch {
+	case c.yes:
+		return "allowed by --yes"
+	case slices.ContainsFunc(granted, func(g grant) bool { return covers(g, true) }):
+		return "allowed"
+	case slices.ContainsFunc(granted, func(g grant) bool { return covers(g, false) }):
+		return "asks first, except as below"
+	}
+	return "asks first"
+}
+
+// revoke takes back what was allowed and says so.
+func (c *chat) revoke(arg string) string {
+	which, ok := strings.CutPrefix(arg, "revoke ")
+	granted := c.grants.list()
+	n, err := strconv.Atoi(strings.TrimSpace(which))
+	switch {
+	case ok && strings.TrimSpace(which) == "all":
+		c.grants.drop(-1)
+		return "everything is asked about again"
+	case !ok || err != nil || n < 1 || n > len(granted):
+		return "/tools revoke takes a number from the list of /tools, or all"
+	}
+	c.grants.drop(n - 1)
+	return "no longer allowed: " + granted[n-1].String()
 }
 
 func (c *chat) listReceipts(string) tea.Cmd {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +21,8 @@ type chat struct {
 	ctx  context.Context
 	w    *wiring
 	p    palette
-	yes  bool
 	send func(tea.Msg)
+	approver
 
 	log      *transcript
 	messages []llm.Message // the conversation
@@ -31,11 +30,10 @@ type chat struct {
 	last     string        // what the person said in it
 	runs     []string      // the record of each turn
 
-	stop   context.CancelFunc // nil while nothing is under way
-	began  time.Time
-	turns  sync.WaitGroup
-	ask    *asking
-	always map[string]bool
+	stop  context.CancelFunc // nil while nothing is under way
+	began time.Time
+	turns sync.WaitGroup
+	ask   *asking
 
 	input   textarea.Model
 	page    viewport.Model
@@ -57,7 +55,7 @@ func (c *chat) Init() tea.Cmd { return nil }
 // ticked says that time has passed while something is under way.
 type ticked struct{}
 
-func (c *chat) tick() tea.Cmd {
+func tick() tea.Cmd {
 	return tea.Tick(100*time.Millisecond, func(time.Time) tea.Msg { return ticked{} })
 }
 
@@ -74,16 +72,18 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case ticked:
 		c.frame++
 		if c.stop != nil {
-			cmd = c.tick()
+			cmd = tick()
 		}
 	case happened:
 		c.log.event(msg.Event)
 	case turnOver:
 		c.end(msg)
 	case *asking:
-		c.ask = msg
-		c.log.add(shownAs, msg.text)
-		bottom = true
+		c.ask, bottom = msg, true
+	case tea.PasteMsg:
+		if c.ask == nil || !c.ask.paste(msg) {
+			c.input, cmd = c.input.Update(msg)
+		}
 	default:
 		c.input, cmd = c.input.Update(msg)
 	}
@@ -98,9 +98,13 @@ func (c *chat) layout(bottom bool) {
 		return
 	}
 	c.input.SetWidth(c.width)
-	rows := c.input.Height()
+	rows := c.input.Height() + 1
+	if c.ask != nil {
+		c.ask.resize(c.width, c.height-3)
+		rows = strings.Count(c.ask.view(), "\n") + 1
+	}
 	c.page.SetWidth(c.width)
-	c.page.SetHeight(max(1, c.height-rows-2))
+	c.page.SetHeight(max(1, c.height-rows-1))
 	c.page.SetContentLines(c.log.lines(c.width, c.frame, time.Now()))
 	if bottom {
 		c.page.GotoBottom()
@@ -116,6 +120,10 @@ func (c *chat) View() tea.View {
 		return v
 	}
 	rule := c.p.dim(strings.Repeat("─", c.width))
+	if c.ask != nil {
+		v.Content = strings.Join([]string{c.page.View(), rule, c.ask.view()}, "\n")
+		return v
+	}
 	v.Content = strings.Join([]string{c.page.View(), rule, c.input.View(), c.statusLine()}, "\n")
 	if cur := c.input.Cursor(); cur != nil {
 		cur.Y += c.page.Height() + 1
@@ -128,10 +136,6 @@ func (c *chat) View() tea.View {
 func (c *chat) statusLine() string {
 	text := c.w.found.ID + " · " + counted(c.w.tools.Len(), "tool")
 	switch {
-	case c.ask != nil && c.ask.typing:
-		text = "Enter gives this as the answer"
-	case c.ask != nil:
-		text = "waiting for you: " + strings.Join(c.ask.words, ", ")
 	case c.stop != nil:
 		text = fmt.Sprintf("%c %s%s · Ctrl-C interrupts", spinner[c.frame%len(spinner)], or(c.log.status, "working"), " "+short(time.Since(c.began)))
 	case c.leaving:
@@ -150,6 +154,9 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name != "ctrl+c" {
 		c.leaving = false
+	}
+	if c.ask != nil && c.answer(k) {
+		return nil
 	}
 	switch name {
 	case "ctrl+c":
@@ -171,10 +178,6 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case "enter":
 		return c.enter()
-	}
-	if c.ask != nil && !c.ask.typing {
-		c.choose(name)
-		return nil
 	}
 	if c.recall(name) {
 		return nil
@@ -200,34 +203,37 @@ func (c *chat) ctrlC() tea.Cmd {
 	return nil
 }
 
-// choose answers a question by the first letter of a word.
-func (c *chat) choose(name string) {
-	i := slices.IndexFunc(c.ask.words, func(w string) bool { return strings.HasPrefix(w, name) && len(name) == 1 })
-	switch {
-	case i < 0:
-	case c.ask.words[i] == "manual":
-		c.ask.typing = true
-	default:
-		c.ask.reply <- c.ask.words[i]
-		c.ask = nil
+// answer gives a key to the question that is asked. One that came too early
+// belongs to what is being typed.
+func (c *chat) answer(k tea.KeyPressMsg) bool {
+	if k.String() == "esc" && !c.ask.picking && c.ask.typing == nil {
+		return false
 	}
+	took := c.ask.press(k)
+	switch c.ask.word {
+	case "":
+		return took
+	case interrupted:
+		c.interrupt() // the turn stops waiting
+	default:
+		c.ask.look()
+		c.log.add(shownAs, c.ask.view())
+		close(c.ask.reply)
+	}
+	c.ask = nil
+	return true
 }
 
 // enter sends what was typed.
 func (c *chat) enter() tea.Cmd {
 	text := strings.TrimSpace(c.input.Value())
 	switch {
-	case c.ask != nil && c.ask.typing:
-		c.ask.reply <- "manual " + text
-		c.ask = nil
-		c.input.Reset()
-		return nil
 	case text == "" || c.ask != nil:
 		return nil
 	case strings.HasSuffix(text, `\`): // a line that goes on
 		c.input.SetValue(strings.TrimSuffix(text, `\`) + "\n")
 		return nil
-	case c.stop != nil:
+	case c.stop != nil && !anytime(text):
 		return nil // it stays typed until the turn is over
 	}
 	c.input.Reset()

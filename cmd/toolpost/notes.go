@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/agent"
@@ -36,7 +37,7 @@ func noteOf(ev llm.Event) string {
 	case invoke.Stopped:
 		return "stopped: " + inOneLine(ev.Reason)
 	case invoke.Decided:
-		if !ev.Allowed && ev.By != "policy" {
+		if !ev.Allowed && !slices.Contains([]string{"policy", byPerson, byProgram}, ev.By) { // the result says it
 			return fmt.Sprintf("%s was refused by %s", ev.Tool, ev.By)
 		}
 	}
@@ -71,8 +72,8 @@ var choices = map[agent.Action]map[agent.Cause]string{
 	agent.Abort:    {agent.ToolFailed: "end the run", agent.ModelFailed: "end the run", agent.LoopStopped: "end the run"},
 }
 
-// menu writes a checkpoint for a person: what failed, what is known about it,
-// and what can be done, in lines of at most width cells.
+// menu writes a checkpoint for a person: what failed and what is known about it,
+// in lines of at most width cells.
 func menu(p palette, c agent.Checkpoint, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", p.red("✗"), p.bold(printable(heading(c))))
@@ -95,10 +96,6 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 		row("call", c.Call.Name+" "+inOneLine(string(c.Call.Args)))
 	}
 	row("it wrote", firstLine(c.Raw, 200))
-	for _, action := range c.Options {
-		word := string(action)
-		fmt.Fprintf(&b, "  %s%s %s\n", p.cyan("["+word[:1]+"]"), p.bold(word[1:]), p.dim(choices[action][c.Cause]))
-	}
 	return b.String()
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -96,7 +98,15 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	pr := newPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	pr.silent = output != nil
 	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now(), id: f.resume}
-	a := w.agent(newAsker(cmd.InOrStdin(), pr, f.yes))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ask := newAsker(cmd.InOrStdin(), pr, w.tools, f.yes, stop)
+	r.grants = &ask.grants
+	var check checking
+	if ask.in != nil {
+		check = ask.checkpoint
+	}
+	a := w.agent(ask.approve, check)
 	a.Request.Output = output
 	if note := w.announce(); note != "" && !f.json {
 		for line := range strings.Lines(note + "\n") {
@@ -170,6 +180,9 @@ type runner struct {
 	json  bool
 	began time.Time
 	id    string
+
+	grants  *grants
+	refused []string // the tools of calls that were not allowed
 }
 
 // watch shows the events of a run until it ends.
@@ -182,8 +195,13 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 			failed = err
 			break
 		}
-		if d, ok := ev.(agent.Done); ok {
-			done = d
+		switch ev := ev.(type) {
+		case agent.Done:
+			done = ev
+		case invoke.Decided:
+			if !ev.Allowed {
+				r.refused = append(r.refused, ev.Tool)
+			}
 		}
 		if unread = r.show(ev); unread != nil {
 			break
@@ -195,6 +213,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 	}
 	if err := r.finish(done, failed); err != nil {
 		return r.unreadable(err)
+	}
+	if failed == nil && done.Ran == 0 && len(r.refused) > 0 {
+		return fmt.Errorf("nothing was run: %s was refused", strings.Join(slices.Compact(r.refused), ", "))
 	}
 	return r.verdict(ctx, failed)
 }
@@ -257,8 +278,14 @@ func (r *runner) summary(d agent.Done) string {
 	p := r.pr.p
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), counted(d.Ran, "call"), short(time.Since(r.began)), r.w.found.ID)
-	fmt.Fprintf(&b, "%s %s", p.dim("changed"), strings.Join(changes(d), "\n        "))
-	fmt.Fprintf(&b, "\n%s toolpost receipts verify %s\n", p.dim("receipt"), d.Run)
+	fmt.Fprintf(&b, "%s %s\n", p.dim("changed"), strings.Join(changes(d), "\n        "))
+	if len(r.refused) > 0 {
+		fmt.Fprintf(&b, "%s %s\n", p.dim("refused"), printable(strings.Join(r.refused, ", ")))
+	}
+	for _, g := range r.grants.list() {
+		fmt.Fprintf(&b, "%s %s\n", p.dim("granted"), g)
+	}
+	fmt.Fprintf(&b, "%s toolpost receipts verify %s\n", p.dim("receipt"), d.Run)
 	return b.String()
 }
 

@@ -41,7 +41,7 @@ func TestRunOnABareMachine(t *testing.T) {
 	if r.code != exitOK || !strings.Contains(r.out, "read_file says: # Apples\n\nApples keep for weeks.") {
 		t.Fatalf("%+v", r)
 	}
-	for _, want := range []string{"sim/offline: no key is set", "✓ search_files path=./notes query=keep for weeks", "✓ read_file path=notes/apples.md", "2 calls in", "changed nothing: the tools that ran declare that they only read"} {
+	for _, want := range []string{"sim/offline: no key is set", "✓ search_files path=./notes query=\"keep for weeks\"", "✓ read_file path=notes/apples.md", "2 calls in", "changed nothing: the tools that ran declare that they only read"} {
 		if !strings.Contains(r.errOut, want) {
 			t.Errorf("no %q in\n%s", want, r.errOut)
 		}

@@ -205,7 +205,13 @@ func TestLongAnswers(t *testing.T) {
 func TestCheckpointMenu(t *testing.T) {
 	e := tool.Errorf(tool.NotFound, "there is no nope.txt")
 	e.Fix = "Use list_files to find the right path, and then read the file that you have found there."
-	got := menu(palette{}, agent.Checkpoint{
+	shown := func(c agent.Checkpoint, width int) string {
+		q := failure(palette{}, c)
+		q.quiet = time.Now().Add(-2 * settle)
+		q.resize(width, 40)
+		return q.view() + "\n"
+	}
+	got := shown(agent.Checkpoint{
 		N: 1, Cause: agent.ToolFailed, Model: "some/model", Attempt: 3, Error: e,
 		Call:    llm.Call{ID: "c1", Name: "read_file", Args: json.RawMessage(`{"path":"nope.txt"}`)},
 		Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort},
@@ -225,7 +231,7 @@ func TestCheckpointMenu(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	model := menu(palette{}, agent.Checkpoint{Cause: agent.ModelFailed, Model: "some/model", Raw: "I cannot\nhelp", Error: tool.Errorf(tool.ModelRefusal, "it called nothing"), Options: []agent.Action{agent.TryAgain}}, 80)
+	model := shown(agent.Checkpoint{Cause: agent.ModelFailed, Model: "some/model", Raw: "I cannot\nhelp", Error: tool.Errorf(tool.ModelRefusal, "it called nothing"), Options: []agent.Action{agent.TryAgain}}, 80)
 	for _, want := range []string{"✗ the model some/model gave no usable answer\n", "code      model_refusal", "it wrote  I cannot …", "[r]etry ask the model again"} {
 		if !strings.Contains(model, want) {
 			t.Errorf("no %q in\n%s", want, model)

@@ -125,23 +125,28 @@ func (w *wiring) done() {
 	}
 }
 
-// agent returns the agent of a conversation.
-func (w *wiring) agent(a *asker) *agent.Agent {
+// approving decides about calls, and checking about failures.
+type (
+	approving func(context.Context, invoke.Question) (journal.Approval, error)
+	checking  func(context.Context, agent.Checkpoint) (agent.Choice, error)
+)
+
+// agent returns the agent of a conversation. Nobody decides about failures if
+// check is nil.
+func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	system := w.System
 	if system == "" {
 		system = defaultSystem
 	}
 	ag := &agent.Agent{
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
-		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: a.approve, Output: invoke.ResultView{Secrets: w.keep}},
+		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
 	ag.Request.Temperature = w.Temperature
 	if w.better != nil {
 		ag.Ladder = &agent.Ladder{Stronger: w.better, StrongerID: w.Stronger}
 	}
-	if a.there() && !a.yes {
-		ag.Checkpoint = a.checkpoint
-	}
+	ag.Checkpoint = check
 	return ag
 }
 

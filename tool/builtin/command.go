@@ -36,7 +36,7 @@ type commandIn struct {
 
 // Tool returns run_command.
 func (c Command) Tool() tool.Tool {
-	return define(tool.Tool{
+	return planned(define(tool.Tool{
 		Name:    "run_command",
 		Timeout: c.timeout() + time.Second,
 		Description: `Run a program and return what it prints and its exit code. No shell is involved: pipes, redirections, wildcards, variables and && do not work; each argument is passed as it is.
@@ -46,7 +46,13 @@ The format is a program's name and a list of arguments, as in program: go, args:
 "program":{"type":"string","minLength":1,"description":"Name of the program on the PATH, or a path to it, like go."},
 "args":{"type":"array","items":{"type":"string"},"maxItems":256,"description":"Arguments, one per item, like [\"test\",\"./...\"]. Default: none."},
 "input":{"type":"string","description":"Text for the program's standard input. Default: empty."}}}`,
-		`{"program":"go","args":["test","./..."]}`, c.run)
+		`{"program":"go","args":["test","./..."]}`, c.run), c.plan)
+}
+
+// plan says which program would run, and where.
+func (c Command) plan(_ context.Context, in commandIn) (tool.Plan, error) {
+	p := tool.Plan{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input, AnyProgram: true}
+	return p, in.check()
 }
 
 func (c Command) timeout() time.Duration {
@@ -56,13 +62,21 @@ func (c Command) timeout() time.Duration {
 	return 2 * time.Minute
 }
 
-func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
+// check refuses what cannot be run.
+func (in commandIn) check() error {
 	if strings.ContainsRune(in.Program, 0) || strings.ContainsRune(strings.Join(in.Args, ""), 0) {
-		return tool.Output{}, tool.Errorf(tool.Validation, "a program's name and arguments cannot hold a NUL byte")
+		return tool.Errorf(tool.Validation, "a program's name and arguments cannot hold a NUL byte")
 	}
 	if strings.ContainsAny(in.Program, " \t\n|&;<>$`") {
-		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%.100q is not the name of a program", in.Program),
+		return withFix(tool.Errorf(tool.Validation, "%.100q is not the name of a program", in.Program),
 			"Give the program alone in program and each argument as an item of args. There is no shell.")
+	}
+	return nil
+}
+
+func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
+	if err := in.check(); err != nil {
+		return tool.Output{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()

@@ -48,6 +48,25 @@ func (d Declared) command(dir string) func(context.Context, json.RawMessage) (to
 	}
 }
 
+// plan says which program d would run for a call, or what it would ask a server.
+func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.Plan, error) {
+	return func(ctx context.Context, raw json.RawMessage) (tool.Plan, error) {
+		args, err := arguments(raw)
+		if err != nil {
+			return tool.Plan{}, err
+		}
+		if d.HTTP == nil {
+			line, err := d.line(args)
+			return tool.Plan{Command: line, Dir: dir, Input: string(raw)}, err
+		}
+		req, err := d.HTTP.request(ctx, args, raw)
+		if err != nil {
+			return tool.Plan{}, err
+		}
+		return tool.Plan{Request: req.Method + " " + req.URL.String()}, nil
+	}
+}
+
 // result says what a program did. What it printed is the result; what it
 // complained about is told only if it failed.
 func (d Declared) result(ctx context.Context, cmd *exec.Cmd, line []string, out, problems *middleCut, err error) (tool.Output, error) {

@@ -28,14 +28,26 @@ func define[In any](t tool.Tool, input string, example string, fn func(context.C
 	t.Origin = tool.Builtin
 	t.Source = "builtin"
 	t.Examples = []json.RawMessage{json.RawMessage(example)}
-	t.Call = func(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
+	t.Call = typed(t.Name, fn)
+	return t
+}
+
+// planned returns t with a plan, which takes the arguments as a struct, too.
+func planned[In any](t tool.Tool, fn func(context.Context, In) (tool.Plan, error)) tool.Tool {
+	t.Plan = typed(t.Name, fn)
+	return t
+}
+
+// typed returns fn as a function of arguments in JSON.
+func typed[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, json.RawMessage) (Out, error) {
+	return func(ctx context.Context, raw json.RawMessage) (Out, error) {
 		var in In
 		if err := decode(raw, &in); err != nil {
-			return tool.Output{}, tool.Errorf(tool.Validation, "the arguments of %s cannot be read: %v", t.Name, err)
+			var none Out
+			return none, tool.Errorf(tool.Validation, "the arguments of %s cannot be read: %v", name, err)
 		}
 		return fn(ctx, in)
 	}
-	return t
 }
 
 // decode reads arguments strictly: an unknown field is an error, because

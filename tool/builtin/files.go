@@ -35,6 +35,9 @@ type Files struct {
 	jail *jail
 	mu   sync.Mutex
 	seen map[string][sha256.Size]byte // content of each file when it was last read or written
+	// shown is the content of each file when a plan for it was last made; that
+	// of a file that was not there is zero.
+	shown map[string][sha256.Size]byte
 }
 
 // OpenFiles opens a folder for the file tools. Names that match a pattern of
@@ -45,7 +48,7 @@ func OpenFiles(dir string, blocked ...string) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Files{jail: j, seen: make(map[string][sha256.Size]byte)}, nil
+	return &Files{jail: j, seen: make(map[string][sha256.Size]byte), shown: make(map[string][sha256.Size]byte)}, nil
 }
 
 // Close releases the folder.
@@ -243,6 +246,16 @@ func (f *Files) remember(at string, data []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen[at] = sha256.Sum256(data)
+}
+
+// wrote notes the content that a file got from us.
+func (f *Files) wrote(at, content string) {
+	f.remember(at, []byte(content))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.shown[at]; ok {
+		f.shown[at] = sha256.Sum256([]byte(content))
+	}
 }
 
 // known reports whether the model has seen the file, and as it is now.

@@ -19,7 +19,7 @@ type writeIn struct {
 }
 
 func (f *Files) writeTool() tool.Tool {
-	return define(tool.Tool{
+	return planned(define(tool.Tool{
 		Name:    "write_file",
 		Effects: tool.Idempotent | tool.Local,
 		Description: `Write a whole text file. Folders on the way are made. The file is replaced at once or not at all.
@@ -29,7 +29,7 @@ If the file exists, it is replaced only when overwrite is true, and never when i
 "path":{"type":"string","minLength":1,"description":"File to write, relative to the working folder, like docs/notes.md."},
 "content":{"type":"string","description":"The whole text of the file, with a newline at its end."},
 "overwrite":{"type":"boolean","description":"Replace the file if it exists. Default: false."}}}`,
-		`{"path":"docs/notes.md","content":"# Notes\n"}`, f.write)
+		`{"path":"docs/notes.md","content":"# Notes\n"}`, f.write), f.planWrite)
 }
 
 func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
@@ -41,20 +41,29 @@ func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
 		return tool.Output{}, err
 	}
 	defer p.Close()
-	existed := p.info != nil || p.name == ""
-	if existed {
-		before, _, err := p.read(maxEdit + 1)
-		if err != nil {
-			return tool.Output{}, err
-		}
-		if err := f.mayReplace(in, p.path(), before); err != nil {
-			return tool.Output{}, err
-		}
+	before, existed, err := f.replaceable(p, in)
+	if err == nil {
+		err = f.asShown(p, before, existed)
 	}
-	if err := f.replace(p, in.Content); err != nil {
+	if err == nil {
+		err = f.replace(p, in.Content)
+	}
+	if err != nil {
 		return tool.Output{}, err
 	}
 	return written(p.path(), in.Content, existed), nil
+}
+
+// replaceable returns the file that stands at a place, if one does, and why it
+// may not be replaced.
+func (f *Files) replaceable(p *place, in writeIn) (before []byte, existed bool, err error) {
+	if p.info == nil && p.name != "" {
+		return nil, false, nil
+	}
+	if before, _, err = p.read(maxEdit + 1); err == nil {
+		err = f.mayReplace(in, p.path(), before)
+	}
+	return before, true, err
 }
 
 func (f *Files) mayReplace(in writeIn, at string, before []byte) error {
@@ -91,7 +100,7 @@ func (f *Files) replace(p *place, content string) error {
 		_ = p.dir().Remove(temp)
 		return f.jail.fail(p.asked, err)
 	}
-	f.remember(p.path(), []byte(content))
+	f.wrote(p.path(), content)
 	return nil
 }
 
@@ -113,7 +122,7 @@ type editIn struct {
 }
 
 func (f *Files) editTool() tool.Tool {
-	return define(tool.Tool{
+	return planned(define(tool.Tool{
 		Name:    "edit_file",
 		Effects: tool.Local,
 		Description: `Replace a piece of text in a file that you have read with read_file.
@@ -124,7 +133,7 @@ old_text must stand in the file exactly once, with its white space; otherwise no
 "old_text":{"type":"string","minLength":1,"description":"Text to replace, exactly as it stands in the file; include enough lines around it to be unique."},
 "new_text":{"type":"string","description":"Text to put there instead; empty to delete it."},
 "all":{"type":"boolean","description":"Replace every place where old_text stands. Default: false."}}}`,
-		`{"path":"docs/notes.md","old_text":"colour: red","new_text":"colour: blue"}`, f.edit)
+		`{"path":"docs/notes.md","old_text":"colour: red","new_text":"colour: blue"}`, f.edit), f.planEdit)
 }
 
 func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
@@ -133,33 +142,46 @@ func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {
 		return tool.Output{}, err
 	}
 	defer p.Close()
-	data, size, err := p.read(maxEdit + 1)
+	data, text, err := f.edited(p, in)
+	if err == nil {
+		err = f.asShown(p, data, true)
+	}
+	if err == nil {
+		err = f.replace(p, text)
+	}
 	if err != nil {
 		return tool.Output{}, err
 	}
-	text := string(data)
+	return written(p.path(), text, true), nil
+}
+
+// edited returns the file at a place as it is, and as it would become.
+func (f *Files) edited(p *place, in editIn) (data []byte, text string, err error) {
+	data, size, err := p.read(maxEdit + 1)
+	if err != nil {
+		return nil, "", err
+	}
 	seen, same := f.known(p.path(), data)
 	switch {
 	case size > maxEdit:
-		return tool.Output{}, tool.Errorf(tool.Execution, "%s has %d bytes, and at most %d can be edited", in.Path, size, maxEdit)
+		err = tool.Errorf(tool.Execution, "%s has %d bytes, and at most %d can be edited", in.Path, size, maxEdit)
 	case !isText(data, false):
-		return tool.Output{}, tool.Errorf(tool.Execution, "%s is not text", in.Path)
+		err = tool.Errorf(tool.Execution, "%s is not text", in.Path)
 	case !seen:
-		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%s has not been read", in.Path), "Read it with read_file first, then edit.")
+		err = withFix(tool.Errorf(tool.Validation, "%s has not been read", in.Path), "Read it with read_file first, then edit.")
 	case !same:
-		return tool.Output{}, withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and make the edit anew.")
+		err = withFix(tool.Errorf(tool.Validation, "%s changed since you read it", in.Path), "Read it again and make the edit anew.")
+	default:
+		err = findable(in, strings.Count(string(data), in.Old))
 	}
-	if err := findable(in, strings.Count(text, in.Old)); err != nil {
-		return tool.Output{}, err
+	if err != nil {
+		return nil, "", err
 	}
-	edited := strings.ReplaceAll(text, in.Old, in.New)
-	if len(edited) > maxEdit {
-		return tool.Output{}, tool.Errorf(tool.Validation, "the file would have %d bytes, and at most %d can be written", len(edited), maxEdit)
+	text = strings.ReplaceAll(string(data), in.Old, in.New)
+	if len(text) > maxEdit {
+		err = tool.Errorf(tool.Validation, "the file would have %d bytes, and at most %d can be written", len(text), maxEdit)
 	}
-	if err := f.replace(p, edited); err != nil {
-		return tool.Output{}, err
-	}
-	return written(p.path(), edited, true), nil
+	return data, text, err
 }
 
 // findable says what is wrong with the text to replace.

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/builtin"
+)
+
+// asksFor returns a proposal for a call of a tool below dir.
+func asksFor(t *testing.T, dir, name, args string) *proposal {
+	t.Helper()
+	return propose(t.Context(), consentTools(t, dir), invoke.Question{CallID: "c", Tool: name, Args: json.RawMessage(args), ParamsHash: journal.ParamsHash(json.RawMessage(args))})
+}
+
+func consentTools(t *testing.T, dir string) *tool.Set {
+	t.Helper()
+	files, err := builtin.OpenFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	other := tool.Tool{Name: "other", Origin: tool.MCP, Source: "a server", Call: func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{}, nil }}
+	return tool.MustSet(append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool(), other)...)
+}
+
+// Whatever a call holds stands on the screen, character by character, at every
+// width, and in rows that begin with a mark of ours.
+func TestProposalsShowEverything(t *testing.T) {
+	dir := t.TempDir()
+	long := strings.Repeat("word ", 500) + "END"
+	for _, c := range []struct{ name, args string }{
+		{"run_command", fmt.Sprintf(`{"program":"sh","args":["-c",%q]}`, long)},
+		{"run_command", fmt.Sprintf(`{"program":"sh","input":%q}`, long)},
+		{"write_file", fmt.Sprintf(`{"path":"a.txt","content":%q}`, long)},
+		{"fetch_url", fmt.Sprintf(`{"url":"https://a.example/%s"}`, strings.ReplaceAll(long, " ", ""))},
+		{"other", fmt.Sprintf(`{"a":{"b":[%q]}}`, long)},
+		{"other", fmt.Sprintf(`[%q]`, long)},
+		{"other", fmt.Sprintf(`{"a":1,"a":%q}`, long)},
+		{"write_file", fmt.Sprintf(`{"path":"../a.txt","content":%q}`, long)},
+	} {
+		p := asksFor(t, dir, c.name, c.args)
+		for _, width := range []int{20, 80, 120} {
+			rows := p.screen(palette{}, width)
+			joined := ""
+			for _, r := range rows {
+				if n := len([]rune(r)); n >= width {
+					t.Fatalf("%s at %d: a row of %d: %q", c.name, width, n, r)
+				}
+				joined += strings.TrimLeft(strings.TrimLeft(r, " ?$│+>!-"), " ")
+			}
+			flat := strings.ReplaceAll(joined, " ", "")
+			if n := strings.Count(flat, "word"); n < 500 || !strings.Contains(flat, "END") {
+				t.Errorf("%s %.40s at %d: %d of 500 words are shown", c.name, c.args, width, n)
+			}
+		}
+	}
+}
+
+// What a terminal would hide, obey or turn around is shown.
+func TestRevealed(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain Ünïcode 漢字 🙂\nline": "plain Ünïcode 漢字 🙂\nline",
+		"a\x1b[2Jb\rc":             "a␛[2Jb␍c",
+		"a\u202eb\u2066c":          "a⟨U+202E⟩b⟨U+2066⟩c",
+		"a\u200bb\u200dc\ufeffd":   "a⟨U+200B⟩b⟨U+200D⟩c⟨U+FEFF⟩d",
+		"a\u00a0b\u3000c\u2028d":   "a⟨U+00A0⟩b⟨U+3000⟩c⟨U+2028⟩d",
+		"a\u00adb\U000e0041c":      "a⟨U+00AD⟩b⟨U+E0041⟩c",
+		"a\u3164b\u2800c\ufe0fd":   "a⟨U+3164⟩b⟨U+2800⟩c⟨U+FE0F⟩d",
+		"a\u0085b\tc":              "a⟨U+0085⟩b⇥   c",
+	} {
+		if got := revealed(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+	for _, c := range []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"ls", "-la", "a/b.txt"}, "ls -la a/b.txt"},
+		{[]string{"echo", "", "a b", "it's", "$HOME", "*"}, `echo '' 'a b' 'it'\''s' '$HOME' '*'`},
+		{[]string{"echo", "a\nb\u202e'\\"}, `echo $'a\nb\u202e\'\\'`},
+	} {
+		if got := shellLine(c.words); got != c.want {
+			t.Errorf("%q: %s, want %s", c.words, got, c.want)
+		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	for _, c := range []struct{ why, before, after, want string }{
+		{"a line changes", "a\nb\nc\n", "a\nB\nc\n", " a\n-b\n+B\n c"},
+		{"new", "", "a\nb\n", "+a\n+b"},
+		{"emptied", "a\n", "", "-a"},
+		{"only the last newline", "a\n", "a", "-a\n+a ⟨no newline⟩"},
+		{"the same", "a\n", "a\n", ""},
+		{"far apart", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n", "1\nX\n3\n4\n5\n6\n7\n8\n9\nY\n", " 1\n-2\n+X\n 3\n 4\n 5\n@line 7\n 7\n 8\n 9\n-10\n+Y"},
+		{"moved", "a\nb\nc\n", "c\na\nb\n", "+c\n a\n b\n-c"},
+	} {
+		var got []string
+		for _, line := range difference(c.before, c.after) {
+			got = append(got, string(line.mark)+line.text)
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s:\n%s", c.why, strings.Join(got, "\n"))
+		}
+	}
+	big := strings.Repeat("a\nb\n", 5000)
+	if got := difference(big, strings.ReplaceAll(big, "b", "c")); len(got) < 10000 {
+		t.Errorf("two long texts: %d lines", len(got))
+	}
+}
+
+// A permission reaches as far as it says.
+func TestGrantsCover(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../docs/x", filepath.Join(dir, "docs", "link")); err != nil {
+		t.Skip(err)
+	}
+	given := map[string]*proposal{
+		"git status":   asksFor(t, dir, "run_command", `{"program":"git","args":["status"]}`),
+		"git push":     asksFor(t, dir, "run_command", `{"program":"git","args":["push"]}`),
+		"./git status": asksFor(t, dir, "run_command", `{"program":"./git","args":["status"]}`),
+		"docs/a":       asksFor(t, dir, "write_file", `{"path":"docs/a","content":"x"}`),
+		"docs/b/c":     asksFor(t, dir, "write_file", `{"path":"docs/b/c","content":"x"}`),
+		"docs2/a":      asksFor(t, dir, "write_file", `{"path":"docs2/a","content":"x"}`),
+		"a":            asksFor(t, dir, "write_file", `{"path":"a","content":"x"}`),
+		"../a":         asksFor(t, dir, "write_file", `{"path":"../a","content":"x"}`),
+		"other":        asksFor(t, dir, "other", `{}`),
+	}
+	for _, c := range []struct {
+		of     string
+		scope  scope
+		covers string
+	}{
+		{"git status", thisCall, "git status"},
+		{"git status", thisProgram, "git status, git push"},
+		{"git status", thisTool, "git status, git push, ./git status"},
+		{"docs/a", thisCall, "docs/a"},
+		{"docs/a", thisFolder, "docs/a, docs/b/c"},
+		{"a", thisFolder, "docs/a, docs/b/c, docs2/a, a"},
+		{"docs/a", thisTool, "docs/a, docs/b/c, docs2/a, a, ../a"},
+		{"other", anything, "git status, git push, ./git status, docs/a, docs/b/c, docs2/a, a, ../a, other"},
+	} {
+		for _, g := range given[c.of].scopes() {
+			if g.scope != c.scope {
+				continue
+			}
+			for name, p := range given {
+				if want := strings.Contains(", "+c.covers+",", ", "+name+","); g.covers(p) != want {
+					t.Errorf("%s (%s) covers %s: %v", g, c.of, name, !want)
+				}
+			}
+		}
+	}
+	for _, p := range given {
+		if first := p.scopes()[0]; first.scope != thisCall {
+			t.Errorf("%s: the first is %s", p.Tool, first)
+		}
+	}
+}
+
+func pressing(name string) tea.KeyPressMsg {
+	if name == "space" {
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}
+
+// Keys count when the question has been on the screen for a while and nobody
+// was typing, and what allows something when all of it has been shown.
+func TestQuestionsTakeKeysInTime(t *testing.T) {
+	dir := t.TempDir()
+	q := consent(palette{}, asksFor(t, dir, "write_file", fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("line\n", 30))), "then")
+	late := func() { q.quiet = time.Now().Add(-2 * settle) }
+	if q.press(pressing("y")) || q.word != "" {
+		t.Fatal("a key before it was drawn counted")
+	}
+	q.resize(80, 20)
+	if q.press(pressing("y")) || q.word != "" {
+		t.Fatal("a key at once counted")
+	}
+	late()
+	q.press(pressing("y"))
+	q.press(pressing("a"))
+	if q.word != "" || q.picking {
+		t.Fatal("allowed before it was shown whole")
+	}
+	q.press(pressing("space"))
+	if q.resize(100, 20); q.whole() {
+		t.Fatal("another width was not shown yet")
+	}
+	q.press(pressing("space"))
+	if q.press(pressing("y")); q.word != "yes" {
+		t.Fatalf("%q at the end; %d of %d rows", q.word, q.seen, len(q.rows))
+	}
+}
+
+// The record says who allowed a call, and nobody is asked twice about what was
+// granted.
+func TestApprovalsSayWho(t *testing.T) {
+	dir := t.TempDir()
+	ask := func(args string) invoke.Question {
+		return invoke.Question{CallID: "c", Tool: "run_command", Args: json.RawMessage(args), ParamsHash: journal.ParamsHash(json.RawMessage(args))}
+	}
+	one, two := ask(`{"program":"echo","args":["1"]}`), ask(`{"program":"echo","args":["2"]}`)
+	asked := 0
+	a := &approver{tools: consentTools(t, dir)}
+	answer := func(word string, scope int) {
+		a.put = func(_ context.Context, p *proposal) (*question, error) {
+			asked++
+			return &question{word: word, grant: &p.scopes()[scope]}, nil
+		}
+	}
+	for _, c := range []struct {
+		why     string
+		set     func()
+		q       invoke.Question
+		allowed bool
+		by, of  string
+		asked   int
+	}{
+		{"nobody there", func() {}, one, false, "toolpost", "nobody can be asked", 0},
+		{"no", func() { answer("no", 0) }, one, false, byPerson, "", 1},
+		{"this call again", func() { answer(always, 0) }, one, true, byPerson, "granted: this call again", 2},
+		{"the same", func() {}, one, true, byPerson, "granted before: this call again", 2},
+		{"another", func() { answer("yes", 0) }, two, true, byPerson, "", 3},
+		{"it was once", func() { answer("no", 0) }, two, false, byPerson, "", 4},
+		{"taken back", func() { a.grants.drop(0) }, one, false, byPerson, "", 5},
+		{"--yes", func() { a.yes = true }, one, true, "--yes", "", 5},
+	} {
+		c.set()
+		got, err := a.approve(t.Context(), c.q)
+		if err != nil || got.Allowed != c.allowed || got.By != c.by || !strings.Contains(got.Reason, c.of) || asked != c.asked {
+			t.Errorf("%s: %+v %v, asked %d times", c.why, got, err, asked)
+		}
+	}
+}
+
+// A run whose only call was refused has not done what it was asked to.
+func TestRunThatWasRefused(t *testing.T) {
+	bare(t, map[string]string{
+		"one.txtar":  "-- 1 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n",
+		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",
+	})
+	r := toolpost(t, "", "run", "-m", "sim/script:one.txtar", "--allow", "write", "write")
+	if r.code != exitFailed || !strings.Contains(r.errOut, "nothing was run: write_file was refused") || !strings.Contains(r.errOut, "toolpost refused it: nobody can be asked here") {
+		t.Errorf("%+v", r)
+	}
+	r = toolpost(t, "", "run", "-m", "sim/script:some.txtar", "--allow", "write", "write")
+	if r.code != exitOK || !strings.Contains(r.errOut, "refused write_file") {
+		t.Errorf("%+v", r)
+	}
+}

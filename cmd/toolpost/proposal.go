@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// proposal is a call that a person is asked to allow, with all that it would do.
+type proposal struct {
+	invoke.Question
+	plan tool.Plan
+	rows []row
+}
+
+// row is a line of a proposal. Its mark stands before every row of the screen
+// that it takes, so that no text of the call can pass for one of ours.
+type row struct {
+	mark, text string
+	style      func(palette, string) string // nil for plain
+}
+
+// propose puts together what a person has to see. What the tool cannot say is
+// said by its arguments.
+func propose(ctx context.Context, tools *tool.Set, q invoke.Question) *proposal {
+	p := &proposal{Question: q}
+	t, _ := tools.Lookup(q.Tool)
+	var err error
+	if t.Plan != nil {
+		p.plan, err = t.Plan(ctx, q.Args)
+	}
+	switch {
+	case err == nil && len(p.plan.Command) > 0:
+		p.command()
+	case err == nil && len(p.plan.Files) > 0:
+		p.files()
+	default:
+		p.arguments(t)
+	}
+	if err != nil {
+		p.plan = tool.Plan{}
+		p.add("! ", "it will fail: "+err.Error(), palette.yellow)
+	}
+	if plain, _ := invoke.AllowOwn(ctx, t, llm.Call{}); q.Reason != plain.Reason {
+		p.add("! ", q.Reason, palette.yellow)
+	}
+	return p
+}
+
+// add puts text into rows, one for each of its lines.
+func (p *proposal) add(mark, text string, style func(palette, string) string) {
+	for line := range strings.SplitSeq(revealed(text), "\n") {
+		p.rows = append(p.rows, row{mark, line, style})
+	}
+}
+
+func (p *proposal) title(text string) { p.add("? ", text, palette.bold) }
+
+// command shows a program with its arguments, and what it would read.
+func (p *proposal) command() {
+	p.title(p.Tool + ": run this program in " + folder(p.plan.Dir))
+	p.add("  $ ", shellLine(p.plan.Command), nil)
+	if p.plan.Input != "" {
+		p.add("  ", counted(len(p.plan.Input), "byte")+" of standard input:", palette.dim)
+		p.add("  │ ", p.plan.Input, nil)
+	}
+}
+
+// folder names a folder.
+func folder(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	if here, err := os.Getwd(); err == nil && here == dir {
+		return "this folder"
+	}
+	return dir
+}
+
+// marks are how the lines of a difference are shown.
+var marks = map[byte]row{
+	' ': {mark: "    "},
+	'@': {mark: "  @ ", style: palette.cyan},
+	'+': {mark: "  + ", style: palette.green},
+	'-': {mark: "  - ", style: palette.red},
+}
+
+// files shows what changes in files.
+func (p *proposal) files() {
+	for _, f := range p.plan.Files {
+		lines := difference(f.Before, f.After)
+		added, removed := 0, 0
+		for _, line := range lines {
+			switch line.mark {
+			case '+':
+				added++
+			case '-':
+				removed++
+			}
+		}
+		switch {
+		case f.New:
+			p.title(fmt.Sprintf("%s: new file %s, %s", p.Tool, f.Path, counted(added, "line")))
+		case f.Before == f.After:
+			p.title(fmt.Sprintf("%s: %s stays as it is", p.Tool, f.Path))
+		default:
+			p.title(fmt.Sprintf("%s: change %s, %s added and %d removed", p.Tool, f.Path, counted(added, "line"), removed))
+		}
+		for _, line := range lines {
+			as := marks[line.mark]
+			p.add(as.mark, line.text, as.style)
+		}
+	}
+}
+
+// arguments shows a call of which nothing more is known.
+func (p *proposal) arguments(t tool.Tool) {
+	title := p.Tool
+	if t.Origin != tool.Builtin && t.Source != "" {
+		title += " from " + t.Source
+	}
+	if p.plan.Request != "" {
+		p.title(title + ": send this request")
+		p.add("  > ", p.plan.Request, nil)
+	} else {
+		p.title(title + ": call it with these arguments")
+	}
+	names := keyOrder(string(p.Args))
+	values := make(map[string]json.RawMessage)
+	if json.Unmarshal(p.Args, &values) != nil || len(names) != len(values) { // not an object, or a name twice
+		p.add("  │ ", string(p.Args), nil)
+		return
+	}
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(values[name], &text) == nil && strings.Contains(text, "\n") {
+			p.add("  │ ", fmt.Sprintf("%s: %s, %s", name, counted(len(text), "byte"), counted(len(textLines(text)), "line")), nil)
+			p.add("  │   ", text, nil)
+			continue
+		}
+		p.add("  │ ", name+": "+string(values[name]), nil)
+	}
+}
+
+// screen returns the rows as they stand on a screen of that width. No character
+// is left out.
+func (p *proposal) screen(c palette, width int) []string {
+	var out []string
+	for _, r := range p.rows {
+		mark, style := r.mark, r.style
+		if style == nil {
+			style = func(_ palette, s string) string { return s }
+		}
+		room := max(8, width-1-ansi.StringWidth(mark))
+		for piece := range strings.SplitSeq(ansi.Hardwrap(r.text, room, true), "\n") {
+			if mark == "? " {
+				out = append(out, c.yellow("?")+" "+style(c, piece))
+				mark = "  "
+				continue
+			}
+			out = append(out, c.dim(mark)+style(c, piece))
+			if mark = r.mark; strings.Contains("? $ ! ", strings.TrimLeft(mark, " ")) {
+				mark = strings.Repeat(" ", ansi.StringWidth(mark))
+			}
+		}
+	}
+	return out
+}

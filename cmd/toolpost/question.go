@@ -1,0 +1,275 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// question is something a person decides at a terminal: what it is about, and
+// the keys that answer it. run shows it below what was done so far, chat in
+// place of what is being typed.
+//
+// Keys count from the moment the person can have read it: it has been on the
+// screen, and no key was pressed, for a while. What would allow something counts
+// only once all of it has been on the screen.
+type question struct {
+	p       palette
+	text    func(width int) []string // what it is about
+	answers []answer
+	scopes  []grant // how far an "always" may reach, narrowest first
+	until   string  // when such a permission ends
+
+	width, height int
+	rows          []string
+	top, area     int // what part of rows is on the screen
+	seen          int // how many of them have been, from the first
+	quiet         time.Time
+	picking       bool // of a scope
+	typing        *textinput.Model
+
+	word  string // the answer, "" while there is none
+	grant *grant // with "always"
+	typed string // with an answer that is typed
+}
+
+// answer is a key that answers a question.
+type answer struct {
+	word, help string
+	whole      bool // only when everything has been shown
+	typed      bool // a line is typed with it
+}
+
+// What is answered without a word of its own.
+const (
+	always      = "always"
+	interrupted = "interrupted" // Ctrl-C
+	closed      = "closed"      // Ctrl-D: nobody answers any more
+)
+
+// settle is how long a question stands on the screen, without a key being
+// pressed, before keys count.
+const settle = 600 * time.Millisecond
+
+// consent asks about a call.
+func consent(c palette, p *proposal, until string) *question {
+	return &question{
+		p: c, until: until, scopes: p.scopes(),
+		text: func(width int) []string { return p.screen(c, width) },
+		answers: []answer{
+			{word: "yes", help: "this once", whole: true}, {word: "no", help: "go on without it"},
+			{word: always, help: "say how far", whole: true},
+		},
+	}
+}
+
+// resize gives the question its place.
+func (q *question) resize(width, height int) {
+	if q.width != width { // the rows are others, and have not been shown
+		q.rows, q.top, q.seen = q.text(max(20, width)), 0, 0
+	}
+	if q.quiet.IsZero() {
+		q.quiet = time.Now()
+	}
+	q.width, q.height = width, max(4, height)
+	q.look()
+}
+
+// look works out which rows are on the screen.
+func (q *question) look() {
+	q.area = max(1, q.height-len(q.foot()))
+	q.top = max(0, min(q.top, len(q.rows)-q.area))
+	if q.top <= q.seen {
+		q.seen = max(q.seen, min(len(q.rows), q.top+q.area))
+	}
+}
+
+// armed reports whether keys count.
+func (q *question) armed() bool { return !q.quiet.IsZero() && time.Since(q.quiet) >= settle }
+
+// whole reports whether all of it has been on the screen.
+func (q *question) whole() bool { return q.seen >= len(q.rows) }
+
+// press takes a key and reports whether it counted.
+func (q *question) press(k tea.KeyPressMsg) bool {
+	name := k.String()
+	if name == "ctrl+c" {
+		q.word = interrupted
+		return true
+	}
+	if !q.armed() {
+		q.quiet = time.Now()
+		return false
+	}
+	switch {
+	case name == "ctrl+d":
+		q.word = closed
+	case q.typing != nil:
+		q.write(k, name)
+	case q.picking:
+		q.pick(name)
+	case q.scroll(name):
+	default:
+		q.decide(name)
+	}
+	q.look()
+	return true
+}
+
+func (q *question) scroll(name string) bool {
+	switch name {
+	case "space", "pgdown", "f":
+		q.top += q.area
+	case "pgup", "b":
+		q.top -= q.area
+	case "down", "j":
+		q.top++
+	case "up", "k":
+		q.top--
+	case "home", "g":
+		q.top = 0
+	default:
+		return false
+	}
+	return true
+}
+
+// decide answers by the first letter of a word.
+func (q *question) decide(name string) {
+	i := slices.IndexFunc(q.answers, func(a answer) bool { return name == a.word[:1] })
+	switch {
+	case i < 0 || q.answers[i].whole && !q.whole():
+	case q.answers[i].word == always:
+		q.picking = true
+	case q.answers[i].typed:
+		field := textinput.New()
+		field.Prompt, field.CharLimit = "  › ", maxTask
+		field.SetStyles(textinput.Styles{})
+		field.SetWidth(max(10, q.width-6))
+		field.Focus()
+		q.typing, q.word, q.typed = &field, "", q.answers[i].word
+	default:
+		q.word = q.answers[i].word
+	}
+}
+
+// pick takes the number of a scope; Enter is the narrowest.
+func (q *question) pick(name string) {
+	i := 0
+	switch {
+	case name == "esc":
+		q.picking = false
+		return
+	case name == "enter":
+	case len(name) == 1 && name >= "1" && int(name[0]-'1') < len(q.scopes):
+		i = int(name[0] - '1')
+	default:
+		return
+	}
+	q.word, q.grant = always, &q.scopes[i]
+}
+
+// write takes a key of a line that is typed.
+func (q *question) write(k tea.KeyPressMsg, name string) {
+	switch text := q.typing.Value(); {
+	case name == "esc":
+		q.typing = nil
+	case name == "enter" && strings.TrimSpace(text) != "":
+		q.word, q.typed = q.typed, text
+	case name != "enter":
+		field, _ := q.typing.Update(k)
+		q.typing = &field
+	}
+}
+
+// paste puts text into the line that is typed, if one is. It answers nothing.
+func (q *question) paste(m tea.PasteMsg) bool {
+	if q.typing != nil {
+		field, _ := q.typing.Update(m)
+		q.typing = &field
+	}
+	return q.typing != nil
+}
+
+// view draws the question.
+func (q *question) view() string {
+	end := min(len(q.rows), q.top+q.area)
+	return strings.Join(append(slices.Clone(q.rows[q.top:end]), q.foot()...), "\n")
+}
+
+// foot are the lines below the text: how it can be answered, or how it was. The
+// keys appear when they count.
+func (q *question) foot() []string {
+	var out []string
+	switch {
+	case q.word != "":
+		return []string{"  " + q.p.cyan("→") + " " + q.verdict()}
+	case q.typing != nil:
+		return append(out, q.typing.View(), q.p.dim("  Enter gives this as the answer, Esc goes back"))
+	case q.picking:
+		out = append(out, "  allow until "+q.until+":")
+		for i, g := range q.scopes {
+			out = append(out, fmt.Sprintf("  %s %s", q.key(fmt.Sprint(i+1)), g))
+		}
+		out = append(out, q.p.dim("  Enter is 1, the narrowest; Esc goes back"))
+	default:
+		if out = q.offers(); !q.armed() {
+			clear(out)
+			out[0] = q.p.dim("  a moment…")
+		}
+	}
+	for i := range out {
+		out[i] = ansi.Truncate(out[i], max(20, q.width-1), "…")
+	}
+	return out
+}
+
+// offers are the keys that answer, and what has to be done before they do.
+func (q *question) offers() []string {
+	var keys []string
+	for _, a := range q.answers {
+		if a.whole && !q.whole() {
+			continue
+		}
+		keys = append(keys, fmt.Sprintf("%s%s %s", q.key(a.word[:1]), a.word[1:], q.p.dim(a.help)))
+	}
+	var out []string
+	if len(q.rows) > q.area || !q.whole() {
+		text := fmt.Sprintf("rows %d to %d of %d · Space goes on, b goes back", q.top+1, min(len(q.rows), q.top+q.area), len(q.rows))
+		if !q.whole() {
+			text += " · to allow it, see its end"
+		}
+		out = append(out, "  "+q.p.yellow(text))
+	}
+	if len(q.answers) > 3 {
+		for _, k := range keys {
+			out = append(out, "  "+k)
+		}
+		return out
+	}
+	return append(out, "  "+strings.Join(keys, " · "))
+}
+
+func (q *question) key(name string) string { return q.p.cyan("[" + name + "]") }
+
+// verdict says what was answered.
+func (q *question) verdict() string {
+	switch {
+	case q.grant != nil:
+		return "allowed until " + q.until + ": " + q.grant.String()
+	case q.word == "yes":
+		return "allowed this once"
+	case q.word == "no":
+		return "refused"
+	case q.word == closed:
+		return "refused: Ctrl-D, so nobody is asked any more"
+	case q.word == interrupted:
+		return "interrupted"
+	}
+	return q.word
+}

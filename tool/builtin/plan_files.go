@@ -1,0 +1,96 @@
+package builtin
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"path"
+	"path/filepath"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// planWrite says what write_file would change.
+func (f *Files) planWrite(_ context.Context, in writeIn) (tool.Plan, error) {
+	p, err := f.jail.resolve(in.Path, false)
+	if missing(err) { // a folder on the way
+		at, err := f.unmade(in.Path)
+		f.show(at, nil, false)
+		return change(at, "", in.Content, false), err
+	}
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	defer p.Close()
+	before, existed, err := f.replaceable(p, in)
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	f.show(p.path(), before, existed)
+	return change(p.path(), string(before), in.Content, existed), nil
+}
+
+// unmade returns where a file would be whose folders are still to be made.
+func (f *Files) unmade(name string) (string, error) {
+	dir, base := path.Split(path.Clean(filepath.ToSlash(name)))
+	p, err := f.jail.resolve(dir, false)
+	if missing(err) {
+		at, err := f.unmade(dir)
+		return path.Join(at, base), err
+	}
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	return path.Join(p.path(), base), nil
+}
+
+// planEdit says what edit_file would change.
+func (f *Files) planEdit(_ context.Context, in editIn) (tool.Plan, error) {
+	p, err := f.jail.resolve(in.Path, false)
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	defer p.Close()
+	data, text, err := f.edited(p, in)
+	if err != nil {
+		return tool.Plan{}, err
+	}
+	f.show(p.path(), data, true)
+	return change(p.path(), string(data), text, true), nil
+}
+
+func change(at, before, after string, existed bool) tool.Plan {
+	return tool.Plan{Files: []tool.FileChange{{Path: at, New: !existed, Before: before, After: after}}}
+}
+
+func missing(err error) bool {
+	var known *tool.Error
+	return errors.As(err, &known) && known.Code == tool.NotFound
+}
+
+// show notes what a file holds while somebody decides about changing it.
+func (f *Files) show(at string, data []byte, exists bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown[at] = content(data, exists)
+}
+
+// asShown refuses to change a file that is not what it was when somebody was
+// shown what would change.
+func (f *Files) asShown(p *place, data []byte, exists bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if sum, ok := f.shown[p.path()]; ok && sum != content(data, exists) {
+		delete(f.shown, p.path())
+		return withFix(tool.Errorf(tool.Validation, "%s changed after the change to it was approved", p.asked), "Read it again and decide anew.")
+	}
+	return nil
+}
+
+func content(data []byte, exists bool) (sum [sha256.Size]byte) {
+	if exists {
+		sum = sha256.Sum256(data)
+	}
+	return sum
+}

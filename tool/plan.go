@@ -1,0 +1,27 @@
+package tool
+
+// Plan is what a call would do, for a person who decides about it. It says no
+// less than the arguments: what is left empty does not happen.
+type Plan struct {
+	// Command is the program with its arguments, Dir where it would run, and
+	// Input what it would read from its standard input.
+	Command    []string
+	Dir, Input string
+	// AnyProgram says that the call itself chose the program.
+	AnyProgram bool
+	// Files are the files that would change.
+	Files []FileChange
+	// Request is the method and the address of a request over the network.
+	// Arguments that are not part of the address are sent with it.
+	Request string
+}
+
+// FileChange is a text file before and after a call.
+type FileChange struct {
+	// Path is where the file is below the folder of the tool, with links
+	// followed and slashes between its parts.
+	Path string
+	// New says that there is no such file yet; Before is empty then.
+	New           bool
+	Before, After string
+}
