@@ -59,7 +59,7 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 	return nil
 }
 
-// outcome is that of a call as its receipt tells it.
+// outcome returns the outcome of a call that its receipt describes.
 func outcome(c llm.Call, result llm.Result, rec journal.Receipt, attempt int) invoke.Outcome {
 	o := invoke.Outcome{Call: c, Result: result, Receipt: rec}
 	if f := rec.Error; f != nil {
@@ -228,8 +228,8 @@ func (l *loop) faulty(ctx context.Context, o invoke.Outcome) error {
 	return fmt.Errorf("agent: %s sent calls that cannot be run %d times in a row: %w", l.name(), l.Limits.Budget+1, o.Error)
 }
 
-// hopeless reports whether nothing that can be tried is left, and nobody has
-// been asked about the call yet.
+// hopeless reports whether there is nothing left to try and nobody has been
+// asked about the call yet.
 func hopeless(o invoke.Outcome) bool {
 	if o.Error.Code == tool.Cancelled || o.Receipt.Approval != nil {
 		return false

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Comparison is how another model answers a question of a recorded run.
+// Comparison is how another model answers one question of a recorded run.
 type Comparison struct {
 	Turn int        `json:"turn"`
 	Was  []llm.Call `json:"was,omitempty"` // on record

@@ -41,8 +41,8 @@ type Agent struct {
 	// empty. A choice that demands a call counts until one has been made.
 	Request llm.Request
 
-	// Store keeps the record of runs; nil forgets them, so that they cannot be
-	// resumed or played again.
+	// Store keeps the record of runs. With nil there is none, and runs cannot
+	// be resumed or replayed.
 	Store journal.Store
 	// Parent is the run that this conversation continues, for the record.
 	Parent string
@@ -57,8 +57,9 @@ type Agent struct {
 	Budget int
 	// Tokens bounds what the model reads and writes in a run; 0 means no bound.
 	Tokens int
-	// Context is how many tokens the model can take; 0 means that its errors
-	// tell. Old results are shortened when the conversation outgrows it.
+	// Context is how many tokens the model can take; 0 means unknown: the
+	// model's errors say when it is exceeded. Old results are shortened when
+	// the conversation outgrows it.
 	Context int
 
 	// Ladder is what is tried when calls keep failing; nil tells the model what
@@ -89,9 +90,9 @@ const (
 // ErrBegun is the error of beginning a run that has begun: it can only be resumed.
 var ErrBegun = errors.New("agent: the run has begun before; resume it")
 
-// Run begins a conversation and yields what happens until there is an answer:
-// the events of the model, those of package invoke, and those of this package.
-// The last event is a [Done]. A run that failed yields its error after that.
+// Run starts a conversation and yields its events until there is an answer: the
+// events of the model, those of package invoke, and those of this package. The
+// last event is a [Done]. A run that failed yields its error after that.
 //
 // Stopping early, or cancelling ctx, interrupts the run: what runs is stopped
 // and recorded, and Resume can take it up again.
@@ -110,8 +111,8 @@ func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Even
 	}
 }
 
-// Ask runs a conversation to its end and returns what Run yields last. With an
-// error, Done is what there is.
+// Ask runs a conversation to its end and returns the Done event. With an error,
+// Done holds what was reached.
 func (a *Agent) Ask(ctx context.Context, msgs ...llm.Message) (Done, error) {
 	return last(a.Run(ctx, msgs...))
 }

@@ -24,13 +24,13 @@ const (
 )
 
 // answer asks the model until it gives an answer that can be used.
-func (l *loop) answer(ctx context.Context, final bool) (*heard, error) {
+func (l *loop) answer(ctx context.Context, final bool) (*modelAnswer, error) {
 	for {
 		m, err := l.asked(ctx, final)
 		if err != nil {
 			return nil, err
 		}
-		h, err := l.hear(ctx, m, l.request(final))
+		h, err := l.readAnswer(ctx, m, l.request(final))
 		again := false
 		if err == nil {
 			again, err = l.judgeAnswer(ctx, h, final)
@@ -90,7 +90,7 @@ func (l *loop) request(final bool) *llm.Request {
 
 // judgeAnswer decides whether an answer can be used, when asking again is over.
 // It reports whether to ask another question.
-func (l *loop) judgeAnswer(ctx context.Context, h *heard, final bool) (again bool, err error) {
+func (l *loop) judgeAnswer(ctx context.Context, h *modelAnswer, final bool) (again bool, err error) {
 	switch {
 	case h.err != nil:
 		return l.failed(ctx, h, final)
@@ -107,7 +107,7 @@ func (l *loop) judgeAnswer(ctx context.Context, h *heard, final bool) (again boo
 }
 
 // failed decides about an answer that ended with an error.
-func (l *loop) failed(ctx context.Context, h *heard, final bool) (again bool, err error) {
+func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bool, err error) {
 	kind := llm.KindOf(h.err)
 	switch {
 	case ctx.Err() != nil || kind == llm.Canceled:
@@ -135,7 +135,7 @@ func (l *loop) blame(err error) *tool.Error {
 
 // refused ends the turn of a model that was to call a tool and did not, although
 // it was told.
-func (l *loop) refused(ctx context.Context, h *heard) (again bool, err error) {
+func (l *loop) refused(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	h.err = nil // however it was noticed, this is what it is
 	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), cmp.Or(l.choice.Name, "a tool"))
 	e.Fix = tool.Advice(e, tool.ThePerson)
@@ -143,7 +143,7 @@ func (l *loop) refused(ctx context.Context, h *heard) (again bool, err error) {
 }
 
 // silent ends the turn of a model that said nothing.
-func (l *loop) silent(ctx context.Context, h *heard) (again bool, err error) {
+func (l *loop) silent(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	if h.finish.Reason == llm.ContentFilter {
 		return l.modelFailed(ctx, l.blame(&llm.Error{Op: "agent", Kind: llm.Refused, Err: errors.New("the answer was filtered, and nothing is left of it")}), h)
 	}
@@ -160,7 +160,7 @@ func (l *loop) silent(ctx context.Context, h *heard) (again bool, err error) {
 }
 
 // abandon keeps what a failed turn has said, for Done.
-func (l *loop) abandon(h *heard, err error) {
+func (l *loop) abandon(h *modelAnswer, err error) {
 	if !h.empty() && len(h.message.Parts) > 0 {
 		l.messages = append(l.messages, h.message)
 		l.done.Text = h.message.Text()
@@ -187,7 +187,7 @@ func (l *loop) abandon(h *heard, err error) {
 
 // modelFailed ends the turn of a model that gave no usable answer, unless
 // somebody knows how to go on.
-func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *heard) (again bool, err error) {
+func (l *loop) modelFailed(ctx context.Context, e *tool.Error, h *modelAnswer) (again bool, err error) {
 	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: clip(h.message.Text(), maxTask), Options: []Action{TryAgain, Manual, Abort}}
 	choice, err := l.checkpoint(ctx, point, nil)
 	if err != nil {

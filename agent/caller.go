@@ -12,7 +12,7 @@ import (
 // sendBack asks again for calls that the caller could not run, as long as the
 // budget lasts. A valid call beside them goes back, too: the caller gets all
 // calls of one answer or none.
-func (l *loop) sendBack(ctx context.Context, h *heard) (again bool, err error) {
+func (l *loop) sendBack(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	bad := l.unusable(h.calls)
 	if len(bad)+len(h.invalid) == 0 || !l.budget.Take() {
 		return false, nil

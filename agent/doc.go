@@ -1,9 +1,9 @@
-// Package agent walks the turns of a conversation between a model and its
-// tools until there is an answer.
+// Package agent runs the turns of a conversation between a model and its tools
+// until there is an answer.
 //
-// An [Agent] is settings. [Agent.Run] asks the model, has package invoke run
-// the calls, gives the results back, and so on; everything that happens is an
-// event, and everything that matters is in a journal. A run that was
+// An [Agent] holds the settings. [Agent.Run] asks the model, has package invoke
+// run the calls, gives the results back, and so on; everything that happens is
+// an event, and everything that matters is in a journal. A run that was
 // interrupted at any moment is taken up again by [Agent.Resume], and a run that
 // ended is played again, without model or tools, by [Replay].
 //
@@ -18,6 +18,6 @@
 //
 // A call that cannot be read, names no tool, or does not match its schema is
 // never run: the model is told what was wrong, field by field, and may try
-// again. So may a model that says nothing, or does not call when it has to.
-// All of that is counted by one budget.
+// again. So may a model that says nothing, or does not call when it has to. All
+// of that is counted by one budget.
 package agent

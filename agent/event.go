@@ -25,7 +25,7 @@ type Turn struct {
 	N     int    `json:"n"`   // counts from 1
 	Max   int    `json:"max"` // how many there may be
 	Model string `json:"model,omitempty"`
-	// Last says that no tools are left to the model: it has to answer now.
+	// Last says that the model is offered no more tools: it has to answer now.
 	Last bool `json:"last,omitempty"`
 }
 
@@ -135,8 +135,8 @@ type Done struct {
 	// Unreported are the tools that were run, do not declare that they only
 	// read, and did not report what they changed, once each.
 	Unreported []string `json:"unreported,omitempty"`
-	// Partial says that the run did not come to its end: what is here is the
-	// best there is.
+	// Partial says that the run did not come to its end: Done holds what was
+	// reached.
 	Partial bool `json:"partial,omitempty"`
 	// Open says that the run can be resumed.
 	Open bool `json:"open,omitempty"`

@@ -75,7 +75,7 @@ func HostedSupportIn(format string) func(id string, def llm.ToolDef) error {
 	}
 }
 
-// laneSet is what the lanes come to for one model.
+// laneSet is what the choice of lanes means for one model.
 type laneSet struct {
 	Defs     []llm.ToolDef   `json:"defs"`               // all tools that are run, by us or by the provider
 	Withheld map[string]bool `json:"withheld,omitempty"` // our tools that are not offered

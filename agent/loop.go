@@ -23,8 +23,9 @@ type callRunner interface {
 	Refuse(ctx context.Context, c llm.InvalidCall) (invoke.Outcome, error)
 }
 
-// loop is one run on its way. It depends on nothing but its beginning and what
-// model, runner and person answer, so that the record of those plays it again.
+// loop is the state of one run. It depends on nothing but its beginning and
+// what model, runner and person answer, so that the record of those plays it
+// again.
 type loop struct {
 	beginning
 	question llm.Request // the settings of every question
@@ -180,7 +181,7 @@ func (a *Agent) models(turn int) (llm.Model, string) {
 	return a.Model, a.ID
 }
 
-// ready prepares what follows from the beginning.
+// ready prepares the state that follows from the first entry.
 func (l *loop) ready(template llm.Request) {
 	l.question = template
 	l.offered = append(slices.Clone(l.Lanes.Defs), l.Caller...)
@@ -204,7 +205,7 @@ func (l *loop) collectIDs() {
 	}
 }
 
-// walk takes turns until the run is over, and yields what happens.
+// walk takes turns until the run is over, and yields its events.
 func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -362,7 +363,7 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 }
 
 // accept makes an answer part of the conversation and does what it asks for.
-func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err error) {
+func (l *loop) accept(ctx context.Context, h *modelAnswer, final bool) (over bool, err error) {
 	l.done.Text, l.done.Finish = h.message.Text(), h.finish
 	if err := l.keep(ctx, h); err != nil {
 		return true, err
@@ -389,7 +390,7 @@ func (l *loop) accept(ctx context.Context, h *heard, final bool) (over bool, err
 }
 
 // keep adds an answer to the conversation and to the record.
-func (l *loop) keep(ctx context.Context, h *heard) error {
+func (l *loop) keep(ctx context.Context, h *modelAnswer) error {
 	if len(h.message.Parts) == 0 && len(h.invalid) == 0 {
 		return nil
 	}

@@ -42,8 +42,8 @@ func Replay(ctx context.Context, store journal.Store, run string) error {
 	return nil
 }
 
-// replayPart plays what one process did: the entries from a place on. One that
-// was interrupted did everything that is on record, and then what nobody knows.
+// replayPart plays what one process did: the entries from a place on. A process
+// that was interrupted did everything that is on record, and perhaps more.
 func replayPart(ctx context.Context, run string, entries []journal.Entry, from int, interrupted bool) error {
 	l, r, err := replayLoop(entries, from)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 // outcome is unknown, and is not run again either. The settings are those of a;
 // the conversation is that of the record. msgs are added to it.
 //
-// A run that somebody else is at work on is a *[journal.HeldError], at once and
-// without a word to its record. A store that cannot tell is [journal.ErrNoLease];
-// see [journal.Unleased].
+// A run that somebody else is at work on is a *[journal.HeldError], at once,
+// and its record stays as it is. A store that cannot tell gives
+// [journal.ErrNoLease]; see [journal.Unleased].
 func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		l, err := a.reopen(ctx, run)

@@ -62,8 +62,8 @@ type probing struct {
 	think bool              // thinking was found in text
 }
 
-// heard is an answer to a probe.
-type heard struct {
+// probeAnswer is an answer to a probe.
+type probeAnswer struct {
 	*llm.Response
 	err    *llm.Error
 	pieces int    // of arguments
@@ -98,18 +98,18 @@ func (p *probing) run() error {
 }
 
 // ask sends one question as the vendor takes it, without any emulation.
-func (p *probing) ask(req *llm.Request) heard {
+func (p *probing) ask(req *llm.Request) probeAnswer {
 	req.Model = p.model
 	j := &job{req: req, codec: p.codec(), route: Route{Kind: Native}}
 	var tap firstBytes
 	j.tap = &tap
 	body, _, err := j.codec.EncodeRequest(req, !p.client.Whole)
 	if err != nil {
-		return heard{Response: new(llm.Response), err: asLLM(err)}
+		return probeAnswer{Response: new(llm.Response), err: asLLM(err)}
 	}
 	for n := 1; ; n++ {
 		if p.out.Requests >= MaxProbe {
-			return heard{Response: new(llm.Response), err: &llm.Error{Op: "probe", Kind: llm.Unknown, Err: errors.New("the budget of the probe is spent")}}
+			return probeAnswer{Response: new(llm.Response), err: &llm.Error{Op: "probe", Kind: llm.Unknown, Err: errors.New("the budget of the probe is spent")}}
 		}
 		p.out.Requests++
 		tap.Reset()
@@ -142,8 +142,8 @@ func asLLM(err error) *llm.Error {
 }
 
 // listen sends a request once and takes in the answer.
-func (p *probing) listen(j *job, body []byte) heard {
-	var h heard
+func (p *probing) listen(j *job, body []byte) probeAnswer {
+	var h probeAnswer
 	var b llm.Builder
 	h.err, _ = p.once(p.ctx, j, body, func(ev llm.Event, _ error) bool {
 		b.Add(ev)
@@ -157,7 +157,7 @@ func (p *probing) listen(j *job, body []byte) heard {
 }
 
 // note keeps what an answer got wrong.
-func (p *probing) note(h heard) {
+func (p *probing) note(h probeAnswer) {
 	for _, w := range h.Warnings {
 		p.wrongly(w.Feature, w.Detail)
 	}
@@ -269,7 +269,7 @@ func (p *probing) tools() bool {
 
 // written returns the calls that stand in the text or the thinking of an
 // answer, and in which of them.
-func (h heard) written() (calls []llm.Call, where string) {
+func (h probeAnswer) written() (calls []llm.Call, where string) {
 	parser := dialect.Parser{Tools: []llm.ToolDef{probeTool, probeOther}}
 	for _, p := range h.Message.Parts {
 		text, place := "", "text"
@@ -289,7 +289,7 @@ func (h heard) written() (calls []llm.Call, where string) {
 }
 
 // calls returns the names of the calls of an answer, wherever they stand.
-func (h heard) calls() []string {
+func (h probeAnswer) calls() []string {
 	var names []string
 	written, _ := h.written()
 	for _, c := range append(h.Message.Calls(), written...) {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// heard is an answer of the model, whole or as far as it came.
-type heard struct {
+// modelAnswer is an answer of the model, complete or as far as it came.
+type modelAnswer struct {
 	message llm.Message
 	calls   []llm.Call // to be run, in order
 	invalid []llm.InvalidCall
@@ -18,13 +18,13 @@ type heard struct {
 }
 
 // empty reports whether nothing was said or asked for.
-func (h *heard) empty() bool {
+func (h *modelAnswer) empty() bool {
 	return len(h.calls)+len(h.invalid) == 0 && strings.TrimSpace(h.message.Text()) == ""
 }
 
-// hear asks the model and passes on what it says.
-func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) (*heard, error) {
-	e := &hearing{l: l, names: make(map[string]string)}
+// readAnswer asks the model and passes its events on.
+func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*modelAnswer, error) {
+	e := &answerReader{l: l, names: make(map[string]string)}
 	for ev, err := range m.Stream(ctx, req) {
 		if err != nil {
 			e.h.err = err
@@ -48,17 +48,17 @@ func (l *loop) hear(ctx context.Context, m llm.Model, req *llm.Request) (*heard,
 	return &e.h, nil
 }
 
-// hearing turns the events of a model into an answer.
-type hearing struct {
+// answerReader builds a modelAnswer from the events of a model.
+type answerReader struct {
 	l     *loop
 	b     llm.Builder
-	h     heard
+	h     modelAnswer
 	names map[string]string // ids of the open calls: theirs to ours
 	usage llm.Usage         // of answers that do not count
 }
 
 // take follows an event. The error is one of the record.
-func (e *hearing) take(ctx context.Context, ev llm.Event) error {
+func (e *answerReader) take(ctx context.Context, ev llm.Event) error {
 	switch ev := ev.(type) {
 	case llm.CallStart:
 		ev.ID = e.name(ev.ID)
@@ -99,8 +99,8 @@ func (e *hearing) take(ctx context.Context, ev llm.Event) error {
 }
 
 // forget begins anew: what was said so far does not count.
-func (e *hearing) forget() {
-	e.b, e.h = llm.Builder{}, heard{}
+func (e *answerReader) forget() {
+	e.b, e.h = llm.Builder{}, modelAnswer{}
 	clear(e.names)
 }
 
@@ -109,7 +109,7 @@ func (l *loop) added(ctx context.Context, r Recovery) error {
 	for _, m := range r.Added {
 		var err error
 		if m.Role == llm.RoleAssistant {
-			err = l.keep(ctx, &heard{message: m})
+			err = l.keep(ctx, &modelAnswer{message: m})
 		} else {
 			err = l.note(ctx, string(r.Cause), m.Text())
 		}
@@ -121,7 +121,7 @@ func (l *loop) added(ctx context.Context, r Recovery) error {
 }
 
 // pass adds an event to the answer and yields it.
-func (e *hearing) pass(ev llm.Event) {
+func (e *answerReader) pass(ev llm.Event) {
 	e.b.Add(ev)
 	e.l.emit(ev)
 }
@@ -130,7 +130,7 @@ func (e *hearing) pass(ev llm.Event) {
 // that can be written, else as text in the model's own dialect. Arguments that
 // are no JSON cannot be sent back as a call, and as text they would teach the
 // model to write calls as text; the note about the problem quotes them.
-func (e *hearing) invalid(c llm.InvalidCall) {
+func (e *answerReader) invalid(c llm.InvalidCall) {
 	c.ID = e.close(c.ID)
 	e.h.invalid = append(e.h.invalid, c)
 	if call, ok := asCall(c); ok {
@@ -144,14 +144,14 @@ func (e *hearing) invalid(c llm.InvalidCall) {
 }
 
 // name gives a call that begins an id of its own.
-func (e *hearing) name(id string) string {
+func (e *answerReader) name(id string) string {
 	ours := e.l.unique(id)
 	e.names[id] = ours
 	return ours
 }
 
 // close returns the id of a call that is complete.
-func (e *hearing) close(id string) string {
+func (e *answerReader) close(id string) string {
 	ours, ok := e.names[id]
 	if !ok {
 		return e.l.unique(id)
