@@ -204,8 +204,8 @@ func (c *Catalog) lookup(id string) Model {
 	return m
 }
 
-// try applies rule i if it matches. A rule about a host can only take away,
-// because the host is one more thing that must work.
+// try applies rule i if it matches. A rule about a host can only take
+// capabilities away, because model and host must both have them.
 func (c *Catalog) try(i int, m *Model) {
 	r := &c.rules[i]
 	if !r.when.matches(&m.ID) {

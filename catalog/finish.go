@@ -15,7 +15,7 @@ func (p *reader) finish() {
 			id.Family = p.family.members[p.text.chunks[p.at].num.Major()%10]
 		}
 	}
-	id.Custom = id.Custom || p.stranger
+	id.Custom = id.Custom || p.unknownOrg
 	if id.Base == id.Family {
 		id.Base = ""
 	}

@@ -49,19 +49,19 @@ type reader struct {
 	at, end int     // the chunks of the family's name
 	line    string  // the line of the family that the name itself says
 
-	words     [4]spoken // the words that name the variant
-	nwords    int
-	weak      string // a word that names it if none of those does: instruct, preview
-	letter    string // the letters glued to the version: the o of 4o
-	series    span   // v3 of DeepSeek V3
-	versionAt int    // the chunk that gave the version's last part, or -1
-	sized     bool   // a size came already
-	strange   bool   // an unknown word came already
-	base      bool   // what follows belongs to the base family
-	quant     bool   // the last chunk was a quantisation
-	dated     bool   // the last chunk was part of a date
-	stranger  bool   // the organisation is not one we know
-	date      int    // the first date of four digits: 2512
+	words       [4]spoken // the words that name the variant
+	nwords      int
+	weak        string // a word that names it if none of those does: instruct, preview
+	letter      string // the letters glued to the version: the o of 4o
+	series      span   // v3 of DeepSeek V3
+	versionAt   int    // the chunk that gave the version's last part, or -1
+	sized       bool   // a size came already
+	unknownSeen bool   // an unknown word came already
+	base        bool   // what follows belongs to the base family
+	quant       bool   // the last chunk was a quantisation
+	dated       bool   // the last chunk was part of a date
+	unknownOrg  bool   // the organisation is not one we know
+	date        int    // the first date of four digits: 2512
 }
 
 // span is a piece of the folded text; spoken also holds the text itself if the
@@ -152,7 +152,7 @@ func (p *reader) findPrefix() bool {
 func (p *reader) unknown() {
 	id := &p.id
 	id.Custom = true
-	p.family = &strangeFamily
+	p.family = &noFamily
 	p.at, p.end = 0, min(1, p.text.len)
 	if f := p.vocab.orgs[id.Org].family; f != nil { // us.deepseek.v3.2
 		p.family, p.end, id.Custom = f, 0, false
@@ -346,7 +346,7 @@ func (p *reader) number(i int, c chunk) {
 	case p.family.series != "":
 		p.revise(i, c, span{})
 	case p.id.Version.IsZero():
-		if !p.strange && (!p.sized || p.family.last) {
+		if !p.unknownSeen && (!p.sized || p.family.last) {
 			p.setVersion(i, c)
 		}
 	case p.versionAt == i-1 && p.isMinor(t.chunks[i-1], c):
@@ -410,7 +410,7 @@ func (p *reader) numbered(i int, c chunk) {
 	if len(rest) == 1 && (rest[0] == 'k' || rest[0] == 'e' || rest[0] == 'm') {
 		return
 	}
-	if p.id.Version.IsZero() && !p.base && !p.strange {
+	if p.id.Version.IsZero() && !p.base && !p.unknownSeen {
 		p.setVersion(i, c)
 		p.suffix(c)
 	}
@@ -445,7 +445,7 @@ func (p *reader) word(i int, c chunk) {
 		}
 	case p.vocab.skip[string(head)]:
 	default:
-		p.strangeWord(c)
+		p.unknownWord(c)
 	}
 }
 
@@ -464,9 +464,9 @@ func (p *reader) familyName(i int, c chunk) bool {
 	return true
 }
 
-// strangeWord reads a word that is not in the vocabulary.
-func (p *reader) strangeWord(c chunk) {
-	p.strange = true
+// unknownWord reads a word that is not in the vocabulary.
+func (p *reader) unknownWord(c chunk) {
+	p.unknownSeen = true
 	if p.sized {
 		p.id.Custom = true // a community fine-tune: Qwen3.5-27B-BlueStar
 	} else if p.nwords == 0 && len(p.text.head(c)) > 1 {
@@ -514,7 +514,7 @@ func (p *reader) lettered(i int, c chunk, letter byte) bool {
 		return letter == 'v'
 	case f.series != "" && strings.IndexByte(f.series, letter) >= 0:
 		p.revise(i, c, span{c.start, c.head + digitsOf(c)})
-	case strings.IndexByte(f.letters, letter) >= 0 && p.id.Version.IsZero() && !p.strange:
+	case strings.IndexByte(f.letters, letter) >= 0 && p.id.Version.IsZero() && !p.unknownSeen:
 		p.setVersion(i, c)
 	case letter != 'v':
 		return false
@@ -529,7 +529,7 @@ func (p *reader) lettered(i int, c chunk, letter byte) bool {
 func (p *reader) vee(i int, c chunk) {
 	direct := i == p.end
 	plain := c.num == MakeVersion(1) && !direct // nova-pro-v1
-	early := !p.sized && !p.strange || p.family.last
+	early := !p.sized && !p.unknownSeen || p.family.last
 	if p.id.Version.IsZero() && !plain && early {
 		p.setVersion(i, c)
 	} else if p.id.Revision.IsZero() {

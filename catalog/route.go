@@ -76,14 +76,14 @@ func (p *reader) segment(s string) {
 		return
 	}
 	if org, ok := p.vocab.orgs[string(key)]; ok {
-		p.id.Org, p.stranger = org.name, false
+		p.id.Org, p.unknownOrg = org.name, false
 		return
 	}
 	if _, ok := p.vocab.providers[string(key)]; ok || isRegion(key) || p.id.Org != "" {
 		return
 	}
 	p.id.Org = strings.ToLower(s)
-	p.stranger = p.vocab.names[string(key)].family == nil // voyage/voyage-3 is the family's own
+	p.unknownOrg = p.vocab.names[string(key)].family == nil // voyage/voyage-3 is the family's own
 }
 
 // dotted strips the prefixes Bedrock and its imitators put in front with dots:
@@ -97,7 +97,7 @@ func (p *reader) dotted(s string) string {
 		}
 		key := fold(buf[:0], s[:i])
 		if org, ok := p.vocab.orgs[string(key)]; ok {
-			p.id.Org, p.stranger = org.name, false
+			p.id.Org, p.unknownOrg = org.name, false
 		} else if !p.vocab.regions[string(key)] {
 			return s
 		}

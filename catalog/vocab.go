@@ -65,8 +65,8 @@ type org struct {
 	family *family // what a name without a family of its own means here
 }
 
-// strangeFamily stands in for the family of an id that names none.
-var strangeFamily = family{name: unknownFamily}
+// noFamily stands in for the family of an id that names none.
+var noFamily = family{name: unknownFamily}
 
 //go:embed data/names.yaml
 var namesYAML []byte

@@ -25,7 +25,7 @@ const (
 	Network                   // no connection, or it was lost before the answer began; ask again
 	Timeout                   // nothing came in time; ask again
 	Incomplete                // the stream ended without its finish marker
-	Malformed                 // the vendor sent what cannot be read
+	Malformed                 // the vendor sent something that cannot be read
 	Refused                   // the vendor's filter or the model declined
 	BrokenPromise             // the model did not do what the request demanded; refine may ask again
 	Canceled                  // the caller gave up

@@ -13,9 +13,9 @@ type Event interface {
 }
 
 // Start begins an answer: what is known about it before its first piece. A
-// stream has at most one, and before it come only warnings, keep-alives and
-// the events of packages that ask again. A model that knows nothing to say
-// sends none; the codecs of package wire always send one.
+// stream has at most one, and before it come only warnings, keep-alives and the
+// events of packages that ask again. A model that knows none of this sends
+// none; the codecs of package wire always send one.
 type Start struct {
 	ID      string    `json:"id,omitempty"`     // of the answer, in the vendor's words
 	Model   string    `json:"model,omitempty"`  // the model that answers, in the vendor's words

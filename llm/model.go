@@ -65,8 +65,9 @@ type Request struct {
 	// Promotion says which text of the answer may become a call; the default
 	// leaves it to the route.
 	Promotion Promotion
-	// AllowEchoes has calls read from text count even if the same text stands
-	// in a tool result, a document or a user message of this conversation.
+	// AllowEchoes switches the echo guard off: calls read from text count even
+	// if the same text stands in a tool result, a document or a user message of
+	// this conversation.
 	AllowEchoes bool
 
 	Extra Extra

@@ -21,8 +21,8 @@ import (
 // anything, but what is promised about every answer must be true. open is
 // called once per promise.
 //
-// A model that never calls a tool is held to the promises about calls in vain:
-// the test says so in its log.
+// If the model never calls a tool, the promises about calls are not tested, and
+// the log says so.
 func TestModel(t *testing.T, open func(*testing.T) llm.Model) {
 	for _, p := range []struct {
 		promise string

@@ -81,8 +81,9 @@ type attempt struct {
 	called   bool // a complete call was
 }
 
-// questioning is a request on its way to an answer that counts. It is the one place
-// where it is decided, counted and said that a question is asked again.
+// questioning is the state of one request until it has an answer that counts.
+// It is the one place that decides, counts and reports that a question is asked
+// again.
 type questioning struct {
 	most    int // questions in total
 	asked   int // questions that failed

@@ -71,7 +71,7 @@ func compile(out *llm.OutputFormat) (*schema.Compiled, error) {
 	return schema.Compile(out.Schema)
 }
 
-// structuring is one request on its way to a valid answer.
+// structuring is the state of one request until it has a valid answer.
 type structuring struct {
 	questioning
 	m       llm.Model

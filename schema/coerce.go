@@ -232,7 +232,7 @@ func spelling(s string, all []*jsonschema.Schema) string {
 	return found
 }
 
-// whole drops a zero fraction: readers of integers stumble over it.
+// whole drops a zero fraction, which readers of integers refuse.
 func (k *coercer) whole(n *node, at pointer) *node {
 	lit := readNumber(Integer, n.text, false)
 	if lit == "" || lit == n.text {

@@ -21,8 +21,7 @@ var awsSignature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/, ]+/\d{8
 const awsDate = "X-Amz-Date"
 
 // checkSignature refuses a request that claims to be signed as Amazon demands
-// and is not. Who signed it is nobody's business: there is no key to compare
-// with.
+// and is not. It does not check who signed it: there is no key to compare with.
 func checkSignature(r *http.Request) error {
 	auth := r.Header.Get("Authorization")
 	switch {

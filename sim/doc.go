@@ -1,6 +1,6 @@
-// Package sim is models that are not there: an offline model that calls tools
-// by rule, and servers that speak every vendor's format, write every dialect
-// and commit every fault.
+// Package sim simulates models: an offline model that calls tools by rule, and
+// servers that speak every vendor's format, write every dialect and show every
+// fault.
 //
 // # The offline model
 //
@@ -13,7 +13,7 @@
 // never invents a fact. The same request gives the same answer, always.
 //
 // That is enough to run an agent, a demonstration or a test without network or
-// keys, and to see every part of the machinery around a model at work. It is
-// no measure of what a model can do; how often it reads a request as a person
+// keys, and to see every part of the machinery around a model at work. It is no
+// measure of what a model can do; how often it reads a request as a person
 // would is printed by the tests of this package.
 package sim

@@ -31,14 +31,14 @@ func (Offline) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event
 	return play(ctx, answer(req))
 }
 
-// knife says how long the pieces of a stream are.
-type knife func() int
+// pieceLength says how long the pieces of a stream are.
+type pieceLength func() int
 
 // byWords cuts about a word at a time.
 func byWords() int { return 12 }
 
 // bySeed cuts pieces of 1 to 40 bytes; the same seed cuts alike.
-func bySeed(seed int) knife {
+func bySeed(seed int) pieceLength {
 	r := rand.New(rand.NewPCG(uint64(seed), 0))
 	return func() int { return 1 + r.IntN(40) }
 }
@@ -61,7 +61,7 @@ func play(ctx context.Context, r *llm.Response) iter.Seq2[llm.Event, error] {
 }
 
 // pieces cuts a delta as a model's tokens would.
-func pieces(ev llm.Event, next knife) []llm.Event {
+func pieces(ev llm.Event, next pieceLength) []llm.Event {
 	var out []llm.Event
 	switch ev := ev.(type) {
 	case llm.TextDelta:
@@ -85,9 +85,9 @@ func pieces(ev llm.Event, next knife) []llm.Event {
 	return out
 }
 
-// cut splits text before each space and after as many bytes as the knife says
+// cut splits text before each space and after as many bytes as length gives
 // at the latest, on the boundaries of runes.
-func cut(text string, next knife) []string {
+func cut(text string, next pieceLength) []string {
 	var out []string
 	start, most := 0, next()
 	for i, r := range text {

@@ -13,17 +13,15 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Script is a model that says what it is told to. Its answer depends on how
-// many answers the conversation already has and on nothing else, so that a
+// Script is a model that gives the answers it was given. Its answer depends on
+// how many answers the conversation already has and on nothing else, so that a
 // conversation can be asked again from any point.
 //
 // A script is a txtar archive with one file per answer, named 1, 2, 3 …; what
 // stands before the first file says why the script exists. A file is lines:
 //
-//	text Let me look.
-//	thinking The user wants the weather.
-//	call weather {"city":"Rome"}
-//	finish length
+// text Let me look. thinking The user wants the weather. call weather
+// {"city":"Rome"} finish length
 //
 // A file named 1.raw is the text of answer 1, untouched: for dialects and for
 // nonsense. When the script is over, the last answer is given again.

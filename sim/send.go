@@ -63,7 +63,7 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
 	enc := codec.NewStream(out, wire.Head{})
-	next := knife(byWords)
+	next := pieceLength(byWords)
 	if b.Seed > 0 {
 		next = bySeed(b.Seed)
 	}

@@ -160,7 +160,7 @@ func (s *Server) model() llm.Model {
 	return s.Model
 }
 
-// behaviour reads a model's name and heals it when its faults have happened
+// behaviour reads a model's name and drops its faults once they have happened
 // often enough.
 func (s *Server) behaviour(model string) (Behaviour, error) {
 	b, err := ParseBehaviour(model)
@@ -228,7 +228,7 @@ func fail(codec wire.Codec, w http.ResponseWriter, err error) {
 	_, _ = w.Write(body)
 }
 
-// sleep waits for d and reports whether ctx still lives.
+// sleep waits for d and reports false if ctx is done before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

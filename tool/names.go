@@ -51,6 +51,6 @@ func safeName(shown, whole string, n int) string {
 	return strings.TrimRight(b.String(), "_") + tail
 }
 
-// separator stands between namespace and tool. Nothing ever splits a name at
-// it: the way back is written down in the tool.
+// separator stands between namespace and tool. Nothing splits a name at it: the
+// tool itself holds its namespace and original name.
 const separator = "__"

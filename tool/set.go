@@ -195,7 +195,7 @@ func (s *Set) Prefix(namespace string) *Set {
 		t := &tools[i]
 		whole := namespace + separator + t.Name
 		name := safeName(whole, whole, 8)
-		for n := 16; taken[name]; n += 8 { // a collision of hashes somebody worked for
+		for n := 16; taken[name]; n += 8 { // a hash collision made on purpose
 			name = safeName(whole, whole, n)
 		}
 		taken[name] = true

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes JSON. Commas take care of themselves: one is written before a
-// key or element unless a bracket, a colon or white space stands before it. The
+// Writer writes JSON. Commas are added as needed: one is written before a key
+// or element unless a bracket, a colon or white space stands before it. The
 // zero value is ready. The first error sticks; check Err when done.
 type Writer struct {
 	Buf []byte

@@ -35,8 +35,8 @@ func Fix(text string) (value json.RawMessage, edits []llm.Repair, err error) {
 	return found[0].Value, found[0].Edits, nil
 }
 
-// Readings yields all the ways to read a text that come to mind, the one that
-// Fix returns first. Whoever has a schema takes the first that fits it.
+// Readings yields all plausible ways to read a text, first the one that Fix
+// returns. Whoever has a schema takes the first that fits it.
 func Readings(text string) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
 		var found []Reading
