@@ -29,11 +29,18 @@ const (
 	Refused                   // the vendor's filter or the model declined
 	BrokenPromise             // the model did not do what the request demanded; refine may ask again
 	Canceled                  // the caller gave up
+	ByteLimit                 // the answer is larger than [Limits].Bytes; ask for less or raise the limit
+	TextLimit                 // its text is longer than [Limits].Text; likewise
+	ThinkingLimit             // its thinking is longer than [Limits].Thinking; likewise
+	EventLimit                // it has more events than [Limits].Events; likewise
+	TimeLimit                 // it took longer than [Limits].Time; likewise
+	Stalled                   // nothing of it came for [Limits].Idle, whatever else the vendor sent
 )
 
 var kindNames = [...]string{
 	"unknown", "invalid", "auth", "not_found", "too_long", "unsupported", "rate_limited", "overloaded",
 	"server", "network", "timeout", "incomplete", "malformed", "refused", "broken_promise", "canceled",
+	"byte_limit", "text_limit", "thinking_limit", "event_limit", "time_limit", "stalled",
 }
 
 // String returns the kind in lower case.

@@ -240,7 +240,7 @@ func TestErrors(t *testing.T) {
 		t.Error("kinds of other errors")
 	}
 	var k llm.Kind
-	for want := llm.Unknown; want <= llm.Canceled; want++ {
+	for want := llm.Unknown; want <= llm.Stalled; want++ {
 		b, _ := want.MarshalText()
 		if k.UnmarshalText(b); k != want {
 			t.Errorf("%v came back as %v", want, k)

@@ -70,6 +70,9 @@ type Request struct {
 	// this conversation.
 	AllowEchoes bool
 
+	// Limits are where the answer is given up.
+	Limits Limits
+
 	Extra Extra
 }
 

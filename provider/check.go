@@ -17,7 +17,7 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := m.client.watch(ctx)
+	w := m.client.watch(ctx, llm.Limits{})
 	defer w.stop()
 	list := m.format().Models.Path
 	if list == "" {

@@ -54,6 +54,8 @@ type Client struct {
 
 	Retry    Retry
 	Timeouts Timeouts
+	// Limits are where an answer is given up, if the request does not say.
+	Limits llm.Limits
 
 	learned  lessons
 	facts    known

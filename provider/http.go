@@ -17,17 +17,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Bounds of what a vendor may send.
-const (
-	maxAnswer = 256 << 20 // bytes of a whole answer
-	maxError  = 1 << 20   // bytes of an error
-)
-
-// Why a request was given up.
-var (
-	errFirst   = errors.New("the answer did not begin in time")
-	errSilence = errors.New("the answer stopped coming")
-)
+// maxError bounds the bytes of an error.
+const maxError = 1 << 20
 
 func orDefault(d, def time.Duration) time.Duration {
 	if d == 0 {
@@ -62,51 +53,6 @@ func (c *Client) httpClient() *http.Client {
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// watch gives a request up that takes too long.
-type watch struct {
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	timer   *time.Timer // nil if there is no limit
-	silence time.Duration
-}
-
-func (c *Client) watch(ctx context.Context) *watch {
-	w := &watch{silence: orDefault(c.Timeouts.Silence, 2*time.Minute)}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.limit(orDefault(c.Timeouts.First, 5*time.Minute), errFirst)
-	return w
-}
-
-// limit starts the clock again.
-func (w *watch) limit(d time.Duration, why error) {
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
-	}
-	if d > 0 {
-		w.timer = time.AfterFunc(d, func() { w.cancel(why) })
-	}
-}
-
-func (w *watch) stop() {
-	w.limit(0, nil)
-	w.cancel(nil)
-}
-
-// body is a response whose silence is watched. The clock runs only while we
-// wait for the vendor, not while the caller thinks about what came.
-type body struct {
-	io.ReadCloser
-	w *watch
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	b.w.limit(b.w.silence, errSilence)
-	n, err := b.ReadCloser.Read(p)
-	b.w.limit(0, nil)
-	return n, err
-}
-
 // once sends a request and passes on its answer. It returns the error that
 // ended it, if one did, and whether the answer had begun.
 func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm.Event, error) bool) (failure *llm.Error, began bool) {
@@ -114,15 +60,16 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	if err != nil {
 		return m.asError(ctx, err, key), false
 	}
-	w := m.client.watch(ctx)
+	w := m.client.watch(ctx, j.asked.Limits)
 	defer w.stop()
 	resp, err := m.post(w.ctx, j, payload, key)
 	if err != nil {
 		return m.asError(w.ctx, err, key), false
 	}
 	defer resp.Body.Close()
-	w.limit(0, nil)
-	resp.Body = &body{resp.Body, w}
+	w.rest()
+	w.waited = 0 // the vendor has begun to answer
+	resp.Body = &body{ReadCloser: resp.Body, w: w}
 	if resp.StatusCode/100 != 2 {
 		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false
 	}
@@ -132,6 +79,9 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	}
 	var start llm.Event // held back until the answer has begun: before, it may be asked for again
 	for ev, err := range m.decode(j, src) {
+		if err == nil {
+			err = w.count(ev)
+		}
 		if err != nil {
 			e := m.lost(w.ctx, err, began, key)
 			if !began {
@@ -192,10 +142,7 @@ func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
 		return j.codec.DecodeStream(src)
 	}
 	return func(yield func(llm.Event, error) bool) {
-		b, err := io.ReadAll(io.LimitReader(src, maxAnswer+1))
-		if err == nil && len(b) > maxAnswer {
-			err = &llm.Error{Op: m.vendor.Name, Kind: llm.Malformed, Err: fmt.Errorf("the answer has more than %d bytes", maxAnswer)}
-		}
+		b, err := io.ReadAll(src) // which the watch bounds
 		if err != nil {
 			yield(nil, err)
 			return
@@ -282,10 +229,10 @@ func (m *Model) asError(ctx context.Context, err error, key string) *llm.Error {
 		return hidden(e, key)
 	}
 	out := &llm.Error{Op: m.vendor.Name, Kind: llm.Network, Err: bare(err)}
-	cause := context.Cause(ctx)
+	var limit *limitError
 	switch {
-	case errors.Is(cause, errFirst), errors.Is(cause, errSilence):
-		out.Kind, out.Err = llm.Timeout, cause
+	case errors.As(err, &limit), errors.As(context.Cause(ctx), &limit):
+		out.Kind, out.Err = limit.kind, limit
 	case ctx.Err() != nil:
 		out.Kind, out.Err = llm.KindOf(ctx.Err()), ctx.Err()
 	case isTimeout(err):
@@ -313,10 +260,10 @@ func isTimeout(err error) bool {
 // is a lost connection.
 func (m *Model) lost(ctx context.Context, err error, began bool, key string) *llm.Error {
 	e := m.asError(ctx, err, key)
-	cause := context.Cause(ctx)
+	var limit *limitError
 	switch {
-	case errors.Is(cause, errSilence):
-		return &llm.Error{Op: m.vendor.Name, Kind: llm.Timeout, Err: cause}
+	case errors.As(err, &limit), errors.As(context.Cause(ctx), &limit):
+		return &llm.Error{Op: m.vendor.Name, Kind: limit.kind, Err: limit}
 	case ctx.Err() != nil:
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(ctx.Err()), Err: ctx.Err()}
 	case !began && e.Kind == llm.Incomplete:

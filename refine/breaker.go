@@ -27,6 +27,7 @@ type Breaker struct {
 // unwell are the errors that say something about the vendor.
 var unwell = map[llm.Kind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Server: true, llm.Network: true, llm.Timeout: true, llm.Incomplete: true, llm.Malformed: true,
+	llm.ByteLimit: true, llm.TextLimit: true, llm.ThinkingLimit: true, llm.EventLimit: true, llm.TimeLimit: true, llm.Stalled: true,
 }
 
 // Stream asks the model unless it is being left alone: then the error is of

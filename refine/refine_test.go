@@ -90,7 +90,7 @@ func broken(kind llm.Kind) error {
 func ask() *llm.Request { return &llm.Request{Messages: []llm.Message{llm.User("go")}} }
 
 func TestRetryAsksAgainWhatNobodyElseDoes(t *testing.T) {
-	for kind := llm.Unknown; kind <= llm.Canceled; kind++ {
+	for kind := llm.Unknown; kind <= llm.Stalled; kind++ {
 		m := &actor{says: []any{broken(kind), "fine"}}
 		resp, err := llm.Generate(t.Context(), refine.Retry(m, 3), ask())
 		again := kind == llm.Incomplete || kind == llm.Malformed || kind == llm.BrokenPromise

@@ -87,7 +87,15 @@ var kinds = map[llm.Kind]struct {
 	llm.Refused:       {ModelRefusal, tryOtherwise, ""},
 	llm.BrokenPromise: {"", tryOtherwise, ""},
 	llm.Canceled:      {Cancelled, "", ""},
+	llm.ByteLimit:     {Execution, endless, ""},
+	llm.TextLimit:     {Execution, endless, ""},
+	llm.ThinkingLimit: {Execution, endless, ""},
+	llm.EventLimit:    {Execution, endless, ""},
+	llm.TimeLimit:     {Timeout, endless, ""},
+	llm.Stalled:       {Timeout, "", ""},
 }
+
+const endless = "The answer did not end. Ask for less at a time, take another model, or raise the limit."
 
 // Advice returns what to tell somebody about a failure. The model is told about
 // a call that failed; people are told about a model that did, which is the first

@@ -14,7 +14,7 @@ import (
 // whole sentence.
 func TestEverybodyIsAdvised(t *testing.T) {
 	failures := map[string]error{"another error": errors.New("it broke"), "an unknown code": &tool.Error{Code: "new"}}
-	for kind := llm.Unknown; kind <= llm.Canceled; kind++ {
+	for kind := llm.Unknown; kind <= llm.Stalled; kind++ {
 		failures[kind.String()] = fmt.Errorf("agent: %w", &llm.Error{Kind: kind})
 	}
 	for _, code := range []tool.Code{tool.Validation, tool.Permission, tool.NotFound, tool.Timeout, tool.RateLimit, tool.ModelRefusal, tool.Execution, tool.Network, tool.Cancelled} {

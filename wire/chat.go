@@ -179,7 +179,8 @@ var openaiErrors = map[llm.Kind]string{
 	llm.TooLong: "context_length_exceeded", llm.Unsupported: "unsupported_value", llm.RateLimited: "rate_limit_exceeded",
 	llm.Overloaded: "overloaded", llm.Server: "server_error", llm.Network: "network_error", llm.Timeout: "timeout",
 	llm.Incomplete: "incomplete", llm.Malformed: "malformed", llm.Refused: "content_policy_violation",
-	llm.BrokenPromise: "broken_promise", llm.Canceled: "canceled",
+	llm.BrokenPromise: "broken_promise", llm.Canceled: "canceled", llm.ByteLimit: "byte_limit", llm.TextLimit: "text_limit",
+	llm.ThinkingLimit: "thinking_limit", llm.EventLimit: "event_limit", llm.TimeLimit: "time_limit", llm.Stalled: "stalled",
 }
 
 // openaiErrorTypes are the types beside the codes; the others are server_error.

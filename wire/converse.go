@@ -131,7 +131,7 @@ func awsCode(err *llm.Error) string {
 	if code := errorCode(err, converseProperties); strings.HasSuffix(code, "Exception") {
 		return code
 	}
-	return converseProperties.Errors[err.Kind]
+	return errorCode(&llm.Error{Kind: err.Kind}, converseProperties)
 }
 
 func (converse) decodeError(body []byte) (code, message string) { return awsError(nil, body) }

@@ -19,6 +19,14 @@ var kindStatus = map[llm.Kind]int{
 	llm.Unknown: 500, llm.Invalid: 400, llm.Auth: 401, llm.NotFound: 404, llm.TooLong: 400, llm.Unsupported: 400,
 	llm.RateLimited: 429, llm.Overloaded: 503, llm.Server: 500, llm.Network: 502, llm.Timeout: 504, llm.Incomplete: 502,
 	llm.Malformed: 502, llm.Refused: 400, llm.BrokenPromise: 502, llm.Canceled: 499,
+	llm.ByteLimit: 502, llm.TextLimit: 502, llm.ThinkingLimit: 502, llm.EventLimit: 502, llm.TimeLimit: 504, llm.Stalled: 504,
+}
+
+// standIns are kinds for which most formats have no code, and those whose code
+// they get.
+var standIns = map[llm.Kind]llm.Kind{
+	llm.ByteLimit: llm.Malformed, llm.TextLimit: llm.Malformed, llm.ThinkingLimit: llm.Malformed, llm.EventLimit: llm.Malformed,
+	llm.TimeLimit: llm.Timeout, llm.Stalled: llm.Timeout,
 }
 
 // statusKinds is what an HTTP status means where the body says nothing else.
@@ -137,7 +145,7 @@ func errorCode(err *llm.Error, p Properties) string {
 	if kind, ok := codeKinds()[err.Code]; ok && kind == err.Kind {
 		return err.Code
 	}
-	return p.Errors[err.Kind]
+	return or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])
 }
 
 func errorMessage(err *llm.Error) string {

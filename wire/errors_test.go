@@ -87,7 +87,8 @@ func sameStatus(k llm.Kind) bool {
 	case llm.Unknown, llm.Incomplete, llm.Malformed, llm.BrokenPromise, llm.Canceled:
 		return true
 	}
-	return false
+	_, ok := standIns[k]
+	return ok
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -1,0 +1,243 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// endless writes answers of one format that never end.
+type endless struct {
+	format string
+	events iter.Seq[llm.Event] // after the start; it has no end
+	pause  time.Duration       // between two of them
+}
+
+// body returns the answer as a reader whose stream nobody ever ends.
+func (e endless) body(ctx context.Context) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		enc := wire.Codec{Format: e.format}.NewStream(w, wire.Head{ID: "a", Model: "m"})
+		for ev := range e.events {
+			select {
+			case <-ctx.Done():
+				w.CloseWithError(ctx.Err())
+				return
+			case <-time.After(e.pause):
+			}
+			if err := enc.Write(ev); err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return r
+}
+
+func (e endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	codec := wire.Codec{Format: e.format}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {codec.StreamType()}}, Body: e.body(r.Context()), Request: r}, nil
+}
+
+// forever repeats an event.
+func forever(events ...llm.Event) iter.Seq[llm.Event] {
+	return func(yield func(llm.Event) bool) {
+		for {
+			for _, ev := range events {
+				if !yield(ev) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// first puts an event before others.
+func first(ev llm.Event, others iter.Seq[llm.Event]) iter.Seq[llm.Event] {
+	return func(yield func(llm.Event) bool) {
+		if yield(ev) {
+			others(yield)
+		}
+	}
+}
+
+// Every limit ends an answer that does not end by itself, in every format, with
+// an error of its own kind, and what came before it has arrived.
+func TestLimits(t *testing.T) {
+	long := strings.Repeat("word ", 200)
+	few := llm.Limits{Bytes: 1 << 20, Text: 64 << 10, Thinking: 64 << 10, Events: 1000, Time: 10 * time.Minute, Idle: time.Minute}
+	for _, c := range []struct {
+		name   string
+		events iter.Seq[llm.Event]
+		pause  time.Duration
+		limits llm.Limits
+		kind   llm.Kind
+		not    []string // formats that cannot say it
+	}{
+		{"text", forever(llm.TextDelta{Text: long}), 0, few, llm.TextLimit, nil},
+		{"thinking", forever(llm.ThinkingDelta{Text: long}), 0, few, llm.ThinkingLimit, nil},
+		{"arguments", first(llm.CallStart{ID: "c1", Name: "f"}, first(llm.CallDelta{ID: "c1", Args: `{"a":"`}, forever(llm.CallDelta{ID: "c1", Args: long}))), 0, few, llm.TextLimit, []string{wire.Gemini, wire.Ollama}},
+		{"tiny pieces", forever(llm.TextDelta{Text: "a"}), 0, few, llm.EventLimit, nil},
+		{"bytes", forever(llm.TextDelta{Text: long}), 0, llm.Limits{Bytes: 32 << 10}, llm.ByteLimit, nil},
+		{"keep-alives", first(llm.TextDelta{Text: "Hello"}, forever(llm.KeepAlive{})), 10 * time.Second, few, llm.Stalled, []string{wire.Ollama, wire.Converse}},
+		{"keep-alives from the start", forever(llm.KeepAlive{}), 10 * time.Second, few, llm.Stalled, []string{wire.Ollama, wire.Converse}},
+		{"a word now and then", forever(llm.TextDelta{Text: "word "}), 30 * time.Second, few, llm.TimeLimit, nil},
+	} {
+		for _, format := range wire.Formats() {
+			if strings.Contains(fmt.Sprint(c.not), format) {
+				continue
+			}
+			t.Run(c.name+"/"+format, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					client := &provider.Client{
+						HTTP:    &http.Client{Transport: endless{format, c.events, c.pause}},
+						Vendors: map[string]provider.Vendor{"own": {BaseURL: "http://host/v1", Wires: []string{format}}},
+						Limits:  c.limits, Retry: provider.Retry{Attempts: 1},
+					}
+					var got llm.Builder
+					var failed error
+					for ev, err := range open(t, client, "own/m").Stream(ctx, hi) {
+						if failed = err; err == nil {
+							got.Add(ev)
+						}
+					}
+					if llm.KindOf(failed) != c.kind {
+						t.Errorf("%v, want %v", failed, c.kind)
+					}
+					if n := len(got.Response().Message.Text()); int64(n) > 64<<10 {
+						t.Errorf("%d bytes of text arrived", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The request's own limits are stronger than the client's, and less than 0 is
+// none.
+func TestLimitsOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		client := &provider.Client{
+			HTTP:    &http.Client{Transport: endless{wire.Chat, forever(llm.TextDelta{Text: "word "}), 0}},
+			Vendors: map[string]provider.Vendor{"own": {BaseURL: "http://host/v1", Wires: []string{wire.Chat}}},
+			Limits:  llm.Limits{Text: 100},
+		}
+		m := open(t, client, "own/m")
+		for _, c := range []struct {
+			limits llm.Limits
+			kind   llm.Kind
+		}{
+			{llm.Limits{}, llm.TextLimit},
+			{llm.Limits{Text: 10_000, Events: 50}, llm.EventLimit},
+			{llm.Limits{Text: -1, Events: -1, Bytes: 50_000}, llm.ByteLimit},
+		} {
+			req := *hi
+			req.Limits = c.limits
+			if _, err := llm.Generate(ctx, m, &req); llm.KindOf(err) != c.kind {
+				t.Errorf("%+v: %v, want %v", c.limits, err, c.kind)
+			}
+		}
+	})
+}
+
+// A whole answer is bounded before it is decoded, and so is one that dribbles.
+func TestLimitsOfWholeAnswers(t *testing.T) {
+	for _, format := range wire.Formats() {
+		answer := &llm.Response{Message: llm.Assistant(llm.Thinking{Text: strings.Repeat("hm ", 30_000)}, llm.Text{Text: strings.Repeat("word ", 30_000)}), Finish: llm.Finish{Reason: llm.Stop}}
+		whole, _, err := wire.Codec{Format: format}.EncodeResponse(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(whole) }))
+		defer server.Close()
+		for limits, kind := range map[llm.Limits]llm.Kind{
+			{}:                 llm.Unknown,
+			{Bytes: 10_000}:    llm.ByteLimit,
+			{Text: 10_000}:     llm.TextLimit,
+			{Thinking: 10_000}: llm.ThinkingLimit,
+			{Events: 1}:        llm.EventLimit,
+		} {
+			client := &provider.Client{
+				Whole: true, Limits: limits,
+				Vendors: map[string]provider.Vendor{"own": {BaseURL: server.URL, Wires: []string{format}}},
+			}
+			if _, err := llm.Generate(t.Context(), open(t, client, "own/m"), hi); llm.KindOf(err) != kind {
+				t.Errorf("%s with %+v: %v, want %v", format, limits, err, kind)
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client := &provider.Client{Whole: true, HTTP: &http.Client{Transport: dribble{}}, Retry: provider.Retry{Attempts: 1}}
+		if _, err := llm.Generate(t.Context(), open(t, client, "http://host/v1#m"), hi); llm.KindOf(err) != llm.Stalled {
+			t.Errorf("blanks instead of an answer: %v", err)
+		}
+	})
+}
+
+// dribble answers with blanks, which some servers send so that nobody gives up.
+type dribble struct{}
+
+func (dribble) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(blanks{r.Context()}), Request: r}, nil
+}
+
+type blanks struct{ ctx context.Context }
+
+func (b blanks) Read(p []byte) (int, error) {
+	select {
+	case <-b.ctx.Done():
+		return 0, b.ctx.Err()
+	case <-time.After(10 * time.Second):
+		return copy(p, " "), nil
+	}
+}
+
+// With the default limits an answer without end holds a bounded part of the
+// memory, over a real connection.
+func TestEndlessAnswersFitTheMemory(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece := []byte(`data: {"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("word ", 1000) + `"}}]}` + "\n\n")
+		for {
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	var text bytes.Buffer
+	var failed error
+	for ev, err := range open(t, &provider.Client{}, server.URL+"/v1#m").Stream(t.Context(), hi) {
+		failed = err
+		if d, ok := ev.(llm.TextDelta); ok {
+			text.WriteString(d.Text)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	grown := int64(after.HeapSys) - int64(before.HeapSys)
+	t.Logf("%d MiB of text in %v, %d MiB of memory more", text.Len()>>20, time.Since(start).Round(time.Millisecond), grown>>20)
+	if llm.KindOf(failed) != llm.TextLimit || text.Len() > 16<<20 || grown > 300<<20 {
+		t.Errorf("%v after %d bytes, %d bytes of memory more", failed, text.Len(), grown)
+	}
+}

@@ -1,0 +1,144 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// limitError is why an answer was given up.
+type limitError struct {
+	kind llm.Kind
+	text string
+}
+
+func (e *limitError) Error() string { return e.text }
+
+func beyond(kind llm.Kind, format string, args ...any) *limitError {
+	return &limitError{kind, fmt.Sprintf(format, args...)}
+}
+
+// Why a request is given up before its answer meets a limit.
+var (
+	errFirst   = &limitError{llm.Timeout, "the answer did not begin in time"}
+	errSilence = &limitError{llm.Timeout, "the answer stopped coming"}
+)
+
+// watch gives a request up that takes too long or whose answer is too large.
+type watch struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	timer   *time.Timer // nil while nothing is waited for
+	since   time.Time   // when the clock was started; zero while it rests
+	silence time.Duration
+	limits  llm.Limits
+
+	bytes, text, thinking, events int64
+	took, waited                  time.Duration // for the vendor: in all, and since the last piece of the answer
+}
+
+func (c *Client) watch(ctx context.Context, limits llm.Limits) *watch {
+	w := &watch{silence: orDefault(c.Timeouts.Silence, 2*time.Minute), limits: limits.Or(c.Limits).Or(llm.DefaultLimits)}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.wait(orDefault(c.Timeouts.First, 5*time.Minute), errFirst)
+	return w
+}
+
+// wait starts the clock while we wait for the vendor: for at most d, which if it
+// is over means why, and for what is left of the limits.
+func (w *watch) wait(d time.Duration, why *limitError) {
+	w.rest()
+	w.since = time.Now()
+	nearer := func(limit, spent time.Duration, kind llm.Kind, text string) {
+		if left := max(limit-spent, 1); limit > 0 && (d <= 0 || left < d) {
+			d, why = left, beyond(kind, text, limit)
+		}
+	}
+	nearer(w.limits.Idle, w.waited, llm.Stalled, "nothing of the answer came for %v")
+	nearer(w.limits.Time, w.took, llm.TimeLimit, "the answer takes longer than %v")
+	if d > 0 {
+		w.timer = time.AfterFunc(d, func() { w.cancel(why) })
+	}
+}
+
+// rest stops the clock: the vendor is not waited for.
+func (w *watch) rest() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	if !w.since.IsZero() {
+		d := time.Since(w.since)
+		w.took, w.waited, w.since = w.took+d, w.waited+d, time.Time{}
+	}
+}
+
+func (w *watch) stop() {
+	w.rest()
+	w.cancel(nil)
+}
+
+// body is a response that is watched. The clock runs only while we wait for the
+// vendor, not while the caller thinks about what came.
+type body struct {
+	io.ReadCloser
+	w *watch
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	w := b.w
+	w.wait(w.silence, errSilence)
+	n, err := b.ReadCloser.Read(p)
+	w.rest()
+	if w.bytes += int64(n); w.limits.Bytes > 0 && w.bytes > w.limits.Bytes {
+		return n, beyond(llm.ByteLimit, "the answer has more than %d bytes", w.limits.Bytes)
+	}
+	return n, err
+}
+
+// count adds an event of the answer and returns an error if it is one too many.
+func (w *watch) count(ev llm.Event) error {
+	text, thinking, piece := measure(ev)
+	w.events++
+	w.text += int64(text)
+	w.thinking += int64(thinking)
+	if piece {
+		w.waited = 0
+	}
+	l := w.limits
+	switch {
+	case l.Text > 0 && w.text > l.Text:
+		return beyond(llm.TextLimit, "the answer has more than %d bytes of text", l.Text)
+	case l.Thinking > 0 && w.thinking > l.Thinking:
+		return beyond(llm.ThinkingLimit, "the answer has more than %d bytes of thinking", l.Thinking)
+	case l.Events > 0 && w.events > l.Events:
+		return beyond(llm.EventLimit, "the answer has more than %d events", l.Events)
+	}
+	return nil
+}
+
+// measure returns how many bytes of text and of thinking an event adds to an
+// answer, and whether it is a piece of one: what only says that the vendor is
+// still there is none. The arguments of a call count as they come.
+func measure(ev llm.Event) (text, thinking int, piece bool) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		return len(ev.Text), 0, ev.Text != "" || ev.Part != nil
+	case llm.ThinkingDelta:
+		return 0, len(ev.Text), ev.Text != "" || ev.Part != nil
+	case llm.CallDelta:
+		return len(ev.Args), 0, ev.Args != ""
+	case llm.InvalidCall:
+		return len(ev.Raw), 0, true
+	case llm.HostedResult:
+		return len(ev.Text()), 0, true
+	case llm.Alternative:
+		return measure(ev.Event)
+	case llm.CallStart, llm.Call, llm.HostedCall, llm.Media, llm.Finish:
+		return 0, 0, true
+	}
+	return 0, 0, false
+}
