@@ -24,9 +24,9 @@ type Limits struct {
 }
 
 // DefaultLimits are the limits where nothing else is said. The longest answers
-// of today's models have about a megabyte of text.
+// of today's models, 128,000 tokens, have less than a megabyte of text.
 var DefaultLimits = Limits{
-	Bytes: 256 << 20, Text: 16 << 20, Thinking: 16 << 20, Events: 5_000_000,
+	Bytes: 256 << 20, Text: 4 << 20, Thinking: 4 << 20, Events: 5_000_000,
 	Time: 6 * time.Hour, Idle: 30 * time.Minute,
 }
 

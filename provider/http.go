@@ -60,7 +60,7 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	if err != nil {
 		return m.asError(ctx, err, key), false
 	}
-	w := m.client.watch(ctx, j.asked.Limits)
+	w := m.client.watch(ctx, j.req.Limits)
 	defer w.stop()
 	resp, err := m.post(w.ctx, j, payload, key)
 	if err != nil {

@@ -237,7 +237,7 @@ func TestEndlessAnswersFitTheMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	grown := int64(after.HeapSys) - int64(before.HeapSys)
 	t.Logf("%d MiB of text in %v, %d MiB of memory more", text.Len()>>20, time.Since(start).Round(time.Millisecond), grown>>20)
-	if llm.KindOf(failed) != llm.TextLimit || text.Len() > 16<<20 || grown > 300<<20 {
+	if llm.KindOf(failed) != llm.TextLimit || text.Len() > 4<<20 || grown > 300<<20 {
 		t.Errorf("%v after %d bytes, %d bytes of memory more", failed, text.Len(), grown)
 	}
 }

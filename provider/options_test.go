@@ -59,13 +59,14 @@ var samples = map[string]func(*llm.Request){
 	"budget":               func(r *llm.Request) { r.Budget = llm.NewRetryBudget(1) },
 	"text_calls":           func(r *llm.Request) { r.Promotion = llm.PromoteAll },
 	"allow_echoes":         func(r *llm.Request) { r.AllowEchoes = true },
+	"limits":               func(r *llm.Request) { r.Limits.Text = 1000 },
 	"extra":                func(*llm.Request) {}, // see handled: it depends on the format
 }
 
 var sampleOutput = &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}`)}
 
 // unsent are fields that are for us, not for the vendor.
-var unsent = []string{"model", "budget", "text_calls", "allow_echoes"}
+var unsent = []string{"model", "budget", "text_calls", "allow_echoes", "limits"}
 
 // wireVendor is the vendor who made a format.
 var wireVendor = map[string]string{wire.Chat: "openai", wire.Responses: "openai", wire.Messages: "anthropic", wire.Gemini: "gemini", wire.Ollama: "ollama", wire.Converse: "bedrock"}

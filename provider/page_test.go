@@ -143,11 +143,11 @@ Vendors that differ from the format they speak:
 
 `
 
-const pageTail = `
+var pageTail = `
 Thinking has conditions: while it is on, Anthropic and OpenAI allow only the default temperature, Anthropic's limit of
 the answer must exceed the budget for thinking, and older models count an effort in tokens. Each change is a warning.
 
-## What a server really does
+` + pageLimits + `## What a server really does
 
 The catalogue knows models, not servers: the same weights take tools on one host and ignore them on another. A probe asks
 at most 20 cheap questions, writes what it finds into your models.yaml with the date, and from then on that decides how the
@@ -170,3 +170,25 @@ $ toolpost models show ollama/qwen3:8b
 …
 ` + "```" + `
 `
+
+// pageLimits is written with ' for `.
+var pageLimits = strings.ReplaceAll(`## Answers without end
+
+A model that does not stop, and a server that only pretends to be at work, must not fill the memory or hold a request for ever.
+'Client.Limits', or 'Request.Limits' for one request, say where an answer is given up; 0 is the default, less than 0 is no
+limit. They hold for every format, streamed or whole. The configuration file has them under 'limits'.
+
+| limit | default | error kind | what counts |
+|---|---|---|---|
+| 'Bytes' | 256 MiB | 'byte_limit' | the body of the response, images and all |
+| 'Text' | 4 MiB | 'text_limit' | text and the arguments of calls |
+| 'Thinking' | 4 MiB | 'thinking_limit' | thinking |
+| 'Events' | 5,000,000 | 'event_limit' | events, keep-alives too |
+| 'Time' | 6 h | 'time_limit' | the time the vendor takes; not what the caller does between two events |
+| 'Idle' | 30 min | 'stalled' | the time without a piece of the answer; keep-alives, blanks and empty pieces are none |
+
+'Client.Timeouts' come before: 10 s for a connection, 5 minutes for the first byte, 2 minutes without any byte. None of the
+limits is retried: the same question would run into it again. 'run' and 'chat' end within a second of SIGTERM whatever the
+server does.
+
+`, "'", "`")

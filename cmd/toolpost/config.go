@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type settings struct {
 	MaxTurns    int                       `yaml:"max_turns"`
 	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
 	Journal     string                    `yaml:"journal"`
+	Limits      limitsConfig              `yaml:"limits"`
 	Providers   map[string]providerConfig `yaml:"providers"`
 
 	from map[string]string // which source gave each setting; absent means the default
@@ -47,11 +49,35 @@ type providerConfig struct {
 	Headers map[string]string `yaml:"headers"`
 }
 
+// limitsConfig is where an answer is given up; see llm.Limits.
+type limitsConfig struct {
+	Bytes    int64         `yaml:"bytes"`
+	Text     int64         `yaml:"text"`
+	Thinking int64         `yaml:"thinking"`
+	Events   int64         `yaml:"events"`
+	Time     time.Duration `yaml:"time"`
+	Idle     time.Duration `yaml:"idle"`
+}
+
+// String returns the limits that hold, for people.
+func (l limitsConfig) String() string {
+	var out []string
+	for _, row := range []struct {
+		name  string
+		value any
+	}{{"bytes", l.Bytes}, {"text", l.Text}, {"thinking", l.Thinking}, {"events", l.Events}, {"time", l.Time}, {"idle", l.Idle}} {
+		if v := fmt.Sprint(row.value); v != "0" && v != "0s" {
+			out = append(out, row.name+" "+v)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // setting is one row of the table of settings. A setting without a variable
 // comes from the file only.
 type setting struct {
 	key, env, help string
-	value          func(*settings) any // *string, *int, **float64 or *[]string
+	value          func(*settings) any // *string, *int, **float64 or *[]string; from the file only: what it is there
 }
 
 // settingTable is every setting, in the order in which config check shows it.
@@ -66,7 +92,8 @@ var settingTable = []setting{
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
 	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
-	{"providers", "", "servers of your own", nil},
+	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *settings) any { return s.Limits }},
+	{"providers", "", "servers of your own", func(s *settings) any { return s.Providers }},
 }
 
 // flagOf is the flag of a setting.
@@ -112,10 +139,11 @@ func (row setting) set(s *settings, value string) error {
 
 // show writes a value for people.
 func (row setting) show(s *settings) string {
-	if row.value == nil {
-		return strings.Join(slices.Sorted(keys(s.Providers)), ", ")
-	}
 	switch p := row.value(s).(type) {
+	case map[string]providerConfig:
+		return strings.Join(slices.Sorted(keys(p)), ", ")
+	case limitsConfig:
+		return p.String()
 	case *[]string:
 		return strings.Join(*p, ", ")
 	case *int:

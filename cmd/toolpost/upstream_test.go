@@ -1,0 +1,218 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// upstreams are servers that never end an answer. Each gets the connection
+// after the request came and writes until it breaks.
+var upstreams = map[string]func(net.Conn){
+	"silence before the answer": func(net.Conn) {},
+	"headers without end": func(c net.Conn) {
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n")
+		for i := 0; ; i++ {
+			if _, err := fmt.Fprintf(c, "X-%d: a\r\n", i); err != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	},
+	"one header without end": func(c net.Conn) {
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nX: ")
+		pour(c, strings.Repeat("x", 1000), time.Millisecond)
+	},
+	"silence after the headers": func(c net.Conn) { fmt.Fprint(c, eventHead) },
+	"silence after a word":      func(c net.Conn) { fmt.Fprint(c, eventHead+wordEvent) },
+	"keep-alives": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+wordEvent)
+		pour(c, ": keep-alive\n\n", 10*time.Millisecond)
+	},
+	"text": func(c net.Conn) {
+		fmt.Fprint(c, eventHead)
+		pour(c, wordEvent, 0)
+	},
+	"long lines": func(c net.Conn) {
+		fmt.Fprint(c, eventHead)
+		pour(c, `data: {"choices":[{"index":0,"delta":{"content":"`+strings.Repeat("word ", 10_000)+`"}}]}`+"\n\n", 0)
+	},
+	"one line without end": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"content":"`)
+		pour(c, strings.Repeat("word ", 1000), 0)
+	},
+	"thinking": func(c net.Conn) {
+		fmt.Fprint(c, eventHead)
+		pour(c, `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm "}}]}`+"\n\n", 0)
+	},
+	"a call": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"read_file","arguments":"{\"path\":\""}}]}}]}`+"\n\n")
+		pour(c, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"aaaa"}}]}}]}`+"\n\n", 0)
+	},
+	"blanks": func(c net.Conn) {
+		fmt.Fprint(c, strings.Replace(eventHead, "text/event-stream", "application/json", 1))
+		pour(c, "\n", time.Millisecond)
+	},
+	"an error without end": func(c net.Conn) {
+		fmt.Fprint(c, "HTTP/1.1 500 No\r\nContent-Type: application/json\r\n\r\n")
+		pour(c, `{"error":`, time.Millisecond)
+	},
+}
+
+const (
+	eventHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+	wordEvent = `data: {"choices":[{"index":0,"delta":{"content":"word "}}]}` + "\n\n"
+)
+
+// pour writes text again and again until nobody takes it.
+func pour(c net.Conn, text string, pause time.Duration) {
+	for {
+		if _, err := c.Write([]byte(text)); err != nil {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// endlessServer answers every request for a completion as behave does, and
+// everything else with 404. It tells when it was asked.
+func endlessServer(t *testing.T, behave func(net.Conn)) (address string, asked <-chan bool) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan bool, 100)
+	done := make(chan bool)
+	t.Cleanup(func() { close(done); l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				line, err := bufio.NewReader(c).ReadString('\n')
+				if err != nil {
+					return
+				}
+				if !strings.HasPrefix(line, "POST") {
+					fmt.Fprint(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+					return
+				}
+				told <- true
+				behave(c)
+				<-done
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String() + "/v1#m", told
+}
+
+// Whatever the server of a model does, a signal ends the program within a
+// second, and its memory stays bounded.
+func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
+	for name, behave := range upstreams {
+		t.Run(name, func(t *testing.T) {
+			bare(t, nil)
+			address, asked := endlessServer(t, behave)
+			cmd := program(t, "run", "-m", address, "Say something.")
+			errOut := start(t, cmd)
+			select {
+			case <-asked:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the server was not asked")
+			}
+			time.Sleep(300 * time.Millisecond)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err, errOut)
+			}
+			e := await(t, cmd, errOut)
+			if e.took > time.Second || e.code != exitFailed {
+				t.Errorf("it ended after %v with %d:\n%.500s", e.took, e.code, e.errOut)
+			}
+			if rss := peak(cmd.ProcessState); rss > 400<<20 {
+				t.Errorf("it held %d MiB", rss>>20)
+			}
+		})
+	}
+}
+
+// peak returns the most memory that a process held, in bytes.
+func peak(s *os.ProcessState) int64 {
+	usage, ok := s.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return int64(usage.Maxrss) << 10 // kilobytes on Linux
+}
+
+// Left alone, answers without end are given up, and the program says why.
+func TestEndlessAnswersEndRuns(t *testing.T) {
+	for name, want := range map[string]string{"text": "text limit", "long lines": "text limit", "thinking": "thinking limit", "a call": "text limit"} {
+		t.Run(name, func(t *testing.T) {
+			bare(t, map[string]string{"c.yaml": "limits: {text: 2000000, thinking: 2000000}\n"})
+			address, _ := endlessServer(t, upstreams[name])
+			cmd := program(t, "run", "--config", "c.yaml", "-m", address, "Say something.")
+			e := await(t, cmd, start(t, cmd))
+			if e.code != exitFailed || !strings.Contains(e.errOut, want) {
+				t.Errorf("exit %d after %v:\n%.500s", e.code, e.took, e.errOut)
+			}
+			t.Logf("%v, %d MiB", e.took.Round(time.Millisecond), peak(cmd.ProcessState)>>20)
+		})
+	}
+}
+
+// A conversation on the screen ends as soon.
+func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: no terminal to look at")
+	}
+	for _, name := range []string{"silence before the answer", "headers without end", "keep-alives", "text", "long lines"} {
+		t.Run(name, func(t *testing.T) {
+			bare(t, nil)
+			address, asked := endlessServer(t, upstreams[name])
+			term := newTerminal(t)
+			term.size([]string{"80", "24"})
+			term.run("send-keys", "-t", "0", "-l", "toolpost chat -m '"+address+"' & echo $! > pid; fg")
+			term.run("send-keys", "-t", "0", "Enter")
+			term.wait("Say something", true)
+			term.run("send-keys", "-t", "0", "-l", "Hello.")
+			term.run("send-keys", "-t", "0", "Enter")
+			select {
+			case <-asked:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the server was not asked")
+			}
+			time.Sleep(300 * time.Millisecond)
+			text, err := os.ReadFile("pid")
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			for syscall.Kill(pid, 0) == nil && time.Since(began) < 10*time.Second {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("it ended after %v:\n%s", took, term.screen())
+			}
+		})
+	}
+}
