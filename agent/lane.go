@@ -32,7 +32,7 @@ var lanes = map[string]Lane{
 }
 
 // ParseLane reads the name of a lane. Older words are understood: ai-web-search
-// is native, duckduckgo local. Nothing means Auto.
+// is native, duckduckgo local. An empty name means LaneAuto.
 func ParseLane(s string) (Lane, error) {
 	lane, ok := lanes[s]
 	if !ok {
@@ -44,13 +44,13 @@ func ParseLane(s string) (Lane, error) {
 // ProviderTool is a tool that the provider of a model may run itself.
 type ProviderTool struct {
 	Name string // like [llm.WebSearch]
-	Lane Lane   // empty means Auto
+	Lane Lane   // empty means LaneAuto
 	// Config restricts the tool, whoever runs it. What cannot reach the chosen
 	// lane is refused.
 	Config llm.HostedConfig
 }
 
-// LaneChosen says who runs a tool, and why. Lane is Never if nobody does: then
+// LaneChosen says who runs a tool, and why. Lane is LaneNever if nobody does: then
 // the model is not told about the tool.
 type LaneChosen struct {
 	Tool  string `json:"tool"`

@@ -1,0 +1,153 @@
+package requirements
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// code is what a document says in Go: fences, and what stands in backquotes.
+var (
+	fence     = regexp.MustCompile("(?s)```go[^\n]*\n(.*?)```")
+	inline    = regexp.MustCompile("`([^`\n]+)`")
+	qualified = regexp.MustCompile(`(^|[^\w./"$-])([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+)
+
+// TestDocumentsNameWhatExists fails if a document says package.Name, or
+// package.Type.Member, of a package of this module that has no such name.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	packages := make(map[string]map[string]bool)
+	for _, dir := range []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
+		"sim", "llmtest", "agent", "invoke", "journal", "journal/export", "provider"} {
+		packages[filepath.Base(dir)] = exported(t, dir)
+	}
+	for name := range packages["spec"] { // its types are those of dialect
+		packages["dialect"][name] = true
+	}
+	named := 0
+	for _, file := range documents(t) {
+		text := read(t, file)
+		var said []string
+		for _, m := range fence.FindAllStringSubmatch(text, -1) {
+			said = append(said, m[1])
+		}
+		for _, m := range inline.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+			said = append(said, m[1])
+		}
+		for _, code := range said {
+			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
+				names, ours := packages[m[2]]
+				if !ours || strings.HasPrefix(m[3], "Test") || strings.HasPrefix(m[3], "Fuzz") {
+					continue
+				}
+				named++
+				if !names[m[3]] {
+					t.Errorf("%s: there is no %s.%s", file, m[2], m[3])
+				} else if m[4] != "" && !names[m[3]+"."+m[4]] {
+					t.Errorf("%s: there is no %s.%s.%s", file, m[2], m[3], m[4])
+				}
+			}
+		}
+	}
+	if named < 200 {
+		t.Errorf("only %d names were found in the documents", named)
+	}
+}
+
+// documents returns README.md, CONTRIBUTING.md and the pages of docs. The
+// changelog and the decisions speak of the past, too.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md", "CONTRIBUTING.md"}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no documents", err)
+	}
+	for _, page := range pages {
+		files = append(files, "docs/"+filepath.Base(page))
+	}
+	return files
+}
+
+// exported returns the exported names of a package, and Type.Member for the
+// fields and methods of its types.
+func exported(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(dir), e.Name()), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			declare(names, d)
+		}
+	}
+	return names
+}
+
+func declare(names map[string]bool, d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names[d.Name.Name] = true
+			return
+		}
+		names[receiver(d.Recv.List[0].Type)+"."+d.Name.Name] = true
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					names[n.Name] = true
+				}
+			case *ast.TypeSpec:
+				names[s.Name.Name] = true
+				members(names, s)
+			}
+		}
+	}
+}
+
+// members notes the fields of a struct and the methods of an interface.
+func members(names map[string]bool, s *ast.TypeSpec) {
+	var list *ast.FieldList
+	switch t := s.Type.(type) {
+	case *ast.StructType:
+		list = t.Fields
+	case *ast.InterfaceType:
+		list = t.Methods
+	default:
+		return
+	}
+	for _, f := range list.List {
+		for _, n := range f.Names {
+			names[s.Name.Name+"."+n.Name] = true
+		}
+	}
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
