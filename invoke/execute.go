@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -149,6 +151,7 @@ func (e *execution) finish() {
 
 // read makes of what a tool returned what the rest needs.
 func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
+	e.out.Parts = held(e.out.Parts)
 	if e.err == nil {
 		return e.out, nil, false
 	}
@@ -159,7 +162,36 @@ func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool)
 		err.Err = e.err
 		return e.out, err, false
 	}
-	return e.out, tool.FromError(e.err), false
+	err := tool.FromError(e.err)
+	if len(err.Message) > failedBytes {
+		c := *err
+		c.Message, c.Err = secret.Head(c.Message, failedBytes)+notHeld(len(c.Message)), nil
+		err = &c
+	}
+	return e.out, err, false
+}
+
+// held returns the parts of an output without the text beyond what is kept of
+// one. What is hashed, recorded and shown is what is kept.
+func held(parts []llm.Part) []llm.Part {
+	room := heldBytes
+	for i, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok {
+			continue
+		}
+		if room -= len(t.Text); room < 0 {
+			parts = slices.Clone(parts)
+			keep := max(0, len(t.Text)+room)
+			parts[i] = llm.Text{Text: secret.Head(t.Text, keep) + notHeld(len(t.Text))}
+			room = 0
+		}
+	}
+	return parts
+}
+
+func notHeld(n int) string {
+	return fmt.Sprintf("\n[the tool returned %d bytes here, which is more than is kept]", n)
 }
 
 // interrupted is the error of a call that was told to stop.

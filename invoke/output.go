@@ -30,6 +30,8 @@ const (
 	conciseLines = 20       // of a text, in Concise
 	lineChars    = 200      // of a line, in Concise and Minimal
 	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
+	heldBytes    = 64 << 20 // of text in one result: what a tool returns beyond is not kept
+	failedBytes  = 1 << 20  // of the words of a failure, which the receipt holds; likewise
 )
 
 // ResultView says what the model is shown of a result. Whatever it is shown, the
@@ -74,8 +76,9 @@ type view struct {
 	cut          *Truncated // nil if it is shown everything
 }
 
-// view formats the result of a call. Of a failure the explanation comes first
-// and is never cut; of what the tool returned all text is taken together.
+// view formats the result of a call. Of a failure the explanation comes first;
+// of it only the tool's own words are cut. Of what the tool returned all text is
+// taken together, and not shown again if the explanation has it.
 func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	v := view{bytes: size(end.out.Parts)}
 	var texts []string
@@ -93,16 +96,21 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 			media = append(media, p)
 		}
 	}
-	whole := strings.Join(texts, "\n")
-	text, cut := s.shorten(j, printable(whole), hash)
+	whole := printable(strings.Join(texts, "\n"))
+	limit := s.limit(j)
+	failed := ""
+	if end.err != nil {
+		failed, whole, limit = s.failed(j, &end, whole, hash, &v.cut)
+	}
+	text, cut := s.shorten(j, whole, hash, limit)
 	if cut != nil {
 		v.cut = cut
 	}
 	switch {
 	case end.err != nil && text != "":
-		text = s.explain(j, end) + "\nBefore it failed it returned:\n" + text
+		text = failed + "\nBefore it failed it returned:\n" + text
 	case end.err != nil:
-		text = s.explain(j, end)
+		text = failed
 	case text == "" && len(media) == 0:
 		text = j.tool.Name + " is done and returned nothing."
 	}
@@ -115,6 +123,46 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	v.parts = append(v.parts, media...)
 	v.shown = size(v.parts)
 	return v
+}
+
+// failed explains a failure. It cuts the words of the tool, which may be all it
+// printed, to the limit or to half of it if there is output beside them, and
+// returns that output, or nothing where the words have it, and the limit that is
+// left for it.
+func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, cut **Truncated) (text, rest string, limit int) {
+	e := *end.err
+	words := printable(e.Message)
+	if strings.Contains(words, strings.TrimSpace(whole)) || repeats(words, whole) {
+		whole = ""
+	}
+	limit = s.limit(j)
+	most := limit
+	if whole != "" {
+		most = limit / 2
+	}
+	if e.Message = words; utf8.RuneCountInString(words) > most {
+		e.Message, *cut = s.shorten(j, words, hash, most)
+	}
+	shown := *end
+	shown.err = &e
+	return s.explain(j, shown), whole, limit - min(most, utf8.RuneCountInString(e.Message))
+}
+
+// repeats reports whether the words of a failure end with the output, as those of
+// a program do that printed it: what stands before the output is then the exit
+// code or the like.
+func repeats(words, whole string) bool {
+	_, printed, ok := strings.Cut(whole, "\n")
+	return ok && len(printed) >= leastChars && strings.HasSuffix(strings.TrimSpace(words), strings.TrimSpace(printed))
+}
+
+// limit is how many characters of a result the model is shown.
+func (s *Session) limit(j *job) int {
+	limit := cmp.Or(s.runner.Output.MaxChars, defaultChars)
+	if own := j.tool.MaxOutput; own > 0 {
+		limit = min(limit, max(own, leastChars))
+	}
+	return limit
 }
 
 // textPart returns text as a part: the one the tool returned, if it says just
@@ -167,12 +215,8 @@ func printable(s string) string {
 }
 
 // shorten applies the mode and the limit.
-func (s *Session) shorten(j *job, whole string, hash journal.Hash) (string, *Truncated) {
+func (s *Session) shorten(j *job, whole string, hash journal.Hash, limit int) (string, *Truncated) {
 	o := s.runner.Output
-	limit := cmp.Or(o.MaxChars, defaultChars)
-	if own := j.tool.MaxOutput; own > 0 {
-		limit = min(limit, max(own, leastChars))
-	}
 	if o.Mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
 		return whole, nil
 	}
@@ -187,7 +231,7 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash) (string, *Tru
 	chars := utf8.RuneCountInString(whole)
 	kept := min(utf8.RuneCountInString(text), chars)
 	if kept > limit {
-		text, kept = headAndTail(text, limit, o.tail(limit)), limit
+		text, kept = headAndTail(text, limit, min(o.tail(limit), limit)), limit
 	}
 	if text == clean && chars <= limit {
 		return whole, nil

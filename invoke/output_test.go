@@ -3,6 +3,7 @@ package invoke_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -153,6 +154,62 @@ func TestSecretsAreNotCut(t *testing.T) {
 					t.Fatalf("cut %d bytes into the key, %q is left: %s", at, piece, e.Body)
 				}
 			}
+		}
+	}
+}
+
+// A call that fails shows the model no more than one that succeeds, whoever
+// holds the output: the failure, the result, or both.
+func TestFailuresAreCut(t *testing.T) {
+	const key = "kA9-of_no-known-form-Zq7"
+	secrets := &journal.Secrets{Values: []string{key}}
+	long := strings.Repeat("a line of output\n", 20_000) + key
+	other := strings.Repeat("something else\n", 20_000)
+	for name, c := range map[string]struct {
+		out string
+		err error
+	}{
+		"in the failure":           {"", tool.Errorf(tool.Execution, "go failed with exit code 1:\n%s", long)},
+		"in both":                  {"exit code 1\n" + long, tool.Errorf(tool.Execution, "go failed with exit code 1:\n%s", long)},
+		"in the result":            {long, tool.Errorf(tool.Execution, "it failed")},
+		"different in both":        {other, tool.Errorf(tool.Execution, "go failed: %s", long)},
+		"an error of another type": {"", errors.New(long)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := tool.Tool{Name: "f", Effects: tool.ReadOnly, Call: func(context.Context, json.RawMessage) (tool.Output, error) {
+				return tool.Text(c.out), c.err
+			}}
+			s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.ResultView{SpillDir: filepath.Join(t.TempDir(), "spill"), Secrets: secrets}})
+			o := outcomes(t, s, call("a", "f", `{}`))[0]
+			text := o.Result.Text()
+			if n := utf8.RuneCountInString(text); n > 51_500 || n < 40_000 {
+				t.Errorf("the model is shown %d characters", n)
+			}
+			if !o.Result.Failed || !strings.HasPrefix(text, "The call of f") || !strings.Contains(text, "What to do: ") || !strings.Contains(text, "[output truncated: ") {
+				t.Errorf("%.300s … %s", text, text[len(text)-300:])
+			}
+			if !o.Receipt.Truncated || o.Receipt.Spill == "" || strings.Contains(text, key[:8]) {
+				t.Errorf("%+v", o.Receipt.Spill)
+			}
+		})
+	}
+}
+
+// What a tool returns beyond all measure is not kept, and no word of it is cut
+// in two.
+func TestOutputsAreHeldUpToABound(t *testing.T) {
+	huge := strings.Repeat("word ", 20<<20)
+	for _, fails := range []bool{false, true} {
+		f := tool.Tool{Name: "f", Effects: tool.ReadOnly, Call: func(context.Context, json.RawMessage) (tool.Output, error) {
+			if fails {
+				return tool.Output{}, errors.New(huge)
+			}
+			return tool.Output{Parts: []llm.Part{llm.Text{Text: huge[:60<<20]}, llm.Text{Text: huge}}}, nil
+		}}
+		s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.ResultView{NoSpill: true}})
+		o := outcomes(t, s, call("a", "f", `{}`))[0]
+		if text := o.Result.Text(); o.Receipt.OutputBytes > 65<<20 || len(text) > 52_000 || !strings.Contains(text, "more than is kept]") {
+			t.Errorf("%d bytes held, %d shown: %s", o.Receipt.OutputBytes, len(text), text[max(0, len(text)-300):])
 		}
 	}
 }

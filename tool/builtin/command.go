@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -164,16 +165,20 @@ func (m *middleCut) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept, with a note where something is missing.
+// String returns what was kept, with a note where something is missing. No word
+// is cut in two: half a key would not be recognised as one.
 func (m *middleCut) String() string {
 	tail, dropped := m.tail, m.dropped
 	if over := len(tail) - m.limit/2; over > 0 {
 		dropped += over
 		tail = tail[over:]
 	}
-	text := string(m.head)
-	if dropped > 0 {
-		text += fmt.Sprintf("\n[… %d bytes left out …]\n", dropped)
+	if dropped == 0 {
+		return strings.ToValidUTF8(string(m.head)+string(tail), "\uFFFD")
 	}
-	return strings.ToValidUTF8(text+string(tail), "\uFFFD")
+	// A byte that is no blank stands for what was left out, so that the last
+	// word before it and the first behind it count as cut.
+	head, end := secret.Head(string(m.head)+"x", len(m.head)), secret.Tail("x"+string(tail), len(tail))
+	dropped += len(m.head) + len(tail) - len(head) - len(end)
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, dropped, end), "\uFFFD")
 }

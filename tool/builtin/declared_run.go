@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -220,11 +221,11 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 	if err != nil {
 		return tool.Output{}, failure(ctx, req.URL.Host, err)
 	}
-	text := strings.ToValidUTF8(string(body[:min(len(body), maxAnswer)]), "\uFFFD")
+	text := strings.ToValidUTF8(secret.Head(string(body), maxAnswer), "\uFFFD")
 	if resp.StatusCode/100 != 2 {
 		failed := tool.FromError(statusFailure(req.URL.Host, resp))
 		if said := strings.TrimSpace(text); said != "" {
-			failed.Message += ": " + shorten(said, 2000)
+			failed.Message += ": " + secret.Head(said, 2000)
 		}
 		return tool.Output{}, failed
 	}
@@ -232,13 +233,6 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 		text += fmt.Sprintf("\n[cut after %d bytes]", maxAnswer)
 	}
 	return tool.Text(text), nil
-}
-
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // request puts a call's arguments where the endpoint wants them.

@@ -1,0 +1,139 @@
+// Package secret finds values that must not be read by others in text, in the
+// spellings they have there, and cuts text without leaving half of one.
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Least is the length from which on a value is taken for a secret: what stands in
+// for a key that nobody asks for, like "none", is shorter.
+const Least = 8
+
+// leastForm bounds from below what is looked for: a shorter piece of base64 may
+// be there by chance.
+const leastForm = 8
+
+// Forms returns the spellings of a secret, itself first: escaped for addresses
+// and for JSON, and in base64 wherever it begins within three bytes, without the
+// characters that its neighbours share.
+func Forms(value string) []string {
+	forms := []string{value}
+	add := func(s string) {
+		if len(s) >= leastForm && !slices.Contains(forms, s) {
+			forms = append(forms, s)
+		}
+	}
+	for _, escaped := range []string{url.QueryEscape(value), url.PathEscape(value)} {
+		add(escaped)
+		add(lowerEscapes(escaped))
+	}
+	add(strings.ReplaceAll(value, "/", `\/`))
+	add(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
+	add(strings.NewReplacer("&", `\u0026`, "<", `\u003c`, ">", `\u003e`, `\`, `\\`, `"`, `\"`).Replace(value))
+	for before := range 3 {
+		bits := append(make([]byte, before), value...)
+		from := (before*8 + 5) / 6 // characters that bytes before it share
+		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			add(enc.EncodeToString(bits)[from : len(bits)*8/6])
+		}
+	}
+	return forms
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], bytes.ToLower(b[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// Set is secrets to look for. The zero Set and nil have none.
+type Set struct {
+	forms [][]byte // longest first: one may be part of another
+}
+
+// NewSet returns the set of values; those shorter than Least are left out.
+func NewSet(values ...string) *Set {
+	s := new(Set)
+	for _, v := range values {
+		if len(v) < Least {
+			continue
+		}
+		for _, f := range Forms(v) {
+			s.forms = append(s.forms, []byte(f))
+		}
+	}
+	slices.SortStableFunc(s.forms, func(a, b []byte) int { return len(b) - len(a) })
+	return s
+}
+
+// Strip returns text with each secret replaced by marker, and how many there
+// were.
+func (s *Set) Strip(text []byte, marker string) ([]byte, int) {
+	found := 0
+	if s == nil {
+		return text, 0
+	}
+	for _, f := range s.forms {
+		if n := bytes.Count(text, f); n > 0 {
+			found += n
+			text = bytes.ReplaceAll(text, f, []byte(marker))
+		}
+	}
+	return text, found
+}
+
+// Held returns how many bytes at the end of text may be the beginning of a
+// secret.
+func (s *Set) Held(text []byte) int {
+	most := 0
+	if s == nil {
+		return 0
+	}
+	for _, f := range s.forms {
+		for n := min(len(f)-1, len(text)); n > most; n-- {
+			if bytes.Equal(text[len(text)-n:], f[:n]) {
+				most = n
+			}
+		}
+	}
+	return most
+}
+
+// longestWord is how much is given up at most for the sake of a whole word.
+const longestWord = 16 << 10
+
+const blanks = " \t\r\n"
+
+// Head returns at most n bytes of the beginning of text, with no word cut in two:
+// half a key would not be recognised as one.
+func Head(text string, n int) string {
+	if n >= len(text) {
+		return text
+	}
+	n = max(n, 0)
+	from := max(0, n-longestWord)
+	return text[:from+max(0, strings.LastIndexAny(text[from:n], blanks))]
+}
+
+// Tail is Head for the end of text.
+func Tail(text string, n int) string {
+	if n >= len(text) {
+		return text
+	}
+	from := len(text) - max(n, 0)
+	to := min(len(text), from+longestWord)
+	if i := strings.IndexAny(text[from:to], blanks); i >= 0 {
+		return text[from+i:]
+	}
+	return text[to:]
+}
