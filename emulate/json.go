@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // field is an entry of a JSON object.
@@ -19,27 +21,13 @@ type object []field
 
 // readObject reads the entries of an object.
 func readObject(raw json.RawMessage) (object, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	raw = js.Trim(raw)
+	if js.Kind(raw) != '{' || !json.Valid(raw) {
 		return nil, errors.New("a schema must be a JSON object")
 	}
 	var out object
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		out = append(out, field{key.(string), value})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	if dec.More() {
-		return nil, errors.New("something follows the JSON object")
+	for key, value := range js.Members(raw) {
+		out = append(out, field{string(key), slices.Clip(value)}) // nobody writes over what follows it
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -228,29 +229,15 @@ func typeOf(raw json.RawMessage) schema.Types {
 
 // rewrite returns an object with some of its fields replaced, in its order.
 func rewrite(object json.RawMessage, fields map[string]json.RawMessage, changed []string) json.RawMessage {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return object
-	}
 	out := []byte("{")
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		var v json.RawMessage
-		if err != nil || !ok || dec.Decode(&v) != nil {
-			return object
-		}
-		if slices.Contains(changed, name) {
-			v = fields[name]
-		}
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			return object
+	for key, v := range js.Members(js.Trim(object)) {
+		if slices.Contains(changed, string(key)) {
+			v = fields[string(key)]
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, quoted...), ':'), v...)
+		out = append(append(js.AppendQuoted(out, string(key)), ':'), v...)
 	}
 	return append(out, '}')
 }

@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // maxDepth bounds how deep the offline model follows a schema.
@@ -73,11 +74,11 @@ func readProperty(name string, raw json.RawMessage, depth int) property {
 		items := readProperty(name, s.Items, depth+1)
 		p.items = &items
 	}
-	eachField(s.Properties, func(key string, value json.RawMessage) {
-		child := readProperty(key, value, depth+1)
-		child.required = slices.Contains(s.Required, key)
+	for key, value := range js.Members(js.Trim(s.Properties)) {
+		child := readProperty(string(key), value, depth+1)
+		child.required = slices.Contains(s.Required, string(key))
 		p.properties = append(p.properties, child)
-	})
+	}
 	return p
 }
 
@@ -90,25 +91,6 @@ func readTypes(raw json.RawMessage) []string {
 	var many []string
 	_ = json.Unmarshal(raw, &many)
 	return many
-}
-
-// eachField calls f for the fields of an object in their order.
-func eachField(raw json.RawMessage, f func(string, json.RawMessage)) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return
-		}
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
-			return
-		}
-		f(key.(string), value)
-	}
 }
 
 // words splits a name or a description into lower-case words: "lowerLimit",

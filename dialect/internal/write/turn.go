@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -167,24 +169,13 @@ var errNotObject = errors.New("the arguments are not a JSON object")
 
 // members reads an object and keeps order, numbers and escapes as they are.
 func members(raw json.RawMessage) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+	raw = js.Trim(raw)
+	if js.Kind(raw) != '{' || !json.Valid(raw) {
 		return nil, errNotObject
 	}
 	var out []member
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNotObject, err)
-		}
-		m := member{key: key.(string)}
-		if err := dec.Decode(&m.value); err != nil {
-			return nil, fmt.Errorf("%w: %w", errNotObject, err)
-		}
-		out = append(out, m)
-	}
-	if _, err := dec.Token(); err != nil || dec.More() {
-		return nil, errNotObject
+	for key, value := range js.Members(raw) {
+		out = append(out, member{string(key), slices.Clip(value)}) // nobody writes over what follows it
 	}
 	return out, nil
 }
