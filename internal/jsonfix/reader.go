@@ -90,6 +90,10 @@ type Types interface {
 	WantsText(path []string) bool
 	// NotANumber returns the class of null for a word like NaN or Infinity.
 	NotANumber(path []string, word string) llm.RepairClass
+	// Markdown reports whether the text is escaped as in Markdown, so that the
+	// backslash of an escape that JSON does not have is none of the string.
+	// value is what was written of the value so far, c what is escaped.
+	Markdown(value []byte, c byte) bool
 }
 
 // path returns where the value being read stands.
@@ -196,7 +200,7 @@ func (r *Reader) FeedContent(piece []byte) int {
 	if r.mode != inString || len(r.in) > 0 || r.done || r.err != nil || r.escaped {
 		return 0
 	}
-	n := run(piece, r.str.quote)
+	n := r.content(piece)
 	r.grow(n)
 	r.out = append(r.out, piece[:n]...)
 	r.off += n

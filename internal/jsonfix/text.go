@@ -14,8 +14,9 @@ type text struct {
 	quote  quote
 	key    bool
 	triple bool
-	start  int // offset of the opening quote
-	from   int // where its content starts in out
+	start  int  // offset of the opening quote
+	from   int  // where its content starts in out
+	path   bool // a path of Windows: a backslash is one
 }
 
 // quote is a family of quotes that close each other.
@@ -66,7 +67,7 @@ func (r *Reader) startString(q quote, n int) {
 // text reads the content of a string. It returns true if it needs more.
 func (r *Reader) text(final bool) (more bool) {
 	for r.mode == inString && r.err == nil && !r.done {
-		n := run(r.in[r.i:], r.str.quote)
+		n := r.content(r.in[r.i:])
 		r.out = append(r.out, r.in[r.i:r.i+n]...)
 		r.i += n
 		if r.i == len(r.in) {
@@ -87,6 +88,24 @@ func (r *Reader) text(final bool) (more bool) {
 		}
 	}
 	return false
+}
+
+// content returns how many bytes of in are content of the string that is valid
+// as it stands. The backslashes of a path of Windows are not: see path.
+func (r *Reader) content(in []byte) int {
+	if r.Types == nil || r.str.key {
+		return run(in, r.str.quote)
+	}
+	switch n := len(r.out) - r.str.from; {
+	case r.str.path:
+		return Verbatim(in)
+	case n > 2, n == 0 && len(in) > 1 && in[1] != ':':
+	case n < 2:
+		in = in[:min(len(in), 2-n)]
+	case len(in) > 0 && in[0] == '\\':
+		return 0
+	}
+	return run(in, r.str.quote)
 }
 
 // run returns how many bytes of in are content that is valid as it stands.
@@ -211,6 +230,10 @@ func (r *Reader) escape(rest []byte, final bool) (more bool) {
 		}
 		return !final
 	}
+	if r.inPath(rest[1]) {
+		r.literalBackslash()
+		return false
+	}
 	switch c := rest[1]; c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		r.out = append(r.out, rest[:2]...)
@@ -235,12 +258,31 @@ func (r *Reader) escape(rest []byte, final bool) (more bool) {
 		r.literalBackslash()
 		return false
 	default:
-		r.literalBackslash()
-		return false
+		if r.Types == nil || bytes.IndexByte(markdown, c) < 0 || !r.Types.Markdown(r.out, c) && !r.str.key {
+			r.literalBackslash()
+			return false
+		}
+		r.edit("markdown-escape", llm.Syntax, r.i, r.i+1)
+		r.out = append(r.out, c)
 	}
 	r.i += 2
 	return false
 }
+
+// inPath reports whether a backslash before c stands in a path of Windows whose
+// backslashes were not escaped: nobody begins a new line behind C:. Only the
+// schema of a call, where nothing else is written so, makes that likely.
+func (r *Reader) inPath(c byte) bool {
+	if s := r.out[r.str.from:]; len(s) == 2 && r.Types != nil && !r.str.key {
+		r.str.path = isLetter(s[0]) && s[1] == ':' && c != '\\' && c != '"' && c != '/'
+	}
+	return r.str.path && c != '\\' && c != '"'
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// markdown is the punctuation that Markdown escapes and JSON does not.
+var markdown = []byte("_*[](){}#+-.!<>|~")
 
 // literalBackslash keeps a backslash that escapes nothing, as in "\d+".
 func (r *Reader) literalBackslash() {

@@ -481,10 +481,14 @@ func (m *machine) onlyArgument(text string, start int) {
 }
 
 // word returns the index after the name that begins i bytes from here, or i.
-// None of the bytes in but is part of it.
+// None of the bytes in but is part of it; the backslashes of Markdown are.
 func (in *input) word(i int, but string) int {
 	for end := i + maxName; i < end && in.at(i); {
 		c := in.buf[in.pos+i]
+		if c == '\\' && in.escapesName(i+1) {
+			i += 2
+			continue
+		}
 		if c < utf8.RuneSelf {
 			if !isNameByte(c) || strings.IndexByte(but, c) >= 0 {
 				return i
@@ -501,6 +505,12 @@ func (in *input) word(i int, but string) int {
 		i += n
 	}
 	return i
+}
+
+// escapesName reports whether a sign of names stands at i that Markdown escapes.
+func (in *input) escapesName(i int) bool {
+	c := in.peek(i)
+	return c == '_' || c == '-' || c == '.'
 }
 
 func isNameStart(c byte) bool { return isLetter(c) || c == '_' || c >= 0x80 }

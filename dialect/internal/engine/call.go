@@ -26,6 +26,7 @@ type call struct {
 	endTag  string          // what ends it, if its tag is none that its dialect writes
 	head    []byte          // the beginning of its text, once it is long
 	repairs []llm.Repair
+	escapes escapes
 	problem string // why the arguments cannot be read; empty if they can
 	// plainInput says that the arguments may be the text of the tool's only
 	// parameter.
@@ -72,9 +73,16 @@ func (m *machine) startCall(written, id string, start int) bool {
 	m.decide()
 	m.calls++
 	id = m.ids.Take(id)
+	var before []byte
+	if !m.marked { // a marker says nothing
+		before = m.buf[max(0, start-m.base-maxTail):max(0, start-m.base)]
+	}
 	*m.newCall() = call{open: true, known: known, marked: m.marked || m.loose, id: id, name: name, start: start}
+	m.call.escapes = newEscapes(before, written)
 	m.anchor, m.anchored = start, true
-	if known && !spelled(written, name) {
+	if m.escaped || strings.IndexByte(written, '\\') >= 0 {
+		m.repair("markdown-escape", llm.Syntax, start, m.offset())
+	} else if known && !spelled(written, name) {
 		m.repair("name-spelling", llm.Syntax, start, m.offset())
 	}
 	if known {
@@ -141,6 +149,11 @@ func (m *machine) endCall() {
 	}
 	if len(c.args) == 0 {
 		m.arg("{}")
+	}
+	if c.escapes.dropped > 0 {
+		if c.escapes.count(c.args); c.escapes.bare { // an underscore further on has no backslash
+			m.repair("markdown-escape", llm.Guess, c.start, m.offset())
+		}
 	}
 	if c.whole && repeatsKey(c.args) {
 		m.repair("repeated-parameter", llm.Guess, c.start, m.offset()) // the last one counts

@@ -441,6 +441,9 @@ func (m *machine) NotANumber(path []string, word string) llm.RepairClass {
 	return llm.Guess
 }
 
+// Markdown implements [jsonfix.Types] for the arguments of the call.
+func (m *machine) Markdown(value []byte, c byte) bool { return m.call.escapes.drop(value, c) }
+
 // notANumber says why a word like NaN is no value.
 const notANumber = "%s has no form in JSON, and the tool does not take null in its place"
 

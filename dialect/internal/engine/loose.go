@@ -35,7 +35,7 @@ func (t looseTools) Kinds(name, key string) loose.Kinds { return t.n.kindsOf(nam
 
 // looseBytes may begin a line that only package loose reads, besides names and
 // brackets.
-const looseBytes = "(\"'ra"
+const looseBytes = "(\"'ra\\"
 
 // looseAt reports whether a line begins here that may be calls in a way that
 // only package loose reads: behind brackets and quotes, or a variable that it
@@ -147,7 +147,7 @@ func (in *input) openingMarks(i int) (end int, opened bool) {
 	for n := 0; n < maxNested && in.at(i); n++ {
 		c := in.buf[in.pos+i]
 		switch {
-		case isSpace(c):
+		case isSpace(c), c == '\\' && strings.IndexByte("[({'\"", in.peek(i+1)) >= 0:
 		case strings.IndexByte("[({'\"", c) >= 0:
 			opened = true
 		case c == 0xE2 && (in.hasAt(i, "“") || in.hasAt(i, "”") || in.hasAt(i, "‘")):
@@ -283,12 +283,47 @@ func (m *machine) blockLength() int {
 	return 0
 }
 
-// isMarkdown reports whether every underscore of the text since the last markup
-// and of the next n bytes has a backslash before it.
+// isMarkdown reports whether every underscore of the text just before and of
+// the next n bytes has a backslash before it.
 func (m *machine) isMarkdown(n int) bool {
-	text := m.buf[max(0, m.since-m.base):min(m.pos+n, len(m.buf))]
+	text := m.buf[max(0, m.since-m.base, m.pos-maxTail):min(m.pos+n, len(m.buf))]
 	escaped := bytes.Count(text, []byte(`\_`))
 	return escaped > 0 && escaped == bytes.Count(text, []byte{'_'})
+}
+
+// escapes says whether a call is escaped as in Markdown: no underscore of it,
+// and of the text just before it, stands without a backslash.
+type escapes struct {
+	bare    bool // one does
+	counted int  // bytes of the arguments that were looked at
+	found   int  // underscores in them
+	dropped int  // underscores that lost their backslash
+}
+
+// newEscapes looks at the text before a call and at its name.
+func newEscapes(before []byte, name string) escapes {
+	bare := func(s string) bool { return strings.Count(s, "_") != strings.Count(s, `\_`) }
+	return escapes{bare: bare(string(before)) || bare(name)}
+}
+
+// drop reports whether the backslash that stands behind args, before c, is one
+// of Markdown.
+func (e *escapes) drop(args []byte, c byte) bool {
+	if e.count(args); e.bare {
+		return false
+	}
+	e.dropped += boolInt(c == '_')
+	return true
+}
+
+// count looks at the rest of args.
+func (e *escapes) count(args []byte) {
+	if e.counted > len(args) {
+		return
+	}
+	e.found += bytes.Count(args[e.counted:], []byte{'_'})
+	e.counted = len(args)
+	e.bare = e.bare || e.found > e.dropped
 }
 
 // looseCalls passes on the calls of a block of n bytes.

@@ -132,6 +132,9 @@ func (n *names) resolve(written string) (name string, ok bool) {
 	if n.none || written == "" {
 		return written, false
 	}
+	if strings.IndexByte(written, '\\') >= 0 {
+		written = loose.Unescape(written)
+	}
 	if n.any {
 		return bareName(written), true
 	}

@@ -179,10 +179,14 @@ func (m *machine) pyArgs() {
 func (m *machine) pyArg(count, position *int) bool {
 	start := m.offset()
 	if n := m.keyLength(0); n > 0 {
-		key := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n")
+		written := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n")
+		key := loose.Unescape(written)
 		m.skip(n, "key")
 		if m.buf[m.pos-1] == ':' {
 			m.repair("colon", llm.Syntax, m.offset()-1, m.offset())
+		}
+		if key != written {
+			m.repair("markdown-escape", llm.Syntax, m.offset()-n, m.offset())
 		}
 		m.blank("")
 		m.argKey(key, count)
@@ -218,6 +222,8 @@ func (m *machine) pyValue(key string) bool {
 		return m.call.open && m.call.problem == ""
 	case isQuote(c):
 		return m.pyString(false)
+	case c == '\\' && isQuote(m.peek(1)):
+		return m.escapedString()
 	case isLetter(c) && isQuote(m.peek(1)):
 		m.skip(1, "prefix")
 		return m.pyString(c|0x20 == 'r')
@@ -278,6 +284,10 @@ func (m *machine) pyWord(key string) bool {
 	raw := string(m.buf[m.pos : m.pos+i])
 	word := strings.TrimSpace(raw)
 	m.read(ArgsSpan, i, "word")
+	if plain := loose.Unescape(word); plain != word {
+		word = plain
+		m.repair("markdown-escape", llm.Syntax, start, m.offset())
+	}
 	switch {
 	case i > maxGuess:
 		m.badArgs("a value without quotes is too long")
@@ -337,6 +347,10 @@ func (m *machine) pyString(raw bool) bool {
 	if m.peek(1) == q && m.peek(2) == q {
 		width = 3
 	}
+	if m.isPath(width) {
+		raw = true
+		m.repair("windows-path", llm.Guess, m.offset(), m.offset())
+	}
 	m.skip(width, "quote")
 	m.arg(`"`)
 	text := func() bool { return m.pyText(q, raw) }
@@ -359,6 +373,28 @@ func (m *machine) pyString(raw bool) bool {
 		m.arg(`"`)
 	}
 	return m.call.open
+}
+
+// escapedString reads a string whose quotes are escaped as in Markdown. If its
+// end is not in sight, the quotes are text.
+func (m *machine) escapedString() bool {
+	start, quote := m.offset(), string(m.buf[m.pos:m.pos+2])
+	for i := 2; i <= maxGuess && m.at(i); i++ {
+		if m.buf[m.pos+i] != '\\' || !m.hasAt(i, quote) || strings.IndexByte(",)]}", m.peek(m.spaces(i+2))) < 0 {
+			continue
+		}
+		m.arg(quoteJSON(loose.Unescape(string(m.buf[m.pos+2 : m.pos+i]))))
+		m.read(ArgsSpan, i+2, "string")
+		m.repair("markdown-escape", llm.Syntax, start, m.offset())
+		return true
+	}
+	return m.pyWord("")
+}
+
+// isPath reports whether the string i bytes from here begins like a path of
+// Windows whose backslashes were not escaped.
+func (in *input) isPath(i int) bool {
+	return isLetter(in.peek(i)) && in.peek(i+1) == ':' && in.peek(i+2) == '\\' && in.peek(i+3) != '\\'
 }
 
 // pyText reads the text of a string up to a quote or an escape that JSON writes
@@ -501,6 +537,9 @@ func (m *machine) pyEscape(raw bool) {
 		n = m.pyRune(c)
 	case c == '0':
 		m.arg("\\u0000")
+	case strings.IndexByte(loose.Markdown, c) >= 0 && m.call.escapes.drop(m.call.args, c):
+		m.repair("markdown-escape", llm.Syntax, m.offset(), m.offset()+1)
+		m.escape([]byte{c})
 	default:
 		m.arg(`\\`)
 		n = 1

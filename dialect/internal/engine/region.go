@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -21,7 +22,7 @@ func (m *machine) region(t *token, n int) bool {
 	if ok {
 		m.units()
 	}
-	m.marked = false
+	m.marked, m.escaped = false, false
 	return ok
 }
 
@@ -70,6 +71,7 @@ func (m *machine) opener(t *token, n int) {
 	m.outer, m.code = rows, t.is(codes)
 	m.depth++
 	m.openAt, m.openTok = m.offset(), t
+	m.escaped = bytes.IndexByte(m.buf[m.pos:m.pos+n], '\\') >= 0
 	m.skip(n, t.text)
 	m.entered = m.offset()
 }

@@ -52,6 +52,7 @@ type region struct {
 	outer   rowSet // the dialects that the last of these markers fits
 	openAt  int    // offset of the last of these markers
 	openTok *token // the last of these markers
+	escaped bool   // it is escaped as in Markdown
 	code    bool   // it may be followed by code
 	behind  bool   // no marker stands between the last call and here
 	printed bool   // the Python call we read is the argument of print

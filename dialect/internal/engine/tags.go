@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -42,6 +43,10 @@ func (t tag) name() string {
 	}
 	return t.attr("name", "tool", "key", "function", "id")
 }
+
+// key returns the name a tag gives to its parameter, without the backslashes of
+// Markdown.
+func (t tag) key() string { return loose.Unescape(t.name()) }
 
 // readTag reads the rest of the tag whose first n bytes are the token tok.
 func (in *input) readTag(tok *token, n int) (tag, bool) {
@@ -363,6 +368,10 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	}
 	key := tg.name()
 	m.skipTag(tg.length)
+	if plain := loose.Unescape(key); plain != key {
+		key = plain
+		m.repair("markdown-escape", llm.Syntax, m.offset()-tg.length, m.offset())
+	}
 	if t.is(tagParam) && key == "" && m.isPair(t) {
 		return m.pair(count)
 	}
@@ -452,7 +461,7 @@ func (m *machine) sameParam(key string) int {
 	if !t.is(tagParam) || t.is(tagCall) || m.isPair(t) {
 		return 0
 	}
-	if tg, ok := m.readTag(t, i+n); ok && tg.name() == key && !tg.self {
+	if tg, ok := m.readTag(t, i+n); ok && tg.key() == key && !tg.self {
 		return tg.length
 	}
 	return 0

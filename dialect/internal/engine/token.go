@@ -359,6 +359,8 @@ func (in *input) partialMarker(i int) bool {
 			j += width
 		case at.takesSuffix(last, c):
 			j = in.suffix(j)
+		case c == '\\' && j > i:
+			j++
 		default:
 			return false
 		}
@@ -410,6 +412,10 @@ func (in *input) tolerate(at *node, last, c byte, j int) (next *node, width int)
 		return at, 1 + 2*boolInt(in.buf[in.pos+j] >= 0x80)
 	case c == ' ':
 		return in.tolerateSpace(at, last, j)
+	case c == '\\' && at != in.lex.tree: // Markdown escapes punctuation
+		if next, _ := in.foldedAt(j + 1); next != 0 && at.child(next) != nil && !isLetter(next) {
+			return at, 1
+		}
 	case at.takesSuffix(last, c):
 		k := in.suffix(j)
 		if end, _ := in.foldedAt(k); k > j+1 && end != 0 && at.child(end) != nil {

@@ -281,7 +281,7 @@ func (m *machine) isNextParam(t *token, n int) bool {
 // keyOf returns the name of the parameter whose tag, which begins with t, was
 // read ahead as tg.
 func (m *machine) keyOf(tg tag, t *token) string {
-	if key := tg.name(); key != "" || tg.length == 0 {
+	if key := tg.key(); key != "" || tg.length == 0 {
 		return key
 	}
 	n := m.keyText(tg.length, t)

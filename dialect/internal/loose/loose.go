@@ -60,7 +60,7 @@ type reading struct {
 }
 
 func (r *reading) parser(s string, base int, markdown bool) *parser {
-	return &parser{s: s, base: base, escaped: markdown, isName: func(name string) bool { _, ok := r.tools.Resolve(unescape(name)); return ok }}
+	return &parser{s: s, base: base, escaped: markdown, isName: func(name string) bool { _, ok := r.tools.Resolve(Unescape(name)); return ok }}
 }
 
 // place gives each call the repairs of its own text, and those outside of all
@@ -283,14 +283,14 @@ func (r *reading) wraps(n node) bool {
 		return false
 	}
 	v := n.items[0].value
-	return v.kind == callNode || (v.kind == wordNode || v.kind == stringNode) && r.offered(unescape(v.text))
+	return v.kind == callNode || (v.kind == wordNode || v.kind == stringNode) && r.offered(Unescape(v.text))
 }
 
 func (r *reading) wrapped(n node, p *parser, depth int) bool {
 	if n.items[0].value.kind == callNode {
 		return r.each(n, p, depth)
 	}
-	return r.add(unescape(n.items[0].value.text), n.items[1:], n, p)
+	return r.add(Unescape(n.items[0].value.text), n.items[1:], n, p)
 }
 
 func (r *reading) unknown(n node, p *parser, _ int) bool { return r.add(n.text, n.items, n, p) }
@@ -302,7 +302,7 @@ func (r *reading) isPair(n node) bool {
 		return false
 	}
 	head := n.items[0].value
-	if head.kind != stringNode && head.kind != wordNode || !r.offered(unescape(head.text)) {
+	if head.kind != stringNode && head.kind != wordNode || !r.offered(Unescape(head.text)) {
 		return false
 	}
 	rest := n.items[1:]
@@ -341,14 +341,14 @@ func assigned(it item) (item, bool) {
 func (r *reading) pair(n node, p *parser, _ int) bool {
 	rest := n.items[1:]
 	if len(rest) == 1 && rest[0].key == "" && rest[0].value.kind == dictNode {
-		return r.add(unescape(n.items[0].value.text), rest, n, p)
+		return r.add(Unescape(n.items[0].value.text), rest, n, p)
 	}
 	args := make([]item, len(rest))
 	for i, it := range rest {
 		args[i], _ = assigned(it)
 	}
 	p.fix("arguments-beside-name", llm.Guess, n.start, n.end)
-	return r.add(unescape(n.items[0].value.text), args, n, p)
+	return r.add(Unescape(n.items[0].value.text), args, n, p)
 }
 
 // each reads the elements of a list, all of which must be calls.
@@ -383,7 +383,7 @@ func (r *reading) isNamed(n node) bool {
 func (r *reading) nameOf(n node) (int, bool) {
 	for _, key := range NameKeys {
 		for i, it := range n.items {
-			if strings.EqualFold(it.key, key) && it.value.kind == stringNode && r.offered(unescape(it.value.text)) {
+			if strings.EqualFold(it.key, key) && it.value.kind == stringNode && r.offered(Unescape(it.value.text)) {
 				return i, true
 			}
 		}
@@ -393,7 +393,7 @@ func (r *reading) nameOf(n node) (int, bool) {
 
 func (r *reading) named(n node, p *parser, _ int) bool {
 	at, _ := r.nameOf(n)
-	name, _ := r.tools.Resolve(unescape(n.items[at].value.text))
+	name, _ := r.tools.Resolve(Unescape(n.items[at].value.text))
 	rest := slices.Delete(slices.Clone(n.items), at, at+1)
 	keys, known := r.tools.Properties(name)
 	for _, it := range rest {

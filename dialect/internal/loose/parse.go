@@ -52,8 +52,17 @@ func (p *parser) fix(rule string, class llm.RepairClass, start, end int) {
 	p.repairs = append(p.repairs, llm.Repair{Rule: rule, Class: class, Start: p.base + start, End: p.base + end})
 }
 
+// space passes over white space, and over the backslash that Markdown puts
+// before a bracket.
 func (p *parser) space() {
-	for p.i < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.i]) >= 0 {
+	for p.i < len(p.s) {
+		switch c := p.s[p.i]; {
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+		case c == '\\' && p.i+1 < len(p.s) && strings.IndexByte("[](){}", p.s[p.i+1]) >= 0:
+			p.fix("markdown-escape", llm.Syntax, p.i, p.i+1)
+		default:
+			return
+		}
 		p.i++
 	}
 }
@@ -115,7 +124,7 @@ func (p *parser) word() (node, bool) {
 	if p.i == len(p.s) && len(p.open) > 0 && !IsConstant(text) {
 		p.fix("cut-word", llm.Truncation, start, p.i) // it may have gone on
 	}
-	if plain := unescape(text); plain != text {
+	if plain := Unescape(text); plain != text {
 		p.fix("markdown-escape", llm.Syntax, start, p.i)
 		text = plain
 	}
@@ -140,7 +149,7 @@ func (p *parser) name() string {
 	}
 	text := p.s[start:p.i]
 	if escapes {
-		text = unescape(text)
+		text = Unescape(text)
 		if p.peek() == '(' {
 			p.fix("markdown-escape", llm.Syntax, start, p.i)
 		}
@@ -152,17 +161,17 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-' || c >= utf8.RuneSelf
 }
 
-// markdown is the punctuation that Markdown escapes.
-const markdown = "\\`*_{}[]()#+-.!<>|~"
+// Markdown is the punctuation that Markdown escapes.
+const Markdown = "\\`*_{}[]()#+-.!<>|~"
 
-// unescape drops the backslashes that Markdown puts before punctuation.
-func unescape(s string) string {
+// Unescape drops the backslashes that Markdown puts before punctuation.
+func Unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(markdown, s[i+1]) >= 0 {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(Markdown, s[i+1]) >= 0 {
 			i++
 		}
 		b.WriteByte(s[i])
@@ -240,7 +249,7 @@ func (p *parser) key() (string, bool) {
 			p.i, p.repairs = start, p.repairs[:repairs]
 			return "", false
 		}
-		key = unescape(n.text)
+		key = Unescape(n.text)
 	} else {
 		key = p.name()
 	}
@@ -260,7 +269,7 @@ func (p *parser) key() (string, bool) {
 
 // quotes are the quotes that begin a string, and those that end it.
 var quotes = []struct{ open, close string }{
-	{`"""`, `"""`}, {`'''`, `'''`}, {`"`, `"`}, {`'`, `'`}, {"“", "”"}, {"”", "”"}, {"‘", "’"}, {"`", "`"},
+	{`\"`, `\"`}, {`\'`, `\'`}, {`"""`, `"""`}, {`'''`, `'''`}, {`"`, `"`}, {`'`, `'`}, {"“", "”"}, {"”", "”"}, {"‘", "’"}, {"`", "`"},
 }
 
 // quote returns the length of the quote that stands here, or 0.
@@ -288,11 +297,23 @@ func (p *parser) quoted() (node, bool) {
 	if n == 3 && q[0] >= utf8.RuneSelf {
 		p.fix("smart-quotes", llm.Syntax, start, p.i)
 	}
+	if q[0] == '\\' {
+		p.fix("markdown-escape", llm.Syntax, start, p.i)
+	}
+	path := isPath(p.s[p.i:])
+	if path {
+		p.fix("windows-path", llm.Guess, start, p.i)
+	}
 	var b strings.Builder
 	for p.i < len(p.s) {
 		switch {
-		case p.s[p.i] == '\\' && p.i+1 < len(p.s):
-			p.escape(&b)
+		case p.s[p.i] == '\\' && p.i+1 < len(p.s) && !(end[0] == '\\' && strings.HasPrefix(p.s[p.i:], end)):
+			if path && strings.IndexByte("\\\"'", p.s[p.i+1]) < 0 {
+				b.WriteByte('\\')
+				p.i++
+			} else {
+				p.escape(&b)
+			}
 		case strings.HasPrefix(p.s[p.i:], end):
 			if len(end) == 3 && end[0] < utf8.RuneSelf || p.ends(p.i+len(end), b.String()) {
 				p.i += len(end)
@@ -310,6 +331,12 @@ func (p *parser) quoted() (node, bool) {
 	return node{}, false
 }
 
+// isPath reports whether s begins like a path of Windows whose backslashes were
+// not escaped.
+func isPath(s string) bool {
+	return len(s) > 3 && s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\' && s[3] != '\\'
+}
+
 // escape reads an escape of a string. One that no language has stays as it is,
 // unless the text is Markdown.
 func (p *parser) escape(b *strings.Builder) {
@@ -323,7 +350,7 @@ func (p *parser) escape(b *strings.Builder) {
 		b.WriteByte('\r')
 	case c == '\\' || c == '"' || c == '\'' || c == '/':
 		b.WriteByte(c)
-	case p.escaped && strings.IndexByte(markdown, c) >= 0:
+	case p.escaped && strings.IndexByte(Markdown, c) >= 0:
 		p.fix("markdown-escape", llm.Syntax, p.i, p.i+1)
 		b.WriteByte(c)
 	default:
@@ -348,10 +375,11 @@ func (p *parser) ends(i int, text string) bool {
 	case ',':
 		return startsValue(p.s, skipSpace(p.s, i+1))
 	}
-	for i < len(p.s) && strings.IndexByte(")]} \t\r", p.s[i]) >= 0 {
+	const closing = ")]} \t\r\\"
+	for i < len(p.s) && strings.IndexByte(closing, p.s[i]) >= 0 {
 		i++
 	}
-	return i > 0 && strings.IndexByte(")]} \t\r", p.s[i-1]) >= 0 && (i >= len(p.s) || strings.IndexByte(",;\n", p.s[i]) >= 0)
+	return i > 0 && strings.IndexByte(closing, p.s[i-1]) >= 0 && (i >= len(p.s) || strings.IndexByte(",;\n", p.s[i]) >= 0)
 }
 
 // startsValue reports whether another value, or a key, begins at i.
