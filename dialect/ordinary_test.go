@@ -57,6 +57,9 @@ func TestOrdinaryTextIsNoCall(t *testing.T) {
 		t.Fatalf("the sources of Go cannot be read: %d files, %v", files, err)
 	}
 	t.Logf("%d files, %d bytes, %d warnings", files, bytes, ordinaryWarnings)
+	if perMB := float64(ordinaryWarnings) / (float64(bytes) / (1 << 20)); perMB > 59 {
+		t.Errorf("%.1f warnings per MiB of ordinary text; there were 59", perMB)
+	}
 }
 
 // ordinaryWarnings counts the warnings of ordinary text.

@@ -780,6 +780,18 @@ var table = []Dialect{
 		Tells: []Tell{{Order: 16, All: []string{"Action Input:"}}},
 	},
 	{
+		Name: "labelled", Title: "Calling tool: and Arguments:", Form: LineCall,
+		Models: "instruct models that were never taught to call",
+		Call: []Pair{
+			{"Calling tool:", ""}, {"Calling function:", ""}, {"Calling:", ""}, {"Tool call:", ""}, {"Function call:", ""},
+			{"Tool:", ""}, {"Function:", ""}, {"Tool name:", ""}, {"Function name:", ""}, {"Using tool:", ""},
+		},
+		Sep:     []string{"Arguments:", "Parameters:", "Args:", "Input:"},
+		Bare:    true,
+		Write:   Writing{Think: thinkLines, Lead: "\n", Call: "Calling tool: $name\nArguments: $args", Sep: "\n"},
+		Results: Results{Role: llm.RoleUser, Each: "Result: $text", Sep: "\n", Guard: []string{"Result:"}},
+	},
+	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
 		Models: "Claude 2 prompts and models that imitate them",
 		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}},

@@ -55,6 +55,9 @@ func (m *machine) bare(c byte) bool {
 // this line began; nil if that is what is suspected now.
 func (m *machine) looseLine(before *suspects) bool {
 	start := m.offset()
+	if m.buf[m.pos] == '{' && m.jsonBehindName() {
+		return true
+	}
 	if m.looseAt() {
 		if before == nil {
 			now := m.lost.clone()
@@ -214,6 +217,9 @@ func (m *machine) behindName(i int) int {
 	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && m.prev() == c {
 		j = m.spaces(i + 1)
 	}
+	if m.rows.meets(m.lex.labelled) && m.hasAt(j, bold) {
+		j = m.spaces(j + len(bold))
+	}
 	for m.marked && m.hasAt(j, `\n`) {
 		j = m.spaces(j + 2)
 	}
@@ -321,6 +327,9 @@ func bareID(s string) string {
 // the real name if the first word was only a kind.
 func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 	m.narrow(t.in(separates))
+	if m.rows.meets(m.lex.labelled) && m.hasAt(j+n, bold) {
+		n += len(bold)
+	}
 	k := m.spaces(j + n)
 	next, _ := m.match(k)
 	switch c := m.peek(k); {
@@ -368,7 +377,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 
 // nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
 func (m *machine) nameJSON(written string, i, j, start int) bool {
-	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(j, "```") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(m.spaces(j), "```") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
 		return false
 	}
 	if m.isCode(written, j, j) {
@@ -536,10 +545,12 @@ func (m *machine) suspect() {
 	}
 }
 
-// suspectName counts an offered name just before a bracket.
+// suspectName counts an offered name just before a parenthesis or a brace.
+// Before a square bracket it is a list in a program: the check over the whole
+// answer finds those that hold a parameter.
 func (m *machine) suspectName() {
 	c := m.buf[m.pos]
-	if m.names.any || c != '(' && c != '{' && c != '[' {
+	if m.names.any || c != '(' && c != '{' {
 		return
 	}
 	text := m.lately()

@@ -111,6 +111,9 @@ func (m *machine) members(e *envelope) bool {
 	m.skip(1, "{")
 	for {
 		m.blank(",")
+		for m.comment(e) {
+			m.blank(",")
+		}
 		if !m.more() {
 			return m.endObject(e, false)
 		}
@@ -129,6 +132,32 @@ func (m *machine) members(e *envelope) bool {
 			return m.brokenObject(e)
 		}
 	}
+}
+
+// comment passes over a comment between the members of an object.
+func (m *machine) comment(e *envelope) bool {
+	end := "\n"
+	switch {
+	case m.peek(0) == '#', m.hasAt(0, "//"):
+	case m.hasAt(0, "/*"):
+		end = "*/"
+	default:
+		return false
+	}
+	for i := 1; i <= maxGuess && m.at(i); i++ {
+		if m.buf[m.pos+i] != end[0] || !m.hasAt(i, end) {
+			continue
+		}
+		n := i + len(end)
+		if m.call.open {
+			m.repair("comment", llm.Syntax, m.offset(), m.offset()+n)
+		} else {
+			e.repairs = append(e.repairs, llm.Repair{Rule: "comment", Class: llm.Syntax, Start: m.offset(), End: m.offset() + n})
+		}
+		m.skip(n, "comment")
+		return true
+	}
+	return false
 }
 
 // brokenObject gives up on an object in the middle.
@@ -205,7 +234,7 @@ func (m *machine) envelopeID(e *envelope) bool {
 func (m *machine) envelopeArgs(e *envelope) bool {
 	if e.name == "" {
 		r, ok := m.wholeValue()
-		e.args, e.repairs = bytes.Clone(r.Value()), r.Repairs()
+		e.args, e.repairs = bytes.Clone(r.Value()), append(e.repairs, r.Repairs()...)
 		return ok && len(e.args) > 0
 	}
 	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked && !(m.names.offered(e.name) && m.hasAt(0, "null")) {
@@ -223,6 +252,7 @@ func (m *machine) envelopeArgs(e *envelope) bool {
 	}
 	e.begun = true
 	m.call.plainInput = e.plainInput
+	m.call.repairs = append(m.call.repairs, e.repairs...)
 	if e.arrows {
 		e.arrows = false
 		m.badArgs("the call is written with => and -- instead of JSON")

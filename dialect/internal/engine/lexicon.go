@@ -42,6 +42,7 @@ type properties struct {
 	sameLine  rowSet // that do not
 	elements  rowSet // whose elements are named after tools
 	thoughts  rowSet // whose thinking is a line
+	labelled  rowSet // whose markers are ordinary words
 	unthought rowSet // whose answers may begin with the end of thinking
 	unmarked  rowSet // that write calls without a marker
 	fenced    rowSet // of fences in which there is nothing but calls
@@ -128,6 +129,9 @@ func (x *Lexicon) findRows() {
 	x.namedCode = x.where(func(d *spec.Dialect) bool { return d.NamedCode })
 	x.elements = x.where(func(d *spec.Dialect) bool { return d.Tags.Call.Open == "<%s>" })
 	x.thoughts = x.where(func(d *spec.Dialect) bool { return d.Form == spec.LineCall && len(d.Think) > 0 })
+	x.labelled = x.where(func(d *spec.Dialect) bool {
+		return d.Form == spec.LineCall && len(d.Call) > 0 && isLetter(d.Call[0].Open[0]) && len(d.Think) == 0
+	})
 	x.unthought = x.where(func(d *spec.Dialect) bool { return d.Unthought })
 	x.whole = x.where(func(d *spec.Dialect) bool { return d.Write.Whole })
 	x.list = x.where(func(d *spec.Dialect) bool { return d.List })

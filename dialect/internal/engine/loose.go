@@ -35,7 +35,7 @@ func (t looseTools) Kinds(name, key string) loose.Kinds { return t.n.kindsOf(nam
 
 // looseBytes may begin a line that only package loose reads, besides names and
 // brackets.
-const looseBytes = "(\"'ra\\"
+const looseBytes = "(\"'ra\\*"
 
 // looseAt reports whether a line begins here that may be calls in a way that
 // only package loose reads: behind brackets and quotes, or a variable that it

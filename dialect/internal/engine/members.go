@@ -236,7 +236,7 @@ func (m *machine) schemaArgs(e *envelope) bool {
 	if v == nil {
 		return false
 	}
-	e.args, e.repairs = v, append(r.Repairs(), llm.Repair{Rule: "double-wrapped", Class: llm.Syntax, Start: start, End: m.offset()})
+	e.args, e.repairs = v, append(append(e.repairs, r.Repairs()...), llm.Repair{Rule: "double-wrapped", Class: llm.Syntax, Start: start, End: m.offset()})
 	return m.named(e)
 }
 

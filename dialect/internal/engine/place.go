@@ -174,13 +174,17 @@ func (m *machine) lead(t *try) lead {
 		line, cut = line[newLine+1:], false
 	}
 	line = bytes.TrimSpace(line)
-	if m.buf[at] == '=' { // the variable that a call is assigned to
-		line = bytes.TrimRightFunc(line, func(r rune) bool { return r < 0x80 && isNameByte(byte(r)) })
+	if c := m.buf[at]; c == '=' || c == '(' { // the variable that a call is assigned to, or its name
+		line = bytes.TrimRightFunc(line, func(r rune) bool { return r < 0x80 && isNameByte(byte(r)) || r == '\\' })
+		line = bytes.TrimSpace(line)
 	}
 	if newLine < 0 && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
 		return ownLine // another element of the list in which the last call stands
 	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
+		if m.buf[at] == '(' {
+			return inSentence // an item of a list of calls: they may be a plan
+		}
 		return ownLine
 	}
 	line = bytes.TrimRight(line, " \t*_\"'”’)")

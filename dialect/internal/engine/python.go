@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -167,12 +168,41 @@ func (m *machine) pyArgs() {
 			count = -1
 			continue
 		}
+		if c == '{' && count < 0 {
+			m.nextObject()
+			continue
+		}
 		if !m.pyArg(&count, &position) {
 			m.recover()
 			break
 		}
 	}
 	m.closeArgs(count)
+}
+
+// nextObject reads another object in the parentheses of a call that was given
+// one: another call of the same tool if both fit its schema, which is a guess.
+func (m *machine) nextObject() {
+	r, ok := m.valueAt(0)
+	if c := m.call; !ok || !c.known || c.problem != "" || !m.fits(c.args) || !m.fits(r.Value()) {
+		m.badArgs("there are several objects of arguments, and they are no calls of their own")
+		m.wholeValue()
+		return
+	}
+	m.repair("one-object-per-call", llm.Guess, m.call.start, m.offset())
+	name := m.call.name
+	m.endCall()
+	if m.startCall(name, "", m.offset()) {
+		m.arguments()
+		m.repair("one-object-per-call", llm.Guess, m.call.start, m.offset())
+	}
+}
+
+// fits reports whether arguments hold all that the tool of the call must have,
+// and nothing that it does not have.
+func (m *machine) fits(args []byte) bool {
+	var given map[string]json.RawMessage
+	return m.shape() != nil && json.Unmarshal(args, &given) == nil && takes(m.shape(), given)
 }
 
 // pyArg reads one argument.

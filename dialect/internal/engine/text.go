@@ -379,10 +379,35 @@ func (m *machine) special() bool {
 		s.tok = nil
 	}
 	read, decided := ask(m, m.lex.readers.text.at(s), s)
-	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) {
+	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) && (!s.tok.all.within(m.lex.labelled) || m.labelsCall(s.n)) {
 		m.lost.add(s.tok.all, m.offset())
 	}
 	return read
+}
+
+// labelsCall reports whether a call stands behind a label of n bytes: an offered
+// name, or any name and the label of its arguments.
+func (m *machine) labelsCall(n int) bool {
+	i := m.spaces(n)
+	if m.nameAt(i) {
+		return true
+	}
+	j := m.word(i, "")
+	t, _ := m.match(m.spaces(j))
+	return j > i && t.is(separates) && t.all.meets(m.lex.labelled)
+}
+
+// bold are the signs around a label in bold.
+const bold = "**"
+
+// boldLabel reports whether a label in bold stands at the beginning of this
+// line.
+func (m *machine) boldLabel(spot) bool {
+	if !m.atLine() || !m.hasAt(0, bold) {
+		return false
+	}
+	t, _ := m.match(len(bold))
+	return t.is(opens) && t.all.within(m.lex.labelled)
 }
 
 // quoted reports whether what stands here is quoted in prose: an odd number
@@ -590,7 +615,19 @@ func textReaders() []spotReader {
 		{unmarked: true, bytes: "(", reader: reader[spot]{
 			name: "name and parenthesis",
 			fits: func(m *machine, s spot) bool { return !m.atLine() },
-			read: func(m *machine, s spot) bool { m.suspectName(); return false },
+			read: func(m *machine, s spot) bool {
+				if m.placed(false, m.callInLine) {
+					return true
+				}
+				m.suspectName()
+				return false
+			},
+		}},
+		{unmarked: true, bytes: "*", reader: reader[spot]{
+			name: "label in bold", fits: (*machine).boldLabel, read: func(m *machine, s spot) bool {
+				t, n := m.match(2)
+				return m.placed(true, func() bool { return m.region(t, 2+n) })
+			},
 		}},
 		{unmarked: true, bytes: "=", reader: reader[spot]{
 			name: "assignment", read: func(m *machine, s spot) bool { return m.placed(false, m.assigned) },

@@ -55,6 +55,10 @@ const nearby = 96
 // Nobody can go back to them.
 func (m *machine) watch(end int) {
 	at := max(m.watched.upTo-m.base, 0)
+	if m.names.any && m.watched.upTo == 0 && end > 0 {
+		m.watchFirst()
+		m.watched.upTo = m.base + end
+	}
 	if m.names.any || m.names.none || at >= end {
 		return
 	}
@@ -416,7 +420,7 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 	case c == ',':
 		b.listed = true
 	case c == '\n':
-		if b.lines++; b.lines > 2 {
+		if b.lines++; b.lines > 3 {
 			return 1, holdsNot
 		}
 	case c == ')' || c == '}' || c == ']':
@@ -448,7 +452,7 @@ func (b *behindName) word(p []byte) (int, verdict) {
 	switch {
 	case isProperty(word, p[n:], b.shape):
 		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.lines == 1) && isKeyEnd(p[n:]))
-	case !between[word] || b.words == 4:
+	case !between[word] && !between[strings.ToLower(word)] || b.words == 4:
 		return n, holdsNot
 	}
 	b.words++
