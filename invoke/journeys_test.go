@@ -127,7 +127,7 @@ type scripted struct {
 	Script                         []struct {
 		Text, Error, Panic, Took, RetryAfter string
 		Repeat                               int
-		Deaf                                 bool // ignores that it was told to stop
+		IgnoresStop                          bool // ignores that it was told to stop
 		Did                                  []tool.SideEffect
 	}
 }
@@ -152,7 +152,7 @@ func (st *stage) tool(def scripted) tool.Tool {
 			select {
 			case <-time.After(took):
 			case <-ctx.Done():
-				if !line.Deaf {
+				if !line.IgnoresStop {
 					return tool.Output{}, ctx.Err()
 				}
 				time.Sleep(took)

@@ -174,7 +174,7 @@ var brokenModels = map[string]struct {
 		}
 		pass(evs, yield)
 	}},
-	"deaf to the choice": {"what must not be called is not called", func(_ context.Context, req *llm.Request, _ []llm.Event, yield func(llm.Event, error) bool) {
+	"ignores the choice": {"what must not be called is not called", func(_ context.Context, req *llm.Request, _ []llm.Event, yield func(llm.Event, error) bool) {
 		free := req.Clone()
 		free.Choice = llm.ToolChoice{}
 		pass(parrot{}.answer(free), yield)
