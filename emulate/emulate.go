@@ -142,7 +142,7 @@ func (e Emulation) Around(inner llm.Model) llm.Model {
 					return
 				}
 			}
-			for ev, err := range plan.Read(inner.Stream(ctx, plan.Request)) {
+			for ev, err := range plan.Read(readable(inner.Stream(ctx, plan.Request))) {
 				if !yield(ev, err) || err != nil {
 					return
 				}

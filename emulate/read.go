@@ -63,15 +63,31 @@ func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		tools := Functions(req.Tools)
 		if len(tools) == 0 || req.Choice.Mode == llm.MustNotCall || req.Output != nil {
-			return m.Stream(ctx, req)
+			return readable(m.Stream(ctx, req))
 		}
 		c := CallReader{Request: req, Tools: tools, Promotion: cmp.Or(req.Promotion, llm.PromoteAll), Whole: req.Promotion == llm.PromoteDefault,
 			Why: cmp.Or(requested(req), "nobody has read the text of this model, and an answer that is nothing but calls is meant as calls")}
 		if newIDs != nil {
 			c.IDs = newIDs()
 		}
-		return c.Read(m.Stream(ctx, req))
+		return c.Read(readable(m.Stream(ctx, req)))
 	})
+}
+
+// readable passes on the events of a model that nobody has checked. A call whose
+// arguments are no JSON is invalid, whatever the model takes it for.
+func readable(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for ev, err := range raw {
+			if c, ok := ev.(llm.Call); ok && err == nil && len(c.Args) > 0 && !json.Valid(c.Args) {
+				ev = llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.BadArguments,
+					Problem: "The arguments are not valid JSON.", Provenance: c.Provenance}
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // reader returns the reader of an answer whose request teaches the tools in a

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/js"
@@ -64,6 +65,10 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		return false
 	}
 	s.body = v
+	if s.finished && strings.HasPrefix(f.Name, "contentBlock") { // nobody can say whether it counts
+		s.refuse(fmt.Errorf("%s after messageStop", f.Name))
+		return false
+	}
 	index := s.integer(js.Get(v, "contentBlockIndex"))
 	switch f.Name {
 	case "messageStart":

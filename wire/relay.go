@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -38,7 +39,9 @@ var (
 // Replace writes events in the place of this one and of all that are held. From
 // here on the stream is a translation: what follows is encoded anew, and what
 // only the upstream's own bytes could say is lost. Without events it drops
-// them. Where no call is left, or one was added, the finish reason follows.
+// them. Where no call is left, or one was added, the finish reason follows. The
+// llm.Finish cannot be dropped, or the stream would have no end: if none of the
+// events in its place is one, it follows them.
 func Replace(events ...llm.Event) Verdict { return Verdict{action: replaceBy, events: events} }
 
 // maxHeld bounds the bytes that a relay keeps back.
@@ -225,8 +228,13 @@ func (r *relay) flush() {
 // event judges an event, and reports whether there is somebody to write to.
 func (r *relay) event(ev llm.Event) bool {
 	v := r.observe(ev)
-	if _, last := ev.(llm.Finish); last && v.action == holdBack {
-		v = Pass
+	if index, last := ends(ev); last {
+		switch {
+		case v.action == holdBack && index == 0:
+			v = Pass
+		case v.action == replaceBy && !slices.ContainsFunc(v.events, func(ev llm.Event) bool { i, last := ends(ev); return last && i == index }):
+			v.events = append(slices.Clone(v.events), ev)
+		}
 	}
 	if r.enc == nil && (r.a.place == nil || r.a.entire) {
 		r.translate()
@@ -241,6 +249,15 @@ func (r *relay) event(ev llm.Event) bool {
 		r.judge(ev, v.action == passOn)
 	}
 	return r.err == nil
+}
+
+// ends reports whether an event ends an answer, and which.
+func ends(ev llm.Event) (index int, last bool) {
+	if other, ok := ev.(llm.Alternative); ok {
+		index, ev = other.Index, other.Event
+	}
+	_, last = ev.(llm.Finish)
+	return index, last
 }
 
 // judge notes a verdict that leaves the bytes as they are.

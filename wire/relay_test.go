@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/tools/txtar"
 
+	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -457,3 +458,64 @@ func TestRelayClientGone(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// Whatever stands in the place of its Finish, a stream has an end.
+func TestRelayReplacedFinishEnds(t *testing.T) {
+	for _, s := range relayStreams(t) {
+		for name, events := range map[string][]llm.Event{
+			"nothing":        nil,
+			"text":           {llm.TextDelta{Text: " Bye."}},
+			"another finish": {llm.Finish{Reason: llm.Length}},
+		} {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) Verdict {
+				if _, last := ends(ev); last {
+					return Replace(events...)
+				}
+				return Pass
+			})
+			if err != nil {
+				continue // the stream itself is broken
+			}
+			var failed error
+			finishes := 0
+			for ev, err := range s.c.DecodeStream(strings.NewReader(out)) {
+				if failed = err; err == nil {
+					if _, ok := ev.(llm.Finish); ok {
+						finishes++
+					}
+				}
+			}
+			if failed != nil || finishes != 1 {
+				t.Errorf("%s, %s: %d ends, %v\n%s", s.name, name, finishes, failed, out)
+			}
+		}
+	}
+}
+
+// What follows the end of a message of the converse format does not count: a call
+// there is not run.
+func TestConverseBlocksAfterTheStop(t *testing.T) {
+	event := func(name, payload string) eventstream.Frame {
+		return eventstream.Frame{Kind: eventstream.Event, Name: name, Payload: []byte(payload)}
+	}
+	stream := frames(t,
+		event("messageStart", `{"role":"assistant"}`),
+		event("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"Done."}}`),
+		event("contentBlockStop", `{"contentBlockIndex":0}`),
+		event("messageStop", `{"stopReason":"end_turn"}`),
+		event("contentBlockStart", `{"contentBlockIndex":1,"start":{"toolUse":{"toolUseId":"t1","name":"rm"}}}`),
+		event("contentBlockDelta", `{"contentBlockIndex":1,"delta":{"toolUse":{"input":"{}"}}}`),
+		event("contentBlockStop", `{"contentBlockIndex":1}`),
+		event("metadata", `{"usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`))
+	var failed error
+	for ev, err := range (Codec{Format: Converse}).DecodeStream(strings.NewReader(stream)) {
+		failed = err
+		switch ev.(type) {
+		case llm.Call, llm.CallStart, llm.Finish:
+			t.Errorf("%T after the end", ev)
+		}
+	}
+	if llm.KindOf(failed) != llm.Malformed {
+		t.Errorf("%v", failed)
+	}
+}
