@@ -790,6 +790,7 @@ var table = []Dialect{
 		Bare:    true,
 		Write:   Writing{Think: thinkLines, Lead: "\n", Call: "Calling tool: $name\nArguments: $args", Sep: "\n"},
 		Results: Results{Role: llm.RoleUser, Each: "Result: $text", Sep: "\n", Guard: []string{"Result:"}},
+		Tells:   []Tell{{Order: 19, All: []string{"Calling tool:", "Arguments:"}}},
 	},
 	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
