@@ -46,6 +46,8 @@ func said(req *llm.Request) string {
 // Servers that put what is said into a chat template get no control tokens in
 // it; vendors that keep the two apart get every text as it is.
 func TestTokensOnNativeRoutes(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	models := map[string]string{
 		"openai": "gpt-4.1", "azure": "gpt-4.1", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "vertex": "gemini-2.5-pro", "vertex-claude": "claude-sonnet-4-5",
 		"bedrock": "amazon.nova-pro-v1:0", "bedrock-claude": "anthropic.claude-sonnet-4-5", "bedrock-openai": "openai.gpt-oss-120b-1:0", "mistral": "mistral-large-latest", "xai": "grok-4",
@@ -56,6 +58,7 @@ func TestTokensOnNativeRoutes(t *testing.T) {
 	}
 	native := 0
 	for _, v := range Vendors() {
+		attacks++
 		id := v.Name + "/" + models[v.Name]
 		if models[v.Name] == "" {
 			id = v.Name + "/qwen3-32b"

@@ -38,6 +38,8 @@ func consentTools(t *testing.T, dir string) *tool.Set {
 // Whatever a call holds stands on the screen, character by character, at every
 // width, and in rows that begin with a mark of ours.
 func TestProposalsShowEverything(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	dir := t.TempDir()
 	long := strings.Repeat("word ", 500) + "END"
 	for _, c := range []struct{ name, args string }{
@@ -52,6 +54,7 @@ func TestProposalsShowEverything(t *testing.T) {
 	} {
 		p := asksFor(t, dir, c.name, c.args)
 		for _, width := range []int{20, 80, 120} {
+			attacks++
 			rows := p.screen(palette{}, width)
 			joined := ""
 			for _, r := range rows {
@@ -70,6 +73,8 @@ func TestProposalsShowEverything(t *testing.T) {
 
 // What a terminal would hide, obey or turn around is shown.
 func TestRevealed(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	for in, want := range map[string]string{
 		"plain Ünïcode 漢字 🙂\nline": "plain Ünïcode 漢字 🙂\nline",
 		"a\x1b[2Jb\rc":             "a␛[2Jb␍c",
@@ -80,6 +85,7 @@ func TestRevealed(t *testing.T) {
 		"a\u3164b\u2800c\ufe0fd":   "a⟨U+3164⟩b⟨U+2800⟩c⟨U+FE0F⟩d",
 		"a\u0085b\tc":              "a⟨U+0085⟩b⇥   c",
 	} {
+		attacks++
 		if got := revealed(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
@@ -124,6 +130,8 @@ func TestDifference(t *testing.T) {
 
 // A permission reaches as far as it says.
 func TestGrantsCover(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
 		t.Fatal(err)
@@ -161,6 +169,7 @@ func TestGrantsCover(t *testing.T) {
 				continue
 			}
 			for name, p := range given {
+				attacks++
 				if want := strings.Contains(", "+c.covers+",", ", "+name+","); g.covers(p) != want {
 					t.Errorf("%s (%s) covers %s: %v", g, c.of, name, !want)
 				}
