@@ -83,8 +83,8 @@ type Agent struct {
 
 // The defaults of an Agent.
 const (
-	DefaultTurns  = 20
-	DefaultBudget = 2
+	defaultTurns  = 20
+	defaultBudget = 2
 )
 
 // ErrBegun is the error of beginning a run that has begun: it can only be resumed.
@@ -195,7 +195,7 @@ type limits struct {
 
 func (a *Agent) limits() limits {
 	return limits{
-		MaxTurns: cmp.Or(a.MaxTurns, DefaultTurns), NoLastTurn: a.NoLastTurn,
-		Budget: max(cmp.Or(a.Budget, DefaultBudget), 0), Tokens: a.Tokens, Context: a.Context,
+		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,
+		Budget: max(cmp.Or(a.Budget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context,
 	}
 }

@@ -143,8 +143,8 @@ func (c *Catalog) Load(name string, data []byte) (*Catalog, error) {
 	return d, nil
 }
 
-// LoadFile is Load of a file on disk.
-func (c *Catalog) LoadFile(name string) (*Catalog, error) {
+// loadFile is Load of a file on disk.
+func (c *Catalog) loadFile(name string) (*Catalog, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ func (p *reader) finish() {
 	if id.Known() {
 		id.Family = p.family.name
 		if p.family.numbered {
-			id.Family = p.family.members[p.text.chunks[p.at].num.Major()%10]
+			id.Family = p.family.members[p.text.chunks[p.at].num.major()%10]
 		}
 	}
 	id.Custom = id.Custom || p.unknownOrg
@@ -59,7 +59,7 @@ func (p *reader) variant() string {
 	if p.family.series != "" && !p.id.Revision.IsZero() {
 		series := p.text.at(p.series)
 		if series == "" { // deepseek-3.2 is of series v3
-			series = p.family.series[:1] + strconv.Itoa(p.id.Revision.Major())
+			series = p.family.series[:1] + strconv.Itoa(p.id.Revision.major())
 		}
 		if len(words) == 0 {
 			return series

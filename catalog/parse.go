@@ -261,7 +261,7 @@ func (p *reader) chunk(i int, c chunk) {
 	case p.isDate(i, c, dated):
 		p.dated = true
 		if c.digits == 4 && p.date == 0 {
-			p.date = c.num.Major()
+			p.date = c.num.major()
 		}
 	case c.number():
 		p.number(i, c)
@@ -275,7 +275,7 @@ func (p *reader) chunk(i int, c chunk) {
 // afterColon reads the number after a colon: nothing in "…-v1:0" and
 // ":thinking:1024", a minor version in "claude-v2:1".
 func (p *reader) afterColon(i int, c chunk) {
-	if c.digits != 1 || c.num.Major() == 0 || i == 0 {
+	if c.digits != 1 || c.num.major() == 0 || i == 0 {
 		return
 	}
 	prev := p.text.chunks[i-1]
@@ -283,9 +283,9 @@ func (p *reader) afterColon(i int, c chunk) {
 		return
 	}
 	if p.versionAt == i-1 {
-		p.id.Version = p.id.Version.append(c.num.Major())
+		p.id.Version = p.id.Version.append(c.num.major())
 	} else if p.id.Revision == prev.num {
-		p.id.Revision = p.id.Revision.append(c.num.Major())
+		p.id.Revision = p.id.Revision.append(c.num.major())
 	}
 }
 
@@ -323,10 +323,10 @@ func (p *reader) isDate(i int, c chunk, dated bool) bool {
 	if i+1 < p.text.len {
 		next = p.text.chunks[i+1]
 	}
-	if next.number() && next.digits == 4 && c.num.Major() <= 12 {
+	if next.number() && next.digits == 4 && c.num.major() <= 12 {
 		return true // 11-2024
 	}
-	return p.versionAt >= 0 && next.number() && next.digits == 2 && c.num.Major() <= 12
+	return p.versionAt >= 0 && next.number() && next.digits == 2 && c.num.major() <= 12
 }
 
 // number reads a plain number: the version, its next part, or the first half
@@ -336,7 +336,7 @@ func (p *reader) number(i int, c chunk) {
 	if i+1 < t.len && c.integer(1) && (p.base || p.id.Version.n >= 2) {
 		if next := t.chunks[i+1]; next.digits == 1 && t.size(next) > 0 && p.id.Size == 0 {
 			unit := sizeUnit(t.buf[next.tail])
-			p.id.Size = int64((float64(c.num.Major()) + float64(next.num.Major())/10) * unit)
+			p.id.Size = int64((float64(c.num.major()) + float64(next.num.major())/10) * unit)
 			p.sized = true
 			return
 		}
@@ -350,7 +350,7 @@ func (p *reader) number(i int, c chunk) {
 			p.setVersion(i, c)
 		}
 	case p.versionAt == i-1 && p.isMinor(t.chunks[i-1], c):
-		p.id.Version = p.id.Version.append(c.num.Major())
+		p.id.Version = p.id.Version.append(c.num.major())
 		p.versionAt = i
 	}
 }
@@ -358,7 +358,7 @@ func (p *reader) number(i int, c chunk) {
 // isMinor reports whether the plain number c goes on with the version that
 // prev gave or ended: the 5 of claude-3-5.
 func (p *reader) isMinor(prev, c chunk) bool {
-	if !c.integer(2) || c.sep != '-' || p.family.zero && c.num.Major() == 0 {
+	if !c.integer(2) || c.sep != '-' || p.family.zero && c.num.major() == 0 {
 		return false
 	}
 	return prev.digits > 0 && prev.digits <= 2 && prev.tail == prev.end && p.id.Version.n < 3
@@ -367,11 +367,11 @@ func (p *reader) isMinor(prev, c chunk) bool {
 // setVersion takes the number of c as the family's version.
 func (p *reader) setVersion(i int, c chunk) {
 	v := c.num
-	if c.digits == 2 && !p.family.wide && v.Major() >= 10 { // gpt-35-turbo
-		v = MakeVersion(v.Major()/10, v.Major()%10)
+	if c.digits == 2 && !p.family.wide && v.major() >= 10 { // gpt-35-turbo
+		v = MakeVersion(v.major()/10, v.major()%10)
 	}
 	if p.family.zero && v.n == 2 && v.part[1] == 0 { // claude 4.0 is claude 4
-		v = MakeVersion(v.Major())
+		v = MakeVersion(v.major())
 	}
 	p.id.Version, p.versionAt = v, i
 }
@@ -385,7 +385,7 @@ func (p *reader) revise(i int, c chunk, series span) {
 	if p.id.Revision.IsZero() {
 		p.id.Revision, p.versionAt, p.series = c.num, i, series
 	} else if p.versionAt == i-1 && c.integer(1) && p.id.Revision.n == 1 {
-		p.id.Revision = p.id.Revision.append(c.num.Major())
+		p.id.Revision = p.id.Revision.append(c.num.major())
 	}
 }
 
@@ -540,7 +540,7 @@ func (p *reader) vee(i int, c chunk) {
 // digitsOf returns the length of the first number of c: the 3 of v3.1.
 func digitsOf(c chunk) uint16 {
 	n := uint16(1)
-	for m := c.num.Major(); m >= 10; m /= 10 {
+	for m := c.num.major(); m >= 10; m /= 10 {
 		n++
 	}
 	return n

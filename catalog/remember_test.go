@@ -40,7 +40,7 @@ func TestRemember(t *testing.T) {
 			if diff := cmp.Diff(c.after, string(got)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			cat, err := Default().LoadFile(file)
+			cat, err := Default().loadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,13 +42,13 @@ func ForUser(file string) (*Catalog, error) {
 		}
 	}
 	if file != "" {
-		return c.LoadFile(file)
+		return c.loadFile(file)
 	}
 	file, err := UserFile()
 	if err != nil {
 		return c, nil // without a home there is no file
 	}
-	d, err := c.LoadFile(file)
+	d, err := c.loadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && os.Getenv("TOOLPOST_MODELS") == "" {
 		return c, nil
 	}

@@ -37,8 +37,8 @@ func (v Version) append(p int) Version {
 // IsZero reports whether there is no version.
 func (v Version) IsZero() bool { return v.n == 0 }
 
-// Major returns the first number, or 0 for no version.
-func (v Version) Major() int { return int(v.part[0]) }
+// major returns the first number, or 0 for no version.
+func (v Version) major() int { return int(v.part[0]) }
 
 // Compare orders versions number by number; missing numbers count as 0, and
 // no version comes before all others.

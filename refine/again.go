@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// DefaultAttempts is how often a question is asked in total where nobody says
+// defaultAttempts is how often a question is asked in total where nobody says
 // otherwise.
-const DefaultAttempts = 3
+const defaultAttempts = 3
 
 // Again asks a model again if its answer is no use: it broke off, cannot be
 // read, is empty, or does not do what the request demands. What package provider
@@ -43,7 +43,7 @@ func Retry(m llm.Model, attempts int) llm.Model { return &Again{Model: m, Attemp
 // Stream asks the model until its answer counts, or cannot be asked for again.
 func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		most := cmp.Or(max(a.Attempts, 0), DefaultAttempts)
+		most := cmp.Or(max(a.Attempts, 0), defaultAttempts)
 		req := budgeted(req, most-1)
 		reasons := a.Reasons
 		if reasons == nil {

@@ -86,7 +86,7 @@ func (b *Best) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event
 }
 
 func (b *Best) ask(ctx context.Context, req *llm.Request) []sample {
-	samples := make([]sample, cmp.Or(max(b.Attempts, 0), DefaultAttempts))
+	samples := make([]sample, cmp.Or(max(b.Attempts, 0), defaultAttempts))
 	if b.Together {
 		var asking sync.WaitGroup
 		for i := range samples {

@@ -69,7 +69,7 @@ func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int
 			yield(Growing[T]{}, err)
 			return
 		}
-		recoveries := cmp.Or(max(tries, 0), DefaultRecoveries+1) - 1
+		recoveries := cmp.Or(max(tries, 0), defaultRecoveries+1) - 1
 		if recoveries == 0 {
 			recoveries = -1
 		}

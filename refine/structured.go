@@ -13,9 +13,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// DefaultRecoveries is how often a model is asked to mend a structured answer
+// defaultRecoveries is how often a model is asked to mend a structured answer
 // where nobody says otherwise.
-const DefaultRecoveries = 2
+const defaultRecoveries = 2
 
 // emitOutput is the tool by which a model may give its structured answer.
 const emitOutput = "emit_output"
@@ -52,7 +52,7 @@ func Structured(m llm.Model, recoveries int) llm.Model {
 			}
 			most := recoveries
 			if most == 0 {
-				most = DefaultRecoveries
+				most = defaultRecoveries
 			}
 			most = max(most, 0)
 			st := &structuring{questioning: questioning{most: most + 1, yield: yield}, m: m, schema: s}
