@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/tool/builtin"
 )
 
 // settings are what run and chat are told besides the task. Each comes from
@@ -28,6 +29,7 @@ type settings struct {
 	Local       []string                  `yaml:"local"`
 	Root        string                    `yaml:"root"`
 	Allow       []string                  `yaml:"allow"`
+	Sandbox     bool                      `yaml:"sandbox"`
 	Tools       []string                  `yaml:"tools"`
 	System      string                    `yaml:"system"`
 	MaxTurns    int                       `yaml:"max_turns"`
@@ -77,7 +79,7 @@ func (l limitsConfig) String() string {
 // comes from the file only.
 type setting struct {
 	key, env, help string
-	value          func(*settings) any // *string, *int, **float64 or *[]string; from the file only: what it is there
+	value          func(*settings) any // *string, *int, *bool, **float64 or *[]string; from the file only: what it is there
 }
 
 // settingTable is every setting, in the order in which config check shows it.
@@ -87,6 +89,7 @@ var settingTable = []setting{
 	{"local", "TOOLPOST_LOCAL", "the servers to look for on this machine, or none", func(s *settings) any { return &s.Local }},
 	{"root", "TOOLPOST_ROOT", "the folder that tools may see", func(s *settings) any { return &s.Root }},
 	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *settings) any { return &s.Allow }},
+	{"sandbox", "TOOLPOST_SANDBOX", "whether programs are kept to that folder", func(s *settings) any { return &s.Sandbox }},
 	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
 	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
@@ -127,6 +130,12 @@ func (row setting) set(s *settings, value string) error {
 			return fmt.Errorf("%q is no number", value)
 		}
 		*p = n
+	case *bool:
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		*p = on
 	case **float64:
 		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil || math.IsNaN(x) {
@@ -148,6 +157,8 @@ func (row setting) show(s *settings) string {
 		return strings.Join(*p, ", ")
 	case *int:
 		return strconv.Itoa(*p)
+	case *bool:
+		return strconv.FormatBool(*p)
 	case **float64:
 		if *p != nil {
 			return strconv.FormatFloat(**p, 'g', -1, 64)
@@ -302,6 +313,11 @@ func (s *settings) check() error {
 	for _, class := range s.Allow {
 		if _, ok := allowed[class]; !ok {
 			return fmt.Errorf("%s: allow: %q is not one of %s", source("allow"), class, strings.Join(slices.Sorted(keys(allowed)), ", "))
+		}
+	}
+	if s.Sandbox {
+		if err := builtin.CanSandbox(); err != nil {
+			return fmt.Errorf("%s: programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", source("sandbox"), err)
 		}
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {

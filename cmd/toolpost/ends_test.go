@@ -15,11 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/tool/builtin"
 )
 
 // TestMain lets the test binary be the program: that is how tests run the real
 // thing, with its signals, pipes and terminals.
 func TestMain(m *testing.M) {
+	builtin.Supervise()
 	if os.Getenv("TOOLPOST_BE_THE_PROGRAM") == "1" {
 		main()
 	}

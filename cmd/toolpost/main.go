@@ -7,9 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/toolpost/toolpost/internal/contain"
+	"github.com/toolpost/toolpost/tool/builtin"
 )
 
 func main() {
+	builtin.Supervise()
+	// Commands must not find keys in this process. Where that cannot be had, keys
+	// are as safe as in any other program: see docs/builtin-tools.md.
+	_ = contain.HideKeys()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once

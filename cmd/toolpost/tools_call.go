@@ -25,7 +25,7 @@ func builtinTools(dir string) (*tool.Set, io.Closer, error) {
 	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
 	if err == nil {
 		var set *tool.Set
-		if set, err = tool.NewSet(append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool(), search)...); err == nil {
+		if set, err = tool.NewSet(append(files.Tools(), builtin.Command{Dir: dir, Supervised: true}.Tool(), builtin.Fetch{}.Tool(), search)...); err == nil {
 			return set, files, nil
 		}
 	}

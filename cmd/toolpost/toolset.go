@@ -32,7 +32,7 @@ func (s *settings) tools(files *builtin.Files) ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	offered := slices.DeleteFunc(append(files.Tools(), builtin.Command{Dir: s.Root}.Tool(), builtin.Fetch{}.Tool(), search), func(t tool.Tool) bool {
+	offered := slices.DeleteFunc(append(files.Tools(), s.command().Tool(), builtin.Fetch{}.Tool(), search), func(t tool.Tool) bool {
 		for class, names := range allowed {
 			if slices.Contains(names, t.Name) {
 				return !slices.Contains(s.Allow, class)
@@ -46,6 +46,12 @@ func (s *settings) tools(files *builtin.Files) ([]tool.Tool, error) {
 		}
 	}
 	return offered, nil
+}
+
+// command says how programs are run: under a supervisor, so that nothing is left
+// of them, and in a sandbox if the settings say so.
+func (s *settings) command() builtin.Command {
+	return builtin.Command{Dir: s.Root, Supervised: true, Sandbox: s.Sandbox}
 }
 
 // declare adds the tools of a file. One that does no work of its own gives a
@@ -73,7 +79,7 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 		case !d.Works() && s.withheld(d.Name) != "":
 			continue // other words for a tool that is not offered this time
 		}
-		t, err := d.Tool(s.Root, file)
+		t, err := d.Tool(s.command(), file)
 		if err != nil {
 			return nil, err
 		}

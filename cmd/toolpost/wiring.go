@@ -23,6 +23,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.StringP("model", "m", "", "the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given")
 	f.String("root", ".", "the `FOLDER` that tools may see")
 	f.StringSlice("allow", nil, "let tools do more than read: write, exec, net")
+	f.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
 	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
 	f.String("system", "", "what the model is told before the task")
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")

@@ -26,6 +26,7 @@ var layer = map[string]int{
 	"dialect/internal/loose": 0,
 	"dialect/spec":           0,
 	"internal/breaker":       0,
+	"internal/contain":       0,
 	"internal/corpus":        0,
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/contain"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -27,7 +29,26 @@ type Command struct {
 	// MaxOutput is how many bytes of output are kept; 0 means 256 KiB. The
 	// beginning and the end are kept.
 	MaxOutput int
+	// Supervised runs programs under a supervisor, so that everything they
+	// started ends with them, whatever session it went to, and with this
+	// process. The supervisor is this process's own program, whose main must
+	// call Supervise first. Only Linux has it; elsewhere, and without it, what
+	// leaves the program's process group goes on.
+	Supervised bool
+	// Sandbox keeps programs to Dir: they write there and in a temporary
+	// folder of their own, which is their HOME, too, and read these and the
+	// system's programs. It needs Supervised; where CanSandbox returns an
+	// error no program is run.
+	Sandbox bool
 }
+
+// Supervise makes a program able to supervise the commands that it runs. Call it
+// first in main: in a process that is such a supervisor it does not return.
+func Supervise() { contain.Supervise() }
+
+// CanSandbox reports why commands cannot be kept to a folder on this system, or
+// nil if they can.
+func CanSandbox() error { return contain.Sandboxed() }
 
 type commandIn struct {
 	Program string   `json:"program"`
@@ -87,20 +108,41 @@ func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
 	}
 	out := &middleCut{limit: limit}
 	cmd := exec.CommandContext(ctx, in.Program, in.Args...)
-	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(), c.Env...)
+	cmd.Env = c.Env
 	cmd.Stdin = strings.NewReader(in.Input)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = time.Second // a grandchild that keeps the pipe open is not waited for
-	ownGroup(cmd)
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = endGroup(cmd) // what it left running in the background
-	}
+	err := c.contained(cmd)
 	return commandOutput(ctx, in, cmd, out, err)
 }
 
+// contained runs a program in its folder, with the variables it has and those
+// that every program gets, and ends what it leaves running.
+func (c Command) contained(cmd *exec.Cmd) error {
+	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(), cmd.Env...)
+	if !c.Sandbox {
+		return contain.Options{Supervised: c.Supervised}.Run(cmd)
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "toolpost-sandbox-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	cmd.Env = append(cmd.Env, "HOME="+temp, "TMPDIR="+temp)
+	return contain.Options{Supervised: c.Supervised, Sandbox: []string{dir, temp}}.Run(cmd)
+}
+
+// cannotRun reports whether a program was never started.
+func cannotRun(cmd *exec.Cmd, err error) bool {
+	var unknown *exec.Error
+	return cmd.ProcessState == nil || errors.As(err, &unknown)
+}
+
 func commandOutput(ctx context.Context, in commandIn, cmd *exec.Cmd, out *middleCut, err error) (tool.Output, error) {
-	if cmd.ProcessState == nil {
+	if cannotRun(cmd, err) {
 		return tool.Output{}, tool.Errorf(tool.NotFound, "%s cannot be run: %v", in.Program, startError(err))
 	}
 	code := cmd.ProcessState.ExitCode()

@@ -242,16 +242,17 @@ func (d Declared) checkPlaces() error {
 // Works reports whether d says who does the work.
 func (d Declared) Works() bool { return len(d.Command) > 0 || d.HTTP != nil }
 
-// Tool returns d as a tool whose programs run in dir; source names the file,
-// for people. It is an error if d says nobody who does the work.
-func (d Declared) Tool(dir, source string) (tool.Tool, error) {
+// Tool returns d as a tool whose programs run where and as contained as c says;
+// its other fields do not count. source names the file, for people. It is an
+// error if d says nobody who does the work.
+func (d Declared) Tool(c Command, source string) (tool.Tool, error) {
 	t := tool.Tool{
 		Name: d.Name, Description: d.Description, Input: schema.Schema(d.Schema), Examples: d.Examples,
-		Effects: d.Effects, Timeout: d.Timeout, Origin: tool.File, Source: source, Plan: d.plan(dir),
+		Effects: d.Effects, Timeout: d.Timeout, Origin: tool.File, Source: source, Plan: d.plan(c.Dir),
 	}
 	switch {
 	case len(d.Command) > 0:
-		t.Call = d.command(dir)
+		t.Call = d.command(c)
 	case d.HTTP != nil:
 		t.Call = d.HTTP.call
 	default:

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
@@ -24,7 +23,7 @@ import (
 const maxAnswer = 1 << 20
 
 // command returns the function that runs d's program.
-func (d Declared) command(dir string) func(context.Context, json.RawMessage) (tool.Output, error) {
+func (d Declared) command(c Command) func(context.Context, json.RawMessage) (tool.Output, error) {
 	return func(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
 		args, err := arguments(raw)
 		if err != nil {
@@ -36,15 +35,10 @@ func (d Declared) command(dir string) func(context.Context, json.RawMessage) (to
 		}
 		out, problems := &middleCut{limit: maxAnswer}, &middleCut{limit: 16 << 10}
 		cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-		cmd.Dir, cmd.Env = dir, append(plainEnv(), passed(d.Env)...)
+		cmd.Env = passed(d.Env)
 		cmd.Stdin = bytes.NewReader(raw)
 		cmd.Stdout, cmd.Stderr = out, problems
-		cmd.WaitDelay = time.Second
-		ownGroup(cmd)
-		err = cmd.Run()
-		if cmd.Process != nil {
-			_ = endGroup(cmd)
-		}
+		err = c.contained(cmd)
 		return d.result(ctx, cmd, line, out, problems, err)
 	}
 }
@@ -71,7 +65,7 @@ func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.
 // result says what a program did. What it printed is the result; what it
 // complained about is told only if it failed.
 func (d Declared) result(ctx context.Context, cmd *exec.Cmd, line []string, out, problems *middleCut, err error) (tool.Output, error) {
-	if cmd.ProcessState == nil {
+	if cannotRun(cmd, err) {
 		return tool.Output{}, tool.Errorf(tool.NotFound, "%s cannot be run: %v", line[0], startError(err))
 	}
 	code := cmd.ProcessState.ExitCode()

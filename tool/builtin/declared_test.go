@@ -26,7 +26,7 @@ func declare(t *testing.T, text string) tool.Tool {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d tools, %v", len(all), err)
 	}
-	made, err := all[0].Tool(t.TempDir(), "test")
+	made, err := all[0].Tool(builtin.Command{Dir: t.TempDir()}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestRedescribe(t *testing.T) {
 	if is.Description != "What is there." || string(is.Input) != string(was.Input) || !cmp.Equal(is.Examples, was.Examples) {
 		t.Errorf("%+v", is.Def())
 	}
-	if _, err := all[0].Tool(".", "x"); err == nil {
+	if _, err := all[0].Tool(builtin.Command{}, "x"); err == nil {
 		t.Error("a tool that nobody does")
 	}
 }
@@ -224,7 +224,7 @@ func FuzzParseDeclared(f *testing.F) {
 		all, err := builtin.ParseDeclared(text)
 		for _, d := range all {
 			if err == nil && d.Works() {
-				if _, err := d.Tool(os.TempDir(), "fuzz"); err != nil {
+				if _, err := d.Tool(builtin.Command{Dir: os.TempDir()}, "fuzz"); err != nil {
 					t.Error(err)
 				}
 			}

@@ -31,7 +31,7 @@ func TestPlans(t *testing.T) {
 	}
 	tools := append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool())
 	for _, d := range declared {
-		own, err := d.Tool(dir, "own.json")
+		own, err := d.Tool(builtin.Command{Dir: dir}, "own.json")
 		if err != nil {
 			t.Fatal(err)
 		}

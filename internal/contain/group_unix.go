@@ -1,6 +1,6 @@
 //go:build unix
 
-package builtin
+package contain
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 )
 
 // ownGroup gives a program a process group of its own, so that stopping it
-// stops what it started too.
+// stops what it started, too.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return endGroup(cmd) }

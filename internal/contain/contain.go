@@ -1,0 +1,91 @@
+// Package contain runs programs so that nothing they start outlives them, keeps
+// them to some folders where the system can, and hides the keys of this process
+// from them.
+package contain
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Options say how a program is contained. The zero value gives it a process
+// group of its own, which is ended with it; a process that left the group
+// survives.
+type Options struct {
+	// Supervised runs the program under a supervisor, which is this program
+	// again: its main must call Supervise first. Everything that the program
+	// started ends with it, and with this process, whatever group or session
+	// it went to. Only Linux has it; elsewhere it changes nothing.
+	Supervised bool
+	// Sandbox are the folders that the program may write to; it may read
+	// them, and what the system needs. None means no limits. It needs
+	// Supervised, and is an error where Sandboxed returns one.
+	Sandbox []string
+}
+
+// patience is how long a program that is stopped may take to end.
+const patience = 2 * time.Second
+
+// Run runs a program that exec.CommandContext has prepared, until it and
+// everything it left behind has ended. Its errors are those of [exec.Cmd.Run];
+// a program that cannot be started is an *exec.Error.
+func (o Options) Run(cmd *exec.Cmd) error {
+	cmd.WaitDelay = patience
+	ownGroup(cmd)
+	if cmd.Err != nil {
+		return cmd.Err
+	}
+	if len(o.Sandbox) > 0 {
+		if !o.Supervised {
+			return errors.New("a sandbox needs a supervisor")
+		}
+		if err := Sandboxed(); err != nil {
+			return err
+		}
+	}
+	if o.Supervised && supervises {
+		return o.supervised(cmd)
+	}
+	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = endGroup(cmd)
+	}
+	return err
+}
+
+// supervised runs a program under a supervisor. The supervisor ends everything
+// when the lifeline is closed, by us or because we are gone.
+func (o Options) supervised(cmd *exec.Cmd) error {
+	lifeline, ours, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	status, theirs, err := os.Pipe()
+	if err != nil {
+		lifeline.Close()
+		return err
+	}
+	defer status.Close()
+	name := cmd.Args[0]
+	cmd.Args = supervisorArgs(o.Sandbox, cmd.Path, cmd.Args)
+	cmd.Path = self
+	cmd.ExtraFiles = []*os.File{lifeline, theirs}
+	cmd.Cancel = ours.Close
+	err = cmd.Start()
+	lifeline.Close()
+	theirs.Close()
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	_ = endGroup(cmd) // a supervisor that was killed
+	said, _ := io.ReadAll(io.LimitReader(status, 4<<10))
+	if len(said) > 0 {
+		return &exec.Error{Name: name, Err: errors.New(string(said))}
+	}
+	return err
+}

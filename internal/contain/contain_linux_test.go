@@ -1,0 +1,243 @@
+package contain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	roleVar = "CONTAIN_TEST_ROLE"
+	keyVar  = "CONTAIN_TEST_API_KEY"
+	secret  = "sk-contain-0123456789abcdef"
+)
+
+// TestMain lets the test binary play other processes.
+func TestMain(m *testing.M) {
+	Supervise()
+	switch role := os.Getenv(roleVar); role {
+	case "":
+		os.Exit(m.Run())
+	case "holder": // holds a key, hides it and runs a program
+		if err := HideKeys(); err != nil {
+			fmt.Println("HideKeys:", err)
+			os.Exit(1)
+		}
+		fallthrough
+	case "careless": // holds a key and runs a program
+		cmd := exec.CommandContext(context.Background(), "sh", "-c", os.Args[1])
+		cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=" + os.Getenv("PATH")}, os.Stdout, os.Stderr
+		err := Options{Supervised: true}.Run(cmd)
+		dumpable, _ := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		fmt.Printf("\nended: %v, dumpable %d, key %s\n", err, dumpable, os.Getenv(keyVar))
+		os.Exit(0)
+	default:
+		os.Exit(2)
+	}
+}
+
+// shell runs a script contained and returns what it printed.
+func shell(t *testing.T, ctx context.Context, o Options, script string) (string, *exec.Cmd, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if len(o.Sandbox) > 0 {
+		cmd.Dir = o.Sandbox[0]
+	}
+	err := o.Run(cmd)
+	return out.String(), cmd, err
+}
+
+// asleep returns how many processes sleep for so long.
+func asleep(t *testing.T, seconds string) int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		if strings.Contains(string(line), "sleep\x00"+seconds) {
+			n++
+		}
+	}
+	return n
+}
+
+// awake waits until nobody sleeps for so long any more.
+func awake(t *testing.T, seconds string) int {
+	t.Helper()
+	n := asleep(t, seconds)
+	for end := time.Now().Add(3 * time.Second); n > 0 && time.Now().Before(end); n = asleep(t, seconds) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return n
+}
+
+// detached are ways of a program to leave something behind.
+var detached = map[string]string{
+	"in the background":          "sleep %s >/dev/null 2>&1 &",
+	"in a session of its own":    "setsid sleep %s >/dev/null 2>&1 &",
+	"forked twice":               "(setsid sh -c 'setsid sleep %s & exec true' >/dev/null 2>&1 &)",
+	"without environment":        "env -i setsid sh -c 'exec 3>&- 4>&-; sleep %s' >/dev/null 2>&1 &",
+	"holding the output":         "setsid sleep %s &",
+	"deaf to signals":            "(trap '' HUP INT TERM; setsid sleep %s >/dev/null 2>&1 &)",
+	"after killing its siblings": "setsid sleep %s >/dev/null 2>&1 & kill -TERM $PPID",
+}
+
+// Nothing that a program started is there after it has ended, or was stopped.
+func TestNothingIsLeftBehind(t *testing.T) {
+	for how, line := range detached {
+		for _, stopped := range []bool{false, true} {
+			seconds := fmt.Sprint(4000 + rand.IntN(1e9))
+			script := fmt.Sprintf(line, seconds) + "\nsleep 0.2\n"
+			ctx, cancel := context.WithCancel(t.Context())
+			if stopped {
+				script += "sleep 3" + seconds
+				time.AfterFunc(500*time.Millisecond, cancel)
+			}
+			start := time.Now()
+			out, _, err := shell(t, ctx, Options{Supervised: true}, script)
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("%s, stopped %v: it took %v", how, stopped, took)
+			}
+			if stopped == (err == nil) {
+				t.Errorf("%s, stopped %v: %v %q", how, stopped, err, out)
+			}
+			if n := awake(t, seconds) + awake(t, "3"+seconds); n > 0 {
+				t.Errorf("%s, stopped %v: %d processes are left", how, stopped, n)
+			}
+			cancel()
+		}
+	}
+}
+
+// If this process is killed, the programs that it ran end, too.
+func TestNothingSurvivesUs(t *testing.T) {
+	seconds := fmt.Sprint(4000 + rand.IntN(1e9))
+	cmd := exec.Command("/proc/self/exe", "setsid sleep "+seconds+" & sleep "+seconds)
+	cmd.Env = append(os.Environ(), roleVar+"=careless")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); asleep(t, seconds) < 2 && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := asleep(t, seconds); n < 2 {
+		t.Fatalf("%d of 2 programs run", n)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if n := awake(t, seconds); n > 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}
+
+// A program ends as it would without a supervisor.
+func TestEndings(t *testing.T) {
+	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -9 $$": 137} {
+		out, cmd, _ := shell(t, t.Context(), Options{Supervised: true}, "echo hi; echo there >&2; "+script)
+		if got := cmd.ProcessState.ExitCode(); got != want || out != "hi\nthere\n" {
+			t.Errorf("%s: exit code %d, %q", script, got, out)
+		}
+	}
+	for _, name := range []string{"no-such-program", "/no/such/program", "/etc/passwd"} {
+		var unknown *exec.Error
+		if err := (Options{Supervised: true}).Run(exec.CommandContext(t.Context(), name)); !errors.As(err, &unknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// environs prints the environment of every process that can be read.
+const environs = `for f in /proc/[0-9]*/environ; do tr '\0' '\n' <$f; done 2>/dev/null`
+
+// A program cannot read the keys of the process that runs it, neither as root
+// nor as the same user; the process itself still has them.
+func TestKeysAreHidden(t *testing.T) {
+	for _, user := range []uint32{0, 65534} {
+		for role, hidden := range map[string]bool{"careless": false, "holder": true} {
+			cmd := exec.Command("/proc/self/exe", environs)
+			cmd.Env = []string{roleVar + "=" + role, keyVar + "=" + secret, "PATH=" + os.Getenv("PATH"), "HOME=/"}
+			cmd.Dir = "/"
+			if os.Getuid() != 0 && user != 0 {
+				continue
+			}
+			if user != 0 {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+			}
+			out, err := cmd.CombinedOutput()
+			said, end, _ := strings.Cut(string(out), "\nended: ")
+			if err != nil || !strings.Contains(end, "key "+secret) {
+				t.Fatalf("user %d, %s: %v %q", user, role, err, out)
+			}
+			if found := strings.Contains(said, secret); found == hidden {
+				t.Errorf("user %d, %s: the key was found: %v", user, role, found)
+			}
+			if hidden && !strings.Contains(end, "dumpable 0") {
+				t.Errorf("user %d: %s", user, end)
+			}
+		}
+	}
+}
+
+// A sandboxed program writes and reads what it was given, runs programs, and
+// reaches nothing else.
+func TestSandbox(t *testing.T) {
+	if err := Sandboxed(); err != nil {
+		t.Skip(err)
+	}
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(base, "outside.txt")
+	for name, text := range map[string]string{outside: secret, filepath.Join(root, "inside.txt"): "fine"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Supervised: true, Sandbox: []string{root}}
+	for script, allowed := range map[string]bool{
+		"cat inside.txt; echo more >>inside.txt; mkdir sub; mv inside.txt sub; rm sub/inside.txt; echo x >inside.txt": true,
+		"ls -l /usr/bin/env; env true; cat /etc/passwd >/dev/null; echo x >/dev/null":                                 true,
+		"cat " + outside: false, "cat link": false, "cat ../outside.txt": false, "ls ..": false,
+		"echo x >" + outside: false, "echo x >>link": false, "truncate -s 0 " + outside: false, "rm " + outside: false, "mv " + outside + " .": false,
+		"ln " + outside + " hard": false, "echo x >/tmp/toolpost-sandbox-test": false, "touch /etc/toolpost-sandbox-test": false, fmt.Sprintf("cat /proc/%d/environ", os.Getpid()): false,
+		"kill -9 $PPID": false, "cat /root/.profile /home/*/.profile": false, "chmod 777 link && cat link": false,
+	} {
+		out, _, err := shell(t, t.Context(), o, "set -e\n"+script)
+		if (err == nil) != allowed {
+			t.Errorf("%s: %v %q", script, err, out)
+		}
+		if strings.Contains(out, secret) {
+			t.Errorf("%s gave the secret away", script)
+		}
+	}
+	if got, _ := os.ReadFile(outside); string(got) != secret {
+		t.Errorf("the file outside is now %q", got)
+	}
+	if _, err := os.ReadFile(outside); err != nil {
+		t.Errorf("this process is in the sandbox, too: %v", err)
+	}
+	if err := (Options{Sandbox: []string{root}}).Run(exec.CommandContext(t.Context(), "true")); err == nil {
+		t.Error("a sandbox without a supervisor was no error")
+	}
+}
