@@ -41,7 +41,7 @@ func (m *machine) bare(c byte) bool {
 		ok = m.fence(start)
 	case c == '<':
 		ok = m.guess(func() bool { return m.element(start) })
-	case m.names.first[c] && m.atLine() && !m.names.any:
+	case m.names.first.has(c) && m.atLine() && !m.names.any:
 		ok = m.guess(m.bareNamed)
 	}
 	if ok && c != '`' {
@@ -101,7 +101,7 @@ func (m *machine) plausible(c byte) bool {
 	case '<':
 		return isNameStart(m.peek(1))
 	}
-	return m.names.first[c] && !m.names.any && m.atLine()
+	return m.names.first.has(c) && !m.names.any && m.atLine()
 }
 
 // plausibleKey reports whether the key at i may be one of a call.

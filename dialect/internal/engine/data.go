@@ -267,7 +267,7 @@ func (d *dataReader) endString() {
 		text = nil // too long for a key or a name
 	}
 	if d.isKey {
-		if d.named = false; len(text) > 0 && d.m.names.first[text[0]] {
+		if d.named = false; len(text) > 0 && d.m.names.first.has(text[0]) {
 			_, d.named = d.m.names.find(string(text))
 		}
 		if d.state, d.role = dataColon, keys[string(text)]; string(text) == "description" {

@@ -63,7 +63,7 @@ const wrapperFirsts = "pcrieuta\\"
 // looseName is looseAt at the beginning of a line.
 func (m *machine) looseName() bool {
 	i, opened := m.openingMarks(0)
-	if c := m.peek(i); !opened && !m.names.first[c] && strings.IndexByte(wrapperFirsts, c) < 0 {
+	if c := m.peek(i); !opened && !m.names.first.has(c) && strings.IndexByte(wrapperFirsts, c) < 0 {
 		return false // most lines
 	}
 	if !opened {

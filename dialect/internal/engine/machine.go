@@ -193,7 +193,7 @@ func (m *machine) add(chunk string) {
 func (m *machine) makeRoom(n int) {
 	m.compact()
 	if cap(m.buf)-len(m.buf) < n {
-		m.buf = slices.Grow(m.buf, max(len(m.buf)+n, minBuffer))
+		m.buf = slices.Grow(m.buf, max(len(m.buf)+n+maxTail, minBuffer))
 	}
 }
 

@@ -22,12 +22,12 @@ type names struct {
 	longest int
 	// lines are the bytes with which something may begin that has no marker:
 	// all but the letters with which no call begins.
-	lines    [256]bool
-	first    [256]bool          // the first bytes of the names
+	lines    byteSet
+	first    byteSet            // the first bytes of the names
 	heads    []string           // the first bytes of the names, made when they are first needed
 	pairs    []namePair         // of which each name holds one, likewise
 	pairRoom [maxPairs]namePair // for them
-	begin    [256]bool          // the bytes with which a line may begin that holds calls, besides
+	begin    byteSet            // the bytes with which a line may begin that holds calls, besides
 }
 
 func newNames(tools []llm.ToolDef) *names {
@@ -37,13 +37,14 @@ func newNames(tools []llm.ToolDef) *names {
 		n.first, n.lines = anyFirst, anyByte
 		return n
 	}
-	n.longest, n.lines = maxPrefix, linesTable
+	n.longest, n.lines = maxPrefix, lineBytes
 	if len(tools) > 0 {
-		n.first, n.begin = firstTable, beginTable
+		n.first, n.begin = firstBytes, beginBytes
 	}
 	for _, t := range tools {
 		if t.Name != "" {
-			n.first[t.Name[0]], n.lines[t.Name[0]] = true, true
+			n.first.add(t.Name[:1])
+			n.lines.add(t.Name[:1])
 		}
 		n.longest = max(n.longest, len(t.Name)+maxPrefix)
 	}
@@ -53,21 +54,14 @@ func newNames(tools []llm.ToolDef) *names {
 // What names.first, begin and lines hold besides the first bytes of the names,
 // and what they hold where every name will do.
 var (
-	anyFirst   = tableOf(func(c byte) bool { return isLetter(c) || c == '_' })
-	anyByte    = tableOf(func(byte) bool { return true })
-	firstTable = tableOf(func(c byte) bool { return strings.IndexByte(firstOfPrefixes, c) >= 0 })
-	beginTable = tableOf(func(c byte) bool { return strings.IndexByte(looseBytes, c) >= 0 })
-	linesTable = tableOf(func(c byte) bool {
+	anyFirst   = byteSetOf(func(c byte) bool { return isLetter(c) || c == '_' })
+	anyByte    = byteSetOf(func(byte) bool { return true })
+	firstBytes = byteSetOf(func(c byte) bool { return strings.IndexByte(firstOfPrefixes, c) >= 0 })
+	beginBytes = byteSetOf(func(c byte) bool { return strings.IndexByte(looseBytes, c) >= 0 })
+	lineBytes  = byteSetOf(func(c byte) bool {
 		return !isLetter(c) || strings.IndexByte(firstOfPrefixes+looseBytes+wrapperFirsts, c) >= 0
 	})
 )
-
-func tableOf(fits func(c byte) bool) (set [256]bool) {
-	for c := range set {
-		set[c] = fits(byte(c))
-	}
-	return set
-}
 
 // index makes the maps. Answers without calls do not need them.
 func (n *names) index() {

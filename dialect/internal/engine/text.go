@@ -178,7 +178,7 @@ func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
 		return isNameByte(prev) || line && !m.names.any
 	}
 	switch {
-	case len(p) == 1 || line && (m.names.first[c] || m.names.begin[c]):
+	case len(p) == 1 || line && (m.names.first.has(c) || m.names.begin.has(c)):
 		return true
 	case c == '<' && p[1] == ' ':
 		return m.lex.spacedMarker(p)
@@ -231,7 +231,7 @@ func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
 // have seen, says that nothing begins here.
 func (m *machine) nothing() bool {
 	c := m.buf[m.pos]
-	if m.triggers[c] == lineOnly || m.names.first[c] && m.prev() == '\n' {
+	if m.triggers[c] == lineOnly || m.names.first.has(c) && m.prev() == '\n' {
 		return false
 	}
 	return m.at(1) && !m.lex.followers[c].has(m.buf[m.pos+1])
@@ -244,6 +244,11 @@ func (s *byteSet) add(bytes string) {
 	for i := range len(bytes) {
 		s[bytes[i]>>6] |= 1 << (bytes[i] & 63)
 	}
+}
+
+func byteSetOf(fits func(c byte) bool) (s byteSet) {
+	s.add(bytesWhere(fits))
+	return s
 }
 
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
@@ -349,7 +354,7 @@ func (m *machine) namedAt(i int) bool {
 	if m.names.any {
 		return true
 	}
-	if !m.at(i) || !m.names.first[m.buf[m.pos+i]] {
+	if !m.at(i) || !m.names.first.has(m.buf[m.pos+i]) {
 		return false // most first words
 	}
 	n := 0
@@ -369,7 +374,7 @@ func (m *machine) special() bool {
 		m.noteFence()
 	}
 	s.tok, s.n = m.match(0)
-	if s.tok == nil && !m.names.lines[s.c] && !m.eof {
+	if s.tok == nil && !m.names.lines.has(s.c) && !m.eof {
 		return false // most lines: their first letter begins a marker, too
 	}
 	if read, decided := ask(m, m.lex.readers.early.at(s), s); decided {

@@ -32,7 +32,7 @@ func (e *extent) reach(from, end int) {
 // anchors are the bytes without one of which no arguments stand behind a name:
 // brackets, and what makes a key of a word; a slash is one if it ends a tag. To
 // text without them the check need not look.
-var anchors = tableOf(func(c byte) bool { return strings.IndexByte("({[<:=/", c) >= 0 })
+var anchors = [256]bool{'(': true, '{': true, '[': true, '<': true, ':': true, '=': true, '/': true}
 
 // isAnchor reports whether c, before next, is an anchor.
 func isAnchor(c, next byte) bool { return anchors[c] && (c != '/' || next == '>') }
@@ -139,7 +139,7 @@ func (n *names) hasHead(p []byte) bool {
 // pairs, and independent of their number.
 func (m *machine) watchAll(at, end int) {
 	for at < end {
-		if !m.names.first[m.buf[at]] || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
+		if !m.names.first.has(m.buf[at]) || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
 			at++
 			continue
 		}
