@@ -21,7 +21,11 @@ func (m *machine) bare(c byte) bool {
 	if m.names.none || m.coded || !m.plausible(c) {
 		return m.looseLine(nil)
 	}
-	before := m.lost.clone()
+	var before *suspects // looseLine needs it at the beginning of a line only
+	if m.atLine() {
+		now := m.lost.clone()
+		before = &now
+	}
 	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
 		m.lost.add(m.lex.bare, m.offset())
 		return false
@@ -47,7 +51,7 @@ func (m *machine) bare(c byte) bool {
 	if ok && c != '`' {
 		m.moreBare()
 	}
-	return ok || m.looseLine(&before)
+	return ok || m.looseLine(before)
 }
 
 // looseLine reads the block that begins with this line if package loose can,

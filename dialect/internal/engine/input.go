@@ -7,7 +7,7 @@ type input struct {
 	buf   []byte
 	pos   int    // the next byte to read
 	base  int    // offset of buf[0] in the answer
-	chunk string // the last one; buf ends with it
+	chunk string // the last one, and buf ends with it; see prosaic
 	eof   bool
 	err   error // of the chunks, or our own
 	stop  bool  // the consumer has gone, or a limit was passed

@@ -69,18 +69,21 @@ func (u *menu) at(s spot) []reader[spot] {
 }
 
 func newMenu(all []spotReader, tokens []*token) (u menu) {
+	lists := make(map[string][]reader[spot]) // most are the same
 	for c := range u.unmarked {
-		u.unmarked[c] = choose(all, nil, byte(c))
+		u.unmarked[c] = choose(all, nil, byte(c), lists)
 	}
 	for _, t := range tokens {
-		u.marked = append(u.marked, choose(all, t, t.text[0]))
+		u.marked = append(u.marked, choose(all, t, t.text[0], lists))
 	}
 	return u
 }
 
 // choose returns the readers that are asked where t, or no marker, stands and c
-// is the first byte.
-func choose(all []spotReader, t *token, c byte) (list []reader[spot]) {
+// is the first byte: one of lists, which are known by the numbers of their
+// readers.
+func choose(all []spotReader, t *token, c byte, lists map[string][]reader[spot]) (list []reader[spot]) {
+	var numbers []byte
 	for i := range all {
 		r := &all[i]
 		plays := len(r.roles) == 0
@@ -88,9 +91,14 @@ func choose(all []spotReader, t *token, c byte) (list []reader[spot]) {
 			plays = plays || t.is(k)
 		}
 		if plays && !(r.unmarked && t != nil) && !(r.marked && t == nil) && (r.bytes == "" || strings.IndexByte(r.bytes, c) >= 0) {
+			numbers = append(numbers, byte(i))
 			list = append(list, r.reader)
 		}
 	}
+	if same, ok := lists[string(numbers)]; ok {
+		return same
+	}
+	lists[string(numbers)] = list
 	return list
 }
 

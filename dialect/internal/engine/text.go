@@ -120,7 +120,7 @@ func (m *machine) prosaic(chunk string) bool {
 		return false
 	}
 	m.watched.clean.reach(m.base+start, m.base+len(m.buf))
-	m.chunk, m.pos, m.run = chunk, len(m.buf), len(m.buf)
+	m.pos, m.run = len(m.buf), len(m.buf) // nothing waits that needs m.chunk
 	return true
 }
 
@@ -376,6 +376,9 @@ func (m *machine) special() bool {
 	s.tok, s.n = m.match(0)
 	if s.tok == nil && !m.names.lines.has(s.c) && !m.eof {
 		return false // most lines: their first letter begins a marker, too
+	}
+	if !m.deep {
+		m.deep = makeStack(m.pos)
 	}
 	if read, decided := ask(m, m.lex.readers.early.at(s), s); decided {
 		return read

@@ -69,18 +69,25 @@ func (m *machine) watch(end int) {
 	if m.watched.clean.end >= m.base+stop+maxAhead || m.eof && m.watched.clean.end == m.base+len(m.buf) {
 		stop = max(at, min(stop, m.watched.clean.start+1-m.base)) // what follows holds no arguments
 	}
-	if m.names.pairs == nil {
-		m.names.pairs = pairsOf(m.names.tools, m.names.pairRoom[:0])
-	}
-	if len(m.names.pairs) == 0 {
-		m.watchAll(at, stop)
-	}
-	for _, p := range m.names.pairs {
-		m.watchPair(p, at, stop)
+	if at < stop {
+		m.watchBetween(at, stop)
 	}
 	m.watched.upTo = m.base + end
 	for len(m.covers) > 0 && m.covers[0].end < m.watched.upTo {
 		m.covers = m.covers[1:]
+	}
+}
+
+// watchBetween looks at the words that begin between two indexes of the buffer.
+func (m *machine) watchBetween(at, end int) {
+	if m.names.pairs == nil {
+		m.names.pairs = pairsOf(m.names.tools, m.names.pairRoom[:0])
+	}
+	if len(m.names.pairs) == 0 {
+		m.watchAll(at, end)
+	}
+	for _, p := range m.names.pairs {
+		m.watchPair(p, at, end)
 	}
 }
 
@@ -114,7 +121,7 @@ func (m *machine) watchWords(i, at, end int) int {
 	starts := 0
 	for first = max(first, at); first < min(i+n, end) && starts < maxStarts; first++ {
 		begins := first == 0 || isJoint(m.buf[first-1]) || !isWordByte(m.buf[first-1])
-		if begins && m.names.hasHead(m.buf[first:]) {
+		if begins && !m.accounted(m.base+first) && m.names.hasHead(m.buf[first:]) {
 			m.watchAt(first)
 			starts++
 		}
@@ -193,10 +200,10 @@ const maxPairs = 8
 // appends them to pairs, which is empty.
 func pairsOf(tools []llm.ToolDef, pairs []namePair) []namePair {
 	for _, t := range tools {
-		best, rarity := namePair{}, 0
+		best, rarity := namePair{}, uint8(0)
 		for i := 1; i < len(t.Name); i++ {
 			a, b := t.Name[i-1], t.Name[i]
-			if r := rare(a) + rare(b); isWordByte(a) && isWordByte(b) && !isSeparator(a) && !isSeparator(b) && r > rarity {
+			if r := rare[a] + rare[b]; isWordByte(a) && isWordByte(b) && !isSeparator(a) && !isSeparator(b) && r > rarity {
 				best, rarity = namePair{a, b}, r
 			}
 		}
@@ -211,14 +218,17 @@ func pairsOf(tools []llm.ToolDef, pairs []namePair) []namePair {
 	return pairs
 }
 
-// rare returns how rare a byte is in text, from 1 on.
-func rare(c byte) int {
+// rare says how rare a byte is in text, from 1 on.
+var rare = func() (rank [256]uint8) {
 	const byFrequency = "etaoinshrdlcumwfgypbvkjxqz"
-	if i := strings.IndexByte(byFrequency, c); i >= 0 {
-		return 1 + i
+	for c := range rank {
+		rank[c] = 1 + uint8(len(byFrequency))
 	}
-	return 1 + len(byFrequency)
-}
+	for i := range len(byFrequency) {
+		rank[byFrequency[i]] = 1 + uint8(i)
+	}
+	return rank
+}()
 
 // indexPair returns the index of the first pair in text, -1 if there is none. It
 // compares eight bytes at once.
