@@ -34,8 +34,6 @@ type machine struct {
 	opts  *Options
 	names *names
 	hint  rowSet // the row of the dialect that is expected
-	// triggers say where a byte may begin something that is no text.
-	triggers [256]place
 	input
 	output
 	state
@@ -64,7 +62,6 @@ func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[ll
 	return func(yield func(llm.Event, error) bool) {
 		m := &machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
 		m.letGo, m.call = m.flush, &m.idle
-		m.triggers = m.names.triggers(x.triggers)
 		if o.ThinkingOpen {
 			m.mode = inThinking
 		}

@@ -28,6 +28,7 @@ type names struct {
 	pairs    []namePair         // of which each name holds one, likewise
 	pairRoom [maxPairs]namePair // for them
 	begin    byteSet            // the bytes with which a line may begin that holds calls, besides
+	starts   byteSet            // the bytes with which a line may begin that is no text, besides those of markers
 }
 
 func newNames(tools []llm.ToolDef) *names {
@@ -39,24 +40,26 @@ func newNames(tools []llm.ToolDef) *names {
 	}
 	n.longest, n.lines = maxPrefix, lineBytes
 	if len(tools) > 0 {
-		n.first, n.begin = firstBytes, beginBytes
+		n.first, n.begin, n.starts = firstBytes, beginBytes, startBytes
 	}
 	for _, t := range tools {
 		if t.Name != "" {
 			n.first.add(t.Name[:1])
 			n.lines.add(t.Name[:1])
+			n.starts.add(t.Name[:1])
 		}
 		n.longest = max(n.longest, len(t.Name)+maxPrefix)
 	}
 	return n
 }
 
-// What names.first, begin and lines hold besides the first bytes of the names,
+// What names.first, begin, starts and lines hold besides the first bytes of the names,
 // and what they hold where every name will do.
 var (
 	anyFirst   = byteSetOf(func(c byte) bool { return isLetter(c) || c == '_' })
 	anyByte    = byteSetOf(func(byte) bool { return true })
 	firstBytes = byteSetOf(func(c byte) bool { return strings.IndexByte(firstOfPrefixes, c) >= 0 })
+	startBytes = byteSetOf(func(c byte) bool { return strings.IndexByte(firstOfPrefixes+looseBytes, c) >= 0 })
 	beginBytes = byteSetOf(func(c byte) bool { return strings.IndexByte(looseBytes, c) >= 0 })
 	lineBytes  = byteSetOf(func(c byte) bool {
 		return !isLetter(c) || strings.IndexByte(firstOfPrefixes+looseBytes+wrapperFirsts, c) >= 0
@@ -99,26 +102,6 @@ const (
 
 // prefixesOfNames are what models put before the names they were offered.
 var prefixesOfNames = []string{"functions.", "functions:", "function.", "default_api:", "default_api.", "tools.", "tool."}
-
-// triggers adds the first bytes of offered names, which may begin a line.
-func (n *names) triggers(set [256]place) [256]place {
-	add := func(c byte) {
-		if set[c] == nowhere {
-			set[c] = lineOnly
-		}
-	}
-	for _, t := range n.tools {
-		if t.Name != "" {
-			add(t.Name[0])
-		}
-	}
-	if len(n.tools) > 0 {
-		for _, c := range []byte(firstOfPrefixes + looseBytes) {
-			add(c)
-		}
-	}
-	return set
-}
 
 // resolve returns the offered name that a written one means. Where no list
 // was given, that is the written name without known prefixes.

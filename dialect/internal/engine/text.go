@@ -163,7 +163,7 @@ func (m *machine) worded() bool {
 // is no text. It looks at what is there.
 func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
 	c, line := p[0], prev == '\n'
-	switch m.triggers[c] {
+	switch m.placeOf(c) {
 	case nowhere:
 		return false
 	case lineOnly:
@@ -184,6 +184,15 @@ func (m *machine) triggered(p []byte, prev byte, worded bool) bool {
 		return m.lex.spacedMarker(p)
 	}
 	return m.lex.followers[c].has(p[1])
+}
+
+// placeOf returns where c may begin something that is no text.
+func (m *machine) placeOf(c byte) place {
+	p := m.lex.triggers[c]
+	if p == nowhere && m.names.starts.has(c) {
+		return lineOnly
+	}
+	return p
 }
 
 // spacedMarker reports whether p, an angle and spaces, may begin a marker. Less
@@ -231,7 +240,7 @@ func pair(p []byte) uint16 { return binary.LittleEndian.Uint16(p) }
 // have seen, says that nothing begins here.
 func (m *machine) nothing() bool {
 	c := m.buf[m.pos]
-	if m.triggers[c] == lineOnly || m.names.first.has(c) && m.prev() == '\n' {
+	if m.placeOf(c) == lineOnly || m.names.first.has(c) && m.prev() == '\n' {
 		return false
 	}
 	return m.at(1) && !m.lex.followers[c].has(m.buf[m.pos+1])
