@@ -194,8 +194,8 @@ func (n *node) opening() (rows rowSet) {
 	if n.token != nil {
 		rows = n.token.in(opens)
 	}
-	for _, next := range n.next {
-		rows = rows.or(next.opening())
+	for i := range n.next {
+		rows = rows.or(n.next[i].opening())
 	}
 	return rows
 }

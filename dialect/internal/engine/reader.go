@@ -56,34 +56,43 @@ type spotReader struct {
 
 // menu is a list of readers by the spots at which they are asked.
 type menu struct {
-	unmarked [256][]reader[spot] // by the first byte, where no marker stands
-	marked   [][]reader[spot]    // by the number of the marker
+	lists    [][]reader[spot]
+	unmarked [256]uint16 // the list by the first byte, where no marker stands
+	marked   []uint16    // by the number of the marker
 }
 
 // at returns the readers that are asked at s.
 func (u *menu) at(s spot) []reader[spot] {
 	if s.tok == nil {
-		return u.unmarked[s.c]
+		return u.lists[u.unmarked[s.c]]
 	}
-	return u.marked[s.tok.number]
+	return u.lists[u.marked[s.tok.number]]
 }
 
 func newMenu(all []spotReader, tokens []*token) (u menu) {
-	lists := make(map[string][]reader[spot]) // most are the same
+	known := make(map[string]uint16) // lists by the numbers of their readers: most are the same
+	add := func(t *token, c byte) uint16 {
+		list, numbers := choose(all, t, c)
+		i, ok := known[numbers]
+		if !ok {
+			i = uint16(len(u.lists))
+			known[numbers] = i
+			u.lists = append(u.lists, list)
+		}
+		return i
+	}
 	for c := range u.unmarked {
-		u.unmarked[c] = choose(all, nil, byte(c), lists)
+		u.unmarked[c] = add(nil, byte(c))
 	}
 	for _, t := range tokens {
-		u.marked = append(u.marked, choose(all, t, t.text[0], lists))
+		u.marked = append(u.marked, add(t, t.text[0]))
 	}
 	return u
 }
 
 // choose returns the readers that are asked where t, or no marker, stands and c
-// is the first byte: one of lists, which are known by the numbers of their
-// readers.
-func choose(all []spotReader, t *token, c byte, lists map[string][]reader[spot]) (list []reader[spot]) {
-	var numbers []byte
+// is the first byte, and their numbers as a string.
+func choose(all []spotReader, t *token, c byte) (list []reader[spot], numbers string) {
 	for i := range all {
 		r := &all[i]
 		plays := len(r.roles) == 0
@@ -91,15 +100,11 @@ func choose(all []spotReader, t *token, c byte, lists map[string][]reader[spot])
 			plays = plays || t.is(k)
 		}
 		if plays && !(r.unmarked && t != nil) && !(r.marked && t == nil) && (r.bytes == "" || strings.IndexByte(r.bytes, c) >= 0) {
-			numbers = append(numbers, byte(i))
+			numbers += string(rune(i))
 			list = append(list, r.reader)
 		}
 	}
-	if same, ok := lists[string(numbers)]; ok {
-		return same
-	}
-	lists[string(numbers)] = list
-	return list
+	return list, numbers
 }
 
 // bytesWhere returns the bytes that fit.

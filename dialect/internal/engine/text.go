@@ -57,7 +57,8 @@ func (b *byteTables) isStop(c, next byte) bool {
 }
 
 func newTriggers(root *node, rows []spec.Dialect) (set [256]place) {
-	for _, c := range root.bytes {
+	for i := range root.next {
+		c := root.next[i].byte
 		set[c] = anywhere
 		if isLetter(c) {
 			set[c] = lineOnly
@@ -268,8 +269,11 @@ func newFollowers(root *node) (set [256]byteSet) {
 		spaces = " \t\r\n"
 		names  = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 	)
-	for i, c := range root.bytes {
-		set[c].add(string(root.next[i].bytes))
+	for i := range root.next {
+		first := &root.next[i]
+		for j := range first.next {
+			set[first.byte].add(string([]byte{first.next[j].byte}))
+		}
 	}
 	set['<'].add(bars + names + " ")
 	set['{'].add("\"'}\xE2" + names + spaces)

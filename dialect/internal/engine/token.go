@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,9 +38,9 @@ const (
 // plays it, as a set of rows of the table.
 type token struct {
 	text    string
-	number  int            // in the order of the tree
-	kinds   uint32         // the roles, one bit each
-	rows    [kinds]*rowSet // of each role; nil is none
+	number  int      // in the order of the tree
+	kinds   uint32   // the roles, one bit each
+	rows    []rowSet // of each role it plays, in their order
 	all     rowSet
 	line    bool // only at the beginning of a line: it begins with a letter
 	word    bool // only at the beginning of a word
@@ -58,25 +61,35 @@ func (t *token) in(k kind) rowSet {
 	if !t.is(k) {
 		return rowSet{}
 	}
-	return *t.rows[k]
+	return t.rows[t.place(k)]
 }
 
+// place returns where the rows of the role k stand.
+func (t *token) place(k kind) int { return bits.OnesCount32(t.kinds & (1<<k - 1)) }
+
 // node is a node of the tree of all markers, in which bars and underscores of
-// all spellings are one.
+// all spellings are one. All nodes stand in one piece of memory, with few
+// pointers: the collector visits them in each of its rounds.
 type node struct {
-	bytes []byte
-	next  []*node
-	index *[256]*node // of a node with many children
+	next  []node
+	index *[256]uint16 // of a node with many children: the number of each, and one more
 	token *token
+	byte  byte // that leads here
 }
+
+// manyChildren is how many children a node has at least that has an index.
+const manyChildren = 5
 
 func (n *node) child(c byte) *node {
 	if n.index != nil {
-		return n.index[c]
+		if i := n.index[c]; i > 0 {
+			return &n.next[i-1]
+		}
+		return nil
 	}
-	for i, b := range n.bytes {
-		if b == c {
-			return n.next[i]
+	for i := range n.next {
+		if n.next[i].byte == c {
+			return &n.next[i]
 		}
 	}
 	return nil
@@ -84,63 +97,115 @@ func (n *node) child(c byte) *node {
 
 // newTree returns the tree of the markers of a table.
 func newTree(rows []spec.Dialect) *node {
-	root := new(node)
+	all := make(markers)
 	for i := range rows {
-		root.addRow(&rows[i], oneRow(i))
+		all.addRow(&rows[i], oneRow(i))
 	}
-	root.makeIndexes()
-	return root
+	texts := slices.Sorted(maps.Keys(all))
+	nodes := make([]node, 1, 1+countPrefixes(texts))
+	nodes[0].grow(&nodes, texts, 0, all)
+	return &nodes[0]
 }
 
+// countPrefixes returns how many beginnings the sorted texts have.
+func countPrefixes(texts []string) (count int) {
+	last := ""
+	for _, s := range texts {
+		same := 0
+		for same < min(len(s), len(last)) && s[same] == last[same] {
+			same++
+		}
+		count += len(s) - same
+		last = s
+	}
+	return count
+}
+
+// grow gives the node to which the first depth bytes of all texts lead its
+// children, for which nodes has room.
+func (n *node) grow(nodes *[]node, texts []string, depth int, all markers) {
+	if len(texts) > 0 && len(texts[0]) == depth {
+		n.token = all[texts[0]]
+		texts = texts[1:]
+	}
+	var ends []int // of the texts of each child
+	for i := range texts {
+		if i+1 == len(texts) || texts[i+1][depth] != texts[i][depth] {
+			ends = append(ends, i+1)
+		}
+	}
+	first := len(*nodes)
+	*nodes = (*nodes)[:first+len(ends)]
+	n.next = (*nodes)[first:len(*nodes):len(*nodes)]
+	if len(ends) >= manyChildren {
+		n.index = new([256]uint16)
+	}
+	for i, start := 0, 0; i < len(ends); i++ {
+		c := texts[start][depth]
+		if n.index != nil {
+			n.index[c] = uint16(i + 1)
+		}
+		n.next[i].byte = c
+		n.next[i].grow(nodes, texts[start:ends[i]], depth+1, all)
+		start = ends[i]
+	}
+}
+
+// markers are the markers of a table by their text.
+type markers map[string]*token
+
+// find returns the marker that is spelled so, nil if there is none.
+func (m markers) find(text string) *token { return m[foldAll(text)] }
+
 // addRow adds the markers of a dialect.
-func (n *node) addRow(d *spec.Dialect, row rowSet) {
+func (m markers) addRow(d *spec.Dialect, row rowSet) {
 	for _, ps := range [][]spec.Pair{d.Wrap, d.Call} {
 		for _, p := range ps {
 			if d.Form == spec.Header && strings.HasPrefix(p.Open, "<|") {
-				n.add(p.Open, heads, row)
+				m.add(p.Open, heads, row)
 			} else {
-				n.add(p.Open, opens, row)
+				m.add(p.Open, opens, row)
 			}
-			n.add(p.Close, closes, row)
+			m.add(p.Close, closes, row)
 		}
 	}
 	for _, p := range d.Think {
-		n.add(p.Open, thinks, row)
-		n.add(p.Close, unthinks, row)
-		if t := n.find(p.Open); t != nil && t.label == "" {
+		m.add(p.Open, thinks, row)
+		m.add(p.Close, unthinks, row)
+		if t := m.find(p.Open); t != nil && t.label == "" {
 			t.label = d.ThinkLabel
 		}
 	}
-	n.addAll(d.Sep, separates, row)
-	n.addAll(d.IDSep, identifies, row)
-	n.addAll(d.Code, codes, row)
-	n.addAll(d.Drop, drops, row)
-	n.addAll(d.End, drops, row)
-	n.addAll(d.Role, drops, row)
-	n.addAll(d.Role, addresses, row)
-	n.addTags(d, row)
-	n.limit(d)
+	m.addAll(d.Sep, separates, row)
+	m.addAll(d.IDSep, identifies, row)
+	m.addAll(d.Code, codes, row)
+	m.addAll(d.Drop, drops, row)
+	m.addAll(d.End, drops, row)
+	m.addAll(d.Role, drops, row)
+	m.addAll(d.Role, addresses, row)
+	m.addTags(d, row)
+	m.limit(d)
 }
 
 // limit notes which markers of a dialect count in some places only, or always.
-func (n *node) limit(d *spec.Dialect) {
+func (m markers) limit(d *spec.Dialect) {
 	for _, s := range d.Inline {
-		if t := n.find(s); t != nil {
+		if t := m.find(s); t != nil {
 			t.line, t.word = false, true
 		}
 	}
 	for _, s := range d.BeforeName {
-		if t := n.find(s); t != nil {
+		if t := m.find(s); t != nil {
 			t.beforeName = true
 		}
 	}
 	for _, s := range d.AtStart {
-		if t := n.find(s); t != nil {
+		if t := m.find(s); t != nil {
 			t.atStart = true
 		}
 	}
 	for _, s := range d.End {
-		if t := n.find(s); t != nil {
+		if t := m.find(s); t != nil {
 			t.always = true
 		}
 	}
@@ -164,8 +229,8 @@ func (n *node) tokens(list []*token) []*token {
 	if n.token != nil {
 		list = append(list, n.token)
 	}
-	for _, next := range n.next {
-		list = next.tokens(list)
+	for i := range n.next {
+		list = n.next[i].tokens(list)
 	}
 	return list
 }
@@ -183,28 +248,15 @@ func (n *node) find(text string) *token {
 	return n.token
 }
 
-// makeIndexes gives an index to every node with many children from n on.
-func (n *node) makeIndexes() {
-	if len(n.next) > 4 {
-		n.index = new([256]*node)
-	}
-	for i, next := range n.next {
-		if n.index != nil {
-			n.index[n.bytes[i]] = next
-		}
-		next.makeIndexes()
-	}
-}
-
-func (n *node) addAll(texts []string, k kind, row rowSet) {
+func (m markers) addAll(texts []string, k kind, row rowSet) {
 	for _, s := range texts {
-		n.add(s, k, row)
+		m.add(s, k, row)
 	}
 }
 
 // addTags adds the tags of a dialect up to the place of the name. Elements
 // that are named after a tool or a parameter are no markers.
-func (n *node) addTags(d *spec.Dialect, row rowSet) {
+func (m markers) addTags(d *spec.Dialect, row rowSet) {
 	for _, t := range []struct {
 		tag       spec.Pair
 		open, end kind
@@ -216,32 +268,32 @@ func (n *node) addTags(d *spec.Dialect, row rowSet) {
 			word, _, _ = strings.Cut(word, " ")
 		}
 		if prefix, ok := strings.CutSuffix(word, "<"); ok {
-			n.add(prefix, prefixes, row)
+			m.add(prefix, prefixes, row)
 			continue
 		}
-		n.addTag(word, end, t.open, row)
-		n.add(t.tag.Close, t.end, row)
+		m.addTag(word, end, t.open, row)
+		m.add(t.tag.Close, t.end, row)
 		for _, space := range d.Tags.Spaces {
-			n.addTag(inSpace(space, word), end, t.open, row)
-			n.add(inSpace(space, t.tag.Close), t.end, row)
+			m.addTag(inSpace(space, word), end, t.open, row)
+			m.add(inSpace(space, t.tag.Close), t.end, row)
 		}
 	}
 	for _, p := range d.Tags.Also {
 		word, _, _ := strings.Cut(p.Open, "%")
-		n.addTag(word, tagEnd(p.Open), tagCall, row)
+		m.addTag(word, tagEnd(p.Open), tagCall, row)
 	}
 	for _, space := range d.Tags.Spaces {
 		for _, p := range d.Wrap {
-			n.add(inSpace(space, p.Open), opens, row)
-			n.add(inSpace(space, p.Close), closes, row)
+			m.add(inSpace(space, p.Open), opens, row)
+			m.add(inSpace(space, p.Close), closes, row)
 		}
 	}
 }
 
 // addTag adds the beginning of a tag that ends with end.
-func (n *node) addTag(word, end string, k kind, row rowSet) {
-	n.add(word, k, row)
-	if t := n.find(word); t != nil && t.tagEnd == "" {
+func (m markers) addTag(word, end string, k kind, row rowSet) {
+	m.add(word, k, row)
+	if t := m.find(word); t != nil && t.tagEnd == "" {
 		t.tagEnd = end
 	}
 }
@@ -258,33 +310,26 @@ func inSpace(space, tag string) string {
 	return tag[:len(tag)-len(name)] + space + ":" + name
 }
 
-func (n *node) add(text string, k kind, row rowSet) {
+func (m markers) add(text string, k kind, row rowSet) {
 	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "```") {
 		return // a fence is no marker: what it holds decides
 	}
-	at := n
-	for i := 0; i < len(text); {
-		c, width := fold(text[i:])
-		i += width
-		next := at.child(c)
-		if next == nil {
-			next = new(node)
-			at.bytes, at.next = append(at.bytes, c), append(at.next, next)
-		}
-		at = next
+	folded := foldAll(text)
+	t := m[folded]
+	if t == nil {
+		t = &token{text: folded, line: isLetter(text[0]), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
+		m[folded] = t
 	}
-	if at.token == nil {
-		folded := foldAll(text)
-		at.token = &token{text: folded, line: isLetter(text[0]), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
-	}
-	at.token.play(k, row)
+	t.play(k, row)
 }
 
 // play adds a role of the marker and the dialect in which it plays it.
 func (t *token) play(k kind, row rowSet) {
-	rows := t.in(k).or(row)
-	t.rows[k] = &rows
-	t.kinds |= 1 << k
+	if !t.is(k) {
+		t.rows = slices.Insert(t.rows, t.place(k), rowSet{})
+		t.kinds |= 1 << k
+	}
+	t.rows[t.place(k)] = t.in(k).or(row)
 	t.all = t.all.or(row)
 }
 
