@@ -21,11 +21,7 @@ func (m *machine) bare(c byte) bool {
 	if m.names.none || m.coded || !m.plausible(c) {
 		return m.looseLine(nil)
 	}
-	var before *suspects // looseLine needs it at the beginning of a line only
-	if m.atLine() {
-		now := m.lost.clone()
-		before = &now
-	}
+	before := m.suspectedBefore()
 	if (c == '{' || c == '[') && (m.exampled() || m.inCode()) {
 		m.lost.add(m.lex.bare, m.offset())
 		return false
@@ -52,6 +48,16 @@ func (m *machine) bare(c byte) bool {
 		m.moreBare()
 	}
 	return ok || m.looseLine(before)
+}
+
+// suspectedBefore returns what is suspected now, for looseLine. That needs it at
+// the beginning of a line only: elsewhere it is nil.
+func (m *machine) suspectedBefore() *suspects {
+	if !m.atLine() {
+		return nil
+	}
+	now := m.lost.clone()
+	return &now
 }
 
 // looseLine reads the block that begins with this line if package loose can,
