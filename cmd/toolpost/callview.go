@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -235,22 +235,9 @@ func shownValue(raw json.RawMessage) string {
 
 // keyOrder returns the keys of a JSON object in the order in which they stand.
 func keyOrder(text string) []string {
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	var names []string
-	if _, err := dec.Token(); err != nil {
-		return nil
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return names
-		}
-		name, _ := key.(string)
-		names = append(names, name)
-		var skipped json.RawMessage
-		if dec.Decode(&skipped) != nil {
-			return names
-		}
+	for key := range js.Members(js.Trim([]byte(text))) {
+		names = append(names, string(key))
 	}
 	return names
 }
