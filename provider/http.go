@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -35,23 +36,14 @@ var own sync.Map // time.Duration → *http.Client
 // where a key goes is decided by the address, not by a server.
 func (c *Client) httpClient() *http.Client {
 	if c.HTTP != nil {
-		h := *c.HTTP
-		h.CheckRedirect = stay
-		return &h
+		return outbound.Staying(c.HTTP)
 	}
-	connect := orDefault(c.Timeouts.Connect, 10*time.Second)
-	if h, ok := own.Load(connect); ok {
+	if h, ok := own.Load(c.Timeouts.Connect); ok {
 		return h.(*http.Client)
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
-	t.TLSHandshakeTimeout = connect
-	t.MaxIdleConnsPerHost = 16
-	h, _ := own.LoadOrStore(connect, &http.Client{Transport: t, CheckRedirect: stay})
+	h, _ := own.LoadOrStore(c.Timeouts.Connect, outbound.New(outbound.Rules{Connect: c.Timeouts.Connect}))
 	return h.(*http.Client)
 }
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // once sends a request and passes on its answer. It returns the error that
 // ended it, if one did, and whether the answer had begun.
@@ -235,6 +227,8 @@ func (m *Model) asError(ctx context.Context, err error, key string) *llm.Error {
 		out.Kind, out.Err = limit.kind, limit
 	case ctx.Err() != nil:
 		out.Kind, out.Err = llm.KindOf(ctx.Err()), ctx.Err()
+	case outbound.Untrusted(err):
+		out.Kind, out.Err = llm.Invalid, fmt.Errorf("the server did not prove who it is, and was not asked: %w; check its address, and the certificates of this machine", out.Err)
 	case isTimeout(err):
 		out.Kind = llm.Timeout
 	}

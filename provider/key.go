@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -58,6 +59,19 @@ func (c *Client) lookupKey(t target) (string, error) {
 		return awsEnvironment(v.KeyEnv)
 	}
 	return "", fmt.Errorf("set %s", v.KeyEnv)
+}
+
+// overheard warns if a key goes through a proxy that can read it.
+func (m *Model) overheard() []llm.Warning {
+	key, err := m.client.key(m.target)
+	if err != nil || key == "" {
+		return nil // without a key, or the request says why
+	}
+	proxy := outbound.ReadableBy(m.client.httpClient(), &http.Request{URL: m.base})
+	if proxy == nil {
+		return nil
+	}
+	return []llm.Warning{{Code: llm.Compatibility, Feature: "proxy", Detail: fmt.Sprintf("the key for %s goes through the proxy %s, which can read it; use https, or except the host with NO_PROXY", m.base.Host, proxy.Host)}}
 }
 
 func loopback(host string) bool {

@@ -78,7 +78,7 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 			return
 		}
-		for _, w := range warnings {
+		for _, w := range append(warnings, m.overheard()...) {
 			if !yield(w, nil) {
 				return
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -117,6 +118,9 @@ func (s *settings) findLocal(ctx context.Context) []found {
 // patience is how long a server on this machine may take to say what it has.
 const patience = 300 * time.Millisecond
 
+// local asks servers on this machine.
+var local = outbound.New(outbound.Rules{})
+
 // firstModel returns the first model of a server's list, and "" if there is no
 // such server or it has none.
 func firstModel(ctx context.Context, address string, list wire.ModelList) string {
@@ -126,7 +130,7 @@ func firstModel(ctx context.Context, address string, list wire.ModelList) string
 	if err != nil {
 		return ""
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := local.Do(req)
 	if err != nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/outbound"
 )
 
 func newModels() *cobra.Command {
@@ -354,7 +356,7 @@ func openSource(ctx context.Context, from string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := outbound.New(outbound.Rules{Redirect: func(*url.URL, []*http.Request) error { return nil }}).Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -37,7 +38,7 @@ func openSim(rest string) (llm.Model, error) {
 	}
 	inside := make(inProcess)
 	go http.Serve(inside, new(sim.Server)) // it ends with the process
-	client := &provider.Client{Catalog: known, HTTP: &http.Client{Transport: &http.Transport{DialContext: inside.dial}}}
+	client := &provider.Client{Catalog: known, HTTP: outbound.New(outbound.Rules{Dial: inside.dial, NoProxy: true})}
 	return client.Open(id)
 }
 

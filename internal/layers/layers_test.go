@@ -18,6 +18,7 @@ const module = "github.com/toolpost/toolpost/"
 // row here, or the test fails.
 var layer = map[string]int{
 	"internal/js":            -1, // the text of JSON, without any meaning: below all
+	"internal/outbound":      -1, // the HTTP clients of all
 	"internal/secret":        -1, // values that others must not read, in text
 	"internal/yamlcheck":     -1, // whether YAML may be read at all
 	"llm":                    0,

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -190,6 +191,57 @@ func (e *Endpoint) check() error {
 	return nil
 }
 
+// endpoints asks the servers of declared tools.
+var endpoints = outbound.New(outbound.Rules{Redirect: func(next *url.URL, via []*http.Request) error {
+	if err := outbound.SameHost(next, via); err != nil {
+		return tool.Errorf(tool.Permission, "%v", err)
+	}
+	return nil
+}})
+
+// credentials are words in the names of headers and variables that hold them.
+var credentials = []string{"auth", "cookie", "credential", "key", "pass", "secret", "session", "token"}
+
+func isCredential(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// Secrets returns the values that only the server should read: those of variables
+// in headers, and what stands in headers whose name says so.
+func (e *Endpoint) Secrets() []string {
+	var out []string
+	for name, value := range e.Headers {
+		os.Expand(value, func(v string) string {
+			out = append(out, os.Getenv(v))
+			return ""
+		})
+		if isCredential(name) && !strings.Contains(value, "$") {
+			if _, token, ok := strings.Cut(value, " "); ok { // Bearer TOKEN
+				value = token
+			}
+			out = append(out, value)
+		}
+	}
+	return slices.DeleteFunc(out, func(v string) bool { return len(v) < secret.Least })
+}
+
+// Secrets returns the values that nobody but the tool's server or program should
+// read: those in its headers, and in the variables it gets that are named like a
+// credential.
+func (d Declared) Secrets() []string {
+	var out []string
+	if d.HTTP != nil {
+		out = d.HTTP.Secrets()
+	}
+	for _, name := range d.Env {
+		if v := os.Getenv(name); isCredential(name) && len(v) >= secret.Least {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // call asks the server.
 func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
 	args, err := arguments(raw)
@@ -200,13 +252,10 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 	if err != nil {
 		return tool.Output{}, err
 	}
-	client := &http.Client{CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		if next.URL.Host != via[0].URL.Host || len(via) > 5 {
-			return tool.Errorf(tool.Permission, "%s sends us elsewhere", via[0].URL.Host)
-		}
-		return nil
-	}}
-	resp, err := client.Do(req)
+	if proxy := outbound.ReadableBy(endpoints, req); proxy != nil && len(e.Secrets()) > 0 {
+		return tool.Output{}, tool.Errorf(tool.Permission, "%s was not asked: the proxy %s could read the key in its headers; use https, or except the host with NO_PROXY", req.URL.Host, proxy.Host)
+	}
+	resp, err := endpoints.Do(req)
 	if err != nil {
 		return tool.Output{}, failure(ctx, req.URL.Host, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -14,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -72,23 +72,10 @@ func (g guard) control(_, address string, _ syscall.RawConn) error {
 // client returns an HTTP client that connects through the guard, asks no
 // proxy, keeps no cookies and follows at most five redirects, each checked.
 func (g guard) client(timeout time.Duration, check func(*url.URL) error) *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: g.control}
-	return &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
-			TLSHandshakeTimeout:    10 * time.Second,
-			ResponseHeaderTimeout:  timeout,
-			MaxResponseHeaderBytes: 64 << 10,
-			DisableKeepAlives:      true,
-		},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > 5 {
-				return errors.New("more than five redirects")
-			}
-			return check(req.URL)
-		},
-	}
+	return outbound.New(outbound.Rules{
+		Timeout: timeout, Control: g.control, NoProxy: true, Once: true,
+		Redirect: func(next *url.URL, _ []*http.Request) error { return check(next) },
+	})
 }
 
 // failure turns an error of the network into one a model can act on.
@@ -99,16 +86,25 @@ func failure(ctx context.Context, what string, err error) error {
 		return known
 	case errors.Is(err, errForbidden):
 		return withFix(tool.Errorf(tool.Permission, "%s was not asked: %v", what, errForbidden), "Only pages on the public internet can be fetched.")
+	case errors.Is(err, outbound.ErrDowngrade):
+		return tool.Errorf(tool.Permission, "%s: %v", what, outbound.ErrDowngrade)
+	case outbound.Untrusted(err):
+		return tool.Errorf(tool.Permission, "%s did not prove who it is, and was not asked: %v", what, bare(err))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		return tool.Errorf(tool.Timeout, "%s did not answer in time", what)
 	}
+	return tool.Errorf(tool.Network, "%s: %v", what, bare(err))
+}
+
+// bare takes the address off an error of package http.
+func bare(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err
+		return wrapped.Err
 	}
-	return tool.Errorf(tool.Network, "%s: %v", what, err)
+	return err
 }
 
 func isTimeout(err error) bool {
