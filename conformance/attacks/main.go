@@ -23,8 +23,6 @@ import (
 	"time"
 )
 
-const module = "github.com/toolpost/toolpost/"
-
 //go:embed tables.txt
 var tablesText string
 
