@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,7 +77,7 @@ var self = map[string]func(context.Context, *Model, *facts) error{
 // asked once, before the first request for which it matters; one that does not
 // answer is asked again with the next.
 func (m *Model) discovered(ctx context.Context, req *llm.Request) *Model {
-	ask := self[m.vendor.Name]
+	ask := self[cmp.Or(m.vendor.server, m.vendor.Name)]
 	if ask == nil || len(req.Tools) == 0 && req.Output == nil || m.info.NativeTools.Support == catalog.Yes && m.ownWord()["native_tools"] {
 		return m.informed()
 	}
@@ -126,20 +127,23 @@ func (m *Model) learnFrom(f *facts) {
 	if f.dialect != "" && !sure["dialect"] {
 		m.info.Dialect = f.dialect
 	}
+	if m.info.Constrain == "" {
+		m.info.Constrain = constraints[f.server]
+	}
 	if f.server != llamaServer {
 		return
 	}
 	// It takes a grammar with every request, and demanding a call is more than
 	// its templates do.
 	set("tool_choice_required", &m.info.ToolChoiceRequired, catalog.No)
-	if m.info.Constrain == "" {
-		m.info.Constrain = jsonSchemaField
-	}
 	if !m.format().HostFields && m.info.NativeTools.Support != catalog.Yes {
 		m.moved = fmt.Sprintf("the server drops constraints from the %s format, so it is asked in %s", m.wire, llamaFormat)
 		m.wire = llamaFormat
 	}
 }
+
+// constraints are the fields in which servers take a schema for the answer.
+var constraints = map[string]string{llamaServer: jsonSchemaField, wire.Ollama: wire.Codec{Format: wire.Ollama}.Properties().OutputField}
 
 // ownWord returns the capabilities that the user's file or program speaks of.
 func (m *Model) ownWord() map[string]bool {

@@ -58,6 +58,48 @@ const smallProps = `{"model_path":"/models/SmolLM2-135M-Instruct.Q4_1.gguf","cha
 
 const smallModels = `{"data":[{"id":"x.gguf","meta":{"n_params":134515008,"n_ctx":4096}}]}`
 
+// A server is asked and used the same way whether it is given by its address or
+// by a row of the user's own, whatever the row is called.
+func TestDiscoveryUnderAnotherName(t *testing.T) {
+	for _, c := range []struct {
+		name, by, root string
+		row            provider.Vendor
+		pages          map[string]string
+	}{
+		{"llama.cpp", "", "/v1", provider.Vendor{}, map[string]string{"/props": smallProps, "/v1/models": smallModels}},
+		{"llama.cpp, its format named", "", "/v1", provider.Vendor{Wires: []string{wire.Chat}}, map[string]string{"/props": smallProps, "/v1/models": smallModels}},
+		{"in the place of a vendor", "openai", "/v1", provider.Vendor{}, map[string]string{"/props": smallProps, "/v1/models": smallModels}},
+		{"Ollama", "", "/api", provider.Vendor{Wires: []string{wire.Ollama}}, map[string]string{"/api/show": `{"capabilities":["completion"],"model_info":{"general.parameter_count":134515008}}`}},
+	} {
+		s := newServer(t, c.pages)
+		c.row.BaseURL = s.URL + c.root
+		name, address := "mine", s.URL+c.root+"#any"
+		if c.by != "" {
+			name = c.by
+		}
+		if c.row.Wires != nil && c.row.Wires[0] == wire.Ollama {
+			address = "ollama+" + address
+		}
+		var kinds []provider.RouteKind
+		for _, id := range []string{address, name + "/any"} {
+			client := &provider.Client{HTTP: s.Client(), Whole: true, Key: func(string) (string, error) { return "k", nil }, Vendors: map[string]provider.Vendor{name: c.row}}
+			m := open(t, client, id).(*provider.Model)
+			req := &llm.Request{Messages: []llm.Message{llm.User("What is the weather in Rome?")}, Tools: []llm.ToolDef{weather}}
+			if _, err := llm.Generate(t.Context(), m, req); err != nil && llm.KindOf(err) != llm.BrokenPromise {
+				t.Errorf("%s, %s: %v", c.name, id, err)
+			}
+			r, err := m.Explain(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, r.Kind)
+		}
+		if kinds[0] != kinds[1] || kinds[1] == provider.Native {
+			t.Errorf("%s: by address %s, by name %s", c.name, kinds[0], kinds[1])
+		}
+	}
+}
+
 // The server says what it can do before a token is spent, once, without a key,
 // and the route follows.
 func TestDiscovery(t *testing.T) {

@@ -47,6 +47,9 @@ func (m *Model) Probe(ctx context.Context) (*Probe, error) {
 	if err := p.run(); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil { // nothing is learnt from questions that nobody waited for
+		return nil, &llm.Error{Op: "probe", Kind: llm.KindOf(err), Err: fmt.Errorf("interrupted after %d requests, nothing was learnt: %w", p.out.Requests, err)}
+	}
 	p.out.Record = Record{ID: p.out.ID, Values: p.values, Why: fmt.Sprintf("probed with %d requests", p.out.Requests)}
 	return p.out, nil
 }
@@ -75,6 +78,15 @@ func (p *probing) found(name, field string, answer catalog.Support, format strin
 	if field != "" && answer != catalog.Unknown {
 		p.values[field] = map[catalog.Support]string{catalog.Yes: "true", catalog.No: "false"}[answer]
 	}
+}
+
+// refused is what an error says about the thing that was asked for: no if the
+// server refused it, and nothing if the question got no answer.
+func refused(err *llm.Error) catalog.Support {
+	if err.Kind == llm.Invalid || err.Kind == llm.Unsupported {
+		return catalog.No
+	}
+	return catalog.Unknown
 }
 
 // run asks the questions, each only if those before it make sense of it.
@@ -313,7 +325,7 @@ func (p *probing) choice() {
 	case !p.format().Has(wire.ChoiceRequired):
 		p.found("forced call", "tool_choice_required", catalog.No, "the format has no choice")
 	case required.err != nil || named.err != nil:
-		p.found("forced call", "tool_choice_required", catalog.No, "refused: %v", cmp.Or(required.err, named.err))
+		p.found("forced call", "tool_choice_required", refused(cmp.Or(required.err, named.err)), "%v", cmp.Or(required.err, named.err))
 	case len(required.calls()) > 0 && slices.Equal(unique(named.calls()), []string{"get_time"}):
 		p.found("forced call", "tool_choice_required", catalog.Yes, "it called what it had to")
 	default:
@@ -327,7 +339,7 @@ func (p *probing) choice() {
 	h := p.ask(req)
 	switch calls := h.calls(); {
 	case h.err != nil:
-		p.found("forbidden call", "", catalog.No, "refused: %v", h.err)
+		p.found("forbidden call", "", refused(h.err), "%v", h.err)
 	case len(calls) > 0:
 		p.found("forbidden call", "", catalog.No, "it called %q all the same", calls)
 	default:
@@ -384,7 +396,7 @@ func (p *probing) results() {
 	h := p.ask(req)
 	switch {
 	case h.err != nil:
-		p.found("results", "", catalog.No, "refused: %v", h.err)
+		p.found("results", "", refused(h.err), "%v", h.err)
 	case strings.Contains(h.Message.Text(), "17") || strings.Contains(strings.ToLower(h.Message.Text()), "hail"):
 		p.found("results", "", catalog.Yes, "it spoke of the result")
 	default:
@@ -418,7 +430,7 @@ func (p *probing) schema() {
 	}
 	switch err := json.Unmarshal([]byte(h.Message.Text()), &got); {
 	case h.err != nil:
-		p.found("answer by schema", "json_schema", catalog.No, "refused: %v", h.err)
+		p.found("answer by schema", "json_schema", refused(h.err), "%v", h.err)
 	case err == nil && got.Name != nil && got.Count != nil: // nobody told the model these names but the schema
 		p.found("answer by schema", "json_schema", catalog.Yes, "it answered %.60q", h.Message.Text())
 		if p.info.Constrain == "" {

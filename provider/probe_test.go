@@ -1,7 +1,12 @@
 package provider_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -150,5 +155,48 @@ func TestProbeChangesTheRoute(t *testing.T) {
 		if err != nil || route.Kind != want {
 			t.Errorf("%s: %s %v, want %s", model, route, err, want)
 		}
+	}
+}
+
+// Nothing is learnt from a probe that is interrupted, wherever that happens, and
+// nothing from a question that got no answer.
+func TestProbeInterrupted(t *testing.T) {
+	for stop := 1; stop <= 8; stop++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked := 0
+		inner := new(sim.Server)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked++; asked == stop {
+				cancel()
+				http.Error(w, "too late", http.StatusServiceUnavailable)
+				return
+			}
+			inner.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		c := &provider.Client{HTTP: server.Client(), Catalog: catalog.Default()}
+		p, err := open(t, c, server.URL+"/v1#sim/native").(*provider.Model).Probe(ctx)
+		if llm.KindOf(err) != llm.Canceled || p != nil {
+			t.Errorf("stopped at question %d: %v %+v", stop, err, p)
+		}
+		cancel()
+	}
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "colour_name") {
+			http.Error(w, "later", http.StatusServiceUnavailable)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		new(sim.Server).ServeHTTP(w, r)
+	}))
+	t.Cleanup(broken.Close)
+	c := &provider.Client{HTTP: broken.Client(), Catalog: catalog.Default(), Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}}
+	p, err := open(t, c, broken.URL+"/v1#sim/native").(*provider.Model).Probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, ok := p.Record.Values["json_schema"]; ok {
+		t.Errorf("json_schema: %s, from a question that was not answered", value)
 	}
 }

@@ -75,6 +75,9 @@ type Vendor struct {
 	// key cannot use, and why.
 	Refuse map[string]string
 
+	// server is the row whose server stands at the address of a user's row,
+	// where the row's own name says nothing about it.
+	server string
 	// moved says that the address is not the one its key was made for.
 	moved bool
 }
@@ -209,11 +212,30 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 		return Vendor{}, false
 	case i < 0:
 		own.Name = name
-		return own.whole(Vendor{}), true
+		return own.whole(own.unnamed()), true
 	case !changed:
 		return builtin[i], true
 	}
 	return own.whole(builtin[i]), true
+}
+
+// unnamed is the row of a server that speaks the format of v and is known by
+// its address only.
+func (v Vendor) unnamed() Vendor {
+	name := compatible
+	if len(v.Wires) > 0 && v.Wires[0] != wire.Chat {
+		if name = v.Wires[0]; self[name] == nil {
+			return Vendor{}
+		}
+	}
+	for _, row := range builtin {
+		if row.Name == name {
+			row.server = name
+			row.BaseURL, row.BaseEnv = "", ""
+			return row
+		}
+	}
+	return Vendor{}
 }
 
 // whole fills what a user's row leaves out from the row it changes. A row that
@@ -225,6 +247,13 @@ func (v Vendor) whole(base Vendor) Vendor {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
 		base.Promotion, out.Apart = "", false // it is somebody else's server
 		out.moved = base.BaseURL != "" && v.KeyEnv == ""
+		if out.server == "" && self[base.Name] == nil {
+			wires := v.Wires
+			if wires == nil {
+				wires = base.Wires
+			}
+			out.server = Vendor{Wires: wires}.unnamed().server
+		}
 	}
 	out.BaseEnv = cmp.Or(v.BaseEnv, out.BaseEnv)
 	if v.KeyEnv != "" {

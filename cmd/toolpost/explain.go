@@ -50,10 +50,16 @@ what; and what the nearest other dialect would have made of the same text.`,
 				return err
 			}
 			e.Hint, e.HintFrom = p.Dialect, hint
+			r.hold(&e.parseAnswer, c, p.Tools)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), e)
+				err = printJSON(cmd.OutOrStdout(), e)
+			} else {
+				err = e.print(cmd.OutOrStdout(), c.text())
 			}
-			return e.print(cmd.OutOrStdout(), c.text())
+			if err == nil && len(e.Invalid) > 0 {
+				return errReported
+			}
+			return err
 		},
 	}
 	r.flags(cmd)

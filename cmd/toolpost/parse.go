@@ -127,8 +127,9 @@ func newParse() *cobra.Command {
 the text and the calls in it. The dialect is found from the text; hints only decide
 what the text leaves open.
 
-Without --tools any name is accepted; with an empty list nothing is a call. The exit
-code is 1 if a call could not be read.
+Without --tools any name is accepted; with an empty list nothing is a call. With tools,
+arguments are checked against their schemas. A call that the text ends in is cut off,
+unless --finish says how the model stopped. The exit code is 1 if a call cannot be run.
 
 --batch reads one JSON object a line:
   {"id", "text", "tools"?, "model"?, "dialect"?, "thinking_open"?, "finish"?, "chunk"?}
@@ -157,10 +158,12 @@ and answers each with
 			if err != nil {
 				return err
 			}
-			a, err := read(p, openCapture(text), 0)
+			c := openCapture(text)
+			a, err := read(p, c, 0)
 			if err != nil {
 				return err
 			}
+			r.hold(&a, c, p.Tools)
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), a)
 			} else {
@@ -329,5 +332,5 @@ func (a *parseAnswer) from(p llm.Provenance) {
 		a.Dialect = p.Dialect
 	}
 	a.Repairs = append(a.Repairs, p.Repairs...)
-	a.Truncated = a.Truncated || p.Truncated
+	a.Truncated = a.Truncated || p.Worst() == llm.Truncation
 }

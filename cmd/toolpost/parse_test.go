@@ -132,3 +132,33 @@ data: [DONE]
 		t.Errorf("a lost stream ended by %q", c.reason)
 	}
 }
+
+// A call is printed as one only if it could be run: not if the text ends in it
+// and nobody says why, and not if the schema of its tool refuses it. explain
+// says the same as parse.
+func TestParsePrintsCallsThatCouldRun(t *testing.T) {
+	bare(t, map[string]string{"tools.json": `[{"name":"f","parameters":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}}]`})
+	for _, c := range []struct {
+		why, text, args string
+		code            int
+		want            string
+	}{
+		{"whole", `<tool_call>{"name":"f","arguments":{"n":1}}</tool_call>`, "", exitOK, `"calls": [`},
+		{"the end mark is missing, the call is not", `<tool_call>{"name":"f","arguments":{"n":1}}`, "", exitOK, `"truncated": false`},
+		{"a brace is missing at the end", `<tool_call>{"name":"f","arguments":{"n":1}`, "", exitFailed, `"truncated": true`},
+		{"the model stopped there", `<tool_call>{"name":"f","arguments":{"n":1}`, "--finish stop", exitOK, `"class": "completion"`},
+		{"a brace is missing in the middle", "<tool_call>{\"name\":\"f\",\"arguments\":{\"n\":1}</tool_call> Done.", "", exitOK, `"class": "completion"`},
+		{"inside a string", `[f(n="Ro`, "", exitFailed, `"calls": []`},
+		{"white space behind the cut", "[f(n=1\n\n", "", exitFailed, `"reason": "truncated"`},
+		{"a type that can be mended", `<tool_call>{"name":"f","arguments":{"n":"1"}}</tool_call>`, "--tools tools.json", exitOK, `"invalid": []`},
+		{"a type that cannot", `<tool_call>{"name":"f","arguments":{"n":"one"}}</tool_call>`, "--tools tools.json", exitFailed, `"reason": "bad_arguments"`},
+		{"two things wrong", `<tool_call>{"name":"f","arguments":{"m":2}}</tool_call>`, "--tools tools.json", exitFailed, `; `},
+	} {
+		for _, command := range []string{"parse", "explain"} {
+			r := toolpost(t, c.text, strings.Fields(command+" --json "+c.args)...)
+			if r.code != c.code || !strings.Contains(r.out, c.want) {
+				t.Errorf("%s, %s: exit %d\n%s%s", command, c.why, r.code, r.out, r.errOut)
+			}
+		}
+	}
+}
