@@ -39,7 +39,7 @@ is checked that they agree. Without arguments all runs of the store are verified
 Whoever can write to a run can replace it by another one that verifies. With --key the
 run must also be signed with that key: see 'toolpost receipts sign'.`,
 		Example: `  toolpost receipts verify RUN
-  toolpost receipts verify --key audit.pub RUN
+  toolpost receipts verify --key audit.key.pub RUN
   toolpost receipts verify --json export/`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return verifyTargets(cmd, args, flags) },

@@ -33,7 +33,7 @@ makes with those on record. No tool is run.
 
 RUN is a run of the store or a file.`,
 		Example: `  toolpost replay 20261115-171147-nuyh2e4z
-  toolpost replay docs/examples/run.jsonl --against ollama/qwen3:8b`,
+  toolpost replay 20261115-171147-nuyh2e4z --against ollama/qwen3:8b`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			src, done, err := findRun(cmd, args[0])

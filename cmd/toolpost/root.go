@@ -49,7 +49,7 @@ and answers each with one line, in order, with errors in the row.
 
 Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use.
 Colour appears on a terminal only; NO_COLOR turns it off.`,
-		Example: `  toolpost run "Which files mention the word checkpoint?"
+		Example: `  toolpost run 'Search for "checkpoint" and read the file it shows'
   toolpost doctor
   toolpost models show claude-sonnet-4-5
   toolpost version --json`,

@@ -277,3 +277,15 @@ func TestReplayShowsTheFirstDifference(t *testing.T) {
 		t.Errorf("a record that was changed: %+v", r)
 	}
 }
+
+// An answer that a script gives untouched is read like any model's text.
+func TestRunRawScript(t *testing.T) {
+	bare(t, map[string]string{
+		"notes.txt": "Apples keep for weeks.\n",
+		"raw.txtar": "-- 1.raw --\nLet me look.\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"notes.txt\",}}\n</tool_call>\n-- 2.raw --\nThey do.\n",
+	})
+	r := toolpost(t, "", "run", "-m", "sim/script:raw.txtar", "do apples keep?")
+	if r.code != exitOK || !strings.Contains(r.errOut, "✓ read_file path=notes.txt") || strings.Contains(r.out, "<tool_call>") || !strings.Contains(r.out, "They do.") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net"
 	"net/http"
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -26,7 +28,11 @@ func openSim(rest string) (llm.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sim.ParseScript([]byte(text))
+		script, err := sim.ParseScript([]byte(text))
+		if err != nil {
+			return nil, err
+		}
+		return readScript(script), nil
 	}
 	if _, err := sim.ParseBehaviour(rest); err != nil {
 		return nil, err
@@ -40,6 +46,19 @@ func openSim(rest string) (llm.Model, error) {
 	go http.Serve(inside, new(sim.Server)) // it ends with the process
 	client := &provider.Client{Catalog: known, HTTP: outbound.New(outbound.Rules{Dial: inside.dial, NoProxy: true})}
 	return client.Open(id)
+}
+
+// readScript reads the calls in the text of a script's answers, which is what
+// those called .raw are for.
+func readScript(s *sim.Script) llm.Model {
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		if req.Promotion == llm.PromoteDefault {
+			asked := *req
+			asked.Promotion = llm.PromoteAll
+			req = &asked
+		}
+		return emulate.ReadCalls(s, nil).Stream(ctx, req)
+	})
 }
 
 // inProcess is a listener whose connections come from this process.

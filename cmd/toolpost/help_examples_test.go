@@ -1,0 +1,100 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/sim"
+)
+
+// elsewhere are examples that need what a test of one command cannot give them,
+// and who looks after them.
+var elsewhere = map[string]string{
+	"toolpost chat": "needs a terminal: TestTerminalSessions",
+	"toolpost chat -m ollama/qwen3:8b --allow write": "needs a terminal: TestTerminalSessions",
+	"toolpost sim":                                              "serves until it is stopped: TestSim",
+	"toolpost sim --addr 127.0.0.1:8080":                        "serves until it is stopped: TestSim",
+	"toolpost sim --script conversation.txtar":                  "serves until it is stopped: TestSim",
+	"toolpost models update --from https://models.dev/api.json": "needs the network",
+}
+
+// exampleFiles are the files that examples speak of.
+var exampleFiles = map[string]string{
+	"README.md":           "# Fruit\n\nA checkpoint for aples.\n",
+	"docs/a.md":           "Ollama runs models.\n",
+	"answer.txt":          "<tool_call>{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Rome\"}}</tool_call>",
+	"answers.jsonl":       "{\"id\":1,\"text\":\"hello\"}\n",
+	"tools.json":          `[{"name":"get_weather","description":"Returns the forecast for a city. Example: {\"city\": \"Rome\"}. If the city is unknown, it fails with the nearest names. Do not use it for the past; use get_climate instead.","parameters":{"type":"object","properties":{"city":{"type":"string","description":"Name of a city, such as Rome"}},"required":["city"]}}]`,
+	"tools.yaml":          "- name: get_weather\n  description: Get the current weather in a city.\n  parameters: {type: object, properties: {city: {type: string, description: The city.}}}\n  effects: [read_only]\n  command: [echo, sunny]\n",
+	"answer.json":         `{"type":"object","properties":{"city":{"type":"string"}}}`,
+	"order.schema.json":   `{"type":"object"}`,
+	"order.json":          `{}`,
+	"weather.schema.json": `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`,
+	"api.json":            `{"openai":{"id":"openai","models":{"gpt-9":{"id":"gpt-9","name":"GPT-9","tool_call":true,"limit":{"context":1000,"output":100}}}}}`,
+	"toolpost.yaml":       "max_turns: 3\n",
+}
+
+// TestHelpExamples runs the examples of every help text, in the order in which
+// they are printed. Models and servers that a test does not have are stood in
+// for by the simulator, and ids of runs by those of runs that are there.
+func TestHelpExamples(t *testing.T) {
+	bare(t, exampleFiles)
+	server := httptest.NewServer(new(sim.Server))
+	t.Cleanup(server.Close)
+	finished := runID(t, toolpost(t, "", "run", "list the files").errOut)
+	toolpost(t, "", "receipts", "export", finished, "--out", "export")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	var stopped strings.Builder
+	run(ctx, []string{"run", "-m", "sim/native+stall=60s", "list the files"}, strings.NewReader(""), &stopped, &stopped)
+	cancel()
+	open := regexp.MustCompile(`--resume (\S+)`).FindStringSubmatch(stopped.String())
+	if open == nil {
+		t.Fatal(stopped.String())
+	}
+	standIns := strings.NewReplacer(
+		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+open[1], "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
+		"ollama/qwen3:8b", "sim/native",
+		"http://127.0.0.1:8080/v1 smollm2", server.URL+"/v1 sim/native", "http://127.0.0.1:11434/api qwen3:8b", server.URL+"/api sim/native",
+		"groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",
+	)
+	bin := t.TempDir()
+	wrapper := fmt.Sprintf("#!/bin/sh\nTOOLPOST_BE_THE_PROGRAM=1 exec '%s' \"$@\"\n", os.Args[0])
+	if err := os.WriteFile(filepath.Join(bin, "toolpost"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	visitCommands(newRoot(), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			line = strings.TrimSpace(line)
+			if line == "" || elsewhere[line] != "" {
+				continue
+			}
+			t.Run(line, func(t *testing.T) {
+				command := strings.ReplaceAll(standIns.Replace(line), "--out DIR", "--out "+filepath.Join(t.TempDir(), "out"))
+				out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
+				if err != nil || strings.Contains(string(out), "✗") {
+					t.Errorf("$ %s\n%v\n%s", command, err, out)
+				}
+			})
+		}
+	})
+}
+
+func visitCommands(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		visitCommands(sub, f)
+	}
+}
