@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -44,6 +45,9 @@ type Agent struct {
 	// Store keeps the record of runs. With nil there is none, and runs cannot
 	// be resumed or replayed.
 	Store journal.Store
+	// Program is what the program needs to know to put this Agent together
+	// again. It is recorded, not looked at: see [ReadSettings].
+	Program json.RawMessage
 	// Parent is the run that this conversation continues, for the record.
 	Parent string
 

@@ -101,7 +101,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 	if err != nil {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
-	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder}
+	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
 	if l.Lanes, err = a.offer(a.first(), task(msgs), a.set(), true); err != nil {
 		return err
 	}

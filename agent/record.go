@@ -32,6 +32,7 @@ type beginning struct {
 	Limits   limits          `json:"limits"`
 	Ladder   *Ladder         `json:"ladder,omitempty"`
 	Lanes    laneSet         `json:"lanes"`
+	Program  json.RawMessage `json:"program,omitempty"`
 }
 
 // template returns the settings of every question.
@@ -108,12 +109,13 @@ type resumeEntry struct {
 	Limits  limits          `json:"limits"`
 	Ladder  *Ladder         `json:"ladder,omitempty"`
 	Lanes   laneSet         `json:"lanes"`
+	Program json.RawMessage `json:"program,omitempty"`
 }
 
 // beginning returns the settings as those of a run that begins.
 func (e resumeEntry) beginning() beginning {
 	clean(e.Caller)
-	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes}
+	return beginning{System: e.System, Caller: e.Caller, Request: e.Request, Limits: e.Limits, Ladder: e.Ladder, Lanes: e.Lanes, Program: e.Program}
 }
 
 // cutEntry says which results were cut to how many characters.

@@ -77,7 +77,7 @@ func (a *Agent) restart(ctx context.Context, l *loop) error {
 	if err != nil {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
-	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes}); err != nil {
+	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes, a.Program}); err != nil {
 		return err
 	}
 	for _, in := range l.rec.Unknown() {

@@ -55,7 +55,7 @@ type ToolRetry struct {
 	CallID  string        `json:"call_id"`
 	Tool    string        `json:"tool"`
 	Attempt int           `json:"attempt"` // the one that failed
-	Delay   time.Duration `json:"delay"`
+	Delay   time.Duration `json:"delay_ns"`
 	Error   *tool.Error   `json:"error"`
 }
 
@@ -76,7 +76,7 @@ type Ended struct {
 	CallID string         `json:"call_id"`
 	Tool   string         `json:"tool"`
 	Status journal.Status `json:"status"`
-	Took   time.Duration  `json:"took"`
+	Took   time.Duration  `json:"took_ns"`
 }
 
 // Outcome is the result of a call. There is exactly one for each, in the order

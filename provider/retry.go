@@ -23,7 +23,7 @@ type Retry struct {
 type RequestRetry struct {
 	Attempt int           `json:"attempt"` // that failed, from 1
 	Of      int           `json:"of"`
-	Wait    time.Duration `json:"wait"`
+	Wait    time.Duration `json:"wait_ns"`
 	Kind    llm.Kind      `json:"kind"`
 	Problem string        `json:"problem"`
 }

@@ -14,7 +14,7 @@ type AnswerRetry struct {
 	Max     int           `json:"max"`     // attempts in total
 	Cause   string        `json:"cause"`   // the kind of the error
 	Error   string        `json:"error"`
-	Delay   time.Duration `json:"delay"`
+	Delay   time.Duration `json:"delay_ns"`
 	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
 }
 
@@ -28,7 +28,7 @@ type Recovery struct {
 	Max     int           `json:"max"`     // recoveries in total
 	Cause   Cause         `json:"cause"`
 	Error   string        `json:"error"` // what was wrong, in words the model was told
-	Delay   time.Duration `json:"delay"`
+	Delay   time.Duration `json:"delay_ns"`
 	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
 	// Added are the messages that were added to the conversation for the next
 	// question: what the model said, if it is shown that again, and what it was

@@ -106,6 +106,9 @@ func (c *chat) begin(text string) tea.Cmd {
 	c.log.add(said, printable(text))
 	c.last = text
 	ctx, stop := context.WithCancel(c.ctx)
+	if c.w.Timeout > 0 {
+		ctx, stop = context.WithTimeoutCause(c.ctx, c.w.Timeout, fmt.Errorf("the time of the turn is over: timeout is %s", c.w.Timeout))
+	}
 	c.stop, c.began = stop, time.Now()
 	var check checking
 	if !c.yes {
@@ -128,6 +131,9 @@ func (c *chat) begin(text string) tea.Cmd {
 				continue
 			}
 			c.send(happened{ev})
+		}
+		if over.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			over.err = context.Cause(ctx)
 		}
 		c.send(over)
 	})

@@ -33,6 +33,8 @@ type settings struct {
 	Tools       []string                  `yaml:"tools"`
 	System      string                    `yaml:"system"`
 	MaxTurns    int                       `yaml:"max_turns"`
+	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
+	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
 	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
 	Journal     string                    `yaml:"journal"`
 	Limits      limitsConfig              `yaml:"limits"`
@@ -79,7 +81,7 @@ func (l limitsConfig) String() string {
 // comes from the file only.
 type setting struct {
 	key, env, help string
-	value          func(*settings) any // *string, *int, *bool, **float64 or *[]string; from the file only: what it is there
+	value          func(*settings) any // *string, *int, *bool, *time.Duration, **float64 or *[]string; from the file only: what it is there
 }
 
 // settingTable is every setting, in the order in which config check shows it.
@@ -93,6 +95,8 @@ var settingTable = []setting{
 	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
 	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
+	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *settings) any { return &s.MaxTokens }},
+	{"timeout", "TOOLPOST_TIMEOUT", "how long a run may take, like 10m", func(s *settings) any { return &s.Timeout }},
 	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
 	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *settings) any { return s.Limits }},
@@ -136,6 +140,12 @@ func (row setting) set(s *settings, value string) error {
 			return fmt.Errorf("%q is neither true nor false", value)
 		}
 		*p = on
+	case *time.Duration:
+		d, err := time.ParseDuration(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("%q is no duration like 90s or 10m", value)
+		}
+		*p = d
 	case **float64:
 		x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err != nil || math.IsNaN(x) {
@@ -159,6 +169,8 @@ func (row setting) show(s *settings) string {
 		return strconv.Itoa(*p)
 	case *bool:
 		return strconv.FormatBool(*p)
+	case *time.Duration:
+		return p.String()
 	case **float64:
 		if *p != nil {
 			return strconv.FormatFloat(**p, 'g', -1, 64)
@@ -322,6 +334,12 @@ func (s *settings) check() error {
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
 		return fmt.Errorf("%s: max_turns is %d; it can be 1 to %d", source("max_turns"), s.MaxTurns, maxTurns)
+	}
+	if s.MaxTokens < 0 {
+		return fmt.Errorf("%s: max_tokens is %d; it cannot be less than 0", source("max_tokens"), s.MaxTokens)
+	}
+	if s.Timeout < 0 {
+		return fmt.Errorf("%s: timeout is %s; it cannot be less than 0", source("timeout"), s.Timeout)
 	}
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
 		return fmt.Errorf("%s: temperature is %g; it can be 0 to 2", source("temperature"), *t)

@@ -32,6 +32,7 @@ type runFlags struct {
 	resume string
 	json   bool
 	yes    bool
+	quiet  bool
 }
 
 func newRun() *cobra.Command {
@@ -65,6 +66,7 @@ every event is one line of JSON on standard output.`,
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted `RUN`")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
 	return cmd
 }
 
@@ -90,16 +92,36 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	var record *agent.Settings
+	if f.resume != "" {
+		if record, err = s.recall(ctx, f.resume); err != nil {
+			return err
+		}
+		if output == nil {
+			output = record.Request.Output
+		}
+	}
 	w, err := s.wire(ctx, cmd)
 	if err != nil {
 		return advised(err)
 	}
 	defer w.done()
+	if record != nil {
+		if err := complete(record, w.tools); err != nil {
+			return usagef(cmd, "%w", err)
+		}
+	}
 	pr := newPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	pr.quiet = f.quiet
 	pr.silent = output != nil
 	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now(), id: f.resume}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if w.Timeout > 0 {
+		var over func()
+		ctx, over = context.WithTimeoutCause(ctx, w.Timeout, fmt.Errorf("the time of the run is over: --timeout is %s", w.Timeout))
+		defer over()
+	}
 	ask := newAsker(cmd.InOrStdin(), pr, w.tools, f.yes, stop)
 	r.grants = &ask.grants
 	var check checking
@@ -108,7 +130,10 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	a := w.agent(ask.approve, check)
 	a.Request.Output = output
-	if note := w.announce(); note != "" && !f.json {
+	if a.Program, err = w.save(); err != nil {
+		return err
+	}
+	if note := w.announce(); note != "" && !f.json && !f.quiet {
 		for line := range strings.Lines(note + "\n") {
 			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
 		}
@@ -266,7 +291,7 @@ func (r *runner) finish(d agent.Done, failed error) error {
 			return err
 		}
 	}
-	if d.Run == "" {
+	if d.Run == "" || r.pr.quiet {
 		return nil
 	}
 	_, err := io.WriteString(r.cmd.ErrOrStderr(), r.summary(d))
@@ -326,6 +351,8 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	switch {
 	case failed == nil:
 		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w%s", context.Cause(ctx), r.goOn())
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
 		return errReported

@@ -289,3 +289,30 @@ func TestRunRawScript(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Quiet prints the answer, and about a failure what failed.
+func TestRunQuiet(t *testing.T) {
+	bare(t, fruit)
+	r := toolpost(t, "", "run", "-q", fruitTask)
+	if r.code != exitOK || r.errOut != "" || !strings.Contains(r.out, "Apples keep for weeks.") {
+		t.Errorf("%+v", r)
+	}
+	r = toolpost(t, "", "run", "-q", "-m", "openai/gpt-5", "hi")
+	if r.code != exitFailed || !strings.Contains(r.errOut, "set OPENAI_API_KEY") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Durations in events say their unit.
+func TestRunJSONUnits(t *testing.T) {
+	bare(t, fruit)
+	r := toolpost(t, "", "run", "--json", "-m", "sim/native+500+times=1", fruitTask)
+	for _, want := range []string{`"took_ns":`, `"wait_ns":`} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("no %s in\n%s", want, r.out)
+		}
+	}
+	if m := regexp.MustCompile(`"(took|delay|wait|time)":`).FindString(r.out); m != "" {
+		t.Errorf("%s has no unit", m)
+	}
+}

@@ -22,6 +22,7 @@ import (
 type printer struct {
 	out, log io.Writer
 	silent   bool // the model's words go to log: only the answer belongs to out
+	quiet    bool // log gets nothing
 	p        palette
 	live     bool // log is a terminal
 	clean    bool // out is a terminal: nothing but text may reach it
@@ -111,12 +112,12 @@ func (pr *printer) event(ev llm.Event) error {
 		pr.note(pr.warnings.add(ev))
 	case llm.TextDelta:
 		pr.text(ev.Text)
+	case llm.Retract:
+		pr.retract()
 	case llm.ThinkingDelta:
 		pr.think(ev.Text)
 	case agent.Turn:
 		pr.status, pr.since, pr.said = "asking "+ev.Model, time.Now(), false
-	case llm.Retract:
-		pr.retract()
 	case llm.Finish:
 		pr.status = ""
 	default:
@@ -218,7 +219,7 @@ func (pr *printer) endLine() {
 
 // draw writes the live lines below everything else.
 func (pr *printer) draw() {
-	if !pr.live || pr.paused || pr.shared && pr.column {
+	if !pr.live || pr.quiet || pr.paused || pr.shared && pr.column {
 		return
 	}
 	width := pr.width() - 1
@@ -261,7 +262,7 @@ func (pr *printer) erase() {
 }
 
 func (pr *printer) write(w io.Writer, text string) {
-	if pr.failure == nil {
+	if pr.failure == nil && !(pr.quiet && w == pr.log) {
 		_, pr.failure = io.WriteString(w, text)
 	}
 }

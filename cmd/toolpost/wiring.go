@@ -27,6 +27,8 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
 	f.String("system", "", "what the model is told before the task")
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
+	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
+	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
@@ -143,7 +145,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
-	ag.Request.Temperature = w.Temperature
+	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
 	if w.better != nil {
 		ag.Ladder = &agent.Ladder{Stronger: w.better, StrongerID: w.Stronger}
 	}

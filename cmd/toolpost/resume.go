@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// saved are the settings that a run needs to go on, as its record has them.
+// Consent is not among them: whoever resumes a run is asked again. Nor are
+// servers and keys, which belong to the person.
+type saved struct {
+	Model       string   `json:"model"`
+	Stronger    string   `json:"stronger,omitempty"`
+	Root        string   `json:"root"`
+	Allow       []string `json:"allow,omitempty"`
+	Tools       []string `json:"tools,omitempty"`
+	System      string   `json:"system,omitempty"`
+	MaxTurns    int      `json:"max_turns"`
+	MaxTokens   int      `json:"max_tokens,omitempty"`
+	Timeout     string   `json:"timeout,omitempty"` // like 10m0s
+	Temperature *float64 `json:"temperature,omitempty"`
+}
+
+// save returns the settings of a run for its record. Files and folders are
+// named so that they are found from anywhere.
+func (w *wiring) save() (json.RawMessage, error) {
+	out := saved{
+		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, System: w.System, MaxTurns: w.MaxTurns,
+		MaxTokens: w.MaxTokens, Temperature: w.Temperature,
+	}
+	if w.Timeout > 0 {
+		out.Timeout = w.Timeout.String()
+	}
+	for _, file := range w.Tools {
+		out.Tools = append(out.Tools, absolute(file))
+	}
+	return json.Marshal(out)
+}
+
+func absolute(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
+}
+
+// recall takes over the settings of a run that is resumed, except for those
+// that flags give anew.
+func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, error) {
+	store, done, err := openStoreAt(s.Journal, false)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	record, err := agent.ReadSettings(ctx, store, run)
+	if err != nil {
+		return nil, err
+	}
+	before := saved{Model: record.Model, System: record.System, MaxTurns: record.MaxTurns, Temperature: record.Request.Temperature, MaxTokens: record.Request.MaxTokens}
+	if record.Program != nil {
+		if err := json.Unmarshal(record.Program, &before); err != nil {
+			return nil, fmt.Errorf("the settings on record: %w", err)
+		}
+	}
+	from := "the record of " + run
+	take := func(key string, there bool, set func()) {
+		if there && !strings.HasPrefix(s.from[key], "--") {
+			set()
+			s.from[key] = from
+		}
+	}
+	take("model", before.Model != "", func() { s.Model = before.Model })
+	take("stronger", before.Stronger != "", func() { s.Stronger = before.Stronger })
+	take("root", before.Root != "", func() { s.Root = before.Root })
+	take("allow", record.Program != nil, func() { s.Allow = before.Allow })
+	take("tools", record.Program != nil, func() { s.Tools = before.Tools })
+	take("system", before.System != "", func() { s.System = before.System })
+	take("max_turns", before.MaxTurns > 0, func() { s.MaxTurns = before.MaxTurns })
+	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
+	timeout, _ := time.ParseDuration(before.Timeout)
+	take("timeout", timeout > 0, func() { s.Timeout = timeout })
+	take("temperature", before.Temperature != nil, func() { s.Temperature = before.Temperature })
+	return record, s.check()
+}
+
+// complete reports which tools of the run are not there now: the model would be
+// told that what it could do before does not exist.
+func complete(record *agent.Settings, set *tool.Set) error {
+	var missing, classes []string
+	for _, name := range record.Tools {
+		if _, ok := set.Lookup(name); ok {
+			continue
+		}
+		missing = append(missing, name)
+		for class, names := range allowed {
+			if slices.Contains(names, name) && !slices.Contains(classes, class) {
+				classes = append(classes, class)
+			}
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return nil
+	case len(classes) > 0:
+		slices.Sort(classes)
+		return fmt.Errorf("the run had %s, which are not there now: add --allow %s", strings.Join(missing, ", "), strings.Join(classes, ","))
+	}
+	return fmt.Errorf("the run had %s, which are not there now: name their file with --tools", strings.Join(missing, ", "))
+}

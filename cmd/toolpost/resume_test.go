@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/journal"
+)
+
+// stoppedRun runs out of time and returns the id to resume.
+func stoppedRun(t *testing.T, args ...string) string {
+	t.Helper()
+	r := toolpost(t, "", append([]string{"run", "--timeout", "300ms"}, args...)...)
+	m := regexp.MustCompile(`the time of the run is over: --timeout is 300ms: toolpost run --resume (\S+)`).FindStringSubmatch(r.errOut)
+	if r.code != exitFailed || m == nil {
+		t.Fatalf("%+v", r)
+	}
+	return m[1]
+}
+
+// A run that is resumed goes on with the model, the tools and the settings it
+// had, from wherever it is resumed; flags change them.
+func TestResumeRemembersTheRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the tool is a POSIX program")
+	}
+	work := bare(t, map[string]string{
+		"below/notes.txt": "Apples keep for weeks.\n",
+		"own.yaml":        "- name: count_words\n  description: Count the words of a file.\n  parameters: {type: object, properties: {path: {type: string}}, required: [path]}\n  effects: [read_only, local]\n  command: [wc, -w, '{path}']\n",
+		"schema.json":     `{"type":"object","properties":{"answer":{"type":"string"}}}`,
+	})
+	id := stoppedRun(t, "-m", "sim/native+stall=60s", "--root", "below", "--allow", "write", "--tools", "own.yaml", "--system", "Be brief.", "--max-turns", "7", "--max-tokens", "999", "--temperature", "0.5",
+		"--output-schema", "schema.json", "count the words of notes.txt")
+	t.Chdir(t.TempDir())
+	store, err := journal.OpenDir(filepath.Join(os.Getenv("XDG_STATE_HOME"), "toolpost", "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(model string, turns int) {
+		t.Helper()
+		s, err := agent.ReadSettings(t.Context(), store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Model != model || s.System != "Be brief." || s.MaxTurns != turns || s.Request.MaxTokens != 999 || *s.Request.Temperature != 0.5 || s.Request.Output == nil ||
+			!strings.Contains(strings.Join(s.Tools, " "), "count_words") || !strings.Contains(strings.Join(s.Tools, " "), "write_file") ||
+			!strings.Contains(string(s.Program), `"root":"`+filepath.Join(work, "below")+`"`) {
+			t.Errorf("%+v\n%s", s, s.Program)
+		}
+	}
+	check("sim/native+stall=60s", 7)
+	r := toolpost(t, "", "run", "--resume", id)
+	if r.code != exitFailed || !strings.Contains(r.errOut, "the time of the run is over") {
+		t.Errorf("resumed as it was: %+v", r)
+	}
+	check("sim/native+stall=60s", 7)
+	if err := os.Rename(filepath.Join(work, "own.yaml"), filepath.Join(work, "moved.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r = toolpost(t, "", "run", "--resume", id, "-m", "sim/native")
+	if r.code == exitOK || !strings.Contains(r.errOut, "own.yaml") {
+		t.Errorf("its tools are gone: %+v", r)
+	}
+	r = toolpost(t, "", "run", "--resume", id, "-m", "sim/native", "--timeout", "0", "--max-turns", "8", "--tools", filepath.Join(work, "moved.yaml"))
+	if !strings.Contains(r.errOut, "✓ count_words path=notes.txt") { // the simulator writes no answer for the schema
+		t.Errorf("resumed with another model: %+v", r)
+	}
+	check("sim/native", 8)
+}
+
+// A record that does not say how its tools came about is not gone on with as if
+// they had never been there.
+func TestResumeAsksForWhatIsMissing(t *testing.T) {
+	set := consentTools(t, t.TempDir())
+	for _, c := range []struct{ tools, want string }{
+		{"read_file write_file", ""},
+		{"read_file count_words", "count_words, which are not there now: name their file with --tools"},
+	} {
+		err := complete(&agent.Settings{Tools: strings.Fields(c.tools)}, set)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.tools, err)
+		}
+	}
+	s := &settings{Root: t.TempDir()}
+	reading, done, err := s.toolSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if err := complete(&agent.Settings{Tools: []string{"write_file", "run_command"}}, reading); err == nil || !strings.Contains(err.Error(), "add --allow exec,write") {
+		t.Error(err)
+	}
+}
