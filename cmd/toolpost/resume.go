@@ -22,6 +22,7 @@ type saved struct {
 	Root        string   `json:"root"`
 	Allow       []string `json:"allow,omitempty"`
 	Tools       []string `json:"tools,omitempty"`
+	Sandbox     bool     `json:"sandbox,omitempty"`
 	System      string   `json:"system,omitempty"`
 	MaxTurns    int      `json:"max_turns"`
 	MaxTokens   int      `json:"max_tokens,omitempty"`
@@ -33,7 +34,7 @@ type saved struct {
 // named so that they are found from anywhere.
 func (w *wiring) save() (json.RawMessage, error) {
 	out := saved{
-		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, System: w.System, MaxTurns: w.MaxTurns,
+		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
 		MaxTokens: w.MaxTokens, Temperature: w.Temperature,
 	}
 	if w.Timeout > 0 {
@@ -82,6 +83,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	take("root", before.Root != "", func() { s.Root = before.Root })
 	take("allow", record.Program != nil, func() { s.Allow = before.Allow })
 	take("tools", record.Program != nil, func() { s.Tools = before.Tools })
+	take("sandbox", record.Program != nil, func() { s.Sandbox = before.Sandbox })
 	take("system", before.System != "", func() { s.System = before.System })
 	take("max_turns", before.MaxTurns > 0, func() { s.MaxTurns = before.MaxTurns })
 	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
