@@ -107,3 +107,30 @@ func mustHave(t *testing.T, pkg, name string) {
 	}
 	t.Errorf("package %s has no test %s", pkg, name)
 }
+
+// TestEveryPromiseHasATest fails if SECURITY.md names a test that is not there,
+// or promises something without naming one.
+func TestEveryPromiseHasATest(t *testing.T) {
+	_, promised, ok := strings.Cut(read(t, "SECURITY.md"), "## What is promised")
+	promised, _, end := strings.Cut(promised, "## What is not promised")
+	if !ok || !end {
+		t.Fatal("SECURITY.md does not say what is promised and what is not")
+	}
+	promises := 0
+	for line := range strings.Lines(promised) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| promise") {
+			continue
+		}
+		promises++
+		tests := named.FindAllStringSubmatch(line, -1)
+		if len(tests) == 0 {
+			t.Errorf("no test: %s", line)
+		}
+		for _, m := range tests {
+			mustHave(t, m[1], m[2])
+		}
+	}
+	if promises < 30 {
+		t.Errorf("only %d promises", promises)
+	}
+}
