@@ -16,14 +16,19 @@ var (
 	fence     = regexp.MustCompile("(?s)```go[^\n]*\n(.*?)```")
 	inline    = regexp.MustCompile("`([^`\n]+)`")
 	qualified = regexp.MustCompile(`(^|[^\w./"$-])([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	literal   = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)\{([^{}]*)`)
+	key       = regexp.MustCompile(`\b([A-Z]\w*):`)
 )
+
+// public are the packages that programs import.
+var public = []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
+	"sim", "llmtest", "agent", "invoke", "journal", "journal/export", "provider"}
 
 // TestDocumentsNameWhatExists fails if a document says package.Name, or
 // package.Type.Member, of a package of this module that has no such name.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	packages := make(map[string]map[string]bool)
-	for _, dir := range []string{"llm", "wire", "schema", "tool", "tool/builtin", "refine", "catalog", "emulate", "dialect", "dialect/spec",
-		"sim", "llmtest", "agent", "invoke", "journal", "journal/export", "provider"} {
+	for _, dir := range public {
 		packages[filepath.Base(dir)] = exported(t, dir)
 	}
 	for name := range packages["spec"] { // its types are those of dialect
@@ -40,6 +45,13 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			said = append(said, m[1])
 		}
 		for _, code := range said {
+			for _, m := range literal.FindAllStringSubmatch(code, -1) {
+				for _, k := range key.FindAllStringSubmatch(m[3], -1) {
+					if names := packages[m[1]]; names[m[2]] && !names[m[2]+"."+k[1]] {
+						t.Errorf("%s: %s.%s has no field %s", file, m[1], m[2], k[1])
+					}
+				}
+			}
 			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
 				names, ours := packages[m[2]]
 				if !ours || strings.HasPrefix(m[3], "Test") || strings.HasPrefix(m[3], "Fuzz") {
@@ -56,6 +68,22 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	if named < 200 {
 		t.Errorf("only %d names were found in the documents", named)
+	}
+}
+
+// TestWordsHaveOneMeaning fails if two packages give one of these names to
+// different things: each was the name of three or four types.
+func TestWordsHaveOneMeaning(t *testing.T) {
+	for _, word := range []string{"Budget", "Output", "Retrying", "Native", "Hosted", "HostedTool"} {
+		var in []string
+		for _, dir := range public {
+			if exported(t, dir)[word] {
+				in = append(in, dir)
+			}
+		}
+		if len(in) > 1 {
+			t.Errorf("%s is declared by %s", word, strings.Join(in, " and "))
+		}
 	}
 }
 
