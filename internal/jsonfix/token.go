@@ -60,6 +60,7 @@ func (r *Reader) scalar() bool {
 		return false
 	}
 	rest := r.in[r.i:]
+	rest = rest[:min(len(rest), maxScalar)] // beyond it the token is read as any other
 	n := 1
 	for n < len(rest) && !ends[rest[n]] {
 		n++
@@ -78,6 +79,10 @@ func (r *Reader) scalar() bool {
 	}
 	return false
 }
+
+// maxScalar bounds the numbers and literals that scalar reads, so that what is
+// none is not looked through to its end.
+const maxScalar = 64
 
 // ends marks what certainly ends a number or literal.
 var ends = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\r': true, '\t': true}

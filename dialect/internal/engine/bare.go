@@ -674,6 +674,18 @@ func behindNameReaders() []reader[named] {
 	}
 }
 
+// colonAndJSON reports whether a colon and an object stand behind a name. Without
+// a marker the object must hold a parameter of the tool.
+func (m *machine) colonAndJSON(s named) bool {
+	i := m.spaces(s.j + 1)
+	if s.c != ':' || m.peek(i) != '{' {
+		return false
+	}
+	name, _ := m.names.resolve(s.written)
+	key, _ := m.keyAt(m.spaces(i + 1))
+	return m.marked || m.declares(name, key)
+}
+
 // nameJSONReaders read JSON behind a name, and a name with nothing behind it.
 func nameJSONReaders() []reader[named] {
 	object := func(m *machine, s named) bool { return s.c == '{' }
@@ -692,7 +704,7 @@ func nameJSONReaders() []reader[named] {
 		},
 		{
 			name: "JSON behind a colon",
-			fits: func(m *machine, s named) bool { return s.c == ':' && m.peek(m.spaces(s.j+1)) == '{' && m.marked },
+			fits: (*machine).colonAndJSON,
 			read: func(m *machine, s named) bool { return m.nameJSON(s.written, s.i, m.spaces(s.j+1), s.start) },
 		},
 		{

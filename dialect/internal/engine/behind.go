@@ -36,7 +36,7 @@ func (m *machine) jsonBehindName() bool {
 		return false
 	}
 	line := m.lately()
-	text := bytes.TrimRight(line, " \t\r\n")
+	text := bytes.TrimRight(line, " \t\r\n:")
 	if bytes.Count(line[len(text):], []byte{'\n'}) != 1 {
 		return false
 	}

@@ -403,7 +403,30 @@ func (m *machine) oneOf() bool {
 	if m.undecided {
 		return read()
 	}
-	return m.guess(read) // the list is one, but this may be something else
+	marked := m.marked
+	m.marked = marked || m.badObject()
+	ok := m.guess(read) // the list is one, but this may be something else
+	m.marked = marked
+	return ok
+}
+
+// badObject reports whether the object that stands here, in a list of calls, is
+// one that cannot be read: its tool was not offered, or its arguments are no
+// object. It is reported rather than left in the text.
+func (m *machine) badObject() bool {
+	if m.names.any {
+		return false
+	}
+	key, v := m.keyAt(m.spaces(1))
+	if m.role(key) != nameRole && m.role(key) != bothRole || !isQuote(m.peek(v)) {
+		return false
+	}
+	end := m.word(v+1, "")
+	if i := m.spaces(end + 1); isQuote(m.peek(end)) && m.peek(i) == ',' {
+		key, _ = m.keyAt(m.spaces(i + 1))
+		return m.role(key) == argsRole
+	}
+	return false
 }
 
 // arguments reads the arguments of the call from here: an object, or a string
@@ -544,6 +567,10 @@ type feeder struct {
 	limit int // the offset at which a guess has gone too far
 }
 
+// maxFeed bounds what is fed at once. A value that turns out to be none after a
+// few bytes costs no more.
+const maxFeed = 4 << 10
+
 // wants reports whether the value may go on.
 func (f *feeder) wants() bool {
 	return !f.r.Done() && f.r.Err() == nil && f.m.offset()+f.held < f.limit
@@ -561,7 +588,7 @@ func (f *feeder) all() bool {
 		if len(rest) == 0 {
 			return true
 		}
-		rest = rest[:min(len(rest), f.limit-m.offset()-f.held)]
+		rest = rest[:min(len(rest), maxFeed, f.limit-m.offset()-f.held)]
 		if n := f.content(rest); n > 0 {
 			continue
 		}

@@ -79,17 +79,45 @@ func (m *machine) looseName() bool {
 		}
 	}
 	if !m.mayName(i, opened) {
-		return false
+		return opened && m.foreignAt(i, m.word(i, ":"))
 	}
 	name, j := m.escapedWord(i)
 	if m.names.offered(name) {
 		return m.followsName(j, opened)
+	}
+	if opened && m.foreignAt(i, j) {
+		return true
 	}
 	k := m.spaces(j)
 	if c := m.peek(k); opened && (isQuote(c) || c == ':' || c == 0xE2) && slices.Contains(loose.NameKeys, strings.ToLower(name)) {
 		at, _ := m.openingMarks(m.colon(k))
 		inner, _ := m.escapedWord(at)
 		return m.names.offered(inner)
+	}
+	return false
+}
+
+// foreignAt reports whether a list begins here with a call of a tool that was not
+// offered, whose name stands between i and j, and goes on with one of a tool
+// that was.
+func (m *machine) foreignAt(i, j int) bool {
+	if j == i || m.peek(0) != '[' && m.peek(0) != '(' {
+		return false
+	}
+	if c := m.peek(j); isQuote(c) { // a pair, or the key of the name
+		next := m.peek(m.spaces(j + 1))
+		if next != ',' && !(next == ':' && slices.Contains(loose.NameKeys, strings.ToLower(string(m.buf[m.pos+i:m.pos+j])))) {
+			return false
+		}
+	} else if c != '(' {
+		return false
+	}
+	n := m.blockLength()
+	block := m.buf[m.pos : m.pos+n]
+	for _, t := range m.names.tools {
+		if at := bytes.Index(block, []byte(t.Name)); at > j && t.Name != "" {
+			return true
+		}
 	}
 	return false
 }

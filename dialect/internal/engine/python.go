@@ -155,6 +155,15 @@ func (m *machine) pyArgs() {
 			m.skip(1, ")")
 			break
 		}
+		if c == '}' && count != 0 { // one too many
+			m.repair("extra-bracket", llm.Completion, m.offset(), m.offset()+1)
+			m.skip(1, "}")
+			continue
+		}
+		if count != 0 && m.callAt(0) { // the next call begins before this one has ended
+			m.repair("missing-parenthesis", llm.Guess, m.offset(), m.offset())
+			break
+		}
 		if c == ']' && count > 0 { // the list ends before the call does
 			m.repair("missing-parenthesis", llm.Guess, m.offset(), m.offset())
 			break
@@ -173,11 +182,40 @@ func (m *machine) pyArgs() {
 			continue
 		}
 		if !m.pyArg(&count, &position) {
-			m.recover()
+			if m.recover(); m.call.open {
+				m.skipArgs()
+			}
 			break
 		}
 	}
 	m.closeArgs(count)
+}
+
+// skipArgs passes over the rest of arguments that cannot be read, up to the end
+// of the call, if that is in sight: what follows may be other calls.
+func (m *machine) skipArgs() {
+	depth, quote := 0, byte(0)
+	for i := 0; i <= maxTag && m.at(i); i++ {
+		switch c := m.buf[m.pos+i]; {
+		case quote != 0:
+			if c == '\\' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '\n':
+			return
+		case isQuote(c):
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			depth++
+		case depth > 0 && (c == ')' || c == ']' || c == '}'):
+			depth--
+		case c == ')':
+			m.read(ArgsSpan, i+1, "unreadable")
+			return
+		}
+	}
 }
 
 // nextObject reads another object in the parentheses of a call that was given
@@ -220,7 +258,10 @@ func (m *machine) pyArg(count, position *int) bool {
 		}
 		m.blank("")
 		m.argKey(key, count)
-		return m.pyValue(key)
+		m.keyword = true
+		ok := m.pyValue(key)
+		m.keyword = false
+		return ok
 	}
 	var properties []string
 	if m.shape() != nil {
@@ -244,6 +285,7 @@ func (m *machine) pyValue(key string) bool {
 	switch {
 	case c == '{' && m.nested < maxNested && m.isSet(0):
 		m.nested++
+		m.keyword = false
 		ok := m.pySet()
 		m.nested--
 		return ok
@@ -253,7 +295,12 @@ func (m *machine) pyValue(key string) bool {
 	case isQuote(c):
 		return m.pyString(false)
 	case c == '\\' && isQuote(m.peek(1)):
-		return m.escapedString()
+		quote := string(m.buf[m.pos : m.pos+2])
+		return m.otherQuotes(quote, quote, "markdown-escape")
+	case c == 0xE2 && m.hasAt(0, "“"):
+		return m.otherQuotes("“", "”", "smart-quotes")
+	case c == 0xE2 && m.hasAt(0, "‘"):
+		return m.otherQuotes("‘", "’", "smart-quotes")
 	case isLetter(c) && isQuote(m.peek(1)):
 		m.skip(1, "prefix")
 		return m.pyString(c|0x20 == 'r')
@@ -405,17 +452,18 @@ func (m *machine) pyString(raw bool) bool {
 	return m.call.open
 }
 
-// escapedString reads a string whose quotes are escaped as in Markdown. If its
-// end is not in sight, the quotes are text.
-func (m *machine) escapedString() bool {
-	start, quote := m.offset(), string(m.buf[m.pos:m.pos+2])
-	for i := 2; i <= maxGuess && m.at(i); i++ {
-		if m.buf[m.pos+i] != '\\' || !m.hasAt(i, quote) || strings.IndexByte(",)]}", m.peek(m.spaces(i+2))) < 0 {
+// otherQuotes reads a string in quotes that Python does not have: escaped as in
+// Markdown, or those of typographers. If its end is not in sight, the quotes are
+// text.
+func (m *machine) otherQuotes(open, end, rule string) bool {
+	start := m.offset()
+	for i := len(open); i <= maxGuess && m.at(i); i++ {
+		if m.buf[m.pos+i] != end[0] || !m.hasAt(i, end) || strings.IndexByte(",)]}", m.peek(m.spaces(i+len(end)))) < 0 {
 			continue
 		}
-		m.arg(quoteJSON(loose.Unescape(string(m.buf[m.pos+2 : m.pos+i]))))
-		m.read(ArgsSpan, i+2, "string")
-		m.repair("markdown-escape", llm.Syntax, start, m.offset())
+		m.arg(quoteJSON(loose.Unescape(string(m.buf[m.pos+len(open) : m.pos+i]))))
+		m.read(ArgsSpan, i+len(end), "string")
+		m.repair(rule, llm.Syntax, start, m.offset())
 		return true
 	}
 	return m.pyWord("")
@@ -510,7 +558,10 @@ func (m *machine) endsString() bool {
 		return true
 	case ',':
 		k = m.spaces(k + 1)
-		return !isNameStart(m.peek(k)) || m.keyLength(k) > 0
+		if m.keyword && isQuote(m.peek(k)) { // behind a keyword argument there is another one
+			return false
+		}
+		return !isNameStart(m.peek(k)) || m.keyLength(k) > 0 || m.callAt(k)
 	case '<':
 		t, _ := m.match(k)
 		return t.is(closes)

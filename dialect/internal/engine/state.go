@@ -20,7 +20,7 @@ type state struct {
 	// anchor is where the call that may begin here began, if anchored.
 	anchor   int
 	anchored bool
-	covers   []extent // of calls, valid or not, and of what a warning tells of
+	covers   extents // of calls, valid or not, and of what a warning tells of
 	nested   int      // how deep we are in readers that call themselves
 }
 
@@ -56,6 +56,7 @@ type region struct {
 	code    bool   // it may be followed by code
 	behind  bool   // no marker stands between the last call and here
 	printed bool   // the Python call we read is the argument of print
+	keyword bool   // the Python value we read has a key
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
 	endOfMessage bool

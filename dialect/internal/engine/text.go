@@ -418,6 +418,14 @@ func (m *machine) labelsCall(n int) bool {
 	return j > i && t.is(separates) && t.all.meets(m.lex.labelled)
 }
 
+// insideCall reports whether the end of thinking, of n bytes, stands between a
+// call and the marker that ends it: then the model forgot to end its thinking
+// before the call.
+func (m *machine) insideCall(n int) bool {
+	t, _ := m.match(m.spaces(n))
+	return m.depth > 0 && t.is(closes)
+}
+
 // bold are the signs around a label in bold.
 const bold = "**"
 
@@ -605,7 +613,9 @@ func earlyReaders() []spotReader {
 		}},
 		{reader: reader[spot]{
 			name: "end of thinking that held calls",
-			fits: func(m *machine, s spot) bool { return m.held && m.closesThinking(s.tok, s.n) },
+			fits: func(m *machine, s spot) bool {
+				return m.held && m.closesThinking(s.tok, s.n) && !m.insideCall(s.n)
+			},
 			read: func(m *machine, s spot) bool { m.rehearse(); return true },
 		}},
 		{reader: reader[spot]{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -19,6 +20,40 @@ import (
 
 // extent is a stretch of the answer.
 type extent struct{ start, end int }
+
+// extents are stretches of the answer. Many of them are in order.
+type extents []extent
+
+// manyExtents is how many extents are looked at one by one.
+const manyExtents = 16
+
+// merged returns many extents in order and without overlaps, so that has finds
+// one fast. It leaves e as it is.
+func (e extents) merged() extents {
+	if len(e) <= manyExtents {
+		return e
+	}
+	sorted := slices.Clone(e)
+	slices.SortFunc(sorted, func(a, b extent) int { return cmp.Compare(a.start, b.start) })
+	out := sorted[:1]
+	for _, next := range sorted[1:] {
+		if last := &out[len(out)-1]; next.start <= last.end {
+			last.end = max(last.end, next.end)
+		} else {
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+// has reports whether one of the extents holds an offset. Many must be merged.
+func (e extents) has(at int) bool {
+	if len(e) > manyExtents {
+		i, _ := slices.BinarySearchFunc(e, at, func(x extent, at int) int { return cmp.Compare(x.end, at+1) })
+		return i < len(e) && e[i].start <= at
+	}
+	return slices.ContainsFunc(e, func(x extent) bool { return x.start <= at && at < x.end })
+}
 
 // reach makes the extent end at end if it ends at from, and else makes it the
 // stretch between the two.
@@ -62,6 +97,7 @@ func (m *machine) watch(end int) {
 	if m.names.any || m.names.none || at >= end {
 		return
 	}
+	m.covers = m.covers.merged()
 	stop := end
 	if m.call.open { // what stands in its arguments is accounted for
 		stop = min(end, max(at, m.call.start-m.base))
@@ -304,10 +340,8 @@ func (m *machine) accounted(at int) bool {
 	if m.call.open && at >= m.call.start {
 		return true
 	}
-	for _, e := range m.covers {
-		if e.start <= at && at < e.end {
-			return true
-		}
+	if m.covers.has(at) {
+		return true
 	}
 	for _, p := range m.lost.places {
 		if p >= at-nearby && p <= at+nearby {

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -146,8 +147,10 @@ func init() {
 		{"a call inside print and the like", callNode, (*reading).wraps, (*reading).wrapped},
 		{"a call of a tool that was not offered", callNode, func(r *reading, n node) bool { return len(n.items) > 0 && n.items[0].key != "" }, (*reading).unknown},
 		{"a name and its arguments in a list", listNode, (*reading).isPair, (*reading).pair},
+		{"a name that was not offered and its arguments in a list", listNode, isForeignPair, (*reading).foreignPair},
 		{"a list of calls", listNode, always, (*reading).each},
 		{"a name under its own key", dictNode, (*reading).isNamed, (*reading).named},
+		{"a name that was not offered under its own key", dictNode, isForeign, (*reading).foreign},
 		{"a name as the only key", dictNode, (*reading).isKeyed, (*reading).keyed},
 		{"calls in braces", dictNode, func(r *reading, n node) bool {
 			return len(n.items) > 0 && !slices.ContainsFunc(n.items, func(it item) bool { return it.key != "" })
@@ -414,6 +417,44 @@ func (r *reading) named(n node, p *parser, _ int) bool {
 	}
 	p.fix("arguments-beside-name", llm.Syntax, n.start, n.end)
 	return r.add(name, rest, n, p)
+}
+
+// foreignMembers returns the name and the arguments of an object that is a call
+// of a tool that was not offered. It counts only beside calls of others.
+func foreignMembers(n node) (name string, args node, ok bool) {
+	for _, it := range n.items {
+		switch key := strings.ToLower(it.key); {
+		case slices.Contains(NameKeys, key) && it.value.kind == stringNode && name == "":
+			name = it.value.text
+		case slices.Contains(argsKeys, key) && it.value.kind == dictNode && !ok:
+			args, ok = it.value, true
+		case key != "id" && key != "type" && key != "call_id":
+			return "", args, false
+		}
+	}
+	return name, args, ok && isName(name)
+}
+
+func isForeign(_ *reading, n node) bool { _, _, ok := foreignMembers(n); return ok }
+
+func (r *reading) foreign(n node, p *parser, _ int) bool {
+	name, args, _ := foreignMembers(n)
+	return r.add(name, args.items, n, p)
+}
+
+// isForeignPair is isForeign for a name and an object in a list.
+func isForeignPair(_ *reading, n node) bool {
+	return len(n.items) == 2 && n.items[0].key == "" && n.items[0].value.kind == stringNode && isName(n.items[0].value.text) &&
+		n.items[1].key == "" && n.items[1].value.kind == dictNode
+}
+
+func (r *reading) foreignPair(n node, p *parser, _ int) bool {
+	return r.add(n.items[0].value.text, n.items[1].value.items, n, p)
+}
+
+// isName reports whether s may be the name of a tool.
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || !isNameByte(byte(r)) })
 }
 
 // onlyLabels reports whether all members but the arguments are what calls carry
