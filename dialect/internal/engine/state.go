@@ -21,7 +21,7 @@ type state struct {
 	anchor   int
 	anchored bool
 	covers   extents // of calls, valid or not, and of what a warning tells of
-	nested   int      // how deep we are in readers that call themselves
+	nested   int     // how deep we are in readers that call themselves
 }
 
 // passage is where in the answer we are.
