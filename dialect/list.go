@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -78,11 +79,13 @@ func (l *List) Lookup(name string) (Dialect, bool) {
 // schemas for them and dialects that trim lose the white space they trim.
 //
 // A value that contains the dialect's own markers is escaped where the dialect
-// has escapes (JSON and Python bodies); the raw-text dialects have none.
+// has escapes (JSON and Python bodies). In the raw-text dialects it stands in a
+// CDATA section if it would be read as something else without.
 //
 // Render refuses what the dialect cannot say: media, results, calls run by the
-// provider, arguments that are not an object, and names or keys that would be
-// read as markup. The error is an *llm.Error of kind Invalid or Unsupported.
+// provider, arguments that are not an object, names or keys that would be read
+// as markup, and values that would end before their end. The error is an
+// *llm.Error of kind Invalid or Unsupported.
 func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
 	d, ok := l.Lookup(dialect)
 	if !ok {
@@ -91,11 +94,23 @@ func (l *List) Render(dialect string, parts ...llm.Part) (string, error) {
 	if d.Write.Call == "" {
 		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Unsupported, Err: fmt.Errorf("the dialect %q does not say how it is written", dialect)}
 	}
-	text, err := write.Turn(d.Write, parts)
+	text, err := l.write(d, parts)
 	if err != nil {
 		return "", &llm.Error{Op: "dialect.Render", Kind: llm.Invalid, Err: fmt.Errorf("%s: %w", dialect, err)}
 	}
 	return text, nil
+}
+
+// write writes parts so that their calls are read as they are. Values with
+// markup in them are read again: where they end is for the reader to say.
+func (l *List) write(d Dialect, parts []llm.Part) (string, error) {
+	for _, sections := range []bool{false, true} {
+		text, raw, err := write.Turn(d.Write, parts, sections)
+		if err != nil || !raw || l.readsBack(d, parts, sections) {
+			return text, err
+		}
+	}
+	return "", errors.New("a value holds markup of the dialect and would be read as something else")
 }
 
 // WrapResults writes the results of calls as the models of a dialect are used

@@ -129,8 +129,14 @@ func (m *machine) cdata(v value) bool {
 	m.skip(m.spaces(0)+len(cdata), cdata)
 	v.trim = spec.Literal
 	s := sink{m: m, value: v}
-	if !m.until("]]>", "", s.add) {
-		return false
+	for {
+		if !m.until("]]>", "", s.add) {
+			return false
+		}
+		if !m.hasAt(0, cdata) { // a value that holds the end of a section stands in two
+			break
+		}
+		m.skip(len(cdata), cdata)
 	}
 	s.close()
 	return m.afterValue()

@@ -196,6 +196,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		var inner strings.Builder
 		w.json(&inner, raw)
 		value = inner.String()
+		w.raw = w.raw || strings.Contains(value, "<")
 	}
 	if !nested && w.Node != "" && k >= isObject { // the type of a node would promise elements
 		k = isNumber
@@ -245,8 +246,9 @@ func (w *writer) entries(b *strings.Builder, raw json.RawMessage) error {
 
 // leaf writes a string as raw text.
 func (w *writer) leaf(s string) string {
+	w.raw = w.raw || strings.Contains(s, "<")
 	if w.CData && strings.ContainsAny(s, "<&") {
-		return "<![CDATA[" + s + "]]>"
+		return "<![CDATA[" + strings.ReplaceAll(s, "]]>", "]]]]><![CDATA[>") + "]]>"
 	}
 	return s
 }
@@ -264,7 +266,9 @@ func (w *writer) typeName(k jsonKind) string {
 func (w *writer) bare(b *strings.Builder, raw json.RawMessage) error {
 	switch jsonKindOf(raw) {
 	case isString:
-		b.WriteString(w.Delim + str(raw) + w.Delim)
+		s := str(raw)
+		w.raw = w.raw || strings.Contains(s, "<")
+		b.WriteString(w.Delim + s + w.Delim)
 	case isArray:
 		b.WriteByte('[')
 		for i, v := range arrayItems(raw) {

@@ -59,7 +59,7 @@ func fit(id string, place, n int, alphabet string) string {
 // and fences among the fixed words of a dialect.
 func markersOf(w spec.Writing) []string {
 	var out []string
-	for _, text := range []string{w.Think.Open, w.Think.Close, w.Text.Open, w.Text.Close, w.Next, w.Open, w.Call, w.Close, w.End} {
+	for _, text := range []string{w.Think.Open, w.Think.Close, w.Text.Open, w.Text.Close, w.Next, w.Open, w.Call, w.Param, w.Node, w.Close, w.End} {
 		for len(text) > 0 {
 			n := marker(text)
 			if n > 0 {

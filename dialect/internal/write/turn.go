@@ -15,19 +15,24 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Turn writes parts as a model that speaks a dialect writes them.
-func Turn(how spec.Writing, parts []llm.Part) (string, error) {
+// Turn writes parts as a model that speaks a dialect writes them. It reports
+// whether markup stands in a value as it is, so that only reading it again can
+// tell whether the value ends where it should. With sections, such values stand
+// in CDATA sections.
+func Turn(how spec.Writing, parts []llm.Part, sections bool) (text string, raw bool, err error) {
+	how.CData = how.CData || sections
 	w := writer{Writing: how, markers: markersOf(how)}
 	if err := w.turn(parts); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return w.out.String(), nil
+	return w.out.String(), w.raw, nil
 }
 
 // writer writes one turn.
 type writer struct {
 	spec.Writing
 	markers []string
+	raw     bool // a value holds markup as it is
 	out     strings.Builder
 	calls   int // written so far
 	blocks  int // written so far: thinking, text, or a run of calls
