@@ -26,7 +26,7 @@ func newSim() *cobra.Command {
 	var f simFlags
 	cmd := &cobra.Command{
 		Use:   "sim",
-		Short: "Serve models that are not there, in every vendor's format",
+		Short: "Serve simulated models, in every vendor's format",
 		Long: `Serves the OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama and Amazon
 Bedrock (Converse) APIs on loopback, without network or keys. The model's name says how it
 behaves:

@@ -51,7 +51,7 @@ var why = []string{
 	1: "layer 1 holds tools, formats, dialects and the record: it must not know who talks to models or runs calls, so that a codec serves client and server alike",
 	2: "layer 2 teaches tools to models that have none: it writes prompts, schemas and grammars and reads the answers, around any model, so it must not know how models are opened",
 	3: "layer 3 opens models, runs calls or asks again, one each: if they knew each other, two of them would retry the same thing",
-	4: "layer 4 is the turn loop and the models that are not there",
+	4: "layer 4 is the turn loop and simulated models",
 	5: "layer 5 is servers and large consumers: they meet only in the command",
 	6: "the command wires everything and is imported by nobody",
 }
