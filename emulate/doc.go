@@ -1,4 +1,4 @@
-// Package emulate makes models call tools that were never taught to.
+// Package emulate gives tool calling to models that were never taught it.
 //
 // [Emulation.Around] gives tool calling to any llm.Model: it teaches the tools
 // in the prompt, writes the calls and results of the history as text, has the

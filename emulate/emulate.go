@@ -88,7 +88,8 @@ func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
 func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	// A free-text tool is taught as a function with one argument.
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
-	// What was said keeps its voice: from here on nothing of it is a control token.
+	// From here on no text from outside holds a control token of the model's
+	// template.
 	req, restored := e.tokens().Guard(req)
 	out := &Plan{}
 	final, err := e.answer(req, out)
