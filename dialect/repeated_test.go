@@ -73,7 +73,7 @@ func TestRepeatedUnits(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d texts", len(texts))
+	t.Logf("%d attacks", 2*len(texts))
 }
 
 // repeats measures a unit that is repeated to size bytes and to four times as
