@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +150,26 @@ func TestApprovals(t *testing.T) {
 				t.Errorf("%s, %s: the approval is not on record: %q", c.why, way, statuses(t, store))
 			}
 		}
+	}
+}
+
+// TestNamesThatDifferInCase: what the schema did not see does not reach a function,
+// whatever the schema leaves open.
+func TestNamesThatDifferInCase(t *testing.T) {
+	var got []int
+	type in struct {
+		Amount int `json:"amount"`
+	}
+	pay := tool.Func("pay", "Pays.", func(_ context.Context, in in) (string, error) { got = append(got, in.Amount); return "paid", nil })
+	pay.Input = []byte(`{"type":"object","properties":{"amount":{"type":"integer","maximum":100}},"required":["amount"]}`)
+	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(pay)})
+	for i, args := range []string{`{"amount":5,"AMOUNT":5000}`, `{"AMOUNT":5000,"amount":5}`, `{"amount":5,"amount":5000}`, `{"amount":"5","Amount":5000}`} {
+		o := outcomes(t, s, call(fmt.Sprint(i), "pay", args))[0]
+		if o.Error == nil || o.Error.Code != tool.Validation {
+			t.Errorf("%s: %v", args, o.Error)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("paid %v", got)
 	}
 }

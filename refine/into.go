@@ -103,7 +103,7 @@ func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int
 
 func decode[T any](raw json.RawMessage) (Growing[T], error) {
 	g := Growing[T]{JSON: raw}
-	err := json.Unmarshal(raw, &g.Value)
+	err := schema.DecodeKnown(raw, &g.Value)
 	return g, err
 }
 

@@ -219,3 +219,17 @@ func ExampleInto() {
 	fmt.Println(r.Name, r.Minutes, r.Needs, err)
 	// Output: Lasagna 60 [pasta tomatoes] <nil>
 }
+
+// TestIntoIsExact: a value that the schema did not see does not reach a Go value.
+func TestIntoIsExact(t *testing.T) {
+	type order struct {
+		Amount int `json:"amount"`
+	}
+	open := &llm.Request{Output: &llm.OutputFormat{Schema: []byte(`{"type":"object","properties":{"amount":{"type":"integer","maximum":100}},"required":["amount"]}`)}}
+	for text, want := range map[string]int{`{"amount":5,"more":1}`: 5, `{"amount":5,"AMOUNT":5000}`: 0, `{"AMOUNT":5000,"amount":5}`: 0} {
+		v, err := refine.Into[order](t.Context(), &actor{says: []any{text}}, open, 1)
+		if v.Amount != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %+v, %v", text, v, err)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 
 	"github.com/toolpost/toolpost/llm"
@@ -18,8 +17,9 @@ import (
 // its use: its Origin is Program. Set Effects on the result to promise more
 // than nothing.
 //
-// Arguments are decoded strictly: an unknown field or a wrong type is an error
-// of code Validation, and the function is not called. A string becomes text,
+// Arguments are decoded strictly, with [schema.Decode]: an unknown field, one whose
+// name differs in case, or a wrong type is an error of code Validation, and the
+// function is not called. A string becomes text,
 // an [Output], an [llm.Part], a slice of parts or [llm.Media] is passed on, and
 // anything else becomes JSON. A panic becomes an error.
 //
@@ -58,14 +58,7 @@ func decodeStrictly(args json.RawMessage, v any) error {
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if err == nil {
-		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more than one JSON value")
-		}
-	}
+	err := schema.Decode(args, v)
 	if err == nil {
 		return nil
 	}

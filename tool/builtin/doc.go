@@ -12,11 +12,8 @@
 package builtin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
@@ -42,7 +39,7 @@ func planned[In any](t tool.Tool, fn func(context.Context, In) (tool.Plan, error
 func typed[In, Out any](name string, fn func(context.Context, In) (Out, error)) func(context.Context, json.RawMessage) (Out, error) {
 	return func(ctx context.Context, raw json.RawMessage) (Out, error) {
 		var in In
-		if err := decode(raw, &in); err != nil {
+		if err := schema.Decode(raw, &in); err != nil {
 			var none Out
 			return none, tool.Errorf(tool.Validation, "the arguments of %s cannot be read: %v", name, err)
 		}
@@ -50,16 +47,3 @@ func typed[In, Out any](name string, fn func(context.Context, In) (Out, error)) 
 	}
 }
 
-// decode reads arguments strictly: an unknown field is an error, because
-// whatever it meant would be ignored.
-func decode(raw json.RawMessage, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one JSON value")
-	}
-	return nil
-}
