@@ -38,7 +38,7 @@ const (
 // Dir is a Store of one file of JSON lines per run, RUN.jsonl, in a directory.
 // Files are for their owner only. Several processes may share the directory,
 // and even a run: the file is locked while a line is added. An entry whose turn does
-// not come within 30 s is an error that names the process that has the lock.
+// not come within 5 s is an error that names the process that has the lock.
 //
 // A line counts once its newline is there. What a crash left behind the last
 // newline is cut off by the next Append, which says so in an entry of kind
@@ -227,13 +227,17 @@ func (r *dirRun) take(ctx context.Context) error {
 	}
 }
 
+// lockPatience bounds how long a file may be locked by another process: also what
+// must be written after a signal to end does not wait longer.
+const lockPatience = 5 * time.Second
+
 // lock waits until no other process has f locked: for the time it takes to write a
 // line, unless that process was stopped.
 func lock(ctx context.Context, f *os.File) error {
 	if locked, err := tryLock(f); locked || err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	const shortest, longest = 50 * time.Microsecond, 20 * time.Millisecond
 	for wait := shortest; ; wait = min(2*wait, longest) {

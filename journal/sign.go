@@ -65,8 +65,7 @@ func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	sig, err := base64.StdEncoding.DecodeString(s.Sig)
-	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, b, sig) {
+	if !genuine(b, s.Sig, key) {
 		return errors.New("journal: the signature is not genuine")
 	}
 	if s.Run != r.Run || s.Count != r.Entries || s.Seal != r.Head {
@@ -74,6 +73,12 @@ func (s Signature) Check(r *Report, key ed25519.PublicKey) error {
 			s.Run, s.Count, s.Seal.Short(), r.Run, r.Entries, r.Head.Short())
 	}
 	return nil
+}
+
+// genuine reports whether sig, in base64, is the signature of b by key.
+func genuine(b []byte, sig string, key ed25519.PublicKey) bool {
+	raw, err := base64.StdEncoding.DecodeString(sig)
+	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, b, raw)
 }
 
 // KeyID returns the hash of a public key.

@@ -185,6 +185,45 @@ func TestResumeOfALiveRun(t *testing.T) {
 	}
 }
 
+// TestALockedRecordDoesNotHoldUpTheEnd: whoever has a record locked and does not let
+// go is named, and a signal ends the program in bounded time.
+func TestALockedRecordDoesNotHoldUpTheEnd(t *testing.T) {
+	bare(t, fruit)
+	cmd := program(t, "run", "-m", "sim/native+stall=30s", fruitTask)
+	errOut := start(t, cmd)
+	begun(t, `"request"`)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, cmd, errOut)
+	files, _ := filepath.Glob(filepath.Join(stateDir(), "runs", "*.jsonl"))
+	f, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSuffix(filepath.Base(files[0]), ".jsonl")
+	if v := toolpost(t, "", "receipts", "verify", "--allow-open", id); v.code != exitOK { // reading needs no lock
+		t.Errorf("verify: %+v", v)
+	}
+	cmd = program(t, "run", "-m", "sim/native", "--resume", id)
+	errOut = start(t, cmd)
+	time.Sleep(500 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	e := await(t, cmd, errOut)
+	if e.code != exitFailed || e.took > 10*time.Second {
+		t.Errorf("it took %v to end: %+v", e.took, e)
+	}
+	if runtime.GOOS == "linux" && !strings.Contains(e.errOut, "interrupted") && !strings.Contains(e.errOut, fmt.Sprintf("process %d ", os.Getpid())) {
+		t.Errorf("nobody is named:\n%s", e.errOut)
+	}
+}
+
 func TestClosedPipe(t *testing.T) {
 	bare(t, fruit)
 	for _, args := range [][]string{{"run", fruitTask}, {"run", "--json", fruitTask}} {

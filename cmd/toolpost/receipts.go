@@ -15,7 +15,7 @@ import (
 func newReceipts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receipts",
-		Short: "Show, verify, sign and export what runs have left on record",
+		Short: "Show, verify, sign, anchor and export what runs have left on record",
 		Long: `A run leaves a chain of entries: what the model was asked and said, what a tool was
 about to do, and what it did. Changing, removing, adding or moving an entry breaks the
 chain.
@@ -30,7 +30,7 @@ directory, sqlite:FILE or a postgres:// address; --store or TOOLPOST_STORE names
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("store", "", "where runs are kept (default $TOOLPOST_STORE, else "+filepath.Join("…", "toolpost", "runs")+" in your state directory)")
-	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsExport())
+	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsAnchor(), newReceiptsExport())
 	return cmd
 }
 

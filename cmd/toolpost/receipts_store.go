@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/spf13/cobra"
@@ -202,19 +203,40 @@ func findRun(cmd *cobra.Command, target string) (src runSource, done func(), err
 	return fileSource(path), done, nil
 }
 
+// openRegular opens a file to read it. A pipe or a device in its place is an error:
+// opening or reading it might never end.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // fileSource is the run in a file.
 func fileSource(path string) runSource {
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	return runSource{name: name, sig: strings.TrimSuffix(path, ".jsonl") + ".sig", lines: func(context.Context) iter.Seq2[[]byte, error] {
+	return runSource{name: name, sig: strings.TrimSuffix(path, ".jsonl") + ".sig", lines: func(ctx context.Context) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			f, err := os.Open(path)
+			f, err := openRegular(path)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			defer f.Close()
 			for line, err := range journal.Lines(f) {
-				if !yield(line, err) {
+				if err == nil {
+					err = ctx.Err()
+				}
+				if !yield(line, err) || err != nil {
 					return
 				}
 			}

@@ -54,6 +54,7 @@ func fillStore(t *testing.T, store journal.Store) {
 		check(r.Write(t.Context(), journal.KindStart, journal.Start{Task: "mend \x1b[31mit"}))
 		check(r.Intent(t.Context(), journal.Intent{Call: "call_1", Tool: "edit_file", Args: json.RawMessage(`{"path":"a.go"}`)}))
 		if run == "torn" {
+			check(nil, r.Close(t.Context()))
 			return
 		}
 		check(r.Receipt(t.Context(), journal.Receipt{Call: "call_1", Tool: "edit_file", Args: json.RawMessage(`{"path":"a.go"}`), Status: journal.OK, LatencyMS: 3,
@@ -62,6 +63,7 @@ func fillStore(t *testing.T, store journal.Store) {
 		if run == "sealed" {
 			check(r.Seal(t.Context()))
 		}
+		check(nil, r.Close(t.Context()))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 // verifyFlags are the options of verify.
 type verifyFlags struct {
-	key, sig          string
+	key, sig, anchor  string
 	allowOpen, asJSON bool
 }
 
@@ -37,15 +37,19 @@ does not know) or unread. A DIR is a directory of runs or an export; of exported
 is checked that they agree. Without arguments all runs of the store are verified.
 
 Whoever can write to a run can replace it by another one that verifies. With --key the
-run must also be signed with that key: see 'toolpost receipts sign'.`,
+run must also be signed with that key: see 'toolpost receipts sign'. With --anchor the
+runs of the store must be all there, and at least as long as when they were anchored; the
+key is then that of the anchors: see 'toolpost receipts anchor'.`,
 		Example: `  toolpost receipts verify RUN
   toolpost receipts verify --key audit.key.pub RUN
+  toolpost receipts verify --anchor anchors.jsonl --key audit.key.pub
   toolpost receipts verify --json export/`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return verifyTargets(cmd, args, flags) },
 	}
 	cmd.Flags().BoolVar(&flags.allowOpen, "allow-open", false, "an open run is no failure")
 	cmd.Flags().StringVar(&flags.key, "key", "", "the public key `FILE` that must have signed each run")
+	cmd.Flags().StringVar(&flags.anchor, "anchor", "", "the `FILE` of anchors that the runs of the store must agree with")
 	cmd.Flags().StringVar(&flags.sig, "sig", "", "the `FILE` of signatures (default: beside the run)")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON array")
 	return cmd
@@ -54,8 +58,10 @@ run must also be signed with that key: see 'toolpost receipts sign'.`,
 // verdict is what verify says about one target.
 type verdict struct {
 	Target string `json:"target"`
-	State  string `json:"state"` // sealed, open, broken, newer, unread; of an export: agrees, open, broken
+	State  string `json:"state"` // sealed, open, broken, newer, unread, missing; of an export: agrees, open, broken
 	OK     bool   `json:"ok"`
+	// anchored says that an anchor has seen more than there is.
+	anchored bool
 	// Problems are what is wrong, in words.
 	Problems []string            `json:"problems,omitempty"`
 	Notes    []string            `json:"notes,omitempty"`
@@ -78,6 +84,9 @@ func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) erro
 			return fmt.Errorf("%s: %w", flags.key, err)
 		}
 	}
+	if err := v.readAnchors(targets); err != nil {
+		return err
+	}
 	var err error
 	if len(targets) == 0 {
 		err = v.store()
@@ -97,14 +106,43 @@ type verifier struct {
 	cmd      *cobra.Command
 	flags    verifyFlags
 	key      ed25519.PublicKey // nil: signatures are not checked
+	anchors  []journal.Anchor
 	verdicts []verdict
+}
+
+// readAnchors reads the file of --anchor. The key is that of the anchors then.
+func (v *verifier) readAnchors(targets []string) (err error) {
+	if v.flags.anchor == "" {
+		return nil
+	}
+	if len(targets) > 0 {
+		return usagef(v.cmd, "--anchor is about all runs of the store; name none")
+	}
+	if v.anchors, err = readAnchors(v.flags.anchor, v.key); err != nil {
+		return err
+	}
+	if len(v.anchors) == 0 {
+		return fmt.Errorf("%s holds no anchors; 'toolpost receipts anchor' writes them", v.flags.anchor)
+	}
+	last := v.anchors[len(v.anchors)-1]
+	signed := "signed by key " + last.Key.Short()
+	if v.key == nil {
+		signed += ", not checked: name the key with --key"
+	}
+	fmt.Fprintf(v.cmd.ErrOrStderr(), "anchor %d of %s, %s\n", last.N, anchorTime(last.At), signed)
+	v.key = nil
+	return nil
 }
 
 // target verifies whatever target names.
 func (v *verifier) target(target string) error {
 	src, path, done, err := findTarget(v.cmd, target)
-	if err != nil {
+	if wrong := new(usageError); errors.As(err, wrong) || v.cmd.Context().Err() != nil {
 		return err
+	}
+	if err != nil {
+		v.unread(target, err)
+		return nil
 	}
 	defer done()
 	if src != nil {
@@ -134,6 +172,9 @@ func (v *verifier) store() error {
 			return err
 		}
 	}
+	if v.anchors != nil {
+		v.compare(func(run string) runSource { return storeSource(store, run) })
+	}
 	return nil
 }
 
@@ -153,10 +194,6 @@ func (v *verifier) directory(dir string) error {
 	}
 	slices.Sort(files)
 	for _, f := range files {
-		if info, err := os.Stat(f); err == nil && !info.Mode().IsRegular() {
-			v.unread(f, errors.New("it is not a regular file")) // opening a pipe may wait for ever
-			continue
-		}
 		if err := v.run(f, fileSource(f)); err != nil {
 			return err
 		}
@@ -196,7 +233,7 @@ func (v *verifier) run(target string, src runSource) error {
 		src.sig = v.flags.sig
 	}
 	if err := v.signatures(&d, src.sig); err != nil {
-		return err
+		d.Problems = append(d.Problems, "the signatures cannot be read: "+err.Error())
 	}
 	d.OK = len(d.Problems) == 0 && (report.Sealed || v.flags.allowOpen)
 	v.verdicts = append(v.verdicts, d)
@@ -250,7 +287,7 @@ func (v *verifier) signatures(d *verdict, file string) error {
 
 // exportOf returns the directory of a file that is part of an export.
 func exportOf(file string) (dir string, ok bool) {
-	f, err := os.Open(file)
+	f, err := openRegular(file)
 	if err != nil {
 		return "", false
 	}
@@ -270,11 +307,13 @@ const maxExport = 1 << 30
 func (v *verifier) export(dir string) error {
 	replay, err := readOptional(filepath.Join(dir, export.ReplayFile))
 	if err != nil {
-		return err
+		v.unread(dir, err)
+		return nil
 	}
 	receipt, err := readOptional(filepath.Join(dir, export.ReceiptFile))
 	if err != nil {
-		return err
+		v.unread(dir, err)
+		return nil
 	}
 	r := export.Verify(replay, receipt)
 	d := verdict{Target: dir, State: "agrees", Problems: r.Problems, Export: r}
@@ -297,7 +336,7 @@ func (v *verifier) export(dir string) error {
 
 // readOptional returns the content of a file, nil if it does not exist.
 func readOptional(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

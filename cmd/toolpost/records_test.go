@@ -107,7 +107,18 @@ func TestEachRunIsJudgedByItself(t *testing.T) {
 	others[1], others[2] = "open    "+filepath.Join(path, "open.jsonl"), "open    "+filepath.Join(path, "torn.jsonl")
 	expect(t, exitFailed, append(others, "unread  "+filepath.Join(path, "folder.jsonl")), "receipts", "verify", "--allow-open", path)
 	if pipe {
-		expect(t, exitFailed, []string{"unread  " + filepath.Join(path, "pipe.jsonl"), "it is not a regular file"}, "receipts", "verify", "--allow-open", path)
+		fifo := filepath.Join(path, "pipe.jsonl")
+		expect(t, exitFailed, []string{"unread  " + fifo, "is not a regular file"}, "receipts", "verify", "--allow-open", path)
+		sealed := filepath.Join(path, "sealed.jsonl")
+		expect(t, exitFailed, []string{"unread  " + fifo, "is not a regular file", "sealed  " + sealed}, "receipts", "verify", fifo, sealed)
+		expect(t, exitFailed, []string{"unread  nobody", "there is no run nobody", "sealed  " + sealed}, "receipts", "verify", "nobody", sealed)
+		for _, command := range [][]string{{"show"}, {"show", "--json"}, {"export", "--out", t.TempDir()}} {
+			expect(t, exitFailed, []string{"is not a regular file"}, append(append([]string{"receipts"}, command...), fifo)...)
+		}
+		expect(t, exitFailed, []string{"is not a regular file"}, "replay", fifo)
+		makePipe(t, filepath.Join(path, "open.sig"))
+		expect(t, exitFailed, []string{"open    open", "the signatures cannot be read", "sealed  sealed"}, "receipts", "verify", "--allow-open")
+		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "verify", "--anchor", fifo)
 		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "verify", "pipe")
 		expect(t, exitFailed, []string{"is not a regular file"}, "receipts", "show", "pipe")
 	}
