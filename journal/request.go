@@ -142,19 +142,30 @@ func formOf(req *llm.Request) (*requestForm, error) {
 	return form, nil
 }
 
-// hash is the hash of {"messages":[hash, …],"settings":hash,"tools":hash}.
 func (f *requestForm) hash() Hash {
+	messages := func(yield func(Hash) bool) {
+		for _, m := range f.messages {
+			if !yield(hashBytes(m)) {
+				return
+			}
+		}
+	}
+	return requestHash(messages, hashBytes(f.settings), hashBytes(f.tools))
+}
+
+// requestHash is the hash of {"messages":[hash, …],"settings":hash,"tools":hash}.
+func requestHash(messages iter.Seq[Hash], settings, tools Hash) Hash {
 	b := []byte(`{"messages":[`)
-	for i, m := range f.messages {
-		if i > 0 {
+	for m := range messages {
+		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = appendQuoted(b, string(hashBytes(m)))
+		b = appendQuoted(b, string(m))
 	}
 	b = append(b, `],"settings":`...)
-	b = appendQuoted(b, string(hashBytes(f.settings)))
+	b = appendQuoted(b, string(settings))
 	b = append(b, `,"tools":`...)
-	b = appendQuoted(b, string(hashBytes(f.tools)))
+	b = appendQuoted(b, string(tools))
 	return hashBytes(append(b, '}'))
 }
 

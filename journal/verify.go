@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -107,9 +108,11 @@ func (f Fault) String() string {
 // with, a *[FormatError] for a run in a newer format, or a *[BrokenError].
 //
 // The chain proves that no entry was touched after a later one was written,
-// and a seal that none is missing at the end. Somebody who can rewrite the
-// whole run can make another whole run: only a signature ([Sign]) kept
-// elsewhere, or the hash of the seal, shows that.
+// and a seal that none is missing at the end. Values that entries refer to must
+// be on record, and a request must be the one whose hash it names, as long as no
+// secret was stripped before it. Somebody who can rewrite the whole run and makes
+// all of that agree can make another whole run: only a signature ([Sign]) or an
+// [Anchor] kept elsewhere, or the hash of the seal, shows that.
 func Verify(entries iter.Seq2[Entry, error]) (*Report, error) {
 	var c checker
 	for e, err := range entries {
@@ -148,6 +151,7 @@ type checker struct {
 	order    []string // of pending
 	stripped int64
 	refs     Resolver
+	asked    *askedHashes // the last request, nil before the first
 }
 
 // found is one line.
@@ -159,6 +163,7 @@ type found struct {
 	format     int
 	seal       Seal
 	missing    Hash   // it refers to this, which is not on record
+	other      bool   // it is a request, and not the one it names
 	bad        string // why it is not an entry
 }
 
@@ -204,6 +209,8 @@ func (c *checker) add(e Entry) {
 		f.missing = dangling.Hash
 	}
 	switch e.Kind {
+	case KindRequest:
+		f.other = f.missing == "" && !c.request(e)
 	case KindSeal:
 		if err := json.Unmarshal(e.Body, &f.seal); err != nil {
 			f.bad = "the seal cannot be read"
@@ -232,6 +239,40 @@ func (c *checker) intend(in Intent) {
 		c.order = append(c.order, in.Call)
 	}
 	c.pending[in.Call] = in
+}
+
+// askedHashes are the hashes of a request's parts.
+type askedHashes struct {
+	messages        []Hash
+	settings, tools Hash
+}
+
+// request reports whether a request is the one whose hash it names. Hashes are
+// taken before secrets are stripped, so after the first entry that was stripped
+// nobody can say.
+func (c *checker) request(e Entry) bool {
+	if c.stripped > 0 {
+		return true
+	}
+	var r Request
+	if c.asked == nil {
+		c.asked = &askedHashes{settings: hashBytes([]byte("{}")), tools: hashBytes([]byte("[]"))}
+	}
+	a := c.asked
+	if e.Decode(&r) != nil || r.Keep < 0 || r.Keep > len(a.messages) {
+		return false
+	}
+	a.messages = a.messages[:r.Keep]
+	for _, m := range r.Messages {
+		a.messages = append(a.messages, hashBytes(m))
+	}
+	if r.Tools != nil {
+		a.tools = hashBytes(r.Tools)
+	}
+	if r.Settings != nil {
+		a.settings = hashBytes(r.Settings)
+	}
+	return r.Hash == requestHash(slices.Values(a.messages), a.settings, a.tools)
 }
 
 // report draws the conclusions.
@@ -270,12 +311,16 @@ func (c *checker) formats(r *Report) {
 	}
 }
 
-// references reports entries that refer to what no entry before them holds.
+// references reports entries that refer to what no entry before them holds, and
+// requests that are not the one they name.
 // Somebody who makes the whole chain anew must also make these agree.
 func (c *checker) references(r *Report) {
 	for i, f := range c.found {
 		if f.missing != "" {
 			r.fault(Dangling, f.seq, i+1, "it refers to %s, which no entry before it holds", f.missing)
+		}
+		if f.other {
+			r.fault(Changed, f.seq, i+1, "the request on record is not the one whose hash it names")
 		}
 	}
 }

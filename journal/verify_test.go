@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // sealedFile returns a small run as its lines.
@@ -241,4 +243,50 @@ func FuzzVerifyLines(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Whoever makes the chain anew with another request is found out by the hash that
+// the request names, unless that was taken of secrets that are not on record.
+func TestARequestIsTheOneItNames(t *testing.T) {
+	attacks := 0
+	defer func() { t.Logf("%d attacks", attacks) }()
+	for _, format := range []int{1, 2} {
+		store := new(journal.Memory)
+		if format == 1 {
+			store = began(t, "r", 1)
+		}
+		r := open(t, store, "r")
+		temperature := 0.5
+		for _, text := range []string{"Pay 5", "Pay 6"} {
+			req := &llm.Request{System: "Be careful.", Temperature: &temperature, Messages: []llm.Message{llm.User("Hello"), llm.User(text)},
+				Tools: []llm.ToolDef{{Name: "pay", Description: "Pays at most 100.", Schema: json.RawMessage(`{"type":"object"}`)}}}
+			asked, err := r.Request(t.Context(), req)
+			if err == nil {
+				_, err = r.Answer(t.Context(), asked, &llm.Response{Message: llm.Assistant(llm.Text{Text: "Yes."}), Finish: llm.Finish{Reason: llm.Stop}}, 0, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := journal.Verify(store.Read(t.Context(), "r", 0)); err != nil {
+			t.Fatal(err)
+		}
+		for was, now := range map[string]string{
+			"Pay 5": "Pay 9", "Pay 6": "Pay 9", "Hello": "Hullo", "Be careful.": "Be quick.", "at most 100": "at most 900", `"temperature":0.5`: `"temperature":0.9`, `"keep":1`: `"keep":0`, `"keep":1,`: `"keep":7,`,
+		} {
+			attacks++
+			changed := false
+			forged := remade(t, store, func(e journal.Entry) *journal.Entry {
+				if e.Kind == journal.KindRequest && bytes.Contains(e.Body, []byte(was)) {
+					e.Body, changed = bytes.ReplaceAll(e.Body, []byte(was), []byte(now)), true
+				}
+				return &e
+			})
+			report, err := journal.Verify(forged.Read(t.Context(), "r", 0))
+			var broken *journal.BrokenError
+			if !changed || !errors.As(err, &broken) {
+				t.Errorf("format %d: %q for %q (%v): %+v, %v", format, now, was, changed, report, err)
+			}
+		}
+	}
 }
