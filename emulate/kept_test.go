@@ -15,11 +15,9 @@ import (
 var envelopes = []string{
 	`{"name":"ping","arguments":{"a":"keep1"}}`,
 	`{"name":"keep1","arguments":{"a":"keep2"}}`,
-	`{"note":"keep1","name":"ping","arguments":{"a":"keep2"}}`,
 	`{"tool_calls":[{"name":"ping","arguments":{"a":"keep1"}},{"name":"keep2","arguments":{"x":"keep3"}}]}`,
 	`{"tool_calls":[{"name":"keep1","arguments":{"x":"keep2"}},{"name":"ping","arguments":{"a":"keep3"}}]}`,
 	`{"tool_calls":[{"tool":"keep1","input":{"x":"keep2"}},{"tool":"keep3","input":{"x":"keep4"}}]}`,
-	`{"note":"keep1","tool_calls":[{"name":"ping","arguments":{"a":"keep2"}}]}`,
 	`{"tool_calls":[{"name":"ping","arguments":{"a":"keep1"}},"keep2",{"other":"keep3"}]}`,
 	`{"type":"tool-calls","calls":[{"toolName":"ping","input":{"a":"keep1"}},{"toolName":"keep2","input":{"x":"keep3"}}]}`,
 	`{"type":"text","text":"keep1"}`,

@@ -50,7 +50,7 @@ func (m *machine) fenced(start int) bool {
 	}
 	for m.depth > 0 && !m.endFence() && m.more() {
 		m.blank(",;")
-		if c := m.peek(0); (c != '{' && c != '[' && !isNameStart(c)) || !m.one(m.offset()) {
+		if c := m.peek(0); (c != '{' && c != '[' && !isNameStart(c)) || !m.guess(func() bool { return m.one(m.offset()) }) {
 			break
 		}
 	}
