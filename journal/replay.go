@@ -162,11 +162,7 @@ func (r *Replay) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 			yield(nil, err)
 			return
 		}
-		resp := llm.Response{Message: a.Message, Invalid: a.Invalid, Warnings: a.Warnings}
-		if a.Finish != nil {
-			resp.Finish = *a.Finish
-		}
-		events := resp.Events()
+		events := a.response().Events()
 		if a.Finish == nil {
 			events = events[:len(events)-1]
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -231,5 +232,51 @@ func TestWhatHasNoCanonicalFormIsRecordedAllTheSame(t *testing.T) {
 	}
 	if _, err := journal.Verify(store.Read(t.Context(), "r", 0)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReplayGivesAllOfAnAnswer: what the vendor said before the answer, the answers
+// after the first and the events that nobody knows come again.
+func TestReplayGivesAllOfAnAnswer(t *testing.T) {
+	const key = "sk-ant-api03-aB3aB3aB3aB3aB3aB3aB3aB3"
+	for name, secret := range map[string]string{"plain": "", "with a secret": key} {
+		want := &llm.Response{
+			Start:    llm.Start{ID: "msg_1", Model: "m-2026", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Usage: llm.Usage{Input: 7}},
+			Message:  llm.Assistant(llm.Text{Text: "Yes."}),
+			Warnings: []llm.Warning{{Code: llm.Degraded, Feature: "f", Detail: "d"}},
+			Finish:   llm.Finish{Reason: llm.Stop, Usage: llm.Usage{Input: 7, Output: 3}},
+			Unknown:  []llm.UnknownEvent{{Format: "chat", Type: "new", Raw: json.RawMessage(`{"a":[1]}`)}},
+			Alternatives: []*llm.Response{
+				{Message: llm.Assistant(llm.Text{Text: "No." + secret}), Finish: llm.Finish{Reason: llm.Stop}},
+				{Message: llm.Assistant(llm.Call{ID: "c", Name: "f", Args: json.RawMessage(`{"b":1}`), Kind: llm.FunctionTool}), Finish: llm.Finish{Reason: llm.ToolCalls}},
+			},
+		}
+		model := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				for _, ev := range want.Events() {
+					if !yield(ev, nil) {
+						return
+					}
+				}
+			}
+		})
+		store := new(journal.Memory)
+		req := &llm.Request{N: 3, Messages: []llm.Message{llm.User("Is it?")}}
+		if _, err := llm.Generate(t.Context(), open(t, store, "r").Model(model), req); err != nil {
+			t.Fatal(err)
+		}
+		got, err := llm.Generate(t.Context(), replayOf(t, store), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if secret != "" {
+			want.Alternatives[0].Message = llm.Assistant(llm.Text{Text: "No.[stripped:anthropic-key]"})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-said +replayed):\n%s", name, diff)
+		}
+		if _, err := journal.Verify(store.Read(t.Context(), "r", 0)); err != nil {
+			t.Error(err)
+		}
 	}
 }

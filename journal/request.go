@@ -28,15 +28,46 @@ type Request struct {
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
 
-// Answer is what a model said to a request.
+// Answer is what a model said to a request: all that an [llm.Response] holds.
 type Answer struct {
-	Request   int64             `json:"request"` // the Seq of the request's entry
+	Request   int64             `json:"request"`        // the Seq of the request's entry
+	Start     llm.Start         `json:"start,omitzero"` // what the vendor said before it answered
 	Message   llm.Message       `json:"message"`
 	Invalid   []llm.InvalidCall `json:"invalid,omitempty"`
 	Warnings  []llm.Warning     `json:"warnings,omitempty"`
 	Finish    *llm.Finish       `json:"finish,omitempty"` // nil if the answer broke off
 	Error     *AnswerError      `json:"error,omitempty"`
 	LatencyMS int64             `json:"latency_ms"`
+	// Others are the answers after the first, where several were asked for.
+	// Their Request and LatencyMS are 0.
+	Others []Answer `json:"others,omitempty"`
+	// Unknown are the events of the vendor's stream that nobody knows.
+	Unknown []llm.UnknownEvent `json:"unknown,omitempty"`
+}
+
+// fill takes over what a response says.
+func (a *Answer) fill(resp *llm.Response) {
+	a.Start, a.Message, a.Invalid, a.Warnings, a.Unknown = resp.Start, resp.Message, resp.Invalid, resp.Warnings, resp.Unknown
+	if resp.Finish.Reason != "" {
+		a.Finish = &resp.Finish
+	}
+	for _, other := range resp.Alternatives {
+		var o Answer
+		o.fill(other)
+		a.Others = append(a.Others, o)
+	}
+}
+
+// response returns the answer as it was given.
+func (a *Answer) response() *llm.Response {
+	resp := &llm.Response{Start: a.Start, Message: a.Message, Invalid: a.Invalid, Warnings: a.Warnings, Unknown: a.Unknown}
+	if a.Finish != nil {
+		resp.Finish = *a.Finish
+	}
+	for i := range a.Others {
+		resp.Alternatives = append(resp.Alternatives, a.Others[i].response())
+	}
+	return resp
 }
 
 // AnswerError is why an answer broke off.
@@ -230,10 +261,7 @@ func (r *Recorder) Request(ctx context.Context, req *llm.Request) (Entry, error)
 func (r *Recorder) Answer(ctx context.Context, asked Entry, resp *llm.Response, took time.Duration, err error) (Entry, error) {
 	a := Answer{Request: asked.Seq, LatencyMS: took.Milliseconds()}
 	if resp != nil {
-		a.Message, a.Invalid, a.Warnings = resp.Message, resp.Invalid, resp.Warnings
-		if resp.Finish.Reason != "" {
-			a.Finish = &resp.Finish
-		}
+		a.fill(resp)
 	}
 	if err != nil {
 		a.Error = answerError(err)
