@@ -46,4 +46,3 @@ func typed[In, Out any](name string, fn func(context.Context, In) (Out, error)) 
 		return fn(ctx, in)
 	}
 }
-
