@@ -20,6 +20,14 @@ var waysOfWriting = []string{
 	`<function=$f><parameter=$k>v`, `<tool_call>{"name": "$f", "arguments": {"$k": "v"}}</tool_call>`, `<tool_call>$f<arg_key>$k</arg_key><arg_value>v</arg_value>`,
 	"$f\n$k: v", "**$f**\n$k: v", "Calling tool: $f\nArguments: {\"$k\": \"v\"}", `[$f, $k=1)]`, `[$f({'$k': 1})}]`, `$f()`, `{"name": "$f", "arguments": {}}`,
 	`{"name": “$f”, “arguments”: {“$k”: 1}}`, `{name: $f, arguments: {$k: 1}}`, `$f[$k=1]`, `$f <$k>v</$k>`, `{"name": "$f", "parameters": {"$k": `,
+	`<tool\_call>{"name": "$e", "arguments": {"$k": "v"}}</tool\_call>`, `$e($k=\'v\')`, `\[$e($k="v")\]`, `{"name": "$e", "arguments": {"$k": "a\_b"}}`, `<function=$e><parameter=$k>v</parameter></function>`,
+	`**Tool call:** $f($k="v")`, "**Calling tool:** `$f`\n**Arguments:** {\"$k\": \"v\"}", "Tool: $f\nParameters: {\"$k\": \"v\"}", "Calling: $f {\"$k\": 1}",
+	"Let me see.$f\n{\"$k\": 1}", "I use $f:\n{\"$k\": 1}", `Here it is: $f($k="v")`, `Sure! $f({"$k": 1})`, `$f({"$k": 1}, {"$k": 2})`, `[$f({"$k": 1}, {"x": 2})]`,
+	`{"$k": "v", "name": "$f"}`, `{"api": "$f", "$k": 1}`, `[other(a=1), $f($k="v")]`, `[{"name": "other", "arguments": {}}, {"name": "$f", "arguments": {"$k": 1}}]`, `[('other', {}), ('$f', {'$k': 1})]`,
+	`$f($k="say "hi", "no"")`, `$f($k="C:\new\x")`, `$f($k=“v”)`, `$f($k=NaN)`, `$f({'$k': 1}})`, `[$f($k='v', $f($k='w')]`, `{"name": "$f", // it's
+"arguments": {"$k": 1}}`,
+	`<tool_call>{"name": "$f", "arguments": {"$k": "v"}}</think></tool_call>`, `<|channel|>commentary to=functions.$f<|message|><|message|>{"$k": 1}<|call|>`, `$f: {"$k": 1}`,
+	"return $f($k=1)", `tools.call($f, $k=1)`, `"$f"($k=1)`, `$f($k=1, $k=2)`, `{"name": "$f", "arguments": {"$k": 1}, "arguments": {"$k": 2}}`, `{"name": "$f", "arguments": "{\"$k\": 1} and so on"}`,
 }
 
 // wordsBefore and wordsBehind are what stands around it.

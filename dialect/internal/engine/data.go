@@ -19,23 +19,11 @@ func (m *machine) data(c byte) bool {
 			m.pos++
 		}
 	}
-	if d.suspicious || d.isFlat(from) {
+	if d.suspicious {
 		m.lost.add(m.lex.bare.and(m.lex.form[spec.JSONCall]), d.start)
 		m.covers = append(m.covers, extent{from, m.offset()})
 	}
 	return true
-}
-
-// isFlat reports whether the value was an object with the name of a tool behind
-// one of its parameters.
-func (d *dataReader) isFlat(from int) bool {
-	d.start = from
-	for _, key := range d.keys {
-		if d.m.declares(d.tool, key) {
-			return true
-		}
-	}
-	return false
 }
 
 // beginsData reports whether a JSON object stands here, or a list of such: its
@@ -101,13 +89,7 @@ type dataReader struct {
 	start      int  // of what is suspicious
 	other      bool // it has a key that messages of an API do not have
 	calls      bool // the last key is that of the calls of a message
-	// keys are the first ones of the object, tool the tool that it names.
-	keys []string
-	tool string
 }
-
-// maxKeys bounds the keys of data that are remembered.
-const maxKeys = 8
 
 // messageKeys are the keys of a message as APIs and models write it; the value
 // says whether calls stand there. Such a message may begin with its text.
@@ -291,9 +273,6 @@ func (d *dataReader) endString() {
 		if d.state, d.role = dataColon, keys[string(text)]; string(text) == "description" {
 			d.described |= d.bit()
 		}
-		if d.depth == 1 && len(d.keys) < maxKeys && !d.m.names.any {
-			d.keys = append(d.keys, string(text))
-		}
 		if d.calls = false; d.depth == 1 {
 			calls, ok := messageKeys[string(text)]
 			d.other = d.other || !ok
@@ -304,9 +283,6 @@ func (d *dataReader) endString() {
 	d.named = false
 	if d.state = dataNext; (d.role == nameRole || d.role == bothRole) && (d.m.names.any || d.m.names.offered(string(text))) {
 		d.names |= d.bit()
-		if d.depth == 1 {
-			d.tool, _ = d.m.names.resolve(string(text))
-		}
 		d.suspect()
 	}
 }

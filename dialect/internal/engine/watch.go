@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -83,6 +84,10 @@ type watched struct {
 // maxTail, which stays in the buffer.
 const maxAhead = 128
 
+// maxLookBack is how far behind the key for names, or another anchor, a name is
+// looked at.
+const maxLookBack = 64
+
 // nearby is how far from a name, in either direction, a warning tells of it.
 const nearby = 96
 
@@ -103,7 +108,7 @@ func (m *machine) watch(end int) {
 		stop = min(end, max(at, m.call.start-m.base))
 	}
 	if m.watched.clean.end >= m.base+stop+maxAhead || m.eof && m.watched.clean.end == m.base+len(m.buf) {
-		stop = max(at, min(stop, m.watched.clean.start+1-m.base)) // what follows holds no arguments
+		stop = max(at, min(stop, m.watched.clean.start+maxLookBack-m.base)) // what follows holds no arguments
 	}
 	if at < stop {
 		m.watchBetween(at, stop)
@@ -306,7 +311,7 @@ func (m *machine) watchWord(at, n int) {
 	}
 	rest := m.buf[at+n:]
 	rest = rest[:min(len(rest), maxAhead)]
-	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), at > 0 && m.buf[at-1] == '<') {
+	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), at > 0 && m.buf[at-1] == '<') && !m.behindArguments(at, m.names.shape(name)) {
 		return
 	}
 	if m.mode == inThinking || m.base+at < m.rehearsed || m.thought && m.base+at < m.origin {
@@ -469,6 +474,8 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		}
 	case c == ')' || c == '}' || c == ']':
 		return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
+	case beginsComment(p[i:]):
+		return commentLength(p[i:]), undecided
 	case c == '/':
 		return 1, verdictOf(b.endsElement(p, i))
 	case isLetter(c) || c == '_':
@@ -478,6 +485,40 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		return 1, holdsNot
 	}
 	return 1, undecided
+}
+
+// beginsComment reports whether p begins with a comment.
+func beginsComment(p []byte) bool {
+	return p[0] == '#' || p[0] == '/' && len(p) > 1 && (p[1] == '/' || p[1] == '*')
+}
+
+// commentLength returns the length of the comment with which p begins.
+func commentLength(p []byte) int {
+	end := "\n"
+	if bytes.HasPrefix(p, []byte("/*")) {
+		end = "*/"
+	}
+	if n := bytes.Index(p[1:], []byte(end)); n >= 0 {
+		return 1 + n + len(end)
+	}
+	return len(p)
+}
+
+// behindArguments reports whether the name at an index is the value of a key for
+// names, in an object that begins with a parameter of shape.
+func (m *machine) behindArguments(at int, shape *schema.Shape) bool {
+	before := m.buf[max(0, at-maxAhead):at]
+	brace := bytes.LastIndexByte(before, '{')
+	if brace < 0 || shape == nil {
+		return false
+	}
+	first := bytes.TrimLeft(before[brace+1:], "\"' \t\r\n")
+	key := bytes.TrimRight(before, "\"' \t\r\n")
+	if n := wordLength(first); n == 0 || !isKeyEnd(first[n:]) || !shape.Declares(unescaped(first[:n])) || len(key) == 0 || key[len(key)-1] != ':' {
+		return false
+	}
+	key = bytes.TrimRight(key, ":\"' ")
+	return slices.Contains(loose.NameKeys, string(key[bytes.LastIndexAny(key, "\"' ,{")+1:]))
 }
 
 // endsElement reports whether the slash at i ends an element that holds

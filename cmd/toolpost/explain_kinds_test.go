@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/dialect"
+)
+
+// kindTools are the tools of the case files of package dialect.
+const kindTools = `[
+{"name":"find_room","parameters":{"type":"object","properties":{"town":{"type":"string"},"beds":{"type":"integer"},"notes":{"type":["string","null"]},"tags":{"type":"array","items":{"type":"string"}},"owner":{"type":"object"}},"required":["town"]}},
+{"name":"make_note","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},
+{"name":"ping","parameters":{"type":"object","properties":{}}},
+{"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}}]`
+
+// Of every kind of text that is no dialect, and of those that call nothing,
+// explain says why it was read as it was: each repair with its class, each
+// invalid call with its problem, and where something looks like a call.
+func TestExplainKinds(t *testing.T) {
+	files, err := filepath.Glob("../../dialect/testdata/cases/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	tools := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(tools, []byte(kindTools), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dialects := make(map[string]bool)
+	for _, d := range dialect.All() {
+		dialects[d.Name] = d.Name != "labelled"
+	}
+	cases := 0
+	for _, file := range files {
+		if dialects[strings.TrimSuffix(filepath.Base(file), ".txtar")] {
+			continue
+		}
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(archive.Files); i += 2 {
+			if testing.Short() && i%8 != 0 {
+				continue
+			}
+			args, ok := explainArgs(archive.Files[i].Name, tools)
+			if !ok {
+				continue
+			}
+			cases++
+			out := toolpost(t, strings.TrimSuffix(string(archive.Files[i].Data), "\n"), args...).out
+			for _, why := range reasonsOf(string(archive.Files[i+1].Data)) {
+				if !strings.Contains(strings.Join(strings.Fields(out), " "), why) {
+					t.Errorf("%s, %s: explain does not say %q:\n%s", filepath.Base(file), archive.Files[i].Name, why, out)
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", cases)
+}
+
+// explainArgs are the arguments for a case, whose name says how it is read.
+func explainArgs(name, tools string) (args []string, ok bool) {
+	word, _, _ := strings.Cut(name, " ")
+	switch strings.TrimSuffix(word, ",") {
+	case "any":
+		return []string{"explain"}, true
+	case "cut":
+		return []string{"explain", "--tools", tools, "--finish", "length"}, true
+	case "filtered":
+		return []string{"explain", "--tools", tools, "--finish", "content_filter"}, true
+	case "none", "open", "off", "hint":
+		return nil, false
+	}
+	return []string{"explain", "--tools", tools}, true
+}
+
+var repairOf = regexp.MustCompile(`, ([a-z0-9-]+) \(([a-z]+)\)`)
+
+// reasonsOf returns what must be said of a text that means this.
+func reasonsOf(means string) (reasons []string) {
+	for line := range strings.Lines(means) {
+		line = strings.TrimSuffix(line, "\n")
+		kind, rest, _ := strings.Cut(line, " ")
+		switch kind {
+		case "call":
+			for _, m := range repairOf.FindAllStringSubmatch(rest, -1) {
+				reasons = append(reasons, "repaired "+m[1]+" ("+m[2]+")")
+			}
+		case "invalid":
+			_, problem, _ := strings.Cut(rest, ": ")
+			reasons = append(reasons, strings.Join(strings.Fields(problem), " "))
+		case "warning":
+			_, name, _ := strings.Cut(rest, " ")
+			reasons = append(reasons, "text looks like a call in "+name)
+		}
+	}
+	return reasons
+}
