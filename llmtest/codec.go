@@ -37,7 +37,7 @@ func TestCodec(t *testing.T, c wire.Codec) {
 		{"a stream says what a whole answer says", codecStreams},
 		{"a stream means the same however it is cut", codecCutAnywhere},
 		{"no call that was cut off can be run", codecTruncated},
-		{"who stops listening hears no more", codecStops},
+		{"no event comes after the caller stopped", codecStops},
 		{"calls that are written side by side stay apart", codecSideBySide},
 		{"white space at the borders of pieces is kept", codecPieceBorders},
 		{"a keep-alive does not disturb an answer", codecKeepAlive},

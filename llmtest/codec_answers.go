@@ -122,7 +122,7 @@ func collect(events iter.Seq2[llm.Event, error]) (*llm.Response, error) {
 	return b.Response(), nil
 }
 
-// transcript writes down all that is heard.
+// transcript writes down all events.
 func transcript(events iter.Seq2[llm.Event, error]) string {
 	var b strings.Builder
 	for ev, err := range events {
@@ -184,7 +184,7 @@ func codecTruncated(t *testing.T, c wire.Codec) {
 
 // truncated says what is wrong with the events of a stream that ended early.
 func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
-	var h heard
+	var h observed
 	for ev, err := range events {
 		h.add(ev, err)
 	}
@@ -216,7 +216,7 @@ func truncated(events iter.Seq2[llm.Event, error], whole *llm.Response) string {
 }
 
 // openCalls says what became of calls that were cut off, if it is wrong.
-func (h heard) openCalls() string {
+func (h observed) openCalls() string {
 	open := map[string]bool{}
 	for _, ev := range h.events {
 		switch ev := ev.(type) {
@@ -248,7 +248,7 @@ func codecStops(t *testing.T, c wire.Codec) {
 			return heard < limit
 		})
 		if after > 0 {
-			t.Fatalf("who stopped after %d events heard %d more", limit, after)
+			t.Fatalf("the stream yielded %[2]d events after the caller stopped at %[1]d", limit, after)
 		}
 		if heard < limit {
 			return

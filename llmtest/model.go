@@ -34,7 +34,7 @@ func TestModel(t *testing.T, open func(*testing.T) llm.Model) {
 		{"results are taken", modelResults},
 		{"what must not be called is not called", modelForbidden},
 		{"one call is one call", modelOneCall},
-		{"who stops listening hears no more", modelStops},
+		{"no event comes after the caller stopped", modelStops},
 		{"a cancelled context ends the answer", modelCancelled},
 		{"nothing runs on after the end", modelLeaves},
 		{"requests are not changed", modelKeepsRequests},
@@ -70,8 +70,8 @@ func questions() map[string]*llm.Request {
 	return map[string]*llm.Request{"a question": plain, "two questions": both, "a demanded call": must, "a demanded tool": named, "no tools": talk}
 }
 
-// heard is an answer as it was heard.
-type heard struct {
+// observed is an answer as the test saw it.
+type observed struct {
 	events   []llm.Event
 	err      error
 	finished bool
@@ -79,8 +79,8 @@ type heard struct {
 }
 
 // listen asks a model and checks what is promised about every stream.
-func listen(ctx context.Context, m llm.Model, req *llm.Request) heard {
-	var h heard
+func listen(ctx context.Context, m llm.Model, req *llm.Request) observed {
+	var h observed
 	for ev, err := range m.Stream(ctx, req) {
 		h.add(ev, err)
 	}
@@ -89,7 +89,7 @@ func listen(ctx context.Context, m llm.Model, req *llm.Request) heard {
 }
 
 // add takes the next event or the error.
-func (h *heard) add(ev llm.Event, err error) {
+func (h *observed) add(ev llm.Event, err error) {
 	_, start := ev.(llm.Start)
 	switch {
 	case h.err != nil:
@@ -117,7 +117,7 @@ func (h *heard) add(ev llm.Event, err error) {
 var reasons = []llm.Reason{llm.Stop, llm.ToolCalls, llm.Length, llm.ContentFilter, llm.OtherReason}
 
 // finish takes the llm.Finish.
-func (h *heard) finish(f llm.Finish) {
+func (h *observed) finish(f llm.Finish) {
 	h.finished = true
 	valid, invalid := h.calls()
 	switch {
@@ -135,7 +135,7 @@ func isStart(ev llm.Event) bool {
 }
 
 // end says that nothing more came.
-func (h *heard) end() {
+func (h *observed) end() {
 	if h.err == nil && !h.finished && h.broken == "" {
 		h.broken = "it ends without a finish and without an error"
 	}
@@ -151,7 +151,7 @@ func isAnswer(ev llm.Event) bool {
 }
 
 // calls returns the calls of an answer, those that cannot be run as well.
-func (h heard) calls() (valid []llm.Call, invalid []llm.InvalidCall) {
+func (h observed) calls() (valid []llm.Call, invalid []llm.InvalidCall) {
 	for _, ev := range h.events {
 		switch ev := ev.(type) {
 		case llm.Call:
@@ -195,7 +195,7 @@ func modelCalls(t *testing.T, m llm.Model) {
 }
 
 // pieces says what is wrong with the calls of an answer.
-func (h heard) pieces(req *llm.Request) string {
+func (h observed) pieces(req *llm.Request) string {
 	open, joined := map[string]string{}, map[string]string{}
 	for _, ev := range h.events {
 		switch ev := ev.(type) {
@@ -249,7 +249,7 @@ func whole(c llm.Call, req *llm.Request) string {
 }
 
 // withResults adds an answer and results to a conversation.
-func withResults(req *llm.Request, h heard) *llm.Request {
+func withResults(req *llm.Request, h observed) *llm.Request {
 	calls, _ := h.calls()
 	if len(calls) == 0 {
 		calls = []llm.Call{{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"city":"Rome"}`)}}
@@ -331,7 +331,7 @@ func modelStops(t *testing.T, m llm.Model) {
 			return n < limit
 		})
 		if after > 0 {
-			t.Fatalf("who stopped after %d events heard %d more", limit, after)
+			t.Fatalf("the stream yielded %[2]d events after the caller stopped at %[1]d", limit, after)
 		}
 		if n < limit {
 			return
@@ -346,7 +346,7 @@ func modelCancelled(t *testing.T, m llm.Model) {
 			cancel()
 		}
 		began, n := time.Now(), 0
-		var h heard
+		var h observed
 		for ev, err := range m.Stream(ctx, question()) {
 			n++
 			h.add(ev, err)
@@ -372,7 +372,7 @@ func modelCancelled(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelLeaves counts goroutines before and after answers that were heard to the
+// modelLeaves counts goroutines before and after answers that were read to the
 // end, left early and cancelled.
 func modelLeaves(t *testing.T, m llm.Model) {
 	listen(t.Context(), m, question()) // what is made once may stay
@@ -417,9 +417,9 @@ func modelKeepsRequests(t *testing.T, m llm.Model) {
 			t.Errorf("%s (-before +after):\n%s", name, diff)
 		}
 	}
-	req := withResults(question(), heard{})
+	req := withResults(question(), observed{})
 	listen(t.Context(), m, req)
-	if diff := cmp.Diff(withResults(question(), heard{}), req); diff != "" {
+	if diff := cmp.Diff(withResults(question(), observed{}), req); diff != "" {
 		t.Errorf("a conversation (-before +after):\n%s", diff)
 	}
 }

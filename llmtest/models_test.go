@@ -179,7 +179,7 @@ var brokenModels = map[string]struct {
 		free.Choice = llm.ToolChoice{}
 		pass(parrot{}.answer(free), yield)
 	}},
-	"goes on": {"who stops listening hears no more", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
+	"goes on": {"no event comes after the caller stopped", func(_ context.Context, _ *llm.Request, evs []llm.Event, yield func(llm.Event, error) bool) {
 		for _, ev := range evs {
 			yield(ev, nil)
 		}
