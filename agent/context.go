@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -17,7 +18,7 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 	for _, step := range cuts {
 		cut := cutEntry{Results: make(map[string]int)}
 		said := Shortened{}
-		msgs := shortened(l.messages, step.spare, func(r llm.Result) (int, bool) {
+		msgs := shortened(l.messages, l.cleaner, step.spare, func(r llm.Result) (int, bool) {
 			n := len([]rune(r.Text()))
 			if n <= 2*step.keep {
 				return 0, false
@@ -91,8 +92,9 @@ func (l *loop) size() int {
 }
 
 // shortened returns a copy of a conversation with results cut to what limit
-// says, except those in the last spare messages of results.
-func shortened(msgs []llm.Message, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
+// says, except those in the last spare messages of results. They are cleaned of
+// secrets before.
+func shortened(msgs []llm.Message, c cleaner, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
 	groups := 0
 	for _, m := range msgs {
 		if m.Role == llm.RoleTool {
@@ -113,7 +115,7 @@ func shortened(msgs []llm.Message, spare int, limit func(llm.Result) (int, bool)
 			parts[j] = p
 			if r, ok := p.(llm.Result); ok {
 				if keep, ok := limit(r); ok {
-					parts[j] = cutResult(r, keep)
+					parts[j] = cutResult(r, c, keep)
 				}
 			}
 		}
@@ -123,11 +125,12 @@ func shortened(msgs []llm.Message, spare int, limit func(llm.Result) (int, bool)
 }
 
 // cutResult returns a result with the first keep characters of its text.
-func cutResult(r llm.Result, keep int) llm.Result {
-	text := []rune(r.Text())
-	if len(text) <= keep {
+func cutResult(r llm.Result, c cleaner, keep int) llm.Result {
+	if utf8.RuneCountInString(r.Text()) <= keep {
 		return r
 	}
+	text := []rune(c.clean(r.Text()).String())
+	keep = min(keep, len(text))
 	r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[result shortened: %d characters -> %d kept, because the conversation had grown too long]",
 		string(text[:keep]), len(text), keep)}}
 	return r

@@ -28,6 +28,7 @@ type callRunner interface {
 // again.
 type loop struct {
 	beginning
+	cleaner
 	question llm.Request // the settings of every question
 	offered  []llm.ToolDef
 	single   bool // one turn, and the caller runs the calls
@@ -102,11 +103,11 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
 	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
-	if l.Lanes, err = a.offer(a.first(), task(msgs), a.set(), true); err != nil {
+	if l.Lanes, err = a.offer(a.first(), l.task(msgs), a.set(), true); err != nil {
 		return err
 	}
 	l.ready(a.Request)
-	start := journal.Start{Producer: "toolpost", Task: task(msgs), Model: a.ID, Parent: a.Parent}
+	start := journal.Start{Producer: "toolpost", Task: l.task(msgs), Model: a.ID, Parent: a.Parent}
 	if err := l.write(ctx, journal.KindStart, start); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 // open opens the record and the session of a run, which is owned until the loop
 // is closed.
 func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
-	l = &loop{run: run, models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+	l = &loop{run: run, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
 		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
@@ -135,7 +136,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, task(l.messages), runner.Tools, false) }
+	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, l.task(l.messages), runner.Tools, false) }
 	session, err := runner.Session(l.rec)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (l *loop) ready(template llm.Request) {
 	l.done.Run = l.run
 	l.collectIDs()
 	if l.session != nil {
-		l.session.Task = task(l.messages)
+		l.session.Task = l.task(l.messages)
 	}
 }
 
@@ -467,7 +468,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 		status = "failure"
 	}
 	usage := l.done.Usage
-	if e := l.write(ctx, journal.KindEnd, journal.End{Status: status, Summary: clip(l.done.Text, maxTask), Usage: &usage}); e != nil {
+	if e := l.write(ctx, journal.KindEnd, journal.End{Status: status, Summary: l.clean(l.done.Text).Cut(maxTask), Usage: &usage}); e != nil {
 		return errors.Join(err, e)
 	}
 	if _, e := l.rec.Seal(ctx); e != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -148,22 +147,34 @@ func (l *loop) write(ctx context.Context, kind journal.Kind, v any) error {
 const maxTask = 1000
 
 // task is what the run is about: the last thing a person said.
-func task(msgs []llm.Message) string {
+func (c cleaner) task(msgs []llm.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == llm.RoleUser && msgs[i].Text() != "" {
-			return clip(msgs[i].Text(), maxTask)
+			return c.clean(msgs[i].Text()).Cut(maxTask)
 		}
 	}
 	return ""
 }
 
-// clip returns the first n bytes of s, without half a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
+// cleaner is the secrets that are kept out of records and results. Text is
+// cleaned of them before it is cut.
+type cleaner []*journal.Secrets
+
+// cleaner returns what the record and the results are kept free of.
+func (a *Agent) cleaner() cleaner {
+	c := cleaner{journal.SecretsOf(a.Store)}
+	if a.Tools != nil {
+		c = append(c, a.Tools.Output.Secrets)
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	return c
+}
+
+func (c cleaner) clean(text string) journal.Clean {
+	out := (*journal.Secrets)(nil).Clean(text)
+	for _, s := range c {
+		if s != nil {
+			out = s.Clean(out.String())
+		}
 	}
-	return s[:n] + "…"
+	return out
 }

@@ -66,7 +66,7 @@ func (a *Agent) restart(ctx context.Context, l *loop) error {
 	}
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
-	if l.Lanes, err = a.offer(a.first(), task(p.messages), a.set(), false); err != nil {
+	if l.Lanes, err = a.offer(a.first(), l.task(p.messages), a.set(), false); err != nil {
 		return err
 	}
 	l.messages = p.messages
@@ -179,7 +179,7 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&c); err != nil {
 			return err
 		}
-		p.messages = shortened(p.messages, 0, func(r llm.Result) (int, bool) { n, ok := c.Results[r.CallID]; return n, ok })
+		p.messages = shortened(p.messages, nil, 0, func(r llm.Result) (int, bool) { n, ok := c.Results[r.CallID]; return n, ok })
 	case kindChoice:
 		var c choiceEntry
 		if err := e.Decode(&c); err != nil {

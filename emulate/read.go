@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -79,7 +80,7 @@ func ReadCalls(m llm.Model, newIDs func() llm.CallIDs) llm.Model {
 func readable(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for ev, err := range raw {
-			if c, ok := ev.(llm.Call); ok && err == nil && len(c.Args) > 0 && !json.Valid(c.Args) {
+			if c, ok := ev.(llm.Call); ok && err == nil && len(bytes.TrimSpace(c.Args)) > 0 && !json.Valid(c.Args) {
 				ev = llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.BadArguments,
 					Problem: "The arguments are not valid JSON.", Provenance: c.Provenance}
 			}

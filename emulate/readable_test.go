@@ -19,7 +19,7 @@ func TestCallsOfOwnModelsAreJSON(t *testing.T) {
 		"Around":    func(m llm.Model) llm.Model { return emulate.Emulation{}.Around(m) },
 	}
 	for name, wrap := range wraps {
-		for args, good := range map[string]bool{`{"a":1}`: true, "": true, `{"a":1`: false, `{"a":1},"b":2}`: false, `a=1`: false, `{a:1}`: false, "{\"a\":\"\n\"}": false} {
+		for args, good := range map[string]bool{`{"a":1}`: true, "": true, " ": true, `{"a":1`: false, `{"a":1},"b":2}`: false, `a=1`: false, `{a:1}`: false, "{\"a\":\"\n\"}": false} {
 			for _, req := range []*llm.Request{
 				{Messages: []llm.Message{llm.User("go")}, Tools: tools},
 				{Messages: []llm.Message{llm.User("go")}, Tools: tools, Promotion: llm.PromoteOff},

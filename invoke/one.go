@@ -146,6 +146,9 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 		s.loop.result(j.place, hash)
 		s.mu.Unlock()
 	}
+	if n := s.withhold(&end); n > 0 {
+		emit(llm.Warning{Code: llm.Stripped, Feature: j.call.Name, Detail: fmt.Sprintf("its result held %d times a key of this program, which was taken out", n)})
+	}
 	view := s.view(j, end, hash)
 	if view.cut != nil {
 		emit(*view.cut)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -165,6 +166,35 @@ func (s *Session) limit(j *job) int {
 	return limit
 }
 
+// withhold takes secrets that are known by value out of what a tool returned and
+// how it failed, and returns how many there were: whoever is shown it, the model's
+// server first, is not whom they belong to. The hash speaks for the whole.
+func (s *Session) withhold(end *ending) int {
+	secrets, found := s.runner.Output.Secrets, 0
+	strip := func(text string) string {
+		clean, n := secrets.StripValues(text)
+		found += n
+		return clean
+	}
+	for i, p := range end.out.Parts {
+		if t, ok := p.(llm.Text); ok {
+			if clean := strip(t.Text); clean != t.Text {
+				end.out.Parts = slices.Clone(end.out.Parts)
+				t.Text = clean
+				end.out.Parts[i] = t
+			}
+		}
+	}
+	if end.err != nil {
+		if clean := strip(end.err.Message); clean != end.err.Message {
+			e := *end.err
+			e.Message, e.Err = clean, nil
+			end.err = &e
+		}
+	}
+	return found
+}
+
 // textPart returns text as a part: the one the tool returned, if it says just
 // that. What is said about a call that was refused is ours, every word.
 func textPart(text string, end ending) llm.Part {
@@ -220,31 +250,31 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash, limit int) (s
 	if o.Mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
 		return whole, nil
 	}
-	clean, _ := o.Secrets.Strip(whole)
+	clean := o.Secrets.Clean(whole)
 	text := clean
 	switch o.Mode {
 	case Concise:
-		text = concise(clean)
+		text = clean.Map(concise)
 	case Minimal:
-		text = minimal(clean)
+		text = clean.Map(minimal)
 	}
 	chars := utf8.RuneCountInString(whole)
-	kept := min(utf8.RuneCountInString(text), chars)
+	kept := min(utf8.RuneCountInString(text.String()), chars)
 	if kept > limit {
-		text, kept = headAndTail(text, limit, min(o.tail(limit), limit)), limit
+		text, kept = text.Map(func(s string) string { return headAndTail(s, limit, min(o.tail(limit), limit)) }), limit
 	}
 	if text == clean && chars <= limit {
 		return whole, nil
 	}
 	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept}
 	if !o.NoSpill {
-		path, err := s.spill(j, clean, hash)
+		path, err := s.spill(j, clean.String(), hash)
 		cut.Spill = path
 		if err != nil {
 			cut.SpillError = err.Error()
 		}
 	}
-	return text + marker(cut), cut
+	return text.String() + marker(cut), cut
 }
 
 func (o ResultView) tail(limit int) int {

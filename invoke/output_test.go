@@ -2,8 +2,11 @@ package invoke_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -192,6 +195,41 @@ func TestFailuresAreCut(t *testing.T) {
 				t.Errorf("%+v", o.Receipt.Spill)
 			}
 		})
+	}
+}
+
+// A key that a tool returns is shown to nobody, however short the result is, and
+// somebody is told.
+func TestKeysAreWithheld(t *testing.T) {
+	const key = "kA9-of_no-known-form-Zq7"
+	secrets := &journal.Secrets{Values: []string{key}}
+	for _, fails := range []bool{false, true} {
+		for name, spelled := range map[string]string{"raw": key, "base64": base64.StdEncoding.EncodeToString([]byte("user:" + key)), "url": url.QueryEscape(key + "/")} {
+			f := tool.Tool{Name: "f", Effects: tool.ReadOnly, Call: func(context.Context, json.RawMessage) (tool.Output, error) {
+				if fails {
+					return tool.Output{}, tool.Errorf(tool.Execution, "the server said %s", spelled)
+				}
+				return tool.Text("the key is " + spelled), nil
+			}}
+			s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(f), Output: invoke.ResultView{Secrets: secrets}})
+			var warned bool
+			var o invoke.Outcome
+			for ev, err := range s.Do(t.Context(), []llm.Call{call("a", "f", `{}`)}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch ev := ev.(type) {
+				case llm.Warning:
+					warned = warned || ev.Code == llm.Stripped && ev.Feature == "f"
+				case invoke.Outcome:
+					o = ev
+				}
+			}
+			shown := fmt.Sprintf("%+v %v", o.Result, o.Error)
+			if !warned || !strings.Contains(shown, "[stripped:value]") || strings.Contains(shown, spelled) {
+				t.Errorf("%s, fails %v: warned %v: %s", name, fails, warned, shown)
+			}
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *onRecord) learn(e Entry) {
 	for h, v := range e.addresses() {
 		r.known[h] = true
 		if len(answer.Message) > 0 && bytes.Equal(v, answer.Message) {
-			r.saidIn, r.said = h, clipped(saidIn(v))
+			r.saidIn, r.said = h, Clean{saidIn(v)}.Cut(maxSummary)
 			if ids := idsOf(v); len(ids) > 0 {
 				r.alike[hashBytes(withoutIDs(v, ids))] = h
 			}

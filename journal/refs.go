@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // In format 2 an entry that would repeat a value refers to it by its hash: that
@@ -293,7 +292,7 @@ func (r *Resolver) resolve(f fields, p place) (changed bool, missing Hash) {
 		return r.named(f, p.key, "params_hash")
 	case p.form == lastWords && !there:
 		if changed, missing = r.named(f, p.key, "answer"); changed {
-			f[p.key] = appendQuoted(nil, clipped(saidIn(f[p.key])))
+			f[p.key] = appendQuoted(nil, Clean{saidIn(f[p.key])}.Cut(maxSummary)) // stripped when it was stored
 			delete(f, "answer")
 		}
 		return changed, missing
@@ -447,15 +446,3 @@ func saidIn(raw json.RawMessage) string {
 // maxSummary bounds the summary of an [End] that is an answer: its message holds
 // all of it.
 const maxSummary = 1000
-
-// clipped returns the first bytes of a text, without half a character.
-func clipped(s string) string {
-	if len(s) <= maxSummary {
-		return s
-	}
-	n := maxSummary
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}

@@ -5,8 +5,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/secret"
 )
 
 // Secrets finds secrets in text and takes them out. A nil or zero Secrets
@@ -18,11 +21,85 @@ import (
 // known name, is found only by Values or Patterns.
 type Secrets struct {
 	// Values are secrets known by value, like the keys the program holds
-	// itself. Empty ones are passed over.
+	// itself. Those of eight bytes or more are found escaped for addresses and
+	// in base64, too. Empty ones are passed over.
 	Values []string
 	// Patterns match other secrets; the whole match goes.
 	Patterns []*regexp.Regexp
+
+	known atomic.Pointer[knownValues]
 }
+
+// knownValues are values with their spellings.
+type knownValues struct {
+	values []string
+	set    *secret.Set
+}
+
+// set returns the spellings of the values.
+func (s *Secrets) set() *secret.Set {
+	if s == nil || len(s.Values) == 0 {
+		return nil
+	}
+	k := s.known.Load()
+	if k == nil || !slices.Equal(k.values, s.Values) {
+		k = &knownValues{slices.Clone(s.Values), secret.NewSet(s.Values...)}
+		s.known.Store(k)
+	}
+	return k.set
+}
+
+// StripValues returns text with each secret that is known by value replaced, and
+// how many there were. What it leaves may hold secrets of a known form.
+func (s *Secrets) StripValues(text string) (string, int) {
+	set := s.set()
+	if set == nil || !set.In([]byte(text)) {
+		return text, 0
+	}
+	out, n := set.Strip([]byte(text), marker("value"))
+	return string(out), n
+}
+
+// SecretsOf returns the secrets that a store of this package strips.
+func SecretsOf(s Store) *Secrets {
+	switch s := s.(type) {
+	case *Memory:
+		return s.Secrets
+	case *Dir:
+		return s.Secrets
+	case *SQL:
+		return s.Secrets
+	}
+	return nil
+}
+
+// Clean is text without secrets. It is the only text that is cut for a record or
+// a person: half a secret would not be recognised as one.
+type Clean struct{ text string }
+
+// Clean strips text.
+func (s *Secrets) Clean(text string) Clean {
+	out, _ := s.Strip(text)
+	return Clean{out}
+}
+
+// String returns the whole text.
+func (c Clean) String() string { return c.text }
+
+// Cut returns the first n bytes, without half a character, and a mark if there
+// is more.
+func (c Clean) Cut(n int) string {
+	if len(c.text) <= n {
+		return c.text
+	}
+	for n > 0 && !utf8.RuneStart(c.text[n]) {
+		n--
+	}
+	return c.text[:n] + "…"
+}
+
+// Map returns what f makes of the text, which may be a part of it.
+func (c Clean) Map(f func(string) string) Clean { return Clean{f(c.text)} }
 
 // Strip returns text with each secret replaced by [stripped:RULE], and the
 // rules that found one, sorted, once each. The time it takes grows with the
@@ -70,8 +147,11 @@ func marker(rule string) string { return "[stripped:" + rule + "]" }
 
 // stripOwn takes out what the user named.
 func (s *Secrets) stripOwn(text []byte, rules []string) ([]byte, []string) {
-	for _, v := range s.Values {
-		if v != "" && bytes.Contains(text, []byte(v)) {
+	if stripped, n := s.set().Strip(text, marker("value")); n > 0 {
+		text, rules = stripped, append(rules, "value")
+	}
+	for _, v := range s.Values { // what is too short to have spellings
+		if v != "" && len(v) < secret.Least && bytes.Contains(text, []byte(v)) {
 			text = bytes.ReplaceAll(text, []byte(v), []byte(marker("value")))
 			rules = append(rules, "value")
 		}

@@ -14,6 +14,9 @@ func (s *Secrets) mayFind(body []byte, harmless bool) bool {
 		if len(s.Patterns) > 0 {
 			return true
 		}
+		if s.set().In(body) {
+			return true
+		}
 		for _, v := range s.Values {
 			if v != "" && (needsEscape(v) || bytes.Contains(body, []byte(v))) {
 				return true

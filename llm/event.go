@@ -202,6 +202,7 @@ const (
 	EchoedCall    WarningCode = "echoed_call"    // the text of a call stands in a message of the user; Feature is the tool
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
+	Stripped      WarningCode = "stripped"       // a secret was taken out of what goes to somebody else; Feature says where
 )
 
 // TextRead says that the calls in the text of this answer have been read, by

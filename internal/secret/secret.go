@@ -92,6 +92,11 @@ func (s *Set) Strip(text []byte, marker string) ([]byte, int) {
 	return text, found
 }
 
+// In reports whether text holds a secret.
+func (s *Set) In(text []byte) bool {
+	return s != nil && slices.ContainsFunc(s.forms, func(f []byte) bool { return bytes.Contains(text, f) })
+}
+
 // Held returns how many bytes at the end of text may be the beginning of a
 // secret.
 func (s *Set) Held(text []byte) int {
