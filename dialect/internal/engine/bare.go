@@ -174,11 +174,8 @@ func (m *machine) bareNamed() bool {
 // follows.
 func (m *machine) exampled() bool {
 	line := m.lately()
-	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
-		line = line[i+1:]
-	}
 	var low [80]byte // no allocation: this is asked of every bracket
-	n := copy(low[:], line[max(0, len(line)-len(low)):])
+	n := copy(low[:], lastLine(line[max(0, len(line)-len(low)):]))
 	for i, c := range low[:n] {
 		if 'A' <= c && c <= 'Z' {
 			low[i] = c + 'a' - 'A'

@@ -10,9 +10,8 @@ func (m *machine) data(c byte) bool {
 	if m.mode != inText || len(m.tries) > 0 || m.names.none || !m.beginsData(c) {
 		return false
 	}
-	d, from := dataReader{m: m}, m.offset()
-	flow := d.read
-	for d.state != dataEnd && m.flows(0, flow) {
+	d, from := m.newDataReader(), m.offset()
+	for d.state != dataEnd && m.flows(0, d.flow) {
 		if !d.read() && d.state != dataEnd {
 			m.suspect()
 			d.n = len(d.text) + 1 // no name has such a byte
@@ -24,6 +23,18 @@ func (m *machine) data(c byte) bool {
 		m.covers = append(m.covers, extent{from, m.offset()})
 	}
 	return true
+}
+
+// newDataReader returns a reader of data. There is never more than one in use.
+func (m *machine) newDataReader() *dataReader {
+	d := m.dataReader
+	if d == nil {
+		d = new(dataReader)
+		d.flow = d.read
+		m.dataReader = d
+	}
+	*d = dataReader{m: m, flow: d.flow}
+	return d
 }
 
 // beginsData reports whether a JSON object stands here, or a list of such: its
@@ -74,6 +85,7 @@ const maxDataDepth = 64
 // dataReader passes over one JSON value.
 type dataReader struct {
 	m          *machine
+	flow       func() bool // its method read
 	state      dataState
 	depth      int
 	objects    uint64 // of each depth, whether it is an object and no list

@@ -29,7 +29,7 @@ func (m *machine) inCode() bool {
 		return false
 	}
 	line := m.lately()
-	return len(bytes.TrimLeft(line[bytes.LastIndexByte(line, '\n')+1:], " \t")) > 0
+	return len(bytes.TrimLeft(lastLine(line), " \t")) > 0
 }
 
 // fenced reads a call inside a code fence.
@@ -111,7 +111,7 @@ func (m *machine) program() bool {
 		return true
 	}
 	line := m.lately()
-	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	line = lastLine(line)
 	n := m.fenceLength()
 	if len(bytes.TrimSpace(line)) > 0 || !languages[strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+n]), "`"))] {
 		return false

@@ -537,12 +537,12 @@ func (m *machine) noteRepairs(edits []llm.Repair) {
 // stops at a marker that cannot be inside the value, at the end of the answer,
 // and where a guess has gone too far.
 func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
-	f := feeder{m: m, r: r, take: take, kind: kind, limit: math.MaxInt}
+	f := m.newFeeder()
+	f.r, f.take, f.kind, f.held, f.limit = r, take, kind, 0, math.MaxInt
 	if m.undecided && !m.marked {
 		f.limit = m.offset() + maxGuess
 	}
-	all := f.all
-	for f.wants() && m.flows(f.held, all) {
+	for f.wants() && m.flows(f.held, f.flow) {
 		if f.all() {
 			continue
 		}
@@ -554,12 +554,27 @@ func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
 	if !r.Done() && r.Err() == nil {
 		m.read(f.kind, f.held, "json")
 	}
+	f.r, f.take = nil, nil
+	m.feeders = append(m.feeders, f)
 	return r.Done()
+}
+
+// newFeeder returns a feeder that is not in use.
+func (m *machine) newFeeder() *feeder {
+	if n := len(m.feeders); n > 0 {
+		f := m.feeders[n-1]
+		m.feeders = m.feeders[:n-1]
+		return f
+	}
+	f := &feeder{m: m}
+	f.flow = f.all
+	return f
 }
 
 // feeder feeds a JSON value to its reader.
 type feeder struct {
 	m     *machine
+	flow  func() bool // its method all
 	r     *jsonfix.Reader
 	take  func() // called when r has read something
 	kind  SpanKind
@@ -657,7 +672,11 @@ func (m *machine) wholeValue() (*jsonfix.Reader, bool) { return m.wholeValueAs(A
 
 // wholeValueAs is wholeValue for a value of the given kind.
 func (m *machine) wholeValueAs(kind SpanKind) (*jsonfix.Reader, bool) {
-	r := &jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	r := m.spare
+	if m.spare = nil; r == nil {
+		r = new(jsonfix.Reader)
+	}
+	r.Base, r.MaxBytes = m.offset(), m.maxCall()
 	if m.feed(r, kind, func() {}) {
 		return r, true
 	}
@@ -678,14 +697,25 @@ func (m *machine) endToken(r *jsonfix.Reader) {
 // buffered reads a JSON value and returns it.
 func (m *machine) buffered() (json.RawMessage, bool) {
 	r, ok := m.wholeValue()
-	return bytes.Clone(r.Value()), ok
+	value := r.Value()
+	m.reuse(r)
+	return value, ok
+}
+
+// reuse makes r, which nobody needs any more, the reader of the next value. What
+// it returned stays valid.
+func (m *machine) reuse(r *jsonfix.Reader) {
+	r.Reset()
+	m.spare = r
 }
 
 // nameValue reads a JSON string that names a tool.
 func (m *machine) nameValue() (string, bool) {
 	r, ok := m.wholeValueAs(NameSpan)
 	var s string
-	if !ok || json.Unmarshal(r.Value(), &s) != nil {
+	ok = ok && json.Unmarshal(r.Value(), &s) == nil
+	m.reuse(r)
+	if !ok {
 		return "", false
 	}
 	return s, true

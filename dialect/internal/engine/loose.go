@@ -393,7 +393,7 @@ func (m *machine) looseCalls(calls []loose.Call, n int, rule string) bool {
 // all that stands before it on its line.
 func (m *machine) assigned() bool {
 	line := m.lately()
-	line = bytes.TrimSpace(line[bytes.LastIndexByte(line, '\n')+1:])
+	line = bytes.TrimSpace(lastLine(line))
 	if len(line) == 0 || bytes.IndexFunc(line, func(r rune) bool { return r >= 0x80 || !isNameByte(byte(r)) }) >= 0 || m.names.any || m.coded || m.quoting {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -39,8 +40,11 @@ type machine struct {
 	state
 
 	findings
-	deep      bool        // the stack has room for the readers of calls
-	envelopes []*envelope // for the next objects
+	deep       bool            // the stack has room for the readers of calls
+	envelopes  []*envelope     // for the next objects
+	feeders    []*feeder       // for the next values
+	spare      *jsonfix.Reader // for the next value that is read whole
+	dataReader *dataReader     // for the next data
 	// idle is the call between calls, only the one being read if nothing can
 	// be taken back.
 	idle, only call

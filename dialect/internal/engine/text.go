@@ -447,16 +447,26 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
-	if len(line) == 0 || line[len(line)-1] == '\n' || bytes.IndexByte(line, '`') < 0 && bytes.IndexByte(line, '>') < 0 {
+	if len(line) == 0 || line[len(line)-1] == '\n' {
 		return false
 	}
-	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
-		line = line[i+1:]
+	ticks := bytes.IndexByte(line, '`') >= 0
+	if !ticks && bytes.IndexByte(line, '>') < 0 {
+		return false
 	}
+	line = lastLine(line)
 	if quote := bytes.TrimLeft(line, " "); len(quote) > 0 && quote[0] == '>' {
 		return true
 	}
-	return (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
+	return ticks && (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
+}
+
+// lastLine returns what p holds behind its last newline.
+func lastLine(p []byte) []byte {
+	if bytes.IndexByte(p, '\n') < 0 { // faster than from behind
+		return p
+	}
+	return p[bytes.LastIndexByte(p, '\n')+1:]
 }
 
 // drop passes over a marker without meaning. Words that are also ordinary

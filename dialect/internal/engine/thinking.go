@@ -71,15 +71,21 @@ func (m *machine) thinking() {
 	flow := m.allPlain
 	for m.mode == inThinking && m.flows(0, flow) {
 		m.plain()
-		if m.pos < len(m.buf) && (m.nothing() || !m.endThinking() && !m.citation() && !m.candidate()) {
+		if m.pos < len(m.buf) && (m.nothing() || !m.inThought()) {
 			m.pos++
 		}
 	}
 }
 
-// endThinking leaves thinking if its end stands here.
-func (m *machine) endThinking() bool {
+// inThought reads what stands here in thinking and is no thought: its end, the
+// tag of a citation or a call.
+func (m *machine) inThought() bool {
 	t, n := m.match(0)
+	return m.endThinking(t, n) || m.citation() || m.candidate(t, n)
+}
+
+// endThinking leaves thinking if the marker t, of n bytes, ends it here.
+func (m *machine) endThinking(t *token, n int) bool {
 	if t.is(thinks) && m.thinkBy == nil && !m.byHeader && m.blankSoFar() { // the prompt did not open it after all
 		m.skip(n, t.text)
 		m.thinkBy = t
@@ -132,20 +138,20 @@ func (m *machine) restart() {
 }
 
 // candidate reads a call inside thinking, if the policy allows it and one
-// stands here. While the thinking may still end, so that the call was only a
+// stands here, behind the marker t, of n bytes, or without one. While the thinking may still end, so that the call was only a
 // rehearsal, nothing after it leaves the machine.
-func (m *machine) candidate() bool {
+func (m *machine) candidate(t *token, n int) bool {
 	if m.opts.Thinking == Ignore || m.offset() < m.rehearsed || m.held {
-		m.noteRehearsal()
+		m.noteRehearsal(t)
 		return false
 	}
-	if t, n := m.match(0); n == 0 && !m.plausible(m.buf[m.pos]) || n > 0 && !t.is(opens) && !t.is(tagCall) {
+	if n == 0 && !m.plausible(m.buf[m.pos]) || n > 0 && !t.is(opens) && !t.is(tagCall) {
 		m.suspectName()
 		return false
 	}
 	m.begin()
 	by, header := m.thinkBy, m.byHeader
-	if !m.thinkingCall() {
+	if !m.thinkingCall(t, n) {
 		m.undo()
 		return false
 	}
@@ -158,9 +164,9 @@ func (m *machine) candidate() bool {
 	return true
 }
 
-// thinkingCall reads the call that stands here in thinking.
-func (m *machine) thinkingCall() bool {
-	t, n := m.match(0)
+// thinkingCall reads the call that stands here in thinking, behind the marker t,
+// of n bytes, or without one.
+func (m *machine) thinkingCall(t *token, n int) bool {
 	before := m.calls
 	switch {
 	case m.names.none: // nothing is a call, but one would end thinking
@@ -213,9 +219,10 @@ func (m *machine) keepHeld() {
 	}
 }
 
-// noteRehearsal counts what looks like a call in thinking and is none.
-func (m *machine) noteRehearsal() {
-	if t, n := m.match(0); n > 0 && (t.is(opens) && !t.line || t.is(tagCall)) {
+// noteRehearsal counts the marker t of what looks like a call in thinking and is
+// none.
+func (m *machine) noteRehearsal(t *token) {
+	if t.is(opens) && !t.line || t.is(tagCall) {
 		m.lost.add(t.in(opens).or(t.in(tagCall)), m.offset())
 	}
 }
