@@ -201,7 +201,7 @@ func textPart(text string, end ending) llm.Part {
 	if len(end.out.Parts) == 1 {
 		t, ok := end.out.Parts[0].(llm.Text)
 		if ok && t.Text == text && !t.Refusal && !t.Ours && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
-			return t
+			return end.out.Parts[0]
 		}
 	}
 	return llm.Text{Text: text, Ours: end.status == journal.Refused && len(end.out.Parts) == 0}
