@@ -2,8 +2,11 @@ package emulate
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
+	"iter"
 	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +27,8 @@ type passage struct {
 }
 
 // echoes finds calls whose text stands in a conversation already. It goes once
-// over the conversation, when the first call is looked for, and keeps no copy
-// of it: a set of bits, of bounded size, says which sequences of eight bytes
+// over the conversation, when the first call is looked for, and keeps no copy of
+// it but of what is escaped in it: a set of bits, of bounded size, says which sequences of eight bytes
 // occur. Only a call whose sequences all occur is then searched for.
 type echoes struct {
 	passages []passage
@@ -53,7 +56,7 @@ func newEchoes(messages []llm.Message) *echoes {
 	e.grams, e.shift = make([]uint64, 1<<(width-6)), 64-width
 	var w window
 	for _, p := range e.passages {
-		squeeze(p.text, func(c byte) bool {
+		squeeze(p.text, true, func(c byte) bool {
 			if w.add(c) {
 				at := e.slot(w)
 				e.grams[at>>6] |= 1 << (at & 63)
@@ -77,7 +80,7 @@ func (e *echoes) add(role llm.Role, n int, p llm.Part) {
 		switch {
 		case p.Ours:
 		case role == llm.RoleUser:
-			e.passages = append(e.passages, passage{p.Text, fmt.Sprintf("message %d, of the user", n), true})
+			e.addText(p.Text, fmt.Sprintf("message %d, of the user", n), true)
 		case role == llm.RoleTool:
 			e.addResult(n, "", p)
 		}
@@ -95,18 +98,51 @@ func (e *echoes) addResult(n int, name string, p llm.Part) {
 		if name != "" {
 			place = fmt.Sprintf("message %d, the result of %s", n, name)
 		}
-		e.passages = append(e.passages, passage{p.Text, place, false})
+		e.addText(p.Text, place, false)
 	case llm.Media:
 		e.addDocument(n, p)
 	}
 }
 
-// addDocument takes a document that is text.
+// addDocument takes a document that is text, or that its address holds.
 func (e *echoes) addDocument(n int, m llm.Media) {
-	if m.Kind != llm.Document || len(m.Data) == 0 || !utf8.Valid(m.Data) {
-		return
+	place := strings.TrimSpace(fmt.Sprintf("message %d, the document %s", n, m.Name))
+	if strings.HasPrefix(m.URL, "data:") {
+		e.addText(m.URL, place, false)
 	}
-	e.passages = append(e.passages, passage{string(m.Data), strings.TrimSpace(fmt.Sprintf("message %d, the document %s", n, m.Name)), false})
+	if m.Kind == llm.Document && len(m.Data) > 0 && utf8.Valid(m.Data) {
+		e.addText(string(m.Data), place, false)
+	}
+}
+
+// addText takes a text as it reads without its escapes, and what the addresses
+// in it hold.
+func (e *echoes) addText(text, place string, user bool) {
+	text = unescaped(text)
+	e.passages = append(e.passages, passage{text, place, user})
+	const start = ";base64,"
+	for rest := text; ; {
+		i := strings.Index(rest, start)
+		if i < 0 {
+			return
+		}
+		rest = rest[i+len(start):]
+		held := rest[:base64Length(rest)]
+		if data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(held, "=")); err == nil && utf8.Valid(data) {
+			e.passages = append(e.passages, passage{unescaped(string(data)), place, user})
+		}
+		rest = rest[len(held):]
+	}
+}
+
+// base64Length returns how much of the start of a text is base64.
+func base64Length(text string) int {
+	for i, c := range []byte(text) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '=') {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // slot returns the bit of the sequence in w.
@@ -118,28 +154,28 @@ func (e *echoes) find(m dialect.Markup, c llm.Call) (p passage, found bool) {
 	if len(e.passages) == 0 {
 		return passage{}, false
 	}
-	needle := e.needle(m, c)
+	needle, closers := e.needle(m, c)
 	if len(needle) == 0 || !e.mayHold(needle) {
 		return passage{}, false
 	}
 	if e.searches++; e.searches > maxSearches {
 		return passage{place: "the conversation"}, true
 	}
-	return e.search(needle, squeezed(m.Opener))
+	return e.search(needle, closers, squeezed(m.Opener))
 }
 
 // needle returns what is searched for: the call as the model wrote it, less
-// white space, quotes and what closes it. A call without arguments is searched
+// white space, quotes and what closes it, which is returned as well. A call without arguments is searched
 // for with its markers or not at all: its name alone says nothing.
-func (e *echoes) needle(m dialect.Markup, c llm.Call) []byte {
-	text := strings.TrimLeft(m.Text, " \t\r\n;,")
+func (e *echoes) needle(m dialect.Markup, c llm.Call) (text []byte, closers [][]byte) {
+	written := strings.TrimLeft(m.Text, " \t\r\n;,")
 	if !c.Provenance.Marked {
 		if args := squeezed(string(c.Args)); len(args) <= len("{}") {
-			return nil
+			return nil, nil
 		}
-		text = unfenced(strings.TrimLeft(text, " \t\r\n;,["))
+		written = unfenced(strings.TrimLeft(written, " \t\r\n;,["))
 	}
-	return unclosed(squeezed(text))
+	return unclosed(squeezed(written))
 }
 
 // unfenced returns text without the opening of a code fence before it.
@@ -154,9 +190,10 @@ func unfenced(text string) string {
 	return rest
 }
 
-// unclosed returns text without the brackets and end tags at its end: whether
-// the model or the text it copied forgot them changes nothing.
-func unclosed(text []byte) []byte {
+// unclosed returns text without the brackets and end tags at its end, and the
+// tags, in their order: whether the model or the text it copied forgot them
+// changes nothing.
+func unclosed(text []byte) (open []byte, closers [][]byte) {
 	for len(text) > 0 {
 		last := len(text) - 1
 		switch text[last] {
@@ -164,14 +201,16 @@ func unclosed(text []byte) []byte {
 			text = text[:last]
 			continue
 		case '>':
-			if open := bytes.LastIndexByte(text, '<'); open >= 0 && open+1 < last && text[open+1] == '/' {
-				text = text[:open]
+			if at := bytes.LastIndexByte(text, '<'); at >= 0 && at+1 < last && text[at+1] == '/' {
+				closers = append(closers, text[at:])
+				text = text[:at]
 				continue
 			}
 		}
 		break
 	}
-	return text
+	slices.Reverse(closers)
+	return text, closers
 }
 
 // mayHold reports whether all sequences of the text occur in the conversation.
@@ -190,8 +229,8 @@ func (e *echoes) mayHold(text []byte) bool {
 
 // search goes through the conversation as one text, so that a call divided
 // between two results is found, too.
-func (e *echoes) search(needle, opener []byte) (p passage, found bool) {
-	s := searcher{needle: needle, back: failures(needle)}
+func (e *echoes) search(needle []byte, closers [][]byte, opener []byte) (p passage, found bool) {
+	s := searcher{needle: needle, back: failures(needle), closers: closers}
 	starts := make([]int, 0, len(e.passages))
 	var best *passage
 	hit := func(i int) bool { // in the i-th passage, and perhaps some before it
@@ -208,7 +247,7 @@ func (e *echoes) search(needle, opener []byte) (p passage, found bool) {
 	}
 	for i, at := range e.passages {
 		starts = append(starts, s.offset)
-		over := !squeeze(at.text, func(c byte) bool {
+		over := !squeeze(at.text, true, func(c byte) bool {
 			if s.settle(c) && hit(i) {
 				return false
 			}
@@ -218,7 +257,7 @@ func (e *echoes) search(needle, opener []byte) (p passage, found bool) {
 		if over || s.ended && hit(i) {
 			break
 		}
-		s.ended = false
+		s.ended, s.after = false, nil
 	}
 	if best == nil {
 		return passage{}, false
@@ -232,7 +271,7 @@ func contains(text string, needle []byte) bool {
 		return true
 	}
 	s := searcher{needle: needle, back: failures(needle)}
-	return !squeeze(text, func(c byte) bool {
+	return !squeeze(text, true, func(c byte) bool {
 		s.add(c)
 		return !s.ended
 	})
@@ -244,8 +283,10 @@ type searcher struct {
 	back    []int // how much of the needle still fits after a byte that does not
 	fits    int   // how much of it the last bytes are
 	offset  int
-	ended   bool // the needle has just ended
+	ended   bool // the needle has ended; whether the call has, what follows says
 	matched int  // where it began
+	closers [][]byte
+	after   []byte // what followed since
 }
 
 func (s *searcher) add(c byte) {
@@ -257,17 +298,82 @@ func (s *searcher) add(c byte) {
 	}
 	s.offset++
 	if s.fits == len(s.needle) {
-		s.ended, s.matched = true, s.offset-s.fits
+		s.ended, s.matched, s.after = true, s.offset-s.fits, s.after[:0]
 		s.fits = s.back[s.fits-1]
 	}
 }
 
-// settle reports whether the needle has ended before c: c neither continues the
-// last word nor adds an argument.
+// longestTail bounds what is kept of the text behind a needle.
+const longestTail = 400
+
+// settle takes the byte behind what has been read and reports whether the needle
+// is a whole call there: what follows neither continues its last word nor adds
+// an argument. It may take some bytes to tell.
 func (s *searcher) settle(c byte) bool {
-	ended := s.ended
+	if !s.ended {
+		return false
+	}
+	s.after = append(s.after, c)
+	if c := s.after[0]; c != '<' || len(s.closers) == 0 {
+		s.ended = false
+		return c != ',' && c != '_' && c != '-' && c != '.' && c != '/' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && c < utf8.RuneSelf
+	}
+	whole, known := s.closed()
+	if !known && len(s.after) < longestTail {
+		return false
+	}
 	s.ended = false
-	return ended && c != ',' && c != '_' && c != '-' && c != '.' && c != '/' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && c < utf8.RuneSelf
+	return whole || !known
+}
+
+// closed reports whether the call has ended behind the needle. It has not if an
+// element opens before all the end tags of the call have come, or one like those
+// that the call's arguments stand in: then there is one more argument.
+func (s *searcher) closed() (whole, known bool) {
+	text, n := s.after, 0
+	for ; n < len(s.closers) && bytes.HasPrefix(text, s.closers[n]); n++ {
+		text = text[len(s.closers[n]):]
+	}
+	switch {
+	case len(text) < 2 || n < len(s.closers) && bytes.HasPrefix(s.closers[n], text):
+		return false, false
+	case text[0] != '<' || text[1] == '/':
+		return true, true
+	case n > 0 && n < len(s.closers), n == 0 && bytes.ContainsRune([]byte(">["), rune(s.needle[len(s.needle)-1])):
+		return false, true
+	}
+	for name := range s.arguments() {
+		switch {
+		case bytes.HasPrefix(text[1:], name):
+			return false, true
+		case bytes.HasPrefix(name, text[1:]):
+			return false, false
+		}
+	}
+	return true, true
+}
+
+// arguments yields the names of the elements that arguments stand in: those that
+// end within the call, and the one that its last argument stands in.
+func (s *searcher) arguments() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		const open = "</"
+		text := append(slices.Clip(s.needle), s.closers[0]...)
+		for {
+			_, rest, ok := bytes.Cut(text, []byte(open))
+			if !ok {
+				return
+			}
+			end := bytes.IndexByte(rest, '>')
+			if end <= 0 {
+				return
+			}
+			if !yield(rest[:end]) {
+				return
+			}
+			text = rest[end:]
+		}
+	}
 }
 
 // failures returns for each beginning of the needle how long the longest

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// squeezed returns what squeeze leaves of a text.
+// squeezed returns what squeeze leaves of a text that a model wrote.
 func squeezed(text string) []byte {
 	out := make([]byte, 0, len(text))
-	squeeze(text, func(c byte) bool {
+	squeeze(unescaped(text), false, func(c byte) bool {
 		out = append(out, c)
 		return true
 	})
@@ -18,33 +18,119 @@ func squeezed(text string) []byte {
 }
 
 // squeeze passes on what is left of a text without white space and quoting, in
-// lower case, until yield reports false; then it reports false. Escapes of
-// JSON, HTML and addresses are read: text that was quoted in one of them is the
-// same text. So are the wide bars and underscores of some markers, and lines
-// with the mark of a quotation before them.
-func squeeze(text string, yield func(byte) bool) bool {
+// lower case, until yield reports false; then it reports false. The wide bars and
+// underscores of some markers are the same as narrow ones, and what programs put
+// before each line of a text they show does not count; begins says that the text
+// begins with a line.
+func squeeze(text string, begins bool, yield func(byte) bool) bool {
 	for i := 0; i < len(text); {
-		if i == 0 || text[i-1] == '\n' {
-			for strings.HasPrefix(text[i:], "> ") {
-				i += len("> ")
-			}
-			if i == len(text) {
+		if i == 0 && begins || i > 0 && text[i-1] == '\n' {
+			if i += linePrefix(text[i:]); i == len(text) {
 				break
 			}
 		}
-		if c := text[i]; c >= 'a' && c <= 'z' || c == ' ' { // most of most texts
-			if i++; c != ' ' && !yield(c) {
+		c := text[i]
+		switch {
+		case c >= 'a' && c <= 'z': // most of most texts
+			i++
+			if !yield(c) {
 				return false
 			}
 			continue
+		case c == ' ':
+			i++
+			continue
 		}
-		r, n := unescape(text[i:])
+		r, n := utf8.DecodeRuneInString(text[i:])
 		i += n
 		if !plain(r, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// linePrefix returns the length of what stands before a line that is quoted,
+// numbered, found, commented out or part of a difference: "> ", "| ", "12:",
+// "notes.txt:12: ", "# ", "+". It takes as many as there are.
+func linePrefix(text string) int {
+	n := 0
+	if strings.HasPrefix(text, "-") { // of a difference; elsewhere it is part of the line
+		n = 1
+	}
+	for {
+		i := n + blanks(text[n:])
+		rest := text[i:]
+		switch more := oneSign(rest); {
+		case more > 0:
+			n = i + more
+		case numbered(rest) > 0:
+			n = i + numbered(rest)
+		case found(rest) > 0:
+			n = i + found(rest)
+		default:
+			return n
+		}
+	}
+}
+
+// blanks counts the spaces and tabs at the start of a text.
+func blanks(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }
+
+// oneSign returns the length of a sign of quotation or of a comment at the start
+// of a line; 0 if there is none.
+func oneSign(text string) int {
+	for _, sign := range []string{"> ", "| ", "|\t", "# ", "// ", "* ", "; ", "+"} {
+		if strings.HasPrefix(text, sign) {
+			return len(sign)
+		}
+	}
+	return 0
+}
+
+// longestNumber bounds the digits of the number of a line, and longestFile the
+// name of a file before it.
+const (
+	longestNumber = 9
+	longestFile   = 200
+)
+
+// numbered returns the length of the number of a line, with what divides it
+// from the line.
+func numbered(text string) int {
+	n := 0
+	for n < len(text) && n <= longestNumber && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	if n == 0 || n > longestNumber {
+		return 0
+	}
+	for _, sep := range []string{":", "|", "\t", "-", "→", " ", ") ", ". "} {
+		if strings.HasPrefix(text[n:], sep) {
+			return n + len(sep)
+		}
+	}
+	return 0
+}
+
+// found returns the length of the name of a file and the number of a line, as
+// programs that search put them before a line.
+func found(text string) int {
+	for i, c := range []byte(text[:min(len(text), longestFile)]) {
+		switch {
+		case c == ':' || c == '-':
+			if n := numbered(text[i+1:]); i > 0 && n > 0 && text[i+n] == c {
+				return i + 1 + n
+			}
+			if c == ':' {
+				return 0
+			}
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '/', c == '_', c == '~', c >= utf8.RuneSelf:
+		default:
+			return 0
+		}
+	}
+	return 0
 }
 
 // plain passes on a character unless it is white space, a quote or the mark in a
@@ -58,7 +144,7 @@ func plain(r rune, yield func(byte) bool) bool {
 	}
 	if r < utf8.RuneSelf {
 		switch {
-		case r <= ' ' || r == 0x7F || r == '"' || r == '\'' || r == '`' || r == '\\':
+		case r <= ' ' || r == 0x7F || r == '"' || r == '\'' || r == '`' || r == '\\' || r == '+': // + is a space in forms
 			return true
 		case r >= 'A' && r <= 'Z':
 			r += 'a' - 'A'
@@ -77,20 +163,60 @@ func plain(r rune, yield func(byte) bool) bool {
 	return true
 }
 
-// unescape returns the first character of a text, with its escape read, and
-// how many bytes that took.
-func unescape(text string) (r rune, n int) {
-	switch text[0] {
-	case '\\':
-		return backslash(text)
-	case '&':
-		return entity(text)
-	case '%':
-		if v, ok := hexadecimal(text, 1, 2); ok && v < utf8.RuneSelf {
-			return v, 3
+// mostEscapes is in how many ways, one within the other, a text may have been
+// escaped.
+const mostEscapes = 4
+
+// unescaped returns a text with the escapes of JSON, HTML and addresses read:
+// text that was quoted in one of them, or in one within another, is the same
+// text. One without escapes is returned as it is.
+func unescaped(text string) string {
+	for range mostEscapes {
+		if !strings.ContainsAny(text, `\&%`) {
+			break
 		}
+		next := unescapedOnce(text)
+		if len(next) == len(text) {
+			break
+		}
+		text = next
 	}
-	return utf8.DecodeRuneInString(text)
+	return text
+}
+
+// unescapedOnce reads the escapes of one kind or the other.
+func unescapedOnce(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for {
+		i := strings.IndexAny(text, `\&%`)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		n := 1
+		switch text[0] {
+		case '\\':
+			var r rune
+			r, n = backslash(text)
+			b.WriteRune(r)
+		case '&':
+			var r rune
+			r, n = entity(text)
+			b.WriteRune(r)
+		case '%':
+			v, ok := hexadecimal(text, 1, 2)
+			if !ok {
+				v = '%'
+			} else {
+				n = 3
+			}
+			b.WriteByte(byte(v))
+		}
+		text = text[n:]
+	}
 }
 
 // backslash reads backslashes, as many as quoting again has made of one, and
@@ -103,7 +229,11 @@ func backslash(text string) (r rune, n int) {
 		return ' ', n
 	}
 	switch text[n] {
-	case 'n', 't', 'r':
+	case 'n':
+		return '\n', n + 1
+	case 't':
+		return '\t', n + 1
+	case 'r':
 		return ' ', n + 1
 	case 'u':
 		v, ok := hexadecimal(text, n+1, 4)
@@ -126,7 +256,7 @@ func backslash(text string) (r rune, n int) {
 
 // entities are the characters of markup and quoting that HTML has names for.
 var entities = map[string]rune{"lt": '<', "gt": '>', "quot": '"', "apos": '\'', "nbsp": ' ', "lcub": '{', "rcub": '}', "lbrace": '{', "rbrace": '}',
-	"lbrack": '[', "rbrack": ']', "lsqb": '[', "rsqb": ']', "lpar": '(', "rpar": ')', "colon": ':', "comma": ',', "vert": '|', "verbar": '|', "lowbar": '_', "equals": '=', "sol": '/', "newline": ' ', "tab": ' '}
+	"lbrack": '[', "rbrack": ']', "lsqb": '[', "rsqb": ']', "lpar": '(', "rpar": ')', "colon": ':', "comma": ',', "vert": '|', "verbar": '|', "lowbar": '_', "equals": '=', "sol": '/', "newline": '\n', "tab": '\t', "percnt": '%', "bsol": '\\', "plus": '+'}
 
 // entity reads a character reference of HTML, however often it was escaped.
 func entity(text string) (r rune, n int) {
