@@ -17,7 +17,7 @@ func (m *machine) passMarkup() {
 		text = m.buf[m.call.start-m.base : m.pos]
 	}
 	opener := ""
-	if m.call.marked && m.openAt < m.call.start && (text[0] == '{' || isNameStart(text[0])) {
+	if m.openTok != nil && m.call.marked && m.openAt < m.call.start && (text[0] == '{' || isNameStart(text[0])) {
 		opener = m.openTok.text
 	}
 	m.emit(m.opts.Markup(m.call.id, m.call.start, string(text), opener))
