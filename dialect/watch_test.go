@@ -1,7 +1,6 @@
 package dialect_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -69,7 +68,7 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 			text = strings.Repeat("Some words before it. ", r.IntN(400)) + text + strings.Repeat(" And words behind it.", r.IntN(400))
 		}
 		if got := parse(t, dialect.Parser{Tools: tools}, dialect.Cut(text, 1+r.IntN(40))); silent(got) {
-			t.Errorf("not a word about %.300q", fmt.Sprint(text))
+			t.Errorf("not a word about %.300q", strings.NewReplacer("Some words before it. ", "…", " And words behind it.", "…").Replace(text))
 		}
 	}
 }

@@ -398,6 +398,9 @@ func (m *machine) assigned() bool {
 		return false
 	}
 	i := m.spaces(1)
+	if m.hasAt(i, "await ") {
+		i = m.spaces(i + len("await "))
+	}
 	if !m.callAt(i) {
 		return false
 	}

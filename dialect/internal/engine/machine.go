@@ -229,6 +229,7 @@ func (m *machine) compact() {
 		return
 	}
 	m.watch(keep)
+	keep = max(0, keep-maxAhead) // a name may stand behind its arguments
 	m.buf = m.buf[:copy(m.buf, m.buf[keep:])]
 	m.base += keep
 	m.pos -= keep

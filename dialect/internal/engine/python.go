@@ -19,6 +19,9 @@ func (m *machine) pyList(start int) bool {
 		}
 		any = true
 		m.blank(",")
+		if i := m.spaces(1); m.peek(0) == '}' && m.peek(i) == ']' { // a brace that nothing opens
+			m.skip(i, "}")
+		}
 		if m.more() && m.peek(0) == ']' {
 			m.skip(1, "]")
 			return true

@@ -309,7 +309,14 @@ func formReaders() []spotReader {
 			fits: func(m *machine, s spot) bool {
 				return m.rows.meets(m.lex.form[spec.LineCall]) && isNameStart(m.peek(1))
 			},
-			read: func(m *machine, s spot) bool { m.skip(1, "quote"); return m.nameFirst(s.start) },
+			read: func(m *machine, s spot) bool {
+				m.skip(1, "quote")
+				ok := m.nameFirst(s.start)
+				if ok && !m.call.open && m.peek(0) == s.c { // all of the call was quoted
+					m.skip(1, "quote")
+				}
+				return ok
+			},
 		}},
 	}
 }

@@ -416,6 +416,7 @@ var between = map[string]bool{
 	"arguments": true, "parameters": true, "params": true, "parameter": true, "param": true, "args": true, "arg": true,
 	"input": true, "inputs": true, "kwargs": true, "arg_key": true, "name": true, "key": true, "json": true, "invoke": true,
 	"function": true, "tool_input": true, "action_input": true, "Arguments": true, "Input": true, "dict": true,
+	"message": true, "constrain": true,
 }
 
 // holdsArguments reports whether p, behind a name, opens a bracket, an element
