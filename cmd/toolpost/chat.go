@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
@@ -81,7 +81,7 @@ func newChatModel(ctx context.Context, w *wiring, p palette, yes bool) *chat {
 	input.SetVirtualCursor(false)
 	input.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	input.Focus()
-	c := &chat{ctx: ctx, w: w, p: p, input: input, page: viewport.New(), log: newTranscript(p), history: loadHistory(), approver: approver{yes: yes, tools: w.tools}}
+	c := &chat{ctx: ctx, w: w, p: p, input: input, news: newNews(), log: newTranscript(p), history: loadHistory(), approver: approver{yes: yes, tools: w.tools}}
 	c.put = c.consent
 	c.at = len(c.history)
 	if note := w.announce(); note != "" {
@@ -98,8 +98,32 @@ type turnOver struct {
 	err  error
 }
 
-// happened is an event of the turn that is under way.
-type happened struct{ llm.Event }
+// arrived says that there are events of the turn that is under way.
+type arrived struct{}
+
+// news are events on their way to the screen. Those that come faster than it is
+// drawn are taken in together.
+type news struct {
+	events chan llm.Event
+	said   atomic.Bool // that there are some
+}
+
+// maxNews bounds how far a model gets ahead of the screen.
+const maxNews = 1024
+
+func newNews() *news { return &news{events: make(chan llm.Event, maxNews)} }
+
+// tell hands over an event, unless the turn is over.
+func (n *news) tell(ctx context.Context, ev llm.Event, send func(tea.Msg)) {
+	select {
+	case n.events <- ev:
+	case <-ctx.Done():
+		return
+	}
+	if !n.said.Swap(true) {
+		send(arrived{})
+	}
+}
 
 // begin asks the model: the conversation so far, and text.
 func (c *chat) begin(text string) tea.Cmd {
@@ -130,7 +154,7 @@ func (c *chat) begin(text string) tea.Cmd {
 				over.done = d
 				continue
 			}
-			c.send(happened{ev})
+			c.news.tell(ctx, ev, c.send)
 		}
 		if over.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			over.err = context.Cause(ctx)
@@ -153,6 +177,7 @@ func (c *chat) end(over turnOver) {
 	c.stop()
 	c.stop, c.ask, c.log.status = nil, nil, ""
 	c.log.add(noted, c.log.warnings.flush())
+	c.log.add(noted, c.log.warnings.end())
 	if over.done.Run != "" {
 		c.runs = append(c.runs, over.done.Run)
 		c.before, c.messages = c.messages, over.done.Messages

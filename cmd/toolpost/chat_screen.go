@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"charm.land/bubbles/v2/textarea"
-	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
@@ -36,12 +35,16 @@ type chat struct {
 	ask   *asking
 
 	input   textarea.Model
-	page    viewport.Model
+	page    page
+	drawn   time.Time // when the page was drawn last
+	news    *news
 	history []string
 	at      int    // in history; len(history) is what is being typed
 	draft   string // that
 
 	width, height int
+	seen          tea.View
+	same          bool // nothing has changed since seen
 	frame         int
 	leaving       bool // Ctrl-C was pressed while nothing was under way
 }
@@ -62,7 +65,7 @@ func tick() tea.Cmd {
 // Update takes in what happened.
 func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
-	bottom := c.page.AtBottom()
+	bottom := c.page.atBottom()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		c.width, c.height = msg.Width, msg.Height
@@ -74,11 +77,17 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if c.stop != nil {
 			cmd = tick()
 		}
-	case happened:
-		c.log.event(msg.Event)
+	case arrived:
+		c.news.said.Store(false)
+		c.drain()
+		if time.Since(c.drawn) < redraw {
+			return c, nil // the next one, or the clock, draws it
+		}
 	case turnOver:
+		c.drain()
 		c.end(msg)
 	case *asking:
+		c.drain()
 		c.ask, bottom = msg, true
 	case tea.PasteMsg:
 		if c.ask == nil || !c.ask.paste(msg) {
@@ -88,6 +97,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		c.input, cmd = c.input.Update(msg)
 	}
 	c.layout(bottom)
+	c.same = false
 	return c, cmd
 }
 
@@ -103,16 +113,31 @@ func (c *chat) layout(bottom bool) {
 		c.ask.resize(c.width, c.height-3)
 		rows = strings.Count(c.ask.view(), "\n") + 1
 	}
-	c.page.SetWidth(c.width)
-	c.page.SetHeight(max(1, c.height-rows-1))
-	c.page.SetContentLines(c.log.lines(c.width, c.frame, time.Now()))
-	if bottom {
-		c.page.GotoBottom()
+	c.drawn = time.Now()
+	c.page.show(c.log.lines(c.width, c.frame, c.drawn), max(1, c.height-rows-1), bottom)
+}
+
+// drain takes in the events that have arrived.
+func (c *chat) drain() {
+	for {
+		select {
+		case ev := <-c.news.events:
+			c.log.event(ev)
+		default:
+			return
+		}
 	}
 }
 
-// View draws the screen.
+// View returns the screen as it was drawn last, if nothing has changed since.
 func (c *chat) View() tea.View {
+	if !c.same {
+		c.seen, c.same = c.draw(), true
+	}
+	return c.seen
+}
+
+func (c *chat) draw() tea.View {
 	v := tea.NewView("")
 	v.AltScreen = true
 	v.WindowTitle = "toolpost " + c.w.found.ID
@@ -121,12 +146,12 @@ func (c *chat) View() tea.View {
 	}
 	rule := c.p.dim(strings.Repeat("─", c.width))
 	if c.ask != nil {
-		v.Content = strings.Join([]string{c.page.View(), rule, c.ask.view()}, "\n")
+		v.Content = strings.Join([]string{c.page.view(), rule, c.ask.view()}, "\n")
 		return v
 	}
-	v.Content = strings.Join([]string{c.page.View(), rule, c.input.View(), c.statusLine()}, "\n")
+	v.Content = strings.Join([]string{c.page.view(), rule, c.input.View(), c.statusLine()}, "\n")
 	if cur := c.input.Cursor(); cur != nil {
-		cur.Y += c.page.Height() + 1
+		cur.Y += c.page.height + 1
 		v.Cursor = cur
 	}
 	return v
@@ -143,7 +168,7 @@ func (c *chat) statusLine() string {
 	default:
 		text += " · /help"
 	}
-	if !c.page.AtBottom() {
+	if !c.page.atBottom() {
 		text += " · Page Down shows what is new"
 	}
 	return c.p.dim(ansi.Truncate(text, c.width, "…"))
@@ -171,10 +196,10 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+l":
 		return tea.ClearScreen
 	case "pgup":
-		c.page.PageUp()
+		c.page.move(-c.page.height)
 		return nil
 	case "pgdown":
-		c.page.PageDown()
+		c.page.move(c.page.height)
 		return nil
 	case "enter":
 		return c.enter()

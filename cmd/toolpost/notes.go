@@ -115,30 +115,48 @@ func strategy(e *tool.Error, attempt int) string {
 	return fmt.Sprintf("%s, after attempt %d", e.Next(attempt), attempt)
 }
 
-// warnings collects what was not done as asked, so that many of a kind become
-// one line, and the same one is said once.
+// warnings collects what was not done as asked, so that each kind is said once,
+// in one line: the first of it, and how many more came at the same time.
 type warnings struct {
-	seen   map[llm.Warning]bool
+	seen   map[llm.Warning]bool // the same one again is no news
+	said   map[warningKind]bool
 	first  llm.Warning
 	others int
+	later  int // of kinds that were said before
+}
+
+// maxSeen bounds how many warnings are remembered.
+const maxSeen = 1000
+
+// warningKind is what warnings have in common that are said in one line.
+type warningKind struct {
+	code    llm.WarningCode
+	feature string
 }
 
 // add takes a warning and returns the line of those before it, if it is of
 // another kind.
 func (w *warnings) add(next llm.Warning) string {
 	if w.seen == nil {
-		w.seen = make(map[llm.Warning]bool)
+		w.seen, w.said = make(map[llm.Warning]bool), make(map[warningKind]bool)
 	}
-	if w.seen[next] {
+	kind := warningKind{next.Code, next.Feature}
+	again := w.seen[next]
+	if len(w.seen) < maxSeen {
+		w.seen[next] = true
+	}
+	switch {
+	case again:
 		return ""
-	}
-	w.seen[next] = true
-	if w.first.Code == next.Code && w.first.Feature == next.Feature {
+	case w.first != llm.Warning{} && kind == warningKind{w.first.Code, w.first.Feature}:
 		w.others++
+		return ""
+	case w.said[kind]:
+		w.later++
 		return ""
 	}
 	line := w.flush()
-	w.first = next
+	w.said[kind], w.first = true, next
 	return line
 }
 
@@ -157,4 +175,13 @@ func (w *warnings) flush() string {
 	}
 	w.first, w.others = llm.Warning{}, 0
 	return line
+}
+
+// end returns the line about the warnings that were not said again.
+func (w *warnings) end() string {
+	n := w.later
+	if w.later = 0; n == 0 {
+		return ""
+	}
+	return counted(n, "more warning") + " of the kinds above"
 }

@@ -95,6 +95,7 @@ func (pr *printer) settle() {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
 	pr.note(pr.warnings.flush())
+	pr.note(pr.warnings.end())
 	pr.status = ""
 	pr.erase()
 	pr.endLine()

@@ -245,3 +245,28 @@ func TestCheckpointMenu(t *testing.T) {
 		}
 	}
 }
+
+// Each kind of warning is said once in a run, the first of it in its words, and
+// the others are counted.
+func TestWarningsAreFolded(t *testing.T) {
+	var out, log bytes.Buffer
+	pr := newPrinter(&out, &log)
+	stop := pr.spin()
+	examples := func(tool string) llm.Warning {
+		return llm.Warning{Code: llm.Degraded, Feature: "tools.examples", Detail: tool + ": no examples"}
+	}
+	left := llm.Warning{Code: llm.Corrected, Feature: "tool_calls", Detail: "calls were in the text"}
+	for _, ev := range []llm.Event{
+		examples("a"), examples("b"), examples("c"), left, llm.TextDelta{Text: "One.\n"},
+		examples("a"), examples("d"), left, llm.TextDelta{Text: "Two.\n"}, left,
+	} {
+		if err := pr.event(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	want := "· degraded tools.examples: a: no examples (and 2 more)\n· corrected tool_calls: calls were in the text\n· 1 more warning of the kinds above\n"
+	if log.String() != want {
+		t.Errorf("%s", log.String())
+	}
+}

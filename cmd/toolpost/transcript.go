@@ -30,6 +30,7 @@ type item struct {
 	call *callView
 	// whole says that the text goes on in the next item, after a newline.
 	whole bool
+	flow  *flow // the text of an answer, which grows
 
 	lines []string // as drawn last
 	width int      // for which width; 0 means that it has to be drawn anew
@@ -57,26 +58,48 @@ func (t *transcript) add(kind itemKind, text string) {
 }
 
 // grow adds text to the last item if it is of that kind, and begins one if not.
-// Lines that are whole become an item of their own: what is drawn anew with
-// every piece stays as short as a line.
+// Lines of an answer that are whole become an item of their own.
 func (t *transcript) grow(kind itemKind, text string) {
-	n := len(t.items)
-	if n == 0 || t.items[n-1].kind != kind {
-		text = strings.TrimLeft(text, "\n")
-		t.add(kind, text)
-		if n = len(t.items); text == "" {
+	if n := len(t.items); n == 0 || t.items[n-1].kind != kind {
+		if text = strings.TrimLeft(text, "\n"); text == "" {
 			return
 		}
-	} else {
-		t.items[n-1].text += text
+		t.items = append(t.items, newGrowing(kind))
 	}
-	last := t.items[n-1]
+	last := t.items[len(t.items)-1]
 	last.width = 0
-	if i := strings.LastIndexByte(last.text, '\n'); i >= 0 && kind == answered {
-		rest := last.text[i+1:]
-		last.text, last.whole = last.text[:i], true
-		t.items = append(t.items, &item{kind: kind, text: rest})
+	if kind != answered {
+		last.text = lastBytes(last.text+text, maxThought)
+		return
 	}
+	i := strings.LastIndexByte(text, '\n')
+	if i < 0 {
+		last.flow.write(text)
+		return
+	}
+	last.flow.write(text[:i])
+	last.whole = true
+	t.items = append(t.items, newGrowing(kind))
+	t.items[len(t.items)-1].flow.write(text[i+1:])
+}
+
+// maxThought bounds what is kept of thinking, of which only the end is shown.
+const maxThought = 4 << 10
+
+// lastBytes returns the end of a text that has become longer than n.
+func lastBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[len(text)-n/2:], "")
+}
+
+func newGrowing(kind itemKind) *item {
+	it := &item{kind: kind}
+	if kind == answered {
+		it.flow = new(flow)
+	}
+	return it
 }
 
 // event follows what happens in a turn.
@@ -140,7 +163,7 @@ func (t *transcript) lines(width, frame int, now time.Time) []string {
 		if i > 0 && apart(t.items[i-1].kind, it.kind) {
 			out = append(out, "")
 		}
-		if it.kind == answered && it.text == "" && !it.whole {
+		if it.kind == answered && it.flow.empty() && !it.whole {
 			continue // the end of a text that ended with a newline
 		}
 		out = append(out, it.lines...)
@@ -166,7 +189,7 @@ func (it *item) draw(p palette, width, frame int, now time.Time) []string {
 	case shownAs:
 		return wrap(it.text, width, "", plainly)
 	}
-	return wrap(printable(it.text), width, "", plainly)
+	return it.flow.draw(width)
 }
 
 // lastLines returns the end of a text that is shown only in passing.
