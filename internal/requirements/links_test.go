@@ -1,0 +1,53 @@
+package requirements
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noise   = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// TestLinksLeadSomewhere fails if a document links to a file that is not there,
+// or to a heading that a document does not have.
+func TestLinksLeadSomewhere(t *testing.T) {
+	files := append(documents(t), "CHANGELOG.md", "SECURITY.md")
+	decisions, err := filepath.Glob(filepath.Join(root, "docs/adr/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range decisions {
+		files = append(files, "docs/adr/"+filepath.Base(d))
+	}
+	for _, file := range files {
+		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			to := file
+			if m[1] != "" {
+				to = filepath.ToSlash(filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1])))
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(to))); err != nil {
+				t.Errorf("%s links to %s, which is not there", file, m[1])
+			} else if m[2] != "" && !headings(read(t, to))[m[2]] {
+				t.Errorf("%s links to %s#%s, but there is no such heading", file, m[1], m[2])
+			}
+		}
+	}
+}
+
+// headings returns the names by which the headings of a document are linked to.
+func headings(text string) map[string]bool {
+	all := make(map[string]bool)
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		all[strings.ReplaceAll(noise.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return all
+}
