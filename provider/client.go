@@ -29,6 +29,11 @@ type Client struct {
 	// vendor's own it is asked for "vendor@host:port" instead, so that a key
 	// never travels to a host it was not meant for.
 	Key func(vendor string) (string, error)
+	// Secrets are values that no model's server may read, like the credentials
+	// of tools: they are taken out of every request, in every spelling, with a
+	// warning. The keys of vendors in the environment need not be named: they
+	// are taken out of requests to others.
+	Secrets []string
 	// Vendors are rows of the user's own, and changes to rows of the table: a
 	// field that is set replaces the table's. A changed address loses the
 	// vendor's key unless the row also names one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
@@ -78,7 +79,8 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 			return
 		}
-		for _, w := range append(warnings, m.overheard()...) {
+		body, foreign := m.withoutKeys(body)
+		for _, w := range slices.Concat(warnings, m.overheard(), foreign) {
 			if !yield(w, nil) {
 				return
 			}

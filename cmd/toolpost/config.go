@@ -40,8 +40,9 @@ type settings struct {
 	Limits      limitsConfig              `yaml:"limits"`
 	Providers   map[string]providerConfig `yaml:"providers"`
 
-	from map[string]string // which source gave each setting; absent means the default
-	file string            // the file that was read; empty if there is none
+	hidden []string          // credentials of declared tools
+	from   map[string]string // which source gave each setting; absent means the default
+	file   string            // the file that was read; empty if there is none
 }
 
 // providerConfig is a server of the user's own, or another address for a known

@@ -1,17 +1,25 @@
 package main
 
 import (
+	"context"
 	"database/sql"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/pgtest"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // labKey has no known form.
@@ -44,8 +52,11 @@ func runAtLab(t *testing.T, status int, store string) {
 	if status == http.StatusOK && (r.code != exitOK || !strings.Contains(r.out, "You sent")) {
 		t.Fatalf("exit %d, %q, %q", r.code, r.out, r.errOut)
 	}
-	if strings.Contains(r.errOut, labKey) {
-		t.Errorf("the key is in %q", r.errOut)
+	if strings.Contains(r.out+r.errOut, labKey) {
+		t.Errorf("the key is in %q or %q", r.out, r.errOut)
+	}
+	if status == http.StatusOK && !strings.Contains(r.errOut, "stripped") {
+		t.Errorf("nobody was told: %q", r.errOut)
 	}
 }
 
@@ -107,6 +118,94 @@ func TestKeysStayOutOfLongOutput(t *testing.T) {
 	}
 	if n := searched(t, record, labKey); n != 1 {
 		t.Errorf("%d files hold the run", n)
+	}
+}
+
+// The keys of this machine and the credentials of tools, in whatever spelling a
+// file or a tool has them, reach neither the server of a model nor the screen.
+func TestKeysStayOutOfResults(t *testing.T) {
+	const ambient, token = "sk-proj-Ab3_9xQ7-zz81kLmN", "t0ken-of-the-crm"
+	spellings := func(key string) []string {
+		return []string{key, url.QueryEscape(key + "/"), base64.StdEncoding.EncodeToString([]byte("u:" + key)), base64.URLEncoding.EncodeToString([]byte(key + "!"))}
+	}
+	var notes strings.Builder
+	for _, s := range append(spellings(ambient), spellings(token)...) {
+		fmt.Fprintf(&notes, "NOTE=%s\n", s)
+	}
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "you are %s", r.Header.Get("X-Crm"))
+	}))
+	defer crm.Close()
+	bare(t, map[string]string{
+		"notes.txt":  notes.String(),
+		"tools.yaml": "- name: crm\n  description: Asks the CRM.\n  effects: [read_only]\n  http: {url: '" + crm.URL + "/x', method: GET, headers: {X-Crm: '${CRM_TOKEN}'}}\n",
+	})
+	t.Setenv("OPENAI_API_KEY", ambient)
+	t.Setenv("CRM_TOKEN", token)
+	var asked []string
+	says := []string{
+		"```json\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"notes.txt\"}}\n```",
+		"```json\n{\"name\":\"crm\",\"arguments\":{}}\n```",
+		"Done. The key is " + ambient + ".",
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.NotFound(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		said, _ := json.Marshal(says[min(len(asked), len(says)-1)])
+		asked = append(asked, string(body))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, said)
+	}))
+	defer server.Close()
+	r := toolpost(t, "", "run", "-m", server.URL+"/v1#m", "--tools", "tools.yaml", "--yes", "Read the notes; mine is "+ambient)
+	if r.code != exitOK || len(asked) != 3 || !strings.Contains(asked[1], "NOTE=") || !strings.Contains(asked[2], "you are") {
+		t.Fatalf("%d requests, %+v", len(asked), r)
+	}
+	for _, s := range append(spellings(ambient), spellings(token)...) {
+		for i, body := range asked {
+			if strings.Contains(body, s) {
+				t.Errorf("request %d holds %s", i+1, s)
+			}
+		}
+		if strings.Contains(r.out+r.errOut, s) {
+			t.Errorf("the screen shows %s: %s %s", s, r.out, r.errOut)
+		}
+	}
+	if !strings.Contains(r.errOut, "stripped") {
+		t.Errorf("nobody was told: %s", r.errOut)
+	}
+	if r := toolpost(t, "", "tools", "call", "read_file", `{"path":"notes.txt"}`); strings.Contains(r.out, ambient) || !strings.Contains(r.out, "[stripped:value]") {
+		t.Errorf("tools call: %+v", r)
+	}
+}
+
+// However an answer is cut into pieces, no piece of a key passes, and nothing
+// else is lost.
+func TestWithhold(t *testing.T) {
+	const key = "kA9-of_no-known-form-Zq7"
+	text := "kA kA9-of it is " + key + key + ", not " + key[:10] + " kA9"
+	want := strings.ReplaceAll(text, key, withheld)
+	for n := 1; n < len(text); n++ {
+		m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				for piece := range slices.Chunk([]byte(text), n) {
+					if !yield(llm.TextDelta{Text: string(piece)}, nil) {
+						return
+					}
+				}
+				yield(llm.Finish{Reason: llm.Stop}, nil)
+			}
+		})
+		resp, err := llm.Generate(t.Context(), withhold(m, []string{key}), &llm.Request{})
+		if err != nil || resp.Message.Text() != want || len(resp.Warnings) != 1 {
+			t.Errorf("in pieces of %d: %q, %v, %v", n, resp.Message.Text(), resp.Warnings, err)
+		}
+		for range withhold(m, []string{key}).Stream(t.Context(), &llm.Request{}) {
+			break // whoever stops listening is left alone
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ the network are refused unless --allow is given.`,
 }
 
 func callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (invoke.Outcome, error) {
-	r := &invoke.Runner{Tools: set}
+	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: new(settings).secrets()}}
 	if allow {
 		r.Policy = invoke.AllowAll
 	}

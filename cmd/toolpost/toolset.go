@@ -69,6 +69,7 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 		return nil, errors.New("it has no tools")
 	}
 	for _, d := range declared {
+		s.hidden = append(s.hidden, d.Secrets()...)
 		i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == d.Name })
 		switch {
 		case i >= 0 && d.Works():

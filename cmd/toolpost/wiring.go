@@ -55,8 +55,9 @@ type wiring struct {
 // in for a key that a server does not ask for, like "none", is shorter.
 const leastKey = 8
 
-// secrets are the keys of the environment, whatever their form: a server or a
-// tool that repeats one must not bring it into the record.
+// secrets are the keys of the environment and the credentials of declared tools,
+// whatever their form: a server or a tool that repeats one must not bring it into
+// the record, before the model or on the screen.
 func (s *settings) secrets() *journal.Secrets {
 	var names []string
 	for _, v := range provider.Vendors() {
@@ -68,6 +69,11 @@ func (s *settings) secrets() *journal.Secrets {
 	out := new(journal.Secrets)
 	for _, name := range names {
 		if value := strings.TrimSpace(os.Getenv(name)); len(value) >= leastKey && !slices.Contains(out.Values, value) {
+			out.Values = append(out.Values, value)
+		}
+	}
+	for _, value := range s.hidden {
+		if !slices.Contains(out.Values, value) {
 			out.Values = append(out.Values, value)
 		}
 	}
@@ -98,6 +104,7 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 	}
 	w.close = append(w.close, done)
 	w.keep = s.secrets()
+	w.client.Secrets = s.hidden
 	switch store := w.store.(type) {
 	case *journal.Dir:
 		store.Secrets = w.keep
@@ -142,12 +149,12 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		system = defaultSystem
 	}
 	ag := &agent.Agent{
-		Model: w.model, ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
+		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
 	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
 	if w.better != nil {
-		ag.Ladder = &agent.Ladder{Stronger: w.better, StrongerID: w.Stronger}
+		ag.Ladder = &agent.Ladder{Stronger: withhold(w.better, w.keep.Values), StrongerID: w.Stronger}
 	}
 	ag.Checkpoint = check
 	return ag

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// withheld stands in the place of a key in what a model says.
+const withheld = "[stripped:value]"
+
+// withhold returns m without secrets in its text and thinking: a server that
+// repeats a key must not bring it to the screen. The end of a piece waits for the
+// next one if it may be the beginning of a secret.
+func withhold(m llm.Model, secrets []string) llm.Model {
+	if len(secrets) == 0 || m == nil {
+		return m
+	}
+	set := secret.NewSet(secrets...)
+	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			w := &withholder{set: set, yield: yield}
+			for ev, err := range m.Stream(ctx, req) {
+				if !w.event(ev, err) || err != nil {
+					return
+				}
+			}
+			w.flush()
+		}
+	})
+}
+
+// withholder is one answer.
+type withholder struct {
+	set      *secret.Set
+	yield    func(llm.Event, error) bool
+	held     []byte
+	thinking bool // held is thinking
+	warned   bool
+	stopped  bool // nobody listens any more
+}
+
+// pass yields an event, and reports whether somebody listens.
+func (w *withholder) pass(ev llm.Event, err error) bool {
+	w.stopped = w.stopped || !w.yield(ev, err)
+	return !w.stopped
+}
+
+func (w *withholder) event(ev llm.Event, err error) bool {
+	switch d := ev.(type) {
+	case llm.TextDelta:
+		if d.Part == nil && err == nil {
+			return w.piece(d.Text, false)
+		}
+	case llm.ThinkingDelta:
+		if d.Part == nil && err == nil {
+			return w.piece(d.Text, true)
+		}
+	case llm.KeepAlive:
+		return w.pass(ev, err)
+	}
+	if !w.flush() {
+		return false
+	}
+	switch d := ev.(type) {
+	case llm.TextDelta:
+		d.Text = w.clean([]byte(d.Text))
+		ev = d
+	case llm.ThinkingDelta:
+		d.Text = w.clean([]byte(d.Text))
+		ev = d
+	}
+	return w.pass(ev, err)
+}
+
+// piece passes on what cannot be part of a secret any more.
+func (w *withholder) piece(text string, thinking bool) bool {
+	if thinking != w.thinking && !w.flush() {
+		return false
+	}
+	w.thinking = thinking
+	clean := w.clean(append(w.held, text...))
+	n := len(clean) - w.set.Held([]byte(clean))
+	w.held = []byte(clean[n:])
+	return w.send(clean[:n])
+}
+
+// flush passes on what is held: it is no secret after all.
+func (w *withholder) flush() bool {
+	text := string(w.held)
+	w.held = nil
+	return w.send(text)
+}
+
+func (w *withholder) send(text string) bool {
+	switch {
+	case text == "":
+		return !w.stopped
+	case w.thinking:
+		return w.pass(llm.ThinkingDelta{Text: text}, nil)
+	}
+	return w.pass(llm.TextDelta{Text: text}, nil)
+}
+
+// clean takes secrets out of text, and warns of the first.
+func (w *withholder) clean(text []byte) string {
+	out, n := w.set.Strip(text, withheld)
+	if n > 0 && !w.warned {
+		w.warned = true
+		w.pass(llm.Warning{Code: llm.Stripped, Feature: "answer", Detail: "the answer held a key of this program, which was taken out"}, nil)
+	}
+	return string(out)
+}

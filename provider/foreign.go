@@ -1,0 +1,77 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// strippedKey stands in the place of a key. It has the form of the journal's
+// marks, by which a call is known that must not be run.
+const strippedKey = "[stripped:key]"
+
+// withoutKeys takes the secrets out of a request that do not belong to its host,
+// and returns a warning if there were any. Whoever put them there, a file, a tool
+// or a person: the server of a model is nobody to read them.
+func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
+	own, err := m.client.key(m.target)
+	if err != nil {
+		return body, nil // nothing is sent
+	}
+	set := secret.NewSet(m.client.foreign(own)...)
+	if !set.In(body) {
+		return body, nil
+	}
+	clean, n := stripStrings(body, set)
+	if n == 0 {
+		return body, nil
+	}
+	return clean, []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", m.base.Host, n)}}
+}
+
+// foreign returns the secrets that are not the key of the target: those of the
+// program, and the keys of all vendors in the environment.
+func (c *Client) foreign(own string) []string {
+	values := slices.Clone(c.Secrets)
+	for _, v := range slices.Concat(builtin, slices.Collect(maps.Values(c.Vendors))) {
+		for _, name := range v.KeyVars() {
+			values = append(values, strings.TrimSpace(os.Getenv(name)))
+		}
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return v == "" || strings.Contains(own, v) })
+}
+
+// stripStrings takes secrets out of the strings of a JSON document. A number that
+// is one by chance stays: a document is no document with a mark in its place.
+func stripStrings(body []byte, set *secret.Set) ([]byte, int) {
+	if !json.Valid(body) { // a format of the program's own
+		return set.Strip(body, strippedKey)
+	}
+	var out []byte
+	found := 0
+	for len(body) > 0 {
+		start := bytes.IndexByte(body, '"')
+		if start < 0 {
+			break
+		}
+		end := start + 1
+		for body[end] != '"' {
+			if body[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		clean, n := set.Strip(body[start+1:end], strippedKey)
+		found += n
+		out = append(append(append(out, body[:start+1]...), clean...), '"')
+		body = body[end+1:]
+	}
+	return append(out, body...), found
+}
