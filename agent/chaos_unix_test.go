@@ -353,6 +353,9 @@ func (c *chaos) inspect(t *testing.T, last bool) {
 		case st == journal.OK && effects[id] == 0:
 			lost++
 			t.Errorf("%s has a receipt and was not done", id)
+		case st == journal.Refused && effects[id] > 0:
+			lost++
+			t.Errorf("%s was done, and the record says that it was refused", id)
 		case st == journal.Unknown:
 			unknown++
 		}
