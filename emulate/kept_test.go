@@ -10,8 +10,9 @@ import (
 )
 
 // envelopes are answers of one JSON object. Each word that begins with keep must
-// come out: in the text, in a call, or in a call that cannot be run. Members beside
-// the name and arguments of a call that runs, like ids, are no text.
+// come out: in the text, in a thought, in a call, or in a call that cannot be run.
+// Members beside a call that runs are text if their key says so; others, like ids,
+// are not.
 var envelopes = []string{
 	`{"name":"ping","arguments":{"a":"keep1"}}`,
 	`{"name":"keep1","arguments":{"a":"keep2"}}`,
@@ -20,6 +21,10 @@ var envelopes = []string{
 	`{"tool_calls":[{"tool":"keep1","input":{"x":"keep2"}},{"tool":"keep3","input":{"x":"keep4"}}]}`,
 	`{"tool_calls":[{"name":"ping","arguments":{"a":"keep1"}},"keep2",{"other":"keep3"}]}`,
 	`{"type":"tool-calls","calls":[{"toolName":"ping","input":{"a":"keep1"}},{"toolName":"keep2","input":{"x":"keep3"}}]}`,
+	`{"tool_calls":[{"name":"ping","arguments":{"a":"keep1"}}],"content":"keep2"}`,
+	`{"name":"ping","arguments":{"a":"keep1"},"thought":"keep2"}`,
+	`{"thought":"keep1","tool":"ping","input":{"a":"keep2"},"content":"keep3"}`,
+	`{"type":"tool-calls","calls":[{"toolName":"ping","input":{"a":"keep1"}}],"text":"keep2"}`,
 	`{"type":"text","text":"keep1"}`,
 	`{"type":"text","text":"keep1","note":"keep2"}`,
 	`{"note":"keep1","type":"text","text":"keep2"}`,
@@ -74,6 +79,11 @@ func everything(t *testing.T, c CallReader, text string, n int) string {
 	}
 	r := b.Response()
 	out := "text " + r.Message.Text()
+	for _, p := range r.Message.Parts {
+		if p, ok := p.(llm.Thinking); ok {
+			out += "\nthinking " + p.Text
+		}
+	}
 	for _, call := range r.Message.Calls() {
 		out += fmt.Sprintf("\ncall %s %s", call.Name, call.Args)
 	}

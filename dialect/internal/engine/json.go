@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -272,8 +273,10 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	case m.call.open:
 		m.noteExtra(e)
 		m.endCall()
+		m.asides(e)
 		return true
 	case e.begun:
+		m.asides(e)
 		return true
 	case !closed:
 		if e.name != "" && (m.marked || m.names.offered(e.name)) && m.startCall(e.name, e.id, e.start) {
@@ -293,15 +296,20 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	return false
 }
 
-// noteExtra notes members behind the arguments that are part of the call, too.
+// noteExtra notes members behind the arguments that are part of the call, too, and
+// leaves the others.
 func (m *machine) noteExtra(e *envelope) {
-	for _, f := range e.extra {
-		if m.shape() != nil && m.shape().Declares(f.key) {
+	e.extra = slices.DeleteFunc(e.extra, func(f field) bool {
+		switch {
+		case m.shape() != nil && m.shape().Declares(f.key):
 			m.repair("argument-outside", llm.Guess, e.start, m.offset())
-		} else if m.contradicts(e, f) {
+		case m.contradicts(e, f):
 			m.repair("second-"+f.key, llm.Guess, e.start, m.offset())
+		default:
+			return false
 		}
-	}
+		return true
+	})
 }
 
 // contradicts reports whether a member behind the arguments of a call names

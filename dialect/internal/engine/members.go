@@ -18,12 +18,13 @@ var asideKeys = map[string]bool{
 // object reports a call that was made.
 var resultKeys = map[string]bool{"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true}
 
-// asides makes events of what stood before a call in its object.
+// asides makes events of what stood beside a call in its object, before or behind
+// it. "text" is no key that an object may begin with and still hold a call.
 func (m *machine) asides(e *envelope) {
 	for _, f := range e.extra {
 		thinks, ok := asideKeys[f.key]
 		var s string
-		if !ok || json.Unmarshal(f.value, &s) != nil || s == "" {
+		if !ok && f.key != "text" || json.Unmarshal(f.value, &s) != nil || s == "" {
 			continue
 		}
 		if thinks {
