@@ -185,7 +185,7 @@ func (d *Dir) Lease(ctx context.Context, run string) (Lease, error) {
 	if err := errors.Join(ctx.Err(), ValidRun(run)); err != nil {
 		return Lease{}, err
 	}
-	o, err := holdFile(d.ownerFile(run), run)
+	o, err := holdFile(d.ownerFile(run), newLease(run))
 	if err != nil {
 		return Lease{}, err
 	}

@@ -20,21 +20,20 @@ type ownerFile struct {
 	file  *os.File
 }
 
-// holdFile takes the lease of a run with the file at path, or returns a
-// *HeldError.
-func holdFile(path, run string) (*ownerFile, error) {
+// holdFile takes a lease with the file at path, or returns a *HeldError.
+func holdFile(path string, l Lease) (*ownerFile, error) {
 	for range 100 { // each time another owner removed the file between two of our steps
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow|noWait, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("journal: %w", err)
 		}
-		o := &ownerFile{lease: newLease(run), path: path, file: f}
+		o := &ownerFile{lease: l, path: path, file: f}
 		locked, err := o.lock()
 		if locked {
 			return o, nil
 		}
 		if err == nil && o.inPlace() { // else the owner has just let go
-			err = &HeldError{run, readOwner(f)}
+			err = &HeldError{l.Run, readOwner(f)}
 		}
 		f.Close()
 		if err != nil {

@@ -34,10 +34,11 @@ const (
 
 // holder knows which owners of runs are alive.
 type holder interface {
-	// hold takes hold of a run until drop is called or the process ends. If
-	// somebody has it, the error is a *HeldError, which may not know whom.
-	hold(ctx context.Context, run string) error
-	drop(ctx context.Context, run string) error
+	// hold takes hold of a run until drop is called for the same lease or the
+	// process ends. If somebody has it, the error is a *HeldError, which may not
+	// know whom.
+	hold(ctx context.Context, l Lease) error
+	drop(ctx context.Context, l Lease) error
 	// lock is added to insertOwned: the row is not changed before the entry is
 	// there.
 	lock() string
@@ -63,7 +64,7 @@ func (s *SQL) holder(ctx context.Context) (holder, error) {
 	if err := s.db.QueryRowContext(ctx, `SELECT current_schema()`).Scan(&schema); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	s.holds = &advisory{db: s.db, schema: schema.String, held: make(map[string]bool)}
+	s.holds = &advisory{db: s.db, schema: schema.String, held: make(map[string]string)}
 	return s.holds, nil
 }
 
@@ -92,33 +93,36 @@ type fileHolder struct {
 
 func (h *fileHolder) lock() string { return "" } // a statement that writes is alone
 
-func (h *fileHolder) hold(_ context.Context, run string) error {
+func (h *fileHolder) hold(_ context.Context, l Lease) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.dir == "" {
-		if o, held := h.held[run]; held {
-			return &HeldError{run, o.lease.Owner}
+		if o, held := h.held[l.Run]; held {
+			return &HeldError{l.Run, o.lease.Owner}
 		}
-		h.held[run] = &ownerFile{lease: newLease(run)}
+		h.held[l.Run] = &ownerFile{lease: l}
 		return nil
 	}
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	o, err := holdFile(filepath.Join(h.dir, run+ownerExtension), run)
+	o, err := holdFile(filepath.Join(h.dir, l.Run+ownerExtension), l)
 	if err != nil {
 		return err
 	}
-	h.held[run] = o
+	h.held[l.Run] = o
 	return nil
 }
 
-func (h *fileHolder) drop(_ context.Context, run string) error {
+func (h *fileHolder) drop(_ context.Context, l Lease) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	o := h.held[run]
-	delete(h.held, run)
-	if o == nil || o.file == nil {
+	o := h.held[l.Run]
+	if o == nil || o.lease.Token != l.Token {
+		return nil
+	}
+	delete(h.held, l.Run)
+	if o.file == nil {
 		return nil
 	}
 	return o.end()
@@ -131,8 +135,8 @@ type advisory struct {
 	db     *sql.DB
 	schema string // in which the tables are
 	mu     sync.Mutex
-	conn   *sql.Conn // nil if nothing is held
-	held   map[string]bool
+	conn   *sql.Conn         // nil if nothing is held
+	held   map[string]string // tokens of leases, by run
 }
 
 // lock keeps whoever takes the run from changing the row until the entry is
@@ -145,11 +149,11 @@ func (a *advisory) key(run string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-func (a *advisory) hold(ctx context.Context, run string) error {
+func (a *advisory) hold(ctx context.Context, l Lease) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.held[run] { // the session would get it twice
-		return &HeldError{Run: run}
+	if a.held[l.Run] != "" { // the session would get it twice
+		return &HeldError{Run: l.Run}
 	}
 	// A query that is cancelled ends the connection, and with it all the locks.
 	if err := ctx.Err(); err != nil {
@@ -161,7 +165,7 @@ func (a *advisory) hold(ctx context.Context, run string) error {
 	for again := range 2 {
 		err := a.connect(ctx)
 		if err == nil {
-			err = a.conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, a.key(run)).Scan(&locked)
+			err = a.conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, a.key(l.Run)).Scan(&locked)
 		}
 		if err == nil {
 			break
@@ -172,9 +176,9 @@ func (a *advisory) hold(ctx context.Context, run string) error {
 		}
 	}
 	if !locked {
-		return &HeldError{Run: run}
+		return &HeldError{Run: l.Run}
 	}
-	a.held[run] = true
+	a.held[l.Run] = l.Token
 	return nil
 }
 
@@ -200,10 +204,13 @@ func (a *advisory) disconnect() {
 	a.conn = nil
 }
 
-func (a *advisory) drop(ctx context.Context, run string) error {
+func (a *advisory) drop(ctx context.Context, l Lease) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.held, run)
+	if a.held[l.Run] != l.Token {
+		return nil
+	}
+	delete(a.held, l.Run)
 	if a.conn == nil {
 		return nil
 	}
@@ -213,7 +220,7 @@ func (a *advisory) drop(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	var had bool
-	if err := a.conn.QueryRowContext(ctx, `SELECT pg_advisory_unlock($1)`, a.key(run)).Scan(&had); err != nil {
+	if err := a.conn.QueryRowContext(ctx, `SELECT pg_advisory_unlock($1)`, a.key(l.Run)).Scan(&had); err != nil {
 		_ = a.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return nil
@@ -230,16 +237,16 @@ func (s *SQL) Lease(ctx context.Context, run string) (Lease, error) {
 	if err != nil {
 		return Lease{}, err
 	}
-	err = h.hold(ctx, run)
+	l := newLease(run)
+	err = h.hold(ctx, l)
 	if held := new(HeldError); errors.As(err, &held) && held.Owner.Process == 0 {
 		_, held.Owner, _ = s.leaseRow(ctx, run) // that it has an owner is sure, whatever the name
 	}
 	if err != nil {
 		return Lease{}, err
 	}
-	l := newLease(run)
 	if _, err := s.db.ExecContext(ctx, insertLease, run, l.Token, l.Owner.Process, l.Owner.Host, l.Owner.Since.Format(time.RFC3339)); err != nil {
-		return Lease{}, errors.Join(fmt.Errorf("journal: %w", err), h.drop(ctx, run))
+		return Lease{}, errors.Join(fmt.Errorf("journal: %w", err), h.drop(ctx, l))
 	}
 	s.forget(run) // the owner before may have written since
 	return l, nil
@@ -261,10 +268,6 @@ func (s *SQL) leaseRow(ctx context.Context, run string) (token string, o Owner, 
 
 // Release implements [Leaser].
 func (s *SQL) Release(ctx context.Context, l Lease) error {
-	token, _, err := s.leaseRow(ctx, l.Run)
-	if err != nil || token != l.Token {
-		return err // somebody else's, or nobody's
-	}
 	h, err := s.holder(ctx)
 	if err != nil {
 		return err
@@ -273,5 +276,5 @@ func (s *SQL) Release(ctx context.Context, l Lease) error {
 	if err != nil {
 		err = fmt.Errorf("journal: %w", err)
 	}
-	return errors.Join(err, h.drop(ctx, l.Run))
+	return errors.Join(err, h.drop(ctx, l))
 }

@@ -1,0 +1,142 @@
+package journal_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/internal/pgtest"
+	"github.com/toolpost/toolpost/journal"
+)
+
+func noteOf(l journal.Lease) journal.Entry {
+	return journal.Entry{Run: l.Run, Kind: "note", Body: []byte(`{}`), Lease: l.Token}
+}
+
+// TestALeaseThatTheServerLost: when the connection of an owner is gone, the owner
+// goes on until somebody takes the run, and writes nothing after that.
+func TestALeaseThatTheServerLost(t *testing.T) {
+	dsn := pgtest.Schema(t, pgtest.Server(t))
+	a, b := openSQL(t, "pgx", dsn), openSQL(t, "pgx", dsn)
+	first, err := a.Lease(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended int
+	db := openDB(t, "pgx", dsn)
+	if err := db.QueryRowContext(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'`).Scan(&ended); err != nil || ended != 1 {
+		t.Fatalf("%d sessions hold locks, %v", ended, err)
+	}
+	if _, err := a.Append(t.Context(), noteOf(first)); err != nil {
+		t.Errorf("nobody else owns it, and yet: %v", err)
+	}
+	second, err := b.Lease(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Append(t.Context(), noteOf(first)); !errors.Is(err, journal.ErrLeaseLost) {
+		t.Errorf("the run has another owner: %v", err)
+	}
+	var held *journal.HeldError
+	if _, err := a.Lease(t.Context(), "r"); !errors.As(err, &held) {
+		t.Errorf("it has two owners: %v", err)
+	}
+	if err := a.Release(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Append(t.Context(), noteOf(second)); err != nil {
+		t.Error(err)
+	}
+	if err := b.Release(t.Context(), second); err != nil {
+		t.Error(err)
+	}
+	third, err := a.Lease(t.Context(), "r") // with a new connection
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Lease(t.Context(), "r"); !errors.As(err, &held) || held.Owner.Process != os.Getpid() {
+		t.Errorf("it has two owners: %v", err)
+	}
+	if _, err := a.Append(t.Context(), noteOf(third)); err != nil {
+		t.Error(err)
+	}
+	if err := a.Release(t.Context(), third); err != nil {
+		t.Error(err)
+	}
+	var left int
+	if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d locks are left, %v", left, err)
+	}
+}
+
+// TestALeaseNeedsAConnection: with a pool of one, entries would wait for ever.
+func TestALeaseNeedsAConnection(t *testing.T) {
+	db := openDB(t, "pgx", pgtest.Schema(t, pgtest.Server(t)))
+	db.SetMaxOpenConns(1)
+	store, err := journal.OpenSQL(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Lease(t.Context(), "r"); err == nil || !strings.Contains(err.Error(), "more than one") {
+		t.Error(err)
+	}
+	if _, err := store.Append(t.Context(), journal.Entry{Run: "r", Kind: "note", Body: []byte(`{}`)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsLeftOfALease: the file of a dead owner is taken over, one of another kind
+// is refused, and a database in memory has leases, too.
+func TestWhatIsLeftOfALease(t *testing.T) {
+	path := t.TempDir()
+	d := openDir(t, path)
+	file := filepath.Join(path, "r.owner")
+	for _, left := range []string{"", "{", `{"process":1,"host":"elsewhere","since":"2026-01-02T03:04:05Z"}`} {
+		if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Append(t.Context(), journal.Entry{Run: "r", Kind: "note", Body: []byte(`{}`)}); err != nil {
+			t.Errorf("%q: %v", left, err)
+		}
+		l, err := d.Lease(t.Context(), "r")
+		if err != nil {
+			t.Fatalf("%q: %v", left, err)
+		}
+		if err := d.Release(t.Context(), l); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: the file is left: %v", left, err)
+		}
+	}
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lease(t.Context(), "r"); err == nil {
+		t.Error("a directory is taken for a lease")
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1) // each connection has a database of its own
+	store, err := journal.OpenSQL(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := store.Lease(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held *journal.HeldError
+	if _, err := store.Lease(t.Context(), "r"); !errors.As(err, &held) {
+		t.Errorf("it has two owners: %v", err)
+	}
+	if _, err := store.Append(t.Context(), noteOf(l)); err != nil {
+		t.Error(err)
+	}
+}
