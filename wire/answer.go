@@ -3,7 +3,6 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -468,7 +467,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 		if bytes.Equal(js.Trim(data), []byte("[DONE]")) {
 			return a.doneMarker()
 		}
-		if !json.Valid(data) {
+		if !js.Valid(data) {
 			return a.broken(data, src.Partial())
 		}
 		a.body = data

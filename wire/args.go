@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -64,7 +65,7 @@ func (s *argScan) byte(args string, c byte) {
 			return
 		}
 		s.mode = noJSON
-		if json.Valid([]byte(args[s.token:s.at])) {
+		if js.Valid([]byte(args[s.token:s.at])) {
 			s.mode, s.safe = afterValue, s.at
 			s.after(c)
 		}
@@ -142,7 +143,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 // if there is no such value, or if the deltas that were sent do not begin it.
 func (p *pending) value(whole bool) (args json.RawMessage, repairs []llm.Repair, ok bool) {
 	text := p.args.String()
-	if json.Valid([]byte(text)) {
+	if js.Valid([]byte(text)) {
 		return json.RawMessage(strings.Trim(text[p.scan.begin:], " \t\r\n")), nil, true
 	}
 	if !whole {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -180,7 +179,7 @@ func (p *pending) whole() bool {
 	if n == 0 || n == p.checked || p.kind == llm.FreeTool || p.args.String()[n-1] != '}' {
 		return false
 	}
-	if json.Valid([]byte(p.args.String())) {
+	if js.Valid([]byte(p.args.String())) {
 		return true
 	}
 	p.checked = n

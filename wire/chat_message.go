@@ -490,7 +490,7 @@ func (a *answer) keep(p *pending) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if !json.Valid(args) {
+	if !js.Valid(args) {
 		args = js.AppendQuoted(nil, string(args))
 	}
 	a.sent(p)

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -60,7 +59,7 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		return false
 	}
 	v := js.Trim(f.Payload)
-	if !json.Valid(v) {
+	if !js.Valid(v) {
 		s.refuse(fmt.Errorf("an event is not JSON: %.200q", f.Payload))
 		return false
 	}

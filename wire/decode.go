@@ -34,7 +34,7 @@ func (d *decoder) read(f format, body []byte) ([]byte, bool) {
 func (d *decoder) document(body []byte) ([]byte, bool) {
 	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
-	case !json.Valid(v):
+	case !js.Valid(v):
 		d.err = errors.New(syntaxProblem(v))
 	case js.Kind(v) != '{':
 		d.err = errors.New("the body is not a JSON object")

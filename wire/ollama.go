@@ -66,7 +66,7 @@ func (o ollama) decodeStream(a *answer, src io.Reader) error {
 			a.keepAlive()
 			continue
 		}
-		if !json.Valid(line) {
+		if !js.Valid(line) {
 			if first && line[0] == '{' && !lines.Partial() {
 				return s.document(line, lines)
 			}

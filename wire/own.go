@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -138,7 +137,7 @@ func (a *Answer) Lines(src io.Reader, each func(line []byte) (more bool)) error 
 		if line = js.Trim(line); len(line) == 0 {
 			continue
 		}
-		if !json.Valid(line) {
+		if !js.Valid(line) {
 			return a.a.broken(line, lines.Partial())
 		}
 		if !each(line) {

@@ -68,7 +68,7 @@ func (w *Writer) Text(s string) {
 // value is an error.
 func (w *Writer) Raw(v []byte) {
 	w.sep()
-	if !json.Valid(v) {
+	if !Valid(v) {
 		if w.Err == nil {
 			w.Err = errors.New("a value that should be JSON is not: " + strconv.QuoteToASCII(head(v)))
 		}
