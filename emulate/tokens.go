@@ -112,6 +112,22 @@ func (t *Tokens) pair(token string) {
 	}
 }
 
+// paired reports whether a token may begin with two bytes.
+func (t *Tokens) paired(a, b byte) bool {
+	at := int(a)<<8 | int(b)
+	return t.pairs[at>>6]&(1<<(at&63)) != 0
+}
+
+// begins reports whether a token may begin somewhere in a text.
+func (t *Tokens) begins(text []byte) bool {
+	for i := 1; i < len(text); i++ {
+		if t.paired(text[i-1], text[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // add returns the node of a text, made if there is none.
 func (t *Tokens) add(text string) int32 {
 	at := int32(0)
@@ -237,7 +253,7 @@ func (t *Tokens) Blunt(text string) string {
 	var b strings.Builder
 	done := 0
 	for i := 0; i+1 < len(text); i++ {
-		if at := int(text[i])<<8 | int(text[i+1]); t.pairs[at>>6]&(1<<(at&63)) == 0 {
+		if !t.paired(text[i], text[i+1]) {
 			continue
 		}
 		node, size := t.start(text[i:])

@@ -21,118 +21,133 @@ func (t *Tokens) Guard(req *llm.Request) (*llm.Request, Reader) {
 	if t == nil {
 		return req, nil
 	}
-	g := guard{tokens: t}
-	out := req.Clone()
-	for i := range out.Messages {
-		m := &out.Messages[i]
+	out := req
+	own := func() *llm.Request { // a copy, once something has to be changed
+		if out == req {
+			out = req.Clone()
+		}
+		return out
+	}
+	for i, m := range req.Messages {
 		if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
 			continue
 		}
-		g.parts(m.Parts)
+		for k, p := range m.Parts {
+			if blunt, ok := t.part(p); ok {
+				own().Messages[i].Parts[k] = blunt
+			}
+		}
 	}
-	for i := range out.Tools {
-		g.tool(&out.Tools[i])
+	for i, d := range req.Tools {
+		if t.tool(&d) {
+			own().Tools[i] = d
+		}
 	}
-	g.text(&out.Choice.Name)
-	for i := range out.Choice.Allowed {
-		g.text(&out.Choice.Allowed[i])
+	if name := req.Choice.Name; t.text(&name) {
+		own().Choice.Name = name
 	}
-	if !g.changed {
+	for i, name := range req.Choice.Allowed {
+		if t.text(&name) {
+			own().Choice.Allowed[i] = name
+		}
+	}
+	if out == req {
 		return req, nil
 	}
 	return out, t.read
 }
 
-// guard blunts the tokens of one request.
-type guard struct {
-	tokens  *Tokens
-	changed bool
-}
-
 // text blunts a text and reports whether that changed it.
-func (g *guard) text(s *string) bool {
-	blunt := g.tokens.Blunt(*s)
+func (t *Tokens) text(s *string) bool {
+	blunt := t.Blunt(*s)
 	if len(blunt) == len(*s) {
 		return false
 	}
-	*s, g.changed = blunt, true
+	*s = blunt
 	return true
 }
 
-// parts blunts the parts of a message, which are a copy of the caller's, and
-// reports whether that changed one.
-func (g *guard) parts(parts []llm.Part) (changed bool) {
-	for i, p := range parts {
-		if blunt, ok := g.part(p); ok {
-			parts[i], changed = blunt, true
+// data blunts text in bytes, which stay as they are, and reports whether that
+// changed it.
+func (t *Tokens) data(b *[]byte) bool {
+	if !t.begins(*b) {
+		return false
+	}
+	text := string(*b)
+	if !utf8.ValidString(text) || !t.text(&text) {
+		return false
+	}
+	*b = []byte(text)
+	return true
+}
+
+// part returns a part with its tokens blunted, if it has any.
+func (t *Tokens) part(p llm.Part) (blunt llm.Part, ok bool) {
+	switch p := p.(type) {
+	case llm.Text:
+		if t.text(&p.Text) {
+			return p, true
+		}
+	case llm.Thinking:
+		if p.State.IsZero() && t.text(&p.Text) { // signed thinking stays as it was signed
+			return p, true
+		}
+	case llm.Media:
+		if named := t.text(&p.Name); p.Kind == llm.Document && t.data(&p.Data) || named {
+			return p, true
+		}
+	case llm.Call:
+		id, name := t.text(&p.ID), t.text(&p.Name)
+		if t.json(&p.Args) || id || name {
+			return p, true
+		}
+	case llm.Result:
+		return t.result(p)
+	}
+	return nil, false
+}
+
+// result returns a result with its tokens blunted, if it has any.
+func (t *Tokens) result(r llm.Result) (blunt llm.Part, ok bool) {
+	id, name := t.text(&r.CallID), t.text(&r.Name)
+	ok = id || name
+	for i, p := range r.Parts {
+		if inner, changed := t.part(p); changed {
+			r.Parts, ok = slices.Clone(r.Parts), true
+			r.Parts[i] = inner
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	return r, true
+}
+
+// tool blunts a definition and reports whether that changed it.
+func (t *Tokens) tool(d *llm.ToolDef) bool {
+	name, description, schema := t.text(&d.Name), t.text(&d.Description), t.json(&d.Schema)
+	changed := name || description || schema
+	for i, example := range d.Examples {
+		if t.json(&example) {
+			d.Examples, changed = slices.Clone(d.Examples), true
+			d.Examples[i] = example
 		}
 	}
 	return changed
 }
 
-// part returns a part with its tokens blunted, if it has any.
-func (g *guard) part(p llm.Part) (blunt llm.Part, ok bool) {
-	switch p := p.(type) {
-	case llm.Text:
-		if g.text(&p.Text) {
-			return p, true
-		}
-	case llm.Thinking:
-		if p.State.IsZero() && g.text(&p.Text) { // signed thinking stays as it was signed
-			return p, true
-		}
-	case llm.Media:
-		named := g.text(&p.Name)
-		if data := string(p.Data); p.Kind == llm.Document && utf8.ValidString(data) && g.text(&data) {
-			p.Data, named = []byte(data), true
-		}
-		if named {
-			return p, true
-		}
-	case llm.Call:
-		id, name := g.text(&p.ID), g.text(&p.Name)
-		if g.json(&p.Args) || id || name {
-			return p, true
-		}
-	case llm.Result:
-		id, name := g.text(&p.CallID), g.text(&p.Name)
-		inner := slices.Clone(p.Parts)
-		if g.parts(inner) || id || name {
-			p.Parts = inner
-			return p, true
-		}
-	}
-	return nil, false
-}
-
-func (g *guard) tool(d *llm.ToolDef) {
-	g.text(&d.Name)
-	g.text(&d.Description)
-	g.json(&d.Schema)
-	if len(d.Examples) > 0 {
-		d.Examples = slices.Clone(d.Examples)
-		for i := range d.Examples {
-			g.json(&d.Examples[i])
-		}
-	}
-}
-
 // json blunts the strings of a JSON value and reports whether that changed it. A
 // server may decode the value before it writes it into the prompt, so tokens
 // with escapes in them count, too.
-func (g *guard) json(raw *json.RawMessage) bool {
-	text := string(*raw)
-	if !strings.Contains(text, `\`) {
-		changed := g.text(&text)
-		if changed {
-			*raw = json.RawMessage(text)
-		}
-		return changed
+func (t *Tokens) json(raw *json.RawMessage) bool {
+	if bytes.IndexByte(*raw, '\\') < 0 {
+		return t.data((*[]byte)(raw))
 	}
+	text := string(*raw)
 	var b bytes.Buffer
 	done := 0
 	for open, end := range literals(text) {
-		if blunt, ok := g.quoted(text[open:end]); ok {
+		if blunt, ok := t.quoted(text[open:end]); ok {
 			b.WriteString(text[done:open])
 			b.WriteString(blunt)
 			done = end
@@ -142,7 +157,7 @@ func (g *guard) json(raw *json.RawMessage) bool {
 		return false
 	}
 	b.WriteString(text[done:])
-	*raw, g.changed = b.Bytes(), true
+	*raw = b.Bytes()
 	return true
 }
 
@@ -170,16 +185,16 @@ func literals(text string) iter.Seq2[int, int] {
 }
 
 // quoted blunts a JSON string, and reports whether that changed it.
-func (g *guard) quoted(literal string) (string, bool) {
+func (t *Tokens) quoted(literal string) (string, bool) {
+	if !strings.Contains(literal, `\`) {
+		changed := t.text(&literal)
+		return literal, changed
+	}
 	var value string
-	if json.Unmarshal([]byte(literal), &value) != nil {
+	if json.Unmarshal([]byte(literal), &value) != nil || !t.text(&value) {
 		return "", false
 	}
-	blunt := g.tokens.Blunt(value)
-	if len(blunt) == len(value) {
-		return "", false
-	}
-	return quote(blunt), true
+	return quote(value), true
 }
 
 // read takes the marks away from what a model answered.

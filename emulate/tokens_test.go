@@ -352,6 +352,9 @@ func TestBluntingIsLinear(t *testing.T) {
 		t.Error("a request without tokens is another one")
 	}
 	set := FamilyTokens("")
+	if n := testing.AllocsPerRun(10, func() { set.Guard(req) }); n > 0 {
+		t.Errorf("%v allocations for a request without tokens", n)
+	}
 	plain := strings.Repeat("plain text < of > a [page], ", 1000)
 	if n := testing.AllocsPerRun(10, func() { _ = set.Restore(set.Blunt(plain)) }); n != 0 {
 		t.Errorf("%v allocations for a text without tokens", n)
@@ -375,6 +378,19 @@ func TestBluntingIsLinear(t *testing.T) {
 		if small, large := took(64<<10), took(256<<10); large > 10*small+50*time.Millisecond {
 			t.Errorf("%q: 64 KiB take %v, 256 KiB %v", unit, small, large)
 		}
+	}
+}
+
+// BenchmarkGuard is what a request without tokens costs.
+func BenchmarkGuard(b *testing.B) {
+	req := conversation()
+	for len(req.Messages) < 200 {
+		req.Messages = append(req.Messages, conversation().Messages...)
+	}
+	set := FamilyTokens("")
+	b.ReportAllocs()
+	for b.Loop() {
+		set.Guard(req)
 	}
 }
 
