@@ -17,9 +17,10 @@ import (
 // marks, by which a call is known that must not be run.
 const strippedKey = "[stripped:key]"
 
-// withoutKeys takes the secrets out of a request that do not belong to its host,
-// and returns a warning if there were any. Whoever put them there, a file, a tool
-// or a person: the server of a model is nobody to read them.
+// withoutKeys takes the secrets out of an encoded request that do not belong to
+// its host, wherever they stand, and returns a warning if there were any. Whoever
+// put them there, a file, a tool or a person: the server of a model is nobody to
+// read them.
 func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
 	own, err := m.client.key(m.target)
 	if err != nil {
@@ -33,7 +34,84 @@ func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
 	if n == 0 {
 		return body, nil
 	}
-	return clean, []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", m.base.Host, n)}}
+	return clean, m.stripped(n)
+}
+
+// withoutSecrets returns req without the secrets that do not belong to the host of
+// m, before anything of it is cut for a prompt: half a key is not recognised. It
+// is req itself if there are none.
+func (m *Model) withoutSecrets(req *llm.Request) (*llm.Request, []llm.Warning) {
+	own, err := m.client.key(m.target)
+	if err != nil {
+		return req, nil // nothing is sent
+	}
+	values := m.client.foreign(own)
+	if len(values) == 0 {
+		return req, nil
+	}
+	c := cleaning{set: secret.NewSet(values...)}
+	out := req.Clone()
+	out.System = c.text(req.System)
+	for i := range out.Tools {
+		out.Tools[i].Description = c.text(out.Tools[i].Description)
+	}
+	for i, msg := range out.Messages {
+		for j, p := range msg.Parts {
+			out.Messages[i].Parts[j] = c.part(p)
+		}
+	}
+	if c.found == 0 {
+		return req, nil
+	}
+	return out, m.stripped(c.found)
+}
+
+// stripped warns of secrets that were found.
+func (m *Model) stripped(n int) []llm.Warning {
+	return []llm.Warning{{Code: llm.Stripped, Feature: "request", Detail: fmt.Sprintf("a key or credential that does not belong to %s stood in the request %d times and was taken out", m.base.Host, n)}}
+}
+
+// cleaning takes secrets out of a request.
+type cleaning struct {
+	set   *secret.Set
+	found int
+}
+
+func (c *cleaning) text(s string) string {
+	if !c.set.In([]byte(s)) {
+		return s
+	}
+	out, n := c.set.Strip([]byte(s), strippedKey)
+	c.found += n
+	return string(out)
+}
+
+// part returns a part of a message without secrets. Thinking that is signed stays
+// as it is: its own vendor wrote it.
+func (c *cleaning) part(p llm.Part) llm.Part {
+	switch p := p.(type) {
+	case llm.Text:
+		p.Text = c.text(p.Text)
+		return p
+	case llm.Thinking:
+		if p.State.IsZero() {
+			p.Text = c.text(p.Text)
+		}
+		return p
+	case llm.Call:
+		if c.set.In(p.Args) {
+			args, n := stripStrings(p.Args, c.set)
+			p.Args, c.found = args, c.found+n
+		}
+		return p
+	case llm.Result:
+		p.Parts = slices.Clone(p.Parts)
+		for i, inner := range p.Parts {
+			p.Parts[i] = c.part(inner)
+		}
+		return p
+	}
+	return p
 }
 
 // foreign returns the secrets that are not the key of the target: those of the
