@@ -31,7 +31,7 @@ func TestParameterCalledLikeATag(t *testing.T) {
 func TestElementsLikeThoseOfDocuments(t *testing.T) {
 	p := dialect.Parser{Tools: []llm.ToolDef{{Name: "summary", Schema: []byte(`{"type":"object","properties":{"title":{"type":"string"}}}`)}}}
 	for text, want := range map[string]string{
-		"<summary>\ntitle: a\n</summary>": "call summary {\"title\":\"a\"} in xml_tagname, yaml (guess)\n",
+		"<summary>\ntitle: a\n</summary>": "call summary {\"title\":\"a\"} in yaml_tagname, yaml (guess)\n",
 		"<summary>Details</summary>":      "text \"<summary>Details</summary>\"\nwarning suspected_call xml_tagname\n",
 	} {
 		for _, chunk := range []int{len(text), 1} {

@@ -26,10 +26,16 @@ func TestArgumentsAreNotHeld(t *testing.T) {
 			t.Errorf("%s writes the value otherwise: %.200q", d.Name, text)
 			continue
 		}
-		if lag := argumentLag(t, text, start, start+len(value)); lag > 2 {
+		if lag := argumentLag(t, text, start, start+len(value)); lag > 2 && heldArguments[d.Name] == "" {
 			t.Errorf("%s: %d bytes are held", d.Name, lag)
 		}
 	}
+}
+
+// heldArguments are the dialects whose arguments leave when they are complete,
+// and why.
+var heldArguments = map[string]string{
+	"yaml_tagname": "what a line of YAML means is for the next ones to say",
 }
 
 // argumentLag is how many bytes of the value text[start:end] have arrived and

@@ -169,6 +169,7 @@ var unhinted = map[string]string{
 	"ernie45":         "<response> may be an element the user asked for",
 	"functionary_v32": "a first line that is the word all may be text",
 	"react":           "a line may begin with Thought: in any text",
+	"yaml_tagname":    "an element whose name is a word may stand in a document",
 }
 
 // shown are the dialects whose calls are shown, and not called, if text goes on

@@ -37,6 +37,7 @@ var unmarked = map[string]string{
 	"pythonic":        "",
 	"functionary_v32": "functionary_v32",
 	"xml_tagname":     "",
+	"yaml_tagname":    "",
 }
 
 // A template that prints a dialect's calls gives it away, unless the calls

@@ -233,6 +233,7 @@ const (
 	PythonBody             // city="Paris"
 	ParamsBody             // one element per parameter
 	BareBody               // {city:«Paris»,days:3}
+	YAMLBody               // one line per parameter: city: "Paris"
 )
 
 // IDForm is how a dialect writes the id of a call.

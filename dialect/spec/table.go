@@ -823,6 +823,13 @@ var table = []Dialect{
 		},
 	},
 	{
+		Name: "yaml_tagname", Title: "YAML in an element named after the tool", Form: TagCall,
+		Models: "models whose prompt asks for YAML",
+		Tags:   Tags{Call: Pair{"<%s>", "</%s>"}},
+		Think:  []Pair{thought}, Bare: true,
+		Write: Writing{Think: oldThink, Lead: "\n", Call: "<$name>\n$args</$name>", Sep: "\n", Body: YAMLBody},
+	},
+	{
 		Name: "json_fence", Title: "a fenced JSON object", Form: JSONCall,
 		Models:  "any model that was told to",
 		Wrap:    []Pair{{"```json", "```"}, {"```", "```"}},

@@ -44,7 +44,7 @@ func (d *Dialect) validChoices() error {
 		return fmt.Errorf("there is no form %d", d.Form)
 	case d.Text > Plain:
 		return fmt.Errorf("there is no way %d to read text", d.Text)
-	case d.Write.Body > BareBody:
+	case d.Write.Body > YAMLBody:
 		return fmt.Errorf("there is no notation %d for arguments", d.Write.Body)
 	case d.Write.ID > OneBased || d.Results.ID > OneBased:
 		return errors.New("there is no such form of ids")

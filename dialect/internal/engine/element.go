@@ -21,7 +21,7 @@ func (m *machine) element(start int) bool {
 		return m.namedElement(word, n, start)
 	}
 	if m.names.any {
-		return m.anyElement(word, n, start)
+		return m.anyElement(word, n, start) || m.anyYAML(word, n, start)
 	}
 	if !m.names.offered(word) || !m.elementHolds(word, n) {
 		if !m.names.offered(word) {
@@ -236,6 +236,23 @@ func (m *machine) anyElement(word string, n, start int) bool {
 	m.read(NameSpan, n, "element")
 	m.children(word, 0)
 	return true
+}
+
+// anyYAML is yamlElement where every name will do: only a hint makes it a call.
+func (m *machine) anyYAML(word string, n, start int) bool {
+	if m.hint.meets(m.lex.yaml) {
+		return m.yamlElement(word, n, start)
+	}
+	for m.peek(n) == ' ' || m.peek(n) == '\r' {
+		n++
+	}
+	if !m.atLine() || !strings.Contains(word, "_") || m.peek(n) != '\n' {
+		return false
+	}
+	if _, i := m.yamlKeyAt(m.spaces(n)); m.peek(i) == ':' && isSpace(m.peek(i+1)) {
+		m.lost.add(m.lex.yaml, start)
+	}
+	return false
 }
 
 // namedElement reads <name>…</name> and, after it, the arguments in an element

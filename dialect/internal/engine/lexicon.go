@@ -41,6 +41,7 @@ type properties struct {
 	newline   rowSet // that separate name and arguments by a newline
 	sameLine  rowSet // that do not
 	elements  rowSet // whose elements are named after tools
+	yaml      rowSet // that write YAML in them
 	thoughts  rowSet // whose thinking is a line
 	labelled  rowSet // whose markers are ordinary words
 	unthought rowSet // whose answers may begin with the end of thinking
@@ -127,7 +128,8 @@ func (x *Lexicon) findRows() {
 	x.pairs = x.where(func(d *spec.Dialect) bool { return d.Tags.Value.Open != "" })
 	x.rawCode = x.where(func(d *spec.Dialect) bool { return len(d.Code) > 0 })
 	x.namedCode = x.where(func(d *spec.Dialect) bool { return d.NamedCode })
-	x.elements = x.where(func(d *spec.Dialect) bool { return d.Tags.Call.Open == "<%s>" })
+	x.elements = x.where(func(d *spec.Dialect) bool { return d.Tags.Call.Open == "<%s>" && d.Write.Body != spec.YAMLBody })
+	x.yaml = x.where(func(d *spec.Dialect) bool { return d.Write.Body == spec.YAMLBody })
 	x.thoughts = x.where(func(d *spec.Dialect) bool { return d.Form == spec.LineCall && len(d.Think) > 0 })
 	x.labelled = x.where(func(d *spec.Dialect) bool {
 		return d.Form == spec.LineCall && len(d.Call) > 0 && isLetter(d.Call[0].Open[0]) && len(d.Think) == 0

@@ -19,7 +19,7 @@ func (m *machine) yamlElement(word string, n, start int) bool {
 	if !ok || !m.atLine() {
 		return false
 	}
-	m.narrow(m.lex.elements)
+	m.narrow(m.lex.yaml)
 	if !m.startCall(word, "", start) {
 		return false
 	}
@@ -34,19 +34,12 @@ func (m *machine) yamlElement(word string, n, start int) bool {
 		m.badArgs("the YAML cannot be read: %v", err)
 	} else {
 		m.argBytes(args)
-		m.repair("yaml", yamlClass(word), start+n, m.offset())
+		if isPlainTag("<"+word+">") && !m.hint.meets(m.lex.yaml) { // a document may hold such an element
+			m.repair("yaml", llm.Guess, start+n, m.offset())
+		}
 	}
 	m.endCall()
 	return true
-}
-
-// yamlClass is how sure it is that YAML in the element word is a call: a
-// document may hold an element whose name is nothing but letters.
-func yamlClass(word string) llm.RepairClass {
-	if isPlainTag("<" + word + ">") {
-		return llm.Guess
-	}
-	return llm.Syntax
 }
 
 // yamlAt reports whether, behind a tag of n bytes, a line begins with a key
@@ -57,7 +50,7 @@ func (m *machine) yamlAt(word string, n int) (indent int, ok bool) {
 	for m.peek(n) == ' ' || m.peek(n) == '\r' {
 		n++
 	}
-	if shape == nil || m.peek(n) != '\n' {
+	if m.peek(n) != '\n' || shape == nil && !m.hint.meets(m.lex.yaml) {
 		return 0, false
 	}
 	end := m.spaces(n)
@@ -65,11 +58,25 @@ func (m *machine) yamlAt(word string, n int) (indent int, ok bool) {
 	for m.buf[m.pos+line-1] != '\n' {
 		line--
 	}
-	i := m.word(end, ":")
-	if m.peek(i) != ':' || !shape.Declares(string(m.buf[m.pos+end:m.pos+i])) {
+	key, i := m.yamlKeyAt(end)
+	if m.peek(i) != ':' || shape != nil && !shape.Declares(key) {
 		return 0, false
 	}
 	return end - line, isSpace(m.peek(i + 1))
+}
+
+// yamlKeyAt returns the key that stands at i, in quotes or not, and the index
+// behind it.
+func (m *machine) yamlKeyAt(i int) (key string, end int) {
+	if q := m.peek(i); isQuote(q) {
+		j := i + 1
+		for j < i+maxName && m.at(j) && m.buf[m.pos+j] != q && m.buf[m.pos+j] != '\n' {
+			j++
+		}
+		return string(m.buf[m.pos+i+1 : m.pos+j]), j + 1
+	}
+	end = m.word(i, ":")
+	return string(m.buf[m.pos+i : m.pos+end]), end
 }
 
 // yamlText reads up to the tag end, which stands in a line that is not indented

@@ -34,6 +34,8 @@ func (w *writer) arguments(raw json.RawMessage) (string, error) {
 		err = w.params(&b, args)
 	case spec.BareBody:
 		err = w.bare(&b, raw)
+	case spec.YAMLBody:
+		w.yaml(&b, args)
 	}
 	return b.String(), err
 }
@@ -70,6 +72,20 @@ func (w *writer) disarm(quoted string) string {
 		}
 	}
 	return quoted
+}
+
+// yaml writes a mapping of YAML whose values are JSON, which is YAML, too.
+func (w *writer) yaml(b *strings.Builder, args []member) {
+	for _, m := range args {
+		if identifier(m.key) {
+			b.WriteString(m.key)
+		} else {
+			b.WriteString(w.disarm(quote(m.key)))
+		}
+		b.WriteString(": ")
+		w.json(b, m.value)
+		b.WriteByte('\n')
+	}
 }
 
 // kwargs writes Python keyword arguments.
