@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -94,6 +95,7 @@ type chatWriter struct {
 	chat
 	e       *encoder
 	head    Head
+	opening []byte // what the head says in each chunk, once it was written
 	started bool
 	calls   map[string]*chatCall
 	index   int // of the choice
@@ -199,10 +201,17 @@ func (w *chatWriter) unknown(ev llm.UnknownEvent) {
 // open begins a chunk and returns where its object starts.
 func (w *chatWriter) open(top map[string]json.RawMessage) int {
 	start := w.e.openFrame("")
+	if top == nil && w.opening != nil {
+		w.e.Buf = append(w.e.Buf, w.opening...)
+		return start
+	}
 	w.e.StringField("id", w.head.ID)
 	w.e.StringField("object", "chat.completion.chunk")
 	w.created(w.e, top, w.head.Created)
 	w.e.StringField("model", w.head.Model)
+	if top == nil {
+		w.opening = bytes.Clone(w.e.Buf[start+1:])
+	}
 	return start
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
@@ -230,6 +231,7 @@ type ollamaWriter struct {
 	ollama
 	e       *encoder
 	head    Head
+	opening []byte // what the head says in each line, once it was written
 	relayed relayedCalls
 }
 
@@ -265,8 +267,13 @@ func (w *ollamaWriter) unknown(ev llm.UnknownEvent) {
 
 // parts writes a line with the next parts.
 func (w *ollamaWriter) parts(parts ...llm.Part) {
-	w.e.Object()
-	w.encodeHead(w.e, w.head.Model, w.head.Created, nil)
+	start := w.e.Object()
+	if w.opening == nil {
+		w.encodeHead(w.e, w.head.Model, w.head.Created, nil)
+		w.opening = bytes.Clone(w.e.Buf[start+1:])
+	} else {
+		w.e.Buf = append(w.e.Buf, w.opening...)
+	}
 	w.e.Key("message")
 	w.e.Object()
 	w.e.StringField("role", "assistant")
