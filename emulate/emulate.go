@@ -39,6 +39,10 @@ type Emulation struct {
 	Dialect string
 	// Host holds answers to a schema; the zero value holds them to nothing.
 	Host Host
+	// Apart says that the host keeps what is said apart from the control tokens
+	// of its models, as the vendors' own APIs do: a request without tools is
+	// then sent as it is. Any other request has them blunted; see [Tokens].
+	Apart bool
 	// Gate says who decides about calls of small models; empty is GateSmall.
 	Gate Gate
 	// Promotion is which text may become a call, and Why the reason for it; the
@@ -90,7 +94,7 @@ func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
 	// From here on no text from outside holds a control token of the model's
 	// template.
-	req, restored := e.tokens().Guard(req)
+	req, restored := e.tokens(req).Guard(req)
 	out := &Plan{}
 	final, err := e.answer(req, out)
 	if err != nil {
@@ -174,7 +178,10 @@ func (e Emulation) around(req *llm.Request) (*Plan, error) {
 
 // tokens are what text from outside must not hold: the control tokens of the
 // model's family, and the words around results in the notation that is taught.
-func (e Emulation) tokens() *Tokens {
+func (e Emulation) tokens(req *llm.Request) *Tokens {
+	if e.Apart && len(req.Tools) == 0 {
+		return nil
+	}
 	results := ""
 	o := PromptOptions{Dialects: e.Dialects}
 	if s, err := o.styleOf(cmp.Or(e.style(), families[e.Family].style, "json")); err == nil {

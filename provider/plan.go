@@ -150,7 +150,7 @@ func (m *Model) emulation(j *job) emulate.Emulation {
 	e := emulate.Emulation{
 		Style: j.route.Style, Dialects: m.client.Dialects, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
 		OneCall: m.info.ParallelTools.Support == catalog.No, Dialect: j.route.Dialect, Gate: m.client.Gate,
-		Promotion: j.route.Promotion, Why: j.route.promoted,
+		Promotion: j.route.Promotion, Why: j.route.promoted, Apart: m.vendor.Apart,
 	}
 	if e.Style == "" && m.info.Emulation != "json" { // everybody's default, which the family's own comes before
 		e.Style = m.info.Emulation

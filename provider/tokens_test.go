@@ -83,6 +83,13 @@ func TestTokensOnNativeRoutes(t *testing.T) {
 		if j.route.Kind == Native {
 			native++
 		}
+		plain := tokenRequest()
+		plain.Tools = nil
+		if j, err = opened.(*Model).plan(plain); err != nil {
+			t.Errorf("%s: %v", id, err)
+		} else if raw := strings.Contains(said(j.req), "<|im_end|>"); raw != v.Apart {
+			t.Errorf("%s, without tools, asked %s: tokens reach the server: %v", id, j.route, raw)
+		}
 	}
 	if native < 20 {
 		t.Errorf("only %d native routes", native)
