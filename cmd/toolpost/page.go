@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -53,15 +52,7 @@ func (f *flow) empty() bool { return f.text.Len() == 0 && f.held == "" }
 
 func (f *flow) write(piece string) {
 	piece = f.held + piece
-	cut := len(piece)
-	for i := 1; i < utf8.UTFMax && i <= len(piece); i++ {
-		if at := len(piece) - i; utf8.RuneStart(piece[at]) {
-			if !utf8.FullRuneInString(piece[at:]) {
-				cut = at
-			}
-			break
-		}
-	}
+	cut := wholeRunes(piece)
 	f.held = piece[cut:]
 	f.text.WriteString(strings.ReplaceAll(printable(piece[:cut]), "\t", "    "))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,17 +159,7 @@ and answers each with
 			if err != nil {
 				return err
 			}
-			c := openCapture(text)
-			a, err := read(p, c, 0)
-			if err != nil {
-				return err
-			}
-			r.hold(&a, c, p.Tools)
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), a)
-			} else {
-				err = a.print(cmd.OutOrStdout())
-			}
+			a, err := r.parse(cmd, p, text, asJSON)
 			if err == nil && len(a.Invalid) > 0 {
 				return errReported
 			}
@@ -179,6 +170,28 @@ and answers each with
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines and answer each with one line")
 	return cmd
+}
+
+// parse reads a text and prints what is in it. Plain text is printed as it is
+// read; the response of a vendor is read whole.
+func (r *reading) parse(cmd *cobra.Command, p dialect.Parser, text string, asJSON bool) (*parseAnswer, error) {
+	var out answerSink = newPeopleSink(cmd.OutOrStdout())
+	c := openCapture(text)
+	if c.format == "" {
+		if asJSON {
+			out = newJSONSink(cmd.OutOrStdout())
+		}
+		return r.stream(p, text, out)
+	}
+	a, err := read(p, c, 0)
+	if err != nil {
+		return nil, err
+	}
+	r.hold(&a, c, p.Tools)
+	if asJSON {
+		return &a, printJSON(cmd.OutOrStdout(), a)
+	}
+	return &a, a.print(out)
 }
 
 // readInput returns the text of FILE, or of standard input for none or "-".
@@ -200,11 +213,55 @@ func readBounded(file string) (string, error) {
 
 // readAll reads a text no longer than a line of a batch may be.
 func readAll(r io.Reader, name string) (string, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxLine+1))
-	if err == nil && len(b) > maxLine {
+	r, done, err := sized(r)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	defer done()
+	var b strings.Builder
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			b.Grow(int(min(info.Size(), maxLine)) + 1)
+		}
+	}
+	_, err = io.Copy(&b, io.LimitReader(r, maxLine+1))
+	if err == nil && b.Len() > maxLine {
 		err = fmt.Errorf("%s is longer than %d bytes", name, maxLine)
 	}
-	return string(b), err
+	return b.String(), err
+}
+
+// sized returns a pipe with much in it as a file, so that its text is held once
+// however long it becomes. The caller calls done.
+func sized(r io.Reader) (sized io.Reader, done func(), err error) {
+	const little = 8 << 20
+	none := func() {}
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return r, none, nil
+		}
+	}
+	head, err := io.ReadAll(io.LimitReader(r, little))
+	if err != nil || len(head) < little {
+		return bytes.NewReader(head), none, err
+	}
+	temp, err := os.CreateTemp("", "toolpost-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() {
+		temp.Close()
+		os.Remove(temp.Name())
+	}
+	_, err = io.Copy(temp, io.LimitReader(io.MultiReader(bytes.NewReader(head), r), maxLine+1))
+	if err == nil {
+		_, err = temp.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return temp, done, nil
 }
 
 // parseRow is a line of a batch.
@@ -320,8 +377,7 @@ func (a *parseAnswer) add(resp *llm.Response) {
 	}
 	a.Text, a.Thinking = text.String(), thinking.String()
 	for _, bad := range resp.Invalid {
-		a.Invalid = append(a.Invalid, bad)
-		a.Truncated = a.Truncated || bad.Reason == llm.CutOff
+		a.refuse(bad)
 		a.from(bad.Provenance)
 	}
 }

@@ -21,13 +21,23 @@ type capture struct {
 // openCapture recognises a vendor's response. What is none, or cannot be read
 // as one, is plain text.
 func openCapture(text string) capture {
-	if found, ok := wire.Detect([]byte(text)); ok {
+	if found, ok := wire.Detect([]byte(beginning(text))); ok {
 		c, err := decodeCapture(found.Format, text)
 		if err == nil || found.Framing != wire.JSON && len(c.chunks)+len(c.others) > 0 {
 			return c
 		}
 	}
 	return capture{chunks: []string{text}}
+}
+
+// beginning returns as much of a text as shows whether it is a vendor's stream;
+// a JSON document has to be seen whole.
+func beginning(text string) string {
+	const look = 1 << 20
+	if start := strings.TrimLeft(text[:min(len(text), look)], "\ufeff \t\r\n"); len(text) <= look || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[") {
+		return text
+	}
+	return text[:look]
 }
 
 // decodeCapture reads a response. A stream that was lost counts as cut off.

@@ -22,16 +22,11 @@ func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 		if !ok {
 			return false
 		}
-		bad := cutCall(call, ends)
-		if bad == nil {
-			bad = wrongCall(call, tools)
+		bad := unfit(call, ends, tools)
+		if bad != nil {
+			a.refuse(*bad)
 		}
-		if bad == nil {
-			return false
-		}
-		a.Invalid = append(a.Invalid, *bad)
-		a.Truncated = a.Truncated || bad.Reason == llm.CutOff
-		return true
+		return bad != nil
 	})
 	a.Calls = a.Calls[:0]
 	for _, part := range a.parts {
@@ -39,6 +34,21 @@ func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 			a.Calls = append(a.Calls, callJSON{call.Name, call.Args, call.Provenance.Source()})
 		}
 	}
+}
+
+// unfit returns why a call could not be run, or nil. The text ends at ends; less
+// than 0 means that somebody said how the model stopped.
+func unfit(call llm.Call, ends int, tools []llm.ToolDef) *llm.InvalidCall {
+	if bad := cutCall(call, ends); bad != nil {
+		return bad
+	}
+	return wrongCall(call, tools)
+}
+
+// refuse adds a call that cannot be run.
+func (a *parseAnswer) refuse(bad llm.InvalidCall) {
+	a.Invalid = append(a.Invalid, bad)
+	a.Truncated = a.Truncated || bad.Reason == llm.CutOff
 }
 
 // cutCall returns a call whose end had to be completed at the end of the text:

@@ -2,43 +2,29 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
-// print writes the answer for people: one entry per part, in the order of the
-// text, then what could not be read.
-func (a parseAnswer) print(w io.Writer) error {
-	c := colours(w)
-	var b strings.Builder
+// print writes an answer that was read whole.
+func (a *parseAnswer) print(out answerSink) error {
 	for _, part := range a.parts {
+		var err error
 		switch part := part.(type) {
 		case llm.Thinking:
-			entry(&b, c.dim("thinking"), c.dim(printable(part.Text)))
+			err = out.said(true, part.Text)
 		case llm.Text:
-			if strings.TrimSpace(part.Text) != "" {
-				entry(&b, "text    ", printable(part.Text))
-			}
+			err = out.said(false, part.Text)
 		case llm.Call:
-			entry(&b, c.green("call    "), c.bold(printable(part.Name))+" "+printable(string(part.Args)))
-			entry(&b, "        ", c.dim(origin(part.Provenance)))
+			err = out.called(part)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	for _, bad := range a.Invalid {
-		entry(&b, c.red("invalid "), c.bold(printable(bad.Name))+" ("+string(bad.Reason)+"): "+printable(bad.Problem))
-		entry(&b, "        ", c.dim(origin(bad.Provenance)))
-	}
-	for _, warn := range a.Warnings {
-		entry(&b, c.yellow("warning "), printable(warn.Detail))
-	}
-	if b.Len() == 0 {
-		b.WriteString("nothing was written\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return out.end(a)
 }
 
 // entry writes text behind a label, its further lines indented.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/dialect"
 )
 
 // Whatever a row of a batch holds, it gets exactly one answer, in its place.
@@ -159,6 +162,40 @@ func TestParsePrintsCallsThatCouldRun(t *testing.T) {
 			if r.code != c.code || !strings.Contains(r.out, c.want) {
 				t.Errorf("%s, %s: exit %d\n%s%s", command, c.why, r.code, r.out, r.errOut)
 			}
+		}
+	}
+}
+
+// What is printed while it is read is what would be printed of an answer that
+// was read whole.
+func TestParseStreamsTheSame(t *testing.T) {
+	texts := []string{
+		"", "\n \n", "hello", "\n\nhello\n\nthere\n\n", "é" + strings.Repeat("漢字 <b> & \u2028 \\u003c\n", 20_000),
+		"<think>\nHm.\n</think>\n\nLet me see.\n<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"<b>\\u003c&\",}}</tool_call>\nThen.\n<tool_call>{\"name\":\"g\",\"arguments\":{}}</tool_call>",
+		strings.Repeat("text\n<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":[1,2]}}\n</tool_call>\n", 3000),
+		"no opener</think>answer", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1", "a \x1b[2J b \xff\xfe c",
+	}
+	for _, text := range texts {
+		r := &reading{thinking: dialect.PromoteIfUnterminated.String()}
+		p := dialect.Parser{}
+		c := capture{chunks: []string{text}}
+		whole, err := read(p, c, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.hold(&whole, c, nil)
+		var want, got, wantPeople, gotPeople bytes.Buffer
+		if err := printJSON(&want, whole); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.stream(p, text, newJSONSink(&got)); err != nil || got.String() != want.String() {
+			t.Errorf("%.60q: %v\n%.500s\nwant\n%.500s", text, err, got.String(), want.String())
+		}
+		if err := whole.print(newPeopleSink(&wantPeople)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.stream(p, text, newPeopleSink(&gotPeople)); err != nil || gotPeople.String() != wantPeople.String() {
+			t.Errorf("%.60q: %v\n%.500s\nwant\n%.500s", text, err, gotPeople.String(), wantPeople.String())
 		}
 	}
 }

@@ -62,27 +62,32 @@ func (x *Lexicon) Rows() []spec.Dialect { return x.rows }
 // BeginsInThinking reports whether a whole answer closes a thinking block that
 // it never opened: then the prompt held the opener.
 func (x *Lexicon) BeginsInThinking(text string) bool {
-	m := input{lex: x, buf: []byte(text), eof: true}
+	const ahead = 4 << 10 // no marker is longer
+	m := input{lex: x, eof: true}
 	open, called := 0, -1 // called is where the last call ended
-	for m.pos < len(m.buf) {
-		if c := text[m.pos]; isLetter(c) || x.tree.child(c) == nil && x.triggers[c] != anywhere {
-			m.pos++
+	for pos := 0; pos < len(text); {
+		if c := text[pos]; isLetter(c) || x.tree.child(c) == nil && x.triggers[c] != anywhere {
+			pos++
 			continue
+		}
+		if m.pos = pos - m.base; m.pos+ahead > len(m.buf) && m.base+len(m.buf) < len(text) { // a part of the text at a time
+			m.base, m.pos = pos, 0
+			m.buf = append(m.buf[:0], text[pos:min(len(text), pos+16*ahead)]...)
 		}
 		t, n := m.match(0)
 		switch {
-		case t.is(heads) && strings.TrimSpace(text[:m.pos]) == "":
+		case t.is(heads) && strings.TrimSpace(text[:pos]) == "":
 			return false // headers say what is thinking
 		case t.is(thinks) && !t.line && !t.atStart:
 			open++
 		case t.is(unthinks) && !t.is(drops) && !t.line:
-			if called < 0 || strings.TrimSpace(text[called:m.pos]) != "" || strings.TrimSpace(text[m.pos+n:]) != "" {
+			if called < 0 || strings.TrimSpace(text[called:pos]) != "" || strings.TrimSpace(text[pos+n:]) != "" {
 				open-- // else it only follows the last call
 			}
 		case t.is(closes) || t.is(endCall):
-			called = m.pos + n
+			called = pos + n
 		}
-		m.pos += max(n, 1)
+		pos += max(n, 1)
 	}
 	return open < 0
 }

@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Parse takes at most 100 MB for an answer of 50 MB, from a file or a pipe.
+func TestParseMemory(t *testing.T) {
+	dir := t.TempDir()
+	call := "Some text.\n<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":\"" + strings.Repeat("x", 900) + "\"}}\n</tool_call>\n"
+	for name, line := range map[string]string{"text": strings.Repeat("The quick brown fox. ", 40) + "\n", "calls": call} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(strings.Repeat(line, 50_000_000/len(line))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ways := [][]string{{"parse", file}, {"parse"}}
+		if name == "calls" {
+			ways = [][]string{{"parse", "--json", file}}
+		}
+		for _, args := range ways {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+			cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+			if len(args) == 1 {
+				in, err := os.Open(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer in.Close()
+				cmd.Stdin = struct{ io.Reader }{in} // as a pipe
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			most := make(chan int)
+			go func() { most <- mostMemory(cmd.Process.Pid) }()
+			err := cmd.Wait()
+			if kb := <-most; err != nil || kb == 0 || kb > 100_000 {
+				t.Errorf("%s %v: %d kB, %v", name, args, kb, err)
+			}
+		}
+	}
+}
+
+// mostMemory returns the most memory that a process has had, in kB, as seen until
+// it ended. (What wait reports begins with the memory of whoever started it.)
+func mostMemory(pid int) (kb int) {
+	for {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, after, ok := strings.Cut(string(status), "VmHWM:")
+		if err != nil || !ok {
+			return kb
+		}
+		if n, err := strconv.Atoi(strings.Fields(after)[0]); err == nil {
+			kb = n
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
