@@ -330,8 +330,8 @@ type escapes struct {
 
 // newEscapes looks at the text before a call and at its name.
 func newEscapes(before []byte, name string) escapes {
-	bare := func(s string) bool { return strings.Count(s, "_") != strings.Count(s, `\_`) }
-	return escapes{bare: bare(string(before)) || bare(name)}
+	bare := bytes.Count(before, []byte{'_'}) != bytes.Count(before, []byte(`\_`))
+	return escapes{bare: bare || strings.Count(name, "_") != strings.Count(name, `\_`)}
 }
 
 // drop reports whether the backslash that stands behind args, before c, is one
