@@ -2,9 +2,11 @@ package js
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -134,9 +136,14 @@ const hexDigits = "0123456789abcdef"
 // U+FFFD; U+2028 and U+2029 are escaped for readers that take them as line
 // ends.
 func AppendQuoted[T string | []byte](dst []byte, s T) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
+	dst = append(append(dst, '"'), s...)
+	from := len(dst) - len(s)
+	start := asItIs(dst[from:])
+	if start == len(s) { // most strings
+		return append(dst, '"')
+	}
+	dst = dst[:from+start]
+	for i := start; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
@@ -162,6 +169,31 @@ func AppendQuoted[T string | []byte](dst []byte, s T) []byte {
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
+
+// asItIs returns how many bytes of p are ASCII that stands for itself in a
+// string. It looks at eight bytes at once, as verbatim does.
+func asItIs(p []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i <= len(p)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(p[i:])
+		if hit := (w | (w - ones*' ') | ((w ^ ones*'"') - ones) | ((w ^ ones*'\\') - ones)) & highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(p) && standsForItself[p[i]] {
+		i++
+	}
+	return i
+}
+
+// standsForItself are the ASCII bytes that need no escape in a string.
+var standsForItself = func() (set [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		set[c] = c != '"' && c != '\\'
+	}
+	return set
+}()
 
 func appendControl(dst []byte, c byte) []byte {
 	switch c {
