@@ -78,7 +78,8 @@ type geminiWriter struct {
 	opened  bool
 	relayed relayedCalls
 	others  []relayedOther
-	index   int // of the answer that is being written
+	index   int    // of the answer that is being written
+	space   []byte // for the next part
 }
 
 // relayedOther are the calls that the client has of an answer after the first.
@@ -162,8 +163,9 @@ func (w *geminiWriter) unknown(ev llm.UnknownEvent) {
 // part writes a chunk with one part, if the format can carry it.
 func (w *geminiWriter) part(p llm.Part) {
 	inner := &encoder{c: w.e.c, warnings: w.e.warnings}
+	inner.Buf = w.space[:0]
 	w.encodeAnswerPart(inner, p)
-	w.e.warnings = inner.warnings
+	w.e.warnings, w.space = inner.warnings, inner.Buf
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err
 	}
