@@ -56,9 +56,11 @@ func run(tables []string, out io.Writer) error {
 	start := time.Now()
 	results := make(map[row]*result)
 	for _, pkg := range packages(rows) {
+		began := time.Now()
 		if err := test(pkg, rows, results, out); err != nil {
 			return err
 		}
+		fmt.Fprintf(out, "== %s: %v\n", pkg, time.Since(began).Round(time.Second))
 	}
 	return report(rows, tables, results, time.Since(start), out)
 }
