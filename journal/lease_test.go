@@ -27,7 +27,7 @@ func TestALeaseThatTheServerLost(t *testing.T) {
 	}
 	var ended int
 	db := openDB(t, "pgx", dsn)
-	if err := db.QueryRowContext(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'`).Scan(&ended); err != nil || ended != 1 {
+	if err := db.QueryRowContext(t.Context(), `SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_locks WHERE locktype = 'advisory'`).Scan(&ended); err != nil || ended != 1 {
 		t.Fatalf("%d sessions hold locks, %v", ended, err)
 	}
 	if _, err := a.Append(t.Context(), noteOf(first)); err != nil {
