@@ -31,12 +31,13 @@ const (
 // of them: models mix them freely.
 var keys = map[string]role{
 	"name": nameRole, "tool_name": nameRole, "toolName": nameRole, "function_name": nameRole,
-	"functionName": nameRole, "recipient_name": nameRole,
+	"functionName": nameRole, "recipient_name": nameRole, "api_name": nameRole, "func_name": nameRole,
 	"tool": bothRole, "function": bothRole, "function_call": bothRole, "tool_call": bothRole, "tool_use": bothRole,
 	"functionCall": bothRole, "toolCall": bothRole, "toolUse": bothRole, "action": bothRole,
 	"arguments": argsRole, "parameters": argsRole, "args": argsRole, "input": argsRole, "params": argsRole,
 	"tool_input": argsRole, "action_input": argsRole, "kwargs": argsRole, "toolInput": argsRole, "actionInput": argsRole,
 	"tool_args": argsRole, "tool_arguments": argsRole, "tool_parameters": argsRole,
+	"api_args": argsRole, "api_arguments": argsRole, "api_parameters": argsRole, "func_args": argsRole,
 	"function_args": argsRole, "function_arguments": argsRole, "function_parameters": argsRole,
 	"id": idRole, "tool_call_id": idRole, "call_id": idRole,
 	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,

@@ -325,7 +325,8 @@ type escapes struct {
 	bare    bool // one does
 	counted int  // bytes of the arguments that were looked at
 	found   int  // underscores in them
-	dropped int  // underscores that lost their backslash
+	dropped int  // underscores that lost their backslash in values
+	inKeys  int  // and in names of parameters
 }
 
 // newEscapes looks at the text before a call and at its name.
@@ -351,7 +352,7 @@ func (e *escapes) count(args []byte) {
 	}
 	e.found += bytes.Count(args[e.counted:], []byte{'_'})
 	e.counted = len(args)
-	e.bare = e.bare || e.found > e.dropped
+	e.bare = e.bare || e.found > e.dropped+e.inKeys
 }
 
 // looseCalls passes on the calls of a block of n bytes.

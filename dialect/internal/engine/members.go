@@ -16,7 +16,10 @@ var asideKeys = map[string]bool{
 
 // resultKeys are keys beside a call under which its result stands. Such an
 // object reports a call that was made.
-var resultKeys = map[string]bool{"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true}
+var resultKeys = map[string]bool{
+	"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true, "output": true, "outputs": true,
+	"response": true, "returned": true,
+}
 
 // asides makes events of what stood beside a call in its object, before or behind
 // it. "text" is no key that an object may begin with and still hold a call.

@@ -126,22 +126,63 @@ func (in *input) variable(i int) bool {
 	case "True", "False", "None", "true", "false", "null":
 		return false
 	}
+	if in.buf[in.pos+j-1] == ':' && in.typeAt(in.spaces(j)) {
+		return true
+	}
 	c := in.peek(in.spaces(j))
 	return c != 0 && strings.IndexByte(",([{", c) >= 0 || c == ')' && !braces || c == '}' && braces
 }
 
+// typeAt reports whether the name of a type stands at i and nothing of a value
+// behind it: a parameter is declared there.
+func (in *input) typeAt(i int) bool {
+	j := in.word(i, ":")
+	word := strings.ToLower(string(in.buf[in.pos+i : in.pos+j]))
+	c := in.peek(in.spaces(j))
+	return (typeNames[word] || word == "str" || word == "list" || word == "optional") && c != 0 && strings.IndexByte(",)|=[", c) >= 0
+}
+
 // keyLength returns the length of the key=, from the i-th byte, of a keyword
-// argument; 0 if there is none. A declared parameter may have a colon instead.
+// argument; 0 if there is none. A declared parameter may have a colon instead,
+// and quotes.
 func (m *machine) keyLength(i int) int {
-	j := m.word(i, "")
-	if j > i && m.call.open && m.buf[m.pos+j-1] == ':' && m.shape() != nil && m.shape().Declares(string(m.buf[m.pos+i:m.pos+j-1])) {
-		return j - i
+	if n := m.declaredKey(i); n > 0 {
+		return n
 	}
+	j := m.word(i, "")
 	k := m.spaces(j)
 	if j == i || m.peek(k) != '=' || m.peek(k+1) == '=' {
 		return 0
 	}
 	return k + 1 - i
+}
+
+// declaredKey is keyLength for a parameter of the open call, in quotes or with
+// a colon behind it.
+func (m *machine) declaredKey(i int) int {
+	if !m.call.open || m.shape() == nil {
+		return 0
+	}
+	from, quote := i, m.peek(i)
+	quoted := isQuote(quote)
+	if quoted {
+		from++
+	}
+	j := m.word(from, ":")
+	if j == from || !m.shape().Declares(loose.Unescape(string(m.buf[m.pos+from:m.pos+j]))) {
+		return 0
+	}
+	k := m.spaces(j)
+	if quoted {
+		if m.peek(j) != quote {
+			return 0
+		}
+		k = m.spaces(j + 1)
+	}
+	if c := m.peek(k); c == ':' || quoted && c == '=' && m.peek(k+1) != '=' {
+		return k + 1 - i
+	}
+	return 0
 }
 
 // pyArgs reads the arguments of a call up to the closing parenthesis.
@@ -250,7 +291,7 @@ func (m *machine) fits(args []byte) bool {
 func (m *machine) pyArg(count, position *int) bool {
 	start := m.offset()
 	if n := m.keyLength(0); n > 0 {
-		written := strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n")
+		written := strings.Trim(strings.TrimRight(string(m.buf[m.pos:m.pos+n]), ":= \t\r\n"), `"'`)
 		key := loose.Unescape(written)
 		m.skip(n, "key")
 		if m.buf[m.pos-1] == ':' {
@@ -261,6 +302,7 @@ func (m *machine) pyArg(count, position *int) bool {
 		}
 		m.blank("")
 		m.argKey(key, count)
+		m.call.escapes.inKeys += strings.Count(written, `\_`)
 		m.keyword = true
 		ok := m.pyValue(key)
 		m.keyword = false
@@ -562,7 +604,7 @@ func (m *machine) endsString() bool {
 	case ',':
 		k = m.spaces(k + 1)
 		if m.keyword && isQuote(m.peek(k)) { // behind a keyword argument there is another one
-			return false
+			return m.keyLength(k) > 0
 		}
 		return !isNameStart(m.peek(k)) || m.keyLength(k) > 0 || m.callAt(k)
 	case '<':
