@@ -111,6 +111,20 @@ item:
   id: 1
 code: 7
 `,
+	"orders.xml": `<orders>
+  <item>
+    <id>7</id>
+    <text>Pen</text>
+  </item>
+  <item>
+    <id>8</id>
+  </item>
+</orders>`,
+	"chart.json": `{"title": {"text": "Sales"}, "axis": {"type": "time"}, "series": [1, 2]}`,
+	"order.json": `{
+  "item": {"id": "7", "text": "Pen"},
+  "total": 3.5
+}`,
 	"readme.md": "# title\n\nsummary: rooms\n\n- `get` a room\n- `search(query)` for one\n\n| code | item |\n|---|---|\n| 1 | get |\n\n" +
 		"```html\n<item id=\"1\"><title>x</title></item>\n```\n\n```yaml\nsearch:\n  query: town\n```\n\n> search: {\"query\": \"x\"}\n\n[title](#title), [code](x) and so on.\n",
 }

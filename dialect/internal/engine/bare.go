@@ -97,7 +97,7 @@ func (m *machine) plausible(c byte) bool {
 		if p == '\\' { // of a formula
 			return false
 		}
-		i := m.spaces(1)
+		i := m.spaces(m.pyComment(m.spaces(1)))
 		if m.peek(i) == '[' { // a list in a list; deeper is no call
 			i = m.spaces(i + 1)
 		}

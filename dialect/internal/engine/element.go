@@ -23,10 +23,14 @@ func (m *machine) element(start int) bool {
 	if m.names.any {
 		return m.anyElement(word, n, start) || m.anyYAML(word, n, start)
 	}
-	if !m.names.offered(word) || !m.elementHolds(word, n) {
-		if !m.names.offered(word) {
-			return false
-		}
+	if !m.names.offered(word) {
+		return false
+	}
+	if m.inDocument(word) {
+		m.lost.add(m.lex.elements, start)
+		return false
+	}
+	if !m.elementHolds(word, n) {
 		if m.yamlElement(word, n, start) || m.onlyText(word, n, start) {
 			return true
 		}
@@ -45,6 +49,25 @@ func (m *machine) element(start int) bool {
 	}
 	m.children(word, 0)
 	return true
+}
+
+// inDocument reports whether the element here, called by an ordinary word, is
+// part of a document: it stands directly in an element that is none of a
+// dialect, or beside one that does.
+func (m *machine) inDocument(word string) bool {
+	if m.marked || !isPlainTag("<"+word+">") {
+		return false
+	}
+	before := bytes.TrimRight(m.lately(), " \t\r\n")
+	open := bytes.LastIndexByte(before, '<')
+	if open < 0 || before[len(before)-1] != '>' || bytes.IndexByte(before[open:len(before)-1], '>') >= 0 {
+		m.document = false
+		return false
+	}
+	tag := string(before[open:])
+	opens := isNameStart(tag[1]) && !strings.HasSuffix(tag, "/>") && !answerTags[tag]
+	m.document = m.document || opens
+	return m.document
 }
 
 // onlyText reads a call whose only argument is the text in the element of its

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -82,7 +83,29 @@ func (m *machine) isKeyedCall(e *envelope, key string, c byte) bool {
 	if len(e.extra) > 0 || !e.keyed && (e.name != "" || e.hasArgs) || c != '{' && !(onlyKeyed && isQuote(c)) {
 		return false
 	}
-	return m.names.offered(key) || onlyKeyed
+	return onlyKeyed || m.names.offered(key) && (m.marked || e.keyed || m.onlyKeyed(e))
+}
+
+// onlyKeyed reports whether all members of the object from here on, behind the
+// key of the first, are calls under their names: data may have a key that a tool
+// has as its name.
+func (m *machine) onlyKeyed(e *envelope) bool {
+	m.begin()
+	defer m.undo()
+	looked := *e
+	for {
+		if _, ok := m.wholeValue(); !ok {
+			return true // it ends, or breaks, in its arguments
+		}
+		m.blank(",")
+		if !m.more() || m.peek(0) == '}' {
+			return true
+		}
+		key, ok := m.key(&looked)
+		if !ok || !m.names.offered(key) || m.peek(0) != '{' {
+			return false
+		}
+	}
 }
 
 // keyedCall reads the arguments of the call whose name was the key.
@@ -210,13 +233,7 @@ func (m *machine) describes(i int) bool {
 		return false
 	}
 	end := m.word(v+1, ":")
-	return typeNames[string(m.buf[m.pos+v+1:m.pos+end])]
-}
-
-// typeNames are the types of JSON Schema, and what models write for them.
-var typeNames = map[string]bool{
-	"string": true, "integer": true, "number": true, "boolean": true, "array": true, "object": true, "null": true,
-	"float": true, "dict": true, "int": true, "bool": true,
+	return loose.TypeNames[string(m.buf[m.pos+v+1:m.pos+end])]
 }
 
 // takesObject reports whether the parameter key of a tool may be an object.

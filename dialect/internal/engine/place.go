@@ -181,6 +181,9 @@ func (m *machine) lead(t *try) lead {
 	if newLine < 0 && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
 		return ownLine // another element of the list in which the last call stands
 	}
+	if s := string(line); !cut && (s == bold || newLine < 0 && answerTags[s]) {
+		return ownLine
+	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
 		if m.buf[at] == '(' {
 			return inSentence // an item of a list of calls: they may be a plan
@@ -196,6 +199,9 @@ func (m *machine) lead(t *try) lead {
 	return inSentence
 }
 
+// answerTags are tags that models put around an answer.
+var answerTags = map[string]bool{"<answer>": true, "<final_answer>": true, "<final>": true, "<response>": true, "<output>": true}
+
 // trail is what stands behind a call.
 type trail uint8
 
@@ -208,8 +214,13 @@ const (
 // trail returns what stands behind the call that ends here.
 func (m *machine) trail() trail {
 	i := 0
-	for n := 0; n < maxGap && m.at(i) && strings.IndexByte(" \t])}", m.buf[m.pos+i]) >= 0; n++ {
+	for n := 0; n < maxGap && m.at(i) && strings.IndexByte(" \t])}*", m.buf[m.pos+i]) >= 0; n++ {
 		i++
+	}
+	if j := m.gap(i); m.hasAt(j, "</") {
+		if word, end := m.closingWord(j); answerTags["<"+word+">"] {
+			i = end
+		}
 	}
 	if c := m.peek(i); c == '.' || c == ';' {
 		if !m.at(i+1) || isSpace(m.buf[m.pos+i+1]) {
@@ -230,6 +241,15 @@ func (m *machine) trail() trail {
 		return goesOn
 	}
 	return endsLine
+}
+
+// closingWord returns the word of the end tag at i, and the index behind it.
+func (in *input) closingWord(i int) (word string, end int) {
+	j := in.word(i+2, "/")
+	if in.peek(j) != '>' {
+		return "", i
+	}
+	return string(in.buf[in.pos+i+2 : in.pos+j]), j + 1
 }
 
 // gap returns the index behind the white space i bytes from here.

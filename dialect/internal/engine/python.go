@@ -8,17 +8,18 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // pyList reads Python calls up to the end of their list.
 func (m *machine) pyList(start int) bool {
 	any := false
-	for m.more() {
+	for m.pyBlank(); m.more(); {
 		if !isNameStart(m.peek(0)) || !(any && m.unknownPyCall(start)) && !m.pyCall(start) {
 			return any
 		}
 		any = true
-		m.blank(",")
+		m.pyBlank()
 		if i := m.spaces(1); m.peek(0) == '}' && m.peek(i) == ']' { // a brace that nothing opens
 			m.skip(i, "}")
 		}
@@ -42,6 +43,31 @@ func (m *machine) unknownPyCall(start int) bool {
 	ok := m.pyCall(start)
 	m.marked = false
 	return ok
+}
+
+// pyBlank passes over white space, commas and comments.
+func (m *machine) pyBlank() {
+	for m.blank(","); m.more(); m.blank(",") {
+		n := m.pyComment(0)
+		if n == 0 {
+			return
+		}
+		m.skip(n, "comment")
+	}
+}
+
+// pyComment returns the index behind the comment that stands at i and ends with
+// its line, or i.
+func (in *input) pyComment(i int) int {
+	if in.peek(i) != '#' && !in.hasAt(i, "//") {
+		return i
+	}
+	for j := i; j < i+maxTag && in.at(j); j++ {
+		if in.buf[in.pos+j] == '\n' {
+			return j + 1
+		}
+	}
+	return i
 }
 
 // pyCall reads name(key=value, …).
@@ -139,7 +165,7 @@ func (in *input) typeAt(i int) bool {
 	j := in.word(i, ":")
 	word := strings.ToLower(string(in.buf[in.pos+i : in.pos+j]))
 	c := in.peek(in.spaces(j))
-	return (typeNames[word] || word == "str" || word == "list" || word == "optional") && c != 0 && strings.IndexByte(",)|=[", c) >= 0
+	return loose.TypeNames[word] && !loose.IsConstant(word) && c != 0 && strings.IndexByte(",)|=[", c) >= 0
 }
 
 // keyLength returns the length of the key=, from the i-th byte, of a keyword
@@ -189,7 +215,7 @@ func (m *machine) declaredKey(i int) int {
 func (m *machine) pyArgs() {
 	count, position := 0, 0
 	for m.call.open {
-		m.blank(",")
+		m.pyBlank()
 		if !m.more() {
 			m.missing("parenthesis")
 			break
@@ -334,6 +360,8 @@ func (m *machine) pyValue(key string) bool {
 		ok := m.pySet()
 		m.nested--
 		return ok
+	case c == '(' && m.wantsNumber(key):
+		return m.pyWord(key)
 	case c == '{' || c == '[' || c == '(':
 		m.stream()
 		return m.call.open && m.call.problem == ""
@@ -351,6 +379,15 @@ func (m *machine) pyValue(key string) bool {
 		return m.pyString(c|0x20 == 'r')
 	}
 	return m.pyWord(key)
+}
+
+// wantsNumber reports whether the parameter key of the call must be a number.
+func (m *machine) wantsNumber(key string) bool {
+	if !m.call.known || key == "" {
+		return false
+	}
+	types, known := m.names.typesOf(m.call.name, key)
+	return known && types&(schema.Number|schema.Integer) != 0 && types&^(schema.Number|schema.Integer|schema.Null) == 0
 }
 
 // isSet reports whether the braces at i hold a set: elements without keys.
@@ -447,7 +484,7 @@ func (m *machine) pyWordEnd() int {
 	i, depth := 0, 0
 	for ; i <= maxGuess && m.at(i); i++ {
 		switch c := m.buf[m.pos+i]; {
-		case depth == 0 && strings.IndexByte(",)]}\n", c) >= 0:
+		case depth == 0 && (strings.IndexByte(",)]}\n", c) >= 0 || c == '#' && i > 0 && isSpace(m.buf[m.pos+i-1]) && m.pyComment(i) > i):
 			return i
 		case c == '(' || c == '[':
 			depth++
@@ -593,6 +630,10 @@ func (m *machine) pyQuote(q byte, width int) bool {
 // only what may follow a value follows it.
 func (m *machine) endsString() bool {
 	k := m.spaces(1)
+	if n := m.pyComment(k); n > k && m.peek(1) == ' ' { // the line ends in a comment
+		k = m.spaces(n)
+		return strings.IndexByte(",)]}", m.peek(k)) >= 0
+	}
 	if !m.at(k) {
 		return true
 	}
@@ -603,6 +644,7 @@ func (m *machine) endsString() bool {
 		return true
 	case ',':
 		k = m.spaces(k + 1)
+		k = m.spaces(m.pyComment(k))
 		if m.keyword && isQuote(m.peek(k)) { // behind a keyword argument there is another one
 			return m.keyLength(k) > 0
 		}

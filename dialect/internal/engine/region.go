@@ -245,7 +245,7 @@ func (m *machine) anyForm(start int) bool {
 
 // list reads a list of JSON objects or of Python calls.
 func (m *machine) list(start int) bool {
-	i := m.spaces(1)
+	i := m.spaces(m.pyComment(m.spaces(1)))
 	switch c := m.peek(i); {
 	case c == '{' || c == ']':
 		m.form(spec.JSONCall)

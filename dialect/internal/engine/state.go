@@ -76,6 +76,7 @@ type findings struct {
 	wasted    int  // bytes read by guesses that failed
 	rehearsed int  // offset up to which nothing in thinking is a call
 	quoting   bool // we are in a code fence that is no call
+	document  bool // the last element stood in a document of elements
 	watched   watched
 	messageAt int // offset of the calls of a message that is written as JSON
 }

@@ -461,6 +461,20 @@ func (m *machine) quoted() bool {
 	return ticks && (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
 }
 
+// inQuotes reports whether the marker that stands here follows a quotation mark
+// in a sentence.
+func (m *machine) inQuotes() bool {
+	line := lastLine(m.lately())
+	said, ok := bytes.CutSuffix(line, []byte{'"'})
+	for _, open := range [...]string{"“", "„", "«", "「"} {
+		if !ok {
+			said, ok = bytes.CutSuffix(line, []byte(open))
+		}
+	}
+	words := bytes.TrimRight(said, ", ")
+	return ok && len(words) > 0 && len(words) < len(said) && (isLetter(words[len(words)-1]) || words[len(words)-1] >= utf8.RuneSelf)
+}
+
 // lastLine returns what p holds behind its last newline.
 func lastLine(p []byte) []byte {
 	if bytes.IndexByte(p, '\n') < 0 { // faster than from behind
@@ -609,7 +623,7 @@ func earlyReaders() []spotReader {
 		{reader: reader[spot]{
 			name: "quoted in prose",
 			fits: func(m *machine, s spot) bool {
-				return (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall) || s.tok.is(thinks)) && m.quoted()
+				return (s.tok == nil || s.tok.is(opens) || s.tok.is(tagCall) || s.tok.is(thinks)) && (m.quoted() || s.tok != nil && m.inQuotes())
 			},
 			read: func(m *machine, s spot) bool {
 				if m.suspect(); s.tok == nil && s.c == '(' {

@@ -146,8 +146,7 @@ func (m *machine) candidate(t *token, n int) bool {
 		return false
 	}
 	if n == 0 && !m.plausible(m.buf[m.pos]) || n > 0 && !t.is(opens) && !t.is(tagCall) {
-		m.suspectName()
-		return false
+		return false // the check over the whole answer looks at names in thinking
 	}
 	m.begin()
 	by, header := m.thinkBy, m.byHeader

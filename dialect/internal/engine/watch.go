@@ -311,7 +311,11 @@ func (m *machine) watchWord(at, n int) {
 	}
 	rest := m.buf[at+n:]
 	rest = rest[:min(len(rest), maxAhead)]
-	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), at > 0 && m.buf[at-1] == '<') && !m.behindArguments(at, m.names.shape(name)) {
+	before := byte(0)
+	if at > 0 {
+		before = m.buf[at-1]
+	}
+	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), before) && !m.behindArguments(at, m.names.shape(name)) {
 		return
 	}
 	if m.mode == inThinking || m.base+at < m.rehearsed || m.thought && m.base+at < m.origin {
@@ -420,12 +424,12 @@ var between = map[string]bool{
 }
 
 // holdsArguments reports whether p, behind a name, opens a bracket, an element
-// or a line that holds a property of shape, or nothing. The name may itself be
-// that of an element.
-func holdsArguments(p []byte, shape *schema.Shape, element bool) bool {
-	b := behindName{shape: shape}
-	if element {
-		b.opened = '<'
+// or a line that holds a property of shape, or nothing. The byte before the
+// name may make it that of an element, or the first of a list.
+func holdsArguments(p []byte, shape *schema.Shape, before byte) bool {
+	b := behindName{shape: shape, inside: before == '[' || before == '('}
+	if before == '<' {
+		b.opened = before
 	}
 	for i := 0; i < len(p); {
 		n, verdict := b.step(p, i)
@@ -444,6 +448,7 @@ type behindName struct {
 	lines  int
 	words  int
 	listed bool // there was a comma
+	inside bool // the name is the first in a bracket
 }
 
 // verdict says whether arguments stand behind a name.
@@ -537,7 +542,8 @@ func (b *behindName) word(p []byte) (int, verdict) {
 	word := unescaped(p[:n])
 	switch {
 	case isProperty(word, p[n:], b.shape):
-		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.lines == 1) && isKeyEnd(p[n:]))
+		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.lines == 1) && isKeyEnd(p[n:]) || b.inside && isAssigned(p[n:]))
+	case b.listed && b.opened == 0 && b.words == 0 && holdsObject(p[n:]): // a key that no call has
 	case !between[word] && !between[strings.ToLower(word)] || b.words == 4:
 		return n, holdsNot
 	}
@@ -558,6 +564,18 @@ func isProperty(word string, rest []byte, shape *schema.Shape) bool {
 func isKeyEnd(p []byte) bool {
 	p = bytes.TrimLeft(p, "\"'`\\”’ \t")
 	return len(p) > 0 && (p[0] == ':' || p[0] == '=')
+}
+
+// isAssigned reports whether p, behind a word, assigns something to it.
+func isAssigned(p []byte) bool {
+	p = bytes.TrimLeft(p, " \t")
+	return len(p) > 1 && p[0] == '=' && p[1] != '='
+}
+
+// holdsObject reports whether p, behind a word, makes it the key of an object.
+func holdsObject(p []byte) bool {
+	p = bytes.TrimLeft(p, "\"' \t")
+	return len(p) > 1 && p[0] == ':' && bytes.HasPrefix(bytes.TrimLeft(p[1:], " \t\r\n"), []byte("{"))
 }
 
 // lastBefore returns the last byte of p that is no white space.

@@ -41,6 +41,9 @@ func Word(word string, kinds Kinds) Scalar {
 	case isNotANumber(word) && !kinds.String:
 		return Scalar{"null", "literal", llm.Guess, true}
 	case lit[0] == '"':
+		if v, ok := arithmetic(word); ok && kinds.Known && kinds.Number && !kinds.String {
+			return Scalar{v, "arithmetic", llm.Coercion, false}
+		}
 		return Scalar{lit, "bare-word", llm.Guess, false}
 	case lit != word && kinds.WantsText():
 		return Scalar{quote(word), "number-as-text", llm.Coercion, false}

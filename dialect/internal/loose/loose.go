@@ -186,13 +186,22 @@ func (r *reading) add(written string, items []item, n node, p *parser) bool {
 }
 
 // isVariable reports whether an argument without a key is a bare word, in
-// braces or not.
+// braces or not, or one with a key is the name of a type.
 func isVariable(it item) bool {
 	v := it.value
 	if v.kind == dictNode && len(v.items) > 0 {
 		return slices.ContainsFunc(v.items, isVariable)
 	}
+	if it.key != "" && v.kind == wordNode && TypeNames[strings.ToLower(v.text)] && !IsConstant(v.text) {
+		return true
+	}
 	return it.key == "" && v.kind == wordNode && Literal(v.text)[0] == '"'
+}
+
+// TypeNames are the types of JSON Schema, and what models write for them.
+var TypeNames = map[string]bool{
+	"string": true, "integer": true, "number": true, "boolean": true, "array": true, "object": true, "null": true,
+	"float": true, "dict": true, "int": true, "bool": true, "str": true, "list": true,
 }
 
 // dicts returns the values of items if all are dicts without keys.
