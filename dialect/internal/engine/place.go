@@ -191,12 +191,20 @@ func (m *machine) lead(t *try) lead {
 		return ownLine
 	}
 	line = bytes.TrimRight(line, " \t*_\"'”’)")
-	for _, end := range [...]string{":", ".", "!", "?", "…", "。", "！", "？", "："} {
-		if bytes.HasSuffix(line, []byte(end)) {
-			return afterSentence
-		}
+	if endsSentence(line) {
+		return afterSentence
 	}
 	return inSentence
+}
+
+// endsSentence reports whether a line ends like a sentence or a label.
+func endsSentence(line []byte) bool {
+	for _, end := range [...]string{":", ".", "!", "?", "…", "。", "！", "？", "："} {
+		if bytes.HasSuffix(line, []byte(end)) {
+			return true
+		}
+	}
+	return false
 }
 
 // answerTags are tags that models put around an answer.
