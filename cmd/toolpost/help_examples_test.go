@@ -68,7 +68,7 @@ func TestHelpExamples(t *testing.T) {
 		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+open[1], "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
 		"ollama/qwen3:8b", "sim/native",
 		"http://127.0.0.1:8080/v1 smollm2", server.URL+"/v1 sim/native", "http://127.0.0.1:11434/api qwen3:8b", server.URL+"/api sim/native",
-		"keygen audit.key", "keygen another.key", "groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",
+		"keygen audit.key", "keygen another.key", "verify --anchor", "verify --allow-open --anchor", "groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",
 	)
 	bin := t.TempDir()
 	wrapper := fmt.Sprintf("#!/bin/sh\nTOOLPOST_BE_THE_PROGRAM=1 exec '%s' \"$@\"\n", os.Args[0])
