@@ -126,6 +126,10 @@ func (m *machine) members(e *envelope) bool {
 		if t, n := m.match(0); n > 0 && (t.is(closes) || t.is(opens)) && m.marked {
 			return m.endObject(e, false)
 		}
+		if c := m.peek(0); (c == ']' || c == '{') && m.call.open && m.call.problem == "" { // the list goes on before the object ends
+			m.repair("missing-brace", llm.Guess, m.offset(), m.offset())
+			return m.endObject(e, true)
+		}
 		key, ok := m.key(e)
 		if !ok {
 			return m.brokenObject(e)
