@@ -188,7 +188,8 @@ limit. They hold for every format, streamed or whole. The configuration file has
 | 'Idle' | 30 min | 'stalled' | the time without a piece of the answer; keep-alives, blanks and empty pieces are none |
 
 'Client.Timeouts' come before: 10 s for a connection, 5 minutes for the first byte, 2 minutes without any byte. None of the
-limits is retried: the same question would run into it again. 'run' and 'chat' end within a second of SIGTERM whatever the
+limits is retried: the same question would run into it again. An event of more than 32 MiB or 262,144 JSON values, and a whole
+answer of more than 1,048,576 values, is 'malformed'. 'run' and 'chat' end within a second of SIGTERM whatever the
 server does.
 
 `, "'", "`")

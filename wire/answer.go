@@ -380,13 +380,30 @@ func (a *answer) cut() {
 	}
 }
 
+// What is made of a value takes far more memory than the few bytes it may take
+// in an answer, and nobody can interrupt the reading of one event: a megabyte of
+// "{}," is refused before it is read. A whole answer may have the likelihoods of
+// all its tokens.
+const (
+	maxEventValues = 1 << 18
+	maxValues      = 1 << 20
+)
+
+// take makes v the document that is read, if it is not too crowded.
+func (a *answer) take(v []byte, most int) bool {
+	a.body = v
+	if js.Crowded(v, most) {
+		a.err = fmt.Errorf("a document of more than %d values", most)
+	}
+	return a.err == nil
+}
+
 // whole reads an answer that is one document. Half a document counts as a lost
 // connection.
 func (a *answer) whole(f format, body []byte) error {
 	a.entire = true
-	a.body = body
 	v, ok := a.read(f, body)
-	if ok {
+	if ok && a.take(body, maxValues) {
 		f.decodeResponse(&a.decoder, v, a)
 	}
 	switch {
@@ -470,8 +487,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 		if !js.Valid(data) {
 			return a.broken(data, src.Partial())
 		}
-		a.body = data
-		more := chunk(js.Trim(data))
+		more := a.take(data, maxEventValues) && chunk(js.Trim(data))
 		if a.err != nil {
 			return a.decodeFailure()
 		}

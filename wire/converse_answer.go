@@ -63,7 +63,9 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		s.refuse(fmt.Errorf("an event is not JSON: %.200q", f.Payload))
 		return false
 	}
-	s.body = v
+	if !s.take(v, maxEventValues) {
+		return false
+	}
 	if s.finished && strings.HasPrefix(f.Name, "contentBlock") { // nobody can say whether it counts
 		s.refuse(fmt.Errorf("%s after messageStop", f.Name))
 		return false

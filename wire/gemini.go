@@ -96,9 +96,10 @@ func (s *geminiStream) array(src io.Reader) error {
 		if err := dec.Decode(&chunk); err != nil {
 			return s.ended(err)
 		}
-		s.body = chunk
 		s.next(dec.InputOffset())
-		s.chunk(chunk)
+		if s.take(chunk, maxEventValues) {
+			s.chunk(chunk)
+		}
 		if s.err != nil {
 			return s.decodeFailure()
 		}

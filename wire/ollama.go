@@ -73,8 +73,7 @@ func (o ollama) decodeStream(a *answer, src io.Reader) error {
 			}
 			return a.broken(line, lines.Partial())
 		}
-		a.body = line
-		more := s.chunk(line)
+		more := a.take(line, maxEventValues) && s.chunk(line)
 		if a.err != nil {
 			return a.decodeFailure()
 		}

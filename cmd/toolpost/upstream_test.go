@@ -51,6 +51,15 @@ var upstreams = map[string]func(net.Conn){
 		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"content":"`)
 		pour(c, strings.Repeat("word ", 1000), 0)
 	},
+	"one event of empty parts": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"content":[{}`+strings.Repeat(",{}", 10<<20)+"]}}]}\n\n")
+	},
+	"one event of annotations": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"content":"a","annotations":[{}`+strings.Repeat(",{}", 10<<20)+"]}}]}\n\n")
+	},
+	"one event of extra keys": func(c net.Conn) {
+		fmt.Fprint(c, eventHead+`data: {"choices":[{"index":0,"delta":{"content":"a"}}],"x":{"a":0`+strings.Repeat(`,"":0`, 6<<20)+"}}\n\n")
+	},
 	"thinking": func(c net.Conn) {
 		fmt.Fprint(c, eventHead)
 		pour(c, `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm "}}]}`+"\n\n", 0)

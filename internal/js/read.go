@@ -142,6 +142,24 @@ func EndOfString(v []byte, i int) int {
 	return len(v)
 }
 
+// Crowded reports whether valid JSON holds more than most values, nested ones
+// and members of objects included.
+func Crowded(v []byte, most int) bool {
+	if len(v) <= most { // each value takes a byte
+		return false
+	}
+	n := 1
+	for i := 0; i < len(v) && n <= most; i++ {
+		switch v[i] {
+		case '"':
+			i = EndOfString(v, i) - 1
+		case ',', '{', '[':
+			n++
+		}
+	}
+	return n > most
+}
+
 func skipNested(v []byte, i int) int {
 	depth := 0
 	for i < len(v) {
