@@ -74,7 +74,10 @@ func (o Options) supervised(cmd *exec.Cmd) error {
 	cmd.Args = supervisorArgs(o.Sandbox, cmd.Path, cmd.Args)
 	cmd.Path = self
 	cmd.ExtraFiles = []*os.File{lifeline, theirs}
-	cmd.Cancel = ours.Close
+	cmd.Cancel = func() error {
+		wake(cmd) // a program may have stopped its supervisor
+		return ours.Close()
+	}
 	err = cmd.Start()
 	lifeline.Close()
 	theirs.Close()

@@ -126,6 +126,21 @@ func TestNothingIsLeftBehind(t *testing.T) {
 }
 
 // If this process is killed, the programs that it ran end, too.
+func TestAStoppedSupervisorEndsItsPrograms(t *testing.T) {
+	seconds := fmt.Sprint(4000 + rand.IntN(1e9))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	time.AfterFunc(500*time.Millisecond, cancel)
+	start := time.Now()
+	_, _, err := shell(t, ctx, Options{Supervised: true}, "setsid sleep "+seconds+" &\nsleep 0.1; kill -STOP $PPID; sleep 3"+seconds)
+	if took := time.Since(start); err == nil || took > 2*time.Second {
+		t.Errorf("it took %v: %v", took, err)
+	}
+	if n := awake(t, seconds) + awake(t, "3"+seconds); n > 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}
+
 func TestNothingSurvivesUs(t *testing.T) {
 	seconds := fmt.Sprint(4000 + rand.IntN(1e9))
 	cmd := exec.Command("/proc/self/exe", "setsid sleep "+seconds+" & sleep "+seconds)

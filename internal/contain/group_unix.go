@@ -16,3 +16,6 @@ func ownGroup(cmd *exec.Cmd) {
 
 // endGroup stops whatever is left of a program's group.
 func endGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// wake lets a program go on that was stopped.
+func wake(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGCONT) }
