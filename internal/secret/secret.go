@@ -5,6 +5,7 @@ package secret
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,8 +20,9 @@ const Least = 8
 const leastForm = 8
 
 // Forms returns the spellings of a secret, itself first: escaped for addresses
-// and for JSON, and in base64 wherever it begins within three bytes, without the
-// characters that its neighbours share.
+// and for JSON, as hexadecimal digits with what usually stands between them, and
+// in base64 wherever it begins within three bytes, without the characters that
+// its neighbours share.
 func Forms(value string) []string {
 	forms := []string{value}
 	add := func(s string) {
@@ -35,6 +37,9 @@ func Forms(value string) []string {
 	add(strings.ReplaceAll(value, "/", `\/`))
 	add(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
 	add(strings.NewReplacer("&", `\u0026`, "<", `\u003c`, ">", `\u003e`, `\`, `\\`, `"`, `\"`).Replace(value))
+	for _, digit := range []string{"%02x", "%02X", "%02x:", "%02X:", "%02x ", "%%%02x", "%%%02X", `\x%02x`, `\u%04x`} {
+		add(eachByte(digit, value))
+	}
 	for before := range 3 {
 		bits := append(make([]byte, before), value...)
 		from := (before*8 + 5) / 6 // characters that bytes before it share
@@ -43,6 +48,16 @@ func Forms(value string) []string {
 		}
 	}
 	return forms
+}
+
+// eachByte writes every byte of a value in one way, without what would separate
+// the last one from the next.
+func eachByte(digit, value string) string {
+	var b strings.Builder
+	for i := range len(value) {
+		fmt.Fprintf(&b, digit, value[i])
+	}
+	return strings.TrimRight(b.String(), ": ")
 }
 
 // lowerEscapes writes %2F as %2f.

@@ -3,6 +3,7 @@ package secret_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -20,6 +21,13 @@ func TestEverySpelling(t *testing.T) {
 		spellings := map[string]string{
 			"raw": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "lower": strings.ToLower(url.QueryEscape("/")) + url.QueryEscape(key),
 			"json": string(quoted[1 : len(quoted)-1]), "slashes": strings.ReplaceAll(key, "/", `\/`),
+		}
+		for name, digit := range map[string]string{"hex": "%02x", "HEX": "%02X", "colons": "%02x:", "blanks": "%02x ", "%": "%%%02X", "\\x": `\x%02x`} {
+			var b strings.Builder
+			for i := range len(key) {
+				fmt.Fprintf(&b, digit, key[i])
+			}
+			spellings[name] = b.String()
 		}
 		for before := range 7 {
 			for after := range 4 {
