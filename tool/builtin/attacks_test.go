@@ -32,6 +32,7 @@ func tree(t *testing.T) (root string) {
 		"work/ok.txt": "fine\n", "work/sub/deep.txt": "deep\n", "work/.env": secret, "work/.env.local": secret, "work/.git/config": secret,
 		"work/server.pem": secret, "work/tls.KEY": secret, "work/secrets/db.txt": secret, "work/credentials.json": secret, "work/.ssh/id_rsa": secret,
 		"work/sub/.npmrc": secret, "work/node_modules/x/index.js": secret, "work/private.custom": secret, "work/id_ed25519.bak": secret,
+		"work/team.ppk": secret, "work/terraform.tfstate": secret, "work/prod.tfvars": secret, "work/terraform.tfstate.backup": secret, "work/kubeconfig": secret, "work/rclone.conf": secret, "work/gha-creds-1f.json": secret, "work/application_default_credentials.json": secret, "work/service-account-1.json": secret, "work/.vault-token": secret, "work/.dockercfg": secret, "work/.my.cnf": secret, "work/.s3cfg": secret, "work/.boto": secret, "work/.terraformrc": secret, "work/.flaskenv": secret, "work/.secret": secret, "work/.bash_history": secret,
 		"work/.env-prod": secret, "work/.env_local": secret, "work/.env~": secret, "work/prod.env": secret, "work/.npmrc.bak": secret, "work/server.pem~": secret, "work/.netrc.orig": secret,
 		"work/.#.env": secret, "work/.git-credentials.swp": secret, "work/.ſsh/id": secret, "work/.g\u200cit/config": secret,
 	} {
@@ -87,6 +88,7 @@ var pathAttacks = []string{
 	"link-out", "link-abs", "link-dir/outside.txt", "link-dir/work2/file.txt", "link-chain", "link-self", "sub/link-up", "link-proc", "link-dir",
 	".env", ".env.local", "./.env", "sub/../.env", ".ENV", ".Env.Local", ".git/config", ".GIT/config", ".git", "server.pem", "tls.KEY", "secrets/db.txt", "credentials.json", ".ssh/id_rsa",
 	"sub/.npmrc", "node_modules/x/index.js", "private.custom", "id_ed25519.bak", "link-env", "link-git/config", ".env.", ".env ", ".env::$DATA",
+	"team.ppk", "terraform.tfstate", "prod.tfvars", "terraform.tfstate.backup", "kubeconfig", "rclone.conf", "gha-creds-1f.json", "application_default_credentials.json", "service-account-1.json", ".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".bash_history",
 	".env-prod", ".env_local", ".env~", ".ENV-Prod", "sub/../.env_local", "prod.env", ".npmrc.bak", "server.pem~", ".netrc.orig", ".#.env", ".git-credentials.swp", ".ſsh/id", ".g\u200cit/config",
 	strings.Repeat("a/", 3000),
 }

@@ -32,6 +32,8 @@ type jail struct {
 var blockedNames = []string{
 	".env*", "*.env", ".git", ".hg", ".svn", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".npmrc", ".pypirc", ".netrc", "_netrc",
 	".git-credentials", ".pgpass", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	"*.ppk", "*.tfstate", "*.tfvars", "kubeconfig", "rclone.conf", "gha-creds-*.json", "application_default_credentials.json", "service-account*.json",
+	".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".*_history",
 	"secrets", "secrets.*", "credentials", "credentials.*", ".secrets", "node_modules",
 }
 
