@@ -143,7 +143,7 @@ func (m *Model) learnFrom(f *facts) {
 }
 
 // constraints are the fields in which servers take a schema for the answer.
-var constraints = map[string]string{llamaServer: jsonSchemaField, wire.Ollama: wire.Codec{Format: wire.Ollama}.Properties().OutputField}
+var constraints = map[string]string{llamaServer: jsonSchemaField, ollamaServer: wire.Codec{Format: wire.Ollama}.Properties().OutputField}
 
 // ownWord returns the capabilities that the user's file or program speaks of.
 func (m *Model) ownWord() map[string]bool {
@@ -157,8 +157,9 @@ func (m *Model) ownWord() map[string]bool {
 }
 
 const (
-	llamaServer = "llama.cpp"
-	llamaFormat = wire.Chat // in which it takes all its own fields
+	llamaServer  = "llama.cpp"
+	ollamaServer = "ollama"
+	llamaFormat  = wire.Chat // in which it takes all its own fields
 )
 
 // askLlama asks a llama.cpp server for its properties, or, where it has none,
@@ -242,7 +243,7 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 	if err := m.metadata(ctx, http.MethodPost, m.base.JoinPath("show").String(), body, &show); err != nil {
 		return err
 	}
-	f.server = "ollama"
+	f.server = ollamaServer
 	if len(show.Capabilities) > 0 {
 		f.tools, f.reasoning = catalog.No, catalog.No
 		if slices.Contains(show.Capabilities, "tools") {

@@ -220,22 +220,29 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 }
 
 // unnamed is the row of a server that speaks the format of v and is known by
-// its address only.
+// its address only. There is none for formats that nobody's own server speaks.
 func (v Vendor) unnamed() Vendor {
-	name := compatible
-	if len(v.Wires) > 0 && v.Wires[0] != wire.Chat {
-		if name = v.Wires[0]; self[name] == nil {
-			return Vendor{}
-		}
-	}
 	for _, row := range builtin {
-		if row.Name == name {
-			row.server = name
+		// The format is that of many servers, or named after the one that has it.
+		if row.Name != compatible && (self[row.Name] == nil || row.Name != row.Wires[0]) {
+			continue
+		}
+		if row.Wires[0] == v.mainWire() {
+			row.server = row.Name
 			row.BaseURL, row.BaseEnv = "", ""
 			return row
 		}
 	}
 	return Vendor{}
+}
+
+// mainWire is the format of a row that names no other: the one that most
+// servers imitate.
+func (v Vendor) mainWire() string {
+	if len(v.Wires) == 0 {
+		return wire.Chat
+	}
+	return v.Wires[0]
 }
 
 // whole fills what a user's row leaves out from the row it changes. A row that
