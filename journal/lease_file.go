@@ -18,6 +18,7 @@ type ownerFile struct {
 	lease Lease
 	path  string
 	file  *os.File
+	info  fs.FileInfo // of the file, which stays the same while it is open
 }
 
 // holdFile takes a lease with the file at path, or returns a *HeldError.
@@ -27,7 +28,12 @@ func holdFile(path string, l Lease) (*ownerFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("journal: %w", err)
 		}
-		o := &ownerFile{lease: l, path: path, file: f}
+		info, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		o := &ownerFile{lease: l, path: path, file: f, info: info}
 		locked, err := o.lock()
 		if locked {
 			return o, nil
@@ -72,12 +78,8 @@ func (o *ownerFile) lock() (bool, error) {
 // inPlace reports whether the file is still the one at its path: who removes it
 // ends the lease.
 func (o *ownerFile) inPlace() bool {
-	mine, err := o.file.Stat()
-	if err != nil {
-		return false
-	}
 	there, err := os.Lstat(o.path)
-	return err == nil && os.SameFile(mine, there)
+	return err == nil && os.SameFile(o.info, there)
 }
 
 // end lets the run go.
