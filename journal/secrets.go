@@ -429,11 +429,16 @@ func (f keyForm) match(text []byte, i int) int {
 		return 0
 	}
 	end, digit, dots := span(text, i+len(f.prefix), f.chars)
-	if !digit || end-i-len(f.prefix) < f.min || dots < f.dots {
+	n := end - i - len(f.prefix)
+	if n < f.min || dots < f.dots || !digit && (f.chars != alnumChars || n < noWord) {
 		return 0
 	}
 	return end
 }
+
+// noWord is the number of letters in a row from which on nobody wrote them as
+// words: Hugging Face makes tokens of 34 letters and no digit.
+const noWord = 30
 
 // span passes over characters of a set, and reports whether a digit was among
 // them and how many dots. A dot at the end is the sentence's.
