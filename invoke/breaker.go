@@ -7,18 +7,18 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Breaker keeps calls away from a tool that keeps failing: after Failures in a
-// row, 5 unless set, it is left alone for Cooldown, 60 s unless set; then one
-// call may try, and its result decides. Off turns it off. Only failures of the
-// tool count, not those of the model: wrong arguments, missing permission,
-// things that do not exist.
+// Breaker refuses calls of a tool that keeps failing: after Failures in a row (0
+// means 5) for the time of Cooldown (0 means 60 s). Then one call may run, and
+// its result decides whether the tool is available again. Off turns the breaker
+// off. Only failures of the tool itself count, not mistakes of the model such as
+// wrong arguments, a missing permission or something that does not exist.
 type Breaker struct {
 	Off      bool
 	Failures int
 	Cooldown time.Duration
 }
 
-// counts are the codes that speak against a tool.
+// counts are the error codes that count as failures of the tool itself.
 var counts = map[tool.Code]bool{tool.Timeout: true, tool.RateLimit: true, tool.Network: true, tool.Execution: true}
 
 // pass is the permission to run a tool once.
@@ -27,7 +27,7 @@ type pass struct {
 	breaker.Pass
 }
 
-// admit returns a pass, or why the tool is left alone for now.
+// admit returns a pass, or an error if the breaker refuses the tool for now.
 func (r *Runner) admit(name string) (pass, *tool.Error) {
 	if r.Breaker.Off {
 		return pass{}, nil

@@ -94,7 +94,7 @@ func (d *batch) reading(j *job) *tool.Error {
 		if !effects.Has(tool.Idempotent) {
 			doubt = "its end was missing, and the tool may change things"
 		}
-	default: // also a class that nobody knows
+	default: // also an unknown class
 		e := tool.Errorf(tool.Validation, "the call was cut off before it was complete")
 		e.Fix = "Send the whole call again; if it is long, ask for less at once."
 		return e
@@ -107,7 +107,7 @@ func (d *batch) reading(j *job) *tool.Error {
 	return e
 }
 
-// whole refuses arguments in which a mark stands in the place of a secret.
+// whole refuses arguments that hold the marker of a secret instead of the secret.
 func whole(j *job) *tool.Error {
 	mark := journal.Marker(j.args)
 	if mark == "" {
@@ -129,8 +129,8 @@ func rules(repairs []llm.Repair) string {
 	return strings.Join(names, ", ")
 }
 
-// validate checks the arguments against the tool's own schema, which may mend
-// their types.
+// validate checks the arguments against the tool's own schema, and converts
+// values to the types that the schema demands.
 func (d *batch) validate(j *job) *tool.Error {
 	compiled := d.s.runner.Tools.Schema(j.call.Name)
 	checked := compiled.Check(j.args)

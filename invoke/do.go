@@ -67,7 +67,7 @@ type batch struct {
 	// something runs beside the goroutine of Do, or it is to be cancelled.
 	ctx       context.Context
 	cancel    context.CancelFunc
-	abandoned bool // nobody listens any more
+	abandoned bool // the caller of Do stopped reading events
 	jobs      []job
 	told      int    // outcomes delivered
 	only      [1]job // the space of jobs if there is but one call
@@ -86,14 +86,14 @@ type job struct {
 	attempt  int          // of this tool since it last succeeded
 	place    int          // in the history of the loop guard, or -1
 	lesson   string       // the loop guard's, for the model
-	twice    bool         // the record has it already
+	twice    bool         // the record has or may have a call of this id; no receipt is written
 	fail     *tool.Error  // why it cannot run
 	failed   bool         // how it ended
 	settled  llm.Event    // its Outcome when it is over; whoever runs the call writes it
 	outcome  llm.Event    // the same, once the goroutine of Do knows
 }
 
-// emit yields an event unless nobody listens. It is called on the goroutine of
+// emit yields an event unless the caller stopped reading. It is called on the goroutine of
 // the caller of Do only.
 func (d *batch) emit(ev llm.Event) {
 	if d.abandoned {
@@ -118,7 +118,7 @@ func (d *batch) stop() {
 	d.cancel()
 }
 
-// end lets go of all that d holds.
+// end cancels the context and drops all references, for the next Do.
 func (d *batch) end() {
 	if d.cancel != nil {
 		d.cancel()
@@ -202,7 +202,7 @@ func (d *batch) batch(jobs []*job) error {
 		over    bool
 	)
 	defer func() {
-		if !over { // whoever listens panicked, but the calls are recorded all the same
+		if !over { // the caller's loop panicked; the calls are recorded all the same
 			d.abandoned = true
 			d.stop()
 			for range reports {

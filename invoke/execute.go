@@ -15,8 +15,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// execute runs the tool, again if its failure is transient and running it again
-// is harmless.
+// execute runs the tool. It retries a transient failure of an idempotent tool.
 func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	r := d.s.runner
 	most := cmp.Or(r.Attempts, tool.MaxAttempts)
@@ -24,7 +23,7 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	var start time.Time
 	for n := 1; ; n++ {
 		emit(Started{j.call.ID, j.tool.Name, n})
-		if n == 1 { // whoever listens may take their time
+		if n == 1 { // after emit, whose time is the caller's and not the tool's
 			start = r.now()
 		}
 		out, err, abandoned := r.attempt(d.ctx, j)
@@ -55,13 +54,14 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	return end
 }
 
-// mayHaveActed reports whether a failure may have come after the effect, so
-// that whoever repeats the call may do it twice.
+// mayHaveActed reports whether the tool may have taken effect before it failed,
+// so that repeating the call could have the effect twice.
 func mayHaveActed(e *tool.Error, t tool.Tool) bool {
 	return !t.Effects.Has(tool.Idempotent) && (e.Code == tool.Timeout || e.Code == tool.Network || e.Code == tool.Cancelled)
 }
 
-// doubtful changes the advice about such a failure.
+// doubtful changes the advice in e if the tool may have taken effect; see
+// mayHaveActed.
 func doubtful(e *tool.Error, t tool.Tool) *tool.Error {
 	if !mayHaveActed(e, t) {
 		return e
@@ -116,9 +116,9 @@ func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error,
 	return tool.Output{}, err, true
 }
 
-// execution is one run of a tool, on a goroutine of its own. What that goroutine
-// needs is here and not on its stack, which for a small tool need not grow then:
-// that would take longer than the tool does.
+// execution is one run of a tool, on a goroutine of its own. Its variables are
+// fields so that the goroutine's stack stays small: growing the stack takes
+// longer than a small tool does.
 type execution struct {
 	ctx  context.Context
 	name string
@@ -126,7 +126,7 @@ type execution struct {
 	args json.RawMessage
 
 	done  chan struct{} // closed when the tool has returned
-	ended bool          // it did so in the ordinary way
+	ended bool          // the tool returned, without a panic or Goexit
 	out   tool.Output
 	err   error
 }
@@ -149,14 +149,14 @@ func (e *execution) finish() {
 	close(e.done)
 }
 
-// read makes of what a tool returned what the rest needs.
+// read returns the tool's output and error, both within the bounds on size.
 func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
 	e.out.Parts = held(e.out.Parts)
 	if e.err == nil {
 		return e.out, nil, false
 	}
-	// A tool reports its cancelled context in its own words; whose fault it
-	// was is known here.
+	// The tool's error says only that its context ended; the cause of the
+	// context says whether that was the timeout or a cancellation.
 	if e.ctx.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
 		err := interrupted(e.ctx, timeout)
 		err.Err = e.err
@@ -171,8 +171,8 @@ func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool)
 	return e.out, err, false
 }
 
-// held returns the parts of an output without the text beyond what is kept of
-// one. What is hashed, recorded and shown is what is kept.
+// held returns the parts of an output with their text cut to heldBytes in all.
+// Only the text that is kept is hashed, recorded and shown.
 func held(parts []llm.Part) []llm.Part {
 	room := heldBytes
 	for i, p := range parts {

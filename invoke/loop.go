@@ -14,7 +14,7 @@ const (
 
 // loopGuard notices a model that repeats itself: the same call with the same
 // result, or the same few calls in turn. A call whose result changes is no
-// loop: that is how one waits for something.
+// loop: the model may be waiting for something.
 type loopGuard struct {
 	limit   int // 0 means 3, below 0 off
 	history []loopEntry
@@ -28,8 +28,8 @@ type loopEntry struct {
 	result journal.Hash // empty until it is known, and if there never was one
 }
 
-// verdict is what the guard thinks of a call. The zero value is fine; a reason
-// alone is a warning.
+// verdict is the guard's decision about a call. The zero value lets it run; a
+// reason alone is a warning.
 type verdict struct {
 	reason       string
 	refuse, stop bool
@@ -40,9 +40,9 @@ func (a *loopEntry) same(b *loopEntry) bool {
 	return a.tool == b.tool && a.params == b.params && (a.result == b.result || a.result == "" || b.result == "")
 }
 
-// next takes the next call and returns what to do about it and its place, which
-// goes with its result. The ladder is warn, refuse, stop; a call that is no
-// repetition starts it anew.
+// next takes the next call and returns the decision about it, and its place in
+// the history, to be passed to result later. Repetitions in a row are first
+// warned about, then refused, then stop the run; any other call resets that.
 func (g *loopGuard) next(name string, params journal.Hash) (verdict, int) {
 	limit := g.limit
 	if limit == 0 {

@@ -28,7 +28,7 @@ func (d *batch) one(j *job, emit func(llm.Event)) error {
 	}
 	used := false
 	defer func() {
-		if !used { // also if whoever listens panicked
+		if !used { // also if emit panicked
 			pass.drop()
 		}
 	}()
@@ -102,9 +102,9 @@ func (d *batch) granted(j *job) (repeats string, err error) {
 	return a.Call, err
 }
 
-// Again says that the call of that id will be another attempt of the call of, as
-// somebody wants it to be. The grant goes on record before the intent: a record
-// takes no second intent for a call without one.
+// Again permits the call id to be another attempt of the earlier call of; by is
+// who permits it. The permission is recorded before the intent, because a record
+// accepts a second intent for a call only with such a permission.
 func (s *Session) Again(id, of, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *batch) reject(j *job, e *tool.Error) error {
 func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 	s := d.s
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
-	if err != nil { // it ran, and that must be on record even if what it said cannot be
+	if err != nil { // it ran, and that must be on record even if its output cannot be
 		end.out.Parts, end.status = nil, journal.Failed
 		end.err = tool.Errorf(tool.Execution, "it ran, and what it returned has no form that can be recorded: %w", err)
 		if hash, err = journal.OutputHash(nil, failure(end.err)); err != nil {
@@ -217,7 +217,7 @@ func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) jour
 	return rec
 }
 
-// source says where a call was found, if not where calls belong.
+// source returns where a call was found, or "" for a native tool call.
 func source(c llm.Call) llm.Source {
 	if s := c.Provenance.Source(); s != llm.NativeSource {
 		return s
@@ -225,8 +225,8 @@ func source(c llm.Call) llm.Source {
 	return ""
 }
 
-// learn writes what can be learned from the call, if anybody said what the run
-// is about. Nothing depends on it.
+// learn records how the call ended, for statistics, if the session has a task or
+// a model. Nothing reads it during the run.
 func (s *Session) learn(ctx context.Context, o *Outcome, repairs int) error {
 	if s.Task == "" && s.Model == "" {
 		return nil
@@ -286,7 +286,8 @@ type cached struct {
 	era int
 }
 
-// recall returns the output of the same call, if it is still good.
+// recall returns the cached output of the same call, if nothing may have changed
+// since.
 func (s *Session) recall(j *job) (tool.Output, bool) {
 	if !s.runner.Cache || !j.tool.Effects.Has(tool.ReadOnly) {
 		return tool.Output{}, false
@@ -297,8 +298,8 @@ func (s *Session) recall(j *job) (tool.Output, bool) {
 	return c.out, ok && c.era == s.era
 }
 
-// remember counts what a call cost and keeps the result of a read-only one. A
-// call that may have changed something makes all others out of date.
+// remember counts what a call cost and caches the result of a read-only one. A
+// call that may have changed something invalidates the whole cache.
 func (s *Session) remember(j *job, end ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

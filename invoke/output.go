@@ -32,11 +32,11 @@ const (
 	lineChars    = 200      // of a line, in Concise and Minimal
 	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
 	heldBytes    = 64 << 20 // of text in one result: what a tool returns beyond is not kept
-	failedBytes  = 1 << 20  // of the words of a failure, which the receipt holds; likewise
+	failedBytes  = 1 << 20  // of an error message, which the receipt holds; the rest is not kept
 )
 
-// ResultView says what the model is shown of a result. Whatever it is shown, the
-// receipt's hash speaks for the whole.
+// ResultView says what the model is shown of a result. The receipt's hash is that
+// of the whole result, however little is shown.
 type ResultView struct {
 	Mode Mode
 	// MaxChars bounds the characters shown; 0 means 50,000, and less than
@@ -77,9 +77,9 @@ type view struct {
 	cut          *Truncated // nil if it is shown everything
 }
 
-// view formats the result of a call. Of a failure the explanation comes first;
-// of it only the tool's own words are cut. Of what the tool returned all text is
-// taken together, and not shown again if the explanation has it.
+// view formats the result of a call. All text that the tool returned is joined
+// and shortened. A failure is explained first: only the tool's error message is
+// shortened there, and output that the message repeats is not shown again.
 func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	v := view{bytes: size(end.out.Parts)}
 	var texts []string
@@ -126,10 +126,10 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	return v
 }
 
-// failed explains a failure. It cuts the words of the tool, which may be all it
-// printed, to the limit or to half of it if there is output beside them, and
-// returns that output, or nothing where the words have it, and the limit that is
-// left for it.
+// failed explains a failure. It cuts the tool's error message, which may be all
+// that a program printed, to the limit, or to half of it if there is output as
+// well. It returns the explanation, that output ("" if the message repeats it),
+// and how much of the limit is left for the output.
 func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, cut **Truncated) (text, rest string, limit int) {
 	e := *end.err
 	words := printable(e.Message)
@@ -149,9 +149,9 @@ func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, c
 	return s.explain(j, shown), whole, limit - min(most, utf8.RuneCountInString(e.Message))
 }
 
-// repeats reports whether the words of a failure end with the output, as those of
-// a program do that printed it: what stands before the output is then the exit
-// code or the like.
+// repeats reports whether an error message ends with the output after its first
+// line. The messages of programs do: an exit code or the like stands before what
+// the program printed.
 func repeats(words, whole string) bool {
 	_, printed, ok := strings.Cut(whole, "\n")
 	return ok && len(printed) >= leastChars && strings.HasSuffix(strings.TrimSpace(words), strings.TrimSpace(printed))
@@ -166,9 +166,9 @@ func (s *Session) limit(j *job) int {
 	return limit
 }
 
-// withhold takes secrets that are known by value out of what a tool returned and
-// how it failed, and returns how many there were: whoever is shown it, the model's
-// server first, is not whom they belong to. The hash speaks for the whole.
+// withhold removes secrets that are known by value from a tool's output and error
+// message, because both are sent to the model's server. It returns how many it
+// removed. The hash is still that of the whole output.
 func (s *Session) withhold(end *ending) int {
 	secrets, found := s.runner.Output.Secrets, 0
 	strip := func(text string) string {
@@ -195,8 +195,8 @@ func (s *Session) withhold(end *ending) int {
 	return found
 }
 
-// textPart returns text as a part: the one the tool returned, if it says just
-// that. What is said about a call that was refused is ours, every word.
+// textPart returns text as a part. If the tool returned just that text, its own
+// part is returned. The text about a refused call is marked as Toolpost's own.
 func textPart(text string, end ending) llm.Part {
 	if len(end.out.Parts) == 1 {
 		t, ok := end.out.Parts[0].(llm.Text)
@@ -223,8 +223,8 @@ func (s *Session) explain(j *job, end ending) string {
 	return text
 }
 
-// printable replaces what is no text: bytes that are not UTF-8, and control
-// characters other than tabs and ends of lines.
+// printable replaces bytes that are not UTF-8, and control characters other than
+// tabs and ends of lines.
 func printable(s string) string {
 	clean := true
 	for i := range len(s) {

@@ -35,12 +35,12 @@ type Decision struct {
 // has not been passed. It is called for one call at a time, in order.
 type Policy func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error)
 
-// AllowOwn is the policy of a Runner given none. It allows Go functions the
-// program itself handed over with [tool.Func], which is its consent, and tools
-// that only read, unless they come with Toolpost and reach the network. What
-// else came from outside needs a policy that allows it. A person is asked about
-// a call that may change things if nothing but its text says that it is one, or
-// if the user's messages hold the same text.
+// AllowOwn is the default policy of a Runner. It allows the program's own Go
+// functions (see [tool.Func]), and read-only tools, except those that come with
+// Toolpost and reach the network. All other tools need a policy that allows
+// them. A person is asked about a function's call that may change things if it
+// was found in the model's text without a marker, or if the user's messages hold
+// the same text.
 func AllowOwn(_ context.Context, t tool.Tool, c llm.Call) (Decision, error) {
 	doubt := perhapsOnlyText(t, c)
 	switch {
@@ -56,7 +56,8 @@ func AllowOwn(_ context.Context, t tool.Tool, c llm.Call) (Decision, error) {
 	return Decision{Allow, ""}, nil
 }
 
-// perhapsOnlyText returns why a call that may change things may not be meant as one.
+// perhapsOnlyText returns why a call that may change things could be mere text
+// that was not meant as a call, or "".
 func perhapsOnlyText(t tool.Tool, c llm.Call) string {
 	switch {
 	case t.Effects.Has(tool.ReadOnly):
@@ -154,8 +155,8 @@ func (d *batch) decide(j *job) (Decision, error) {
 	return careful(func() (Decision, error) { return policy(d.ctx, j.tool, call) })
 }
 
-// careful calls a function of the program's. One that panics has not allowed
-// anything.
+// careful calls a function that the program supplied, and returns a panic as an
+// error: a policy that panics has not allowed anything.
 func careful[T any](fn func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

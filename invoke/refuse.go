@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// invalidCodes are the codes of calls that could not be read.
+// invalidCodes are the error codes of calls that could not be read, by reason.
 var invalidCodes = map[llm.InvalidReason]tool.Code{llm.NotAllowed: tool.Permission}
 
 // Refuse answers a call that cannot be run because it could not be read: it

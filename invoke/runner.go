@@ -51,7 +51,7 @@ type Runner struct {
 	RunGuesses bool
 
 	// Now, Rand (in [0,1)) and NewID make runs repeatable; nil means the clock,
-	// chance, and call_1, call_2 and so on within a session.
+	// random numbers, and call_1, call_2 and so on within a session.
 	Now   func() time.Time
 	Rand  func() float64
 	NewID func() string
@@ -61,9 +61,9 @@ type Runner struct {
 }
 
 // Backoff is how long to wait before another attempt: Initial, doubled each
-// time, at most Max, plus up to Jitter of it by chance. Zero means 500 ms, 10 s
-// and a quarter. A tool that names its own wait gets it, if it is no longer
-// than Patience, 30 s unless set; else the call fails.
+// time, at most Max, plus a random part of up to Jitter of it. Zero means 500 ms,
+// 10 s and a quarter. If the tool's error says how long to wait, the wait is at
+// least that long; one longer than Patience (0 means 30 s) ends the attempts.
 type Backoff struct {
 	Initial, Max, Patience time.Duration
 	Jitter                 float64
@@ -181,7 +181,7 @@ func (s *Session) record(ctx context.Context, kind journal.Kind, v any) (journal
 	return e.Hash, err
 }
 
-// forget leaves it to the record to know an id.
+// forget drops an id that the record holds from now on.
 func (s *Session) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
