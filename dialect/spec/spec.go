@@ -1,7 +1,7 @@
 // Package spec is the specification of a dialect: everything that Toolpost
-// knows about one way of writing calls, as one value. How its calls are read,
-// how they are written, how their results are shown and how a chat template
-// gives it away all stand in that one row.
+// knows about one way of writing calls, as one value, called a row. The row says
+// how calls are read, how they are written, how their results are shown, and by
+// what signs in a chat template the dialect is recognised.
 //
 // Package dialect has these types under its own name; most programs import
 // that one.
@@ -10,9 +10,9 @@ package spec
 import "github.com/toolpost/toolpost/llm"
 
 // Dialect is one way of writing calls as text. A row holds only what differs
-// between dialects; how its parts are read is the engine's business. The
-// first spelling in a list is the canonical one, the others were seen in the
-// wild. A marker that begins with a letter counts at the beginning of a line
+// between dialects; the engine holds the code that reads them. The first
+// spelling in a list is the canonical one, the others were seen in answers of
+// models. A marker that begins with a letter counts at the beginning of a line
 // only.
 type Dialect struct {
 	Name   string // stable, like "hermes_json"
@@ -42,18 +42,19 @@ type Dialect struct {
 	// PlainArgs says that arguments may be plain text.
 	PlainArgs bool
 	// NameAlone says that a name and the end of the call, without arguments,
-	// are a call even where nobody says which tools were offered.
+	// are a call even if the caller does not say which tools were offered.
 	NameAlone bool
 	// Method is a suffix of every name, like ".call".
 	Method string
-	// ArgsFunc is a function that is called, in a fence, with the arguments.
+	// ArgsFunc is the name of a function that models call, in a Markdown code
+	// fence, with the arguments of the tool.
 	ArgsFunc string
 	// Quotes are the delimiters of strings (BraceCall). Text says what stands
 	// between them.
 	Quotes []string
-	// Code are the markers of Wrap behind which there may be code as it is, for
-	// the tool that runs code. NamedCode says that it may stand behind the name
-	// of that tool.
+	// Code are the markers of Wrap after which plain source code may stand, for
+	// the tool that runs code. NamedCode says that such code may also stand
+	// after the name of that tool.
 	Code      []string
 	NamedCode bool
 	// Cites is the element of citations that text may hold, like "co" for
@@ -67,8 +68,8 @@ type Dialect struct {
 	Inline []string
 	// BeforeName are markers that count only right before a name.
 	BeforeName []string
-	// AtStart are markers that count only before anything was said: the ends of
-	// others that the prompt held the beginning of.
+	// AtStart are markers that count only at the start of an answer: the rests
+	// of markers whose beginning the prompt held.
 	AtStart []string
 	// Opening.Open is the line with which an answer to the user begins where
 	// the prompt held the marker before it. It is text unless the dialect is
@@ -81,15 +82,16 @@ type Dialect struct {
 	Think     []Pair
 	Prefilled bool
 	Unthought bool
-	// ThinkLabel is a word behind the opener of thinking that is no thought.
+	// ThinkLabel is a word after the opener of thinking that is not part of the
+	// thinking.
 	ThinkLabel string
-	// Drop are markers without meaning for us: ends of messages, wrappers
+	// Drop are markers that are left out of the text: ends of messages, wrappers
 	// around the visible answer. One that ordinary markup may hold, like
 	// <answer>, counts only next to thinking or if the dialect is expected. End
-	// are those that always count.
+	// are such markers that always count.
 	Drop, End []string
 	// Role are markers that begin a message. A word between one and the marker
-	// of the message's content says whom it is for, and is no text.
+	// of the message's content names the recipient, and is not part of the text.
 	Role []string
 
 	// Bare says that calls may stand in text without any marker. They count
@@ -265,10 +267,11 @@ type Results struct {
 
 // Tell is a sign in a chat template that its model writes a dialect.
 type Tell struct {
-	// Order says when the sign is looked for: those of 0 first, of all
-	// dialects, then those of 1, and so on. What only one family uses comes
-	// first, then the markers that several share, told apart by what stands
-	// beside them, and the forms without markers last.
+	// Order says when the sign is looked for: first the signs of order 0 of all
+	// dialects, then those of order 1, and so on. Give low numbers to signs that
+	// only one family uses, higher ones to markers that several families share
+	// (All then also names what tells them apart), and the highest to forms
+	// without markers.
 	Order int
-	All   []string // each stands in the template
+	All   []string // the template holds all of them
 }

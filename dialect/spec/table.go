@@ -19,7 +19,8 @@ var (
 	toolResponse = Results{
 		Role: llm.RoleUser, Each: "<tool_response>\n$text\n</tool_response>", Sep: "\n", Stop: []string{"<tool_response>"},
 	}
-	// bareResult leaves everything to the role of the message.
+	// bareResult is the plain text of a result: only the role of the message
+	// says that it is one.
 	bareResult = Results{Role: llm.RoleTool, Each: "$text", Sep: "\n"}
 )
 
@@ -30,10 +31,10 @@ const (
 	ns         = "]<]minimax[>["
 )
 
-// Builtin returns the rows of the dialects that Toolpost knows, in the order in
-// which ties are decided: the more common before the rarer where two could have
-// written the same text. What a row lists is read wherever it stands: a call in
-// the wrong sibling's wrapper is still a call.
+// Builtin returns the rows of the dialects that Toolpost knows. Where two could
+// have written the same text, the earlier row counts, so the more common dialect
+// stands first. The markers of all rows are read in every answer: a call of one
+// dialect between the markers of a related one is still a call.
 func Builtin() []Dialect { return slices.Clone(table) }
 
 var table = []Dialect{

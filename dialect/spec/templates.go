@@ -3,19 +3,19 @@ package spec
 import "slices"
 
 // Template is a form of chat template: how a server makes one text of a
-// conversation, with tokens that say who speaks and where a turn ends. A model
-// takes such a token for what it stands for, whoever wrote it.
+// conversation, with control tokens that say who speaks and where a turn ends. A
+// model obeys such a token even if it comes from a user or a tool result.
 type Template struct {
 	Name string
-	// Families are the models that use it, in the words of the catalogue; none
-	// means that models of any family may.
+	// Families are the model families that use it, by their names in the
+	// catalogue; none means any family.
 	Families []string
 	Tokens   []string
 }
 
 // TokenShapes are the delimiters of control tokens in the vocabularies of most
-// models: a word between them, without white space, is a token of one or the
-// other, in a template or not.
+// models. Any word between them, without white space, may be a control token of
+// some model, even if no template here lists it.
 var TokenShapes = []Pair{{"<|", "|>"}, {"<｜", "｜>"}}
 
 // Templates returns the chat templates that Toolpost knows, with all their

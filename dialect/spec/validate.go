@@ -52,8 +52,7 @@ func (d *Dialect) validChoices() error {
 	return nil
 }
 
-// validMarkers checks the markers, and that there is something to find a call
-// by.
+// validMarkers checks the markers, and that the row says how to find a call.
 func (d *Dialect) validMarkers() error {
 	found := d.Bare || d.Tags.Call.Open != ""
 	for _, p := range slices.Concat(d.Wrap, d.Call) {
@@ -91,8 +90,8 @@ func (d *Dialect) validMarkers() error {
 	return nil
 }
 
-// validMarker checks one marker. A shorter one would be found in ordinary text
-// everywhere.
+// validMarker checks one marker. A marker of one byte would be found everywhere
+// in ordinary text.
 func validMarker(s string) error {
 	switch {
 	case len(s) < 2 || len(s) > maxMarker:
@@ -105,7 +104,7 @@ func validMarker(s string) error {
 	return nil
 }
 
-// validAlso checks the tags in place of that of a call.
+// validAlso checks the tags of Also.
 func (t *Tags) validAlso() error {
 	for _, p := range t.Also {
 		if !strings.Contains(p.Open, "=%s") || p.Close == "" {
@@ -222,7 +221,7 @@ func (d *Dialect) validWriting() error {
 func (d *Dialect) validResults() error {
 	r := d.Results
 	if r.Each == "" {
-		return nil // that of the emulated dialects
+		return nil // the form of the emulated dialects is used
 	}
 	if !strings.Contains(r.Each, "$text") && !strings.Contains(r.Each, "$json") {
 		return fmt.Errorf("the result %q has no $text and no $json", r.Each)
