@@ -87,7 +87,7 @@ var table = []Dialect{
 	{
 		Name: "granite20b_fc", Title: "JSON after <function_call>", Form: JSONCall,
 		Models:  "Granite-20B-FunctionCalling",
-		Call:    []Pair{{"<function_call>", ""}, {"<function_call>", "</function_call>"}},
+		Call:    []Pair{{"<function_call>", ""}, {"<function_call>", "</function_call>"}, {"<functioncall>", ""}, {"<functioncall>", "</functioncall>"}},
 		NameKey: "name", ArgsKey: "arguments",
 		Write:   Writing{Think: thinkTags, Lead: "\n", Call: "<function_call> " + jsonCall, Sep: "\n"},
 		Results: Results{Role: llm.RoleTool, Each: "<function_response> $text", Sep: "\n"},

@@ -79,6 +79,7 @@ var rules = []struct {
 	{"a constant is whole", `{"a": true`, `{"a": true}`, llm.Completion, "missing-closer"},
 	{"a closer is missing before the end", `{"a": [1, 2}`, `{"a": [1, 2]}`, llm.Guess, "missing-closer"},
 	{"a closer is missing in the middle", `{"a": {"b": [1}, "c": 2}`, `{"a": {"b": [1]}, "c": 2}`, llm.Guess, "missing-closer"},
+	{"a parenthesis ends a list", `{"a": [1, 2), "b": 3}`, `{"a": [1, 2], "b": 3}`, llm.Guess, "wrong-closer"},
 	{"a wrong closer", `[1, 2}`, `[1, 2]`, llm.Guess, "wrong-closer"},
 	{"a string is cut off", `{"path": "te`, `{"path": "te"}`, llm.Truncation, "missing-quote missing-closer"},
 	{"a value is missing", `{"a": , "b":}`, `{"a": null, "b":null}`, llm.Guess, "missing-value missing-value"},

@@ -131,7 +131,7 @@ func (r *Reader) tokenStops(c byte, final bool) (stop, more bool) {
 	case ',', '\n', '}', ']':
 		return true, false
 	case ')':
-		return r.within('(') || r.within('f'), false
+		return r.within('(') || r.within('f') || len(r.stack) > 0 && r.tokenIsValue(), false // [1, 2)
 	case ' ', '\t', '\r', '{', '[':
 		return c == '{' || c == '[' || r.tokenIsValue(), false
 	case '(':

@@ -384,7 +384,7 @@ func (m *machine) withID(t *token, first string, i, j, start int) bool {
 
 // nameJSON reads a name of i bytes and, from the j-th byte, its arguments.
 func (m *machine) nameJSON(written string, i, j, start int) bool {
-	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(m.spaces(j), "```") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
+	if !m.marked && m.peek(m.spaces(j)) != '{' && !m.looseArgs(j, written) && !m.hasAt(m.spaces(j), "```") && !m.hasAt(m.spaces(j), "`{") || !m.marked && m.names.any && (caption[strings.ToLower(written)] || !m.plausibleBody(m.spaces(j))) {
 		return false
 	}
 	if m.isCode(written, j, j) {
@@ -432,6 +432,10 @@ func (m *machine) jsonBody() {
 		m.skip(n, t.text)
 		m.blank("")
 	}
+	coded := m.hasAt(0, "`{") // in inline code
+	if coded {
+		m.skip(1, "code")
+	}
 	fenced := m.hasAt(0, "```")
 	if fenced {
 		m.skip(m.fenceLength(), "fence")
@@ -458,6 +462,9 @@ func (m *machine) jsonBody() {
 	}
 	if fenced && m.call.open {
 		m.endFence()
+	}
+	if coded && m.call.open && m.peek(0) == '`' {
+		m.skip(1, "code")
 	}
 	m.endCall()
 }

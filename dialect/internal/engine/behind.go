@@ -40,6 +40,9 @@ func (m *machine) jsonBehindName() bool {
 	if bytes.Count(line[len(text):], []byte{'\n'}) != 1 {
 		return false
 	}
+	if s := bytes.TrimSuffix(text, []byte{'`'}); len(s) < len(text) && bytes.HasPrefix(bytes.TrimLeft(lastLine(s), " \t"), []byte{'`'}) {
+		text = s // all of its line is inline code
+	}
 	name, n := m.nameBefore(text)
 	if key, _ := m.keyAt(m.spaces(1)); name == "" || !m.declares(name, key) {
 		return false

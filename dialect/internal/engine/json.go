@@ -277,6 +277,9 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 	switch {
 	case m.call.open:
 		m.noteExtra(e)
+		if closed && m.nested == 1 {
+			m.strayBrace()
+		}
 		m.endCall()
 		m.asides(e)
 		return true
@@ -412,7 +415,13 @@ func (m *machine) objects(e *envelope) bool {
 
 // oneOf reads the next object of a list.
 func (m *machine) oneOf() bool {
-	read := func() bool { return m.object(m.newEnvelope(m.offset())) }
+	listed := m.listed
+	read := func() bool {
+		m.listed = m.nested == 0
+		ok := m.object(m.newEnvelope(m.offset()))
+		m.listed = listed
+		return ok
+	}
 	if m.undecided {
 		return read()
 	}

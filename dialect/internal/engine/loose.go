@@ -79,13 +79,13 @@ func (m *machine) looseName() bool {
 		}
 	}
 	if !m.mayName(i, opened) {
-		return opened && m.foreignAt(i, m.word(i, ":"))
+		return opened && (m.foreignAt(i, m.word(i, ":")) || m.behindWord(i))
 	}
 	name, j := m.escapedWord(i)
 	if m.names.offered(name) {
 		return m.followsName(j, opened)
 	}
-	if opened && m.foreignAt(i, j) {
+	if opened && (m.foreignAt(i, j) || m.behindWord(i)) {
 		return true
 	}
 	k := m.spaces(j)
@@ -93,6 +93,37 @@ func (m *machine) looseName() bool {
 		at, _ := m.openingMarks(m.colon(k))
 		inner, _ := m.escapedWord(at)
 		return m.names.offered(inner)
+	}
+	return false
+}
+
+// behindWord reports whether a list begins here in which the call of an offered
+// tool stands behind another word, at i: a variable, a function around it or a
+// module; or an object whose only key is one for calls.
+func (m *machine) behindWord(i int) bool {
+	j := m.word(i, ":")
+	word := string(m.buf[m.pos+i : m.pos+j])
+	if m.peek(0) == '{' {
+		if !slices.Contains(loose.HolderKeys, strings.ToLower(word)) {
+			return false
+		}
+		at, opened := m.openingMarks(m.colon(j))
+		name, _ := m.escapedWord(at)
+		return opened && m.names.offered(name)
+	}
+	if j == i || m.peek(0) != '[' {
+		return false
+	}
+	switch k := m.spaces(j); {
+	case m.peek(k) == '=':
+		return m.callAt(m.spaces(k + 1))
+	case m.peek(j) == '(':
+		for dot := strings.IndexByte(word, '.'); dot >= 0; dot = strings.IndexByte(word, '.') {
+			if word = word[dot+1:]; m.names.offered(word) {
+				return true
+			}
+		}
+		return m.callAt(m.spaces(j + 1))
 	}
 	return false
 }
@@ -176,8 +207,10 @@ func (in *input) openingMarks(i int) (end int, opened bool) {
 		c := in.buf[in.pos+i]
 		switch {
 		case isSpace(c), c == '\\' && strings.IndexByte("[({'\"", in.peek(i+1)) >= 0:
-		case strings.IndexByte("[({'\"", c) >= 0:
+		case strings.IndexByte("[({'\"", c) >= 0, opened && c == '`' && !in.hasAt(i, "```"):
 			opened = true
+		case opened && c == '*' && in.hasAt(i, bold):
+			i++
 		case c == 0xE2 && (in.hasAt(i, "“") || in.hasAt(i, "”") || in.hasAt(i, "‘")):
 			opened = true
 			i += 2
@@ -211,11 +244,29 @@ func (in *input) escapedWord(i int) (string, int) {
 // followsName reports whether what stands at j, behind the name of a tool, may
 // belong to a call of it.
 func (m *machine) followsName(j int, opened bool) bool {
-	if c := m.peek(j); isQuote(c) || c == 0xE2 {
+	if opened && m.hasAt(j, bold) {
+		return m.peek(j+len(bold)) == '('
+	}
+	if c := m.peek(j); isQuote(c) || c == 0xE2 || c == '`' {
 		return opened && strings.IndexByte("(,:", m.peek(m.spaces(j+1))) >= 0 || c == 0xE2 && opened
 	}
-	c := m.peek(m.spaces(j))
-	return c == '(' && m.peek(j) == '(' || opened && (c == ',' || c == ']')
+	k := m.spaces(j)
+	c := m.peek(k)
+	return c == '(' && m.peek(j) == '(' || opened && (c == ',' || c == ']' || m.peek(0) == '[' && m.oddArgs(j, k))
+}
+
+// oddArgs reports whether arguments stand at k, behind a name that ends at j,
+// in no parentheses.
+func (m *machine) oddArgs(j, k int) bool {
+	switch c := m.peek(k); {
+	case c == ':':
+		return m.peek(m.spaces(k+1)) == '{'
+	case c == '{':
+		return j == k
+	case c == '[':
+		return j == k && m.keyLength(m.spaces(k+1)) > 0
+	}
+	return j < k && m.keyLength(k) > 0
 }
 
 // callAt reports whether the name of a tool and a parenthesis stand at i.
@@ -415,12 +466,50 @@ func (m *machine) assigned() bool {
 // looseFence reads a code fence that holds nothing but calls in a way that only
 // package loose reads.
 func (m *machine) looseFence() bool {
+	begins := m.begins()
 	m.skip(m.fenceLength(), "fence")
 	m.fenceInfo()
 	m.blank("")
+	if begins && m.onlyAssigns() {
+		return m.assignments() && m.endFence()
+	}
 	if !m.looseAt() || !m.looseBlock("") {
 		return false
 	}
 	m.endFence()
+	return true
+}
+
+// onlyAssigns reports whether each line up to the end of the fence, with which
+// the answer ends, assigns a call to a variable.
+func (m *machine) onlyAssigns() bool {
+	if !m.assignsAt(0) {
+		return false
+	}
+	n := m.blockLength()
+	for i := 0; i < n; i++ {
+		if !m.assignsAt(i) {
+			return false
+		}
+		line := bytes.IndexByte(m.buf[m.pos+i:m.pos+n], '\n')
+		if line < 0 {
+			break
+		}
+		i += line
+	}
+	return m.hasAt(n, "```") && !m.at(m.gap(n+3))
+}
+
+// assignments reads lines in which calls are assigned to variables.
+func (m *machine) assignments() bool {
+	m.marked, m.depth, m.rows = false, 1, m.lex.bare
+	for m.assignsAt(0) {
+		i := m.spaces(m.word(0, ""))
+		m.skip(m.spaces(i+1), "assignment")
+		if !m.looseBlock("assignment") {
+			return false
+		}
+		m.blank("")
+	}
 	return true
 }

@@ -15,14 +15,13 @@ import (
 func (m *machine) pyList(start int) bool {
 	any := false
 	for m.pyBlank(); m.more(); {
-		if !isNameStart(m.peek(0)) || !(any && m.unknownPyCall(start)) && !m.pyCall(start) {
+		m.listed = true
+		ok := isNameStart(m.peek(0)) && (any && m.unknownPyCall(start) || m.pyCall(start))
+		if m.listed = false; !ok {
 			return any
 		}
 		any = true
 		m.pyBlank()
-		if i := m.spaces(1); m.peek(0) == '}' && m.peek(i) == ']' { // a brace that nothing opens
-			m.skip(i, "}")
-		}
 		if m.more() && m.peek(0) == ']' {
 			m.skip(1, "]")
 			return true
@@ -103,8 +102,22 @@ func (m *machine) pyCall(start int) bool {
 	m.read(NameSpan, i, "name")
 	m.skip(1, "(")
 	m.pyArgs()
+	m.strayBrace()
 	m.endCall()
 	return true
+}
+
+// strayBrace passes over a brace that nothing opens behind a call in a list, if
+// the list ends or goes on behind it.
+func (m *machine) strayBrace() {
+	i := m.spaces(0)
+	if !m.listed || !m.call.open || m.peek(i) != '}' {
+		return
+	}
+	if c := m.peek(m.spaces(i + 1)); c == ']' || c == ',' {
+		m.repair("extra-bracket", llm.Completion, m.offset()+i, m.offset()+i+1)
+		m.skip(i+1, "}")
+	}
 }
 
 // withoutMethod returns a name without the suffix that a dialect gives to every
@@ -225,9 +238,9 @@ func (m *machine) pyArgs() {
 			m.skip(1, ")")
 			break
 		}
-		if c == '}' && count != 0 { // one too many
+		if count != 0 && (c == '}' || c == ']' && m.closesBehind(1)) { // one too many
 			m.repair("extra-bracket", llm.Completion, m.offset(), m.offset()+1)
-			m.skip(1, "}")
+			m.skip(1, string(c))
 			continue
 		}
 		if count != 0 && m.callAt(0) { // the next call begins before this one has ended
@@ -259,6 +272,16 @@ func (m *machine) pyArgs() {
 		}
 	}
 	m.closeArgs(count)
+}
+
+// closesBehind reports whether a parenthesis stands at i that ends a call, and
+// another call of the list behind it.
+func (m *machine) closesBehind(i int) bool {
+	if i = m.spaces(i); m.peek(i) != ')' {
+		return false
+	}
+	i = m.spaces(i + 1)
+	return m.peek(i) == ',' && m.callAt(m.spaces(i+1))
 }
 
 // skipArgs passes over the rest of arguments that cannot be read, up to the end

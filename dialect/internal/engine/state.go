@@ -55,6 +55,7 @@ type region struct {
 	escaped bool   // it is escaped as in Markdown
 	code    bool   // it may be followed by code
 	behind  bool   // no marker stands between the last call and here
+	listed  bool   // the call we read is an element of a list
 	printed bool   // the Python call we read is the argument of print
 	keyword bool   // the Python value we read has a key
 	// endOfMessage says that the last calls were followed by the end of their

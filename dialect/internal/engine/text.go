@@ -276,8 +276,8 @@ func newFollowers(root *node) (set [256]byteSet) {
 		}
 	}
 	set['<'].add(bars + names + " ")
-	set['{'].add("\"'}\xE2" + names + spaces)
-	set['['].add("{[](\"'\xE2" + names + spaces)
+	set['{'].add("(\"'}\xE2" + names + spaces)
+	set['['].add("{[](\"'`*\xE2" + names + spaces)
 	set['`'].add("`")
 	set['='].add(" " + names)
 	for c := range 256 {

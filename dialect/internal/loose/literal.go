@@ -2,6 +2,7 @@ package loose
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,11 +45,31 @@ func Word(word string, kinds Kinds) Scalar {
 		if v, ok := arithmetic(word); ok && kinds.Known && kinds.Number && !kinds.String {
 			return Scalar{v, "arithmetic", llm.Coercion, false}
 		}
+		if v, ok := dictCall(word); ok && !(kinds.Known && kinds.String) {
+			return Scalar{v, "dict-call", llm.Syntax, false}
+		}
 		return Scalar{lit, "bare-word", llm.Guess, false}
 	case lit != word && kinds.WantsText():
 		return Scalar{quote(word), "number-as-text", llm.Coercion, false}
 	}
 	return Scalar{JSON: lit}
+}
+
+// dictCall returns dict(a=1) as JSON.
+func dictCall(word string) (string, bool) {
+	if !strings.HasPrefix(word, "dict(") {
+		return "", false
+	}
+	p := parser{s: word, isName: func(string) bool { return false }}
+	n, ok := p.value()
+	w := writer{call: &Call{}}
+	ok = ok && p.i == len(p.s) && isDict(n) && w.value(n) && len(p.repairs) == 0
+	return w.b.String(), ok && !slices.ContainsFunc(w.call.Repairs, func(r llm.Repair) bool { return r.Rule != "dict-call" })
+}
+
+// isDict reports whether a call is one of dict with nothing but keywords.
+func isDict(n node) bool {
+	return n.kind == callNode && n.text == "dict" && !slices.ContainsFunc(n.items, func(it item) bool { return it.key == "" })
 }
 
 // isNotANumber reports whether a word stands for what no number of JSON is.

@@ -145,13 +145,19 @@ func init() {
 	shapes = []shape{
 		{"a call of an offered tool", callNode, func(r *reading, n node) bool { return r.offered(n.text) }, (*reading).call},
 		{"a call inside print and the like", callNode, (*reading).wraps, (*reading).wrapped},
+		{"a call inside a function of any name", callNode, (*reading).surrounds, (*reading).surrounded},
+		{"a call behind the name of a module", callNode, (*reading).isQualified, (*reading).qualified},
 		{"a call of a tool that was not offered", callNode, func(r *reading, n node) bool { return len(n.items) > 0 && n.items[0].key != "" }, (*reading).unknown},
 		{"a name and its arguments in a list", listNode, (*reading).isPair, (*reading).pair},
 		{"a name that was not offered and its arguments in a list", listNode, isForeignPair, (*reading).foreignPair},
+		{"names and their arguments in turns", listNode, (*reading).isRow, (*reading).row},
+		{"names before their objects in a list", listNode, (*reading).isKeyed, (*reading).keyed},
 		{"a list of calls", listNode, always, (*reading).each},
 		{"a name under its own key", dictNode, (*reading).isNamed, (*reading).named},
 		{"a name that was not offered under its own key", dictNode, isForeign, (*reading).foreign},
 		{"a name as the only key", dictNode, (*reading).isKeyed, (*reading).keyed},
+		{"several calls under a name as the only key", dictNode, (*reading).isRepeated, (*reading).repeated},
+		{"calls under the word for calls", dictNode, isHolder, func(r *reading, n node, p *parser, depth int) bool { return r.read(n.items[0].value, p, depth) }},
 		{"calls in braces", dictNode, func(r *reading, n node) bool {
 			return len(n.items) > 0 && !slices.ContainsFunc(n.items, func(it item) bool { return it.key != "" })
 		}, (*reading).each},
@@ -363,10 +369,80 @@ func (r *reading) pair(n node, p *parser, _ int) bool {
 	return r.add(Unescape(n.items[0].value.text), args, n, p)
 }
 
-// each reads the elements of a list, all of which must be calls.
+// isRow reports whether a list is names and objects in turns.
+func (r *reading) isRow(n node) bool {
+	for i, it := range n.items {
+		v := it.value
+		if it.key != "" || i%2 == 1 && v.kind != dictNode || i%2 == 0 && (v.kind != stringNode || !r.offered(Unescape(v.text))) {
+			return false
+		}
+	}
+	return len(n.items) > 2 && len(n.items)%2 == 0
+}
+
+func (r *reading) row(n node, p *parser, _ int) bool {
+	for i := 0; i < len(n.items); i += 2 {
+		at := n.items[i+1].value
+		at.start = n.items[i].value.start
+		if !r.add(Unescape(n.items[i].value.text), n.items[i+1:i+2], at, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// surrounds reports whether a function that was not offered is given nothing
+// but calls of tools that were.
+func (r *reading) surrounds(n node) bool {
+	return len(n.items) > 0 && !slices.ContainsFunc(n.items, func(it item) bool {
+		return it.key != "" || it.value.kind != callNode || !r.offered(it.value.text)
+	})
+}
+
+func (r *reading) surrounded(n node, p *parser, depth int) bool {
+	p.fix("call-in-call", llm.Guess, n.start, n.end)
+	return r.each(n, p, depth)
+}
+
+// unqualified returns the offered name that ends a name with dots.
+func (r *reading) unqualified(written string) (string, bool) {
+	for {
+		dot := strings.IndexByte(written, '.')
+		if dot < 0 {
+			return "", false
+		}
+		if written = written[dot+1:]; r.offered(written) {
+			return written, true
+		}
+	}
+}
+
+// isQualified reports whether a call is one of an offered tool behind a prefix
+// that nobody offered, and every argument is a parameter of that tool.
+func (r *reading) isQualified(n node) bool {
+	written, ok := r.unqualified(n.text)
+	name, _ := r.tools.Resolve(written)
+	keys, known := r.tools.Properties(name)
+	return ok && known && len(n.items) > 0 && !slices.ContainsFunc(n.items, func(it item) bool { return !slices.Contains(keys, it.key) })
+}
+
+func (r *reading) qualified(n node, p *parser, _ int) bool {
+	written, _ := r.unqualified(n.text)
+	p.fix("qualified-name", llm.Guess, n.start, n.end)
+	return r.add(written, n.items, n, p)
+}
+
+// each reads the elements of a list, all of which must be calls. One may be
+// assigned to a variable.
 func (r *reading) each(n node, p *parser, depth int) bool {
 	for _, it := range n.items {
-		if it.key != "" || !r.read(it.value, p, depth) {
+		if it.key != "" {
+			if it.value.kind != callNode || n.kind != listNode {
+				return false
+			}
+			p.fix("assignment", llm.Guess, it.value.start, it.value.start)
+		}
+		if !r.read(it.value, p, depth) {
 			return false
 		}
 	}
@@ -486,7 +562,40 @@ func (r *reading) isKeyed(n node) bool {
 	return len(n.items) > 0
 }
 
+// HolderKeys are the keys under which an object holds calls.
+var HolderKeys = []string{"calls", "tool_calls", "function_calls", "functions", "tools", "actions"}
+
+// isHolder reports whether the only key of an object is one for calls, and a
+// list stands under it.
+func isHolder(_ *reading, n node) bool {
+	return len(n.items) == 1 && slices.Contains(HolderKeys, strings.ToLower(n.items[0].key)) && n.items[0].value.kind == listNode
+}
+
+// isRepeated reports whether the only key of an object is a name, under which a
+// list of arguments stands.
+func (r *reading) isRepeated(n node) bool {
+	if len(n.items) != 1 || n.items[0].value.kind != listNode || !r.offered(n.items[0].key) {
+		return false
+	}
+	name, _ := r.tools.Resolve(n.items[0].key)
+	maps := dicts(n.items[0].value.items)
+	return len(maps) > 0 && r.allFit(name, maps)
+}
+
+func (r *reading) repeated(n node, p *parser, _ int) bool {
+	for _, d := range dicts(n.items[0].value.items) {
+		p.fix("one-object-per-call", llm.Guess, d.start, d.end)
+		if !r.add(n.items[0].key, d.items, d, p) {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *reading) keyed(n node, p *parser, _ int) bool {
+	if n.kind == listNode {
+		p.fix("key-in-list", llm.Syntax, n.start, n.end)
+	}
 	for _, it := range n.items {
 		if !r.add(it.key, it.value.items, it.value, p) {
 			return false
@@ -551,6 +660,9 @@ func (w *writer) value(n node) bool {
 		return w.list(n)
 	case dictNode:
 		return w.dict(n)
+	case callNode:
+		w.call.Repairs = append(w.call.Repairs, llm.Repair{Rule: "dict-call", Class: llm.Syntax, Start: w.call.Start, End: w.call.End})
+		return isDict(n) && w.dict(n)
 	default:
 		return false
 	}

@@ -1,6 +1,7 @@
 package loose
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -44,6 +45,7 @@ type parser struct {
 	base    int // offset of s in the block
 	open    []byte
 	repairs []llm.Repair
+	spaced  bool // arguments stand side by side, with no comma between them
 	escaped bool // every underscore of the block has a backslash: the text is Markdown
 	isName  func(string) bool
 }
@@ -106,6 +108,11 @@ func (p *parser) word() (node, bool) {
 		n.start = start
 		return n, ok
 	}
+	if len(p.open) > 0 && p.isName(name) {
+		if n, ok := p.odd(name, start); ok {
+			return n, true
+		}
+	}
 	depth := 0
 	for p.i < len(p.s) {
 		c := p.s[p.i]
@@ -129,6 +136,62 @@ func (p *parser) word() (node, bool) {
 		text = plain
 	}
 	return node{kind: wordNode, text: text, start: start, end: p.i}, text != ""
+}
+
+// odd reads the arguments of the call of a tool whose name stands before them,
+// from start on, in bold type, in other brackets than parentheses, or in none.
+func (p *parser) odd(name string, start int) (node, bool) {
+	at, repairs := p.i, len(p.repairs)
+	n, ok := node{kind: callNode, text: name}, false
+	switch c := p.peek(); {
+	case strings.HasPrefix(p.s[p.i:], "**("):
+		p.fix("bold-name", llm.Syntax, start, p.i+2)
+		p.i += 2
+		n, ok = p.group(callNode, name)
+	case c == '{' || c == '[':
+		p.fix("other-brackets", llm.Guess, p.i, p.i+1)
+		n, ok = p.group(callNode, name)
+		ok = ok && !slices.ContainsFunc(n.items, func(it item) bool { return it.key == "" })
+	case c == ' ' && p.open[len(p.open)-1] == ']':
+		p.fix("missing-parenthesis", llm.Guess, p.i, p.i)
+		p.spaced = true
+		n.items, ok = p.keywords()
+		p.spaced = false
+		n.end = p.i
+	}
+	if n.start = start; !ok {
+		p.i, p.repairs = at, p.repairs[:repairs]
+	}
+	return n, ok
+}
+
+// keywords reads named arguments up to the end of the list around them.
+func (p *parser) keywords() (items []item, ok bool) {
+	for p.space(); p.peek() != 0 && p.peek() != ']'; p.space() {
+		key, ok := p.key()
+		if !ok {
+			return nil, false
+		}
+		p.space()
+		from := p.i
+		v := node{}
+		if p.quote() > 0 {
+			v, ok = p.quoted()
+		} else if n := strings.IndexAny(p.s[from:], " ,]\n"); n > 0 && strings.IndexByte("[({", p.peek()) < 0 {
+			p.i += n
+			v = node{kind: wordNode, text: p.s[from:p.i], start: from, end: p.i}
+		} else {
+			v, ok = p.value()
+		}
+		if !ok {
+			return nil, false
+		}
+		items = append(items, item{key: key, value: v})
+		if p.space(); p.peek() == ',' {
+			p.i++
+		}
+	}
+	return items, len(items) > 0
 }
 
 // name reads a name without quotes; a backslash that Markdown puts before
@@ -367,6 +430,9 @@ func (p *parser) ends(i int, text string) bool {
 	if i >= len(p.s) {
 		return true
 	}
+	if p.spaced && startsValue(p.s, i) {
+		return true
+	}
 	switch p.s[i] {
 	case ':', '=':
 		return true
@@ -384,7 +450,7 @@ func (p *parser) ends(i int, text string) bool {
 
 // startsValue reports whether another value, or a key, begins at i.
 func startsValue(s string, i int) bool {
-	if i >= len(s) || strings.IndexByte("\"'“‘[({-)]}0123456789", s[i]) >= 0 {
+	if i >= len(s) || strings.IndexByte("\"'`“‘[({-)]}0123456789", s[i]) >= 0 {
 		return true
 	}
 	j := i
