@@ -152,11 +152,24 @@ func (m *machine) moreBare() {
 			return false
 		})
 		if !ok {
+			m.suspectUnknown()
 			break
 		}
 	}
 	if i := m.spaces(0); m.peek(i) == ';' && !m.at(m.spaces(i+1)) { // after the last one, too
 		m.skip(m.spaces(i+1), "separator")
+	}
+}
+
+// suspectUnknown counts a call of a tool that was not offered on the line behind
+// one that was: it would be lost in silence.
+func (m *machine) suspectUnknown() {
+	i := m.gap(0)
+	if m.names.any || !m.at(i) || bytes.IndexByte(m.buf[m.pos:m.pos+i], '\n') < 0 {
+		return
+	}
+	if j := m.word(i, ""); j > i && isNameStart(m.peek(i)) && m.peek(j) == '(' && m.keyLength(m.spaces(j+1)) > 0 {
+		m.lost.add(m.lex.bare.and(m.lex.form[spec.PyCall]), m.offset()+i)
 	}
 }
 

@@ -207,8 +207,11 @@ func endsSentence(line []byte) bool {
 	return false
 }
 
-// answerTags are tags that models put around an answer.
-var answerTags = map[string]bool{"<answer>": true, "<final_answer>": true, "<final>": true, "<response>": true, "<output>": true}
+// answerTags are tags and signs that models put around an answer.
+var answerTags = map[string]bool{
+	"<answer>": true, "<final_answer>": true, "<final>": true, "<response>": true, "<output>": true,
+	"$": true, "$$": true, `\boxed{`: true, `$\boxed{`: true, `$$\boxed{`: true, // of TeX
+}
 
 // trail is what stands behind a call.
 type trail uint8
@@ -222,7 +225,7 @@ const (
 // trail returns what stands behind the call that ends here.
 func (m *machine) trail() trail {
 	i := 0
-	for n := 0; n < maxGap && m.at(i) && strings.IndexByte(" \t])}*", m.buf[m.pos+i]) >= 0; n++ {
+	for n := 0; n < maxGap && m.at(i) && strings.IndexByte(" \t])}*$", m.buf[m.pos+i]) >= 0; n++ {
 		i++
 	}
 	if j := m.gap(i); m.hasAt(j, "</") {

@@ -110,8 +110,11 @@ func (m *machine) pyCall(start int) bool {
 // strayBrace passes over a brace that nothing opens behind a call in a list, if
 // the list ends or goes on behind it.
 func (m *machine) strayBrace() {
+	if !m.listed || !m.call.open {
+		return
+	}
 	i := m.spaces(0)
-	if !m.listed || !m.call.open || m.peek(i) != '}' {
+	if m.peek(i) != '}' {
 		return
 	}
 	if c := m.peek(m.spaces(i + 1)); c == ']' || c == ',' {
