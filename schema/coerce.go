@@ -27,6 +27,7 @@ const (
 	Wrapped      Rule = "wrapped"       // "a" for ["a"]
 	WholeNumber  Rule = "whole-number"  // 3.0 for 3
 	OptionalNull Rule = "optional-null" // null for a property that may be left out
+	Unescaped    Rule = "unescaped"     // "a\_b" for "a_b", where only that is valid
 )
 
 // maxSteps bounds the work on alternatives within alternatives.
@@ -38,8 +39,9 @@ const maxSteps = 100_000
 // null, integer, number, boolean, object, array it fits among the types the
 // schema allows; a lone value becomes a list of one only where the schema
 // allows nothing but a list and the list is valid; a null that the schema does
-// not allow is left out where the property may be. Among alternatives the one
-// that becomes valid is taken; if several do in different ways, none is.
+// not allow is left out where the property may be; a string that is valid only
+// without the escapes of Markdown loses them. Among alternatives the one that
+// becomes valid is taken; if several do in different ways, none is.
 //
 // The result need not be valid: [Compiled.Validate] says what is still wrong.
 // Arguments that need no change, or cannot be read, are returned as they are.
@@ -186,6 +188,9 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, all []*jsonschema.Schem
 		if have == Integer && types&Number == 0 {
 			return k.whole(n, at)
 		}
+		if n.kind == String && strings.IndexByte(n.text, '\\') >= 0 {
+			return k.unescape(n, s, at)
+		}
 		return n
 	case n.kind == String:
 		if m := fromString(n.text, types); m != nil {
@@ -205,6 +210,26 @@ func (k *coercer) convert(n *node, s *jsonschema.Schema, all []*jsonschema.Schem
 		return k.wrap(n, s, at)
 	}
 	return n
+}
+
+// markdown drops the backslashes that Markdown puts before punctuation.
+var markdown = func() *strings.Replacer {
+	var pairs []string
+	for _, c := range "\\`*_{}[]()#+-.!<>|~" {
+		pairs = append(pairs, `\`+string(c), string(c))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// unescape drops the escapes of Markdown from a string that is valid only
+// without them: an enumeration or a pattern says which spelling is meant.
+func (k *coercer) unescape(n *node, s *jsonschema.Schema, at pointer) *node {
+	m := text(markdown.Replace(n.text))
+	if m.text == n.text || s.Validate(n.plain()) == nil || s.Validate(m.plain()) != nil {
+		return n
+	}
+	k.note(at, Unescaped, n, m)
+	return m
 }
 
 // spelling returns s as the one value of an enumeration that differs from it
