@@ -67,15 +67,8 @@ func (m *machine) looseName() bool {
 		return false // most lines
 	}
 	if !opened {
-		for _, word := range [...]string{"return ", "await "} {
-			if m.hasAt(i, word) {
-				return m.callAt(i + len(word))
-			}
-		}
-		for _, wrapper := range wrapperCalls {
-			if m.hasAt(i, wrapper) {
-				return m.wrapsName(m.word(i, ""))
-			}
+		if found, wraps := m.statementAt(i); found {
+			return wraps
 		}
 	}
 	if !m.mayName(i, opened) {
@@ -95,6 +88,22 @@ func (m *machine) looseName() bool {
 		return m.names.offered(inner)
 	}
 	return false
+}
+
+// statementAt reports whether a word or a function that models put before a
+// call is found at i, and whether it wraps one.
+func (m *machine) statementAt(i int) (found, wraps bool) {
+	for _, word := range [...]string{"return ", "await "} {
+		if m.hasAt(i, word) {
+			return true, m.callAt(i + len(word))
+		}
+	}
+	for _, wrapper := range wrapperCalls {
+		if m.hasAt(i, wrapper) {
+			return true, m.wrapsName(m.word(i, ""))
+		}
+	}
+	return false, false
 }
 
 // behindWord reports whether a list begins here in which the call of an offered
