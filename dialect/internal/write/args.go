@@ -104,8 +104,8 @@ func (w *writer) kwargs(b *strings.Builder, args []member) error {
 	return nil
 }
 
-// identifier reports whether s can be a Python keyword that is read back: the
-// reader does not look for longer ones.
+// identifier reports whether s can be a Python keyword argument that the reader
+// accepts, which includes a bound on its length.
 func identifier(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
@@ -214,7 +214,7 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 		value = inner.String()
 		w.raw = w.raw || strings.Contains(value, "<")
 	}
-	if !nested && w.Node != "" && k >= isObject { // the type of a node would promise elements
+	if !nested && w.Node != "" && k >= isObject { // it is written as JSON text; the type "object" or "array" would mean elements
 		k = isNumber
 	}
 	attr := ""
@@ -227,7 +227,8 @@ func (w *writer) element(b *strings.Builder, key string, raw json.RawMessage) er
 }
 
 // repeatable reports whether a list can be written by repeating its element:
-// one item would not be a list, and a list in a list would melt into it.
+// one item would be read back as a single value, and the items of an inner list
+// as items of the outer one.
 func repeatable(items []json.RawMessage) bool {
 	return len(items) > 1 && !slices.ContainsFunc(items, func(v json.RawMessage) bool { return jsonKindOf(v) == isArray })
 }

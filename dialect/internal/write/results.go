@@ -25,7 +25,8 @@ func Shown(d spec.Dialect) spec.Results {
 }
 
 // Results writes the results of calls as the models of a dialect are shown
-// them, and returns in whose turn they stand. See dialect.WrapResults.
+// them, and returns the role of the message that holds them. See
+// dialect.WrapResults.
 func Results(d spec.Dialect, results []llm.Result) (role llm.Role, text string) {
 	w := Shown(d)
 	guards := Guards(d)
@@ -76,9 +77,9 @@ func word(s string) string {
 	}, s)
 }
 
-// Guards returns what a result must not contain: the markers of the wrapper
-// without their last bracket, so that a space before it does not help, and the
-// tokens that end a turn of the dialect.
+// Guards returns what a result must not contain: the markers around results, and
+// the tokens that end a turn of the dialect. The markers lack their last bracket,
+// so that they are also found with a space before it.
 func Guards(d spec.Dialect) []string {
 	w := Shown(d)
 	out := append([]string(nil), w.Guard...)
@@ -114,7 +115,7 @@ func blunt(s string, guards []string) string {
 	return s
 }
 
-// lower is strings.ToLower for ASCII, so that no byte moves.
+// lower is strings.ToLower for ASCII only, so that all offsets stay the same.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -15,10 +15,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Turn writes parts as a model that speaks a dialect writes them. It reports
-// whether markup stands in a value as it is, so that only reading it again can
-// tell whether the value ends where it should. With sections, such values stand
-// in CDATA sections.
+// Turn writes parts as a model of the dialect writes them. With sections, values
+// that hold markup are written as CDATA sections. It reports in raw whether a
+// value may hold markup that is not escaped: the caller must then read the text
+// back to see whether the value ends where it should.
 func Turn(how spec.Writing, parts []llm.Part, sections bool) (text string, raw bool, err error) {
 	how.CData = how.CData || sections
 	w := writer{Writing: how, markers: markersOf(how)}
@@ -32,7 +32,7 @@ func Turn(how spec.Writing, parts []llm.Part, sections bool) (text string, raw b
 type writer struct {
 	spec.Writing
 	markers []string
-	raw     bool // a value holds markup as it is
+	raw     bool // a value may hold markup that is not escaped
 	out     strings.Builder
 	calls   int // written so far
 	blocks  int // written so far: thinking, text, or a run of calls
@@ -180,7 +180,7 @@ func members(raw json.RawMessage) ([]member, error) {
 	}
 	var out []member
 	for key, value := range js.Members(raw) {
-		out = append(out, member{string(key), slices.Clip(value)}) // nobody writes over what follows it
+		out = append(out, member{string(key), slices.Clip(value)}) // so that appending to it copies
 	}
 	return out, nil
 }
