@@ -127,7 +127,7 @@ func (a *asker) ask(ctx context.Context, q *question) error {
 		out, _ := a.pr.log.(*os.File)
 		on := asked{q, new(int)}
 		_, err = tea.NewProgram(on, tea.WithContext(ctx), tea.WithInput(a.in), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
-		flushInput(a.in) // what was pressed after the answer answers nothing else
+		flushInput(a.in) // keys pressed after the answer must not answer the next question
 		fmt.Fprintf(out, "\r%s\x1b[J%s\n", ansi.CursorUp(max(0, *on.tall-1)), q.view())
 	})
 	switch {
@@ -144,14 +144,14 @@ func (a *asker) ask(ctx context.Context, q *question) error {
 	return nil
 }
 
-// asked is a question at the end of the screen. It never becomes less tall:
-// what it no longer covers would stay there.
+// asked is a question at the end of the screen. Its height never shrinks, because
+// rows that it no longer covers would stay on the screen.
 type asked struct {
 	*question
 	tall *int
 }
 
-// Init makes time pass, so that it is seen when keys begin to count.
+// Init starts the clock, because keys count only after a while.
 func (a asked) Init() tea.Cmd { return tick() }
 
 // Update takes a key.

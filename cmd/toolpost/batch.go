@@ -30,7 +30,7 @@ func batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) er
 			if err := writeRow(out, line, answer); err != nil {
 				return err
 			}
-			if in.Buffered() == 0 { // a program that waits for its answer gets it
+			if in.Buffered() == 0 { // no further row is waiting: the other side may wait for this answer
 				if err := out.Flush(); err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ func writeRow[In any, Out any](w io.Writer, line []byte, answer func(In) (Out, e
 
 func answerLine[In any, Out any](line []byte, answer func(In) (Out, error)) (out any) {
 	defer func() {
-		if r := recover(); r != nil { // one row must not cost the others their answers
+		if r := recover(); r != nil { // the other rows must still be answered
 			out = rowError{rowID(line), fmt.Sprintf("the row cannot be answered: %v", r)}
 		}
 	}()

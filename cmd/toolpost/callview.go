@@ -64,8 +64,8 @@ func (c *calls) open() []*callView {
 	return out
 }
 
-// retract forgets the calls that were being written: their answer was taken
-// back. Complete calls never are.
+// retract forgets the calls that were still being written, because their answer
+// was retracted. Complete calls are never retracted.
 func (c *calls) retract() {
 	c.all = slices.DeleteFunc(c.all, func(v *callView) bool { return v.phase == writing })
 }

@@ -101,11 +101,11 @@ type turnOver struct {
 // arrived says that there are events of the turn that is under way.
 type arrived struct{}
 
-// news are events on their way to the screen. Those that come faster than it is
-// drawn are taken in together.
+// news is the queue of events for the screen. Events that come faster than the
+// screen is drawn are handled together.
 type news struct {
 	events chan llm.Event
-	said   atomic.Bool // that there are some
+	said   atomic.Bool // an arrived message is under way
 }
 
 // maxNews bounds how far a model gets ahead of the screen.

@@ -85,7 +85,7 @@ func (c *chat) switchModel(id string) tea.Cmd {
 	return nil
 }
 
-// route says how the model is taught tools.
+// route says how the model is told about tools: by the API, or in the prompt.
 func (c *chat) route() string {
 	m, ok := c.w.model.(*provider.Model)
 	if !ok {

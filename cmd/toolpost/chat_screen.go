@@ -40,7 +40,7 @@ type chat struct {
 	news    *news
 	history []string
 	at      int    // in history; len(history) is what is being typed
-	draft   string // that
+	draft   string // what is being typed
 
 	width, height int
 	seen          tea.View
@@ -101,7 +101,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return c, cmd
 }
 
-// layout gives every part its place. Whoever reads the end goes on reading the
+// layout gives every part its place. With bottom, the page stays scrolled to its
 // end.
 func (c *chat) layout(bottom bool) {
 	if c.width == 0 {

@@ -22,8 +22,8 @@ import (
 // offlineID is the id of the offline model.
 const offlineID = "sim/offline"
 
-// keyed are the vendors whose key in the environment is reason enough to ask
-// them, best first, with the model to ask.
+// keyed are the vendors that are used if their key is in the environment, in
+// order of preference, with the model to use.
 var keyed = []struct{ vendor, model string }{
 	{"anthropic", "claude-sonnet-4-5"},
 	{"openai", "gpt-5"},
@@ -146,8 +146,8 @@ func firstModel(ctx context.Context, address string, list wire.ModelList) string
 	return names[0]
 }
 
-// client returns what opens models: the user's catalogue and servers, and the
-// models that are not there.
+// client returns what opens models: those of the user's catalogue and servers,
+// and simulated ones.
 func (s *settings) client() (*provider.Client, error) {
 	c, err := catalog.ForUser("")
 	if err != nil {

@@ -54,7 +54,7 @@ type providerConfig struct {
 	Headers map[string]string `yaml:"headers"`
 }
 
-// limitsConfig is where an answer is given up; see llm.Limits.
+// limitsConfig are the limits beyond which an answer is stopped; see llm.Limits.
 type limitsConfig struct {
 	Bytes    int64         `yaml:"bytes"`
 	Text     int64         `yaml:"text"`
@@ -241,8 +241,8 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 // maxConfig bounds the configuration file.
 const maxConfig = 1 << 20
 
-// readFile reads a configuration file. A key it does not know is an error with
-// its line: whatever it meant would be ignored.
+// readFile reads a configuration file. An unknown key is an error that names its
+// line; otherwise a misspelt setting would be ignored silently.
 func (s *settings) readFile(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -320,7 +320,7 @@ var allowed = map[string][]string{
 	"net":   {"fetch_url", "web_search"},
 }
 
-// check refuses what no source may say.
+// check refuses values that are invalid, whatever source they came from.
 func (s *settings) check() error {
 	source := func(key string) string { return cmp.Or(s.from[key], "the settings") }
 	for _, class := range s.Allow {

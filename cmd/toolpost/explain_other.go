@@ -23,8 +23,7 @@ type otherReading struct {
 	closeness float64
 }
 
-// other reads the text with another hint; nil if that fails, which says
-// nothing.
+// other reads the text with another hint. It returns nil if that fails.
 func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dialect.Span) *otherReading {
 	p.Dialect = name
 	b, theirs, err := traced(p, c)
@@ -37,7 +36,7 @@ func other(p dialect.Parser, c capture, name string, a parseAnswer, spans []dial
 		calls = append(calls, llm.Call{Name: call.Name, Args: call.Arguments})
 	}
 	if len(calls) > 0 {
-		o.Written, _ = dialect.Render(name, calls...) // a dialect that cannot write it is just not near
+		o.Written, _ = dialect.Render(name, calls...) // if the dialect cannot write them, Written stays empty
 	}
 	if !o.Same {
 		o.closeness = float64(overlap(spans, theirs))

@@ -4,6 +4,6 @@ package main
 
 import "os"
 
-// flushInput does nothing where no way is known to drop what was typed: that
-// keys count only after a question has stood for a while is all there is.
+// flushInput does nothing on systems where no way is known to drop what was
+// typed. There, only the delay before keys count protects a question.
 func flushInput(*os.File) {}

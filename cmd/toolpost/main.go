@@ -14,8 +14,9 @@ import (
 
 func main() {
 	builtin.Supervise()
-	// Commands must not find keys in this process. Where that cannot be had, keys
-	// are as safe as in any other program: see docs/builtin-tools.md.
+	// Commands that tools run must not find API keys in this process. On systems
+	// that cannot hide them this fails, and it is no reason to stop: see
+	// docs/builtin-tools.md.
 	_ = contain.HideKeys()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -95,7 +95,7 @@ func printModels(w io.Writer, models []catalog.Model) error {
 	return printTable(w, "", rows)
 }
 
-// mark writes an answer in few letters; a star is a condition.
+// mark writes an answer in few letters; a star means that a condition applies.
 func mark(a catalog.Answer) string {
 	switch {
 	case a.Support == catalog.Yes && a.Unless != 0:

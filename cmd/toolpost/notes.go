@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// noteOf says in one line what an event is about that a person should know of
-// but need not do anything about; "" for all others.
+// noteOf returns one line about an event that a person should know of but need
+// not act on, or "" for any other event.
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
@@ -99,7 +99,8 @@ func menu(p palette, c agent.Checkpoint, width int) string {
 	return b.String()
 }
 
-// fixOf says what helps. What a tool's error says is meant for the model.
+// fixOf returns what a person can do about a failure. The advice in a tool's
+// error is left out, because it is meant for the model.
 func fixOf(c agent.Checkpoint) string {
 	if c.Cause == agent.ModelFailed {
 		return tool.Advice(c.Error, tool.TheTerminal)

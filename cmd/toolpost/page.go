@@ -16,8 +16,7 @@ type page struct {
 	top, height int
 }
 
-// show puts other lines behind the window. Whoever reads the end goes on
-// reading the end.
+// show replaces the lines of the page. With bottom, it stays scrolled to its end.
 func (p *page) show(lines []string, height int, bottom bool) {
 	p.lines, p.height = lines, height
 	if bottom {

@@ -301,7 +301,7 @@ func (row parseRow) answer(p dialect.Parser, models *catalog.Catalog) (a parseAn
 	if row.Dialect != "" {
 		if _, ok := dialect.Lookup(row.Dialect); ok {
 			p.Dialect = row.Dialect
-		} else { // a hint that helps nobody must not cost an answer
+		} else { // an unknown dialect is no reason to refuse the row
 			warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: "dialect", Detail: fmt.Sprintf("no dialect is called %q", row.Dialect)})
 		}
 	}
@@ -336,8 +336,8 @@ type callJSON struct {
 	Source    llm.Source      `json:"source"`
 }
 
-// read parses an answer, fed in chunks of n bytes or as it came. A text that
-// closes thinking it never opened began inside it.
+// read parses an answer, fed in chunks of n bytes or as it came. If the text
+// closes thinking that it never opened, it is read as beginning inside thinking.
 func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(c.text())
 	if (c.reason == llm.Length || c.reason == llm.ContentFilter) && p.Finish == nil {

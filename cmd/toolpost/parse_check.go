@@ -9,9 +9,9 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// hold takes those that cannot be run out of the calls: one that the text ends
-// in, unless somebody said how the model stopped, and those whose arguments
-// their tool would not take.
+// hold makes calls that cannot be run invalid: those whose arguments do not match
+// the schema of their tool, and one at the end of the text that had to be
+// completed, unless it is known why the model stopped.
 func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 	ends := -1
 	if r.finish == "" && c.reason == "" {
@@ -36,8 +36,8 @@ func (r *reading) hold(a *parseAnswer, c capture, tools []llm.ToolDef) {
 	}
 }
 
-// unfit returns why a call could not be run, or nil. The text ends at ends; less
-// than 0 means that somebody said how the model stopped.
+// unfit returns why a call could not be run, or nil. The text ends at ends; a
+// negative value means that it is known why the model stopped.
 func unfit(call llm.Call, ends int, tools []llm.ToolDef) *llm.InvalidCall {
 	if bad := cutCall(call, ends); bad != nil {
 		return bad
@@ -61,8 +61,8 @@ func cutCall(call llm.Call, ends int) *llm.InvalidCall {
 	return held(call, llm.CutOff, "the text ends in the middle of this call; if the model itself stopped there, say --finish stop")
 }
 
-// wrongCall returns a call whose arguments do not match the schema of its tool,
-// also not with the types that the schema demands.
+// wrongCall returns the call as invalid if its arguments do not match the schema
+// of its tool even after conversion to the types that the schema demands.
 func wrongCall(call llm.Call, tools []llm.ToolDef) *llm.InvalidCall {
 	i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == call.Name })
 	if i < 0 || len(tools[i].Schema) == 0 {

@@ -64,7 +64,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 	return a, out.end(a)
 }
 
-// lean keeps the memory beside a long text small while it is read.
+// lean limits the memory that reading a long text needs in addition to the text.
 func lean(size int) (undo func()) {
 	const beside = 20 << 20
 	if size < beside {
@@ -74,7 +74,8 @@ func lean(size int) (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// wholeRunes returns how much of a text ends with a whole character.
+// wholeRunes returns the length of text without an incomplete character at its
+// end.
 func wholeRunes(text string) int {
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if at := len(text) - i; utf8.RuneStart(text[at]) {

@@ -23,14 +23,14 @@ type proposal struct {
 }
 
 // row is a line of a proposal. Its mark stands before every row of the screen
-// that it takes, so that no text of the call can pass for one of ours.
+// that it takes, so that text of the call cannot look like a row of Toolpost.
 type row struct {
 	mark, text string
 	style      func(palette, string) string // nil for plain
 }
 
-// propose puts together what a person has to see. What the tool cannot say is
-// said by its arguments.
+// propose puts together what a person has to see. If the tool does not say what
+// the call would do, the arguments are shown.
 func propose(ctx context.Context, tools *tool.Set, q invoke.Question) *proposal {
 	p := &proposal{Question: q}
 	t, _ := tools.Lookup(q.Tool)

@@ -153,7 +153,7 @@ func heads(anchors []journal.Anchor) map[string][]anchoredHead {
 	return out
 }
 
-// compare holds the verdicts on the runs of a store against the anchors.
+// compare compares the runs of a store with the anchors.
 func (v *verifier) compare(source func(run string) runSource) {
 	said := heads(v.anchors)
 	for i := range v.verdicts {
@@ -188,7 +188,7 @@ func (s runSource) hashes(ctx context.Context, said []anchoredHead) map[int64]jo
 	return out
 }
 
-// behind finds entries that an anchor has seen and the run does not have any more.
+// behind finds entries that an anchor names and the run no longer has.
 func (d *verdict) behind(said []anchoredHead, hashes map[int64]journal.Hash) {
 	for _, h := range said {
 		problem := ""

@@ -41,7 +41,8 @@ func storeName(cmd *cobra.Command) (string, error) {
 	return s.Journal, nil
 }
 
-// stateDir returns the directory for what a user may delete but not miss.
+// stateDir returns the directory for data that outlives the program and is not
+// configuration, such as the history of chat and the records of runs.
 func stateDir() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolpost")

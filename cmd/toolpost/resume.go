@@ -93,8 +93,8 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	return record, s.check()
 }
 
-// complete reports which tools of the run are not there now: the model would be
-// told that what it could do before does not exist.
+// complete returns an error that names the tools of the run that are missing now:
+// without them, calls that were possible before would fail as unknown tools.
 func complete(record *agent.Settings, set *tool.Set) error {
 	var missing, classes []string
 	for _, name := range record.Tools {

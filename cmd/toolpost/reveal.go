@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// revealed returns text in which every character can be seen: whatever a
-// terminal would obey, hide or turn around is written as its number. Newlines
-// stay.
+// revealed returns text in which every character can be seen: control characters,
+// invisible ones and those that change the direction of text are written as their
+// numbers. Newlines stay.
 func revealed(text string) string {
 	if !strings.ContainsFunc(text, unseen) {
 		return text

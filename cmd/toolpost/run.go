@@ -70,8 +70,8 @@ every event is one line of JSON on standard output.`,
 	return cmd
 }
 
-// surviveClosedPipe makes writing to a closed pipe an error rather than death,
-// so that the run can be stopped and its record closed.
+// surviveClosedPipe makes writing to a closed pipe an error instead of a signal
+// that ends the process, so that the run can be stopped and its record closed.
 func surviveClosedPipe() (undo func()) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGPIPE)
@@ -260,7 +260,7 @@ func (r *runner) show(ev llm.Event) error {
 	return err
 }
 
-// unreadable is the end of a run whose output nobody takes.
+// unreadable returns the error of a run whose output cannot be written.
 func (r *runner) unreadable(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		err = errors.New("nobody reads the output any more")
@@ -368,8 +368,8 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	return advised(failed)
 }
 
-// advised adds what a person can do about a failure of the model. Whoever ended
-// the run at a checkpoint has read it there.
+// advised adds what a person can do about a failure of the model, unless a
+// checkpoint has already shown it.
 func advised(err error) error {
 	var ended *agent.AbortedError
 	if kind := llm.KindOf(err); kind == llm.Unknown || kind == llm.Canceled || errors.As(err, &ended) {

@@ -16,9 +16,9 @@ import (
 	"github.com/toolpost/toolpost/sim"
 )
 
-// openSim opens a model that is not there: the offline model itself, a script,
-// or one of the models of the simulator, with its dialects and faults, over
-// real HTTP that stays inside this process.
+// openSim opens a simulated model: the offline model, a script, or one of the
+// models of the simulator, with its dialects and faults, over real HTTP that
+// stays inside this process.
 func openSim(rest string) (llm.Model, error) {
 	if rest == "offline" {
 		return sim.Offline{}, nil

@@ -48,14 +48,14 @@ func (s *settings) tools(files *builtin.Files) ([]tool.Tool, error) {
 	return offered, nil
 }
 
-// command says how programs are run: under a supervisor, so that nothing is left
-// of them, and in a sandbox if the settings say so.
+// command says how programs are run: under a supervisor that ends all their
+// processes, and in a sandbox if the settings say so.
 func (s *settings) command() builtin.Command {
 	return builtin.Command{Dir: s.Root, Supervised: true, Sandbox: s.Sandbox}
 }
 
-// declare adds the tools of a file. One that does no work of its own gives a
-// tool that is there other words.
+// declare adds the tools of a file. A declaration without an action of its own
+// changes the description of an existing tool.
 func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) {
 	text, err := readBounded(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 			tools[i] = d.Redescribe(tools[i])
 			continue
 		case !d.Works() && s.withheld(d.Name) != "":
-			continue // other words for a tool that is not offered this time
+			continue // a description of a tool that is not offered this time
 		}
 		t, err := d.Tool(s.command(), file)
 		if err != nil {

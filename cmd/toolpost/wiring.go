@@ -51,8 +51,8 @@ type wiring struct {
 	close  []func()
 }
 
-// leastKey is the length from which a value is taken for a secret: what stands
-// in for a key that a server does not ask for, like "none", is shorter.
+// leastKey is the length from which a value counts as a secret. A placeholder
+// like "none", for a server that asks for no key, is shorter.
 const leastKey = 8
 
 // secrets are the keys of the environment and the credentials of declared tools,

@@ -11,9 +11,9 @@ import (
 // withheld stands in the place of a key in what a model says.
 const withheld = "[stripped:value]"
 
-// withhold returns m without secrets in its text and thinking: a server that
-// repeats a key must not bring it to the screen. The end of a piece waits for the
-// next one if it may be the beginning of a secret.
+// withhold wraps m so that its text and thinking hold no secrets: a key that a
+// server repeats must not reach the screen. The end of a piece is held back until
+// the next one comes if it may be the beginning of a secret.
 func withhold(m llm.Model, secrets []string) llm.Model {
 	if len(secrets) == 0 || m == nil {
 		return m
@@ -39,10 +39,10 @@ type withholder struct {
 	held     []byte
 	thinking bool // held is thinking
 	warned   bool
-	stopped  bool // nobody listens any more
+	stopped  bool // the caller stopped reading
 }
 
-// pass yields an event, and reports whether somebody listens.
+// pass yields an event, and reports whether the caller still reads.
 func (w *withholder) pass(ev llm.Event, err error) bool {
 	w.stopped = w.stopped || !w.yield(ev, err)
 	return !w.stopped
