@@ -9,9 +9,9 @@ import (
 // maxExact is the largest integer up to which sums of float64 are exact.
 const maxExact = 1 << 53
 
-// arithmetic returns what an expression of numbers comes to, as JSON: 60*2,
-// (1+0.05)**3. It reports false for anything else, a number alone, and results
-// that are not exact enough to stand for what was written.
+// arithmetic returns the value of an expression of numbers, like 60*2 or
+// (1+0.05)**3, as JSON. It reports false for a number alone, for a result that is
+// not exact enough, and for anything else.
 func arithmetic(word string) (string, bool) {
 	if strings.IndexFunc(word, func(r rune) bool { return !strings.ContainsRune("0123456789.eE_+-*/%() ", r) }) >= 0 {
 		return "", false

@@ -72,7 +72,7 @@ func isDict(n node) bool {
 	return n.kind == callNode && n.text == "dict" && !slices.ContainsFunc(n.items, func(it item) bool { return it.key == "" })
 }
 
-// isNotANumber reports whether a word stands for what no number of JSON is.
+// isNotANumber reports whether a word is NaN or an infinity, which JSON lacks.
 func isNotANumber(word string) bool {
 	word = strings.TrimSuffix(strings.TrimPrefix(word, "float("), ")")
 	word = strings.Trim(word, `"'`)

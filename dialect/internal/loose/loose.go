@@ -1,10 +1,10 @@
-// Package loose reads calls from a block of text in ways that models make up:
-// calls as strings in a list, pairs of a name and arguments, quoted names,
-// positional arguments, names with the escapes of Markdown.
+// Package loose reads calls that follow no dialect: calls as strings in a list,
+// pairs of a name and arguments, quoted names, positional arguments, names with
+// the escapes of Markdown.
 //
-// The streaming engine of package dialect reads what dialects write. What it
-// cannot read, and what begins with the name of an offered tool, is given to
-// this package as a whole: it reads the block into a tree, and a table of
+// The streaming engine of package dialect reads the dialects. It gives this
+// package whole blocks that it cannot read itself and that begin with the name of
+// an offered tool. This package reads the block into a tree, and a table of
 // shapes says which trees are calls.
 package loose
 
@@ -64,8 +64,8 @@ func (r *reading) parser(s string, base int, markdown bool) *parser {
 	return &parser{s: s, base: base, escaped: markdown, isName: func(name string) bool { _, ok := r.tools.Resolve(Unescape(name)); return ok }}
 }
 
-// place gives each call the repairs of its own text, and those outside of all
-// calls to every call.
+// place gives each call the repairs inside its own text, and gives repairs that
+// are inside no call to all of them.
 func (r *reading) place(repairs []llm.Repair) {
 	for _, fix := range repairs {
 		at := slices.IndexFunc(r.calls, func(c Call) bool { return fix.Start >= c.Start && fix.End <= c.End })

@@ -400,7 +400,7 @@ func isPath(s string) bool {
 	return len(s) > 3 && s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\' && s[3] != '\\'
 }
 
-// escape reads an escape of a string. One that no language has stays as it is,
+// escape reads an escape of a string. An unknown escape keeps its backslash,
 // unless the text is Markdown.
 func (p *parser) escape(b *strings.Builder) {
 	c := p.s[p.i+1]
