@@ -246,8 +246,8 @@ func (m *machine) behindName(i int) int {
 	return j
 }
 
-// oddName returns the index of the separator after a name that is none and has
-// at least i bytes, or 0.
+// oddName returns the index of the separator after a word that stands where a name
+// should, has at least i bytes and may not be a valid name; 0 if there is none.
 func (in *input) oddName(i int) int {
 	for k := i; k < maxName && in.at(k) && !isSpace(in.buf[in.pos+k]); k++ {
 		if t, n := in.match(k); n > 0 {
@@ -431,8 +431,8 @@ func (m *machine) looseArgs(j int, written string) bool {
 	return m.rows.meets(m.lex.plainArgs) && (m.at(m.spaces(j)) || m.needsNothing(name))
 }
 
-// caption are words that people put above JSON, where no list says that one of
-// them is a tool.
+// caption are words that people put above JSON. Without a list of tools they are
+// not taken for names of tools.
 var caption = map[string]bool{
 	"json": true, "text": true, "data": true, "output": true, "result": true, "response": true, "answer": true, "example": true,
 	"input": true, "object": true, "schema": true, "request": true, "body": true,
@@ -516,8 +516,9 @@ func (m *machine) onlyArgument(text string, start int) {
 	m.repair("plain-argument", llm.Guess, start, m.offset())
 }
 
-// word returns the index after the name that begins i bytes from here, or i.
-// None of the bytes in but is part of it; the backslashes of Markdown are.
+// word returns the index after the name that begins i bytes from here, or i if
+// there is none. The name ends before any byte in but; it includes the
+// backslashes of Markdown.
 func (in *input) word(i int, but string) int {
 	for end := i + maxName; i < end && in.at(i); {
 		c := in.buf[in.pos+i]
@@ -629,7 +630,8 @@ type named struct {
 // namedReaders read a call by what stands behind its name.
 func namedReaders() []reader[named] { return append(behindNameReaders(), nameJSONReaders()...) }
 
-// behindNameReaders read what is no JSON, and JSON that holds several calls.
+// behindNameReaders read arguments other than JSON, and JSON that holds several
+// calls.
 func behindNameReaders() []reader[named] {
 	return []reader[named]{
 		{

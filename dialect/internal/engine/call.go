@@ -54,9 +54,9 @@ func (m *machine) passArgs() {
 	}
 }
 
-// startCall begins the call of the tool written so. It decides the guess we
-// are in, and reports false if there is nothing to decide for: without a
-// marker only offered names are calls.
+// startCall begins a call of the tool whose name is written. The guess we are in
+// is then decided: it is a call. It reports false if this is no call, because
+// without a marker only offered names are.
 func (m *machine) startCall(written, id string, start int) bool {
 	name, known := m.names.resolve(strings.TrimSpace(written))
 	if !known && (!m.marked || m.names.none || strings.TrimSpace(written) == "") || m.names.any && !m.marked && !likeName(written) {
@@ -230,8 +230,8 @@ func (m *machine) cutCall() {
 	}
 }
 
-// leave is the only way in which a call leaves the engine: as a call, or, if
-// there is a reason, as an invalid one, with what the model wrote of it.
+// leave is the only place where a call leaves the engine: as a call or, if there
+// is a reason, as an invalid call with the text that the model wrote.
 func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
 	c := m.call
 	m.passArgs()
@@ -252,8 +252,8 @@ func (m *machine) leave(reason llm.InvalidReason, problem, raw string) {
 	m.call, m.anchored = &m.idle, false
 }
 
-// newCall makes room for the call that begins. Most calls share one: nobody can
-// go back to the last one.
+// newCall returns the value for the call that begins. While no try is open, all
+// calls share one value, because nothing can go back to the last call.
 func (m *machine) newCall() *call {
 	m.call = &m.only
 	if len(m.tries) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// failure is what a guess that failed had found out.
+// failure is what is known from a guess that failed.
 type failure struct {
 	from    int    // offset of what may be a call
 	body    int    // offset behind its last marker, negative if it read none

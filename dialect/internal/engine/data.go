@@ -4,8 +4,8 @@ import "github.com/toolpost/toolpost/dialect/spec"
 
 // data reads JSON that is no call as text, up to its end. A model that answers
 // with data may name a tool in it, as in {"plan": [{"tool": "f", "args": {}}]}:
-// what stands inside a value is part of that value and runs nothing. Whatever
-// breaks the JSON ends it, and is read like any other text.
+// what stands inside a value is part of that value and is no call. The first byte
+// that is not valid JSON ends the data, and is read like any other text.
 func (m *machine) data(c byte) bool {
 	if m.mode != inText || len(m.tries) > 0 || m.names.none || !m.beginsData(c) {
 		return false

@@ -51,9 +51,9 @@ func (m *machine) element(start int) bool {
 	return true
 }
 
-// inDocument reports whether the element here, called by an ordinary word, is
-// part of a document: it stands directly in an element that is none of a
-// dialect, or beside one that does.
+// inDocument reports whether the element here, whose name is an ordinary word, is
+// part of a document: its parent is an element that no dialect has, or it stands
+// beside an element of which that is true.
 func (m *machine) inDocument(word string) bool {
 	if m.marked || !isPlainTag("<"+word+">") {
 		return false
@@ -431,8 +431,8 @@ func tighten(s, prefix string) string {
 }
 
 // until reads up to the tag end, which stands behind prefix, and passes over
-// it. It reports false if the answer ends before, and with it the call: text
-// says nowhere that it is complete.
+// it. If the answer ends before, it ends the call as cut off and reports false:
+// without its end tag, nothing shows that text is complete.
 func (m *machine) until(end, prefix string, add func([]byte)) bool {
 	take := func(n int) {
 		add(m.buf[m.pos : m.pos+n])

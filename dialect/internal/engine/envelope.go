@@ -6,9 +6,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// saidInEnvelope reads {"type": "text", "text": "…"}, the text of an answer
-// that is held to a schema, as the text it holds. It counts only where such an
-// answer begins, so that JSON in ordinary text stays what it is.
+// saidInEnvelope reads {"type": "text", "text": "…"}, which a model writes when
+// its answer must match a schema, as the text inside. It does so only at the
+// beginning of an answer, so that JSON in ordinary text stays as it is.
 func (m *machine) saidInEnvelope() bool {
 	if m.offset() != m.first && !(m.hint.meets(m.lex.whole) && m.atLine()) {
 		return false

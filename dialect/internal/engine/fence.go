@@ -121,7 +121,7 @@ func (m *machine) program() bool {
 	return true
 }
 
-// languages are the words of fences in which nobody writes calls.
+// languages are the words of fences in which models do not write calls.
 var languages = func() map[string]bool {
 	set := make(map[string]bool)
 	for word := range strings.FieldsSeq(`bash c console cpp cs csharp css csv cuda dart diff dockerfile elixir erlang go golang

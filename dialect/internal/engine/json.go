@@ -27,8 +27,8 @@ const (
 	listRole      // a list of calls
 )
 
-// keys are the keys of calls seen in the wild. Every dialect is read with all
-// of them: models mix them freely.
+// keys are the keys of calls that models were seen to write. Every dialect is
+// read with all of them, because models mix them.
 var keys = map[string]role{
 	"name": nameRole, "tool_name": nameRole, "toolName": nameRole, "function_name": nameRole,
 	"functionName": nameRole, "recipient_name": nameRole, "api_name": nameRole, "func_name": nameRole,
@@ -93,7 +93,7 @@ func (m *machine) newEnvelope(start int) *envelope {
 }
 
 // object reads an object that holds a call, or calls. It reports whether
-// there was one. After it, e is good for looking at, until the next object.
+// there was one. The fields of e stay valid until the next object is read.
 func (m *machine) object(e *envelope) bool {
 	ok := false
 	if m.nested < maxNested {

@@ -285,8 +285,8 @@ func (m *machine) callAt(i int) bool {
 }
 
 // looseBlock reads the block that stands here if all of it, or its first line,
-// is calls. A rule says that they stand in a statement, so that it is a guess
-// that they are meant.
+// is calls. A rule that is not empty is noted as a repair of the calls: they
+// stand in a statement, and it is a guess that they are meant as calls.
 func (m *machine) looseBlock(rule string) bool {
 	n := m.blockLength()
 	for n > 0 {

@@ -217,8 +217,8 @@ func (in *input) fail(err error) {
 	}
 }
 
-// compact forgets what nobody can go back to. It moves bytes only when at
-// least as many are forgotten, so that the work stays linear.
+// compact drops bytes of the buffer to which no try can go back. It moves bytes
+// only when it drops at least as many, so that the work stays linear.
 func (m *machine) compact() {
 	m.keepHead()
 	keep := m.oldest()

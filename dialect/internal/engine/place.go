@@ -67,9 +67,9 @@ func (m *machine) begins() bool {
 	return true
 }
 
-// placed reads a call with f if it stands where calls do. Which place that is,
-// the text on both sides says: where there may be some, the call is held until
-// the line behind it has been seen. A marker needs that in a fence only.
+// placed reads a call with f if it stands at a place for calls. The text before
+// and after it decides that: if there may be text, the call is held until the
+// line after it has been seen. A call with a marker is held in a fence only.
 func (m *machine) placed(marked bool, f func() bool) bool {
 	if m.buf[m.pos] == '`' && !m.block.open {
 		marked = true // a fence for calls

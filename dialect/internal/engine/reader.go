@@ -18,7 +18,7 @@ type reader[S any] struct {
 }
 
 // ask has the first reader that fits read what stands at s. It reports whether
-// something was read, and whether any reader had the last word.
+// something was read, and whether a reader decided.
 func ask[S any](m *machine, list []reader[S], s S) (read, decided bool) {
 	for i := range list {
 		r := &list[i]

@@ -8,8 +8,8 @@ import (
 )
 
 // rowSet is a set of rows of a table. It has a bit for each of the first rows,
-// and as many further words as the table needs: there is no last row. Sets are
-// values; what more holds is never changed once it is there.
+// and as many further words as the table needs, so that a table can have any
+// number of rows. Sets are values; what more points to is never changed.
 type rowSet struct {
 	low  [2]uint64
 	more *[]uint64 // nil if there are none

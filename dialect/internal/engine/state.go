@@ -195,7 +195,8 @@ func (m *machine) decide() {
 // deep. To let it grow step by step, below them, would cost more than to read a
 // short call.
 //
-// It returns true. What it computes does not matter, but nobody can know that.
+// It returns true. The result does not matter; it depends on i so that the
+// compiler cannot remove the array.
 //
 //go:noinline
 func makeStack(i int) bool {

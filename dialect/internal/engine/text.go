@@ -77,7 +77,8 @@ func newTriggers(root *node, rows []spec.Dialect) (set [256]place) {
 	return set
 }
 
-// text reads text up to the next thing that is none.
+// text reads text, and the markers and calls in it, until thinking begins or the
+// answer ends.
 func (m *machine) text() {
 	flow := m.allPlain
 	for m.mode == inText && m.flows(0, flow) {
@@ -196,8 +197,8 @@ func (m *machine) placeOf(c byte) place {
 	return p
 }
 
-// spacedMarker reports whether p, an angle and spaces, may begin a marker. Less
-// than is written so, too.
+// spacedMarker reports whether p, an angle bracket and spaces, may begin a
+// marker. The less-than sign of ordinary text looks the same.
 func (x *Lexicon) spacedMarker(p []byte) bool {
 	rest := bytes.TrimLeft(p[1:], " ")
 	return len(rest) == 0 || rest[0] >= utf8.RuneSelf || x.tree.child('<').child(rest[0]) != nil
@@ -658,8 +659,8 @@ func earlyReaders() []spotReader {
 	}
 }
 
-// textReaders read what stands in text and is none: first what has no marker,
-// then by the role of the marker.
+// textReaders read what is not text where text may stand: first what has no
+// marker, then markers by their role.
 func textReaders() []spotReader {
 	bare := func(m *machine, s spot) bool { return m.placed(false, func() bool { return m.bare(s.c) }) }
 	region := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.region(s.tok, s.n) }) }

@@ -137,9 +137,10 @@ func (m *machine) restart() {
 	m.started, m.origin, m.quoting, m.coded = false, m.offset(), false, false
 }
 
-// candidate reads a call inside thinking, if the policy allows it and one
-// stands here, behind the marker t, of n bytes, or without one. While the thinking may still end, so that the call was only a
-// rehearsal, nothing after it leaves the machine.
+// candidate reads a call inside thinking, if the policy allows it and one stands
+// here, behind the marker t, of n bytes, or without one. The call and all that
+// follows are held in the machine: if the thinking ends later, the model was only
+// thinking about the call (a rehearsal), and it is no call.
 func (m *machine) candidate(t *token, n int) bool {
 	if m.opts.Thinking == Ignore || m.offset() < m.rehearsed || m.held {
 		m.noteRehearsal(t)
@@ -201,8 +202,8 @@ func (m *machine) strayThinking(t *token, n int) bool {
 // said reports whether there was text since thinking ended.
 func (m *machine) said() bool { return m.started && m.offset() > m.first }
 
-// rehearse gives back calls that were held in thinking, because the thinking
-// ends here: they were rehearsals.
+// rehearse makes text of the calls that were held in thinking, because the
+// thinking ends here: the model was only thinking about them.
 func (m *machine) rehearse() {
 	end := m.offset()
 	m.held = false
@@ -218,8 +219,7 @@ func (m *machine) keepHeld() {
 	}
 }
 
-// noteRehearsal counts the marker t of what looks like a call in thinking and is
-// none.
+// noteRehearsal counts the marker t of text in thinking that looks like a call.
 func (m *machine) noteRehearsal(t *token) {
 	if t.is(opens) && !t.line || t.is(tagCall) {
 		m.lost.add(t.in(opens).or(t.in(tagCall)), m.offset())

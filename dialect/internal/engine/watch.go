@@ -13,11 +13,12 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// The check over the whole answer: wherever the name of an offered tool stands
-// directly before a bracket, a brace, an element or a key that holds one of its
-// properties, or nothing, a call has come of it or a warning says where it is.
-// It looks at the bytes of the answer and not at what the readers made of them,
-// so that no way of writing can slip past it.
+// The check over the whole answer ensures that nothing that looks like a call is
+// lost silently. It finds every name of an offered tool that stands directly
+// before a bracket, a brace, an element or a key with one of the tool's properties
+// in it, or nothing. If the name did not become part of a call, a warning says
+// where it is. The check looks at the bytes of the answer and not at what the
+// readers made of them, so that it also finds forms that no reader knows.
 
 // extent is a stretch of the answer.
 type extent struct{ start, end int }
@@ -65,9 +66,9 @@ func (e *extent) reach(from, end int) {
 	e.end = end
 }
 
-// anchors are the bytes without one of which no arguments stand behind a name:
-// brackets, and what makes a key of a word; a slash is one if it ends a tag. To
-// text without them the check need not look.
+// anchors are the bytes of which arguments after a name hold at least one:
+// brackets, and the signs that make a word a key; a slash is one if it ends a
+// tag. The check can pass over text without anchors.
 var anchors = [256]bool{'(': true, '{': true, '[': true, '<': true, ':': true, '=': true, '/': true}
 
 // isAnchor reports whether c, before next, is an anchor.
@@ -91,8 +92,8 @@ const maxLookBack = 64
 // nearby is how far from a name, in either direction, a warning tells of it.
 const nearby = 96
 
-// watch looks at the next bytes of the answer, up to the i-th of the buffer.
-// Nobody can go back to them.
+// watch looks at the next bytes of the answer, up to the index end of the buffer.
+// No try can go back to them any more.
 func (m *machine) watch(end int) {
 	at := max(m.watched.upTo-m.base, 0)
 	if m.names.any && m.watched.upTo == 0 && end > 0 {

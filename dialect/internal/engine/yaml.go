@@ -12,8 +12,8 @@ import (
 
 // yamlElement reads a call whose arguments are YAML in the element of its name,
 // behind a tag of n bytes. The tag begins a line and ends one, and the first
-// key is a parameter of the tool. The arguments leave when they are complete:
-// what a line means is for the next ones to say.
+// key is a parameter of the tool. The arguments are passed on when they are
+// complete, because the meaning of a line depends on the next ones.
 func (m *machine) yamlElement(word string, n, start int) bool {
 	indent, ok := m.yamlAt(word, n)
 	if !ok || !m.atLine() {
