@@ -364,7 +364,7 @@ func (m *machine) pyArg(count, position *int) bool {
 	if m.shape() != nil {
 		properties = m.shape().Properties()
 	}
-	if *position >= len(properties) || *count < 0 {
+	if *position >= len(properties) || *count < 0 || m.namesParameter() {
 		m.badArgs("an argument has no name")
 		return false
 	}
@@ -373,6 +373,14 @@ func (m *machine) pyArg(count, position *int) bool {
 	ok := m.pyValue(properties[*position-1])
 	m.repair("positional-argument", llm.Guess, start, m.offset())
 	return ok
+}
+
+// namesParameter reports whether what stands here without quotes begins with a
+// parameter of the call: the sign behind it is none that gives it a value, and
+// all of it is none either.
+func (m *machine) namesParameter() bool {
+	j := m.word(0, ":-.")
+	return j > 0 && isNameStart(m.peek(0)) && m.shape().Declares(loose.Unescape(string(m.buf[m.pos:m.pos+j])))
 }
 
 // pyValue reads a Python value into the arguments: that of the parameter key,
