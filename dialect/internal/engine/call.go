@@ -93,7 +93,7 @@ func (m *machine) startCall(written, id string, start int) bool {
 }
 
 // shape returns the shape of the arguments of the call, nil if nothing is
-// known. JSON calls seldom ask.
+// known. The schema is read when this is first called.
 func (m *machine) shape() *schema.Shape {
 	if !m.call.known {
 		return nil
@@ -271,7 +271,7 @@ func (m *machine) missing(what string) {
 	}
 	class := llm.Completion
 	if what == "quote" {
-		class = llm.Guess // who says that all of it was the text?
+		class = llm.Guess // the string may have been meant to end earlier
 	}
 	m.repair("missing-"+what, class, m.offset(), m.offset())
 }

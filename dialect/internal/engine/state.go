@@ -71,7 +71,8 @@ type guessing struct {
 	keeps     bool // its try stays open although it is decided: see placed
 }
 
-// findings are what stays found although a guess that found it has failed.
+// findings are kept even if the guess that found them fails; see state for what
+// is not.
 type findings struct {
 	lost      suspects
 	wasted    int  // bytes read by guesses that failed

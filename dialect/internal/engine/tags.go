@@ -285,8 +285,9 @@ func (m *machine) onePart(t *token, n int, count *int) {
 	}
 }
 
-// matchWord is match where the tag of a parameter may stand. One that only
-// begins like it, as <parameters> does, is none; a name that lost its space is.
+// matchWord is match where the tag of a parameter may stand. A longer word that
+// begins like the tag, as <parameters> does, does not count, but a tag without the
+// space before its attribute "name" does.
 func (in *input) matchWord() (*token, int) {
 	t, n := in.match(0)
 	if t.is(tagParam) && !strings.HasSuffix(t.text, ">") && isLetter(in.peek(n)) && !in.hasAt(n, "name") {

@@ -28,7 +28,7 @@ type byteTables struct {
 	// line, and the anchors of arguments.
 	stops [256]bool
 	// followers are the bytes that may stand behind the first one of a marker
-	// or a call. They spare most of text a closer look.
+	// or a call. Most text is recognised as text by them alone.
 	followers [256]byteSet
 	// stopPairs are the pairs of which the first byte is a stop and the second
 	// one of its followers, or the two make an anchor.
@@ -95,8 +95,8 @@ func (m *machine) text() {
 	}
 }
 
-// allPlain reads text and reports whether it came to the end of what is there.
-// The last byte may wait: what it begins is for the next one to say.
+// allPlain reads text and reports whether it came to the end of what has arrived.
+// The last byte may be left unread, if the next one decides what it begins.
 func (m *machine) allPlain() bool {
 	if !m.prose {
 		if m.mode == inText && !m.started {

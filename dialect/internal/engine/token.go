@@ -68,8 +68,8 @@ func (t *token) in(k kind) rowSet {
 func (t *token) place(k kind) int { return bits.OnesCount32(t.kinds & (1<<k - 1)) }
 
 // node is a node of the tree of all markers, in which bars and underscores of
-// all spellings are one. All nodes stand in one piece of memory, with few
-// pointers: the collector visits them in each of its rounds.
+// all spellings are one. All nodes are in one slice and hold few pointers, to keep
+// the work of the garbage collector small.
 type node struct {
 	next  []node
 	index *[256]uint16 // of a node with many children: the number of each, and one more

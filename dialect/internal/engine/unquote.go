@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unquoter takes the text of a JSON string in pieces and returns what the
-// string says, as far as it is certain.
+// unquoter decodes a JSON string that arrives in pieces, as far as each piece
+// can be decoded.
 type unquoter struct {
 	rest string // not decoded yet: a partial escape
 	said bool   // there was more than white space
