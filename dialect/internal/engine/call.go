@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -174,51 +176,31 @@ func (m *machine) endCall() {
 	}
 }
 
-// repeatsKey reports whether an object of JSON has a key twice. It looks at the
-// first keys of the object itself only: it is asked of every call.
+// repeatsKey reports whether an object of JSON has a key twice.
 func repeatsKey(args []byte) bool {
-	var seen [12][]byte
-	depth, n := 0, 0
-	for i := 0; i < len(args) && n < len(seen); i++ {
-		switch args[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		case '"':
-			text := args[i+1:]
-			end := stringEnd(text)
-			if i += end + 1; depth != 1 || end+1 >= len(text) || text[end+1] != ':' {
-				continue
+	var few [8][]byte // room for the keys of most calls
+	keys := few[:0]
+	var many map[string]bool // all keys, where there are more
+	for key := range js.Members(args) {
+		if len(keys) < len(few) {
+			if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+				return true
 			}
-			for _, key := range seen[:n] {
-				if bytes.Equal(key, text[:end]) {
-					return true
-				}
-			}
-			seen[n] = text[:end]
-			n++
+			keys = append(keys, key)
+			continue
 		}
+		if many == nil {
+			many = make(map[string]bool)
+			for _, k := range keys {
+				many[string(k)] = true
+			}
+		}
+		if many[string(key)] {
+			return true
+		}
+		many[string(key)] = true
 	}
 	return false
-}
-
-// stringEnd returns the index of the quote that ends a string of JSON.
-func stringEnd(p []byte) int {
-	for i := 0; ; i++ {
-		n := bytes.IndexByte(p[i:], '"')
-		if n < 0 {
-			return len(p)
-		}
-		i += n
-		escapes := i
-		for escapes > 0 && p[escapes-1] == '\\' {
-			escapes--
-		}
-		if (i-escapes)%2 == 0 {
-			return i
-		}
-	}
 }
 
 const cutProblem = "the answer was cut off in the middle of this call"
