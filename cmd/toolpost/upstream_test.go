@@ -184,17 +184,25 @@ func watchMemory(p *os.Process) (peak func() int64) {
 	return most.Load
 }
 
-// soon fails unless something ends within a second. On a machine that has other
-// things to do it may take three tries.
+// soon reports how long something takes to end, the best of three tries. A
+// second is promised. It fails far above that only, and later still if every
+// access to memory is checked: machines have other things to do.
 func soon(t *testing.T, try func() time.Duration) {
 	t.Helper()
+	limit := 3 * time.Second
+	if raceDetector {
+		limit *= 5
+	}
 	best := time.Hour
 	for range 3 {
 		if best = min(best, try()); best <= time.Second {
-			return
+			break
 		}
 	}
-	t.Errorf("it ended after %v at best", best)
+	t.Logf("it ended after %v", best.Round(time.Millisecond))
+	if best > limit {
+		t.Errorf("it ended after %v at best", best)
+	}
 }
 
 // Left alone, answers without end are given up, and the program says why.
