@@ -22,7 +22,7 @@ const maxLine = 64 << 20
 // {"id":…,"error":…}; the others go on. Empty lines are skipped. It stops early
 // only if the input or output fails or the command is interrupted.
 func batch[In any, Out any](cmd *cobra.Command, answer func(In) (Out, error)) error {
-	in := bufio.NewReaderSize(cmd.InOrStdin(), 64<<10)
+	in := bufio.NewReaderSize(standardInput(cmd), 64<<10)
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	for {
 		line, err := readLine(in)

@@ -127,6 +127,35 @@ func TestInterruptedWhileTheModelThinks(t *testing.T) {
 	}
 }
 
+// TestInterruptedWhileWaitingForInput: one signal ends a command whose input says
+// nothing.
+func TestInterruptedWhileWaitingForInput(t *testing.T) {
+	for _, args := range [][]string{{"parse"}, {"explain"}, {"parse", "--batch"}, {"tools", "list", "--tools", "-"}, {"tools", "call", "list_files", "-"}, {"run"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			bare(t, nil)
+			for wait := 300 * time.Millisecond; ; wait *= 2 {
+				cmd := program(t, args...)
+				silent, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer silent.Close()
+				errOut := start(t, cmd)
+				time.Sleep(wait)
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				e := await(t, cmd, errOut)
+				if e.code < 0 && wait < 5*time.Second && e.took < 15*time.Second {
+					continue // it had not begun
+				}
+				e.clear(t, "interrupted")
+				return
+			}
+		})
+	}
+}
+
 // TestInterruptedWhileAToolRuns ends the tool too, and records that it was.
 func TestInterruptedWhileAToolRuns(t *testing.T) {
 	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sleep\",\"args\":[\"33.5\"]}\n-- 2 --\ntext Done.\n"})

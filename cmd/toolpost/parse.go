@@ -199,7 +199,7 @@ func readInput(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return readBounded(args[0])
 	}
-	return readAll(cmd.InOrStdin(), "standard input")
+	return readAll(standardInput(cmd), "standard input")
 }
 
 func readBounded(file string) (string, error) {

@@ -161,7 +161,7 @@ func readTask(cmd *cobra.Command, args []string, optional bool) (string, error) 
 		if words[i] = word; word != "-" {
 			continue
 		}
-		b, err := io.ReadAll(io.LimitReader(in, maxTask+1))
+		b, err := io.ReadAll(io.LimitReader(standardInput(cmd), maxTask+1))
 		if err != nil {
 			return "", fmt.Errorf("standard input: %w", err)
 		}

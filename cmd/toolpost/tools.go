@@ -42,7 +42,7 @@ func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error)
 	case "":
 		return builtinDefinitions()
 	case "-":
-		text, err = readAll(cmd.InOrStdin(), "standard input")
+		text, err = readAll(standardInput(cmd), "standard input")
 	default:
 		text, err = readBounded(file)
 	}

@@ -54,7 +54,7 @@ the network are refused unless --allow is given.`,
 				call.Args = json.RawMessage(args[1])
 			}
 			if len(args) == 2 && args[1] == "-" {
-				text, err := readAll(cmd.InOrStdin(), "standard input")
+				text, err := readAll(standardInput(cmd), "standard input")
 				if err != nil {
 					return err
 				}
