@@ -208,13 +208,7 @@ func TestManyResumeOneRun(t *testing.T) {
 	for _, name := range []string{"jsonl", "sqlite", "pgx"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			address := filepath.Join(dir, "runs")
-			switch name {
-			case "sqlite":
-				address = "file:" + filepath.Join(dir, "runs.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
-			case "pgx":
-				address = pgtest.Schema(t, pgtest.Server(t))
-			}
+			address := storeAddress(t, name, dir)
 			workers := 2
 			if !long {
 				workers = 2 + rand.IntN(3)
@@ -385,19 +379,26 @@ func chaosStatus(t *testing.T, store journal.Store, run string) map[string]journ
 	return out
 }
 
+// storeAddress returns where a store of the given kind is, for processes that
+// share it.
+func storeAddress(t *testing.T, kind, dir string) string {
+	t.Helper()
+	switch kind {
+	case "sqlite":
+		return "file:" + filepath.Join(dir, "runs.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
+	case "pgx":
+		return pgtest.Schema(t, pgtest.Server(t))
+	}
+	return filepath.Join(dir, "runs")
+}
+
 // TestAStoppedOwnerIsNotGone: a process that was stopped keeps its run. Whoever
 // resumes it is refused at once, and told which process on which host has it.
 func TestAStoppedOwnerIsNotGone(t *testing.T) {
 	for _, name := range []string{"jsonl", "sqlite", "pgx"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			address := filepath.Join(dir, "runs")
-			switch name {
-			case "sqlite":
-				address = "file:" + filepath.Join(dir, "runs.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
-			case "pgx":
-				address = pgtest.Schema(t, pgtest.Server(t))
-			}
+			address := storeAddress(t, name, dir)
 			c := &chaos{store: name + " " + address, world: dir, workers: []*worker{startWorker(t, name+" "+address, dir)}}
 			defer c.workers[0].kill(t)
 			c.await(t, 2)
