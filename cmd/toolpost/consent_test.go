@@ -219,6 +219,28 @@ func TestQuestionsTakeKeysInTime(t *testing.T) {
 	}
 }
 
+// A wider permission is shown whole, or not offered.
+func TestScopesAreShownWhole(t *testing.T) {
+	dir := t.TempDir()
+	foot := func(program string) string {
+		args, err := json.Marshal(map[string]any{"program": program, "args": []string{"x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := consent(palette{}, asksFor(t, dir, "run_command", string(args)), "then")
+		q.resize(60, 40)
+		q.picking = true
+		return strings.Join(strings.Fields(strings.Join(q.foot(), " ")), "")
+	}
+	long := "/opt/" + strings.Repeat("x", 80) + "/bash"
+	if got := foot(long); !strings.Contains(got, "theprogram"+long+",whateveritsarguments,whichcanbeanyotherprogram") {
+		t.Errorf("a long name: %s", got)
+	}
+	if got := foot("/opt/" + strings.Repeat("x", 5000)); strings.Contains(got, "whateveritsarguments") {
+		t.Errorf("a name that fills the screen can be allowed: %s", got)
+	}
+}
+
 // The record says who allowed a call, and nobody is asked twice about what was
 // granted.
 func TestApprovalsSayWho(t *testing.T) {

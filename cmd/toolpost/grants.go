@@ -31,15 +31,21 @@ type grant struct {
 	folder  string
 }
 
+// maxScope bounds the name of a program or folder that a permission can be given
+// for: one that fills the screen is not read.
+const maxScope = 200
+
 // scopes returns the permissions that can be given with a call, the narrowest
 // first.
 func (p *proposal) scopes() []grant {
 	out := []grant{{scope: thisCall, tool: p.Tool, hash: p.ParamsHash, shown: p.short()}}
-	if p.plan.AnyProgram {
+	if p.plan.AnyProgram && len(p.plan.Command[0]) <= maxScope {
 		out = append(out, grant{scope: thisProgram, tool: p.Tool, program: p.plan.Command[0]})
 	}
 	if len(p.plan.Files) > 0 {
-		out = append(out, grant{scope: thisFolder, folder: path.Dir(p.plan.Files[0].Path)})
+		if folder := path.Dir(p.plan.Files[0].Path); len(folder) <= maxScope {
+			out = append(out, grant{scope: thisFolder, folder: folder})
+		}
 	}
 	return append(out, grant{scope: thisTool, tool: p.Tool}, grant{scope: anything})
 }

@@ -214,7 +214,12 @@ func (q *question) foot() []string {
 	case q.picking:
 		out = append(out, "  allow until "+q.until+":")
 		for i, g := range q.scopes {
-			out = append(out, fmt.Sprintf("  %s %s", q.key(fmt.Sprint(i+1)), g))
+			line := fmt.Sprintf("  %s %s", q.key(fmt.Sprint(i+1)), g)
+			if g.scope == thisCall { // which is shown above
+				out = append(out, line)
+				continue
+			}
+			out = append(out, strings.Split(ansi.Wrap(line, max(20, q.width-1), ""), "\n")...)
 		}
 		out = append(out, q.p.dim("  Enter is 1, the narrowest; Esc goes back"))
 	default:
