@@ -24,7 +24,7 @@ type reading struct {
 
 func (r *reading) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.tools, "tools", "", "JSON `file` of the tools that were offered; without it any name is accepted")
+	f.StringVar(&r.tools, "tools", "", "`file` of the tools that were offered; without it any name is accepted")
 	f.StringVar(&r.model, "model", "", "`id` of the model that wrote the text, a hint at its dialect")
 	f.StringVar(&r.dialect, "dialect", "", "`name` of the dialect, a hint for what the text leaves open")
 	f.StringVar(&r.template, "template", "", "`file` with the model's chat template, another hint")

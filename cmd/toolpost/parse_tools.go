@@ -45,9 +45,9 @@ func readTools(file string) ([]llm.ToolDef, error) {
 	if s := strings.TrimSpace(text); s == "" || s == "null" {
 		return nil, fmt.Errorf("%s holds no list of tools", file)
 	}
-	list, err := parseTools([]byte(text))
+	defs, err := parseDefinitions([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return list, nil
+	return plainDefs(defs), nil
 }

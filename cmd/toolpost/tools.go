@@ -9,19 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
 func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
-		Short: "List, audit, select and call tools",
+		Short: "List, audit, select, call and add tools",
 		Long: `Look at tools the way a model does: those that come with Toolpost, or those in a file.
 
 A file of tools holds one JSON array, one object with the array under "tools", or one
 object per line. Definitions of OpenAI, Anthropic and MCP are understood: the schema
-stands under "parameters", "input_schema" or "inputSchema".`,
+stands under "parameters", "input_schema" or "inputSchema". Tools of your own, which
+a program or a server does, stand in YAML: add writes them, call tries them.`,
 		Example: `  toolpost tools list
   toolpost tools audit --tools tools.json
   toolpost tools select "look for a word in my files"
@@ -29,55 +29,8 @@ stands under "parameters", "input_schema" or "inputSchema".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall())
+	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall(), newToolsAdd())
 	return cmd
-}
-
-// readDefinitions reads the file that --tools names; "-" is standard input, and
-// without a name the built-in tools are meant.
-func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error) {
-	var text string
-	var err error
-	switch file {
-	case "":
-		return builtinDefinitions()
-	case "-":
-		text, err = readAll(standardInput(cmd), "standard input")
-	default:
-		text, err = readBounded(file)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defs, err := tool.ParseDefs([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if len(defs) == 0 {
-		return nil, fmt.Errorf("%s has no tools", file)
-	}
-	return defs, nil
-}
-
-func builtinDefinitions() ([]tool.Definition, error) {
-	set, files, err := builtinTools(".")
-	if err != nil {
-		return nil, err
-	}
-	defer files.Close()
-	var defs []tool.Definition
-	for _, d := range set.Defs() {
-		defs = append(defs, tool.Definition{ID: d.Name, ToolDef: d})
-	}
-	return defs, nil
-}
-
-func plainDefs(defs []tool.Definition) []llm.ToolDef {
-	out := make([]llm.ToolDef, len(defs))
-	for i, d := range defs {
-		out[i] = d.ToolDef
-	}
-	return out
 }
 
 // listed is a tool as list --json prints it.

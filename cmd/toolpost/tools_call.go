@@ -3,49 +3,32 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
-	"github.com/toolpost/toolpost/tool/builtin"
 )
-
-// builtinTools returns every tool that comes with Toolpost, with the file tools
-// on dir, and how to release it.
-func builtinTools(dir string) (*tool.Set, io.Closer, error) {
-	files, err := builtin.OpenFiles(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
-	if err == nil {
-		var set *tool.Set
-		if set, err = tool.NewSet(append(files.Tools(), builtin.Command{Dir: dir, Supervised: true}.Tool(), builtin.Fetch{}.Tool(), search)...); err == nil {
-			return set, files, nil
-		}
-	}
-	return nil, nil, errors.Join(err, files.Close())
-}
 
 func newToolsCall() *cobra.Command {
 	var dir string
+	var files []string
 	var allow, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "call NAME [ARGUMENTS|-]",
-		Short: "Validate and run one call of a built-in tool",
-		Long: `Run a built-in tool as a model's call would be run: arguments are given the types the
+		Short: "Validate and run one call of a tool, without a model",
+		Long: `Run a built-in tool, or one of the files that --tools names, as a model's call would be run: arguments are given the types the
 schema demands and validated, a policy decides, the tool runs under a timeout, and what
 a model would see is printed. ARGUMENTS is a JSON object; - reads it from standard input.
 
 The file tools see --dir and nothing outside it. Tools that write, run programs or reach
-the network are refused unless --allow is given.`,
+the network are refused unless --allow is given; so are tools of a file that do not
+promise to only read.`,
 		Example: `  toolpost tools call list_files
   toolpost tools call read_file '{"path":"README.md"}'
+  toolpost tools call --tools tools.yaml get_weather '{"city":"Rome"}'
   toolpost tools call run_command '{"program":"go","args":["version"]}' --allow`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,12 +43,13 @@ the network are refused unless --allow is given.`,
 				}
 				call.Args = json.RawMessage(text)
 			}
-			set, files, err := builtinTools(dir)
+			s := everyTool(dir, files...)
+			set, done, err := s.toolSet()
 			if err != nil {
 				return err
 			}
-			defer files.Close()
-			o, err := callTool(cmd.Context(), set, call, allow)
+			defer done()
+			o, err := s.callTool(cmd.Context(), set, call, allow)
 			if err != nil {
 				return err
 			}
@@ -73,22 +57,23 @@ the network are refused unless --allow is given.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "`folder` of the file tools and of programs")
+	cmd.Flags().StringSliceVar(&files, "tools", nil, "`FILE` of tools that can be called, too; may be repeated")
 	cmd.Flags().BoolVar(&allow, "allow", false, "allow a tool that writes, runs programs or reaches the network")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
 	return cmd
 }
 
-func callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (invoke.Outcome, error) {
-	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: new(settings).secrets()}}
+func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (invoke.Outcome, error) {
+	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: s.secrets()}}
 	if allow {
 		r.Policy = invoke.AllowAll
 	}
-	s, err := r.Session(nil)
+	session, err := r.Session(nil)
 	if err != nil {
 		return invoke.Outcome{}, err
 	}
 	var out invoke.Outcome
-	for ev, err := range s.Do(ctx, []llm.Call{call}) {
+	for ev, err := range session.Do(ctx, []llm.Call{call}) {
 		if err != nil {
 			return out, err
 		}

@@ -61,7 +61,11 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 	if err != nil {
 		return nil, err
 	}
-	declared, err := builtin.ParseDeclared([]byte(text))
+	return s.declareText(tools, file, []byte(text))
+}
+
+func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
+	declared, err := builtin.ParseDeclared(text)
 	if err != nil {
 		return nil, err
 	}
