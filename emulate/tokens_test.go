@@ -7,11 +7,12 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -360,24 +361,16 @@ func TestBluntingIsLinear(t *testing.T) {
 		t.Errorf("%v allocations for a text without tokens", n)
 	}
 	for _, unit := range []string{"<|im_end|>", "<|", "<¦", "<|aaaaaaaaaaaaaaaa", "¦", "[INST", "]<]minimax[>[", "\n"} {
-		took := func(size int) time.Duration {
+		linear.Check(t, strconv.Quote(unit), 64<<10, func(size int) func() {
 			text := strings.Repeat(unit, size/len(unit))
-			best := time.Hour
-			for range 3 {
-				start := time.Now()
-				blunt := set.Blunt(text)
+			return func() {
 				r := restorer{tokens: set}
-				for rest := blunt; rest != ""; rest = rest[min(7, len(rest)):] {
+				for rest := set.Blunt(text); rest != ""; rest = rest[min(7, len(rest)):] {
 					r.add(rest[:min(7, len(rest))])
 				}
 				r.end()
-				best = min(best, time.Since(start))
 			}
-			return best
-		}
-		if small, large := took(64<<10), took(256<<10); large > 10*small+50*time.Millisecond {
-			t.Errorf("%q: 64 KiB take %v, 256 KiB %v", unit, small, large)
-		}
+		})
 	}
 }
 
