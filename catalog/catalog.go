@@ -24,6 +24,7 @@ type Catalog struct {
 	exact    []map[string]int // by folded id, weakest source first: imported, embedded, the user's
 	bases    map[string]string
 	memo     *memo
+	sellers  map[string]int      // the rule that stands for the prices of a host
 	imports  map[string]Imported // what the databases say, to find the strictest
 }
 
@@ -51,6 +52,11 @@ var embeddedCatalog = sync.OnceValue(func() *Catalog {
 	c.rules = append(c.rules, f.rules...)
 	c.own = len(c.rules)
 	c.addExact(embedded, f.exact)
+	c.sellers = map[string]int{}
+	for _, host := range slices.Sorted(maps.Keys(prices().sellers)) {
+		c.rules = append(c.rules, rule{name: "prices of " + host, from: "prices.txt"})
+		c.sellers[host] = len(c.rules) - 1
+	}
 	c.index()
 	return c
 })
@@ -195,6 +201,9 @@ func (c *Catalog) lookup(id string) Model {
 	}
 	c.single(imported, keys, &m)
 	c.single(embedded, keys, &m)
+	if price, from := prices().of(&m.ID); price.Known {
+		m.Price, m.why[fieldPrice] = price, uint16(c.sellers[from])
+	}
 	for _, i := range c.theirs {
 		if fs := c.rules[i].when.families; fs == nil || slices.Contains(fs, m.ID.Family) || slices.Contains(fs, m.ID.Root()) {
 			c.try(i, &m)
@@ -241,16 +250,18 @@ func (c *Catalog) single(source int, keys [2]string, m *Model) {
 }
 
 // keys returns the ids under which a model may be listed: as it is written,
-// and without the host in front.
+// and without the host in front, which may be its maker.
 func (id *ID) keys() [2]string {
 	whole := foldID(id.Raw)
-	name := whole
-	if id.Provider != "" {
-		if host, rest, ok := strings.Cut(whole, "/"); ok && vocabulary().providers[strings.ReplaceAll(host, "_", "-")] == id.Provider {
-			name = rest
-		}
+	host, rest, ok := strings.Cut(whole, "/")
+	if !ok {
+		return [2]string{whole, whole}
 	}
-	return [2]string{whole, name}
+	host = strings.ReplaceAll(host, "_", "-")
+	if id.Provider != "" && vocabulary().providers[host] == id.Provider || id.Provider == "" && prices().sellers[host] != nil {
+		return [2]string{whole, rest}
+	}
+	return [2]string{whole, whole}
 }
 
 // find looks the keys up in turn.

@@ -15,6 +15,7 @@ type fieldInfo struct {
 	number func(*Model) *int
 	text   func(*Model) *string
 	limit  func(*Model) *Limit
+	price  func(*Model) *Price
 	need   bool     // yes is the stricter answer
 	values []string // what a text may be; nil for any
 }
@@ -43,13 +44,15 @@ var fields = [...]fieldInfo{
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
 	{key: "call_id", limit: func(m *Model) *Limit { return &m.CallID }},
 	{key: "call_id_form", text: func(m *Model) *string { return &m.CallIDForm }},
+	{key: "price", price: func(m *Model) *Price { return &m.Price }},
 }
 
 // fieldCount is the number of fields; fieldNativeTools the place of the one
-// that tells known models from unknown ones.
+// that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 22
+	fieldCount       = 23
 	fieldNativeTools = 1
+	fieldPrice       = fieldCount - 1
 )
 
 var _ = [1]struct{}{}[len(fields)-fieldCount] // the table and the constant agree
@@ -76,6 +79,7 @@ type setting struct {
 	number int
 	text   string
 	limit  Limit
+	price  Price
 }
 
 // apply writes the setting into m.
@@ -87,6 +91,8 @@ func (s *setting) apply(m *Model) {
 		*f.number(m) = s.number
 	case f.text != nil:
 		*f.text(m) = s.text
+	case f.price != nil:
+		*f.price(m) = s.price
 	default:
 		*f.limit(m) = s.limit
 	}
@@ -126,8 +132,11 @@ func (n yamlNode) setting(i int) (setting, error) {
 	if n.node == nil { // null: unknown
 		return s, nil
 	}
-	if f.number != nil {
+	switch {
+	case f.number != nil:
 		return s, n.int(&s.number)
+	case f.price != nil:
+		return s, n.price(&s.price)
 	}
 	var text string
 	if err := n.text(&text); err != nil {
@@ -162,6 +171,8 @@ func settingsOf(m Model) []setting {
 			s.number = *f.number(&m)
 		case f.text != nil:
 			s.text = *f.text(&m)
+		case f.price != nil:
+			s.price = *f.price(&m)
 		default:
 			s.limit = *f.limit(&m)
 		}
@@ -181,6 +192,8 @@ func (f *fieldInfo) value(m *Model) any {
 		return some(*f.number(m))
 	case f.text != nil:
 		return some(*f.text(m))
+	case f.price != nil:
+		return *f.price(m)
 	}
 	return *f.limit(m)
 }
@@ -197,6 +210,8 @@ func (f *fieldInfo) format(m *Model) string {
 		}
 	case f.text != nil:
 		s = *f.text(m)
+	case f.price != nil:
+		s = f.price(m).String()
 	default:
 		s = f.limit(m).String()
 	}

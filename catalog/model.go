@@ -37,6 +37,8 @@ type Model struct {
 	CallID     Limit  // what a call's id may look like
 	CallIDForm string // how it counts its own calls, such as "functions.{name}:{index}"
 
+	Price Price // what it costs where its id is asked
+
 	why [fieldCount]uint16 // the rule behind each field
 	cat *Catalog
 }
