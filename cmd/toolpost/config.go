@@ -235,8 +235,21 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 		}
 	}
 	s.Journal = cmp.Or(s.Journal, filepath.Join(stateDir(), "runs"))
-	return s, s.check()
+	err := s.check()
+	if wrong := (settingError{}); errors.As(err, &wrong) && strings.HasPrefix(wrong.from, "--") {
+		err = usagef(cmd, "%w", err)
+	}
+	return s, err
 }
+
+// settingError is a value that a setting cannot have, and where it comes from.
+type settingError struct {
+	from string
+	err  error
+}
+
+func (e settingError) Error() string { return e.from + ": " + e.err.Error() }
+func (e settingError) Unwrap() error { return e.err }
 
 // maxConfig bounds the configuration file.
 const maxConfig = 1 << 20
@@ -320,39 +333,65 @@ var allowed = map[string][]string{
 	"net":   {"fetch_url", "web_search"},
 }
 
+// What --allow and --root are, wherever they are flags.
+const (
+	allowUsage = "let tools do more than read: write, exec, net"
+	rootUsage  = "the `FOLDER` that tools may see"
+)
+
+// checkAllow refuses a class that does not exist.
+func checkAllow(classes []string) error {
+	for _, class := range classes {
+		if _, ok := allowed[class]; !ok {
+			return fmt.Errorf("%q is not one of %s", class, strings.Join(slices.Sorted(keys(allowed)), ", "))
+		}
+	}
+	return nil
+}
+
+// classOf returns the class of --allow that offers a tool.
+func classOf(name string) string {
+	for class, names := range allowed {
+		if slices.Contains(names, name) {
+			return class
+		}
+	}
+	return ""
+}
+
 // check refuses values that are invalid, whatever source they came from.
 func (s *settings) check() error {
-	source := func(key string) string { return cmp.Or(s.from[key], "the settings") }
-	for _, class := range s.Allow {
-		if _, ok := allowed[class]; !ok {
-			return fmt.Errorf("%s: allow: %q is not one of %s", source("allow"), class, strings.Join(slices.Sorted(keys(allowed)), ", "))
-		}
+	wrong := func(key, format string, args ...any) error {
+		return settingError{cmp.Or(s.from[key], "the settings"), fmt.Errorf(format, args...)}
+	}
+	if err := checkAllow(s.Allow); err != nil {
+		return wrong("allow", "allow: %w", err)
 	}
 	if s.Sandbox {
 		if err := builtin.CanSandbox(); err != nil {
-			return fmt.Errorf("%s: programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", source("sandbox"), err)
+			return fmt.Errorf("%s: programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", cmp.Or(s.from["sandbox"], "the settings"), err)
 		}
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
-		return fmt.Errorf("%s: max_turns is %d; it can be 1 to %d", source("max_turns"), s.MaxTurns, maxTurns)
+		return wrong("max_turns", "max_turns is %d; it can be 1 to %d", s.MaxTurns, maxTurns)
 	}
 	if s.MaxTokens < 0 {
-		return fmt.Errorf("%s: max_tokens is %d; it cannot be less than 0", source("max_tokens"), s.MaxTokens)
+		return wrong("max_tokens", "max_tokens is %d; it cannot be less than 0", s.MaxTokens)
 	}
 	if s.Timeout < 0 {
-		return fmt.Errorf("%s: timeout is %s; it cannot be less than 0", source("timeout"), s.Timeout)
+		return wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)
 	}
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
-		return fmt.Errorf("%s: temperature is %g; it can be 0 to 2", source("temperature"), *t)
+		return wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
 	}
 	for _, name := range s.Local {
 		if name != "none" && !slices.Contains(locals, name) {
-			return fmt.Errorf("%s: local: %q is not one of %s, none", source("local"), name, strings.Join(locals, ", "))
+			return wrong("local", "local: %q is not one of %s, none", name, strings.Join(locals, ", "))
 		}
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {
-			return fmt.Errorf("%s: providers: %s has no base_url", source("providers"), name)
+			return wrong("providers", "providers: %s has no base_url", name)
 		}
 	}
 	return nil

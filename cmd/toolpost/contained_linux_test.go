@@ -22,7 +22,7 @@ func TestCommandsAreContained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, "tools", "call", "run_command", string(args), "--allow")
+	cmd := program(t, "tools", "call", "run_command", string(args), "--allow", "exec")
 	cmd.Env = append(cmd.Env, "OPENAI_API_KEY="+key)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "exit code 0\n0\n") {

@@ -92,10 +92,3 @@ func TestHelpExamples(t *testing.T) {
 		}
 	})
 }
-
-func visitCommands(cmd *cobra.Command, f func(*cobra.Command)) {
-	f(cmd)
-	for _, sub := range cmd.Commands() {
-		visitCommands(sub, f)
-	}
-}

@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -18,18 +20,46 @@ func main() {
 	// that cannot hide them this fails, and it is no reason to stop: see
 	// docs/builtin-tools.md.
 	_ = contain.HideKeys()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// signalled is why a context ended: a signal came.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return "signal: " + s.String() }
+
+// untilSignal returns a context that ends with the first signal that asks the
+// program to end. A second signal ends the program at once.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-caught
+		signal.Stop(caught)
+		cancel(signalled{s})
+	}()
+	return ctx
 }
 
 // run is main without the process around it, so that tests can call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
+	args, bare := bareAllow(args)
+	if bare {
+		fmt.Fprintln(stderr, "toolpost: --allow takes a list now, like --allow exec; --yes allows any tool. Alone, --allow goes with the next release")
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return exitCode(stderr, root.ExecuteContext(ctx))
+	code := exitCode(stderr, root.ExecuteContext(ctx))
+	var by signalled
+	switch {
+	case code != exitFailed && code != exitInterrupted || !errors.As(context.Cause(ctx), &by):
+		return code
+	case by.Signal == syscall.SIGTERM:
+		return exitTerminated
+	}
+	return exitInterrupted
 }

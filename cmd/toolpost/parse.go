@@ -56,7 +56,7 @@ func (r *reading) parser(cmd *cobra.Command) (p dialect.Parser, hint string, err
 func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 	if r.dialect != "" {
 		if _, ok := dialect.Lookup(r.dialect); !ok {
-			return "", "", usagef(cmd, "--dialect: no dialect is called %q", r.dialect)
+			return "", "", usagef(cmd, "--dialect: no dialect is called %q%s", r.dialect, didYouMean(r.dialect, dialectNames()))
 		}
 		return r.dialect, "named by --dialect", nil
 	}
@@ -79,6 +79,15 @@ func (r *reading) hint(cmd *cobra.Command) (name, why string, err error) {
 	}
 	name, why = modelDialect(models, r.model)
 	return name, why, nil
+}
+
+// dialectNames returns the names of the dialects.
+func dialectNames() []string {
+	var names []string
+	for _, d := range dialect.All() {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // modelDialect returns the dialect a model is known to write, and why. A model

@@ -21,7 +21,7 @@ about to do, and what it did. Changing, removing, adding or moving an entry brea
 chain.
 
 RUN is the id of a run in the store, FILE a run's file of JSON lines. The store is a
-directory, sqlite:FILE or a postgres:// address; --store or TOOLPOST_STORE names it.`,
+directory, sqlite:FILE or a postgres:// address; --journal or TOOLPOST_STORE names it.`,
 		Example: `  toolpost receipts list
   toolpost receipts show RUN
   toolpost receipts verify RUN
@@ -29,7 +29,7 @@ directory, sqlite:FILE or a postgres:// address; --store or TOOLPOST_STORE names
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().String("store", "", "where runs are kept (default $TOOLPOST_STORE, else "+filepath.Join("…", "toolpost", "runs")+" in your state directory)")
+	addJournalFlag(cmd, cmd.PersistentFlags())
 	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsAnchor(), newReceiptsExport())
 	return cmd
 }

@@ -28,10 +28,10 @@ type runStore interface {
 	Lines(ctx context.Context, run string) iter.Seq2[[]byte, error]
 }
 
-// storeName returns where runs are kept: --store, or the journal of the
+// storeName returns where runs are kept: --journal, or the journal of the
 // settings.
 func storeName(cmd *cobra.Command) (string, error) {
-	if f := cmd.Flag("store"); f != nil && f.Value.String() != "" {
+	if f := cmd.Flag("journal"); f != nil && f.Value.String() != "" {
 		return f.Value.String(), nil
 	}
 	s, err := loadSettings(cmd)
@@ -60,7 +60,7 @@ func openStore(cmd *cobra.Command, create bool) (store runStore, done func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	if f := cmd.Flag("store"); f != nil && f.Changed && isPostgres(name) && hasPassword(name) {
+	if f := cmd.Flag("journal"); f != nil && f.Changed && isPostgres(name) && hasPassword(name) {
 		return nil, nil, usagef(cmd, "%s", passwordShown)
 	}
 	return openStoreAt(name, create)

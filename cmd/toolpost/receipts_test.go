@@ -180,7 +180,7 @@ func TestReceiptsList(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got) != 3 {
 		t.Errorf("%v\n%s", err, r.out)
 	}
-	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list", "--store", path+"-none")
+	expect(t, exitFailed, []string{"there are no runs"}, "receipts", "list", "--journal", path+"-none")
 	if _, err := os.Stat(path + "-none"); err == nil {
 		t.Error("looking for runs made a directory")
 	}
@@ -273,5 +273,5 @@ func TestReceiptsInADatabase(t *testing.T) {
 	expect(t, exitUsage, []string{"--sig"}, "receipts", "sign", "--key", key, "sealed")
 	expect(t, exitOK, nil, "receipts", "sign", "--key", key, "--sig", key+".sig", "sealed")
 	expect(t, exitOK, nil, "receipts", "verify", "--key", key+".pub", "--sig", key+".sig", "sealed")
-	expect(t, exitUsage, []string{"a password on the command line"}, "receipts", "list", "--store", "postgres://u:secret@localhost/x")
+	expect(t, exitUsage, []string{"a password on the command line"}, "receipts", "list", "--journal", "postgres://u:secret@localhost/x")
 }

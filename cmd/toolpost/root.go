@@ -17,6 +17,9 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the thing asked for failed
 	exitUsage  = 2 // wrong use
+
+	exitInterrupted = 130 // by Ctrl-C or SIGINT, as shells count signals
+	exitTerminated  = 143 // by SIGTERM
 )
 
 // usageError marks an error as wrong use: exit code 2, and a hint at --help.
@@ -33,10 +36,15 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...), cmd.CommandPath()}
 }
 
-// errReported is a failure whose message the command has printed already.
-var errReported = errors.New("failed")
+// errReported is a failure whose message the command has printed already, and
+// errInterrupted an interruption.
+var (
+	errReported    = errors.New("failed")
+	errInterrupted = errors.New("interrupted")
+)
 
 func newRoot() *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "toolpost",
 		Short: "Any model, any tool, a call you can trust",
@@ -47,7 +55,8 @@ authorises and runs them, and leaves a record that verifies.
 Output is for people; --json makes it one JSON document, --batch reads JSON lines
 and answers each with one line, in order, with errors in the row.
 
-Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use.
+Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use; 130 interrupted by Ctrl-C,
+143 by SIGTERM.
 Colour appears on a terminal only; NO_COLOR turns it off.`,
 		Example: `  toolpost run 'Search for "checkpoint" and read the file it shows'
   toolpost doctor
@@ -56,9 +65,15 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return printVersion(cmd.OutOrStdout())
+			}
+			return cmd.Help()
+		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError{err, cmd.CommandPath()} })
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newVersion())
 	root.AddCommand(newParse())
 	root.AddCommand(newExplain())
@@ -74,21 +89,6 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	return root
 }
 
-// wrapArgs makes wrong arguments of every command a usage error.
-func wrapArgs(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError{err, cmd.CommandPath()}
-			}
-			return nil
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		wrapArgs(sub)
-	}
-}
-
 // exitCode prints err in one line and returns the code for it.
 func exitCode(stderr io.Writer, err error) int {
 	var usage usageError
@@ -97,9 +97,11 @@ func exitCode(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "toolpost: interrupted")
-		return exitFailed
+		return exitInterrupted
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "toolpost: %v\nSee '%s --help'.\n", err, usage.command)
 		return exitUsage
@@ -146,16 +148,20 @@ func newVersion() *cobra.Command {
 		Example: "  toolpost version\n  toolpost version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := readBuildInfo()
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), b)
+				return printJSON(cmd.OutOrStdout(), readBuildInfo())
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "toolpost %s%s %s %s\n", b.Version, revision(b), b.Go, b.Platform)
-			return err
+			return printVersion(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+func printVersion(w io.Writer) error {
+	b := readBuildInfo()
+	_, err := fmt.Fprintf(w, "toolpost %s%s %s %s\n", b.Version, revision(b), b.Go, b.Platform)
+	return err
 }
 
 func revision(b buildInfo) string {

@@ -93,8 +93,9 @@ func TestExitCodeOfErrors(t *testing.T) {
 	}{
 		{nil, exitOK, ""},
 		{errors.New("it broke"), exitFailed, "toolpost: it broke\n"},
-		{fmt.Errorf("reading: %w", context.Canceled), exitFailed, "toolpost: interrupted\n"},
+		{fmt.Errorf("reading: %w", context.Canceled), exitInterrupted, "toolpost: interrupted\n"},
 		{errReported, exitFailed, ""},
+		{errInterrupted, exitInterrupted, ""},
 	} {
 		var b bytes.Buffer
 		if code := exitCode(&b, c.err); code != c.code || b.String() != c.says {
@@ -189,5 +190,12 @@ func TestColourOnlyOnATerminal(t *testing.T) {
 	}
 	if s := (palette{on: true}).red("x"); s != "\x1b[31mx\x1b[0m" {
 		t.Errorf("%q", s)
+	}
+}
+
+func visitCommands(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, sub := range cmd.Commands() {
+		visitCommands(sub, f)
 	}
 }

@@ -355,7 +355,7 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 		return fmt.Errorf("%w%s", context.Cause(ctx), r.goOn())
 	case ctx.Err() != nil:
 		fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: interrupted%s\n", r.goOn())
-		return errReported
+		return errInterrupted
 	case errors.As(failed, &held):
 		return fmt.Errorf("run %s is at work: %s owns it; wait until that process ends, or end it, and resume then", held.Run, held.Owner)
 	case errors.Is(failed, journal.ErrLeaseLost):

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/toolpost/toolpost/schema"
@@ -53,6 +54,8 @@ line of the output {"id","schema","losses":[{"path","keyword","why"}],"strict"}.
 				return batch(cmd, narrow)
 			case vendor == "":
 				return usagef(cmd, "--vendor or --batch is needed; vendors are %v", schema.Vendors())
+			case !slices.Contains(schema.Vendors(), schema.Vendor(vendor)):
+				return usagef(cmd, "--vendor: no vendor is called %q; there are %v", vendor, schema.Vendors())
 			}
 			text, err := readInput(cmd, args)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,25 +14,29 @@ import (
 )
 
 func newToolsCall() *cobra.Command {
-	var dir string
-	var files []string
-	var allow, asJSON bool
+	var root string
+	var files, classes []string
+	var yes, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "call NAME [ARGUMENTS|-]",
 		Short: "Validate and run one call of a tool, without a model",
-		Long: `Run a built-in tool, or one of the files that --tools names, as a model's call would be run: arguments are given the types the
-schema demands and validated, a policy decides, the tool runs under a timeout, and what
-a model would see is printed. ARGUMENTS is a JSON object; - reads it from standard input.
+		Long: `Run a built-in tool, or one of the files that --tools names, as a model's call would be
+run: arguments are given the types the schema demands and validated, a policy decides, the
+tool runs under a timeout, and what a model would see is printed. ARGUMENTS is a JSON
+object; - reads it from standard input.
 
-The file tools see --dir and nothing outside it. Tools that write, run programs or reach
-the network are refused unless --allow is given; so are tools of a file that do not
-promise to only read.`,
+The file tools see --root and nothing outside it. Built-in tools that write, run programs
+or reach the network are refused unless --allow names their class; tools of a file that
+do not promise to only read need --yes, which allows any tool.`,
 		Example: `  toolpost tools call list_files
   toolpost tools call read_file '{"path":"README.md"}'
   toolpost tools call --tools tools.yaml get_weather '{"city":"Rome"}'
-  toolpost tools call run_command '{"program":"go","args":["version"]}' --allow`,
+  toolpost tools call run_command '{"program":"go","args":["version"]}' --allow exec`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkAllow(classes); err != nil {
+				return usagef(cmd, "--allow: %w", err)
+			}
 			call := llm.Call{Name: args[0]}
 			if len(args) == 2 {
 				call.Args = json.RawMessage(args[1])
@@ -43,22 +48,24 @@ promise to only read.`,
 				}
 				call.Args = json.RawMessage(text)
 			}
-			s := everyTool(dir, files...)
+			s := everyTool(root, files...)
 			set, done, err := s.toolSet()
 			if err != nil {
 				return err
 			}
 			defer done()
-			o, err := s.callTool(cmd.Context(), set, call, allow)
+			o, err := s.callTool(cmd.Context(), set, call, yes || slices.Contains(classes, classOf(call.Name)))
 			if err != nil {
 				return err
 			}
 			return printOutcome(cmd, o, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "`folder` of the file tools and of programs")
+	cmd.Flags().StringVar(&root, "root", ".", rootUsage)
+	formerly(cmd, cmd.Flags(), "dir", "root")
 	cmd.Flags().StringSliceVar(&files, "tools", nil, "`FILE` of tools that can be called, too; may be repeated")
-	cmd.Flags().BoolVar(&allow, "allow", false, "allow a tool that writes, runs programs or reaches the network")
+	cmd.Flags().StringSliceVar(&classes, "allow", nil, allowUsage)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow any tool")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
 	return cmd
 }
@@ -104,7 +111,11 @@ func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool) error {
 		return err
 	}
 	if o.Error.Code == tool.Permission && o.Receipt.Attempts == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: allow it with --allow")
+		flag := "--yes"
+		if class := classOf(o.Receipt.Tool); class != "" {
+			flag = "--allow " + class
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: allow it with %s\n", flag)
 	}
 	return errReported
 }

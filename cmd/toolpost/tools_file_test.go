@@ -47,7 +47,7 @@ func TestYAMLToolsEverywhere(t *testing.T) {
 		{"call with arguments to correct", "", `tools call --tools own.yaml get_weather {"town":"Rome"}`, 1, "city"},
 		{"call of a built-in tool beside them", "", `tools call --tools own.yaml read_file {"path":"good.txt"}`, 0, "Rome"},
 		{"call of a tool that may change things", "", `tools call --tools own.yaml book_flight {"city":"Rome"}`, 1, "no policy allows it"},
-		{"the same, allowed", "", `tools call --tools own.yaml book_flight {"city":"Rome"} --allow`, 0, "booked Rome"},
+		{"the same, allowed", "", `tools call --tools own.yaml book_flight {"city":"Rome"} --yes`, 0, "booked Rome"},
 		{"a misspelt key", "", "tools list --tools typo.yaml", 1, `"comand" is not known`},
 		{"a misspelt key in parse", "", "parse --tools typo.yaml good.txt", 1, `"comand" is not known`},
 		{"broken YAML", "", "tools list --tools broken.yml", 1, "broken.yml: line 2"},

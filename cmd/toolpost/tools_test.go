@@ -138,11 +138,11 @@ func TestToolsCall(t *testing.T) {
 		{"no JSON", "", []string{"read_file", `path=a.txt`}, 1, "JSON"},
 		{"out of the folder", "", []string{"read_file", `{"path":"../x"}`}, 1, "leads out"},
 		{"a write needs leave", "", []string{"write_file", `{"path":"b.txt","content":"x"}`}, 1, "no policy allows it"},
-		{"a write with leave", "", []string{"write_file", `{"path":"b.txt","content":"x"}`, "--allow"}, 0, "b.txt"},
+		{"a write with leave", "", []string{"write_file", `{"path":"b.txt","content":"x"}`, "--allow", "write"}, 0, "b.txt"},
 		{"an unknown tool", "", []string{"raed_file"}, 1, "Did you mean read_file"},
 		{"everything, for programs", "", []string{"read_file", `{"path":"a.txt"}`, "--json"}, 0, `"status": "ok"`},
 	} {
-		r := toolpost(t, c.in, append([]string{"tools", "call", "--dir", dir}, c.args...)...)
+		r := toolpost(t, c.in, append([]string{"tools", "call", "--root", dir}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.out, c.says) {
 			t.Errorf("%s: code %d\n%s%s", c.why, r.code, r.out, r.errOut)
 		}

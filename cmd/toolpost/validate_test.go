@@ -121,7 +121,7 @@ func TestSchemaFile(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.errOut)
 		}
 	}
-	if r := toolpost(t, "{}", "schema", "--vendor", "acme"); r.code != exitFailed || !strings.Contains(r.errOut, `no vendor is called "acme"`) {
+	if r := toolpost(t, "{}", "schema", "--vendor", "acme"); r.code != exitUsage || !strings.Contains(r.errOut, `no vendor is called "acme"`) {
 		t.Errorf("exit %d: %s", r.code, r.errOut)
 	}
 }

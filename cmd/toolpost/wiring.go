@@ -21,8 +21,8 @@ import (
 func addSettingFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringP("model", "m", "", "the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given")
-	f.String("root", ".", "the `FOLDER` that tools may see")
-	f.StringSlice("allow", nil, "let tools do more than read: write, exec, net")
+	f.String("root", ".", rootUsage)
+	f.StringSlice("allow", nil, allowUsage)
 	f.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
 	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
 	f.String("system", "", "what the model is told before the task")
@@ -30,7 +30,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
 	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
-	f.String("journal", "", "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
+	f.String("journal", "", journalUsage)
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModels)
 }

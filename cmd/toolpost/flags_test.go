@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestOneNamePerFlag: what has the same meaning has the same name, type and
+// letter in every command, and names that were given up are hidden.
+func TestOneNamePerFlag(t *testing.T) {
+	types := map[string]string{
+		"journal": "string", "root": "string", "allow": "stringSlice", "config": "string", "model": "string", "json": "bool",
+		"batch": "bool", "yes": "bool", "quiet": "bool", "resume": "string", "continue": "bool", "file": "stringArray",
+	}
+	letters := make(map[string]string)
+	visitCommands(newRoot(), func(cmd *cobra.Command) {
+		visit := func(f *pflag.Flag) {
+			if want := types[f.Name]; want != "" && f.Value.Type() != want {
+				t.Errorf("%s --%s is a %s, want %s", cmd.CommandPath(), f.Name, f.Value.Type(), want)
+			}
+			if old, ok := letters[f.Shorthand]; f.Shorthand != "" && ok && old != f.Name {
+				t.Errorf("%s: -%s is --%s here and --%s elsewhere", cmd.CommandPath(), f.Shorthand, f.Name, old)
+			}
+			letters[f.Shorthand] = f.Name
+			if (f.Name == "store" || f.Name == "dir") && !f.Hidden {
+				t.Errorf("%s shows --%s", cmd.CommandPath(), f.Name)
+			}
+		}
+		cmd.Flags().VisitAll(visit)
+		cmd.PersistentFlags().VisitAll(visit)
+	})
+}
+
+// TestOldNamesOfFlags: they work, and a line on standard error says what they
+// are called now.
+func TestOldNamesOfFlags(t *testing.T) {
+	bare(t, map[string]string{"below/a.txt": "one\n"})
+	id := runID(t, toolpost(t, "", "run", "--journal", "runs", "list the files").errOut)
+	for _, c := range []struct {
+		args string
+		out  string
+		says string // of the name; nothing if the names are those of today
+	}{
+		{"receipts verify --store runs " + id, "sealed", "--store is --journal now"},
+		{"receipts verify --journal runs " + id, "sealed", ""},
+		{"replay --store runs " + id, "goes as it went", "--store is --journal now"},
+		{"replay --journal runs " + id, "goes as it went", ""},
+		{"tools call --dir below list_files", "a.txt", "--dir is --root now"},
+		{"tools call --root below list_files", "a.txt", ""},
+		{`tools call run_command {"program":"echo","args":["hi"]} --allow`, "hi", "--allow takes a list now"},
+		{`tools call --allow run_command {"program":"echo","args":["hi"]}`, "hi", "--allow takes a list now"},
+		{`tools call --allow exec run_command {"program":"echo","args":["hi"]}`, "hi", ""},
+		{`tools call --allow=exec,write run_command {"program":"echo","args":["hi"]}`, "hi", ""},
+	} {
+		r := toolpost(t, "", strings.Fields(c.args)...)
+		if r.code != exitOK || !strings.Contains(r.out, c.out) || strings.Contains(r.out, "now") || !strings.Contains(r.errOut, c.says) || c.says == "" && strings.Contains(r.errOut, " now") {
+			t.Errorf("toolpost %s: exit %d\n%s\n%s", c.args, r.code, r.out, r.errOut)
+		}
+	}
+	r := toolpost(t, "", "tools", "call", "--allow", "write", "run_command", `{"program":"echo"}`)
+	if r.code != exitFailed || !strings.Contains(r.errOut, "--allow exec") {
+		t.Errorf("a class that does not cover the tool: %+v", r)
+	}
+}
+
+// TestWrongUse: what was typed wrongly is exit status 2, with a line that says
+// what, and the name that was meant where one is near.
+func TestWrongUse(t *testing.T) {
+	bare(t, map[string]string{"order.json": "{}"})
+	for _, c := range []struct{ args, says string }{
+		{"rn", "did you mean run?"},
+		{"recipts list", "did you mean receipts?"},
+		{"models lst", "did you mean list?"},
+		{"receipts verfy", "did you mean verify?"},
+		{"config chekc", "did you mean check?"},
+		{"nonsense", "nonsense is no command"},
+		{"run --modle x hi", "did you mean --model?"},
+		{"run --alow write hi", "did you mean --allow?"},
+		{"receipts list --jurnal x", "did you mean --journal?"},
+		{"run -Z hi", "-Z"},
+		{"run --allow wrte hi", "write"},
+		{"run --allow everything hi", "exec, net, write"},
+		{"run --max-turns 0 hi", "max_turns"},
+		{"run --max-turns many hi", "max-turns"},
+		{"run --temperature 9 hi", "temperature"},
+		{"run --timeout soon hi", "timeout"},
+		{"parse --dialect hermes_jsn", "hermes_json"},
+		{"parse --thinking maybe", "promote"},
+		{"schema --vendor opnai order.json", "openai anthropic"},
+		{"validate order.json", "schema"},
+		{"tools call", "arg"},
+		{"tools call --allow nothing list_files", "exec, net, write"},
+		{"models show", "which model"},
+		{"models probe", "arg"},
+		{"sim --addr 0.0.0.0:1", "loopback"},
+		{"receipts export x --format z", "format"},
+		{"replay", "arg"},
+		{"version --json=perhaps", "json"},
+		{"tools select", "QUERY"},
+	} {
+		r := toolpost(t, "", strings.Fields(c.args)...)
+		if r.code != exitUsage || !strings.Contains(r.errOut, c.says) || !strings.Contains(r.errOut, "--help") || r.out != "" {
+			t.Errorf("toolpost %s: exit %d, want a line with %q\n%s%s", c.args, r.code, c.says, r.errOut, r.out)
+		}
+	}
+}
+
+// TestSignalsAreTold: a command that a signal ended exits with 128 and its
+// number, as shells do.
+func TestSignalsAreTold(t *testing.T) {
+	for _, c := range []struct {
+		signal os.Signal
+		code   int
+	}{{os.Interrupt, 130}, {syscall.SIGTERM, 143}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(signalled{c.signal})
+		var out, errOut bytes.Buffer
+		bare(t, nil)
+		if code := run(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {
+			t.Errorf("%v: exit %d\n%s", c.signal, code, errOut.String())
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	if r, want := toolpost(t, "", "--version"), toolpost(t, "", "version"); r.code != exitOK || r.out != want.out || !strings.HasPrefix(r.out, "toolpost ") {
+		t.Errorf("%+v, want %q", r, want.out)
+	}
+}

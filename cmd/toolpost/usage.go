@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolpost/toolpost/internal/near"
+)
+
+// didYouMean returns a question that names what somebody may have meant, and ""
+// if nothing is near.
+func didYouMean(word string, names []string) string {
+	if like := near.Names(word, names, 1); len(like) > 0 {
+		return "; did you mean " + like[0] + "?"
+	}
+	return ""
+}
+
+// wrapArgs makes wrong arguments of every command a usage error. Of a command
+// that only groups others, they are a subcommand that does not exist.
+func wrapArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err != nil && cmd.HasSubCommands() {
+				err = noCommand(cmd, args[0])
+			}
+			if err != nil {
+				return usageError{err, cmd.CommandPath()}
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+// noCommand says that there is no such subcommand.
+func noCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	where := ""
+	if cmd.HasParent() {
+		where = " of " + cmd.CommandPath()
+	}
+	return fmt.Errorf("%s is no command%s%s", word, where, didYouMean(word, names))
+}
+
+// wrongFlag is the error of a flag that cannot be read, with the name that was
+// meant where one is near.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return usageError{err, cmd.CommandPath()}
+	}
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	return usageError{fmt.Errorf("--%s is no flag of %s%s", word, cmd.CommandPath(), didYouMean("--"+word, names)), cmd.CommandPath()}
+}
+
+// formerly keeps the old name of a flag for one release: it sets the flag of
+// today, with a line on standard error.
+func formerly(cmd *cobra.Command, flags *pflag.FlagSet, old, today string) {
+	flags.AddFlag(&pflag.Flag{Name: old, Hidden: true, Usage: "the old name of --" + today, Value: renamed{flags.Lookup(today).Value, cmd, flags, old, today}})
+}
+
+// renamed is the value of a flag under its old name.
+type renamed struct {
+	pflag.Value
+	cmd        *cobra.Command
+	flags      *pflag.FlagSet
+	old, today string
+}
+
+// Set sets the flag of today.
+func (r renamed) Set(value string) error {
+	fmt.Fprintf(r.cmd.ErrOrStderr(), "toolpost: --%s is --%s now; the old name goes with the next release\n", r.old, r.today)
+	return r.flags.Set(r.today, value)
+}
+
+// journalUsage is what --journal is, wherever it is a flag.
+const journalUsage = "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…"
+
+// addJournalFlag gives a command that reads records the flag for where they are.
+func addJournalFlag(cmd *cobra.Command, flags *pflag.FlagSet) {
+	flags.String("journal", "", journalUsage)
+	formerly(cmd, flags, "store", "journal")
+}
+
+// bareAllow is what the --allow of tools call was: it took no list and allowed
+// everything. It goes with the next release.
+func bareAllow(args []string) (out []string, bare bool) {
+	if len(args) < 2 || args[0] != "tools" || args[1] != "call" {
+		return args, false
+	}
+	out = slices.Clone(args)
+	for i, word := range out {
+		if word == "--" {
+			break
+		}
+		if word != "--allow" || i+1 < len(out) && looksLikeClasses(out[i+1]) {
+			continue
+		}
+		out[i], bare = "--yes", true
+	}
+	return out, bare
+}
+
+// looksLikeClasses reports whether a word can be meant as the list of --allow,
+// and not as the name of a tool, arguments or another flag.
+func looksLikeClasses(word string) bool {
+	if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "{") {
+		return false
+	}
+	for class := range strings.SplitSeq(word, ",") {
+		if _, ok := allowed[class]; ok {
+			return true
+		}
+	}
+	for _, names := range allowed {
+		if slices.Contains(names, word) {
+			return false
+		}
+	}
+	return !strings.Contains(word, "_")
+}
