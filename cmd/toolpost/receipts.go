@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -20,10 +22,11 @@ func newReceipts() *cobra.Command {
 about to do, and what it did. Changing, removing, adding or moving an entry breaks the
 chain.
 
-RUN is the id of a run in the store, FILE a run's file of JSON lines. The store is a
-directory, sqlite:FILE or a postgres:// address; --journal or TOOLPOST_STORE names it.`,
+RUN is the id of a run in the store, or latest for the newest; FILE a run's file of JSON
+lines. The store is a directory, sqlite:FILE or a postgres:// address; --journal or
+TOOLPOST_STORE names it.`,
 		Example: `  toolpost receipts list
-  toolpost receipts show RUN
+  toolpost receipts show latest
   toolpost receipts verify RUN
   toolpost receipts export RUN --out DIR`,
 		Args: cobra.NoArgs,
@@ -145,13 +148,26 @@ func writePrivate(path string, content []byte) error {
 
 func newReceiptsList() *cobra.Command {
 	var asJSON bool
+	var limit int
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the runs of the store",
-		Example: "  toolpost receipts list\n  toolpost receipts list --json",
+		Use:   "list",
+		Short: "List the runs of the store, the newest first",
+		Long: `List the runs of the store, the newest first: when each began, whether it verifies, how
+much it holds, its id, its model and its task. The first of them is what the id latest
+stands for in every command.`,
+		Example: "  toolpost receipts list\n  toolpost receipts list --limit 0 --json",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usagef(cmd, "--limit cannot be less than 0")
+			}
+			if asJSON && !cmd.Flags().Changed("limit") {
+				limit = 0
+			}
+			return listRuns(cmd, limit, asJSON)
+		},
 	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most this many `RUNS`; 0 means all, which is the default with --json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
@@ -163,25 +179,30 @@ type listedRun struct {
 	Entries int64  `json:"entries"`
 	Calls   int    `json:"calls"`
 	Started string `json:"started,omitempty"`
+	Model   string `json:"model,omitempty"`
 	Task    string `json:"task,omitempty"`
 }
 
-func listRuns(cmd *cobra.Command, asJSON bool) error {
+func listRuns(cmd *cobra.Command, limit int, asJSON bool) error {
 	store, done, err := openStore(cmd, false)
 	if err != nil {
 		return err
 	}
 	defer done()
+	runs, err := newestFirst(cmd.Context(), store)
+	if err != nil {
+		return err
+	}
+	more := 0
+	if limit > 0 && len(runs) > limit {
+		runs, more = runs[:limit], len(runs)-limit
+	}
 	all := []listedRun{}
-	for run, err := range store.Runs(cmd.Context()) {
-		if err != nil {
-			return err
-		}
-		l := listRun(cmd, store, run)
+	for _, r := range runs {
+		all = append(all, listRun(cmd, store, r.run))
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		all = append(all, l)
 	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), all)
@@ -191,12 +212,24 @@ func listRuns(cmd *cobra.Command, asJSON bool) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "no runs in "+redactAddress(name))
 		return err
 	}
-	colour := colours(cmd.OutOrStdout())
+	return printRuns(cmd.OutOrStdout(), all, more)
+}
+
+func printRuns(out io.Writer, all []listedRun, more int) error {
+	colour := colours(out)
+	ids, models := 0, 0
 	for _, l := range all {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %4d entries  %3d calls  %s  %s\n",
-			l.Started, colour.state(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls, l.Run, colour.dim(oneLine(l.Task, 60)))
+		ids, models = max(ids, len(l.Run)), min(24, max(models, len(l.Model)))
 	}
-	return nil
+	w := bufio.NewWriter(out)
+	for _, l := range all {
+		fmt.Fprintf(w, "%s  %s  %4d entries  %3d calls  %-*s  %-*s  %s\n", l.Started, colour.state(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls,
+			ids, l.Run, models, oneLine(l.Model, 24), colour.dim(oneLine(l.Task, 60)))
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "and %d older; --limit 0 lists all\n", more)
+	}
+	return w.Flush()
 }
 
 // listRun reads a whole run: a list that does not verify would call a broken
@@ -238,7 +271,7 @@ func (l *listedRun) add(line []byte) {
 	case journal.KindStart:
 		var s journal.Start
 		if e.Decode(&s) == nil {
-			l.Task = s.Task
+			l.Task, l.Model = s.Task, s.Model
 		}
 	case journal.KindReceipt, journal.KindRefusal:
 		l.Calls++

@@ -15,15 +15,22 @@ import (
 )
 
 func newReceiptsShow() *cobra.Command {
-	var asJSON bool
+	var asJSON, entries, full bool
 	cmd := &cobra.Command{
 		Use:   "show RUN|FILE",
-		Short: "Show what happened in a run, and what it changed",
-		Long: `Show the entries of a run in order, then what its tools report to have changed, and
-the calls nobody knows the outcome of.`,
-		Example: "  toolpost receipts show RUN\n  toolpost receipts show --json RUN",
-		Args:    cobra.ExactArgs(1),
+		Short: "Show a run as a transcript, and what it changed",
+		Long: `Show a run as a conversation: what was asked, what the model said, which tools ran with
+which arguments and what came of it. Then what its tools report to have changed, and the
+calls nobody knows the outcome of. --entries shows the record itself, a line per entry.`,
+		Example: `  toolpost receipts show latest
+  toolpost receipts show --full RUN
+  toolpost receipts show --entries RUN
+  toolpost receipts show --json RUN`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON && (entries || full) || entries && full {
+				return usagef(cmd, "--json, --entries and --full are three ways to show a run: give one")
+			}
 			src, done, err := findRun(cmd, args[0])
 			if err != nil {
 				return err
@@ -32,10 +39,12 @@ the calls nobody knows the outcome of.`,
 			if asJSON {
 				return showJSON(cmd, src)
 			}
-			return showRun(cmd, src)
+			return showRun(cmd, src, entries, full)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object with the entries and the report of verify")
+	cmd.Flags().BoolVar(&entries, "entries", false, "print a line per entry of the record")
+	cmd.Flags().BoolVar(&full, "full", false, "print results of tools whole")
 	return cmd
 }
 
@@ -71,13 +80,17 @@ func showJSON(cmd *cobra.Command, src runSource) error {
 	}{report, entries})
 }
 
-func showRun(cmd *cobra.Command, src runSource) error {
+func showRun(cmd *cobra.Command, src runSource, entries, full bool) error {
 	out := bufio.NewWriter(cmd.OutOrStdout())
-	s := shower{out: out, palette: colours(cmd.OutOrStdout())}
+	s := &shower{out: out, palette: colours(cmd.OutOrStdout())}
+	show := s.entry
+	if !entries {
+		show = (&narrator{shower: s, width: columns(cmd.OutOrStdout()), full: full}).entry
+	}
 	report, err := journal.Verify(func(yield func(journal.Entry, error) bool) {
 		for e, err := range src.entries(cmd.Context()) {
 			if err == nil {
-				s.entry(e)
+				show(e)
 			}
 			if !yield(e, err) {
 				return

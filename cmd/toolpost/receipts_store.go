@@ -257,6 +257,10 @@ func storeSource(store runStore, run string) runSource {
 // namedSource is the run of a store that a command names; one without entries is an
 // error.
 func namedSource(cmd *cobra.Command, store runStore, run string) (runSource, error) {
+	run, err := runNamed(cmd.Context(), store, run)
+	if err != nil {
+		return runSource{}, err
+	}
 	src := storeSource(store, run)
 	for _, err := range src.lines(cmd.Context()) {
 		return src, err

@@ -36,12 +36,15 @@ func commandsReadRecords(t *testing.T, original string) {
 	expect(t, exitOK, []string{"sealed  finished", "signed by key"}, "receipts", "verify", "--key", filepath.Join(path, "finished.pub"), "finished")
 	expect(t, exitOK, []string{"outcome unknown: write_file (call 2)"}, "receipts", "verify", "--allow-open", "killed-after-intent")
 	expect(t, exitOK, []string{`write_file {"path":"b.txt","text":"x"}`, "Outcome unknown"}, "receipts", "show", "killed-after-intent")
-	expect(t, exitOK, []string{`calls read_file, calls write_file`, "All is done.", "messages: 3, new: 2"}, "receipts", "show", "finished")
-	expect(t, exitOK, []string{"[stripped]", `say {"password":"[stripped:password]"`}, "receipts", "show", "stripped")
+	expect(t, exitOK, []string{`calls read_file, calls write_file`, "All is done.", "messages: 3, new: 2"}, "receipts", "show", "--entries", "finished")
+	expect(t, exitOK, []string{"\n› Copy a.txt to b.txt", "✓ write_file ok", "All is done."}, "receipts", "show", "finished")
+	expect(t, exitOK, []string{"[stripped]", `say {"password":"[stripped:password]"`}, "receipts", "show", "--entries", "stripped")
+	expect(t, exitOK, []string{"say ok", "password=[stripped:password]", "secrets were taken out"}, "receipts", "show", "stripped")
 	expect(t, exitOK, []string{"sealed", "open", "Copy a.txt to b.txt"}, "receipts", "list")
 	for _, file := range runs {
 		expect(t, exitOK, nil, "receipts", "verify", "--allow-open", file)
 		expect(t, exitOK, nil, "receipts", "show", file)
+		expect(t, exitOK, nil, "receipts", "show", "--entries", file)
 		if r := expect(t, exitOK, nil, "receipts", "show", "--json", file); !strings.Contains(r.out, `"entries"`) {
 			t.Errorf("%s: %s", file, r.out)
 		}

@@ -31,8 +31,8 @@ the first difference is shown, recorded and now side by side, and the exit code 
 --against asks another model each question of the run anew and compares the calls it
 makes with those on record. No tool is run.
 
-RUN is a run of the store or a file.`,
-		Example: `  toolpost replay 20261115-171147-nuyh2e4z
+RUN is a run of the store, or latest for the newest, or a file.`,
+		Example: `  toolpost replay latest
   toolpost replay 20261115-171147-nuyh2e4z --against ollama/qwen3:8b`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

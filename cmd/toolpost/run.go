@@ -94,6 +94,9 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var record *agent.Settings
 	if f.resume != "" {
+		if f.resume, err = s.runNamed(ctx, f.resume); err != nil {
+			return err
+		}
 		if record, err = s.recall(ctx, f.resume); err != nil {
 			return err
 		}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// narrator prints a run as a conversation: what was asked, what the model said,
+// what was run and what came of it.
+type narrator struct {
+	*shower
+	width int
+	full  bool     // show results whole
+	seen  int      // messages of the conversation that are on the screen
+	asked bool     // whether the task was shown
+	rules []string // the kinds of secrets that were mentioned
+}
+
+// The parts of a transcript that are shown of a long thing.
+const (
+	shownThinking = 3
+	shownResult   = 12
+)
+
+// entry prints what an entry adds to the conversation.
+func (n *narrator) entry(e journal.Entry) {
+	if whole, err := n.refs.Whole(e); err == nil { // else it is shown as it is
+		e = whole
+	}
+	if n.begun.IsZero() {
+		n.begun = e.At
+		fmt.Fprintf(n.out, "%s  %s", n.palette.bold(e.Run), e.At.Format("2006-01-02 15:04:05 MST"))
+		n.start(e)
+	}
+	tell, ok := narrated[e.Kind]
+	if !ok {
+		return
+	}
+	if err := tell(n, e); err != nil {
+		n.note(string(e.Kind) + " cannot be read: " + err.Error())
+	}
+	n.stripped(e.Stripped)
+}
+
+// stripped says once of each kind of secret that it was taken out.
+func (n *narrator) stripped(s *journal.Stripped) {
+	if s == nil {
+		return
+	}
+	var rules []string
+	for _, r := range s.Rules {
+		if !slices.Contains(n.rules, r) {
+			rules = append(rules, r)
+		}
+	}
+	if n.rules = append(n.rules, rules...); len(rules) > 0 {
+		n.note("secrets were taken out of the record: " + strings.Join(rules, ", "))
+	}
+}
+
+// start ends the first line with the model, if the run says which.
+func (n *narrator) start(e journal.Entry) {
+	var s journal.Start
+	if e.Kind == journal.KindStart && e.Decode(&s) == nil && s.Model != "" {
+		fmt.Fprintf(n.out, "  on %s", oneLine(s.Model, 80))
+	}
+	fmt.Fprintln(n.out)
+}
+
+// narrated are the kinds of entries that belong to a conversation. Intents do
+// not: their receipts follow, or they are listed as unknown at the end.
+var narrated = map[journal.Kind]func(*narrator, journal.Entry) error{
+	journal.KindStart:        told((*narrator).task),
+	journal.KindRequest:      told((*narrator).request),
+	journal.KindAnswer:       told((*narrator).answer),
+	journal.KindApproval:     told((*narrator).approval),
+	journal.KindReceipt:      told((*narrator).receipt),
+	journal.KindRefusal:      told((*narrator).receipt),
+	journal.KindVerification: told((*narrator).verification),
+	journal.KindEnd:          told((*narrator).ended),
+	journal.KindTorn:         told(func(n *narrator, _ journal.Torn) { n.note("the process died here; the run was taken up again") }),
+}
+
+func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
+	return func(n *narrator, e journal.Entry) error {
+		var body T
+		if err := e.Decode(&body); err != nil {
+			return err
+		}
+		tell(n, body)
+		return nil
+	}
+}
+
+// task shows the task of a run that asks no model; else the first request has it.
+func (n *narrator) task(s journal.Start) {
+	if s.Task != "" {
+		n.paragraph(s.Task, n.palette.cyan("› "), n.palette.bold)
+		n.asked = true
+	}
+}
+
+// request shows what people said since the request before.
+func (n *narrator) request(r journal.Request) {
+	from := max(n.seen-r.Keep, 0)
+	if r.Keep+len(r.Messages) <= n.seen { // the conversation was cut
+		from = 0
+	}
+	n.seen = r.Keep + len(r.Messages)
+	for _, raw := range r.Messages[min(from, len(r.Messages)):] {
+		var m llm.Message
+		if json.Unmarshal(raw, &m) != nil || m.Role != llm.RoleUser {
+			continue
+		}
+		if n.asked { // it is the task
+			n.asked = false
+			continue
+		}
+		for _, p := range m.Parts {
+			if text, ok := p.(llm.Text); ok && text.Ours {
+				n.note("told the model: " + oneLine(text.Text, 300))
+			} else if ok {
+				n.paragraph(text.Text, n.palette.cyan("› "), n.palette.bold)
+			}
+		}
+	}
+}
+
+func (n *narrator) answer(a journal.Answer) {
+	for _, p := range a.Message.Parts {
+		switch p := p.(type) {
+		case llm.Thinking:
+			n.paragraph(lastLines(p.Text, shownThinking), "  ", n.palette.dim)
+		case llm.Text:
+			n.paragraph(p.Text, "", plainly)
+		}
+	}
+	for _, c := range a.Invalid {
+		n.line(n.palette.red("✗"), fmt.Sprintf("a call of %s cannot be read: %s", oneLine(c.Name, 60), oneLine(c.Problem, 200)))
+	}
+	if a.Error != nil {
+		n.line(n.palette.red("✗"), "the model failed: "+oneLine(a.Error.Message, 300))
+	}
+	if a.Finish == nil && a.Error == nil {
+		n.note("the answer broke off")
+	}
+}
+
+func (n *narrator) approval(a journal.Approval) {
+	verb := "refused"
+	if a.Allowed {
+		verb = "allowed"
+	}
+	text := verb + " by " + or(a.By, "the policy")
+	if a.Scope != "" {
+		text += ", " + a.Scope
+	}
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	n.note(oneLine(a.Tool+" "+text, 200))
+}
+
+// receipt shows a call: what it was, how it ended, and what the model saw of it.
+func (n *narrator) receipt(r journal.Receipt) {
+	mark := n.palette.green("✓")
+	if r.Status != journal.OK {
+		mark = n.palette.red("✗")
+	}
+	v := callView{args: string(r.Args), phase: over}
+	text := n.describeReceipt(r)
+	if args := v.shownArgs(2 * n.width); args != "" && args != "null" {
+		text += "  " + n.palette.dim(args)
+	}
+	n.line(mark, text)
+	if r.Result == nil || r.Error != nil {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(printable(r.Result.Text()), "\n"), "\n")
+	if cut := len(lines) - shownResult; cut > 0 && !n.full {
+		lines = append(lines[:shownResult:shownResult], fmt.Sprintf("… %s more; --full shows all", counted(cut, "line")))
+	}
+	if lines[0] != "" || len(lines) > 1 {
+		n.lines(wrap(strings.Join(lines, "\n"), n.width, "    ", n.palette.dim))
+	}
+}
+
+func (n *narrator) verification(v journal.Verification) {
+	n.note(fmt.Sprintf("checked with %s: exit code %d", oneLine(v.Command, 200), v.ExitCode))
+}
+
+func (n *narrator) ended(e journal.End) {
+	text := "the run ended: " + oneLine(e.Status, 40)
+	if e.Usage != nil {
+		text += fmt.Sprintf(", %d tokens read and %d written", e.Usage.Input, e.Usage.Output)
+	}
+	n.note(text)
+}
+
+// paragraph prints a text with an empty line before it.
+func (n *narrator) paragraph(text, mark string, style func(string) string) {
+	if text = strings.Trim(printable(text), "\n"); text != "" {
+		fmt.Fprintln(n.out)
+		n.lines(wrap(text, n.width, mark, style))
+	}
+}
+
+func (n *narrator) line(mark, text string) { fmt.Fprintf(n.out, "\n%s %s\n", mark, text) }
+
+func (n *narrator) note(text string) {
+	n.lines(wrap(text, n.width, n.palette.dim("· "), n.palette.dim))
+}
+
+func (n *narrator) lines(lines []string) {
+	for _, l := range lines {
+		io.WriteString(n.out, l+"\n")
+	}
+}
