@@ -46,6 +46,7 @@ the conversation. Every turn is recorded as a run.`,
 				return advised(err)
 			}
 			defer w.done()
+			mustEnd(cmd.Context())
 			return runChat(cmd.Context(), w, in, out, yes)
 		},
 	}

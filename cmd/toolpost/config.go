@@ -257,14 +257,7 @@ const maxConfig = 1 << 20
 // readFile reads a configuration file. An unknown key is an error that names its
 // line; otherwise a misspelt setting would be ignored silently.
 func (s *settings) readFile(file string) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return fmt.Errorf("the configuration cannot be read: %w", err)
-	}
-	if info.Size() > maxConfig {
-		return fmt.Errorf("%s: more than %d bytes", file, maxConfig)
-	}
-	text, err := os.ReadFile(file)
+	text, err := readFile(file, maxConfig)
 	if err != nil {
 		return fmt.Errorf("the configuration cannot be read: %w", err)
 	}

@@ -140,25 +140,7 @@ func TestInterruptedWhileWaitingForInput(t *testing.T) {
 	for _, args := range [][]string{{"parse"}, {"explain"}, {"parse", "--batch"}, {"tools", "list", "--tools", "-"}, {"tools", "call", "list_files", "-"}, {"run"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			bare(t, nil)
-			for wait := 300 * time.Millisecond; ; wait *= 2 {
-				cmd := program(t, args...)
-				silent, err := cmd.StdinPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer silent.Close()
-				errOut := start(t, cmd)
-				time.Sleep(wait)
-				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
-				e := await(t, cmd, errOut)
-				if e.code < 0 && wait < 5*time.Second && e.took < time.Minute {
-					continue // it had not begun
-				}
-				e.with(t, exitTerminated, "interrupted")
-				return
-			}
+			interruptOnce(t, syscall.SIGTERM, args...)
 		})
 	}
 }

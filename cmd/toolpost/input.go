@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -47,4 +50,58 @@ func (r interruptible) Read(p []byte) (int, error) {
 	case res := <-done:
 		return copy(p, own[:res.n]), res.err
 	}
+}
+
+// grace is how long an interrupted command may take to end by itself.
+const grace = 500 * time.Millisecond
+
+// begunKey is the context key of an *atomic.Bool: whether the command has begun
+// something that must be brought to an end.
+type begunKey struct{}
+
+// mustEnd says that the command has begun something that an interruption must
+// bring to an end, like a run with its record, or a program.
+func mustEnd(ctx context.Context) {
+	if begun, ok := ctx.Value(begunKey{}).(*atomic.Bool); ok {
+		begun.Store(true)
+	}
+}
+
+// untilInterrupted executes a command and returns its exit code. If the context
+// ends, a command that has nothing to bring to an end is left behind soon: it may
+// be opening a pipe that nobody writes to, or at work on a large file, and neither
+// looks at a context.
+func untilInterrupted(ctx context.Context, stderr io.Writer, execute func(context.Context) error) int {
+	begun := new(atomic.Bool)
+	ended := make(chan error, 1)
+	go func() { ended <- execute(context.WithValue(ctx, begunKey{}, begun)) }()
+	select {
+	case err := <-ended:
+		return exitCode(stderr, err)
+	case <-ctx.Done():
+	}
+	for {
+		select {
+		case err := <-ended:
+			return exitCode(stderr, err)
+		case <-time.After(grace):
+			if !begun.Load() {
+				return exitCode(stderr, ctx.Err())
+			}
+		}
+	}
+}
+
+// readFile returns the text of a file of at most limit bytes.
+func readFile(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: more than %d bytes", file, limit)
+	}
+	return text, err
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	code := exitCode(stderr, root.ExecuteContext(ctx))
+	code := untilInterrupted(ctx, stderr, root.ExecuteContext)
 	var by signalled
 	switch {
 	case code != exitFailed && code != exitInterrupted || !errors.As(context.Cause(ctx), &by):

@@ -258,6 +258,7 @@ func sized(r io.Reader) (sized io.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	os.Remove(temp.Name()) // where a file can lose its name while it is open, nothing is left behind
 	done = func() {
 		temp.Close()
 		os.Remove(temp.Name())

@@ -112,6 +112,9 @@ func signRun(cmd *cobra.Command, target, keyFile, sigFile string) error {
 	return err
 }
 
+// maxKey bounds the file of a key.
+const maxKey = 64 << 10
+
 // readPrivateKey reads a key that nobody else can read.
 func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	info, err := os.Stat(path)
@@ -121,7 +124,7 @@ func readPrivateKey(path string) (ed25519.PrivateKey, error) {
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		return nil, fmt.Errorf("%s can be read by others (mode %04o); make it private with chmod 600, and the key new", path, info.Mode().Perm())
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path, maxKey)
 	if err != nil {
 		return nil, err
 	}

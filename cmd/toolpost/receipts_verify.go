@@ -76,7 +76,7 @@ func verifyTargets(cmd *cobra.Command, targets []string, flags verifyFlags) erro
 		return usagef(cmd, "--sig needs exactly one run")
 	}
 	if flags.key != "" {
-		text, err := os.ReadFile(flags.key)
+		text, err := readFile(flags.key, maxKey)
 		if err != nil {
 			return err
 		}

@@ -141,6 +141,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
 		}
 	}
+	mustEnd(ctx)
 	if f.resume != "" {
 		var more []llm.Message
 		if task != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -77,7 +76,7 @@ func (f simFlags) printList(cmd *cobra.Command) error {
 func (f simFlags) serve(cmd *cobra.Command) error {
 	server := new(sim.Server)
 	if f.script != "" {
-		src, err := os.ReadFile(f.script)
+		src, err := readFile(f.script, maxLine)
 		if err != nil {
 			return err
 		}

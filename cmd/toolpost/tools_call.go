@@ -54,6 +54,7 @@ do not promise to only read need --yes, which allows any tool.`,
 				return err
 			}
 			defer done()
+			mustEnd(cmd.Context())
 			o, err := s.callTool(cmd.Context(), set, call, yes || slices.Contains(classes, classOf(call.Name)))
 			if err != nil {
 				return err

@@ -72,13 +72,17 @@ func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]t
 	if len(declared) == 0 {
 		return nil, errors.New("it has no tools")
 	}
+	place := make(map[string]int, len(tools)+len(declared))
+	for i, t := range tools {
+		place[t.Name] = i
+	}
 	for _, d := range declared {
 		s.hidden = append(s.hidden, d.Secrets()...)
-		i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == d.Name })
+		i, there := place[d.Name]
 		switch {
-		case i >= 0 && d.Works():
+		case there && d.Works():
 			return nil, fmt.Errorf("%s is there already: a tool never hides another", d.Name)
-		case i >= 0:
+		case there:
 			tools[i] = d.Redescribe(tools[i])
 			continue
 		case !d.Works() && s.withheld(d.Name) != "":
@@ -88,6 +92,7 @@ func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]t
 		if err != nil {
 			return nil, err
 		}
+		place[t.Name] = len(tools)
 		tools = append(tools, t)
 	}
 	return tools, nil

@@ -1,0 +1,137 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// interruptOnce starts the program, sends one signal when it is at work, and
+// checks that it ended with a line that says so. A program that had not begun to
+// listen for signals is started again and given more time.
+func interruptOnce(t *testing.T, signal os.Signal, args ...string) ended {
+	t.Helper()
+	want := exitInterrupted
+	if signal == syscall.SIGTERM {
+		want = exitTerminated
+	}
+	for wait := 300 * time.Millisecond; ; wait *= 2 {
+		cmd := program(t, args...)
+		silent, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		errOut := start(t, cmd)
+		time.Sleep(wait)
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		e := await(t, cmd, errOut)
+		if e.code < 0 && wait < 5*time.Second && e.took < time.Minute {
+			continue // it had not begun
+		}
+		e.with(t, want, "interrupted")
+		return e
+	}
+}
+
+// TestInterruptedWhileReadingAFile: one signal ends a command that waits for a
+// file which is a pipe, whichever of its files that is.
+func TestInterruptedWhileReadingAFile(t *testing.T) {
+	rows := []string{
+		"run --tools pipe x",
+		"run --config pipe x",
+		"run --output-schema pipe x",
+		"run -m sim/script:pipe x",
+		"parse pipe",
+		"parse --tools pipe",
+		"explain pipe",
+		"explain --template pipe",
+		"repair pipe",
+		"repair --schema pipe",
+		"validate --schema pipe",
+		"schema --vendor openai pipe",
+		"tools list --tools pipe",
+		"tools audit --tools pipe",
+		"tools select --tools pipe x",
+		"models show --models pipe gpt-4o",
+		"models update --from pipe",
+		"sim --script pipe",
+		"config check --config pipe",
+		"doctor --config pipe",
+		"receipts verify --key pipe x",
+		"receipts anchor --key pipe anchors",
+	}
+	var slowest time.Duration
+	for _, row := range rows {
+		t.Run(row, func(t *testing.T) {
+			bare(t, nil)
+			makePipe(t, "pipe")
+			slowest = max(slowest, interruptOnce(t, syscall.SIGTERM, strings.Fields(row)...).took)
+		})
+	}
+	t.Logf("%d attacks; the slowest took %v to end", len(rows), slowest)
+}
+
+// manyTools is a file of n tools.
+func manyTools(n int) string {
+	var b strings.Builder
+	b.WriteString("tools:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "- {name: tool_%d, description: number %d, command: [\"true\"]}\n", i, i)
+	}
+	return b.String()
+}
+
+// TestInterruptedWhileReadingManyTools: one signal ends a run that is at work with
+// a large file of tools, or begins with them.
+func TestInterruptedWhileReadingManyTools(t *testing.T) {
+	bare(t, map[string]string{"tools.yaml": manyTools(50_000)})
+	e := interruptOnce(t, syscall.SIGINT, "run", "-m", "sim/native+stall=10m", "--tools", "tools.yaml", "x")
+	t.Logf("it took %v to end", e.took)
+}
+
+// TestUntilInterrupted: a command that looks at no context is left behind when it
+// is interrupted, unless it has begun something.
+func TestUntilInterrupted(t *testing.T) {
+	interrupted, stop := context.WithCancel(context.Background())
+	stop()
+	var errOut strings.Builder
+	never := make(chan error)
+	if code := untilInterrupted(interrupted, &errOut, func(context.Context) error { return <-never }); code != exitInterrupted || errOut.String() != "toolpost: interrupted\n" {
+		t.Errorf("exit %d: %s", code, &errOut)
+	}
+	code := untilInterrupted(interrupted, &errOut, func(ctx context.Context) error {
+		mustEnd(ctx)
+		time.Sleep(3 * grace)
+		return nil
+	})
+	if code != exitOK {
+		t.Errorf("exit %d of a command that was to be waited for", code)
+	}
+}
+
+// TestEndlessFiles: a file that never ends is refused, and does not fill the
+// memory.
+func TestEndlessFiles(t *testing.T) {
+	for _, row := range []string{"run --config /dev/zero x", "run --tools /dev/zero x", "sim --script /dev/zero", "receipts verify --key /dev/zero x", "receipts anchor --key /dev/zero x"} {
+		t.Run(row, func(t *testing.T) {
+			bare(t, nil)
+			if _, err := os.Stat("/dev/zero"); err != nil {
+				t.Skip(err)
+			}
+			cmd := program(t, strings.Fields(row)...)
+			await(t, cmd, start(t, cmd)).clear(t, "")
+			if used := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; used > 1<<20 {
+				t.Errorf("it used %d KiB of memory", used)
+			}
+		})
+	}
+}
