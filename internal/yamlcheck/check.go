@@ -1,6 +1,6 @@
 // Package yamlcheck refuses YAML that is more than it looks: aliases that write
 // a few bytes out into gigabytes, and nesting that takes the parser the square
-// of its depth. Whoever reads YAML from outside asks it first.
+// of its depth, and documents after the first, which readers pass over. Whoever reads YAML from outside asks it first.
 package yamlcheck
 
 import (
@@ -26,12 +26,16 @@ func Check(text []byte) error {
 	if line := tooDeep(text); line > 0 {
 		return fmt.Errorf("line %d: more than %d levels", line, maxDepth)
 	}
-	if !bytes.ContainsRune(text, '*') { // nothing is written out twice
-		return nil
+	aliases := bytes.ContainsRune(text, '*')
+	if !aliases && !bytes.Contains(text, []byte("---")) && !bytes.Contains(text, []byte("...")) {
+		return nil // nothing is written out twice, and there is one document
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil // the reader says it better
+	}
+	if line := secondDocument(file); line > 0 {
+		return fmt.Errorf("line %d: a second document begins here, and only the first would be read", line)
 	}
 	w := writer{anchors: make(map[string]int)}
 	total := 0
@@ -42,6 +46,21 @@ func Check(text []byte) error {
 		return fmt.Errorf("its aliases write it out to more than %d values", maxNodes)
 	}
 	return nil
+}
+
+// secondDocument returns the line on which a second document with something in it
+// begins, and 0 if there is none.
+func secondDocument(file *ast.File) int {
+	documents := 0
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if documents++; documents > 1 {
+			return doc.Body.GetToken().Position.Line
+		}
+	}
+	return 0
 }
 
 // tooDeep returns the line on which brackets, or dashes and question marks that

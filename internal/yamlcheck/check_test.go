@@ -32,6 +32,16 @@ func TestCheck(t *testing.T) {
 		"too long":               {strings.Repeat("# x\n", 2<<20), "the limit is"},
 		"no YAML":                {"a: [*b\n", ""},
 		"no such anchor":         {"a: *b\n", ""},
+		"a marked document":      {"# tools\n---\na: 1\n...\n", ""},
+		"a marked end":           {"a: 1\n---\n", ""},
+		"dashes in text":         {"a: |\n  x\n  ---\n  y\nb: '---'\n", ""},
+		"a table in a comment":   {"# a\n#---\na: 1\n", ""},
+		"two documents":          {"a: 1\n---\nb: 2\n", "line 3: a second document begins here"},
+		"two marked documents":   {"---\na: 1\n---\nb: 2\n", "line 4: a second document begins here"},
+		"an ended document":      {"a: 1\n...\nb: 2\n", "second document"},
+		"on the line of a mark":  {"a: 1\n--- {b: 2}\n", "line 2: a second document begins here"},
+		"with other line ends":   {"a: 1\r\n---\r\nb: 2\r\n", "second document"},
+		"a second list":          {"- a\n---\n- b\n", "second document"},
 	} {
 		start := time.Now()
 		err := yamlcheck.Check([]byte(c.text))

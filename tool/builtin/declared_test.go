@@ -77,6 +77,7 @@ func TestDeclaredIsBounded(t *testing.T) {
 		`{"tools":[null]}`:                      "no object",
 		`[null]`:                                "no object",
 		"null":                                  "no object",
+		"- name: f\n---\n- name: g\n":           "second document",
 		"- name: f\n-\n":                        "no object",
 		`[{"name":"f","parameters":[null]}]`:    "",
 		`{"tools":[[null]]}`:                    "no object",
