@@ -264,11 +264,11 @@ func (s *settings) readFile(file string) error {
 	if err := yamlcheck.Check(text); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		return configError(file, err)
-	}
 	var present map[string]any
-	if err := yaml.Unmarshal(text, &present); err != nil {
+	if err := yaml.Unmarshal(text, &present); err == nil && len(present) == 0 {
+		return nil // comments only; decoding nothing would take the defaults away
+	}
+	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 		return configError(file, err)
 	}
 	for key, v := range present {

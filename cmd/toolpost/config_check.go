@@ -12,13 +12,13 @@ import (
 func newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
-		Short:   "Check the configuration",
+		Short:   "Write, show, change and check the configuration",
 		Long:    "Settings come from the configuration file, then from the environment, then from\nflags; the later wins. The file is strict: a key it does not know is an error.",
-		Example: "  toolpost config check",
+		Example: "  toolpost config init\n  toolpost config set model ollama/qwen3:8b\n  toolpost config check",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigCheck())
+	cmd.AddCommand(newConfigInit(), newConfigShow(), newConfigSet(), newConfigUnset(), newConfigPath(), newConfigCheck())
 	return cmd
 }
 

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/internal/yamlcheck"
+)
+
+// newConfigPath prints the name of the file; programs and editors use it.
+func newConfigPath() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "path",
+		Short:   "Print the name of the configuration file, whether it is there or not",
+		Example: "  toolpost config path",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := ownConfigFile(cmd)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
+			return err
+		},
+	}
+	cmd.Flags().String("config", "", configUsage)
+	return cmd
+}
+
+const configUsage = "`FILE` to use in place of your config.yaml"
+
+// ownConfigFile is configFile for commands that cannot do without one.
+func ownConfigFile(cmd *cobra.Command) (string, error) {
+	file, _ := configFile(cmd)
+	if file == "" {
+		return "", errors.New("there is no home directory for a configuration file; name one with --config")
+	}
+	return file, nil
+}
+
+func newConfigInit() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a configuration file that explains every setting",
+		Long: `Write a configuration file in which every setting is explained and switched off by a #.
+A file that is there is left alone, unless --force.`,
+		Example: "  toolpost config init\n  toolpost config init --config ./toolpost.yaml --force",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := ownConfigFile(cmd)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Lstat(file); err == nil && !force {
+				return fmt.Errorf("%s is there already; --force writes over it", file)
+			}
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				return err
+			}
+			if err := replaceFile(file, []byte(configTemplate()), 0o600); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), file)
+			return err
+		},
+	}
+	cmd.Flags().String("config", "", configUsage)
+	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	return cmd
+}
+
+// configTemplate is a file with every setting, each an example behind a #.
+func configTemplate() string {
+	var b strings.Builder
+	b.WriteString("# Settings of toolpost. Take away a # to set one; 'toolpost config check' looks at the file.\n# Keys of vendors do not belong here: they are read from the environment.\n")
+	for _, row := range settingTable {
+		fmt.Fprintf(&b, "\n# %s\n", strings.ToUpper(row.help[:1])+row.help[1:]+".")
+		for line := range strings.Lines(cmp.Or(examples[row.key], row.key+":")) {
+			b.WriteString("#" + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// examples are the settings as they may stand in a file.
+var examples = map[string]string{
+	"model":       "model: ollama/qwen3:8b",
+	"stronger":    "stronger: anthropic/claude-sonnet-4-5",
+	"local":       "local: [ollama, llamacpp, vllm, lmstudio]",
+	"root":        "root: .",
+	"allow":       "allow: [write]",
+	"sandbox":     "sandbox: false",
+	"tools":       "tools: [tools.yaml]",
+	"system":      "system: Answer in one sentence.",
+	"max_turns":   "max_turns: 20",
+	"max_tokens":  "max_tokens: 4096",
+	"timeout":     "timeout: 10m",
+	"temperature": "temperature: 0",
+	"journal":     "journal: sqlite:runs.db",
+	"limits":      "limits: {text: 1000000, idle: 5m}",
+	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
+}
+
+func newConfigSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Change one setting in the configuration file",
+		Long: `Write a setting into the configuration file, which is made if it is not there. Everything
+else in the file stays as it is, comments too. Items of a list are separated by commas.
+A value that no command would take is refused, and nothing is written.`,
+		Example: "  toolpost config set model ollama/qwen3:8b\n  toolpost config set allow write,exec\n  toolpost config set max_turns 40",
+		Args:    cobra.ExactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return setConfig(cmd, args[0], &args[1]) },
+	}
+	cmd.Flags().String("config", "", configUsage)
+	return cmd
+}
+
+func newConfigUnset() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "unset KEY",
+		Short:   "Take one setting out of the configuration file",
+		Example: "  toolpost config set max_turns 40\n  toolpost config unset max_turns",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return setConfig(cmd, args[0], nil) },
+	}
+	cmd.Flags().String("config", "", configUsage)
+	return cmd
+}
+
+// setConfig changes one setting of the file; a nil value takes it out.
+func setConfig(cmd *cobra.Command, key string, value *string) error {
+	row, err := settingNamed(cmd, key)
+	if err != nil {
+		return err
+	}
+	file, err := ownConfigFile(cmd)
+	if err != nil {
+		return err
+	}
+	if value != nil && row.env == "" {
+		return usagef(cmd, "%s has parts of its own; write it into %s", key, file)
+	}
+	old, err := readBounded(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := withSetting([]byte(old), row, value)
+	if err != nil {
+		var wrong usageError
+		if errors.As(err, &wrong) {
+			return usagef(cmd, "%s: %w", key, wrong.err)
+		}
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(file, text, 0o600)
+}
+
+func settingNamed(cmd *cobra.Command, key string) (setting, error) {
+	names := make([]string, len(settingTable))
+	for i, row := range settingTable {
+		if row.key == key {
+			return row, nil
+		}
+		names[i] = row.key
+	}
+	return setting{}, usagef(cmd, "there is no setting %s%s", key, didYouMean(key, names))
+}
+
+// withSetting returns the text of a configuration file with one setting changed.
+// The text is changed as text, so that comments stay, and read again to see that
+// nothing else became different.
+func withSetting(old []byte, row setting, value *string) ([]byte, error) {
+	before, err := decodeConfig(old)
+	if err != nil {
+		return nil, err
+	}
+	want := before
+	var line string
+	if value != nil {
+		if err := row.set(&want, *value); err != nil {
+			return nil, usageError{err: err}
+		}
+		checked := want
+		checked.from = map[string]string{row.key: "the value"}
+		if row.key != "max_turns" {
+			checked.MaxTurns = cmp.Or(checked.MaxTurns, defaultTurns)
+		}
+		if err := checked.check(); err != nil {
+			return nil, usageError{err: err}
+		}
+		if line, err = inOneYAMLLine(row.key, plainValue(row.value(&want))); err != nil {
+			return nil, err
+		}
+	}
+	text := replaceSetting(string(old), row.key, line)
+	after, err := decodeConfig([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range settingTable {
+		same := reflect.DeepEqual(other.value(&after), other.value(&want))
+		if other.key != row.key && !same || other.key == row.key && value != nil && !same {
+			return nil, fmt.Errorf("%s cannot be changed without changing %s; write it into the file yourself", row.key, other.key)
+		}
+	}
+	return []byte(text), nil
+}
+
+// inOneYAMLLine writes a key and its value.
+func inOneYAMLLine(key string, value any) (string, error) {
+	list, is := value.([]string)
+	if !is {
+		b, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: key, Value: value}}, yaml.UseLiteralStyleIfMultiline(false))
+		return strings.TrimSpace(string(b)), err
+	}
+	b, err := yaml.MarshalWithOptions(list, yaml.Flow(true))
+	return key + ": " + strings.TrimSpace(string(b)), err
+}
+
+// plainValue is a setting as YAML writes it.
+func plainValue(p any) any {
+	if d, ok := p.(interface{ String() string }); ok {
+		return d.String()
+	}
+	return reflect.Indirect(reflect.ValueOf(p)).Interface()
+}
+
+// decodeConfig reads the text of a configuration file, as strictly as ever.
+func decodeConfig(text []byte) (settings, error) {
+	var s settings
+	if len(text) > maxConfig {
+		return s, fmt.Errorf("more than %d bytes", maxConfig)
+	}
+	if err := yamlcheck.Check(text); err != nil {
+		return s, err
+	}
+	var present map[string]any
+	if err := yaml.Unmarshal(text, &present); err == nil && len(present) == 0 {
+		return s, nil
+	}
+	err := yaml.UnmarshalWithOptions(text, &s, yaml.Strict(), yaml.DisallowUnknownField())
+	var at yaml.Error
+	if err != nil && errors.As(err, &at) && at.GetToken() != nil {
+		return s, fmt.Errorf("line %d: %s", at.GetToken().Position.Line, at.GetMessage())
+	}
+	return s, err
+}
+
+// replaceSetting puts line in the place of a key and its value; without the key
+// it goes behind its example, or to the end. An empty line takes the key out.
+func replaceSetting(text, key, line string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if text == "" {
+		lines = nil
+	}
+	from := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") })
+	to := from + 1
+	switch {
+	case from >= 0:
+		for to < len(lines) && belongs(lines[to]) {
+			to++
+		}
+		if comment := trailingComment(lines[from]); line != "" && comment != "" {
+			line += " " + comment
+		}
+	case line == "":
+		return text
+	default:
+		if from = slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "#"+key+":") }) + 1; from == 0 {
+			from = len(lines)
+		}
+		to = from
+	}
+	var put []string
+	if line != "" {
+		put = []string{line}
+	}
+	return strings.Join(slices.Replace(lines, from, to, put...), "\n") + "\n"
+}
+
+// belongs reports whether a line goes on with the value of the key before it.
+func belongs(line string) bool {
+	return line != "" && (line[0] == ' ' || line[0] == '\t' || strings.HasPrefix(line, "- ") || line == "-" || line[0] == ']' || line[0] == '}')
+}
+
+// trailingComment returns the comment behind a value that has no quotes, which
+// might hide a #.
+func trailingComment(line string) string {
+	i := strings.Index(line, " #")
+	if i < 0 || strings.ContainsAny(line[:i], `"'`) {
+		return ""
+	}
+	return strings.TrimSpace(line[i:])
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+func newConfigShow() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show [KEY]",
+		Short: "Show the settings that hold, and where each comes from",
+		Long: `Show the settings that hold here and now as a configuration file would have them, each
+with its source; with KEY, the value of that one alone. Passwords, values of headers and
+whatever else is secret are not shown.`,
+		Example: "  toolpost config show\n  toolpost config show max_turns\n  toolpost config show --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rows := settingTable
+			if len(args) == 1 {
+				row, err := settingNamed(cmd, args[0])
+				if err != nil {
+					return err
+				}
+				rows = []setting{row}
+			}
+			s, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return s.showJSON(cmd.OutOrStdout(), rows)
+			}
+			if len(args) == 1 {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimPrefix(s.shownYAML(rows[0]), rows[0].key+": "))
+				return err
+			}
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			for _, row := range rows {
+				writeSetting(w, s.shownYAML(row), cmp.Or(s.from[row.key], "default"))
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().String("config", "", configUsage)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+// writeSetting writes a setting with its source behind the first line.
+func writeSetting(w io.Writer, text, source string) {
+	first, rest, more := strings.Cut(text, "\n")
+	fmt.Fprintf(w, "%-40s # %s\n", first, source)
+	if more {
+		fmt.Fprintln(w, rest)
+	}
+}
+
+// hiddenValue stands for what is not shown.
+const hiddenValue = "[hidden]"
+
+// public returns a setting without what is secret: as a value that YAML and JSON
+// can write, nil if it is not set.
+func (s *settings) public(row setting) any {
+	switch p := row.value(s).(type) {
+	case map[string]providerConfig:
+		out := yaml.MapSlice{}
+		for _, name := range slices.Sorted(maps.Keys(p)) {
+			out = append(out, yaml.MapItem{Key: name, Value: publicProvider(p[name])})
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case limitsConfig:
+		return cmp.Or(p.String(), "the defaults")
+	case *time.Duration:
+		return p.String()
+	case **float64:
+		if *p == nil {
+			return nil
+		}
+		return **p
+	case *[]string:
+		return *p
+	case *string:
+		if *p == "" {
+			return nil
+		}
+		clean, _ := s.secrets().Strip(redactAddress(*p))
+		return clean
+	default:
+		return plainValue(p)
+	}
+}
+
+func publicProvider(p providerConfig) yaml.MapSlice {
+	out := yaml.MapSlice{{Key: "base_url", Value: redactAddress(p.BaseURL)}}
+	if p.Wire != "" {
+		out = append(out, yaml.MapItem{Key: "wire", Value: p.Wire})
+	}
+	if p.KeyEnv != "" {
+		state := "not set"
+		if os.Getenv(p.KeyEnv) != "" {
+			state = "set"
+		}
+		out = append(out, yaml.MapItem{Key: "key_env", Value: p.KeyEnv + " (" + state + ")"})
+	}
+	if len(p.Headers) > 0 {
+		headers := yaml.MapSlice{}
+		for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+			headers = append(headers, yaml.MapItem{Key: name, Value: hiddenValue})
+		}
+		out = append(out, yaml.MapItem{Key: "headers", Value: headers})
+	}
+	return out
+}
+
+// shownYAML writes a setting as it would stand in a file.
+func (s *settings) shownYAML(row setting) string {
+	v := s.public(row)
+	if v == nil {
+		return row.key + ":"
+	}
+	if list, ok := v.([]string); ok {
+		return row.key + ": [" + strings.Join(list, ", ") + "]"
+	}
+	b, err := yaml.Marshal(yaml.MapSlice{{Key: row.key, Value: v}})
+	if err != nil {
+		return row.key + ": " + hiddenValue
+	}
+	return printable(strings.TrimSuffix(string(b), "\n"))
+}
+
+// publicSetting is a setting as config show --json prints it.
+type publicSetting struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	From  string `json:"from"`
+}
+
+func (s *settings) showJSON(out io.Writer, rows []setting) error {
+	all := []publicSetting{}
+	for _, row := range rows {
+		all = append(all, publicSetting{row.key, jsonValue(s.public(row)), cmp.Or(s.from[row.key], "default")})
+	}
+	return printJSON(out, all)
+}
+
+// jsonValue turns the ordered maps of YAML into objects.
+func jsonValue(v any) any {
+	m, ok := v.(yaml.MapSlice)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any)
+	for _, item := range m {
+		out[fmt.Sprint(item.Key)] = jsonValue(item.Value)
+	}
+	return out
+}
