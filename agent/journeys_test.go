@@ -298,7 +298,7 @@ func contains(list []string, s string) bool {
 // play plays the journey and returns what happened.
 func (s *stage) play() []txtar.File {
 	s.cast()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
 	defer cancel()
 	d := &digest{names: make(map[string]string), varies: s.set.Varies}
 	if s.set.Model != "" {

@@ -295,7 +295,7 @@ func eachDump(t *testing.T, test func(t *testing.T, db *sql.DB)) {
 	}
 	for _, dump := range dumps {
 		t.Run(filepath.Base(filepath.Dir(dump)), func(t *testing.T) {
-			db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "journal.db")+"?_pragma=busy_timeout(10000)")
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "journal.db")+"?_pragma=busy_timeout(60000)")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ var crashStores = map[string]func(dir string) (journal.Store, func() error, erro
 		return d, func() error { return nil }, err
 	},
 	"sqlite": func(dir string) (journal.Store, func() error, error) {
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "runs.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "runs.db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -63,7 +63,7 @@ func TestKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			done := 0
-			for start := time.Now(); done < cycles && time.Since(start) < time.Minute; {
+			for start := time.Now(); done < cycles && (done < 10 || time.Since(start) < time.Minute); {
 				crash(t, dir)
 				if done++; done%20 == 0 {
 					inspect(t, dir, name)

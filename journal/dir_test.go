@@ -259,13 +259,14 @@ func TestALockIsNotWaitedForForEver(t *testing.T) {
 		}
 		return time.Since(start)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	blocked(t, ctx, context.DeadlineExceeded)
-	ctx, cancel = context.WithCancel(t.Context())
-	time.AfterFunc(10*time.Millisecond, cancel)
-	blocked(t, ctx, context.Canceled)
-	synctest.Test(t, func(t *testing.T) { // a receipt is written whatever happens to its context
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		blocked(t, ctx, context.DeadlineExceeded)
+		ctx, cancel = context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		blocked(t, ctx, context.Canceled)
+		// A receipt is written whatever happens to its context.
 		if took := blocked(t, context.WithoutCancel(t.Context()), context.DeadlineExceeded); took > time.Minute {
 			t.Errorf("it took %s", took)
 		}

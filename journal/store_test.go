@@ -60,7 +60,7 @@ func openSQL(t testing.TB, driver, dsn string) *journal.SQL {
 }
 
 func sqliteDSN(t testing.TB) string {
-	return "file:" + filepath.Join(t.TempDir(), "journal.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
+	return "file:" + filepath.Join(t.TempDir(), "journal.db") + "?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
 }
 
 func TestSQLite(t *testing.T) {

@@ -77,14 +77,34 @@ func asleep(t *testing.T, seconds string) int {
 	return n
 }
 
+// long is how long tests wait for what should be there at once: no machine is so
+// busy.
+const long = time.Minute
+
 // awake waits until nobody sleeps for so long any more.
 func awake(t *testing.T, seconds string) int {
 	t.Helper()
+	return sleepers(t, seconds, func(n int) bool { return n == 0 })
+}
+
+// sleepers waits until the number of those who sleep for so long is right, and
+// returns it.
+func sleepers(t *testing.T, seconds string, right func(n int) bool) int {
+	t.Helper()
 	n := asleep(t, seconds)
-	for end := time.Now().Add(3 * time.Second); n > 0 && time.Now().Before(end); n = asleep(t, seconds) {
+	for end := time.Now().Add(long); !right(n) && time.Now().Before(end); n = asleep(t, seconds) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return n
+}
+
+// whenAsleep calls do when somebody sleeps for so long.
+func whenAsleep(t *testing.T, seconds string, do func()) {
+	t.Helper()
+	go func() {
+		sleepers(t, seconds, func(n int) bool { return n > 0 })
+		do()
+	}()
 }
 
 // detached are ways of a program to leave something behind.
@@ -107,11 +127,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			if stopped {
 				script += "sleep 3" + seconds
-				time.AfterFunc(500*time.Millisecond, cancel)
+				whenAsleep(t, "3"+seconds, cancel)
 			}
 			start := time.Now()
 			out, _, err := shell(t, ctx, Options{Supervised: true}, script)
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > long+long/2 {
 				t.Errorf("%s, stopped %v: it took %v", how, stopped, took)
 			}
 			if stopped == (err == nil) {
@@ -130,10 +150,10 @@ func TestAStoppedSupervisorEndsItsPrograms(t *testing.T) {
 	seconds := fmt.Sprint(4000 + rand.IntN(1e9))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	time.AfterFunc(500*time.Millisecond, cancel)
+	whenAsleep(t, "3"+seconds, cancel)
 	start := time.Now()
 	_, _, err := shell(t, ctx, Options{Supervised: true}, "setsid sleep "+seconds+" &\nsleep 0.1; kill -STOP $PPID; sleep 3"+seconds)
-	if took := time.Since(start); err == nil || took > 2*time.Second {
+	if took := time.Since(start); err == nil || took > long+long/2 {
 		t.Errorf("it took %v: %v", took, err)
 	}
 	if n := awake(t, seconds) + awake(t, "3"+seconds); n > 0 {
@@ -148,10 +168,7 @@ func TestNothingSurvivesUs(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); asleep(t, seconds) < 2 && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if n := asleep(t, seconds); n < 2 {
+	if n := sleepers(t, seconds, func(n int) bool { return n >= 2 }); n < 2 {
 		t.Fatalf("%d of 2 programs run", n)
 	}
 	_ = cmd.Process.Kill()

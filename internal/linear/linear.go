@@ -1,6 +1,7 @@
 // Package linear lets tests say that work grows no faster than what it is given,
-// on any machine, however slow or busy: it measures the processor time of one
-// thread, takes the best of several tries, and tries again before it fails.
+// on any machine, however slow or busy. It compares processor times of one thread
+// with each other, never with a clock, takes the best of several tries, and tries
+// again before it fails.
 package linear
 
 import (
@@ -19,6 +20,10 @@ const (
 
 	// enough is the least that a measurement takes: a shorter one is repeated.
 	enough = 20 * time.Millisecond
+
+	// little is what a byte may take without being looked at again: 3 MB/s.
+	// Quadratic work of some size takes far more, on any machine.
+	little = time.Second / 3e6
 
 	// tries is how often a pair of sizes is measured before it fails.
 	tries = 6
@@ -41,15 +46,30 @@ func Check(tb testing.TB, name string, size int, prepare func(size int) func()) 
 	}
 }
 
+// Screen is Check for many inputs of size bytes: it runs the larger one first, once,
+// and is content if that takes little for its length. It returns the processor time
+// of that run.
+func Screen(tb testing.TB, name string, size int, prepare func(size int) func()) time.Duration {
+	tb.Helper()
+	took := CPU(prepare(times * size))
+	if took > time.Duration(times*size)*little {
+		Check(tb, name, size, prepare)
+	}
+	return took
+}
+
 // compare measures two pieces of work, of which large has 8 times as much to do,
 // and tells whether large takes at most 20 times as long.
 func compare(small, large func()) (s, l time.Duration, ok bool) {
 	defer quiet()()
 	s, l = time.Hour, time.Hour
-	for range tries {
+	for try := range tries {
 		s, l = min(s, Each(small)), min(l, Each(large))
 		if l <= most*s || !measures {
 			return s, l, true
+		}
+		if try > 0 && l > 2*most*s { // no neighbour doubles it twice
+			break
 		}
 	}
 	return s, l, false

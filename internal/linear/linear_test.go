@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// scans looks at a text once, or once more for each of its pieces.
-func scans(pieces bool) func(size int) func() {
+// scans looks at a text once, in pieces, or at all the rest of it for each piece.
+func scans(piece int, rest bool) func(size int) func() {
 	return func(size int) func() {
 		text := strings.Repeat("x", size)
 		return func() {
-			for rest := text; rest != ""; rest = rest[min(len(rest), 100):] {
-				if !pieces {
-					strings.Count(rest[:min(len(rest), 100)], "xy")
-				} else if strings.Contains(rest, "y") {
-					panic("no y")
+			for text := text; text != ""; text = text[min(len(text), piece):] {
+				look := text
+				if !rest {
+					look = text[:min(len(text), piece)]
+				}
+				if strings.Contains(look, "y") {
+					panic("there is no y")
 				}
 			}
 		}
@@ -32,12 +34,11 @@ type failures struct {
 func (*failures) Helper()                     {}
 func (f *failures) Errorf(s string, a ...any) { f.lines = append(f.lines, fmt.Sprintf(s, a...)) }
 
-// Linear work passes and quadratic work fails, also where the machine is busy
-// with something else.
+// Linear work passes and quadratic work fails, also while others are busy.
 func TestCheck(t *testing.T) {
-	for busy := range 2 {
+	for _, busy := range []bool{false, true} {
 		stop := make(chan struct{})
-		for range 2 * busy {
+		if busy {
 			go func() {
 				for {
 					select {
@@ -48,17 +49,18 @@ func TestCheck(t *testing.T) {
 				}
 			}()
 		}
-		var once, square failures
-		Check(&once, "once", 1<<16, scans(false))
-		Check(&square, "square", 1<<16, scans(true))
+		var once, square, screened failures
+		Check(&once, "once", 1<<16, scans(100, false))
+		Check(&square, "square", 1<<16, scans(100, true))
+		Screen(&screened, "screened", 1<<16, scans(10, true))
 		close(stop)
 		if len(once.lines) != 0 {
 			t.Errorf("linear work fails: %s", once.lines)
 		}
-		if measures && len(square.lines) != 1 {
-			t.Errorf("quadratic work fails %d times", len(square.lines))
+		if measures && (len(square.lines) != 1 || len(screened.lines) != 1) {
+			t.Errorf("quadratic work passes: %s, %s", square.lines, screened.lines)
 		}
-		t.Log(square.lines)
+		t.Log(square.lines, screened.lines)
 	}
 }
 
@@ -70,7 +72,7 @@ func TestCPU(t *testing.T) {
 	if took := CPU(func() { time.Sleep(time.Second) }); took > 500*time.Millisecond {
 		t.Errorf("a second of sleep took %v", took)
 	}
-	if each := Each(func() { scans(false)(1 << 20)() }); each <= 0 || each > 10*time.Second {
+	if each := Each(func() { scans(100, false)(1 << 20)() }); each <= 0 || each > 10*time.Second {
 		t.Errorf("1 MiB took %v", each)
 	}
 }

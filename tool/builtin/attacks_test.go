@@ -210,7 +210,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 	defer outer.Close()
 	host, outerPort, _ := net.SplitHostPort(outer.Listener.Addr().String())
 	open := netip.PrefixFrom(netip.MustParseAddr(host), 32)
-	x := builtin.Fetch{Open: []netip.Prefix{open}, Ports: []string{"80", "443", outerPort}, Timeout: 2 * time.Second}.Tool()
+	x := builtin.Fetch{Open: []netip.Prefix{open}, Ports: []string{"80", "443", outerPort}, Timeout: time.Minute}.Tool()
 	for _, target = range []string{
 		"http://127.0.0.1:" + innerPort + "/", "http://[::1]:" + outerPort + "/", "file:///etc/passwd", "http://169.254.169.254/", "http://10.0.0.1/", "http://user:pw@127.0.0.1:" + outerPort + "/", outer.URL + "/again",
 	} {
@@ -225,7 +225,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 // machine: what counts is where the connection goes, not what the name said
 // before.
 func TestNamesAreCheckedWhenConnecting(t *testing.T) {
-	x := builtin.Fetch{Timeout: 2 * time.Second}.Tool()
+	x := builtin.Fetch{Timeout: time.Minute}.Tool()
 	_, err := call(t.Context(), x, map[string]any{"url": "http://localhost/"})
 	var known *tool.Error
 	if !errors.As(err, &known) || known.Code != tool.Permission {
@@ -262,12 +262,14 @@ func TestFetchIsBounded(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	host, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	x := builtin.Fetch{Open: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr(host), 32)}, Ports: []string{port}, MaxBytes: 1000, Timeout: time.Second}.Tool()
+	fetch := builtin.Fetch{Open: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr(host), 32)}, Ports: []string{port}, MaxBytes: 1000, Timeout: time.Minute}
+	x := fetch.Tool()
 	if out, err := call(t.Context(), x, map[string]any{"url": server.URL + "/endless"}); err != nil || !strings.HasSuffix(out, "[cut after 1000 bytes]") || len(out) > 1100 {
 		t.Errorf("endless: %d bytes, %v", len(out), err)
 	}
+	fetch.Timeout = 100 * time.Millisecond
 	var known *tool.Error
-	if _, err := call(t.Context(), x, map[string]any{"url": server.URL + "/slow"}); !errors.As(err, &known) || known.Code != tool.Timeout {
+	if _, err := call(t.Context(), fetch.Tool(), map[string]any{"url": server.URL + "/slow"}); !errors.As(err, &known) || known.Code != tool.Timeout {
 		t.Errorf("slow: %v", err)
 	}
 	for _, path := range []string{"/binary", "/lying"} {
