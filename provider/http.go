@@ -134,7 +134,7 @@ func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
 		return j.codec.DecodeStream(src)
 	}
 	return func(yield func(llm.Event, error) bool) {
-		b, err := io.ReadAll(src) // which the watch bounds
+		b, err := wire.ReadDocument(src)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -260,6 +260,8 @@ func (m *Model) lost(ctx context.Context, err error, began bool, key string) *ll
 		return &llm.Error{Op: m.vendor.Name, Kind: limit.kind, Err: limit}
 	case ctx.Err() != nil:
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(ctx.Err()), Err: ctx.Err()}
+	case e.Kind == llm.ByteLimit: // an answer that is one document
+		return &llm.Error{Op: m.vendor.Name, Kind: e.Kind, Err: e.Err}
 	case !began && e.Kind == llm.Incomplete:
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Network, Err: e}
 	}

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,5 +241,90 @@ func TestEndlessAnswersFitTheMemory(t *testing.T) {
 	t.Logf("%d MiB of text in %v, %d MiB of memory more", text.Len()>>20, time.Since(start).Round(time.Millisecond), grown>>20)
 	if llm.KindOf(failed) != llm.TextLimit || text.Len() > 4<<20 || grown > 300<<20 {
 		t.Errorf("%v after %d bytes, %d bytes of memory more", failed, text.Len(), grown)
+	}
+}
+
+// filler is a reader that repeats a byte without end and counts what was taken.
+type filler struct {
+	head  string
+	taken *atomic.Int64
+}
+
+func (f *filler) Read(p []byte) (int, error) {
+	n := copy(p, f.head)
+	f.head = f.head[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = 'a'
+	}
+	f.taken.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func (f *filler) Close() error { return nil }
+
+type fill struct {
+	head  string
+	taken atomic.Int64
+}
+
+func (f *fill) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: &filler{f.head, &f.taken}, Request: r}, nil
+}
+
+// An answer that is one document without end is given up after a part of what a
+// stream may have in all: nothing of it is known before it is whole, and reading
+// it cannot be interrupted.
+func TestDocumentsWithoutEnd(t *testing.T) {
+	heads := map[string][]string{
+		wire.Chat: {`{"choices":[{"index":0,"message":{"role":"assistant","content":"`}, wire.Responses: {`{"output":[{"type":"message","content":[{"type":"output_text","text":"`},
+		wire.Messages: {`{"type":"message","content":[{"type":"text","text":"`}, wire.Gemini: {`{"candidates":[{"content":{"parts":[{"text":"`, `[{"candidates":[{"content":{"parts":[{"text":"`},
+		wire.Ollama: {`{"message":{"role":"assistant","content":"`, "{\n" + `"message":{"role":"assistant","content":"`}, wire.Converse: {`{"output":{"message":{"role":"assistant","content":[{"text":"`},
+	}
+	for _, format := range wire.Formats() {
+		if len(heads[format]) == 0 {
+			t.Errorf("no answers in the %s format", format)
+		}
+		for _, head := range heads[format] {
+			for _, whole := range []bool{false, true} {
+				server := &fill{head: head}
+				client := &provider.Client{
+					Whole: whole, HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Attempts: 1},
+					Vendors: map[string]provider.Vendor{"own": {BaseURL: "http://host/v1", Wires: []string{format}}},
+				}
+				_, err := llm.Generate(t.Context(), open(t, client, "own/m"), hi)
+				if kind := llm.KindOf(err); kind != llm.ByteLimit && kind != llm.Malformed {
+					t.Errorf("%s %.10q, whole %v: %v", format, head, whole, err)
+				}
+				if n := server.taken.Load(); n > 66<<20 {
+					t.Errorf("%s %.10q, whole %v: %d bytes were taken", format, head, whole, n)
+				}
+			}
+		}
+	}
+}
+
+// What a compressed answer becomes is what counts.
+func TestCompressedAnswersAreCountedAsTheyAre(t *testing.T) {
+	var bomb bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&bomb, gzip.BestCompression)
+	io.WriteString(z, `{"choices":[{"index":0,"message":{"role":"assistant","content":"`)
+	for range 100 {
+		z.Write(bytes.Repeat([]byte("a"), 1<<20))
+	}
+	io.WriteString(z, `"},"finish_reason":"stop"}]}`)
+	z.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(bomb.Bytes())
+	}))
+	defer server.Close()
+	for _, whole := range []bool{false, true} {
+		for limit, kind := range map[int64]llm.Kind{0: llm.ByteLimit, 1 << 20: llm.ByteLimit} {
+			client := &provider.Client{Whole: whole, Limits: llm.Limits{Bytes: limit}, Retry: provider.Retry{Attempts: 1}}
+			if _, err := llm.Generate(t.Context(), open(t, client, server.URL+"/v1#m"), hi); llm.KindOf(err) != kind {
+				t.Errorf("%d bytes that become 100 MiB, limit %d, whole %v: %v", bomb.Len(), limit, whole, err)
+			}
+		}
 	}
 }

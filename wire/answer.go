@@ -20,8 +20,25 @@ import (
 const (
 	maxCalls = 1024
 	maxArgs  = 64 << 20 // bytes of arguments of all calls
-	maxBody  = 256 << 20
 )
+
+// MaxDocument bounds an answer that is one document, in bytes. Nothing of such
+// an answer is known before it is whole, and its reading cannot be interrupted,
+// so it may be less than a stream may be in all. An image has its place in it.
+const MaxDocument = 64 << 20
+
+var errLongDocument = fmt.Errorf("a document of more than %d bytes", MaxDocument)
+
+// ReadDocument reads an answer that is one document, and no more than
+// [MaxDocument] bytes of it. One that is longer is an error of kind
+// [llm.ByteLimit].
+func ReadDocument(src io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(src, MaxDocument+1))
+	if err == nil && len(body) > MaxDocument {
+		return nil, &llm.Error{Op: "wire.ReadDocument", Kind: llm.ByteLimit, Err: errLongDocument}
+	}
+	return body, err
+}
 
 // spanKind is the kind of the text that is being written.
 type spanKind uint8
@@ -441,7 +458,7 @@ var errNoEnd = errors.New("the stream ended before the answer did")
 func (a *answer) events(f format, src io.Reader, chunk func(data []byte) (more bool)) error {
 	buffered := bufio.NewReader(src)
 	if firstByte(buffered) == '{' {
-		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		body, err := ReadDocument(buffered)
 		if err != nil {
 			return a.ended(err)
 		}
@@ -505,6 +522,8 @@ func (a *answer) ended(err error) error {
 	switch {
 	case a.over():
 		return nil
+	case errors.Is(err, errLongDocument):
+		return err
 	case errors.Is(err, sse.ErrTooLong):
 		return a.c.fail("DecodeStream", llm.Malformed, err)
 	case sse.IsEnd(err):

@@ -76,7 +76,7 @@ var converseFinish = map[llm.Reason]string{
 func (converse) decodeStream(a *answer, src io.Reader) error {
 	buffered := bufio.NewReader(src)
 	if firstByte(buffered) == '{' {
-		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		body, err := ReadDocument(buffered)
 		if err != nil {
 			return a.ended(err)
 		}

@@ -75,7 +75,7 @@ func (gemini) decodeStream(a *answer, src io.Reader) error {
 		a.list = true
 		return s.array(buffered)
 	case '{':
-		body, err := io.ReadAll(io.LimitReader(buffered, maxBody))
+		body, err := ReadDocument(buffered)
 		if err != nil {
 			return a.ended(err)
 		}
@@ -87,11 +87,14 @@ func (gemini) decodeStream(a *answer, src io.Reader) error {
 // array reads a stream that is one JSON array, as the vendor sends it where
 // nobody asks for events.
 func (s *geminiStream) array(src io.Reader) error {
-	dec := json.NewDecoder(io.LimitReader(src, maxBody))
+	bounded := &eachUpTo{src: src}
+	bounded.next()
+	dec := json.NewDecoder(bounded)
 	if _, err := dec.Token(); err != nil {
 		return s.ended(err)
 	}
 	for dec.More() {
+		bounded.next()
 		var chunk json.RawMessage
 		if err := dec.Decode(&chunk); err != nil {
 			return s.ended(err)
@@ -108,6 +111,24 @@ func (s *geminiStream) array(src io.Reader) error {
 		}
 	}
 	return s.ended(io.EOF)
+}
+
+// eachUpTo is a reader that fails if there are too many bytes before next is
+// called again.
+type eachUpTo struct {
+	src  io.Reader
+	left int
+}
+
+func (r *eachUpTo) next() { r.left = sse.MaxEvent }
+
+func (r *eachUpTo) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, sse.ErrTooLong
+	}
+	n, err := r.src.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
 }
 
 func (gemini) encodeError(e *encoder, err *llm.Error, status int) {

@@ -57,7 +57,7 @@ func (s *responsesStream) follow(ev *responsesEvent, v []byte) {
 		t.open = &responsesItem{id: js.Text(js.Get(ev.item, "id")), kind: js.Text(js.Get(ev.item, "type")), raw: slices.Clone(ev.item)}
 	case typ == "response.output_item.done":
 		t.open = nil
-		if t.size += len(ev.item); t.size <= maxBody {
+		if t.size += len(ev.item); t.size <= MaxDocument {
 			t.done = append(t.done, slices.Clone(ev.item))
 		}
 	case item == nil:
