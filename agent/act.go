@@ -21,7 +21,11 @@ type acting struct {
 	outcomes []invoke.Outcome
 	notes    []string // about calls that have no place in the conversation
 	stopped  string   // why the run must not go on
+	waits    bool     // for a person
 }
+
+// errWaiting ends a run that waits for a person. It is no failure.
+var errWaiting = errors.New("agent: the run waits for a person")
 
 // act runs the calls of an answer and gives the model their results.
 func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidCall) error {
@@ -118,10 +122,16 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
 			l.results[ev.Call.ID] = ev.Result
 		case invoke.Stopped:
 			a.stopped = ev.Reason
+		case invoke.Waiting:
+			a.waits = true
+			l.done.Waiting = append(l.done.Waiting, ev.Question)
 		}
 		if !l.emit(ev) {
 			return context.Canceled
 		}
+	}
+	if a.waits {
+		return errWaiting
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 	var failed error
 	if effect != nil {
 		entry.Result, failed = effect(choice)
+		if errors.Is(failed, errWaiting) { // whoever resumes the run is asked again
+			return choice, failed
+		}
 		if entry.Result != nil {
 			l.results[c.Call.ID] = *entry.Result
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
@@ -112,11 +113,26 @@ func (Chosen) EventType() string { return "chosen" }
 // why.
 const Failed llm.Reason = "error"
 
+// Status is how a run ended, or why it did not.
+type Status string
+
+// The statuses.
+const (
+	StatusFinished    Status = "finished"    // there is an answer, or calls for the caller
+	StatusPending     Status = "pending"     // it waits for a person: see Done.Waiting
+	StatusInterrupted Status = "interrupted" // it was cancelled, or nobody listens any more
+	StatusFailed      Status = "failed"      // an error follows
+)
+
 // Done is the last event of a run, also of one that failed: an error, if there
 // is one, comes after it.
 type Done struct {
-	Run  string `json:"run"`
-	Text string `json:"text"` // of the last answer
+	Run    string `json:"run"`
+	Status Status `json:"status"`
+	// Waiting are the questions that a person has to answer before a run that
+	// is pending can go on; see [Agent.ResumeWith].
+	Waiting []invoke.Question `json:"waiting,omitempty"`
+	Text    string            `json:"text"` // of the last answer
 	// Value is the structured answer, where the request asks for one.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Calls are for the caller to run; see Agent.Caller.

@@ -297,6 +297,9 @@ func (l *loop) pending() []llm.Call {
 func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	l.turnNo++
 	l.done.Turns = l.turnNo
+	if l.session != nil {
+		l.session.Turn = l.turnNo
+	}
 	final := l.turnNo > l.Limits.MaxTurns
 	if final && l.Limits.NoLastTurn {
 		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
@@ -453,13 +456,17 @@ func (l *loop) note(ctx context.Context, why, text string) error {
 // end closes the run: a success and a deliberate end are sealed, everything
 // else stays open, so that it can be resumed.
 func (l *loop) end(ctx context.Context, err error) error {
+	l.done.Status = statusOf(ctx, err)
 	if err != nil {
-		l.answerRest("interrupted before it was run")
+		l.answerRest(unanswered[l.done.Status])
 		l.done.Partial = true
 		l.done.Value = l.best
 	}
 	l.done.Messages = l.messages
 	l.done.Open = err != nil && l.rec != nil && !sealed(err)
+	if l.done.Status == StatusPending {
+		return nil
+	}
 	if l.rec == nil || l.done.Open {
 		return err
 	}
@@ -475,6 +482,27 @@ func (l *loop) end(ctx context.Context, err error) error {
 		return errors.Join(err, fmt.Errorf("agent: the run could not be sealed: %w", e))
 	}
 	return err
+}
+
+// unanswered is what the calls without a result are told after a run ended, by
+// its status.
+var unanswered = map[Status]string{
+	StatusPending:     "a person has to decide about the calls of this answer first; it was not run",
+	StatusInterrupted: "interrupted before it was run",
+	StatusFailed:      "interrupted before it was run",
+}
+
+// statusOf is the status of a run that ended with err.
+func statusOf(ctx context.Context, err error) Status {
+	switch {
+	case err == nil:
+		return StatusFinished
+	case errors.Is(err, errWaiting):
+		return StatusPending
+	case ctx.Err() != nil:
+		return StatusInterrupted
+	}
+	return StatusFailed
 }
 
 // answerRest gives every call of the last answer that has none a result: a

@@ -35,7 +35,7 @@ func Replay(ctx context.Context, store journal.Store, run string) error {
 		if i+1 < len(starts) {
 			to = starts[i+1]
 		}
-		if err := replayPart(ctx, run, entries[:to], from, to < len(entries)); err != nil {
+		if err := replayPart(ctx, run, entries[:to], from, to < len(entries) || waits(entries)); err != nil {
 			return err
 		}
 	}

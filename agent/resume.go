@@ -22,8 +22,15 @@ import (
 // and its record stays as it is. A store that cannot tell gives
 // [journal.ErrNoLease]; see [journal.Unleased].
 func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	return a.ResumeWith(ctx, run, nil, msgs...)
+}
+
+// ResumeWith is Resume with decisions about calls that the run waits for; see
+// [StatusPending]. What was decided before, here or with [Decide], still counts.
+// A call that nobody has decided about is asked about again.
+func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		l, err := a.reopen(ctx, run)
+		l, err := a.reopen(ctx, run, grants)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -38,7 +45,7 @@ func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) ite
 }
 
 // reopen returns the loop of a run that has begun.
-func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
+func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -49,20 +56,24 @@ func (a *Agent) reopen(ctx context.Context, run string) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.restart(ctx, l); err != nil {
+	if err := a.restart(ctx, l, grants); err != nil {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil
 }
 
 // restart takes up the record of a run, which nobody else writes to any more.
-func (a *Agent) restart(ctx context.Context, l *loop) error {
+func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	p, err := recall(journal.Whole(a.Store.Read(ctx, l.run, 0)))
 	if err != nil {
 		return err
 	}
 	if !p.begun {
 		return fmt.Errorf("agent: the record has no run %s that an agent began", l.run)
+	}
+	decisions, err := p.decide(l.run, grants, a.now())
+	if err != nil {
+		return err
 	}
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
@@ -80,6 +91,9 @@ func (a *Agent) restart(ctx context.Context, l *loop) error {
 	if err := l.write(ctx, kindResume, resumeEntry{l.System, l.Caller, template, l.Limits, l.Ladder, l.Lanes, a.Program}); err != nil {
 		return err
 	}
+	if err := l.consented(ctx, p, decisions); err != nil {
+		return err
+	}
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
 			if _, err := l.rec.Abandon(ctx, in); err != nil {
@@ -92,8 +106,15 @@ func (a *Agent) restart(ctx context.Context, l *loop) error {
 
 // takeUp puts the loop where the record ends.
 func (l *loop) takeUp(p *past) {
+	for id := range p.unfinished { // as if the process had been killed
+		delete(p.results, id)
+		delete(p.receipts, id)
+	}
 	l.messages, l.results, l.settled, l.unread = p.messages, p.results, p.receipts, p.invalid
 	l.turnNo, l.model, l.points = p.turn, p.model, p.points
+	if l.session != nil {
+		l.session.Turn = p.turn
+	}
 	l.collectIDs()
 	for id := range p.ids {
 		l.ids.Use(id)
@@ -124,11 +145,13 @@ type past struct {
 	intended map[string]bool // calls that may change things
 	// unreported are the tools whose calls did not say what they changed
 	unreported []string
+	consent    []journal.Entry // questions and decisions about the calls of the last answer
+	unfinished map[string]bool // calls of the last answer that were interrupted and changed nothing
 	ids        map[string]bool // of all calls on record, also of those that were run again and are in no message
 }
 
 func newPast() *past {
-	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool)}
+	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), unfinished: make(map[string]bool)}
 }
 
 // recall reads the record of a run.
@@ -196,6 +219,8 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.ids[in.Call], p.intended[in.Call] = true, true
+	case journal.KindQuestion, journal.KindApproval:
+		p.consent = append(p.consent, e)
 	case journal.KindReceipt, journal.KindRefusal:
 		var r journal.Receipt
 		if err := e.Decode(&r); err != nil {
@@ -210,6 +235,10 @@ func (p *past) take(e journal.Entry) error {
 // settle keeps the result of a call.
 func (p *past) settle(r journal.Receipt) {
 	p.receipts[r.Call] = r
+	delete(p.unfinished, r.Call)
+	if r.Interrupted() && !p.intended[r.Call] {
+		p.unfinished[r.Call] = true
+	}
 	if r.Status != journal.Refused && r.ExecutedBy != journal.ByProvider {
 		p.ran++
 		p.did = append(p.did, r.SideEffects...)
@@ -244,4 +273,6 @@ func (p *past) answered() {
 	}
 	clear(p.results)
 	clear(p.receipts)
+	clear(p.unfinished)
+	p.consent = nil
 }

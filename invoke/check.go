@@ -47,6 +47,10 @@ func (d *batch) identify(j *job) {
 		j.fail.Fix = "Read the result of the earlier call. If you mean another call, send it with an id of its own."
 	}
 	s.ids.Use(j.call.ID)
+	j.info = tool.Info{Call: j.call.ID, Turn: s.Turn, Key: j.call.ID}
+	if s.rec != nil {
+		j.info.Run = s.rec.Run()
+	}
 	j.attempt = s.failures[j.call.Name] + 1
 }
 

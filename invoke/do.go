@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +23,13 @@ import (
 // further call is begun.
 //
 // Stopping early, or cancelling ctx, cancels the calls that run and refuses
-// those that have not begun; each is recorded all the same. Nothing waits
-// longer than a tool's timeout and the grace after it.
+// those that have not begun; each is recorded all the same. Whoever resumes the
+// run goes on as after a crash: a call that may have changed something has an
+// unknown outcome, and the others are run. Nothing waits longer than a tool's
+// timeout and the grace after it.
+//
+// If a person has to decide and has not, Do ends with a [Waiting] event for each
+// such call. Calls that are not over then have no outcome.
 //
 // One Do runs at a time; a second one yields an error.
 func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event, error] {
@@ -44,18 +50,22 @@ func (s *Session) Do(ctx context.Context, calls []llm.Call) iter.Seq2[llm.Event,
 }
 
 // Results runs calls and returns their results, in order, without the events
-// on the way.
+// on the way. If one waits for a person, the error is a *[PendingError].
 func (s *Session) Results(ctx context.Context, calls []llm.Call) ([]llm.Result, error) {
 	var out []llm.Result
+	var waits error
 	for ev, err := range s.Do(ctx, calls) {
 		if err != nil {
 			return out, err
 		}
-		if o, ok := ev.(Outcome); ok {
-			out = append(out, o.Result)
+		switch ev := ev.(type) {
+		case Outcome:
+			out = append(out, ev.Result)
+		case Waiting:
+			waits = &PendingError{ev.Until}
 		}
 	}
-	return out, nil
+	return out, waits
 }
 
 // batch is one Do. The next one uses its space again, so nothing that outlives a
@@ -82,15 +92,19 @@ type job struct {
 	hash     journal.Hash    // of args
 	repairs  []llm.Repair
 	approval *journal.Approval
-	consent  journal.Hash // of the entry that holds approval
-	attempt  int          // of this tool since it last succeeded
-	place    int          // in the history of the loop guard, or -1
-	lesson   string       // the loop guard's, for the model
-	twice    bool         // the record has or may have a call of this id; no receipt is written
-	fail     *tool.Error  // why it cannot run
-	failed   bool         // how it ended
-	settled  llm.Event    // its Outcome when it is over; whoever runs the call writes it
-	outcome  llm.Event    // the same, once the goroutine of Do knows
+	consent  journal.Hash       // of the entry that holds approval
+	attempt  int                // of this tool since it last succeeded
+	place    int                // in the history of the loop guard, or -1
+	lesson   string             // the loop guard's, for the model
+	info     tool.Info          // for the tool
+	answers  []journal.Approval // to questions of the tool
+	begun    bool               // it may change things, and its intent is on record
+	waits    bool               // for a person: it is not over, and has no outcome
+	twice    bool               // the record has or may have a call of this id; no receipt is written
+	fail     *tool.Error        // why it cannot run
+	failed   bool               // how it ended
+	settled  llm.Event          // its Outcome when it is over; whoever runs the call writes it
+	outcome  llm.Event          // the same, once the goroutine of Do knows
 }
 
 // emit yields an event unless the caller stopped reading. It is called on the goroutine of
@@ -143,9 +157,13 @@ func (d *batch) run(calls []llm.Call) error {
 			ready = append(ready, &d.jobs[i])
 		}
 	}
+	if d.waiting() { // a person decides about the calls of an answer together
+		d.deliver()
+		return nil
+	}
 	d.emit(Planned{plan(ready)})
 	d.deliver()
-	for len(ready) > 0 {
+	for len(ready) > 0 && !d.waiting() {
 		n := together(ready)
 		if err := d.batch(ready[:n]); err != nil {
 			return err
@@ -153,6 +171,20 @@ func (d *batch) run(calls []llm.Call) error {
 		ready = ready[n:]
 	}
 	return nil
+}
+
+// waiting reports whether a call waits for a person. What is not over then is
+// left to whoever resumes the run.
+func (d *batch) waiting() bool {
+	if !slices.ContainsFunc(d.jobs, func(j job) bool { return j.waits }) {
+		return false
+	}
+	for i := range d.jobs {
+		if d.jobs[i].outcome == nil {
+			d.s.forget(d.jobs[i].call.ID)
+		}
+	}
+	return true
 }
 
 // plan returns the ids of the calls, batch after batch.

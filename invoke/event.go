@@ -30,6 +30,19 @@ type Decided struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// Waiting says that nobody has decided about a call yet: Approve returned a
+// [PendingError], and the question is on record. The calls of the same Do that
+// are not over have no outcome. Until is when the question counts as answered
+// with no; zero means never.
+type Waiting struct{ Question }
+
+// Progress is how far a call has come, as its tool reports it.
+type Progress struct {
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	tool.Progress
+}
+
 // Planned says in which order the calls that may run will run: batch after
 // batch, the calls of a batch side by side.
 type Planned struct {
@@ -105,6 +118,12 @@ func (Checked) EventType() string { return "checked" }
 
 // EventType returns "asked".
 func (Asked) EventType() string { return "asked" }
+
+// EventType returns "waiting".
+func (Waiting) EventType() string { return "waiting" }
+
+// EventType returns "progress".
+func (Progress) EventType() string { return "progress" }
 
 // EventType returns "decided".
 func (Decided) EventType() string { return "decided" }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/secret"
@@ -26,8 +27,23 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		if n == 1 { // after emit, whose time is the caller's and not the tool's
 			start = r.now()
 		}
-		out, err, abandoned := r.attempt(d.ctx, j)
+		out, err, abandoned := r.attempt(d.ctx, j, n, emit)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
+		if asks := new(promptError); err != nil && !abandoned && errors.As(err, &asks) {
+			q := Question{Prompt: asks.n, Message: asks.prompt.Message, Schema: asks.prompt.Schema}
+			if len(j.answers) >= maxPrompts {
+				end.err = tool.Errorf(tool.Execution, "%s asked more than %d questions", j.tool.Name, maxPrompts)
+				end.status = journal.Failed
+				break
+			}
+			if over, fault := d.prompt(j, q, emit); over || fault != nil {
+				end.fault = fault
+				return end
+			}
+			n--
+			continue
+		}
+		end.stopped = err != nil && errors.Is(err.Err, errTimeout)
 		switch {
 		case abandoned:
 			end.status = journal.Abandoned
@@ -43,15 +59,38 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		}
 		emit(ToolRetry{j.call.ID, j.tool.Name, n, wait, err})
 		if !sleep(d.ctx, wait) {
+			end.err = tool.Errorf(tool.Cancelled, "cancelled between two attempts")
 			break
 		}
 		end.delays = append(end.delays, wait)
 	}
 	end.took = r.took(start)
 	if end.err != nil {
+		d.interrupt(j, &end)
 		end.err = doubtful(end.err, j.tool)
 	}
 	return end
+}
+
+// maxPrompts is how many questions a tool may ask in one call.
+const maxPrompts = 32
+
+// interrupt gives a call that may change things and was told to stop the end that
+// it has if the process is killed: whether it took effect is unknown. That is so
+// of one that ran out of time, too, unless doing it again does no harm.
+func (d *batch) interrupt(j *job, end *ending) {
+	switch {
+	case end.status != journal.Failed || j.tool.Effects.Has(tool.ReadOnly):
+	case end.err.Code == tool.Cancelled && d.ctx.Err() != nil:
+		end.err, end.status = uncertain(), journal.Unknown
+	case end.err.Code == tool.Timeout && end.stopped && !j.tool.Effects.Has(tool.Idempotent):
+		end.status = journal.Unknown
+	}
+}
+
+// uncertain is the error of a call that was begun and interrupted.
+func uncertain() *tool.Error {
+	return tool.Errorf(tool.Uncertain, "the call was begun and interrupted, and whether it took effect is unknown; it was not run again")
 }
 
 // mayHaveActed reports whether the tool may have taken effect before it failed,
@@ -92,16 +131,30 @@ var errTimeout = errors.New("the time is up")
 // attempt runs the tool once. A tool that goes on when it was told to stop is
 // abandoned after the grace: its goroutine ends when the tool does, and nobody
 // waits for it.
-func (r *Runner) attempt(ctx context.Context, j *job) (tool.Output, *tool.Error, bool) {
+func (r *Runner) attempt(ctx context.Context, j *job, n int, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	e := &execution{ctx: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{})}
+	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{}), news: make(chan struct{}, 1)}
+	e.info, e.answers = j.info, j.answers
+	e.info.Attempt = n
+	e.ctx = tool.WithRuntime(ctx, e)
 	go e.run()
-	select {
-	case <-e.done:
-		return e.read(timeout)
-	case <-ctx.Done():
+	report := func() {
+		for _, p := range e.reports() {
+			emit(Progress{j.call.ID, j.tool.Name, p})
+		}
+	}
+	for waiting := true; waiting; {
+		select {
+		case <-e.done:
+			report()
+			return e.read(timeout)
+		case <-e.news:
+			report()
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
 	grace := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
 	defer grace.Stop()
@@ -124,6 +177,15 @@ type execution struct {
 	name string
 	call func(context.Context, json.RawMessage) (tool.Output, error)
 	args json.RawMessage
+	info tool.Info
+	// answers are those to the questions that the tool asked in earlier runs of
+	// the same call; asked counts its questions in this one.
+	answers []journal.Approval
+	asked   int
+
+	mu       sync.Mutex
+	progress []tool.Progress // that nobody was told yet
+	news     chan struct{}   // has an element if there is any
 
 	done  chan struct{} // closed when the tool has returned
 	ended bool          // the tool returned, without a panic or Goexit
@@ -159,7 +221,7 @@ func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool)
 	// context says whether that was the timeout or a cancellation.
 	if e.ctx.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
 		err := interrupted(e.ctx, timeout)
-		err.Err = e.err
+		err.Err = errors.Join(context.Cause(e.ctx), e.err)
 		return e.out, err, false
 	}
 	err := tool.FromError(e.err)

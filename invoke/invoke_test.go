@@ -320,14 +320,14 @@ func TestUnknownOutcomesAreNotRunAgain(t *testing.T) {
 	ran := 0
 	pay := doer("pay", 0, func(context.Context) (string, error) { ran++; return "paid", nil })
 	s := sessionOn(t, &invoke.Runner{Tools: tool.MustSet(pay)}, store) // after the crash
-	got := outcomes(t, s, call("a", "pay", `{}`), call("b", "pay", `{}`))
+	got := outcomes(t, s, call("a", "pay", `{}`), call("b", "pay", `{"n":2}`), call("c", "pay", `{}`))
 	if got[0].Receipt.Status != journal.Unknown || !strings.Contains(got[0].Result.Text(), "unknown") || got[0].Next != tool.Abort {
 		t.Errorf("%s %s", got[0].Receipt.Status, got[0].Result.Text())
 	}
-	if ran != 1 || got[1].Receipt.Status != journal.OK {
-		t.Errorf("ran %d times, the second %s", ran, got[1].Receipt.Status)
+	if ran != 1 || got[1].Receipt.Status != journal.OK || got[2].Receipt.Status != journal.Refused {
+		t.Errorf("ran %d times, the second %s, the same as the first %s", ran, got[1].Receipt.Status, got[2].Receipt.Status)
 	}
-	if diff := cmp.Diff([]string{"intent a", "receipt a unknown", "intent b", "receipt b ok"}, statuses(t, store)); diff != "" {
+	if diff := cmp.Diff([]string{"intent a", "refusal c refused", "receipt a unknown", "intent b", "receipt b ok"}, statuses(t, store)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -36,6 +36,9 @@ func (d *batch) one(j *job, emit func(llm.Event)) error {
 		return err
 	}
 	end := d.execute(j, emit)
+	if j.waits || j.settled != nil { // for a person
+		return end.fault
+	}
 	used = true
 	pass.done(end.err)
 	s.remember(j, end)
@@ -51,6 +54,8 @@ type ending struct {
 	delays   []time.Duration
 	took     time.Duration
 	cached   bool
+	stopped  bool  // it ran out of time
+	fault    error // a question could not be recorded
 }
 
 func refused(e *tool.Error) ending { return ending{err: e, status: journal.Refused} }
@@ -64,6 +69,9 @@ func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 	var entry journal.Hash
 	if rec := d.s.rec; rec != nil {
 		in := journal.Intent{Call: j.call.ID, StepID: d.s.Step, Tool: j.tool.Name, Args: j.args, ParamsHash: j.hash, Effects: j.tool.Effects.String(), Approval: j.consent}
+		if j.info.Key != j.call.ID {
+			in.Key = j.info.Key
+		}
 		if in.Repeats, err = d.granted(j); err != nil {
 			return true, err
 		}
@@ -77,12 +85,13 @@ func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 			return true, d.settle(j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
 		case err != nil && d.ctx.Err() != nil:
 			j.twice = true // the intent may be on record, so a refusal must not be
-			return true, d.settle(j, refused(tool.Errorf(tool.Cancelled, "cancelled before it began")), emit)
+			return true, d.settle(j, refused(notBegun()), emit)
 		case err != nil:
 			return true, fmt.Errorf("invoke: the intent of %s could not be recorded, so it was not run: %w", j.tool.Name, err)
 		}
 		entry = e.Hash
 	}
+	j.begun = true
 	emit(Intended{j.call.ID, j.tool.Name, entry})
 	return false, nil
 }
@@ -117,10 +126,7 @@ func (s *Session) Again(id, of, by string) {
 // lost ends a call that an earlier process announced: whether it took effect is
 // unknown, and it is not run again.
 func (d *batch) lost(j *job, emit func(llm.Event)) error {
-	e := tool.Errorf(tool.Execution, "the call was begun before a crash, and whether it took effect is unknown; it was not run again")
-	e.Recoverable, e.Strategy = false, tool.Abort
-	e.Fix = "Find out whether it took effect, with a tool that only reads, before you do anything about it. Tell the user."
-	return d.settle(j, ending{err: e, status: journal.Unknown}, emit)
+	return d.settle(j, ending{err: uncertain(), status: journal.Unknown}, emit)
 }
 
 // reject ends a call that was refused before the plan was made.
@@ -149,6 +155,7 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 	if n := s.withhold(&end); n > 0 {
 		emit(llm.Warning{Code: llm.Stripped, Feature: j.call.Name, Detail: fmt.Sprintf("its result held %d times a key of this program, which was taken out", n)})
 	}
+	s.doubtIf(j, end.status)
 	view := s.view(j, end, hash)
 	if view.cut != nil {
 		emit(*view.cut)
@@ -179,7 +186,7 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 // and a call that may have taken effect is not simply sent again.
 func next(j *job, end ending) tool.Strategy {
 	n := end.err.Next(max(j.attempt, end.attempts))
-	if n == tool.Same && end.status == journal.Failed && mayHaveActed(end.err, j.tool) {
+	if n == tool.Same && end.status != journal.Refused && mayHaveActed(end.err, j.tool) {
 		return tool.Escalate
 	}
 	return n
@@ -243,7 +250,7 @@ func (s *Session) learn(ctx context.Context, o *Outcome, repairs int) error {
 // stopped, or its budget is used up.
 func (s *Session) affordable(ctx context.Context) *tool.Error {
 	if ctx.Err() != nil {
-		return tool.Errorf(tool.Cancelled, "cancelled before it began")
+		return notBegun()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,14 +1,10 @@
 package invoke
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -101,41 +97,23 @@ func AskFirst(p Policy) Policy {
 	}
 }
 
-// Question is a call that a person is asked about.
-type Question struct {
-	CallID string          `json:"call_id"`
-	Tool   string          `json:"tool"`
-	Args   json.RawMessage `json:"args"`
-	// ParamsHash stands for exactly these arguments. An answer must carry it.
-	ParamsHash journal.Hash `json:"params_hash"`
-	Effects    tool.Effects `json:"-"`
-	Reason     string       `json:"reason,omitempty"` // of the policy, for asking
-}
-
-// Answer returns the decision about exactly this call.
-func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
-	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason}
-}
-
-// covers reports whether a decides q: it is about the same tool with the same
-// arguments, about this call or about any, and has not expired.
-func covers(a journal.Approval, q Question, now time.Time) bool {
-	return a.Tool == q.Tool && a.ParamsHash == q.ParamsHash && (a.Call == "" || a.Call == q.CallID) &&
-		(a.Expires.IsZero() || now.Before(a.Expires))
-}
-
 // authorise has the policy decide, and a person if the policy says so. It
 // returns an error only if a decision cannot be recorded.
 func (d *batch) authorise(j *job) error {
 	decision, err := d.decide(j)
+	doubt := d.s.repeats(j)
 	switch {
+	case err != nil && d.ctx.Err() != nil:
+		return d.reject(j, notBegun())
 	case err != nil:
 		return d.refuse(j, "policy", "the policy could not decide: "+err.Error())
+	case doubt != "" && decision.Verdict != Refuse:
+		return d.ask(j, Question{Reason: doubt, Repeats: j.info.Key})
 	case decision.Verdict == Allow:
 		d.emit(Decided{j.call.ID, j.tool.Name, true, "policy", decision.Reason})
-		return nil
+		return d.prompts(j)
 	case decision.Verdict == Ask:
-		return d.ask(j, decision.Reason)
+		return d.ask(j, Question{Reason: decision.Reason})
 	}
 	reason := decision.Reason
 	if reason == "" {
@@ -169,58 +147,4 @@ func careful[T any](fn func() (T, error)) (v T, err error) {
 func (d *batch) refuse(j *job, by, reason string) error {
 	d.emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
 	return d.reject(j, tool.Errorf(tool.Permission, "%s", reason))
-}
-
-// ask looks for a grant, and then asks a person.
-func (d *batch) ask(j *job, reason string) error {
-	q := Question{j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects, reason}
-	a, by := d.s.granted(q), "grant"
-	if a == nil {
-		if d.s.runner.Approve == nil {
-			return d.refuse(j, "policy", "a person has to allow it, and nobody can be asked: "+reason)
-		}
-		d.emit(Asked{q})
-		answer, err := careful(func() (journal.Approval, error) { return d.s.runner.Approve(d.ctx, q) })
-		switch {
-		case err != nil:
-			return d.refuse(j, "policy", "a person has to allow it, and asking failed: "+err.Error())
-		case !covers(answer, q, d.s.runner.now()):
-			return d.refuse(j, "policy", "the approval is for another call or other arguments, or has expired")
-		}
-		a, by = &answer, answer.By
-	}
-	var err error
-	j.approval = a
-	if j.consent, err = d.s.record(d.ctx, journal.KindApproval, a); err != nil {
-		return err
-	}
-	if !a.Allowed {
-		reason := cmp.Or(a.By, "a person") + " refused it"
-		if a.Reason != "" {
-			reason += ": " + a.Reason
-		}
-		return d.refuse(j, by, reason)
-	}
-	d.emit(Decided{j.call.ID, j.tool.Name, true, by, a.Reason})
-	return nil
-}
-
-// Grant decides in advance about calls a policy will ask about: calls of
-// a.Tool with arguments of a.ParamsHash, only the one with id a.Call if that is
-// set, until a.Expires. A later grant counts before an earlier one.
-func (s *Session) Grant(a journal.Approval) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.grants = append(s.grants, a)
-}
-
-func (s *Session) granted(q Question) *journal.Approval {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range slices.Backward(s.grants) {
-		if covers(a, q, s.runner.now()) {
-			return &a
-		}
-	}
-	return nil
 }

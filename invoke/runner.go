@@ -23,7 +23,8 @@ type Runner struct {
 	Policy Policy
 	// Approve asks a person about a call the policy wants asked about. Nil
 	// refuses such calls. The answer must carry the question's ParamsHash; see
-	// [Question.Answer].
+	// [Question.Answer]. A [PendingError] has the run wait for an answer that
+	// comes later. It is called for one question at a time.
 	Approve func(context.Context, Question) (journal.Approval, error)
 
 	// Timeout bounds one attempt of a tool that has none of its own; 0 means
@@ -139,12 +140,14 @@ func (r *Runner) check() error {
 // that needs: what was run, what it cost, what was granted.
 type Session struct {
 	// Task, Model and Step are written into the record of later calls. They
-	// must not be changed while Do runs.
+	// must not be changed while Do runs. Turn is told to tools.
 	Task, Model, Step string
+	Turn              int
 
 	runner *Runner
 	rec    *journal.Recorder
 	busy   sync.Mutex // held by Do
+	asking sync.Mutex // held while a person is asked
 	doing  batch      // what it does
 
 	mu       sync.Mutex  // guards what follows
@@ -154,7 +157,9 @@ type Session struct {
 	spent    Budget
 	cache    map[string]cached
 	era      int // of the cache: counts the calls that may have changed something
-	grants   []journal.Approval
+	grants   []grant
+	waiting  []Question       // that are on record
+	doubts   map[doubt]string // the keys of calls of unknown outcome
 	again    map[string]journal.Approval // of calls that repeat another, by id
 	stopped  string
 }
@@ -169,7 +174,16 @@ func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
 	if rec != nil {
 		ids.Known = rec.Settled
 	}
-	return &Session{runner: r, rec: rec, ids: ids, failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}, nil
+	s := &Session{runner: r, rec: rec, ids: ids, failures: make(map[string]int), loop: loopGuard{limit: r.LoopLimit}}
+	if rec != nil {
+		for _, in := range rec.Doubtful() {
+			if s.doubts == nil {
+				s.doubts = make(map[doubt]string)
+			}
+			s.doubts[doubt{in.Tool, in.ParamsHash}] = cmp.Or(in.Key, in.Call)
+		}
+	}
+	return s, nil
 }
 
 // record writes an entry, even if ctx has been cancelled, and returns its hash.

@@ -140,6 +140,7 @@ func (in *Intent) encode(refs *references) object {
 	o.args(&in.Args, refs)
 	o.textAlways("call", in.Call)
 	o.text("effects", in.Effects)
+	o.text("idempotency", in.Key)
 	o.hash("params_hash", in.ParamsHash)
 	o.text("repeats", in.Repeats)
 	o.text("step_id", in.StepID)

@@ -19,6 +19,7 @@ const (
 	KindRequest      Kind = "request"      // Request: a question to a model
 	KindAnswer       Kind = "answer"       // Answer: what the model said
 	KindRepair       Kind = "repair"       // Repair
+	KindQuestion     Kind = "question"     // Question: the run waits for a person
 	KindApproval     Kind = "approval"     // Approval
 	KindIntent       Kind = "intent"       // Intent
 	KindReceipt      Kind = "receipt"      // Receipt of a call that ran, or was served from a cache
@@ -70,6 +71,9 @@ type Intent struct {
 	ParamsHash Hash            `json:"params_hash"`
 	Effects    string          `json:"effects,omitempty"` // what the tool declares, in its words
 	Approval   Hash            `json:"approval,omitempty"`
+	// Key is the call whose idempotency key this one has, because it repeats that
+	// call, whose outcome is unknown. Empty means that its own id is the key.
+	Key string `json:"idempotency,omitempty"`
 }
 
 // Status is how a call ended.
@@ -81,7 +85,7 @@ const (
 	Failed    Status = "failed"    // it ran and reported an error
 	Refused   Status = "refused"   // it never ran
 	Abandoned Status = "abandoned" // it was given up while it ran; it may still change things
-	Unknown   Status = "unknown"   // the process died after the intent; it may have run
+	Unknown   Status = "unknown"   // it was interrupted after the intent; it may have taken effect
 )
 
 // The values of Receipt.ExecutedBy.
@@ -138,6 +142,15 @@ type Receipt struct {
 	Entry Hash `json:"-"`
 }
 
+// codeCancelled is the code of a call that was interrupted: tool.Cancelled, which
+// this package does not import.
+const codeCancelled = "cancelled"
+
+// Interrupted reports whether the call was cancelled before it began or while
+// it ran. Such a call is not over unless it had an intent: whoever resumes the
+// run runs it again, because it did not change anything.
+func (r Receipt) Interrupted() bool { return r.Error != nil && r.Error.Code == codeCancelled }
+
 // Failure is an error as a receipt holds it.
 type Failure struct {
 	Code        string `json:"code"`
@@ -163,6 +176,33 @@ type Approval struct {
 	Reason     string    `json:"reason,omitempty"`
 	Scope      string    `json:"scope,omitempty"` // [ScopeAgain], or in the program's words
 	Expires    time.Time `json:"expires,omitzero"`
+	// Args are what the call is to be run with instead, if the person changed
+	// the arguments. ParamsHash is that of the arguments the person was shown.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Prompt is the number of the question that Value answers, if it is one that
+	// the tool asked while it ran; see [Question].
+	Prompt int             `json:"prompt,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
+}
+
+// Question is something that a run waits for a person to decide. An [Approval]
+// of the same call, ParamsHash and Prompt answers it.
+type Question struct {
+	Call       string          `json:"call"`
+	Tool       string          `json:"tool"`
+	Args       json.RawMessage `json:"args"`
+	ParamsHash Hash            `json:"params_hash"`
+	Effects    string          `json:"effects,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	// Repeats is an earlier call of unknown outcome that this one repeats.
+	Repeats string `json:"repeats,omitempty"`
+	// Prompt counts from 1 the questions that the tool itself asks while it
+	// runs; 0 asks whether it may run. Message and Schema are what it asks.
+	Prompt  int             `json:"prompt,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+	// Until is when the question is answered with no; zero means never.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Repair says that a call was read in spite of its faults, or could not be.

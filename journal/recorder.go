@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ type Recorder struct {
 	closed  bool
 	calls   map[string]callState
 	unknown []Intent             // of earlier processes
+	doubts  doubts               // of earlier processes
 	pending map[string]announced // the intents of this process without a receipt, by call
 	values  onRecord
 	// talking says that a request is on record: the results of calls will come
@@ -138,14 +140,33 @@ func (r *Recorder) recall(e Entry, refs *Resolver) error {
 		return err
 	}
 	switch e.Kind {
+	case KindIntent:
+		var old Intent
+		if err := e.Decode(&old); err != nil {
+			return err
+		}
+		r.doubts.begin(old)
+	case KindQuestion:
+		var old Question
+		if err := e.Decode(&old); err != nil {
+			return err
+		}
+		if old.Prompt > 0 {
+			r.doubts.drop(old.Call)
+		}
 	case KindReceipt, KindRefusal:
 		var old struct {
-			Call string `json:"call"`
+			Call   string   `json:"call"`
+			Status Status   `json:"status"`
+			Error  *Failure `json:"error"`
 		}
 		if err := e.Decode(&old); err != nil {
 			return err
 		}
-		r.calls[old.Call] = settled
+		if r.doubts.has(old.Call) || !(Receipt{Error: old.Error}).Interrupted() {
+			r.calls[old.Call] = settled
+		}
+		r.doubts.end(old.Call, old.Status)
 	case KindRequest:
 		var old Request
 		if err := whole.Decode(&old); err != nil {
@@ -174,6 +195,42 @@ func (r *Recorder) Unknown() []Intent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.unknown)
+}
+
+// Doubtful returns the intents of earlier processes whose calls have no known
+// outcome, oldest first, except those that a later call with the same key has
+// done since. In contrast to Unknown, it has calls whose receipt says so, too.
+func (r *Recorder) Doubtful() []Intent { return slices.Clone(r.doubts.open) }
+
+// doubts are the calls whose outcome is unknown.
+type doubts struct{ open []Intent }
+
+// begin takes the intent of a call, which has no outcome yet.
+func (d *doubts) begin(in Intent) {
+	in.Args = nil // may be a reference
+	d.open = append(d.open, in)
+}
+
+func (d *doubts) has(call string) bool {
+	return slices.ContainsFunc(d.open, func(in Intent) bool { return in.Call == call })
+}
+
+// drop forgets a call that did nothing and waits.
+func (d *doubts) drop(call string) {
+	d.open = slices.DeleteFunc(d.open, func(in Intent) bool { return in.Call == call })
+}
+
+// end takes the status of a call. One that is done has done what those before
+// it with the same key were to do.
+func (d *doubts) end(call string, status Status) {
+	i := slices.IndexFunc(d.open, func(in Intent) bool { return in.Call == call })
+	if i < 0 || status == Unknown || status == Abandoned {
+		return
+	}
+	key := cmp.Or(d.open[i].Key, call)
+	d.open = slices.DeleteFunc(d.open, func(in Intent) bool {
+		return in.Call == call || status == OK && cmp.Or(in.Key, in.Call) == key
+	})
 }
 
 // Settled reports whether a call of that id has a receipt.
@@ -231,8 +288,9 @@ func (r *Recorder) reserve(call string) error {
 
 // Receipt records how a call ended and returns the receipt with Entry filled
 // in. It fills ParamsHash, if empty, from Args. A call has one receipt; a
-// second wraps [ErrTwice]. A receipt is written even if ctx has been
-// cancelled: what happened, happened.
+// second wraps [ErrTwice], unless the first says that the call was interrupted
+// and it had no intent. A receipt is written even if ctx has been cancelled:
+// what happened, happened.
 func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	r.mu.Lock()
 	before := r.calls[rec.Call]
@@ -260,6 +318,11 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 		return rec, err
 	}
 	rec.Entry = e.Hash
+	if before == 0 && rec.Interrupted() {
+		r.mu.Lock()
+		delete(r.calls, rec.Call)
+		r.mu.Unlock()
+	}
 	if before != 0 { // there was an intent
 		r.mu.Lock()
 		delete(r.pending, rec.Call)

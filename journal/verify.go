@@ -220,6 +220,11 @@ func (c *checker) add(e Entry) {
 		if e.Decode(&in) == nil {
 			c.intend(in)
 		}
+	case KindQuestion:
+		var q Question
+		if e.Decode(&q) == nil && q.Prompt > 0 { // it was begun, did nothing and waits
+			delete(c.pending, q.Call)
+		}
 	case KindReceipt, KindRefusal:
 		var r struct {
 			Call string `json:"call"`

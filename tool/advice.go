@@ -61,6 +61,9 @@ var codes = map[Code]advice{
 	Cancelled: {false, Abort, "The call of %s was cancelled before it finished.",
 		"Do not send it again unless you are asked to. It may have taken effect in part.",
 		"Try again when you want to.", "Try again when you want to."},
+	Uncertain: {false, Abort, "The outcome of the call of %s is unknown.",
+		"Find out whether it took effect, with a tool that only reads, before you do anything about it. Tell the user.",
+		"Find out whether it took effect before it is done again.", "Find out whether it took effect before it is done again."},
 }
 
 const tryOtherwise = "Try again, say it in other words, or take another model."

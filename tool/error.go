@@ -21,6 +21,7 @@ const (
 	Execution    Code = "execution"     // the tool itself failed
 	Network      Code = "network"       // no connection, or it was lost
 	Cancelled    Code = "cancelled"     // somebody gave up waiting
+	Uncertain    Code = "unknown"       // it was begun, and nobody knows whether it took effect
 )
 
 // Strategy is what to try after a failure. Same concerns the runtime, which

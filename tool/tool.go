@@ -26,6 +26,11 @@ type Tool struct {
 	Input schema.Schema
 	// Effects is what the tool promises. The zero value promises nothing.
 	Effects Effects
+	// HonoursKeys promises that two calls with the same key take effect once:
+	// the tool passes the Key of its [Info] on to a service that sees to it.
+	// Without it, and without Idempotent, a call that repeats one of unknown
+	// outcome needs a person's consent.
+	HonoursKeys bool
 	// Timeout is how long one attempt may take; 0 leaves it to the runner.
 	Timeout time.Duration
 	// MaxOutput is how many characters of output the model is shown; 0 leaves

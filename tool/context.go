@@ -1,0 +1,103 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Info is what a running tool can know about its call.
+type Info struct {
+	Call string // the id of the call, unique in its run
+	Run  string // the run it belongs to, "" if the run is not recorded
+	Turn int    // the turn of the conversation, 0 if there is none
+	// Attempt counts from 1 the times that the runtime has run the call.
+	Attempt int
+	// Key is the idempotency key: the id of the call, or of the earlier call of
+	// unknown outcome that it repeats. Two calls of one run that have the same
+	// key are meant to take effect once. It is unique in its run: for a service
+	// that sees several runs, put Run before it. See [Tool.HonoursKeys].
+	Key string
+}
+
+// Progress is how far a tool has come. Total is 0 if it is not known.
+type Progress struct {
+	Message string  `json:"message,omitempty"`
+	Done    float64 `json:"done,omitempty"`
+	Total   float64 `json:"total,omitempty"`
+}
+
+// Prompt is what a tool wants to know from a person.
+type Prompt struct {
+	Message string `json:"message"`
+	// Schema is what the answer must match; empty allows any JSON value.
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// Runtime is what runs a call, as the tool's functions of this file need it.
+// Package invoke implements it.
+type Runtime interface {
+	Info() Info
+	Report(Progress)
+	Ask(context.Context, Prompt) (json.RawMessage, error)
+}
+
+type runtimeKey struct{}
+
+// WithRuntime returns a context for a tool that is run by r.
+func WithRuntime(ctx context.Context, r Runtime) context.Context {
+	return context.WithValue(ctx, runtimeKey{}, r)
+}
+
+func runtimeOf(ctx context.Context) Runtime {
+	r, _ := ctx.Value(runtimeKey{}).(Runtime)
+	return r
+}
+
+// InfoOf returns what is known about the call that ctx belongs to. It is zero
+// outside of one.
+func InfoOf(ctx context.Context) Info {
+	if r := runtimeOf(ctx); r != nil {
+		return r.Info()
+	}
+	return Info{}
+}
+
+// ReportProgress tells whoever watches the run how far the call has come. It never
+// waits: if nobody keeps up, reports are dropped. Outside of a call it does
+// nothing.
+func ReportProgress(ctx context.Context, p Progress) {
+	if r := runtimeOf(ctx); r != nil {
+		r.Report(p)
+	}
+}
+
+// Ask asks a person something that the tool must know to go on, and returns the
+// answer, which matches the schema of the prompt. A person who declines ends the
+// call.
+//
+// The answer may come from another process on another day. Until then Ask
+// returns an error, which the tool must return: the run waits, and when the
+// answer is there, the tool is called again from its beginning and Ask returns
+// it at once. So a tool asks before it changes anything, and asks the same
+// questions in the same order each time.
+func Ask(ctx context.Context, p Prompt) (json.RawMessage, error) {
+	if r := runtimeOf(ctx); r != nil {
+		return r.Ask(ctx, p)
+	}
+	return nil, Errorf(Permission, "nobody can be asked: %s", p.Message)
+}
+
+type valueKey[T any] struct{}
+
+// WithValue returns a context in which [Value] finds v. A program passes it to
+// the run whose tools need v; values of different types do not meet.
+func WithValue[T any](ctx context.Context, v T) context.Context {
+	return context.WithValue(ctx, valueKey[T]{}, v)
+}
+
+// Value returns what the program put into the context with [WithValue] under
+// exactly this type, and whether it did.
+func Value[T any](ctx context.Context) (T, bool) {
+	v, ok := ctx.Value(valueKey[T]{}).(T)
+	return v, ok
+}
