@@ -308,8 +308,10 @@ func ExampleAgent_ResumeWith() {
 	a := agent.Agent{
 		Model: says(call("1", "pay", `{"invoice":"2026-17"}`), "It is paid."), Store: new(journal.Memory),
 		Tools: &invoke.Runner{
-			Tools:  tool.MustSet(pay),
-			Policy: func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) { return invoke.Decision{Verdict: invoke.Ask}, nil },
+			Tools: tool.MustSet(pay),
+			Policy: func(context.Context, tool.Tool, llm.Call) (invoke.Decision, error) {
+				return invoke.Decision{Verdict: invoke.Ask}, nil
+			},
 			Approve: func(context.Context, invoke.Question) (journal.Approval, error) {
 				return journal.Approval{}, &invoke.PendingError{Until: time.Now().Add(24 * time.Hour)}
 			},

@@ -158,8 +158,8 @@ type Session struct {
 	cache    map[string]cached
 	era      int // of the cache: counts the calls that may have changed something
 	grants   []grant
-	waiting  []Question       // that are on record
-	doubts   map[doubt]string // the keys of calls of unknown outcome
+	waiting  []Question                  // that are on record
+	doubts   map[doubt]string            // the keys of calls of unknown outcome
 	again    map[string]journal.Approval // of calls that repeat another, by id
 	stopped  string
 }
