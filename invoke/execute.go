@@ -29,20 +29,13 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		}
 		out, err, abandoned := r.attempt(d.ctx, j, n, emit)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
-		if asks := new(promptError); err != nil && !abandoned && errors.As(err, &asks) {
-			q := Question{Prompt: asks.n, Message: asks.prompt.Message, Schema: asks.prompt.Schema}
-			if len(j.answers) >= maxPrompts {
-				end.err = tool.Errorf(tool.Execution, "%s asked more than %d questions", j.tool.Name, maxPrompts)
-				end.status = journal.Failed
-				break
-			}
-			if over, fault := d.prompt(j, q, emit); over || fault != nil {
-				end.fault = fault
-				return end
-			}
+		if again, over := d.asks(j, &end, abandoned, emit); over {
+			return end
+		} else if again {
 			n--
 			continue
 		}
+		err = end.err
 		end.stopped = err != nil && errors.Is(err.Err, errTimeout)
 		switch {
 		case abandoned:
@@ -70,6 +63,23 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		end.err = doubtful(end.err, j.tool)
 	}
 	return end
+}
+
+// asks has a person answer the question that an attempt ended with, if it did. It
+// reports whether the tool is to be called again with the answer, or the call is
+// over or waits.
+func (d *batch) asks(j *job, end *ending, abandoned bool, emit func(llm.Event)) (again, over bool) {
+	asks := new(promptError)
+	if abandoned || end.err == nil || !errors.As(end.err, &asks) {
+		return false, false
+	}
+	if len(j.answers) >= maxPrompts {
+		end.err = tool.Errorf(tool.Execution, "%s asked more than %d questions", j.tool.Name, maxPrompts)
+		return false, false
+	}
+	over, end.fault = d.prompt(j, Question{Prompt: asks.n, Message: asks.prompt.Message, Schema: asks.prompt.Schema}, emit)
+	over = over || end.fault != nil
+	return !over, over
 }
 
 // maxPrompts is how many questions a tool may ask in one call.
