@@ -16,9 +16,13 @@ type fieldInfo struct {
 	text   func(*Model) *string
 	limit  func(*Model) *Limit
 	price  func(*Model) *Price
-	need   bool     // yes is the stricter answer
-	values []string // what a text may be; nil for any
+	need   bool         // yes is the stricter answer
+	values []string     // what a text may be; nil for any
+	clears func(*Model) // what a rule that sets it does not leave as it was
 }
+
+// wires are the formats that a model may be asked in.
+var wires = []string{"chat", "responses", "messages", "gemini", "ollama"}
 
 // fields is every value a rule can give, in the order of the documentation.
 var fields = [...]fieldInfo{
@@ -34,7 +38,8 @@ var fields = [...]fieldInfo{
 	{key: "tool_result_in_user_message", answer: func(m *Model) *Answer { return &m.ResultInUser }, need: true},
 	{key: "context_window", number: func(m *Model) *int { return &m.ContextWindow }},
 	{key: "max_output_tokens", number: func(m *Model) *int { return &m.MaxOutput }},
-	{key: "wire", text: func(m *Model) *string { return &m.Wire }, values: []string{"chat", "responses", "messages", "gemini", "ollama"}},
+	{key: "wire", text: func(m *Model) *string { return &m.Wire }, values: wires, clears: func(m *Model) { m.ThinkingWire = "" }},
+	{key: "thinking_wire", text: func(m *Model) *string { return &m.ThinkingWire }, values: wires},
 	{key: "dialect", text: func(m *Model) *string { return &m.Dialect }},
 	{key: "text_calls", text: func(m *Model) *string { return &m.Promotion }, values: []string{"off", "marked", "all"}},
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
@@ -50,7 +55,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 23
+	fieldCount       = 24
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )
@@ -84,6 +89,9 @@ type setting struct {
 
 // apply writes the setting into m.
 func (s *setting) apply(m *Model) {
+	if clears := fields[s.field].clears; clears != nil {
+		clears(m)
+	}
 	switch f := &fields[s.field]; {
 	case f.answer != nil:
 		*f.answer(m) = s.answer

@@ -26,12 +26,15 @@ type Model struct {
 	ContextWindow int // tokens, 0 if unknown
 	MaxOutput     int // tokens, 0 if unknown
 
-	Wire      string // the codec: chat, responses, messages, gemini, ollama
-	Dialect   string // how it writes calls in text
-	Promotion string // which text may become a call: off, marked, all; empty leaves it to the route
-	Thinking  string // how it writes thinking in text; "api" if only the host separates it
-	Emulation string // how to ask for calls in a prompt: json, xml, markdown
-	Constrain string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
+	Wire string // the codec: chat, responses, messages, gemini, ollama
+	// ThinkingWire is the codec in which its thinking can be handed back, where
+	// that is another one and the vendor himself is asked.
+	ThinkingWire string
+	Dialect      string // how it writes calls in text
+	Promotion    string // which text may become a call: off, marked, all; empty leaves it to the route
+	Thinking     string // how it writes thinking in text; "api" if only the host separates it
+	Emulation    string // how to ask for calls in a prompt: json, xml, markdown
+	Constrain    string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 
 	ToolName   Limit  // what a tool's name may look like
 	CallID     Limit  // what a call's id may look like

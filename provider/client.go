@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -65,6 +67,7 @@ type Client struct {
 	learned  lessons
 	facts    known
 	narrowed narrowings
+	said     sync.Map // what need not be said again
 }
 
 // Timeouts are how long to wait. 0 means the default, less means for ever.
@@ -135,12 +138,25 @@ func (t target) label() string {
 	return t.vendor.Name
 }
 
-// wire chooses the format: the catalogue's, if the vendor speaks it.
+// owner is whose signatures the model makes: those of its vendor, at any
+// address. Who is known by the address only is another one at each.
+func (m *Model) owner() string {
+	if m.vendor.Name == compatible {
+		return m.label()
+	}
+	return cmp.Or(m.vendor.Signers[m.info.ID.Root()], m.vendor.Name)
+}
+
+// wire chooses the format: the catalogue's, if the vendor speaks it. At another
+// address than the vendor's own, the one that more servers speak.
 func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
 	for _, w := range v.Wires {
 		if _, ok := wire.For(w); !ok && c.ownFormat(w) == nil {
 			return "", fail(llm.Invalid, "%s: no format is called %q; there are %s", v.Name, w, strings.Join(wire.Formats(), ", "))
 		}
+	}
+	if info.Reasoning.Support == catalog.Yes && !v.moved && slices.Contains(v.Wires, info.ThinkingWire) {
+		return info.ThinkingWire, nil
 	}
 	if slices.Contains(v.Wires, info.Wire) {
 		return info.Wire, nil
@@ -193,12 +209,19 @@ func (c *Client) ownFormat(name string) wire.Format {
 	return nil
 }
 
+// sayOnce reports whether something is to be said about the model, which it is one
+// time.
+func (m *Model) sayOnce(what string) bool {
+	_, said := m.client.said.LoadOrStore(m.key()+" "+what, true)
+	return !said
+}
+
 // format returns the properties of the format the model is asked in.
 func (m *Model) format() wire.Properties { return m.codec().Properties() }
 
 // codec returns the codec of the model's requests.
 func (m *Model) codec() wire.Codec {
-	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.label() + "/" + m.wire, Quirks: m.quirks()}
+	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
 }
 
 // Explain says how req would be asked, without asking. A nil req stands for

@@ -83,7 +83,9 @@ func FuzzHeal(f *testing.F) {
 			if err == nil {
 				err = lawful(req)
 			}
-			if err != nil || strings.Contains(string(v.body), "signature") {
+			// What says that there is no signature is none.
+			sent := strings.ReplaceAll(string(v.body), `"thoughtSignature":"skip_thought_signature_validator"`, "")
+			if err != nil || strings.Contains(strings.ToLower(sent), "signature") {
 				t.Errorf("%s: %v in %s", h.wire, err, v.body)
 			}
 		}

@@ -9,10 +9,15 @@ import (
 
 // heal makes the history one that the vendor accepts.
 func (m *Model) heal(j *job) {
+	m.adopt(j.req.Messages)
 	healed, warnings := wire.Heal(j.req.Messages, j.codec.Vendor)
 	j.req.Messages = healed
 	j.warnings = append(j.warnings, warnings...)
 	m.beginWithUser(j)
+	if j.route.Kind == Native {
+		m.beginWithThinking(j)
+		m.unsigned(j)
+	}
 }
 
 // beginWithUser puts a turn of the user first where the format demands one.

@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 	client := &provider.Client{Vendors: lab, Schemes: map[string]func(string) (llm.Model, error){"sim": scheme}}
 	for _, c := range []struct{ id, route, refusal string }{
 		{"ollama/qwen3:8b", "native over ollama", ""},
-		{"openai/gpt-5", "native over chat", ""},
+		{"openai/gpt-5", "native over responses", ""},
 		{"openai/gpt-5.1-codex", "native over responses", ""},
 		{"anthropic/claude-sonnet-4-5", "native over messages", ""},
 		{"gemini/gemini-2.5-pro", "native over gemini", ""},

@@ -153,7 +153,9 @@ func (m *Model) options(j *job) error {
 			return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s does not have %s", m.vendor.Name, o.Name)}
 		}
 	}
+	m.limit(j)
 	m.thinking(j)
+	m.keepThinking(j)
 	return nil
 }
 

@@ -145,7 +145,22 @@ Vendors that differ from the format they speak:
 
 var pageTail = `
 Thinking has conditions: while it is on, Anthropic and OpenAI allow only the default temperature, Anthropic's limit of
-the answer must exceed the budget for thinking, and older models count an effort in tokens. Each change is a warning.
+the answer must exceed the budget for thinking, and older models count an effort in tokens; Claude since 4.7 counts no tokens, and
+gets an effort. Each change is a warning.
+
+## Conversations that change their model
+
+A conversation may go on with any other model. What one vendor signed stays with it: a signature goes back to the vendor who made it, at any
+address of his (Claude's also to Vertex and Bedrock), and to nobody else. What a vendor demands of the turn under way is kept:
+
+- Claude refuses a turn with calls that does not begin with its own thinking, if it is to think for a number of tokens. Such a request is
+  answered without thinking, with a warning; the next turn thinks again.
+- Gemini since version 3 refuses calls that it did not sign. Those of others get the value that Google documents for this, with a warning.
+- GPT since version 5, and models that answer nowhere else (o1-pro, o3-pro, deep research), are asked in the Responses format, and
+  for encrypted reasoning that goes back in the next request; nothing is stored there unless the request says so (` + "`store`" + `,
+  ` + "`previous_response_id`" + `). At another address than the vendor's own GPT-5 is asked in the chat format: set ` + "`wire: responses`" + ` for it.
+- Anthropic demands a limit for each answer. Without one in the request it is all that the model gives, or what its window leaves; that is
+  said once.
 
 ` + pageLimits + `## What a server really does
 

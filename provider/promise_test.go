@@ -171,12 +171,12 @@ func TestThinking(t *testing.T) {
 		warned []string // features
 	}{
 		{"anthropic/claude-sonnet-4-5", llm.Request{Temperature: hot, TopK: ptr(3), TopP: ptr(0.2), Reasoning: think},
-			[]string{`"budget_tokens":24576`, `"max_tokens":28672`}, []string{"temperature", "top_k", "top_p"}, []string{"temperature", "top_k", "top_p", "max_tokens", "reasoning.effort"}},
+			[]string{`"budget_tokens":24576`, `"max_tokens":64000`}, []string{"temperature", "top_k", "top_p"}, []string{"temperature", "top_k", "top_p", "max_tokens", "reasoning.effort"}},
 		{"anthropic/claude-sonnet-4-5", llm.Request{MaxTokens: 50000, Reasoning: &llm.Reasoning{Budget: 2000}}, []string{`"max_tokens":50000`, `"budget_tokens":2000`}, nil, nil},
 		{"anthropic/claude-sonnet-4-5", llm.Request{Reasoning: &llm.Reasoning{Budget: 5}}, []string{`"budget_tokens":1024`}, nil, []string{"reasoning.budget", "max_tokens"}},
-		{"anthropic/claude-opus-4-6", llm.Request{Reasoning: think}, []string{`"adaptive"`, `"effort":"high"`}, nil, nil},
-		{"anthropic/claude-sonnet-4-5", llm.Request{Temperature: hot, Reasoning: &llm.Reasoning{Off: true}}, []string{`"temperature":0.3`, `"disabled"`}, nil, nil},
-		{"openai/gpt-5", llm.Request{Temperature: hot, Reasoning: think}, []string{`"reasoning_effort":"high"`}, []string{"temperature"}, []string{"temperature"}},
+		{"anthropic/claude-opus-4-6", llm.Request{MaxTokens: 1000, Reasoning: think}, []string{`"adaptive"`, `"effort":"high"`}, nil, nil},
+		{"anthropic/claude-sonnet-4-5", llm.Request{MaxTokens: 1000, Temperature: hot, Reasoning: &llm.Reasoning{Off: true}}, []string{`"temperature":0.3`, `"disabled"`}, nil, nil},
+		{"openai/gpt-5", llm.Request{Temperature: hot, Reasoning: think}, []string{`"reasoning":{"effort":"high"}`}, []string{"temperature"}, []string{"temperature"}},
 		{"openai/gpt-4o", llm.Request{Temperature: hot, Reasoning: think}, []string{`"temperature":0.3`}, []string{"reasoning"}, []string{"reasoning"}},
 		{"gemini/gemini-2.5-pro", llm.Request{Reasoning: think}, []string{`"thinkingBudget":24576`}, []string{"thinkingLevel"}, []string{"reasoning.effort"}},
 	} {
@@ -292,7 +292,7 @@ func TestStrictRoom(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, 20},
 		{`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}`, 12},
 	} {
-		req := &llm.Request{Messages: hello}
+		req := &llm.Request{Messages: hello, MaxTokens: 1000}
 		for i := range 30 {
 			req.Tools = append(req.Tools, llm.ToolDef{Name: fmt.Sprint("t", i), Schema: []byte(c.schema)})
 		}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -31,6 +32,7 @@ func (m *Model) thinking(j *job) {
 	}
 	rules := m.format().Thinking
 	m.countEffort(j, rules.EffortSince)
+	m.nameEffort(j, rules.EffortOnly)
 	m.thinkingRoom(j, rules.MinBudget)
 	if rules.Families != nil && !slices.Contains(rules.Families, m.info.ID.Root()) {
 		return
@@ -57,6 +59,38 @@ func (m *Model) countEffort(j *job, since catalog.Version) {
 	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
 }
 
+// nameEffort turns a number of tokens into an effort for models since the version
+// that takes nothing else.
+func (m *Model) nameEffort(j *job, since catalog.Version) {
+	r := j.req.Reasoning
+	if r.Budget == 0 || since.IsZero() || m.info.ID.Version.IsZero() || m.info.ID.Version.Compare(since) < 0 {
+		return
+	}
+	effort := cmp.Or(r.Effort, "low")
+	if r.Effort == "" {
+		for _, word := range []string{"medium", "high"} {
+			if r.Budget >= budgets[word] {
+				effort = word
+			}
+		}
+	}
+	j.warn(llm.Degraded, "reasoning.budget", "%s does not count thinking in tokens; its effort is %s", m.model, effort)
+	setReasoning(j.req, func(r *llm.Reasoning) { r.Budget, r.Effort = 0, effort })
+}
+
+// keepThinking has the host give away its thinking in a form that can go back,
+// unless it keeps the conversation itself.
+func (m *Model) keepThinking(j *job) {
+	rules := m.format().Thinking
+	own := j.req.Extra[m.wire]
+	if m.info.Reasoning.Support != catalog.Yes || slices.ContainsFunc(rules.KeptBy, func(field string) bool { return own[field] != nil }) {
+		return
+	}
+	for field, value := range rules.Keep {
+		setExtra(j.req, m.wire, field, value)
+	}
+}
+
 // thinkingRoom makes the limit of the answer larger than that of its thinking,
 // where the limit counts both and thinking has a least number of tokens.
 func (m *Model) thinkingRoom(j *job, least int) {
@@ -68,6 +102,15 @@ func (m *Model) thinkingRoom(j *job, least int) {
 		j.warn(llm.Degraded, "reasoning.budget", "the least is %d tokens", least)
 		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = least })
 		budget = least
+	}
+	most := m.info.MaxOutput - room
+	if j.asked.MaxTokens == 0 && j.req.MaxTokens > 0 { // the limit is ours, and cannot grow
+		most = j.req.MaxTokens - room
+	}
+	if budget > most && most >= least {
+		j.warn(llm.Degraded, "reasoning.budget", "the most is %d tokens, which leaves %d for the answer", most, room)
+		setReasoning(j.req, func(r *llm.Reasoning) { r.Budget = most })
+		budget = most
 	}
 	if budget == 0 || j.req.MaxTokens > budget {
 		return

@@ -69,6 +69,9 @@ type Vendor struct {
 	// in another way than its format.
 	Fields  map[string]string
 	Options map[string]Handling
+	// Signers are the families whose thinking another vendor signs, and who:
+	// what was signed for one of its hosts is good at the others.
+	Signers map[string]string
 	// Rows are the families that it serves as another row says.
 	Rows map[string]string
 	// Refuse are the families it serves in ways that a plain request with a
@@ -129,6 +132,9 @@ var older = wire.Quirks{MaxTokens: "max_tokens", NoStrict: true}
 // topK is for servers that take the option beside those of the format.
 var topK = map[string]string{"top_k": "top_k"}
 
+// claudeSigns is for clouds that serve Claude, whose signatures are Anthropic's.
+var claudeSigns = map[string]string{"claude": "anthropic"}
+
 const amazonOnly = "is served in Amazon's own format: see bedrock/"
 
 // builtin is the table of vendors.
@@ -161,11 +167,11 @@ var builtin = []Vendor{
 	{Name: "vertex", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
 	{Name: "vertex-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
-		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
-	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Schemas: schema.Anthropic,
+		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
+	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
 	{Name: "bedrock-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Messages}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock",
-		Quirks: wire.OnBedrock(), Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
+		Quirks: wire.OnBedrock(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock-openai", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com/openai/v1", Wires: []string{wire.Chat}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Quirks: older, NoAllowed: true,
 		Refuse: map[string]string{"claude": amazonOnly, "nova": amazonOnly, "titan": amazonOnly}},
 	{Name: compatible, Wires: []string{wire.Chat}, Quirks: older, NoNone: true, NoAllowed: true},
@@ -292,6 +298,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Fields = orMap(v.Fields, base.Fields)
 	out.Options = orMap(v.Options, base.Options)
 	out.Rows = orMap(v.Rows, base.Rows)
+	out.Signers = orMap(v.Signers, base.Signers)
 	if out.Wires == nil {
 		out.Wires = []string{wire.Chat}
 	}

@@ -29,7 +29,8 @@ var geminiProperties = Properties{
 	UserFirst:   true, LetterFirst: true,
 	AnswerIDs: true,
 	Signature: "thoughtSignature",
-	Thinking:  ThinkingRules{EffortSince: catalog.MakeVersion(3)},
+	// The value that the vendor documents for calls that its models did not make.
+	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(3), Unsigned: "skip_thought_signature_validator", UnsignedSince: catalog.MakeVersion(3)},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",
 		llm.TooLong: "OUT_OF_RANGE", llm.Unsupported: "UNIMPLEMENTED", llm.RateLimited: "RESOURCE_EXHAUSTED",

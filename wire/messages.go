@@ -22,10 +22,13 @@ var messagesProperties = Properties{
 	},
 	Models:      ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
+	NeedsLimit:  true,
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	AnswerIDs: true, IDPrefix: "msg_",
 	Signature: "signature",
-	Thinking:  ThinkingRules{EffortSince: catalog.MakeVersion(4, 6), MinBudget: 1024, MinTopP: 0.95, NoTopK: true},
+	Thinking: ThinkingRules{
+		EffortSince: catalog.MakeVersion(4, 6), EffortOnly: catalog.MakeVersion(4, 7), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, BeginTurn: true,
+	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",
 		llm.TooLong: "request_too_large", llm.Unsupported: "unsupported_error", llm.RateLimited: "rate_limit_error",

@@ -40,6 +40,8 @@ type Properties struct {
 	// OutputField is how package catalog calls the field that holds an answer
 	// to a schema.
 	OutputField string
+	// NeedsLimit says that a request has to say how long its answer may be.
+	NeedsLimit bool
 	// UserFirst says that a conversation has to begin with the user.
 	UserFirst bool
 	// DeclaredCalls says that every tool that was called in the conversation
@@ -105,6 +107,22 @@ type ThinkingRules struct {
 	NoTopK bool
 	// Families are those whose sampling is bound; nil means all.
 	Families []string
+	// EffortOnly is the version since which the models of the format's maker
+	// refuse a number of tokens. Zero means that none does.
+	EffortOnly catalog.Version
+	// BeginTurn says that with a number of tokens to think a turn that holds
+	// calls has to begin with thinking of the maker's own.
+	BeginTurn bool
+	// Unsigned stands for the signature of the first call of an answer that has
+	// none, which models since UnsignedSince demand in the turn that is under way.
+	Unsigned      string
+	UnsignedSince catalog.Version
+	// Keep are the fields of a request that have the host give its thinking away
+	// in a form that can be handed back. What the caller says of them counts.
+	Keep map[string]json.RawMessage
+	// KeptBy are the fields with which the host keeps the conversation itself:
+	// with one of them Keep is not needed.
+	KeptBy []string
 }
 
 // Properties returns the properties of the codec's format at its host, and the

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -24,8 +25,17 @@ var responsesProperties = Properties{
 	HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
 	AnswerIDs: true, IDPrefix: "resp_",
-	Thinking: openaiThinking,
+	Thinking: responsesThinking(),
 	Errors:   openaiErrors,
+}
+
+// responsesThinking are the rules of the chat format, and how to have reasoning
+// that goes back without the vendor keeping the answer.
+func responsesThinking() ThinkingRules {
+	rules := openaiThinking
+	rules.Keep = map[string]json.RawMessage{"include": []byte(`["reasoning.encrypted_content"]`), "store": []byte("false")}
+	rules.KeptBy = []string{"previous_response_id", "conversation"}
+	return rules
 }
 
 func (responses) properties() *Properties { return &responsesProperties }
