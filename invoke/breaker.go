@@ -32,7 +32,7 @@ func (r *Runner) admit(name string) (pass, *tool.Error) {
 	if r.Breaker.Off {
 		return pass{}, nil
 	}
-	p, open := r.breakerOf(name).Enter(r.now(), r.Breaker.limits())
+	p, open := r.breakerOf(name).Enter(r.now, r.Breaker.limits())
 	if open == nil {
 		return pass{r, p}, nil
 	}
@@ -80,6 +80,6 @@ func (p pass) drop() { p.end(breaker.Unknown) }
 
 func (p pass) end(v breaker.Verdict) {
 	if p.r != nil {
-		p.Done(v, p.r.now(), p.r.Breaker.limits())
+		p.Done(v, p.r.now, p.r.Breaker.limits())
 	}
 }

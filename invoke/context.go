@@ -22,19 +22,7 @@ func (e *execution) Report(p tool.Progress) {
 		e.progress = append(e.progress, p)
 	}
 	e.mu.Unlock()
-	select {
-	case e.news <- struct{}{}:
-	default:
-	}
-}
-
-// reports returns what was reported since it was last called.
-func (e *execution) reports() []tool.Progress {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := e.progress
-	e.progress = nil
-	return p
+	e.poke()
 }
 
 // promptError is what a tool gets, and must return, for a question that nobody

@@ -79,8 +79,10 @@ type batch struct {
 	cancel    context.CancelFunc
 	abandoned bool // the caller of Do stopped reading events
 	jobs      []job
-	told      int    // outcomes delivered
-	only      [1]job // the space of jobs if there is but one call
+	told      int // outcomes delivered
+	// The space of what run makes, if there is but one call.
+	only      [1]job
+	onlyReady [1]*job
 }
 
 // job is a call on its way.
@@ -151,7 +153,10 @@ func (d *batch) run(calls []llm.Call) error {
 			return err
 		}
 	}
-	ready := make([]*job, 0, len(d.jobs))
+	ready := d.onlyReady[:0]
+	if len(d.jobs) != 1 {
+		ready = make([]*job, 0, len(d.jobs))
+	}
 	for i := range d.jobs {
 		if d.jobs[i].outcome == nil {
 			ready = append(ready, &d.jobs[i])
@@ -189,6 +194,15 @@ func (d *batch) waiting() bool {
 
 // plan returns the ids of the calls, batch after batch.
 func plan(ready []*job) [][]string {
+	if len(ready) == 1 { // one piece of memory instead of two
+		var one struct {
+			batches [1][]string
+			ids     [1]string
+		}
+		one.ids[0] = ready[0].call.ID
+		one.batches[0] = one.ids[:]
+		return one.batches[:]
+	}
 	batches := make([][]string, 0, 1)
 	for len(ready) > 0 {
 		ids := make([]string, together(ready))

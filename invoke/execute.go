@@ -24,10 +24,13 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	var start time.Time
 	for n := 1; ; n++ {
 		emit(Started{j.call.ID, j.tool.Name, n})
-		if n == 1 { // after emit, whose time is the caller's and not the tool's
-			start = r.now()
+		began := time.Now() // after emit, whose time is the caller's and not the tool's
+		if n == 1 {
+			if start = began; r.Now != nil {
+				start = r.Now()
+			}
 		}
-		out, err, abandoned := r.attempt(d.ctx, j, n, emit)
+		out, err, abandoned := r.attempt(d.ctx, j, n, began, emit)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
 		if again, over := d.asks(j, &end, abandoned, emit); over {
 			return end
@@ -69,8 +72,11 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 // reports whether the tool is to be called again with the answer, or the call is
 // over or waits.
 func (d *batch) asks(j *job, end *ending, abandoned bool, emit func(llm.Event)) (again, over bool) {
+	if abandoned || end.err == nil {
+		return false, false
+	}
 	asks := new(promptError)
-	if abandoned || end.err == nil || !errors.As(end.err, &asks) {
+	if !errors.As(end.err, &asks) {
 		return false, false
 	}
 	if len(j.answers) >= maxPrompts {
@@ -141,37 +147,40 @@ var errTimeout = errors.New("the time is up")
 // attempt runs the tool once. A tool that goes on when it was told to stop is
 // abandoned after the grace: its goroutine ends when the tool does, and nobody
 // waits for it.
-func (r *Runner) attempt(ctx context.Context, j *job, n int, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
+func (r *Runner) attempt(ctx context.Context, j *job, n int, now time.Time, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	ctx, cancel := context.WithDeadlineCause(ctx, now.Add(timeout), errTimeout)
 	defer cancel()
-	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), done: make(chan struct{}), news: make(chan struct{}, 1)}
+	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), changed: make(chan struct{}, 1)}
 	e.info, e.answers = j.info, j.answers
 	e.info.Attempt = n
 	e.ctx = tool.WithRuntime(ctx, e)
 	go e.run()
-	report := func() {
-		for _, p := range e.reports() {
-			emit(Progress{j.call.ID, j.tool.Name, p})
-		}
-	}
 	for waiting := true; waiting; {
 		select {
-		case <-e.done:
-			report()
-			return e.read(timeout)
-		case <-e.news:
-			report()
+		case <-e.changed:
+			progress, over := e.look()
+			for _, p := range progress {
+				emit(Progress{j.call.ID, j.tool.Name, p})
+			}
+			if over {
+				return e.read(timeout)
+			}
 		case <-ctx.Done():
 			waiting = false
 		}
 	}
 	grace := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
 	defer grace.Stop()
-	select {
-	case <-e.done:
-		return e.read(timeout)
-	case <-grace.C:
+	for waiting := true; waiting; {
+		select {
+		case <-e.changed:
+			if _, over := e.look(); over {
+				return e.read(timeout)
+			}
+		case <-grace.C:
+			waiting = false
+		}
 	}
 	err := interrupted(ctx, timeout)
 	err.Message += "; it did not stop when told to, was abandoned, and may still be running"
@@ -195,10 +204,10 @@ type execution struct {
 
 	mu       sync.Mutex
 	progress []tool.Progress // that nobody was told yet
-	news     chan struct{}   // has an element if there is any
+	over     bool            // the tool has returned; what follows is for the reader then
+	changed  chan struct{}   // has an element if progress or over has changed
 
-	done  chan struct{} // closed when the tool has returned
-	ended bool          // the tool returned, without a panic or Goexit
+	ended bool // the tool returned, without a panic or Goexit
 	out   tool.Output
 	err   error
 }
@@ -218,7 +227,27 @@ func (e *execution) finish() {
 			e.err = tool.Errorf(tool.Execution, "%s ended its goroutine without a result", e.name)
 		}
 	}
-	close(e.done)
+	e.mu.Lock()
+	e.over = true
+	e.mu.Unlock()
+	e.poke()
+}
+
+// poke has the goroutine that waits for the tool look again.
+func (e *execution) poke() {
+	select {
+	case e.changed <- struct{}{}:
+	default:
+	}
+}
+
+// look takes the progress that was reported, and reports whether the tool has
+// returned.
+func (e *execution) look() (progress []tool.Progress, over bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	progress, e.progress = e.progress, nil
+	return progress, e.over
 }
 
 // read returns the tool's output and error, both within the bounds on size.

@@ -76,24 +76,30 @@ func (d *batch) intend(j *job, emit func(llm.Event)) (stop bool, err error) {
 			return true, err
 		}
 		e, err := rec.Intent(d.ctx, in)
-		var lost *journal.UnknownOutcomeError
-		switch {
-		case errors.As(err, &lost):
-			return true, d.lost(j, emit)
-		case errors.Is(err, journal.ErrTwice):
-			j.twice = true
-			return true, d.settle(j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
-		case err != nil && d.ctx.Err() != nil:
-			j.twice = true // the intent may be on record, so a refusal must not be
-			return true, d.settle(j, refused(notBegun()), emit)
-		case err != nil:
-			return true, fmt.Errorf("invoke: the intent of %s could not be recorded, so it was not run: %w", j.tool.Name, err)
+		if err != nil {
+			return true, d.notIntended(j, err, emit)
 		}
 		entry = e.Hash
 	}
 	j.begun = true
 	emit(Intended{j.call.ID, j.tool.Name, entry})
 	return false, nil
+}
+
+// notIntended ends a call whose intent could not be recorded.
+func (d *batch) notIntended(j *job, err error, emit func(llm.Event)) error {
+	var lost *journal.UnknownOutcomeError
+	switch {
+	case errors.As(err, &lost):
+		return d.lost(j, emit)
+	case errors.Is(err, journal.ErrTwice):
+		j.twice = true
+		return d.settle(j, refused(tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)), emit)
+	case d.ctx.Err() != nil:
+		j.twice = true // the intent may be on record, so a refusal must not be
+		return d.settle(j, refused(notBegun()), emit)
+	}
+	return fmt.Errorf("invoke: the intent of %s could not be recorded, so it was not run: %w", j.tool.Name, err)
 }
 
 // granted records that a person wants another attempt of the call that j repeats,

@@ -68,6 +68,7 @@ type Dir struct {
 // dirRun is what a process remembers of a file, to spare itself reading its
 // end: as long as the size is right, so is the rest.
 type dirRun struct {
+	file string        // its path
 	turn chan struct{} // full while somebody of this process writes
 	size int64
 	last Entry
@@ -116,7 +117,7 @@ func (d *Dir) run(name string) *dirRun {
 				break
 			}
 		}
-		r = &dirRun{turn: make(chan struct{}, 1)}
+		r = &dirRun{file: d.File(name), turn: make(chan struct{}, 1)}
 		d.runs[name] = r
 	}
 	return r
@@ -147,7 +148,7 @@ func (d *Dir) appendLocked(ctx context.Context, e Entry, k known) (Entry, error)
 		return Entry{}, fmt.Errorf("journal: run %s: %w", e.Run, err)
 	}
 	defer func() { <-r.turn }()
-	f, err := os.OpenFile(d.File(e.Run), os.O_RDWR|os.O_CREATE|os.O_APPEND|noFollow, 0o600)
+	f, err := openToAppend(r.file)
 	if err != nil {
 		return Entry{}, fmt.Errorf("journal: %w", err)
 	}
@@ -255,9 +256,10 @@ func lock(ctx context.Context, f *os.File) error {
 // write adds e after r.last.
 func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
 	e, line, err := next(r.last, e, k, d.Secrets, r.line)
-	if err == nil {
-		err = r.ledger.admit(r.last, e, func(from int64) iter.Seq2[Entry, error] { return d.Read(ctx, e.Run, from) })
+	if err != nil {
+		return Entry{}, err
 	}
+	c, err := r.ledger.admit(r.last.Seq, &e, &k, func(from int64) iter.Seq2[Entry, error] { return d.Read(ctx, e.Run, from) })
 	if err != nil {
 		return Entry{}, err
 	}
@@ -269,7 +271,7 @@ func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k known
 	r.line = reusable(line)
 	r.size += int64(len(line))
 	r.last = e
-	r.ledger.learn(e)
+	r.ledger.learn(&e, c)
 	if d.mustSync(e.Kind) {
 		if err := d.toDisk(f, r); err != nil {
 			return Entry{}, fmt.Errorf("journal: %w", err)

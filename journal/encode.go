@@ -29,6 +29,8 @@ type object struct {
 type known struct {
 	canonical bool
 	harmless  bool // it holds no secret of a known form or under a known name
+	// counted is what the ledger would read of an intent; zero is unknown.
+	counted counted
 }
 
 func (o *object) known() known { return known{canonical: !o.loose, harmless: !o.suspect} }
@@ -100,6 +102,9 @@ func (o *object) flag(k string, v bool) {
 // are on record.
 func (o *object) args(args *json.RawMessage, refs *references) {
 	before := len(o.b)
+	if refs.repeated(*args) {
+		return
+	}
 	o.key("args")
 	start := len(o.b)
 	o.b = appendParams(o.b, *args)

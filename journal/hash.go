@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -28,19 +27,32 @@ func isHash(b []byte) bool {
 	if len(b) != len(hashPrefix)+2*sha256.Size || string(b[:len(hashPrefix)]) != hashPrefix {
 		return false
 	}
-	for _, d := range b[len(hashPrefix):] {
-		if !hexDigit[d] {
-			return false
-		}
+	var bad byte
+	for d := b[len(hashPrefix):]; len(d) >= 8; d = d[8:] { // 8 at a time: there are two in every receipt
+		bad |= noHexDigit[d[0]] | noHexDigit[d[1]] | noHexDigit[d[2]] | noHexDigit[d[3]] |
+			noHexDigit[d[4]] | noHexDigit[d[5]] | noHexDigit[d[6]] | noHexDigit[d[7]]
 	}
-	return true
+	return bad == 0
 }
 
-var hexDigit = func() (set [256]bool) {
-	for _, d := range "0123456789abcdef" {
-		set[d] = true
+// noHexDigit is 1 for every byte but the lowercase hexadecimal digits.
+var noHexDigit = func() (set [256]byte) {
+	for b := range set {
+		if strings.IndexByte(hexDigits, byte(b)) < 0 {
+			set[b] = 1
+		}
 	}
 	return set
+}()
+
+const hexDigits = "0123456789abcdef"
+
+// hexPairs are the two digits of every byte.
+var hexPairs = func() (pairs [256][2]byte) {
+	for b := range pairs {
+		pairs[b] = [2]byte{hexDigits[b>>4], hexDigits[b&15]}
+	}
+	return pairs
 }()
 
 // Short returns the first twelve digits, for people.
@@ -55,7 +67,11 @@ type hashDigits [len(hashPrefix) + 2*sha256.Size]byte
 func sumBytes(b []byte) (out hashDigits) {
 	sum := sha256.Sum256(b)
 	copy(out[:], hashPrefix)
-	hex.Encode(out[len(hashPrefix):], sum[:])
+	digits := (*[2 * sha256.Size]byte)(out[len(hashPrefix):])
+	for i, b := range sum { // twice as fast as [hex.Encode]
+		pair := hexPairs[b]
+		digits[2*i], digits[2*i+1] = pair[0], pair[1]
+	}
 	return out
 }
 

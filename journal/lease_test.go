@@ -3,6 +3,7 @@ package journal_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,5 +139,35 @@ func TestWhatIsLeftOfALease(t *testing.T) {
 	}
 	if _, err := store.Append(t.Context(), noteOf(l)); err != nil {
 		t.Error(err)
+	}
+}
+
+// A second intent is recognised as the record has its call: without a secret, with
+// its bytes mended, and by whatever name the writer knew it.
+func TestSecondIntentOfAnOddCall(t *testing.T) {
+	dir, err := journal.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, store := range map[string]journal.Store{"memory": new(journal.Memory), "files": dir} {
+		for i, call := range []string{"plain", "a\"b\n", "broken \xff bytes", "ghp_0123456789abcdefghijABCDEFGHIJ012345"} {
+			run := fmt.Sprintf("r%d", i)
+			rec, err := journal.Open(t.Context(), store, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := rec.Intent(t.Context(), journal.Intent{Call: call, Tool: "write", Args: []byte(`{}`)})
+			if err == nil {
+				err = rec.Close(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, body := range [][]byte{e.Body, []byte(fmt.Sprintf(`{"call":%q,"tool":"write"}`, strings.ToValidUTF8(call, "\uFFFD")))} {
+				if _, err := store.Append(t.Context(), journal.Entry{Run: run, Kind: journal.KindIntent, Body: body}); !errors.Is(err, journal.ErrTwice) {
+					t.Errorf("%s: a second intent of %q: %v", name, call, err)
+				}
+			}
+		}
 	}
 }

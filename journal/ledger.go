@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
 )
@@ -16,22 +17,26 @@ const ScopeAgain = "again"
 // ledger counts the intents of a run's calls and the attempts that people
 // granted. It is what a store needs to refuse a second intent.
 type ledger struct {
-	mu    sync.Mutex
-	seq   int64 // of the last entry that is counted
-	calls map[string]tally
-
-	// admitted is the hash of the last intent that was admitted, and admittedAs
-	// what was read of it: most are counted next.
-	admitted   Hash
-	admittedAs counted
+	mu  sync.Mutex
+	seq int64 // of the last entry that is counted
+	// open is how many intents a call has beyond the attempts that were granted.
+	open map[string]int32
 }
 
-type tally struct{ intents, grants int }
-
-// counted is what the ledger reads of an entry.
+// counted is what the ledger reads of an intent or an approval.
 type counted struct {
 	call    string // the one that it is about, in its first attempt
 	granted bool   // a person has allowed another attempt
+}
+
+// counted returns what readCounted would read of an intent's body. It is zero if
+// the body may say it otherwise.
+func (in *Intent) counted() counted {
+	call := cmp.Or(in.Repeats, in.Call)
+	if !utf8.ValidString(call) {
+		return counted{}
+	}
+	return counted{call: call}
 }
 
 // readCounted reads the body of an entry, which is canonical JSON.
@@ -56,58 +61,59 @@ func readCounted(body []byte) (c counted) {
 	return c
 }
 
-// learn counts the entry that follows those that are counted. Any other is left
-// for admit to read.
-func (l *ledger) learn(e Entry) {
+// learn counts the entry that follows those that are counted; c is what admit
+// returned for it. Any other entry is left for admit to read.
+func (l *ledger) learn(e *Entry, c counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count(e)
+	if e.Kind == KindApproval {
+		c = readCounted(e.Body)
+	}
+	l.count(e, c)
 }
 
-func (l *ledger) count(e Entry) {
+func (l *ledger) count(e *Entry, c counted) {
 	if e.Seq != l.seq+1 {
 		return
 	}
 	l.seq = e.Seq
-	if e.Kind != KindIntent && e.Kind != KindApproval {
-		return
-	}
-	if l.calls == nil {
-		l.calls = make(map[string]tally)
-	}
-	c := l.admittedAs
-	if e.Hash == "" || e.Hash != l.admitted {
-		c = readCounted(e.Body)
-	}
-	t := l.calls[c.call]
 	switch {
 	case e.Kind == KindIntent:
-		t.intents++
-	case c.granted:
-		t.grants++
+		l.add(c.call, 1)
+	case e.Kind == KindApproval && c.granted:
+		l.add(c.call, -1)
 	}
-	l.calls[c.call] = t
+}
+
+func (l *ledger) add(call string, n int32) {
+	if l.open == nil {
+		l.open = make(map[string]int32)
+	}
+	l.open[call] += n
 }
 
 // admit refuses e, as it would be written, if it may not follow the entry last: a
-// second intent for a call. read yields the entries of the run from a number on.
-func (l *ledger) admit(last, e Entry, read func(from int64) iter.Seq2[Entry, error]) error {
+// second intent for a call. read yields the entries of the run from a number on;
+// k is what is known of e. It returns what learn needs once e is written.
+func (l *ledger) admit(last int64, e *Entry, k *known, read func(from int64) iter.Seq2[Entry, error]) (counted, error) {
 	if e.Kind != KindIntent { // most entries: they cost nothing
-		return nil
+		return counted{}, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seq < last.Seq {
-		if err := l.catchUp(e.Run, last.Seq, read); err != nil {
-			return err
+	if l.seq < last {
+		if err := l.catchUp(e.Run, last, read); err != nil {
+			return counted{}, err
 		}
 	}
-	c := readCounted(e.Body)
-	if t := l.calls[c.call]; c.call != "" && t.intents > t.grants {
-		return fmt.Errorf("%w: call %s has an intent, and nobody granted another attempt", ErrTwice, c.call)
+	c := k.counted
+	if c.call == "" || e.Stripped != nil { // the record may have the call under another name
+		c = readCounted(e.Body)
 	}
-	l.admitted, l.admittedAs = e.Hash, c
-	return nil
+	if c.call != "" && l.open[c.call] > 0 {
+		return c, fmt.Errorf("%w: call %s has an intent, and nobody granted another attempt", ErrTwice, c.call)
+	}
+	return c, nil
 }
 
 // catchUp counts the entries of a run up to the one with the number last.
@@ -119,7 +125,11 @@ func (l *ledger) catchUp(run string, last int64, read func(from int64) iter.Seq2
 		if e.Seq > last {
 			break
 		}
-		l.count(e)
+		var c counted
+		if e.Kind == KindIntent || e.Kind == KindApproval {
+			c = readCounted(e.Body)
+		}
+		l.count(&e, c)
 	}
 	if l.seq < last {
 		return fmt.Errorf("journal: entries of run %s are missing after entry %d", run, l.seq)

@@ -5,6 +5,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -16,6 +17,22 @@ const (
 	filePermissions = true
 	syncDirectories = true
 )
+
+// openToAppend opens or makes a file of lines. [os.OpenFile] would do the same
+// with five more system calls, which find out whether the file can be polled: it
+// cannot, and it is opened for every line.
+func openToAppend(path string) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CREAT|syscall.O_APPEND|syscall.O_CLOEXEC|noFollow, 0o600)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return os.NewFile(uintptr(fd), path), nil
+	}
+}
 
 // tryLock locks f unless another open file has it locked, and reports whether it
 // did. Closing f unlocks it, and so does the death of the process.

@@ -15,6 +15,11 @@ const (
 	syncDirectories = false // a directory cannot be synced
 )
 
+// openToAppend opens or makes a file of lines.
+func openToAppend(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
 // tryLock locks f unless another open file has it locked, and reports whether it
 // did. Closing f unlocks it, and so does the death of the process. The lock is on a
 // byte far beyond the end: locks on Windows keep readers out, and readers need none.

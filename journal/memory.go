@@ -16,13 +16,14 @@ type Memory struct {
 	// changed once the store is in use.
 	Secrets *Secrets
 
-	mu     sync.Mutex
-	runs   map[string]*memoryRun
-	leases map[string]Lease // by run
+	mu   sync.Mutex
+	runs map[string]*memoryRun
 }
 
 type memoryRun struct {
-	mu sync.Mutex
+	mu    sync.Mutex
+	owned bool
+	lease Lease // if owned
 	// blocks are full, but for the last: what is once in its place is never
 	// copied to make room.
 	blocks [][]Entry
@@ -92,31 +93,30 @@ func (m *Memory) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	r := m.run(e.Run, true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := m.mayAppend(e); err != nil {
+	if err := r.mayAppend(&e); err != nil {
 		return Entry{}, err
 	}
 	e, line, err := next(r.last, e, k, m.Secrets, r.line)
-	if err == nil {
-		err = r.ledger.admit(r.last, e, nil) // which has seen all entries
+	if err != nil {
+		return Entry{}, err
 	}
+	c, err := r.ledger.admit(r.last.Seq, &e, &k, nil) // which has seen all entries
 	if err != nil {
 		return Entry{}, err
 	}
 	r.line = reusable(line)
-	r.ledger.learn(e)
+	r.ledger.learn(&e, c)
 	r.add(e)
 	return e, nil
 }
 
 // mayAppend refuses an entry that is not its owner's.
-func (m *Memory) mayAppend(e Entry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch l, owned := m.leases[e.Run]; {
-	case e.Lease != l.Token && e.Lease != "":
+func (r *memoryRun) mayAppend(e *Entry) error {
+	switch {
+	case e.Lease != "" && e.Lease != r.lease.Token:
 		return leaseLost(e.Run)
-	case e.Lease == "" && owned:
-		return &HeldError{e.Run, l.Owner}
+	case e.Lease == "" && r.owned:
+		return &HeldError{e.Run, r.lease.Owner}
 	}
 	return nil
 }
@@ -126,29 +126,26 @@ func (m *Memory) Lease(ctx context.Context, run string) (Lease, error) {
 	if err := errors.Join(ctx.Err(), ValidRun(run)); err != nil {
 		return Lease{}, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l, owned := m.leases[run]; owned {
-		return Lease{}, &HeldError{run, l.Owner}
+	r := m.run(run, true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owned {
+		return Lease{}, &HeldError{run, r.lease.Owner}
 	}
-	if m.leases == nil {
-		m.leases = make(map[string]Lease)
-	}
-	l := newLease(run)
-	m.leases[run] = l
-	return l, nil
+	r.owned, r.lease = true, newLease(run)
+	return r.lease, nil
 }
 
 // Release implements [Leaser].
 func (m *Memory) Release(_ context.Context, l Lease) error {
-	if r := m.run(l.Run, false); r != nil { // not between the check and the end of an Append
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	r := m.run(l.Run, false)
+	if r == nil {
+		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.leases[l.Run].Token == l.Token {
-		delete(m.leases, l.Run)
+	r.mu.Lock() // not between the check and the end of an Append
+	defer r.mu.Unlock()
+	if r.lease.Token == l.Token {
+		r.owned, r.lease = false, Lease{}
 	}
 	return nil
 }

@@ -310,7 +310,7 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if rec.Status == Refused {
 		kind = KindRefusal
 	}
-	e, err := r.writeReceipt(context.WithoutCancel(ctx), kind, &rec, intended)
+	e, err := r.writeReceipt(r.lasting(ctx), kind, &rec, intended)
 	if err != nil {
 		r.mu.Lock()
 		r.calls[rec.Call] = before
@@ -394,7 +394,9 @@ func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	if o.err != nil || o.loose {
 		return r.Write(ctx, KindIntent, *in)
 	}
-	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, o.known())
+	k := o.known()
+	k.counted = in.counted()
+	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, k)
 	if err == nil {
 		refs.learn()
 		r.await(in)
@@ -412,6 +414,16 @@ func (r *Recorder) await(in *Intent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending[in.Call] = announced{in.Args, in.ParamsHash}
+}
+
+// lasting returns a context for an entry that is written even if ctx has been
+// cancelled.
+func (r *Recorder) lasting(ctx context.Context) context.Context {
+	switch r.store.(type) {
+	case *Memory, *Dir: // which have no use for the values of a context
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // writeReceipt is Write for a receipt. It makes Args canonical.
@@ -451,7 +463,7 @@ func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) 
 
 // Seal ends the run and closes the Recorder. A sealed run takes no more entries.
 func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
-	e, err := r.append(context.WithoutCancel(ctx), Entry{Kind: KindSeal}, known{})
+	e, err := r.append(r.lasting(ctx), Entry{Kind: KindSeal}, known{})
 	if err == nil {
 		r.sealed.Store(true)
 		err = r.Close(ctx)

@@ -207,12 +207,18 @@ type references struct {
 	whole  json.RawMessage
 }
 
+// repeated reports whether arguments are, byte for byte, those of the intent,
+// which are canonical and on record.
+func (f *references) repeated(args []byte) bool {
+	return f != nil && f.intended.hash != "" && f.intended.hash == f.params && bytes.Equal(f.intended.args, args)
+}
+
 // args reports whether arguments are on record.
 func (f *references) args(form []byte) bool {
 	if f == nil || f.r.format < formatRefs {
 		return false
 	}
-	if f.intended.hash != "" && f.intended.hash == f.params && bytes.Equal(f.intended.args, form) {
+	if f.repeated(form) {
 		return true
 	}
 	if !f.r.talking.Load() {

@@ -83,13 +83,13 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 			}
 			h.last = last
 		}
-		written, ok, err := s.insert(ctx, &h, e, k)
+		written, c, ok, err := s.insert(ctx, &h, e, k)
 		if err != nil {
 			s.forget(e.Run)
 			return Entry{}, err
 		}
 		if ok {
-			h.ledger.learn(written)
+			h.ledger.learn(&written, c)
 			s.remember(h, written)
 			return written, nil
 		}
@@ -109,32 +109,32 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 
 // insert writes e at the end of its run, unless somebody else has done so or the
 // writer does not own the run.
-func (s *SQL) insert(ctx context.Context, h *head, e Entry, k known) (Entry, bool, error) {
+func (s *SQL) insert(ctx context.Context, h *head, e Entry, k known) (_ Entry, c counted, ok bool, err error) {
 	statement, args := insertLine+unlessThere, []any{e.Run, 0, ""}
 	if e.Lease != "" {
 		holds, err := s.holder(ctx)
 		if err != nil {
-			return Entry{}, false, err
+			return Entry{}, c, false, err
 		}
 		statement, args = insertOwned+holds.lock()+unlessThere, append(args, e.Lease)
 	}
 	e, line, err := next(h.last, e, k, s.Secrets, nil)
 	if err == nil {
-		err = h.ledger.admit(h.last, e, func(from int64) iter.Seq2[Entry, error] { return s.Read(ctx, e.Run, from) })
+		c, err = h.ledger.admit(h.last.Seq, &e, &k, func(from int64) iter.Seq2[Entry, error] { return s.Read(ctx, e.Run, from) })
 	}
 	if err != nil {
-		return Entry{}, false, err
+		return Entry{}, c, false, err
 	}
 	args[1], args[2] = e.Seq, string(line)
 	res, err := s.db.ExecContext(ctx, statement, args...)
 	if err != nil {
-		return Entry{}, false, fmt.Errorf("journal: %w", err)
+		return Entry{}, c, false, fmt.Errorf("journal: %w", err)
 	}
 	n, err := res.RowsAffected()
 	if err != nil {
-		return Entry{}, false, fmt.Errorf("journal: %w", err)
+		return Entry{}, c, false, fmt.Errorf("journal: %w", err)
 	}
-	return e, n == 1, nil
+	return e, c, n == 1, nil
 }
 
 // last reads the last entry of a run.

@@ -35,13 +35,13 @@ var unwell = map[llm.Kind]bool{
 func (b *Breaker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		limits := breaker.Limits{Failures: b.Failures, Cooldown: b.Cooldown}
-		pass, open := b.state.Enter(b.now(), limits)
+		pass, open := b.state.Enter(b.now, limits)
 		if open != nil {
 			yield(nil, &llm.Error{Op: "refine.Breaker", Kind: llm.Overloaded, RetryAfter: open.Wait, Err: fmt.Errorf("the model failed %d times in a row and is left alone", open.Failures)})
 			return
 		}
 		end := breaker.Unknown
-		defer func() { pass.Done(end, b.now(), limits) }()
+		defer func() { pass.Done(end, b.now, limits) }()
 		for ev, err := range b.Model.Stream(ctx, req) {
 			if err != nil {
 				end = verdictOn(ctx, err)

@@ -59,22 +59,24 @@ type Pass struct {
 	trial bool
 }
 
-// Enter lets a request pass, or returns why it may not.
-func (b *Breaker) Enter(now time.Time, l Limits) (Pass, *Open) {
+// Enter lets a request pass, or returns why it may not. It asks for the time only
+// when the breaker is open.
+func (b *Breaker) Enter(now func() time.Time, l Limits) (Pass, *Open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < cmp.Or(l.Failures, DefaultFailures) {
 		return Pass{b, false}, nil
 	}
-	if wait := b.until.Sub(now); wait > 0 || b.trying {
+	if wait := b.until.Sub(now()); wait > 0 || b.trying {
 		return Pass{}, &Open{b.failures, max(wait, 0)}
 	}
 	b.trying = true
 	return Pass{b, true}, nil
 }
 
-// Done takes note of how the request ended. The zero Pass has nothing to note.
-func (p Pass) Done(v Verdict, now time.Time, l Limits) {
+// Done takes note of how the request ended. The zero Pass has nothing to note. It
+// asks for the time only when the request failed.
+func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
 	if p.b == nil {
 		return
 	}
@@ -86,7 +88,7 @@ func (p Pass) Done(v Verdict, now time.Time, l Limits) {
 	switch {
 	case v == Failed:
 		p.b.failures++
-		p.b.until = now.Add(cmp.Or(l.Cooldown, DefaultCooldown))
+		p.b.until = now().Add(cmp.Or(l.Cooldown, DefaultCooldown))
 	case v == Succeeded, v == Reached && p.trial:
 		p.b.failures = 0
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/toolpost/toolpost/internal/breaker"
 )
 
+// at is a clock that stands still.
+func at(t time.Time) func() time.Time { return func() time.Time { return t } }
+
 // TestStates walks through what a breaker may meet. Each step is a request and
 // how it ends, or a wait.
 func TestStates(t *testing.T) {
@@ -33,14 +36,14 @@ func TestStates(t *testing.T) {
 			now := time.Unix(1000, 0)
 			for i, s := range steps {
 				now = now.Add(s.wait)
-				pass, open := b.Enter(now, l)
+				pass, open := b.Enter(at(now), l)
 				switch {
 				case open == nil && s.refused >= 0:
 					t.Fatalf("step %d passes", i)
 				case open != nil && open.Wait != s.refused:
 					t.Fatalf("step %d is refused for %v, want %v", i, open.Wait, s.refused)
 				}
-				pass.Done(s.verdict, now, l)
+				pass.Done(s.verdict, at(now), l)
 			}
 		})
 	}
@@ -52,22 +55,22 @@ func TestOneTrial(t *testing.T) {
 	var b breaker.Breaker
 	l := breaker.Limits{Failures: 1, Cooldown: time.Second}
 	now := time.Unix(1000, 0)
-	early, _ := b.Enter(now, l)
-	late, _ := b.Enter(now, l)
-	early.Done(breaker.Failed, now, l)
+	early, _ := b.Enter(at(now), l)
+	late, _ := b.Enter(at(now), l)
+	early.Done(breaker.Failed, at(now), l)
 	now = now.Add(time.Second)
 	var passed atomic.Int32
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			if _, open := b.Enter(now, l); open == nil {
+			if _, open := b.Enter(at(now), l); open == nil {
 				passed.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	late.Done(breaker.Failed, now.Add(-time.Second), l)
-	if _, open := b.Enter(now, l); open == nil {
+	late.Done(breaker.Failed, at(now.Add(-time.Second)), l)
+	if _, open := b.Enter(at(now), l); open == nil {
 		t.Error("a second request tries")
 	}
 	if passed.Load() != 1 {
@@ -80,13 +83,13 @@ func TestDefaults(t *testing.T) {
 	var l breaker.Limits
 	now := time.Unix(1000, 0)
 	for range breaker.DefaultFailures {
-		pass, open := b.Enter(now, l)
+		pass, open := b.Enter(at(now), l)
 		if open != nil {
 			t.Fatal("open too early")
 		}
-		pass.Done(breaker.Failed, now, l)
+		pass.Done(breaker.Failed, at(now), l)
 	}
-	if _, open := b.Enter(now, l); open == nil || open.Failures != 5 || open.Wait != time.Minute {
+	if _, open := b.Enter(at(now), l); open == nil || open.Failures != 5 || open.Wait != time.Minute {
 		t.Errorf("got %+v", open)
 	}
 }
