@@ -115,8 +115,9 @@ func (s *settings) findLocal(ctx context.Context) []found {
 	return out
 }
 
-// patience is how long a server on this machine may take to say what it has.
-const patience = 300 * time.Millisecond
+// patience is how long a server on this machine may take to say what it has. Only
+// tests change it.
+var patience = 300 * time.Millisecond
 
 // local asks servers on this machine.
 var local = outbound.New(outbound.Rules{})

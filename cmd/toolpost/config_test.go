@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSettingsByStrength takes the same setting from every source: the file,
@@ -117,6 +118,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 // TestModelIsFound walks down the ladder: settings, keys, servers, offline.
 func TestModelIsFound(t *testing.T) {
 	bare(t, nil)
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = time.Minute
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/v1/models":

@@ -45,7 +45,7 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 func (c shown) check(t *testing.T, root string, env []string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", c.command)
 	cmd.Dir, cmd.Env = root, env

@@ -3,16 +3,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,16 +53,8 @@ func TestHelpExamples(t *testing.T) {
 	finished := runID(t, toolpost(t, "", "run", "list the files").errOut)
 	toolpost(t, "", "receipts", "export", finished, "--out", "export")
 	toolpost(t, "", "receipts", "keygen", "audit.key")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	var stopped strings.Builder
-	run(ctx, []string{"run", "-m", "sim/native+stall=60s", "list the files"}, strings.NewReader(""), &stopped, &stopped)
-	cancel()
-	open := regexp.MustCompile(`--resume (\S+)`).FindStringSubmatch(stopped.String())
-	if open == nil {
-		t.Fatal(stopped.String())
-	}
 	standIns := strings.NewReplacer(
-		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+open[1], "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
+		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+stoppedRun(t, "-m", "sim/native+stall=10m", "list the files"), "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
 		"ollama/qwen3:8b", "sim/native",
 		"http://127.0.0.1:8080/v1 smollm2", server.URL+"/v1 sim/native", "http://127.0.0.1:11434/api qwen3:8b", server.URL+"/api sim/native",
 		"keygen audit.key", "keygen another.key", "verify --anchor", "verify --allow-open --anchor", "groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",

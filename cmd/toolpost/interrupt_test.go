@@ -13,14 +13,23 @@ import (
 )
 
 // interruptOnce starts the program, sends one signal when it is at work, and
-// checks that it ended with a line that says so. A program that had not begun to
-// listen for signals is started again and given more time.
+// checks that it ended with a line that says so.
 func interruptOnce(t *testing.T, signal os.Signal, args ...string) ended {
 	t.Helper()
 	want := exitInterrupted
 	if signal == syscall.SIGTERM {
 		want = exitTerminated
 	}
+	e := afterSignal(t, signal, args...)
+	e.with(t, want, "interrupted")
+	return e
+}
+
+// afterSignal starts the program, sends one signal when it is at work, and returns
+// how it ended. A program that had not begun to listen for signals is started
+// again and given more time.
+func afterSignal(t *testing.T, signal os.Signal, args ...string) ended {
+	t.Helper()
 	for wait := 300 * time.Millisecond; ; wait *= 2 {
 		cmd := program(t, args...)
 		silent, err := cmd.StdinPipe()
@@ -33,12 +42,9 @@ func interruptOnce(t *testing.T, signal os.Signal, args ...string) ended {
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		e := await(t, cmd, errOut)
-		if e.code < 0 && wait < 5*time.Second && e.took < time.Minute {
-			continue // it had not begun
+		if e := await(t, cmd, errOut); e.signal != signal || wait > longWait {
+			return e
 		}
-		e.with(t, want, "interrupted")
-		return e
 	}
 }
 

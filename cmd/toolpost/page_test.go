@@ -4,13 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -48,9 +49,9 @@ func TestFlowDrawsTheSame(t *testing.T) {
 	}
 }
 
-// streamed is the time that the screen takes for an answer of so many words, one
-// event each, and the memory that is in use in the end.
-func streamed(t *testing.T, words int, end string) (time.Duration, uint64) {
+// streamed shows an answer of so many words, one event each, and returns the
+// memory that is in use in the end.
+func streamed(t *testing.T, words int, end string) uint64 {
 	t.Helper()
 	w := &wiring{settings: &settings{Root: "."}, tools: tool.MustSet(), found: found{ID: "some/model"}}
 	c := newChatModel(t.Context(), w, palette{}, false)
@@ -59,7 +60,6 @@ func streamed(t *testing.T, words int, end string) (time.Duration, uint64) {
 		c.Update(m)
 		c.View()
 	}
-	began := time.Now()
 	for range words / 8 {
 		for range 7 {
 			c.news.tell(context.Background(), llm.TextDelta{Text: "word "}, c.send)
@@ -67,28 +67,25 @@ func streamed(t *testing.T, words int, end string) (time.Duration, uint64) {
 		c.news.tell(context.Background(), llm.TextDelta{Text: "word" + end}, c.send)
 	}
 	c.Update(ticked{})
-	took := time.Since(began)
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
 	if n := len(c.page.lines); n < words/16 {
 		t.Errorf("%d words are %d lines", words, n)
 	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
 	runtime.KeepAlive(c)
-	return took, m.HeapAlloc
+	return m.HeapAlloc
 }
 
 // What the screen does for an answer grows with its length, in one paragraph or
 // in lines.
 func TestChatIsLinear(t *testing.T) {
 	for _, end := range []string{" ", "\n"} {
-		streamed(t, 8000, end) // warm
-		small, _ := streamed(t, 50_000, end)
-		large, held := streamed(t, 200_000, end)
-		t.Logf("%q: 50,000 words %v, 200,000 words %v, %d MB", end, small, large, held>>20)
-		if large > 5*small+time.Second {
-			t.Errorf("%q: 50,000 words take %v, 200,000 words %v", end, small, large)
-		}
+		linear.Check(t, strconv.Quote(end), 25_000, func(words int) func() {
+			return func() { streamed(t, words, end) }
+		})
+		held := streamed(t, 200_000, end)
+		t.Logf("%q: %d MB are held", end, held>>20)
 		if held > 64<<20 {
 			t.Errorf("%q: %d bytes are held", end, held)
 		}

@@ -53,8 +53,8 @@ const (
 )
 
 // settle is how long a question stands on the screen, without a key being
-// pressed, before keys count.
-const settle = 600 * time.Millisecond
+// pressed, before keys count. Only tests change it.
+var settle = 600 * time.Millisecond
 
 // consent asks about a call.
 func consent(c palette, p *proposal, until string) *question {

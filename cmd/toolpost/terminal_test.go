@@ -29,7 +29,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	key NAME...         press keys by tmux's names for them
 //	wait TEXT           wait until the screen shows it
 //	gone TEXT           wait until the screen does not show it
-//	screen NAME         compare the screen with the file of that name
+//	screen NAME         wait until the screen is as in the file of that name
+//	settle DURATION     before size: for how long a question that appears heeds no
+//	                    keys, for sessions whose keys come too early
 //
 // Durations, ids of runs and what turns are not compared. In a file that is an
 // archive itself, "=== 1 ===" stands for "-- 1 --".
@@ -82,7 +84,10 @@ func playSession(t *testing.T, path string) {
 		case "gone":
 			term.wait(rest, false)
 		case "screen":
-			screens = append(screens, txtar.File{Name: "screen " + rest, Data: []byte(term.screen())})
+			name := "screen " + rest
+			screens = append(screens, txtar.File{Name: name, Data: []byte(term.shows(string(fileIn(archive, name))))})
+		case "settle":
+			t.Setenv("TOOLPOST_TEST_SETTLE", rest)
 		default:
 			t.Fatalf("step %d: %q", i+1, step)
 		}
@@ -204,11 +209,22 @@ func (term *terminal) screen() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
+// shows waits until the screen is the one that is wanted, and returns what it is
+// in the end.
+func (term *terminal) shows(want string) string {
+	term.t.Helper()
+	got := term.screen()
+	for deadline := time.Now().Add(longWait / 2); !*update && steadyScreen(got) != steadyScreen(want) && time.Now().Before(deadline); got = term.screen() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return got
+}
+
 // wait waits until the screen shows a text, or until it does not, and then
 // until it has come to rest.
 func (term *terminal) wait(text string, there bool) {
 	term.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(longWait)
 	for strings.Contains(term.screen(), text) != there {
 		if time.Now().After(deadline) {
 			term.t.Fatalf("waited for %q (%v) in vain:\n%s", text, there, term.screen())

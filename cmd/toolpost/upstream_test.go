@@ -160,7 +160,7 @@ func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 				peak := watchMemory(cmd.Process)
 				select {
 				case <-asked:
-				case <-time.After(time.Minute):
+				case <-time.After(longWait):
 					t.Fatal("the server was not asked")
 				}
 				time.Sleep(300 * time.Millisecond)
@@ -168,12 +168,19 @@ func TestSignalsEndRunsWhateverTheUpstreamDoes(t *testing.T) {
 					t.Fatal(err, errOut)
 				}
 				e := await(t, cmd, errOut)
-				if e.code != exitTerminated && !strings.Contains(e.errOut, " limit: ") {
+				// On a fast machine a flood has met its limit before the signal comes.
+				flood := e.code == exitFailed && (strings.Contains(e.errOut, "limit") || strings.Contains(e.errOut, "more than"))
+				if e.code != exitTerminated && !flood {
 					t.Errorf("it ended after %v with %d:\n%.500s", e.took, e.code, e.errOut)
 				}
-				if rss := peak(); rss > 400<<20 {
+				limit := int64(400 << 20)
+				if raceDetector {
+					limit *= 5 // it keeps a record of every word of memory
+				}
+				if rss := peak(); rss > limit {
 					t.Errorf("it held %d MiB", rss>>20)
 				}
+				t.Logf("%d MiB", peak()>>20)
 				return e.took
 			})
 		})
@@ -203,14 +210,11 @@ func watchMemory(p *os.Process) (peak func() int64) {
 }
 
 // soon reports how long something takes to end, the best of three tries. A
-// second is promised. It fails far above that only, and later still if every
-// access to memory is checked: machines have other things to do.
+// second is promised. It fails far above that only: machines have other things
+// to do, and what does not heed the signal takes minutes.
 func soon(t *testing.T, try func() time.Duration) {
 	t.Helper()
-	limit := 3 * time.Second
-	if raceDetector {
-		limit *= 5
-	}
+	const limit = longWait / 2
 	best := time.Hour
 	for range 3 {
 		if best = min(best, try()); best <= time.Second {
@@ -260,7 +264,7 @@ func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
 				term.run("send-keys", "-t", "0", "Enter")
 				select {
 				case <-asked:
-				case <-time.After(10 * time.Second):
+				case <-time.After(longWait):
 					t.Fatal("the server was not asked")
 				}
 				time.Sleep(300 * time.Millisecond)
@@ -276,7 +280,7 @@ func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
 				if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
-				for syscall.Kill(pid, 0) == nil && time.Since(began) < 10*time.Second {
+				for syscall.Kill(pid, 0) == nil && time.Since(began) < longWait {
 					time.Sleep(10 * time.Millisecond)
 				}
 				return time.Since(began)
