@@ -91,6 +91,8 @@ func TestWrongUse(t *testing.T) {
 		{"run --max-turns many hi", "max-turns"},
 		{"run --temperature 9 hi", "temperature"},
 		{"run --timeout soon hi", "timeout"},
+		{"run --resume x --continue hi", "give one of them"},
+		{"run --contnue hi", "did you mean --continue?"},
 		{"parse --dialect hermes_jsn", "hermes_json"},
 		{"parse --thinking maybe", "promote"},
 		{"schema --vendor opnai order.json", "openai anthropic"},

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -51,6 +54,61 @@ func absolute(file string) string {
 		return abs
 	}
 	return file
+}
+
+// addTalkFlags gives a command the flags for what a conversation begins with.
+func addTalkFlags(cmd *cobra.Command, resume *string, goOn *bool, files *[]string) {
+	cmd.Flags().StringVar(resume, "resume", "", "go on with this `RUN`, or with latest")
+	cmd.Flags().BoolVarP(goOn, "continue", "c", false, "go on with the latest run")
+	cmd.Flags().StringArrayVarP(files, "file", "f", nil, attachUsage)
+}
+
+// earlier is a run that is gone on with. The zero value is none.
+type earlier struct {
+	run      string
+	record   *agent.Settings
+	messages []llm.Message
+	ended    bool
+}
+
+// open reports whether there is an earlier run that has not ended.
+func (e earlier) open() bool { return e.run != "" && !e.ended }
+
+// complete refuses to go on without the tools of the earlier run.
+func (e earlier) complete(cmd *cobra.Command, set *tool.Set) error {
+	if e.record == nil {
+		return nil
+	}
+	if err := complete(e.record, set); err != nil {
+		return usagef(cmd, "%w", err)
+	}
+	return nil
+}
+
+// takeUp returns the run of --resume or --continue and takes over its settings.
+func (s *settings) takeUp(cmd *cobra.Command, run string, newest bool) (old earlier, err error) {
+	ctx := cmd.Context()
+	switch {
+	case newest && run != "":
+		return earlier{}, usagef(cmd, "--resume names a run and --continue takes the latest; give one of them")
+	case newest:
+		run = latest
+	case run == "":
+		return earlier{}, nil
+	}
+	if old.run, err = s.runNamed(ctx, run); err != nil {
+		return earlier{}, err
+	}
+	if old.record, err = s.recall(ctx, old.run); err != nil {
+		return earlier{}, err
+	}
+	store, done, err := openStoreAt(s.Journal, false)
+	if err != nil {
+		return earlier{}, err
+	}
+	defer done()
+	old.messages, old.ended, err = agent.Conversation(ctx, store, old.run)
+	return old, err
 }
 
 // recall takes over the settings of a run that is resumed, except for those

@@ -186,7 +186,7 @@ func colours(w io.Writer) palette {
 }
 
 func (p palette) paint(code, s string) string {
-	if !p.on || s == "" {
+	if !p.on || s == "" || code == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"

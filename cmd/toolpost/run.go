@@ -30,9 +30,12 @@ const maxTask = 1 << 20
 type runFlags struct {
 	schema string
 	resume string
+	goOn   bool
+	files  []string
 	json   bool
 	yes    bool
 	quiet  bool
+	plain  bool
 }
 
 func newRun() *cobra.Command {
@@ -47,13 +50,22 @@ and LM Studio on this machine, then takes the offline model, and says which and 
 
 Tools may read what is below --root. --allow adds classes of tools that write, run
 programs or reach the network; each such call is asked about, unless --yes. --tools adds
-tools of your own. An argument "-" stands for standard input.
+tools of your own.
 
-What the model says goes to standard output, what is done to standard error. With --json
-every event is one line of JSON on standard output.`,
+-f gives the model files with the task. So does standard input that is a pipe or a file;
+an argument "-" says where in the task it stands. -c goes on with the latest run, --resume
+with any: an interrupted one where it was, one that has ended in a new run that knows what
+was said.
+
+What the model says goes to standard output, what is done to standard error. On a terminal
+Markdown is shown as such, unless --plain. With --json every event is one line of JSON on
+standard output.`,
 		Example: `  toolpost run 'Search docs for "Ollama", then read 20 lines of the file it shows'
   toolpost run -m ollama/qwen3:8b --allow write "Correct the spelling in README.md"
   toolpost run --tools tools.yaml --output-schema answer.json "What is the weather in Rome?"
+  git log --oneline -n 20 | toolpost run "What happened lately?"
+  toolpost run -f README.md "Sum it up"
+  toolpost run -c "And in one sentence?"
   toolpost run --resume 20261115-171147-nuyh2e4z`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,9 +75,10 @@ every event is one line of JSON on standard output.`,
 	}
 	addSettingFlags(cmd)
 	cmd.Flags().StringVar(&f.schema, "output-schema", "", "the answer must match the JSON Schema in this `FILE`")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted `RUN`")
+	addTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, plainUsage)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
 	return cmd
 }
@@ -78,46 +91,59 @@ func surviveClosedPipe() (undo func()) {
 	return func() { signal.Stop(caught) }
 }
 
+// request is what a run is to do: the task, what it goes on with, and the schema of
+// its answer.
+type request struct {
+	*settings
+	task   llm.Message
+	old    earlier
+	output *llm.OutputFormat
+}
+
+// request reads what the command is to do.
+func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err error) {
+	if r.task, err = readMessage(cmd, args, f.files, f.resume != "" || f.goOn); err != nil {
+		return r, err
+	}
+	if r.settings, err = loadSettings(cmd); err != nil {
+		return r, err
+	}
+	if r.output, err = readOutputSchema(f.schema); err != nil {
+		return r, err
+	}
+	r.old, err = r.takeUp(cmd, f.resume, f.goOn)
+	switch {
+	case err != nil:
+		return r, err
+	case r.old.ended && len(r.task.Parts) == 0:
+		return r, usagef(cmd, "run %s has ended; what shall it go on with? 'toolpost receipts show %s' shows it", r.old.run, r.old.run)
+	case r.old.open() && r.output == nil:
+		r.output = r.old.record.Request.Output
+	}
+	return r, nil
+}
+
 func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	ctx := cmd.Context()
-	task, err := readTask(cmd, args, f.resume != "")
+	req, err := f.request(cmd, args)
 	if err != nil {
 		return err
 	}
-	s, err := loadSettings(cmd)
-	if err != nil {
-		return err
-	}
-	output, err := readOutputSchema(f.schema)
-	if err != nil {
-		return err
-	}
-	var record *agent.Settings
-	if f.resume != "" {
-		if f.resume, err = s.runNamed(ctx, f.resume); err != nil {
-			return err
-		}
-		if record, err = s.recall(ctx, f.resume); err != nil {
-			return err
-		}
-		if output == nil {
-			output = record.Request.Output
-		}
-	}
-	w, err := s.wire(ctx, cmd)
+	w, err := req.wire(ctx, cmd)
 	if err != nil {
 		return advised(err)
 	}
 	defer w.done()
-	if record != nil {
-		if err := complete(record, w.tools); err != nil {
-			return usagef(cmd, "%w", err)
-		}
+	if err := req.old.complete(cmd, w.tools); err != nil {
+		return err
 	}
 	pr := newPrinter(cmd.OutOrStdout(), cmd.ErrOrStderr())
 	pr.quiet = f.quiet
-	pr.silent = output != nil
-	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now(), id: f.resume}
+	pr.silent = req.output != nil
+	if !f.plain {
+		pr.asMarkdown()
+	}
+	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now()}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if w.Timeout > 0 {
@@ -132,7 +158,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		check = ask.checkpoint
 	}
 	a := w.agent(ask.approve, check)
-	a.Request.Output = output
+	a.Request.Output = req.output
 	if a.Program, err = w.save(); err != nil {
 		return err
 	}
@@ -141,17 +167,23 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
 		}
 	}
+	return r.watch(ctx, r.begin(ctx, a, req.old, req.task))
+}
+
+// begin starts a run, or goes on with an earlier one.
+func (r *runner) begin(ctx context.Context, a *agent.Agent, old earlier, task llm.Message) iter.Seq2[llm.Event, error] {
 	mustEnd(ctx)
-	if f.resume != "" {
+	if old.open() {
+		r.id = old.run
 		var more []llm.Message
-		if task != "" {
-			more = []llm.Message{llm.User(task)}
+		if len(task.Parts) > 0 {
+			more = []llm.Message{task}
 		}
-		return r.watch(ctx, a.Resume(ctx, f.resume, more...))
+		return a.Resume(ctx, old.run, more...)
 	}
 	r.id = journal.NewRun()
-	a.NewRun = func() string { return r.id }
-	return r.watch(ctx, a.Run(ctx, llm.User(task)))
+	a.NewRun, a.Parent = func() string { return r.id }, old.run
+	return a.Run(ctx, append(old.messages, task)...)
 }
 
 // readTask puts the task together; each "-" stands for standard input.

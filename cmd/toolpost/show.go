@@ -24,9 +24,10 @@ type printer struct {
 	silent   bool // the model's words go to log: only the answer belongs to out
 	quiet    bool // log gets nothing
 	p        palette
-	live     bool // log is a terminal
-	clean    bool // out is a terminal: nothing but text may reach it
-	shared   bool // both are: a text without its newline is in the way
+	live     bool      // log is a terminal
+	clean    bool      // out is a terminal: nothing but text may reach it
+	shared   bool      // both are: a text without its newline is in the way
+	md       *markdown // the answer, if it is shown as Markdown: both are terminals
 	width    func() int
 
 	mu       sync.Mutex
@@ -174,6 +175,12 @@ func (pr *printer) text(text string) {
 	}
 	pr.status = ""
 	pr.erase()
+	pr.said = pr.said || strings.TrimSpace(text) != ""
+	if pr.md != nil {
+		pr.md.write(text)
+		pr.rows(pr.md.take(pr.width()-1, false))
+		return
+	}
 	w := pr.out
 	if pr.silent {
 		w = pr.log
@@ -182,8 +189,23 @@ func (pr *printer) text(text string) {
 		text = printable(text)
 	}
 	pr.write(w, text)
-	pr.said = pr.said || strings.TrimSpace(text) != ""
 	pr.column = !strings.HasSuffix(text, "\n")
+}
+
+// asMarkdown shows answers as Markdown, if they go to a terminal that also shows
+// what is done.
+func (pr *printer) asMarkdown() {
+	if pr.shared && !pr.silent {
+		pr.md = &markdown{p: colours(pr.out)}
+	}
+}
+
+// rows writes rows of an answer.
+func (pr *printer) rows(rows []string) {
+	if len(rows) > 0 {
+		pr.erase()
+		pr.write(pr.out, strings.Join(rows, "\n")+"\n")
+	}
 }
 
 // think shows the end of what the model thinks, where lines can change.
@@ -206,6 +228,10 @@ func (pr *printer) line(text string) {
 
 // endLine ends a text that stands in the middle of a line.
 func (pr *printer) endLine() {
+	if pr.md != nil {
+		pr.rows(pr.md.take(pr.width()-1, true))
+		pr.md.drawn = 0
+	}
 	if !pr.column {
 		return
 	}
@@ -218,6 +244,9 @@ func (pr *printer) endLine() {
 	pr.column = false
 }
 
+// maxPending is how many rows of an answer that may still change are shown.
+const maxPending = 5
+
 // draw writes the live lines below everything else.
 func (pr *printer) draw() {
 	if !pr.live || pr.quiet || pr.paused || pr.shared && pr.column {
@@ -225,6 +254,10 @@ func (pr *printer) draw() {
 	}
 	width := pr.width() - 1
 	var lines []string
+	if pr.md != nil {
+		lines = pr.md.pending(nil, width)
+		lines = lines[max(0, len(lines)-maxPending):]
+	}
 	if pr.status != "" {
 		lines = append(lines, pr.statusLine(width))
 	}

@@ -30,7 +30,8 @@ type item struct {
 	call *callView
 	// whole says that the text goes on in the next item, after a newline.
 	whole bool
-	flow  *flow // the text of an answer, which grows
+	flow  *flow     // the text of an answer, which grows, as it is
+	md    *markdown // or as Markdown
 
 	lines []string // as drawn last
 	width int      // for which width; 0 means that it has to be drawn anew
@@ -39,6 +40,7 @@ type item struct {
 // transcript is a conversation as a person sees it.
 type transcript struct {
 	p        palette
+	plain    bool // answers are shown as they are
 	items    []*item
 	calls    calls
 	warnings warnings
@@ -64,10 +66,14 @@ func (t *transcript) grow(kind itemKind, text string) {
 		if text = strings.TrimLeft(text, "\n"); text == "" {
 			return
 		}
-		t.items = append(t.items, newGrowing(kind))
+		t.items = append(t.items, t.newGrowing(kind))
 	}
 	last := t.items[len(t.items)-1]
 	last.width = 0
+	if last.md != nil {
+		last.md.write(text)
+		return
+	}
 	if kind != answered {
 		last.text = lastBytes(last.text+text, maxThought)
 		return
@@ -79,7 +85,7 @@ func (t *transcript) grow(kind itemKind, text string) {
 	}
 	last.flow.write(text[:i])
 	last.whole = true
-	t.items = append(t.items, newGrowing(kind))
+	t.items = append(t.items, t.newGrowing(kind))
 	t.items[len(t.items)-1].flow.write(text[i+1:])
 }
 
@@ -94,10 +100,14 @@ func lastBytes(text string, n int) string {
 	return strings.ToValidUTF8(text[len(text)-n/2:], "")
 }
 
-func newGrowing(kind itemKind) *item {
+func (t *transcript) newGrowing(kind itemKind) *item {
 	it := &item{kind: kind}
-	if kind == answered {
+	switch {
+	case kind != answered:
+	case t.plain:
 		it.flow = new(flow)
+	default:
+		it.md = &markdown{p: t.p}
 	}
 	return it
 }
@@ -163,7 +173,7 @@ func (t *transcript) lines(width, frame int, now time.Time) []string {
 		if i > 0 && apart(t.items[i-1].kind, it.kind) {
 			out = append(out, "")
 		}
-		if it.kind == answered && it.flow.empty() && !it.whole {
+		if it.flow != nil && it.flow.empty() && !it.whole {
 			continue // the end of a text that ended with a newline
 		}
 		out = append(out, it.lines...)
@@ -188,6 +198,9 @@ func (it *item) draw(p palette, width, frame int, now time.Time) []string {
 		return wrap(lastLines(it.text, 3), width, "  ", p.dim)
 	case shownAs:
 		return wrap(it.text, width, "", plainly)
+	}
+	if it.md != nil {
+		return it.md.draw(width)
 	}
 	return it.flow.draw(width)
 }

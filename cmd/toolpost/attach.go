@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The bounds of what is given beside a task.
+const (
+	maxAttached      = 32       // files
+	maxAttachedBytes = 16 << 20 // all of them together
+)
+
+// attachUsage is what -f is, wherever it is a flag.
+const attachUsage = "`FILE` to give the model with the task: text, PNG, JPEG, GIF, WebP or PDF; may be repeated"
+
+// attachments reads the files of -f. A "-" is standard input.
+func attachments(cmd *cobra.Command, files []string) ([]llm.Part, error) {
+	if len(files) > maxAttached {
+		return nil, usagef(cmd, "%d files are given; %d can be, and tools can read more", len(files), maxAttached)
+	}
+	var parts []llm.Part
+	left := int64(maxAttachedBytes)
+	for _, file := range files {
+		name, data, err := readAttached(cmd, file, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		part, err := attachment(name, data)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// readAttached reads a file of at most so many bytes.
+func readAttached(cmd *cobra.Command, file string, most int64) (name string, data []byte, err error) {
+	name = file
+	var from io.Reader
+	if file == "-" {
+		name, from = "standard input", standardInput(cmd)
+	} else {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", nil, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return "", nil, fmt.Errorf("%s is a folder; name its files, or let tools look into it", file)
+		}
+		from = f
+	}
+	data, err = io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return "", nil, fmt.Errorf("%s: %w", name, err)
+	case int64(len(data)) > most:
+		return "", nil, fmt.Errorf("%s is too long: the files beside a task can have %d MiB together", name, maxAttachedBytes>>20)
+	}
+	return name, data, nil
+}
+
+// attachment is a file as a model gets it: an image or a PDF as it is, and text
+// in a fence that nothing in it can close.
+func attachment(name string, data []byte) (llm.Part, error) {
+	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	base := filepath.Base(name)
+	switch {
+	case len(data) == 0:
+		return nil, fmt.Errorf("%s is empty", name)
+	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind):
+		return llm.Media{Kind: llm.Image, MIME: kind, Name: base, Data: data}, nil
+	case kind == "application/pdf":
+		return llm.Media{Kind: llm.Document, MIME: kind, Name: base, Data: data}, nil
+	case !utf8.Valid(data) || strings.ContainsRune(string(data), 0):
+		return nil, fmt.Errorf("%s is neither UTF-8 text, an image (PNG, JPEG, GIF, WebP) nor a PDF", name)
+	case len(data) > maxTask:
+		return nil, fmt.Errorf("%s has more than %d bytes of text; put it below --root and name it in the task, and tools read it piece by piece", name, maxTask)
+	}
+	text := strings.TrimSuffix(string(data), "\n")
+	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	return llm.Text{Text: fmt.Sprintf("\n\nThe content of %s:\n%s\n%s\n%s", inOneLine(name), fence, text, fence)}, nil
+}
+
+// longestRun counts the longest run of a character.
+func longestRun(text string, c byte) int {
+	longest, n := 0, 0
+	for i := range len(text) {
+		if text[i] != c {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// piped reports whether standard input is a pipe or a file, which holds what
+// goes with a task. A terminal is a person, and a device is nothing.
+func piped(cmd *cobra.Command) bool {
+	f, ok := cmd.InOrStdin().(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
+}
+
+// pipedInput returns what a pipe or a file on standard input holds, beside a
+// task that does not name it; nil if it is empty.
+func pipedInput(cmd *cobra.Command) (llm.Part, error) {
+	waiting := time.AfterFunc(2*time.Second, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: waiting for standard input, which is a pipe; </dev/null says that there is none")
+	})
+	defer waiting.Stop()
+	name, data, err := readAttached(cmd, "-", maxAttachedBytes)
+	if err != nil || len(strings.TrimSpace(string(data))) == 0 {
+		return nil, err
+	}
+	return attachment(name, data)
+}
+
+// readMessage puts together what the model is told: the task, standard input and
+// files. It has no parts if there is nothing and nothing is needed.
+func readMessage(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
+	beside := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
+	task, err := readTask(cmd, words, optional)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	var parts []llm.Part
+	if task != "" {
+		parts = append(parts, llm.Text{Text: task})
+	}
+	if beside {
+		part, err := pipedInput(cmd)
+		if err != nil {
+			return llm.Message{}, err
+		}
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	more, err := attachments(cmd, files)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			err = context.Canceled
+		}
+		return llm.Message{}, err
+	}
+	return llm.Message{Role: llm.RoleUser, Parts: append(parts, more...)}, nil
+}
