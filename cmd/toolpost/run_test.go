@@ -53,7 +53,7 @@ func TestRunOnABareMachine(t *testing.T) {
 	if v := toolpost(t, "", "replay", id); v.code != exitOK || !strings.Contains(v.out, "goes as it went: 3 questions") {
 		t.Errorf("replay: %+v", v)
 	}
-	if v := toolpost(t, "", "run", "--resume", id); v.code != exitFailed || !strings.Contains(v.errOut, "has ended, there is nothing to go on with") {
+	if v := toolpost(t, "", "run", "--resume", id); v.code != exitUsage || !strings.Contains(v.errOut, "has ended; what shall it go on with?") {
 		t.Errorf("resume: %+v", v)
 	}
 	if v := toolpost(t, "", "replay", "--against", "sim/hermes_json", id); v.code != exitOK || !strings.Contains(v.out, "3 of 3 questions answered with the same calls") {
@@ -222,8 +222,8 @@ func TestRunWrongUse(t *testing.T) {
 		{"run -m sim/nonsense hi", exitFailed, `no model is called "nonsense"`},
 		{"run -m openai/gpt-5 hi", exitFailed, "set OPENAI_API_KEY"},
 		{"run --root nowhere hi", exitFailed, "root: "},
-		{"run --allow everything hi", exitFailed, `"everything" is not one of exec, net, write`},
-		{"run --max-turns 0 hi", exitFailed, "max_turns is 0"},
+		{"run --allow everything hi", exitUsage, `"everything" is not one of exec, net, write`},
+		{"run --max-turns 0 hi", exitUsage, "max_turns is 0"},
 		{"run --tools nowhere.json hi", exitFailed, "nowhere.json"},
 		{"run --resume nope", exitFailed, "nope"},
 		{"run --journal postgres://u:secret@h/db hi", exitUsage, "a password on the command line"},
