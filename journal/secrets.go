@@ -272,7 +272,19 @@ var (
 	wordChars  = charset("-_")
 	tokenChars = charset("-_.")
 	alnumChars = charset("")
+	upperChars = func() *[256]bool {
+		set := charset("")
+		for b := 'a'; b <= 'z'; b++ {
+			set[b] = false
+		}
+		return set
+	}()
 )
+
+// noWord is the number of characters of a set from which on nobody wrote them as
+// words, digit or none: Hugging Face makes tokens of 34 letters and no digit, and
+// one in a few ids of Amazon has none. In the other sets words are joined.
+var noWord = map[*[256]bool]int{alnumChars: 30, upperChars: 16}
 
 func charset(extra string) *[256]bool {
 	var set [256]bool
@@ -293,6 +305,8 @@ var keyForms = []keyForm{
 	{"rk_live_", "stripe-key", wordChars, 16, 0},
 	{"AKIA", "aws-key", alnumChars, 16, 0},
 	{"ASIA", "aws-key", alnumChars, 16, 0},
+	{"AKIA", "aws-key", upperChars, 16, 0},
+	{"ASIA", "aws-key", upperChars, 16, 0},
 	{"AIza", "google-key", wordChars, 30, 0},
 	{"ya29.", "google-token", tokenChars, 20, 0},
 	{"GOCSPX-", "google-secret", wordChars, 20, 0},
@@ -430,15 +444,11 @@ func (f keyForm) match(text []byte, i int) int {
 	}
 	end, digit, dots := span(text, i+len(f.prefix), f.chars)
 	n := end - i - len(f.prefix)
-	if n < f.min || dots < f.dots || !digit && (f.chars != alnumChars || n < noWord) {
+	if n < f.min || dots < f.dots || !digit && (noWord[f.chars] == 0 || n < noWord[f.chars]) {
 		return 0
 	}
 	return end
 }
-
-// noWord is the number of letters in a row from which on nobody wrote them as
-// words: Hugging Face makes tokens of 34 letters and no digit.
-const noWord = 30
 
 // span passes over characters of a set, and reports whether a digit was among
 // them and how many dots. A dot at the end is the sentence's.

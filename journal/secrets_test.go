@@ -24,6 +24,8 @@ func TestSecretsAreStripped(t *testing.T) {
 		{"openrouter-key", "sk-or-v1-" + long(64), "[stripped:openrouter-key]"},
 		{"google-key", "https://x/y?key=AIza" + long(35) + "&z=1", "https://x/y?key=[stripped:google-key]&z=1"},
 		{"aws-key", "AKIAIOSFODNN7EXAMPLE", "[stripped:aws-key]"},
+		{"aws-key", "id AKIAIOSFODNNXEXAMPLE.", "id [stripped:aws-key]."},
+		{"aws-key", "ASIAQWERTYUIOPASDFGH", "[stripped:aws-key]"},
 		{"huggingface-token", "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", "[stripped:huggingface-token]"},
 		{"github-token", "(ghp_" + long(36) + ")", "([stripped:github-token])"},
 		{"github-token", "github_pat_" + long(50), "[stripped:github-token]"},

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -41,6 +42,32 @@ func TestSpellingsOfValues(t *testing.T) {
 		}
 		if only, n := secrets.StripValues(text); n != 5 || !strings.Contains(only, "tiny") {
 			t.Errorf("%d: %s", n, only)
+		}
+	}
+}
+
+// Mixed escapes and wrapped lines hide no value from the record, also where JSON
+// escapes them once more.
+func TestHiddenSpellingsInBodies(t *testing.T) {
+	const key = "kA9-of_no-known-form-Zq7"
+	var entities, escapes strings.Builder
+	for i := range len(key) {
+		fmt.Fprintf(&entities, "&#x%x;", key[i])
+		fmt.Fprintf(&escapes, `\u%04X`, key[i])
+	}
+	coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 45) + key + strings.Repeat("y", 45)))
+	for name, text := range map[string]string{
+		"entities": entities.String(), "escapes": escapes.String(), "wrapped base64": coded[:76] + "\n" + coded[76:], "wrapped": key[:9] + "\r\n\t" + key[9:], "some of it escaped": "%6B" + key[1:],
+	} {
+		store := &journal.Memory{Secrets: &journal.Secrets{Values: []string{key}}}
+		body, _ := json.Marshal(map[string]string{"text": "a " + text + " b"})
+		if _, err := store.Append(t.Context(), journal.Entry{Run: "r", Kind: "note", Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range store.Read(t.Context(), "r", 0) {
+			if err != nil || strings.Count(string(e.Body), "[stripped:value]") != 1 || e.Stripped == nil {
+				t.Errorf("%s: %s %v", name, e.Body, err)
+			}
 		}
 	}
 }

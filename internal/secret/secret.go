@@ -4,6 +4,7 @@ package secret
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -21,8 +22,9 @@ const leastForm = 8
 
 // Forms returns the spellings of a secret, itself first: escaped for addresses
 // and for JSON, as hexadecimal digits with what usually stands between them, and
-// in base64 wherever it begins within three bytes, without the characters that
-// its neighbours share.
+// in base64 and base32 wherever it begins within three or five bytes, without the
+// characters that its neighbours share. A [Set] also finds them where escapes are
+// mixed and where lines are wrapped.
 func Forms(value string) []string {
 	forms := []string{value}
 	add := func(s string) {
@@ -46,6 +48,12 @@ func Forms(value string) []string {
 		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			add(enc.EncodeToString(bits)[from : len(bits)*8/6])
 		}
+	}
+	for before := range 5 {
+		bits := append(make([]byte, before), value...)
+		digits := base32.StdEncoding.EncodeToString(bits)[(before*8+4)/5 : len(bits)*8/5]
+		add(digits)
+		add(strings.ToLower(digits))
 	}
 	return forms
 }
@@ -73,7 +81,9 @@ func lowerEscapes(s string) string {
 
 // Set is secrets to look for. The zero Set and nil have none.
 type Set struct {
-	forms [][]byte // longest first: one may be part of another
+	forms [][]byte        // longest first
+	by    [256][][]byte   // those that begin with a byte
+	start [1 << 10]uint64 // bits for the three bytes they begin with: nearly all text is passed over by a look at it
 }
 
 // NewSet returns the set of values; those shorter than Least are left out.
@@ -88,28 +98,89 @@ func NewSet(values ...string) *Set {
 		}
 	}
 	slices.SortStableFunc(s.forms, func(a, b []byte) int { return len(b) - len(a) })
+	for _, f := range s.forms {
+		s.by[f[0]] = append(s.by[f[0]], f)
+		bit := startBit(f, 0)
+		s.start[bit>>6] |= 1 << (bit & 63)
+	}
 	return s
+}
+
+// startBit is the place of the three bytes at i in Set.start.
+func startBit(text []byte, i int) uint32 {
+	return (uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16) * 2654435761 >> 16
+}
+
+// next returns where the first secret at or after from stands, and false if there
+// is none.
+func (s *Set) next(text []byte, from int) (part stretch, ok bool) {
+	for i := from; i+2 < len(text); i++ {
+		if bit := startBit(text, i); s.start[bit>>6]&(1<<(bit&63)) == 0 {
+			continue
+		}
+		for _, f := range s.by[text[i]] {
+			if bytes.HasPrefix(text[i:], f) {
+				return stretch{i, i + len(f)}, true
+			}
+		}
+	}
+	return stretch{}, false
+}
+
+// all returns where secrets stand in text. They may overlap.
+func (s *Set) all(text []byte) []stretch {
+	var found []stretch
+	for from := 0; ; {
+		part, ok := s.next(text, from)
+		if !ok {
+			return found
+		}
+		found = append(found, part)
+		from = part.from + 1
+	}
 }
 
 // Strip returns text with each secret replaced by marker, and how many there
 // were.
 func (s *Set) Strip(text []byte, marker string) ([]byte, int) {
-	found := 0
-	if s == nil {
+	if s == nil || len(s.forms) == 0 {
 		return text, 0
 	}
-	for _, f := range s.forms {
-		if n := bytes.Count(text, f); n > 0 {
-			found += n
-			text = bytes.ReplaceAll(text, f, []byte(marker))
-		}
-	}
-	return text, found
+	text, seen := replace(text, s.all(text), marker)
+	text, hidden := replace(text, s.hidden(text), marker)
+	return text, seen + hidden
 }
 
-// In reports whether text holds a secret.
+// stretch is a part of a text.
+type stretch struct{ from, to int }
+
+// replace puts marker in the place of parts, which are in order, and returns how
+// often. Parts that overlap are one.
+func replace(text []byte, parts []stretch, marker string) ([]byte, int) {
+	if len(parts) == 0 {
+		return text, 0
+	}
+	var out []byte
+	done, n := 0, 0
+	for i, p := range parts {
+		if i > 0 && p.from < done {
+			done = max(done, p.to)
+			continue
+		}
+		out = append(append(out, text[done:p.from]...), marker...)
+		done = p.to
+		n++
+	}
+	return append(out, text[done:]...), n
+}
+
+// In reports whether text may hold a secret: Strip finds none where it says no.
 func (s *Set) In(text []byte) bool {
-	return s != nil && slices.ContainsFunc(s.forms, func(f []byte) bool { return bytes.Contains(text, f) })
+	if s == nil || len(s.forms) == 0 {
+		return false
+	}
+	_, seen := s.next(text, 0)
+	return seen || s.inPlain(text)
 }
 
 // Held returns how many bytes at the end of text may be the beginning of a

@@ -1,9 +1,11 @@
 package secret_test
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -47,6 +49,93 @@ func TestEverySpelling(t *testing.T) {
 	if got, n := secret.NewSet("none", "short").Strip([]byte("none short"), bit); n != 0 || string(got) != "none short" {
 		t.Errorf("%s", got)
 	}
+}
+
+// wrap breaks text into lines of n characters.
+func wrap(text string, n int, end string) string {
+	var b strings.Builder
+	for ; len(text) > n; text = text[n:] {
+		b.WriteString(text[:n] + end)
+	}
+	return b.String() + text
+}
+
+// everyByte writes every byte of text in one way.
+func everyByte(digit, text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&b, digit, text[i])
+	}
+	return b.String()
+}
+
+// Escapes of every kind, mixed with plain characters, and lines that are wrapped
+// hide no secret.
+func TestHiddenSpellings(t *testing.T) {
+	const bit = "[key]"
+	for _, key := range []string{"sk-proj-Ab3_9xQ7-zz81kLmN", "AKIA/wJalrXUtnFEMI+K7MDENG&bPx", strings.Repeat("k3y", 100)} {
+		set := secret.NewSet(key)
+		half := len(key) / 2
+		long := strings.Repeat("before ", 9) + key + strings.Repeat(" after", 9)
+		rows := map[string]string{
+			"entities": everyByte("&#x%02x;", key), "Entities": everyByte("&#X%02X;", key), "decimal": everyByte("&#%d;", key), "padded": everyByte("&#%05d;", key),
+			"html": html.EscapeString(key), "some entities": html.EscapeString(key[:half]) + everyByte("&#x%x;", key[half:]),
+			"\\u": everyByte(`\u%04x`, key), "\\U": everyByte(`\u%04X`, key), "twice quoted": everyByte(`\\u%04x`, key), "some \\u": key[:half] + everyByte(`\u%04x`, key[half:]),
+			"some %": key[:half] + everyByte("%%%02x", key[half:]), "mixed case": everyByte("%%%02x", key[:half]) + everyByte("%%%02X", key[half:]), "some \\x": everyByte(`\x%02X`, key[:half]) + key[half:],
+			"a line end": key[:half] + "\n" + key[half:], "a line end of Windows": key[:half] + "\r\n" + key[half:], "indented": key[:half] + "\n\t    " + key[half:],
+			"continued": key[:half] + "\\\n" + key[half:], "in mail": key[:half] + "=\r\n" + key[half:], "a quoted line end": key[:half] + `\n` + key[half:], "one character a line": wrap(key, 1, "\n"),
+			"wrapped hex": wrap(everyByte("%02x", key), 32, "\n"), "wrapped base32": wrap(base32.StdEncoding.EncodeToString([]byte(long)), 64, "\n"), "base32": base32.StdEncoding.EncodeToString([]byte(key)),
+			"lower base32": strings.ToLower(base32.StdEncoding.EncodeToString([]byte("x" + key))),
+		}
+		for _, n := range []int{10, 60, 64, 70, 76} {
+			for before := range 3 {
+				text := []byte(strings.Repeat("x", before) + long)
+				rows[fmt.Sprint("base64 at ", n, before)] = wrap(base64.StdEncoding.EncodeToString(text), n, "\n")
+				rows[fmt.Sprint("base64url at ", n, before)] = wrap(base64.URLEncoding.EncodeToString(text), n, "\r\n")
+			}
+		}
+		for name, text := range rows {
+			text = "before: " + text + " :after"
+			got, n := set.Strip([]byte(text), bit)
+			if n != 1 || !set.In([]byte(text)) || !strings.HasPrefix(string(got), "before: ") || !strings.HasSuffix(string(got), " :after") {
+				t.Errorf("%s: %d found: %q in %q", name, n, got, text)
+			}
+		}
+	}
+}
+
+// What is no secret stays, however many escapes and lines there are.
+func TestNoFalseAlarms(t *testing.T) {
+	set := secret.NewSet("password", "correct horse battery", "sk-proj-Ab3_9xQ7-zz81kLmN")
+	for _, text := range []string{
+		"pass\nword", "the pass\n   word", "%zz &nope; &#; &#x; &#xzz; &#99999999999; \\u12 \\xz \\", "100% of &co", "a=\nb", "\\\\\\\\", "%", "&", "\\", "sk-proj-\nsk-proj-", `\"`, `\/`, `\'a`, "&lt;", "&#xe4;", `\xe4`, "%e4",
+	} {
+		if got, n := set.Strip([]byte(text), "[key]"); n != 0 || string(got) != text {
+			t.Errorf("%q: %d found: %q", text, n, got)
+		}
+	}
+	if got, _ := set.Strip([]byte("x%20correct%20horse&#32;battery\u0020y pass\nword"), "[key]"); string(got) != "x%20[key]\u0020y pass\nword" {
+		t.Errorf("%q", got)
+	}
+}
+
+// FuzzStrip: nothing but secrets is taken out, and In says so before.
+func FuzzStrip(f *testing.F) {
+	for _, text := range []string{"%41%42CDEFGHIJKLMNOP", "&#x41;BCDEFGH\nIJKLMNOP", `\u0041BCDEFGHIJK\n\tLMNOP`, "ABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP", "=\n%", "\\"} {
+		f.Add(text)
+	}
+	set := secret.NewSet("ABCDEFGHIJKLMNOP")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, n := set.Strip([]byte(text), "")
+		switch {
+		case n > 0 && !set.In([]byte(text)):
+			t.Errorf("%q holds a secret that In does not see", text)
+		case n == 0 && string(got) != text:
+			t.Errorf("%q became %q", text, got)
+		case n > 0 && len(got) > len(text)-len("ABCDEFGHIJKLMNOP"):
+			t.Errorf("%q became %q", text, got)
+		}
+	})
 }
 
 func TestHeld(t *testing.T) {

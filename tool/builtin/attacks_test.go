@@ -34,6 +34,7 @@ func tree(t *testing.T) (root string) {
 		"work/sub/.npmrc": secret, "work/node_modules/x/index.js": secret, "work/private.custom": secret, "work/id_ed25519.bak": secret,
 		"work/team.ppk": secret, "work/terraform.tfstate": secret, "work/prod.tfvars": secret, "work/terraform.tfstate.backup": secret, "work/kubeconfig": secret, "work/rclone.conf": secret, "work/gha-creds-1f.json": secret, "work/application_default_credentials.json": secret, "work/service-account-1.json": secret, "work/.vault-token": secret, "work/.dockercfg": secret, "work/.my.cnf": secret, "work/.s3cfg": secret, "work/.boto": secret, "work/.terraformrc": secret, "work/.flaskenv": secret, "work/.secret": secret, "work/.bash_history": secret,
 		"work/.env-prod": secret, "work/.env_local": secret, "work/.env~": secret, "work/prod.env": secret, "work/.npmrc.bak": secret, "work/server.pem~": secret, "work/.netrc.orig": secret,
+		"work/.config/gh/hosts.yml": secret, "work/.gitconfig": secret, "work/.config/gcloud/properties": secret, "work/db-secret.yaml": secret, "work/server.key.1": secret, "work/gh-link/x": "x", "work/hosts.yml": "fine\n",
 		"work/.#.env": secret, "work/.git-credentials.swp": secret, "work/.ſsh/id": secret, "work/.g\u200cit/config": secret,
 	} {
 		file := filepath.Join(base, filepath.FromSlash(name))
@@ -45,7 +46,7 @@ func tree(t *testing.T) (root string) {
 		}
 	}
 	for name, to := range map[string]string{
-		"link-out": "../outside.txt", "link-abs": filepath.Join(base, "outside.txt"), "link-dir": "..", "link-env": ".env", "link-git": ".git",
+		"link-out": "../outside.txt", "link-abs": filepath.Join(base, "outside.txt"), "link-dir": "..", "link-env": ".env", "link-git": ".git", "link-gh": ".config/gh", "link-hosts": ".config/gh/hosts.yml",
 		"link-chain": "link-out", "link-self": "link-self", "sub/link-up": "../../outside.txt", "link-ok": "ok.txt", "link-proc": "/proc/self/environ", "link-dangling-out": "../new.txt",
 	} {
 		if err := os.Symlink(to, filepath.Join(root, filepath.FromSlash(name))); err != nil {
@@ -90,6 +91,7 @@ var pathAttacks = []string{
 	"sub/.npmrc", "node_modules/x/index.js", "private.custom", "id_ed25519.bak", "link-env", "link-git/config", ".env.", ".env ", ".env::$DATA",
 	"team.ppk", "terraform.tfstate", "prod.tfvars", "terraform.tfstate.backup", "kubeconfig", "rclone.conf", "gha-creds-1f.json", "application_default_credentials.json", "service-account-1.json", ".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".bash_history",
 	".env-prod", ".env_local", ".env~", ".ENV-Prod", "sub/../.env_local", "prod.env", ".npmrc.bak", "server.pem~", ".netrc.orig", ".#.env", ".git-credentials.swp", ".ſsh/id", ".g\u200cit/config",
+	".config/gh/hosts.yml", ".config/gh/../gh/hosts.yml", "link-gh/hosts.yml", "link-hosts", ".gitconfig", ".config/gcloud/properties", "db-secret.yaml", "server.key.1",
 	strings.Repeat("a/", 3000),
 }
 

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/tool"
@@ -23,18 +22,7 @@ import (
 // what must not be touched inside, and about saying why.
 type jail struct {
 	root    *os.Root
-	blocked []string
-}
-
-// blockedNames are the names of files and folders that hold secrets or are
-// nobody's business, folded. They match any part of a path, and copies that
-// editors and people leave beside a file are blocked like the file.
-var blockedNames = []string{
-	".env*", "*.env", ".git", ".hg", ".svn", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".npmrc", ".pypirc", ".netrc", "_netrc",
-	".git-credentials", ".pgpass", ".htpasswd", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
-	"*.ppk", "*.tfstate", "*.tfvars", "kubeconfig", "rclone.conf", "gha-creds-*.json", "application_default_credentials.json", "service-account*.json",
-	".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".*_history",
-	"secrets", "secrets.*", "credentials", "credentials.*", ".secrets", "node_modules",
+	blocked nameSet
 }
 
 // shortNames are the names that Windows gives long names besides: which name is
@@ -50,18 +38,18 @@ func openJail(dir string, blocked []string) (*jail, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &jail{root: root, blocked: slices.Clone(blockedNames)}
+	names := slices.Clone(blockedNames)
 	if runtime.GOOS == "windows" {
-		j.blocked = append(j.blocked, shortNames)
+		names = append(names, shortNames)
 	}
 	for _, pattern := range blocked {
 		if _, err := path.Match(pattern, ""); err != nil {
 			root.Close()
 			return nil, errors.New("builtin: " + pattern + " is no pattern for file names")
 		}
-		j.blocked = append(j.blocked, fold(pattern))
+		names = append(names, fold(pattern))
 	}
-	return j, nil
+	return &jail{root: root, blocked: newNameSet(names)}, nil
 }
 
 // place is where a path leads: the folders on the way, held open, and a name in
@@ -129,7 +117,7 @@ func (p *place) step(part string, rest []string, make bool) ([]string, error) {
 		p.dirs, p.parts = p.dirs[:len(p.dirs)-1], p.parts[:len(p.parts)-1]
 		return rest, nil
 	}
-	if err := p.jail.allowed(p.asked, part); err != nil {
+	if err := p.jail.allowed(p.asked, path.Join(append(p.parts, part)...)); err != nil {
 		return nil, err
 	}
 	info, err := p.dir().Lstat(part)
@@ -222,56 +210,14 @@ func hasDrive(name string) bool {
 
 // allowed refuses paths with a part that is blocked.
 func (j *jail) allowed(name, clean string) error {
+	folder := ""
 	for part := range strings.SplitSeq(clean, "/") {
-		if j.blocks(part) {
+		if j.blocks(folder, part) {
 			return withFix(tool.Errorf(tool.Permission, "%s is off limits: files like %s may hold secrets", name, part), "Go on without it. If it is needed, ask the user for what you need to know.")
 		}
+		folder = part
 	}
 	return nil
-}
-
-// blocks reports whether a name is off limits.
-func (j *jail) blocks(part string) bool {
-	// Windows drops trailing dots and spaces and opens streams after a colon.
-	part, _, _ = strings.Cut(strings.TrimRight(fold(part), ". "), ":")
-	for {
-		for _, pattern := range j.blocked {
-			if ok, _ := path.Match(pattern, part); ok {
-				return true
-			}
-		}
-		original := withoutCopy(part)
-		if original == part {
-			return false
-		}
-		part = original
-	}
-}
-
-// fold returns a name as file systems that ignore case compare it: some know
-// the case of all letters, and some leave out characters that are not seen.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return unicode.ToLower(unicode.ToUpper(r))
-	}, name)
-}
-
-// withoutCopy returns the name of the file that a name says it is a copy of.
-func withoutCopy(name string) string {
-	for _, suffix := range []string{"~", "#", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp", ".copy"} {
-		if before, ok := strings.CutSuffix(name, suffix); ok && before != "" {
-			return before
-		}
-	}
-	for _, prefix := range []string{".#", "#"} {
-		if after, ok := strings.CutPrefix(name, prefix); ok && after != "" {
-			return after
-		}
-	}
-	return name
 }
 
 // open opens the regular file at a place for reading.
@@ -368,7 +314,7 @@ func (j *jail) walk(ctx context.Context, dir *os.Root, at string, depth int, hid
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if j.blocks(name) {
+		if j.blocks(at, name) {
 			*hidden++
 			continue
 		}
