@@ -2,6 +2,8 @@ package spec
 
 import (
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -783,11 +785,14 @@ var table = []Dialect{
 	{
 		Name: "labelled", Title: "Calling tool: and Arguments:", Form: LineCall,
 		Models: "instruct models that were never taught to call",
-		Call: []Pair{
-			{"Calling tool:", ""}, {"Calling function:", ""}, {"Calling:", ""}, {"Tool call:", ""}, {"Function call:", ""},
-			{"Tool:", ""}, {"Function:", ""}, {"Tool name:", ""}, {"Function name:", ""}, {"Using tool:", ""},
-		},
-		Sep:     []string{"Arguments:", "Parameters:", "Args:", "Input:"},
+		Call: openLabels(
+			"Calling tool", "Calling function", "Calling", "Tool call", "Function call", "Tool", "Function", "Tool name",
+			"Function name", "Using tool", "Name", "工具", "函数", "工具名称", "函数名称", "调用工具", "调用函数",
+		),
+		Sep: labels(
+			"Arguments", "Parameters", "Args", "Input", "Params", "Tool input", "Tool args", "Tool arguments", "Tool parameters",
+			"Function arguments", "Function parameters", "With arguments", "参数", "输入",
+		),
 		Bare:    true,
 		Write:   Writing{Think: thinkLines, Lead: "\n", Call: "Calling tool: $name\nArguments: $args", Sep: "\n"},
 		Results: Results{Role: llm.RoleUser, Each: "Result: $text", Sep: "\n", Guard: []string{"Result:"}},
@@ -846,6 +851,46 @@ var table = []Dialect{
 			Call: `{"toolName":"$name","input":$args}`, Sep: ",", Close: "]}", Tight: true,
 		},
 	},
+}
+
+// labels returns words as models write them before a colon: as they are, with
+// each word in capitals, in capitals throughout and, if there are several, in
+// small letters and as an identifier. Words that are not ASCII also come before
+// the wide colon.
+func labels(words ...string) (list []string) {
+	add := func(s string) {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	for _, word := range words {
+		if word[0] >= utf8.RuneSelf {
+			add(word + "：")
+			add(word + ":")
+			continue
+		}
+		add(word + ":")
+		titled := strings.Fields(word)
+		for i, w := range titled {
+			titled[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+		add(strings.Join(titled, " ") + ":")
+		add(strings.ToUpper(word) + ":")
+		if len(titled) > 1 { // one word in small letters is a key of data
+			add(strings.ToLower(word) + ":")
+			add(strings.ReplaceAll(strings.ToLower(word), " ", "_") + ":")
+			add(strings.ReplaceAll(strings.ToUpper(word), " ", "_") + ":")
+		}
+	}
+	return list
+}
+
+// openLabels returns labels that nothing closes.
+func openLabels(words ...string) (list []Pair) {
+	for _, label := range labels(words...) {
+		list = append(list, Pair{Open: label})
+	}
+	return list
 }
 
 // dsml is the markup of DeepSeek V3.2 and V4, which differ in one word.

@@ -207,7 +207,7 @@ const parallel = "multi_tool_use.parallel"
 func (m *machine) nameFirst(start int) bool {
 	i := m.word(0, "")
 	written := string(m.buf[m.pos : m.pos+i])
-	if i == 0 || !m.mayBeName(written) {
+	if i == 0 || !m.mayBeName(strings.TrimRight(written, ":")) {
 		return false
 	}
 	if trimmed := strings.TrimRight(written, ":"); trimmed != written { // name: {…}
@@ -237,8 +237,13 @@ func (m *machine) behindName(i int) int {
 	if c := m.peek(i); (c == '`' || isQuote(c)) && m.rows.meets(m.lex.form[spec.LineCall]) && m.prev() == c {
 		j = m.spaces(i + 1)
 	}
-	if m.rows.meets(m.lex.labelled) && m.hasAt(j, bold) {
+	if m.rows.meets(m.lex.worded) && m.hasAt(j, bold) {
 		j = m.spaces(j + len(bold))
+	}
+	if k := m.spaces(j + 1); m.peek(j) == ',' && m.rows.meets(m.lex.labelled) { // the arguments on the same line
+		if t, _ := m.match(k); t.in(separates).meets(m.lex.labelled) {
+			j = k
+		}
 	}
 	for m.marked && m.hasAt(j, `\n`) {
 		j = m.spaces(j + 2)
@@ -347,12 +352,16 @@ func bareID(s string) string {
 // the real name if the first word was only a kind.
 func (m *machine) separated(t *token, written string, i, j, n, start int) bool {
 	m.narrow(t.in(separates))
-	if m.rows.meets(m.lex.labelled) && m.hasAt(j+n, bold) {
+	if m.rows.meets(m.lex.worded) && m.hasAt(j+n, bold) {
 		n += len(bold)
 	}
 	k := m.spaces(j + n)
 	next, _ := m.match(k)
 	switch c := m.peek(k); {
+	case m.keyLine(k, written) > 0:
+		return m.keyLines(written, i, k, start)
+	case m.saysNothing(k, written):
+		return m.noArgumentsAt(written, i, k, start)
 	case c == '{' && isCounter(written) && !m.names.any && !m.names.offered(written):
 		return m.unnamed(written, k, start)
 	case c == '{' && t.in(separates).meets(m.lex.kindFirst) && !m.names.offered(written) && m.plausibleKey(m.spaces(k+1)):
@@ -669,6 +678,13 @@ func behindNameReaders() []reader[named] {
 				m.narrow(m.lex.pairs)
 				return m.pairs(s.written, s.i, s.j, s.start)
 			},
+		},
+		{
+			name: "a line for each argument",
+			fits: func(m *machine, s named) bool {
+				return s.tok == nil && bytes.IndexByte(m.buf[m.pos+s.i:m.pos+s.j], '\n') >= 0 && m.keyLine(s.j, s.written) > 0
+			},
+			read: func(m *machine, s named) bool { return m.keyLines(s.written, s.i, s.j, s.start) },
 		},
 		{
 			name: "elements on the next lines",

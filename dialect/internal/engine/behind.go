@@ -29,34 +29,84 @@ func (m *machine) nameBefore(text []byte) (name string, n int) {
 }
 
 // jsonBehindName reads the JSON that stands here as the arguments of the tool
-// whose name ends the line before. The name has left as text, so that it is a
-// guess.
+// that the line before names. The name has left as text, so that it is a guess.
 func (m *machine) jsonBehindName() bool {
 	if m.names.any || m.names.none || m.coded || m.quoting || !m.atLine() {
 		return false
 	}
-	line := m.lately()
-	text := bytes.TrimRight(line, " \t\r\n:")
-	if bytes.Count(line[len(text):], []byte{'\n'}) != 1 {
-		return false
-	}
-	if s := bytes.TrimSuffix(text, []byte{'`'}); len(s) < len(text) && bytes.HasPrefix(bytes.TrimLeft(lastLine(s), " \t"), []byte{'`'}) {
-		text = s // all of its line is inline code
-	}
-	name, n := m.nameBefore(text)
+	name, start := m.namedBefore(1)
 	if key, _ := m.keyAt(m.spaces(1)); name == "" || !m.declares(name, key) {
 		return false
 	}
-	start := m.offset() - len(line) + len(text) - n
-	return m.guess(func() bool {
-		m.marked, m.depth, m.rows = false, 1, m.lex.bare.and(m.lex.form[spec.NameJSON])
-		if !m.startCall(name, "", start) {
-			return false
+	return m.guess(func() bool { return m.argumentsBehind(name, start) })
+}
+
+// fenceBehindName is jsonBehindName for JSON in the code fence that stands here.
+func (m *machine) fenceBehindName() bool {
+	if m.names.any || m.names.none || m.coded || !m.atLine() {
+		return false
+	}
+	name, start := m.namedBefore(2)
+	i := m.spaces(m.fenceLength())
+	if name == "" || m.peek(i) != '{' {
+		return false
+	}
+	if key, _ := m.keyAt(m.spaces(i + 1)); !m.declares(name, key) {
+		return false
+	}
+	return m.guess(func() bool { return m.argumentsBehind(name, start) })
+}
+
+// namedBefore returns the offered name with which the line before here ends, or
+// the only one in it if it ends with a colon, and its offset. No more than the
+// given number of newlines stand between the two.
+func (m *machine) namedBefore(lines int) (name string, at int) {
+	line := m.lately()
+	text := bytes.TrimRight(line, " \t\r\n:*")
+	if n := bytes.Count(line[len(text):], []byte{'\n'}); n < 1 || n > lines {
+		return "", 0
+	}
+	colon := bytes.IndexByte(line[len(text):], ':') >= 0
+	if s := bytes.TrimSuffix(text, []byte{'`'}); len(s) < len(text) && (colon || bytes.HasPrefix(bytes.TrimLeft(lastLine(s), " \t"), []byte{'`'})) {
+		text = s // all of its line is inline code
+	}
+	end := m.offset() - len(line) + len(text)
+	if name, n := m.nameBefore(text); name != "" || !colon {
+		return name, end - n
+	}
+	return m.onlyName(lastLine(text), end)
+}
+
+// onlyName returns the only offered name in a line that ends at an offset, and
+// its offset.
+func (m *machine) onlyName(line []byte, end int) (name string, at int) {
+	for i := 0; i < len(line); {
+		n := wordLength(line[i:])
+		if n == 0 {
+			i++
+			continue
 		}
-		m.repair("name-in-text", llm.Guess, start, m.offset())
-		m.jsonBody()
-		return true
-	})
+		if found, ok := m.names.resolve(unescaped(line[i : i+n])); ok {
+			if name != "" && name != found {
+				return "", 0
+			}
+			name, at = found, end-len(line)+i
+		}
+		i += n
+	}
+	return name, at
+}
+
+// argumentsBehind reads the JSON that stands here, in a fence or not, as the
+// arguments of a tool whose name, at start, has left as text.
+func (m *machine) argumentsBehind(name string, start int) bool {
+	m.marked, m.depth, m.rows = false, 1, m.lex.bare.and(m.lex.form[spec.NameJSON])
+	if !m.startCall(name, "", start) {
+		return false
+	}
+	m.repair("name-in-text", llm.Guess, start, m.offset())
+	m.jsonBody()
+	return true
 }
 
 // callInLine reads the arguments in parentheses that stand here, behind the name

@@ -244,10 +244,10 @@ func indexEither(p []byte, a, b byte) int {
 }
 
 // closer reports whether a marker that ends or begins calls stands i bytes
-// from here.
+// from here. A label that is an ordinary word does not count.
 func (in *input) closer(i int) bool {
 	t, n := in.match(i)
-	return n > 0 && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && t.special || t.is(heads))
+	return n > 0 && !(t.line && t.all.within(in.lex.labelled)) && (t.is(closes) || t.is(opens) || t.is(endCall) || t.is(drops) && t.special || t.is(heads))
 }
 
 // wholeValue reads a JSON value without passing it on.

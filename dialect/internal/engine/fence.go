@@ -16,7 +16,7 @@ func (m *machine) fence(start int) bool {
 	}
 	before := m.lost.clone()
 	m.quoting = !m.guess(func() bool { return m.fenced(start) })
-	if m.quoting && m.guess(func() bool { return m.looseFence() }) {
+	if m.quoting && (m.guess(m.looseFence) || m.fenceBehindName()) {
 		m.quoting, m.lost = false, before
 	}
 	return !m.quoting

@@ -25,6 +25,7 @@ type Lexicon struct {
 	method    []string   // the suffixes of names
 	argsFuncs []string   // functions around arguments, with their parenthesis
 	labels    []string   // that stand behind an opener of thinking
+	results   []string   // elements with which models begin to invent a result
 	said      [][]string // for each dialect of one JSON value, what stands before its text
 	value     *token     // of the first dialect of pairs: what begins a value
 	head      headWords
@@ -44,6 +45,7 @@ type properties struct {
 	yaml      rowSet // that write YAML in them
 	thoughts  rowSet // whose thinking is a line
 	labelled  rowSet // whose markers are ordinary words
+	worded    rowSet // whose markers are words, ordinary or not
 	unthought rowSet // whose answers may begin with the end of thinking
 	unmarked  rowSet // that write calls without a marker
 	fenced    rowSet // of fences in which there is nothing but calls
@@ -134,6 +136,9 @@ func (x *Lexicon) findRows() {
 	x.labelled = x.where(func(d *spec.Dialect) bool {
 		return d.Form == spec.LineCall && len(d.Call) > 0 && isLetter(d.Call[0].Open[0]) && len(d.Think) == 0
 	})
+	x.worded = x.where(func(d *spec.Dialect) bool {
+		return d.Form == spec.LineCall && len(d.Call) > 0 && isLetter(d.Call[0].Open[0])
+	})
 	x.unthought = x.where(func(d *spec.Dialect) bool { return d.Unthought })
 	x.whole = x.where(func(d *spec.Dialect) bool { return d.Write.Whole })
 	x.list = x.where(func(d *spec.Dialect) bool { return d.List })
@@ -178,6 +183,11 @@ func (x *Lexicon) addWords(i int) {
 	addWord(&x.method, d.Method, "")
 	addWord(&x.argsFuncs, d.ArgsFunc, "(")
 	addWord(&x.labels, d.ThinkLabel, "")
+	for _, stop := range d.Results.Stop {
+		if strings.HasSuffix(stop, ">") {
+			addWord(&x.results, stop, "")
+		}
+	}
 	if d.Write.Whole {
 		x.said = append(x.said, jsonTokens(d.Write.Text.Open))
 	}

@@ -324,7 +324,7 @@ func (m *machine) reports(c loose.Call) bool {
 		if shape != nil && shape.Declares(key) && (!isSchema(v) || m.takesObject(c.Name, key)) {
 			return false // a value for the tool
 		}
-		if key == "properties" && holdsSchemas(v) || resultKeys[key] || isSchema(v) {
+		if key == "properties" && holdsSchemas(v) || key == "description" && shape != nil || resultKeys[key] || isSchema(v) {
 			return true
 		}
 	}
@@ -475,11 +475,10 @@ func (m *machine) assigned() bool {
 // looseFence reads a code fence that holds nothing but calls in a way that only
 // package loose reads.
 func (m *machine) looseFence() bool {
-	begins := m.begins()
 	m.skip(m.fenceLength(), "fence")
 	m.fenceInfo()
 	m.blank("")
-	if begins && m.onlyAssigns() {
+	if !m.names.any && m.onlyAssigns() {
 		return m.assignments() && m.endFence()
 	}
 	if !m.looseAt() || !m.looseBlock("") {
@@ -489,36 +488,83 @@ func (m *machine) looseFence() bool {
 	return true
 }
 
-// onlyAssigns reports whether each line up to the end of the fence, with which
-// the answer ends, assigns a call to a variable.
+// onlyAssigns reports whether the fence, with which the answer ends, holds a
+// script: its lines assign calls to variables, or show what was assigned.
 func (m *machine) onlyAssigns() bool {
-	if !m.assignsAt(0) {
-		return false
-	}
-	n := m.blockLength()
-	for i := 0; i < n; i++ {
-		if !m.assignsAt(i) {
+	assigns := false
+	for i := 0; i <= maxGuess && m.at(i); i++ {
+		switch at := m.gap(i); {
+		case m.hasAt(at, "```"):
+			return assigns && m.endsScript(at+3)
+		case m.assignsAt(at):
+			assigns = true
+		case !m.idleLine(at):
 			return false
+		default:
+			i = at
 		}
-		line := bytes.IndexByte(m.buf[m.pos+i:m.pos+n], '\n')
-		if line < 0 {
-			break
+		for m.at(i) && m.buf[m.pos+i] != '\n' {
+			i++
 		}
-		i += line
 	}
-	return m.hasAt(n, "```") && !m.at(m.gap(n+3))
+	return false
 }
 
-// assignments reads lines in which calls are assigned to variables.
+// endsScript reports whether nothing but the word for the end of code follows
+// the fence that ends at i.
+func (m *machine) endsScript(i int) bool {
+	i = m.gap(i)
+	if m.hasAt(i, endOfCode) {
+		i = m.gap(i + len(endOfCode))
+	}
+	return !m.at(i)
+}
+
+// endOfCode is what agents that answer in code write behind it.
+const endOfCode = "<end_code>"
+
+// idleLine reports whether the line at i is a comment, a variable, or shows
+// variables: print(a, b).
+func (m *machine) idleLine(i int) bool {
+	if m.peek(i) == '#' {
+		return true
+	}
+	j := m.word(i, "")
+	if j == i {
+		return false
+	}
+	if m.peek(j) == '(' {
+		if word := string(m.buf[m.pos+i : m.pos+j]); word != "print" && word != "final_answer" {
+			return false
+		}
+		for j++; m.at(j) && (isWordByte(m.buf[m.pos+j]) || m.peek(j) == ' ' || m.peek(j) == ','); j++ {
+		}
+		if m.peek(j) != ')' {
+			return false
+		}
+		j++
+	}
+	return m.peek(j) == '\n' || m.hasAt(j, "```")
+}
+
+// assignments reads the lines of a script: in each, a call is assigned to a
+// variable, or nothing is called.
 func (m *machine) assignments() bool {
 	m.marked, m.depth, m.rows = false, 1, m.lex.bare
-	for m.assignsAt(0) {
+	for m.blank(""); m.more() && !m.hasAt(0, "```"); m.blank("") {
+		if !m.assignsAt(0) {
+			i := 0
+			for m.at(i) && m.buf[m.pos+i] != '\n' && !m.hasAt(i, "```") {
+				i++
+			}
+			m.skip(i, "script")
+			continue
+		}
 		i := m.spaces(m.word(0, ""))
 		m.skip(m.spaces(i+1), "assignment")
 		if !m.looseBlock("assignment") {
 			return false
 		}
-		m.blank("")
 	}
 	return true
 }

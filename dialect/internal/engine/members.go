@@ -83,7 +83,17 @@ func (m *machine) isKeyedCall(e *envelope, key string, c byte) bool {
 	if len(e.extra) > 0 || !e.keyed && (e.name != "" || e.hasArgs) || c != '{' && !(onlyKeyed && isQuote(c)) {
 		return false
 	}
-	return onlyKeyed || m.names.offered(key) && (m.marked || e.keyed || m.onlyKeyed(e))
+	return onlyKeyed || m.names.offered(key) && (m.marked || m.takesFirst(key) && (e.keyed || m.onlyKeyed(e)))
+}
+
+// takesFirst reports whether the object that stands here may be the arguments of
+// a tool: it is empty, or its first key is one of the tool's parameters. Else it
+// may describe the tool.
+func (m *machine) takesFirst(written string) bool {
+	name, _ := m.names.resolve(written)
+	shape := m.names.shape(name)
+	key, _ := m.keyAt(m.spaces(1))
+	return key == "" || shape == nil || shape.Declares(key) || key != "description" && len(shape.Properties()) == 0 || keys[key] == argsRole
 }
 
 // onlyKeyed reports whether all members of the object from here on, behind the

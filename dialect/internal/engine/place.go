@@ -47,7 +47,7 @@ func (m *machine) noteFence() {
 // documents are the words of fences, besides languages, that show something.
 var documents = map[string]bool{
 	"xml": true, "text": true, "txt": true, "plaintext": true, "plain": true, "log": true, "logs": true, "output": true,
-	"http": true, "mdx": true, "eml": true,
+	"http": true, "mdx": true, "eml": true, "jsonl": true, "ndjson": true,
 }
 
 // begins reports whether what stands here begins the answer, or follows
@@ -80,7 +80,7 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	case m.block.open && m.block.shown:
 		m.suspect()
 		return false
-	case m.block.open && !m.block.mayShow(), !m.block.open && (marked || m.begins() || m.messageAt == m.offset()):
+	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence() || m.begins() || m.messageAt == m.offset()):
 		return f()
 	}
 	m.holding = true
@@ -89,7 +89,54 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	if len(m.tries) == 0 {
 		return ok
 	}
+	if marked && !m.tries[0].block.open && !m.sentenceGoesOn() {
+		m.commit()
+		return true
+	}
 	return m.settle()
+}
+
+// midSentence reports whether the marker that stands here follows a word of a
+// sentence, and a space, on its line. Nobody speaks of a special token.
+func (m *machine) midSentence() bool {
+	if t, _ := m.match(0); t != nil && t.special {
+		return false
+	}
+	line := lastLine(m.lately())
+	words := bytes.TrimRight(line, " ")
+	if n := len(words); n == 0 || n == len(line) || words[n-1] != ',' && (words[n-1] < 'a' || words[n-1] > 'z') {
+		return false
+	}
+	return bytes.IndexByte(words, ' ') >= 0
+}
+
+// sentenceGoesOn reports whether the sentence before a call with markers goes on
+// behind it on the same line.
+func (m *machine) sentenceGoesOn() bool {
+	c := m.peek(0)
+	if c == ' ' {
+		c = m.peek(1)
+	}
+	return c >= 'a' && c <= 'z' || c == ',' || c == ';' || c == ')'
+}
+
+// checkSentence makes the call that ends here, without a marker and in no list,
+// invalid if a sentence goes on behind it in the same line: it is talked about.
+// Only a call that begins the answer comes here; any other is held.
+func (m *machine) checkSentence() {
+	if m.marked || m.listed || m.printed || m.mode != inText || m.block.open || !m.call.open || m.call.problem != "" {
+		return
+	}
+	i := 0
+	for i < maxGap && m.peek(i) == ' ' {
+		i++
+	}
+	if c := m.peek(i); i == 0 || c < 'a' || c > 'z' || m.callAt(i) {
+		return
+	}
+	if j := m.word(i, ""); !m.callAt(m.spaces(j)) && m.peek(j) != '(' {
+		m.badArgs("a sentence goes on behind the call: it is talked about")
+	}
 }
 
 // settle decides about the calls that were read since the try that is open
@@ -174,7 +221,8 @@ func (m *machine) lead(t *try) lead {
 		line, cut = line[newLine+1:], false
 	}
 	line = bytes.TrimSpace(line)
-	if c := m.buf[at]; c == '=' || c == '(' { // the variable that a call is assigned to, or its name
+	called := m.buf[at] == '(' && len(line) > 0 && isNameByte(line[len(line)-1])
+	if m.buf[at] == '=' || called { // the variable that a call is assigned to, or its name
 		line = bytes.TrimRightFunc(line, func(r rune) bool { return r < 0x80 && isNameByte(byte(r)) || r == '\\' })
 		line = bytes.TrimSpace(line)
 	}
@@ -185,7 +233,7 @@ func (m *machine) lead(t *try) lead {
 		return ownLine
 	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
-		if m.buf[at] == '(' {
+		if called {
 			return inSentence // an item of a list of calls: they may be a plan
 		}
 		return ownLine

@@ -103,6 +103,7 @@ func (m *machine) pyCall(start int) bool {
 	m.skip(1, "(")
 	m.pyArgs()
 	m.strayBrace()
+	m.checkSentence()
 	m.endCall()
 	return true
 }

@@ -73,7 +73,7 @@ func (m *machine) opener(t *token, n int) {
 	m.openAt, m.openTok = m.offset(), t
 	m.escaped = bytes.IndexByte(m.buf[m.pos:m.pos+n], '\\') >= 0
 	m.skip(n, t.text)
-	if t.all.within(m.lex.labelled) && m.hasAt(0, bold) {
+	if t.line && t.all.meets(m.lex.worded) && m.hasAt(0, bold) {
 		m.skip(len(bold), t.text)
 	}
 	m.entered = m.offset()

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -437,7 +438,7 @@ func (m *machine) boldLabel(spot) bool {
 		return false
 	}
 	t, _ := m.match(len(bold))
-	return t.is(opens) && t.all.within(m.lex.labelled)
+	return t.is(opens) && t.line && t.all.meets(m.lex.worded)
 }
 
 // quoted reports whether what stands here is quoted in prose: an odd number
@@ -448,6 +449,9 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
+	if m.inComment(line) || m.inResult(line) {
+		return true
+	}
 	if len(line) == 0 || line[len(line)-1] == '\n' {
 		return false
 	}
@@ -460,6 +464,26 @@ func (m *machine) quoted() bool {
 		return true
 	}
 	return ticks && (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
+}
+
+// inComment reports whether the text before ends in a comment of HTML that is
+// still open.
+func (m *machine) inComment(before []byte) bool {
+	if bytes.IndexByte(before, '!') < 0 { // most text
+		return false
+	}
+	open := bytes.LastIndex(before, []byte("<!--"))
+	return open >= 0 && !bytes.Contains(before[open:], []byte("-->"))
+}
+
+// inResult reports whether the text before ends with what a model writes when
+// it begins to invent the result of a call.
+func (m *machine) inResult(before []byte) bool {
+	before = bytes.TrimRight(before, " \t\r\n")
+	if len(before) == 0 || before[len(before)-1] != '>' {
+		return false
+	}
+	return slices.ContainsFunc(m.lex.results, func(s string) bool { return bytes.HasSuffix(before, []byte(s)) })
 }
 
 // inQuotes reports whether the marker that stands here follows a quotation mark
@@ -663,7 +687,9 @@ func earlyReaders() []spotReader {
 // marker, then markers by their role.
 func textReaders() []spotReader {
 	bare := func(m *machine, s spot) bool { return m.placed(false, func() bool { return m.bare(s.c) }) }
-	region := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.region(s.tok, s.n) }) }
+	region := func(m *machine, s spot) bool {
+		return m.placed(!s.tok.all.within(m.lex.labelled), func() bool { return m.region(s.tok, s.n) })
+	}
 	lone := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.lone(s.tok, s.n) }) }
 	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
 	inLine := func(m *machine, s spot) bool { return !s.tok.line }
@@ -682,7 +708,7 @@ func textReaders() []spotReader {
 		{unmarked: true, bytes: "*", reader: reader[spot]{
 			name: "label in bold", fits: (*machine).boldLabel, read: func(m *machine, s spot) bool {
 				t, n := m.match(2)
-				return m.placed(true, func() bool { return m.region(t, 2+n) })
+				return m.placed(!t.all.within(m.lex.labelled), func() bool { return m.region(t, 2+n) })
 			},
 		}},
 		{unmarked: true, bytes: "=", reader: reader[spot]{

@@ -421,7 +421,7 @@ var between = map[string]bool{
 	"arguments": true, "parameters": true, "params": true, "parameter": true, "param": true, "args": true, "arg": true,
 	"input": true, "inputs": true, "kwargs": true, "arg_key": true, "name": true, "key": true, "json": true, "invoke": true,
 	"function": true, "tool_input": true, "action_input": true, "Arguments": true, "Input": true, "dict": true,
-	"message": true, "constrain": true,
+	"message": true, "constrain": true, "tool": true, "with": true, "action": true, "tool_args": true, "tool_arguments": true,
 }
 
 // holdsArguments reports whether p, behind a name, opens a bracket, an element
@@ -543,7 +543,8 @@ func (b *behindName) word(p []byte) (int, verdict) {
 	word := unescaped(p[:n])
 	switch {
 	case isProperty(word, p[n:], b.shape):
-		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.lines == 1) && isKeyEnd(p[n:]) || b.inside && isAssigned(p[n:]))
+		line := b.lines == 1 || b.lines == 2 && b.words > 0 // behind the label of the arguments
+		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || line) && isKeyEnd(p[n:]) || b.inside && isAssigned(p[n:]))
 	case b.listed && b.opened == 0 && b.words == 0 && holdsObject(p[n:]): // a key that no call has
 	case !between[word] && !between[strings.ToLower(word)] || b.words == 4:
 		return n, holdsNot
