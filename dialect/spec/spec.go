@@ -148,7 +148,9 @@ func (f Form) String() string {
 type Tags struct {
 	Call Pair // like `<invoke name="%s">` and `</invoke>`
 	// Also are other tags that models write in place of Call. They count only
-	// with the equals sign: <tool=%s> is one, <tool> is ordinary markup.
+	// with the equals sign: <tool=%s> is one, <tool> is ordinary markup. One
+	// with an attribute, like <tool name="%s">, is a call only if the name was
+	// offered.
 	Also  []Pair
 	Param Pair   // like `<parameter name="%s">` and `</parameter>`
 	Value Pair   // of dialects that write key and value as two elements
@@ -224,6 +226,9 @@ type Writing struct {
 	Types []string
 	Delim string // around a string of a BareBody
 	CData bool   // strings with < or & stand in a CDATA section
+	// Entities says that a string without < is read with the entities of XML in
+	// it, so that one that holds them is escaped.
+	Entities bool
 }
 
 // Body is the notation of the arguments.

@@ -141,7 +141,12 @@ var table = []Dialect{
 		Wrap:   []Pair{{"<tool_call>", "</tool_call>"}},
 		Tags: Tags{
 			Call: Pair{"<function=%s>", "</function>"}, Param: Pair{"<parameter=%s>", "</parameter>"},
-			Also: []Pair{{"<call=%s>", "</call>"}, {"<tool=%s>", "</tool>"}, {"function=%s>", "</function>"}},
+			Also: []Pair{
+				{"<call=%s>", "</call>"}, {"<tool=%s>", "</tool>"}, {"function=%s>", "</function>"},
+				{`<function_call name="%s">`, "</function_call>"}, {`<tool_call name="%s">`, "</tool_call>"},
+				{`<tool_use name="%s">`, "</tool_use>"}, {`<tool name="%s">`, "</tool>"}, {`<call name="%s">`, "</call>"},
+				{`<action name="%s">`, "</action>"},
+			},
 		},
 		Think: []Pair{think}, Text: OneLine,
 		Drop: []string{"<|im_end|>"},
@@ -825,7 +830,7 @@ var table = []Dialect{
 		Think:  []Pair{thought}, Bare: true, Text: Trimmed,
 		Write: Writing{
 			Think: oldThink, Lead: "\n", Call: "<$name>\n$args</$name>", Sep: "\n", Body: ParamsBody, Param: "<$key>$value</$key>\n",
-			Node: "<$key>\n$value</$key>\n", Item: "=",
+			Node: "<$key>\n$value</$key>\n", Item: "=", Entities: true,
 		},
 	},
 	{

@@ -107,8 +107,8 @@ func validMarker(s string) error {
 // validAlso checks the tags of Also.
 func (t *Tags) validAlso() error {
 	for _, p := range t.Also {
-		if !strings.Contains(p.Open, "=%s") || p.Close == "" {
-			return fmt.Errorf("the tag %q must have =%%s for the name, and an end", p.Open)
+		if !strings.Contains(p.Open, "=%s") && !strings.Contains(p.Open, `name="%s"`) || p.Close == "" {
+			return fmt.Errorf("the tag %q must have =%%s or name=\"%%s\" for the name, and an end", p.Open)
 		}
 		if err := validTag(p.Open); err != nil {
 			return err

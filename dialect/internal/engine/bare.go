@@ -509,7 +509,7 @@ func (m *machine) plainArgument() {
 }
 
 // onlyArgument makes text, which began at start, the argument of a tool that
-// has exactly one parameter.
+// has one parameter, or needs one.
 func (m *machine) onlyArgument(text string, start int) {
 	switch strings.ToLower(text) {
 	case "none", "null", "n/a", "":
@@ -517,11 +517,12 @@ func (m *machine) onlyArgument(text string, start int) {
 			return
 		}
 	}
-	if m.shape() == nil || len(m.shape().Properties()) != 1 {
+	if m.shape() == nil || onlyParam(m.shape()) == "" {
 		m.badArgs("the input is no JSON object")
 		return
 	}
-	m.arg("{" + quoteJSON(m.shape().Properties()[0]) + ":" + quoteJSON(text) + "}")
+	key := onlyParam(m.shape())
+	m.arg("{" + quoteJSON(key) + ":" + string(typed(m.shape().Property(key).Types(), text)) + "}")
 	m.repair("plain-argument", llm.Guess, start, m.offset())
 }
 

@@ -26,6 +26,7 @@ type call struct {
 	sent    int             // args[:sent] has left as deltas
 	hold    bool            // the last of args may change
 	endTag  string          // what ends it, if its tag is none that its dialect writes
+	element string          // the name of the element around its arguments, if that is its own
 	head    []byte          // the beginning of its text, once it is long
 	repairs []llm.Repair
 	escapes escapes

@@ -3,9 +3,11 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -72,13 +74,13 @@ func (m *machine) inDocument(word string) bool {
 
 // onlyText reads a call whose only argument is the text in the element of its
 // name, behind a tag of n bytes: <run_code>print(1)</run_code>. The tool must
-// have exactly one parameter, and that a string. The element must be lines of
+// have one parameter, or need one, and that a string. The element must be lines of
 // its own, and be called like no element of ordinary markup.
 func (m *machine) onlyText(word string, n, start int) bool {
 	name, _ := m.names.resolve(word)
 	shape := m.names.shape(name)
-	if shape == nil || !m.atLine() || !strings.Contains(word, "_") || len(shape.Properties()) != 1 ||
-		shape.Property(shape.Properties()[0]).Types()&^schema.Null != schema.String {
+	if shape == nil || !m.atLine() || !strings.Contains(word, "_") || onlyParam(shape) == "" ||
+		shape.Property(onlyParam(shape)).Types()&^schema.Null != schema.String {
 		return false
 	}
 	end, i := "</"+word+">", n
@@ -103,6 +105,26 @@ func (m *machine) onlyText(word string, n, start int) bool {
 	return true
 }
 
+// onlyParam returns the parameter that is meant by text alone: the only one of
+// the tool, or the only string if the tool needs nothing else. It is empty if
+// there is none.
+func onlyParam(shape *schema.Shape) (key string) {
+	keys := shape.Properties()
+	if len(keys) == 1 {
+		return keys[0]
+	}
+	for _, k := range keys {
+		switch types := shape.Property(k).Types(); {
+		case types&schema.String == 0 && !shape.Required(k):
+		case types&^schema.Null != schema.String || key != "":
+			return ""
+		default:
+			key = k
+		}
+	}
+	return key
+}
+
 // elementHolds reports whether what stands at i, in the element of an offered
 // name, is the arguments of a call: parameters it has, an object of them, or
 // nothing.
@@ -123,6 +145,7 @@ func (m *machine) elementHolds(word string, i int) bool {
 // elementJSON reads the arguments of a call as an object in the element word,
 // up to its end.
 func (m *machine) elementJSON(word string) {
+	m.call.element = word
 	m.arguments()
 	m.blank("")
 	if end := "</" + word + ">"; m.call.open && m.hasAt(0, end) {
@@ -146,7 +169,7 @@ func (m *machine) attributed(start int) bool {
 	for _, a := range t.attrs {
 		ok = ok && shape != nil && shape.Declares(a.key)
 	}
-	if !ok || len(t.attrs) == 0 && !(t.self && m.atLine() && m.needsNothing(name)) || !t.self && !m.elementHolds(word, t.length) {
+	if !ok || len(t.attrs) == 0 && !(t.self && m.atLine() && (m.needsNothing(name) || requiresNothing(shape) && !isPlainTag("<"+word+">"))) || !t.self && !m.elementHolds(word, t.length) {
 		m.lost.add(m.lex.elements, start)
 		return false
 	}
@@ -167,6 +190,11 @@ func (m *machine) attributed(start int) bool {
 	}
 	m.children(word, count)
 	return true
+}
+
+// requiresNothing reports whether a tool can be called without arguments.
+func requiresNothing(shape *schema.Shape) bool {
+	return !slices.ContainsFunc(shape.Properties(), shape.Required)
 }
 
 // attributes reads the attributes of a tag from the i-th byte, behind its
@@ -312,6 +340,7 @@ func (m *machine) namedElement(word string, n, start int) bool {
 // children reads parameters that are elements, after count others, up to the
 // end of the element word around them, and ends the call.
 func (m *machine) children(word string, count int) {
+	m.call.element = word
 	var held []elem // of one key: several make a list
 	for {
 		m.blank("")
@@ -391,17 +420,19 @@ func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
 	v.trim = m.row().Text
 	if v.known && v.types == schema.String {
 		m.argKey(key, count)
-		s := sink{m: m, value: v}
-		if !m.until("</"+key+">", prefix, func(p []byte) { s.add(p) }) {
-			return nil, false
-		}
-		s.close()
-		return nil, true
+		return nil, m.childText(key, prefix, v)
+	}
+	if n := m.wrappedChild(key, prefix); n > 0 {
+		m.repair("wrapped-value", llm.Syntax, m.offset(), m.offset()+n)
+		m.skip(n, valueTag)
+		var raw []byte
+		ok := m.until(valueEndTag, "", func(p []byte) { raw = append(raw, p...) })
+		return &elem{key: key, inner: string(raw)}, ok && m.afterChild(key)
 	}
 	var inner strings.Builder
 	for depth := 0; ; depth-- { // in elements of the same name
 		var raw []byte
-		if !m.until("</"+key+">", prefix, func(p []byte) { raw = append(raw, p...) }) {
+		if !m.untilChild(key, prefix, func(p []byte) { raw = append(raw, p...) }) {
 			return nil, false
 		}
 		part := tighten(string(raw), prefix)
@@ -414,6 +445,140 @@ func (m *machine) child(key, prefix string, count *int) (*elem, bool) {
 		}
 		inner.WriteString(prefix + "</" + key + ">")
 	}
+}
+
+// childText reads the element key, which the schema wants to be a string.
+func (m *machine) childText(key, prefix string, v value) bool {
+	s := sink{m: m, value: v}
+	switch n := m.wrappedChild(key, prefix); {
+	case prefix == "" && m.hasAt(m.spaces(0), cdata):
+		s.trim = spec.Literal
+		m.skip(m.spaces(0)+len(cdata), cdata)
+		for {
+			if !m.until("]]>", "", s.add) {
+				return false
+			}
+			if !m.hasAt(0, cdata) { // a value that holds the end of a section stands in two
+				break
+			}
+			m.skip(len(cdata), cdata)
+		}
+		s.close()
+		return m.afterChild(key)
+	case n > 0:
+		m.repair("wrapped-value", llm.Guess, m.offset(), m.offset()+n) // text may hold such an element
+		m.skip(n, valueTag)
+		if !m.until(valueEndTag, "", s.add) {
+			return false
+		}
+		s.close()
+		return m.afterChild(key)
+	}
+	e := entities{add: s.add, off: prefix != "" || !m.rows.meets(m.lex.elements)}
+	start := m.offset()
+	if !m.untilChild(key, prefix, e.take) {
+		return false
+	}
+	if e.close() {
+		m.repair("xml-entities", llm.Syntax, start, m.offset())
+	}
+	s.close()
+	return true
+}
+
+// wrappedChild returns the length of the tag of an element value that is all that
+// the element key holds, with the white space before it; 0 if there is none.
+func (m *machine) wrappedChild(key, prefix string) int {
+	i := m.spaces(0)
+	if prefix != "" || !m.hasAt(i, valueTag) {
+		return 0
+	}
+	if shape := m.shape(); shape != nil && shape.Property(key) != nil && shape.Property(key).Declares("value") {
+		return 0
+	}
+	i += len(valueTag)
+	for j := i; j < i+maxGuess && m.at(j); j++ {
+		if m.buf[m.pos+j] == '<' && m.hasAt(j, valueEndTag) {
+			if m.hasAt(m.spaces(j+len(valueEndTag)), "</"+key+">") {
+				return i
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// afterChild passes over the end tag of the element key.
+func (m *machine) afterChild(key string) bool {
+	m.blank("")
+	if end := "</" + key + ">"; m.hasAt(0, end) {
+		m.skip(len(end), end)
+	}
+	return m.call.open
+}
+
+// untilChild reads up to the end of the element key. Where the end tag is
+// missing, or misspelt, the next parameter or the end of the call ends it, which
+// is a guess.
+func (m *machine) untilChild(key, prefix string, add func([]byte)) bool {
+	end := "</" + key + ">"
+	if prefix != "" || m.call.element == "" {
+		return m.until(end, prefix, add)
+	}
+	return m.untilEnd(end, prefix, add, func() (int, bool) { return m.unendedChild(key) })
+}
+
+// unendedChild reports whether the element key ends here although its end tag is
+// not here, nor anywhere before the end of the call, and the length of the tag
+// that stands in its place: an end tag of another name, the tag of another
+// parameter at the beginning of a line, or the end of the call.
+func (m *machine) unendedChild(key string) (n int, ok bool) {
+	end := "</" + m.call.element + ">"
+	if !m.hasAt(0, end) {
+		switch word, after := m.childTag(0); {
+		case m.hasAt(0, "</"):
+			if word, n = m.closingWord(0); word == "" || word == key || !m.childFollows(n, end) {
+				return 0, false
+			}
+		case word == "" || after == 0 || !m.begunLine() || m.call.keys[word] || m.shape() == nil || !m.shape().Declares(word):
+			return 0, false
+		}
+	}
+	for i := 0; i <= maxGuess && m.at(i); i++ {
+		if m.buf[m.pos+i] != '<' {
+			continue
+		}
+		if m.hasAt(i, "</"+key+">") {
+			return 0, false
+		}
+		if i > 0 && m.hasAt(i, end) {
+			break
+		}
+	}
+	m.repair("missing-end-of-parameter", llm.Guess, m.offset(), m.offset()+n)
+	return n, true
+}
+
+// childFollows reports whether another parameter of the call, or its end, stands
+// at i.
+func (m *machine) childFollows(i int, end string) bool {
+	i = m.spaces(i)
+	word, _ := m.childTag(i)
+	return m.hasAt(i, end) || word != "" && m.shape() != nil && m.shape().Declares(word)
+}
+
+// begunLine reports whether nothing but white space stands before here on this
+// line.
+func (m *machine) begunLine() bool {
+	for i := m.pos - 1; i >= max(0, m.pos-maxGap); i-- {
+		if m.buf[i] == '\n' {
+			return true
+		}
+		if !isSpace(m.buf[i]) {
+			return false
+		}
+	}
+	return false
 }
 
 // tighten takes out white space between the prefix of tags and the tags.
@@ -434,6 +599,13 @@ func tighten(s, prefix string) string {
 // it. If the answer ends before, it ends the call as cut off and reports false:
 // without its end tag, nothing shows that text is complete.
 func (m *machine) until(end, prefix string, add func([]byte)) bool {
+	return m.untilEnd(end, prefix, add, nil)
+}
+
+// untilEnd is until where something else may be the end, too: other, if it is
+// not nil, is asked at each byte that may begin a tag, and returns the length of
+// what stands in place of the end.
+func (m *machine) untilEnd(end, prefix string, add func([]byte), other func() (int, bool)) bool {
 	take := func(n int) {
 		add(m.buf[m.pos : m.pos+n])
 		m.read(ArgsSpan, n, "value")
@@ -456,6 +628,12 @@ func (m *machine) until(end, prefix string, add func([]byte)) bool {
 		if n := m.endTag(end, prefix); n > 0 {
 			m.skip(n, end)
 			return true
+		}
+		if other != nil {
+			if n, ok := other(); ok {
+				m.skip(n, end)
+				return true
+			}
 		}
 		take(1)
 	}

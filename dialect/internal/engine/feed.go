@@ -40,6 +40,9 @@ func (m *machine) arguments() {
 // stream reads a JSON value into the arguments as it arrives.
 func (m *machine) stream() {
 	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	if m.call.element != "" {
+		r.Stops = []string{"</" + m.call.element + ">"}
+	}
 	if m.call.known && len(m.call.args) == 0 {
 		r.Types = m
 	}

@@ -33,7 +33,7 @@ func (m *machine) lone(t *token, n int) bool {
 	}
 	start := m.offset()
 	ok := m.guess(func() bool {
-		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) && !m.namesTool(tg) {
+		if tg, whole := m.readTag(t, n); whole && !tg.self && !m.hasBody(tg.length) && !m.namesTool(tg) && m.onlyTextIn(tg.name(), tg.length) == 0 {
 			return false // a tag that prose is about
 		}
 		m.marked, m.depth, m.rows = true, 0, rowSet{}
@@ -55,6 +55,27 @@ func (in *input) hasBody(i int) bool {
 	}
 	t, _ := in.match(i)
 	return t.is(prefixes) || strings.IndexByte("<{`\\", in.buf[in.pos+i]) >= 0
+}
+
+// onlyTextIn returns the length of the text that stands i bytes from here, in the
+// element of a call, up to its end, if it can be the only argument of the tool
+// that is written so. It is 0 if it cannot.
+func (m *machine) onlyTextIn(written string, i int) int {
+	name, known := m.names.resolve(written)
+	shape := m.names.shape(name)
+	if !known || shape == nil || onlyParam(shape) == "" {
+		return 0
+	}
+	for j := i; j < i+maxGuess && m.at(j); j++ {
+		if m.buf[m.pos+j] != '<' {
+			continue
+		}
+		if t, _ := m.match(j); !t.is(endCall) || m.spaces(i) == j {
+			return 0
+		}
+		return j - i
+	}
+	return 0
 }
 
 // namesTool reports whether the tag names nothing and an offered name stands

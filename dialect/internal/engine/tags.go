@@ -129,6 +129,9 @@ func unquoteName(s string) string {
 		s = strings.TrimPrefix(s, word)
 	}
 	if len(s) > 1 && isQuote(s[0]) {
+		if inner, rest, ok := strings.Cut(s[1:], s[:1]); ok && strings.HasPrefix(rest, " ") {
+			return inner // other attributes follow
+		}
 		return strings.Trim(s, s[:1])
 	}
 	return s
@@ -160,6 +163,9 @@ func (m *machine) tags(t *token, n, start int) bool {
 	if name == "" {
 		return m.oldInvoke(tg, start)
 	}
+	if isAttribute(t) && (m.names.any || !m.names.offered(name)) {
+		return false // ordinary markup may have such an element
+	}
 	if !m.startCall(name, m.tagID(tg), start) {
 		return false
 	}
@@ -172,6 +178,10 @@ func (m *machine) tags(t *token, n, start int) bool {
 	m.params()
 	return true
 }
+
+// isAttribute reports whether the beginning of a tag of Tags.Also ends before
+// the value of an attribute.
+func isAttribute(t *token) bool { return strings.HasSuffix(t.text, " name=") }
 
 // otherTag notes that the tag of the call is none that its dialect writes, and
 // what ends it.
@@ -210,6 +220,13 @@ func (m *machine) tagID(t tag) string {
 // params reads the parameters of a call up to its end.
 func (m *machine) params() {
 	count := 0
+	if n := m.onlyTextIn(m.call.name, 0); n > 0 && m.peek(m.spaces(0)) != '{' {
+		start := m.offset()
+		text := strings.TrimSpace(string(m.buf[m.pos : m.pos+n]))
+		m.read(ArgsSpan, n, "text")
+		m.onlyArgument(text, start)
+		count = -1
+	}
 	for {
 		m.blank("")
 		for m.hasAt(0, `\n`) {
@@ -376,8 +393,9 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	if t.is(tagParam) && key == "" && m.isPair(t) {
 		return m.pair(count)
 	}
+	nameText := false
 	if n := m.keyText(0, t); key == "" && n > 0 {
-		key = m.readKey(n)
+		key, nameText = m.readKey(n), true
 	}
 	if key == "" {
 		m.badArgs("a parameter has no name")
@@ -396,7 +414,7 @@ func (m *machine) param(t *token, n int, count *int) bool {
 	}
 	v := m.valueOf(key)
 	v.typedBy(tg)
-	v.end = t
+	v.end, v.nameText = t, nameText
 	if tg.self {
 		m.arg("null")
 		return true

@@ -402,7 +402,7 @@ func (m *machine) special() bool {
 		s.tok = nil
 	}
 	read, decided := ask(m, m.lex.readers.text.at(s), s)
-	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) && (!s.tok.all.within(m.lex.labelled) || m.labelsCall(s.n)) {
+	if !decided && (s.tok.is(opens) || s.tok.is(tagCall)) && !isAttribute(s.tok) && (!s.tok.all.within(m.lex.labelled) || m.labelsCall(s.n)) {
 		m.lost.add(s.tok.all, m.offset())
 	}
 	return read

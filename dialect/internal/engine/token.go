@@ -280,7 +280,7 @@ func (m markers) addTags(d *spec.Dialect, row rowSet) {
 	}
 	for _, p := range d.Tags.Also {
 		word, _, _ := strings.Cut(p.Open, "%")
-		m.addTag(word, tagEnd(p.Open), tagCall, row)
+		m.addTag(strings.TrimRight(word, `"`), tagEnd(p.Open), tagCall, row)
 	}
 	for _, space := range d.Tags.Spaces {
 		for _, p := range d.Wrap {

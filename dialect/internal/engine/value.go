@@ -23,6 +23,9 @@ type value struct {
 	// that text in quotes is JSON.
 	quotes, json bool
 	quoted       int // how many elements like its own are open in the text
+	// nameText says that the name of its parameter was the text of an element,
+	// so that no tag ends the value.
+	nameText bool
 }
 
 // valueOf returns how the parameter key of the call is read.
@@ -207,6 +210,9 @@ func (m *machine) valueEnds(v *value) (n int, ok bool) {
 		return m.endTagEnds(v, t, n)
 	case t.is(tagParam) && !t.is(tagCall):
 		return 0, m.paramEnds(v, t, n)
+	}
+	if v.nameText && (t.is(endCall) || t.is(closes) && !t.line) && (t.in(endCall).meets(m.rows) || t.in(closes).meets(m.rows)) {
+		return 0, true // such a value has no end tag
 	}
 	return 0, m.callEnds(t, n)
 }

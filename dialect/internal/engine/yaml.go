@@ -29,7 +29,7 @@ func (m *machine) yamlElement(word string, n, start int) bool {
 		m.cutCall()
 		return true
 	}
-	args, err := readYAML(text, m.shape())
+	args, err := readYAML(withoutFence(text), m.shape())
 	if err != nil {
 		m.badArgs("the YAML cannot be read: %v", err)
 	} else {
@@ -53,7 +53,7 @@ func (m *machine) yamlAt(word string, n int) (indent int, ok bool) {
 	if m.peek(n) != '\n' || shape == nil && !m.hint.meets(m.lex.yaml) {
 		return 0, false
 	}
-	end := m.spaces(n)
+	end := m.yamlPreamble(m.spaces(n))
 	line := end
 	for m.buf[m.pos+line-1] != '\n' {
 		line--
@@ -63,6 +63,34 @@ func (m *machine) yamlAt(word string, n int) (indent int, ok bool) {
 		return 0, false
 	}
 	return end - line, isSpace(m.peek(i + 1))
+}
+
+// yamlPreamble returns the index of the first key behind what may stand before
+// it at i: comments, the sign of a document, and a fence.
+func (m *machine) yamlPreamble(i int) int {
+	for n := 0; n < maxNested && (m.peek(i) == '#' || m.hasAt(i, yamlDocument) || m.hasAt(i, "```")); n++ {
+		for end := i + maxTag; i < end && m.at(i) && m.buf[m.pos+i] != '\n'; i++ {
+		}
+		i = m.spaces(i)
+	}
+	return i
+}
+
+// yamlDocument begins a document of YAML.
+const yamlDocument = "---"
+
+// withoutFence returns YAML without the fence and the sign of a document that
+// may stand around it.
+func withoutFence(text string) string {
+	trimmed := strings.TrimSpace(text)
+	if !strings.HasPrefix(trimmed, "```") && !strings.HasPrefix(trimmed, yamlDocument) {
+		return text
+	}
+	_, text, _ = strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
+	if strings.HasPrefix(trimmed, "```") {
+		text = strings.TrimSuffix(strings.TrimRight(text, " \t\r\n"), "```")
+	}
+	return withoutFence(text)
 }
 
 // yamlKeyAt returns the key that stands at i, in quotes or not, and the index
@@ -297,6 +325,14 @@ func (r *yamlReader) scalar(types schema.Types, text string) {
 	}
 	if i := strings.Index(text, " #"); i >= 0 {
 		text = strings.TrimRight(text[:i], " \t")
+	}
+	if types&schema.Boolean != 0 && types&schema.String == 0 {
+		switch strings.ToLower(text) { // of YAML 1.1
+		case "yes", "on":
+			text = "true"
+		case "no", "off":
+			text = "false"
+		}
 	}
 	if text == "" || text == "~" || text == "null" {
 		r.empty(types, text)

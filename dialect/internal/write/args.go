@@ -267,6 +267,9 @@ func (w *writer) leaf(s string) string {
 	if w.CData && strings.ContainsAny(s, "<&") {
 		return "<![CDATA[" + strings.ReplaceAll(s, "]]>", "]]]]><![CDATA[>") + "]]>"
 	}
+	if w.Entities && strings.Contains(s, "&") && !strings.Contains(s, "<") {
+		return strings.ReplaceAll(s, "&", "&amp;")
+	}
 	return s
 }
 
