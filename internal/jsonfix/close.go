@@ -1,6 +1,11 @@
 package jsonfix
 
-import "github.com/toolpost/toolpost/llm"
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/llm"
+)
 
 // Close tells r that the text has ended. It adds the closers that are missing
 // (class completion), and ends a string, key, escape or number that was cut off
@@ -28,6 +33,18 @@ func (r *Reader) Close() error {
 	r.finishText()
 	r.finishContainers(llm.Truncation)
 	return r.err
+}
+
+// Settle tells r that nothing it waits for will come. If the value is complete
+// but for that, it is done.
+func (r *Reader) Settle() {
+	if !r.Patient || r.done || r.err != nil || r.mode != inString || r.i >= len(r.in) || r.in[r.i] >= utf8.RuneSelf {
+		return
+	}
+	if c := r.in[r.i]; (c == '"' || c == '\'' || c == '`') && len(bytes.Trim(r.in[r.i+1:], "}]) \t\r\n")) == 0 {
+		r.run(true)
+		r.compact()
+	}
 }
 
 // EndToken ends the number or word that is being read, if there is one: what

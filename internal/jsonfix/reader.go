@@ -50,6 +50,11 @@ type Reader struct {
 	Stops []string
 	// Types says which values a schema allows; nil means that nothing is known.
 	Types Types
+	// Patient says that a quote is taken for the end of a string only when the
+	// text behind the closers after it, or behind the quote of the next key, has
+	// been seen: "He said "}" there" is one string. A complete value then waits
+	// for the byte behind it, or for [Reader.Settle].
+	Patient bool
 
 	whole   bool // all the text is there: look ahead freely, take back what was written
 	bare    bool // unquoted text may be the whole value
@@ -147,7 +152,7 @@ type frame struct {
 // what Take, Value and Repairs returned stays valid.
 func (r *Reader) Reset() {
 	*r = Reader{
-		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes, Stops: r.Stops, Types: r.Types,
+		Base: r.Base, MaxDepth: r.MaxDepth, MaxBytes: r.MaxBytes, Stops: r.Stops, Types: r.Types, Patient: r.Patient,
 		in: r.in[:0], pend: r.pend[:0], stack: r.stack[:0], tok: token{text: r.tok.text[:0]},
 	}
 }
@@ -201,6 +206,9 @@ func (r *Reader) FeedContent(piece []byte) int {
 		return 0
 	}
 	n := r.content(piece)
+	if n == len(piece) {
+		n -= r.closersAtEnd(piece)
+	}
 	r.grow(n)
 	r.out = append(r.out, piece[:n]...)
 	r.off += n

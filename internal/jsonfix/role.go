@@ -25,9 +25,9 @@ func (r *Reader) role(rest []byte, final bool) (role, int) {
 	if len(r.stack) == 0 && !r.whole {
 		return closing, 0 // a string on its own: nothing after it matters
 	}
-	look := lookahead{text: rest, final: final}
+	look := lookahead{text: rest, final: final, patient: r.Patient && !r.escaped && r.in[r.i] < utf8.RuneSelf}
 	if len(rest) > maxLook {
-		look = lookahead{text: rest[:maxLook], final: true}
+		look.text, look.final = rest[:maxLook], true
 	}
 	look.space()
 	if stop, maybe := r.atStop(rest[look.i:], look.final); stop || maybe {
@@ -80,18 +80,15 @@ func (r *Reader) roleAtRoot(rest []byte, newline bool) role {
 func (r *Reader) roleInObject(look *lookahead, c byte) role {
 	switch c {
 	case '}':
-		return closing
+		return look.afterClosers()
 	case ']', ')':
 		if r.within(openerOf[c]) || c == ')' && r.within('f') {
-			return closing
+			return look.afterClosers()
 		}
 		return content
 	case ',':
 		return r.afterComma(look, func() role { return look.member(r.whole) })
 	case '"', '\'':
-		if look.newline {
-			return closing
-		}
 		return look.key(true)
 	}
 	if look.newline && isWord(c) {
@@ -117,7 +114,7 @@ func (r *Reader) afterComma(look *lookahead, decide func() role) role {
 func (r *Reader) roleInArray(look *lookahead, c byte) role {
 	switch c {
 	case ']':
-		return closing
+		return look.afterClosers()
 	case '}', ')':
 		if r.within(openerOf[c]) || c == ')' && r.within('f') {
 			return closing
@@ -146,7 +143,7 @@ func (r *Reader) roleInArray(look *lookahead, c byte) role {
 type lookahead struct {
 	text            []byte
 	i               int
-	final           bool
+	final, patient  bool
 	spaced, newline bool // white space was skipped, and a line end in it
 }
 
@@ -229,6 +226,53 @@ func (l *lookahead) word() (word string, ok bool) {
 	return string(l.text[from:l.i]), l.i < len(l.text)
 }
 
+// afterClosers decides on a quote that closers follow: it is the end, unless
+// another quote stands right behind them and text behind that, as in
+// "He said "}" there".
+func (l *lookahead) afterClosers() role {
+	if !l.patient {
+		return closing
+	}
+	for l.i < len(l.text) && bytes.IndexByte([]byte("}])"), l.text[l.i]) >= 0 {
+		l.i++
+	}
+	if c, ok := l.peek(); !ok {
+		return l.open(closing)
+	} else if c != '"' {
+		return closing
+	}
+	l.i++
+	l.spaced = false
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(closing)
+	case !isWord(c) && !isDigit(c):
+		return closing
+	case l.spaced:
+		return content
+	}
+	return l.quotedKey()
+}
+
+// quotedKey decides after closers and a quote that a word follows: the word is a
+// key, behind a comma that is missing, or text.
+func (l *lookahead) quotedKey() role {
+	for ; l.i < len(l.text) && l.text[l.i] != '"'; l.i++ {
+	}
+	l.i++
+	l.space()
+	c, ok := l.peek()
+	switch {
+	case !ok:
+		return l.open(content)
+	case c == ':':
+		return closing
+	}
+	return content
+}
+
 // member decides after a quote and a comma in an object: a key, a closer or
 // another comma must follow, or the quote is content.
 func (l *lookahead) member(sure bool) role {
@@ -236,11 +280,19 @@ func (l *lookahead) member(sure bool) role {
 	switch {
 	case !ok:
 		return l.open(closing)
-	case c == '"' || c == '\'':
-		if sure {
+	case (c == '"' || c == '\'') && !sure:
+		if !l.patient {
+			return closing
+		}
+		if l.i+1 == len(l.text) {
+			return l.open(closing)
+		}
+		if isSpace(l.text[l.i+1]) && l.text[l.i+1] != '\n' { // no key begins with a space
 			return l.key(true)
 		}
 		return closing
+	case c == '"' || c == '\'':
+		return l.key(true)
 	case isWord(c) || isDigit(c):
 		return l.key(false)
 	case c >= utf8.RuneSelf:

@@ -68,10 +68,21 @@ func (r *Reader) startString(q quote, n int) {
 func (r *Reader) text(final bool) (more bool) {
 	for r.mode == inString && r.err == nil && !r.done {
 		n := r.content(r.in[r.i:])
+		held := 0
+		if r.i+n == len(r.in) {
+			held = r.closersAtEnd(r.in[r.i:])
+			n -= held
+		}
 		r.out = append(r.out, r.in[r.i:r.i+n]...)
 		r.i += n
 		if r.i == len(r.in) {
 			return false
+		}
+		if held > 0 {
+			if final {
+				r.endBeforeClosers(held)
+			}
+			return !final
 		}
 		switch c := r.in[r.i]; {
 		case c == '\\':
@@ -88,6 +99,41 @@ func (r *Reader) text(final bool) (more bool) {
 		}
 	}
 	return false
+}
+
+// maxClosersAtEnd is how many bytes of closers are held at the end of the text.
+const maxClosersAtEnd = 16
+
+// closersAtEnd returns the length of the closers, with the white space between
+// and behind them, with which the text of a string ends so far. A patient Reader
+// holds them: if the quote before them is missing, they are none of the string.
+func (r *Reader) closersAtEnd(p []byte) (n int) {
+	if !r.Patient || r.str.key || r.str.triple || r.escaped || len(r.stack) == 0 {
+		return 0
+	}
+	for i := len(p) - 1; i >= max(0, len(p)-maxClosersAtEnd); i-- {
+		switch c := p[i]; {
+		case c == '}' || c == ']':
+			n = len(p) - i
+		case !isSpace(c):
+			return n
+		}
+	}
+	return n
+}
+
+// endBeforeClosers ends a string whose quote is missing before the n bytes of
+// closers with which the text ends, if the first of them closes the container
+// that the string is in. Else they are part of it.
+func (r *Reader) endBeforeClosers(n int) {
+	if openerOf[r.in[r.i]] != r.top().open {
+		r.out = append(r.out, r.in[r.i:r.i+n]...)
+		r.i += n
+		return
+	}
+	r.edit("missing-quote", llm.Guess, r.i, r.i)
+	r.out = append(r.out, '"')
+	r.ended()
 }
 
 // content returns how many bytes of in are content of the string that is valid

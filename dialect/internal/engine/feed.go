@@ -39,7 +39,7 @@ func (m *machine) arguments() {
 
 // stream reads a JSON value into the arguments as it arrives.
 func (m *machine) stream() {
-	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall()}
+	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall(), Patient: true}
 	if m.call.element != "" {
 		r.Stops = []string{"</" + m.call.element + ">"}
 	}
@@ -138,7 +138,11 @@ func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
 		f.feed(1)
 	}
 	if !r.Done() && r.Err() == nil {
+		if r.Settle(); r.Done() {
+			f.held -= r.Unread()
+		}
 		m.read(f.kind, f.held, "json")
+		take()
 	}
 	f.r, f.take = nil, nil
 	m.feeders = append(m.feeders, f)

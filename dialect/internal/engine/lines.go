@@ -11,7 +11,7 @@ import (
 // of the tool that is written so, behind a label for tools: "city: Rome", with
 // the sign of a list before it or not. It is 0 if it does not.
 func (m *machine) keyLine(k int, written string) int {
-	if m.names.any || !m.rows.meets(m.lex.labelled) {
+	if m.names.any || !m.rows.within(m.lex.labelled) {
 		return 0
 	}
 	name, known := m.names.resolve(written)
@@ -19,7 +19,14 @@ func (m *machine) keyLine(k int, written string) int {
 	if !known || shape == nil {
 		return 0
 	}
-	end := k
+	word := k
+	for n := 0; n < maxNested && m.at(word) && strings.IndexByte("-*+ `\"'", m.buf[m.pos+word]) >= 0; n++ {
+		word++
+	}
+	if !shape.Declares(string(m.buf[m.pos+word : m.pos+m.word(word, ":")])) {
+		return 0
+	}
+	end := word
 	for end < k+maxGuess && m.at(end) && m.buf[m.pos+end] != '\n' {
 		end++
 	}
@@ -95,7 +102,7 @@ func (m *machine) keyLines(written string, i, k, start int) bool {
 // that there are none, and the tool needs none.
 func (m *machine) saysNothing(k int, written string) bool {
 	name, known := m.names.resolve(written)
-	if !known || m.names.any || !m.rows.meets(m.lex.labelled) || !m.needsNothing(name) {
+	if !known || m.names.any || !m.rows.within(m.lex.labelled) || !m.needsNothing(name) {
 		return false
 	}
 	end := m.word(k, "")

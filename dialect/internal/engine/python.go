@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -547,10 +548,15 @@ func (m *machine) pyString(raw bool) bool {
 	}
 	m.skip(width, "quote")
 	m.arg(`"`)
+	from := len(m.call.args)
 	text := func() bool { return m.pyText(q, raw) }
 	for m.flows(0, text) {
 		if text() {
-			if rest := len(m.buf) - m.pos; rest > 0 && !m.at(rest) { // a rune that will never be whole
+			rest := len(m.buf) - m.pos
+			if rest > 0 && !m.at(rest) && bytes.IndexByte(m.buf[m.pos:], ')') >= 0 {
+				break // the end of the call, without the quote before it
+			}
+			if rest > 0 && !m.at(rest) { // a rune that will never be whole
 				m.escape(m.buf[m.pos:])
 				m.read(ArgsSpan, rest, "string")
 			}
@@ -565,8 +571,42 @@ func (m *machine) pyString(raw bool) bool {
 	m.missing("quote")
 	if m.call.open {
 		m.arg(`"`)
+		m.checkUnended(m.call.args[from:])
 	}
 	return m.call.open
+}
+
+// checkUnended makes the call invalid if text, a string whose end is missing,
+// seems to hold further arguments: nobody knows where it should have ended.
+func (m *machine) checkUnended(text []byte) {
+	if m.shape() == nil {
+		return
+	}
+	for _, key := range m.shape().Properties() {
+		if bytes.Contains(text, []byte(", "+key+"=")) || bytes.Contains(text, []byte(","+key+"=")) {
+			m.badArgs("a string does not end before the argument %s", key)
+		}
+	}
+}
+
+// maxHeldClosers is how many closing brackets at the end of the text are held: if
+// the quote before them is missing, they are none of the string.
+const maxHeldClosers = 16
+
+// trailingClosers returns the length of the closing brackets, with the white
+// space between and behind them, with which p ends.
+func trailingClosers(p []byte) int {
+	from := max(0, len(p)-maxHeldClosers)
+	n := 0
+	for i := len(p) - 1; i >= from; i-- {
+		switch c := p[i]; {
+		case c == ')' || c == ']' || c == '}':
+			n = len(p) - i
+		case !isSpace(c):
+			return n
+		}
+	}
+	return n
 }
 
 // otherQuotes reads a string in quotes that Python does not have: escaped as in
@@ -602,7 +642,7 @@ func (m *machine) pyText(q byte, raw bool) bool {
 		rest := text[done:]
 		n := indexEither(rest, q, '\\')
 		if n == len(rest) {
-			if n -= partial(rest[:n]); n == 0 {
+			if n -= max(partial(rest[:n]), trailingClosers(rest[:n])); n == 0 {
 				break
 			}
 		}
@@ -650,7 +690,7 @@ func (m *machine) pyQuote(q byte, width int) bool {
 		m.arg(`"`)
 		return true
 	}
-	if m.endsString() {
+	if m.endsString(0) {
 		m.skip(1, "quote")
 		m.arg(`"`)
 		return true
@@ -661,11 +701,11 @@ func (m *machine) pyQuote(q byte, width int) bool {
 	return false
 }
 
-// endsString reports whether the quote that stands here ends a string: then
+// endsString reports whether the quote i bytes from here ends a string: then
 // only what may follow a value follows it.
-func (m *machine) endsString() bool {
-	k := m.spaces(1)
-	if n := m.pyComment(k); n > k && m.peek(1) == ' ' { // the line ends in a comment
+func (m *machine) endsString(i int) bool {
+	k := m.spaces(i + 1)
+	if n := m.pyComment(k); n > k && m.peek(i+1) == ' ' { // the line ends in a comment
 		k = m.spaces(n)
 		return strings.IndexByte(",)]}", m.peek(k)) >= 0
 	}
@@ -731,6 +771,9 @@ func (m *machine) pyEscape(raw bool) {
 	switch {
 	case raw && !isQuote(c):
 		m.escape([]byte{'\\', c})
+	case raw && m.endsString(1): // a folder ends with it
+		m.arg(`\\`)
+		n = 1
 	case c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f':
 		m.arg(`\` + string(rune(c)))
 	case c == '\\' || isQuote(c):

@@ -220,11 +220,7 @@ func (m *machine) tagID(t tag) string {
 // params reads the parameters of a call up to its end.
 func (m *machine) params() {
 	count := 0
-	if n := m.onlyTextIn(m.call.name, 0); n > 0 && m.peek(m.spaces(0)) != '{' {
-		start := m.offset()
-		text := strings.TrimSpace(string(m.buf[m.pos : m.pos+n]))
-		m.read(ArgsSpan, n, "text")
-		m.onlyArgument(text, start)
+	if c := m.peek(m.spaces(0)); c != '{' && c != '<' && m.textParam() {
 		count = -1
 	}
 	for {
@@ -247,6 +243,20 @@ func (m *machine) params() {
 	}
 	m.closeArgs(count)
 	m.endCall()
+}
+
+// textParam reads the text that stands here up to the end of the call, if it can
+// be its only argument.
+func (m *machine) textParam() bool {
+	n := m.onlyTextIn(m.call.name, 0)
+	if n == 0 {
+		return false
+	}
+	start := m.offset()
+	text := strings.TrimSpace(string(m.buf[m.pos : m.pos+n]))
+	m.read(ArgsSpan, n, "text")
+	m.onlyArgument(text, start)
+	return true
 }
 
 // endsParams reports whether the parameters end here, and passes over the end

@@ -420,6 +420,19 @@ func (m *machine) labelsCall(n int) bool {
 	return j > i && t.is(separates) && t.all.meets(m.lex.labelled)
 }
 
+// labelsPython reports whether a label of n bytes, which is an ordinary word,
+// stands before a name and a parenthesis: a sentence may go on behind them.
+func (m *machine) labelsPython(t *token, n int) bool {
+	if !t.all.within(m.lex.labelled) {
+		return false
+	}
+	i := n
+	for j := 0; j < maxNested && m.at(i) && strings.IndexByte(" *`", m.buf[m.pos+i]) >= 0; j++ {
+		i++
+	}
+	return m.callAt(i)
+}
+
 // insideCall reports whether the end of thinking, of n bytes, stands between a
 // call and the marker that ends it: then the model forgot to end its thinking
 // before the call.
@@ -688,7 +701,7 @@ func earlyReaders() []spotReader {
 func textReaders() []spotReader {
 	bare := func(m *machine, s spot) bool { return m.placed(false, func() bool { return m.bare(s.c) }) }
 	region := func(m *machine, s spot) bool {
-		return m.placed(!s.tok.all.within(m.lex.labelled), func() bool { return m.region(s.tok, s.n) })
+		return m.placed(!m.labelsPython(s.tok, s.n), func() bool { return m.region(s.tok, s.n) })
 	}
 	lone := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.lone(s.tok, s.n) }) }
 	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
@@ -708,7 +721,7 @@ func textReaders() []spotReader {
 		{unmarked: true, bytes: "*", reader: reader[spot]{
 			name: "label in bold", fits: (*machine).boldLabel, read: func(m *machine, s spot) bool {
 				t, n := m.match(2)
-				return m.placed(!t.all.within(m.lex.labelled), func() bool { return m.region(t, 2+n) })
+				return m.placed(!m.labelsPython(t, 2+n), func() bool { return m.region(t, 2+n) })
 			},
 		}},
 		{unmarked: true, bytes: "=", reader: reader[spot]{
