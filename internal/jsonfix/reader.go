@@ -95,6 +95,9 @@ type Types interface {
 	WantsText(path []string) bool
 	// NotANumber returns the class of null for a word like NaN or Infinity.
 	NotANumber(path []string, word string) llm.RepairClass
+	// Arithmetic returns the value of an expression like 2*3, as JSON, where a
+	// number must stand. It reports false for anything else.
+	Arithmetic(path []string, word string) (value string, ok bool)
 	// Markdown reports whether the text is escaped as in Markdown, so that the
 	// backslash of an escape that JSON does not have is none of the string.
 	// value is what was written of the value so far, c what is escaped.

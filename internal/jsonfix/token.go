@@ -267,6 +267,14 @@ func (r *Reader) endToken(final bool) {
 		r.fail(&SyntaxError{r.Base + r.tok.start, "text without quotes is not a value"})
 		return
 	}
+	if r.Types != nil && !cut && len(word) <= maxLiteral {
+		if v, ok := r.Types.Arithmetic(r.path(), string(word)); ok {
+			r.note("arithmetic", llm.Coercion, r.tok.start, end)
+			r.out = append(r.out, v...)
+			r.ended()
+			return
+		}
+	}
 	if final && len(r.stack) > 0 {
 		r.note("unquoted-string", llm.Truncation, r.tok.start, end)
 	} else {

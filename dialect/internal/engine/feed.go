@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/spec"
 	"github.com/toolpost/toolpost/internal/jsonfix"
 	"github.com/toolpost/toolpost/llm"
@@ -38,13 +39,18 @@ func (m *machine) arguments() {
 }
 
 // stream reads a JSON value into the arguments as it arrives.
-func (m *machine) stream() {
+func (m *machine) stream() { m.streamOf("") }
+
+// streamOf is stream for the value of the parameter key, if that is not empty.
+func (m *machine) streamOf(key string) {
 	r := jsonfix.Reader{Base: m.offset(), MaxBytes: m.maxCall(), Patient: true}
 	if m.call.element != "" {
 		r.Stops = []string{"</" + m.call.element + ">"}
 	}
 	if m.call.known && len(m.call.args) == 0 {
 		r.Types = m
+	} else if m.call.known && key != "" {
+		r.Types = typesAt{m, []string{key}}
 	}
 	taken := 0
 	take := func() {
@@ -79,6 +85,41 @@ func (m *machine) NotANumber(path []string, word string) llm.RepairClass {
 	m.badArgs(notANumber, word)
 	return llm.Guess
 }
+
+// Arithmetic implements [jsonfix.Types] for the arguments of the call.
+func (m *machine) Arithmetic(path []string, word string) (value string, ok bool) {
+	shape := shapeAt(m.shape(), path)
+	if shape == nil {
+		return "", false
+	}
+	s := loose.Word(word, kindsOf(shape.Types(), true))
+	return s.JSON, s.Rule == "arithmetic"
+}
+
+// typesAt is [jsonfix.Types] for the value of one parameter of the call.
+type typesAt struct {
+	m   *machine
+	key []string
+}
+
+func (t typesAt) at(path []string) []string { return append(t.key[:1:1], path...) }
+
+// WantsText implements [jsonfix.Types].
+func (t typesAt) WantsText(path []string) bool { return t.m.WantsText(t.at(path)) }
+
+// NotANumber implements [jsonfix.Types].
+func (t typesAt) NotANumber(path []string, word string) llm.RepairClass {
+	return t.m.NotANumber(t.at(path), word)
+}
+
+// Arithmetic implements [jsonfix.Types].
+func (t typesAt) Arithmetic(path []string, word string) (string, bool) {
+	return t.m.Arithmetic(t.at(path), word)
+}
+
+// Markdown implements [jsonfix.Types]. A list or an object in a call of Python
+// keeps its backslashes.
+func (t typesAt) Markdown([]byte, byte) bool { return false }
 
 // Markdown implements [jsonfix.Types] for the arguments of the call.
 func (m *machine) Markdown(value []byte, c byte) bool { return m.call.escapes.drop(value, c) }

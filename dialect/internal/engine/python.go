@@ -223,7 +223,9 @@ func (m *machine) declaredKey(i int) int {
 		}
 		k = m.spaces(j + 1)
 	}
-	if c := m.peek(k); c == ':' || quoted && c == '=' && m.peek(k+1) != '=' {
+	if c := m.peek(k); c == ':' && m.peek(k+1) == '=' {
+		return k + 2 - i
+	} else if c == ':' || quoted && c == '=' && m.peek(k+1) != '=' {
 		return k + 1 - i
 	}
 	return 0
@@ -366,7 +368,7 @@ func (m *machine) pyArg(count, position *int) bool {
 	if m.shape() != nil {
 		properties = m.shape().Properties()
 	}
-	if *position >= len(properties) || *count < 0 || m.namesParameter() {
+	if *position >= len(properties) || *count < 0 || m.namesParameter() || m.call.keys[properties[*position]] {
 		m.badArgs("an argument has no name")
 		return false
 	}
@@ -399,7 +401,7 @@ func (m *machine) pyValue(key string) bool {
 	case c == '(' && m.wantsNumber(key):
 		return m.pyWord(key)
 	case c == '{' || c == '[' || c == '(':
-		m.stream()
+		m.streamOf(key)
 		return m.call.open && m.call.problem == ""
 	case isQuote(c):
 		return m.pyString(false)
