@@ -792,7 +792,7 @@ var table = []Dialect{
 		Models: "instruct models that were never taught to call",
 		Call: openLabels(
 			"Calling tool", "Calling function", "Calling", "Tool call", "Function call", "Tool", "Function", "Tool name",
-			"Function name", "Using tool", "Name", "工具", "函数", "工具名称", "函数名称", "调用工具", "调用函数",
+			"Function name", "Using tool", "Name", "Call", "工具", "函数", "工具名称", "函数名称", "调用工具", "调用函数",
 		),
 		Sep: labels(
 			"Arguments", "Parameters", "Args", "Input", "Params", "Tool input", "Tool args", "Tool arguments", "Tool parameters",

@@ -1,7 +1,6 @@
 package jsonfix
 
 import (
-	"bytes"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
@@ -41,10 +40,25 @@ func (r *Reader) Settle() {
 	if !r.Patient || r.done || r.err != nil || r.mode != inString || r.i >= len(r.in) || r.in[r.i] >= utf8.RuneSelf {
 		return
 	}
-	if c := r.in[r.i]; (c == '"' || c == '\'' || c == '`') && len(bytes.Trim(r.in[r.i+1:], "}]) \t\r\n")) == 0 {
+	if c := r.in[r.i]; (c == '"' || c == '\'' || c == '`') && r.complete(r.in[r.i+1:]) {
 		r.run(true)
 		r.compact()
 	}
+}
+
+// complete reports whether rest, behind a string, closes all that is open.
+func (r *Reader) complete(rest []byte) bool {
+	open := len(r.stack)
+	for _, c := range rest {
+		switch {
+		case isSpace(c):
+		case open == 0 || closerOf[r.stack[open-1].open] != c:
+			return open == 0
+		default:
+			open--
+		}
+	}
+	return open == 0
 }
 
 // EndToken ends the number or word that is being read, if there is one: what

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -25,6 +26,11 @@ func (m *machine) arguments() {
 	default:
 		start := m.offset()
 		v, ok := m.buffered()
+		if args, rule := listedArguments(v); ok && args != nil {
+			m.arg(string(args))
+			m.repair(rule, llm.Guess, start, m.offset())
+			return
+		}
 		if ok && string(v) != "null" {
 			m.arg(string(v))
 			m.badArgs("the arguments are %s, not an object", shorten(string(v)))
@@ -36,6 +42,35 @@ func (m *machine) arguments() {
 			m.recover()
 		}
 	}
+}
+
+// listedArguments returns the object that a list means which stands in place of
+// the arguments, and the rule by which it does: its only item, or one member for
+// each item like {"name": "city", "value": "Rome"}. It is nil if it means none.
+func listedArguments(v json.RawMessage) (args json.RawMessage, rule string) {
+	var items []map[string]json.RawMessage
+	if len(v) == 0 || v[0] != '[' || json.Unmarshal(v, &items) != nil || len(items) == 0 {
+		return nil, ""
+	}
+	out := []byte{'{'}
+	for i, item := range items {
+		var key string
+		name := item["name"]
+		if name == nil {
+			name = item["key"]
+		}
+		if len(item) != 2 || item["value"] == nil || json.Unmarshal(name, &key) != nil {
+			if len(items) > 1 {
+				return nil, ""
+			}
+			return bytes.Trim(v[1:len(v)-1], " \t\r\n,"), "list-of-arguments"
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoteJSON(key)...), ':'), item["value"]...)
+	}
+	return append(out, '}'), "member-per-item"
 }
 
 // stream reads a JSON value into the arguments as it arrives.
@@ -173,17 +208,13 @@ func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
 		if f.all() {
 			continue
 		}
-		if !f.wants() || (!r.InString() || f.heldQuote()) && m.closer(f.held) {
+		if !f.wants() || f.heldQuote() && f.settle() || (!r.InString() || f.heldQuote()) && m.closer(f.held) {
 			break
 		}
 		f.feed(1)
 	}
-	if !r.Done() && r.Err() == nil {
-		if r.Settle(); r.Done() {
-			f.held -= r.Unread()
-		}
+	if !r.Done() && r.Err() == nil && !f.settle() {
 		m.read(f.kind, f.held, "json")
-		take()
 	}
 	f.r, f.take = nil, nil
 	m.feeders = append(m.feeders, f)
@@ -224,6 +255,17 @@ func (f *feeder) wants() bool {
 
 // heldQuote reports whether r holds a quote, which may be the end of a string.
 func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.buf[f.m.pos] == '"' }
+
+// settle ends the value if it is complete, because no quote follows it. It
+// reports whether it did.
+func (f *feeder) settle() bool {
+	if f.r.Settle(); !f.r.Done() {
+		return false
+	}
+	f.m.read(f.kind, f.held-f.r.Unread(), "json")
+	f.take()
+	return true
+}
 
 // all feeds what is there, up to a byte that may begin a marker, and reports
 // whether the value may go on after all of it.

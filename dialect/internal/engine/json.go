@@ -35,7 +35,7 @@ var keys = map[string]role{
 	"api_args": argsRole, "api_arguments": argsRole, "api_parameters": argsRole, "func_args": argsRole,
 	"function_args": argsRole, "function_arguments": argsRole, "function_parameters": argsRole,
 	"id": idRole, "tool_call_id": idRole, "call_id": idRole,
-	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole,
+	"tool_calls": listRole, "calls": listRole, "tool_uses": listRole, "toolCalls": listRole, "function_calls": listRole, "actions": listRole,
 }
 
 // role returns what a key stands for: what it does in any dialect, or behind a
@@ -238,7 +238,7 @@ func (m *machine) envelopeArgs(e *envelope) bool {
 		e.args, e.repairs = bytes.Clone(r.Value()), append(e.repairs, r.Repairs()...)
 		return ok && len(e.args) > 0
 	}
-	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked && !(m.names.offered(e.name) && m.hasAt(0, "null")) {
+	if c := m.peek(0); c != '{' && !isQuote(c) && !m.marked && !(m.names.offered(e.name) && (m.hasAt(0, "null") || c == '[' && m.peek(m.spaces(1)) == '{')) {
 		return false
 	}
 	if !m.marked && m.schemaFollows(e.name) {

@@ -35,7 +35,7 @@ func (t looseTools) Kinds(name, key string) loose.Kinds { return t.n.kindsOf(nam
 
 // looseBytes may begin a line that only package loose reads, besides names and
 // brackets.
-const looseBytes = "(\"'ra\\*"
+const looseBytes = "(\"'raeiu\\*"
 
 // looseAt reports whether a line begins here that may be calls in a way that
 // only package loose reads: behind brackets and quotes, or a variable that it
@@ -58,7 +58,7 @@ var wrapperCalls = func() (list []string) {
 
 // wrapperFirsts are the first bytes of wrapperCalls, return and await, and the
 // backslash before an escaped name.
-const wrapperFirsts = "pcrieuta\\"
+const wrapperFirsts = "pcrieutaf\\"
 
 // looseName is looseAt at the beginning of a line.
 func (m *machine) looseName() bool {
@@ -165,7 +165,11 @@ func (m *machine) foreignAt(i, j int) bool {
 // wrapsName reports whether a parenthesis and the name of a tool stand at i.
 func (m *machine) wrapsName(i int) bool {
 	at, _ := m.openingMarks(i)
-	name, _ := m.escapedWord(at)
+	name, end := m.escapedWord(at)
+	if slices.Contains(loose.NameKeys, name) && m.peek(m.spaces(end)) == '=' { // tool_call(name="f")
+		at, _ = m.openingMarks(m.spaces(end) + 1)
+		name, _ = m.escapedWord(at)
+	}
 	return m.names.offered(name)
 }
 

@@ -483,6 +483,9 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
 	case beginsComment(p[i:]):
 		return commentLength(p[i:]), undecided
+	case bytes.HasPrefix(p[i:], []byte("--")): // as on a command line
+		n := wordLength(p[i+2:])
+		return 2 + n, verdictOf(n > 0 && b.shape != nil && b.shape.Declares(unescaped(p[i+2:i+2+n])))
 	case c == '/':
 		return 1, verdictOf(b.endsElement(p, i))
 	case isLetter(c) || c == '_':

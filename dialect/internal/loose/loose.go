@@ -145,6 +145,7 @@ func init() {
 	shapes = []shape{
 		{"a call of an offered tool", callNode, func(r *reading, n node) bool { return r.offered(n.text) }, (*reading).call},
 		{"a call inside print and the like", callNode, (*reading).wraps, (*reading).wrapped},
+		{"a name and its arguments as keywords", callNode, (*reading).keywords, (*reading).byKeywords},
 		{"a call inside a function of any name", callNode, (*reading).surrounds, (*reading).surrounded},
 		{"a call behind the name of a module", callNode, (*reading).isQualified, (*reading).qualified},
 		{"a call of a tool that was not offered", callNode, func(r *reading, n node) bool { return len(n.items) > 0 && n.items[0].key != "" }, (*reading).unknown},
@@ -292,7 +293,10 @@ func (r *reading) once(c *Call, items []item) []item {
 func (r *reading) call(n node, p *parser, _ int) bool { return r.add(n.text, n.items, n, p) }
 
 // Wrappers are functions that models put around a call.
-var Wrappers = []string{"print", "call", "run", "invoke", "execute", "call_tool", "use_tool", "call_function"}
+var Wrappers = []string{
+	"print", "call", "run", "invoke", "execute", "call_tool", "use_tool", "call_function", "tool_call", "function_call",
+	"execute_tool", "run_tool", "invoke_tool", "execute_function",
+}
 
 // wraps reports whether a call holds another one, or the name of a tool.
 func (r *reading) wraps(n node) bool {
@@ -309,6 +313,28 @@ func (r *reading) wrapped(n node, p *parser, depth int) bool {
 		return r.each(n, p, depth)
 	}
 	return r.add(Unescape(n.items[0].value.text), n.items[1:], n, p)
+}
+
+// keywords reports whether a function is called with the name of a tool and its
+// arguments: tool_call(name="f", arguments={…}).
+func (r *reading) keywords(n node) bool {
+	base := n.text[strings.LastIndexByte(n.text, '.')+1:]
+	if !slices.Contains(Wrappers, strings.ToLower(base)) || len(n.items) == 0 || len(n.items) > 2 {
+		return false
+	}
+	name := n.items[0]
+	if !slices.Contains(NameKeys, name.key) || name.value.kind != stringNode || !r.offered(name.value.text) {
+		return false
+	}
+	return len(n.items) == 1 || slices.Contains(argsKeys, n.items[1].key) && n.items[1].value.kind == dictNode
+}
+
+func (r *reading) byKeywords(n node, p *parser, _ int) bool {
+	var args []item
+	if len(n.items) == 2 {
+		args = n.items[1].value.items
+	}
+	return r.add(n.items[0].value.text, args, n, p)
 }
 
 func (r *reading) unknown(n node, p *parser, _ int) bool { return r.add(n.text, n.items, n, p) }
@@ -563,12 +589,14 @@ func (r *reading) isKeyed(n node) bool {
 }
 
 // HolderKeys are the keys under which an object holds calls.
-var HolderKeys = []string{"calls", "tool_calls", "function_calls", "functions", "tools", "actions"}
+var HolderKeys = []string{
+	"calls", "tool_calls", "function_calls", "functions", "tools", "actions", "call", "tool_call", "function_call", "function", "tool", "action",
+}
 
 // isHolder reports whether the only key of an object is one for calls, and a
 // list stands under it.
 func isHolder(_ *reading, n node) bool {
-	return len(n.items) == 1 && slices.Contains(HolderKeys, strings.ToLower(n.items[0].key)) && n.items[0].value.kind == listNode
+	return len(n.items) == 1 && slices.Contains(HolderKeys, strings.ToLower(n.items[0].key)) && (n.items[0].value.kind == listNode || n.items[0].value.kind == stringNode)
 }
 
 // isRepeated reports whether the only key of an object is a name, under which a
