@@ -213,23 +213,15 @@ const (
 
 // lead returns what stands on the line before the try t.
 func (m *machine) lead(t *try) lead {
-	at := t.at - m.base
-	line := m.buf[max(0, t.since-m.base, at-maxTail):at]
-	cut := t.at-t.since > maxTail // the line may be longer than what we have of it
-	newLine := bytes.LastIndexByte(line, '\n')
-	if newLine >= 0 {
-		line, cut = line[newLine+1:], false
+	line, begun, cut := m.lineBefore(t)
+	called := m.buf[t.at-m.base] == '(' && len(line) > 0 && isNameByte(line[len(line)-1])
+	if m.buf[t.at-m.base] == '=' || called { // the variable that a call is assigned to, or its name
+		line = bytes.TrimSpace(bytes.TrimRightFunc(line, isNameRune))
 	}
-	line = bytes.TrimSpace(line)
-	called := m.buf[at] == '(' && len(line) > 0 && isNameByte(line[len(line)-1])
-	if m.buf[at] == '=' || called { // the variable that a call is assigned to, or its name
-		line = bytes.TrimRightFunc(line, func(r rune) bool { return r < 0x80 && isNameByte(byte(r)) || r == '\\' })
-		line = bytes.TrimSpace(line)
-	}
-	if newLine < 0 && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
+	if !begun && !cut && t.calls > 0 && len(line) > 0 && (line[0] == '{' || line[0] == ',') {
 		return ownLine // another element of the list in which the last call stands
 	}
-	if s := string(line); !cut && (s == bold || newLine < 0 && answerTags[s]) {
+	if s := string(line); !cut && (s == bold || !begun && answerTags[s]) {
 		return ownLine
 	}
 	if !cut && len(bytes.Trim(line, "-*+•#0123456789.)")) == 0 {
@@ -243,6 +235,21 @@ func (m *machine) lead(t *try) lead {
 		return afterSentence
 	}
 	return inSentence
+}
+
+// isNameRune reports whether r may be part of a name, or escapes a part of one.
+func isNameRune(r rune) bool { return r < utf8.RuneSelf && isNameByte(byte(r)) || r == '\\' }
+
+// lineBefore returns the line before the try t without the white space around
+// it, whether a newline begins it, and whether it may be longer than that.
+func (m *machine) lineBefore(t *try) (line []byte, begun, cut bool) {
+	at := t.at - m.base
+	line = m.buf[max(0, t.since-m.base, at-maxTail):at]
+	cut = t.at-t.since > maxTail
+	if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
+		line, begun, cut = line[i+1:], true, false
+	}
+	return bytes.TrimSpace(line), begun, cut
 }
 
 // endsSentence reports whether a line ends like a sentence or a label.
