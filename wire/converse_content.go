@@ -353,7 +353,7 @@ func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Cal
 		case "name":
 			c.Name = d.str(val)
 		case "input":
-			c.Args = d.raw(val)
+			c.Args = d.args(val)
 		case "type":
 			c.Hosted = says(val)
 		default:

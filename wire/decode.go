@@ -16,9 +16,23 @@ import (
 // decoder reads one body. Values are slices of the body, so that an error can
 // say where it is. The first error sticks, and null counts as absent.
 type decoder struct {
-	c    Codec
-	body []byte
-	err  error
+	c      Codec
+	body   []byte
+	err    error
+	asking bool // it is a request
+}
+
+// args reads the arguments of a call in a format that has objects only. Some
+// languages write an empty object as an empty list. Other values are refused in a
+// request; in an answer they are the model's, and whoever runs the call judges.
+func (d *decoder) args(v []byte) json.RawMessage {
+	switch kind := js.Kind(v); {
+	case kind == '[' && len(js.Trim(js.Trim(v)[1:])) == 1:
+		return json.RawMessage("{}")
+	case d.asking && kind != '{' && kind != 'n':
+		d.want(v, "an object")
+	}
+	return d.raw(v)
 }
 
 // read returns what a format is to read of a body. Formats of this package are

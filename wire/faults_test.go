@@ -257,6 +257,21 @@ func TestDoneIsNoAnswer(t *testing.T) {
 	}
 }
 
+// An empty list of arguments is what some languages write for an empty object.
+func TestEmptyListsOfArguments(t *testing.T) {
+	for format, in := range map[string]string{
+		Messages: `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":[ ]}]}]}`,
+		Gemini:   `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":[]}}]}]}`,
+		Converse: `{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":[]}}]}]}`,
+		Ollama:   `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":[]}}]}]}`,
+	} {
+		req, _, err := (Codec{Format: format}).DecodeRequest([]byte(in))
+		if err != nil || string(req.Messages[0].Calls()[0].Args) != "{}" {
+			t.Errorf("%s: %+v %v", format, req, err)
+		}
+	}
+}
+
 // TestWrongRequests: an error names the field.
 func TestWrongRequests(t *testing.T) {
 	attacks := 0
@@ -280,6 +295,11 @@ func TestWrongRequests(t *testing.T) {
 		{Converse, `{"toolConfig":{"tools":[{"cachePoint":{"type":"default"}}]}}`, `toolConfig.tools[0] must be a tool`},
 		{Converse, `{"toolConfig":{"toolChoice":{"none":{}}}}`, `toolConfig.toolChoice must be auto, any or tool`},
 		{Converse, `{"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{"}}}}}`, `must be a JSON schema as a string`},
+		{Messages, `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":[1]}]}]}`, `content[0].input must be an object`},
+		{Gemini, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":"x"}}]}]}`, `functionCall.args must be an object`},
+		{Converse, `{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":5}}]}]}`, `toolUse.input must be an object`},
+		{Ollama, `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":[1]}}]}]}`, `function.arguments must be an object`},
+		{Ollama, `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{"}}]}]}`, `function.arguments must be an object`},
 		{"morse", `{}`, `no format is called "morse"`},
 	} {
 		attacks++

@@ -313,7 +313,7 @@ func (gemini) decodeCall(d *decoder, v []byte, state llm.State, extra llm.Extra)
 		case "name":
 			c.Name = d.str(val)
 		case "args":
-			c.Args = d.raw(val)
+			c.Args = d.args(val)
 		case "partialArgs":
 			d.want(val, "absent: arguments in pieces cannot be read")
 		default:

@@ -333,7 +333,7 @@ func (messages) decodeCall(d *decoder, v []byte) llm.Call {
 		case "name":
 			c.Name = d.str(val)
 		case "input":
-			c.Args = d.raw(val)
+			c.Args = d.args(val)
 		default:
 			d.extra(&c.Extra, key, val)
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -418,10 +419,7 @@ func (ollama) decodeCall(d *decoder, v []byte) llm.Call {
 				case "name":
 					c.Name = d.str(val)
 				case "arguments":
-					c.Args = d.raw(val)
-					if js.Kind(val) == '"' { // servers that copy the chat format
-						c.Args = []byte(js.Text(val))
-					}
+					c.Args = d.ollamaArgs(val)
 				case "index":
 				default:
 					d.extraNamed(&c.Extra, innerPrefix+string(key), val)
@@ -433,4 +431,17 @@ func (ollama) decodeCall(d *decoder, v []byte) llm.Call {
 	}
 	c.Args = objectOf(c.Args)
 	return c
+}
+
+// ollamaArgs reads the arguments of a call. Servers that copy the chat format
+// write them as a string.
+func (d *decoder) ollamaArgs(v []byte) json.RawMessage {
+	if js.Kind(v) != '"' {
+		return d.args(v)
+	}
+	text := js.Trim([]byte(js.Text(v)))
+	if d.asking && len(text) > 0 && (js.Kind(text) != '{' || !js.Valid(text)) {
+		d.want(v, "an object")
+	}
+	return text
 }

@@ -212,7 +212,7 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	if err != nil {
 		return nil, false, err
 	}
-	d := &decoder{c: c, body: body}
+	d := &decoder{c: c, body: body, asking: true}
 	req = new(llm.Request)
 	if v, ok := d.read(f, body); ok {
 		stream = f.decodeRequest(d, v, req)
