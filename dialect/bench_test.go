@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -56,13 +57,15 @@ func BenchmarkParse(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", s.name, chunk), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(text)))
-				events, rounds, start := 0, 0, cpuTime(b)
-				for b.Loop() {
-					events = drain(b, text, chunk)
-					rounds++
-				}
+				events, rounds := 0, 0
+				took := linear.ProcessCPU(func() {
+					for b.Loop() {
+						events = drain(b, text, chunk)
+						rounds++
+					}
+				})
 				b.ReportMetric(float64(events), "events")
-				b.ReportMetric(float64(rounds*len(text))/1e6/(cpuTime(b)-start).Seconds(), "MB/cpu-s")
+				b.ReportMetric(float64(rounds*len(text))/1e6/took.Seconds(), "MB/cpu-s")
 			})
 		}
 	}
@@ -166,12 +169,15 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Ten times the text takes about ten times as long, fed byte by byte too. The
-// figures are printed; a busy machine must not fail a test.
+// Reading takes time as the text is long, fed byte by byte too. With -long the
+// figures are printed.
 func TestLinear(t *testing.T) {
 	for _, s := range streams {
 		for _, chunk := range []int{1, 4096} {
-			t.Logf("%-26s %4d: %s", s.name, chunk, growth(t, s.make, chunk, 100_000, 10_000_000))
+			grows(t, fmt.Sprintf("%s in pieces of %d", s.name, chunk), writeFile, chunk, 32<<10, s.make)
+			if *long {
+				t.Logf("%-26s %4d: %s", s.name, chunk, growth(t, s.make, chunk, 10_000_000))
+			}
 		}
 	}
 }
@@ -181,18 +187,17 @@ func TestHostile(t *testing.T) {
 	for _, h := range hostile {
 		for _, chunk := range []int{1, 4096} {
 			text := func(n int) string { return h.head + strings.Repeat(h.unit, n/len(h.unit)+1) }
-			t.Logf("%-26s %4d: %s", h.name, chunk, growth(t, text, chunk, 10_000, 1_000_000))
+			grows(t, fmt.Sprintf("%s in pieces of %d", h.name, chunk), writeFile, chunk, 8<<10, text)
+			if *long {
+				t.Logf("%-26s %4d: %s", h.name, chunk, growth(t, text, chunk, 1_000_000))
+			}
 		}
 	}
 }
 
 // growth says how much processor time texts of growing length take, from 1 kB
-// to most, or to mostLong if there is time, and how many times that of the one
-// before.
-func growth(t *testing.T, text func(n int) string, chunk, most, mostLong int) string {
-	if *long {
-		most = mostLong
-	}
+// to most, and how many times that of the one before.
+func growth(t *testing.T, text func(n int) string, chunk, most int) string {
 	var out strings.Builder
 	last := 0.0
 	for size := 1000; size <= most; size *= 10 {
@@ -215,11 +220,12 @@ func fastest(t *testing.T, text string, chunk int) float64 {
 		turns = max(3, min(100, 10_000_000/len(text)))
 	}
 	for range turns {
-		start := cpuTime(t)
-		for range rounds {
-			drain(t, text, chunk)
-		}
-		best = min(best, (cpuTime(t)-start).Seconds()/float64(rounds))
+		took := linear.ProcessCPU(func() {
+			for range rounds {
+				drain(t, text, chunk)
+			}
+		})
+		best = min(best, took.Seconds()/float64(rounds))
 	}
 	return best
 }

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/linear"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // repeatable are the pieces that texts without end are made of: every marker,
@@ -45,17 +48,17 @@ func repeatable() []string {
 
 var pairs = flag.Int("pairs", 20, "how many pairs of units are repeated; 0 is every pair")
 
-// Whatever is repeated, alone or in pairs: four times the text takes at most
-// five times the processor time, whole and in pieces. With -long the texts have
-// 64 and 256 KiB, without it half as much; -pairs 0 tries every pair.
+// Whatever is repeated, alone or in pairs: the processor time grows as the text
+// does, whole and in pieces. With -long the texts have up to 256 KiB, without it
+// half as much; -pairs 0 tries every pair.
 func TestRepeatedUnits(t *testing.T) {
 	units := repeatable()
 	var texts []string
 	texts = append(texts, units...)
 	r := rand.New(rand.NewPCG(uint64(*pairs), 14))
-	size := 32 << 10
+	size := 16 << 10
 	if *long {
-		size = 64 << 10
+		size = 32 << 10
 	}
 	for _, a := range units {
 		for _, b := range units {
@@ -64,41 +67,32 @@ func TestRepeatedUnits(t *testing.T) {
 			}
 		}
 	}
-	worst := 0.0
+	worst := time.Duration(0)
 	for _, unit := range texts {
 		for _, chunk := range []int{1 << 20, 64} {
-			if ratio, took := repeats(t, unit, chunk, size); took > worst {
+			name := fmt.Sprintf("%.60q in pieces of %d", unit, chunk)
+			took := grows(t, name, caseTools, chunk, size, func(n int) string { return strings.Repeat(unit, n/len(unit)+1) })
+			if took > worst {
 				worst = took
-				t.Logf("%-44q in pieces of %7d: %.1f times for four times the text, %.0f ms", unit, chunk, ratio, took*1e3)
+				t.Logf("%v for %s", took.Round(time.Millisecond), name)
 			}
 		}
 	}
 	t.Logf("%d attacks", 2*len(texts))
 }
 
-// repeats measures a unit that is repeated to size bytes and to four times as
-// many. What takes no time is not measured again.
-func repeats(t *testing.T, unit string, chunk, size int) (ratio, took float64) {
-	text := func(n int) string { return strings.Repeat(unit, n/len(unit)+1) }
-	seconds := func(s string) float64 {
-		start := cpuTime(t)
-		for ev, err := range (&dialect.Parser{Tools: caseTools}).Parse(dialect.Cut(s, min(chunk, len(s)))) {
-			if err != nil {
-				break
+// grows fails the test if the processor time of reading a text grows faster than
+// the text. It returns that of a text of eight times the size.
+func grows(t *testing.T, name string, tools []llm.ToolDef, chunk, size int, text func(n int) string) time.Duration {
+	t.Helper()
+	return linear.Screen(t, name, size, func(n int) func() {
+		s := text(n)
+		return func() {
+			for _, err := range (&dialect.Parser{Tools: tools}).Parse(dialect.Cut(s, min(chunk, len(s)))) {
+				if err != nil {
+					break
+				}
 			}
-			_ = ev
 		}
-		return (cpuTime(t) - start).Seconds()
-	}
-	for range 4 {
-		took = seconds(text(4 * size))
-		if took < 0.000_000_3*float64(4*size) { // 3 MB/s
-			return 1, took
-		}
-		if ratio = took / max(seconds(text(size)), 1e-6); ratio <= 5 {
-			return ratio, took
-		}
-	}
-	t.Errorf("%s takes %.1f times as long, %.0f ms, for four times the text, in pieces of %d", fmt.Sprintf("%.60q", unit), ratio, took*1e3, chunk)
-	return ratio, took
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ollama/ollama/model/parsers"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -189,13 +190,13 @@ func fastest(t *testing.T, parser, text string, chunk, want int) (best [4]time.D
 	rounds := max(1, 200_000/len(text)) // enough to be measured
 	for turn := range turns {
 		for i, r := range readers {
-			start := cpuTime(t)
-			for range rounds {
-				if calls := r.read(t, parser, text, chunk); calls != want && i < 2 {
-					t.Fatalf("%s found %d calls, not %d", r.name, calls, want)
+			took := linear.ProcessCPU(func() {
+				for range rounds {
+					if calls := r.read(t, parser, text, chunk); calls != want && i < 2 {
+						t.Fatalf("%s found %d calls, not %d", r.name, calls, want)
+					}
 				}
-			}
-			took := (cpuTime(t) - start) / time.Duration(rounds)
+			}) / time.Duration(rounds)
 			if turn == 0 || took < best[i] {
 				best[i] = took
 			}

@@ -115,6 +115,15 @@ func CPU(work func()) time.Duration {
 	return threadTime() - start
 }
 
+// ProcessCPU returns the processor time that the whole process spends while work
+// runs, with what the garbage collector does for it: for figures, not for tests. On
+// a system that does not tell, it returns the time that passes.
+func ProcessCPU(work func()) time.Duration {
+	start := processTime()
+	work()
+	return processTime() - start
+}
+
 // Soon runs work and logs the processor time it takes. It fails the test if that
 // is more than a minute: what multiplies instead of ending takes far longer.
 func Soon(tb testing.TB, name string, work func()) {

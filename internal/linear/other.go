@@ -11,3 +11,5 @@ const measures = false
 var begun = time.Now()
 
 func threadTime() time.Duration { return time.Since(begun) }
+
+func processTime() time.Duration { return time.Since(begun) }

@@ -11,9 +11,14 @@ import (
 const measures = true
 
 // threadTime is the processor time of the calling thread.
-func threadTime() time.Duration {
+func threadTime() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+// processTime is the processor time of this process.
+func processTime() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+func clock(id int32) time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+	if err := unix.ClockGettime(id, &ts); err != nil {
 		panic("linear: " + err.Error())
 	}
 	return time.Duration(ts.Nano())
