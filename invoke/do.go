@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -181,7 +180,11 @@ func (d *batch) run(calls []llm.Call) error {
 // waiting reports whether a call waits for a person. What is not over then is
 // left to whoever resumes the run.
 func (d *batch) waiting() bool {
-	if !slices.ContainsFunc(d.jobs, func(j job) bool { return j.waits }) {
+	waits := false
+	for i := range d.jobs { // without a copy of each
+		waits = waits || d.jobs[i].waits
+	}
+	if !waits {
 		return false
 	}
 	for i := range d.jobs {

@@ -140,7 +140,8 @@ func (o *object) any(k string, v any, there bool) {
 }
 
 func (in *Intent) encode(refs *references) object {
-	o := newObject(256 + len(in.Args))
+	const keysAndHash = 136
+	o := newObject(keysAndHash + len(in.Args) + len(in.Call) + len(in.Effects) + len(in.Tool) + len(in.Approval) + len(in.StepID) + 32)
 	o.text("approval", string(in.Approval))
 	o.args(&in.Args, refs)
 	o.textAlways("call", in.Call)

@@ -91,8 +91,7 @@ func (r *Reader) finishContainers(missing llm.RepairClass) {
 	}
 	for !r.done && r.err == nil {
 		if r.state == wantColon {
-			r.out = append(r.out, ':')
-			r.state = wantValue
+			r.endKey()
 		}
 		if r.state == wantValue && r.top().open != 'f' {
 			r.edit("missing-value", missing, r.i, r.i)

@@ -77,6 +77,7 @@ type Reader struct {
 	mode    mode
 	state   state
 	stack   []frame
+	keys    keys
 	str     text // the string being read
 	tok     token
 	edits   []llm.Repair

@@ -261,8 +261,7 @@ func (r *Reader) room() bool {
 			class = llm.Guess
 		}
 		r.edit("missing-colon", class, r.i, r.i)
-		r.out = append(r.out, ':')
-		r.state = wantValue
+		r.endKey()
 	case wantComma:
 		if r.top().open == 'f' {
 			r.failf(r.i, "a call with more than one argument is not a value")
@@ -487,8 +486,7 @@ func (r *Reader) sureComma() int {
 func (r *Reader) colon(n int) {
 	switch {
 	case r.state == wantColon:
-		r.out = append(r.out, ':')
-		r.state = wantValue
+		r.endKey()
 	case r.state == wantValue && len(r.stack) > 0 && r.top().open == '{':
 		r.edit("colon", llm.Syntax, r.i, r.i+n) // one too many
 	default:

@@ -23,6 +23,8 @@ type call struct {
 	keys    map[string]bool // of the arguments, where we write the object ourselves
 	whole   bool            // they were written as one object
 	args    []byte          // JSON text so far
+	looked  int             // in args[:looked] the reader of JSON looked for repeated keys
+	repeats bool            // and found one
 	sent    int             // args[:sent] has left as deltas
 	hold    bool            // the last of args may change
 	endTag  string          // what ends it, if its tag is none that its dialect writes
@@ -158,7 +160,7 @@ func (m *machine) endCall() {
 			m.repair("markdown-escape", llm.Guess, c.start, m.offset())
 		}
 	}
-	if c.whole && repeatsKey(c.args) {
+	if c.whole && c.repeatsKey() {
 		m.repair("repeated-parameter", llm.Guess, c.start, m.offset()) // the last one counts
 	}
 	switch {
@@ -175,6 +177,14 @@ func (m *machine) endCall() {
 	default:
 		m.leave("", "", "")
 	}
+}
+
+// repeatsKey reports whether the arguments have a key twice.
+func (c *call) repeatsKey() bool {
+	if c.looked > 0 && c.looked == len(c.args) {
+		return c.repeats
+	}
+	return repeatsKey(c.args)
 }
 
 // repeatsKey reports whether an object of JSON has a key twice.

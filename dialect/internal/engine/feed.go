@@ -96,6 +96,7 @@ func (m *machine) streamOf(key string) {
 	if len(m.call.args) == 0 { // the value is all there is: no need for a copy
 		take = func() {
 			m.call.args = r.Value()
+			m.call.looked, m.call.repeats = len(m.call.args), r.RepeatsKey()
 			m.checkArgs()
 		}
 	}
