@@ -122,21 +122,48 @@ func respell(n *node) bool {
 	if n.kind != Object {
 		return false
 	}
-	changed := false
-	if t := n.get("type"); t != nil && t.kind == String {
-		if types, standard := typeWord(t.text); !standard {
-			changed = true
-			if types == Any {
-				n.drop("type")
-			} else {
-				n.set("type", text(types.Names()[0]))
-			}
-		}
-	}
+	changed := respellType(n)
 	for i, name := range n.names {
 		eachSchema(name, n.list[i], func(sub *node, _ string) { changed = respell(sub) || changed })
 	}
 	return changed
+}
+
+// respellType normalises the type of n itself. A list of one is that one.
+func respellType(n *node) bool {
+	t := n.get("type")
+	if t == nil || t.kind != String && t.kind != Array {
+		return false
+	}
+	words := []*node{t}
+	if t.kind == Array {
+		words = t.list
+	}
+	var all Types
+	asIs := t.kind == String || len(words) != 1
+	for _, word := range words {
+		if word.kind != String {
+			return false
+		}
+		types, standard := typeWord(word.text)
+		all |= types
+		asIs = asIs && standard
+	}
+	switch names := all.Names(); {
+	case asIs:
+		return false
+	case all == Any, len(names) == 0:
+		n.drop("type")
+	case len(names) == 1:
+		n.set("type", text(names[0]))
+	default:
+		list := &node{kind: Array}
+		for _, name := range names {
+			list.list = append(list.list, text(name))
+		}
+		n.set("type", list)
+	}
+	return true
 }
 
 // eachSchema calls f with the schemas that a keyword holds and their names or

@@ -277,8 +277,16 @@ func TestUnwrap(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"dict","properties":{"type":{"type":"float"},"a":{"type":"any","enum":["dict"]}}}`: `{"type":"object","properties":{"type":{"type":"number"},"a":{"enum":["dict"]}}}`,
-		`{"type": "object"}`: `{"type": "object"}`,
-		`not JSON`:           `not JSON`,
+		`{"type": "object"}`:          `{"type": "object"}`,
+		`{"type":["int"]}`:            `{"type":"integer"}`,
+		`{"type":["integer"]}`:        `{"type":"integer"}`,
+		`{"type":["int","null"]}`:     `{"type":["null","integer"]}`,
+		`{"type":["str","integer"]}`:  `{"type":["integer","string"]}`,
+		`{"type":["any","null"]}`:     `{}`,
+		`{"type":["string", "null"]}`: `{"type":["string", "null"]}`,
+		`{"type":[]}`:                 `{"type":[]}`,
+		`{"type":[5]}`:                `{"type":[5]}`,
+		`not JSON`:                    `not JSON`,
 	} {
 		if got := string(schema.Normalize(schema.Schema(in))); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
