@@ -148,10 +148,19 @@ func (m *machine) elementJSON(word string) {
 	m.call.element = word
 	m.arguments()
 	m.blank("")
-	if end := "</" + word + ">"; m.call.open && m.hasAt(0, end) {
-		m.skip(len(end), word)
+	if n := m.endOf(word); m.call.open && n > 0 {
+		m.skip(n, word)
 	}
 	m.endCall()
+}
+
+// endOf returns the length of the end tag of the element word, if it stands
+// here. No word has none.
+func (m *machine) endOf(word string) int {
+	if word == "" {
+		return 0
+	}
+	return m.endTag("</"+word+">", "")
 }
 
 // attributed reads a call whose arguments are attributes of the element that
@@ -227,10 +236,14 @@ func (in *input) openTag(i int) (word string, end int) {
 		return "", 0
 	}
 	j := in.word(i+1, "/")
-	if in.peek(j) != '>' {
+	end = j
+	for n := 0; n < maxNested && in.peek(end) == ' '; n++ {
+		end++
+	}
+	if in.peek(end) != '>' {
 		return "", 0
 	}
-	return string(in.buf[in.pos+i+1 : in.pos+j]), j + 1
+	return string(in.buf[in.pos+i+1 : in.pos+j]), end + 1
 }
 
 // childTag is openTag for a tag that may have attributes, which say nothing to
@@ -348,13 +361,20 @@ func (m *machine) children(word string, count int) {
 			m.missing("end-of-call")
 			break
 		}
-		if word != "" && m.hasAt(0, "</"+word+">") {
+		if n := m.endOf(word); n > 0 {
 			m.putElements(held, &count)
 			held = nil
-			m.skip(len(word)+3, word)
+			m.skip(n, word)
 			break
 		}
 		key, n := m.childTag(0)
+		if m.lacksSlash(word, key, count+len(held)) {
+			m.putElements(held, &count)
+			held = nil
+			m.repair("missing-end-of-call", llm.Guess, m.offset(), m.offset()+n)
+			m.skip(n, word)
+			break
+		}
 		empty := key != "" && m.buf[m.pos+n-2] == '/'
 		if word == "" && !m.marked && (key == "" || !m.shape().Declares(key)) {
 			m.putElements(held, &count)
@@ -390,10 +410,17 @@ func (m *machine) children(word string, count int) {
 	m.endCall()
 }
 
+// lacksSlash reports whether the tag of the element key, behind count parameters,
+// is the end tag of the element word around them, without its slash.
+func (m *machine) lacksSlash(word, key string, count int) bool {
+	return word != "" && key == word && count > 0 && !m.declares(m.call.name, key)
+}
+
 // elementsFollow reports whether the name of an offered tool is a line, and the
-// element of one of its parameters stands on the next.
+// element of one of its parameters stands on the next. Behind a marker it may
+// stand on the same line.
 func (m *machine) elementsFollow(s named) bool {
-	if m.marked || s.c != '<' || !m.names.offered(s.written) || bytes.IndexByte(m.buf[m.pos+s.i:m.pos+s.j], '\n') < 0 {
+	if s.c != '<' || !m.names.offered(s.written) || !m.marked && bytes.IndexByte(m.buf[m.pos+s.i:m.pos+s.j], '\n') < 0 {
 		return false
 	}
 	name, _ := m.names.resolve(s.written)
@@ -536,6 +563,8 @@ func (m *machine) unendedChild(key string) (n int, ok bool) {
 	end := "</" + m.call.element + ">"
 	if !m.hasAt(0, end) {
 		switch word, after := m.childTag(0); {
+		case word == key && m.childFollows(after, end): // the slash is missing
+			n = after
 		case m.hasAt(0, "</"):
 			if word, n = m.closingWord(0); word == "" || word == key || !m.childFollows(n, end) {
 				return 0, false
@@ -544,7 +573,7 @@ func (m *machine) unendedChild(key string) (n int, ok bool) {
 			return 0, false
 		}
 	}
-	for i := 0; i <= maxGuess && m.at(i); i++ {
+	for i := n; i <= maxGuess && m.at(i); i++ {
 		if m.buf[m.pos+i] != '<' {
 			continue
 		}
@@ -648,10 +677,17 @@ func (in *input) endTag(end, prefix string) int {
 	if in.hasAt(0, prefix) {
 		i = in.spaces(len(prefix))
 	}
-	if !in.hasAt(i, end) {
+	if !in.hasAt(i, end[:len(end)-1]) {
 		return 0
 	}
-	i += len(end)
+	i += len(end) - 1
+	for n := 0; n < maxNested && prefix == "" && in.peek(i) == ' '; n++ {
+		i++
+	}
+	if in.peek(i) != end[len(end)-1] {
+		return 0
+	}
+	i++
 	if prefix != "" && i == len(end) && !in.hasAt(in.spaces(i), prefix) {
 		return 0
 	}
@@ -761,6 +797,9 @@ func elementText(e elem, types schema.Types) json.RawMessage {
 		return json.RawMessage("{}")
 	case e.key == mixedText:
 		return json.RawMessage(quoteJSON(e.inner))
+	}
+	if e.prefix == "" && strings.IndexByte(text, '<') < 0 {
+		text = unescapeXML(text)
 	}
 	return typed(types, text)
 }

@@ -274,6 +274,7 @@ func (m *machine) endObject(e *envelope, closed bool) bool {
 		m.noteExtra(e)
 		if closed && m.nested == 1 {
 			m.strayBrace()
+			m.checkTypes()
 		}
 		m.endCall()
 		m.asides(e)

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -18,6 +20,7 @@ type codeFence struct {
 	called bool
 	// shown says that prose goes on behind the fence: nothing in it is a call.
 	shown bool
+	start int // offset of what it holds
 }
 
 // mayShow reports whether the fence is a document if prose follows it.
@@ -41,13 +44,22 @@ func (m *machine) noteFence() {
 		return // its word is a marker: nothing but calls stands in it
 	}
 	word := strings.ToLower(strings.TrimLeft(string(m.buf[m.pos:m.pos+n]), "`"))
-	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word]}
+	if callWords[word] {
+		return
+	}
+	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word], start: m.offset() + n}
 }
 
 // documents are the words of fences, besides languages, that show something.
 var documents = map[string]bool{
 	"xml": true, "text": true, "txt": true, "plaintext": true, "plain": true, "log": true, "logs": true, "output": true,
 	"http": true, "mdx": true, "eml": true, "jsonl": true, "ndjson": true,
+}
+
+// callWords are the words of fences that say by themselves that a call stands in
+// them.
+var callWords = map[string]bool{
+	"tool_call": true, "tool_calls": true, "toolcall": true, "function_call": true, "function_calls": true, "tool_use": true, "tool": true,
 }
 
 // begins reports whether what stands here begins the answer, or follows
@@ -77,7 +89,7 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	switch {
 	case m.mode != inText || len(m.tries) > 0:
 		return f()
-	case m.block.open && m.block.shown:
+	case m.block.open && (m.block.shown || m.block.shows && m.behindText()):
 		m.suspect()
 		return false
 	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence() || m.begins() || m.messageAt == m.offset()):
@@ -96,6 +108,13 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	return m.settle()
 }
 
+// behindText reports whether other text stands before here in the code fence we
+// are in.
+func (m *machine) behindText() bool {
+	text := m.buf[min(m.pos, max(0, m.block.start-m.base, m.pos-maxTail)):m.pos]
+	return !m.block.called && m.since <= m.block.start && len(bytes.TrimSpace(text)) > 0
+}
+
 // midSentence reports whether the marker that stands here follows a word of a
 // sentence, and a space, on its line. Nobody speaks of a special token.
 func (m *machine) midSentence() bool {
@@ -104,10 +123,20 @@ func (m *machine) midSentence() bool {
 	}
 	line := lastLine(m.lately())
 	words := bytes.TrimRight(line, " ")
-	if n := len(words); n == 0 || n == len(line) || words[n-1] != ',' && (words[n-1] < 'a' || words[n-1] > 'z') {
+	n := len(words)
+	switch {
+	case n == 0:
 		return false
+	case words[n-1] == '(':
+		return true
+	case n == len(line):
+		return false
+	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list
+		return true
+	case words[n-1] == ',' || words[n-1] >= 'a' && words[n-1] <= 'z':
+		return bytes.IndexByte(words, ' ') >= 0
 	}
-	return bytes.IndexByte(words, ' ') >= 0
+	return false
 }
 
 // sentenceGoesOn reports whether the sentence before a call with markers goes on
@@ -131,12 +160,37 @@ func (m *machine) checkSentence() {
 	for i < maxGap && m.peek(i) == ' ' {
 		i++
 	}
-	if c := m.peek(i); i == 0 || c < 'a' || c > 'z' || m.callAt(i) {
+	if c := m.peek(i); c >= utf8.RuneSelf { // other scripts have no spaces, and no capitals
+		if unicode.Is(unicode.Lo, m.letter(i)) {
+			m.badArgs(talkedAbout)
+		}
+		return
+	} else if i == 0 || c < 'a' || c > 'z' || m.callAt(i) {
 		return
 	}
 	if j := m.word(i, ""); !m.callAt(m.spaces(j)) && m.peek(j) != '(' {
-		m.badArgs("a sentence goes on behind the call: it is talked about")
+		m.badArgs(talkedAbout)
 	}
+}
+
+const talkedAbout = "a sentence goes on behind the call: it is talked about"
+
+// checkTypes makes a call without a marker invalid if each of its arguments, of
+// which there are several, is the name of a type: it describes the tool.
+func (m *machine) checkTypes() {
+	if m.marked || !m.call.open || len(m.call.args) > maxTag {
+		return
+	}
+	var args map[string]string
+	if json.Unmarshal(m.call.args, &args) != nil || len(args) < 2 {
+		return
+	}
+	for _, v := range args {
+		if !loose.TypeNames[strings.ToLower(v)] {
+			return
+		}
+	}
+	m.badArgs("each argument is the name of a type: the call describes the tool")
 }
 
 // settle decides about the calls that were read since the try that is open
@@ -149,7 +203,10 @@ func (m *machine) settle() bool {
 	before := m.lead(t)
 	after := m.trail()
 	switch {
-	case before == ownLine && after != goesOn:
+	case before == ownLine && after < nextSentence:
+		m.commit()
+	case after == nextSentence && (before == ownLine || before == afterSentence && m.buf[t.at-m.base] == '<'):
+		m.doubt(t)
 		m.commit()
 	case after == endsAnswer && (before == afterSentence || !m.hint.empty()):
 		m.doubt(t)
@@ -272,9 +329,10 @@ var answerTags = map[string]bool{
 type trail uint8
 
 const (
-	endsAnswer trail = iota // nothing, or markers
-	endsLine                // a new sentence on a new line
-	goesOn                  // more of a sentence
+	endsAnswer   trail = iota // nothing, or markers
+	endsLine                  // a new sentence on a new line
+	nextSentence              // a new sentence on the same line
+	goesOn                    // more of a sentence
 )
 
 // trail returns what stands behind the call that ends here.
@@ -302,11 +360,19 @@ func (m *machine) trail() trail {
 	case j == 0 && unicode.IsUpper(m.letter(0)):
 		return endsLine // another text, glued to the call
 	case bytes.IndexByte(m.buf[m.pos+i:m.pos+j], '\n') < 0:
-		return goesOn
+		return m.trailInLine(j)
 	case m.buf[m.pos+j] == ',' || unicode.IsLower(m.letter(j)) && !m.nameAt(j) && !m.assignsAt(j):
 		return goesOn
 	}
 	return endsLine
+}
+
+// trailInLine is trail for text that stands at j on the line of the call.
+func (m *machine) trailInLine(j int) trail {
+	if j > 0 && unicode.IsUpper(m.letter(j)) {
+		return nextSentence
+	}
+	return goesOn
 }
 
 // closingWord returns the word of the end tag at i, and the index behind it.

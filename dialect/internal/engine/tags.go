@@ -716,7 +716,9 @@ func (m *machine) nameText(n, start int) bool {
 	if t, k := m.match(i); t.is(endCall) {
 		i += k
 	}
-	if t, _ := m.match(m.spaces(i)); !m.names.offered(name) || !t.is(tagParam) || !m.startCall(name, "", start) {
+	t, _ := m.match(m.spaces(i))
+	child, _ := m.openTag(m.spaces(i))
+	if !m.names.offered(name) || !t.is(tagParam) && !m.declares(name, child) || !m.startCall(name, "", start) {
 		return false
 	}
 	m.read(NameSpan, n, "name")

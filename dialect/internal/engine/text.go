@@ -462,7 +462,7 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
-	if m.inComment(line) || m.inResult(line) {
+	if m.inComment(line) || m.inResult(line) || inShown(line) {
 		return true
 	}
 	if len(line) == 0 || line[len(line)-1] == '\n' {
@@ -489,6 +489,23 @@ func (m *machine) inComment(before []byte) bool {
 	return open >= 0 && !bytes.Contains(before[open:], []byte("-->"))
 }
 
+// shownIn are elements of documents in which something is shown.
+var shownIn = []string{"pre", "code", "samp", "blockquote", "details", "result", "example"}
+
+// inShown reports whether the text before ends in an element in which something
+// is shown.
+func inShown(before []byte) bool {
+	if bytes.IndexByte(before, '<') < 0 { // most text
+		return false
+	}
+	for _, tag := range shownIn {
+		if open := bytes.LastIndex(before, []byte("<"+tag+">")); open >= 0 && !bytes.Contains(before[open:], []byte("</"+tag)) {
+			return true
+		}
+	}
+	return false
+}
+
 // inResult reports whether the text before ends with what a model writes when
 // it begins to invent the result of a call.
 func (m *machine) inResult(before []byte) bool {
@@ -504,7 +521,7 @@ func (m *machine) inResult(before []byte) bool {
 func (m *machine) inQuotes() bool {
 	line := lastLine(m.lately())
 	said, ok := bytes.CutSuffix(line, []byte{'"'})
-	for _, open := range [...]string{"“", "„", "«", "「"} {
+	for _, open := range [...]string{"'", "“", "„", "«", "「"} {
 		if !ok {
 			said, ok = bytes.CutSuffix(line, []byte(open))
 		}
