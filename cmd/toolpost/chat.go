@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,52 +20,93 @@ import (
 )
 
 func newChat() *cobra.Command {
-	var yes bool
+	var f chatFlags
 	cmd := &cobra.Command{
-		Use:   "chat",
+		Use:   "chat [MESSAGE]...",
 		Short: "Talk to a model that has tools, in a terminal",
 		Long: `A conversation with a model that has tools, on the whole screen of a terminal.
 
-The model and the tools are found as run finds them. Enter sends, Ctrl-J begins a new
-line, the arrows go through what you said before, Page Up and Page Down scroll, Ctrl-C
-interrupts a turn. /help lists the commands: /model switches the model without losing
-the conversation. Every turn is recorded as a run.`,
-		Example: "  toolpost chat\n  toolpost chat -m ollama/qwen3:8b --allow write",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+The model and the tools are found as run finds them. A MESSAGE is sent at once, with the
+files of -f. -c goes on with the latest conversation, --resume with any.
+
+Enter sends, Ctrl-J begins a new line, Tab completes, the arrows go through what you said
+before, Page Up and Page Down scroll, Ctrl-C interrupts a turn. A line that is sent while a
+turn is under way waits for its end. /help lists the commands: /model switches the model
+without losing the conversation. Every turn is recorded as a run.`,
+		Example: `  toolpost chat
+  toolpost chat -m ollama/qwen3:8b --allow write
+  toolpost chat -f README.md "What is missing here?"
+  toolpost chat --continue`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, words []string) error {
 			in, inOK := cmd.InOrStdin().(*os.File)
 			out, outOK := cmd.OutOrStdout().(*os.File)
 			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
 				return errors.New("chat needs a terminal; 'toolpost run' works without one")
 			}
-			s, err := loadSettings(cmd)
-			if err != nil {
-				return err
-			}
-			w, err := s.wire(cmd.Context(), cmd)
-			if err != nil {
-				return advised(err)
-			}
-			defer w.done()
-			mustEnd(cmd.Context())
-			return runChat(cmd.Context(), w, in, out, yes)
+			return f.chat(cmd, words, in, out)
 		},
 	}
 	addSettingFlags(cmd)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow what would be asked about")
+	addTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about")
+	cmd.Flags().BoolVar(&f.plain, "plain", false, plainUsage)
 	return cmd
 }
 
+type chatFlags struct {
+	resume           string
+	goOn, yes, plain bool
+	files            []string
+}
+
+func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) error {
+	if slices.Contains(words, "-") || slices.Contains(f.files, "-") {
+		return usagef(cmd, "standard input is the terminal; name a file with -f")
+	}
+	if len(words) == 0 && len(f.files) > 0 {
+		return usagef(cmd, "what about the files? give a message with them")
+	}
+	first, err := readMessage(cmd, words, f.files, true)
+	if err != nil {
+		return err
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	old, err := s.takeUp(cmd, f.resume, f.goOn)
+	if err != nil {
+		return err
+	}
+	w, err := s.wire(cmd.Context(), cmd)
+	if err != nil {
+		return advised(err)
+	}
+	defer w.done()
+	if err := old.complete(cmd, w.tools); err != nil {
+		return err
+	}
+	mustEnd(cmd.Context())
+	c := newChatModel(cmd.Context(), w, colours(out), f.yes)
+	c.log.plain = f.plain
+	c.takeUp(old)
+	if len(first.Parts) > 0 {
+		c.first = &first
+	}
+	return runChat(c, in, out)
+}
+
 // runChat shows the conversation until the person leaves.
-func runChat(ctx context.Context, w *wiring, in, out *os.File, yes bool) error {
-	c := newChatModel(ctx, w, colours(out), yes)
+func runChat(c *chat, in, out *os.File) error {
+	ctx := c.ctx
 	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
 	c.send = program.Send
 	_, err := program.Run()
 	c.interrupt()
 	c.turns.Wait()
-	if len(c.runs) > 0 {
-		fmt.Fprintf(out, "%s recorded; toolpost receipts verify %s\n", counted(len(c.runs), "turn"), c.runs[len(c.runs)-1])
+	if n := len(c.runs); n > 0 {
+		fmt.Fprintf(out, "%s recorded; toolpost receipts verify %s\n", counted(n, "turn"), c.runs[n-1])
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -126,10 +168,23 @@ func (n *news) tell(ctx context.Context, ev llm.Event, send func(tea.Msg)) {
 	}
 }
 
-// begin asks the model: the conversation so far, and text.
-func (c *chat) begin(text string) tea.Cmd {
-	c.log.add(said, printable(text))
-	c.last = text
+// takeUp begins with an earlier conversation.
+func (c *chat) takeUp(old earlier) {
+	if old.run == "" {
+		return
+	}
+	c.messages, c.before, c.parent = old.messages, old.messages, old.run
+	c.log.recount(old.messages)
+	if old.open() {
+		c.open = old.run
+		c.log.add(noted, "the last turn was interrupted; what you say next goes on with it")
+	}
+}
+
+// begin asks the model: the conversation so far, and a message.
+func (c *chat) begin(msg llm.Message) tea.Cmd {
+	c.log.add(said, sayable(msg))
+	c.last = &msg
 	ctx, stop := context.WithCancel(c.ctx)
 	if c.w.Timeout > 0 {
 		ctx, stop = context.WithTimeoutCause(c.ctx, c.w.Timeout, fmt.Errorf("the time of the turn is over: timeout is %s", c.w.Timeout))
@@ -140,13 +195,20 @@ func (c *chat) begin(text string) tea.Cmd {
 		check = c.checkpoint
 	}
 	ag := c.w.agent(c.approve, check)
-	if n := len(c.runs); n > 0 {
-		ag.Parent = c.runs[n-1]
+	program, err := c.w.save()
+	if err != nil {
+		c.log.add(noted, printable(err.Error()))
 	}
-	messages := append(c.messages[:len(c.messages):len(c.messages)], llm.User(text))
+	ag.Program = program
+	events := ag.Resume(ctx, c.open, msg)
+	if c.open == "" {
+		ag.Parent = c.parent
+		events = ag.Run(ctx, append(c.messages[:len(c.messages):len(c.messages)], msg)...)
+	}
+	c.open = ""
 	c.turns.Go(func() {
 		var over turnOver
-		for ev, err := range ag.Run(ctx, messages...) {
+		for ev, err := range events {
 			if err != nil {
 				over.err = err
 				break
@@ -180,7 +242,7 @@ func (c *chat) end(over turnOver) {
 	c.log.add(noted, c.log.warnings.flush())
 	c.log.add(noted, c.log.warnings.end())
 	if over.done.Run != "" {
-		c.runs = append(c.runs, over.done.Run)
+		c.runs, c.parent = append(c.runs, over.done.Run), over.done.Run
 		c.before, c.messages = c.messages, over.done.Messages
 	}
 	switch {
@@ -188,6 +250,9 @@ func (c *chat) end(over turnOver) {
 		c.log.add(noted, "interrupted; what was done is kept, and /retry asks again")
 	case over.err != nil:
 		c.log.add(shownAs, c.p.red("✗ ")+printable(advised(over.err).Error()))
+	}
+	if over.err != nil { // what was to follow is for the person to judge
+		c.unqueue()
 	}
 	if len(over.done.Did) > 0 {
 		var did []string

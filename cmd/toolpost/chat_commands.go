@@ -29,8 +29,11 @@ type slash struct {
 func slashes() []slash {
 	return []slash{
 		{"/model", "[ID]", "show the model, or go on with another one", (*chat).switchModel, false},
+		{"/models", "", "list the models that can be asked here and now", (*chat).listModels, true},
 		{"/tools", "[revoke N|all]", "list the tools and what you allowed, or take it back", (*chat).listTools, true},
 		{"/receipts", "", "list the records of this conversation", (*chat).listReceipts, true},
+		{"/save", "FILE", "write the conversation to a new file, as Markdown", (*chat).save, true},
+		{"/clear", "", "begin a new conversation; what was recorded stays", (*chat).clear, false},
 		{"/retry", "", "take back the last turn and ask again", (*chat).retry, false},
 		{"/help", "", "show this", (*chat).help, true},
 		{"/quit", "", "leave (Ctrl-D does too)", func(*chat, string) tea.Cmd { return tea.Quit }, false},
@@ -52,7 +55,11 @@ func (c *chat) command(line string) tea.Cmd {
 	if i := slices.IndexFunc(all, func(s slash) bool { return s.name == name }); i >= 0 {
 		return all[i].do(c, strings.TrimSpace(arg))
 	}
-	c.log.add(noted, name+" is no command; /help lists them")
+	var names []string
+	for _, s := range all {
+		names = append(names, s.name)
+	}
+	c.log.add(noted, printable(name)+" is no command"+didYouMean(name, names)+"; /help lists them")
 	return nil
 }
 
@@ -61,7 +68,7 @@ func (c *chat) help(string) tea.Cmd {
 	for _, s := range slashes() {
 		fmt.Fprintf(&b, "%-22s %s\n", s.name+" "+s.args, s.help)
 	}
-	b.WriteString("\nEnter sends · Ctrl-J new line · ↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L draws the screen anew")
+	b.WriteString("\nEnter sends, or waits for the end of a turn · Ctrl-J new line · Tab completes\n↑ ↓ what you said before · Page Up, Page Down scroll\nCtrl-C interrupts a turn · Ctrl-L draws the screen anew")
 	c.log.add(shownAs, b.String())
 	return nil
 }
@@ -72,11 +79,11 @@ func (c *chat) switchModel(id string) tea.Cmd {
 		c.log.add(noted, c.w.found.ID+", "+c.w.found.Why+c.route())
 		return nil
 	}
-	if err := c.w.use(found{id, "chosen here"}); err != nil {
+	if err := c.w.use(c.ctx, found{id, "chosen here"}); err != nil {
 		c.log.add(shownAs, c.p.red("✗ ")+printable(err.Error()))
 		return nil
 	}
-	c.log.add(noted, "going on with "+id+c.route())
+	c.log.add(noted, "going on with "+c.w.found.ID+c.route())
 	if m, ok := c.w.model.(*provider.Model); ok {
 		for _, w := range m.Info().Warnings() {
 			c.log.add(noted, string(w.Code)+" "+w.Feature+": "+w.Detail)
@@ -172,12 +179,12 @@ func (c *chat) listReceipts(string) tea.Cmd {
 
 // retry takes back the last turn and asks again.
 func (c *chat) retry(string) tea.Cmd {
-	if c.last == "" {
+	if c.last == nil {
 		c.log.add(noted, "nothing was asked yet")
 		return nil
 	}
 	c.messages = c.before
-	return c.begin(c.last)
+	return c.begin(*c.last)
 }
 
 // maxHistory bounds what is remembered of what a person typed.

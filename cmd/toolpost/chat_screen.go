@@ -26,8 +26,14 @@ type chat struct {
 	log      *transcript
 	messages []llm.Message // the conversation
 	before   []llm.Message // the conversation before the last turn
-	last     string        // what the person said in it
+	last     *llm.Message  // what the person said in it; nil before the first
 	runs     []string      // the record of each turn
+	parent   string        // the record of the turn before the next one
+	open     string        // the run of a turn that an earlier process left open
+	first    *llm.Message  // what is said as soon as there is a screen
+	queue    []string      // what was sent while a turn is under way
+	offers   []string      // what Tab found
+	served   []string      // the models that /models found
 
 	stop  context.CancelFunc // nil while nothing is under way
 	began time.Time
@@ -52,8 +58,13 @@ type chat struct {
 // plainStyles leaves the colours of the input to the terminal.
 func plainStyles() textarea.Styles { return textarea.Styles{} }
 
-// Init asks for nothing.
-func (c *chat) Init() tea.Cmd { return nil }
+// Init says what was said on the command line.
+func (c *chat) Init() tea.Cmd {
+	if c.first == nil {
+		return nil
+	}
+	return func() tea.Msg { return *c.first }
+}
 
 // ticked says that time has passed while something is under way.
 type ticked struct{}
@@ -83,9 +94,14 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if time.Since(c.drawn) < redraw {
 			return c, nil // the next one, or the clock, draws it
 		}
+	case llm.Message:
+		cmd = c.begin(msg)
 	case turnOver:
 		c.drain()
 		c.end(msg)
+		cmd = c.next()
+	case modelsFound:
+		c.showModels(msg)
 	case *asking:
 		c.drain()
 		c.ask, bottom = msg, true
@@ -108,7 +124,7 @@ func (c *chat) layout(bottom bool) {
 		return
 	}
 	c.input.SetWidth(c.width)
-	rows := c.input.Height() + 1
+	rows := c.input.Height() + 1 + len(c.above())
 	if c.ask != nil {
 		c.ask.resize(c.width, c.height-3)
 		rows = strings.Count(c.ask.view(), "\n") + 1
@@ -149,9 +165,10 @@ func (c *chat) draw() tea.View {
 		v.Content = strings.Join([]string{c.page.view(), rule, c.ask.view()}, "\n")
 		return v
 	}
-	v.Content = strings.Join([]string{c.page.view(), rule, c.input.View(), c.statusLine()}, "\n")
+	parts := append([]string{c.page.view(), rule}, c.above()...)
+	v.Content = strings.Join(append(parts, c.input.View(), c.statusLine()), "\n")
 	if cur := c.input.Cursor(); cur != nil {
-		cur.Y += c.page.height + 1
+		cur.Y += c.page.height + 1 + len(c.above())
 		v.Cursor = cur
 	}
 	return v
@@ -183,7 +200,11 @@ func (c *chat) pressed(k tea.KeyPressMsg) tea.Cmd {
 	if c.ask != nil && c.answer(k) {
 		return nil
 	}
+	c.offers = nil
 	switch name {
+	case "tab":
+		c.completeInput()
+		return nil
 	case "ctrl+c":
 		return c.ctrlC()
 	case "esc":
@@ -259,14 +280,69 @@ func (c *chat) enter() tea.Cmd {
 		c.input.SetValue(strings.TrimSuffix(text, `\`) + "\n")
 		return nil
 	case c.stop != nil && !anytime(text):
-		return nil // it stays typed until the turn is over
+		if len(c.queue) < maxQueue {
+			c.input.Reset()
+			c.remember(text)
+			c.queue = append(c.queue, text)
+		}
+		return nil // else it stays typed
 	}
 	c.input.Reset()
 	c.remember(text)
+	return c.do(text)
+}
+
+// do says a line, or does what it says.
+func (c *chat) do(text string) tea.Cmd {
 	if strings.HasPrefix(text, "/") {
 		return c.command(text)
 	}
-	return c.begin(text)
+	return c.begin(llm.User(text))
+}
+
+// maxQueue is how many lines wait for the end of a turn.
+const maxQueue = 100
+
+// next does what was sent while the turn was under way, in order, until another
+// turn begins.
+func (c *chat) next() tea.Cmd {
+	var cmds []tea.Cmd
+	for len(c.queue) > 0 && c.stop == nil {
+		text := c.queue[0]
+		c.queue = c.queue[1:]
+		cmds = append(cmds, c.do(text))
+	}
+	return tea.Batch(cmds...)
+}
+
+// unqueue gives back what was sent during a turn that did not end well.
+func (c *chat) unqueue() {
+	if len(c.queue) == 0 {
+		return
+	}
+	c.input.SetValue(strings.Join(append(c.queue, c.input.Value()), "\n"))
+	c.queue = nil
+	c.log.add(noted, "what was waiting to be sent is below again")
+}
+
+// above are the rows between the page and what is being typed: what waits to be
+// sent, and what Tab found.
+func (c *chat) above() []string {
+	var out []string
+	for i, text := range c.queue {
+		if i == 3 {
+			out = append(out, fmt.Sprintf("⋯ and %d more", len(c.queue)-i))
+			break
+		}
+		out = append(out, "⋯ "+inOneLine(text))
+	}
+	if len(c.offers) > 0 {
+		out = append(out, strings.Join(c.offers, "  "))
+	}
+	for i := range out {
+		out[i] = c.p.dim(ansi.Truncate(out[i], c.width, "…"))
+	}
+	return out
 }
 
 // recall goes through the history when the cursor cannot go further up or down.

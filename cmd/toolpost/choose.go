@@ -3,20 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"io"
-	"net/http"
 	"os"
-	"path"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // offlineID is the id of the offline model.
@@ -86,66 +79,12 @@ func firstKey() found {
 	return found{}
 }
 
-// findLocal asks the usual servers of this machine, side by side, which model
-// they have. The answers stand in the order of locals; one without an id found
-// nothing.
-func (s *settings) findLocal(ctx context.Context) []found {
-	table := vendors()
-	out := make([]found, len(locals))
-	var asking sync.WaitGroup
-	for i, vendor := range locals {
-		if !slices.Contains(s.Local, vendor) {
-			continue
-		}
-		base, err := table[vendor].Root()
-		codec := wire.Codec{Format: table[vendor].Wires[0]}
-		if p, ok := s.Providers[vendor]; ok {
-			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
-		} else if err != nil {
-			continue // opening a model there says why
-		}
-		list := codec.Properties().Models
-		asking.Go(func() {
-			if model := firstModel(ctx, strings.TrimSuffix(base, "/")+"/"+list.Path, list); model != "" {
-				out[i] = found{vendor + "/" + model, "a server answers at " + base}
-			}
-		})
-	}
-	asking.Wait()
-	return out
-}
-
 // patience is how long a server on this machine may take to say what it has. Only
 // tests change it.
 var patience = 300 * time.Millisecond
 
 // local asks servers on this machine.
 var local = outbound.New(outbound.Rules{})
-
-// firstModel returns the first model of a server's list, and "" if there is no
-// such server or it has none.
-func firstModel(ctx context.Context, address string, list wire.ModelList) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return ""
-	}
-	resp, err := local.Do(req)
-	if err != nil {
-		return ""
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	names := list.Names(body)
-	if err != nil || resp.StatusCode != http.StatusOK || len(names) == 0 {
-		return ""
-	}
-	if strings.HasSuffix(names[0], ".gguf") { // a file of the server's, which has no other model
-		return path.Base(names[0])
-	}
-	return names[0]
-}
 
 // client returns what opens models: those of the user's catalogue and servers,
 // and simulated ones.

@@ -137,7 +137,7 @@ func examineModel(ctx context.Context, s *settings) finding {
 	if err != nil {
 		return finding{"model", stateBroken, err.Error(), ""}
 	}
-	m, err := client.Open(f.ID)
+	m, f, err := s.open(ctx, f, client.Open)
 	if err != nil {
 		return finding{"model", stateBroken, fmt.Sprintf("%s (%s): %v", f.ID, f.Why, err), "choose another with -m or TOOLPOST_MODEL"}
 	}

@@ -20,7 +20,9 @@ import (
 // and who looks after them.
 var elsewhere = map[string]string{
 	"toolpost chat": "needs a terminal: TestTerminalSessions",
-	"toolpost chat -m ollama/qwen3:8b --allow write": "needs a terminal: TestTerminalSessions",
+	"toolpost chat -m ollama/qwen3:8b --allow write":            "needs a terminal: TestTerminalSessions",
+	`toolpost chat -f README.md "What is missing here?"`:        "needs a terminal: TestTerminalSessions",
+	"toolpost chat --continue":                                  "needs a terminal: TestTerminalSessions",
 	"toolpost sim":                                              "serves until it is stopped: TestSim",
 	"toolpost sim --addr 127.0.0.1:8080":                        "serves until it is stopped: TestSim",
 	"toolpost sim --script conversation.txtar":                  "serves until it is stopped: TestSim",

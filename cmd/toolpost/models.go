@@ -42,13 +42,23 @@ Nothing here uses the network, except update with a URL and probe.`,
 type loader func() (*catalog.Catalog, error)
 
 func newModelsList(load loader) *cobra.Command {
-	var asJSON bool
+	var asJSON, all, here bool
 	cmd := &cobra.Command{
-		Use:     "list [WORD]...",
-		Short:   "List known models, or those whose id or family holds a word",
-		Example: "  toolpost models list\n  toolpost models list gpt claude\n  toolpost models list --json deepseek",
+		Use:   "list [WORD]...",
+		Short: "List the models that can be asked here and now, or all that are known",
+		Long: `List the models that can be asked here and now: those of vendors whose key is set, and
+those of servers on this machine that answer. With --all, or words that the id or the
+family must hold, list what is known of all models. --json prints the latter, unless
+--here.`,
+		Example: "  toolpost models list\n  toolpost models list --all\n  toolpost models list gpt claude\n  toolpost models list --json deepseek\n  toolpost models list --here --json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
+			if here && all {
+				return usagef(cmd, "--here lists what can be asked and --all what is known; give one of them")
+			}
+			if here || !all && !asJSON && len(words) == 0 {
+				return listHere(cmd, words, asJSON)
+			}
 			c, err := load()
 			if err != nil {
 				return err
@@ -69,7 +79,30 @@ func newModelsList(load loader) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().BoolVar(&all, "all", false, "list all models that are known")
+	cmd.Flags().BoolVar(&here, "here", false, "list only what can be asked here and now")
+	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
 	return cmd
+}
+
+// listHere prints the models that can be asked here and now.
+func listHere(cmd *cobra.Command, words []string, asJSON bool) error {
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	models := slices.DeleteFunc(s.usableModels(cmd.Context()), func(m found) bool { return len(words) > 0 && !holdsAny(m.ID, words) })
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), models)
+	}
+	if len(models) == 0 {
+		return fmt.Errorf("no model that can be asked here holds %s; 'toolpost models list %s' looks among all that are known", strings.Join(words, " or "), strings.Join(words, " "))
+	}
+	if err := printUsable(cmd.OutOrStdout(), models); err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "\n'toolpost models list --all' lists all that are known, 'toolpost doctor' how to get more of them here.")
+	return nil
 }
 
 func holdsAny(s string, words []string) bool {
@@ -200,23 +233,11 @@ it; for a model nobody knows the answers are safe and a warning says so.
 			}
 			return nil
 		},
-		ValidArgsFunction: completeModels,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per id")
 	cmd.Flags().BoolVar(&asBatch, "batch", false, "read JSON lines with an id, write one line for each")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say which rule gave each answer")
 	return cmd
-}
-
-// completeModels completes ids for the shell.
-func completeModels(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var ids []string
-	for _, m := range catalog.Default().Models() {
-		if strings.HasPrefix(m.ID.Raw, prefix) {
-			ids = append(ids, m.ID.Raw)
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 type modelRow struct {

@@ -92,7 +92,7 @@ func TestLatestEverywhere(t *testing.T) {
 	} {
 		expect(t, exitOK, []string{c.says}, strings.Fields(c.args)...)
 	}
-	expect(t, exitFailed, []string{id, "has ended"}, "run", "--resume", "latest")
+	expect(t, exitUsage, []string{id, "has ended"}, "run", "--resume", "latest")
 	expect(t, exitUsage, []string{"json"}, "receipts", "show", "--json", "--full", "latest")
 }
 

@@ -86,6 +86,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newRun(), newChat(), newReplay())
 	root.AddCommand(newConfig(), newDoctor())
 	wrapArgs(root)
+	addCompletion(root)
 	return root
 }
 

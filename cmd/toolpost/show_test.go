@@ -173,24 +173,19 @@ It says ␛]0;title␇first.`
 // streaming arguments than is shown.
 func TestLongAnswers(t *testing.T) {
 	text := "\n\nOne.\n\nTwo is longer than the others are.\n\n\nThree.\n"
-	var want string
-	for size := len(text); size > 0; size-- {
-		tr := newTranscript(palette{})
-		for rest := text; rest != ""; {
-			n := min(size, len(rest))
-			tr.event(llm.TextDelta{Text: rest[:n]})
-			rest = rest[n:]
+	for plain, want := range map[bool]string{true: "One.\n\nTwo is longer than\nthe others are.\n\n\nThree.", false: "One.\n\nTwo is longer than\nthe others are.\n\nThree."} {
+		for size := len(text); size > 0; size-- {
+			tr := newTranscript(palette{})
+			tr.plain = plain
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				tr.event(llm.TextDelta{Text: rest[:n]})
+				rest = rest[n:]
+			}
+			if got := strings.Join(tr.lines(20, 0, time.Now()), "\n"); got != want {
+				t.Errorf("plain %v, in pieces of %d:\n%s\nwant:\n%s", plain, size, got, want)
+			}
 		}
-		got := strings.Join(tr.lines(20, 0, time.Now()), "\n")
-		if want == "" {
-			want = got
-		}
-		if got != want {
-			t.Errorf("in pieces of %d:\n%s\nwhole:\n%s", size, got, want)
-		}
-	}
-	if want != "One.\n\nTwo is longer than\nthe others are.\n\n\nThree." {
-		t.Errorf("drawn as\n%s", want)
 	}
 	c := calls{now: time.Now}
 	c.add(llm.CallStart{ID: "c", Name: "f"})

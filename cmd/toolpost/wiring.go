@@ -32,7 +32,6 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", journalUsage)
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModels)
 }
 
 // defaultSystem is what a model is told if the settings say nothing.
@@ -116,12 +115,12 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 			return w, fmt.Errorf("stronger: %w", err)
 		}
 	}
-	return w, w.use(s.choose(ctx))
+	return w, w.use(ctx, s.choose(ctx))
 }
 
 // use opens another model.
-func (w *wiring) use(f found) error {
-	m, err := w.client.Open(f.ID)
+func (w *wiring) use(ctx context.Context, f found) error {
+	m, f, err := w.open(ctx, f, w.client.Open)
 	if err != nil {
 		return err
 	}
@@ -165,7 +164,7 @@ func (w *wiring) announce() string {
 	switch {
 	case w.found.ID == offlineID && w.Model == "":
 		return offlineID + ": " + w.found.Why + "\nIt follows rules and is no language model; 'toolpost doctor' says how to get one."
-	case w.Model == "":
+	case w.Model == "" || w.found.ID != w.Model:
 		return w.found.ID + ": " + w.found.Why
 	}
 	return ""

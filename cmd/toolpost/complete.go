@@ -1,0 +1,133 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// completer returns the values that a shell offers for a word.
+type completer func(cmd *cobra.Command) []string
+
+// flagValues are the values of flags, by the flag's name, in every command that
+// has it.
+var flagValues = map[string]completer{
+	"model":    modelValues,
+	"against":  modelValues,
+	"dialect":  func(*cobra.Command) []string { return dialectNames() },
+	"vendor":   vendorValues,
+	"wire":     func(*cobra.Command) []string { return wire.Formats() },
+	"allow":    func(*cobra.Command) []string { return []string{"write", "exec", "net"} },
+	"resume":   runValues,
+	"format":   func(*cobra.Command) []string { return []string{"a", "b"} },
+	"finish":   func(*cobra.Command) []string { return []string{"stop", "length", "content_filter"} },
+	"thinking": func(*cobra.Command) []string { return []string{"ignore", "promote_if_unterminated", "promote"} },
+}
+
+// argValues are the values of a command's first argument, by its path.
+var argValues = map[string]completer{
+	"toolpost models show":     modelValues,
+	"toolpost models probe":    modelValues,
+	"toolpost tools call":      toolValues,
+	"toolpost receipts show":   runValues,
+	"toolpost receipts verify": runValues,
+	"toolpost receipts export": runValues,
+	"toolpost receipts sign":   runValues,
+	"toolpost replay":          runValues,
+}
+
+// addCompletion gives every command the values of its flags and arguments.
+func addCompletion(cmd *cobra.Command) {
+	for name, values := range flagValues {
+		if cmd.Flags().Lookup(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+				return startingWith(values(cmd), word), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
+	}
+	if values := argValues[cmd.CommandPath()]; values != nil {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			directive := cobra.ShellCompDirectiveNoFileComp
+			if strings.HasPrefix(cmd.CommandPath(), "toolpost rec") || cmd.Name() == "replay" {
+				directive = cobra.ShellCompDirectiveDefault // a file will do, too
+			}
+			if len(args) > 0 {
+				return nil, directive
+			}
+			return startingWith(values(cmd), word), directive
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		addCompletion(sub)
+	}
+}
+
+// modelValues are the models that can be asked here and now, then all that are
+// known.
+func modelValues(cmd *cobra.Command) []string {
+	var out []string
+	if s, err := loadSettings(cmd); err == nil {
+		for _, f := range s.usableModels(cmd.Context()) {
+			out = append(out, strings.TrimSuffix(f.ID, "…"))
+		}
+	}
+	out = append(out, sim.Models()...)
+	c, err := catalog.ForUser("")
+	if err != nil {
+		c = catalog.Default()
+	}
+	for _, m := range c.Models() {
+		out = append(out, m.ID.Raw)
+	}
+	return out
+}
+
+func vendorValues(*cobra.Command) []string {
+	var out []string
+	for _, v := range schema.Vendors() {
+		out = append(out, string(v))
+	}
+	return out
+}
+
+// toolValues are the names of the built-in tools and of those in the files of
+// --tools.
+func toolValues(cmd *cobra.Command) []string {
+	var files []string
+	if list, ok := cmd.Flag("tools").Value.(pflag.SliceValue); ok {
+		files = startingWith(list.GetSlice(), "") // each once: completion reads flags twice
+	}
+	set, done, err := everyTool(".", files...).toolSet()
+	if err != nil {
+		return nil
+	}
+	defer done()
+	return set.Names()
+}
+
+// maxOffered is how many runs a shell offers.
+const maxOffered = 50
+
+// runValues are the newest runs, and latest.
+func runValues(cmd *cobra.Command) []string {
+	store, done, err := openStore(cmd, false)
+	if err != nil {
+		return nil
+	}
+	defer done()
+	out := []string{latest}
+	runs, err := newestFirst(cmd.Context(), store)
+	if err != nil {
+		return out
+	}
+	for _, r := range runs[:min(len(runs), maxOffered)] {
+		out = append(out, r.run)
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/near"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// server is a server of this machine that answers, and the models it has.
+type server struct {
+	vendor, base string
+	models       []string
+}
+
+// servers asks the usual servers of this machine, side by side, which models they
+// have. They stand in the order of locals; one without models did not answer.
+func (s *settings) servers(ctx context.Context) []server {
+	table := vendors()
+	out := make([]server, len(locals))
+	var asking sync.WaitGroup
+	for i, vendor := range locals {
+		out[i].vendor = vendor
+		if !slices.Contains(s.Local, vendor) {
+			continue
+		}
+		base, err := table[vendor].Root()
+		codec := wire.Codec{Format: table[vendor].Wires[0]}
+		if p, ok := s.Providers[vendor]; ok {
+			base, codec.Format = p.BaseURL, cmp.Or(p.Wire, codec.Format)
+		} else if err != nil {
+			continue // opening a model there says why
+		}
+		list := codec.Properties().Models
+		out[i].base = base
+		asking.Go(func() { out[i].models = modelsOf(ctx, strings.TrimSuffix(base, "/")+"/"+list.Path, list) })
+	}
+	asking.Wait()
+	return out
+}
+
+// maxServed bounds the models of one server that are looked at.
+const maxServed = 1000
+
+// modelsOf returns a server's list of models; none if there is no such server.
+func modelsOf(ctx context.Context, address string, list wire.ModelList) []string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := local.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	names := list.Names(body)
+	names = names[:min(len(names), maxServed)]
+	for i, name := range names {
+		if strings.HasSuffix(name, ".gguf") { // a file of the server's
+			names[i] = path.Base(name)
+		}
+	}
+	return names
+}
+
+// findLocal returns the first model of each server, in the order of locals; one
+// without an id found nothing.
+func (s *settings) findLocal(ctx context.Context) []found {
+	out := make([]found, len(locals))
+	for i, srv := range s.servers(ctx) {
+		if len(srv.models) > 0 {
+			out[i] = found{srv.vendor + "/" + srv.models[0], "a server answers at " + srv.base}
+		}
+	}
+	return out
+}
+
+// usableModels are the models that can be asked here and now: those of vendors
+// whose key is set, those of servers that answer, and the offline one. They are
+// found without asking anybody but this machine.
+func (s *settings) usableModels(ctx context.Context) []found {
+	out := s.keyedModels()
+	for _, srv := range s.servers(ctx) {
+		for _, model := range srv.models {
+			out = append(out, found{srv.vendor + "/" + model, "a server answers at " + srv.base})
+		}
+	}
+	return append(out, found{offlineID, "it is always there; it follows rules and is no language model"})
+}
+
+// keyedModels are the models to begin with at vendors whose key is set, and the
+// user's own servers.
+func (s *settings) keyedModels() []found {
+	var out []found
+	table := vendors()
+	for _, k := range keyed {
+		if env := table[k.vendor].KeyEnv; env != "" && os.Getenv(env) != "" {
+			out = append(out, found{k.vendor + "/" + k.model, env + " is set; so are all its other models, as " + k.vendor + "/…"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
+		if !slices.Contains(locals, name) {
+			out = append(out, found{name + "/…", "one of your providers, at " + redactAddress(s.Providers[name].BaseURL)})
+		}
+	}
+	return out
+}
+
+// printUsable writes models and why they can be used.
+func printUsable(w io.Writer, models []found) error {
+	p := colours(w)
+	width := 0
+	for _, m := range models {
+		width = max(width, len(m.ID))
+	}
+	for _, m := range models {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, m.ID, p.dim(m.Why)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onServer returns the model of a server of this machine that somebody names
+// without saying where it is.
+func (s *settings) onServer(ctx context.Context, id string) (f found, ok bool) {
+	for _, srv := range s.servers(ctx) {
+		for _, model := range srv.models {
+			if model == id || model == id+":latest" {
+				return found{srv.vendor + "/" + model, "the server at " + srv.base + " has " + id}, true
+			}
+		}
+	}
+	return found{}, false
+}
+
+// open opens a model. One whose id says nothing about who serves it is looked for
+// on this machine; for one that nobody knows, the error says what is near.
+func (s *settings) open(ctx context.Context, f found, open func(string) (llm.Model, error)) (llm.Model, found, error) {
+	m, err := open(f.ID)
+	if err == nil {
+		return m, f, nil
+	}
+	if llm.KindOf(err) == llm.NotFound {
+		if there, ok := s.onServer(ctx, f.ID); ok {
+			m, err := open(there.ID)
+			return m, there, err
+		}
+	}
+	if near := s.nearModel(ctx, f.ID); near != "" {
+		err = fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return nil, f, err
+}
+
+// nearModel is the model that somebody may have meant.
+func (s *settings) nearModel(ctx context.Context, id string) string {
+	first := func(word string, names []string) string {
+		return strings.Join(near.Names(word, names, 1), "")
+	}
+	name, model, slash := strings.Cut(id, "/")
+	switch {
+	case strings.Contains(id, "://"):
+		return ""
+	case name == "sim" && slash:
+		return first(id, sim.Models())
+	case slash:
+		vendor := first(name, slices.Sorted(maps.Keys(vendors())))
+		if vendor == "" || vendor == name {
+			return ""
+		}
+		return vendor + "/" + model
+	}
+	var names []string
+	for _, f := range s.usableModels(ctx) {
+		_, model, _ := strings.Cut(f.ID, "/")
+		if len(near.Names(id, []string{model}, 1)) > 0 {
+			return f.ID
+		}
+	}
+	for _, m := range catalog.Default().Models() {
+		names = append(names, m.ID.Raw)
+	}
+	return first(id, names)
+}
+
+// modelsFound is the news of which models can be asked.
+type modelsFound []found
+
+// listModels shows which models can be asked. Servers are asked meanwhile.
+func (c *chat) listModels(string) tea.Cmd {
+	ctx, s := c.ctx, c.w.settings
+	return func() tea.Msg { return modelsFound(s.usableModels(ctx)) }
+}
+
+// showModels shows what listModels found.
+func (c *chat) showModels(models modelsFound) {
+	var b strings.Builder
+	c.served = nil
+	for _, m := range models {
+		c.served = append(c.served, m.ID)
+		mark := "  "
+		if m.ID == c.w.found.ID {
+			mark = "→ "
+		}
+		fmt.Fprintf(&b, "%s%s %s\n", mark, c.p.bold(printable(m.ID)), c.p.dim(printable(m.Why)))
+	}
+	b.WriteString(c.p.dim("/model ID goes on with another one"))
+	c.log.add(shownAs, b.String())
+}

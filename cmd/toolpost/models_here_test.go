@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/sim"
+)
+
+// ollamaWith is an Ollama that has some models, as the environment names it. It
+// answers chats as the simulator does.
+func ollamaWith(t *testing.T, models ...string) {
+	t.Helper()
+	was := patience
+	patience = time.Minute
+	t.Cleanup(func() { patience = was })
+	simulator := new(sim.Server)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/tags" {
+			simulator.ServeHTTP(w, r)
+			return
+		}
+		type model struct {
+			Name string `json:"name"`
+		}
+		var list struct {
+			Models []model `json:"models"`
+		}
+		for _, name := range models {
+			list.Models = append(list.Models, model{name})
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("OLLAMA_HOST", strings.TrimPrefix(server.URL, "http://"))
+	t.Setenv("TOOLPOST_LOCAL", "ollama")
+}
+
+// models list shows what can be asked here and now; --all and --json what is
+// known, as before.
+func TestModelsHere(t *testing.T) {
+	bare(t, nil)
+	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
+	t.Setenv("GROQ_API_KEY", "k")
+	r := toolpost(t, "", "models", "list")
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	if r.code != exitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
+		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], offlineID) || !strings.Contains(r.errOut, "--all") {
+		t.Errorf("%+v", r)
+	}
+	var here []found
+	if r := toolpost(t, "", "models", "list", "--here", "--json", "qwen"); json.Unmarshal([]byte(r.out), &here) != nil || len(here) != 1 || here[0].ID != "ollama/qwen3:8b" || here[0].Why == "" {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, "", "models", "list", "--here", "nothing"); r.code != exitFailed || !strings.Contains(r.errOut, "nothing") {
+		t.Errorf("%+v", r)
+	}
+	for _, args := range []string{"--all", "--json", "claude", "--all claude"} {
+		if r := toolpost(t, "", append([]string{"models", "list"}, strings.Fields(args)...)...); r.code != exitOK || !strings.Contains(r.out, "claude-sonnet-4-5") || strings.Contains(r.out, "ollama/qwen3:8b") {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+	if r := toolpost(t, "", "models", "list", "--here", "--all"); r.code != exitUsage {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A model that is named without who serves it is found on this machine; one that
+// is misspelt is answered with what is near.
+func TestModelIsFoundByItsName(t *testing.T) {
+	bare(t, nil)
+	ollamaWith(t, "sim/native", "qwen3:8b", "llama3.2:latest")
+	for _, c := range []struct{ id, opens, says string }{
+		{"qwen3:8b", "ollama/qwen3:8b", ""},
+		{"llama3.2", "ollama/llama3.2:latest", ""},
+		{"qwen3:8c", "", "did you mean ollama/qwen3:8b?"},
+		{"ollma/qwen3:8b", "", "did you mean ollama/qwen3:8b?"},
+		{"sim/natve", "", "did you mean sim/native?"},
+		{"who-knows-this", "", "nobody is known to serve"},
+	} {
+		s, err := settingsOf(t, "run", "-m", c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := s.client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, f, err := s.open(t.Context(), s.choose(t.Context()), client.Open)
+		if c.opens != "" && (err != nil || f.ID != c.opens) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %+v, %v", c.id, f, err)
+		}
+	}
+	r := toolpost(t, "", "run", "-m", "qwen3:8b", "hi")
+	if !strings.Contains(r.errOut, "ollama/qwen3:8b: the server at ") {
+		t.Errorf("it is not said where the model is: %+v", r)
+	}
+}
+
+// A shell completes the values of flags and arguments.
+func TestShellCompletion(t *testing.T) {
+	bare(t, map[string]string{"own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
+	ollamaWith(t, "qwen3:8b")
+	id := runID(t, toolpost(t, "", "run", "-m", "sim/native", "list the files").errOut)
+	for _, c := range []struct{ args, want string }{
+		{"run -m oll", "ollama/qwen3:8b"},
+		{"run --model claude-sonnet-4-", "claude-sonnet-4-5"},
+		{"chat -m sim/nat", "sim/native"},
+		{"run --allow ex", "exec"},
+		{"tools call --allow wr", "write"},
+		{"run --resume ", id},
+		{"receipts show ", id},
+		{"receipts verify la", "latest"},
+		{"replay " + id[:8], id},
+		{"parse --dialect herm", "hermes_json"},
+		{"explain --dialect herm", "hermes_json"},
+		{"schema --vendor g", "gemini"},
+		{"models show gpt-4o-m", "gpt-4o-mini"},
+		{"models probe --wire mess", "messages"},
+		{"tools call read", "read_file"},
+		{"tools call --tools own.yaml count", "count_words"},
+		{"receipts export --format ", "b"},
+		{"rece", "receipts"},
+	} {
+		args := strings.Split(c.args, " ")
+		r := toolpost(t, "", append([]string{"__complete"}, args...)...)
+		found := false
+		for line := range strings.Lines(r.out) {
+			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			found = found || word == c.want
+		}
+		if !found {
+			t.Errorf("toolpost %s: %s is not offered\n%s", c.args, c.want, r.out)
+		}
+	}
+}
