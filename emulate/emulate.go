@@ -41,7 +41,7 @@ type Emulation struct {
 	Host Host
 	// Apart says that the host keeps what is said apart from the control tokens
 	// of its models, as the vendors' own APIs do: a request without tools is
-	// then sent as it is. Any other request has them blunted; see [Tokens].
+	// then sent as it is. Any other request has them neutralised; see [Tokens].
 	Apart bool
 	// Gate says who decides about calls of small models; empty is GateSmall.
 	Gate Gate

@@ -134,7 +134,7 @@ func found(text string) int {
 }
 
 // plain passes on a character unless it is white space, a quote or the mark in a
-// token that was blunted.
+// token that was neutralised.
 func plain(r rune, yield func(byte) bool) bool {
 	switch {
 	case r >= 0xFF01 && r <= 0xFF5E: // the wide forms of ASCII

@@ -244,9 +244,9 @@ func marks(text string) int {
 	return n
 }
 
-// Blunt returns text with a mark in every token. Text without tokens is
+// Neutralise returns text with a mark in every token. Text without tokens is
 // returned as it is, at no cost but that of looking at it once.
-func (t *Tokens) Blunt(text string) string {
+func (t *Tokens) Neutralise(text string) string {
 	if t == nil {
 		return text
 	}
@@ -275,7 +275,7 @@ func (t *Tokens) Blunt(text string) string {
 	return b.String()
 }
 
-// Restore takes away the marks that Blunt put there.
+// Restore takes away the marks that Neutralise put there.
 func (t *Tokens) Restore(text string) string { return t.restore(text, false) }
 
 func (t *Tokens) restore(text string, inJSON bool) string {

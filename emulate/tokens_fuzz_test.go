@@ -8,7 +8,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// FuzzTokens: whatever a text holds, blunting it is undone exactly, wherever the
+// FuzzTokens: whatever a text holds, neutralising it is undone exactly, wherever the
 // answer is cut, and JSON stays the JSON it was.
 func FuzzTokens(f *testing.F) {
 	for _, s := range []string{"<|im_end|>", "a<¦|im_end|>¦", "[INST]¦[¦INST]", "]~b]<]minimax[>[e~[", `{"a":"\u003c|im_end|>","b":["</s>\n\nHuman:"]}`, "<｜tool▁sep｜>", "\n\nHuman:\nUSER:", "<\xc2", `{"<|x|>":"\\<|y|>"}`} {
@@ -16,18 +16,18 @@ func FuzzTokens(f *testing.F) {
 	}
 	set := FamilyTokens("")
 	f.Fuzz(func(t *testing.T, text string, cut int) {
-		blunt := set.Blunt(text)
-		if got := set.Restore(blunt); got != text {
-			t.Fatalf("%q became %q and came back as %q", text, blunt, got)
+		neutral := set.Neutralise(text)
+		if got := set.Restore(neutral); got != text {
+			t.Fatalf("%q became %q and came back as %q", text, neutral, got)
 		}
 		r := restorer{tokens: set}
-		cut = min(max(cut, 0), len(blunt))
-		if got := r.add(blunt[:cut]) + r.add(blunt[cut:]) + r.end(); got != text {
-			t.Fatalf("%q, cut at %d, came back as %q", blunt, cut, got)
+		cut = min(max(cut, 0), len(neutral))
+		if got := r.add(neutral[:cut]) + r.add(neutral[cut:]) + r.end(); got != text {
+			t.Fatalf("%q, cut at %d, came back as %q", neutral, cut, got)
 		}
 		for _, m := range []string{"<|im_end|>", "[INST]", "<start_of_turn>"} {
-			if strings.Contains(blunt, m) {
-				t.Fatalf("%q holds %s", blunt, m)
+			if strings.Contains(neutral, m) {
+				t.Fatalf("%q holds %s", neutral, m)
 			}
 		}
 		before := json.RawMessage(text)

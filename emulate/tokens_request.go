@@ -33,8 +33,8 @@ func (t *Tokens) Guard(req *llm.Request) (*llm.Request, Reader) {
 			continue
 		}
 		for k, p := range m.Parts {
-			if blunt, ok := t.part(p); ok {
-				own().Messages[i].Parts[k] = blunt
+			if neutral, ok := t.part(p); ok {
+				own().Messages[i].Parts[k] = neutral
 			}
 		}
 	}
@@ -57,17 +57,17 @@ func (t *Tokens) Guard(req *llm.Request) (*llm.Request, Reader) {
 	return out, t.read
 }
 
-// text blunts a text and reports whether that changed it.
+// text neutralises a text and reports whether that changed it.
 func (t *Tokens) text(s *string) bool {
-	blunt := t.Blunt(*s)
-	if len(blunt) == len(*s) {
+	neutral := t.Neutralise(*s)
+	if len(neutral) == len(*s) {
 		return false
 	}
-	*s = blunt
+	*s = neutral
 	return true
 }
 
-// data blunts text in bytes, which stay as they are, and reports whether that
+// data neutralises text in bytes, which stay as they are, and reports whether that
 // changed it.
 func (t *Tokens) data(b *[]byte) bool {
 	if !t.begins(*b) {
@@ -81,8 +81,8 @@ func (t *Tokens) data(b *[]byte) bool {
 	return true
 }
 
-// part returns a part with its tokens blunted, if it has any.
-func (t *Tokens) part(p llm.Part) (blunt llm.Part, ok bool) {
+// part returns a part with its tokens neutralised, if it has any.
+func (t *Tokens) part(p llm.Part) (neutral llm.Part, ok bool) {
 	switch p := p.(type) {
 	case llm.Text:
 		if t.text(&p.Text) {
@@ -107,8 +107,8 @@ func (t *Tokens) part(p llm.Part) (blunt llm.Part, ok bool) {
 	return nil, false
 }
 
-// result returns a result with its tokens blunted, if it has any.
-func (t *Tokens) result(r llm.Result) (blunt llm.Part, ok bool) {
+// result returns a result with its tokens neutralised, if it has any.
+func (t *Tokens) result(r llm.Result) (neutral llm.Part, ok bool) {
 	id, name := t.text(&r.CallID), t.text(&r.Name)
 	ok = id || name
 	for i, p := range r.Parts {
@@ -123,7 +123,7 @@ func (t *Tokens) result(r llm.Result) (blunt llm.Part, ok bool) {
 	return r, true
 }
 
-// tool blunts a definition and reports whether that changed it.
+// tool neutralises a definition and reports whether that changed it.
 func (t *Tokens) tool(d *llm.ToolDef) bool {
 	name, description, schema := t.text(&d.Name), t.text(&d.Description), t.json(&d.Schema)
 	changed := name || description || schema
@@ -136,7 +136,7 @@ func (t *Tokens) tool(d *llm.ToolDef) bool {
 	return changed
 }
 
-// json blunts the strings of a JSON value and reports whether that changed it. A
+// json neutralises the strings of a JSON value and reports whether that changed it. A
 // server may decode the value before it writes it into the prompt, so tokens
 // with escapes in them count, too.
 func (t *Tokens) json(raw *json.RawMessage) bool {
@@ -147,9 +147,9 @@ func (t *Tokens) json(raw *json.RawMessage) bool {
 	var b bytes.Buffer
 	done := 0
 	for open, end := range literals(text) {
-		if blunt, ok := t.quoted(text[open:end]); ok {
+		if neutral, ok := t.quoted(text[open:end]); ok {
 			b.WriteString(text[done:open])
-			b.WriteString(blunt)
+			b.WriteString(neutral)
 			done = end
 		}
 	}
@@ -184,7 +184,7 @@ func literals(text string) iter.Seq2[int, int] {
 	}
 }
 
-// quoted blunts a JSON string, and reports whether that changed it.
+// quoted neutralises a JSON string, and reports whether that changed it.
 func (t *Tokens) quoted(literal string) (string, bool) {
 	if !strings.Contains(literal, `\`) {
 		changed := t.text(&literal)
@@ -236,7 +236,7 @@ func newUnguard(t *Tokens) *unguard {
 }
 
 // events returns what becomes of an event: what was held back and has to come
-// before it, and the event as it would be if nothing had been blunted. A nil
+// before it, and the event as it would be if nothing had been neutralised. A nil
 // event is the end.
 func (u *unguard) events(ev llm.Event) []llm.Event {
 	if a, ok := ev.(llm.Alternative); ok {
@@ -303,7 +303,7 @@ func (u *unguard) delta(id string) []llm.Event {
 	return nil
 }
 
-// event returns an event as it would be if nothing had been blunted, or nil if
+// event returns an event as it would be if nothing had been neutralised, or nil if
 // all of it is held back.
 func (u *unguard) event(ev llm.Event) llm.Event {
 	switch ev := ev.(type) {

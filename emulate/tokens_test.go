@@ -279,9 +279,9 @@ func TestTokensInDeltas(t *testing.T) {
 	}
 }
 
-// Restore undoes Blunt for any text, whole and in pieces, and a text that was
-// blunted holds no token.
-func TestBluntRoundTrip(t *testing.T) {
+// Restore undoes Neutralise for any text, whole and in pieces, and a text that was
+// neutralised holds no token.
+func TestNeutraliseRoundTrip(t *testing.T) {
 	var words []string
 	for _, token := range tokensByFamily()[""] {
 		words = append(words, token, token[:len(token)-1], token[1:])
@@ -296,17 +296,17 @@ func TestBluntRoundTrip(t *testing.T) {
 			b.WriteString(words[rnd.IntN(len(words))])
 		}
 		text := b.String()
-		blunt := set.Blunt(text)
-		if got := set.Restore(blunt); got != text {
-			t.Fatalf("%q became %q and came back as %q", text, blunt, got)
+		neutral := set.Neutralise(text)
+		if got := set.Restore(neutral); got != text {
+			t.Fatalf("%q became %q and came back as %q", text, neutral, got)
 		}
-		if again := set.Blunt(blunt); strings.Count(again, mark) > 2*strings.Count(blunt, mark) {
-			t.Fatalf("%q still holds a token that %q shows", blunt, again)
+		if again := set.Neutralise(neutral); strings.Count(again, mark) > 2*strings.Count(neutral, mark) {
+			t.Fatalf("%q still holds a token that %q shows", neutral, again)
 		}
-		for cut := range len(blunt) {
+		for cut := range len(neutral) {
 			r := restorer{tokens: set}
-			if got := r.add(blunt[:cut]) + r.add(blunt[cut:]) + r.end(); got != text {
-				t.Fatalf("cut at %d, %q came back as %q, not %q", cut, blunt, got, text)
+			if got := r.add(neutral[:cut]) + r.add(neutral[cut:]) + r.end(); got != text {
+				t.Fatalf("cut at %d, %q came back as %q, not %q", cut, neutral, got, text)
 			}
 		}
 	}
@@ -339,7 +339,7 @@ func TestTokensOfAFamily(t *testing.T) {
 		{"nobody knows", "<start_of_turn> [INST]", "<¦start_of_turn> [¦INST]"},
 		{"", "a <| b |> c < d > e | f <||> <|a b|> <br> [1]", "a <| b |> c < d > e | f <||> <|a b|> <br> [1]"},
 	} {
-		if got := FamilyTokens(c.family).Blunt(c.text); got != c.want {
+		if got := FamilyTokens(c.family).Neutralise(c.text); got != c.want {
 			t.Errorf("%s: %q, want %q", c.family, got, c.want)
 		}
 	}
@@ -347,7 +347,7 @@ func TestTokensOfAFamily(t *testing.T) {
 
 // A request without tokens costs nothing but looking at it, and one with many
 // takes time in proportion to its length.
-func TestBluntingIsLinear(t *testing.T) {
+func TestNeutralisingIsLinear(t *testing.T) {
 	req := conversation()
 	if got, read := FamilyTokens("").Guard(req); got != req || read != nil {
 		t.Error("a request without tokens is another one")
@@ -357,7 +357,7 @@ func TestBluntingIsLinear(t *testing.T) {
 		t.Errorf("%v allocations for a request without tokens", n)
 	}
 	plain := strings.Repeat("plain text < of > a [page], ", 1000)
-	if n := testing.AllocsPerRun(10, func() { _ = set.Restore(set.Blunt(plain)) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { _ = set.Restore(set.Neutralise(plain)) }); n != 0 {
 		t.Errorf("%v allocations for a text without tokens", n)
 	}
 	for _, unit := range []string{"<|im_end|>", "<|", "<¦", "<|aaaaaaaaaaaaaaaa", "¦", "[INST", "]<]minimax[>[", "\n"} {
@@ -365,7 +365,7 @@ func TestBluntingIsLinear(t *testing.T) {
 			text := strings.Repeat(unit, size/len(unit))
 			return func() {
 				r := restorer{tokens: set}
-				for rest := set.Blunt(text); rest != ""; rest = rest[min(7, len(rest)):] {
+				for rest := set.Neutralise(text); rest != ""; rest = rest[min(7, len(rest)):] {
 					r.add(rest[:min(7, len(rest))])
 				}
 				r.end()
@@ -387,7 +387,7 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-func BenchmarkBlunt(b *testing.B) {
+func BenchmarkNeutralise(b *testing.B) {
 	set := FamilyTokens("")
 	for name, text := range map[string]string{
 		"prose": strings.Repeat("The quick brown fox jumps over the lazy dog, [1] and <b>back</b>.\n", 1000),
@@ -397,7 +397,7 @@ func BenchmarkBlunt(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				set.Blunt(text)
+				set.Neutralise(text)
 			}
 		})
 	}

@@ -237,7 +237,7 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 		return nil, cancelled()
 	}
 	d.s.asking.Lock()
-	answer, err := careful(func() (journal.Approval, error) { return r.Approve(d.ctx, q) })
+	answer, err := recovered(func() (journal.Approval, error) { return r.Approve(d.ctx, q) })
 	d.s.asking.Unlock()
 	var pending *PendingError
 	switch {

@@ -237,14 +237,14 @@ func (d *batch) batch(jobs []*job) error {
 		d.deliver()
 		return err
 	}
-	type news struct {
+	type report struct {
 		ev   llm.Event
 		over *job // and err, if its end could not be recorded
 		err  error
 	}
 	d.cancellable()
 	var (
-		reports = make(chan news)
+		reports = make(chan report)
 		turns   = make(chan struct{}, cmp.Or(d.s.runner.Parallel, 64))
 		running sync.WaitGroup
 		first   error
@@ -262,8 +262,8 @@ func (d *batch) batch(jobs []*job) error {
 		running.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			err := d.one(j, func(ev llm.Event) { reports <- news{ev: ev} })
-			reports <- news{over: j, err: err}
+			err := d.one(j, func(ev llm.Event) { reports <- report{ev: ev} })
+			reports <- report{over: j, err: err}
 		})
 	}
 	go func() {

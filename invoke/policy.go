@@ -130,12 +130,12 @@ func (d *batch) decide(j *job) (Decision, error) {
 	}
 	call := j.call
 	call.Args = slices.Clone(j.args)
-	return careful(func() (Decision, error) { return policy(d.ctx, j.tool, call) })
+	return recovered(func() (Decision, error) { return policy(d.ctx, j.tool, call) })
 }
 
-// careful calls a function that the program supplied, and returns a panic as an
+// recovered calls a function that the program supplied, and returns a panic as an
 // error: a policy that panics has not allowed anything.
-func careful[T any](fn func() (T, error)) (v T, err error) {
+func recovered[T any](fn func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

@@ -28,7 +28,7 @@ const fedBytes = 64 << 10
 // stream reads a plain text and hands on what it finds. Calls that could not be
 // run are invalid.
 func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseAnswer, error) {
-	defer lean(len(text))()
+	defer limitMemory(len(text))()
 	p.ThinkingOpen = p.ThinkingOpen || dialect.BeginsInThinking(text)
 	ends := -1
 	if r.finish == "" {
@@ -64,8 +64,8 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 	return a, out.end(a)
 }
 
-// lean limits the memory that reading a long text needs in addition to the text.
-func lean(size int) (undo func()) {
+// limitMemory limits the memory that reading a long text needs in addition to the text.
+func limitMemory(size int) (undo func()) {
 	const beside = 20 << 20
 	if size < beside {
 		return func() {}

@@ -133,7 +133,7 @@ func (m *machine) answer(wait func(struct{}) bool) {
 	m.wait = wait
 	m.parts()
 	if m.held && len(m.tries) > 0 && m.truncated() { // the thinking may have been about to end
-		m.rehearse()
+		m.dropHeld()
 		m.parts()
 	}
 	for len(m.tries) > 0 { // calls in thinking that never closed

@@ -74,13 +74,13 @@ type guessing struct {
 // findings are kept even if the guess that found them fails; see state for what
 // is not.
 type findings struct {
-	lost      suspects
-	wasted    int  // bytes read by guesses that failed
-	rehearsed int  // offset up to which nothing in thinking is a call
-	quoting   bool // we are in a code fence that is no call
-	document  bool // the last element stood in a document of elements
-	watched   watched
-	messageAt int // offset of the calls of a message that is written as JSON
+	lost         suspects
+	wasted       int  // bytes read by guesses that failed
+	noCallBefore int  // offset up to which nothing in thinking is a call
+	quoting      bool // we are in a code fence that is no call
+	document     bool // the last element stood in a document of elements
+	watched      watched
+	messageAt    int // offset of the calls of a message that is written as JSON
 }
 
 type mode uint8

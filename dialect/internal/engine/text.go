@@ -695,7 +695,7 @@ func earlyReaders() []spotReader {
 			fits: func(m *machine, s spot) bool {
 				return m.held && m.closesThinking(s.tok, s.n) && !m.insideCall(s.n)
 			},
-			read: func(m *machine, s spot) bool { m.rehearse(); return true },
+			read: func(m *machine, s spot) bool { m.dropHeld(); return true },
 		}},
 		{reader: reader[spot]{
 			name:   "marker that was cut off",

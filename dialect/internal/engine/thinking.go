@@ -142,7 +142,7 @@ func (m *machine) restart() {
 // follows are held in the machine: if the thinking ends later, the model was only
 // thinking about the call (a rehearsal), and it is no call.
 func (m *machine) candidate(t *token, n int) bool {
-	if m.opts.Thinking == Ignore || m.offset() < m.rehearsed || m.held {
+	if m.opts.Thinking == Ignore || m.offset() < m.noCallBefore || m.held {
 		m.noteRehearsal(t)
 		return false
 	}
@@ -202,13 +202,13 @@ func (m *machine) strayThinking(t *token, n int) bool {
 // said reports whether there was text since thinking ended.
 func (m *machine) said() bool { return m.started && m.offset() > m.first }
 
-// rehearse makes text of the calls that were held in thinking, because the
+// dropHeld makes text of the calls that were held in thinking, because the
 // thinking ends here: the model was only thinking about them.
-func (m *machine) rehearse() {
+func (m *machine) dropHeld() {
 	end := m.offset()
 	m.held = false
 	m.undo()
-	m.rehearsed = end
+	m.noCallBefore = end
 }
 
 // keepHeld decides that calls held in thinking are real.

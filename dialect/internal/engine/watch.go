@@ -319,7 +319,7 @@ func (m *machine) watchWord(at, n int) {
 	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), before) && !m.behindArguments(at, m.names.shape(name)) {
 		return
 	}
-	if m.mode == inThinking || m.base+at < m.rehearsed || m.thought && m.base+at < m.origin {
+	if m.mode == inThinking || m.base+at < m.noCallBefore || m.thought && m.base+at < m.origin {
 		if m.watched.thought == 0 {
 			m.watched.thought = m.base + at + 1
 		}

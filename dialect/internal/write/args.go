@@ -54,7 +54,7 @@ func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
 			}
 		case '"':
 			end := js.EndOfString(raw, i)
-			b.WriteString(w.disarm(string(raw[i:end])))
+			b.WriteString(w.escapeMarkers(string(raw[i:end])))
 			i = end - 1
 		default:
 			b.WriteByte(c)
@@ -62,9 +62,9 @@ func (w *writer) json(b *strings.Builder, raw json.RawMessage) {
 	}
 }
 
-// disarm escapes the first letter of every marker in a quoted string. No
+// escapeMarkers escapes the first letter of every marker in a quoted string. No
 // marker starts with a letter that is part of an escape.
-func (w *writer) disarm(quoted string) string {
+func (w *writer) escapeMarkers(quoted string) string {
 	for _, m := range w.markers {
 		if strings.Contains(quoted, m) {
 			r, size := utf8.DecodeRuneInString(m)
@@ -80,7 +80,7 @@ func (w *writer) yaml(b *strings.Builder, args []member) {
 		if identifier(m.key) {
 			b.WriteString(m.key)
 		} else {
-			b.WriteString(w.disarm(quote(m.key)))
+			b.WriteString(w.escapeMarkers(quote(m.key)))
 		}
 		b.WriteString(": ")
 		w.json(b, m.value)
@@ -121,7 +121,7 @@ var pythonWords = map[string]string{"true": "True", "false": "False", "null": "N
 func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
 	switch jsonKindOf(raw) {
 	case isString:
-		b.WriteString(w.disarm(pythonString(str(raw))))
+		b.WriteString(w.escapeMarkers(pythonString(str(raw))))
 	case isNumber:
 		b.Write(raw)
 	case isBool, isNull:
@@ -142,7 +142,7 @@ func (w *writer) python(b *strings.Builder, raw json.RawMessage) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(w.disarm(pythonString(m.key)))
+			b.WriteString(w.escapeMarkers(pythonString(m.key)))
 			b.WriteString(": ")
 			w.python(b, m.value)
 		}

@@ -36,7 +36,7 @@ func Results(d spec.Dialect, results []llm.Result) (role llm.Role, text string) 
 		if i > 0 {
 			b.WriteString(w.Sep)
 		}
-		body := blunt(resultText(r), guards)
+		body := breakMarkers(resultText(r), guards)
 		failed := ""
 		if r.Failed {
 			failed = ` error="true"`
@@ -94,9 +94,9 @@ func Guards(d spec.Dialect) []string {
 	return out
 }
 
-// blunt puts a backslash after the first letter of every guard in s, whatever
+// breakMarkers puts a backslash after the first letter of every guard in s, whatever
 // its case.
-func blunt(s string, guards []string) string {
+func breakMarkers(s string, guards []string) string {
 	for _, g := range guards {
 		_, size := utf8.DecodeRuneInString(g)
 		low, want := lower(s), lower(g)
