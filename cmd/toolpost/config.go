@@ -41,6 +41,7 @@ type settings struct {
 	Providers   map[string]providerConfig `yaml:"providers"`
 
 	hidden []string          // credentials of declared tools
+	any    bool              // nobody offers the tools to a model: an API may have any number
 	from   map[string]string // which source gave each setting; absent means the default
 	file   string            // the file that was read; empty if there is none
 }

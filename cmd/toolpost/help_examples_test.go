@@ -43,6 +43,7 @@ var exampleFiles = map[string]string{
 	"weather.schema.json": `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`,
 	"api.json":            `{"openai":{"id":"openai","models":{"gpt-9":{"id":"gpt-9","name":"GPT-9","tool_call":true,"limit":{"context":1000,"output":100}}}}}`,
 	"toolpost.yaml":       "max_turns: 3\n",
+	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }
 
 // TestHelpExamples runs the examples of every help text, in the order in which

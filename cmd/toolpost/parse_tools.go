@@ -45,7 +45,7 @@ func readTools(file string) ([]llm.ToolDef, error) {
 	if s := strings.TrimSpace(text); s == "" || s == "null" {
 		return nil, fmt.Errorf("%s holds no list of tools", file)
 	}
-	defs, err := parseDefinitions([]byte(text))
+	defs, err := parseDefinitions(file, []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -21,7 +21,8 @@ func newTools() *cobra.Command {
 A file of tools holds one JSON array, one object with the array under "tools", or one
 object per line. Definitions of OpenAI, Anthropic and MCP are understood: the schema
 stands under "parameters", "input_schema" or "inputSchema". Tools of your own, which
-a program or a server does, stand in YAML: add writes them, call tries them.`,
+a program or a server does, stand in YAML: add writes them, call tries them. Of an
+OpenAPI 3 document each operation is a tool.`,
 		Example: `  toolpost tools list
   toolpost tools audit --tools tools.json
   toolpost tools select "look for a word in my files"
@@ -43,13 +44,16 @@ type listed struct {
 
 func newToolsList() *cobra.Command {
 	var file string
-	var asJSON bool
+	var asJSON, losses bool
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List tools and what their definitions cost",
-		Example: "  toolpost tools list\n  toolpost tools list --tools tools.json --json",
+		Example: "  toolpost tools list\n  toolpost tools list --tools tools.json --json\n  toolpost tools list --tools openapi.yaml --losses",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if losses {
+				return printLosses(cmd, file)
+			}
 			defs, err := readDefinitions(cmd, file)
 			if err != nil {
 				return err
@@ -72,6 +76,7 @@ func newToolsList() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file` (- is standard input) instead of the built-in ones")
+	cmd.Flags().BoolVar(&losses, "losses", false, "of an OpenAPI document, list what its operations lose as tools")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,8 +19,20 @@ import (
 
 // parseDefinitions returns what a model is told of the tools in a file. In JSON
 // that may be the definitions of any vendor, with keys that only it knows; YAML
-// is Toolpost's own form, and strict.
-func parseDefinitions(text []byte) ([]tool.Definition, error) {
+// is Toolpost's own form, and strict; an OpenAPI document, or a file that names
+// one, gives a tool per operation.
+func parseDefinitions(file string, text []byte) ([]tool.Definition, error) {
+	if isAPI(text) {
+		a, err := readAPI(file, text)
+		if err != nil {
+			return nil, err
+		}
+		defs := make([]tool.Definition, len(a.tools))
+		for i, t := range a.tools {
+			defs[i] = tool.Definition{ID: t.Name, ToolDef: llm.ToolDef{Name: t.Name, Description: t.Description, Schema: json.RawMessage(t.Input)}}
+		}
+		return defs, nil
+	}
 	if start := bytes.TrimSpace(text); len(start) == 0 || start[0] == '[' || start[0] == '{' {
 		return tool.ParseDefs(text)
 	}
@@ -44,7 +57,7 @@ func readDefinitions(cmd *cobra.Command, file string) ([]tool.Definition, error)
 	if err != nil {
 		return nil, err
 	}
-	defs, err := parseDefinitions([]byte(text))
+	defs, err := parseDefinitions(file, []byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -87,7 +100,7 @@ func plainDefs(defs []tool.Definition) []llm.ToolDef {
 // everyTool are settings that offer every tool that comes with Toolpost, with
 // the file tools on dir, and those of the files.
 func everyTool(dir string, files ...string) *settings {
-	return &settings{Root: dir, Allow: slices.Collect(keys(allowed)), Tools: files}
+	return &settings{Root: dir, Allow: slices.Collect(keys(allowed)), Tools: files, any: true}
 }
 
 // replaceFile writes a file whole or not at all. A file that is there keeps its

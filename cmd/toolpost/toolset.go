@@ -65,6 +65,9 @@ func (s *settings) declare(tools []tool.Tool, file string) ([]tool.Tool, error) 
 }
 
 func (s *settings) declareText(tools []tool.Tool, file string, text []byte) ([]tool.Tool, error) {
+	if isAPI(text) {
+		return s.declareAPI(tools, file, text)
+	}
 	declared, err := builtin.ParseDeclared(text)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,9 @@ var layer = map[string]int{
 	"internal/requirements":  0,
 	"internal/skips":         0,
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
-	"emulate":  2,
-	"provider": 3, "invoke": 3, "refine": 3,
+	"emulate":      2,
+	"tool/openapi": 2, // documents as tools of tool/builtin's engine
+	"provider":     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"gateway": 5, "console": 5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6,

@@ -252,7 +252,16 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 	if err != nil {
 		return tool.Output{}, err
 	}
-	if proxy := outbound.ReadableBy(endpoints, req); proxy != nil && len(e.Secrets()) > 0 {
+	return Ask(req, e.Secrets())
+}
+
+// Ask sends the request of a tool and returns the answer as its output, at most a
+// mebibyte of it; an answer other than 2xx is a *[tool.Error] with what it says.
+// Redirects are followed on the same host only. secrets are the credentials in
+// req: it is not sent if a proxy could read them.
+func Ask(req *http.Request, secrets []string) (tool.Output, error) {
+	ctx := req.Context()
+	if proxy := outbound.ReadableBy(endpoints, req); proxy != nil && len(secrets) > 0 {
 		return tool.Output{}, tool.Errorf(tool.Permission, "%s was not asked: the proxy %s could read the key in its headers; use https, or except the host with NO_PROXY", req.URL.Host, proxy.Host)
 	}
 	resp, err := endpoints.Do(req)
@@ -275,7 +284,24 @@ func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, 
 	if len(body) > maxAnswer {
 		text += fmt.Sprintf("\n[cut after %d bytes]", maxAnswer)
 	}
+	if kind := binary(resp.Header); kind != "" {
+		text = fmt.Sprintf("[%d bytes of %s, which is no text]", len(body), kind)
+	}
+	if req.Method == http.MethodHead || len(body) == 0 {
+		text = resp.Status
+	}
 	return tool.Text(text), nil
+}
+
+// binary returns the type of an answer that is no text.
+func binary(h http.Header) string {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	for _, start := range []string{"image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf", "application/zip", "application/gzip"} {
+		if strings.HasPrefix(kind, start) && kind != "image/svg+xml" {
+			return kind
+		}
+	}
+	return ""
 }
 
 // request puts a call's arguments where the endpoint wants them.

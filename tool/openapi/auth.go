@@ -1,0 +1,97 @@
+package openapi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// credential is a value of the environment and where a request has it.
+type credential struct {
+	env      string
+	in, name string // header, query or cookie, and its name
+	prefix   string
+	basic    bool
+}
+
+// credentialOf returns how a security scheme is met.
+func credentialOf(s securityScheme, env string) (credential, error) {
+	switch {
+	case s.Type == "apiKey" && (s.In == "header" || s.In == "query" || s.In == "cookie") && s.Name != "":
+		return credential{env: env, in: s.In, name: s.Name}, nil
+	case s.Type == "http" && s.Scheme == "basic":
+		return credential{env: env, in: "header", name: "Authorization", prefix: "Basic ", basic: true}, nil
+	case s.Type == "http" && s.Scheme == "bearer", s.Type == "oauth2", s.Type == "openIdConnect":
+		return credential{env: env, in: "header", name: "Authorization", prefix: "Bearer "}, nil
+	}
+	return credential{}, fmt.Errorf("a credential of the type %s %s cannot be sent", s.Type, s.Scheme)
+}
+
+// credentials returns what an operation is asked with: the first alternative that
+// the configuration has everything for. lack names a scheme of one that it has not.
+func (b *builder) credentials(op *operationObject) (creds []credential, lack string) {
+	needed := b.d.security
+	if op.Security != nil {
+		needed = *op.Security
+	}
+	for _, alternative := range needed {
+		creds = nil
+		missing := ""
+		for scheme := range alternative {
+			c, err := credentialOf(b.schemes[scheme], b.c.Auth[scheme])
+			if err != nil || b.c.Auth[scheme] == "" {
+				missing = scheme
+			}
+			creds = append(creds, c)
+		}
+		if missing == "" {
+			return creds, ""
+		}
+		lack = missing
+	}
+	return nil, lack
+}
+
+// authorise puts credentials and the configured headers on a request. A variable
+// that is not set is an error here rather than a puzzle at the server.
+func (o *operation) authorise(req *http.Request) error {
+	for _, c := range o.auth {
+		value, ok := os.LookupEnv(c.env)
+		if !ok || value == "" {
+			return tool.Errorf(tool.Permission, "the request needs the environment variable %s, which is not set", c.env)
+		}
+		if c.basic {
+			value = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		switch value = c.prefix + value; c.in {
+		case "header":
+			req.Header.Set(c.name, value)
+		case "query":
+			q := url.QueryEscape(c.name) + "=" + url.QueryEscape(value)
+			if req.URL.RawQuery != "" {
+				q = req.URL.RawQuery + "&" + q
+			}
+			req.URL.RawQuery = q
+		case "cookie":
+			req.AddCookie(&http.Cookie{Name: c.name, Value: value})
+		}
+	}
+	for name, value := range o.headers {
+		var missing string
+		req.Header.Set(name, os.Expand(value, func(v string) string {
+			s, ok := os.LookupEnv(v)
+			if !ok {
+				missing = v
+			}
+			return s
+		}))
+		if missing != "" {
+			return tool.Errorf(tool.Permission, "the header %s needs the environment variable %s, which is not set", name, missing)
+		}
+	}
+	return nil
+}
