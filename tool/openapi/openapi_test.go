@@ -372,6 +372,30 @@ func TestLargeNumbers(t *testing.T) {
 	}
 }
 
+// YAML means what it means elsewhere: numbers, keys that are numbers, strings with
+// backslashes.
+func TestYAML(t *testing.T) {
+	tl, losses := one(t, `openapi: 3.0.0
+info: {title: t, version: 1}
+servers: [{url: "https://x.example.org"}]
+paths:
+  /a:
+    get:
+      operationId: f
+      description: "a \\d\n\v \\v"
+      parameters:
+      - {name: n, in: query, schema: {type: number, maximum: 1.8446744073709552e+19, minimum: -9223372036854776000}}
+      - {name: no, in: query, schema: {type: string, pattern: '^\d+\.\w$', enum: ["no", 'on']}}
+      responses:
+        200: {description: ok}
+`, openapi.Config{})
+	for _, want := range []string{`"maximum":18446744073709552000`, `"minimum":-9223372036854776000`, `"^\\d+\\.\\w$"`, `["no","on"]`} {
+		if !strings.Contains(string(tl.Input), want) || len(losses) > 0 {
+			t.Errorf("no %s in %s %v", want, tl.Input, losses)
+		}
+	}
+}
+
 func aliases() string {
 	var b strings.Builder
 	for c := 'b'; c < 'k'; c++ {

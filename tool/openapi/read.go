@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -94,7 +95,7 @@ func Parse(text []byte) (*Document, error) {
 func newDocument(tree any, format string) (*Document, error) {
 	d := &Document{Format: format, tree: tree}
 	var head struct {
-		Info     struct{ Title, Version string }
+		Info     struct{ Title, Version any }
 		Paths    map[string]any
 		Servers  []server
 		Security []map[string][]string
@@ -105,7 +106,7 @@ func newDocument(tree any, format string) (*Document, error) {
 	if len(head.Paths) == 0 {
 		return nil, errors.New("openapi: it has no paths")
 	}
-	d.Title, d.Version = head.Info.Title, head.Info.Version
+	d.Title, d.Version = plain(head.Info.Title), plain(head.Info.Version)
 	d.paths, d.servers, d.security = head.Paths, head.Servers, head.Security
 	return d, nil
 }
@@ -125,7 +126,13 @@ func asJSON(text []byte) ([]byte, error) {
 	if err := yamlcheck.Check(text); err != nil {
 		return nil, fmt.Errorf("openapi: %w; in JSON it may be longer", err)
 	}
-	out, err := yaml.YAMLToJSON(text)
+	// The parser's own way to JSON breaks some strings and makes strings of some numbers.
+	var tree any
+	err := yaml.Unmarshal(text, &tree)
+	var out []byte
+	if err == nil {
+		out, err = json.Marshal(tree)
+	}
 	if err != nil {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {
@@ -147,6 +154,14 @@ type sweeper struct {
 	nodes int
 }
 
+// numeric are keys of numbers, which the parser of YAML makes strings where they
+// have more digits than an integer of 64 bits.
+var numeric = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+
+func isNumber(text string) bool {
+	return len(text) < 64 && json.Valid([]byte(text)) && strings.Trim(text, "-0123456789.eE+") == ""
+}
+
 func (s *sweeper) sweep(node any, depth int) (any, error) {
 	if s.nodes++; s.nodes > maxNodes {
 		return nil, fmt.Errorf("openapi: more than %d values", maxNodes)
@@ -164,6 +179,9 @@ func (s *sweeper) sweep(node any, depth int) (any, error) {
 		for key, v := range node {
 			if d, ok := v.(map[string]any); ok && key == "discriminator" && d["propertyName"] != nil {
 				continue // it says nothing about which values are valid, and refers to other files
+			}
+			if text, ok := v.(string); ok && slices.Contains(numeric, key) && isNumber(text) {
+				v = json.Number(text)
 			}
 			if out[key], err = s.sweep(v, depth+1); err != nil {
 				return nil, err
