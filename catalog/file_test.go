@@ -28,7 +28,7 @@ func TestFileErrors(t *testing.T) {
 		{"a model without an effect", "models:\n  a: {}\n", `models.yaml:2: nothing is said about "a"`},
 		{"a list for keys", "models: [a, b]\n", `models.yaml:1: expected keys and values, found a list`},
 		{"an alias, which can blow up", "models:\n  a: &x {kind: chat}\n  b: *x\n", `models.yaml:2: expected keys and values, found an anchor, alias or tag`},
-		{"two documents", "models: {}\n---\nmodels: {}\n", `models.yaml:1: more than one document`},
+		{"two documents", "models: {}\n---\nmodels: {}\n", `models.yaml:3: a second document begins here`},
 		{"no YAML", "models:\n\t- x: [\n", `models.yaml:`},
 	} {
 		_, err := Default().Load("models.yaml", []byte(c.file))

@@ -33,6 +33,10 @@ func readYAML(file string, data []byte) (yamlNode, error) {
 		return root, root.errorf("more than %d bytes", maxFile)
 	}
 	if err := yamlcheck.Check(data); err != nil {
+		if at, ok := errors.AsType[*yamlcheck.LineError](err); ok {
+			root.line = at.Line
+			return root, root.errorf("%s", at.Problem)
+		}
 		return root, root.errorf("%w", err)
 	}
 	doc, err := parser.ParseBytes(data, 0)

@@ -24,7 +24,7 @@ func Check(text []byte) error {
 		return fmt.Errorf("%d bytes of YAML, and the limit is %d", len(text), maxBytes)
 	}
 	if line := tooDeep(text); line > 0 {
-		return fmt.Errorf("line %d: more than %d levels", line, maxDepth)
+		return &LineError{Line: line, Problem: fmt.Sprintf("more than %d levels", maxDepth)}
 	}
 	aliases := bytes.ContainsRune(text, '*')
 	if !aliases && !bytes.Contains(text, []byte("---")) && !bytes.Contains(text, []byte("...")) {
@@ -35,7 +35,7 @@ func Check(text []byte) error {
 		return nil // the reader says it better
 	}
 	if line := secondDocument(file); line > 0 {
-		return fmt.Errorf("line %d: a second document begins here, and only the first would be read", line)
+		return &LineError{Line: line, Problem: "a second document begins here, and only the first would be read"}
 	}
 	w := writer{anchors: make(map[string]int)}
 	total := 0
@@ -47,6 +47,15 @@ func Check(text []byte) error {
 	}
 	return nil
 }
+
+// A LineError is a problem whose line is known, for readers that print places in
+// a way of their own.
+type LineError struct {
+	Line    int // counted from 1
+	Problem string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Problem) }
 
 // secondDocument returns the line on which a second document with something in it
 // begins, and 0 if there is none.
