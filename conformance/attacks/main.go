@@ -105,7 +105,7 @@ func test(pkg string, rows []row, results map[row]*result, out io.Writer) error 
 			names = append(names, r.Test)
 		}
 	}
-	cmd := exec.Command("go", "test", "-json", "-count=1", "-timeout=10m", "-run", "^("+strings.Join(names, "|")+")$", "./"+pkg)
+	cmd := exec.Command("go", "test", "-json", "-count=1", "-timeout=40m", "-run", "^("+strings.Join(names, "|")+")$", "./"+pkg)
 	cmd.Dir = ".."
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()

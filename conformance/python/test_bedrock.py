@@ -253,7 +253,7 @@ class Signature(unittest.TestCase):
                 env = {"PATH": os.environ["PATH"], "HOME": home, "LAB_KEY": "AKIDEXAMPLE:se/cr+et:to+ken/=", "AWS_REGION": "eu-west-1"}
                 model = "bedrock/arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-pro-v1:0"
                 command = [os.environ["TOOLPOST"], "run", "--config", config, "-m", model, "Grüße, how are you?"]
-                said = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=60)
+                said = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=600)
         finally:
             server.shutdown()
             server.server_close()

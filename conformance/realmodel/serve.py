@@ -35,14 +35,14 @@ if args.chat_template:
 
 server = xllamacpp.Server(params)  # stops when collected: keep the reference
 url = server.listening_address
-deadline = time.monotonic() + 120
+deadline = time.monotonic() + 600
 while True:
     try:
         urllib.request.urlopen(url + "/health", timeout=5).read()
         break
     except (urllib.error.URLError, OSError):
         if time.monotonic() > deadline:
-            sys.exit("the model did not load within 120 s")
+            sys.exit("the model did not load within 600 s")
         time.sleep(0.2)
 print("listening on " + url, flush=True)
 sys.stdin.read()
