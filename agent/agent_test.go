@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 	if childProcess != nil {
 		childProcess()
 	}
-	goleak.VerifyTestMain(m)
+	leaks.VerifyTestMain(m)
 }
 
 // childProcess does not return if this process is one that a test started; nil

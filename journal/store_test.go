@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
+	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/llmtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 func TestMemory(t *testing.T) {
 	llmtest.TestStore(t, func(*testing.T) journal.Store { return new(journal.Memory) })

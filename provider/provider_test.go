@@ -4,15 +4,14 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 // roots are where the simulator serves each vendor's API.
 var roots = map[string]string{

@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 // actor is a model that says one thing after the other and remembers what it
 // was asked. A line is text, a call "name {…}" after "call ", or an error.

@@ -13,15 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/leaks"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.VerifyTestMain(m) }
 
 // client asks a simulator in one format.
 type client struct {

@@ -19,6 +19,7 @@ const module = "github.com/toolpost/toolpost/"
 var layer = map[string]int{
 	"internal/js":            -1, // the text of JSON, without any meaning: below all
 	"internal/outbound":      -1, // the HTTP clients of all
+	"internal/leaks":         -1, // what tests leave behind
 	"internal/linear":        -1, // how tests measure growth
 	"internal/secret":        -1, // values that others must not read, in text
 	"internal/yamlcheck":     -1, // whether YAML may be read at all
@@ -59,7 +60,7 @@ var why = []string{
 }
 
 // testOnly may be imported by tests of any layer.
-var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true}
+var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true}
 
 type pkg struct {
 	ImportPath                         string

@@ -143,7 +143,7 @@ func waitFor(t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = db.Ping(); err == nil {
 			return
 		}

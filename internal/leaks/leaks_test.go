@@ -1,0 +1,35 @@
+package leaks
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// tests are tests that leave a goroutine behind which ends when it is told.
+type tests chan struct{}
+
+func (c tests) Run() int {
+	go func() { <-c }()
+	return 0
+}
+
+// A goroutine that ends late is waited for, and one that does not is found.
+func TestVerifyTestMain(t *testing.T) {
+	end := make(tests)
+	time.AfterFunc(3*time.Second, func() { close(end) }) // goleak alone gives up before
+	if code := (patient{end}).Run(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if err := goleak.Find(); err != nil {
+		t.Error(err)
+	}
+	ignored := goleak.IgnoreCurrent()
+	end = make(tests)
+	end.Run()
+	defer close(end)
+	if goleak.Find(ignored) == nil {
+		t.Error("a goroutine that is left behind is not found")
+	}
+}
