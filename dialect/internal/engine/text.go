@@ -489,18 +489,34 @@ func (m *machine) inComment(before []byte) bool {
 	return open >= 0 && !bytes.Contains(before[open:], []byte("-->"))
 }
 
-// shownIn are elements of documents in which something is shown.
-var shownIn = []string{"pre", "code", "samp", "blockquote", "details", "result", "example"}
+// isShowing reports whether something is shown in the element word of a document.
+func isShowing(word []byte) bool {
+	switch string(word) {
+	case "pre", "code", "samp", "blockquote", "details", "result", "example":
+		return true
+	}
+	return false
+}
 
 // inShown reports whether the text before ends in an element in which something
 // is shown.
 func inShown(before []byte) bool {
-	if bytes.IndexByte(before, '<') < 0 { // most text
-		return false
-	}
-	for _, tag := range shownIn {
-		if open := bytes.LastIndex(before, []byte("<"+tag+">")); open >= 0 && !bytes.Contains(before[open:], []byte("</"+tag)) {
+	closed := 0 // end tags behind here
+	for i := bytes.LastIndexByte(before, '<'); i >= 0; i = bytes.LastIndexByte(before[:i], '<') {
+		tag := before[i+1:]
+		if len(tag) == 0 || tag[0] != '/' && !isLetter(tag[0]) { // most of them
+			continue
+		}
+		word, ends := bytes.CutPrefix(tag, []byte{'/'})
+		n := bytes.IndexByte(word[:min(len(word), len("blockquote>"))], '>')
+		switch {
+		case n < 0 || !isShowing(word[:n]):
+		case ends:
+			closed++
+		case closed == 0:
 			return true
+		default:
+			closed--
 		}
 	}
 	return false

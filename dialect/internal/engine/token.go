@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/spec"
@@ -317,7 +318,8 @@ func (m markers) add(text string, k kind, row rowSet) {
 	folded := foldAll(text)
 	t := m[folded]
 	if t == nil {
-		t = &token{text: folded, line: isLetter(text[0]), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
+		first, _ := utf8.DecodeRuneInString(text)
+		t = &token{text: folded, line: unicode.IsLetter(first), special: folded[0] >= utf8.RuneSelf || strings.Contains(folded, "|")}
 		m[folded] = t
 	}
 	t.play(k, row)
