@@ -70,6 +70,14 @@ func (c *calls) retract() {
 	c.all = slices.DeleteFunc(c.all, func(v *callView) bool { return v.phase == writing })
 }
 
+// stop ends the calls of a turn that is over: nobody tells any more what became
+// of them.
+func (c *calls) stop() {
+	for _, v := range c.open() {
+		v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, true, "interrupted"
+	}
+}
+
 // begin returns the view of a call that may or may not have been seen.
 func (c *calls) begin(id, name string) *callView {
 	if v := c.find(id); v != nil && v.phase != over {

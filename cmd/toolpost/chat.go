@@ -251,6 +251,7 @@ func (c *chat) end(over turnOver) {
 	case over.err != nil:
 		c.log.add(shownAs, c.p.red("✗ ")+printable(advised(over.err).Error()))
 	}
+	c.log.calls.stop()
 	if over.err != nil { // what was to follow is for the person to judge
 		c.unqueue()
 	}

@@ -59,7 +59,11 @@ func (c *chat) command(line string) tea.Cmd {
 	for _, s := range all {
 		names = append(names, s.name)
 	}
-	c.log.add(noted, printable(name)+" is no command"+didYouMean(name, names)+"; /help lists them")
+	hint := didYouMean(name, names)
+	if hint == "" {
+		hint = ";"
+	}
+	c.log.add(noted, printable(name)+" is no command"+hint+" /help lists them")
 	return nil
 }
 

@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	wait TEXT           wait until the screen shows it
 //	gone TEXT           wait until the screen does not show it
 //	screen NAME         wait until the screen is as in the file of that name
+//	shell COMMAND       run a command in the folder of the session, behind its back
 //	settle DURATION     before size: for how long a question that appears heeds no
 //	                    keys, for sessions whose keys come too early
 //
@@ -45,6 +46,7 @@ func TestTerminalSessions(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel() // a session mostly waits
 			path, err := filepath.Abs(file)
 			if err != nil {
 				t.Fatal(err)
@@ -67,8 +69,8 @@ func playSession(t *testing.T, path string) {
 			needs[f.Name] = marker.ReplaceAllString(string(f.Data), "-- $1 --")
 		}
 	}
-	bare(t, needs)
 	term := newTerminal(t)
+	writeFiles(t, term.work, needs)
 	var screens []txtar.File
 	for i, step := range strings.Split(strings.TrimSpace(string(fileIn(archive, "steps"))), "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
@@ -87,7 +89,13 @@ func playSession(t *testing.T, path string) {
 			name := "screen " + rest
 			screens = append(screens, txtar.File{Name: name, Data: []byte(term.shows(string(fileIn(archive, name))))})
 		case "settle":
-			t.Setenv("TOOLPOST_TEST_SETTLE", rest)
+			term.env["TOOLPOST_TEST_SETTLE"] = rest
+		case "shell":
+			cmd := exec.Command("sh", "-c", rest)
+			cmd.Dir = term.work
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("step %d: %v\n%s", i+1, err, out)
+			}
 		default:
 			t.Fatalf("step %d: %q", i+1, step)
 		}
@@ -132,6 +140,7 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 var (
 	turning = regexp.MustCompile("[" + string(spinner) + "]")
 	cut     = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
+	dated   = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\bhead (sha256:)?[0-9a-f]{12,64}\b`)
 )
 
 // steadyScreen returns a screen without what is different every time; a prompt
@@ -139,7 +148,7 @@ var (
 func steadyScreen(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		out = append(out, cut.ReplaceAllString(turning.ReplaceAllString(timeless(strings.TrimRight(line, "\n")), "*"), "$1 · …"))
+		out = append(out, cut.ReplaceAllString(dated.ReplaceAllString(turning.ReplaceAllString(timeless(strings.TrimRight(line, "\n")), "*"), "*"), "$1 · …"))
 	}
 	return strings.TrimSuffix(strings.Join(out, "\n"), "\n$")
 }
@@ -149,6 +158,8 @@ type terminal struct {
 	t      *testing.T
 	socket string
 	bin    string
+	work   string // where the shell is
+	env    map[string]string
 	open   bool
 }
 
@@ -162,7 +173,7 @@ func newTerminal(t *testing.T) *terminal {
 	if err := os.WriteFile(filepath.Join(bin, "rc"), []byte("PS1='$ '\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "s"), bin: bin}
+	term := &terminal{t: t, socket: filepath.Join(t.TempDir(), "s"), bin: bin, work: t.TempDir(), env: bareEnv(t.TempDir())}
 	t.Cleanup(func() {
 		if term.open {
 			_ = exec.Command("tmux", "-S", term.socket, "kill-server").Run()
@@ -182,7 +193,7 @@ func (term *terminal) size(wh []string) {
 		return
 	}
 	term.open = true
-	term.run("-f", "/dev/null", "new-session", "-d", "-s", "0", "-x", wh[0], "-y", wh[1], "exec sh -i")
+	term.run("-f", "/dev/null", "new-session", "-d", "-s", "0", "-c", term.work, "-x", wh[0], "-y", wh[1], "exec sh -i")
 	term.wait("$", true)
 }
 
@@ -191,6 +202,9 @@ func (term *terminal) run(args ...string) string {
 	term.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", term.socket}, args...)...)
 	cmd.Env = append(os.Environ(), "PATH="+term.bin+":"+os.Getenv("PATH"), "ENV="+filepath.Join(term.bin, "rc"), "LC_ALL=C.UTF-8", "TMUX=", "TERM=xterm-256color")
+	for name, value := range term.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Run(); err != nil {
