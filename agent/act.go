@@ -109,7 +109,8 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	for ev, err := range l.runner.Do(ctx, calls) {
+	l.settledTokens.Store(int64(l.done.Usage.Input + l.done.Usage.Output))
+	for ev, err := range l.runner.Do(context.WithValue(ctx, loopKey{}, l), calls) {
 		if err != nil {
 			return err
 		}
@@ -138,6 +139,7 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
 
 // count adds what a call did to the summary.
 func (l *loop) count(o invoke.Outcome) {
+	l.usedInside(o.Receipt.Usage)
 	if o.Receipt.Status != journal.Refused {
 		l.done.Ran++
 	}

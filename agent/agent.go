@@ -116,13 +116,15 @@ func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Even
 }
 
 // Ask runs a conversation to its end and returns the Done event. With an error,
-// Done holds what was reached.
+// Done holds what was reached; see also Done.Status.
 func (a *Agent) Ask(ctx context.Context, msgs ...llm.Message) (Done, error) {
-	return last(a.Run(ctx, msgs...))
+	return Last(a.Run(ctx, msgs...))
 }
 
-// last returns the Done of a run and its error.
-func last(events iter.Seq2[llm.Event, error]) (Done, error) {
+// Last reads the events of Run, Resume or ResumeWith to their end and returns the
+// Done event and the error. A run that waits for a person has no error: its
+// Status says so.
+func Last(events iter.Seq2[llm.Event, error]) (Done, error) {
 	var done Done
 	for ev, err := range events {
 		if err != nil {

@@ -70,6 +70,7 @@ type loop struct {
 	resumed bool                       // the conversation is that of an earlier process
 	raised  bool                       // the stronger model is asked
 	done    Done
+	shared
 }
 
 // begin starts the record of a run and returns its loop.
@@ -143,6 +144,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 	}
 	session.Model = a.ID
 	l.session, l.runner = session, session
+	l.part(ctx)
 	return l, nil
 }
 
@@ -304,8 +306,8 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	if final && l.Limits.NoLastTurn {
 		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
 	}
-	if spent := l.done.Usage.Input + l.done.Usage.Output; l.Limits.Tokens > 0 && spent >= l.Limits.Tokens {
-		return true, fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %d turns", l.Limits.Tokens, spent, l.turnNo-1)
+	if err := l.broke(); err != nil {
+		return true, err
 	}
 	if err := l.choose(ctx); err != nil {
 		return true, err

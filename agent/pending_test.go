@@ -266,6 +266,42 @@ func TestToolAsks(t *testing.T) {
 	}
 }
 
+// TestToolAsksTwice: the first answer is there at once, the second comes later;
+// then the tool finds both, whatever the order in which it asks.
+func TestToolAsksTwice(t *testing.T) {
+	var booked []string
+	order := []string{"Which seat?", "Which day?"}
+	book := tool.Func("book", "Books.", func(ctx context.Context, _ struct{}) (string, error) {
+		var got []string
+		for _, q := range order {
+			v, err := tool.Ask(ctx, tool.Prompt{Message: q})
+			if err != nil {
+				return "", err
+			}
+			got = append(got, string(v))
+		}
+		booked = got
+		return "booked", nil
+	})
+	a := &agent.Agent{Model: byTurn{says(call("1", "book", `{}`), "done").lines}, Store: new(journal.Memory), Tools: runner(book), NewRun: func() string { return "r" }}
+	a.Tools.Approve = func(_ context.Context, q invoke.Question) (journal.Approval, error) {
+		if q.Message == "Which day?" {
+			return journal.Approval{}, new(invoke.PendingError)
+		}
+		answer := q.Answer(true, "ada", "")
+		answer.Value = json.RawMessage(`"aisle"`)
+		return answer, nil
+	}
+	if l := run(t, a, "go"); l.err != nil || l.done.Status != agent.StatusPending || l.done.Waiting[0].Message != "Which day?" {
+		t.Fatalf("%+v, %v", l.done, l.err)
+	}
+	order = []string{"Which day?", "Which seat?"}
+	l := listen(a.ResumeWith(t.Context(), "r", []agent.Grant{{Call: "1", Allowed: true, Value: json.RawMessage(`"Monday"`)}}))
+	if l.err != nil || l.done.Status != agent.StatusFinished || fmt.Sprint(booked) != `["Monday" "aisle"]` {
+		t.Errorf("%s, booked %v, error %v\n%s", l.done.Status, booked, l.err, conversation(l.done.Messages))
+	}
+}
+
 // TestPendingGivesUpTheLease: whoever comes owns the run.
 func TestPendingGivesUpTheLease(t *testing.T) {
 	for name, open := range everyStore {

@@ -44,7 +44,7 @@ func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*
 	} else if e.h.err == nil {
 		e.h.err = context.Cause(ctx)
 	}
-	l.done.Usage = l.done.Usage.Add(e.usage)
+	l.used(e.usage)
 	return &e.h, nil
 }
 

@@ -50,7 +50,7 @@ func replayPart(ctx context.Context, run string, entries []journal.Entry, from i
 		return err
 	}
 	l.run = run
-	_, err = last(func(yield func(llm.Event, error) bool) { l.walk(ctx, yield) })
+	_, err = Last(func(yield func(llm.Event, error) bool) { l.walk(ctx, yield) })
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

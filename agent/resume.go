@@ -130,6 +130,7 @@ func (l *loop) takeUp(p *past) {
 // past is what the record of a run says.
 type past struct {
 	begun    bool
+	ended    bool // with success
 	begin    beginning
 	messages []llm.Message
 	results  map[string]llm.Result      // of the calls of the last answer that are settled
@@ -213,12 +214,27 @@ func (p *past) take(e journal.Entry) error {
 		if c.Result != nil {
 			p.results[c.Call.ID] = *c.Result
 		}
+	default:
+		return p.takeCall(e)
+	}
+	return nil
+}
+
+// takeCall takes what the runtime records about calls, and the end of the run.
+func (p *past) takeCall(e journal.Entry) error {
+	switch e.Kind {
 	case journal.KindIntent:
 		var in journal.Intent
 		if err := e.Decode(&in); err != nil {
 			return err
 		}
 		p.ids[in.Call], p.intended[in.Call] = true, true
+	case journal.KindEnd:
+		var end journal.End
+		if err := e.Decode(&end); err != nil {
+			return err
+		}
+		p.ended = end.Status == "success"
 	case journal.KindQuestion, journal.KindApproval:
 		p.consent = append(p.consent, e)
 	case journal.KindReceipt, journal.KindRefusal:
@@ -241,6 +257,9 @@ func (p *past) settle(r journal.Receipt) {
 	}
 	if r.Status != journal.Refused && r.ExecutedBy != journal.ByProvider {
 		p.ran++
+		if r.Usage != nil {
+			p.usage = p.usage.Add(*r.Usage)
+		}
 		p.did = append(p.did, r.SideEffects...)
 		if p.intended[r.Call] {
 			p.unreported = unreported(p.unreported, r)

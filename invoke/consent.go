@@ -34,12 +34,15 @@ type Question struct {
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	// Until is when a question that waits is answered with no; zero means never.
 	Until time.Time `json:"until,omitzero"`
+	// Waited says that the run has waited for an answer before: to wait again
+	// changes nothing.
+	Waited bool `json:"waited,omitempty"`
 }
 
 // Answer returns the decision about exactly this call. Set Args on it to have
 // the call run with other arguments, and Value to answer a tool's question.
 func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
-	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt}
+	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt, Asked: q.Message}
 }
 
 // PendingError is what Approve returns if nobody has decided yet and the run is
@@ -133,7 +136,7 @@ func (s *Session) before(q Question) (Question, bool) {
 	if i < 0 {
 		return q, false
 	}
-	q.Until = s.waiting[i].Until // asking again gives nobody more time
+	q.Until, q.Waited = s.waiting[i].Until, true // asking again gives nobody more time
 	return q, true
 }
 
@@ -305,6 +308,12 @@ func (d *batch) prompts(j *job) error {
 	for _, q := range d.s.waiting {
 		if q.CallID == j.call.ID && q.Prompt > 0 {
 			open = append(open, q)
+		}
+	}
+	for _, g := range d.s.grants { // what was answered at once is not among the questions
+		asked := slices.ContainsFunc(open, func(q Question) bool { return q.Prompt == g.Prompt })
+		if g.Call == j.call.ID && g.Prompt > 0 && g.Allowed && !asked {
+			j.answers = append(j.answers, g.Approval)
 		}
 	}
 	d.s.mu.Unlock()

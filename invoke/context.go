@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -12,17 +13,41 @@ import (
 // Info implements [tool.Runtime].
 func (e *execution) Info() tool.Info { return e.info }
 
-// mostReports is how many reports wait for somebody to read them.
-const mostReports = 64
+// mostNews is how many events of a tool wait for somebody to read them.
+const mostNews = 64
 
 // Report implements [tool.Runtime].
-func (e *execution) Report(p tool.Progress) {
+func (e *execution) Report(p tool.Progress) { e.put(Progress{e.info.Call, e.name, p}) }
+
+// Emit implements [tool.Runtime].
+func (e *execution) Emit(ctx context.Context, ev llm.Event) {
 	e.mu.Lock()
-	if len(e.progress) < mostReports {
-		e.progress = append(e.progress, p)
+	if e.room == nil {
+		e.room = make(chan struct{}, 1)
+	}
+	room := e.room
+	e.mu.Unlock()
+	for !e.put(ev) {
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+// put adds an event if there is room for it, and reports whether there is.
+func (e *execution) put(ev llm.Event) bool {
+	e.mu.Lock()
+	room := len(e.events) < mostNews
+	if room {
+		e.events = append(e.events, ev)
 	}
 	e.mu.Unlock()
 	e.poke()
+	return room
 }
 
 // promptError is what a tool gets, and must return, for a question that nobody
@@ -37,13 +62,10 @@ func (e *promptError) Error() string { return "a person has to answer first: " +
 // Ask implements [tool.Runtime]. A question that was answered before gets that
 // answer; any other ends the attempt.
 func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.asked++
 	for _, a := range e.answers {
-		if a.Prompt == e.asked {
+		if a.Asked == p.Message {
 			return a.Value, nil
 		}
 	}
-	return nil, &promptError{e.asked, p}
+	return nil, &promptError{len(e.answers) + 1, p}
 }

@@ -99,6 +99,9 @@ type Outcome struct {
 	Call    llm.Call        `json:"call"`
 	Result  llm.Result      `json:"result"` // for the model
 	Receipt journal.Receipt `json:"receipt"`
+	// Structured is what the tool returned as JSON, if it did and it matches the
+	// tool's schema. It is for programs; the record has what the model saw.
+	Structured json.RawMessage `json:"structured,omitempty"`
 	// Error is what went wrong, nil if nothing did.
 	Error *tool.Error `json:"error,omitempty"`
 	// Attempt counts the failures of this tool in a row, this one included,

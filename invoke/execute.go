@@ -30,7 +30,7 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 				start = r.Now()
 			}
 		}
-		out, err, abandoned := r.attempt(d.ctx, j, n, began, emit)
+		out, err, abandoned := d.s.attempt(d.ctx, j, n, began, emit)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
 		if again, over := d.asks(j, &end, abandoned, emit); over {
 			return end
@@ -147,38 +147,33 @@ var errTimeout = errors.New("the time is up")
 // attempt runs the tool once. A tool that goes on when it was told to stop is
 // abandoned after the grace: its goroutine ends when the tool does, and nobody
 // waits for it.
-func (r *Runner) attempt(ctx context.Context, j *job, n int, now time.Time, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
+func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
+	r := s.runner
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithDeadlineCause(ctx, now.Add(timeout), errTimeout)
 	defer cancel()
-	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), changed: make(chan struct{}, 1)}
+	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), changed: make(chan struct{}, 1), session: s}
 	e.info, e.answers = j.info, j.answers
 	e.info.Attempt = n
 	e.ctx = tool.WithRuntime(ctx, e)
 	go e.run()
+	var grace <-chan time.Time
+	stop := ctx.Done()
 	for waiting := true; waiting; {
 		select {
 		case <-e.changed:
-			progress, over := e.look()
-			for _, p := range progress {
-				emit(Progress{j.call.ID, j.tool.Name, p})
+			events, over := e.look()
+			for _, ev := range events {
+				emit(ev)
 			}
 			if over {
 				return e.read(timeout)
 			}
-		case <-ctx.Done():
-			waiting = false
-		}
-	}
-	grace := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
-	defer grace.Stop()
-	for waiting := true; waiting; {
-		select {
-		case <-e.changed:
-			if _, over := e.look(); over {
-				return e.read(timeout)
-			}
-		case <-grace.C:
+		case <-stop:
+			timer := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
+			defer timer.Stop()
+			stop, grace = nil, timer.C
+		case <-grace:
 			waiting = false
 		}
 	}
@@ -198,14 +193,16 @@ type execution struct {
 	args json.RawMessage
 	info tool.Info
 	// answers are those to the questions that the tool asked in earlier runs of
-	// the same call; asked counts its questions in this one.
+	// the same call.
 	answers []journal.Approval
-	asked   int
 
-	mu       sync.Mutex
-	progress []tool.Progress // that nobody was told yet
-	over     bool            // the tool has returned; what follows is for the reader then
-	changed  chan struct{}   // has an element if progress or over has changed
+	session *Session
+
+	mu      sync.Mutex
+	events  []llm.Event   // of the tool, that nobody was told yet
+	over    bool          // the tool has returned; what follows is for the reader then
+	changed chan struct{} // has an element if events or over has changed
+	room    chan struct{} // wakes a tool that waits for room for an event; nil if it never did
 
 	ended bool // the tool returned, without a panic or Goexit
 	out   tool.Output
@@ -241,13 +238,18 @@ func (e *execution) poke() {
 	}
 }
 
-// look takes the progress that was reported, and reports whether the tool has
-// returned.
-func (e *execution) look() (progress []tool.Progress, over bool) {
+// look takes the events of the tool, and reports whether it has returned.
+func (e *execution) look() (events []llm.Event, over bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	progress, e.progress = e.progress, nil
-	return progress, e.over
+	events, e.events = e.events, nil
+	if len(events) > 0 && e.room != nil {
+		select {
+		case e.room <- struct{}{}:
+		default:
+		}
+	}
+	return events, e.over
 }
 
 // read returns the tool's output and error, both within the bounds on size.

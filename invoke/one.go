@@ -145,6 +145,7 @@ func (d *batch) reject(j *job, e *tool.Error) error {
 // settle formats the result, writes the receipt and gives the call its outcome.
 func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 	s := d.s
+	s.structure(j, &end, emit)
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
 	if err != nil { // it ran, and that must be on record even if its output cannot be
 		end.out.Parts, end.status = nil, journal.Failed
@@ -175,7 +176,7 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 		}
 		s.forget(j.call.ID)
 	}
-	o := Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Error: end.err}
+	o := Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Structured: end.out.Structured, Error: end.err}
 	if end.err != nil {
 		j.failed = true
 		o.Attempt, o.Next = j.attempt, next(j, end)
@@ -218,6 +219,9 @@ func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) jour
 	for _, d := range end.delays {
 		rec.DelaysMS = append(rec.DelaysMS, d.Milliseconds())
 	}
+	if usage := end.out.Usage; !usage.IsZero() {
+		rec.Usage = &usage
+	}
 	for _, did := range end.out.Did {
 		rec.SideEffects = append(rec.SideEffects, journal.SideEffect(did))
 	}
@@ -253,28 +257,43 @@ func (s *Session) learn(ctx context.Context, o *Outcome, repairs int) error {
 }
 
 // affordable returns why another call cannot run: the run was cancelled or
-// stopped, or its budget is used up.
+// stopped, or its budget is used up, or that of a run that it is part of.
 func (s *Session) affordable(ctx context.Context) *tool.Error {
 	if ctx.Err() != nil {
 		return notBegun()
 	}
+	var inside time.Duration // of the call that s is part of, which counts when it is over
+	for at := s; at != nil; at = at.parent {
+		if what := at.exhausted(inside); what != "" {
+			return stop("the budget of " + what + " is used up")
+		}
+		if at.parent != nil {
+			inside = at.parent.runner.took(at.began)
+		}
+	}
+	for at := s; at != nil; at = at.parent {
+		at.mu.Lock()
+		at.spent.Calls++
+		at.mu.Unlock()
+	}
+	return nil
+}
+
+// exhausted returns what the session has used up, or "", if a call that goes on has
+// taken so long.
+func (s *Session) exhausted(inside time.Duration) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.runner.Budget
-	what := ""
 	switch {
 	case b.Calls > 0 && s.spent.Calls >= b.Calls:
-		what = fmt.Sprintf("%d calls", b.Calls)
-	case b.Time > 0 && s.spent.Time >= b.Time:
-		what = b.Time.String()
+		return fmt.Sprintf("%d calls", b.Calls)
+	case b.Time > 0 && s.spent.Time+inside >= b.Time:
+		return b.Time.String()
 	case b.Bytes > 0 && s.spent.Bytes >= b.Bytes:
-		what = fmt.Sprintf("%d bytes of results", b.Bytes)
+		return fmt.Sprintf("%d bytes of results", b.Bytes)
 	}
-	if what != "" {
-		return stop("the budget of " + what + " is used up")
-	}
-	s.spent.Calls++
-	return nil
+	return ""
 }
 
 // hasTime reports whether the budget leaves time after a call that has taken so
@@ -318,6 +337,11 @@ func (s *Session) remember(j *job, end ending) {
 	defer s.mu.Unlock()
 	s.spent.Time += end.took
 	s.spent.Bytes += size(end.out.Parts)
+	for at := s.parent; at != nil; at = at.parent {
+		at.mu.Lock()
+		at.spent.Bytes += size(end.out.Parts)
+		at.mu.Unlock()
+	}
 	if !j.tool.Effects.Has(tool.ReadOnly) {
 		s.era++
 		return

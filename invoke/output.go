@@ -207,6 +207,38 @@ func textPart(text string, end ending) llm.Part {
 	return llm.Text{Text: text, Ours: end.status == journal.Refused && len(end.out.Parts) == 0}
 }
 
+// structure checks the structured output of a call. What does not match what the
+// tool promises is not passed on, with a warning: the call was run all the same.
+func (s *Session) structure(j *job, end *ending, emit func(llm.Event)) {
+	out := &end.out
+	promised := s.runner.Tools.OutputSchema(j.call.Name)
+	if end.err != nil || promised == nil && len(out.Structured) == 0 {
+		out.Structured = nil
+		return
+	}
+	problem := ""
+	switch {
+	case len(out.Structured) == 0:
+		problem = "there is none"
+	case len(out.Structured) > heldBytes:
+		problem = fmt.Sprintf("it has %d bytes, which is more than is kept", len(out.Structured))
+	case !json.Valid(out.Structured):
+		problem = "it is no JSON"
+	case promised != nil:
+		if faults := promised.Validate(out.Structured); len(faults) > 0 {
+			problem = faults[0].Message
+		}
+	}
+	if problem != "" {
+		out.Structured = nil
+		emit(llm.Warning{Code: llm.Compatibility, Feature: j.call.Name, Detail: "the structured output is not what the tool promises, and is left out: " + problem})
+		return
+	}
+	if len(out.Parts) == 0 {
+		out.Parts = []llm.Part{llm.Text{Text: string(out.Structured)}}
+	}
+}
+
 // explain is what the model is told about a failure.
 func (s *Session) explain(j *job, end ending) string {
 	most := cmp.Or(s.runner.Attempts, 3)

@@ -146,6 +146,8 @@ type Session struct {
 
 	runner *Runner
 	rec    *journal.Recorder
+	parent *Session   // that runs the call which this session is part of
+	began  time.Time  // by the parent's clock
 	busy   sync.Mutex // held by Do
 	asking sync.Mutex // held while a person is asked
 	doing  batch      // what it does
@@ -184,6 +186,15 @@ func (r *Runner) Session(rec *journal.Recorder) (*Session, error) {
 		}
 	}
 	return s, nil
+}
+
+// Within makes the session part of the call that ctx belongs to, if it does: its
+// calls count for the budgets of both sessions, and it may use what is left of
+// each. It must be called before the first Do.
+func (s *Session) Within(ctx context.Context) {
+	if e, ok := tool.RuntimeOf(ctx).(*execution); ok && e.session != s {
+		s.parent, s.began = e.session, e.session.runner.now()
+	}
 }
 
 // record writes an entry, even if ctx has been cancelled, and returns its hash.

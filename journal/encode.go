@@ -185,6 +185,7 @@ func (r *Receipt) encode(refs *references) object {
 	o.any("step_utility", r.StepUtility, r.StepUtility != nil)
 	o.textAlways("tool", r.Tool)
 	o.flag("truncated", r.Truncated)
+	o.any("usage", r.Usage, r.Usage != nil)
 	o.b = append(o.b, '}')
 	return o
 }

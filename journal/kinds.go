@@ -136,6 +136,8 @@ type Receipt struct {
 	ShownBytes  int64  `json:"shown_bytes,omitempty"`
 	Truncated   bool   `json:"truncated,omitempty"`
 	Spill       string `json:"spill,omitempty"`
+	// Usage is what the tool used of models, if it asked any.
+	Usage *llm.Usage `json:"usage,omitempty"`
 
 	// Entry is the hash of the entry that holds the receipt. It is not part
 	// of the body.
@@ -180,8 +182,9 @@ type Approval struct {
 	// the arguments. ParamsHash is that of the arguments the person was shown.
 	Args json.RawMessage `json:"args,omitempty"`
 	// Prompt is the number of the question that Value answers, if it is one that
-	// the tool asked while it ran; see [Question].
+	// the tool asked while it ran, and Asked its text; see [Question].
 	Prompt int             `json:"prompt,omitempty"`
+	Asked  string          `json:"asked,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 }
 

@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/toolpost/toolpost/llm"
 )
 
 // Info is what a running tool can know about its call.
@@ -38,6 +40,7 @@ type Prompt struct {
 type Runtime interface {
 	Info() Info
 	Report(Progress)
+	Emit(context.Context, llm.Event)
 	Ask(context.Context, Prompt) (json.RawMessage, error)
 }
 
@@ -48,7 +51,8 @@ func WithRuntime(ctx context.Context, r Runtime) context.Context {
 	return context.WithValue(ctx, runtimeKey{}, r)
 }
 
-func runtimeOf(ctx context.Context) Runtime {
+// RuntimeOf returns what runs the call that ctx belongs to, nil outside of one.
+func RuntimeOf(ctx context.Context) Runtime {
 	r, _ := ctx.Value(runtimeKey{}).(Runtime)
 	return r
 }
@@ -56,7 +60,7 @@ func runtimeOf(ctx context.Context) Runtime {
 // InfoOf returns what is known about the call that ctx belongs to. It is zero
 // outside of one.
 func InfoOf(ctx context.Context) Info {
-	if r := runtimeOf(ctx); r != nil {
+	if r := RuntimeOf(ctx); r != nil {
 		return r.Info()
 	}
 	return Info{}
@@ -66,8 +70,17 @@ func InfoOf(ctx context.Context) Info {
 // waits: if nobody keeps up, reports are dropped. Outside of a call it does
 // nothing.
 func ReportProgress(ctx context.Context, p Progress) {
-	if r := runtimeOf(ctx); r != nil {
+	if r := RuntimeOf(ctx); r != nil {
 		r.Report(p)
+	}
+}
+
+// Emit passes an event on to whoever watches the run, like those of a run inside
+// the tool. It waits until there is room for it or ctx ends. Outside of a call it
+// does nothing.
+func Emit(ctx context.Context, ev llm.Event) {
+	if r := RuntimeOf(ctx); r != nil {
+		r.Emit(ctx, ev)
 	}
 }
 
@@ -78,10 +91,10 @@ func ReportProgress(ctx context.Context, p Progress) {
 // The answer may come from another process on another day. Until then Ask
 // returns an error, which the tool must return: the run waits, and when the
 // answer is there, the tool is called again from its beginning and Ask returns
-// it at once. So a tool asks before it changes anything, and asks the same
-// questions in the same order each time.
+// it at once. So a tool asks before it changes anything, and asks each question
+// in the same words each time.
 func Ask(ctx context.Context, p Prompt) (json.RawMessage, error) {
-	if r := runtimeOf(ctx); r != nil {
+	if r := RuntimeOf(ctx); r != nil {
 		return r.Ask(ctx, p)
 	}
 	return nil, Errorf(Permission, "nobody can be asked: %s", p.Message)

@@ -21,7 +21,8 @@ import (
 // name differs in case, or a wrong type is an error of code Validation, and the
 // function is not called. A string becomes text,
 // an [Output], an [llm.Part], a slice of parts or [llm.Media] is passed on, and
-// anything else becomes JSON. A panic becomes an error.
+// anything else becomes JSON, which is Output.Structured, too. A panic becomes an
+// error.
 //
 // Func panics if In has no schema, which is a mistake in the program.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) Tool {
@@ -116,5 +117,8 @@ func output(v any, failed bool) (Output, error) {
 	if err := enc.Encode(v); err != nil {
 		return Output{}, err
 	}
-	return Text(string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))), nil
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	out := Text(string(text))
+	out.Structured = text
+	return out, nil
 }

@@ -26,6 +26,7 @@ type Set struct {
 type input struct {
 	compiled *schema.Compiled
 	shape    *schema.Shape
+	output   *schema.Compiled // nil if the tool promises nothing about its output
 }
 
 // NewSet returns the tools as a set, in this order. It refuses names that some
@@ -68,7 +69,13 @@ func compile(t Tool) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("tool: the schema of %s cannot be used: %w", t.Name, err)
 	}
-	return input{c, schema.ShapeOf(text)}, nil
+	in := input{compiled: c, shape: schema.ShapeOf(text)}
+	if len(t.OutputSchema) > 0 {
+		if in.output, err = schema.Compile(t.OutputSchema); err != nil {
+			return input{}, fmt.Errorf("tool: the schema of what %s returns cannot be used: %w", t.Name, err)
+		}
+	}
+	return in, nil
 }
 
 // newSet takes ownership of its arguments.
@@ -144,6 +151,18 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 		return s.tools[i], true
 	}
 	return Tool{}, false
+}
+
+// OutputSchema returns the compiled schema of what the named tool returns, or nil
+// if there is no such tool or it promises nothing.
+func (s *Set) OutputSchema(name string) *schema.Compiled {
+	if s == nil {
+		return nil
+	}
+	if i, ok := s.byName[name]; ok {
+		return s.inputs[i].output
+	}
+	return nil
 }
 
 // Schema returns the compiled schema of the named tool's arguments, or nil if

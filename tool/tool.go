@@ -24,6 +24,13 @@ type Tool struct {
 	Description string
 	// Input is the schema of the arguments; empty means there are none.
 	Input schema.Schema
+	// OutputSchema is what the Structured of every successful Output matches;
+	// empty promises nothing. What does not match is not passed on.
+	OutputSchema schema.Schema
+	// Extra are fields for vendors, by format, which their requests take as they
+	// are: {"messages": {"cache_control": …}} marks the tools up to this one for
+	// Anthropic's cache.
+	Extra llm.Extra
 	// Effects is what the tool promises. The zero value promises nothing.
 	Effects Effects
 	// HonoursKeys promises that two calls with the same key take effect once:
@@ -53,10 +60,23 @@ type Tool struct {
 	namespace, base string // what Prefix made Name from
 }
 
+// New returns a tool that is built by hand: a schema, and a function that gets
+// JSON that matches it. Like [Func] it sets Origin to Program, because to hand
+// over a function is to consent to its use; a literal of Tool that does not is of
+// unknown origin and trusted least.
+func New(name, description string, input schema.Schema, call func(context.Context, json.RawMessage) (Output, error)) Tool {
+	return Tool{Name: name, Description: description, Input: input, Call: call, Origin: Program}
+}
+
 // Output is what a tool has to say.
 type Output struct {
 	// Parts are what the model gets: Text and Media.
 	Parts []llm.Part
+	// Structured is the same as JSON, for programs; see [Tool.OutputSchema]. If
+	// there are no parts, the model gets this.
+	Structured json.RawMessage
+	// Usage is what the tool used of models, if it asked any.
+	Usage llm.Usage
 	// Did are the changes the tool made, as far as it knows.
 	Did []SideEffect
 	// ExitCode is that of a command, nil if there was none.
@@ -138,7 +158,7 @@ func (o Origin) String() string {
 
 // Def returns what a model is told about t.
 func (t Tool) Def() llm.ToolDef {
-	return llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples}
+	return llm.ToolDef{Name: t.Name, Description: t.Description, Schema: t.Input, Examples: t.Examples, Extra: t.Extra}
 }
 
 // Run calls the tool. A panic comes back as an error of code Execution.

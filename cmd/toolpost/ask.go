@@ -32,16 +32,26 @@ type approver struct {
 	grants grants
 	// put asks the person; nil if nobody can be asked.
 	put func(ctx context.Context, p *proposal) (*question, error)
+	// wait says whether calls wait for somebody who is not here; nil if they
+	// never do.
+	wait *pendingFlags
 }
 
 // approve answers a question of the runtime.
 func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Approval, error) {
-	if a.yes {
+	once := q.Repeats == "" && q.Prompt == 0 // what raises a doubt of its own was not allowed beforehand
+	if a.yes && once {
 		return q.Answer(true, byYes, ""), nil
 	}
 	p := propose(ctx, a.tools, q)
-	if g, ok := a.grants.find(p); ok {
+	if g, ok := a.grants.find(p); ok && once {
 		return q.Answer(true, byPerson, "granted before: "+g.String()), nil
+	}
+	if a.wait != nil && (a.wait.later || q.Prompt > 0 || q.Waited && a.put == nil) {
+		return journal.Approval{}, a.wait.pending()
+	}
+	if a.put == nil && a.yes {
+		return q.Answer(false, byProgram, "--yes does not allow it: "+q.Reason), nil
 	}
 	if a.put == nil {
 		return q.Answer(false, byProgram, "nobody can be asked here; --yes allows it beforehand"), nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,6 +34,7 @@ type callView struct {
 	since    time.Time // when the phase began
 	took     time.Duration
 	note     string // what is unusual about it
+	progress string // as its tool reports it
 	repairs  []llm.Repair
 	failed   bool
 	result   string // in one line
@@ -114,6 +116,10 @@ func (c *calls) add(ev llm.Event) *callView {
 		}
 	case invoke.Started:
 		c.enter(c.find(ev.CallID), running)
+	case invoke.Progress:
+		if v := c.find(ev.CallID); v != nil {
+			v.progress = progressText(ev)
+		}
 	case invoke.ToolRetry:
 		if v := c.find(ev.CallID); v != nil {
 			v.note = fmt.Sprintf("attempt %d failed (%s), again in %s", ev.Attempt, ev.Error.Code, short(ev.Delay))
@@ -138,6 +144,18 @@ func (c *calls) add(ev llm.Event) *callView {
 		return v
 	}
 	return nil
+}
+
+// progressText writes how far a call has come: a message, a count, or both.
+func progressText(ev invoke.Progress) string {
+	text := inOneLine(ev.Message)
+	switch {
+	case ev.Total > 0:
+		text = strings.TrimSpace(fmt.Sprintf("%s %g of %g", text, ev.Done, ev.Total))
+	case ev.Done > 0:
+		text = strings.TrimSpace(fmt.Sprintf("%s %g", text, ev.Done))
+	}
+	return text
 }
 
 // write adds to the arguments. While they stream only their end is shown, so
@@ -179,7 +197,7 @@ func (v *callView) line(p palette, width int, frame int, now time.Time) string {
 	case v.phase == over:
 		head, tail = p.green("✓"), v.result
 	case v.phase == running:
-		took, tail = now.Sub(v.since), "running"
+		took, tail = now.Sub(v.since), cmp.Or(v.progress, "running")
 	case v.phase == waiting:
 		tail = "waiting"
 	}

@@ -17,6 +17,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1 // the thing asked for failed
 	exitUsage  = 2 // wrong use
+	exitWaits  = 3 // the run waits for a person
 
 	exitInterrupted = 130 // by Ctrl-C or SIGINT, as shells count signals
 	exitTerminated  = 143 // by SIGTERM
@@ -55,8 +56,8 @@ authorises and runs them, and leaves a record that verifies.
 Output is for people; --json makes it one JSON document, --batch reads JSON lines
 and answers each with one line, in order, with errors in the row.
 
-Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use; 130 interrupted by Ctrl-C,
-143 by SIGTERM.
+Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use; 3 a run waits for a person;
+130 interrupted by Ctrl-C, 143 by SIGTERM.
 Colour appears on a terminal only; NO_COLOR turns it off.`,
 		Example: `  toolpost run 'Search for "checkpoint" and read the file it shows'
   toolpost doctor
@@ -83,7 +84,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newTools())
 	root.AddCommand(newSim())
 	root.AddCommand(newReceipts())
-	root.AddCommand(newRun(), newChat(), newReplay())
+	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())
 	root.AddCommand(newConfig(), newDoctor())
 	wrapArgs(root)
 	addCompletion(root)
@@ -98,6 +99,8 @@ func exitCode(stderr io.Writer, err error) int {
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errWaiting):
+		return exitWaits
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case errors.Is(err, context.Canceled):

@@ -36,6 +36,7 @@ type runFlags struct {
 	yes    bool
 	quiet  bool
 	plain  bool
+	pendingFlags
 }
 
 func newRun() *cobra.Command {
@@ -50,7 +51,8 @@ and LM Studio on this machine, then takes the offline model, and says which and 
 
 Tools may read what is below --root. --allow adds classes of tools that write, run
 programs or reach the network; each such call is asked about, unless --yes. --tools adds
-tools of your own.
+tools of your own. With --later nobody is asked: the run ends with status 3, and goes on
+after 'toolpost runs approve'.
 
 -f gives the model files with the task. So does standard input that is a pipe or a file;
 an argument "-" says where in the task it stands. -c goes on with the latest run, --resume
@@ -70,6 +72,9 @@ standard output.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer surviveClosedPipe()()
+			if err := f.pendingFlags.check(cmd, f.yes); err != nil {
+				return err
+			}
 			return f.run(cmd, args)
 		},
 	}
@@ -80,6 +85,7 @@ standard output.`,
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
 	cmd.Flags().BoolVar(&f.plain, "plain", false, plainUsage)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the answer and failures, and nothing about what is done")
+	f.pendingFlags.add(cmd)
 	return cmd
 }
 
@@ -152,6 +158,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		defer over()
 	}
 	ask := newAsker(cmd.InOrStdin(), pr, w.tools, f.yes, stop)
+	ask.wait = &f.pendingFlags
 	r.grants = &ask.grants
 	var check checking
 	if ask.in != nil {
@@ -274,6 +281,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 	}
 	if err := r.finish(done, failed); err != nil {
 		return r.unreadable(err)
+	}
+	if done.Status == agent.StatusPending {
+		return r.waits(done)
 	}
 	if failed == nil && done.Ran == 0 && len(r.refused) > 0 {
 		return fmt.Errorf("nothing was run: %s was refused", strings.Join(slices.Compact(r.refused), ", "))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -37,9 +38,10 @@ type printer struct {
 	since    time.Time
 	drawn    []string // the live lines on the screen
 	frame    int
-	column   bool // out stands in the middle of a line
-	said     bool // the answer of the turn has text
-	paused   bool // somebody is being asked
+	column   bool      // out stands in the middle of a line
+	said     bool      // the answer of the turn has text
+	paused   bool      // somebody is being asked
+	told     time.Time // when progress was last written to what is no terminal
 	failure  error
 }
 
@@ -142,6 +144,10 @@ func (pr *printer) retract() {
 
 // other shows what is neither text nor a turn.
 func (pr *printer) other(ev llm.Event) {
+	if p, ok := ev.(invoke.Progress); ok && !pr.live && time.Since(pr.told) >= time.Second { // elsewhere the live line shows it
+		pr.told = time.Now()
+		pr.note(printable(p.Tool) + ": " + progressText(p))
+	}
 	pr.note(noteOf(ev))
 	if v := pr.calls.add(ev); v != nil {
 		width := 0

@@ -45,7 +45,7 @@ var layer = map[string]int{
 	"provider":     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"gateway": 5, "console": 5, "mcpbridge": 5, "eval": 5,
-	"cmd/toolpost": 6,
+	"cmd/toolpost": 6, "docs/examples": 6,
 }
 
 // why is the reason behind each layer, for whoever meets the failure.

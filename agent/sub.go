@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Inside is an event of a run that goes on inside a call; see [Agent.Tool].
+type Inside struct {
+	CallID string    // of the call
+	Run    string    // that the event is of
+	Event  llm.Event // also another Inside
+}
+
+// EventType returns "inside".
+func (Inside) EventType() string { return "inside" }
+
+// MarshalJSON writes the event inside with its type.
+func (e Inside) MarshalJSON() ([]byte, error) {
+	inner, err := llm.MarshalEvent(e.Event)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		CallID string          `json:"call_id"`
+		Run    string          `json:"run"`
+		Event  json.RawMessage `json:"inner"`
+	}{e.CallID, e.Run, inner})
+}
+
+// subTask is the schema of the arguments of an agent that is a tool.
+var subTask = schema.Schema(`{"type":"object","properties":{"task":{"type":"string","description":"What is to be done, with everything that has to be known for it."}},"required":["task"],"additionalProperties":false}`)
+
+// Tool returns a tool that gives a task to a and returns its answer.
+//
+// A call of it is a run of its own, with the settings of a, inside the run that
+// makes the call: the record names that one as its parent, its events are passed
+// on as [Inside], what it uses is added to the usage of the call, it is bound by
+// what is left of every budget of both (calls, bytes, time and tokens), and it is
+// cancelled with the call. A call that a person has to allow is asked about by
+// a's own Approve; if that has none, or says that nobody has decided yet, by that
+// of the run outside, which then waits.
+//
+// With a Store the run inside is named after the call's idempotency key, so that
+// a call which repeats one of unknown outcome goes on where that one was.
+//
+// The tool only reads if all tools of a do. Its Timeout is 30 minutes.
+func (a *Agent) Tool(name, description string) tool.Tool {
+	t := tool.New(name, description, subTask, func(ctx context.Context, args json.RawMessage) (tool.Output, error) {
+		var in struct {
+			Task string `json:"task"`
+		}
+		if err := json.Unmarshal(args, &in); err != nil {
+			return tool.Output{}, tool.Errorf(tool.Validation, "the task cannot be read: %w", err)
+		}
+		return a.inside(ctx, name, in.Task)
+	})
+	t.HonoursKeys, t.Timeout = a.Store != nil, subTimeout
+	t.Effects = tool.ReadOnly // and not Local: it asks a model
+	for own := range a.set().All() {
+		t.Effects &= own.Effects
+	}
+	return t
+}
+
+// subTimeout is how long a run inside a call may take, unless the program says
+// otherwise.
+const subTimeout = 30 * time.Minute
+
+// inside does a task as part of a call.
+func (a *Agent) inside(ctx context.Context, name, task string) (tool.Output, error) {
+	info := tool.InfoOf(ctx)
+	sub := *a
+	var asked error // what the run outside has to wait for
+	if a.Tools != nil {
+		sub.Tools = a.Tools.With(a.Tools.Tools)
+		sub.Tools.Approve = askOutside(ctx, name, a.Tools.Approve, &asked)
+	}
+	sub.Parent = cmp.Or(info.Run, a.Parent)
+	run := cmp.Or(subRun(info), journal.NewRun())
+	sub.NewRun = func() string { return run }
+	done, err := sub.take(ctx, info.Call, run, task)
+	out := tool.Text(done.Text)
+	out.Usage, out.Structured = done.Usage, done.Value
+	for _, did := range done.Did {
+		out.Did = append(out.Did, tool.SideEffect(did))
+	}
+	switch {
+	case done.Status == StatusPending && asked != nil:
+		return tool.Output{}, asked
+	case done.Status == StatusPending:
+		return out, tool.Errorf(tool.Permission, "it waits for a person as run %s", run)
+	case err != nil && ctx.Err() != nil:
+		return out, ctx.Err()
+	case err != nil:
+		e := tool.Errorf(tool.Execution, "%s could not do it: %w", name, err)
+		return out, e
+	}
+	return out, nil
+}
+
+// take runs or resumes a run inside a call, and passes its events on. A run that
+// has ended answers with what it answered.
+func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) {
+	var done Done
+	events := a.Run(ctx, llm.User(task))
+	if a.Store != nil {
+		p, err := recall(journal.Whole(a.Store.Read(ctx, run, 0)))
+		switch {
+		case err != nil:
+			return done, err
+		case p.ended:
+			return p.answer(run), nil
+		case p.begun:
+			events = a.Resume(ctx, run)
+		}
+	}
+	for ev, err := range events {
+		if err != nil {
+			return done, err
+		}
+		if d, ok := ev.(Done); ok {
+			done = d
+		}
+		tool.Emit(ctx, Inside{CallID: call, Run: run, Event: ev})
+	}
+	return done, nil
+}
+
+// answer is the end of a run as its record has it.
+func (p *past) answer(run string) Done {
+	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn}
+	if n := len(p.messages); n > 0 {
+		d.Text = p.messages[n-1].Text()
+	}
+	return d
+}
+
+// subRun names the run inside a call, "" if the run outside is not recorded.
+func subRun(info tool.Info) string {
+	if info.Run == "" {
+		return ""
+	}
+	run := info.Run + "." + strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-') {
+			return r
+		}
+		return -1
+	}, info.Key)
+	if journal.ValidRun(run) != nil {
+		return ""
+	}
+	return run
+}
+
+// consentSchema is what a person answers about a call of a run inside.
+var consentSchema = json.RawMessage(`{"additionalProperties":false,"properties":{"allowed":{"type":"boolean"},"by":{"type":"string"},"reason":{"type":"string"}},"required":["allowed"],"type":"object"}`)
+
+// askOutside returns an Approve for the calls of a run inside a call of ctx. What
+// its own Approve does not decide becomes a question of the call outside.
+func askOutside(ctx context.Context, name string, own func(context.Context, invoke.Question) (journal.Approval, error), asked *error) func(context.Context, invoke.Question) (journal.Approval, error) {
+	return func(inner context.Context, q invoke.Question) (journal.Approval, error) {
+		var pending *invoke.PendingError
+		if own != nil {
+			a, err := own(inner, q)
+			if !errors.As(err, &pending) {
+				return a, err
+			}
+		}
+		if q.Prompt > 0 {
+			return forwarded(ctx, q, tool.Prompt{Message: fmt.Sprintf("%s asks for %s (%s): %s", name, q.Tool, q.CallID, q.Message), Schema: q.Schema}, asked, nil)
+		}
+		args, err := journal.Canonical(q.Args) // the question is recognised by its words
+		if err != nil {
+			return journal.Approval{}, err
+		}
+		message := fmt.Sprintf("%s wants to call %s (%s) with %s: %s", name, q.Tool, q.CallID, args, q.Reason)
+		return forwarded(ctx, q, tool.Prompt{Message: message, Schema: consentSchema}, asked, func(a *journal.Approval) error {
+			var says struct {
+				Allowed bool   `json:"allowed"`
+				By      string `json:"by"`
+				Reason  string `json:"reason"`
+			}
+			if err := json.Unmarshal(a.Value, &says); err != nil {
+				return err
+			}
+			a.Allowed, a.By, a.Reason, a.Value = says.Allowed, cmp.Or(says.By, a.By), says.Reason, nil
+			return nil
+		})
+	}
+}
+
+// forwarded asks a person through the call outside. Without an answer yet, the run
+// inside waits, and asked is what the call outside returns.
+func forwarded(ctx context.Context, q invoke.Question, p tool.Prompt, asked *error, read func(*journal.Approval) error) (journal.Approval, error) {
+	v, err := tool.Ask(ctx, p)
+	var refused *tool.Error
+	switch {
+	case errors.As(err, &refused):
+		return journal.Approval{}, err
+	case err != nil:
+		*asked = err
+		return journal.Approval{}, new(invoke.PendingError)
+	}
+	a := q.Answer(true, "a person", "")
+	a.Value = v
+	if read != nil {
+		err = read(&a)
+	}
+	return a, err
+}
+
+type loopKey struct{}
+
+// part makes the run part of the one whose call ctx belongs to.
+func (l *loop) part(ctx context.Context) {
+	l.outer, _ = ctx.Value(loopKey{}).(*loop)
+	if l.session != nil {
+		l.session.Within(ctx)
+	}
+}
+
+// used counts what a model was asked for, for this run and those that it is part
+// of, which learn of it for good when the call is over.
+func (l *loop) used(u llm.Usage) {
+	l.done.Usage = l.done.Usage.Add(u)
+	for at := l.outer; at != nil; at = at.outer {
+		at.insideTokens.Add(int64(u.Input + u.Output))
+	}
+}
+
+// usedInside takes over what a call used of models.
+func (l *loop) usedInside(u *llm.Usage) {
+	if u == nil {
+		return
+	}
+	l.done.Usage = l.done.Usage.Add(*u)
+	l.settledTokens.Add(int64(u.Input + u.Output))
+	if left := l.insideTokens.Add(-int64(u.Input + u.Output)); left < 0 { // in a replay nothing was counted before
+		l.insideTokens.Store(0)
+	}
+}
+
+// broke returns the error of a run that may not ask the model any more, because
+// its tokens are used up or those of a run that it is part of.
+func (l *loop) broke() error {
+	for at := l; at != nil; at = at.outer {
+		spent := int64(l.done.Usage.Input + l.done.Usage.Output)
+		if at != l { // which waits for this run in a call
+			spent = at.settledTokens.Load() + at.insideTokens.Load()
+		}
+		if limit := int64(at.Limits.Tokens); limit > 0 && spent >= limit {
+			if at != l {
+				return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
+			}
+			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %d turns", limit, spent, l.turnNo-1)
+		}
+	}
+	return nil
+}
+
+// shared are the counters that runs inside the calls of a run use while it waits
+// for them.
+type shared struct {
+	outer         *loop        // the run whose call this one is part of
+	insideTokens  atomic.Int64 // of runs inside that are not over
+	settledTokens atomic.Int64 // of this run when its calls began
+}

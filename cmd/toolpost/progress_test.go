@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// progressing are the events of a call whose tool reports how far it is.
+func progressing() []llm.Event {
+	call := llm.Call{ID: "c1", Name: "copy", Args: json.RawMessage(`{}`)}
+	report := func(done float64) llm.Event {
+		return invoke.Progress{CallID: "c1", Tool: "copy", Progress: tool.Progress{Message: "file \x1b[2J", Done: done, Total: 3}}
+	}
+	return []llm.Event{llm.CallStart{ID: "c1", Name: "copy"}, call, invoke.Started{CallID: "c1", Tool: "copy", Attempt: 1}, report(1), report(2)}
+}
+
+// TestProgressShown: run and chat show what a tool reports, in the line of the
+// call where lines can change; elsewhere a line now and then.
+func TestProgressShown(t *testing.T) {
+	var live bytes.Buffer
+	pr := newPrinter(&live, &live)
+	pr.live, pr.width = true, func() int { return 80 }
+	var plain bytes.Buffer
+	log := newPrinter(&plain, &plain)
+	seen := newTranscript(palette{})
+	for _, ev := range progressing() {
+		if err := pr.event(ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.event(ev); err != nil {
+			t.Fatal(err)
+		}
+		seen.calls.add(ev)
+	}
+	pr.mu.Lock()
+	drawn := strings.Join(pr.drawn, "\n")
+	pr.mu.Unlock()
+	if !strings.Contains(drawn, "2 of 3") || strings.Contains(drawn, "\x1b[2J") {
+		t.Errorf("the line of the call is %q", drawn)
+	}
+	if got := plain.String(); strings.Count(got, "copy: file") != 1 || !strings.Contains(got, "1 of 3") {
+		t.Errorf("written is %q", got)
+	}
+	if line := seen.calls.find("c1").line(palette{}, 80, 0, time.Now()); !strings.Contains(line, "2 of 3") {
+		t.Errorf("chat shows %q", line)
+	}
+}

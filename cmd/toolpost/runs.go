@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+)
+
+// errWaiting is the end of a run that waits for a person. The command has said
+// so already.
+var errWaiting = errors.New("the run waits for a person")
+
+// pendingFlags say whether calls wait for a person who is not at the terminal.
+type pendingFlags struct {
+	later    bool
+	deadline time.Duration
+}
+
+func (f *pendingFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.later, "later", false, "what would be asked about waits for 'toolpost runs approve', and the run ends with status 3")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "with --later: refuse what nobody has approved after this `TIME`")
+}
+
+func (f *pendingFlags) check(cmd *cobra.Command, yes bool) error {
+	switch {
+	case f.later && yes:
+		return usagef(cmd, "--later waits for an answer and --yes gives it: use one of them")
+	case f.deadline < 0 || f.deadline > 0 && !f.later:
+		return usagef(cmd, "--deadline is how long --later waits, and more than 0")
+	}
+	return nil
+}
+
+// pending returns the error by which a question waits.
+func (f *pendingFlags) pending() error {
+	if f.deadline == 0 {
+		return new(invoke.PendingError)
+	}
+	return &invoke.PendingError{Until: time.Now().Add(f.deadline)}
+}
+
+func newRuns() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs that wait for a person, and decide for them",
+		Long: `A run that was started with --later ends with status 3 when a call needs a person's
+consent, and waits. Any process can decide about the call, at any time before its
+deadline; the run goes on where it was when it is resumed.`,
+		Example: `  toolpost runs list
+  toolpost runs list --all --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	addJournalFlag(cmd, cmd.PersistentFlags())
+	cmd.AddCommand(newRunsList(), newRunsDecide(true), newRunsDecide(false))
+	return cmd
+}
+
+// waitingRun is a run in the list of those that wait.
+type waitingRun struct {
+	listedRun
+	Waiting []invoke.Question `json:"waiting"`
+}
+
+func newRunsList() *cobra.Command {
+	var asJSON, all bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the runs that wait for a person, and for which calls",
+		Long: `List the runs of the store that wait for a person, the newest first, each with the calls
+that have to be decided about. --all lists every run that has not ended.`,
+		Example: "  toolpost runs list\n  toolpost runs list --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return listWaiting(cmd, all, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also list open runs that wait for nobody: 'run --resume' goes on with them")
+	return cmd
+}
+
+func listWaiting(cmd *cobra.Command, all, asJSON bool) error {
+	store, done, err := openStore(cmd, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	runs, err := newestFirst(cmd.Context(), store)
+	if err != nil {
+		return err
+	}
+	found := []waitingRun{}
+	for _, r := range runs {
+		w := waitingRun{listedRun: listRun(cmd, store, r.run)}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		if w.State == "open" {
+			w.Waiting, _ = agent.Waiting(cmd.Context(), store, r.run) // a run that no agent began waits for nobody
+		}
+		if len(w.Waiting) > 0 || all && w.State == "open" {
+			found = append(found, w)
+		}
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), found)
+	}
+	return printWaiting(cmd, found, all)
+}
+
+func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
+	w := bufio.NewWriter(cmd.OutOrStdout())
+	p := colours(cmd.OutOrStdout())
+	switch {
+	case len(found) == 0 && all:
+		fmt.Fprintln(w, "every run has ended")
+	case len(found) == 0:
+		fmt.Fprintln(w, "no run waits for a person")
+	}
+	for _, r := range found {
+		fmt.Fprintf(w, "%s  %s  %s\n", p.bold(r.Run), r.Started, p.dim(oneLine(printable(r.Task), 60)))
+		for _, q := range r.Waiting {
+			for _, line := range questionLines(p, q) {
+				fmt.Fprintln(w, "  "+line)
+			}
+		}
+	}
+	return w.Flush()
+}
+
+// questionLines say what a question is about. The arguments are shown whole:
+// whoever approves a call has to see them.
+func questionLines(p palette, q invoke.Question) []string {
+	lines := []string{p.cyan(printable(q.CallID)) + " " + p.bold(printable(q.Tool)) + " " + revealed(string(q.Args))}
+	switch {
+	case q.Prompt > 0:
+		lines = append(lines, p.yellow("asks: ")+revealed(q.Message), p.dim("the answer matches "+revealed(string(q.Schema))))
+	case q.Reason != "":
+		lines = append(lines, p.dim(revealed(q.Reason)))
+	}
+	if !q.Until.IsZero() {
+		lines = append(lines, p.dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
+	}
+	return lines
+}
+
+// decideFlags are the options of approve and deny.
+type decideFlags struct {
+	all               bool
+	by, reason        string
+	args, value, hash string
+}
+
+func newRunsDecide(allow bool) *cobra.Command {
+	var f decideFlags
+	cmd := &cobra.Command{
+		Use:   "approve RUN [CALL...]",
+		Short: "Allow calls that a run waits for",
+		Long: `Record that calls of a run may be run. Nothing is run by this: 'toolpost run --resume RUN'
+goes on. Without CALL the run must wait for one call only, or --all must be given.
+
+--args has the call run with other arguments, which must match the tool's schema; the
+record keeps both. --value answers a question that the tool asks.`,
+		Example: `  toolpost runs list`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.decide(cmd, allow, args[0], args[1:]) },
+	}
+	if !allow {
+		cmd.Use, cmd.Short = "deny RUN [CALL...]", "Refuse calls that a run waits for"
+		cmd.Long = `Record that calls of a run are refused; the model is told so, with --reason. Nothing is run
+by this: 'toolpost run --resume RUN' goes on. Without CALL the run must wait for one call
+only, or --all must be given.`
+	} else {
+		cmd.Flags().StringVar(&f.args, "args", "", "run the call with this `JSON` instead")
+		cmd.Flags().StringVar(&f.value, "value", "", "answer the tool's question with this `JSON`")
+		cmd.Flags().StringVar(&f.hash, "params-hash", "", "decide only if the call's arguments have this `HASH`")
+	}
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "decide about every call that the run waits for")
+	cmd.Flags().StringVar(&f.by, "by", "", "who decides (default: your name on this machine)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for the record and, if refused, for the model")
+	return cmd
+}
+
+func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []string) error {
+	ctx := cmd.Context()
+	store, done, err := openStore(cmd, false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if run, err = runNamed(ctx, store, run); err != nil {
+		return err
+	}
+	open, err := agent.Waiting(ctx, store, run)
+	if err != nil {
+		return err
+	}
+	if calls, err = f.chosen(cmd, run, open, calls); err != nil {
+		return err
+	}
+	var grants []agent.Grant
+	for _, id := range calls {
+		g := agent.Grant{Call: id, Allowed: allow, By: f.who(), Reason: f.reason, Args: json.RawMessage(f.args), Value: json.RawMessage(f.value), ParamsHash: journal.Hash(f.hash)}
+		grants = append(grants, g)
+	}
+	var held *journal.HeldError
+	switch err := agent.Decide(ctx, store, run, grants...); {
+	case errors.As(err, &held):
+		return fmt.Errorf("run %s is at work: %s owns it, so it does not wait", run, held.Owner)
+	case err != nil:
+		return errors.New(strings.TrimPrefix(err.Error(), "agent: "))
+	}
+	return f.say(ctx, cmd, store, run, allow, calls)
+}
+
+// chosen returns the calls that are decided about.
+func (f decideFlags) chosen(cmd *cobra.Command, run string, open []invoke.Question, calls []string) ([]string, error) {
+	switch {
+	case len(open) == 0:
+		return nil, fmt.Errorf("run %s does not wait for anybody; 'toolpost runs list' shows those that do", run)
+	case len(calls) > 0 && f.all:
+		return nil, usagef(cmd, "--all is every call; name none with it")
+	case len(calls) > 1 && (f.args != "" || f.value != ""):
+		return nil, usagef(cmd, "--args and --value are for one call; name it")
+	case len(calls) > 0:
+		for _, id := range calls {
+			if !slices.ContainsFunc(open, func(q invoke.Question) bool { return q.CallID == id }) {
+				return nil, fmt.Errorf("run %s does not wait for a decision about %s; 'toolpost runs list' shows what it waits for", run, id)
+			}
+		}
+		return calls, nil
+	case len(open) > 1 && (!f.all || f.args != "" || f.value != ""):
+		return nil, usagef(cmd, "run %s waits for %d calls: name those you mean, or --all", run, len(open))
+	}
+	for _, q := range open {
+		calls = append(calls, q.CallID)
+	}
+	return calls, nil
+}
+
+// who is the name of the person who decides, for the record.
+func (f decideFlags) who() string {
+	if f.by != "" {
+		return f.by
+	}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "a person"
+}
+
+// say tells what was decided and what comes next.
+func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore, run string, allow bool, calls []string) error {
+	word := "allowed"
+	if !allow {
+		word = "refused"
+	}
+	left, err := agent.Waiting(ctx, store, run)
+	if err != nil {
+		return err
+	}
+	next := "toolpost run --resume " + run + " goes on"
+	if len(left) > 0 {
+		next = "the run still waits for " + counted(len(left), "call")
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %s\n", word, printable(strings.Join(calls, ", ")), next)
+	return err
+}
+
+// waits says what the run waits for and how to decide, and returns the error that
+// ends the command.
+func (r *runner) waits(d agent.Done) error {
+	if !r.json {
+		p := r.pr.p
+		for _, q := range d.Waiting {
+			for i, line := range questionLines(p, q) {
+				head := p.yellow("waits  ")
+				if i > 0 {
+					head = "       "
+				}
+				fmt.Fprintf(r.cmd.ErrOrStderr(), "%s %s\n", head, line)
+			}
+		}
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.dim("decide "), d.Run, d.Run)
+	}
+	return errWaiting
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/invoke"
+)
+
+// writes is a script in which a model writes two files and says so.
+const writes = "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"one\"}\ncall write_file {\"path\":\"b.txt\",\"content\":\"two\"}\n-- 2 --\ntext Both are written.\n"
+
+// waitingRunID starts a run that waits for two calls and returns its id.
+func waitingRunID(t *testing.T, args ...string) string {
+	t.Helper()
+	r := toolpost(t, "", append([]string{"run", "-m", "sim/script:s.txtar", "--allow", "write", "--later"}, append(args, "write them")...)...)
+	m := regexp.MustCompile(`toolpost runs approve (\S+), or deny`).FindStringSubmatch(r.errOut)
+	if r.code != exitWaits || m == nil || !strings.Contains(r.errOut, `"path":"a.txt"`) {
+		t.Fatalf("%+v", r)
+	}
+	return m[1]
+}
+
+// TestRunsWait: a run ends with a status of its own when a person has to decide,
+// is listed, decided about and resumed, each by another process.
+func TestRunsWait(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		decide []string // words after "runs", with RUN
+		says   string   // of the last
+		code   int      // of the resumed run
+		files  string   // that are there then
+	}{
+		{"all allowed", []string{"approve RUN --all --by ada"}, "goes on", exitOK, "a.txt one b.txt two"},
+		{"one by one", []string{"approve RUN call_2", "approve RUN"}, "goes on", exitOK, "a.txt one b.txt two"},
+		{"one is refused", []string{"deny RUN call_1 --reason no", "approve RUN"}, "goes on", exitOK, "b.txt two"},
+		{"all are refused", []string{"deny RUN --all"}, "goes on", exitFailed, ""},
+		{"other arguments", []string{`approve RUN call_1 --args {"path":"c.txt","content":"three"}`, "deny RUN"}, "goes on", exitOK, "c.txt three"},
+		{"one is left", []string{"approve RUN call_1"}, "still waits for 1 call", exitWaits, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bare(t, map[string]string{"s.txtar": writes})
+			id := waitingRunID(t)
+			if r := toolpost(t, "", "runs", "list"); r.code != exitOK || !strings.Contains(r.out, id) || !strings.Contains(r.out, `call_2 write_file {"`) {
+				t.Errorf("%+v", r)
+			}
+			var r result
+			for _, words := range c.decide {
+				if r = toolpost(t, "", append([]string{"runs"}, strings.Fields(strings.ReplaceAll(words, "RUN", id))...)...); r.code != exitOK {
+					t.Fatalf("%s: %+v", words, r)
+				}
+			}
+			if !strings.Contains(r.out, c.says) {
+				t.Errorf("%q", r.out)
+			}
+			if r = toolpost(t, "", "run", "--resume", id); r.code != c.code {
+				t.Errorf("resumed: %+v", r)
+			}
+			var files []string
+			for _, name := range []string{"a.txt", "b.txt", "c.txt"} {
+				if b, err := os.ReadFile(name); err == nil {
+					files = append(files, name, string(b))
+				}
+			}
+			if got := strings.Join(files, " "); got != c.files {
+				t.Errorf("there are %q, want %q", got, c.files)
+			}
+			if r := toolpost(t, "", "receipts", "verify", "--allow-open", id); r.code != exitOK {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestRunsRefuseWrongDecisions: wrong use is answered with status 2, and what
+// cannot be with 1; the run waits on.
+func TestRunsRefuseWrongDecisions(t *testing.T) {
+	bare(t, map[string]string{"s.txtar": writes})
+	id := waitingRunID(t)
+	for words, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"approve":                                          {exitUsage, ""},
+		"approve " + id:                                    {exitUsage, "waits for 2 calls"},
+		"approve " + id + " call_9":                        {exitFailed, "does not wait for a decision about call_9"},
+		"approve nothing call_1":                           {exitFailed, "does not wait"},
+		"deny " + id + " x --all":                          {exitUsage, "--all"},
+		"approve " + id + " --all --args {}":               {exitUsage, ""},
+		`approve ` + id + ` call_1 --args {"path":[]}`:     {exitFailed, "not valid"},
+		"approve " + id + " call_1 --params-hash sha256:0": {exitFailed, "other arguments"},
+	} {
+		if r := toolpost(t, "", append([]string{"runs"}, strings.Fields(words)...)...); r.code != want.code || !strings.Contains(r.errOut, want.says) {
+			t.Errorf("runs %s: %+v", words, r)
+		}
+	}
+	for _, flags := range []string{"--later --yes", "--deadline 1h", "--later --deadline -1s"} {
+		if r := toolpost(t, "", append([]string{"run"}, append(strings.Fields(flags), "x")...)...); r.code != exitUsage {
+			t.Errorf("run %s: %+v", flags, r)
+		}
+	}
+	var list []waitingRun
+	r := toolpost(t, "", "runs", "list", "--json")
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || len(list) != 1 || len(list[0].Waiting) != 2 || list[0].Task != "write them" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestRunsDeadline: what nobody decided in time is refused.
+func TestRunsDeadline(t *testing.T) {
+	bare(t, map[string]string{"s.txtar": writes})
+	id := waitingRunID(t, "--deadline", "1ns")
+	if r := toolpost(t, "", "runs", "approve", id, "--all"); r.code != exitFailed || !strings.Contains(r.errOut, "the time to decide is over") {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, "", "run", "--resume", id); r.code != exitFailed || !strings.Contains(r.errOut, "not allowed in time") {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, "", "runs", "list", "--all"); !strings.Contains(r.out, "every run has ended") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRepeatsAreAsked: nothing that was allowed beforehand allows a call that
+// repeats one of unknown outcome.
+func TestRepeatsAreAsked(t *testing.T) {
+	for _, wait := range []*pendingFlags{nil, {}, {later: true}} {
+		a := &approver{yes: true, tools: consentTools(t, t.TempDir()), wait: wait}
+		q := invoke.Question{CallID: "2", Tool: "write_file", Args: json.RawMessage(`{"path":"a","content":"b"}`), Repeats: "1", Reason: "its outcome is unknown"}
+		answer, err := a.approve(t.Context(), q)
+		if later := wait != nil && wait.later; answer.Allowed || (err != nil) != later {
+			t.Errorf("%+v: %+v, %v", wait, answer, err)
+		}
+	}
+}
