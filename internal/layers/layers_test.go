@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"internal/pgtest":        0,
 	"internal/rank":          0,
 	"internal/requirements":  0,
+	"internal/compare":       0,
 	"internal/skips":         0,
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":      2,
