@@ -39,6 +39,7 @@ type settings struct {
 	Journal     string                    `yaml:"journal"`
 	Limits      limitsConfig              `yaml:"limits"`
 	Providers   map[string]providerConfig `yaml:"providers"`
+	Tasks       map[string]taskConfig     `yaml:"tasks"`
 
 	hidden []string          // credentials of declared tools
 	any    bool              // nobody offers the tools to a model: an API may have any number
@@ -103,6 +104,7 @@ var settingTable = []setting{
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
 	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *settings) any { return s.Limits }},
 	{"providers", "", "servers of your own", func(s *settings) any { return s.Providers }},
+	{"tasks", "", "tasks by name, for run @NAME", func(s *settings) any { return s.Tasks }},
 }
 
 // flagOf is the flag of a setting.
@@ -162,6 +164,8 @@ func (row setting) set(s *settings, value string) error {
 func (row setting) show(s *settings) string {
 	switch p := row.value(s).(type) {
 	case map[string]providerConfig:
+		return strings.Join(slices.Sorted(keys(p)), ", ")
+	case map[string]taskConfig:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case limitsConfig:
 		return p.String()
@@ -282,6 +286,13 @@ func (s *settings) readFile(file string) error {
 			s.Tools[i] = filepath.Join(filepath.Dir(file), tools)
 		}
 	}
+	for _, t := range s.Tasks {
+		for i, tools := range t.Tools {
+			if !filepath.IsAbs(tools) {
+				t.Tools[i] = filepath.Join(filepath.Dir(file), tools)
+			}
+		}
+	}
 	return nil
 }
 
@@ -382,6 +393,9 @@ func (s *settings) check() error {
 		if name != "none" && !slices.Contains(locals, name) {
 			return wrong("local", "local: %q is not one of %s, none", name, strings.Join(locals, ", "))
 		}
+	}
+	if err := checkTasks(s.Tasks); err != nil {
+		return wrong("tasks", "tasks: %w", err)
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {

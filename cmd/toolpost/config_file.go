@@ -109,6 +109,7 @@ var examples = map[string]string{
 	"temperature": "temperature: 0",
 	"journal":     "journal: sqlite:runs.db",
 	"limits":      "limits: {text: 1000000, idle: 5m}",
+	"tasks":       "tasks:\n  review:                       # run @review FILE\n    task: Read {1} and list what could be clearer.\n    model: ollama/qwen3:8b",
 	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
 }
 

@@ -82,6 +82,16 @@ func (s *settings) public(row setting) any {
 			return nil
 		}
 		return out
+	case map[string]taskConfig:
+		out := yaml.MapSlice{}
+		for _, name := range slices.Sorted(maps.Keys(p)) {
+			clean, _ := s.secrets().Strip(p[name].Task)
+			out = append(out, yaml.MapItem{Key: name, Value: yaml.MapSlice{{Key: "task", Value: clean}}})
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
 	case limitsConfig:
 		return cmp.Or(p.String(), "the defaults")
 	case *time.Duration:

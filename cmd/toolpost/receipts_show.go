@@ -100,6 +100,9 @@ func showRun(cmd *cobra.Command, src runSource, entries, full bool) error {
 	if newer := new(journal.FormatError); errors.As(err, &newer) {
 		return newer
 	}
+	if err == nil && report.Entries == 0 {
+		return fmt.Errorf("%s: there are no entries", src.name)
+	}
 	s.end(report)
 	if ferr := out.Flush(); err == nil {
 		err = ferr

@@ -108,10 +108,13 @@ type request struct {
 
 // request reads what the command is to do.
 func (f runFlags) request(cmd *cobra.Command, args []string) (r request, err error) {
-	if r.task, err = readMessage(cmd, args, f.files, f.resume != "" || f.goOn); err != nil {
+	if r.settings, err = loadSettings(cmd); err != nil {
 		return r, err
 	}
-	if r.settings, err = loadSettings(cmd); err != nil {
+	if args, err = r.named(cmd, args); err != nil {
+		return r, err
+	}
+	if r.task, err = readMessage(cmd, args, f.files, f.resume != "" || f.goOn); err != nil {
 		return r, err
 	}
 	if r.output, err = readOutputSchema(f.schema); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ It is a failure if a score is below --min.`,
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), reports)
 			} else {
-				printAudit(cmd, reports)
+				err = printAudit(cmd, reports)
 			}
 			for _, r := range reports {
 				if err == nil && r.Score < least {
@@ -133,9 +134,9 @@ It is a failure if a score is below --min.`,
 	return cmd
 }
 
-func printAudit(cmd *cobra.Command, reports []tool.Report) {
-	out := cmd.OutOrStdout()
-	p := colours(out)
+func printAudit(cmd *cobra.Command, reports []tool.Report) error {
+	p := colours(cmd.OutOrStdout())
+	out := bufio.NewWriter(cmd.OutOrStdout())
 	sum := 0.0
 	for _, r := range reports {
 		sum += r.Score
@@ -149,6 +150,7 @@ func printAudit(cmd *cobra.Command, reports []tool.Report) {
 		}
 	}
 	fmt.Fprintf(out, "%d tools, %.2f on average\n", len(reports), sum/float64(len(reports)))
+	return out.Flush()
 }
 
 // selectRow is a line of select --batch.

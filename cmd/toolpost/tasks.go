@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// taskConfig is a task that has a name: what is asked, and settings that hold for
+// it unless flags say otherwise.
+type taskConfig struct {
+	Task     string   `yaml:"task"`
+	Model    string   `yaml:"model"`
+	System   string   `yaml:"system"`
+	Allow    []string `yaml:"allow"`
+	Tools    []string `yaml:"tools"`
+	MaxTurns int      `yaml:"max_turns"`
+}
+
+// checkTasks refuses names that cannot be written and tasks that ask nothing.
+func checkTasks(tasks map[string]taskConfig) error {
+	for name, t := range tasks {
+		switch {
+		case name == "" || strings.ContainsAny(name, " \t\n@"):
+			return fmt.Errorf("%q cannot be a name: it is one word", name)
+		case strings.TrimSpace(t.Task) == "":
+			return fmt.Errorf("%s has no task", name)
+		}
+	}
+	return nil
+}
+
+// named returns the arguments of a run with the task of its name in the place of
+// "@name", and takes over the settings of that task. Arguments that do not begin
+// with @name stay as they are.
+func (s *settings) named(cmd *cobra.Command, args []string) ([]string, error) {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "@") || strings.ContainsAny(args[0], " \n") {
+		return args, nil
+	}
+	name := args[0][1:]
+	t, ok := s.Tasks[name]
+	if !ok {
+		names := slices.Sorted(keys(s.Tasks))
+		if len(names) == 0 {
+			return nil, usagef(cmd, "there is no task %s: the configuration has none under tasks", name)
+		}
+		return nil, usagef(cmd, "there is no task %s%s (there are %s)", name, didYouMean(name, names), strings.Join(names, ", "))
+	}
+	text, err := fillTask(t.Task, args[1:])
+	if err != nil {
+		return nil, usagef(cmd, "@%s: %w", name, err)
+	}
+	s.takeTask(name, t)
+	return []string{text}, s.check()
+}
+
+// takeTask takes over the settings of a task, except for those that flags give.
+func (s *settings) takeTask(name string, t taskConfig) {
+	take := func(key string, there bool, set func()) {
+		if there && !strings.HasPrefix(s.from[key], "--") {
+			set()
+			s.from[key] = "the task " + name
+		}
+	}
+	take("model", t.Model != "", func() { s.Model = t.Model })
+	take("system", t.System != "", func() { s.System = t.System })
+	take("allow", len(t.Allow) > 0, func() { s.Allow = t.Allow })
+	take("tools", len(t.Tools) > 0, func() { s.Tools = t.Tools })
+	take("max_turns", t.MaxTurns != 0, func() { s.MaxTurns = t.MaxTurns })
+}
+
+// fillTask puts arguments into a template: {1} to {9} are single ones and {args} all
+// of them. Without any of these they follow the text. An argument is never read
+// as a template.
+func fillTask(template string, args []string) (string, error) {
+	all := strings.Join(args, " ")
+	pairs := []string{"{args}", all}
+	most := 0
+	for i := 1; i <= 9; i++ {
+		place := "{" + strconv.Itoa(i) + "}"
+		if strings.Contains(template, place) {
+			most = i
+		}
+		if i <= len(args) {
+			pairs = append(pairs, place, args[i-1])
+		}
+	}
+	switch {
+	case most > len(args):
+		return "", fmt.Errorf("it needs %s: %s", counted(most, "argument"), firstLine(template, 80))
+	case most == 0 && !strings.Contains(template, "{args}"):
+		return strings.TrimSpace(template + " " + all), nil
+	case most > 0 && len(args) > most && !strings.Contains(template, "{args}"):
+		return "", fmt.Errorf("it takes %s, and there are %d: %s", counted(most, "argument"), len(args), firstLine(template, 80))
+	}
+	return strings.NewReplacer(pairs...).Replace(template), nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFillTask(t *testing.T) {
+	for _, c := range []struct{ template, args, want string }{
+		{"Read {1}.", "a.txt", "Read a.txt."}, {"Read {1} and {2}, {1}.", "a b", "Read a and b, a."}, {"Say {args}!", "a b c", "Say a b c!"}, {"List the files", "", "List the files"},
+		{"List the files in", "docs", "List the files in docs"}, {"Read {1}", "{2}", "Read {2}"}, {"Read {1}", "", "error"}, {"Read {1}", "a b", "error"}, {"Read {1}, then {args}", "a b", "Read a, then a b"},
+	} {
+		got, err := fillTask(c.template, strings.Fields(c.args))
+		if err != nil {
+			got = "error"
+		}
+		if got != c.want {
+			t.Errorf("%q with %q: %q %v", c.template, c.args, got, err)
+		}
+	}
+}
+
+func TestNamedTasks(t *testing.T) {
+	bare(t, map[string]string{
+		"a.txt":     "hello from a",
+		"c.yaml":    "tasks:\n  show: {task: 'read {1}', model: sim/native}\n  bad: {task: x, model: sim/nothing}\n  many: {task: x, max_turns: 9999}\n",
+		"typo.yaml": "tasks:\n  show: {tsak: x}\n", "empty.yaml": "tasks:\n  show: {model: x}\n", "name.yaml": "tasks:\n  'a b': {task: x}\n",
+	})
+	t.Setenv("TOOLPOST_CONFIG", "c.yaml")
+	expect(t, exitOK, []string{"read_file", "hello from a", "on sim/native"}, "run", "@show", "a.txt")
+	expect(t, exitOK, []string{"on sim/offline"}, "run", "-m", "sim/offline", "@show", "a.txt")
+	expect(t, exitUsage, []string{"it needs 1 argument"}, "run", "@show")
+	expect(t, exitUsage, []string{"no task shwo", "did you mean show"}, "run", "@shwo")
+	expect(t, exitOK, []string{"read a.txt"}, "receipts", "list") // the record has what was asked
+	expect(t, exitOK, nil, "run", "@somebody said hello")         // more than one word is a task of its own
+	if r := toolpost(t, "", "run", "@many"); r.code == 0 || !strings.Contains(r.errOut, "1 to 500") {
+		t.Errorf("%d %s", r.code, r.errOut)
+	}
+	expect(t, exitFailed, []string{"typo.yaml:2", "tsak"}, "config", "check", "--config", "typo.yaml")
+	expect(t, exitFailed, []string{"show has no task"}, "config", "check", "--config", "empty.yaml")
+	expect(t, exitFailed, []string{"a b"}, "config", "check", "--config", "name.yaml")
+	expect(t, exitOK, []string{"show"}, "config", "show", "--config", "c.yaml", "tasks")
+}
