@@ -195,7 +195,7 @@ limit. They hold for every format, streamed or whole. The configuration file has
 
 | limit | default | error kind | what counts |
 |---|---|---|---|
-| 'Bytes' | 256 MiB | 'byte_limit' | the body of the response, images and all |
+| 'Bytes' | 256 MiB; 64 MiB of an answer that is one document | 'byte_limit' | the body of the response as it is unpacked, images and all |
 | 'Text' | 4 MiB | 'text_limit' | text and the arguments of calls |
 | 'Thinking' | 4 MiB | 'thinking_limit' | thinking |
 | 'Events' | 5,000,000 | 'event_limit' | events, keep-alives too |
