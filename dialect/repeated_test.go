@@ -46,15 +46,17 @@ func repeatable() []string {
 	return slices.Compact(units)
 }
 
-var pairs = flag.Int("pairs", 20, "how many pairs of units are repeated; 0 is every pair")
+var (
+	pairs = flag.Int("pairs", 20, "how many pairs of units are repeated")
+	part  = flag.String("part", "", "which part of every pair of units is repeated, like 3/100")
+)
 
 // Whatever is repeated, alone or in pairs: the processor time grows as the text
 // does, whole and in pieces. With -long the texts have up to 256 KiB, without it
-// half as much; -pairs 0 tries every pair.
+// half as much.
 func TestRepeatedUnits(t *testing.T) {
 	units := repeatable()
-	var texts []string
-	texts = append(texts, units...)
+	texts := append(slices.Clone(units), "```tool_input:", "```tool_code1", "```jsonTOOL_PARAMETERS:", "FUNCTION_CALL:```json\n") // pairs that once took long
 	r := rand.New(rand.NewPCG(uint64(*pairs), 14))
 	size := 16 << 10
 	if *long {
@@ -62,7 +64,7 @@ func TestRepeatedUnits(t *testing.T) {
 	}
 	for _, a := range units {
 		for _, b := range units {
-			if *pairs == 0 || r.IntN(len(units)*len(units)) < *pairs {
+			if r.IntN(len(units)*len(units)) < *pairs {
 				texts = append(texts, a+b)
 			}
 		}
@@ -71,7 +73,7 @@ func TestRepeatedUnits(t *testing.T) {
 	for _, unit := range texts {
 		for _, chunk := range []int{1 << 20, 64} {
 			name := fmt.Sprintf("%.60q in pieces of %d", unit, chunk)
-			took := grows(t, name, caseTools, chunk, size, func(n int) string { return strings.Repeat(unit, n/len(unit)+1) })
+			took := grows(t, name, caseTools, chunk, size, repeated(unit))
 			if took > worst {
 				worst = took
 				t.Logf("%v for %s", took.Round(time.Millisecond), name)
@@ -81,9 +83,55 @@ func TestRepeatedUnits(t *testing.T) {
 	t.Logf("%d attacks", 2*len(texts))
 }
 
+// Every pair of units, or the part of them that -part names: of each a text of 32
+// KiB is read, and what takes long for its length is tried as in TestRepeatedUnits,
+// whole and in pieces, up to 256 KiB. All of them take half an hour of processor
+// time.
+func TestEveryPairOfUnits(t *testing.T) {
+	if *part == "" {
+		t.Skip("it takes half an hour; -part 3/100 runs a part of it")
+	}
+	var mine, parts int
+	if n, err := fmt.Sscanf(*part, "%d/%d", &mine, &parts); n != 2 || err != nil || parts < 1 {
+		t.Fatalf("-part %s: want a number of a number, like 3/100", *part)
+	}
+	units := repeatable()
+	tried, again := 0, 0
+	for i := range len(units) * len(units) {
+		if i%parts != mine {
+			continue
+		}
+		tried++
+		unit := units[i/len(units)] + units[i%len(units)]
+		first := &suspicion{TB: t}
+		grows(first, unit, caseTools, 1<<20, 4<<10, repeated(unit))
+		if !first.raised {
+			continue
+		}
+		again++
+		for _, chunk := range []int{1 << 20, 64} {
+			grows(t, fmt.Sprintf("%.60q in pieces of %d", unit, chunk), caseTools, chunk, 32<<10, repeated(unit))
+		}
+	}
+	t.Logf("%d attacks: of %d pairs of %d units, %d of them also at 256 KiB", tried, len(units)*len(units), len(units), again)
+}
+
+// suspicion is a test that notes a failure and goes on.
+type suspicion struct {
+	testing.TB
+	raised bool
+}
+
+func (s *suspicion) Errorf(string, ...any) { s.raised = true }
+
+// repeated returns texts of unit again and again.
+func repeated(unit string) func(n int) string {
+	return func(n int) string { return strings.Repeat(unit, n/len(unit)+1) }
+}
+
 // grows fails the test if the processor time of reading a text grows faster than
 // the text. It returns that of a text of eight times the size.
-func grows(t *testing.T, name string, tools []llm.ToolDef, chunk, size int, text func(n int) string) time.Duration {
+func grows(t testing.TB, name string, tools []llm.ToolDef, chunk, size int, text func(n int) string) time.Duration {
 	t.Helper()
 	return linear.Screen(t, name, size, func(n int) func() {
 		s := text(n)

@@ -495,23 +495,33 @@ func (m *machine) looseFence() bool {
 // onlyAssigns reports whether the fence, with which the answer ends, holds a
 // script: its lines assign calls to variables, or show what was assigned.
 func (m *machine) onlyAssigns() bool {
+	ok, looked := m.scriptAhead()
+	if !ok { // another fence may begin at once, and look at the same again
+		m.wasted += looked
+	}
+	return ok
+}
+
+// scriptAhead is onlyAssigns, and says how far it had to look.
+func (m *machine) scriptAhead() (ok bool, looked int) {
 	assigns := false
-	for i := 0; i <= maxGuess && m.at(i); i++ {
+	i := 0
+	for ; i <= maxGuess && m.at(i); i++ {
 		switch at := m.gap(i); {
 		case m.hasAt(at, "```"):
-			return assigns && m.endsScript(at+3)
+			return assigns && m.endsScript(at+3), at
 		case m.assignsAt(at):
 			assigns = true
 		case !m.idleLine(at):
-			return false
+			return false, at
 		default:
 			i = at
 		}
-		for m.at(i) && m.buf[m.pos+i] != '\n' {
+		for i <= maxGuess && m.at(i) && m.buf[m.pos+i] != '\n' {
 			i++
 		}
 	}
-	return false
+	return false, i
 }
 
 // endsScript reports whether nothing but the word for the end of code follows
