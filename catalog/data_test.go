@@ -16,7 +16,7 @@ hyperclova xlam glm4_classic qwen_agent react claude_xml json_fence
 | llama3_builtin cohere_cofl xml_tagname`
 
 // moreIDs reach the rules that no listed example reaches.
-const moreIDs = `o3-pro gpt-3.5-turbo-instruct gpt-4.5-preview gpt-5.4 gpt-5.2-chat gpt-5-chat codex-mini-latest gpt-5.2-pro gpt-4o-search-preview gpt-audio
+const moreIDs = `claude-opus-4-7 o3-pro gpt-3.5-turbo-instruct gpt-4.5-preview gpt-5.4 gpt-5.2-chat gpt-5-chat codex-mini-latest gpt-5.2-pro gpt-4o-search-preview gpt-audio
 claude-opus-4-20250514 claude-sonnet-4-6 claude-instant-v1 gemini-1.0-pro gemini-2.5-flash-nothinking gemini-live-2.5-flash gemma-3-1b-it gemma-4-e4b-it shieldgemma-2b
 llama3:70b llama-4-scout llama3-groq-tool-use:8b cydonia-24b mistral-small-3.1-24b mistral-large-3 ministral-3-14b-reasoning mistral-small-4 mathstral-7b voxtral-mini
 qwen-turbo qwen-max qwen-vl-max qwen-mt-plus qwen2.5-math-7b qwen3-vl-8b-instruct qwen3-coder-plus qwen3.6-flash qwen3.5-omni-plus

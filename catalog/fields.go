@@ -44,6 +44,7 @@ var fields = [...]fieldInfo{
 	{key: "text_calls", text: func(m *Model) *string { return &m.Promotion }, values: []string{"off", "marked", "all"}},
 	{key: "thinking", text: func(m *Model) *string { return &m.Thinking }},
 	{key: "thinking_open", answer: func(m *Model) *Answer { return &m.ThinkingOpen }, need: true},
+	{key: "sampling", text: func(m *Model) *string { return &m.Sampling }, values: []string{"any", "one", "none"}},
 	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
 	{key: "constrained_output", text: func(m *Model) *string { return &m.Constrain }, values: []string{"format", "json_schema", "structured_outputs", "response_format"}},
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
@@ -55,7 +56,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 24
+	fieldCount       = 25
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )

@@ -33,6 +33,7 @@ type Model struct {
 	Dialect      string // how it writes calls in text
 	Promotion    string // which text may become a call: off, marked, all; empty leaves it to the route
 	Thinking     string // how it writes thinking in text; "api" if only the host separates it
+	Sampling     string // what it takes of temperature and top_p: any, one of them, or none; empty is any
 	Emulation    string // how to ask for calls in a prompt: json, xml, markdown
 	Constrain    string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 

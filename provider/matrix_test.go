@@ -356,6 +356,7 @@ var faults = []struct {
 	{"length", cutOff},
 	{"ignore-choice", either(cell.right, kinds(llm.BrokenPromise))},
 	{"think", cell.right},
+	{"strict", cell.right},
 	{"think-call", cell.right},
 	{"huge=9000", either(cell.right, kinds(llm.BrokenPromise))},
 	{"seed=7", cell.right},

@@ -154,6 +154,7 @@ func (m *Model) options(j *job) error {
 		}
 	}
 	m.limit(j)
+	m.sampling(j)
 	m.thinking(j)
 	m.keepThinking(j)
 	return nil

@@ -159,6 +159,8 @@ address of his (Claude's also to Vertex and Bedrock), and to nobody else. What a
 - GPT since version 5, and models that answer nowhere else (o1-pro, o3-pro, deep research), are asked in the Responses format, and
   for encrypted reasoning that goes back in the next request; nothing is stored there unless the request says so (` + "`store`" + `,
   ` + "`previous_response_id`" + `). At another address than the vendor's own GPT-5 is asked in the chat format: set ` + "`wire: responses`" + ` for it.
+- Temperature and its like are left out where a model refuses them (Claude since 4.7, o-series, GPT-5); Claude 4.1 to 4.6 takes one of
+  temperature and top_p. A failure that says nothing gets words, and blank text between calls stays out.
 - Anthropic demands a limit for each answer. Without one in the request it is all that the model gives, or what its window leaves; that is
   said once.
 

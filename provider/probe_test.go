@@ -70,6 +70,7 @@ func TestProbeFindsTheTruth(t *testing.T) {
 		{"sim/native+ignore-choice", 0, facts{"tools": yes, "forced call": no, "forbidden call": no}, "tool_choice_required false"},
 		{"sim/native+garbage", llm.Malformed, facts{"tools": yes}, ""}, // some formats pass over it
 		{"sim/native+think-call", 0, facts{"tools": yes}, "dialect hermes_json"},
+		{"sim/native+strict", 0, facts{"tools": yes}, "native_tools true"},
 		{"sim/native+think", 0, facts{"tools": yes}, "native_tools true"},
 		{"sim/native+huge=3000", 0, facts{"tools": yes}, "native_tools true"},
 		{"sim/native+seed=7", 0, facts{"tools": yes}, "native_tools true"},

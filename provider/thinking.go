@@ -44,6 +44,29 @@ func (m *Model) thinking(j *job) {
 	}
 }
 
+// sampling leaves out what the model refuses of the options that choose among
+// its tokens. Each is a warning.
+func (m *Model) sampling(j *job) {
+	r := j.req
+	switch m.info.Sampling {
+	case "one":
+		if r.Temperature != nil && r.TopP != nil {
+			j.warn(llm.Ignored, "top_p", "%s takes either temperature or top_p", m.model)
+			r.TopP = nil
+		}
+	case "none":
+		for _, o := range options {
+			if slices.Contains(samplers, o.Name) && o.asked(r) {
+				j.warn(llm.Ignored, o.Name, "%s allows only the default", m.model)
+				o.clear(r)
+			}
+		}
+	}
+}
+
+// samplers are the options that choose among the tokens of a model.
+var samplers = []string{"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty"}
+
 // countEffort turns an effort into tokens for models that came before the
 // version that knows efforts.
 func (m *Model) countEffort(j *job, since catalog.Version) {

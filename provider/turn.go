@@ -105,9 +105,17 @@ func (m *Model) unsigned(j *job) {
 func since(v, first catalog.Version) bool { return v.IsZero() || v.Compare(first) >= 0 }
 
 // limit gives a request the limit that its format demands, if it has none: all
-// that the model can give, or what its window leaves. It is said once.
+// that the model can give, or what its window leaves. It is said once. More than
+// the model gives is refused by its maker, so it is not asked for.
 func (m *Model) limit(j *job) {
-	if !m.format().NeedsLimit || j.req.MaxTokens > 0 {
+	if !m.format().NeedsLimit {
+		return
+	}
+	if most := m.info.MaxOutput; most > 0 && j.req.MaxTokens > most {
+		j.warn(llm.Degraded, "max_tokens", "%s gives at most %d tokens; a larger limit is refused", m.model, most)
+		j.req.MaxTokens = most
+	}
+	if j.req.MaxTokens > 0 {
 		return
 	}
 	j.req.MaxTokens = m.info.MaxOutput

@@ -226,6 +226,10 @@ func TestLimitDoesNotCut(t *testing.T) {
 	if !strings.Contains(text, `"max_tokens":77,`) {
 		t.Errorf("the caller's limit is gone: %s", text)
 	}
+	text, warnings := planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, MaxTokens: 64001})
+	if !strings.Contains(text, `"max_tokens":64000,`) || len(warned(warnings, "max_tokens")) != 1 {
+		t.Errorf("a limit that the vendor refuses: %s %q", text, warnings)
+	}
 	text, _ = planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Reasoning: &llm.Reasoning{Budget: 100_000}})
 	if !strings.Contains(text, `"max_tokens":64000,`) || !strings.Contains(text, `"budget_tokens":59904`) {
 		t.Errorf("more thinking than the model gives: %s", text)
@@ -260,5 +264,29 @@ func TestResponsesWhereThinkingGoesBack(t *testing.T) {
 	text, _ := planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Extra: llm.Extra{wire.Responses: {"store": json.RawMessage("true")}}})
 	if !strings.Contains(text, `"store":true`) {
 		t.Errorf("what the caller says does not count: %s", text)
+	}
+}
+
+// What a model refuses of temperature and its like is left out, with a warning.
+func TestSampling(t *testing.T) {
+	for id, want := range map[string]string{
+		"anthropic/claude-3-7-sonnet-latest":   "temperature top_p top_k",
+		"anthropic/claude-sonnet-4-5":          "temperature top_k",
+		"anthropic/claude-opus-4-7":            "",
+		"anthropic/claude-sonnet-5":            "",
+		"bedrock/us.anthropic.claude-opus-4-7": "",
+		"openai/gpt-4o":                        "temperature top_p",
+		"openai/gpt-5":                         "",
+		"openai/gpt-5.1":                       "temperature top_p",
+		"openai/o3":                            "",
+		"gemini/gemini-2.5-pro":                "temperature top_p top_k",
+	} {
+		text, warnings := planned(t, opened(t, &Client{}, id), &llm.Request{Messages: hello, Temperature: ptr(0.3), TopP: ptr(0.5), TopK: ptr(5)})
+		for name, field := range map[string]string{"temperature": `"temperature":0.3`, "top_p": `:0.5`, "top_k": `:5`} {
+			sent, said := strings.Contains(text, field+",") || strings.Contains(text, field+"}"), len(warned(warnings, name)) > 0
+			if sent != strings.Contains(want, name) || sent == said {
+				t.Errorf("%s: %s sent %v, said %v: %s %q", id, name, sent, said, text, warnings)
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/dialect"
 )
 
@@ -37,7 +38,10 @@ type Behaviour struct {
 	Think        bool          // think before the answer, and refuse changed thinking
 	ThinkCall    bool          // write calls into thinking
 	Huge         int           // say this many bytes more
+	Strict       bool          // refuse what the vendor's documentation forbids; see Laws
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
+
+	plays catalog.Model // the model that a strict one plays
 }
 
 // Fault is one thing a simulated model can do wrong.
@@ -67,6 +71,12 @@ var faults = []Fault{
 	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
 	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
 	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *Behaviour, v string) error { b.Think = true; return none(v) }},
+	{"strict", "refuse what the vendor's documentation forbids, in his words; strict=MODEL by the rules for that model", func(b *Behaviour, v string) error {
+		if b.Strict = true; v != "" {
+			b.plays = catalog.Default().Lookup(v)
+		}
+		return nil
+	}},
 	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *Behaviour, v string) error { b.Length = true; return none(v) }},
 	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
 	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},
@@ -142,4 +152,6 @@ func faultNames() string {
 }
 
 // healed returns b without its faults.
-func (b Behaviour) healed() Behaviour { return Behaviour{Dialect: b.Dialect, Seed: b.Seed} }
+func (b Behaviour) healed() Behaviour {
+	return Behaviour{Dialect: b.Dialect, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"io"
 	"net/http"
 
 	"github.com/toolpost/toolpost/dialect"
@@ -84,13 +83,4 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]string{"status": "ok"})
-}
-
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, `{"error":"the body is too large"}`, http.StatusRequestEntityTooLarge)
-		return
-	}
-	writeJSON(w, map[string]int{"input_tokens": tokens(string(body))})
 }

@@ -65,6 +65,13 @@ func pieces(ev llm.Event, next pieceLength) []llm.Event {
 	var out []llm.Event
 	switch ev := ev.(type) {
 	case llm.TextDelta:
+		if ev.Part != nil && ev.Part.LogProbs != nil { // each token with its own
+			for i, s := range tokenTexts(ev.Text) {
+				probs := &llm.LogProbs{Form: ev.Part.LogProbs.Form, Tokens: ev.Part.LogProbs.Tokens[i : i+1]}
+				out = append(out, llm.TextDelta{Text: s, Part: &llm.Text{LogProbs: probs}})
+			}
+			return out
+		}
 		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.TextDelta{Text: s})
 		}
@@ -149,23 +156,9 @@ func answer(req *llm.Request) *llm.Response {
 // respond wraps parts with a finish and a count of tokens at four bytes each.
 func respond(req *llm.Request, reason llm.Reason, parts ...llm.Part) *llm.Response {
 	r := &llm.Response{Message: llm.Assistant(parts...)}
-	r.Finish = llm.Finish{Reason: reason, Model: "sim/offline", Usage: llm.Usage{Input: tokens(req.System)}}
-	for _, m := range req.Messages {
-		b, _ := json.Marshal(m)
-		r.Finish.Usage.Input += tokens(string(b))
-	}
-	for _, p := range parts {
-		switch p := p.(type) {
-		case llm.Text:
-			r.Finish.Usage.Output += tokens(p.Text)
-		case llm.Call:
-			r.Finish.Usage.Output += tokens(p.Name) + tokens(string(p.Args))
-		}
-	}
+	r.Finish = llm.Finish{Reason: reason, Model: "sim/offline", Usage: llm.Usage{Input: inputTokens(req), Output: outputTokens(parts)}}
 	return r
 }
-
-func tokens(s string) int { return (len(s) + 3) / 4 }
 
 // decide returns the calls to make now: those the request asks for that have
 // not been made.

@@ -43,7 +43,11 @@ var routes = []route{
 	{"POST", "/v1/responses", answerIn(wire.Responses)},
 	{"POST", "/responses", answerIn(wire.Responses)},
 	{"POST", "/v1/messages", answerIn(wire.Messages)},
-	{"POST", "/v1/messages/count_tokens", (*Server).countTokens},
+	{"POST", "/v1/messages/count_tokens", countMessages.serve},
+	{"POST", "/v1/responses/input_tokens", countResponses.serve},
+	{"POST", "/v1beta/models/*:countTokens", countGemini.serve},
+	{"POST", "/v1/models/*:countTokens", countGemini.serve},
+	{"POST", "/model/*/count-tokens", countConverse.serve},
 	{"POST", "/v1/projects/*/publishers/anthropic/models/*", answerAs(wire.Codec{Format: wire.Messages, Quirks: wire.OnVertex()})},
 	{"POST", "/v1beta/models/", answerIn(wire.Gemini)},
 	{"POST", "/v1/models/", answerIn(wire.Gemini)},
@@ -133,10 +137,16 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err := b.refuse(w, req); err != nil {
 		return err
 	}
-	if b.Think {
-		if err := checkThinking(codec, req); err != nil {
+	if b.plays.ID.Root() == "claude" { // whose own fields are then read
+		codec.Quirks.ModelFields = wire.AnthropicFields
+		model := req.Model
+		if req, _, err = codec.DecodeRequest(body); err != nil {
 			return err
 		}
+		req.Model = model
+	}
+	if err := b.check(codec, req, body); err != nil {
+		return err
 	}
 	if !sleep(r.Context(), b.Stall) {
 		return r.Context().Err()
@@ -145,8 +155,14 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	if b.Think {
-		think(codec, answer)
+	if b.Think || thinks(req) {
+		think(codec, req, answer)
+	}
+	if b.Strict {
+		signCalls(codec, answer)
+	}
+	if honour(codec, req, answer, b.Huge == 0) {
+		b.Length = true
 	}
 	answer.Finish.Model = req.Model
 	answer.Start = b.start(body, answer)

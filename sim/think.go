@@ -1,11 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -22,31 +22,53 @@ func signature(text string) string {
 }
 
 // think puts thinking before an answer, signed where the vendor signs it.
-func think(codec wire.Codec, r *llm.Response) {
+func think(codec wire.Codec, req *llm.Request, r *llm.Response) {
 	t := llm.Thinking{Text: thought}
-	if member := codec.Properties().Signature; member != "" {
-		data, _ := json.Marshal(map[string]string{member: signature(thought)}) // strings
-		t.State = llm.State{Vendor: codec.Format, Data: data}
+	switch member := codec.Properties().Signature; {
+	case member != "":
+		t.State = signedAs(codec, map[string]any{member: signature(thought)})
+	case codec.Properties().Thinking.Keep != nil && bytes.Contains(req.Extra[codec.Format]["include"], []byte("reasoning.encrypted_content")):
+		t.State = signedAs(codec, map[string]any{
+			"type": "reasoning", "id": "rs_sim", "encrypted_content": signature(thought),
+			"summary": []any{map[string]string{"type": "summary_text", "text": thought}},
+		})
 	}
 	r.Message.Parts = append([]llm.Part{t}, r.Message.Parts...)
 }
 
-// checkThinking refuses thinking that comes back with another signature than it
+// signCalls signs the first call of an answer, as Gemini does.
+func signCalls(codec wire.Codec, r *llm.Response) {
+	if codec.Properties().Thinking.Unsigned == "" {
+		return
+	}
+	for i, p := range r.Message.Parts {
+		if c, ok := p.(llm.Call); ok {
+			c.State = signedAs(codec, map[string]any{codec.Properties().Signature: signature(c.Name)})
+			r.Message.Parts[i] = c
+			return
+		}
+	}
+}
+
+// signedAs is a state of the format's vendor.
+func signedAs(codec wire.Codec, v map[string]any) llm.State {
+	data, _ := json.Marshal(v) // strings
+	return llm.State{Vendor: codec.Format, Data: data}
+}
+
+// checkSignatures refuses thinking that comes back with another signature than it
 // went out with, as the vendors do.
-func checkThinking(codec wire.Codec, req *llm.Request) error {
-	member := codec.Properties().Signature
-	for i, m := range req.Messages {
-		for _, p := range m.Parts {
+func (q *inquiry) checkSignatures() error {
+	member := q.codec.Properties().Signature
+	for i, m := range q.Messages {
+		for k, p := range m.Parts {
 			t, ok := p.(llm.Thinking)
-			if !ok || t.Redacted || member == "" || t.State.Vendor != codec.Format {
+			if !ok || t.Redacted || member == "" || t.State.Vendor != q.codec.Format {
 				continue
 			}
 			var state map[string]string
 			if json.Unmarshal(t.State.Data, &state) != nil || state[member] != signature(t.Text) {
-				return &llm.Error{
-					Op: "sim", Kind: llm.Invalid, Status: http.StatusBadRequest,
-					Err: fmt.Errorf("message %d: the signature of the thinking is not that of its text", i),
-				}
+				return q.refused(fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k))
 			}
 		}
 	}

@@ -3,14 +3,17 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 )
 
 // Heal makes a history one that every vendor accepts: each call has exactly one
 // result, all results of a turn follow it at once in the order of its calls,
-// nothing that another vendor signed is in it, and no message is empty. A
-// history that is in order stays as it is. The warnings say what was changed.
+// nothing that another vendor signed is in it, failures say something, and no
+// message is empty or has blank text beside other parts. A history that is in
+// order stays as it is. The warnings say what was changed.
 //
 // The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
 // given are not changed.
@@ -28,13 +31,17 @@ func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) 
 // before it ended.
 const Interrupted = "interrupted: this call did not come to an end, and there is no result. It may or may not have had an effect."
 
+// Silent is the result of a call that failed without a word: some vendors refuse
+// failures that say nothing.
+const Silent = "The call failed. It said nothing about why."
+
 // healing is one history being healed.
 type healing struct {
 	vendor  string
 	results map[string][]llm.Result // by call id, in their order
 	out     []llm.Message
 
-	missing, twice, foreign, broken int
+	missing, twice, foreign, broken, silent int
 }
 
 // collect gathers all results.
@@ -79,12 +86,22 @@ func (h *healing) message(msg llm.Message) {
 	if msg.Role == llm.RoleTool {
 		msg.Role = llm.RoleUser
 	}
+	if len(parts) > 1 || msg.Role != llm.RoleUser { // what the user says is his, blank or not
+		parts = slices.DeleteFunc(parts, blank)
+	}
 	if len(parts) > 0 {
 		msg.Parts = parts
 		h.out = append(h.out, msg)
 	}
 	h.answer(calls)
 	h.explain(broken)
+}
+
+// blank reports whether a part is text of which nothing can be seen, as calls read
+// from text leave it between them. Some vendors refuse it.
+func blank(p llm.Part) bool {
+	t, ok := p.(llm.Text)
+	return ok && strings.TrimSpace(t.Text) == "" && t.State.IsZero()
 }
 
 // part returns a part without what another vendor signed.
@@ -165,7 +182,16 @@ func (h *healing) result(c llm.Call) llm.Result {
 		r.Name = c.Name
 	}
 	r.State = h.own(r.State)
+	if r.Failed && r.Text() == "" && !slices.ContainsFunc(r.Parts, isMedia) {
+		h.silent++
+		r.Parts = []llm.Part{llm.Text{Text: Silent}}
+	}
 	return r
+}
+
+func isMedia(p llm.Part) bool {
+	_, ok := p.(llm.Media)
+	return ok
 }
 
 // explain tells what was wrong with calls that cannot be sent back.
@@ -199,6 +225,7 @@ func (h *healing) report() []llm.Warning {
 		{h.missing, llm.Corrected, "%d calls of the history had no result; the model is told that they were interrupted"},
 		{h.twice, llm.Ignored, "%d results of the history answer no call, or one that has its result"},
 		{h.broken, llm.Corrected, "%d calls of the history cannot be sent back as calls; they go back as the text they were"},
+		{h.silent, llm.Corrected, "%d failures of the history said nothing; the model is told that they are failures"},
 		{h.foreign, llm.Ignored, "%d parts of the history were signed by another vendor; their signatures stay behind"},
 	} {
 		if w.n > 0 {

@@ -1,0 +1,266 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// broken are requests that break one law each, as clients send them, and a piece
+// of what the vendor says. %s is the model.
+var broken = []struct{ law, format, plays, body, says string }{
+	{"calls.answered", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"b"}]}`,
+		"did not have response messages: c1"},
+	{"calls.answered", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"c1","content":"x"}]}`, "must be a response to a preceeding message"},
+	{"calls.answered", wire.Responses, "", `{"model":%q,"input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}]}`, "No tool output found for function call c1."},
+	{"calls.answered", wire.Responses, "", `{"model":%q,"input":[{"role":"user","content":"a"},{"type":"function_call_output","call_id":"c1","output":"x"}]}`, "No tool call found for function call output with call_id c1."},
+	{"calls.answered", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]},{"role":"user","content":"b"}]}`,
+		"`tool_use` ids were found without `tool_result` blocks immediately after: c1."},
+	{"calls.answered", wire.Gemini, "gemini-2.5-pro", `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`,
+		"the number of function response parts is equal"},
+	{"calls.answered", wire.Converse, "", `{"toolConfig":{"tools":[]},"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{}}}]},{"role":"user","content":[{"text":"b"}]}]}`,
+		"Expected toolResult blocks at messages.2.content for the following Ids: c1"},
+	{"calls.ids", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"` + strings.Repeat("x", 41) + `","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"` + strings.Repeat("x", 41) + `","content":"x"}]}`,
+		"maximum length 40, but got a string with length 41"},
+	{"calls.ids", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c.1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c.1","content":"x"}]}]}`,
+		"tool_use.id: String should match pattern"},
+	{"tools.names", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"a"}],"tools":[{"name":"a.b","input_schema":{"type":"object"}}]}`, "tools.0.custom.name: String should match pattern"},
+	{"tools.names", wire.Gemini, "", `{"contents":[{"role":"user","parts":[{"text":"a"}]}],"tools":[{"functionDeclarations":[{"name":"1f"}]}]}`, "Invalid function name. Must start with a letter"},
+	{"messages.empty", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":""}]}]}`, "text content blocks must be non-empty"},
+	{"messages.empty", wire.Converse, "", `{"messages":[{"role":"user","content":[{"text":" "}]}]}`, "is blank. Add text to the text field"},
+	{"messages.limit", wire.Messages, "", `{"model":%q,"messages":[{"role":"user","content":"a"}]}`, "max_tokens: Field required"},
+	{"messages.limit", wire.Messages, "claude-sonnet-4-5", `{"model":%q,"max_tokens":64001,"messages":[{"role":"user","content":"a"}]}`, "max_tokens: 64001 > 64000, which is the maximum"},
+	{"messages.unknown_field", wire.Messages, "", `{"model":%q,"max_tokens":9,"n":2,"messages":[{"role":"user","content":"a"}]}`, "n: Extra inputs are not permitted"},
+	{"messages.first_role", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"a"}]}`, "first message must use the"},
+	{"messages.cache_marks", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},`, 5), ",") + `]}]}`, "Found 5."},
+	{"messages.begin_turn", wire.Messages, "claude-sonnet-4-5", `{"model":%q,"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"x"}]}]}`,
+		"Expected `thinking` or `redacted_thinking`, but found `tool_use`."},
+	{"messages.begin_turn", wire.Converse, "claude-sonnet-4-5", `{"toolConfig":{"tools":[]},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":2000}},"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c1","content":[{"text":"x"}]}}]}]}`,
+		"The model returned the following errors: messages.1.content.0.type: Expected"},
+	{"messages.budget", wire.Messages, "", `{"model":%q,"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":20},"messages":[{"role":"user","content":"a"}]}`, "greater than or equal to 1024"},
+	{"messages.budget", wire.Messages, "", `{"model":%q,"max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"a"}]}`, "`max_tokens` must be greater than"},
+	{"messages.thinking_sampling", wire.Messages, "", `{"model":%q,"max_tokens":9000,"temperature":0.2,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"a"}]}`, "may only be set to 1 when thinking is enabled"},
+	{"messages.thinking_choice", wire.Messages, "", `{"model":%q,"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"tools":[{"name":"f","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},"messages":[{"role":"user","content":"a"}]}`, "Thinking may not be enabled when tool_choice forces tool use."},
+	{"messages.effort_only", wire.Messages, "claude-opus-4-7", `{"model":%q,"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"a"}]}`, "is not supported for this model. Use"},
+	{"messages.no_sampling", wire.Messages, "claude-opus-4-7", `{"model":%q,"max_tokens":9,"top_k":3,"messages":[{"role":"user","content":"a"}]}`, "`top_k` is deprecated for this model."},
+	{"messages.one_sampler", wire.Messages, "claude-sonnet-4-5", `{"model":%q,"max_tokens":9,"temperature":0.2,"top_p":0.5,"messages":[{"role":"user","content":"a"}]}`, "cannot both be specified"},
+	{"openai.choice", wire.Chat, "", `{"model":%q,"tool_choice":"auto","messages":[{"role":"user","content":"a"}]}`, "'tool_choice' is only allowed when 'tools' are specified."},
+	{"openai.strict_schema", wire.Chat, "", `{"model":%q,"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}],"messages":[{"role":"user","content":"a"}]}`, "'additionalProperties' is required to be supplied and to be false"},
+	{"openai.strict_schema", wire.Responses, "", `{"model":%q,"tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}],"input":"a"}`, "Missing 'a'."},
+	{"openai.json_word", wire.Chat, "", `{"model":%q,"response_format":{"type":"json_object"},"messages":[{"role":"user","content":"a"}]}`, "must contain the word 'json'"},
+	{"openai.sampling", wire.Chat, "o3", `{"model":%q,"temperature":0.2,"messages":[{"role":"user","content":"a"}]}`, "'temperature' does not support 0.2 with this model"},
+	{"chat.limit_name", wire.Chat, "o3", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"a"}]}`, "Use 'max_completion_tokens' instead."},
+	{"chat.wrong_endpoint", wire.Chat, "o3-pro", `{"model":%q,"messages":[{"role":"user","content":"a"}]}`, "only supported in v1/responses"},
+	{"chat.stop", wire.Chat, "", `{"model":%q,"stop":["a","b","c","d","e"],"messages":[{"role":"user","content":"a"}]}`, "maximum length 4, but got an array with length 5"},
+	{"chat.n", wire.Chat, "", `{"model":%q,"n":200,"messages":[{"role":"user","content":"a"}]}`, "Expected a value <= 128, but got 200"},
+	{"responses.unknown_field", wire.Responses, "", `{"model":%q,"stop":["a"],"input":"a"}`, "Unknown parameter: 'stop'."},
+	{"responses.limit", wire.Responses, "", `{"model":%q,"max_output_tokens":8,"input":"a"}`, "Expected a value >= 16, but got 8"},
+	{"responses.reasoning", wire.Responses, "", `{"model":%q,"store":false,"input":[{"role":"user","content":"a"},{"type":"reasoning","id":"rs_1","summary":[]},{"role":"user","content":"a"}]}`, "Items are not persisted when `store` is set to false."},
+	{"responses.reasoning", wire.Responses, "", `{"model":%q,"input":[{"role":"user","content":"a"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"forged"},{"role":"user","content":"a"}]}`, "The encrypted content for item rs_1 could not be verified."},
+	{"responses.reasoning", wire.Responses, "", `{"model":%q,"input":[{"role":"user","content":"a"},{"type":"reasoning","id":"rs_1","summary":[]}]}`, "without its required following item."},
+	{"gemini.signature", wire.Gemini, "gemini-3-pro-preview", `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`,
+		"Function call is missing a thought_signature in functionCall parts."},
+	{"gemini.signature", wire.Gemini, "", `{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"forged"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"x"}}}]}]}`,
+		"Corrupted thought signature."},
+	{"gemini.json_beside_tools", wire.Gemini, "gemini-2.5-pro", `{"contents":[{"role":"user","parts":[{"text":"a"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}],"generationConfig":{"responseMimeType":"application/json"}}`, "Function calling with a response mime type"},
+	{"gemini.one_thinking", wire.Gemini, "", `{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":100,"thinkingLevel":"low"}}}`, "only one of thinking budget and thinking level"},
+	{"gemini.n", wire.Gemini, "", `{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"candidateCount":9}}`, "candidate_count"},
+	{"converse.tool_config", wire.Converse, "", `{"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c1","content":[{"text":"x"}]}}]}]}`,
+		"The toolConfig field must be defined"},
+	{"results.failed", wire.Messages, "", `{"model":%q,"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":""}]}]}`,
+		"content cannot be empty if `is_error` is true"},
+	{"results.failed", wire.Converse, "", `{"toolConfig":{"tools":[]},"messages":[{"role":"user","content":[{"text":"a"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"c1","name":"f","input":{}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"c1","status":"error","content":[]}}]}]}`,
+		"cannot be empty when status value is error."},
+	{"converse.first_role", wire.Converse, "", `{"messages":[{"role":"assistant","content":[{"text":"a"}]},{"role":"user","content":[{"text":"a"}]}]}`, "A conversation must start with a user message."},
+}
+
+// post sends a body to the endpoint of a format.
+func post(t *testing.T, server *httptest.Server, format, model, body string) (int, string) {
+	t.Helper()
+	codec, _ := wire.For(format)
+	resp, err := server.Client().Post(server.URL+roots[format]+codec.Path(model, false), "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// Every law is broken once at least, and refused in the vendor's words. Without
+// strictness only those laws hold that say so.
+func TestLaws(t *testing.T) {
+	server := httptest.NewServer(&sim.Server{})
+	defer server.Close()
+	defer server.Client().CloseIdleConnections()
+	always := map[string]bool{}
+	tried := map[string]bool{}
+	for _, l := range sim.Laws() {
+		always[l.Name] = l.Always
+	}
+	for _, c := range broken {
+		tried[c.law] = true
+		if _, ok := always[c.law]; !ok {
+			t.Errorf("there is no law %s", c.law)
+		}
+		strict := "sim/native+strict"
+		if c.plays != "" {
+			strict += "=" + c.plays
+		}
+		for model, refused := range map[string]bool{strict: true, "sim/native": always[c.law]} {
+			body := c.body
+			if strings.Contains(body, "%q") {
+				body = fmt.Sprintf(body, model)
+			}
+			status, answer := post(t, server, c.format, model, body)
+			var said struct {
+				Error struct{ Message string }
+				Text  string `json:"message"`
+			}
+			_ = json.Unmarshal([]byte(answer), &said)
+			if got := status == 400 && strings.Contains(said.Error.Message+said.Text, c.says); got != refused || !refused && status != 200 {
+				t.Errorf("%s in %s with %s: %d %s\nwant %q", c.law, c.format, model, status, answer, c.says)
+			}
+		}
+	}
+	for _, l := range sim.Laws() {
+		if !tried[l.Name] {
+			t.Errorf("no request breaks the law %s", l.Name)
+		}
+	}
+}
+
+const alphabet = "one two three four five six seven eight nine ten"
+
+// reciter says the alphabet of numbers, and calls a tool where it has one.
+var reciter = llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	parts := []llm.Part{llm.Text{Text: alphabet}}
+	reason := llm.Stop
+	if len(req.Tools) > 0 {
+		parts, reason = append(parts, llm.Call{ID: "call_1", Name: "f", Args: []byte(`{"text":"` + strings.Repeat("x", 80) + `"}`)}), llm.ToolCalls
+	}
+	r := &llm.Response{Message: llm.Assistant(parts...), Finish: llm.Finish{Reason: reason}}
+	return func(yield func(llm.Event, error) bool) {
+		for _, ev := range r.Events() {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+})
+
+// What a request says about length, end, number and thinking of answers is kept
+// in every format that has it, streamed and not.
+func TestHonours(t *testing.T) {
+	everyClient(t, reciter, func(t *testing.T, c client) {
+		has := c.codec.Properties().Has
+		ask := func(change func(*llm.Request)) *llm.Response {
+			t.Helper()
+			req := &llm.Request{Model: "sim/native", MaxTokens: 1000, Messages: []llm.Message{llm.User("go")}}
+			change(req)
+			r, err := c.ask(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		if r := ask(func(r *llm.Request) { r.MaxTokens = 5 }); r.Message.Text() != alphabet[:20] || r.Finish.Reason != llm.Length || r.Finish.Usage.Output != 5 {
+			t.Errorf("5 tokens: %q, %s, %d", r.Message.Text(), r.Finish.Reason, r.Finish.Usage.Output)
+		}
+		if r := ask(func(r *llm.Request) { r.MaxTokens = 20; r.Tools = []llm.ToolDef{{Name: "f"}} }); len(r.Message.Calls()) != 0 || r.Finish.Reason != llm.Length {
+			t.Errorf("a call that was cut off counts: %v %v", r.Message.Calls(), r.Finish.Reason)
+		}
+		if r := ask(func(r *llm.Request) { r.Stop = []string{"seven", "three"} }); has(wire.StopSequences) && (r.Message.Text() != "one two " || r.Finish.Reason != llm.Stop) {
+			t.Errorf("stop: %q %s", r.Message.Text(), r.Finish.Reason)
+		}
+		if r := ask(func(r *llm.Request) { r.N = 3 }); has(wire.SeveralAnswers) && (len(r.Alternatives) != 2 || r.Alternatives[1].Message.Text() != alphabet) {
+			t.Errorf("n: %d more", len(r.Alternatives))
+		}
+		r := ask(func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} })
+		if thought := slices.ContainsFunc(r.Message.Parts, func(p llm.Part) bool { _, ok := p.(llm.Thinking); return ok }); !thought || r.Message.Text() != alphabet {
+			t.Errorf("thinking: %+v", r.Message.Parts)
+		}
+		if r := ask(func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }); len(r.Message.Parts) != 1 {
+			t.Errorf("no thinking: %+v", r.Message.Parts)
+		}
+		r = ask(func(r *llm.Request) {
+			r.Extra = llm.Extra{
+				wire.Chat:      {"logprobs": json.RawMessage("true"), "top_logprobs": json.RawMessage("2")},
+				wire.Responses: {"include": json.RawMessage(`["message.output_text.logprobs"]`), "top_logprobs": json.RawMessage("2")},
+				wire.Gemini:    {"generationConfig": json.RawMessage(`{"responseLogprobs":true,"logprobs":2}`)},
+			}
+		})
+		if form := c.codec.Properties().LogProbs; form != "" {
+			text, _ := r.Message.Parts[0].(llm.Text)
+			if text.LogProbs == nil || len(text.LogProbs.Tokens) != 12 || text.LogProbs.Form != form || r.Message.Text() != alphabet {
+				t.Errorf("log probabilities: %+v", text)
+			}
+		}
+	})
+}
+
+// A vendor's count of the tokens of a request is what its answer says.
+func TestCountsTokens(t *testing.T) {
+	server := httptest.NewServer(&sim.Server{})
+	defer server.Close()
+	defer server.Client().CloseIdleConnections()
+	req := &llm.Request{Model: "sim/native", MaxTokens: 100, System: "Be brief.", Messages: []llm.Message{llm.User("How many tokens are these words?")}}
+	for _, c := range []struct{ format, path, member, around string }{
+		{wire.Messages, "/v1/messages/count_tokens", "input_tokens", "%s"},
+		{wire.Responses, "/v1/responses/input_tokens", "input_tokens", "%s"},
+		{wire.Gemini, "/v1beta/models/sim/native:countTokens", "totalTokens", "%s"},
+		{wire.Gemini, "/v1beta/models/sim/native:countTokens", "totalTokens", `{"generateContentRequest":%s}`},
+		{wire.Converse, "/model/sim/native/count-tokens", "inputTokens", `{"input":{"converse":%s}}`},
+		{wire.Messages, "/model/sim/native/count-tokens", "inputTokens", `{"input":{"invokeModel":{"body":%q}}}`},
+	} {
+		codec, _ := wire.For(c.format)
+		body, _, err := codec.EncodeRequest(req, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client{base: server.URL, codec: codec}.ask(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(body)
+		if strings.Contains(c.around, "%q") {
+			text = base64.StdEncoding.EncodeToString(body)
+		}
+		resp, err := server.Client().Post(server.URL+c.path, "application/json", bytes.NewReader(fmt.Appendf(nil, c.around, text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var counted map[string]any
+		if err := json.NewDecoder(resp.Body).Decode(&counted); err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if n, ok := counted[c.member].(float64); !ok || int(n) != answer.Finish.Usage.Input || n == 0 {
+			t.Errorf("%s %s: %v, the answer says %d", c.format, c.path, counted, answer.Finish.Usage.Input)
+		}
+	}
+	resp, err := server.Client().Post(server.URL+"/v1/messages/count_tokens", "application/json", strings.NewReader(`{"messages":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("nonsense is counted: %d", resp.StatusCode)
+	}
+}
