@@ -219,7 +219,8 @@ func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) jour
 	for _, d := range end.delays {
 		rec.DelaysMS = append(rec.DelaysMS, d.Milliseconds())
 	}
-	if usage := end.out.Usage; !usage.IsZero() {
+	if !end.out.Usage.IsZero() {
+		usage := end.out.Usage // a copy only if there is any
 		rec.Usage = &usage
 	}
 	for _, did := range end.out.Did {

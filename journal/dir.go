@@ -126,9 +126,9 @@ func (d *Dir) run(name string) *dirRun {
 const maxRemembered = 4096
 
 // Append implements [Store].
-func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, known{}) }
+func (d *Dir) Append(ctx context.Context, e Entry) (Entry, error) { return d.append(ctx, e, &known{}) }
 
-func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
+func (d *Dir) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -142,7 +142,7 @@ func (d *Dir) append(ctx context.Context, e Entry, k known) (Entry, error) {
 }
 
 // appendLocked adds a line while nobody else can.
-func (d *Dir) appendLocked(ctx context.Context, e Entry, k known) (Entry, error) {
+func (d *Dir) appendLocked(ctx context.Context, e Entry, k *known) (Entry, error) {
 	r := d.run(e.Run)
 	if err := r.take(ctx); err != nil {
 		return Entry{}, fmt.Errorf("journal: run %s: %w", e.Run, err)
@@ -254,12 +254,12 @@ func lock(ctx context.Context, f *os.File) error {
 }
 
 // write adds e after r.last.
-func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k known) (Entry, error) {
-	e, line, err := next(r.last, e, k, d.Secrets, r.line)
+func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k *known) (Entry, error) {
+	line, err := e.follow(&r.last, k, d.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
-	c, err := r.ledger.admit(r.last.Seq, &e, &k, func(from int64) iter.Seq2[Entry, error] { return d.Read(ctx, e.Run, from) })
+	c, err := r.ledger.admit(r.last.Seq, &e, k, func(from int64) iter.Seq2[Entry, error] { return d.Read(ctx, e.Run, from) })
 	if err != nil {
 		return Entry{}, err
 	}
@@ -351,7 +351,7 @@ func (d *Dir) catchUp(ctx context.Context, f *os.File, r *dirRun, run string) er
 	if err != nil {
 		return err
 	}
-	_, err = d.write(ctx, f, r, Entry{Run: run, Kind: KindTorn, Body: body}, known{canonical: true})
+	_, err = d.write(ctx, f, r, Entry{Run: run, Kind: KindTorn, Body: body}, &known{canonical: true})
 	return err
 }
 

@@ -111,32 +111,35 @@ func validName(s string, limit int) bool {
 // known forms. Next refuses a body without a canonical form, a format other than
 // that of last, and anything after a seal. The body of a seal it writes itself.
 func Next(last, e Entry, secrets *Secrets) (Entry, error) {
-	e, _, err := next(last, e, known{}, secrets, nil)
-	return e, err
+	if _, err := e.follow(&last, &known{}, secrets, nil); err != nil {
+		return Entry{}, err
+	}
+	return e, nil
 }
 
-// next is Next with the entry's line, without its newline, in space if it has
-// room. What is known of the body is not looked for again.
-func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte, error) {
+// follow makes e the successor of last, as Next does, and returns its line, without
+// the newline, in space if it has room. What is known of the body is not looked for
+// again. After an error e is of no use.
+func (e *Entry) follow(last *Entry, k *known, secrets *Secrets, space []byte) ([]byte, error) {
 	if last.Kind == KindSeal {
-		return Entry{}, nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
+		return nil, fmt.Errorf("%w: %s", ErrSealed, last.Run)
 	}
 	if err := ValidRun(e.Run); err != nil {
-		return Entry{}, nil, err
+		return nil, err
 	}
 	if !validName(string(e.Kind), 64) {
-		return Entry{}, nil, fmt.Errorf("journal: %.40q is no kind of entry", e.Kind)
+		return nil, fmt.Errorf("journal: %.40q is no kind of entry", e.Kind)
 	}
 	var err error
 	if e.Format, err = formatAfter(last, e); err != nil {
-		return Entry{}, nil, err
+		return nil, err
 	}
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
 	e.At = e.At.UTC().Round(0)
 	if y := e.At.Year(); y < 1 || y > 9999 {
-		return Entry{}, nil, fmt.Errorf("journal: the year %d cannot be written", y)
+		return nil, fmt.Errorf("journal: the year %d cannot be written", y)
 	}
 	if e.Kind == KindSeal { // only who appends knows what stands before
 		e.Body = fmt.Appendf(nil, `{"count":%d,"head":"%s"}`, last.Seq, last.Hash)
@@ -144,19 +147,18 @@ func next(last, e Entry, k known, secrets *Secrets, space []byte) (Entry, []byte
 	if !k.canonical {
 		body, err := Canonical(e.Body)
 		if err != nil {
-			return Entry{}, nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
+			return nil, fmt.Errorf("%s of run %s: %w", e.Kind, e.Run, err)
 		}
 		e.Body = body
 	}
 	e.strip(k, secrets)
 	e.Lease = ""
 	e.Seq, e.Prev = last.Seq+1, last.Hash
-	line, err := e.link(space)
-	return e, line, err
+	return e.link(space)
 }
 
 // strip takes the secrets out of a canonical body and marks the entry.
-func (e *Entry) strip(k known, secrets *Secrets) {
+func (e *Entry) strip(k *known, secrets *Secrets) {
 	body, mark := secrets.stripBody(e.Body, k.harmless)
 	if mark == nil {
 		return

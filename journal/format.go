@@ -45,7 +45,7 @@ func newerLine(line []byte) error {
 
 // formatAfter returns the format of an entry that follows last: that of the run.
 // The first entry decides, and all others have its format.
-func formatAfter(last, e Entry) (int, error) {
+func formatAfter(last, e *Entry) (int, error) {
 	switch {
 	case e.Format < 0 || e.Format > CurrentFormat:
 		return 0, &FormatError{e.Run, e.Format}

@@ -36,14 +36,14 @@ type memoryRun struct {
 const blockLen = 128
 
 // add appends e. The first block grows as it must, since most runs are short.
-func (r *memoryRun) add(e Entry) {
-	r.last = e
+func (r *memoryRun) add(e *Entry) {
+	r.last = *e
 	n := len(r.blocks)
 	if n == 0 || len(r.blocks[n-1]) == blockLen {
 		r.blocks = append(r.blocks, make([]Entry, 0, min(n*blockLen, blockLen)))
 		n++
 	}
-	r.blocks[n-1] = append(r.blocks[n-1], e)
+	r.blocks[n-1] = append(r.blocks[n-1], *e)
 }
 
 // from yields the entries from the nth on, counting from 0.
@@ -80,10 +80,10 @@ func (m *Memory) run(name string, create bool) *memoryRun {
 
 // Append implements [Store].
 func (m *Memory) Append(ctx context.Context, e Entry) (Entry, error) {
-	return m.append(ctx, e, known{})
+	return m.append(ctx, e, &known{})
 }
 
-func (m *Memory) append(ctx context.Context, e Entry, k known) (Entry, error) {
+func (m *Memory) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return Entry{}, err
 	}
@@ -96,17 +96,17 @@ func (m *Memory) append(ctx context.Context, e Entry, k known) (Entry, error) {
 	if err := r.mayAppend(&e); err != nil {
 		return Entry{}, err
 	}
-	e, line, err := next(r.last, e, k, m.Secrets, r.line)
+	line, err := e.follow(&r.last, k, m.Secrets, r.line)
 	if err != nil {
 		return Entry{}, err
 	}
-	c, err := r.ledger.admit(r.last.Seq, &e, &k, nil) // which has seen all entries
+	c, err := r.ledger.admit(r.last.Seq, &e, k, nil) // which has seen all entries
 	if err != nil {
 		return Entry{}, err
 	}
 	r.line = reusable(line)
 	r.ledger.learn(&e, c)
-	r.add(e)
+	r.add(&e)
 	return e, nil
 }
 

@@ -362,7 +362,7 @@ func (r *Recorder) Write(ctx context.Context, kind Kind, v any) (Entry, error) {
 		return Entry{}, fmt.Errorf("%s of run %s: %w", kind, r.run, err)
 	}
 	if r.format < formatRefs || places[kind] == nil {
-		return r.append(ctx, e, known{canonical: true})
+		return r.append(ctx, e, &known{canonical: true})
 	}
 	return r.writeValues(ctx, e)
 }
@@ -373,7 +373,7 @@ func (r *Recorder) writeValues(ctx context.Context, e Entry) (Entry, error) {
 	r.mu.Lock()
 	e.Body = r.values.refer(e.Kind, e.Body)
 	r.mu.Unlock()
-	written, err := r.append(ctx, e, known{canonical: true})
+	written, err := r.append(ctx, e, &known{canonical: true})
 	if err != nil {
 		return written, err
 	}
@@ -396,7 +396,7 @@ func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	}
 	k := o.known()
 	k.counted = in.counted()
-	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, k)
+	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, &k)
 	if err == nil {
 		refs.learn()
 		r.await(in)
@@ -433,14 +433,15 @@ func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, in
 	if o.err != nil || o.loose {
 		return r.Write(ctx, kind, *rec)
 	}
-	e, err := r.append(ctx, Entry{Kind: kind, Body: o.b}, o.known())
+	k := o.known()
+	e, err := r.append(ctx, Entry{Kind: kind, Body: o.b}, &k)
 	if err == nil {
 		refs.learn()
 	}
 	return e, err
 }
 
-func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) {
+func (r *Recorder) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	if r.sealed.Load() { // its lease has ended, but that is not the reason
 		return Entry{}, fmt.Errorf("%w: %s", ErrSealed, r.run)
 	}
@@ -463,7 +464,7 @@ func (r *Recorder) append(ctx context.Context, e Entry, k known) (Entry, error) 
 
 // Seal ends the run and closes the Recorder. A sealed run takes no more entries.
 func (r *Recorder) Seal(ctx context.Context) (Entry, error) {
-	e, err := r.append(r.lasting(ctx), Entry{Kind: KindSeal}, known{})
+	e, err := r.append(r.lasting(ctx), Entry{Kind: KindSeal}, &known{})
 	if err == nil {
 		r.sealed.Store(true)
 		err = r.Close(ctx)

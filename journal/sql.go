@@ -66,9 +66,9 @@ const patience = 30 * time.Second
 const maxTurns = 1000
 
 // Append implements [Store].
-func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) { return s.append(ctx, e, known{}) }
+func (s *SQL) Append(ctx context.Context, e Entry) (Entry, error) { return s.append(ctx, e, &known{}) }
 
-func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
+func (s *SQL) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	if err := ValidRun(e.Run); err != nil {
 		return Entry{}, err
 	}
@@ -109,7 +109,7 @@ func (s *SQL) append(ctx context.Context, e Entry, k known) (Entry, error) {
 
 // insert writes e at the end of its run, unless somebody else has done so or the
 // writer does not own the run.
-func (s *SQL) insert(ctx context.Context, h *head, e Entry, k known) (_ Entry, c counted, ok bool, err error) {
+func (s *SQL) insert(ctx context.Context, h *head, e Entry, k *known) (_ Entry, c counted, ok bool, err error) {
 	statement, args := insertLine+unlessThere, []any{e.Run, 0, ""}
 	if e.Lease != "" {
 		holds, err := s.holder(ctx)
@@ -118,9 +118,9 @@ func (s *SQL) insert(ctx context.Context, h *head, e Entry, k known) (_ Entry, c
 		}
 		statement, args = insertOwned+holds.lock()+unlessThere, append(args, e.Lease)
 	}
-	e, line, err := next(h.last, e, k, s.Secrets, nil)
+	line, err := e.follow(&h.last, k, s.Secrets, nil)
 	if err == nil {
-		c, err = h.ledger.admit(h.last.Seq, &e, &k, func(from int64) iter.Seq2[Entry, error] { return s.Read(ctx, e.Run, from) })
+		c, err = h.ledger.admit(h.last.Seq, &e, k, func(from int64) iter.Seq2[Entry, error] { return s.Read(ctx, e.Run, from) })
 	}
 	if err != nil {
 		return Entry{}, c, false, err
