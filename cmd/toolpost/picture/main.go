@@ -1,0 +1,207 @@
+// Command picture records a session of toolpost in a terminal and writes it as an
+// SVG that moves. It needs tmux, and takes a file to write:
+//
+//	go run ./cmd/toolpost/picture docs/session.svg
+//
+// Everything in the picture is what the command printed, on the offline model.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The size of the terminal.
+const columns, rows = 100, 32
+
+// session is what is typed. Each command is a scene of its own.
+var session = []string{
+	`toolpost run 'Search docs/adr for "retries multiply", then read 3 lines of the file it shows'`,
+	`toolpost receipts show latest`,
+	`toolpost explain --tools docs/examples/tools.json docs/examples/answer.txt`,
+}
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: go run ./cmd/toolpost/picture FILE")
+	}
+	scenes, err := record(session)
+	if err == nil {
+		err = os.WriteFile(os.Args[1], draw(scenes, columns, rows), 0o644)
+	}
+	if err != nil {
+		log.Fatal("picture: ", err)
+	}
+}
+
+// record plays the session in tmux and returns the screens, with their colours.
+func record(session []string) ([]string, error) {
+	dir, err := os.MkdirTemp("", "picture")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "toolpost"), "./cmd/toolpost")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	socket := filepath.Join(dir, "tmux")
+	tmux := func(args ...string) (string, error) {
+		cmd := exec.Command("tmux", append([]string{"-S", socket, "-f", "/dev/null"}, args...)...)
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir,
+			"TOOLPOST_LOCAL=none", "PS1=$ ", "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMUX=")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := tmux("-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "env", "-u", "NO_COLOR", "PS1=$ ", "sh"); err != nil {
+		return nil, fmt.Errorf("tmux: %w\n%s", err, out)
+	}
+	defer tmux("kill-server")
+	var scenes []string
+	for _, command := range session {
+		tmux("send-keys", "clear", "Enter")
+		if err := settle(tmux, func(screen string) bool { return strings.TrimSpace(screen) == "$" }); err != nil {
+			return nil, err
+		}
+		tmux("send-keys", "-l", command)
+		if err := settle(tmux, func(screen string) bool { return strings.Contains(flat(screen), flat(command)) }); err != nil {
+			return nil, err
+		}
+		typed, _ := tmux("capture-pane", "-e", "-p")
+		tmux("send-keys", "Enter")
+		if err := settle(tmux, func(screen string) bool { return strings.HasSuffix(strings.TrimSpace(screen), "\n$") }); err != nil {
+			return nil, err
+		}
+		done, _ := tmux("capture-pane", "-e", "-p")
+		scenes = append(scenes, typed, done)
+	}
+	return scenes, nil
+}
+
+// settle waits until the screen is as wanted.
+func settle(tmux func(...string) (string, error), wanted func(string) bool) error {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if screen, err := tmux("capture-pane", "-p"); err == nil && wanted(screen) {
+			return nil
+		}
+	}
+	screen, _ := tmux("capture-pane", "-p")
+	return errors.New("the screen does not become what it should:\n" + screen)
+}
+
+// flat is text without what a terminal breaks lines with.
+func flat(text string) string { return strings.Join(strings.Fields(text), "") }
+
+// The look of the picture.
+const (
+	cell, line, margin = 8.4, 18, 16
+	seconds            = 5 // of a screen with output; a typed command takes one
+)
+
+// draw writes the screens one after the other, for ever. What shows no movement
+// shows the last one.
+func draw(scenes []string, columns, rows int) []byte {
+	var b bytes.Buffer
+	width, height := int(cell*float64(columns))+2*margin, line*rows+3*margin
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" xml:space="preserve" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" role="img" aria-label="A session of toolpost in a terminal">`+"\n", width, height, width, height)
+	b.WriteString(`<style>text{fill:#d8dee9;white-space:pre}` +
+		`.b{font-weight:bold}.d{fill:#8791a5}.c31{fill:#ff7b85}.c32{fill:#a3d977}.c33{fill:#f2c56b}.c34{fill:#7fb2ff}.c35{fill:#d39bea}.c36{fill:#6fd3d8}`)
+	total := 0
+	for i := range scenes {
+		total += length(i)
+	}
+	at := 0
+	for i := range scenes {
+		from, to := 100*float64(at)/float64(total), 100*float64(at+length(i))/float64(total)
+		fmt.Fprintf(&b, `#s%d{animation:k%d %ds step-end infinite}@keyframes k%d{0%%{opacity:%d}%.2f%%{opacity:1}%.2f%%{opacity:0}100%%{opacity:0}}`, i, i, total, i, visible(i == 0), from, to)
+		at += length(i)
+	}
+	b.WriteString("</style>\n")
+	fmt.Fprintf(&b, `<rect width="%d" height="%d" rx="10" fill="#1e222a"/><circle cx="20" cy="18" r="6" fill="#ff6159"/><circle cx="40" cy="18" r="6" fill="#ffbd2e"/><circle cx="60" cy="18" r="6" fill="#28c941"/>`+"\n", width, height)
+	for i, screen := range scenes {
+		fmt.Fprintf(&b, `<g id="s%d" opacity="%d">`+"\n", i, visible(i == len(scenes)-1))
+		for row, text := range strings.Split(strings.TrimRight(screen, "\n"), "\n") {
+			drawLine(&b, text, margin, 2*margin+line*(row+1))
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}
+
+func length(scene int) int {
+	if scene%2 == 0 {
+		return 1
+	}
+	return seconds
+}
+
+func visible(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// drawLine writes a line of a screen, each run of one colour where it begins.
+func drawLine(b *bytes.Buffer, text string, x, y int) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	fmt.Fprintf(b, `<text y="%d">`, y)
+	column, class := 0, ""
+	for text != "" {
+		piece, rest, escaped := strings.Cut(text, "\x1b[")
+		if piece != "" {
+			n := len([]rune(piece)) // whatever the font, a column is a column
+			fmt.Fprintf(b, `<tspan x="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</tspan>`, float64(x)+cell*float64(column), cell*float64(n), class, escapeXML(piece))
+			column += n
+		}
+		if !escaped {
+			break
+		}
+		code, after, _ := strings.Cut(rest, "m")
+		class, text = colour(class, code), after
+	}
+	b.WriteString("</text>\n")
+}
+
+// colour returns the class after the codes of an escape sequence.
+func colour(class, codes string) string {
+	names := strings.Fields(strings.TrimSuffix(strings.TrimPrefix(class, ` class="`), `"`))
+	for code := range strings.SplitSeq(codes, ";") {
+		switch {
+		case code == "" || code == "0":
+			names = nil
+		case code == "1":
+			names = append(names, "b")
+		case code == "2":
+			names = append(names, "d")
+		case len(code) == 2 && code[0] == '3' && code[1] >= '1' && code[1] <= '6':
+			names = append(names, "c"+code)
+		case code == "39" || code == "22":
+			names = nil
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ` class="` + strings.Join(names, " ") + `"`
+}
+
+func escapeXML(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, text))
+}
