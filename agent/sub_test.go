@@ -228,3 +228,19 @@ func ExampleAgent_Tool() {
 	// inside: find shelf 7
 	// Look on shelf 7. 40 20
 }
+
+// TestRunsInsideSideBySide: agents that only read run side by side, each in a run
+// of its own, and what they use is counted once.
+func TestRunsInsideSideBySide(t *testing.T) {
+	n := 0
+	store := new(journal.Memory)
+	a := team(store, helper(`{}`, counted("look", &n, tool.ReadOnly)), call("a", "helper", `{"task":"x"}`), call("b", "helper", `{"task":"y"}`), call("c", "helper", `{"task":"z"}`))
+	a.Tokens = 10_000
+	l := run(t, a, "go")
+	if u := l.done.Usage; l.err != nil || n != 3 || u.Input != 80 || u.Output != 40 { // two answers here, two in each
+		t.Errorf("%d calls inside, usage %+v, error %v", n, u, l.err)
+	}
+	for _, id := range []string{"r", "r.a", "r.b", "r.c"} {
+		verified(t, store, id)
+	}
+}
