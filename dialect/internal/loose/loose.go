@@ -46,7 +46,7 @@ type Call struct {
 // every underscore of the answer so far has a backslash. A block that ends in
 // a number was cut off there, unless a newline follows.
 func Read(block string, markdown bool, tools Tools) ([]Call, bool) {
-	r := reading{tools: tools}
+	r := reading{tools: tools, work: maxWork * (len(block) + 1)}
 	p := r.parser(block, 0, markdown)
 	if !r.statements(p, 0) || !slices.ContainsFunc(r.calls, func(c Call) bool { return c.Known && c.Problem == "" }) {
 		return nil, false
@@ -55,13 +55,19 @@ func Read(block string, markdown bool, tools Tools) ([]Call, bool) {
 	return r.calls, true
 }
 
+// maxWork is how many bytes of strings may be read for each byte of a block. A
+// string may hold strings, and each quote may begin one: blocks made of quotes
+// would be read again and again.
+const maxWork = 64
+
 type reading struct {
 	tools Tools
 	calls []Call
+	work  int // bytes of strings that may still be read
 }
 
 func (r *reading) parser(s string, base int, markdown bool) *parser {
-	return &parser{s: s, base: base, escaped: markdown, isName: func(name string) bool { _, ok := r.tools.Resolve(Unescape(name)); return ok }}
+	return &parser{s: s, base: base, escaped: markdown, work: &r.work, isName: func(name string) bool { _, ok := r.tools.Resolve(Unescape(name)); return ok }}
 }
 
 // place gives each call the repairs inside its own text, and gives repairs that

@@ -48,6 +48,10 @@ type parser struct {
 	spaced  bool // arguments stand side by side, with no comma between them
 	escaped bool // every underscore of the block has a backslash: the text is Markdown
 	isName  func(string) bool
+	// work is what may still be read of strings, nil if there is no bound, and
+	// reached where the last one was read to.
+	work    *int
+	reached int
 }
 
 func (p *parser) fix(rule string, class llm.RepairClass, start, end int) {
@@ -348,6 +352,12 @@ func (p *parser) quote() int {
 // quoted reads a string.
 func (p *parser) quoted() (node, bool) {
 	start := p.i
+	if p.work != nil {
+		if *p.work <= 0 {
+			return node{}, false
+		}
+		defer func() { *p.work -= max(p.reached-start, 1) }()
+	}
 	n := p.quote()
 	q := p.s[p.i : p.i+n]
 	end := q
@@ -380,6 +390,7 @@ func (p *parser) quoted() (node, bool) {
 		case strings.HasPrefix(p.s[p.i:], end):
 			if len(end) == 3 && end[0] < utf8.RuneSelf || p.ends(p.i+len(end), b.String()) {
 				p.i += len(end)
+				p.reached = p.i
 				return node{kind: stringNode, text: b.String(), start: start, end: p.i}, true
 			}
 			p.fix("unescaped-quote", llm.Guess, p.i, p.i+len(end))
@@ -390,6 +401,7 @@ func (p *parser) quoted() (node, bool) {
 			p.i++
 		}
 	}
+	p.reached = p.i
 	p.i = start
 	return node{}, false
 }
