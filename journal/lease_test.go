@@ -171,3 +171,46 @@ func TestSecondIntentOfAnOddCall(t *testing.T) {
 		}
 	}
 }
+
+// TestALeaseWhoseFileIsRemoved: who removes the file of an owner, or links the
+// record into another folder, lets another begin; but nobody writes after the file
+// of the lease is gone, and no second owner has an intent for a call that has one.
+func TestALeaseWhoseFileIsRemoved(t *testing.T) {
+	for _, how := range []string{"removed", "linked"} {
+		first := t.TempDir()
+		second := first
+		d := openDir(t, first)
+		l, err := d.Lease(t.Context(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		intent := journal.Entry{Run: "r", Kind: journal.KindIntent, Body: []byte(`{"call":"c","tool":"write"}`), Lease: l.Token}
+		if _, err := d.Append(t.Context(), intent); err != nil {
+			t.Fatal(err)
+		}
+		if how == "removed" {
+			err = os.Remove(filepath.Join(first, "r.owner"))
+		} else {
+			second = t.TempDir()
+			err = os.Link(filepath.Join(first, "r.jsonl"), filepath.Join(second, "r.jsonl"))
+		}
+		if err != nil {
+			t.Skip(err)
+		}
+		other := openDir(t, second)
+		taken, err := other.Lease(t.Context(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Append(t.Context(), noteOf(taken)); err != nil {
+			t.Errorf("%s: the second owner cannot write: %v", how, err)
+		}
+		intent.Lease = taken.Token
+		if _, err := other.Append(t.Context(), intent); !errors.Is(err, journal.ErrTwice) {
+			t.Errorf("%s: a second intent: %v", how, err)
+		}
+		if _, err := d.Append(t.Context(), noteOf(l)); how == "removed" && !errors.Is(err, journal.ErrLeaseLost) {
+			t.Errorf("the first owner still writes: %v", err)
+		}
+	}
+}
