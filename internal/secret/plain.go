@@ -102,10 +102,34 @@ func escape(text []byte, i int) (rune, int) {
 		if v, ok := number(text[i+n+1:], 16, 2); ok {
 			return v, n + 3
 		}
-	case 'u':
-		if v, ok := number(text[i+n+1:], 16, 4); ok {
-			return v, n + 5
+	case 'u', 'U':
+		return character(text, i, n)
+	case '0', '1', '2', '3':
+		if v, ok := number(text[i+n:], 8, 3); ok && v < utf8.RuneSelf {
+			return v, n + 3
 		}
+	}
+	return '\\', 1
+}
+
+// character reads \u0041, \u{41} or \U00000041 behind n backslashes.
+func character(text []byte, i, n int) (rune, int) {
+	digits, size := text[i+n+1:], 4
+	switch {
+	case text[i+n] == 'U':
+		size = 8
+	case len(digits) > 0 && digits[0] == '{':
+		digits = digits[1:]
+		if size = bytes.IndexByte(digits[:min(len(digits), 8)], '}'); size < 1 {
+			return '\\', 1
+		}
+		if v, ok := number(digits, 16, size); ok {
+			return v, n + size + 3
+		}
+		return '\\', 1
+	}
+	if v, ok := number(digits, 16, size); ok {
+		return v, n + 1 + size
 	}
 	return '\\', 1
 }

@@ -39,7 +39,7 @@ func Forms(value string) []string {
 	add(strings.ReplaceAll(value, "/", `\/`))
 	add(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
 	add(strings.NewReplacer("&", `\u0026`, "<", `\u003c`, ">", `\u003e`, `\`, `\\`, `"`, `\"`).Replace(value))
-	for _, digit := range []string{"%02x", "%02X", "%02x:", "%02X:", "%02x ", "%%%02x", "%%%02X", `\x%02x`, `\u%04x`} {
+	for _, digit := range []string{"%02x", "%02X", "%02x:", "%02X:", "%02x ", "%%%02x", "%%%02X", `\x%02x`, `\u%04x`, "0x%02x, ", "0x%02X, ", "0x%02x,", "%d, ", "%d,", "%d "} {
 		add(eachByte(digit, value))
 	}
 	for before := range 3 {
@@ -65,7 +65,7 @@ func eachByte(digit, value string) string {
 	for i := range len(value) {
 		fmt.Fprintf(&b, digit, value[i])
 	}
-	return strings.TrimRight(b.String(), ": ")
+	return strings.TrimRight(b.String(), ":, ")
 }
 
 // lowerEscapes writes %2F as %2f.

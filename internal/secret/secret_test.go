@@ -82,6 +82,7 @@ func TestHiddenSpellings(t *testing.T) {
 			"html": html.EscapeString(key), "some entities": html.EscapeString(key[:half]) + everyByte("&#x%x;", key[half:]),
 			"\\u": everyByte(`\u%04x`, key), "\\U": everyByte(`\u%04X`, key), "twice quoted": everyByte(`\\u%04x`, key), "some \\u": key[:half] + everyByte(`\u%04x`, key[half:]),
 			"some %": key[:half] + everyByte("%%%02x", key[half:]), "mixed case": everyByte("%%%02x", key[:half]) + everyByte("%%%02X", key[half:]), "some \\x": everyByte(`\x%02X`, key[:half]) + key[half:],
+			"octal": everyByte(`\%03o`, key), "\\U of 8": everyByte(`\U%08x`, key), "\\u{}": everyByte(`\u{%x}`, key), "a list of bytes": everyByte("0x%02x, ", key), "a list of numbers": everyByte("%d, ", key),
 			"a line end": key[:half] + "\n" + key[half:], "a line end of Windows": key[:half] + "\r\n" + key[half:], "indented": key[:half] + "\n\t    " + key[half:],
 			"continued": key[:half] + "\\\n" + key[half:], "in mail": key[:half] + "=\r\n" + key[half:], "a quoted line end": key[:half] + `\n` + key[half:], "one character a line": wrap(key, 1, "\n"),
 			"wrapped hex": wrap(everyByte("%02x", key), 32, "\n"), "wrapped base32": wrap(base32.StdEncoding.EncodeToString([]byte(long)), 64, "\n"), "base32": base32.StdEncoding.EncodeToString([]byte(key)),
@@ -97,7 +98,7 @@ func TestHiddenSpellings(t *testing.T) {
 		for name, text := range rows {
 			text = "before: " + text + " :after"
 			got, n := set.Strip([]byte(text), bit)
-			if n != 1 || !set.In([]byte(text)) || !strings.HasPrefix(string(got), "before: ") || !strings.HasSuffix(string(got), " :after") {
+			if n != 1 || !set.In([]byte(text)) || !strings.HasPrefix(string(got), "before: ") || !strings.HasSuffix(strings.Replace(string(got), ", :", " :", 1), " :after") {
 				t.Errorf("%s: %d found: %q in %q", name, n, got, text)
 			}
 		}
@@ -108,7 +109,7 @@ func TestHiddenSpellings(t *testing.T) {
 func TestNoFalseAlarms(t *testing.T) {
 	set := secret.NewSet("password", "correct horse battery", "sk-proj-Ab3_9xQ7-zz81kLmN")
 	for _, text := range []string{
-		"pass\nword", "the pass\n   word", "%zz &nope; &#; &#x; &#xzz; &#99999999999; \\u12 \\xz \\", "100% of &co", "a=\nb", "\\\\\\\\", "%", "&", "\\", "sk-proj-\nsk-proj-", `\"`, `\/`, `\'a`, "&lt;", "&#xe4;", `\xe4`, "%e4",
+		"pass\nword", "the pass\n   word", "%zz &nope; &#; &#x; &#xzz; &#99999999999; \\u12 \\xz \\", "100% of &co", "a=\nb", "\\\\\\\\", "%", "&", "\\", "sk-proj-\nsk-proj-", `\"`, `\/`, `\'a`, `\u{`, `\u{}`, `\u{zz}`, `\U0000`, `\u`, `\U`, `\x`, `\12`, `\400`, `\u{ffffffffff}`, "&lt;", "&#xe4;", `\xe4`, "%e4",
 	} {
 		if got, n := set.Strip([]byte(text), "[key]"); n != 0 || string(got) != text {
 			t.Errorf("%q: %d found: %q", text, n, got)

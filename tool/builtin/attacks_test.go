@@ -91,6 +91,7 @@ var pathAttacks = []string{
 	"sub/.npmrc", "node_modules/x/index.js", "private.custom", "id_ed25519.bak", "link-env", "link-git/config", ".env.", ".env ", ".env::$DATA",
 	"team.ppk", "terraform.tfstate", "prod.tfvars", "terraform.tfstate.backup", "kubeconfig", "rclone.conf", "gha-creds-1f.json", "application_default_credentials.json", "service-account-1.json", ".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".bash_history",
 	".env-prod", ".env_local", ".env~", ".ENV-Prod", "sub/../.env_local", "prod.env", ".npmrc.bak", "server.pem~", ".netrc.orig", ".#.env", ".git-credentials.swp", ".ſsh/id", ".g\u200cit/config",
+	".env\u200b", ".\u202eenv", "ok.txt/../.env", ".git/../.git/config", "file:///etc/passwd", ".env/",
 	".config/gh/hosts.yml", ".config/gh/../gh/hosts.yml", "link-gh/hosts.yml", "link-hosts", ".gitconfig", ".config/gcloud/properties", "db-secret.yaml", "server.key.1",
 	strings.Repeat("a/", 3000),
 }
@@ -172,6 +173,7 @@ var urlAttacks = []string{
 	"http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://[2001:0:0:0::1]/", "http://[ff02::1]/", "http://[::127.0.0.1]/",
 	"http://10.0.0.1/", "http://172.16.0.1/", "http://172.31.255.255/", "http://192.168.1.1/", "http://169.254.169.254/latest/meta-data/", "http://100.64.0.1/", "http://198.18.0.1/", "http://224.0.0.1/", "http://255.255.255.255/", "http://192.0.0.192/",
 	"http://localhost.localdomain/", "http://127.0.0.1:22/", "http://127.0.0.1:6379/", "https://127.0.0.1:2375/",
+	"http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://[::ffff:0:127.0.0.1]/", "http://2852039166/", "http://017700000001/", "http://example.org/\r\nX: y", "http://127.0.0.1:80@169.254.169.254/",
 	"file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1:6379/_INFO", "data:text/plain,x", "javascript:alert(1)", "unix:///var/run/docker.sock", "//127.0.0.1/", "127.0.0.1", "",
 	"http://", "http:///etc/passwd", "http://user:pass@127.0.0.1/", "http://example.org@127.0.0.1/", "http://127.0.0.1#@example.org/", "http://127.0.0.1?@example.org/", `http://127.0.0.1\@example.org/`, "http://a b/", "http://\x00/", "http://127.0.0.1%00.example.org/",
 }
