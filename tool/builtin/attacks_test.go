@@ -91,7 +91,7 @@ var pathAttacks = []string{
 	"sub/.npmrc", "node_modules/x/index.js", "private.custom", "id_ed25519.bak", "link-env", "link-git/config", ".env.", ".env ", ".env::$DATA",
 	"team.ppk", "terraform.tfstate", "prod.tfvars", "terraform.tfstate.backup", "kubeconfig", "rclone.conf", "gha-creds-1f.json", "application_default_credentials.json", "service-account-1.json", ".vault-token", ".dockercfg", ".my.cnf", ".s3cfg", ".boto", ".terraformrc", ".flaskenv", ".secret", ".bash_history",
 	".env-prod", ".env_local", ".env~", ".ENV-Prod", "sub/../.env_local", "prod.env", ".npmrc.bak", "server.pem~", ".netrc.orig", ".#.env", ".git-credentials.swp", ".ſsh/id", ".g\u200cit/config",
-	".env\u200b", ".\u202eenv", "ok.txt/../.env", ".git/../.git/config", "file:///etc/passwd", ".env/",
+	".env\u200b", ".\u202eenv", "ok.txt/../.env", ".git/../.git/config", ".env/",
 	".config/gh/hosts.yml", ".config/gh/../gh/hosts.yml", "link-gh/hosts.yml", "link-hosts", ".gitconfig", ".config/gcloud/properties", "db-secret.yaml", "server.key.1",
 	strings.Repeat("a/", 3000),
 }
