@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +23,11 @@ type shown struct {
 	output  []string // nil: the document shows none
 }
 
-// TestDocumentedCommands runs every command that README.md and docs/ show in a
+// documentedCommands runs every command that README.md and docs/ show in a
 // "console" fence, and compares the output where they show it. A line "…"
 // stands for any lines; durations and ids of runs may differ. A command that
 // fails is shown with what it says first.
-func TestDocumentedCommands(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("the documents show commands for a POSIX shell")
-	}
+func documentedCommands(t *testing.T) {
 	root := moduleRoot(t)
 	env := documentEnv(t, root)
 	for _, file := range documents(t, root) {
@@ -110,7 +107,8 @@ func commands(file, text string) []shown {
 	return found
 }
 
-// documents lists README.md and everything below docs.
+// documents lists README.md, what it leads to in that order, and everything else
+// below docs.
 func documents(t *testing.T, root string) []string {
 	t.Helper()
 	files := []string{"README.md"}
@@ -123,6 +121,17 @@ func documents(t *testing.T, root string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := func(file string) int {
+		if i := strings.Index(string(readme), file); i >= 0 {
+			return i
+		}
+		return len(readme)
+	}
+	slices.SortStableFunc(files[1:], func(a, b string) int { return place(a) - place(b) })
 	return files
 }
 

@@ -46,10 +46,10 @@ var exampleFiles = map[string]string{
 	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }
 
-// TestHelpExamples runs the examples of every help text, in the order in which
+// helpExamples runs the examples of every help text, in the order in which
 // they are printed. Models and servers that a test does not have are stood in
 // for by the simulator, and ids of runs by those of runs that are there.
-func TestHelpExamples(t *testing.T) {
+func helpExamples(t *testing.T) {
 	bare(t, exampleFiles)
 	server := httptest.NewServer(new(sim.Server))
 	t.Cleanup(server.Close)
