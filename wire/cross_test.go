@@ -93,7 +93,9 @@ func tell(parts []llm.Part, s *story, index map[string]int) {
 func storyOf(req *llm.Request) *story {
 	s := new(story)
 	index := map[string]int{}
-	s.Texts = append(s.Texts, squeeze(req.System))
+	if req.System != "" {
+		s.Texts = append(s.Texts, squeeze(req.System))
+	}
 	for _, m := range req.Messages {
 		tell(m.Parts, s, index)
 	}
