@@ -135,12 +135,14 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 	}
 }
 
-// turning is what the spinner shows, and cut a line about a call that does not
-// fit: how long the call took decides how much of the rest does.
+// turning is what the spinner shows. Of a line about a call that does not fit, how
+// long the call took decides how much does of its result (cut) and of its
+// arguments (shortened).
 var (
-	turning = regexp.MustCompile("[" + string(spinner) + "]")
-	cut     = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
-	dated   = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\bhead (sha256:)?[0-9a-f]{12,64}\b`)
+	turning   = regexp.MustCompile("[" + string(spinner) + "]")
+	cut       = regexp.MustCompile(`^([✓✗*] .*?) · .*…$`)
+	shortened = regexp.MustCompile(`^([✓✗*] \S+) .*… · `)
+	dated     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\bhead (sha256:)?[0-9a-f]{12,64}\b`)
 )
 
 // steadyScreen returns a screen without what is different every time; a prompt
@@ -148,7 +150,11 @@ var (
 func steadyScreen(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		out = append(out, cut.ReplaceAllString(dated.ReplaceAllString(turning.ReplaceAllString(timeless(strings.TrimRight(line, "\n")), "*"), "*"), "$1 · …"))
+		line = timeless(strings.TrimRight(line, "\n"))
+		line = turning.ReplaceAllString(line, "*")
+		line = dated.ReplaceAllString(line, "*")
+		line = cut.ReplaceAllString(line, "$1 · …")
+		out = append(out, shortened.ReplaceAllString(line, "$1 … · "))
 	}
 	return strings.TrimSuffix(strings.Join(out, "\n"), "\n$")
 }
