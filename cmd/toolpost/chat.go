@@ -156,12 +156,17 @@ const maxNews = 1024
 
 func newNews() *news { return &news{events: make(chan llm.Event, maxNews)} }
 
-// tell hands over an event, unless the turn is over.
+// tell hands over an event. A turn that was interrupted waits for no room: what
+// became of a call is shown whenever it fits.
 func (n *news) tell(ctx context.Context, ev llm.Event, send func(tea.Msg)) {
 	select {
 	case n.events <- ev:
-	case <-ctx.Done():
-		return
+	default:
+		select {
+		case n.events <- ev:
+		case <-ctx.Done():
+			return
+		}
 	}
 	if !n.said.Swap(true) {
 		send(arrived{})

@@ -158,11 +158,6 @@ func (m *markdown) take(width int, all bool) []string {
 	return rows
 }
 
-// empty reports whether nothing was written.
-func (m *markdown) empty() bool {
-	return len(m.done) == 0 && m.last.empty() && m.line.Len() == 0 && m.held == ""
-}
-
 // draw returns the rows for a width.
 func (m *markdown) draw(width int) []string {
 	if m.room != width {

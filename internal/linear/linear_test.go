@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -37,15 +38,10 @@ func (f *failures) Errorf(s string, a ...any) { f.lines = append(f.lines, fmt.Sp
 // Linear work passes and quadratic work fails, also while others are busy.
 func TestCheck(t *testing.T) {
 	for _, busy := range []bool{false, true} {
-		stop := make(chan struct{})
+		var stop atomic.Bool
 		if busy {
 			go func() {
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
+				for !stop.Load() {
 				}
 			}()
 		}
@@ -53,7 +49,7 @@ func TestCheck(t *testing.T) {
 		Check(&once, "once", 1<<16, scans(100, false))
 		Check(&square, "square", 1<<16, scans(100, true))
 		Screen(&screened, "screened", 1<<16, scans(10, true))
-		close(stop)
+		stop.Store(true)
 		if len(once.lines) != 0 {
 			t.Errorf("linear work fails: %s", once.lines)
 		}
