@@ -13,6 +13,9 @@ import (
 // say what the tool is, are never a value. If loose, a required parameter that
 // takes any text may get what is left of it.
 func fill(schema property, text, about string, loose bool) (map[string]any, []string) {
+	if args, ok := commandLine(schema, text); ok && loose {
+		return args, nil
+	}
 	f := &filler{tokens: tokenize(text), text: strings.ToLower(text), about: make(map[string]bool), loose: loose}
 	f.used = make([]bool, len(f.tokens))
 	for _, w := range words(about) {
@@ -27,6 +30,39 @@ func fill(schema property, text, about string, loose bool) (map[string]any, []st
 		missing = append(missing, p.name)
 	}
 	return args, missing
+}
+
+// running are the words before the command line in a request to run one.
+var running = set("run execute use run_command the a an command program on called named")
+
+// commandLine reads "run PROGRAM ARGUMENT..." for a tool that takes a program
+// and a list of arguments. Quotes are understood around all of it only.
+func commandLine(schema property, text string) (map[string]any, bool) {
+	takes := func(name, kind string) bool {
+		return slices.ContainsFunc(schema.properties, func(p property) bool { return p.name == name && p.is(kind) })
+	}
+	if !takes("program", "string") || !takes("args", "array") {
+		return nil, false
+	}
+	line := strings.Fields(strings.TrimRight(text, ".!? \n"))
+	asked := false
+	for len(line) > 0 && (polite[strings.ToLower(line[0])] || running[strings.ToLower(line[0])]) {
+		asked = asked || running[strings.ToLower(line[0])]
+		line = line[1:]
+	}
+	rest := strings.Join(line, " ")
+	if n := len(rest); n > 1 && strings.ContainsAny(rest[:1], "\"'`") && rest[0] == rest[n-1] {
+		rest = rest[1 : n-1]
+	}
+	line = strings.Fields(rest)
+	if !asked || len(line) == 0 || strings.ContainsAny(rest, "\"'`") {
+		return nil, false
+	}
+	args := map[string]any{"program": line[0]}
+	if len(line) > 1 {
+		args["args"] = line[1:]
+	}
+	return args, true
 }
 
 type filler struct {

@@ -110,6 +110,7 @@ func cut(text string, next pieceLength) []string {
 // the user and what was done for it since.
 type turn struct {
 	text    string
+	asked   string // text without what it shows in fences
 	calls   []llm.Call // made since
 	results []llm.Result
 	rounds  int
@@ -120,7 +121,7 @@ func lastTurn(messages []llm.Message) turn {
 	var t turn
 	for _, m := range messages {
 		if m.Role == llm.RoleUser && m.Text() != "" {
-			t = turn{text: m.Text(), before: t.before}
+			t = turn{text: m.Text(), asked: unfenced(m.Text()), before: t.before}
 		}
 		calls := m.Calls()
 		t.calls = append(t.calls, calls...)
@@ -135,6 +136,31 @@ func lastTurn(messages []llm.Message) turn {
 		}
 	}
 	return t
+}
+
+// unfenced returns text without its fenced blocks: a file that goes with a
+// request is data and asks for nothing. A fence is closed by one of at least
+// its length, or by the end. Of a text that is nothing else it returns all.
+func unfenced(text string) string {
+	var b strings.Builder
+	open := 0 // length of the fence that is open
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSpace(line)
+		info := strings.TrimLeft(bare, "`")
+		ticks := len(bare) - len(info)
+		switch {
+		case open == 0 && ticks >= 3 && !strings.Contains(info, "`"):
+			open = ticks
+		case open == 0:
+			b.WriteString(line)
+		case ticks >= open && info == "":
+			open = 0
+		}
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		return text
+	}
+	return b.String()
 }
 
 // answer decides what to say.
@@ -226,13 +252,13 @@ func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
 	index := rank.New(docs)
 	found := knowledge(t)
 	var out []wanted
-	for _, clause := range rank.Clauses(t.text) {
-		if w, ok := want(offered, index, clause, t.text, found, false); ok && !slices.ContainsFunc(out, func(o wanted) bool { return o.same(w.Call) }) {
+	for _, clause := range rank.Clauses(t.asked) {
+		if w, ok := want(offered, index, clause, t.asked, found, false); ok && !slices.ContainsFunc(out, func(o wanted) bool { return o.same(w.Call) }) {
 			out = append(out, w)
 		}
 	}
 	if len(out) == 0 {
-		if w, ok := want(offered, index, t.text, t.text, found, forced); ok {
+		if w, ok := want(offered, index, t.asked, t.asked, found, forced); ok {
 			out = append(out, w)
 		}
 	}

@@ -106,6 +106,15 @@ func TestWrongUse(t *testing.T) {
 		{"replay", "arg"},
 		{"version --json=perhaps", "json"},
 		{"tools select", "QUERY"},
+		{"help nonsense", "nonsense is no command"},
+		{"help recipts", "did you mean receipts?"},
+		{"help receipts lst", "did you mean list?"},
+		{"completion foo", "foo is no command of toolpost completion"},
+		{"completion bsh", "did you mean bash?"},
+		{"config set model", "1 argument is given; it is used like this: toolpost config set KEY VALUE"},
+		{"tools call list_files path=docs lines=3", "3 arguments are given; it is used like this: toolpost tools call NAME [ARGUMENTS|-]"},
+		{"receipts show", "no argument is given; it is used like this: toolpost receipts show RUN"},
+		{"receipts list all", "1 argument is given; it is used like this: toolpost receipts list"},
 	} {
 		r := toolpost(t, "", strings.Fields(c.args)...)
 		if r.code != exitUsage || !strings.Contains(r.errOut, c.says) || !strings.Contains(r.errOut, "--help") || r.out != "" {

@@ -45,6 +45,7 @@ func untilSignal() context.Context {
 // run is main without the process around it, so that tests can call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
+	strictDefaults(root)
 	args, bare := bareAllow(args)
 	if bare {
 		fmt.Fprintln(stderr, "toolpost: --allow takes a list now, like --allow exec; --yes allows any tool. Alone, --allow goes with the next release")

@@ -26,17 +26,58 @@ func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			if err != nil && cmd.HasSubCommands() {
+			switch {
+			case err == nil:
+				return nil
+			case cmd.HasSubCommands():
 				err = noCommand(cmd, args[0])
+			case strings.Contains(err.Error(), "arg(s)"), strings.HasPrefix(err.Error(), "unknown command "): // cobra's own words
+				err = wrongCount(cmd, len(args))
 			}
-			if err != nil {
-				return usageError{err, cmd.CommandPath()}
-			}
-			return nil
+			return usageError{err, cmd.CommandPath()}
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		wrapArgs(sub)
+	}
+}
+
+// wrongCount says that a command takes another number of arguments, and which.
+func wrongCount(cmd *cobra.Command, n int) error {
+	given := fmt.Sprintf("%d arguments are given", n)
+	switch n {
+	case 0:
+		given = "no argument is given"
+	case 1:
+		given = "1 argument is given"
+	}
+	return fmt.Errorf("%s; it is used like this: %s", given, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+}
+
+// strictDefaults makes a command that does not exist a usage error of help and
+// completion, too, which would print their own help and succeed.
+func strictDefaults(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, err := root.Find(args)
+				if err == nil && found.HasSubCommands() && len(rest) > 0 {
+					return usageError{noCommand(found, rest[0]), found.CommandPath()}
+				}
+				return err
+			}
+		case "completion":
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return usageError{noCommand(cmd, args[0]), cmd.CommandPath()}
+				}
+				return nil
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 	}
 }
 
