@@ -110,7 +110,7 @@ func cut(text string, next pieceLength) []string {
 // the user and what was done for it since.
 type turn struct {
 	text    string
-	asked   string // text without what it shows in fences
+	asked   string     // text without what it shows in fences
 	calls   []llm.Call // made since
 	results []llm.Result
 	rounds  int

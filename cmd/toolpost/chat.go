@@ -89,7 +89,7 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 	}
 	mustEnd(cmd.Context())
 	c := newChatModel(cmd.Context(), w, colours(out), f.yes)
-	c.log.plain = f.plain
+	c.log.plain, c.journal = f.plain, recordedAt(cmd)
 	c.takeUp(old)
 	if len(first.Parts) > 0 {
 		c.first = &first
@@ -106,7 +106,7 @@ func runChat(c *chat, in, out *os.File) error {
 	c.interrupt()
 	c.turns.Wait()
 	if n := len(c.runs); n > 0 {
-		fmt.Fprintf(out, "%s recorded; toolpost receipts verify %s\n", counted(n, "turn"), c.runs[n-1])
+		fmt.Fprintf(out, "%s recorded; toolpost receipts verify %s%s\n", counted(n, "turn"), c.runs[n-1], c.journal)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

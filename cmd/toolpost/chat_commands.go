@@ -177,7 +177,7 @@ func (c *chat) listReceipts(string) tea.Cmd {
 		c.log.add(noted, "nothing is recorded yet")
 		return nil
 	}
-	c.log.add(shownAs, "toolpost receipts verify "+strings.Join(c.runs, "\ntoolpost receipts verify "))
+	c.log.add(shownAs, "toolpost receipts verify "+strings.Join(c.runs, c.journal+"\ntoolpost receipts verify ")+c.journal)
 	return nil
 }
 

@@ -28,6 +28,7 @@ type chat struct {
 	before   []llm.Message // the conversation before the last turn
 	last     *llm.Message  // what the person said in it; nil before the first
 	runs     []string      // the record of each turn
+	journal  string        // what a command about one of them needs, see recordedAt
 	parent   string        // the record of the turn before the next one
 	open     string        // the run of a turn that an earlier process left open
 	first    *llm.Message  // what is said as soon as there is a screen

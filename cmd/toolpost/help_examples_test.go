@@ -26,6 +26,9 @@ var elsewhere = map[string]string{
 	"toolpost sim":                                              "serves until it is stopped: TestSim",
 	"toolpost sim --addr 127.0.0.1:8080":                        "serves until it is stopped: TestSim",
 	"toolpost sim --script conversation.txtar":                  "serves until it is stopped: TestSim",
+	"toolpost runs approve RUN":                                 "needs a run that waits: TestRunsWait",
+	`toolpost runs approve RUN call_2 --reason "as agreed"`:     "needs a run that waits: TestRunsWait",
+	`toolpost runs deny RUN --all --reason "not today"`:         "needs a run that waits: TestRunsWait",
 	"toolpost models update --from https://models.dev/api.json": "needs the network",
 }
 

@@ -168,11 +168,28 @@ func (s *settings) open(ctx context.Context, f found, open func(string) (llm.Mod
 			return m, there, err
 		}
 	}
-	if near := s.nearModel(ctx, f.ID); near != "" {
+	switch near := s.nearModel(ctx, f.ID); {
+	case near == "":
+	case llm.KindOf(err) == llm.NotFound:
+		err = misnamed{err, f.ID, near}
+	default:
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return nil, f, err
 }
+
+// misnamed is the error of a model that nobody serves and that another is near
+// to. What error says of the ways to name a model would only hide that.
+type misnamed struct {
+	error
+	id, near string
+}
+
+func (m misnamed) Error() string {
+	return fmt.Sprintf("nobody is known to serve %q; did you mean %s?", m.id, m.near)
+}
+
+func (m misnamed) Unwrap() error { return m.error }
 
 // nearModel is the model that somebody may have meant.
 func (s *settings) nearModel(ctx context.Context, id string) string {
@@ -184,7 +201,7 @@ func (s *settings) nearModel(ctx context.Context, id string) string {
 	case strings.Contains(id, "://"):
 		return ""
 	case name == "sim" && slash:
-		return first(id, sim.Models())
+		return first(id, append(sim.Models(), "sim/offline"))
 	case slash:
 		vendor := first(name, slices.Sorted(maps.Keys(vendors())))
 		if vendor == "" || vendor == name {

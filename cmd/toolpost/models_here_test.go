@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -79,7 +80,9 @@ func TestModelIsFoundByItsName(t *testing.T) {
 		{"llama3.2", "ollama/llama3.2:latest", ""},
 		{"qwen3:8c", "", "did you mean ollama/qwen3:8b?"},
 		{"ollma/qwen3:8b", "", "did you mean ollama/qwen3:8b?"},
+		{"ollma/qwen3:8b", "", `nobody is known to serve "ollma/qwen3:8b"; did`}, // and not all vendors before it
 		{"sim/natve", "", "did you mean sim/native?"},
+		{"sim/ofline", "", "did you mean sim/offline?"},
 		{"who-knows-this", "", "nobody is known to serve"},
 	} {
 		s, err := settingsOf(t, "run", "-m", c.id)
@@ -93,6 +96,9 @@ func TestModelIsFoundByItsName(t *testing.T) {
 		_, f, err := s.open(t.Context(), s.choose(t.Context()), client.Open)
 		if c.opens != "" && (err != nil || f.ID != c.opens) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %+v, %v", c.id, f, err)
+		}
+		if strings.HasPrefix(c.says, "nobody") && llm.KindOf(err) != llm.NotFound {
+			t.Errorf("%s: the kind is %v", c.id, llm.KindOf(err))
 		}
 	}
 	r := toolpost(t, "", "run", "-m", "qwen3:8b", "hi")

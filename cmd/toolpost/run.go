@@ -325,7 +325,7 @@ func (r *runner) goOn() string {
 		if err != nil {
 			break
 		}
-		return ": toolpost run --resume " + r.id
+		return ": toolpost run --resume " + r.id + recordedAt(r.cmd)
 	}
 	return ""
 }
@@ -359,7 +359,7 @@ func (r *runner) summary(d agent.Done) string {
 	for _, g := range r.grants.list() {
 		fmt.Fprintf(&b, "%s %s\n", p.dim("granted"), g)
 	}
-	fmt.Fprintf(&b, "%s toolpost receipts verify %s\n", p.dim("receipt"), d.Run)
+	fmt.Fprintf(&b, "%s toolpost receipts verify %s%s\n", p.dim("receipt"), d.Run, recordedAt(r.cmd))
 	return b.String()
 }
 

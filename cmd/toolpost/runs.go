@@ -173,15 +173,19 @@ goes on. Without CALL the run must wait for one call only, or --all must be give
 
 --args has the call run with other arguments, which must match the tool's schema; the
 record keeps both. --value answers a question that the tool asks.`,
-		Example: `  toolpost runs list`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.decide(cmd, allow, args[0], args[1:]) },
+		Example: `  toolpost runs list
+  toolpost runs approve RUN
+  toolpost runs approve RUN call_2 --reason "as agreed"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.decide(cmd, allow, args[0], args[1:]) },
 	}
 	if !allow {
 		cmd.Use, cmd.Short = "deny RUN [CALL...]", "Refuse calls that a run waits for"
 		cmd.Long = `Record that calls of a run are refused; the model is told so, with --reason. Nothing is run
 by this: 'toolpost run --resume RUN' goes on. Without CALL the run must wait for one call
 only, or --all must be given.`
+		cmd.Example = `  toolpost runs list
+  toolpost runs deny RUN --all --reason "not today"`
 	} else {
 		cmd.Flags().StringVar(&f.args, "args", "", "run the call with this `JSON` instead")
 		cmd.Flags().StringVar(&f.value, "value", "", "answer the tool's question with this `JSON`")
@@ -274,7 +278,7 @@ func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore
 	if err != nil {
 		return err
 	}
-	next := "toolpost run --resume " + run + " goes on"
+	next := "toolpost run --resume " + run + recordedAt(cmd) + " goes on"
 	if len(left) > 0 {
 		next = "the run still waits for " + counted(len(left), "call")
 	}
@@ -296,7 +300,8 @@ func (r *runner) waits(d agent.Done) error {
 				fmt.Fprintf(r.cmd.ErrOrStderr(), "%s %s\n", head, line)
 			}
 		}
-		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.dim("decide "), d.Run, d.Run)
+		id := d.Run + recordedAt(r.cmd)
+		fmt.Fprintf(r.cmd.ErrOrStderr(), "%s toolpost runs approve %s, or deny; then toolpost run --resume %s\n", p.dim("decide "), id, id)
 	}
 	return errWaiting
 }

@@ -44,10 +44,10 @@ asked about before each call.`,
 	}
 	cmd.Flags().StringVar(&f.file, "tools", "tools.yaml", "the `FILE` to add it to")
 	cmd.Flags().StringVarP(&f.description, "description", "d", "", "what a model is told about it")
-	cmd.Flags().StringArrayVarP(&f.params, "param", "p", nil, "a parameter, like 'city!=Name of a `CITY`'; may be repeated")
+	cmd.Flags().StringArrayVarP(&f.params, "param", "p", nil, "a `PARAMETER`, like 'city!=Name of a city'; may be repeated")
 	cmd.Flags().StringVar(&f.url, "url", "", "ask the server at this `ADDRESS`")
 	cmd.Flags().StringVar(&f.method, "method", "", "how to ask it (default POST)")
-	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "a header, like 'Authorization: Bearer ${TOKEN}', with `VARIABLES` of the environment; may be repeated")
+	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "a `HEADER`, like 'Authorization: Bearer ${TOKEN}', with variables of the environment; may be repeated")
 	cmd.Flags().StringSliceVar(&f.effects, "effects", nil, "what it promises: read_only, idempotent, local")
 	cmd.Flags().StringVar(&f.timeout, "timeout", "", "how long a call may take, like `30s`")
 	return cmd

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -141,6 +142,22 @@ const journalUsage = "where runs are recorded: a `FOLDER`, sqlite:FILE or postgr
 func addJournalFlag(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.String("journal", "", journalUsage)
 	formerly(cmd, flags, "store", "journal")
+}
+
+// recordedAt is what a command about a run needs to find its record: --journal,
+// where this command was told so. It goes behind the id of the run.
+func recordedAt(cmd *cobra.Command) string {
+	f := cmd.Flag("journal")
+	if f == nil || !f.Changed || f.Value.String() == "" {
+		return ""
+	}
+	place := printable(f.Value.String())
+	if strings.ContainsFunc(place, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:@+,=", r)
+	}) {
+		place = "'" + strings.ReplaceAll(place, "'", `'\''`) + "'" // as shells read it
+	}
+	return " --journal " + place
 }
 
 // bareAllow is what the --allow of tools call was: it took no list and allowed

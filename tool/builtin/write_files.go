@@ -105,7 +105,11 @@ func (f *Files) replace(p *place, content string) error {
 }
 
 func written(at, content string, existed bool) tool.Output {
-	out := tool.Text(fmt.Sprintf("wrote %s: %d bytes, %d lines", at, len(content), strings.Count(content, "\n")))
+	lines := strings.Count(content, "\n")
+	if content != "" && !strings.HasSuffix(content, "\n") {
+		lines++ // the last has no end
+	}
+	out := tool.Text(fmt.Sprintf("wrote %s: %s, %s", at, counted(len(content), "byte"), counted(lines, "line")))
 	kind := "file_created"
 	if existed {
 		kind = "file_modified"
@@ -197,4 +201,12 @@ func findable(in editIn, found int) error {
 		return withFix(tool.Errorf(tool.Validation, "old_text stands in %s %d times", in.Path, found), "Add lines around it until it is unique, or set all: true.")
 	}
 	return nil
+}
+
+// counted is a number of things, in words.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

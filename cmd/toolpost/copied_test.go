@@ -1,0 +1,44 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCommandsToCopyNameTheJournal: a command that is printed to be copied finds
+// the run, wherever --journal has put it.
+func TestCommandsToCopyNameTheJournal(t *testing.T) {
+	for _, dir := range []string{"elsewhere", "in two words", "it's"} {
+		bare(t, map[string]string{"s.txtar": writes})
+		copied := func(r result, after, until string) []string {
+			t.Helper()
+			_, rest, ok := strings.Cut(r.errOut+r.out, after)
+			line, _, ends := strings.Cut(rest, until)
+			if !ok || !ends {
+				t.Fatalf("no %q: %+v", after, r)
+			}
+			words, err := exec.Command("sh", "-c", "printf '%s\\n' "+line).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
+		}
+		r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--allow", "write", "--later", "--journal", dir, "write")
+		if v := toolpost(t, "", append(copied(r, "receipt toolpost ", "\n"), "--allow-open")...); v.code != exitOK {
+			t.Errorf("verify: %+v", v)
+		}
+		approve := append(copied(r, "decide  toolpost ", ", or deny"), "--all")
+		decided := toolpost(t, "", approve...)
+		if decided.code != exitOK {
+			t.Fatalf("%q: %+v", approve, decided)
+		}
+		resume, again := copied(r, "then toolpost ", "\n"), copied(decided, "; toolpost ", " goes on")
+		if v := toolpost(t, "", resume...); v.code != exitOK || !slices.Equal(resume, again) {
+			t.Errorf("%q, %q: %+v", resume, again, v)
+		}
+	}
+}
