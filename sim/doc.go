@@ -10,7 +10,8 @@
 // tool's schema: numbers beside the parameter's name, quoted text, paths,
 // dates, names of places, values of an enum. When results come back it calls
 // what is still to be done and otherwise answers with what the tools said. It
-// never invents a fact. The same request gives the same answer, always.
+// never invents a fact. Text in a fence, like a file that goes with a request,
+// asks for nothing. The same request gives the same answer, always.
 //
 // That is enough to run an agent, a demonstration or a test without network or
 // keys, and to see every part of the machinery around a model at work. It is no

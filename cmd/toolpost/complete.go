@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,16 @@ var argValues = map[string]completer{
 	"toolpost receipts export": runValues,
 	"toolpost receipts sign":   runValues,
 	"toolpost replay":          runValues,
+	"toolpost runs approve":    runValues,
+	"toolpost runs deny":       runValues,
+	"toolpost config set":      settingValues,
+	"toolpost config unset":    settingValues,
+	"toolpost run":             taskValues,
 }
+
+// orFile are the commands whose first argument can be a file, too, or a task
+// that speaks of one.
+var orFile = []string{"toolpost receipts show", "toolpost receipts verify", "toolpost receipts export", "toolpost receipts sign", "toolpost replay", "toolpost run"}
 
 // addCompletion gives every command the values of its flags and arguments.
 func addCompletion(cmd *cobra.Command) {
@@ -54,8 +64,8 @@ func addCompletion(cmd *cobra.Command) {
 	if values := argValues[cmd.CommandPath()]; values != nil {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
-			if strings.HasPrefix(cmd.CommandPath(), "toolpost rec") || cmd.Name() == "replay" {
-				directive = cobra.ShellCompDirectiveDefault // a file will do, too
+			if slices.Contains(orFile, cmd.CommandPath()) {
+				directive = cobra.ShellCompDirectiveDefault
 			}
 			if len(args) > 0 {
 				return nil, directive
@@ -84,6 +94,26 @@ func modelValues(cmd *cobra.Command) []string {
 	}
 	for _, m := range c.Models() {
 		out = append(out, m.ID.Raw)
+	}
+	return out
+}
+
+// settingValues are the keys of the configuration.
+func settingValues(*cobra.Command) []string {
+	var out []string
+	for _, row := range settingTable {
+		out = append(out, row.key)
+	}
+	return out
+}
+
+// taskValues are the tasks of the configuration, as run takes them.
+func taskValues(cmd *cobra.Command) []string {
+	var out []string
+	if s, err := loadSettings(cmd); err == nil {
+		for _, name := range slices.Sorted(keys(s.Tasks)) {
+			out = append(out, "@"+name)
+		}
 	}
 	return out
 }

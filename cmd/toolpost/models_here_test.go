@@ -109,7 +109,7 @@ func TestModelIsFoundByItsName(t *testing.T) {
 
 // A shell completes the values of flags and arguments.
 func TestShellCompletion(t *testing.T) {
-	bare(t, map[string]string{"own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
+	bare(t, map[string]string{"c.yaml": "tasks: {review: {task: Read it}}\n", "own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
 	ollamaWith(t, "qwen3:8b")
 	id := runID(t, toolpost(t, "", "run", "-m", "sim/native", "list the files").errOut)
 	for _, c := range []struct{ args, want string }{
@@ -131,6 +131,11 @@ func TestShellCompletion(t *testing.T) {
 		{"tools call --tools own.yaml count", "count_words"},
 		{"receipts export --format ", "b"},
 		{"rece", "receipts"},
+		{"run --config c.yaml @re", "@review"},
+		{"runs approve " + id[:8], id},
+		{"runs deny la", "latest"},
+		{"config set max_to", "max_tokens"},
+		{"config unset jour", "journal"},
 	} {
 		args := strings.Split(c.args, " ")
 		r := toolpost(t, "", append([]string{"__complete"}, args...)...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,7 +103,7 @@ func noCommand(cmd *cobra.Command, word string) error {
 func wrongFlag(cmd *cobra.Command, err error) error {
 	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
-		return usageError{err, cmd.CommandPath()}
+		return usageError{wrongValue(err), cmd.CommandPath()}
 	}
 	var names []string
 	add := func(f *pflag.Flag) {
@@ -113,6 +114,23 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
 	return usageError{fmt.Errorf("--%s is no flag of %s%s", word, cmd.CommandPath(), didYouMean("--"+word, names)), cmd.CommandPath()}
+}
+
+// notOf says what the value of a flag is not, by the type of the flag.
+var notOf = map[string]string{"duration": "is no duration like 90s or 10m", "int": "is no whole number", "float64": "is no number", "bool": "is not true or false"}
+
+// wrongValue puts the error of a flag's value into plain words, where the type
+// of the flag says all.
+func wrongValue(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) || strings.Contains(err.Error(), "out of range") {
+		return err
+	}
+	not := notOf[invalid.GetFlag().Value.Type()]
+	if not == "" {
+		return err
+	}
+	return fmt.Errorf("--%s: %q %s", invalid.GetFlag().Name, invalid.GetValue(), not)
 }
 
 // formerly keeps the old name of a flag for one release: it sets the flag of
