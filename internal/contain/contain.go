@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Options say how a program is contained. The zero value gives it a process
-// group of its own, which is ended with it; a process that left the group
-// survives.
+// Options say how a program is contained. The zero value gives it a group of its
+// own, which is ended with it: a process group on Unix, where a process that left
+// it survives, and a job on Windows.
 type Options struct {
 	// Supervised runs the program under a supervisor, which is this program
 	// again: its main must call Supervise first. Everything that the program
@@ -34,7 +34,7 @@ const patience = 2 * time.Second
 // a program that cannot be started is an *exec.Error.
 func (o Options) Run(cmd *exec.Cmd) error {
 	cmd.WaitDelay = patience
-	ownGroup(cmd)
+	g := newGroup(cmd)
 	if cmd.Err != nil {
 		return cmd.Err
 	}
@@ -47,18 +47,18 @@ func (o Options) Run(cmd *exec.Cmd) error {
 		}
 	}
 	if o.Supervised && supervises {
-		return o.supervised(cmd)
+		return o.supervised(cmd, g)
 	}
-	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = endGroup(cmd)
+	if err := g.start(); err != nil {
+		return err
 	}
-	return err
+	defer g.close()
+	return cmd.Wait()
 }
 
 // supervised runs a program under a supervisor. The supervisor ends everything
 // when the lifeline is closed, by us or because we are gone.
-func (o Options) supervised(cmd *exec.Cmd) error {
+func (o Options) supervised(cmd *exec.Cmd, g *group) error {
 	lifeline, ours, err := os.Pipe()
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (o Options) supervised(cmd *exec.Cmd) error {
 	cmd.Path = self
 	cmd.ExtraFiles = []*os.File{lifeline, theirs}
 	cmd.Cancel = func() error {
-		wake(cmd) // a program may have stopped its supervisor
+		g.wake() // a program may have stopped its supervisor
 		return ours.Close()
 	}
 	err = cmd.Start()
@@ -85,7 +85,7 @@ func (o Options) supervised(cmd *exec.Cmd) error {
 		return err
 	}
 	err = cmd.Wait()
-	_ = endGroup(cmd) // a supervisor that was killed
+	_ = g.end() // a supervisor that was killed
 	said, _ := io.ReadAll(io.LimitReader(status, 4<<10))
 	if len(said) > 0 {
 		return &exec.Error{Name: name, Err: errors.New(string(said))}

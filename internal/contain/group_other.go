@@ -1,12 +1,19 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package contain
 
 import "os/exec"
 
-// ownGroup does nothing here: stopping a program stops that program only.
-func ownGroup(*exec.Cmd) {}
+// A group is a program alone: this system has nothing to hold together what it
+// starts.
+type group struct{ cmd *exec.Cmd }
 
-func endGroup(*exec.Cmd) error { return nil }
+func newGroup(cmd *exec.Cmd) *group { return &group{cmd} }
 
-func wake(*exec.Cmd) {}
+func (g *group) start() error { return g.cmd.Start() }
+
+func (g *group) end() error { return nil }
+
+func (g *group) close() {}
+
+func (g *group) wake() {}

@@ -7,15 +7,25 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a program a process group of its own, so that stopping it
-// stops what it started, too.
-func ownGroup(cmd *exec.Cmd) {
+// A group is a program and what it started, as far as that stays in the process
+// group of its own that the program gets.
+type group struct{ cmd *exec.Cmd }
+
+func newGroup(cmd *exec.Cmd) *group {
+	g := &group{cmd}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return endGroup(cmd) }
+	cmd.Cancel = g.end
+	return g
 }
 
-// endGroup stops whatever is left of a program's group.
-func endGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+// start starts the program.
+func (g *group) start() error { return g.cmd.Start() }
+
+// end stops whatever is left of the group.
+func (g *group) end() error { return syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) }
+
+// close ends the group for good.
+func (g *group) close() { _ = g.end() }
 
 // wake lets a program go on that was stopped.
-func wake(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGCONT) }
+func (g *group) wake() { _ = g.cmd.Process.Signal(syscall.SIGCONT) }
