@@ -34,8 +34,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 //	settle DURATION     before size: for how long a question that appears heeds no
 //	                    keys, for sessions whose keys come too early
 //
-// Durations, ids of runs and what turns are not compared. In a file that is an
-// archive itself, "=== 1 ===" stands for "-- 1 --".
+// Durations, ids of runs and what turns are not compared. A session that names
+// one width is played a second time at another, and the screens of that are the
+// files "screen NAME at WIDTH". In a file that is an archive itself, "=== 1 ===" stands for "-- 1 --".
 func TestTerminalSessions(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")
@@ -69,10 +70,47 @@ func playSession(t *testing.T, path string) {
 			needs[f.Name] = marker.ReplaceAllString(string(f.Data), "-- $1 --")
 		}
 	}
+	steps := strings.Split(strings.TrimSpace(string(fileIn(archive, "steps"))), "\n")
+	screens := playSteps(t, archive, needs, steps, "")
+	if steps, width := atOtherWidth(steps); width != "" {
+		screens = append(screens, playSteps(t, archive, needs, steps, " at "+width)...)
+	}
+	compareScreens(t, path, archive, screens)
+}
+
+// atOtherWidth returns the steps of a session for another width than the only
+// one they name, or no width.
+func atOtherWidth(steps []string) (changed []string, width string) {
+	named := make(map[string]bool)
+	for _, step := range steps {
+		if f := strings.Fields(step); f[0] == "size" {
+			named[f[1]] = true
+		}
+	}
+	if len(named) != 1 {
+		return nil, ""
+	}
+	width = "120"
+	if named[width] {
+		width = "80"
+	}
+	for _, step := range steps {
+		if f := strings.Fields(step); f[0] == "size" {
+			step = "size " + width + " " + f[2]
+		}
+		changed = append(changed, step)
+	}
+	return changed, width
+}
+
+// playSteps plays the steps of a session in a terminal of its own and returns
+// its screens, whose names end with suffix.
+func playSteps(t *testing.T, archive *txtar.Archive, needs map[string]string, steps []string, suffix string) []txtar.File {
+	t.Helper()
 	term := newTerminal(t)
 	writeFiles(t, term.work, needs)
 	var screens []txtar.File
-	for i, step := range strings.Split(strings.TrimSpace(string(fileIn(archive, "steps"))), "\n") {
+	for i, step := range steps {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
 		switch verb {
 		case "size":
@@ -86,7 +124,7 @@ func playSession(t *testing.T, path string) {
 		case "gone":
 			term.wait(rest, false)
 		case "screen":
-			name := "screen " + rest
+			name := "screen " + rest + suffix
 			screens = append(screens, txtar.File{Name: name, Data: []byte(term.shows(string(fileIn(archive, name))))})
 		case "settle":
 			term.env["TOOLPOST_TEST_SETTLE"] = rest
@@ -100,7 +138,7 @@ func playSession(t *testing.T, path string) {
 			t.Fatalf("step %d: %q", i+1, step)
 		}
 	}
-	compareScreens(t, path, archive, screens)
+	return screens
 }
 
 func fileIn(a *txtar.Archive, name string) []byte {
@@ -119,6 +157,11 @@ func compareScreens(t *testing.T, path string, archive *txtar.Archive, screens [
 		for _, f := range archive.Files {
 			if !strings.HasPrefix(f.Name, "screen ") {
 				kept = append(kept, f)
+			}
+		}
+		for i, s := range screens { // what is not compared stays as it was
+			if old := fileIn(archive, s.Name); old != nil && steadyScreen(string(old)) == steadyScreen(string(s.Data)) {
+				screens[i].Data = old
 			}
 		}
 		archive.Files = append(kept, screens...)
@@ -230,11 +273,15 @@ func (term *terminal) screen() string {
 }
 
 // shows waits until the screen is the one that is wanted, and returns what it is
-// in the end.
+// in the end. A screen that is to be kept has a second to come.
 func (term *terminal) shows(want string) string {
 	term.t.Helper()
+	patience := longWait / 2
+	if *update {
+		patience = time.Second
+	}
 	got := term.screen()
-	for deadline := time.Now().Add(longWait / 2); !*update && steadyScreen(got) != steadyScreen(want) && time.Now().Before(deadline); got = term.screen() {
+	for deadline := time.Now().Add(patience); steadyScreen(got) != steadyScreen(want) && time.Now().Before(deadline); got = term.screen() {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return got

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -268,7 +269,7 @@ func TestSignalsEndChatsWhateverTheUpstreamDoes(t *testing.T) {
 					t.Fatal("the server was not asked")
 				}
 				time.Sleep(300 * time.Millisecond)
-				text, err := os.ReadFile("pid")
+				text, err := os.ReadFile(filepath.Join(term.work, "pid"))
 				if err != nil {
 					t.Fatal(err)
 				}
