@@ -26,9 +26,9 @@ func TestVerifyTestMain(t *testing.T) {
 		t.Error(err)
 	}
 	ignored := goleak.IgnoreCurrent()
-	end = make(tests)
-	end.Run()
-	defer close(end)
+	left := make(tests)
+	left.Run()
+	defer close(left)
 	if goleak.Find(ignored) == nil {
 		t.Error("a goroutine that is left behind is not found")
 	}
