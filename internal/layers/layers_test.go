@@ -40,6 +40,7 @@ var layer = map[string]int{
 	"internal/requirements":  0,
 	"internal/compare":       0,
 	"internal/skips":         0,
+	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":      2,
 	"tool/openapi": 2, // documents as tools of tool/builtin's engine

@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
 // maxAnswer bounds what a declared tool may return.
@@ -26,7 +27,7 @@ const maxAnswer = 1 << 20
 // command returns the function that runs d's program.
 func (d Declared) command(c Command) func(context.Context, json.RawMessage) (tool.Output, error) {
 	return func(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
-		args, err := arguments(raw)
+		args, err := outgoing.Arguments(raw)
 		if err != nil {
 			return tool.Output{}, err
 		}
@@ -47,7 +48,7 @@ func (d Declared) command(c Command) func(context.Context, json.RawMessage) (too
 // plan says which program d would run for a call, or what it would ask a server.
 func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.Plan, error) {
 	return func(ctx context.Context, raw json.RawMessage) (tool.Plan, error) {
-		args, err := arguments(raw)
+		args, err := outgoing.Arguments(raw)
 		if err != nil {
 			return tool.Plan{}, err
 		}
@@ -97,17 +98,6 @@ func passed(names []string) []string {
 	return env
 }
 
-// arguments decodes a call's arguments, with numbers as they are written.
-func arguments(raw json.RawMessage) (map[string]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var args map[string]any
-	if err := dec.Decode(&args); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tool.Errorf(tool.Validation, "the arguments cannot be read: %v", err)
-	}
-	return args, nil
-}
-
 // line returns the program and its arguments for a call.
 func (d Declared) line(args map[string]any) ([]string, error) {
 	line := []string{d.Command[0]}
@@ -142,16 +132,16 @@ func substitute(word string, names []string, whole bool, args map[string]any) []
 		if list, is := v.([]any); is {
 			out := make([]string, len(list))
 			for i, item := range list {
-				out[i] = plain(item)
+				out[i] = outgoing.Plain(item)
 			}
 			return out
 		}
 		if !ok || v == nil {
 			return nil
 		}
-		return []string{plain(v)}
+		return []string{outgoing.Plain(v)}
 	}
-	return []string{replace(word, names, func(name string) string { return plain(args[name]) })}
+	return []string{replace(word, names, func(name string) string { return outgoing.Plain(args[name]) })}
 }
 
 // replace puts values in the place of names in braces, once: a value that has
@@ -162,19 +152,6 @@ func replace(text string, names []string, value func(string) string) string {
 		pairs = append(pairs, "{"+name+"}", value(name))
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// plain writes a value as a program wants it: text without quotes, nothing for
-// what is not there, JSON for lists and objects.
-func plain(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	b, _ := json.Marshal(v)
-	return string(b)
 }
 
 // check refuses an endpoint whose host could be chosen by a call.
@@ -244,7 +221,7 @@ func (d Declared) Secrets() []string {
 
 // call asks the server.
 func (e *Endpoint) call(ctx context.Context, raw json.RawMessage) (tool.Output, error) {
-	args, err := arguments(raw)
+	args, err := outgoing.Arguments(raw)
 	if err != nil {
 		return tool.Output{}, err
 	}
@@ -309,13 +286,13 @@ func (e *Endpoint) request(ctx context.Context, args map[string]any, raw json.Ra
 	names := places(e.URL)
 	path, query, asked := strings.Cut(e.URL, "?")
 	for _, n := range places(path) {
-		if v := plain(args[n]); v == "" || v == "." || v == ".." {
+		if v := outgoing.Plain(args[n]); v == "" || v == "." || v == ".." {
 			return nil, tool.Errorf(tool.Validation, "%s cannot be %q: it is part of an address", n, v)
 		}
 	}
-	address := replace(path, names, func(n string) string { return url.PathEscape(plain(args[n])) })
+	address := replace(path, names, func(n string) string { return url.PathEscape(outgoing.Plain(args[n])) })
 	if asked {
-		address += "?" + replace(query, names, func(n string) string { return url.QueryEscape(plain(args[n])) })
+		address += "?" + replace(query, names, func(n string) string { return url.QueryEscape(outgoing.Plain(args[n])) })
 	}
 	method := strings.ToUpper(e.Method)
 	if method == "" {
@@ -333,7 +310,7 @@ func (e *Endpoint) request(ctx context.Context, args map[string]any, raw json.Ra
 		q := req.URL.Query()
 		for _, name := range slices.Sorted(maps.Keys(args)) {
 			if !slices.Contains(names, name) {
-				q.Set(name, plain(args[name]))
+				q.Set(name, outgoing.Plain(args[name]))
 			}
 		}
 		req.URL.RawQuery = q.Encode()
@@ -341,24 +318,5 @@ func (e *Endpoint) request(ctx context.Context, args map[string]any, raw json.Ra
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "toolpost")
-	return req, e.headers(req)
-}
-
-// headers sets the headers. A variable that is not set is an error here rather
-// than a puzzle at the server.
-func (e *Endpoint) headers(req *http.Request) error {
-	for name, value := range e.Headers {
-		var missing string
-		req.Header.Set(name, os.Expand(value, func(v string) string {
-			s, ok := os.LookupEnv(v)
-			if !ok {
-				missing = v
-			}
-			return s
-		}))
-		if missing != "" {
-			return tool.Errorf(tool.Permission, "the header %s needs the environment variable %s, which is not set", name, missing)
-		}
-	}
-	return nil
+	return req, outgoing.SetHeaders(req, e.Headers)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
 // credential is a value of the environment and where a request has it.
@@ -80,18 +81,5 @@ func (o *operation) authorise(req *http.Request) error {
 			req.AddCookie(&http.Cookie{Name: c.name, Value: value})
 		}
 	}
-	for name, value := range o.headers {
-		var missing string
-		req.Header.Set(name, os.Expand(value, func(v string) string {
-			s, ok := os.LookupEnv(v)
-			if !ok {
-				missing = v
-			}
-			return s
-		}))
-		if missing != "" {
-			return tool.Errorf(tool.Permission, "the header %s needs the environment variable %s, which is not set", name, missing)
-		}
-	}
-	return nil
+	return outgoing.SetHeaders(req, o.headers)
 }

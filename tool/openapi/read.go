@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
 // The bounds of a document.
@@ -106,7 +107,7 @@ func newDocument(tree any, format string) (*Document, error) {
 	if len(head.Paths) == 0 {
 		return nil, errors.New("openapi: it has no paths")
 	}
-	d.Title, d.Version = plain(head.Info.Title), plain(head.Info.Version)
+	d.Title, d.Version = outgoing.Plain(head.Info.Title), outgoing.Plain(head.Info.Version)
 	d.paths, d.servers, d.security = head.Paths, head.Servers, head.Security
 	return d, nil
 }

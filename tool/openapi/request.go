@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/internal/outgoing"
 )
 
 // parameter is where an argument of a call goes.
@@ -47,7 +47,7 @@ type operation struct {
 // request puts the arguments of a call where the operation wants them. It holds no
 // credentials, so that it can be shown.
 func (o *operation) request(ctx context.Context, raw json.RawMessage) (*http.Request, error) {
-	args, err := arguments(raw)
+	args, err := outgoing.Arguments(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -98,24 +98,13 @@ func (o *operation) request(ctx context.Context, raw json.RawMessage) (*http.Req
 	return req, nil
 }
 
-// arguments decodes a call's arguments, with numbers as they are written.
-func arguments(raw json.RawMessage) (map[string]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var args map[string]any
-	if err := dec.Decode(&args); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tool.Errorf(tool.Validation, "the arguments cannot be read: %v", err)
-	}
-	return args, nil
-}
-
 // encode writes the body, nil if there is none.
 func (o *operation) encode(v any) (io.Reader, error) {
 	switch {
 	case o.body == nil || v == nil:
 		return nil, nil
 	case o.body.text:
-		return strings.NewReader(plain(v)), nil
+		return strings.NewReader(outgoing.Plain(v)), nil
 	case !o.body.form:
 		return bytes.NewReader(mustJSON(v)), nil
 	}
@@ -165,7 +154,7 @@ func (p parameter) pairs(v any) []string {
 		}
 		items := make([]string, len(v))
 		for i, item := range v {
-			items[i] = p.escape(plain(item))
+			items[i] = p.escape(outgoing.Plain(item))
 			if p.explode {
 				items[i] = key + "=" + items[i]
 			}
@@ -181,9 +170,9 @@ func (p parameter) pairs(v any) []string {
 		var items []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if p.explode {
-				items = append(items, url.QueryEscape(name)+"="+p.escape(plain(v[name])))
+				items = append(items, url.QueryEscape(name)+"="+p.escape(outgoing.Plain(v[name])))
 			} else {
-				items = append(items, p.escape(name), p.escape(plain(v[name])))
+				items = append(items, p.escape(name), p.escape(outgoing.Plain(v[name])))
 			}
 		}
 		if p.explode {
@@ -191,7 +180,7 @@ func (p parameter) pairs(v any) []string {
 		}
 		return []string{key + "=" + strings.Join(items, cmp.Or(separators[p.style], ","))}
 	}
-	return []string{key + "=" + p.escape(plain(v))}
+	return []string{key + "=" + p.escape(outgoing.Plain(v))}
 }
 
 // deep writes an object as name[key]=value, and what stands in it likewise.
@@ -207,7 +196,7 @@ func deep(key string, v any) []string {
 			out = append(out, deep(key+"%5B%5D", item)...)
 		}
 	default:
-		out = append(out, key+"="+url.QueryEscape(plain(v)))
+		out = append(out, key+"="+url.QueryEscape(outgoing.Plain(v)))
 	}
 	return out
 }
@@ -217,7 +206,7 @@ func (p parameter) simple(v any) string {
 	if p.json {
 		return string(mustJSON(v))
 	}
-	return strings.Join(flat(v, p.explode, plain), ",")
+	return strings.Join(flat(v, p.explode, outgoing.Plain), ",")
 }
 
 // flat returns the items of a list, or the names and values of an object, joined
@@ -246,7 +235,7 @@ func flat(v any, explode bool, write func(any) string) []string {
 
 // inPath writes a value into a path, where every character of it is escaped.
 func (p parameter) inPath(v any) string {
-	write := func(v any) string { return url.PathEscape(plain(v)) }
+	write := func(v any) string { return url.PathEscape(outgoing.Plain(v)) }
 	if p.json {
 		return url.PathEscape(string(mustJSON(v)))
 	}
@@ -270,15 +259,4 @@ func (p parameter) inPath(v any) string {
 		return ";" + p.name + "=" + strings.Join(items, ",")
 	}
 	return strings.Join(items, ",")
-}
-
-// plain writes a value without quotes; lists and objects as JSON.
-func plain(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	return string(mustJSON(v))
 }
