@@ -44,11 +44,12 @@ type Probe struct {
 // all; what could not be found out is unknown.
 func (m *Model) Probe(ctx context.Context) (*Probe, error) {
 	p := &probing{Model: m, ctx: ctx, out: &Probe{ID: m.catalogID(m.id)}, values: map[string]string{}}
-	if err := p.run(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil { // nothing is learnt from questions that nobody waited for
+	failed := p.run()
+	if err := ctx.Err(); err != nil { // nothing is learnt from questions that nobody waited for, whatever their answers were
 		return nil, &llm.Error{Op: "probe", Kind: llm.KindOf(err), Err: fmt.Errorf("interrupted after %d requests, nothing was learnt: %w", p.out.Requests, err)}
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	p.out.Record = Record{ID: p.out.ID, Values: p.values, Why: fmt.Sprintf("probed with %d requests", p.out.Requests)}
 	return p.out, nil
