@@ -39,7 +39,7 @@ var layer = map[string]int{
 	"internal/rank":          0,
 	"internal/requirements":  0,
 	"internal/compare":       0,
-	"internal/skips":         0,
+	"internal/suite":         0,
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":      2,
