@@ -34,6 +34,13 @@ func (c *Client) key(t target) (string, error) {
 	return key, nil
 }
 
+// Ready says why the model cannot be asked, without asking anybody: its key is
+// missing, or may not be sent to its address.
+func (m *Model) Ready() error {
+	_, err := m.client.key(m.target)
+	return err
+}
+
 // builtin reports whether the row is one of the table's.
 func (t target) builtin() bool {
 	for _, v := range builtin {

@@ -46,9 +46,7 @@ whatever else is secret are not shown.`,
 				return err
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			for _, row := range rows {
-				writeSetting(w, s.shownYAML(row), cmp.Or(s.from[row.key], "default"))
-			}
+			s.writeSettings(w, rows)
 			return w.Flush()
 		},
 	}
@@ -57,12 +55,24 @@ whatever else is secret are not shown.`,
 	return cmd
 }
 
-// writeSetting writes a setting with its source behind the first line.
-func writeSetting(w io.Writer, text, source string) {
-	first, rest, more := strings.Cut(text, "\n")
-	fmt.Fprintf(w, "%-40s # %s\n", first, source)
-	if more {
-		fmt.Fprintln(w, rest)
+// writeSettings writes settings, each with its source behind its first line, in
+// one column as far as lines allow.
+func (s *settings) writeSettings(w io.Writer, rows []setting) {
+	const narrow, wide = 28, 60
+	texts, column := make([]string, len(rows)), narrow
+	for i, row := range rows {
+		texts[i] = s.shownYAML(row)
+		first, _, _ := strings.Cut(texts[i], "\n")
+		if n := len(first); n <= wide {
+			column = max(column, n)
+		}
+	}
+	for i, row := range rows {
+		first, rest, more := strings.Cut(texts[i], "\n")
+		fmt.Fprintf(w, "%-*s # %s\n", column, first, cmp.Or(s.from[row.key], "default"))
+		if more {
+			fmt.Fprintln(w, rest)
+		}
 	}
 }
 

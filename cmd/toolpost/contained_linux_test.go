@@ -42,7 +42,7 @@ func TestSandboxFlag(t *testing.T) {
 	if err := builtin.CanSandbox(); err != nil {
 		t.Skip(err)
 	}
-	base := t.TempDir()
+	base := bare(t, nil)
 	root := filepath.Join(base, "root")
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)

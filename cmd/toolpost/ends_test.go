@@ -29,7 +29,14 @@ func TestMain(m *testing.M) {
 		}
 		main()
 	}
-	os.Exit(m.Run())
+	state, err := os.MkdirTemp("", "toolpost-state")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state) // no test writes into the store of whoever runs it
+	code := m.Run()
+	os.RemoveAll(state)
+	os.Exit(code)
 }
 
 // program returns the program as another process, on a bare machine.

@@ -224,6 +224,9 @@ func (v *verifier) run(target string, src runSource) error {
 	if src.run != "" && report.Run != "" && report.Run != src.run {
 		report.Faults = append(report.Faults, journal.Fault{Kind: journal.Changed, Detail: "all of it: this is run " + report.Run + ", in the place of " + src.run})
 	}
+	if target == latest && src.run != "" {
+		target = src.run
+	}
 	d := verdict{Target: target, State: report.State(), Run: report}
 	if src.run == "" && report.Run != src.name && report.Run != "" {
 		d.Notes = append(d.Notes, "the file holds run "+report.Run)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"slices"
@@ -211,6 +212,9 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 	if err != nil {
 		return err
 	}
+	if len(open) == 0 && !hasRun(ctx, store, run) {
+		return fmt.Errorf("there is no run %s; 'toolpost runs list' shows those that wait", run)
+	}
 	if calls, err = f.chosen(cmd, run, open, calls); err != nil {
 		return err
 	}
@@ -227,6 +231,14 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 		return errors.New(strings.TrimPrefix(err.Error(), "agent: "))
 	}
 	return f.say(ctx, cmd, store, run, allow, calls)
+}
+
+// hasRun reports whether a store has anything of a run.
+func hasRun(ctx context.Context, store runStore, run string) bool {
+	for _, err := range store.Lines(ctx, run) {
+		return err == nil || !errors.Is(err, fs.ErrNotExist)
+	}
+	return false
 }
 
 // chosen returns the calls that are decided about.

@@ -87,7 +87,7 @@ func TestRunsRefuseWrongDecisions(t *testing.T) {
 		"approve":                                          {exitUsage, ""},
 		"approve " + id:                                    {exitUsage, "waits for 2 calls"},
 		"approve " + id + " call_9":                        {exitFailed, "does not wait for a decision about call_9"},
-		"approve nothing call_1":                           {exitFailed, "does not wait"},
+		"approve nothing call_1":                           {exitFailed, "there is no run nothing"},
 		"deny " + id + " x --all":                          {exitUsage, "--all"},
 		"approve " + id + " --all --args {}":               {exitUsage, ""},
 		`approve ` + id + ` call_1 --args {"path":[]}`:     {exitFailed, "not valid"},

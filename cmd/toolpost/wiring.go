@@ -124,6 +124,11 @@ func (w *wiring) use(ctx context.Context, f found) error {
 	if err != nil {
 		return err
 	}
+	if own, ok := m.(*provider.Model); ok {
+		if err := own.Ready(); err != nil { // before a run is begun that could only fail
+			return err
+		}
+	}
 	w.found, w.model = f, m
 	return nil
 }

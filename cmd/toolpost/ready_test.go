@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// A run that could only fail for want of a key is not begun: nothing is left in
+// the store, and nothing is said but the reason.
+func TestMissingKeyBeginsNoRun(t *testing.T) {
+	bare(t, nil)
+	r := toolpost(t, "", "run", "-m", "anthropic/claude-sonnet-4-5", "hi")
+	if r.code != exitFailed || !strings.Contains(r.errOut, "set ANTHROPIC_API_KEY") || strings.Contains(r.errOut, "did ") {
+		t.Errorf("exit %d, %q", r.code, r.errOut)
+	}
+	if r = toolpost(t, "", "receipts", "list"); strings.Contains(r.out, "anthropic") {
+		t.Errorf("a run was begun: %s", r.out)
+	}
+}
+
+// What latest stands for is named where it was used.
+func TestVerifyNamesTheLatest(t *testing.T) {
+	bare(t, map[string]string{"notes.txt": "hello"})
+	expect(t, exitOK, nil, "run", "-m", "sim/offline", "Read notes.txt")
+	r := toolpost(t, "", "receipts", "verify", "latest")
+	if r.code != exitOK || strings.Contains(r.out, "latest") || !strings.Contains(r.out, "sealed  20") {
+		t.Errorf("exit %d, %q %q", r.code, r.out, r.errOut)
+	}
+}
+
+// The sources of settings stand in one column.
+func TestConfigShowIsATable(t *testing.T) {
+	bare(t, nil)
+	r := toolpost(t, "", "config", "show")
+	column := -1
+	for line := range strings.Lines(r.out) {
+		if strings.Contains(line, os.Getenv("HOME")) {
+			continue // as long as the folder it names
+		}
+		at := strings.Index(line, " # ")
+		if column < 0 {
+			column = at
+		}
+		if at != column {
+			t.Errorf("column %d, want %d: %q", at, column, line)
+		}
+	}
+}
+
+// A run that does not exist is not one that waits for nobody.
+func TestApproveUnknownRun(t *testing.T) {
+	bare(t, nil)
+	expect(t, exitFailed, []string{"there is no run nosuch"}, "runs", "approve", "nosuch")
+}
