@@ -47,9 +47,3 @@ func TestConfigShowIsATable(t *testing.T) {
 		}
 	}
 }
-
-// A run that does not exist is not one that waits for nobody.
-func TestApproveUnknownRun(t *testing.T) {
-	bare(t, nil)
-	expect(t, exitFailed, []string{"there is no run nosuch"}, "runs", "approve", "nosuch")
-}
