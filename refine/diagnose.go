@@ -2,7 +2,9 @@ package refine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,7 +17,22 @@ type failure struct {
 	cause  Cause
 	why    string // one or more sentences for the model
 	faults []schema.Fault
-	value  json.RawMessage // the JSON of the wrong shape
+	value  json.RawMessage // the JSON of the wrong shape, or that was refused
+	err    error           // of a check
+}
+
+// unwelcome says why a check refused a value of the right shape. Without a cause
+// the check itself failed.
+func unwelcome(value json.RawMessage, err error) *failure {
+	var own *llm.Error
+	if errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &failure{err: err}
+	}
+	why := strings.TrimSpace(err.Error())
+	if why != "" && !strings.ContainsAny(why[len(why)-1:], ".!?") {
+		why += "."
+	}
+	return &failure{cause: CauseValue, why: why, value: value, err: err}
 }
 
 // diagnose says what is wrong with a text that holds no usable JSON. A model
@@ -68,9 +85,12 @@ const (
 // same JSON again.
 func (f failure) message(out *llm.OutputFormat, text string, viaTool bool) string {
 	var b strings.Builder
-	if f.cause == CauseSchema {
+	switch f.cause {
+	case CauseSchema:
 		fmt.Fprintf(&b, "Your previous response was valid JSON but did not match the required output schema. %s Please correct the field types and respond again.", f.why)
-	} else {
+	case CauseValue:
+		fmt.Fprintf(&b, "Your previous response was valid JSON of the required form, but its content was refused. %s Please correct the values and respond again.", f.why)
+	default:
 		fmt.Fprintf(&b, "Your previous response did not contain valid JSON. %s Please provide your response in valid JSON format.", f.why)
 	}
 	if viaTool {

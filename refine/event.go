@@ -59,6 +59,7 @@ const (
 	CauseBroken     Cause = "broken"     // the answer broke off
 	CauseSyntax     Cause = "syntax"     // it is no JSON
 	CauseSchema     Cause = "schema"     // it is JSON of the wrong shape
+	CauseValue      Cause = "value"      // it has the right shape, and a check refused it
 	CauseRefusal    Cause = "refusal"    // a call was demanded and none was made
 	CauseValidation Cause = "validation" // calls did not match their schemas, or could not be read
 )

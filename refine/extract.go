@@ -19,19 +19,44 @@ type found struct {
 	warnings []llm.Warning
 }
 
+// form is what a value has to be.
+type form struct {
+	schema *schema.Compiled
+	checks []func(json.RawMessage) error
+}
+
+// refuses returns why a value that matches the schema is refused, or nil.
+func (f form) refuses(value json.RawMessage) *failure {
+	for _, check := range f.checks {
+		if err := check(value); err != nil {
+			return unwelcome(value, err)
+		}
+	}
+	return nil
+}
+
 // extract finds the value the schema describes in the text of an answer. Among
 // several readings the first that matches counts. A reading that is a guess, or
 // that completes what was cut off, is none: a valid value that the model did
 // not mean is worse than an error.
-func extract(text string, s *schema.Compiled, cut bool) (found, *failure) {
+func extract(text string, want form, cut bool) (found, *failure) {
 	var wrong *failure
 	for rd := range readings(text) {
 		if class := rd.Class(); class > llm.Completion || class == llm.Completion && cut {
 			continue
 		}
-		checked, warnings := shape(rd.Value, s)
+		checked, warnings := shape(rd.Value, want.schema)
 		value, faults := checked.Args, checked.Faults
 		if len(faults) == 0 {
+			if f := want.refuses(value); f != nil {
+				if wrong == nil || f.cause == "" || wrong.cause != CauseValue {
+					wrong = f
+				}
+				if f.cause == "" {
+					break
+				}
+				continue
+			}
 			if len(rd.Edits) > 0 {
 				warnings = append(warnings, llm.Warning{Code: llm.Repaired, Feature: "output", Detail: "the answer was read as JSON with repairs: " + rules(rd.Edits)})
 			}

@@ -21,7 +21,7 @@ func FuzzExtract(f *testing.F) {
 		f.Add(s, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
-		got, wrong := extract(text, fuzzed, cut)
+		got, wrong := extract(text, form{schema: fuzzed}, cut)
 		switch {
 		case wrong == nil && len(fuzzed.Validate(got.value)) > 0:
 			t.Errorf("%q gave %s, which is not valid", text, got.value)
@@ -37,7 +37,7 @@ func BenchmarkExtract(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, wrong := extract(text, fuzzed, false); wrong != nil {
+		if _, wrong := extract(text, form{schema: fuzzed}, false); wrong != nil {
 			b.Fatal(wrong.why)
 		}
 	}

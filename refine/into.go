@@ -32,15 +32,19 @@ func (e *CallsError) Error() string {
 }
 
 // Into asks m for a T and returns it: valid by the schema of T, or by that of
-// req.Output if it has one. See [Structured] for what is done to get it; tries
-// is how often the model is asked in total, 0 means 3. The budget of req, if it
-// has one, bounds that further.
+// req.Output if it has one, decoded, and accepted by each of checks. See
+// [Structured] for what is done to get it; tries is how often the model is asked
+// in total, 0 means 3. The budget of req, if it has one, bounds that further.
+//
+// A check may be a method of T: Into(ctx, m, req, 3, Order.Validate). What it
+// returns is told to the model, and so is the error of a type that decodes itself
+// and refuses what the model wrote.
 //
 // If req offers tools and the model calls one, the error is a *[CallsError]
 // with the calls.
-func Into[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int) (T, error) {
+func Into[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int, checks ...func(T) error) (T, error) {
 	var zero T
-	for v, err := range Stream[T](ctx, m, req, tries) {
+	for v, err := range Stream(ctx, m, req, tries, checks...) {
 		if err != nil {
 			return zero, err
 		}
@@ -62,7 +66,7 @@ type Growing[T any] struct {
 
 // Stream is Into that also yields the value while it is written. The last one
 // is whole, unless there is an error.
-func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int) iter.Seq2[Growing[T], error] {
+func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int, checks ...func(T) error) iter.Seq2[Growing[T], error] {
 	return func(yield func(Growing[T], error) bool) {
 		req, err := asking[T](req)
 		if err != nil {
@@ -74,7 +78,7 @@ func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int
 			recoveries = -1
 		}
 		var b llm.Builder
-		for ev, err := range Structured(m, recoveries).Stream(ctx, req) {
+		for ev, err := range Structured(m, recoveries, decodes(checks)).Stream(ctx, req) {
 			if err != nil {
 				yield(Growing[T]{}, err)
 				return
@@ -98,6 +102,17 @@ func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int
 		}
 		g.Whole = true
 		yield(g, nil)
+	}
+}
+
+// decodes returns the check that a value can be decoded and passes checks.
+func decodes[T any](checks []func(T) error) func(json.RawMessage) error {
+	return func(raw json.RawMessage) error {
+		g, err := decode[T](raw)
+		for i := 0; err == nil && i < len(checks); i++ {
+			err = checks[i](g.Value)
+		}
+		return err
 	}
 }
 

@@ -33,9 +33,14 @@ const emitOutput = "emit_output"
 // again. Calls and thinking come as they are said, text when it is complete;
 // until then [Partial] events show the value grow.
 //
+// "format" is a constraint, and each of checks looks at a value that matches the
+// schema: the error of one that refuses it is told to the model like any other
+// fault. An error that is an *[llm.Error] or that of an ended context says that
+// the check could not be made; it ends the request.
+//
 // When nothing helped, the error is an *[OutputError]. Requests without Output,
 // and those that demand a call, pass untouched.
-func Structured(m llm.Model, recoveries int) llm.Model {
+func Structured(m llm.Model, recoveries int, checks ...func(json.RawMessage) error) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		if req.Output == nil || req.Choice.Mode == llm.MustCall { // such a turn is for calls
 			return m.Stream(ctx, req)
@@ -55,7 +60,7 @@ func Structured(m llm.Model, recoveries int) llm.Model {
 				most = defaultRecoveries
 			}
 			most = max(most, 0)
-			st := &structuring{questioning: questioning{most: most + 1, yield: yield}, m: m, schema: s}
+			st := &structuring{questioning: questioning{most: most + 1, yield: yield}, m: m, form: form{s, checks}}
 			st.run(ctx, budgeted(req, most))
 		}
 	})
@@ -68,14 +73,14 @@ func compile(out *llm.OutputFormat) (*schema.Compiled, error) {
 	if len(out.Schema) == 0 {
 		return schema.Compile(anyObject)
 	}
-	return schema.Compile(out.Schema)
+	return schema.Compiler{AssertFormat: true}.Compile(out.Schema)
 }
 
 // structuring is the state of one request until it has a valid answer.
 type structuring struct {
 	questioning
 	m       llm.Model
-	schema  *schema.Compiled
+	form    form
 	started bool // the llm.Start of the first answer was passed on
 	tried   []Attempt
 }
@@ -112,6 +117,10 @@ func (st *structuring) run(ctx context.Context, req *llm.Request) {
 				st.succeed(g, value)
 				return
 			}
+			if wrong.cause == "" { // nobody could tell
+				st.yield(nil, wrong.err)
+				return
+			}
 			next, again = st.mend(ctx, req, g, wrong)
 		}
 		if !again {
@@ -142,7 +151,7 @@ func (st *structuring) mend(ctx context.Context, req *llm.Request, g *given, wro
 	if text == "" {
 		text = string(g.emitted)
 	}
-	st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value})
+	st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value, Err: wrong.err})
 	f := Finding{Cause: wrong.cause, Problem: wrong.why, Tell: wrong.message(req.Output, text, g.viaTool), Keep: true, aside: true}
 	said := new(llm.Response)
 	if text != "" {
@@ -257,9 +266,9 @@ func (st *structuring) pass(g *given) {
 // read finds the value in an answer.
 func (st *structuring) read(g *given) (found, *failure) {
 	if g.emitted != nil {
-		return extract(string(g.emitted), st.schema, false)
+		return extract(string(g.emitted), st.form, false)
 	}
-	return extract(g.resp.Message.Text(), st.schema, g.resp.Finish.Reason == llm.Length)
+	return extract(g.resp.Message.Text(), st.form, g.resp.Finish.Reason == llm.Length)
 }
 
 func (st *structuring) succeed(g *given, f found) {
@@ -307,7 +316,8 @@ type Attempt struct {
 	Problem string          `json:"problem"`
 	Text    string          `json:"text"` // the beginning of what was said
 	Faults  []schema.Fault  `json:"faults,omitempty"`
-	Value   json.RawMessage `json:"value,omitempty"` // JSON of the wrong shape
+	Value   json.RawMessage `json:"value,omitempty"` // JSON of the wrong shape, or that was refused
+	Err     error           `json:"-"`               // of the check that refused it
 }
 
 // OutputError says that a model gave no answer of the demanded shape, however
@@ -331,11 +341,16 @@ func (e *OutputError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the faults of the last attempt and the kind.
+// Unwrap returns the faults of the last attempt, or the error of the check that
+// refused it, and the kind.
 func (e *OutputError) Unwrap() []error {
 	errs := []error{&llm.Error{Op: "refine", Kind: llm.BrokenPromise, Err: errors.New("the answer does not match the schema")}}
-	for _, f := range e.Attempts[len(e.Attempts)-1].Faults {
+	last := e.Attempts[len(e.Attempts)-1]
+	for _, f := range last.Faults {
 		errs = append(errs, f)
+	}
+	if last.Err != nil {
+		errs = append(errs, last.Err)
 	}
 	return errs
 }

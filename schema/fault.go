@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ type Fault struct {
 	// Path is the JSON pointer of the value; empty is the whole.
 	Path string `json:"path"`
 	// Keyword is the schema keyword that was broken; "json" if the text could
-	// not be read at all.
+	// not be read at all, "decode" if the Go type of the value refused it.
 	Keyword string `json:"keyword"`
 	// Expected is what the schema demands, Received the shape of what came:
 	// its type and size, never its content.
@@ -116,6 +117,11 @@ func (r reporter) alternatives(keyword string, e *jsonschema.ValidationError) []
 			near = append(near, faults)
 		}
 	}
+	if len(near) == 0 && len(others) > 1 {
+		if meant := byDiscriminator(others); meant != nil {
+			return meant
+		}
+	}
 	switch {
 	case len(near) == 1:
 		return near[0]
@@ -130,6 +136,52 @@ func (r reporter) alternatives(keyword string, e *jsonschema.ValidationError) []
 		f.Message = strings.TrimSuffix(f.Message, ".") + "; the closest one says: " + best[0].Message
 	}
 	return []Fault{f}
+}
+
+// byDiscriminator looks for the field whose constant tells alternatives apart: it
+// refuses all of them, and what they want is reported, or all but one, which was
+// meant. It returns nil if there is none.
+func byDiscriminator(branches [][]Fault) []Fault {
+	refused := make(map[string][]int) // path to the branches whose constant does not fit
+	for i, faults := range branches {
+		for _, f := range faults {
+			if at := refused[f.Path]; f.Keyword == "const" && (len(at) == 0 || at[len(at)-1] != i) {
+				refused[f.Path] = append(at, i)
+			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(refused)) {
+		switch in := refused[path]; len(in) {
+		case len(branches):
+			return []Fault{anyConstant(path, branches)}
+		case len(branches) - 1:
+			for i := range branches {
+				if !slices.Contains(in, i) {
+					return branches[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// anyConstant is one fault for a field that has none of the constants which the
+// alternatives demand.
+func anyConstant(path string, branches [][]Fault) Fault {
+	var out Fault
+	var want []string
+	for _, faults := range branches {
+		for _, f := range faults {
+			if f.Path == path && f.Keyword == "const" && !slices.Contains(want, f.Expected) {
+				want = append(want, f.Expected)
+				out = f
+			}
+		}
+	}
+	one := out.Expected
+	out.Expected = strings.Join(want, " or ")
+	out.Message = strings.Replace(out.Message, "must be "+one, "must be "+out.Expected, 1)
+	return out
 }
 
 // fewest returns the branch with the fewest faults.
@@ -186,6 +238,10 @@ func hint(k jsonschema.ErrorKind, got any) string {
 		return ""
 	}
 	switch k := k.(type) {
+	case *kind.Format:
+		if like := formatExamples[k.Want]; like != "" {
+			return " Write it like " + like + "."
+		}
 	case *kind.Enum:
 		var words []string
 		for _, v := range k.Want {
@@ -205,6 +261,13 @@ func hint(k jsonschema.ErrorKind, got any) string {
 		}
 	}
 	return ""
+}
+
+// formatExamples show how the values of a format are written.
+var formatExamples = map[string]string{
+	"date-time": "2026-01-31T09:30:00Z", "date": "2026-01-31", "time": "09:30:00Z", "duration": "P3DT4H",
+	"email": "name@example.com", "uri": "https://example.com/page", "uuid": "123e4567-e89b-12d3-a456-426614174000",
+	"ipv4": "192.0.2.1", "ipv6": "2001:db8::1", "hostname": "www.example.com",
 }
 
 // fault makes the sentence: the place, what is wrong, what came.

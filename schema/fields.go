@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,73 +82,6 @@ func collect(t reflect.Type, depth int, optional bool, outer []reflect.Type) []f
 		out = append(out, f)
 	}
 	return out
-}
-
-// tagKeywords are the field tags that become keywords: the type of their value,
-// and whether they are about the array rather than its items.
-var tagKeywords = []struct {
-	tag     string
-	kind    Types
-	ofArray bool
-}{
-	{"description", String, true}, {"format", String, false}, {"pattern", String, false},
-	{"minimum", Number, false}, {"maximum", Number, false}, {"minLength", Integer, false}, {"maxLength", Integer, false},
-	{"minItems", Integer, true}, {"maxItems", Integer, true},
-}
-
-// applyTags adds what the tags of a field say to its schema.
-func applyTags(p *node, f reflect.StructField, where string) error {
-	values := p
-	if items := p.get("items"); items != nil {
-		values = items
-	}
-	for _, k := range tagKeywords {
-		s, ok := f.Tag.Lookup(k.tag)
-		if !ok {
-			continue
-		}
-		on := values
-		if k.ofArray {
-			on = p
-		}
-		if t := appliesTo[k.tag]; t != 0 && meet(t, ownTypes(on)) == 0 {
-			return fmt.Errorf("%s: the tag %s means nothing for %s", where, k.tag, ownTypes(on))
-		}
-		v, ok := k.kind.Typed(s)
-		if !ok {
-			return fmt.Errorf("%s: the tag %s is %q, which is no %s", where, k.tag, s, k.kind)
-		}
-		if k.tag == "pattern" {
-			if _, err := compilePattern(s); err != nil {
-				return fmt.Errorf("%s: the pattern %q cannot be run: %w", where, s, err)
-			}
-		}
-		on.set(k.tag, mustNode(string(v)))
-	}
-	return applyValues(p, values, f, where)
-}
-
-// applyValues adds enum and default.
-func applyValues(p, values *node, f reflect.StructField, where string) error {
-	if s, ok := f.Tag.Lookup("enum"); ok {
-		enum := array()
-		for word := range strings.SplitSeq(s, ",") {
-			v, ok := ownTypes(values).Typed(strings.TrimSpace(word))
-			if !ok {
-				return fmt.Errorf("%s: the enum value %q is no %s", where, word, ownTypes(values))
-			}
-			enum.list = append(enum.list, mustNode(string(v)))
-		}
-		values.set("enum", enum)
-	}
-	if s, ok := f.Tag.Lookup("default"); ok {
-		v, ok := ownTypes(p).Typed(s)
-		if !ok {
-			return fmt.Errorf("%s: the default %q is no %s", where, s, ownTypes(p))
-		}
-		p.set("default", mustNode(string(v)))
-	}
-	return nil
 }
 
 // mustNode reads JSON that this package has just written.

@@ -21,8 +21,12 @@ import (
 // reads text is a string.
 //
 // Field tags say more: description, format, pattern, enum (values separated by
-// commas), default, minimum, maximum, minLength, maxLength, minItems,
-// maxItems. On a slice those about values go to its items.
+// commas), default, minimum, maximum, exclusiveMinimum, exclusiveMaximum,
+// multipleOf, minLength, maxLength, minItems, maxItems, uniqueItems. On a slice
+// those about values go to its items. The tag jsonschema of other libraries is
+// understood, too: as a list like "required,minimum=1,enum=a,enum=b", as a
+// description, or as "-" for a field that the model is not told about. What it
+// has that is not supported is an error. A [Union] is one of several types.
 //
 //	type Search struct {
 //		Query string   `json:"query" description:"What to look for" minLength:"1"`
@@ -85,6 +89,9 @@ func (in *inferrer) schema(t reflect.Type, where string) (*node, error) {
 	}
 	if s, ok := wellKnown[t]; ok {
 		return literal(s), nil
+	}
+	if u, ok := reflect.Zero(t).Interface().(union); ok {
+		return in.union(t, u, where)
 	}
 	if p := reflect.PointerTo(t); p.Implements(jsonReader) {
 		return object(), nil // it reads what it likes
@@ -155,15 +162,20 @@ func (in *inferrer) mapping(t reflect.Type, where string) (*node, error) {
 	return n, nil
 }
 
-// structure describes a struct, as a definition if it contains itself.
+// structure describes a struct.
 func (in *inferrer) structure(t reflect.Type, where string) (*node, error) {
+	return in.once(t, t.Name(), func() (*node, error) { return in.object(t, where) })
+}
+
+// once describes a type, as a definition if it contains itself.
+func (in *inferrer) once(t reflect.Type, base string, describe func() (*node, error)) (*node, error) {
 	for _, o := range in.open {
 		if o == t {
-			return reference(text("#/$defs/" + in.define(t))), nil
+			return reference(text("#/$defs/" + in.define(t, base))), nil
 		}
 	}
 	in.open = append(in.open, t)
-	n, err := in.object(t, where)
+	n, err := describe()
 	in.open = in.open[:len(in.open)-1]
 	if err != nil {
 		return nil, err
@@ -176,11 +188,10 @@ func (in *inferrer) structure(t reflect.Type, where string) (*node, error) {
 }
 
 // define names the definition of a recursive type.
-func (in *inferrer) define(t reflect.Type) string {
+func (in *inferrer) define(t reflect.Type, base string) string {
 	if name, ok := in.names[t]; ok {
 		return name
 	}
-	base := t.Name()
 	if base == "" || strings.ContainsAny(base, "[]/.") { // a generic type
 		base = "Type"
 	}
@@ -204,12 +215,15 @@ func (in *inferrer) taken(name string) bool {
 func (in *inferrer) object(t reflect.Type, where string) (*node, error) {
 	props, required := object(), array()
 	for _, f := range fields(t) {
-		p, err := in.field(f, where)
+		if f.Tag.Get("jsonschema") == "-" { // the program fills it in
+			continue
+		}
+		p, demanded, err := in.field(f, where)
 		if err != nil {
 			return nil, err
 		}
 		props.set(f.name, p)
-		if !f.optional {
+		if demanded {
 			required.list = append(required.list, text(f.name))
 		}
 	}
@@ -222,11 +236,12 @@ func (in *inferrer) object(t reflect.Type, where string) (*node, error) {
 	return n, nil
 }
 
-func (in *inferrer) field(f field, where string) (*node, error) {
+// field returns the schema of a field and whether it is required.
+func (in *inferrer) field(f field, where string) (*node, bool, error) {
 	where += "." + f.Name
 	p, err := in.schema(f.Type, where)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if f.quoted {
 		p = typed(text("string"))
@@ -234,5 +249,9 @@ func (in *inferrer) field(f field, where string) (*node, error) {
 	if p.has("$ref") { // what the tags say stands beside it
 		p = shallow(p)
 	}
-	return p, applyTags(p, f.StructField, where)
+	said, err := readTags(f.StructField, where)
+	if err != nil {
+		return nil, false, err
+	}
+	return p, !f.optional || said.required, said.apply(p, where)
 }

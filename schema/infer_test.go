@@ -76,6 +76,16 @@ type (
 	}
 )
 
+type foreign struct {
+	Name  string   `json:"name,omitempty" jsonschema:"required,title=Full name,description=First\\, then last,minLength=1,example=Ada,example=Bob"`
+	Kinds []string `json:"kinds" jsonschema:"enum=file,enum=folder,minItems=1,uniqueItems"`
+	Age   int      `json:"age" jsonschema:"minimum=0,exclusiveMaximum=150,multipleOf=1,default=18"`
+	Note  string   `json:"note" jsonschema:"What else to say, if anything"`
+	Long  string   `json:"long" jsonschema_description:"a, b = c"`
+	Own   string   `json:"own" jsonschema:"-"`
+	Step  float64  `json:"step" multipleOf:"0.5"`
+}
+
 func TestFor(t *testing.T) {
 	_ = hidden{}.lower
 	for _, c := range []struct {
@@ -96,6 +106,7 @@ func TestFor(t *testing.T) {
 		{"two embedded fields of one name hide each other", schema.For[clash], `{"type":"object","properties":{"Y":{"type":"integer"}},"required":["Y"],"additionalProperties":false}`},
 		{"what encoding/json skips and quotes", schema.For[hidden], `{"type":"object","properties":{"-":{"type":"string"},"Quoted":{"type":"string"},"zero":{"type":"integer"}},"required":["-","Quoted"],"additionalProperties":false}`},
 		{"well-known types", schema.For[wellKnown], `{"type":"object","properties":{"At":{"type":"string","format":"date-time"},"Raw":{},"Any":{},"Num":{"type":"number"},"Big":{"type":"integer"},"Data":{"type":"string","contentEncoding":"base64"},"IP":{"type":"string"},"Dur":{"type":"integer"}},"required":["At","Raw","Any","Num","Data","IP","Dur"],"additionalProperties":false}`},
+		{"tags of other libraries", schema.For[foreign], `{"type":"object","properties":{"name":{"type":"string","description":"First, then last","title":"Full name","minLength":1,"examples":["Ada","Bob"]},"kinds":{"type":"array","items":{"type":"string","enum":["file","folder"]},"minItems":1,"uniqueItems":true},"age":{"type":"integer","minimum":0,"exclusiveMaximum":150,"multipleOf":1,"default":18},"note":{"type":"string","description":"What else to say, if anything"},"long":{"type":"string","description":"a, b = c"},"step":{"type":"number","multipleOf":0.5}},"required":["name","kinds","age","note","long","step"],"additionalProperties":false}`},
 		{"tags", schema.For[tagged], `{"type":"object","properties":{"query":{"type":"string","description":"What, with \"quotes\" and, commas","pattern":"^\\S","minLength":1,"maxLength":80},"kind":{"type":"array","items":{"type":"string","enum":["file","folder"]},"minItems":1,"maxItems":2},"limit":{"type":"integer","minimum":1,"maximum":100,"default":10},"level":{"type":"integer","enum":[1,2,3]},"mail":{"type":"string","format":"email"},"ratio":{"type":"number","minimum":0.5},"on":{"type":"boolean","default":true},"tags":{"type":"array","items":{"type":"string"},"default":["a"]},"where":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":2}},"required":["query","level","mail","ratio","on","tags","where"],"additionalProperties":false}`},
 	} {
 		got, err := c.infer()
@@ -135,6 +146,30 @@ func TestForRefuses(t *testing.T) {
 		{schema.For[struct {
 			N int `minLength:"1"`
 		}], `the tag minLength means nothing for integer`},
+		{schema.For[struct {
+			N int `jsonschema:"minimum=1,oneof_required=a"`
+		}], `the tag jsonschema has "oneof_required=a", which is not supported; it takes required, enum=`},
+		{schema.For[struct {
+			N int `jsonschema:"required,nullable"`
+		}], `the tag jsonschema has "nullable", which is not supported`},
+		{schema.For[struct {
+			N int `jsonschema:"required,minimum"`
+		}], `the tag jsonschema has "minimum" without a value`},
+		{schema.For[struct {
+			N int `jsonschema:"type=string"`
+		}], `the tag jsonschema has "type=string", which is not supported`},
+		{schema.For[struct {
+			N int `jsonschema:"minLength=1"`
+		}], `the tag minLength means nothing for integer`},
+		{schema.For[struct {
+			N int `jsonschema:"enum=1,enum=two"`
+		}], `the enum value "two" is no integer`},
+		{schema.For[struct {
+			N int `minimum:"1" jsonschema:"minimum=2"`
+		}], `its tags give minimum twice, as "1" and as "2"`},
+		{schema.For[struct {
+			N int `jsonschema_extras:"a=b"`
+		}], `the tag jsonschema_extras is not supported`},
 		{schema.For[struct {
 			S string `pattern:"(?=x)"`
 		}], `the pattern "(?=x)" cannot be run`},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -65,8 +66,15 @@ func decodeStrictly(args json.RawMessage, v any) error {
 	}
 	e := Errorf(Validation, "the arguments cannot be read: %w", err)
 	var wrong *json.UnmarshalTypeError
+	var fault schema.Fault
+	if !errors.As(err, &fault) {
+		return e
+	}
+	field := strings.ReplaceAll(strings.TrimPrefix(fault.Path, "/"), "/", ".")
 	if errors.As(err, &wrong) {
-		e.Details = []Detail{{Field: wrong.Field, Problem: "has the wrong type", Expected: jsonType(wrong.Type), Got: wrong.Value}}
+		e.Details = []Detail{{Field: field, Problem: "has the wrong type", Expected: jsonType(wrong.Type), Got: wrong.Value}}
+	} else {
+		e.Details = []Detail{{Field: field, Problem: "was refused"}}
 	}
 	return e
 }

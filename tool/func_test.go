@@ -6,12 +6,28 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
+
+type visit struct {
+	Stops []struct {
+		At time.Time `json:"at"`
+	} `json:"stops"`
+}
+
+// TestFuncSaysWhichValueWasRefused: also where a type decodes itself.
+func TestFuncSaysWhichValueWasRefused(t *testing.T) {
+	_, err := run(t, func(context.Context, visit) (string, error) { return "", nil }, `{"stops":[{"at":"2026-01-02T10:00:00Z"},{"at":"2026-01-02"}]}`)
+	e := tool.FromError(err)
+	if e == nil || e.Code != tool.Validation || len(e.Details) != 1 || e.Details[0].Field != "stops.1.at" || !strings.Contains(e.Message, "The value at /stops/1/at was refused: parsing time") {
+		t.Errorf("got %+v", e)
+	}
+}
 
 type city struct {
 	City string `json:"city" description:"name of a city, like Rome"`
