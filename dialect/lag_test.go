@@ -123,8 +123,10 @@ func TestPlacesAreDecidedSoon(t *testing.T) {
 	}{
 		{"I speak.\n" + object + "\nThen more words follow here.", 6},
 		{"I speak.\n" + object + "\n\n\n\nThen more words follow here.", 9},
-		{object + " and then more words", 1},
-		{"I speak: <tool_call>" + object + "</tool_call> and go on", 1},
+		{object + "\nand then more words", 2},
+		{object + " And then more words", 2},
+		{"I speak. <tool_call>" + object + "</tool_call> and go on", 1},
+		{"I speak: <tool_call>" + object + "</tool_call> And go on", len("</tool_call> An")},
 		{"I speak.\n```json\n" + object + "\n```\n```json\n" + object + "\n```", 9},
 	} {
 		if lag := callLag(t, c.text, strings.Index(c.text, object)+len(object)); lag > c.most {

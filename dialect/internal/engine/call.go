@@ -155,6 +155,7 @@ func (m *machine) endCall() {
 	if len(c.args) == 0 {
 		m.arg("{}")
 	}
+	m.checkBehind()
 	if c.escapes.dropped > 0 {
 		if c.escapes.count(c.args); c.escapes.bare { // an underscore further on has no backslash
 			m.repair("markdown-escape", llm.Guess, c.start, m.offset())

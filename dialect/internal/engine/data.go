@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/toolpost/toolpost/dialect/spec"
+import (
+	"bytes"
+
+	"github.com/toolpost/toolpost/dialect/spec"
+)
 
 // data reads JSON that is no call as text, up to its end. A model that answers
 // with data may name a tool in it, as in {"plan": [{"tool": "f", "args": {}}]}:
@@ -11,6 +15,7 @@ func (m *machine) data(c byte) bool {
 		return false
 	}
 	d, from := m.newDataReader(), m.offset()
+	d.other = endsValue(m.lately())
 	for d.state != dataEnd && m.flows(0, d.flow) {
 		if !d.read() && d.state != dataEnd {
 			m.suspect()
@@ -23,6 +28,12 @@ func (m *machine) data(c byte) bool {
 		m.covers = append(m.covers, extent{from, m.offset()})
 	}
 	return true
+}
+
+// endsValue reports whether an object ends the text before: what follows it in
+// the form of a message is a record of what was said.
+func endsValue(before []byte) bool {
+	return bytes.HasSuffix(bytes.TrimRight(before, ", \t\r\n"), []byte{'}'})
 }
 
 // newDataReader returns a reader of data. There is never more than one in use.

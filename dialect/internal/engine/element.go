@@ -53,14 +53,22 @@ func (m *machine) element(start int) bool {
 	return true
 }
 
-// inDocument reports whether the element here, whose name is an ordinary word, is
-// part of a document: its parent is an element that no dialect has, or it stands
-// beside an element of which that is true.
+// inDocument reports whether the element here is part of a document: its parent is
+// an element that no dialect has, or it stands beside an element of which that is
+// true. If its name is no ordinary word, the parent has such a parent, too.
 func (m *machine) inDocument(word string) bool {
-	if m.marked || !isPlainTag("<"+word+">") {
+	if m.marked {
 		return false
 	}
 	before := bytes.TrimRight(m.lately(), " \t\r\n")
+	if !isPlainTag("<" + word + ">") {
+		parent, ok := tagAtEnd(before)
+		if !ok {
+			return false
+		}
+		_, ok = tagAtEnd(bytes.TrimRight(before[:len(before)-len(parent)], " \t\r\n"))
+		return ok
+	}
 	open := bytes.LastIndexByte(before, '<')
 	if open < 0 || before[len(before)-1] != '>' || bytes.IndexByte(before[open:len(before)-1], '>') >= 0 {
 		m.document = false
@@ -70,6 +78,17 @@ func (m *machine) inDocument(word string) bool {
 	opens := isNameStart(tag[1]) && !strings.HasSuffix(tag, "/>") && !answerTags[tag]
 	m.document = m.document || opens
 	return m.document
+}
+
+// tagAtEnd returns the tag that begins an element, and none around an answer, with
+// which the text before ends.
+func tagAtEnd(before []byte) (tag []byte, ok bool) {
+	open := bytes.LastIndexByte(before, '<')
+	if open < 0 || before[len(before)-1] != '>' {
+		return nil, false
+	}
+	tag = before[open:]
+	return tag, isNameStart(tag[1]) && bytes.IndexByte(tag, '>') == len(tag)-1 && tag[len(tag)-2] != '/' && !answerTags[string(tag)]
 }
 
 // onlyText reads a call whose only argument is the text in the element of its

@@ -105,6 +105,10 @@ func (m *machine) program() bool {
 	if m.mode != inText || len(m.tries) > 0 || !m.hasAt(0, "```") {
 		return false
 	}
+	if m.inLongerFence() {
+		m.pos += m.ticks()
+		return true
+	}
 	if m.coded {
 		m.coded = false
 		m.pos += m.fenceLength()

@@ -181,6 +181,9 @@ func (m *machine) member(e *envelope, key string) bool {
 // extra keeps the value of a key that is no part of a call.
 func (m *machine) extra(e *envelope, key string) bool {
 	v, ok := m.buffered()
+	if ok && key == "role" && !m.marked && !m.call.open && endsValue(m.buf[max(0, e.start-m.base-maxTail):e.start-m.base]) {
+		return false
+	}
 	if ok && resultKeys[key] && string(v) != "null" {
 		if !m.call.open {
 			return false

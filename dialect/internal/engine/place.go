@@ -21,6 +21,7 @@ type codeFence struct {
 	// shown says that prose goes on behind the fence: nothing in it is a call.
 	shown bool
 	start int // offset of what it holds
+	ticks int // how many backticks begin it
 }
 
 // mayShow reports whether the fence is a document if prose follows it.
@@ -36,7 +37,9 @@ func (m *machine) noteFence() {
 		return
 	}
 	if m.block.open {
-		m.block = codeFence{}
+		if !m.inLongerFence() {
+			m.block = codeFence{}
+		}
 		return
 	}
 	n := m.fenceLength() // it may wait, and the buffer move
@@ -47,7 +50,22 @@ func (m *machine) noteFence() {
 	if callWords[word] {
 		return
 	}
-	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word], start: m.offset() + n}
+	m.block = codeFence{open: true, prose: !m.begins(), shows: languages[word] || documents[word], start: m.offset() + n, ticks: m.ticks()}
+}
+
+// inLongerFence reports whether the fence that stands here has fewer backticks
+// than the one we are in, which shows it.
+func (m *machine) inLongerFence() bool {
+	return m.block.open && m.block.ticks > 3 && m.ticks() < m.block.ticks
+}
+
+// ticks returns how many backticks stand here, up to maxFence.
+func (in *input) ticks() int {
+	n := 0
+	for n < maxFence && in.peek(n) == '`' {
+		n++
+	}
+	return n
 }
 
 // documents are the words of fences, besides languages, that show something.
@@ -81,7 +99,8 @@ func (m *machine) begins() bool {
 
 // placed reads a call with f if it stands at a place for calls. The text before
 // and after it decides that: if there may be text, the call is held until the
-// line after it has been seen. A call with a marker is held in a fence only.
+// line after it has been seen. A call with a marker is held in a fence, and where
+// a sentence or a heading before it may go on.
 func (m *machine) placed(marked bool, f func() bool) bool {
 	if m.buf[m.pos] == '`' && !m.block.open {
 		marked = true // a fence for calls
@@ -101,11 +120,24 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	if len(m.tries) == 0 {
 		return ok
 	}
-	if marked && !m.tries[0].block.open && !m.sentenceGoesOn() {
-		m.commit()
+	if t := &m.tries[0]; marked && !t.block.open {
+		m.settleMarked(t)
 		return true
 	}
 	return m.settle()
+}
+
+// settleMarked is settle for calls behind a marker: a sentence that goes through
+// them, or a heading above them with prose below.
+func (m *machine) settleMarked(t *try) {
+	if m.sentenceGoesOn(t) {
+		m.refuse()
+		return
+	}
+	if i := m.gap(0); m.at(i) && !m.markupBehind(i) && isHeading(labelAbove(m.textBefore(t))) {
+		m.doubt(t)
+	}
+	m.commit()
 }
 
 // behindText reports whether other text stands before here in the code fence we
@@ -114,66 +146,6 @@ func (m *machine) behindText() bool {
 	text := m.buf[min(m.pos, max(0, m.block.start-m.base, m.pos-maxTail)):m.pos]
 	return !m.block.called && m.since <= m.block.start && len(bytes.TrimSpace(text)) > 0
 }
-
-// midSentence reports whether the marker that stands here follows a word of a
-// sentence, and a space, on its line. Nobody speaks of a special token.
-func (m *machine) midSentence() bool {
-	if t, _ := m.match(0); t != nil && t.special {
-		return false
-	}
-	line := lastLine(m.lately())
-	words := bytes.TrimRight(line, " ")
-	n := len(words)
-	switch {
-	case n == 0:
-		return false
-	case words[n-1] == '(':
-		return true
-	case n == len(line):
-		return false
-	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list
-		return true
-	case words[n-1] == ',' || words[n-1] >= 'a' && words[n-1] <= 'z':
-		return bytes.IndexByte(words, ' ') >= 0
-	}
-	return false
-}
-
-// sentenceGoesOn reports whether the sentence before a call with markers goes on
-// behind it on the same line.
-func (m *machine) sentenceGoesOn() bool {
-	c := m.peek(0)
-	if c == ' ' {
-		c = m.peek(1)
-	}
-	return c >= 'a' && c <= 'z' || c == ',' || c == ';' || c == ')'
-}
-
-// checkSentence makes the call that ends here, without a marker and in no list,
-// invalid if a sentence goes on behind it in the same line: it is talked about.
-// Only a call that begins the answer comes here; any other is held.
-func (m *machine) checkSentence() {
-	if m.marked || m.listed || m.printed || m.mode != inText || m.block.open || !m.call.open || m.call.problem != "" {
-		return
-	}
-	i := 0
-	for i < maxGap && m.peek(i) == ' ' {
-		i++
-	}
-	if c := m.peek(i); c >= utf8.RuneSelf { // other scripts have no spaces, and no capitals
-		if unicode.Is(unicode.Lo, m.letter(i)) {
-			m.badArgs(talkedAbout)
-		}
-		return
-	} else if i == 0 || c < 'a' || c > 'z' || m.callAt(i) {
-		return
-	}
-	if j := m.word(i, ""); !m.callAt(m.spaces(j)) && m.peek(j) != '(' {
-		m.badArgs(talkedAbout)
-	}
-}
-
-const talkedAbout = "a sentence goes on behind the call: it is talked about"
 
 // checkTypes makes a call without a marker invalid if each of its arguments, of
 // which there are several, is the name of a type: it describes the tool.
@@ -203,6 +175,15 @@ func (m *machine) settle() bool {
 	before := m.lead(t)
 	after := m.trail()
 	switch {
+	case before == ownLine && after == endsLine && m.describedBelow(0):
+		m.refuse()
+	case before == ownLine && after == endsLine && m.presents(t):
+		if m.showsBlock(t) {
+			m.refuse()
+			break
+		}
+		m.doubt(t)
+		m.commit()
 	case before == ownLine && after < nextSentence:
 		m.commit()
 	case after == nextSentence && (before == ownLine || before == afterSentence && m.buf[t.at-m.base] == '<'):
@@ -221,7 +202,7 @@ func (m *machine) settle() bool {
 // it makes it a document.
 func (m *machine) settleFenced(t *try) bool {
 	closed := !m.block.open
-	shown := m.proseBehind(closed)
+	shown := m.proseBehindFence(closed)
 	if !shown {
 		m.block.called = m.block.open
 		m.commit()
@@ -247,10 +228,14 @@ func (m *machine) refuse() {
 	m.pos = end - m.base
 }
 
+// inSentenceRule is the repair of a call that stands where it may be talked
+// about.
+const inSentenceRule = "call-in-sentence"
+
 // doubt adds to the calls that were held that they were taken for calls
 // although they stand in a line of text.
 func (m *machine) doubt(t *try) {
-	r := llm.Repair{Rule: "call-in-sentence", Class: llm.Guess, Start: t.at, End: m.offset()}
+	r := llm.Repair{Rule: inSentenceRule, Class: llm.Guess, Start: t.at, End: m.offset()}
 	for i := t.events; i < len(m.queue); i++ {
 		if c, ok := m.queue[i].(llm.Call); ok {
 			c.Provenance.Repairs = append(c.Provenance.Repairs[:len(c.Provenance.Repairs):len(c.Provenance.Repairs)], r)
@@ -352,6 +337,9 @@ func (m *machine) trail() trail {
 		}
 	}
 	j := m.gap(i)
+	if m.hasAt(j, tildes) {
+		j = m.gap(j + len(tildes))
+	}
 	switch {
 	case !m.at(j):
 		return endsAnswer
@@ -424,22 +412,36 @@ func (in *input) letter(i int) rune {
 	return r
 }
 
-// proseBehind reports whether prose goes on behind the code fence we are in, or
-// the one that has just been closed. A fence of which no end is in sight is a
-// document, too, unless the answer ends in it.
-func (m *machine) proseBehind(closed bool) bool {
+// proseBehindFence reports whether prose goes on behind the code fence we are
+// in, or the one that has just been closed. A fence of which no end is in sight
+// is a document, too, unless the answer ends in it.
+func (m *machine) proseBehindFence(closed bool) bool {
 	i := 0
-	if !closed {
-		for ; !m.hasAt(i, "```"); i++ {
-			if !m.at(i) {
-				return false
-			}
-			if i > maxGuess {
-				return true
-			}
+	for ; !closed && !m.hasAt(i, "```"); i++ {
+		if !m.at(i) {
+			return false
 		}
-		for i += 3; m.peek(i) == '`'; i++ {
+		if i > maxGuess {
+			return true
 		}
+	}
+	return m.proseBehind(i)
+}
+
+// proseBelow reports whether prose stands below the end of a code fence at i.
+func (m *machine) proseBelow(i int) bool {
+	j := i
+	for m.peek(j) == '`' || m.peek(j) == ' ' {
+		j++
+	}
+	return isSpace(m.peek(j)) && m.proseBehind(i)
+}
+
+// proseBehind reports whether prose stands behind the end of a code fence at i,
+// or at i.
+func (m *machine) proseBehind(i int) bool {
+	for m.peek(i) == '`' {
+		i++
 	}
 	i = m.gap(i)
 	return m.at(i) && !m.markupBehind(i) && !m.nameAt(i)

@@ -104,7 +104,6 @@ func (m *machine) pyCall(start int) bool {
 	m.skip(1, "(")
 	m.pyArgs()
 	m.strayBrace()
-	m.checkSentence()
 	m.endCall()
 	return true
 }

@@ -476,7 +476,27 @@ func (m *machine) quoted() bool {
 	if quote := bytes.TrimLeft(line, " "); len(quote) > 0 && quote[0] == '>' {
 		return true
 	}
-	return ticks && (bytes.Count(line, []byte{'`'})-3*bytes.Count(line, []byte("```")))%2 == 1
+	return ticks && inTicks(line)
+}
+
+// inTicks reports whether a line ends in inline code: as many backticks as began
+// it end it. Three or more are a fence.
+func inTicks(line []byte) bool {
+	open := 0
+	for i := bytes.IndexByte(line, '`'); i >= 0; i = bytes.IndexByte(line, '`') {
+		n := 1
+		for i+n < len(line) && line[i+n] == '`' {
+			n++
+		}
+		switch {
+		case open == 0 && n < 3:
+			open = n
+		case open == n:
+			open = 0
+		}
+		line = line[i+n:]
+	}
+	return open > 0
 }
 
 // inComment reports whether the text before ends in a comment of HTML that is
@@ -492,7 +512,7 @@ func (m *machine) inComment(before []byte) bool {
 // isShowing reports whether something is shown in the element word of a document.
 func isShowing(word []byte) bool {
 	switch string(word) {
-	case "pre", "code", "samp", "blockquote", "details", "result", "example":
+	case "pre", "code", "samp", "kbd", "blockquote", "details", "textarea", "xmp", "result", "example":
 		return true
 	}
 	return false
