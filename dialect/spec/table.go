@@ -806,7 +806,7 @@ var table = []Dialect{
 	{
 		Name: "claude_xml", Title: "<invoke> in <function_calls>", Form: TagCall,
 		Models: "Claude 2 prompts and models that imitate them",
-		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}},
+		Wrap:   []Pair{{"<function_calls>", "</function_calls>"}, {"<tool_use>", "</tool_use>"}, {"<use_mcp_tool>", "</use_mcp_tool>"}},
 		Tags: Tags{
 			Call: Pair{`<invoke name="%s">`, "</invoke>"}, Param: Pair{`<parameter name="%s">`, "</parameter>"},
 			Spaces: []string{"antml"},

@@ -275,6 +275,10 @@ func (r *Reader) endToken(final bool) {
 			return
 		}
 	}
+	if len(r.stack) > 0 && r.top().open == '(' && bytes.IndexByte([]byte("+*/%"), word[0]) >= 0 && r.Types != nil {
+		r.fail(&SyntaxError{r.Base + r.tok.start, "an expression in parentheses is not a value"})
+		return
+	}
 	if final && len(r.stack) > 0 {
 		r.note("unquoted-string", llm.Truncation, r.tok.start, end)
 	} else {

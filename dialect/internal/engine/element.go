@@ -19,6 +19,11 @@ func (m *machine) element(start int) bool {
 	if word == "" {
 		return m.attributed(start)
 	}
+	if i := m.besideName(word, n); i > 0 {
+		m.skip(i, word)
+		m.blank("")
+		word, n = m.openTag(0)
+	}
 	if m.marked && (keys[word] == nameRole || word == "tool" || word == "function") {
 		return m.namedElement(word, n, start)
 	}
@@ -51,6 +56,23 @@ func (m *machine) element(start int) bool {
 	}
 	m.children(word, 0)
 	return true
+}
+
+// besideName returns the length of the element, with a tag of n bytes, that says
+// where the tool is and stands before its name behind a marker; 0 if it is another.
+func (m *machine) besideName(word string, n int) int {
+	if !m.marked || word != "server_name" {
+		return 0
+	}
+	for i := n; i < n+maxName && m.at(i); i++ {
+		if m.buf[m.pos+i] == '<' {
+			if end := "</" + word + ">"; m.hasAt(i, end) {
+				return i + len(end)
+			}
+			return 0
+		}
+	}
+	return 0
 }
 
 // inDocument reports whether the element here is part of a document: its parent is

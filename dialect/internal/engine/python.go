@@ -696,10 +696,34 @@ func (m *machine) pyQuote(q byte, width int) bool {
 		m.arg(`"`)
 		return true
 	}
+	if n := m.concatenation(q); n > 0 {
+		m.repair("string-concatenation", llm.Syntax, m.offset(), m.offset()+n)
+		m.read(ArgsSpan, n, "string")
+		return false
+	}
 	m.repair("unescaped-quote", llm.Guess, m.offset(), m.offset()+1)
 	m.escape([]byte{q})
 	m.read(ArgsSpan, 1, "string")
 	return false
+}
+
+// concatenation returns the length of the end of a string that stands here, a plus
+// and the beginning of the string that is added to it; 0 if it is something else:
+// text with a quote that should have been escaped may hold such signs, too.
+func (m *machine) concatenation(q byte) int {
+	for _, r := range m.call.repairs {
+		if r.Rule == "unescaped-quote" {
+			return 0
+		}
+	}
+	i := m.spaces(1)
+	if m.peek(i) != '+' {
+		return 0
+	}
+	if i = m.spaces(i + 1); m.peek(i) != q {
+		return 0
+	}
+	return i + 1
 }
 
 // endsString reports whether the quote i bytes from here ends a string: then

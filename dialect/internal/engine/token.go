@@ -371,7 +371,7 @@ func (in *input) match(i int) (found *token, n int) {
 	for j := i; in.at(j); {
 		c, width := in.folded(j)
 		next := at.child(c)
-		if next == nil {
+		if next == nil || c == ' ' && at.child('>') != nil && in.peek(j+1) == '>' {
 			next, width = in.tolerate(at, last, c, j)
 		}
 		if next == nil {
@@ -449,7 +449,7 @@ func (in *input) folded(j int) (c byte, width int) {
 }
 
 // tolerate handles spellings that proxies and tokenizers produce: spaces
-// around bars, doubled bars, spaces for underscores, and a suffix like
+// around bars and before the end of a tag, doubled bars, spaces for underscores, and a suffix like
 // :opensource before the end of a tag. It returns where to go on and how many
 // bytes were passed over.
 func (in *input) tolerate(at *node, last, c byte, j int) (next *node, width int) {
@@ -478,6 +478,8 @@ func (in *input) tolerateSpace(at *node, last byte, j int) (next *node, width in
 	case (last == '<' || last == '|' || last == '/') && at != in.lex.tree:
 		return at, 1
 	case at.child('|') != nil && in.barAt(j+1):
+		return at, 1
+	case at.child('>') != nil && in.peek(j+1) == '>': // <tool_call >
 		return at, 1
 	case at.child('_') != nil:
 		return at.child('_'), 1
