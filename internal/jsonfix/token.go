@@ -275,7 +275,7 @@ func (r *Reader) endToken(final bool) {
 			return
 		}
 	}
-	if len(r.stack) > 0 && r.top().open == '(' && bytes.IndexByte([]byte("+*/%"), word[0]) >= 0 && r.Types != nil {
+	if r.inSum(word) {
 		r.fail(&SyntaxError{r.Base + r.tok.start, "an expression in parentheses is not a value"})
 		return
 	}
@@ -286,6 +286,11 @@ func (r *Reader) endToken(final bool) {
 	}
 	r.quote(word)
 	r.ended()
+}
+
+// inSum reports whether word goes on with an expression in parentheses.
+func (r *Reader) inSum(word []byte) bool {
+	return r.Types != nil && len(r.stack) > 0 && r.top().open == '(' && len(word) > 0 && bytes.IndexByte([]byte("+*/%"), word[0]) >= 0
 }
 
 // literal writes a word that is a value.
