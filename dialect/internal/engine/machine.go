@@ -65,7 +65,7 @@ type output struct {
 func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		m := &machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
-		m.letGo, m.call = m.flush, &m.idle
+		m.letGo, m.call, m.showing.at = m.flush, &m.idle, -1
 		if o.ThinkingOpen {
 			m.mode = inThinking
 		}

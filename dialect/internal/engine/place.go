@@ -100,8 +100,9 @@ func (m *machine) begins() bool {
 // placed reads a call with f if it stands at a place for calls. The text before
 // and after it decides that: if there may be text, the call is held until the
 // line after it has been seen. A call with a marker is held in a fence, and where
-// a sentence or a heading before it may go on.
-func (m *machine) placed(marked bool, f func() bool) bool {
+// a sentence or a heading before it may go on. The marker is t, nil if there is
+// none.
+func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 	if m.buf[m.pos] == '`' && !m.block.open {
 		marked = true // a fence for calls
 	}
@@ -111,7 +112,7 @@ func (m *machine) placed(marked bool, f func() bool) bool {
 	case m.block.open && (m.block.shown || m.block.shows && m.behindText()):
 		m.suspect()
 		return false
-	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence() || m.begins() || m.messageAt == m.offset()):
+	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence(t) || m.begins() || m.messageAt == m.offset()):
 		return f()
 	}
 	m.holding = true

@@ -10,11 +10,11 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// midSentence reports whether a sentence may go through the marker that stands
+// midSentence reports whether a sentence may go through the marker t that stands
 // here: one that is not finished stands before it on its line, and a space, or
 // ends the paragraph before it. Nobody speaks of a special token.
-func (m *machine) midSentence() bool {
-	if t, _ := m.match(0); t != nil && t.special {
+func (m *machine) midSentence(t *token) bool {
+	if t != nil && t.special {
 		return false
 	}
 	before := m.lately()

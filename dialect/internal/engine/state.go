@@ -81,6 +81,7 @@ type findings struct {
 	document     bool // the last element stood in a document of elements
 	watched      watched
 	messageAt    int // offset of the calls of a message that is written as JSON
+	showing      showing
 }
 
 type mode uint8

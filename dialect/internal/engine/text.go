@@ -462,7 +462,7 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
-	if m.inComment(line) || m.inResult(line) || inShown(line) {
+	if m.inComment(line) || m.inResult(line) || m.mayBeShown(line) && inShown(line) {
 		return true
 	}
 	if len(line) == 0 || line[len(line)-1] == '\n' {
@@ -516,6 +516,33 @@ func isShowing(word []byte) bool {
 		return true
 	}
 	return false
+}
+
+// mayBeShown reports whether a tag of an element in which something is shown
+// stands in the text before. Text that was looked at is not looked at again.
+func (m *machine) mayBeShown(before []byte) bool {
+	start := m.offset() - len(before)
+	from := max(start, m.showing.to-len("</blockquote>"))
+	for i, p := 0, before[from-start:]; ; p = p[i+1:] {
+		if i = bytes.IndexByte(p, '<'); i < 0 {
+			break
+		}
+		word := bytes.TrimPrefix(p[i+1:], []byte{'/'})
+		if len(word) == 0 || !isLetter(word[0]) { // most of them
+			continue
+		}
+		if n := bytes.IndexByte(word[:min(len(word), len("blockquote>"))], '>'); n > 0 && isShowing(word[:n]) {
+			m.showing.at = m.offset() - len(p) + i
+		}
+	}
+	m.showing.to = m.offset()
+	return m.showing.at >= start
+}
+
+// showing is where tags of elements were found in which something is shown.
+type showing struct {
+	to int // offset up to which the text has been looked at
+	at int // offset of the last tag; less than that of any text if there is none
 }
 
 // inShown reports whether the text before ends in an element in which something
@@ -752,11 +779,11 @@ func earlyReaders() []spotReader {
 // textReaders read what is not text where text may stand: first what has no
 // marker, then markers by their role.
 func textReaders() []spotReader {
-	bare := func(m *machine, s spot) bool { return m.placed(false, func() bool { return m.bare(s.c) }) }
+	bare := func(m *machine, s spot) bool { return m.placed(nil, false, func() bool { return m.bare(s.c) }) }
 	region := func(m *machine, s spot) bool {
-		return m.placed(!m.labelsPython(s.tok, s.n), func() bool { return m.region(s.tok, s.n) })
+		return m.placed(s.tok, !m.labelsPython(s.tok, s.n), func() bool { return m.region(s.tok, s.n) })
 	}
-	lone := func(m *machine, s spot) bool { return m.placed(true, func() bool { return m.lone(s.tok, s.n) }) }
+	lone := func(m *machine, s spot) bool { return m.placed(s.tok, true, func() bool { return m.lone(s.tok, s.n) }) }
 	think := func(m *machine, s spot) bool { return m.openThinking(s.tok, s.n) }
 	inLine := func(m *machine, s spot) bool { return !s.tok.line }
 	return []spotReader{
@@ -764,7 +791,7 @@ func textReaders() []spotReader {
 			name: "name and parenthesis",
 			fits: func(m *machine, s spot) bool { return !m.atLine() },
 			read: func(m *machine, s spot) bool {
-				if m.placed(false, m.callInLine) {
+				if m.placed(nil, false, m.callInLine) {
 					return true
 				}
 				m.suspectName()
@@ -774,11 +801,11 @@ func textReaders() []spotReader {
 		{unmarked: true, bytes: "*", reader: reader[spot]{
 			name: "label in bold", fits: (*machine).boldLabel, read: func(m *machine, s spot) bool {
 				t, n := m.match(2)
-				return m.placed(!m.labelsPython(t, 2+n), func() bool { return m.region(t, 2+n) })
+				return m.placed(t, !m.labelsPython(t, 2+n), func() bool { return m.region(t, 2+n) })
 			},
 		}},
 		{unmarked: true, bytes: "=", reader: reader[spot]{
-			name: "assignment", read: func(m *machine, s spot) bool { return m.placed(false, m.assigned) },
+			name: "assignment", read: func(m *machine, s spot) bool { return m.placed(nil, false, m.assigned) },
 		}},
 		{unmarked: true, bytes: "`", reader: reader[spot]{
 			name: "program", read: func(m *machine, s spot) bool { return m.program() }, yields: true,
