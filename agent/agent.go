@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -76,6 +77,10 @@ type Agent struct {
 	// Route chooses the model of a turn and its id; nil, or a nil model, means
 	// Model and ID.
 	Route func(turn int) (llm.Model, string)
+
+	// Observer is told what runs do, with their turns, model calls and tool calls;
+	// nil means that of the context, if it has one: see package observe.
+	Observer observe.Observer
 
 	// Now and NewID make runs repeatable; nil means the clock and call_1,
 	// call_2 and so on. NewID names the calls that came without an id of their

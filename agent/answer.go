@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -60,6 +61,9 @@ func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
 	}
 	if l.rec != nil { // what is on record has been read
 		m = l.rec.Model(m)
+	}
+	if observe.From(ctx) != nil {
+		m = observe.Model(m, l.model)
 	}
 	m = l.stronger(m)
 	if l.question.Output != nil {

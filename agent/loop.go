@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -35,6 +36,7 @@ type loop struct {
 	schemas  map[string]*schema.Compiled
 
 	run     string
+	seen    observe.Run // what an observer is told at the beginning
 	models  func(turn int) (llm.Model, string)
 	lanesOf func(id string) (laneSet, error)
 	runner  callRunner
@@ -46,6 +48,7 @@ type loop struct {
 	rec      *journal.Recorder // nil records nothing
 	wasRead  bool              // the calls in the text of answers have been read: a record of format 2 or later
 
+	watched   func(context.Context) context.Context
 	yield     func(llm.Event, error) bool
 	cancel    context.CancelFunc
 	abandoned bool // nobody listens any more
@@ -118,7 +121,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 // open opens the record and the session of a run, which is owned until the loop
 // is closed.
 func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
-	l = &loop{run: run, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+	l = &loop{run: run, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
 		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
 		rec, err := journal.Open(ctx, a.Store, run)
@@ -214,10 +217,14 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	defer cancel()
 	l.yield, l.cancel = yield, cancel
 	defer l.close(ctx) // also if whoever listens panics
+	ctx, seen := observe.BeginRun(l.watched(ctx), l.seen)
 	err := l.turns(ctx)
 	err = l.end(ctx, err)
 	if cerr := l.close(ctx); err == nil {
 		err = cerr
+	}
+	if seen != nil {
+		l.observed(ctx, seen, err)
 	}
 	if !l.abandoned && l.yield(l.done, nil) && err != nil {
 		l.yield(nil, err)
@@ -298,6 +305,10 @@ func (l *loop) pending() []llm.Call {
 // calls of the answer. It reports whether the run is over.
 func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	l.turnNo++
+	ctx, seen := observe.BeginTurn(ctx, observe.Turn{Run: l.run, N: l.turnNo, Last: l.turnNo > l.Limits.MaxTurns})
+	if seen != nil {
+		defer func() { seen.Model = l.model; observe.End(ctx, seen, turnError(err)) }()
+	}
 	l.done.Turns = l.turnNo
 	if l.session != nil {
 		l.session.Turn = l.turnNo

@@ -83,7 +83,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
+	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
 	r.loop = l
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {

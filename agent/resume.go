@@ -119,7 +119,7 @@ func (l *loop) takeUp(p *past) {
 	for id := range p.ids {
 		l.ids.Use(id)
 	}
-	l.resumed = true
+	l.resumed, l.seen.Resumed = true, true
 	l.choice = l.question.Choice
 	if l.choice.Mode == llm.MustCall && p.called {
 		l.choice.Mode, l.choice.Name = llm.MayCall, ""

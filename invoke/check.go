@@ -16,6 +16,7 @@ import (
 // not run has its outcome afterwards.
 func (d *batch) check(j *job) error {
 	d.identify(j)
+	d.observe(j)
 	j.hash = journal.ParamsHash(j.args)
 	steps := []func(*job) *tool.Error{d.lookup, d.reading, whole, d.validate}
 	for _, step := range steps {

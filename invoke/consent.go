@@ -189,7 +189,7 @@ func (d *batch) ask(j *job, q Question) error {
 			return d.reject(j, e)
 		}
 	}
-	d.emit(Decided{j.call.ID, j.tool.Name, true, by, a.Reason})
+	d.decided(j, true, by, a.Reason, d.emit)
 	return d.prompts(j)
 }
 
@@ -223,7 +223,7 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*journal.Approval, error) {
 	r := d.s.runner
 	no := func(by, reason string) error {
-		emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
+		d.decided(j, false, by, reason, emit)
 		return d.settle(j, refused(tool.Errorf(tool.Permission, "%s", reason)), emit)
 	}
 	cancelled := func() error {
@@ -341,7 +341,7 @@ func (d *batch) prompt(j *job, q Question, emit func(llm.Event)) (over bool, err
 		why = "the answer does not match what was asked: " + problem
 	}
 	if why != "" {
-		emit(Decided{j.call.ID, j.tool.Name, false, cmp.Or(a.By, "a person"), why})
+		d.decided(j, false, cmp.Or(a.By, "a person"), why, emit)
 		return true, d.settle(j, refused(tool.Errorf(tool.Permission, "%s", why)), emit)
 	}
 	j.answers = append(j.answers, a.Approval)

@@ -104,6 +104,7 @@ type job struct {
 	twice    bool               // the record has or may have a call of this id; no receipt is written
 	fail     *tool.Error        // why it cannot run
 	failed   bool               // how it ended
+	seen     *seen              // by an observer, nil without one
 	settled  llm.Event          // its Outcome when it is over; whoever runs the call writes it
 	outcome  llm.Event          // the same, once the goroutine of Do knows
 }
@@ -135,6 +136,7 @@ func (d *batch) stop() {
 
 // end cancels the context and drops all references, for the next Do.
 func (d *batch) end() {
+	d.unobserve()
 	if d.cancel != nil {
 		d.cancel()
 	}
@@ -180,11 +182,7 @@ func (d *batch) run(calls []llm.Call) error {
 // waiting reports whether a call waits for a person. What is not over then is
 // left to whoever resumes the run.
 func (d *batch) waiting() bool {
-	waits := false
-	for i := range d.jobs { // without a copy of each
-		waits = waits || d.jobs[i].waits
-	}
-	if !waits {
+	if !d.waits() {
 		return false
 	}
 	for i := range d.jobs {
@@ -193,6 +191,15 @@ func (d *batch) waiting() bool {
 		}
 	}
 	return true
+}
+
+// waits reports whether a call waits for a person.
+func (d *batch) waits() bool {
+	waits := false
+	for i := range d.jobs { // without a copy of each
+		waits = waits || d.jobs[i].waits
+	}
+	return waits
 }
 
 // plan returns the ids of the calls, batch after batch.

@@ -26,11 +26,12 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		emit(Started{j.call.ID, j.tool.Name, n})
 		began := time.Now() // after emit, whose time is the caller's and not the tool's
 		if n == 1 {
+			j.seen.runs(began)
 			if start = began; r.Now != nil {
 				start = r.Now()
 			}
 		}
-		out, err, abandoned := d.s.attempt(d.ctx, j, n, began, emit)
+		out, err, abandoned := d.s.attempt(d.context(j), j, n, began, emit)
 		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
 		if again, over := d.asks(j, &end, abandoned, emit); over {
 			return end
@@ -53,6 +54,7 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 		if !ok || !d.s.hasTime(r.took(start)+wait) {
 			break
 		}
+		j.seen.retry(n, wait, err)
 		emit(ToolRetry{j.call.ID, j.tool.Name, n, wait, err})
 		if !sleep(d.ctx, wait) {
 			end.err = tool.Errorf(tool.Cancelled, "cancelled between two attempts")

@@ -186,6 +186,7 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 	}
 	emit(Ended{j.call.ID, j.tool.Name, end.status, end.took})
 	j.settled = o
+	d.observed(j, &o)
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (d *batch) authorise(j *job) error {
 	case doubt != "" && decision.Verdict != Refuse:
 		return d.ask(j, Question{Reason: doubt, Repeats: j.info.Key})
 	case decision.Verdict == Allow:
-		d.emit(Decided{j.call.ID, j.tool.Name, true, "policy", decision.Reason})
+		d.decided(j, true, "policy", decision.Reason, d.emit)
 		return d.prompts(j)
 	case decision.Verdict == Ask:
 		return d.ask(j, Question{Reason: decision.Reason})
@@ -145,6 +145,6 @@ func recovered[T any](fn func() (T, error)) (v T, err error) {
 }
 
 func (d *batch) refuse(j *job, by, reason string) error {
-	d.emit(Decided{j.call.ID, j.tool.Name, false, by, reason})
+	d.decided(j, false, by, reason, d.emit)
 	return d.reject(j, tool.Errorf(tool.Permission, "%s", reason))
 }

@@ -23,9 +23,13 @@ func (s *Session) Refuse(ctx context.Context, c llm.InvalidCall) (Outcome, error
 	}
 	defer s.busy.Unlock()
 	call := llm.Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Raw), Provenance: c.Provenance}
-	j := &job{call: call, args: call.Args, tool: tool.Tool{Name: c.Name}, repairs: c.Provenance.Repairs, place: -1}
 	d := &batch{s: s, ctx: ctx, abandoned: true}
+	defer d.end()
+	d.jobs = d.only[:]
+	j := &d.jobs[0]
+	*j = job{call: call, args: call.Args, tool: tool.Tool{Name: c.Name}, repairs: c.Provenance.Repairs, place: -1}
 	d.identify(j)
+	d.observe(j)
 	j.hash = journal.ParamsHash(j.args)
 	if j.fail == nil {
 		code := invalidCodes[c.Reason]

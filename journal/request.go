@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 )
 
 // Request is a question to a model as the journal holds it. A conversation
@@ -285,6 +286,10 @@ func (r *Recorder) stream(ctx context.Context, m llm.Model, req *llm.Request, yi
 		yield(nil, err)
 		return
 	}
+	seen := observe.CallOf(ctx)
+	if seen != nil {
+		seen.Asked = string(asked.Hash)
+	}
 	var (
 		b       llm.Builder
 		failed  error
@@ -307,7 +312,10 @@ func (r *Recorder) stream(ctx context.Context, m llm.Model, req *llm.Request, yi
 			break
 		}
 	}
-	_, err = r.Answer(ctx, asked, b.Response(), time.Since(begun), failed)
+	answered, err := r.Answer(ctx, asked, b.Response(), time.Since(begun), failed)
+	if seen != nil {
+		seen.Recorded = string(answered.Hash)
+	}
 	switch {
 	case stopped:
 	case failed != nil:

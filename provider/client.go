@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -194,8 +195,17 @@ func (m *Model) Info() catalog.Model { return m.info }
 // Stream answers req; see llm.Model and the package comment.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		m.run(ctx, req, yield)
+		if observe.From(ctx) == nil {
+			m.run(ctx, req, yield)
+			return
+		}
+		observe.Question(ctx, m.id, req, m.answer, yield)
 	}
+}
+
+// answer is Stream for those who observe it.
+func (m *Model) answer(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) { m.run(ctx, req, yield) }
 }
 
 // ownFormat returns the program's own format of that name, and nil if there is

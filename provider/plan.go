@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/schema"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -197,6 +198,9 @@ func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event,
 // attempt asks in one way. It reports an error, and true, if another way is
 // open and nothing has been said yet.
 func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error) bool) (error, bool) {
+	if c := observe.CallOf(ctx); c != nil {
+		c.Vendor, c.Name, c.Host, c.Wire, c.Route = m.vendor.Name, m.model, m.base.Host, j.route.Wire, string(j.route.Kind)
+	}
 	for _, w := range j.warnings {
 		if !yield(w, nil) {
 			return nil, false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 )
 
 // Retry is how often and how patiently a request is sent again that the
@@ -86,7 +87,11 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 			}
 		}
 		policy := m.client.Retry
+		seen := observe.CallOf(ctx)
 		for n := 1; ; n++ {
+			if seen != nil {
+				seen.Attempts++
+			}
 			err, began := m.once(ctx, j, body, yield)
 			if err == nil {
 				return
@@ -96,6 +101,9 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 				return
 			}
 			wait := policy.wait(n, err.RetryAfter, rand.Float64())
+			if seen != nil {
+				seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
+			}
 			ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
 			if !yield(ev, nil) {
 				return

@@ -28,6 +28,8 @@ var layer = map[string]int{
 	"catalog":                0,
 	"dialect/internal/loose": 0,
 	"dialect/spec":           0,
+	"observe":                0, // what happens, for all layers
+	"observe/otelobserve":    5, // spans of what observe says
 	"internal/breaker":       0,
 	"internal/contain":       0,
 	"internal/corpus":        0,

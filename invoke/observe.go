@@ -1,0 +1,96 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// seen is a call that somebody observes.
+type seen struct {
+	ctx  context.Context // of the call
+	call *observe.ToolCall
+}
+
+// observe tells the observer, if there is one, that a call begins.
+func (d *batch) observe(j *job) {
+	if observe.From(d.ctx) == nil {
+		return
+	}
+	d.cancellable() // the call's context must end with it
+	ctx, call := observe.BeginTool(d.ctx, observe.ToolCall{Run: j.info.Run, Turn: j.info.Turn, ID: j.call.ID, Tool: j.call.Name, Args: j.args,
+		Dialect: j.call.Provenance.Dialect, Source: j.call.Provenance.Source()})
+	j.seen = &seen{ctx, call}
+}
+
+// context returns the context in which a call runs.
+func (d *batch) context(j *job) context.Context {
+	if j.seen == nil {
+		return d.ctx
+	}
+	return j.seen.ctx
+}
+
+// decided says whether a call may run.
+func (d *batch) decided(j *job, allowed bool, by, reason string, emit func(llm.Event)) {
+	if j.seen != nil {
+		j.seen.call.Allowed, j.seen.call.By, j.seen.call.Reason = allowed, by, reason
+	}
+	emit(Decided{j.call.ID, j.tool.Name, allowed, by, reason})
+}
+
+// runs says that the first attempt begins.
+func (s *seen) runs(now time.Time) {
+	if s != nil {
+		s.call.Waited = max(now.Sub(s.call.Began), 0)
+	}
+}
+
+// retry says that an attempt failed.
+func (s *seen) retry(n int, wait time.Duration, err *tool.Error) {
+	if s != nil {
+		s.call.Retries = append(s.call.Retries, observe.Retry{Attempt: n, At: time.Now(), Wait: wait, Why: string(err.Code)})
+	}
+}
+
+// observed tells the observer how a call ended.
+func (d *batch) observed(j *job, o *Outcome) {
+	if j.seen == nil {
+		return
+	}
+	c, r := j.seen.call, &o.Receipt
+	c.Args, c.Result, c.Effects, c.Repairs = j.args, o.Result, j.tool.Effects.String(), r.Repairs
+	c.Attempts, c.Cached, c.Status, c.ExitCode = r.Attempts, r.Cached, string(r.Status), r.ExitCode
+	c.ParamsHash, c.OutputHash, c.Receipt = string(r.ParamsHash), string(r.OutputHash), string(r.Entry)
+	c.OutputBytes, c.Truncated = r.OutputBytes, r.Truncated
+	if r.Usage != nil {
+		c.Usage = *r.Usage
+	}
+	var err error
+	if o.Error != nil {
+		err, c.Code = o.Error, string(o.Error.Code)
+	}
+	observe.End(j.seen.ctx, c, err)
+	j.seen = nil
+}
+
+// unobserve ends what was not brought to its end.
+func (d *batch) unobserve() {
+	for i := range d.jobs {
+		j := &d.jobs[i]
+		if j.seen == nil {
+			continue
+		}
+		j.seen.call.Status = "not_run"
+		err := errors.New("invoke: the calls before it could not be recorded")
+		if d.waits() {
+			j.seen.call.Status, err = "waiting", nil
+		}
+		observe.End(j.seen.ctx, j.seen.call, err)
+		j.seen = nil
+	}
+}

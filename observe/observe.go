@@ -1,0 +1,254 @@
+// Package observe says what a program does while it does it: runs of an agent,
+// their turns, the questions to models and the calls of tools.
+//
+// There is one [Observer] for all of that. It travels in the context ([With]), or
+// an agent puts it there (agent.Agent.Observer), and every layer tells it what
+// begins and how it ended, with ids that match those of the record. Without an
+// observer nothing is collected and nothing is allocated.
+//
+// [Slog] writes to a log. Package observe/otelobserve makes OpenTelemetry spans.
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Observer is told of every step. It must be safe for concurrent use: calls that
+// run side by side are observed side by side. It must not change what it is
+// given, nor keep it after End.
+type Observer interface {
+	// Begin is told that a step begins, and what is known about it by then. The
+	// step is done with the context it returns, and so are the steps inside it.
+	Begin(ctx context.Context, s Step) context.Context
+	// End is told that a step is over, once for each Begin and with the context
+	// that Begin returned.
+	End(ctx context.Context, s Step)
+}
+
+// Step is a *[Run], a *[Turn], a *[ModelCall] or a *[ToolCall].
+type Step interface {
+	// Timing returns when the step began, how long it took and why it failed.
+	Timing() *Span
+	step()
+}
+
+// Span is what all steps have.
+type Span struct {
+	Began time.Time
+	Took  time.Duration // when it is over
+	Err   error         // why it failed, nil if it did not
+}
+
+// Run is a conversation of an agent. A run that was resumed is observed once for
+// each process that worked on it.
+type Run struct {
+	Span
+	ID      string // of the record
+	Parent  string // the run whose call this one is, or that it continues
+	Model   string
+	Resumed bool
+
+	Status string // of agent.Done
+	Turns  int
+	Calls  int // that were run
+	Usage  llm.Usage
+}
+
+// Turn is a question to the model and the calls it answers with.
+type Turn struct {
+	Span
+	Run   string
+	N     int // counts from 1
+	Model string
+	Last  bool // no tools are offered any more
+}
+
+// ModelCall is one question to a model: the requests that were sent for it, until
+// one was answered. A question that is asked again because the answer is no use
+// is another ModelCall.
+type ModelCall struct {
+	Span
+	Run   string // "" outside of a run
+	Turn  int
+	Model string // the id that it was opened with
+	// Request is the question. It holds what people wrote: see [Slog] for what
+	// does not.
+	Request *llm.Request
+
+	// What package provider knows: the names of the vendor and of the model in the
+	// vendor's words, the host and its port, the wire format, and how the model is
+	// asked for calls.
+	Vendor, Name, Host, Wire, Route string
+
+	Attempts int     // requests that were sent; 0 if the model is not one of package provider
+	Retries  []Retry // between them
+	First    time.Duration
+	ID       string // of the answer, in the vendor's words
+	Answered string // the model that answered, in the vendor's words
+	Finish   llm.Reason
+	Usage    llm.Usage
+	// Message is the answer, as far as it came, and Invalid counts the calls in it
+	// that cannot be run.
+	Message llm.Message
+	Invalid int
+	// Asked and Recorded are the hashes of the entries of the record that hold
+	// the question and the answer, "" if the run is not recorded.
+	Asked, Recorded string
+
+	claim claim
+}
+
+// Retry is an attempt that failed and is followed by another.
+type Retry struct {
+	Attempt int // that failed, counted from 1
+	At      time.Time
+	Wait    time.Duration
+	Why     string // what kind of failure it was
+}
+
+// ToolCall is a call, from its check to its receipt. A call that waits for a
+// person ends with the status "waiting", and is observed again when the run goes
+// on.
+type ToolCall struct {
+	Span
+	Run  string // "" outside of a run
+	Turn int
+	ID   string // of the call, as in its receipt
+	Tool string
+	// Args are the arguments as the model wrote them, and as they were run when
+	// the call is over. Result is what the model was shown.
+	Args   json.RawMessage
+	Result llm.Result
+
+	Effects  string
+	Allowed  bool
+	By       string // who decided that: "policy", "grant", or the name of a person; "" if nobody was asked
+	Reason   string
+	Repairs  []llm.Repair // of the call's text and of its arguments
+	Dialect  string
+	Source   llm.Source
+	Waited   time.Duration // for the decision and for earlier calls
+	Attempts int
+	Retries  []Retry
+	Cached   bool
+	Status   string // of the receipt, or "waiting"
+	Code     string // of the error
+	ExitCode *int
+	Usage    llm.Usage // of models that the tool asked
+
+	ParamsHash, OutputHash string
+	Receipt                string // the hash of the entry that holds the receipt, "" if the run is not recorded
+	OutputBytes            int64  // of the whole output
+	Truncated              bool   // the model was shown less
+}
+
+// Classes are the classes of the repairs, once each.
+func (c *ToolCall) Classes() []string {
+	var out []string
+	for _, r := range c.Repairs {
+		if class := r.Class.String(); !slices.Contains(out, class) {
+			out = append(out, class)
+		}
+	}
+	return out
+}
+
+func (*Run) step()       {}
+func (*Turn) step()      {}
+func (*ModelCall) step() {}
+func (*ToolCall) step()  {}
+
+type observerKey struct{}
+
+// With returns a context in which o observes; nil ends observation.
+func With(ctx context.Context, o Observer) context.Context {
+	return context.WithValue(ctx, observerKey{}, o)
+}
+
+// From returns the observer of a context, nil if there is none.
+func From(ctx context.Context) Observer {
+	o, _ := ctx.Value(observerKey{}).(Observer)
+	return o
+}
+
+type placeKey struct{}
+
+// place is where in a run a context belongs.
+type place struct {
+	run  string
+	turn int
+}
+
+func placeOf(ctx context.Context) place {
+	p, _ := ctx.Value(placeKey{}).(*place)
+	if p == nil {
+		return place{}
+	}
+	return *p
+}
+
+// BeginRun tells the observer of ctx about a run. Without one it returns nil,
+// and EndRun does nothing.
+func BeginRun(ctx context.Context, r Run) (context.Context, *Run) {
+	o := From(ctx)
+	if o == nil {
+		return ctx, nil
+	}
+	ctx = context.WithValue(ctx, placeKey{}, &place{run: r.ID})
+	own := r // a copy only if it is observed
+	return begin(ctx, o, &own)
+}
+
+// BeginTurn tells the observer of ctx about a turn, like BeginRun.
+func BeginTurn(ctx context.Context, t Turn) (context.Context, *Turn) {
+	o := From(ctx)
+	if o == nil {
+		return ctx, nil
+	}
+	ctx = context.WithValue(ctx, placeKey{}, &place{run: t.Run, turn: t.N})
+	own := t
+	return begin(ctx, o, &own)
+}
+
+// BeginTool tells the observer of ctx about a call, like BeginRun. The run and the
+// turn are those of ctx, if c does not name them.
+func BeginTool(ctx context.Context, c ToolCall) (context.Context, *ToolCall) {
+	o := From(ctx)
+	if o == nil {
+		return ctx, nil
+	}
+	own, p := c, placeOf(ctx)
+	if c.Run == "" {
+		own.Run = p.run
+	}
+	if c.Turn == 0 {
+		own.Turn = p.turn
+	}
+	return begin(ctx, o, &own)
+}
+
+// begin starts the clock of a step.
+func begin[S Step](ctx context.Context, o Observer, s S) (context.Context, S) {
+	s.Timing().Began = time.Now()
+	return o.Begin(ctx, s), s
+}
+
+// Timing returns s.
+func (s *Span) Timing() *Span { return s }
+
+// End tells the observer of ctx, which is the context that the step's Begin
+// returned, that the step is over.
+func End(ctx context.Context, s Step, err error) {
+	o := From(ctx)
+	if o == nil {
+		return
+	}
+	span := s.Timing()
+	span.Took, span.Err = time.Since(span.Began), err
+	o.End(ctx, s)
+}

@@ -1,0 +1,266 @@
+// Package otelobserve makes OpenTelemetry spans of what package observe says: a
+// run, its turns, and in each the questions to models and the calls of tools.
+//
+// The names are those of the semantic conventions for generative AI in version
+// 1.41.0; what they have no word for begins with "toolpost.". What people, models
+// and tools wrote is not in the spans unless [Options.Content] says so, and then
+// without the secrets that the record is kept free of.
+//
+// The package needs a TracerProvider of the program's; it links no SDK and no
+// exporter.
+package otelobserve
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+)
+
+// Options are how spans are made. The zero value is a safe choice.
+type Options struct {
+	// Content puts messages, arguments, results and the texts of errors into the
+	// spans.
+	Content bool
+	// Secrets are taken out of content, and so is whatever has the form of a
+	// secret.
+	Secrets *journal.Secrets
+}
+
+// New returns an observer that makes spans with p.
+func New(p trace.TracerProvider, o Options) observe.Observer {
+	return &observer{o, p.Tracer("github.com/toolpost/toolpost", trace.WithSchemaURL(semconv.SchemaURL))}
+}
+
+type observer struct {
+	Options
+	tracer trace.Tracer
+}
+
+// Begin starts a span.
+func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
+	name, kind := title(s), trace.SpanKindInternal
+	if _, asks := s.(*observe.ModelCall); asks {
+		kind = trace.SpanKindClient
+	}
+	ctx, _ = o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Timing().Began), trace.WithAttributes(first(s)...))
+	return ctx
+}
+
+// End ends the span that Begin started.
+func (o *observer) End(ctx context.Context, s observe.Step) {
+	span, t := trace.SpanFromContext(ctx), s.Timing()
+	if span.IsRecording() {
+		switch s := s.(type) {
+		case *observe.Run:
+			span.SetAttributes(run(s)...)
+		case *observe.Turn:
+			span.SetAttributes(semconv.GenAIRequestModel(s.Model))
+		case *observe.ModelCall:
+			span.SetName(title(s))
+			span.SetAttributes(o.modelCall(s)...)
+			retries(span, s.Retries)
+		case *observe.ToolCall:
+			span.SetAttributes(o.toolCall(s)...)
+			retries(span, s.Retries)
+		}
+		o.failed(span, s)
+	}
+	span.End(trace.WithTimestamp(t.Began.Add(t.Took)))
+}
+
+// failed says why a step failed.
+func (o *observer) failed(span trace.Span, s observe.Step) {
+	err := s.Timing().Err
+	if err == nil {
+		return
+	}
+	kind := llm.KindOf(err).String()
+	if c, ok := s.(*observe.ToolCall); ok && c.Code != "" {
+		kind = c.Code
+	}
+	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+	text := kind
+	if o.Content {
+		text = o.clean(err.Error())
+	}
+	span.SetStatus(codes.Error, text)
+}
+
+// title is the name of a span.
+func title(s observe.Step) string {
+	switch s := s.(type) {
+	case *observe.Run:
+		return "invoke_agent"
+	case *observe.Turn:
+		return "turn " + strconv.Itoa(s.N)
+	case *observe.ModelCall:
+		if s.Name != "" {
+			return "chat " + s.Name
+		}
+		return "chat " + s.Model
+	case *observe.ToolCall:
+		return "execute_tool " + s.Tool
+	}
+	return "step"
+}
+
+// first is what is known when a step begins, for samplers.
+func first(s observe.Step) []attribute.KeyValue {
+	var a attrs
+	switch s := s.(type) {
+	case *observe.Run:
+		a = attrs{semconv.GenAIOperationNameInvokeAgent, semconv.GenAIConversationID(s.ID), attribute.Bool("toolpost.run.resumed", s.Resumed)}
+		a.text("toolpost.run.parent", s.Parent)
+	case *observe.Turn:
+		a = attrs{semconv.GenAIConversationID(s.Run), attribute.Int("toolpost.turn", s.N)}
+	case *observe.ModelCall:
+		a = attrs{semconv.GenAIOperationNameChat, semconv.GenAIRequestModel(s.Model)}
+		a.where(s.Run, s.Turn)
+	case *observe.ToolCall:
+		a = attrs{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(s.Tool), semconv.GenAIToolCallID(s.ID), semconv.GenAIToolType("function")}
+		a.where(s.Run, s.Turn)
+	}
+	return a
+}
+
+func run(s *observe.Run) []attribute.KeyValue {
+	a := attrs{attribute.Int("toolpost.run.turns", s.Turns), attribute.Int("toolpost.run.calls", s.Calls)}
+	a.text("toolpost.run.status", s.Status, "gen_ai.request.model", s.Model)
+	a.usage(s.Usage)
+	return a
+}
+
+// vendors are the names of the conventions for vendors that have another one here.
+var vendors = map[string]attribute.KeyValue{
+	"gemini": semconv.GenAIProviderNameGCPGemini, "google": semconv.GenAIProviderNameGCPGemini, "vertex": semconv.GenAIProviderNameGCPVertexAI,
+	"bedrock": semconv.GenAIProviderNameAWSBedrock, "azure": semconv.GenAIProviderNameAzureAIOpenAI, "mistral": semconv.GenAIProviderNameMistralAI,
+	"xai": semconv.GenAIProviderNameXAI,
+}
+
+func (o *observer) modelCall(s *observe.ModelCall) []attribute.KeyValue {
+	var a attrs
+	if s.Vendor != "" {
+		v, ok := vendors[s.Vendor]
+		if !ok {
+			v = semconv.GenAIProviderNameKey.String(s.Vendor)
+		}
+		a = append(a, v)
+	}
+	a.text("gen_ai.request.model", s.Name, "gen_ai.response.id", s.ID, "gen_ai.response.model", s.Answered,
+		"toolpost.wire", s.Wire, "toolpost.route", s.Route, "toolpost.entry.request", s.Asked, "toolpost.entry.answer", s.Recorded)
+	a.host(s.Host)
+	a.number("toolpost.attempts", s.Attempts, "toolpost.calls.invalid", s.Invalid)
+	if s.Finish != "" {
+		a = append(a, semconv.GenAIResponseFinishReasons(string(s.Finish)))
+	}
+	if s.First > 0 {
+		a = append(a, semconv.GenAIResponseTimeToFirstChunk(s.First.Seconds()))
+	}
+	a.usage(s.Usage)
+	a.settings(s.Request)
+	if o.Content {
+		a = append(a, o.content(s)...)
+	}
+	return a
+}
+
+func (o *observer) toolCall(s *observe.ToolCall) []attribute.KeyValue {
+	a := attrs{attribute.Bool("toolpost.call.allowed", s.Allowed), attribute.Bool("toolpost.call.cached", s.Cached), attribute.Bool("toolpost.call.truncated", s.Truncated)}
+	a.text("toolpost.call.status", s.Status, "toolpost.call.decided_by", s.By, "toolpost.call.effects", s.Effects, "toolpost.call.dialect", s.Dialect,
+		"toolpost.call.source", string(s.Source), "toolpost.params_hash", s.ParamsHash, "toolpost.output_hash", s.OutputHash, "toolpost.receipt", s.Receipt)
+	a.number("toolpost.attempts", s.Attempts, "toolpost.output.bytes", int(s.OutputBytes))
+	a = append(a, attribute.Float64("toolpost.call.waited", s.Waited.Seconds()))
+	if classes := s.Classes(); len(classes) > 0 {
+		a = append(a, attribute.StringSlice("toolpost.repairs", classes))
+	}
+	if s.ExitCode != nil {
+		a = append(a, attribute.Int("process.exit.code", *s.ExitCode))
+	}
+	a.usage(s.Usage)
+	if o.Content {
+		a.text("gen_ai.tool.call.arguments", o.clean(string(s.Args)), "gen_ai.tool.call.result", o.clean(s.Result.Text()), "toolpost.call.reason", o.clean(s.Reason))
+	}
+	return a
+}
+
+// retries are the attempts that failed, as events of the span.
+func retries(span trace.Span, list []observe.Retry) {
+	for _, r := range list {
+		span.AddEvent("retry", trace.WithTimestamp(r.At), trace.WithAttributes(
+			attribute.Int("toolpost.attempt", r.Attempt), attribute.Float64("toolpost.wait", r.Wait.Seconds()), semconv.ErrorTypeKey.String(r.Why)))
+	}
+}
+
+// attrs are the attributes of a span.
+type attrs []attribute.KeyValue
+
+// text adds names and values, except those that are empty.
+func (a *attrs) text(pairs ...string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			*a = append(*a, attribute.String(pairs[i], pairs[i+1]))
+		}
+	}
+}
+
+// number adds names and numbers, except those that are zero.
+func (a *attrs) number(pairs ...any) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if n := pairs[i+1].(int); n != 0 {
+			*a = append(*a, attribute.Int(pairs[i].(string), n))
+		}
+	}
+}
+
+// where adds the run and the turn of a call.
+func (a *attrs) where(run string, turn int) {
+	a.text("gen_ai.conversation.id", run)
+	a.number("toolpost.turn", turn)
+}
+
+// host adds the address of a server.
+func (a *attrs) host(host string) {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		a.text("server.address", host)
+		return
+	}
+	a.text("server.address", name)
+	if n, err := strconv.Atoi(port); err == nil {
+		a.number("server.port", n)
+	}
+}
+
+func (a *attrs) usage(u llm.Usage) {
+	a.number("gen_ai.usage.input_tokens", u.Input, "gen_ai.usage.output_tokens", u.Output, "gen_ai.usage.cache_read.input_tokens", u.CacheRead,
+		"gen_ai.usage.cache_creation.input_tokens", u.CacheWrite, "gen_ai.usage.reasoning.output_tokens", u.Reasoning)
+}
+
+// settings adds those of a request that are no content.
+func (a *attrs) settings(r *llm.Request) {
+	if r == nil {
+		return
+	}
+	a.number("gen_ai.request.max_tokens", r.MaxTokens)
+	for name, v := range map[string]*float64{"gen_ai.request.temperature": r.Temperature, "gen_ai.request.top_p": r.TopP,
+		"gen_ai.request.frequency_penalty": r.FrequencyPenalty, "gen_ai.request.presence_penalty": r.PresencePenalty} {
+		if v != nil {
+			*a = append(*a, attribute.Float64(name, *v))
+		}
+	}
+	if r.Seed != nil {
+		*a = append(*a, attribute.Int64("gen_ai.request.seed", *r.Seed))
+	}
+	if r.Output != nil {
+		*a = append(*a, semconv.GenAIOutputTypeJSON)
+	}
+}
