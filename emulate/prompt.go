@@ -1,7 +1,6 @@
 package emulate
 
 import (
-	"bytes"
 	"cmp"
 	"embed"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
@@ -234,8 +232,6 @@ type words struct {
 //go:embed prompts/*.txt
 var promptFiles embed.FS
 
-var promptTexts = template.Must(template.ParseFS(promptFiles, "prompts/*.txt"))
-
 // write fills the templates.
 func (p *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
 	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
@@ -268,10 +264,25 @@ func (p *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef
 	return err
 }
 
+// fill writes words into the text of that name. It needs no package of templates:
+// one that can call methods by name keeps every method of every type in the
+// program.
 func fill(name string, w words) (string, error) {
-	var b bytes.Buffer
-	err := promptTexts.ExecuteTemplate(&b, name+".txt", w)
-	return strings.TrimSpace(b.String()), err
+	text, err := promptFiles.ReadFile("prompts/" + name + ".txt")
+	if err != nil {
+		return "", err
+	}
+	together := "One call per answer."
+	if w.Parallel {
+		together = "Independent calls may stand in one answer."
+	}
+	var notes, list strings.Builder
+	for _, n := range w.Notes {
+		notes.WriteString(n + "\n")
+		list.WriteString("- " + n + "\n")
+	}
+	return strings.TrimSpace(strings.NewReplacer("{{.Tools}}", w.Tools, "{{.Names}}", w.Names, "{{.How}}", w.How, "{{.Form}}", w.Form, "{{.Result}}", w.Result,
+		"{{.Example}}", w.Example, "{{.Choice}}", w.Choice, "{{.Together}}", together, "{{.Notes}}", notes.String(), "{{.List}}", list.String()).Replace(string(text))), nil
 }
 
 // form is a call with placeholders.

@@ -37,7 +37,9 @@ func TestStartAndSize(t *testing.T) {
 	if bytes, allocations := initCost(t, command); bytes > 4e6 || allocations > 40_000 {
 		t.Errorf("before main it allocates %d bytes in %d pieces", bytes, allocations)
 	}
-	if limit := int64(32e6); info.Size() > limit {
+	// A step beyond the limit is often a package that calls methods by name, like
+	// text/template: the linker keeps all methods of all types then.
+	if limit := int64(30e6); info.Size() > limit {
 		t.Errorf("the command has %d bytes, more than %d", info.Size(), limit)
 	}
 }

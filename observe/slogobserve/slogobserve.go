@@ -1,0 +1,114 @@
+// Package slogobserve writes what package observe says to a log. It is a package of
+// its own so that only programs with such a log link log/slog.
+package slogobserve
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+)
+
+// New returns an observer that writes a line for each step when it is over: runs,
+// model calls and tool calls at the level Info, or Warn if they failed, and turns
+// and what begins at Debug. What people, models and tools wrote is not in it, and
+// an error is named by its kind: its text may quote them.
+func New(l *slog.Logger) observe.Observer { return &observer{l} }
+
+type observer struct{ l *slog.Logger }
+
+// Begin writes that a step begins.
+func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
+	if o.l.Enabled(ctx, slog.LevelDebug) {
+		name, attrs := describe(s, false)
+		o.l.LogAttrs(ctx, slog.LevelDebug, name+" begins", attrs...)
+	}
+	return ctx
+}
+
+// End writes how a step ended.
+func (o *observer) End(ctx context.Context, s observe.Step) {
+	level := slog.LevelInfo
+	span := s.Timing()
+	if _, turn := s.(*observe.Turn); turn {
+		level = slog.LevelDebug
+	}
+	if span.Err != nil {
+		level = max(level, slog.LevelWarn)
+	}
+	if !o.l.Enabled(ctx, level) {
+		return
+	}
+	name, attrs := describe(s, true)
+	attrs = append(attrs, slog.Duration("took", span.Took.Round(time.Microsecond)))
+	if span.Err != nil {
+		attrs = append(attrs, slog.String("error", llm.KindOf(span.Err).String()))
+	}
+	o.l.LogAttrs(ctx, level, name, attrs...)
+}
+
+// describe returns what a step is called and what is known about it.
+func describe(s observe.Step, over bool) (string, []slog.Attr) {
+	var a attrs
+	switch s := s.(type) {
+	case *observe.Run:
+		a.text("run", s.ID, "parent", s.Parent, "model", s.Model)
+		if over {
+			a.text("status", s.Status)
+			a.number("turns", s.Turns, "calls", s.Calls)
+			a.usage(s.Usage)
+		}
+		return "run", a
+	case *observe.Turn:
+		a.text("run", s.Run, "model", s.Model)
+		a.number("turn", s.N)
+		return "turn", a
+	case *observe.ModelCall:
+		a.text("run", s.Run, "model", s.Model)
+		a.number("turn", s.Turn)
+		if over {
+			a.text("vendor", s.Vendor, "host", s.Host, "wire", s.Wire, "route", s.Route, "answer", s.ID, "answered", s.Answered, "finish", string(s.Finish), "entry", s.Recorded)
+			a.number("attempts", s.Attempts, "retries", len(s.Retries), "invalid_calls", s.Invalid)
+			a.usage(s.Usage)
+		}
+		return "model call", a
+	case *observe.ToolCall:
+		a.text("run", s.Run, "tool", s.Tool, "call", s.ID)
+		a.number("turn", s.Turn)
+		if over {
+			a.text("status", s.Status, "code", s.Code, "by", s.By, "repairs", strings.Join(s.Classes(), ","), "receipt", s.Receipt)
+			a.number("attempts", s.Attempts)
+			a = append(a, slog.Bool("allowed", s.Allowed))
+		}
+		return "tool call", a
+	}
+	return "step", a
+}
+
+// attrs are what a line says.
+type attrs []slog.Attr
+
+// text adds names and values, except those that are empty.
+func (a *attrs) text(pairs ...string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			*a = append(*a, slog.String(pairs[i], pairs[i+1]))
+		}
+	}
+}
+
+// number adds names and numbers, except those that are zero.
+func (a *attrs) number(pairs ...any) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if n := pairs[i+1].(int); n != 0 {
+			*a = append(*a, slog.Int(pairs[i].(string), n))
+		}
+	}
+}
+
+func (a *attrs) usage(u llm.Usage) {
+	a.number("input_tokens", u.Input, "output_tokens", u.Output, "cache_read", u.CacheRead, "cache_write", u.CacheWrite, "reasoning", u.Reasoning)
+}
