@@ -78,6 +78,16 @@ type Agent struct {
 	// Model and ID.
 	Route func(turn int) (llm.Model, string)
 
+	// BeforeTurn may change what the model is asked with in a turn: messages, tools,
+	// system, model and settings. What it changed is in the record, so runs are
+	// resumed and replayed as they went. An error ends the run, which can be
+	// resumed.
+	BeforeTurn func(context.Context, *Plan) error
+	// AfterTurn may end the run after a turn, with a reason, which [Done.Stopped]
+	// has then; with none the run goes on. An error ends it as one of BeforeTurn
+	// does.
+	AfterTurn func(context.Context, TurnEnd) (stop string, err error)
+
 	// Observer is told what runs do, with their turns, model calls and tool calls;
 	// nil means that of the context, if it has one: see package observe.
 	Observer observe.Observer

@@ -48,7 +48,7 @@ func (l *loop) answer(ctx context.Context, final bool) (*modelAnswer, error) {
 // asked returns the model of the next question. Package refine asks it again
 // where its answer is no use; the loop understands what is taken back.
 func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
-	m, _ := l.models(l.turnNo)
+	m, _ := l.turnModel()
 	m, err := l.raise(ctx, m)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
 		m = observe.Model(m, l.model)
 	}
 	m = l.stronger(m)
-	if l.question.Output != nil {
+	if l.now.question.Output != nil {
 		m = refine.Structured(m, l.recoveries())
 	}
 	return &refine.Again{Model: l.salvaging(m), Attempts: l.Limits.Budget + 1, Retract: true}, nil
@@ -83,10 +83,10 @@ func (l *loop) recoveries() int {
 
 // request returns the question of the turn.
 func (l *loop) request(final bool) *llm.Request {
-	req := l.question.Clone()
-	req.System, req.Messages, req.Tools = l.System, l.messages, l.offered
-	req.Choice, req.Budget = l.choice, l.budget
-	if final && len(l.offered) > 0 {
+	req := l.now.question.Clone()
+	req.System, req.Messages, req.Tools = l.now.system, l.conversation(), l.now.tools
+	req.Budget = l.budget
+	if final && len(l.now.tools) > 0 {
 		req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 	}
 	return req
@@ -102,7 +102,7 @@ func (l *loop) judgeAnswer(ctx context.Context, h *modelAnswer, final bool) (aga
 		return l.sendBack(ctx, h)
 	case len(h.calls)+len(h.invalid) > 0:
 		return false, nil
-	case l.choice.Mode == llm.MustCall && !final:
+	case l.now.question.Choice.Mode == llm.MustCall && !final:
 		return l.refused(ctx, h)
 	case h.empty():
 		return l.silent(ctx, h)
@@ -116,7 +116,7 @@ func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bo
 	switch {
 	case ctx.Err() != nil || kind == llm.Canceled:
 		return false, cmp.Or(ctx.Err(), h.err)
-	case kind == llm.BrokenPromise && l.choice.Mode == llm.MustCall && !final:
+	case kind == llm.BrokenPromise && l.now.question.Choice.Mode == llm.MustCall && !final:
 		return l.refused(ctx, h)
 	case kind == llm.TooLong:
 		if cut, err := l.shorten(ctx); cut || err != nil {
@@ -141,7 +141,7 @@ func (l *loop) blame(err error) *tool.Error {
 // it was told.
 func (l *loop) refused(ctx context.Context, h *modelAnswer) (again bool, err error) {
 	h.err = nil // however it was noticed, this is what it is
-	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), cmp.Or(l.choice.Name, "a tool"))
+	e := tool.Errorf(tool.ModelRefusal, "%s was told to call %s and did not", l.name(), cmp.Or(l.now.question.Choice.Name, "a tool"))
 	e.Fix = tool.Advice(e, tool.ThePerson)
 	return l.modelFailed(ctx, e, h)
 }

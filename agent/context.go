@@ -36,12 +36,21 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		l.messages = msgs
+		if l.now.view != nil {
+			l.now.view = shortened(l.now.view, l.cleaner, 0, cut.of)
+		}
 		l.emit(said)
 		l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(said.Calls), said.Chars, said.Kept)})
 		return true, nil
 	}
 	return false, nil
+}
+
+// of returns how many characters of a result are kept.
+func (e cutEntry) of(r llm.Result) (int, bool) {
+	n, ok := e.Results[r.CallID]
+	return n, ok
 }
 
 // charsPerToken is a careful guess.
@@ -70,11 +79,11 @@ func (l *loop) fit(ctx context.Context) error {
 
 // size guesses the tokens of the next question.
 func (l *loop) size() int {
-	n := len(l.System)
-	for _, d := range l.offered {
+	n := len(l.now.system)
+	for _, d := range l.now.tools {
 		n += len(d.Name) + len(d.Description) + len(d.Schema)
 	}
-	for _, m := range l.messages {
+	for _, m := range l.conversation() {
 		for _, p := range m.Parts {
 			switch p := p.(type) {
 			case llm.Text:

@@ -151,6 +151,8 @@ type Done struct {
 	// Unreported are the tools that were run, do not declare that they only
 	// read, and did not report what they changed, once each.
 	Unreported []string `json:"unreported,omitempty"`
+	// Stopped is why [Agent.AfterTurn] ended the run, "" if it did not.
+	Stopped string `json:"stopped,omitempty"`
 	// Partial says that the run did not come to its end: Done holds what was
 	// reached.
 	Partial bool `json:"partial,omitempty"`

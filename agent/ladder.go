@@ -117,7 +117,7 @@ func (l *loop) valid(c llm.Call) bool { return l.check(c).Valid() }
 
 // check says whether a call could be run, and with which arguments.
 func (l *loop) check(c llm.Call) schema.Checked {
-	i := slices.IndexFunc(l.offered, func(d llm.ToolDef) bool { return d.Name == c.Name })
+	i := slices.IndexFunc(l.now.tools, func(d llm.ToolDef) bool { return d.Name == c.Name })
 	if i < 0 {
 		return schema.Checked{Args: c.Args, Faults: []schema.Fault{{Keyword: "name", Message: "There is no tool " + c.Name + "."}}}
 	}
@@ -128,7 +128,7 @@ func (l *loop) check(c llm.Call) schema.Checked {
 	s, ok := l.schemas[c.Name]
 	if !ok {
 		var err error
-		if s, err = schema.Compile(l.offered[i].Schema); err != nil {
+		if s, err = schema.Compile(l.now.tools[i].Schema); err != nil {
 			return schema.Checked{Args: c.Args} // whoever runs the tool knows what it takes
 		}
 		if l.schemas == nil {

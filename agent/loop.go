@@ -49,6 +49,11 @@ type loop struct {
 	wasRead  bool              // the calls in the text of answers have been read: a record of format 2 or later
 
 	watched   func(context.Context) context.Context
+	prepare   func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
+	halt      func(ctx context.Context, over bool) (string, error)
+	halted    string // why an earlier process ended the run after its last turn
+	now       asking
+	seenTurn  *observe.Turn
 	yield     func(llm.Event, error) bool
 	cancel    context.CancelFunc
 	abandoned bool // nobody listens any more
@@ -146,6 +151,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 		return nil, err
 	}
 	session.Model = a.ID
+	l.prepare, l.halt = a.prepared(l), a.halting(l)
 	l.session, l.runner = session, session
 	l.part(ctx)
 	return l, nil
@@ -197,6 +203,7 @@ func (l *loop) ready(template llm.Request) {
 	l.intended = make(map[string]bool)
 	l.done.Run = l.run
 	l.collectIDs()
+	l.usual()
 	if l.session != nil {
 		l.session.Task = l.task(l.messages)
 	}
@@ -261,10 +268,18 @@ func (l *loop) goOn(ctx context.Context) error {
 			}
 		} else if err := l.act(ctx, calls, l.unread); err != nil {
 			return err
+		} else if over, err := l.afterTurn(ctx, false); over || err != nil {
+			return err
 		}
 	}
 	for {
-		for _, m := range l.more(l.turnNo) {
+		more := l.more(l.turnNo)
+		if l.halted != "" && len(more) == 0 {
+			l.done.Stopped = l.halted
+			return nil
+		}
+		l.halted = ""
+		for _, m := range more {
 			l.messages = append(l.messages, m)
 			if err := l.write(ctx, kindNote, noteEntry{Message: m, Why: whyResumed}); err != nil {
 				return err
@@ -306,7 +321,7 @@ func (l *loop) pending() []llm.Call {
 func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	l.turnNo++
 	ctx, seen := observe.BeginTurn(ctx, observe.Turn{Run: l.run, N: l.turnNo, Last: l.turnNo > l.Limits.MaxTurns})
-	if seen != nil {
+	if l.seenTurn = seen; seen != nil {
 		defer func() { seen.Model = l.model; observe.End(ctx, seen, turnError(err)) }()
 	}
 	l.done.Turns = l.turnNo
@@ -318,6 +333,9 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
 	}
 	if err := l.broke(); err != nil {
+		return true, err
+	}
+	if err := l.plan(ctx); err != nil {
 		return true, err
 	}
 	if err := l.choose(ctx); err != nil {
@@ -333,7 +351,10 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	return l.accept(ctx, h, final)
+	if over, err = l.accept(ctx, h, final); err != nil {
+		return over, err
+	}
+	return l.afterTurn(ctx, over)
 }
 
 // choose finds the model of the turn, and says so if it is another one.
@@ -341,7 +362,7 @@ func (l *loop) choose(ctx context.Context) error {
 	if l.raised {
 		return nil
 	}
-	_, id := l.models(l.turnNo)
+	_, id := l.turnModel()
 	if id != l.model && l.turnNo > 1 {
 		if err := l.switchTo(ctx, id, "the route of the turn"); err != nil {
 			return err
@@ -373,6 +394,9 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 		return err
 	}
 	l.Lanes, l.offered = set, append(slices.Clone(set.Defs), l.Caller...)
+	if !l.now.narrowed {
+		l.now.tools = l.offered
+	}
 	for _, c := range set.Chosen {
 		l.emit(c)
 	}
@@ -382,12 +406,13 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 // accept makes an answer part of the conversation and does what it asks for.
 func (l *loop) accept(ctx context.Context, h *modelAnswer, final bool) (over bool, err error) {
 	l.done.Text, l.done.Finish = h.message.Text(), h.finish
+	l.unoffered(h)
 	if err := l.keep(ctx, h); err != nil {
 		return true, err
 	}
 	switch {
 	case len(h.calls)+len(h.invalid) == 0:
-		if l.question.Output != nil {
+		if l.now.question.Output != nil {
 			l.done.Value = json.RawMessage(l.done.Text)
 		}
 		return true, nil

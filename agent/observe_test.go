@@ -18,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/observe/slogobserve"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
@@ -267,7 +268,7 @@ func ExampleAgent_observer() {
 	}}))
 	a := agent.Agent{
 		Model: sim.Offline{}, ID: "sim/offline", Store: new(journal.Memory), Tools: &invoke.Runner{Tools: tool.MustSet(weatherTool())},
-		NewRun: func() string { return "r1" }, Observer: observe.Slog(logger),
+		NewRun: func() string { return "r1" }, Observer: slogobserve.New(logger),
 	}
 	if _, err := a.Ask(context.Background(), llm.User("What is the weather in Rome?")); err != nil {
 		fmt.Println(err)

@@ -172,7 +172,7 @@ func (l *loop) unique(id string) string {
 // some returns the names of the first n tools that are offered.
 func (l *loop) some(n int) []string {
 	var names []string
-	for _, d := range l.offered[:min(len(l.offered), n)] {
+	for _, d := range l.now.tools[:min(len(l.now.tools), n)] {
 		names = append(names, d.Name)
 	}
 	return names
@@ -180,7 +180,7 @@ func (l *loop) some(n int) []string {
 
 // offers reports whether a function tool of that name is offered.
 func (l *loop) offers(name string) bool {
-	for _, d := range l.offered {
+	for _, d := range l.now.tools {
 		if d.Name == name && d.Kind != llm.HostedTool {
 			return true
 		}

@@ -19,6 +19,8 @@ const (
 	kindCut    journal.Kind = "agent.cut"    // results that were shortened
 	kindSwitch journal.Kind = "agent.switch" // another model goes on
 	kindResume journal.Kind = "agent.resume" // the run was taken up again
+	kindPlan   journal.Kind = "agent.plan"   // what a hook changed for a turn
+	kindStop   journal.Kind = "agent.stop"   // a hook ended the run after a turn
 	kindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 

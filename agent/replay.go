@@ -82,9 +82,9 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 		return nil, nil, err
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+		plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop = l
+	r.loop, l.prepare, l.halt = l, r.prepare, r.halt
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
@@ -156,6 +156,8 @@ type recorded struct {
 	minted    []string
 	ids       map[int]string     // of the models, by turn
 	lanes     map[string]laneSet // by model
+	plans     map[int]*planEntry // that hooks made, by turn
+	halts     map[int]string     // why hooks ended the run, by turn
 	failures  map[string]int
 	different *journal.Difference
 }
@@ -187,6 +189,8 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		if n.Why == whyResumed {
 			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
 		}
+	case kindPlan, kindStop:
+		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
 		if err := e.Decode(&set); err != nil {
@@ -213,6 +217,35 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 	}
 	return nil
 }
+
+// takeHook takes what a hook changed.
+func (r *recorded) takeHook(e journal.Entry) error {
+	if e.Kind == kindStop {
+		var s stopEntry
+		err := e.Decode(&s)
+		r.halts[s.Turn] = s.Why
+		return err
+	}
+	p := new(planEntry)
+	if err := e.Decode(p); err != nil {
+		return err
+	}
+	p.Request = present(p.Request)
+	if p.Tools != nil {
+		clean(*p.Tools)
+	}
+	r.plans[p.Turn] = p
+	if r.ids[p.Turn] == "" {
+		r.ids[p.Turn] = p.Model
+	}
+	return nil
+}
+
+// prepare returns the plan of a turn that is on record.
+func (r *recorded) prepare(context.Context) (*planEntry, error) { return r.plans[r.loop.turnNo], nil }
+
+// halt returns why the run was ended after a turn.
+func (r *recorded) halt(context.Context, bool) (string, error) { return r.halts[r.loop.turnNo], nil }
 
 func (r *recorded) models(turn int) (llm.Model, string) { return r.model, r.ids[turn] }
 

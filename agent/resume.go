@@ -120,6 +120,7 @@ func (l *loop) takeUp(p *past) {
 		l.ids.Use(id)
 	}
 	l.resumed, l.seen.Resumed = true, true
+	l.halted = p.stopped
 	l.choice = l.question.Choice
 	if l.choice.Mode == llm.MustCall && p.called {
 		l.choice.Mode, l.choice.Name = llm.MayCall, ""
@@ -130,7 +131,8 @@ func (l *loop) takeUp(p *past) {
 // past is what the record of a run says.
 type past struct {
 	begun    bool
-	ended    bool // with success
+	ended    bool   // with success
+	stopped  string // why a hook ended it after the last turn
 	begin    beginning
 	messages []llm.Message
 	results  map[string]llm.Result      // of the calls of the last answer that are settled
@@ -184,6 +186,7 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.answered()
+		p.stopped = ""
 		p.turn, p.model, p.usage = t.Turn, t.Model, t.Usage
 		if len(t.Message.Parts) > 0 {
 			p.messages = append(p.messages, t.Message)
@@ -203,7 +206,13 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&c); err != nil {
 			return err
 		}
-		p.messages = shortened(p.messages, nil, 0, func(r llm.Result) (int, bool) { n, ok := c.Results[r.CallID]; return n, ok })
+		p.messages = shortened(p.messages, nil, 0, c.of)
+	case kindStop:
+		var s stopEntry
+		if err := e.Decode(&s); err != nil {
+			return err
+		}
+		p.stopped = s.Why
 	case kindChoice:
 		var c choiceEntry
 		if err := e.Decode(&c); err != nil {

@@ -92,5 +92,5 @@ func (s *salvage) fail(ctx context.Context, err error) {
 // notOffered returns the call of a tool that the model was not told about.
 func (l *loop) notOffered(c llm.Call) llm.InvalidCall {
 	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
-		Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: near.Names(c.Name, l.some(len(l.offered)), 3), Provenance: c.Provenance}
+		Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: near.Names(c.Name, l.some(len(l.now.tools)), 3), Provenance: c.Provenance}
 }

@@ -6,7 +6,8 @@
 // begins and how it ended, with ids that match those of the record. Without an
 // observer nothing is collected and nothing is allocated.
 //
-// [Slog] writes to a log. Package observe/otelobserve makes OpenTelemetry spans.
+// Package observe/slogobserve writes to a log, observe/otelobserve makes
+// OpenTelemetry spans.
 package observe
 
 import (
@@ -66,6 +67,8 @@ type Turn struct {
 	N     int // counts from 1
 	Model string
 	Last  bool // no tools are offered any more
+	// Changed is what a hook changed for the turn, like "tools".
+	Changed []string
 }
 
 // ModelCall is one question to a model: the requests that were sent for it, until
@@ -76,8 +79,8 @@ type ModelCall struct {
 	Run   string // "" outside of a run
 	Turn  int
 	Model string // the id that it was opened with
-	// Request is the question. It holds what people wrote: see [Slog] for what
-	// does not.
+	// Request is the question. It holds what people wrote, which an observer
+	// should leave out unless it is told to pass it on.
 	Request *llm.Request
 
 	// What package provider knows: the names of the vendor and of the model in the

@@ -1,0 +1,322 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Plan is what the model is asked with in a turn; see [Agent.BeforeTurn]. What is
+// changed in it counts for this turn. The next one begins with the settings of the
+// Agent and the whole conversation again.
+type Plan struct {
+	Turn  int       // counts from 1
+	Usage llm.Usage // of the turns before
+	// Model is asked instead of the Agent's, if it is not nil. ID is what it is
+	// called.
+	Model llm.Model
+	ID    string
+	// System and Messages are what the model reads. The record and [Done.Messages]
+	// keep the conversation as it was said.
+	System   string
+	Messages []llm.Message
+	// Tools are those that are offered: some of them, in any order, with any
+	// description. A call of another one is refused.
+	Tools []llm.ToolDef
+	// Request has the other settings. Its System, Messages, Tools, Model and
+	// Budget stay empty.
+	Request llm.Request
+}
+
+// TurnEnd is a turn that is over; see [Agent.AfterTurn].
+type TurnEnd struct {
+	Turn  int // counts from 1
+	Model string
+	Usage llm.Usage // of the run so far
+	// Messages are the whole conversation. The last one is the answer or, if that
+	// had calls, their results.
+	Messages []llm.Message
+	// Over says that the run is over anyway: there is an answer.
+	Over bool
+}
+
+// planEntry is what a hook changed for a turn.
+type planEntry struct {
+	Turn     int             `json:"turn"`
+	Model    string          `json:"model,omitempty"`
+	System   *string         `json:"system,omitempty"`
+	Tools    *[]llm.ToolDef  `json:"tools,omitempty"`
+	Messages *[]pieceOf      `json:"messages,omitempty"`
+	Request  json.RawMessage `json:"request,omitempty"`
+}
+
+// pieceOf is a part of a conversation: messages of the one that is known, from one
+// place up to before another, or a message of its own.
+type pieceOf struct {
+	From    int          `json:"from,omitempty"`
+	To      int          `json:"to,omitempty"`
+	Message *llm.Message `json:"message,omitempty"`
+}
+
+// stopEntry says that a hook ended the run after a turn.
+type stopEntry struct {
+	Turn int    `json:"turn"`
+	Why  string `json:"why"`
+}
+
+// changed names what a hook changed.
+func (e *planEntry) changed() []string {
+	var names []string
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{{"model", e.Model != ""}, {"system", e.System != nil}, {"tools", e.Tools != nil}, {"messages", e.Messages != nil}, {"request", e.Request != nil}} {
+		if c.is {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// asking is what the questions of one turn are asked with.
+type asking struct {
+	narrowed bool      // other tools are offered than those of the run
+	model    llm.Model // nil means that of the run
+	id       string
+	system   string
+	tools    []llm.ToolDef
+	question llm.Request
+	// view stands for the conversation up to from, if it is not nil.
+	view []llm.Message
+	from int
+}
+
+// plan settles what the questions of the turn are asked with.
+func (l *loop) plan(ctx context.Context) error {
+	l.usual()
+	if l.prepare == nil {
+		return nil
+	}
+	e, err := l.prepare(ctx)
+	if err != nil || e == nil {
+		return err
+	}
+	return l.follow(e)
+}
+
+// usual has questions be asked with the settings of the run.
+func (l *loop) usual() {
+	l.now = asking{system: l.System, tools: l.offered, question: l.question, from: len(l.messages)}
+	l.now.question.Choice = l.choice
+}
+
+// follow has the questions of the turn be asked as an entry says.
+func (l *loop) follow(e *planEntry) error {
+	if e.System != nil {
+		l.now.system = *e.System
+	}
+	if e.Tools != nil {
+		l.now.tools, l.now.narrowed = *e.Tools, true
+	}
+	if e.Messages != nil {
+		l.now.view = []llm.Message{}
+		for _, p := range *e.Messages {
+			switch {
+			case p.Message != nil:
+				l.now.view = append(l.now.view, *p.Message)
+			case p.From < 0 || p.To > len(l.messages) || p.From > p.To:
+				return fmt.Errorf("agent: the plan of turn %d names messages that are not there", e.Turn)
+			default:
+				l.now.view = append(l.now.view, l.messages[p.From:p.To]...)
+			}
+		}
+	}
+	if e.Request != nil {
+		b := beginning{Request: e.Request}
+		req, err := b.template()
+		if err != nil {
+			return err
+		}
+		l.now.question = req
+	}
+	return nil
+}
+
+// prepared returns what plans the turns of a run; nil without a hook.
+func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
+	if a.BeforeTurn == nil {
+		return nil
+	}
+	return func(ctx context.Context) (*planEntry, error) {
+		req := llm.Request{Messages: l.messages, Tools: l.now.tools}
+		given := req.Clone() // the hook may change what it is given
+		p := &Plan{Turn: l.turnNo, Usage: l.done.Usage, System: l.now.system, Messages: given.Messages, Tools: given.Tools, Request: *l.now.question.Clone()}
+		_, p.ID = l.models(l.turnNo)
+		if err := a.BeforeTurn(ctx, p); err != nil {
+			return nil, fmt.Errorf("agent: before turn %d: %w", l.turnNo, err)
+		}
+		e, err := l.differs(p)
+		if err != nil || len(e.changed()) == 0 {
+			return nil, err
+		}
+		if p.Model != nil {
+			l.now.model, l.now.id = p.Model, p.ID
+		}
+		if l.seenTurn != nil {
+			l.seenTurn.Changed = e.changed()
+		}
+		return e, l.write(ctx, kindPlan, e)
+	}
+}
+
+// differs compares a plan with what the turn would be asked with.
+func (l *loop) differs(p *Plan) (*planEntry, error) {
+	r := &p.Request
+	if r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil {
+		return nil, errors.New("agent: System, Messages, Tools, Model and Budget of a plan's Request must be empty; the plan has fields for them")
+	}
+	if len(p.Messages) == 0 {
+		return nil, errors.New("agent: a plan needs a message")
+	}
+	e := &planEntry{Turn: l.turnNo}
+	if p.Model != nil {
+		e.Model = p.ID
+	}
+	if p.System != l.now.system {
+		e.System = &p.System
+	}
+	offered := make(map[string]bool)
+	for _, d := range p.Tools {
+		if !slices.ContainsFunc(l.now.tools, func(known llm.ToolDef) bool { return known.Name == d.Name }) {
+			return nil, fmt.Errorf("agent: a plan offers %s, which nobody runs", d.Name)
+		}
+		offered[d.Name] = true
+	}
+	if err := checkChoice(p.Request.Choice, offered); err != nil {
+		return nil, err
+	}
+	same, err := sameJSON(p.Tools, l.now.tools)
+	if err != nil {
+		return nil, err
+	}
+	if !same {
+		tools := append([]llm.ToolDef{}, p.Tools...)
+		e.Tools = &tools
+	}
+	if e.Messages, err = pieces(p.Messages, l.messages); err != nil {
+		return nil, err
+	}
+	if same, err = sameJSON(p.Request, l.now.question); err == nil && !same {
+		e.Request, err = json.Marshal(p.Request)
+	}
+	return e, err
+}
+
+func sameJSON(a, b any) (bool, error) {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := json.Marshal(b)
+	return string(x) == string(y), err
+}
+
+// pieces writes a conversation as parts of a known one, nil if it is that one.
+func pieces(msgs, known []llm.Message) (*[]pieceOf, error) {
+	at := make(map[string][]int)
+	for i, m := range known {
+		b, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		at[string(b)] = append(at[string(b)], i)
+	}
+	list := []pieceOf{}
+	next := 0 // where the message after the last one stands
+	for _, m := range msgs {
+		b, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		places := at[string(b)]
+		switch i, ok := slices.BinarySearch(places, next); {
+		case len(places) == 0:
+			list = append(list, pieceOf{Message: &m})
+		case ok && len(list) > 0 && list[len(list)-1].Message == nil:
+			list[len(list)-1].To++
+			next++
+		default:
+			place := places[min(i, len(places)-1)]
+			list = append(list, pieceOf{From: place, To: place + 1})
+			next = place + 1
+		}
+	}
+	if len(list) == 1 && list[0].Message == nil && list[0].From == 0 && list[0].To == len(known) {
+		return nil, nil
+	}
+	return &list, nil
+}
+
+// turnModel returns the model of the turn.
+func (l *loop) turnModel() (llm.Model, string) {
+	if l.now.model != nil {
+		return l.now.model, l.now.id
+	}
+	return l.models(l.turnNo)
+}
+
+// conversation is what the model is shown of the conversation.
+func (l *loop) conversation() []llm.Message {
+	if l.now.view == nil {
+		return l.messages
+	}
+	return append(slices.Clip(l.now.view), l.messages[min(l.now.from, len(l.messages)):]...)
+}
+
+// unoffered takes the calls of tools that the turn does not offer out of those that
+// are run.
+func (l *loop) unoffered(h *modelAnswer) {
+	if !l.now.narrowed {
+		return
+	}
+	h.calls = slices.DeleteFunc(h.calls, func(c llm.Call) bool {
+		if l.offers(c.Name) {
+			return false
+		}
+		h.invalid = append(h.invalid, llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed,
+			Problem: fmt.Sprintf("%s is not offered in this turn", c.Name), Provenance: c.Provenance})
+		return true
+	})
+}
+
+// afterTurn asks whether the run ends after the turn.
+func (l *loop) afterTurn(ctx context.Context, over bool) (bool, error) {
+	if l.halt == nil {
+		return over, nil
+	}
+	why, err := l.halt(ctx, over)
+	if over || err != nil || why == "" {
+		return over, err
+	}
+	l.done.Stopped = why
+	return true, l.write(ctx, kindStop, stopEntry{l.turnNo, why})
+}
+
+// halting returns what decides after each turn; nil without a hook.
+func (a *Agent) halting(l *loop) func(context.Context, bool) (string, error) {
+	if a.AfterTurn == nil {
+		return nil
+	}
+	return func(ctx context.Context, over bool) (string, error) {
+		end := TurnEnd{Turn: l.turnNo, Model: l.model, Usage: l.done.Usage, Messages: slices.Clone(l.messages), Over: over}
+		why, err := a.AfterTurn(ctx, end)
+		if err != nil {
+			err = fmt.Errorf("agent: after turn %d: %w", l.turnNo, err)
+		}
+		return why, err
+	}
+}
