@@ -522,7 +522,7 @@ func isShowing(word []byte) bool {
 // stands in the text before. Text that was looked at is not looked at again.
 func (m *machine) mayBeShown(before []byte) bool {
 	start := m.offset() - len(before)
-	from := max(start, m.showing.to-len("</blockquote>"))
+	from := min(m.offset(), max(start, m.showing.to-len("</blockquote>"))) // a try that failed may have been further
 	for i, p := 0, before[from-start:]; ; p = p[i+1:] {
 		if i = bytes.IndexByte(p, '<'); i < 0 {
 			break
@@ -535,7 +535,7 @@ func (m *machine) mayBeShown(before []byte) bool {
 			m.showing.at = m.offset() - len(p) + i
 		}
 	}
-	m.showing.to = m.offset()
+	m.showing.to = max(m.showing.to, m.offset())
 	return m.showing.at >= start
 }
 
