@@ -9,8 +9,9 @@
 // share the most words with it, and fills the arguments from the text by the
 // tool's schema: numbers beside the parameter's name, quoted text, paths,
 // dates, names of places, values of an enum. When results come back it calls
-// what is still to be done and otherwise answers with what the tools said. It
-// never invents a fact. Text in a fence, like a file that goes with a request,
+// what is still to be done, each thing once, and otherwise answers with what the
+// tools said. It never invents a fact: an optional parameter that the request
+// does not speak of is left out, or null where a strict schema wants it. Text in a fence, like a file that goes with a request,
 // asks for nothing. The same request gives the same answer, always.
 //
 // That is enough to run an agent, a demonstration or a test without network or

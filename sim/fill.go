@@ -21,15 +21,44 @@ func fill(schema property, text, about string, loose bool) (map[string]any, []st
 	for _, w := range words(about) {
 		f.about[w], f.about[w+"s"], f.about[strings.TrimSuffix(w, "s")] = true, true, true
 	}
-	args := f.object(schema.properties)
-	var missing []string
-	for _, p := range schema.properties {
-		if _, ok := args[p.name]; ok || !p.required {
+	fields := leaves(schema.properties, nil, true)
+	args := nest(schema.properties, fields, f.values(fields), nil)
+	return args, lacking(schema.properties, args)
+}
+
+// nest builds the objects that hold values, which stand in the order of fields.
+// An optional object that would lack something is left out.
+func nest(properties, fields []property, values map[int]any, outer []string) map[string]any {
+	args := make(map[string]any)
+	for _, p := range properties {
+		path := append(slices.Clone(outer), p.name)
+		if p.is("object") && len(p.properties) > 0 {
+			v := nest(p.properties, fields, values, path)
+			if p.required || len(v) > 0 && len(lacking(p.properties, v)) == 0 {
+				args[p.name] = v
+			}
 			continue
 		}
-		missing = append(missing, p.name)
+		if v, ok := values[slices.IndexFunc(fields, func(f property) bool { return slices.Equal(f.path, path) })]; ok {
+			args[p.name] = v
+		}
 	}
-	return args, missing
+	return args
+}
+
+// lacking returns the required parameters that args does not have, or not whole.
+func lacking(properties []property, args map[string]any) []string {
+	var missing []string
+	for _, p := range properties {
+		v, ok := args[p.name]
+		if inner, object := v.(map[string]any); object && len(p.properties) > 0 {
+			ok = len(lacking(p.properties, inner)) == 0
+		}
+		if p.required && !ok {
+			missing = append(missing, p.name)
+		}
+	}
+	return missing
 }
 
 // running are the words before the command line in a request to run one.
@@ -80,32 +109,31 @@ type fit struct {
 	score    int
 }
 
-// object fills properties: values that stand out first (enums, booleans,
-// lists), then single tokens by how well they suit, best first.
-func (f *filler) object(properties []property) map[string]any {
-	args := make(map[string]any)
+// values fills parameters, by their index: values that stand out first (enums,
+// booleans, lists), then single tokens by how well they suit, best first.
+func (f *filler) values(properties []property) map[int]any {
+	args := make(map[int]any)
 	for i := range properties {
 		if v, ok := f.special(&properties[i]); ok {
-			args[properties[i].name] = v
+			args[i] = v
 		}
 	}
 	fits := f.fits(properties, args)
 	sort.SliceStable(fits, func(i, j int) bool { return fits[i].score > fits[j].score })
 	for _, x := range fits {
-		p := &properties[x.property]
-		if _, done := args[p.name]; done || f.used[x.token] {
+		if _, done := args[x.property]; done || f.used[x.token] {
 			continue
 		}
 		f.used[x.token] = true
-		args[p.name] = f.value(p, f.tokens[x.token])
+		args[x.property] = f.value(&properties[x.property], f.tokens[x.token])
 	}
 	for i := range properties {
 		p := &properties[i]
-		if _, done := args[p.name]; done || !p.required {
+		if _, done := args[i]; done || !p.required {
 			continue
 		}
 		if v, ok := f.fallback(p); ok {
-			args[p.name] = v
+			args[i] = v
 		}
 	}
 	return args
@@ -120,9 +148,6 @@ func (f *filler) special(p *property) (any, bool) {
 		return f.boolean(p)
 	case p.is("array") && p.items != nil:
 		return f.list(p, false)
-	case p.is("object") && len(p.properties) > 0:
-		v := f.object(p.properties)
-		return v, len(v) > 0
 	}
 	return nil, false
 }
@@ -233,11 +258,11 @@ func (f *filler) suits(p *property, t token) bool {
 }
 
 // fits scores every open parameter against every token.
-func (f *filler) fits(properties []property, done map[string]any) []fit {
+func (f *filler) fits(properties []property, done map[int]any) []fit {
 	var out []fit
 	for i := range properties {
 		p := &properties[i]
-		if _, ok := done[p.name]; ok || len(p.enum) > 0 || p.is("boolean") || p.is("array") && p.items != nil {
+		if _, ok := done[i]; ok || len(p.enum) > 0 || p.is("boolean") || p.is("array") && p.items != nil {
 			continue
 		}
 		for j, t := range f.tokens {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -196,10 +197,7 @@ func decide(req *llm.Request, t turn) []llm.Call {
 	forced := req.Choice.Mode == llm.MustCall && len(t.results) == 0
 	var calls []llm.Call
 	ids := llm.CallIDs{After: t.before}
-	for _, w := range plan(offered, t, forced) {
-		if slices.ContainsFunc(append(t.calls, calls...), w.same) {
-			continue
-		}
+	for _, w := range undone(plan(offered, t, forced), t.calls) {
 		w.ID = ids.Take("")
 		calls = append(calls, w.Call)
 		if req.OneCall {
@@ -209,8 +207,50 @@ func decide(req *llm.Request, t turn) []llm.Call {
 	return calls
 }
 
+// undone returns the calls of a plan that have not been made. Each call that was
+// made counts for one thing that was asked for, even if what tools have said
+// since would give it other arguments: nothing is done twice.
+func undone(plan []wanted, made []llm.Call) []wanted {
+	made = slices.Clone(made)
+	done := make([]bool, len(plan))
+	for _, did := range []func(wanted, llm.Call) bool{wanted.same, wanted.asked} {
+		for i, w := range plan {
+			at := slices.IndexFunc(made, func(c llm.Call) bool { return did(w, c) })
+			if !done[i] && at >= 0 {
+				done[i], made = true, slices.Delete(made, at, at+1)
+			}
+		}
+	}
+	var out []wanted
+	for i, w := range plan {
+		if !done[i] {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // wanted is a call that the request asks for.
-type wanted struct{ llm.Call }
+type wanted struct {
+	llm.Call
+	own map[string]any // the arguments that the words asking for it give
+}
+
+// asked reports whether c was made for what w was asked for with: it has the
+// arguments that the request itself gives, whatever the others are.
+func (w wanted) asked(c llm.Call) bool {
+	args, ok := exact(c.Args).(map[string]any)
+	if c.Name != w.Name || w.Kind == llm.FreeTool || !ok {
+		return false
+	}
+	for name, v := range w.own {
+		raw, err := json.Marshal(v)
+		if err != nil || !reflect.DeepEqual(exact(raw), args[name]) {
+			return false
+		}
+	}
+	return true
+}
 
 // same reports whether c is this call. Clients send arguments back in their own
 // spacing and order.
@@ -252,7 +292,7 @@ func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
 	index := rank.New(docs)
 	found := knowledge(t)
 	var out []wanted
-	for _, clause := range rank.Clauses(t.asked) {
+	for _, clause := range joined(rank.Clauses(t.asked), func(text string) (int, bool) { return pick(offered, index, text, false) }) {
 		if w, ok := want(offered, index, clause, t.asked, found, false); ok && !slices.ContainsFunc(out, func(o wanted) bool { return o.same(w.Call) }) {
 			out = append(out, w)
 		}
@@ -261,6 +301,26 @@ func plan(offered []llm.ToolDef, t turn, forced bool) []wanted {
 		if w, ok := want(offered, index, t.asked, t.asked, found, forced); ok {
 			out = append(out, w)
 		}
+	}
+	return out
+}
+
+// pronouns are words by which a clause goes on about the thing of the one before.
+var pronouns = set("it them there")
+
+// joined joins clauses that ask for one thing: "create a.txt and write hello into
+// it" is one, if the same tool does both.
+func joined(clauses []string, tool func(string) (int, bool)) []string {
+	var out []string
+	for _, c := range clauses {
+		if n := len(out) - 1; n >= 0 && !refersBack(c) && slices.ContainsFunc(words(c), func(w string) bool { return pronouns[w] }) {
+			before, ok := tool(out[n])
+			if same, fits := tool(c); ok && fits && same == before {
+				out[n] += ", " + c
+				continue
+			}
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -288,11 +348,13 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 	d := offered[best]
 	if d.Kind == llm.FreeTool {
 		args, _ := json.Marshal(text)
-		return wanted{llm.Call{Name: d.Name, Args: args, Kind: d.Kind}}, true
+		return wanted{Call: llm.Call{Name: d.Name, Args: args, Kind: d.Kind}}, true
 	}
 	schema := readSchema(d.Schema)
 	about := d.Name + " " + d.Description
 	args, missing := fill(schema, text, about, !refersBack(text))
+	own := maps.Clone(args)
+	maps.DeleteFunc(own, func(name string, _ any) bool { return slices.Contains(missing, name) })
 	sources := []string{found, whole}
 	if refersBack(text) { // what it means has to be found first
 		sources = sources[:1]
@@ -301,24 +363,21 @@ func want(offered []llm.ToolDef, index *rank.Index, text, whole, found string, f
 		if len(missing) == 0 {
 			break
 		}
-		more, _ := fill(schema, source, about, false)
-		for _, name := range missing {
-			if v, ok := more[name]; ok {
+		more, lacks := fill(schema, source, about, false)
+		missing = slices.DeleteFunc(missing, func(name string) bool {
+			v, ok := more[name]
+			if ok = ok && !slices.Contains(lacks, name); ok {
 				args[name] = v
 			}
-		}
-		missing = absent(missing, args)
+			return ok
+		})
 	}
 	if len(missing) > 0 && !force {
 		return wanted{}, false
 	}
 	placeholders(schema, args)
 	raw, err := json.Marshal(args)
-	return wanted{llm.Call{Name: d.Name, Args: raw}}, err == nil
-}
-
-func absent(names []string, args map[string]any) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := args[n]; return ok })
+	return wanted{Call: llm.Call{Name: d.Name, Args: raw}, own: own}, err == nil
 }
 
 // pick returns the best tool for text: the one it names, or the one that
@@ -367,18 +426,24 @@ func leading(lower string) string {
 }
 
 // placeholders gives required parameters that nothing is known about the
-// plainest value of their type: a forced call must still be a valid one.
+// plainest value of their type: a forced call must still be a valid one. Those
+// that may be null are null.
 func placeholders(schema property, args map[string]any) {
 	for _, p := range schema.properties {
-		if _, ok := args[p.name]; ok || !p.required {
-			continue
+		v, ok := args[p.name]
+		if inner, object := v.(map[string]any); object {
+			placeholders(p, inner)
 		}
-		args[p.name] = plainest(p)
+		if !ok && p.listed {
+			args[p.name] = plainest(p)
+		}
 	}
 }
 
 func plainest(p property) any {
 	switch {
+	case p.is("null"):
+		return nil
 	case len(p.enum) > 0:
 		return p.enum[0]
 	case p.is("integer"), p.is("number"):
@@ -391,8 +456,6 @@ func plainest(p property) any {
 		args := make(map[string]any)
 		placeholders(p, args)
 		return args
-	case p.is("null"):
-		return nil
 	}
 	return ""
 }

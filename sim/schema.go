@@ -12,7 +12,8 @@ import (
 const maxDepth = 8
 
 // property is one parameter of a tool as the offline model sees it. Anything
-// it does not understand is a string.
+// it does not understand is a string. Strict modes make every parameter required
+// and let those be null that were optional: they are optional here, too.
 type property struct {
 	name        string
 	description string
@@ -20,7 +21,9 @@ type property struct {
 	format      string
 	enum        []json.RawMessage
 	def         json.RawMessage // default
-	required    bool
+	required    bool            // a value is needed: null will not do
+	listed      bool            // it must be there, be it as null
+	path        []string        // of objects around it, and its name; of the leaves of a schema
 	items       *property
 	properties  []property
 }
@@ -40,6 +43,7 @@ type rawSchema struct {
 	Required    []string          `json:"required"`
 	Properties  json.RawMessage   `json:"properties"`
 	Items       json.RawMessage   `json:"items"`
+	Nullable    bool              `json:"nullable"`
 	AnyOf       []json.RawMessage `json:"anyOf"`
 	OneOf       []json.RawMessage `json:"oneOf"`
 }
@@ -59,6 +63,9 @@ func readProperty(name string, raw json.RawMessage, depth int) property {
 		p.enum = []json.RawMessage{s.Const}
 	}
 	p.types = readTypes(s.Type)
+	if s.Nullable {
+		p.types = append(p.types, "null")
+	}
 	for _, alternative := range append(s.AnyOf, s.OneOf...) {
 		a := readProperty(name, alternative, depth+1)
 		p.types = append(p.types, a.types...)
@@ -76,10 +83,33 @@ func readProperty(name string, raw json.RawMessage, depth int) property {
 	}
 	for key, value := range js.Members(js.Trim(s.Properties)) {
 		child := readProperty(string(key), value, depth+1)
-		child.required = slices.Contains(s.Required, string(key))
+		child.listed = slices.Contains(s.Required, string(key))
+		child.required = child.listed && !child.is("null")
 		p.properties = append(p.properties, child)
 	}
+	if n := len(p.enum); n > 0 {
+		p.enum = slices.DeleteFunc(p.enum, func(v json.RawMessage) bool { return string(v) == "null" })
+		if len(p.enum) < n && !p.is("null") {
+			p.types = append(p.types, "null")
+		}
+	}
 	return p
+}
+
+// leaves returns the parameters that hold no others, at any depth. One in an
+// object that may be left out is not required.
+func leaves(properties []property, outer []string, required bool) []property {
+	var out []property
+	for _, p := range properties {
+		p.path = append(slices.Clone(outer), p.name)
+		p.required = p.required && required
+		if p.is("object") && len(p.properties) > 0 {
+			out = append(out, leaves(p.properties, p.path, p.required)...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // readTypes reads "type", which is a word or a list of words.
