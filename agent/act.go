@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -47,6 +48,7 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 		return ok
 	})
 	l.settled = nil
+	l.doubt(calls)
 	if err := l.do(ctx, a, calls); err != nil {
 		return err
 	}
@@ -61,6 +63,20 @@ func (l *loop) act(ctx context.Context, calls []llm.Call, invalid []llm.InvalidC
 		return l.note(ctx, string(refine.CauseValidation), strings.Join(a.notes, "\n\n"))
 	}
 	return nil
+}
+
+// doubt marks the calls that have an example of their tool's description where
+// nobody has said a value; package invoke decides what that means for the tool.
+func (l *loop) doubt(calls []llm.Call) {
+	for i, c := range calls {
+		at := slices.IndexFunc(l.offered, func(d llm.ToolDef) bool { return d.Name == c.Name })
+		if at < 0 {
+			continue
+		}
+		if guess, ok := emulate.CopiedExample(l.offered[at], c.Args, l.System, l.messages); ok {
+			calls[i].Provenance.Repairs = append(slices.Clone(c.Provenance.Repairs), guess)
+		}
+	}
 }
 
 // outcome returns the outcome of a call that its receipt describes.

@@ -215,6 +215,7 @@ func stemSet(text string) map[string]bool {
 // evidence is what a conversation says about the values of a tool's
 // parameters. A nil evidence says nothing.
 type evidence struct {
+	request string
 	lower   string          // the request, in lower case
 	said    map[string]bool // the stems of its words
 	about   map[string]bool // the stems of the tool's name, which are no reason
@@ -223,7 +224,7 @@ type evidence struct {
 }
 
 func evidenceFor(t turn, tool string) *evidence {
-	return &evidence{lower: strings.ToLower(t.text), said: stemSet(t.text), about: stemSet(tool), numbers: numbersIn(t.known), words: wordsOf(t.known)}
+	return &evidence{request: t.text, lower: strings.ToLower(t.text), said: stemSet(t.text), about: stemSet(tool), numbers: numbersIn(t.known), words: wordsOf(t.known)}
 }
 
 func (e *evidence) spoken() []evident {

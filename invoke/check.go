@@ -1,10 +1,12 @@
 package invoke
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -86,10 +88,18 @@ func (d *batch) lookup(j *job) *tool.Error {
 // reading enforces how doubtful a reading of the model's text may be for a tool
 // with these effects.
 func (d *batch) reading(j *job) *tool.Error {
-	j.repairs = slices.Clone(j.call.Provenance.Repairs)
 	effects := j.tool.Effects
+	from := j.call.Provenance
+	from.Repairs = slices.Clone(from.Repairs)
+	if effects.Has(tool.ReadOnly) { // looking at the wrong thing changes nothing
+		from.Repairs = slices.DeleteFunc(from.Repairs, isExample)
+	}
+	j.repairs = from.Repairs
+	if i := slices.IndexFunc(j.repairs, isExample); i >= 0 {
+		return guessed(j.call.Args, j.repairs[i])
+	}
 	var doubt string
-	switch j.call.Provenance.Worst() {
+	switch from.Worst() {
 	case llm.Intact, llm.Syntax, llm.Coercion:
 	case llm.Guess:
 		if !effects.Has(tool.ReadOnly) || !d.s.runner.RunGuesses {
@@ -109,6 +119,19 @@ func (d *batch) reading(j *job) *tool.Error {
 	}
 	e := tool.Errorf(tool.Validation, "the call was not well-formed (%s): %s", rules(j.repairs), doubt)
 	e.Fix = "Send the same call again as one complete JSON object: every bracket closed, every quote inside a text escaped, every argument under its name."
+	return e
+}
+
+func isExample(r llm.Repair) bool { return r.Rule == emulate.ExampleRule }
+
+// guessed refuses a call with an example in the place of a value.
+func guessed(args json.RawMessage, r llm.Repair) *tool.Error {
+	value := ""
+	if 0 <= r.Start && r.Start < r.End && r.End <= len(args) {
+		value = fmt.Sprintf(" %.80s", args[r.Start:r.End])
+	}
+	e := tool.Errorf(tool.Validation, "the value%s is only an example in the description of the tool; nobody in the conversation has said it, and the tool may change things", value)
+	e.Fix = "Send the call again with the value that was asked for. If nobody has said it, do not call the tool; ask the user."
 	return e
 }
 
