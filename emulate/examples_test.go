@@ -40,7 +40,10 @@ func TestPathsAndTexts(t *testing.T) {
 		{`Create src/app/config.json containing {}`, `["src/app/config.json"]`, `["{}"]`},
 		{`Save the line see you at five in the file plan.txt, please`, `["plan.txt"]`, `["see you at five"]`},
 		{`Please make .env saying A=1`, `[".env"]`, `["A=1"]`},
-		{`Write a poem about "Moby Dick" into whale.txt`, `["whale.txt"]`, `["a poem about \"Moby Dick\""]`},
+		{`Write a poem about "Moby Dick" into whale.txt`, `["whale.txt"]`, ``},
+		{`Write a poem about the sea to sea.txt`, `["sea.txt"]`, ``},
+		{`Write the message of the day to motd.txt`, `["motd.txt"]`, ``},
+		{`Write "<b>Hi</b>" to web/a.html`, `["web/a.html"]`, `["<b>Hi</b>"]`},
 		{`Write me a poem`, ``, ``},
 		{`Don't tell me what's in it, e.g. now and/or later`, ``, ``},
 	} {
@@ -51,6 +54,35 @@ func TestPathsAndTexts(t *testing.T) {
 		if got := string(marshal(dictated(c.say))); got != c.content && !(c.content == "" && got == "null") {
 			t.Errorf("%s: texts %s, want %s", c.say, got, c.content)
 		}
+	}
+}
+
+// TestWriter: a request that is one text for one file goes to the tool that takes
+// both, however few words they share; any other does not.
+func TestWriter(t *testing.T) {
+	tools := []llm.ToolDef{
+		{Name: "search_files", Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`)},
+		{Name: "write_file", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"overwrite":{"type":"boolean"}},"required":["path","content"]}`)},
+		{Name: "edit_file", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"old_text":{"type":"string"},"new_text":{"type":"string"}},"required":["path","old_text","new_text"]}`)},
+	}
+	for say, want := range map[string]int{
+		`Save "42" to answer.txt`:                              1,
+		`Please create todo.md that says "buy milk"`:           1,
+		`Create the file a.txt and write "alpha" into it`:      1,
+		`Search "foo" in src/main.go`:                          -1,
+		`Write "a" to a.txt and read b.txt`:                    -1,
+		`Write "a" to a.txt and delete it`:                     -1,
+		`Write a poem to poem.txt`:                             -1,
+		`Replace "a" by "b" in a.txt`:                          -1,
+		`Do not write "a" to a.txt`:                            -1,
+		`Tell me whether somebody wrote "a" to the file a.txt`: -1,
+	} {
+		if got := writer(tools, say); got != want {
+			t.Errorf("%s: %d, want %d", say, got, want)
+		}
+	}
+	if got := writer(append(tools, tools[1]), `Save "42" to answer.txt`); got != -1 {
+		t.Errorf("of two such tools: %d", got)
 	}
 }
 

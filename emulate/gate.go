@@ -148,6 +148,9 @@ func plan(tools []llm.ToolDef, t turn) ([]llm.ToolDef, string) {
 	if named := namedIn(tools, t.text); len(named) > 1 {
 		return named, "the request names these tools"
 	}
+	if at := writer(tools, t.text); at >= 0 {
+		return tools[at : at+1], fmt.Sprintf("the request gives a text and the one file to write it to, which %s takes", tools[at].Name)
+	}
 	if clauses := rank.Clauses(strings.Trim(t.text, " \"'“”\n")); len(clauses) > 1 && len(tools) > 1 {
 		for _, clause := range clauses {
 			best, score := pick(tools, clause)
@@ -209,6 +212,65 @@ func pick(tools []llm.ToolDef, text string) (int, float64) {
 		best = hits[0].Doc
 	}
 	return best, rank.New(docs[best : best+1]).Fit(text)
+}
+
+// writes are the words with which a request to write a file begins, after those
+// of politeness.
+var (
+	writes = strings.Fields("write create make save put store")
+	polite = strings.Fields("please can could would you kindly now then i need want to")
+)
+
+// writer returns the tool for a request that is nothing but one text to be
+// written to one file: the one that takes a path and a content, and nothing else
+// that is required. It returns -1 if the request is another, or no tool or more
+// than one is such. The words that tools have in common with such a request say
+// little: it is made of the text and the name.
+func writer(tools []llm.ToolDef, text string) int {
+	e := &evidence{request: text}
+	if len(e.paths()) != 1 || len(dictated(text)) != 1 {
+		return -1
+	}
+	for _, clause := range rank.Clauses(text) {
+		words := strings.Fields(strings.ToLower(clause))
+		for len(words) > 0 && slices.Contains(polite, strings.Trim(words[0], edge)) {
+			words = words[1:]
+		}
+		if len(words) > 0 && !slices.Contains(writes, words[0]) && !strings.Contains(dictated(text)[0], strings.Trim(clause, edge)) {
+			return -1
+		}
+	}
+	found := -1
+	for i, d := range tools {
+		if takesFile(d) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// takesFile reports whether a tool requires a path and a content, and no more.
+func takesFile(d llm.ToolDef) bool {
+	s := schema.ShapeOf(d.Schema)
+	path, content, other := 0, 0, 0
+	for _, name := range s.Properties() {
+		is := func(set map[string]bool) bool {
+			return slices.ContainsFunc(rank.Stems(name), func(w string) bool { return set[w] })
+		}
+		switch {
+		case !s.Required(name):
+		case is(places):
+			path++
+		case is(spelled):
+			content++
+		default:
+			other++
+		}
+	}
+	return path == 1 && content == 1 && other == 0
 }
 
 // lacks reports whether a tool needs numbers and the conversation has fewer

@@ -139,7 +139,11 @@ func (e *evidence) runs(size lengths) []string {
 // paths returns the words that look like the name of a file or a path: those of
 // the request, or else of the whole conversation.
 func (e *evidence) paths() []string {
-	for _, words := range [][]string{wordsOf(e.request), e.words} {
+	request := e.request
+	for _, text := range quotedIn(request) { // what is to be written names no file
+		request = strings.Replace(request, text, "", 1)
+	}
+	for _, words := range [][]string{wordsOf(request), e.words} {
 		var out []string
 		for _, w := range words {
 			w = strings.TrimRight(strings.TrimLeft(w, `'"([{<`+"`“‘"), edge)
@@ -157,7 +161,7 @@ func (e *evidence) paths() []string {
 // isPath reports whether a word has the form of a path: a slash within, or an
 // end like .txt.
 func isPath(w string) bool {
-	if strings.Contains(w, "://") || strings.ContainsAny(w, "@*?") || slices.Contains(slashed, strings.ToLower(w)) {
+	if strings.Contains(w, "://") || strings.ContainsAny(w, "@*?<>|\"") || slices.Contains(slashed, strings.ToLower(w)) {
 		return false
 	}
 	stem, end, ok := w, "", false
@@ -191,6 +195,10 @@ var (
 	writing    = []string{"write ", "put ", "save ", "store "}
 )
 
+// described are words with which a request describes a text: "a poem", "of the
+// day". Nobody wants those words written.
+var described = strings.Fields("a an the some my me your our this that these it its all about of for in from with")
+
 // dictated returns what a request gives word for word: texts in quotes, else what
 // stands behind words like "saying".
 func dictated(request string) []string {
@@ -201,7 +209,8 @@ func dictated(request string) []string {
 	var out []string
 	add := func(text string) {
 		text = strings.Trim(text, " \t\n:")
-		if text != "" && !slices.Contains(out, text) {
+		first, _, _ := strings.Cut(strings.ToLower(text), " ")
+		if text != "" && !slices.Contains(described, first) && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
