@@ -177,7 +177,7 @@ func (r *told) field(name string, depth int, give bool) map[string]any {
 // stands in the question or is the only one the schema allows.
 func TestOfflineInventsNothing(t *testing.T) {
 	calls := 0
-	for seed := range uint64(400) {
+	for seed := range uint64(120) {
 		r := &told{Rand: rand.New(rand.NewPCG(seed, 16)), names: slices.Clone(fieldNames), values: map[string]bool{}}
 		r.Shuffle(len(r.names), func(i, j int) { r.names[i], r.names[j] = r.names[j], r.names[i] })
 		raw, err := json.Marshal(r.object(0, seed%4 != 0))
@@ -216,7 +216,7 @@ func TestOfflineInventsNothing(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls", calls)
-	if calls < 500 {
+	if calls < 400 {
 		t.Errorf("only %d calls: the questions ask for nothing", calls)
 	}
 }
