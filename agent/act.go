@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
@@ -121,11 +122,17 @@ func (l *loop) refuse(ctx context.Context, a *acting, c llm.InvalidCall) error {
 }
 
 // do runs calls and keeps their results.
-func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) error {
+func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) (failed error) {
 	if len(calls) == 0 {
 		return nil
 	}
 	l.settledTokens.Store(int64(l.done.Usage.Input + l.done.Usage.Output))
+	before := l.spent.Load()
+	defer func() {
+		if spent := l.spent.Load(); spent != before && l.cost != nil {
+			failed = errors.Join(failed, l.write(ctx, kindCost, costEntry{l.turnNo, catalog.Money(spent)}))
+		}
+	}()
 	for ev, err := range l.runner.Do(context.WithValue(ctx, loopKey{}, l), calls) {
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -62,6 +63,12 @@ type Agent struct {
 	Budget int
 	// Tokens bounds what the model reads and writes in a run; 0 means no bound.
 	Tokens int
+	// Money bounds what the models of a run cost, with those of runs inside its
+	// calls; 0 means no bound. A model whose price is not known is not asked then.
+	Money catalog.Money
+	// Cost returns what usage costs with the model of that id, and false if that is
+	// not known; nil asks models that know it, as those of package provider do.
+	Cost func(id string, u llm.Usage) (catalog.Money, bool)
 	// Context is how many tokens the model can take; 0 means unknown: the
 	// model's errors say when it is exceeded. Old results are shortened when
 	// the conversation outgrows it.
@@ -158,8 +165,8 @@ func (a *Agent) check() error {
 	switch {
 	case a.Model == nil && a.Route == nil:
 		return errors.New("agent: there is no model")
-	case a.MaxTurns < 0 || a.Tokens < 0 || a.Context < 0:
-		return errors.New("agent: MaxTurns, Tokens and Context must not be negative")
+	case a.MaxTurns < 0 || a.Tokens < 0 || a.Context < 0 || a.Money < 0:
+		return errors.New("agent: MaxTurns, Tokens, Money and Context must not be negative")
 	case r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil:
 		return errors.New("agent: System, Messages, Tools, Model and Budget of Request must be empty; the agent sets them")
 	}
@@ -212,11 +219,13 @@ type limits struct {
 	Budget     int  `json:"budget"`
 	Tokens     int  `json:"tokens,omitempty"`
 	Context    int  `json:"context,omitempty"`
+	// Money is in millionths of a millionth of a dollar.
+	Money catalog.Money `json:"money,omitempty"`
 }
 
 func (a *Agent) limits() limits {
 	return limits{
 		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,
-		Budget: max(cmp.Or(a.Budget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context,
+		Budget: max(cmp.Or(a.Budget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context, Money: a.Money,
 	}
 }

@@ -56,6 +56,7 @@ func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
 	if err := l.fit(ctx); err != nil {
 		return nil, err
 	}
+	l.askedModel = m
 	if !l.wasRead {
 		m = emulate.ReadCalls(m, func() llm.CallIDs { return llm.CallIDs{New: l.ids.New, Known: l.ids.Taken} })
 	}

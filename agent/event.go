@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -144,7 +145,9 @@ type Done struct {
 	Messages []llm.Message `json:"messages"`
 	Finish   llm.Finish    `json:"finish"` // of the last answer
 	Usage    llm.Usage     `json:"usage"`  // of all answers
-	Turns    int           `json:"turns"`
+	// Cost is what that cost, as far as prices are known; see [catalog.Money].
+	Cost  catalog.Money `json:"cost,omitempty"`
+	Turns int           `json:"turns"`
 	// Ran counts the calls that were run, Did are the changes they reported.
 	Ran int                  `json:"ran"`
 	Did []journal.SideEffect `json:"did,omitempty"`

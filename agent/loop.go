@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -48,15 +49,19 @@ type loop struct {
 	rec      *journal.Recorder // nil records nothing
 	wasRead  bool              // the calls in the text of answers have been read: a record of format 2 or later
 
-	watched   func(context.Context) context.Context
-	prepare   func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
-	halt      func(ctx context.Context, over bool) (string, error)
-	halted    string // why an earlier process ended the run after its last turn
-	now       asking
-	seenTurn  *observe.Turn
-	yield     func(llm.Event, error) bool
-	cancel    context.CancelFunc
-	abandoned bool // nobody listens any more
+	watched    func(context.Context) context.Context
+	cost       func(llm.Model, string, llm.Usage) (catalog.Money, bool) // nil in a replay
+	wasSpent   func(turn int) catalog.Money                             // in a replay
+	unpriced   bool                                                     // something was asked for that has no known price
+	askedModel llm.Model
+	prepare    func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
+	halt       func(ctx context.Context, over bool) (string, error)
+	halted     string // why an earlier process ended the run after its last turn
+	now        asking
+	seenTurn   *observe.Turn
+	yield      func(llm.Event, error) bool
+	cancel     context.CancelFunc
+	abandoned  bool // nobody listens any more
 
 	messages []llm.Message
 	ids      llm.CallIDs // of all calls
@@ -115,6 +120,9 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 	if l.Lanes, err = a.offer(a.first(), l.task(msgs), a.set(), true); err != nil {
 		return err
 	}
+	if err := a.affords(l); err != nil {
+		return err
+	}
 	l.ready(a.Request)
 	start := journal.Start{Producer: "toolpost", Task: l.task(msgs), Model: a.ID, Parent: a.Parent}
 	if err := l.write(ctx, journal.KindStart, start); err != nil {
@@ -151,7 +159,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 		return nil, err
 	}
 	session.Model = a.ID
-	l.prepare, l.halt = a.prepared(l), a.halting(l)
+	l.prepare, l.halt, l.cost = a.prepared(l), a.halting(l), a.costOf
 	l.session, l.runner = session, session
 	l.part(ctx)
 	return l, nil
@@ -341,6 +349,11 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	if err := l.choose(ctx); err != nil {
 		return true, err
 	}
+	if m, id := l.turnModel(); l.cost != nil {
+		if err := l.affordable(m, id); err != nil {
+			return true, err
+		}
+	}
 	if !l.emit(Turn{N: l.turnNo, Max: l.Limits.MaxTurns, Model: l.model, Last: final}) {
 		return true, context.Canceled
 	}
@@ -442,7 +455,7 @@ func (l *loop) keep(ctx context.Context, h *modelAnswer) error {
 	if err := l.hosted(ctx, h.message); err != nil {
 		return err
 	}
-	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage}
+	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage, Cost: catalog.Money(l.spent.Load())}
 	l.minted = nil
 	return l.write(ctx, kindTurn, entry)
 }
@@ -500,7 +513,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 		l.done.Partial = true
 		l.done.Value = l.best
 	}
-	l.done.Messages = l.messages
+	l.done.Messages, l.done.Cost = l.messages, catalog.Money(l.spent.Load())
 	l.done.Open = err != nil && l.rec != nil && !sealed(err)
 	if l.done.Status == StatusPending {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -19,6 +20,7 @@ const (
 	kindCut    journal.Kind = "agent.cut"    // results that were shortened
 	kindSwitch journal.Kind = "agent.switch" // another model goes on
 	kindResume journal.Kind = "agent.resume" // the run was taken up again
+	kindCost   journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
 	kindPlan   journal.Kind = "agent.plan"   // what a hook changed for a turn
 	kindStop   journal.Kind = "agent.stop"   // a hook ended the run after a turn
 	kindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
@@ -91,6 +93,13 @@ type turnEntry struct {
 	Invalid []llm.InvalidCall `json:"invalid,omitempty"`
 	Minted  []string          `json:"minted,omitempty"` // ids given to its calls
 	Usage   llm.Usage         `json:"usage"`            // of the run so far
+	Cost    catalog.Money     `json:"cost,omitempty"`   // of the run so far
+}
+
+// costEntry is what a run has cost after the calls of a turn.
+type costEntry struct {
+	Turn int           `json:"turn"`
+	Cost catalog.Money `json:"cost"`
 }
 
 // whyResumed marks the messages that came with Resume.

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -82,14 +83,15 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 		return nil, nil, err
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+		costs: make(map[int]catalog.Money), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop, l.prepare, l.halt = l, r.prepare, r.halt
+	r.loop, l.prepare, l.halt, l.wasSpent = l, r.prepare, r.halt, r.spent
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
 	}
 	r.turn = before.turn
+	r.costs[before.turn] = before.cost
 	for _, e := range entries[from:] {
 		if err := r.take(e, l); err != nil {
 			return nil, nil, fmt.Errorf("agent: entry %d: %w", e.Seq, err)
@@ -154,10 +156,11 @@ type recorded struct {
 	turn      int                   // while the record is read
 	loop      *loop
 	minted    []string
-	ids       map[int]string     // of the models, by turn
-	lanes     map[string]laneSet // by model
-	plans     map[int]*planEntry // that hooks made, by turn
-	halts     map[int]string     // why hooks ended the run, by turn
+	ids       map[int]string        // of the models, by turn
+	lanes     map[string]laneSet    // by model
+	costs     map[int]catalog.Money // of the run after a turn
+	plans     map[int]*planEntry    // that hooks made, by turn
+	halts     map[int]string        // why hooks ended the run, by turn
 	failures  map[string]int
 	different *journal.Difference
 }
@@ -179,7 +182,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 			return err
 		}
 		r.ids[t.Turn] = t.Model
-		r.turn = t.Turn
+		r.turn, r.costs[t.Turn] = t.Turn, t.Cost
 		r.minted = append(r.minted, t.Minted...)
 	case kindNote:
 		var n noteEntry
@@ -189,7 +192,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		if n.Why == whyResumed {
 			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
 		}
-	case kindPlan, kindStop:
+	case kindPlan, kindStop, kindCost:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -218,8 +221,14 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 	return nil
 }
 
-// takeHook takes what a hook changed.
+// takeHook takes what a hook changed, and what calls cost.
 func (r *recorded) takeHook(e journal.Entry) error {
+	if e.Kind == kindCost {
+		var c costEntry
+		err := e.Decode(&c)
+		r.costs[c.Turn] = c.Cost
+		return err
+	}
 	if e.Kind == kindStop {
 		var s stopEntry
 		err := e.Decode(&s)
@@ -240,6 +249,9 @@ func (r *recorded) takeHook(e journal.Entry) error {
 	}
 	return nil
 }
+
+// spent returns what the run had cost after a turn.
+func (r *recorded) spent(turn int) catalog.Money { return r.costs[turn] }
 
 // prepare returns the plan of a turn that is on record.
 func (r *recorded) prepare(context.Context) (*planEntry, error) { return r.plans[r.loop.turnNo], nil }

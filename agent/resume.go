@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -83,6 +84,10 @@ func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	l.messages = p.messages
 	l.ready(a.Request)
 	l.takeUp(p)
+	l.charge(p.cost)
+	if err := a.affords(l); err != nil {
+		return err
+	}
 	l.done.Usage, l.done.Ran, l.done.Did, l.done.Unreported = p.usage, p.ran, p.did, p.unreported
 	template, err := json.Marshal(a.Request)
 	if err != nil {
@@ -140,6 +145,7 @@ type past struct {
 	turn     int
 	model    string
 	usage    llm.Usage
+	cost     catalog.Money
 	points   int
 	called   bool
 	invalid  []llm.InvalidCall // of the last answer
@@ -187,7 +193,7 @@ func (p *past) take(e journal.Entry) error {
 		}
 		p.answered()
 		p.stopped = ""
-		p.turn, p.model, p.usage = t.Turn, t.Model, t.Usage
+		p.turn, p.model, p.usage, p.cost = t.Turn, t.Model, t.Usage, t.Cost
 		if len(t.Message.Parts) > 0 {
 			p.messages = append(p.messages, t.Message)
 		}
@@ -207,6 +213,12 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.messages = shortened(p.messages, nil, 0, c.of)
+	case kindCost:
+		var c costEntry
+		if err := e.Decode(&c); err != nil {
+			return err
+		}
+		p.cost = c.Cost
 	case kindStop:
 		var s stopEntry
 		if err := e.Decode(&s); err != nil {

@@ -48,7 +48,7 @@ var subTask = schema.Schema(`{"type":"object","properties":{"task":{"type":"stri
 // A call of it is a run of its own, with the settings of a, inside the run that
 // makes the call: the record names that one as its parent, its events are passed
 // on as [Inside], what it uses is added to the usage of the call, it is bound by
-// what is left of every budget of both (calls, bytes, time and tokens), and it is
+// what is left of every budget of both (calls, bytes, time, tokens and money), and it is
 // cancelled with the call. A call that a person has to allow is asked about by
 // a's own Approve; if that has none, or says that nobody has decided yet, by that
 // of the run outside, which then waits.
@@ -122,6 +122,9 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 		case err != nil:
 			return done, err
 		case p.ended:
+			if outer, ok := ctx.Value(loopKey{}).(*loop); ok {
+				outer.charge(p.cost) // which was not counted there when it was spent
+			}
 			return p.answer(run), nil
 		case p.begun:
 			events = a.Resume(ctx, run)
@@ -141,7 +144,7 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 
 // answer is the end of a run as its record has it.
 func (p *past) answer(run string) Done {
-	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn}
+	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn, Cost: p.cost}
 	if n := len(p.messages); n > 0 {
 		d.Text = p.messages[n-1].Text()
 	}
@@ -236,6 +239,9 @@ func (l *loop) part(ctx context.Context) {
 // of, which learn of it for good when the call is over.
 func (l *loop) used(u llm.Usage) {
 	l.done.Usage = l.done.Usage.Add(u)
+	if !u.IsZero() {
+		l.pay(u)
+	}
 	for at := l.outer; at != nil; at = at.outer {
 		at.insideTokens.Add(int64(u.Input + u.Output))
 	}
@@ -254,8 +260,11 @@ func (l *loop) usedInside(u *llm.Usage) {
 }
 
 // broke returns the error of a run that may not ask the model any more, because
-// its tokens are used up or those of a run that it is part of.
+// its tokens or its money are used up, or those of a run that it is part of.
 func (l *loop) broke() error {
+	if err := l.overspent(); err != nil {
+		return err
+	}
 	for at := l; at != nil; at = at.outer {
 		spent := int64(l.done.Usage.Input + l.done.Usage.Output)
 		if at != l { // which waits for this run in a call
@@ -277,4 +286,5 @@ type shared struct {
 	outer         *loop        // the run whose call this one is part of
 	insideTokens  atomic.Int64 // of runs inside that are not over
 	settledTokens atomic.Int64 // of this run when its calls began
+	spent         atomic.Int64 // what models cost, here and inside
 }

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"fmt"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// priced is a model that knows what it costs, like those of package provider.
+type priced interface{ Info() catalog.Model }
+
+// costOf returns what usage costs with a model, and false if that is not known.
+func (a *Agent) costOf(m llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
+	if a.Cost != nil {
+		return a.Cost(id, u)
+	}
+	if p, ok := m.(priced); ok {
+		return p.Info().Cost(u)
+	}
+	return 0, false
+}
+
+// affordable refuses to ask a model whose price is not known, if the run or one
+// that it is part of has a budget in money.
+func (l *loop) affordable(m llm.Model, id string) error {
+	for at := l; at != nil && l.cost != nil; at = at.outer {
+		if at.Limits.Money == 0 {
+			continue
+		}
+		if _, known := l.cost(m, id, llm.Usage{Input: 1, Output: 1}); !known {
+			if id == "" {
+				id = "the model"
+			}
+			return fmt.Errorf("agent: the budget of %s cannot be kept, because the price of %s is not known: set Agent.Cost, or put a price into models.yaml", at.Limits.Money, id)
+		}
+	}
+	return nil
+}
+
+// affords checks the models that a run is sure to ask.
+func (a *Agent) affords(l *loop) error {
+	m, id := a.models(l.turnNo + 1)
+	if err := l.affordable(m, id); err != nil {
+		return err
+	}
+	if a.Ladder != nil && a.Ladder.Stronger != nil {
+		return l.affordable(a.Ladder.Stronger, a.Ladder.StrongerID)
+	}
+	return nil
+}
+
+// pay counts what an answer cost, for this run and those that it is part of.
+func (l *loop) pay(u llm.Usage) {
+	if l.cost == nil {
+		return
+	}
+	sum, known := l.cost(l.askedModel, l.model, u)
+	if !known {
+		l.unpriced = true
+		return
+	}
+	l.charge(sum)
+}
+
+// charge adds to what a run cost.
+func (l *loop) charge(sum catalog.Money) {
+	for at := l; at != nil; at = at.outer {
+		at.spent.Add(int64(sum))
+	}
+}
+
+// spentMoney is what the models of a run have cost so far, also in runs inside.
+func (l *loop) spentMoney() catalog.Money {
+	if l.wasSpent != nil {
+		return l.wasSpent(l.turnNo - 1)
+	}
+	return catalog.Money(l.spent.Load())
+}
+
+// overspent returns the error of a run that has no money left.
+func (l *loop) overspent() error {
+	for at := l; at != nil; at = at.outer {
+		limit := at.Limits.Money
+		switch spent := at.spentMoney(); {
+		case limit == 0:
+		case at != l && spent >= limit:
+			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, spent)
+		case spent >= limit:
+			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %d turns", limit, spent, l.turnNo-1)
+		case l.unpriced:
+			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, l.name())
+		}
+	}
+	return nil
+}
