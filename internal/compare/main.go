@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -31,7 +32,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *old, flag.Arg(0), flag.Args()[1:], *n, *rounds); err != nil {
+	if err := run(ctx, os.Stdout, *old, flag.Arg(0), flag.Args()[1:], *n, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -42,19 +43,21 @@ type side struct {
 	dir, tests string // where the package is, and its tests
 }
 
-func run(ctx context.Context, commit, pkg string, benchmarks []string, n, rounds int) (err error) {
+// run compares the benchmarks of the package in the directory pkg with those of an
+// earlier commit, and writes a line for each. It leaves nothing behind.
+func run(ctx context.Context, w io.Writer, commit, pkg string, benchmarks []string, n, rounds int) (err error) {
 	tmp, err := os.MkdirTemp("", "compare")
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	tree := filepath.Join(tmp, "tree")
-	defer func() {
-		remove := exec.Command("git", "worktree", "remove", "--force", tree)
-		err = errors.Join(err, remove.Run(), os.RemoveAll(tmp))
-	}()
 	if err := execute(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, commit)); err != nil {
 		return err
 	}
+	defer func() { // even if ctx has ended
+		err = errors.Join(err, execute(exec.Command("git", "worktree", "remove", "--force", tree)))
+	}()
 	sides := [2]side{{filepath.Join(tree, pkg), filepath.Join(tmp, "old.test")}, {pkg, filepath.Join(tmp, "new.test")}}
 	for _, s := range sides {
 		build := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.tests, ".")
@@ -78,7 +81,7 @@ func run(ctx context.Context, commit, pkg string, benchmarks []string, n, rounds
 		was, is := took[0], took[1]
 		slices.Sort(was)
 		slices.Sort(is)
-		fmt.Printf("%s: %v before, %v now; before/now %.2f in the fastest round, %.2f in the median\n", b, was[0], is[0],
+		fmt.Fprintf(w, "%s: %v before, %v now; before/now %.2f in the fastest round, %.2f in the median\n", b, was[0], is[0],
 			was[0].Seconds()/is[0].Seconds(), was[rounds/2].Seconds()/is[rounds/2].Seconds())
 	}
 	return nil
