@@ -47,15 +47,19 @@ func (c *CallIDs) Take(id string) string {
 	if id == "" || c.Taken(id) {
 		id = c.fresh()
 	}
-	c.Use(id)
+	c.add(id)
 	return id
 }
 
 // Use takes an id as it is.
 func (c *CallIDs) Use(id string) {
-	if c.has(id) {
-		return
+	if !c.has(id) {
+		c.add(id)
 	}
+}
+
+// add takes an id that is not taken.
+func (c *CallIDs) add(id string) {
 	if c.place == nil {
 		c.place = make(map[string]int)
 	}
@@ -63,12 +67,21 @@ func (c *CallIDs) Use(id string) {
 	c.place[id] = len(c.given)
 }
 
-// Forget frees the memory of an id that Known knows from now on.
+// Forget frees the memory of an id that Known knows from now on. Older copies
+// must not be assigned back after it.
 func (c *CallIDs) Forget(id string) {
-	if c.has(id) {
-		c.given[c.place[id]-1] = ""
+	at := c.place[id]
+	if at == 0 {
+		return
 	}
 	delete(c.place, id)
+	if at > len(c.given) || c.given[at-1] != id {
+		return
+	}
+	c.given[at-1] = ""
+	for n := len(c.given); n > 0 && c.given[n-1] == ""; n-- { // the place may be used again
+		c.given = c.given[:n-1]
+	}
 }
 
 // fresh returns an id that no call has.

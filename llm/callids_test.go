@@ -67,6 +67,38 @@ func TestCallIDsTakenBack(t *testing.T) {
 	}
 }
 
+// Ids that are forgotten take no memory, in whatever order that happens, and those
+// that are not stay taken.
+func TestCallIDsForgotten(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	known := make(map[string]bool)
+	ids := llm.CallIDs{Known: func(id string) bool { return known[id] }}
+	var open []string
+	for i := range 5000 {
+		if len(open) > 0 && rnd.IntN(2) == 0 {
+			at := rnd.IntN(len(open))
+			known[open[at]] = true
+			ids.Forget(open[at])
+			ids.Forget(open[at]) // once more changes nothing
+			open = slices.Delete(open, at, at+1)
+		} else {
+			open = append(open, ids.Take([]string{"", "own" + strconv.Itoa(i)}[rnd.IntN(2)]))
+		}
+		for _, id := range open {
+			if !ids.Taken(id) {
+				t.Fatalf("after %d steps %s is free", i, id)
+			}
+		}
+	}
+	if len(open) < 2 || slices.ContainsFunc(open, func(id string) bool { return known[id] }) {
+		t.Errorf("ids that were given twice: %q", open)
+	}
+	var one llm.CallIDs
+	if n := testing.AllocsPerRun(1000, func() { one.Forget(one.Take("a")) }); n > 0 {
+		t.Errorf("an id that is taken and forgotten allocates %v times", n)
+	}
+}
+
 func BenchmarkCallIDs(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
