@@ -271,6 +271,7 @@ func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k *know
 	r.line = reusable(line)
 	r.size += int64(len(line))
 	r.last = e
+	r.last.Body = nil // the next needs only what it follows
 	r.ledger.learn(&e, c)
 	if d.mustSync(e.Kind) {
 		if err := d.toDisk(f, r); err != nil {

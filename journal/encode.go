@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
@@ -29,13 +30,32 @@ type object struct {
 type known struct {
 	canonical bool
 	harmless  bool // it holds no secret of a known form or under a known name
+	borrowed  bool // its space is used again, so a store that keeps it makes a copy
 	// counted is what the ledger would read of an intent; zero is unknown.
 	counted counted
 }
 
 func (o *object) known() known { return known{canonical: !o.loose, harmless: !o.suspect} }
 
-func newObject(size int) object { return object{b: append(make([]byte, 0, size), '{')} }
+// newObject begins an object of about that size, in space if it has room.
+func newObject(space []byte, size int) object {
+	if cap(space) < size {
+		space = make([]byte, 0, size)
+	}
+	return object{b: append(space[:0], '{')}
+}
+
+// bodies are spaces for bodies that are borrowed.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// giveBack keeps the space of a body that nobody refers to any more.
+func giveBack(space *[]byte, body []byte) {
+	const worthKeeping = 64 << 10
+	if cap(body) <= worthKeeping {
+		*space = body[:0]
+		bodies.Put(space)
+	}
+}
 
 func (o *object) key(k string) {
 	if o.b[len(o.b)-1] != '{' {
@@ -139,9 +159,9 @@ func (o *object) any(k string, v any, there bool) {
 	o.suspect = o.suspect || suspicious(b)
 }
 
-func (in *Intent) encode(refs *references) object {
+func (in *Intent) encode(refs *references, space []byte) object {
 	const keysAndHash = 136
-	o := newObject(keysAndHash + len(in.Args) + len(in.Call) + len(in.Effects) + len(in.Tool) + len(in.Approval) + len(in.StepID) + 32)
+	o := newObject(space, keysAndHash+len(in.Args)+len(in.Call)+len(in.Effects)+len(in.Tool)+len(in.Approval)+len(in.StepID)+32)
 	o.text("approval", string(in.Approval))
 	o.args(&in.Args, refs)
 	o.textAlways("call", in.Call)
@@ -155,8 +175,8 @@ func (in *Intent) encode(refs *references) object {
 	return o
 }
 
-func (r *Receipt) encode(refs *references) object {
-	o := newObject(r.size())
+func (r *Receipt) encode(refs *references, space []byte) object {
+	o := newObject(space, r.size())
 	o.any("approval", r.Approval, r.Approval != nil)
 	o.args(&r.Args, refs)
 	o.number("attempts", int64(r.Attempts))
@@ -180,7 +200,11 @@ func (r *Receipt) encode(refs *references) object {
 	o.any("side_effects", r.SideEffects, len(r.SideEffects) > 0)
 	o.text("source", string(r.Source))
 	o.text("spill", r.Spill)
-	o.textAlways("status", string(r.Status))
+	if r.Status == OK {
+		o.word("status", string(OK))
+	} else {
+		o.textAlways("status", string(r.Status))
+	}
 	o.text("step_id", r.StepID)
 	o.any("step_utility", r.StepUtility, r.StepUtility != nil)
 	o.textAlways("tool", r.Tool)

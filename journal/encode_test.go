@@ -61,7 +61,9 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 	cited := &llm.Result{Parts: []llm.Part{llm.Text{Text: "x", Citations: []llm.Citation{{URL: "u"}}}}}
 	for _, c := range []struct {
 		name string
-		v    interface{ encode(*references) object }
+		v    interface {
+			encode(*references, []byte) object
+		}
 	}{
 		{"empty intent", &Intent{}},
 		{"full intent", &in},
@@ -74,7 +76,7 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 		{"empty result", &Receipt{Result: &llm.Result{}}},
 		{"cited result", &Receipt{Result: cited}},
 	} {
-		o := c.v.encode(nil)
+		o := c.v.encode(nil, nil)
 		if o.err != nil {
 			t.Fatalf("%s: %v", c.name, o.err)
 		}
@@ -104,7 +106,7 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 // claim it has.
 func TestEncodersAdmitWhatIsNotCanonical(t *testing.T) {
 	twice := llm.Extra{"chat": {"k": json.RawMessage(`{"a":1,"a":2}`)}}
-	if o := (&Receipt{Result: &llm.Result{Extra: twice}}).encode(nil); !o.loose || o.err != nil {
+	if o := (&Receipt{Result: &llm.Result{Extra: twice}}).encode(nil, nil); !o.loose || o.err != nil {
 		t.Errorf("loose %v, %v", o.loose, o.err)
 	}
 }
@@ -136,7 +138,7 @@ func FuzzSuspicious(f *testing.F) {
 func TestOrdinaryReceiptsAreNotSuspicious(t *testing.T) {
 	rec := Receipt{Call: "call_1", Tool: "echo", Args: json.RawMessage(`{"text":"hello"}`), ParamsHash: ParamsHash(nil), OutputHash: ParamsHash(nil), Status: OK,
 		Result: &llm.Result{CallID: "call_1", Name: "echo", Parts: []llm.Part{llm.Text{Text: "See https://example.org/a:b, x = 1; a task to be done -- later"}}}}
-	if o := rec.encode(nil); o.suspect || suspicious(o.b) {
+	if o := rec.encode(nil, nil); o.suspect || suspicious(o.b) {
 		t.Errorf("%s", o.b)
 	}
 }
@@ -158,28 +160,28 @@ func TestEncodersSuspectSecrets(t *testing.T) {
 	for v := range texts(reflect.ValueOf(&in).Elem()) {
 		attacks++
 		v.Set(reflect.ValueOf(secret).Convert(v.Type()))
-		look("intent", in.encode(nil))
+		look("intent", in.encode(nil, nil))
 		v.SetZero()
 	}
 	for v := range texts(reflect.ValueOf(&rec).Elem()) {
 		attacks++
 		v.Set(reflect.ValueOf(secret).Convert(v.Type()))
-		if o := rec.encode(nil); bytes.Contains(o.b, []byte(secret)) { // all but Entry
+		if o := rec.encode(nil, nil); bytes.Contains(o.b, []byte(secret)) { // all but Entry
 			look("receipt", o)
 		}
 		v.SetZero()
 	}
 	quoted := json.RawMessage(`{"a":"` + secret + `"}`)
-	look("args", (&Intent{Args: quoted}).encode(nil))
-	look("args", (&Receipt{Args: quoted}).encode(nil))
-	look("a name", (&Receipt{Args: json.RawMessage(`{"password":"x"}`)}).encode(nil))
-	look("a result", (&Receipt{Result: &llm.Result{Parts: []llm.Part{llm.Text{Text: "x " + secret}}}}).encode(nil))
-	look("its name", (&Receipt{Result: &llm.Result{Name: secret, Parts: []llm.Part{llm.Text{}}}}).encode(nil))
-	look("a longer result", (&Receipt{Result: &llm.Result{Parts: []llm.Part{llm.Text{}, llm.Text{Text: secret}}}}).encode(nil))
-	look("an error", (&Receipt{Error: &Failure{Message: secret}}).encode(nil))
-	look("an approval", (&Receipt{Approval: &Approval{Reason: secret}}).encode(nil))
-	look("a side effect", (&Receipt{SideEffects: []SideEffect{{Path: secret}}}).encode(nil))
-	look("a repair", (&Receipt{Repairs: []llm.Repair{{Rule: secret}}}).encode(nil))
+	look("args", (&Intent{Args: quoted}).encode(nil, nil))
+	look("args", (&Receipt{Args: quoted}).encode(nil, nil))
+	look("a name", (&Receipt{Args: json.RawMessage(`{"password":"x"}`)}).encode(nil, nil))
+	look("a result", (&Receipt{Result: &llm.Result{Parts: []llm.Part{llm.Text{Text: "x " + secret}}}}).encode(nil, nil))
+	look("its name", (&Receipt{Result: &llm.Result{Name: secret, Parts: []llm.Part{llm.Text{}}}}).encode(nil, nil))
+	look("a longer result", (&Receipt{Result: &llm.Result{Parts: []llm.Part{llm.Text{}, llm.Text{Text: secret}}}}).encode(nil, nil))
+	look("an error", (&Receipt{Error: &Failure{Message: secret}}).encode(nil, nil))
+	look("an approval", (&Receipt{Approval: &Approval{Reason: secret}}).encode(nil, nil))
+	look("a side effect", (&Receipt{SideEffects: []SideEffect{{Path: secret}}}).encode(nil, nil))
+	look("a repair", (&Receipt{Repairs: []llm.Repair{{Rule: secret}}}).encode(nil, nil))
 }
 
 // texts yields the fields of a struct that are text.

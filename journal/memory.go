@@ -1,12 +1,15 @@
 package journal
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Memory is a Store that forgets when the process ends. The zero value is
@@ -26,40 +29,68 @@ type memoryRun struct {
 	lease Lease // if owned
 	// blocks are full, but for the last: what is once in its place is never
 	// copied to make room.
-	blocks [][]Entry
+	blocks [][]memoryEntry
 	last   Entry
 	line   []byte // space for the next
+	bodies []byte // of the last entries, one after the other
 	ledger ledger
 }
 
-// blockLen is how many entries a block holds.
-const blockLen = 128
+// memoryEntry is what an entry does not share with its run and its neighbours.
+type memoryEntry struct {
+	at       time.Time
+	kind     Kind
+	body     json.RawMessage
+	stripped *Stripped
+	hash     Hash
+}
+
+// blockLen is how many entries a block holds: 8 KiB of them.
+const blockLen = 93
 
 // add appends e. The first block grows as it must, since most runs are short.
 func (r *memoryRun) add(e *Entry) {
 	r.last = *e
 	n := len(r.blocks)
 	if n == 0 || len(r.blocks[n-1]) == blockLen {
-		r.blocks = append(r.blocks, make([]Entry, 0, min(n*blockLen, blockLen)))
+		r.blocks = append(r.blocks, make([]memoryEntry, 0, min(n*blockLen, blockLen)))
 		n++
 	}
-	r.blocks[n-1] = append(r.blocks[n-1], *e)
+	r.blocks[n-1] = append(r.blocks[n-1], memoryEntry{e.At, e.Kind, e.Body, e.Stripped, e.Hash})
+}
+
+// keep returns a copy of a body. Small ones stand side by side, which takes less
+// time than memory for each.
+func (r *memoryRun) keep(body []byte) []byte {
+	const most = 16 << 10
+	if len(body) > most/8 {
+		return bytes.Clone(body)
+	}
+	if cap(r.bodies)-len(r.bodies) < len(body) {
+		r.bodies = make([]byte, 0, max(min(2*cap(r.bodies), most), len(body)))
+	}
+	start := len(r.bodies)
+	r.bodies = append(r.bodies, body...)
+	return r.bodies[start:len(r.bodies):len(r.bodies)]
 }
 
 // from yields the entries from the nth on, counting from 0.
 func (r *memoryRun) from(n int64) iter.Seq[Entry] {
 	r.mu.Lock()
 	blocks := slices.Clone(r.blocks) // what they hold is only ever appended to
+	run, format, count := r.last.Run, r.last.Format, r.last.Seq
 	r.mu.Unlock()
+	at := func(i int64) *memoryEntry { return &blocks[i/blockLen][i%blockLen] }
 	return func(yield func(Entry) bool) {
-		skip := n % blockLen
-		for i := n / blockLen; i < int64(len(blocks)); i++ {
-			for _, e := range blocks[i][min(skip, int64(len(blocks[i]))):] {
-				if !yield(e) {
-					return
-				}
+		for i := n; i < count; i++ {
+			m := at(i)
+			e := Entry{Run: run, Seq: i + 1, At: m.at, Kind: m.kind, Body: m.body, Format: format, Stripped: m.stripped, Hash: m.hash}
+			if i > 0 {
+				e.Prev = at(i - 1).hash
 			}
-			skip = 0
+			if !yield(e) {
+				return
+			}
 		}
 	}
 }
@@ -103,6 +134,9 @@ func (m *Memory) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	c, err := r.ledger.admit(r.last.Seq, &e, k, nil) // which has seen all entries
 	if err != nil {
 		return Entry{}, err
+	}
+	if k.borrowed {
+		e.Body = r.keep(e.Body)
 	}
 	r.line = reusable(line)
 	r.ledger.learn(&e, c)

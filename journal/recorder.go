@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -297,6 +298,8 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	var intended announced
 	if before != settled {
 		r.calls[rec.Call] = settled
+	}
+	if before != settled && before != 0 {
 		intended = r.pending[rec.Call]
 	}
 	r.mu.Unlock()
@@ -310,14 +313,14 @@ func (r *Recorder) Receipt(ctx context.Context, rec Receipt) (Receipt, error) {
 	if rec.Status == Refused {
 		kind = KindRefusal
 	}
-	e, err := r.writeReceipt(r.lasting(ctx), kind, &rec, intended)
+	hash, err := r.writeReceipt(r.lasting(ctx), kind, &rec, intended)
 	if err != nil {
 		r.mu.Lock()
 		r.calls[rec.Call] = before
 		r.mu.Unlock()
 		return rec, err
 	}
-	rec.Entry = e.Hash
+	rec.Entry = hash
 	if before == 0 && rec.Interrupted() {
 		r.mu.Lock()
 		delete(r.calls, rec.Call)
@@ -390,13 +393,18 @@ func (r *Recorder) writeValues(ctx context.Context, e Entry) (Entry, error) {
 // writeIntent is Write for an intent. It makes Args canonical.
 func (r *Recorder) writeIntent(ctx context.Context, in *Intent) (Entry, error) {
 	refs := references{r: r, params: in.ParamsHash}
-	o := in.encode(&refs)
+	space := bodies.Get().(*[]byte)
+	o := in.encode(&refs, *space)
 	if o.err != nil || o.loose {
 		return r.Write(ctx, KindIntent, *in)
 	}
 	k := o.known()
 	k.counted = in.counted()
+	_, k.borrowed = r.store.(*Memory) // whose entries are its own, and are returned
 	e, err := r.append(ctx, Entry{Kind: KindIntent, Body: o.b}, &k)
+	if k.borrowed {
+		giveBack(space, o.b)
+	}
 	if err == nil {
 		refs.learn()
 		r.await(in)
@@ -426,19 +434,24 @@ func (r *Recorder) lasting(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// writeReceipt is Write for a receipt. It makes Args canonical.
-func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, intended announced) (Entry, error) {
+// writeReceipt is Write for a receipt. It makes Args canonical, and returns the
+// hash of the entry.
+func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, intended announced) (Hash, error) {
 	refs := references{r: r, intended: intended, params: rec.ParamsHash}
-	o := rec.encode(&refs)
+	space := bodies.Get().(*[]byte)
+	o := rec.encode(&refs, *space)
 	if o.err != nil || o.loose {
-		return r.Write(ctx, kind, *rec)
+		e, err := r.Write(ctx, kind, *rec)
+		return e.Hash, err
 	}
 	k := o.known()
+	k.borrowed = true
 	e, err := r.append(ctx, Entry{Kind: kind, Body: o.b}, &k)
 	if err == nil {
 		refs.learn()
 	}
-	return e, err
+	giveBack(space, o.b)
+	return e.Hash, err
 }
 
 func (r *Recorder) append(ctx context.Context, e Entry, k *known) (Entry, error) {
@@ -456,7 +469,11 @@ func (r *Recorder) append(ctx context.Context, e Entry, k *known) (Entry, error)
 		return s.append(ctx, e, k)
 	case *Dir:
 		return s.append(ctx, e, k)
-	case *SQL:
+	}
+	if k.borrowed {
+		e.Body = bytes.Clone(e.Body)
+	}
+	if s, ok := r.store.(*SQL); ok {
 		return s.append(ctx, e, k)
 	}
 	return r.store.Append(ctx, e)

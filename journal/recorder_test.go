@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -214,5 +215,66 @@ func benchmarkRecorder(b *testing.B, store journal.Store) {
 		if _, err := r.Receipt(b.Context(), journal.Receipt{Call: call, Tool: "read", Args: args, Status: journal.OK, Result: result}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// hoarder keeps the bodies it is given, as a store of somebody else may.
+type hoarder struct {
+	*journal.Memory
+	given []json.RawMessage
+}
+
+func (s *hoarder) Append(ctx context.Context, e journal.Entry) (journal.Entry, error) {
+	s.given = append(s.given, e.Body)
+	return s.Memory.Append(ctx, e)
+}
+
+// The recorder uses the space of a body again. What a store keeps, and what the
+// recorder returned, stays as it is.
+func TestBodiesStay(t *testing.T) {
+	foreign := &hoarder{Memory: new(journal.Memory)}
+	for name, store := range map[string]journal.Store{"memory": new(journal.Memory), "directory": openDir(t, t.TempDir()), "SQL": openSQL(t, "sqlite", sqliteDSN(t)), "foreign": foreign} {
+		t.Run(name, func(t *testing.T) {
+			rec, err := journal.Open(t.Context(), store, "run")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := rec.Request(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go on")}}); err != nil {
+				t.Fatal(err) // results are referred to by hash from now on
+			}
+			intents := make(map[int64]string)
+			for i := range 60 {
+				id, text := fmt.Sprint("call", i), strings.Repeat(fmt.Sprint(i, " "), 1+i*i)
+				args := json.RawMessage(fmt.Sprintf(`{"n":%d}`, i/2))
+				e, err := rec.Intent(t.Context(), journal.Intent{Call: id, Tool: "write", Args: args})
+				if err != nil {
+					t.Fatal(err)
+				}
+				intents[e.Seq] = string(e.Body)
+				result := &llm.Result{CallID: id, Name: "write", Parts: []llm.Part{llm.Text{Text: text}}}
+				if _, err := rec.Receipt(t.Context(), journal.Receipt{Call: id, Tool: "write", Args: args, Status: journal.OK, Result: result}); err != nil {
+					t.Fatal(err)
+				}
+				if i%7 == 0 {
+					if _, err := rec.Request(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go on"), {Role: llm.RoleTool, Parts: []llm.Part{*result}}}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if report, err := journal.Verify(store.Read(t.Context(), "run", 0)); err != nil || len(report.Faults) > 0 {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			for e, err := range store.Read(t.Context(), "run", 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if was, ok := intents[e.Seq]; ok && was != string(e.Body) {
+					t.Errorf("entry %d was returned as %s and is %s", e.Seq, was, e.Body)
+				}
+				if store == foreign && string(foreign.given[e.Seq-1]) != string(e.Body) {
+					t.Errorf("entry %d was given as %s and is %s", e.Seq, foreign.given[e.Seq-1], e.Body)
+				}
+			}
+		})
 	}
 }

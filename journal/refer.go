@@ -265,6 +265,6 @@ func (f *references) learn() {
 		}
 	}
 	if f.whole != nil {
-		f.r.values.result = f.whole
+		f.r.values.result = bytes.Clone(f.whole)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	_ "modernc.org/sqlite"
 
 	"github.com/toolpost/toolpost/internal/leaks"
@@ -121,6 +123,32 @@ func keepsKeysOut(t *testing.T, driver, dsn string) {
 	for _, piece := range []string{keys[0], "quotes", "and é"} {
 		if strings.Contains(all, piece) {
 			t.Errorf("the database holds %q:\n%s", piece, all)
+		}
+	}
+}
+
+// A run in memory reads the same from every entry on, across the blocks it is kept
+// in.
+func TestMemoryReadsFromAnywhere(t *testing.T) {
+	m := new(journal.Memory)
+	var want []journal.Entry
+	for range 250 {
+		e, err := m.Append(t.Context(), journal.Entry{Run: "run", Kind: "note", Body: []byte(`{}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, e)
+	}
+	for _, from := range []int64{0, 1, 2, 92, 93, 94, 95, 186, 187, 188, 250, 251, 300} {
+		var got []journal.Entry
+		for e, err := range m.Read(t.Context(), "run", from) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e)
+		}
+		if diff := cmp.Diff(want[min(max(from-1, 0), 250):], got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("from entry %d on (-want +got):\n%s", from, diff)
 		}
 	}
 }
