@@ -42,14 +42,17 @@ func (d *batch) identify(j *job) {
 	s := d.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j.call.ID == "" {
+	switch {
+	case j.call.ID == "":
 		j.call.ID = s.ids.Take("")
-	} else if s.ids.Taken(j.call.ID) {
+	case s.ids.Taken(j.call.ID):
 		j.twice = true
 		j.fail = tool.Errorf(tool.Validation, "a call with id %s was made before; it is not run again", j.call.ID)
 		j.fail.Fix = "Read the result of the earlier call. If you mean another call, send it with an id of its own."
+		s.ids.Use(j.call.ID)
+	default:
+		s.ids.Use(j.call.ID)
 	}
-	s.ids.Use(j.call.ID)
 	j.info = tool.Info{Call: j.call.ID, Turn: s.Turn, Key: j.call.ID}
 	if s.rec != nil {
 		j.info.Run = s.rec.Run()

@@ -228,7 +228,7 @@ func (d *batch) person(j *job, q Question, known bool, emit func(llm.Event)) (*j
 	}
 	cancelled := func() error {
 		if j.begun { // its intent is on record, and somebody may be at work on it
-			return d.settle(j, ending{err: uncertain(), status: journal.Unknown}, emit)
+			return d.settle(j, &ending{err: uncertain(), status: journal.Unknown}, emit)
 		}
 		return d.settle(j, refused(notBegun()), emit)
 	}

@@ -8,7 +8,15 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// An execution is the [tool.Runtime] of its tool.
+// An execution is the context of its tool, and the [tool.Runtime] in it.
+
+// Value implements [context.Context], like [tool.WithRuntime].
+func (e *execution) Value(key any) any {
+	if key == (*tool.Runtime)(nil) {
+		return e
+	}
+	return e.Context.Value(key)
+}
 
 // Info implements [tool.Runtime].
 func (e *execution) Info() tool.Info { return e.info }
@@ -22,17 +30,18 @@ func (e *execution) Report(p tool.Progress) { e.put(Progress{e.info.Call, e.name
 // Emit implements [tool.Runtime].
 func (e *execution) Emit(ctx context.Context, ev llm.Event) {
 	e.mu.Lock()
-	if e.room == nil {
-		e.room = make(chan struct{}, 1)
+	t := e.talking()
+	if t.room == nil {
+		t.room = make(chan struct{}, 1)
 	}
-	room := e.room
+	room := t.room
 	e.mu.Unlock()
 	for !e.put(ev) {
 		select {
 		case <-room:
 		case <-ctx.Done():
 			return
-		case <-e.ctx.Done():
+		case <-e.Done():
 			return
 		}
 	}
@@ -41,9 +50,10 @@ func (e *execution) Emit(ctx context.Context, ev llm.Event) {
 // put adds an event if there is room for it, and reports whether there is.
 func (e *execution) put(ev llm.Event) bool {
 	e.mu.Lock()
-	room := len(e.events) < mostNews
+	t := e.talking()
+	room := len(t.events) < mostNews
 	if room {
-		e.events = append(e.events, ev)
+		t.events = append(t.events, ev)
 	}
 	e.mu.Unlock()
 	e.poke()
@@ -62,10 +72,13 @@ func (e *promptError) Error() string { return "a person has to answer first: " +
 // Ask implements [tool.Runtime]. A question that was answered before gets that
 // answer; any other ends the attempt.
 func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) {
-	for _, a := range e.answers {
+	e.mu.Lock()
+	answers := e.talking().answers
+	e.mu.Unlock()
+	for _, a := range answers {
 		if a.Asked == p.Message {
 			return a.Value, nil
 		}
 	}
-	return nil, &promptError{len(e.answers) + 1, p}
+	return nil, &promptError{len(answers) + 1, p}
 }

@@ -17,10 +17,9 @@ import (
 )
 
 // execute runs the tool. It retries a transient failure of an idempotent tool.
-func (d *batch) execute(j *job, emit func(llm.Event)) ending {
+func (d *batch) execute(j *job, end *ending, emit func(llm.Event)) {
 	r := d.s.runner
 	most := cmp.Or(r.Attempts, tool.MaxAttempts)
-	var end ending
 	var start time.Time
 	for n := 1; ; n++ {
 		emit(Started{j.call.ID, j.tool.Name, n})
@@ -31,15 +30,15 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 				start = r.Now()
 			}
 		}
-		out, err, abandoned := d.s.attempt(d.context(j), j, n, began, emit)
-		end.out, end.err, end.attempts, end.status = out, err, n, journal.OK
-		if again, over := d.asks(j, &end, abandoned, emit); over {
-			return end
+		abandoned := d.s.attempt(d.context(j), j, n, began, end, emit)
+		end.attempts, end.status = n, journal.OK
+		if again, over := d.asks(j, end, abandoned, emit); over {
+			return
 		} else if again {
 			n--
 			continue
 		}
-		err = end.err
+		err := end.err
 		end.stopped = err != nil && errors.Is(err.Err, errTimeout)
 		switch {
 		case abandoned:
@@ -64,10 +63,9 @@ func (d *batch) execute(j *job, emit func(llm.Event)) ending {
 	}
 	end.took = r.took(start)
 	if end.err != nil {
-		d.interrupt(j, &end)
-		end.err = doubtful(end.err, j.tool)
+		d.interrupt(j, end)
+		end.err = doubtful(end.err, j.tool.Effects)
 	}
-	return end
 }
 
 // asks has a person answer the question that an attempt ended with, if it did. It
@@ -113,14 +111,14 @@ func uncertain() *tool.Error {
 
 // mayHaveActed reports whether the tool may have taken effect before it failed,
 // so that repeating the call could have the effect twice.
-func mayHaveActed(e *tool.Error, t tool.Tool) bool {
-	return !t.Effects.Has(tool.Idempotent) && (e.Code == tool.Timeout || e.Code == tool.Network || e.Code == tool.Cancelled)
+func mayHaveActed(e *tool.Error, effects tool.Effects) bool {
+	return !effects.Has(tool.Idempotent) && (e.Code == tool.Timeout || e.Code == tool.Network || e.Code == tool.Cancelled)
 }
 
 // doubtful changes the advice in e if the tool may have taken effect; see
 // mayHaveActed.
-func doubtful(e *tool.Error, t tool.Tool) *tool.Error {
-	if !mayHaveActed(e, t) {
+func doubtful(e *tool.Error, effects tool.Effects) *tool.Error {
+	if !mayHaveActed(e, effects) {
 		return e
 	}
 	c := *e
@@ -146,18 +144,20 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // errTimeout is the cause of a context whose time is up.
 var errTimeout = errors.New("the time is up")
 
-// attempt runs the tool once. A tool that goes on when it was told to stop is
-// abandoned after the grace: its goroutine ends when the tool does, and nobody
+// attempt runs the tool once. It sets the output and the error of end, and reports
+// whether the tool was abandoned: a tool that goes on when it was told to stop is
+// abandoned after the grace. Its goroutine ends when the tool does, and nobody
 // waits for it.
-func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, emit func(llm.Event)) (tool.Output, *tool.Error, bool) {
+func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, end *ending, emit func(llm.Event)) (abandoned bool) {
 	r := s.runner
 	timeout := cmp.Or(j.tool.Timeout, r.Timeout, 30*time.Second)
 	ctx, cancel := context.WithDeadlineCause(ctx, now.Add(timeout), errTimeout)
 	defer cancel()
-	e := &execution{name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), changed: make(chan struct{}, 1), session: s}
-	e.info, e.answers = j.info, j.answers
+	e := &execution{Context: ctx, name: j.tool.Name, call: j.tool.Call, args: slices.Clone(j.args), info: j.info, changed: make(chan struct{}, 1), session: s}
 	e.info.Attempt = n
-	e.ctx = tool.WithRuntime(ctx, e)
+	if len(j.answers) > 0 {
+		e.talk = &talk{answers: j.answers}
+	}
 	go e.run()
 	var grace <-chan time.Time
 	stop := ctx.Done()
@@ -169,7 +169,8 @@ func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, emi
 				emit(ev)
 			}
 			if over {
-				return e.read(timeout)
+				end.out, end.err = e.read(timeout)
+				return false
 			}
 		case <-stop:
 			timer := time.NewTimer(cmp.Or(r.Grace, 2*time.Second))
@@ -182,38 +183,53 @@ func (s *Session) attempt(ctx context.Context, j *job, n int, now time.Time, emi
 	err := interrupted(ctx, timeout)
 	err.Message += "; it did not stop when told to, was abandoned, and may still be running"
 	err.Recoverable, err.Strategy = false, tool.Abort
-	return tool.Output{}, err, true
+	end.out, end.err = tool.Output{}, err
+	return true
 }
 
 // execution is one run of a tool, on a goroutine of its own. Its variables are
 // fields so that the goroutine's stack stays small: growing the stack takes
 // longer than a small tool does.
 type execution struct {
-	ctx  context.Context
+	context.Context // of the tool, less what is in Value
+
 	name string
 	call func(context.Context, json.RawMessage) (tool.Output, error)
 	args json.RawMessage
 	info tool.Info
-	// answers are those to the questions that the tool asked in earlier runs of
-	// the same call.
-	answers []journal.Approval
 
 	session *Session
 
-	mu      sync.Mutex
-	events  []llm.Event   // of the tool, that nobody was told yet
-	over    bool          // the tool has returned; what follows is for the reader then
 	changed chan struct{} // has an element if events or over has changed
-	room    chan struct{} // wakes a tool that waits for room for an event; nil if it never did
+	mu      sync.Mutex
+	talk    *talk // nil if the tool neither says nor asks anything, as most do
+	over    bool  // the tool has returned; what follows is for the reader then
 
 	ended bool // the tool returned, without a panic or Goexit
 	out   tool.Output
 	err   error
 }
 
+// talk is what a tool says and is told while it runs.
+type talk struct {
+	events []llm.Event   // that nobody was told yet
+	room   chan struct{} // wakes a tool that waits for room for an event; nil if it never did
+	// answers are those to the questions that the tool asked in earlier runs of
+	// the same call.
+	answers []journal.Approval
+}
+
+// talking returns the talk, which there is from now on. The caller holds mu.
+func (e *execution) talking() *talk {
+	if e.talk == nil {
+		e.talk = new(talk)
+	}
+	return e.talk
+}
+
 func (e *execution) run() {
 	defer e.finish()
-	e.out, e.err = e.call(e.ctx, e.args)
+	e.out, e.err = e.call(e, e.args)
 	e.ended = true
 }
 
@@ -244,10 +260,14 @@ func (e *execution) poke() {
 func (e *execution) look() (events []llm.Event, over bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	events, e.events = e.events, nil
-	if len(events) > 0 && e.room != nil {
+	t := e.talk
+	if t == nil {
+		return nil, e.over
+	}
+	events, t.events = t.events, nil
+	if len(events) > 0 && t.room != nil {
 		select {
-		case e.room <- struct{}{}:
+		case t.room <- struct{}{}:
 		default:
 		}
 	}
@@ -255,17 +275,17 @@ func (e *execution) look() (events []llm.Event, over bool) {
 }
 
 // read returns the tool's output and error, both within the bounds on size.
-func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool) {
+func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error) {
 	e.out.Parts = held(e.out.Parts)
 	if e.err == nil {
-		return e.out, nil, false
+		return e.out, nil
 	}
 	// The tool's error says only that its context ended; the cause of the
 	// context says whether that was the timeout or a cancellation.
-	if e.ctx.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
-		err := interrupted(e.ctx, timeout)
-		err.Err = errors.Join(context.Cause(e.ctx), e.err)
-		return e.out, err, false
+	if e.Err() != nil && (errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded)) {
+		err := interrupted(e, timeout)
+		err.Err = errors.Join(context.Cause(e), e.err)
+		return e.out, err
 	}
 	err := tool.FromError(e.err)
 	if len(err.Message) > failedBytes {
@@ -273,7 +293,7 @@ func (e *execution) read(timeout time.Duration) (tool.Output, *tool.Error, bool)
 		c.Message, c.Err = secret.Head(c.Message, failedBytes)+notHeld(len(c.Message)), nil
 		err = &c
 	}
-	return e.out, err, false
+	return e.out, err
 }
 
 // held returns the parts of an output with their text cut to heldBytes in all.

@@ -20,7 +20,7 @@ func (d *batch) one(j *job, emit func(llm.Event)) error {
 		return d.settle(j, refused(e), emit)
 	}
 	if out, ok := s.recall(j); ok {
-		return d.settle(j, ending{out: out, status: journal.OK, cached: true}, emit)
+		return d.settle(j, &ending{out: out, status: journal.OK, cached: true}, emit)
 	}
 	pass, e := s.runner.admit(j.tool.Name)
 	if e != nil {
@@ -35,14 +35,15 @@ func (d *batch) one(j *job, emit func(llm.Event)) error {
 	if stop, err := d.intend(j, emit); stop {
 		return err
 	}
-	end := d.execute(j, emit)
+	var end ending
+	d.execute(j, &end, emit)
 	if j.waits || j.settled != nil { // for a person
 		return end.fault
 	}
 	used = true
 	pass.done(end.err)
-	s.remember(j, end)
-	return d.settle(j, end, emit)
+	s.remember(j, &end)
+	return d.settle(j, &end, emit)
 }
 
 // ending is how a call ended.
@@ -58,7 +59,7 @@ type ending struct {
 	fault    error // a question could not be recorded
 }
 
-func refused(e *tool.Error) ending { return ending{err: e, status: journal.Refused} }
+func refused(e *tool.Error) *ending { return &ending{err: e, status: journal.Refused} }
 
 // intend writes the intent of a call that may change things. It reports whether
 // the call must not run.
@@ -132,7 +133,7 @@ func (s *Session) Again(id, of, by string) {
 // lost ends a call that an earlier process announced: whether it took effect is
 // unknown, and it is not run again.
 func (d *batch) lost(j *job, emit func(llm.Event)) error {
-	return d.settle(j, ending{err: uncertain(), status: journal.Unknown}, emit)
+	return d.settle(j, &ending{err: uncertain(), status: journal.Unknown}, emit)
 }
 
 // reject ends a call that was refused before the plan was made.
@@ -142,10 +143,11 @@ func (d *batch) reject(j *job, e *tool.Error) error {
 	return err
 }
 
-// settle formats the result, writes the receipt and gives the call its outcome.
-func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
+// settle formats the result, writes the receipt and gives the call its outcome. It
+// may change end.
+func (d *batch) settle(j *job, end *ending, emit func(llm.Event)) error {
 	s := d.s
-	s.structure(j, &end, emit)
+	s.structure(j, end, emit)
 	hash, err := journal.OutputHash(end.out.Parts, failure(end.err))
 	if err != nil { // it ran, and that must be on record even if its output cannot be
 		end.out.Parts, end.status = nil, journal.Failed
@@ -159,24 +161,28 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 		s.loop.result(j.place, hash)
 		s.mu.Unlock()
 	}
-	if n := s.withhold(&end); n > 0 {
+	if n := s.withhold(end); n > 0 {
 		emit(llm.Warning{Code: llm.Stripped, Feature: j.call.Name, Detail: fmt.Sprintf("its result held %d times a key of this program, which was taken out", n)})
 	}
 	s.doubtIf(j, end.status)
-	view := s.view(j, end, hash)
+	kept := new(struct { // one piece of memory instead of two
+		result llm.Result
+		part   [1]llm.Part
+	})
+	view := view{parts: kept.part[:0]}
+	s.view(j, end, hash, &view)
 	if view.cut != nil {
 		emit(*view.cut)
 	}
-	result := llm.Result{CallID: j.call.ID, Name: j.call.Name, Parts: view.parts, Failed: end.err != nil}
-	rec := s.receipt(j, end, view, hash)
-	rec.Result = &result
+	kept.result = llm.Result{CallID: j.call.ID, Name: j.call.Name, Parts: view.parts, Failed: end.err != nil}
+	o := Outcome{Index: j.index, Call: j.call, Result: kept.result, Receipt: s.receipt(j, end, &view, hash), Structured: end.out.Structured, Error: end.err}
+	o.Receipt.Result = &kept.result
 	if s.rec != nil && !j.twice {
-		if rec, err = s.rec.Receipt(d.ctx, rec); err != nil {
+		if o.Receipt, err = s.rec.Receipt(d.ctx, o.Receipt); err != nil {
 			return fmt.Errorf("invoke: the receipt of %s could not be recorded: %w", j.tool.Name, err)
 		}
 		s.forget(j.call.ID)
 	}
-	o := Outcome{Index: j.index, Call: j.call, Result: result, Receipt: rec, Structured: end.out.Structured, Error: end.err}
 	if end.err != nil {
 		j.failed = true
 		o.Attempt, o.Next = j.attempt, next(j, end)
@@ -192,9 +198,9 @@ func (d *batch) settle(j *job, end ending, emit func(llm.Event)) error {
 
 // next is what to try after a failure: the runtime's own attempts count, too,
 // and a call that may have taken effect is not simply sent again.
-func next(j *job, end ending) tool.Strategy {
+func next(j *job, end *ending) tool.Strategy {
 	n := end.err.Next(max(j.attempt, end.attempts))
-	if n == tool.Same && end.status != journal.Refused && mayHaveActed(end.err, j.tool) {
+	if n == tool.Same && end.status != journal.Refused && mayHaveActed(end.err, j.tool.Effects) {
 		return tool.Escalate
 	}
 	return n
@@ -207,7 +213,7 @@ func failure(e *tool.Error) string {
 	return cmp.Or(e.Message, string(e.Code))
 }
 
-func (s *Session) receipt(j *job, end ending, view view, hash journal.Hash) journal.Receipt {
+func (s *Session) receipt(j *job, end *ending, view *view, hash journal.Hash) journal.Receipt {
 	rec := journal.Receipt{
 		Call: j.call.ID, StepID: s.Step, Tool: j.call.Name, Args: j.args, ParamsHash: j.hash, OutputHash: hash,
 		Status: end.status, LatencyMS: end.took.Milliseconds(), ExitCode: end.out.ExitCode, Attempts: end.attempts,
@@ -334,7 +340,7 @@ func (s *Session) recall(j *job) (tool.Output, bool) {
 
 // remember counts what a call cost and caches the result of a read-only one. A
 // call that may have changed something invalidates the whole cache.
-func (s *Session) remember(j *job, end ending) {
+func (s *Session) remember(j *job, end *ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spent.Time += end.took

@@ -80,8 +80,8 @@ type view struct {
 // view formats the result of a call. All text that the tool returned is joined
 // and shortened. A failure is explained first: only the tool's error message is
 // shortened there, and output that the message repeats is not shown again.
-func (s *Session) view(j *job, end ending, hash journal.Hash) view {
-	v := view{bytes: size(end.out.Parts)}
+func (s *Session) view(j *job, end *ending, hash journal.Hash, v *view) {
+	v.bytes = size(end.out.Parts)
 	var texts []string
 	var media []llm.Part
 	room := mediaBytes
@@ -101,7 +101,7 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	limit := s.limit(j)
 	failed := ""
 	if end.err != nil {
-		failed, whole, limit = s.failed(j, &end, whole, hash, &v.cut)
+		failed, whole, limit = s.failed(j, end, whole, hash, &v.cut)
 	}
 	text, cut := s.shorten(j, whole, hash, limit)
 	if cut != nil {
@@ -123,7 +123,6 @@ func (s *Session) view(j *job, end ending, hash journal.Hash) view {
 	}
 	v.parts = append(v.parts, media...)
 	v.shown = size(v.parts)
-	return v
 }
 
 // failed explains a failure. It cuts the tool's error message, which may be all
@@ -146,7 +145,7 @@ func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, c
 	}
 	shown := *end
 	shown.err = &e
-	return s.explain(j, shown), whole, limit - min(most, utf8.RuneCountInString(e.Message))
+	return s.explain(j, &shown), whole, limit - min(most, utf8.RuneCountInString(e.Message))
 }
 
 // repeats reports whether an error message ends with the output after its first
@@ -197,7 +196,7 @@ func (s *Session) withhold(end *ending) int {
 
 // textPart returns text as a part. If the tool returned just that text, its own
 // part is returned. The text about a refused call is marked as Toolpost's own.
-func textPart(text string, end ending) llm.Part {
+func textPart(text string, end *ending) llm.Part {
 	if len(end.out.Parts) == 1 {
 		t, ok := end.out.Parts[0].(llm.Text)
 		if ok && t.Text == text && !t.Refusal && !t.Ours && len(t.Citations) == 0 && t.State.IsZero() && len(t.Extra) == 0 {
@@ -240,7 +239,7 @@ func (s *Session) structure(j *job, end *ending, emit func(llm.Event)) {
 }
 
 // explain is what the model is told about a failure.
-func (s *Session) explain(j *job, end ending) string {
+func (s *Session) explain(j *job, end *ending) string {
 	most := cmp.Or(s.runner.Attempts, 3)
 	if !end.err.Recoverable {
 		most = 0 // there is nothing to count

@@ -38,29 +38,34 @@ type Policy func(ctx context.Context, t tool.Tool, c llm.Call) (Decision, error)
 // was found in the model's text without a marker, or if the user's messages hold
 // the same text.
 func AllowOwn(_ context.Context, t tool.Tool, c llm.Call) (Decision, error) {
-	doubt := perhapsOnlyText(t, c)
+	return allowOwn(&t, &c.Provenance), nil
+}
+
+// allowOwn is AllowOwn without the copies.
+func allowOwn(t *tool.Tool, from *llm.Provenance) Decision {
+	doubt := perhapsOnlyText(t, from)
 	switch {
 	case t.Origin == tool.Program && doubt != "":
-		return Decision{Ask, doubt}, nil
+		return Decision{Ask, doubt}
 	case t.Origin == tool.Program:
-		return Decision{Allow, ""}, nil
+		return Decision{Allow, ""}
 	case !t.Effects.Has(tool.ReadOnly):
-		return Decision{Refuse, fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}, nil
+		return Decision{Refuse, fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}
 	case t.Origin == tool.Builtin && !t.Effects.Has(tool.Local):
-		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}, nil
+		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}
 	}
-	return Decision{Allow, ""}, nil
+	return Decision{Allow, ""}
 }
 
 // perhapsOnlyText returns why a call that may change things could be mere text
 // that was not meant as a call, or "".
-func perhapsOnlyText(t tool.Tool, c llm.Call) string {
+func perhapsOnlyText(t *tool.Tool, from *llm.Provenance) string {
 	switch {
 	case t.Effects.Has(tool.ReadOnly):
 		return ""
-	case c.Provenance.Echo != "":
-		return fmt.Sprintf("%s may change things, and the same call stands in %s, so it may only repeat that", t.Name, c.Provenance.Echo)
-	case c.Provenance.Source() == llm.BareSource:
+	case from.Echo != "":
+		return fmt.Sprintf("%s may change things, and the same call stands in %s, so it may only repeat that", t.Name, from.Echo)
+	case from.Source() == llm.BareSource:
 		return t.Name + " may change things, and the call was found in the model's text without a marker, so it may only be talked about"
 	}
 	return ""
@@ -125,8 +130,8 @@ func (d *batch) authorise(j *job) error {
 // decide calls the policy.
 func (d *batch) decide(j *job) (Decision, error) {
 	policy := d.s.runner.Policy
-	if policy == nil { // where the call came from is all it looks at
-		return AllowOwn(d.ctx, j.tool, llm.Call{Provenance: j.call.Provenance})
+	if policy == nil {
+		return allowOwn(&j.tool, &j.call.Provenance), nil
 	}
 	call := j.call
 	call.Args = slices.Clone(j.args)

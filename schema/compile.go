@@ -335,10 +335,10 @@ func visit(s *jsonschema.Schema, f func(sub *jsonschema.Schema, inPlace bool)) {
 // long to check because the schema leads to the same place in many ways. Empty
 // text is read as {}. Numbers are exact.
 func (c *Compiled) Validate(args json.RawMessage) []Fault {
-	text := string(args)
-	if c.flat != nil && c.flat.accepts(text) {
+	if c.flat != nil && c.flat.accepts(string(args)) {
 		return nil
 	}
+	text := string(args)
 	v, err := decodeArgs(text)
 	if err != nil {
 		return []Fault{unreadable(err)}

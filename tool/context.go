@@ -44,16 +44,15 @@ type Runtime interface {
 	Ask(context.Context, Prompt) (json.RawMessage, error)
 }
 
-type runtimeKey struct{}
-
-// WithRuntime returns a context for a tool that is run by r.
+// WithRuntime returns a context for a tool that is run by r: its value for the key
+// (*Runtime)(nil) is r.
 func WithRuntime(ctx context.Context, r Runtime) context.Context {
-	return context.WithValue(ctx, runtimeKey{}, r)
+	return context.WithValue(ctx, (*Runtime)(nil), r)
 }
 
 // RuntimeOf returns what runs the call that ctx belongs to, nil outside of one.
 func RuntimeOf(ctx context.Context) Runtime {
-	r, _ := ctx.Value(runtimeKey{}).(Runtime)
+	r, _ := ctx.Value((*Runtime)(nil)).(Runtime)
 	return r
 }
 
