@@ -13,9 +13,9 @@ import (
 
 // The events of asking again are those of package refine.
 type (
-	// Retry says that the turn is asked again. What it said before does not
+	// AnswerRetry says that the turn is asked again. What it said before does not
 	// count.
-	Retry = refine.AnswerRetry
+	AnswerRetry = refine.AnswerRetry
 	// Recovery says that the model is asked to mend its answer.
 	Recovery = refine.Recovery
 	// Partial is a structured answer as far as it has been written.

@@ -67,11 +67,11 @@ func TestModelAgnosticCalling(t *testing.T) {
 		{"test_reduces_tools_small_context", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "", 1, 49)},
 		{"test_prioritizes_by_task_hint", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "write a python file", 1, 49)},
 		{"test_truncates_descriptions_tiny_context", printedCompact},
-		{"test_compact_for_small_context", printedPrompt(emulate.PromptOptions{Context: 4096}, func(e emulate.Prompt) bool { return e.Template == "compact" && len(e.System) < 700 })},
-		{"test_parallel_prompt", printedPrompt(emulate.PromptOptions{Context: 32000, Parallel: true}, func(e emulate.Prompt) bool { return e.Template == "parallel" })},
+		{"test_compact_for_small_context", printedPrompt(emulate.PromptOptions{Context: 4096}, func(e emulate.ToolPrompt) bool { return e.Template == "compact" && len(e.System) < 700 })},
+		{"test_parallel_prompt", printedPrompt(emulate.PromptOptions{Context: 32000, Parallel: true}, func(e emulate.ToolPrompt) bool { return e.Template == "parallel" })},
 		// The elements have other names: those that most models know. <tool_call> is another style.
-		{"test_xml_style", printedPrompt(emulate.PromptOptions{Style: "xml"}, func(e emulate.Prompt) bool { return strings.Contains(e.System, "<invoke name=") })},
-		{"test_xml_style, tool_call", printedPrompt(emulate.PromptOptions{Style: "hermes"}, func(e emulate.Prompt) bool { return strings.Contains(e.System, "<tool_call>") })},
+		{"test_xml_style", printedPrompt(emulate.PromptOptions{Style: "xml"}, func(e emulate.ToolPrompt) bool { return strings.Contains(e.System, "<invoke name=") })},
+		{"test_xml_style, tool_call", printedPrompt(emulate.PromptOptions{Style: "hermes"}, func(e emulate.ToolPrompt) bool { return strings.Contains(e.System, "<tool_call>") })},
 		{"test_full_tool_cycle_native", printedCycle},
 		{"test_full_tool_cycle_emulated", printedReads(`{"tool": "read_file", "arguments": {"path": "x.py"}}`, "read_file", "")},
 		{"test_model_switch_journey", func(t *testing.T) {
@@ -241,7 +241,7 @@ func printedCompact(t *testing.T) {
 	}
 }
 
-func printedPrompt(o emulate.PromptOptions, is func(emulate.Prompt) bool) func(*testing.T) {
+func printedPrompt(o emulate.PromptOptions, is func(emulate.ToolPrompt) bool) func(*testing.T) {
 	return func(t *testing.T) {
 		o.Tools = []llm.ToolDef{{Name: "test", Description: "A test tool"}}
 		if e, err := emulate.Teach(o); err != nil || !is(e) {

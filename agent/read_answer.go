@@ -79,7 +79,7 @@ func (e *answerReader) take(ctx context.Context, ev llm.Event) error {
 	case llm.Retract:
 		e.forget()
 		e.l.emit(ev)
-	case Retry:
+	case AnswerRetry:
 		e.forget()
 		e.usage = ev.Usage
 		e.l.emit(ev)

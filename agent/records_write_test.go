@@ -241,7 +241,7 @@ func sceneSession(t *testing.T, store journal.Store, run string) {
 	args := json.RawMessage(`{"path":"hello.txt","old":"Helo","new":"Hello"}`)
 	check(rec.Write(ctx, journal.KindStart, map[string]any{"producer": "editor@1.0", "task": "Fix it", "policy_bundle_id": "p1", "issue_number": issue,
 		"repo": map[string]string{"remote": "r", "branch": "main", "commit": "c0ffee"}}))
-	check(rec.Write(ctx, journal.KindPlan, journal.Plan{PlanHash: journal.ParamsHash(json.RawMessage(`["edit"]`)), StepCount: 1, Plan: json.RawMessage(`["edit"]`)}))
+	check(rec.Write(ctx, journal.KindPlan, journal.SessionPlan{PlanHash: journal.ParamsHash(json.RawMessage(`["edit"]`)), StepCount: 1, Plan: json.RawMessage(`["edit"]`)}))
 	check(rec.Intent(ctx, journal.Intent{Call: "c1", StepID: "s1", Tool: "edit_file", Args: args, Effects: "writes"}))
 	check(rec.Receipt(ctx, journal.Receipt{Call: "c1", StepID: "s1", Tool: "edit_file", Args: args, Status: journal.OK, LatencyMS: 7, ExitCode: &code, Attempts: 2, DelaysMS: []int64{5},
 		SideEffects: []journal.SideEffect{{Type: "file_modified", Path: "hello.txt"}},

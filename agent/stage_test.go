@@ -263,7 +263,7 @@ func (d *digest) add(ev llm.Event, p *player) {
 			return
 		}
 		d.line("retract")
-	case agent.Retry:
+	case agent.AnswerRetry:
 		if d.varies {
 			d.text.Reset()
 			return

@@ -42,7 +42,7 @@ func accounted(t *testing.T, text string, p dialect.Parser, chunks func(func(str
 
 // parsers are the ways in which the fuzzers read a text.
 func parsers(flags uint8) dialect.Parser {
-	p := dialect.Parser{ThinkingOpen: flags&1 != 0, Thinking: dialect.Policy(flags >> 1 & 3 % 3)}
+	p := dialect.Parser{ThinkingOpen: flags&1 != 0, Thinking: dialect.ThinkingPolicy(flags >> 1 & 3 % 3)}
 	if flags&8 != 0 {
 		p.Tools = offered
 	}

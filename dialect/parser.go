@@ -7,21 +7,21 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Policy says what to do with calls inside thinking.
-type Policy uint8
+// ThinkingPolicy says what to do with calls inside thinking.
+type ThinkingPolicy uint8
 
 // The policies. In a thinking block that is closed a call is a rehearsal; in
 // one that never closes the model forgot the tag and the call is real.
 const (
-	PromoteIfUnterminated = Policy(engine.PromoteIfUnterminated)
-	Ignore                = Policy(engine.Ignore)  // nothing in thinking is ever a call
-	Promote               = Policy(engine.Promote) // whatever is a call outside is one inside
+	PromoteIfUnterminated = ThinkingPolicy(engine.PromoteIfUnterminated)
+	Ignore                = ThinkingPolicy(engine.Ignore)  // nothing in thinking is ever a call
+	Promote               = ThinkingPolicy(engine.Promote) // whatever is a call outside is one inside
 )
 
 var policyNames = [...]string{"promote_if_unterminated", "ignore", "promote"}
 
 // String returns the policy in the words of the configuration.
-func (p Policy) String() string {
+func (p ThinkingPolicy) String() string {
 	if int(p) < len(policyNames) {
 		return policyNames[p]
 	}
@@ -47,7 +47,7 @@ type Parser struct {
 	// ThinkingOff says that the request turned thinking off, so that the end
 	// of thinking is ordinary text where nothing opened any.
 	ThinkingOff bool
-	Thinking    Policy
+	Thinking    ThinkingPolicy
 	// Marked says that a call must begin with a marker: one of Dialect if that
 	// is given and writes its calls with markers, the form of Dialect if it
 	// does not, and one of any dialect if none is given. Everything else that

@@ -55,8 +55,8 @@ type Emulation struct {
 // package llm: it passes on the one error last, and stops when told to.
 type Reader = func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]
 
-// Plan is a request in words that teach its tools, and how to read the answer.
-type Plan struct {
+// EmulatedRequest is a request in words that teach its tools, and how to read the answer.
+type EmulatedRequest struct {
 	// Request is the request for the model. It has no tools.
 	Request *llm.Request
 	// Dialect is the notation of calls in the answer; empty if there are none.
@@ -72,14 +72,14 @@ type Plan struct {
 
 // Read returns the events of the model's answer in the terms of the request
 // that was planned.
-func (p *Plan) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+func (p *EmulatedRequest) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	for _, r := range p.readers {
 		raw = r(raw)
 	}
 	return raw
 }
 
-func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
+func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, args ...any) {
 	p.Warnings = append(p.Warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -89,13 +89,13 @@ func (p *Plan) warn(code llm.WarningCode, feature, format string, args ...any) {
 //
 // A request without tools is planned, too: the model may not know the roles of
 // calls and results, so those of the history become text.
-func (e Emulation) Plan(req *llm.Request) (*Plan, error) {
+func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	// A free-text tool is taught as a function with one argument.
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
 	// From here on no text from outside holds a control token of the model's
 	// template.
 	req, restored := e.tokens(req).Guard(req)
-	out := &Plan{}
+	out := &EmulatedRequest{}
 	final, err := e.answer(req, out)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (e Emulation) Around(inner llm.Model) llm.Model {
 }
 
 // around plans a request for a model that nobody else prepares requests for.
-func (e Emulation) around(req *llm.Request) (*Plan, error) {
+func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 	if err := Check("emulate", req); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (e Emulation) style() string {
 }
 
 // teach writes the tools into the prompt and leaves the decision to the model.
-func (e Emulation) teach(req *llm.Request, out *Plan) error {
+func (e Emulation) teach(req *llm.Request, out *EmulatedRequest) error {
 	constrained := e.Host.holds() && !req.Choice.Forbids()
 	prompt, err := Teach(PromptOptions{
 		Style: e.style(), Dialects: e.Dialects, Tools: req.Tools, Choice: req.Choice, Context: e.Context, Family: e.Family,
@@ -257,7 +257,7 @@ func (e Emulation) teach(req *llm.Request, out *Plan) error {
 const reminded = 8
 
 // instruct puts the prompt where the model reads it.
-func (e Emulation) instruct(req *llm.Request, prompt Prompt) {
+func (e Emulation) instruct(req *llm.Request, prompt ToolPrompt) {
 	text := strings.TrimSpace(req.System + "\n\n" + prompt.System)
 	last := lastUser(req.Messages)
 	if prompt.Reminder != "" && len(req.Messages) >= reminded && last >= 0 {
@@ -297,7 +297,7 @@ func prepend(m *llm.Message, text string) {
 
 // constrain has the host hold the answer to the envelope, and reports whether
 // text may stand before it.
-func (e Emulation) constrain(req *llm.Request, out *Plan, prompt Prompt) (bool, error) {
+func (e Emulation) constrain(req *llm.Request, out *EmulatedRequest, prompt ToolPrompt) (bool, error) {
 	b := e.bounds()
 	envelope, losses, err := b.bound(prompt.Envelope)
 	if err != nil {
@@ -347,7 +347,7 @@ func callsOnly(envelope json.RawMessage) (json.RawMessage, bool) {
 const maxLosses = 8
 
 // lost says what the host will not hold the model to.
-func (p *Plan) lost(feature string, losses []schema.Loss) {
+func (p *EmulatedRequest) lost(feature string, losses []schema.Loss) {
 	for i, l := range losses {
 		if i == maxLosses {
 			p.warn(llm.Degraded, feature, "and %d more", len(losses)-maxLosses)

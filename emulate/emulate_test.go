@@ -27,7 +27,7 @@ func say(text string, n int, reason llm.Reason) iter.Seq2[llm.Event, error] {
 }
 
 // answer reads an answer as a plan says.
-func (p *Plan) answer(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
+func (p *EmulatedRequest) answer(t *testing.T, raw iter.Seq2[llm.Event, error]) *llm.Response {
 	t.Helper()
 	var b llm.Builder
 	for ev, err := range p.Read(raw) {

@@ -83,7 +83,7 @@ func instruct(req *llm.Request, text string) {
 
 // answer plans how the answer comes to match the schema of the request, if it
 // has one, and returns the Reader that comes last. It changes req.
-func (e Emulation) answer(req *llm.Request, out *Plan) (Reader, error) {
+func (e Emulation) answer(req *llm.Request, out *EmulatedRequest) (Reader, error) {
 	switch {
 	case req.Output == nil:
 		return nil, nil

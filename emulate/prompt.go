@@ -38,15 +38,15 @@ type PromptOptions struct {
 	// "qwen"; empty or unknown changes nothing.
 	Family string
 	// Constrained says that the host will hold the answer to
-	// Prompt.Envelope, so that Style does not matter.
+	// ToolPrompt.Envelope, so that Style does not matter.
 	Constrained bool
 	// Envelope is how tight that schema is; its Tools, Choice and Parallel are
 	// those above.
 	Envelope EnvelopeOptions
 }
 
-// Prompt is what makes a model without tools call them.
-type Prompt struct {
+// ToolPrompt is what makes a model without tools call them.
+type ToolPrompt struct {
 	// System teaches the tools. It stands after the caller's own system text.
 	System string
 	// Reminder says the essentials again, for the last turns of a long chat.
@@ -136,24 +136,24 @@ func listOr(l *dialect.List) *dialect.List {
 // A style nobody has written a prompt for, "markdown" for one, is an error of
 // kind Unsupported, as is a tool the provider would have to run. A choice that
 // cannot be met is of kind Invalid. A free-text tool is taught with one
-// parameter "input". Without tools the Prompt is empty.
-func Teach(o PromptOptions) (Prompt, error) {
+// parameter "input". Without tools the ToolPrompt is empty.
+func Teach(o PromptOptions) (ToolPrompt, error) {
 	fam := families[o.Family]
 	s, err := o.styleOf(cmp.Or(o.Style, fam.style, "json"))
 	if err != nil {
-		return Prompt{}, err
+		return ToolPrompt{}, err
 	}
 	if o.Choice.Forbids() && o.Choice.Mode != llm.MustCall {
 		return forbid(o, s), nil
 	}
 	tools, err := permitted("emulate.Teach", o.Tools, o.Choice)
 	if err != nil {
-		return Prompt{}, err
+		return ToolPrompt{}, err
 	}
 	if len(tools) == 0 {
-		return Prompt{}, nil
+		return ToolPrompt{}, nil
 	}
-	p := Prompt{Template: "standard", InUser: fam.inUser}
+	p := ToolPrompt{Template: "standard", InUser: fam.inUser}
 	switch {
 	case o.Context <= unknownContext: // 0, unknown, included
 		p.Template = "compact"
@@ -163,7 +163,7 @@ func Teach(o PromptOptions) (Prompt, error) {
 	if o.Constrained {
 		s = enveloped
 		if p.Envelope, err = Envelope(o.envelope(tools)); err != nil {
-			return Prompt{}, err
+			return ToolPrompt{}, err
 		}
 	} else {
 		p.Stop = o.list().ResultStops(s.results)
@@ -182,12 +182,12 @@ func (o PromptOptions) envelope(tools []llm.ToolDef) EnvelopeOptions {
 
 // forbid is the prompt of a turn without tools: a model that has seen calls
 // before would go on writing them.
-func forbid(o PromptOptions, s style) Prompt {
+func forbid(o PromptOptions, s style) ToolPrompt {
 	if len(o.Tools) == 0 {
-		return Prompt{}
+		return ToolPrompt{}
 	}
 	const text = "Do not call any tool in this answer. Answer in plain text."
-	return Prompt{System: text, Reminder: text, Stop: o.list().ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
+	return ToolPrompt{System: text, Reminder: text, Stop: o.list().ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
 }
 
 // permitted returns the tools that the choice leaves, or the error of op if
@@ -233,7 +233,7 @@ type words struct {
 var promptFiles embed.FS
 
 // write fills the templates.
-func (p *Prompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
+func (p *ToolPrompt) write(o PromptOptions, s style, fam family, tools []llm.ToolDef) error {
 	w := words{How: s.how, Choice: choiceText(o), Names: nameList(tools, 20), Parallel: o.Parallel}
 	_, w.Result = o.list().WrapResults(s.results, []llm.Result{{CallID: "ID", Name: "NAME", Parts: []llm.Part{llm.Text{Text: "…"}}}})
 	w.Result = strings.ReplaceAll(w.Result, "\n", "")

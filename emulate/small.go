@@ -35,7 +35,7 @@ const (
 
 // small has a small model fill in the arguments of the tools that were chosen
 // for it, or answer in text.
-func (e Emulation) small(req *llm.Request, out *Plan) error {
+func (e Emulation) small(req *llm.Request, out *EmulatedRequest) error {
 	tools := Functions(callable(req))
 	t := lastTurn(req.Messages)
 	if req.Choice.Forbids() {
@@ -95,7 +95,7 @@ func verdictOf(req *llm.Request, tools []llm.ToolDef, t turn, final bool) verdic
 
 // ask returns the question about the tools and the schema of its answer: the
 // arguments of one tool, or an envelope with the calls of several.
-func (e Emulation) ask(tools []llm.ToolDef, t turn, out *Plan) (string, json.RawMessage, error) {
+func (e Emulation) ask(tools []llm.ToolDef, t turn, out *EmulatedRequest) (string, json.RawMessage, error) {
 	var prompt strings.Builder
 	var calls []json.RawMessage
 	prompt.WriteString("Tool:\n")

@@ -15,7 +15,7 @@ type Kind string
 // The kinds of this package, with the type of the body.
 const (
 	KindStart        Kind = "start"        // Start
-	KindPlan         Kind = "plan"         // Plan
+	KindPlan         Kind = "plan"         // SessionPlan
 	KindRequest      Kind = "request"      // Request: a question to a model
 	KindAnswer       Kind = "answer"       // Answer: what the model said
 	KindRepair       Kind = "repair"       // Repair
@@ -52,8 +52,8 @@ type Repo struct {
 	Commit string `json:"commit"`
 }
 
-// Plan says what a session is going to do.
-type Plan struct {
+// SessionPlan says what a session is going to do.
+type SessionPlan struct {
 	PlanHash  Hash            `json:"plan_hash"`
 	StepCount int             `json:"step_count"`
 	Plan      json.RawMessage `json:"plan,omitempty"`

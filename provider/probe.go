@@ -20,8 +20,8 @@ import (
 // MaxProbe is how many requests a probe sends at most.
 const MaxProbe = 20
 
-// Finding is what a probe found out about one thing.
-type Finding struct {
+// ProbeFinding is what a probe found out about one thing.
+type ProbeFinding struct {
 	Name    string          `json:"name"`
 	Answer  catalog.Support `json:"answer"`
 	Because string          `json:"because"` // what was seen
@@ -32,9 +32,9 @@ type Finding struct {
 
 // Probe is what asking a model showed.
 type Probe struct {
-	ID       string    `json:"id"`
-	Requests int       `json:"requests"`
-	Findings []Finding `json:"findings"`
+	ID       string         `json:"id"`
+	Requests int            `json:"requests"`
+	Findings []ProbeFinding `json:"findings"`
 	// Record is what it means for the user's model file.
 	Record Record `json:"record"`
 }
@@ -75,7 +75,7 @@ type probeAnswer struct {
 }
 
 func (p *probing) found(name, field string, answer catalog.Support, format string, args ...any) {
-	p.out.Findings = append(p.out.Findings, Finding{Name: name, Field: field, Answer: answer, Because: fmt.Sprintf(format, args...)})
+	p.out.Findings = append(p.out.Findings, ProbeFinding{Name: name, Field: field, Answer: answer, Because: fmt.Sprintf(format, args...)})
 	if field != "" && answer != catalog.Unknown {
 		p.values[field] = map[catalog.Support]string{catalog.Yes: "true", catalog.No: "false"}[answer]
 	}

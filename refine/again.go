@@ -31,7 +31,7 @@ type Again struct {
 	Retract bool
 	// Reasons are the cases in which the model is asked again, in the order in
 	// which they are looked for; nil means those of [Reasons].
-	Reasons []Reason
+	Reasons []RetryReason
 }
 
 // Retry asks m again in the cases of [Reasons]; attempts is how often in total,
@@ -88,7 +88,7 @@ type questioning struct {
 	most    int // questions in total
 	asked   int // questions that failed
 	retract bool
-	once    map[Cause]bool
+	once    map[RecoveryCause]bool
 	usage   llm.Usage // of all answers
 	yield   func(llm.Event, error) bool
 	stopped bool // nobody listens any more
@@ -174,7 +174,7 @@ func shows(ev llm.Event) bool {
 }
 
 // again decides whether to ask again, says so, and returns the next question.
-func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt, f Finding) (*llm.Request, bool) {
+func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt, f Defect) (*llm.Request, bool) {
 	q.asked++
 	switch {
 	case ctx.Err() != nil || q.asked >= q.most || said.called || said.shown && !q.retract || f.once && q.once[f.Cause]:
@@ -185,7 +185,7 @@ func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt
 		return nil, false
 	}
 	if q.once == nil {
-		q.once = make(map[Cause]bool)
+		q.once = make(map[RecoveryCause]bool)
 	}
 	q.once[f.Cause] = true
 	next, added := f.followUp(req, said.resp)
@@ -193,7 +193,7 @@ func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt
 }
 
 // event says that the question is asked again.
-func (f Finding) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage) llm.Event {
+func (f Defect) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage) llm.Event {
 	n, most := b.Used(), b.Used()+b.Left()
 	if f.Retry != "" {
 		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.Retry, Error: f.Problem, Usage: usage}
@@ -210,7 +210,7 @@ func (f Finding) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage)
 // followUp returns the next question, and the messages it adds to the last: what
 // the model said, if it should see that, and what is said about it. A call
 // without its result would make the conversation invalid, so calls stay behind.
-func (f Finding) followUp(req *llm.Request, said *llm.Response) (*llm.Request, []llm.Message) {
+func (f Defect) followUp(req *llm.Request, said *llm.Response) (*llm.Request, []llm.Message) {
 	if f.Tell == "" {
 		return req, nil
 	}

@@ -208,8 +208,8 @@ func TestAgainTells(t *testing.T) {
 // A reason of one's own stands beside the others, and no reason is asked for
 // more often than the budget allows.
 func TestAgainReasons(t *testing.T) {
-	rude := refine.Reason{Find: func(_ *llm.Request, said *llm.Response, err error) (refine.Finding, bool) {
-		return refine.Finding{Cause: "rude", Problem: "it was rude", Tell: "Be kind.", Keep: true}, err == nil && said.Message.Text() == "no"
+	rude := refine.RetryReason{Find: func(_ *llm.Request, said *llm.Response, err error) (refine.Defect, bool) {
+		return refine.Defect{Cause: "rude", Problem: "it was rude", Tell: "Be kind.", Keep: true}, err == nil && said.Message.Text() == "no"
 	}}
 	m := &tape{takes: [][]any{{text("no"), stop}}}
 	a := &refine.Again{Model: m, Retract: true, Reasons: append(refine.Reasons(), rude), Attempts: 10}

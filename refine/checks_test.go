@@ -125,7 +125,7 @@ func TestStructuredChecks(t *testing.T) {
 	})
 	req := ask()
 	req.Output = &llm.OutputFormat{Schema: []byte(`{"type":"object"}`)}
-	var causes []refine.Cause
+	var causes []refine.RecoveryCause
 	var text string
 	for ev, err := range model.Stream(t.Context(), req) {
 		if err != nil {

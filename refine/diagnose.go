@@ -14,7 +14,7 @@ import (
 
 // failure is why an answer is not the value that was asked for.
 type failure struct {
-	cause  Cause
+	cause  RecoveryCause
 	why    string // one or more sentences for the model
 	faults []schema.Fault
 	value  json.RawMessage // the JSON of the wrong shape, or that was refused

@@ -26,7 +26,7 @@ func (AnswerRetry) EventType() string { return "retry" }
 type Recovery struct {
 	Attempt int           `json:"attempt"` // the recovery that begins, counted from 1
 	Max     int           `json:"max"`     // recoveries in total
-	Cause   Cause         `json:"cause"`
+	Cause   RecoveryCause `json:"cause"`
 	Error   string        `json:"error"` // what was wrong, in words the model was told
 	Delay   time.Duration `json:"delay_ns"`
 	Usage   llm.Usage     `json:"usage,omitzero"` // of all answers to the question so far
@@ -50,16 +50,16 @@ type Partial struct {
 // EventType returns "partial".
 func (Partial) EventType() string { return "partial" }
 
-// Cause is why a model is asked to mend its answer.
-type Cause string
+// RecoveryCause is why a model is asked to mend its answer.
+type RecoveryCause string
 
 // The causes.
 const (
-	CauseEmpty      Cause = "empty"      // nothing was said
-	CauseBroken     Cause = "broken"     // the answer broke off
-	CauseSyntax     Cause = "syntax"     // it is no JSON
-	CauseSchema     Cause = "schema"     // it is JSON of the wrong shape
-	CauseValue      Cause = "value"      // it has the right shape, and a check refused it
-	CauseRefusal    Cause = "refusal"    // a call was demanded and none was made
-	CauseValidation Cause = "validation" // calls did not match their schemas, or could not be read
+	CauseEmpty      RecoveryCause = "empty"      // nothing was said
+	CauseBroken     RecoveryCause = "broken"     // the answer broke off
+	CauseSyntax     RecoveryCause = "syntax"     // it is no JSON
+	CauseSchema     RecoveryCause = "schema"     // it is JSON of the wrong shape
+	CauseValue      RecoveryCause = "value"      // it has the right shape, and a check refused it
+	CauseRefusal    RecoveryCause = "refusal"    // a call was demanded and none was made
+	CauseValidation RecoveryCause = "validation" // calls did not match their schemas, or could not be read
 )

@@ -9,18 +9,18 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Reason is a case in which a model is asked again.
-type Reason struct {
+// RetryReason is a case in which a model is asked again.
+type RetryReason struct {
 	// Find looks at an answer, and at the error it ended with if it is not
 	// complete. It reports whether this is the case, and what to do then.
-	Find func(req *llm.Request, said *llm.Response, err error) (Finding, bool)
+	Find func(req *llm.Request, said *llm.Response, err error) (Defect, bool)
 	// Once asks again for the cause only once per question, whatever the budget.
 	Once bool
 }
 
-// Finding is what is wrong with an answer and what is done about it.
-type Finding struct {
-	Cause   Cause
+// Defect is what is wrong with an answer and what is done about it.
+type Defect struct {
+	Cause   RecoveryCause
 	Problem string // what is wrong, in one line
 	// Retry, if not empty, says that the answer does not count and the question
 	// is simply asked again: a [AnswerRetry] with this cause is sent instead of a
@@ -37,9 +37,9 @@ type Finding struct {
 
 // Reasons returns the cases in which a model is asked again, in the order in
 // which they are looked for. The first that applies decides.
-func Reasons() []Reason { return slices.Clone(defaultReasons) }
+func Reasons() []RetryReason { return slices.Clone(defaultReasons) }
 
-var defaultReasons = []Reason{
+var defaultReasons = []RetryReason{
 	{Find: missingCall, Once: true},
 	{Find: brokenOff},
 	{Find: brokenPromise},
@@ -48,57 +48,57 @@ var defaultReasons = []Reason{
 }
 
 // find returns the first reason to ask again.
-func find(reasons []Reason, req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+func find(reasons []RetryReason, req *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	for _, r := range reasons {
 		if f, ok := r.Find(req, said, err); ok {
 			f.once = r.Once
 			return f, true
 		}
 	}
-	return Finding{}, false
+	return Defect{}, false
 }
 
 // missingCall: a call was demanded and none was made. A model that was told
 // twice does not change its mind, so it is told once.
-func missingCall(req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+func missingCall(req *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	if req.Choice.Mode != llm.MustCall || len(said.Message.Calls())+len(said.Invalid) > 0 || err != nil && llm.KindOf(err) != llm.BrokenPromise {
-		return Finding{}, false
+		return Defect{}, false
 	}
 	what := req.Choice.Name
 	if what == "" {
 		what = "a tool"
 	}
-	return Finding{Cause: CauseRefusal, Problem: "no tool was called", Keep: true,
+	return Defect{Cause: CauseRefusal, Problem: "no tool was called", Keep: true,
 		Tell: "You did not call " + what + ", and this task cannot be done without. Call " + what + " now; write nothing else."}, true
 }
 
 // brokenOff: the answer was lost on the way. The model is not to blame.
-func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
+func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	if kind := llm.KindOf(err); err == nil || kind != llm.Incomplete && kind != llm.Malformed {
-		return Finding{}, false
+		return Defect{}, false
 	}
-	return Finding{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
+	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
 }
 
 // brokenPromise: the model did not do what the request demands. A structured
 // answer that is no good has been asked for again already.
-func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Finding, bool) {
+func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	var tried *OutputError
 	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
-		return Finding{}, false
+		return Defect{}, false
 	}
-	return Finding{Cause: CauseBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
+	return Defect{Cause: CauseBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
 		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
 }
 
 // empty: the model said nothing. One that ran out of tokens, or was filtered,
 // would do so again.
-func empty(_ *llm.Request, said *llm.Response, err error) (Finding, bool) {
+func empty(_ *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	reason := said.Finish.Reason
 	if err != nil || reason == "" || reason == llm.Length || reason == llm.ContentFilter || saysSomething(said) {
-		return Finding{}, false
+		return Defect{}, false
 	}
-	return Finding{Cause: CauseEmpty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
+	return Defect{Cause: CauseEmpty, Problem: "Response was empty.", Tell: "Your last answer was empty. Answer the request, or call a tool if you need one."}, true
 }
 
 // saysSomething reports whether an answer holds more than thinking and what the
@@ -124,10 +124,10 @@ const maxNames = 20
 // something that is not there, or written as text by a model that has another
 // way. Whoever read the text says so in a warning. A call lost in silence is
 // worse than a question too many; if the model says so again, that is its answer.
-func callAsText(req *llm.Request, said *llm.Response, err error) (Finding, bool) {
+func callAsText(req *llm.Request, said *llm.Response, err error) (Defect, bool) {
 	i := slices.IndexFunc(said.Warnings, func(w llm.Warning) bool { return w.Code == llm.CallAsText })
 	if i < 0 || err != nil || len(said.Message.Calls())+len(said.Invalid) > 0 {
-		return Finding{}, false
+		return Defect{}, false
 	}
 	name := said.Warnings[i].Feature
 	var names []string
@@ -138,6 +138,6 @@ func callAsText(req *llm.Request, said *llm.Response, err error) (Finding, bool)
 	if t, ok := req.Tool(name); ok && t.Kind != llm.HostedTool {
 		problem, fix = fmt.Sprintf("a call of %s was written as text", name), "Call the tool itself, or answer in words."
 	}
-	return Finding{Cause: CauseValidation, Problem: problem, Keep: true,
+	return Defect{Cause: CauseValidation, Problem: problem, Keep: true,
 		Tell: "Your answer looks like a call of " + name + ", but " + problem + ". " + fix}, true
 }

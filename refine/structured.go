@@ -152,7 +152,7 @@ func (st *structuring) mend(ctx context.Context, req *llm.Request, g *given, wro
 		text = string(g.emitted)
 	}
 	st.tried = append(st.tried, Attempt{Cause: wrong.cause, Problem: wrong.why, Text: quote(text), Faults: wrong.faults, Value: wrong.value, Err: wrong.err})
-	f := Finding{Cause: wrong.cause, Problem: wrong.why, Tell: wrong.message(req.Output, text, g.viaTool), Keep: true, aside: true}
+	f := Defect{Cause: wrong.cause, Problem: wrong.why, Tell: wrong.message(req.Output, text, g.viaTool), Keep: true, aside: true}
 	said := new(llm.Response)
 	if text != "" {
 		said.Message = llm.Assistant(llm.Text{Text: text})
@@ -312,7 +312,7 @@ func (g *growing) add(text string) {
 
 // Attempt is an answer that was no use.
 type Attempt struct {
-	Cause   Cause           `json:"cause"`
+	Cause   RecoveryCause   `json:"cause"`
 	Problem string          `json:"problem"`
 	Text    string          `json:"text"` // the beginning of what was said
 	Faults  []schema.Fault  `json:"faults,omitempty"`

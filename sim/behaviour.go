@@ -44,17 +44,17 @@ type Behaviour struct {
 	plays catalog.Model // the model that a strict one plays
 }
 
-// Fault is one thing a simulated model can do wrong.
-type Fault struct {
+// Misbehaviour is one thing a simulated model can do wrong.
+type Misbehaviour struct {
 	Name string `json:"name"` // as it is written in a model name
 	Help string `json:"help"`
 	set  func(b *Behaviour, value string) error
 }
 
 // Faults lists what can be added to the name of a model, with "+".
-func Faults() []Fault { return slices.Clone(faults) }
+func Faults() []Misbehaviour { return slices.Clone(faults) }
 
-var faults = []Fault{
+var faults = []Misbehaviour{
 	{"429", "answer HTTP 429; 429=2s also sends Retry-After", func(b *Behaviour, v string) error {
 		b.Status = 429
 		return duration(&b.RetryAfter, v, 0)
@@ -132,7 +132,7 @@ func ParseBehaviour(model string) (Behaviour, error) {
 		var one string
 		one, rest, more = strings.Cut(rest, "+")
 		name, value, _ := strings.Cut(one, "=")
-		i := slices.IndexFunc(faults, func(f Fault) bool { return f.Name == name })
+		i := slices.IndexFunc(faults, func(f Misbehaviour) bool { return f.Name == name })
 		if i < 0 {
 			return b, fmt.Errorf("sim: model %q: no fault is called %q; there are %s", model, name, faultNames())
 		}

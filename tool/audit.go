@@ -12,8 +12,8 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// Report is what an audit of a definition found.
-type Report struct {
+// AuditReport is what an audit of a definition found.
+type AuditReport struct {
 	Tool string `json:"tool"`
 	// Score is the share of five questions a good description answers: is
 	// there an example, what happens at the edges, what does input look like,
@@ -33,8 +33,8 @@ type Finding struct {
 
 // Audit looks at definitions the way a model that knows nothing else does, and
 // reports on each, in order. It does not judge whether they are true.
-func Audit(defs []llm.ToolDef) []Report {
-	reports := make([]Report, len(defs))
+func Audit(defs []llm.ToolDef) []AuditReport {
+	reports := make([]AuditReport, len(defs))
 	names, texts := make(map[string]int), make(map[string]string)
 	for i, d := range defs {
 		a := audit{def: d, params: parameters(d.Schema)}
@@ -52,7 +52,7 @@ func Audit(defs []llm.ToolDef) []Report {
 	return reports
 }
 
-func (r *Report) add(rule, parameter, problem, fix string) {
+func (r *AuditReport) add(rule, parameter, problem, fix string) {
 	r.Findings = append(r.Findings, Finding{rule, parameter, problem, fix})
 }
 
@@ -94,8 +94,8 @@ var questions = []struct {
 		func(a audit) bool { return !slices.ContainsFunc(a.params, parameter.unclear) }},
 }
 
-func (a audit) run() Report {
-	r := Report{Tool: a.def.Name, Tokens: EstimateTokens(a.def)}
+func (a audit) run() AuditReport {
+	r := AuditReport{Tool: a.def.Name, Tokens: EstimateTokens(a.def)}
 	answered := 0
 	for _, q := range questions {
 		if q.answered(a) {
@@ -113,7 +113,7 @@ func (a audit) run() Report {
 
 // schema reports what cannot be used at all, and what a vendor will not hold a
 // model to.
-func (a audit) schema(r *Report) {
+func (a audit) schema(r *AuditReport) {
 	if len(a.def.Schema) == 0 {
 		return
 	}
@@ -159,7 +159,7 @@ var (
 		"effortlessly", "world-class", "best-in-class", "innovative", "blazing", "state-of-the-art", "unleash", "elevate", "empower"}
 )
 
-func (a audit) wording(r *Report) {
+func (a audit) wording(r *AuditReport) {
 	if !ValidName(a.def.Name) {
 		r.add("invalid-name", "", fmt.Sprintf("%.80q is a name some vendor refuses", a.def.Name),
 			"Use 1 to 64 letters, digits, _ and -; as it is, it would be sent as "+SafeName(a.def.Name)+".")
@@ -180,7 +180,7 @@ func (a audit) wording(r *Report) {
 	}
 }
 
-func (a audit) parameters(r *Report) {
+func (a audit) parameters(r *AuditReport) {
 	for _, p := range a.params {
 		n := utf8.RuneCountInString(p.description)
 		switch {

@@ -57,7 +57,7 @@ func TestAudit(t *testing.T) {
 
 func TestAuditComparesTools(t *testing.T) {
 	reports := tool.Audit([]llm.ToolDef{def("a", "Does one thing well.", ""), def("a", "Does another thing.", ""), def("b", "Does one thing well.", "")})
-	has := func(r tool.Report, rule string) bool {
+	has := func(r tool.AuditReport, rule string) bool {
 		for _, f := range r.Findings {
 			if f.Rule == rule {
 				return true

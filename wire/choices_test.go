@@ -104,7 +104,7 @@ func TestSeveralAnswersRelayed(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", s.format, err, cmp.Diff(s.stream, out))
 		}
 		for at := range events {
-			out, _, err := relayThrough(t, c, strings.NewReader(s.stream), func(i int, ev llm.Event) Verdict {
+			out, _, err := relayThrough(t, c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
 				if i == at {
 					return Replace(ev)
 				}

@@ -90,7 +90,7 @@ data: [DONE]
 `)
 	codec, _ := wire.For(wire.Chat)
 	var client bytes.Buffer
-	err := codec.Relay(&client, upstream, func(ev llm.Event) wire.Verdict {
+	err := codec.Relay(&client, upstream, func(ev llm.Event) wire.RelayDecision {
 		switch ev := ev.(type) {
 		case llm.CallStart, llm.CallDelta:
 			return wire.Hold

@@ -227,7 +227,7 @@ func FuzzRelay(f *testing.F) {
 			t.Fatalf("%s: %q became %q", c.Format, body, out)
 		}
 		at := half % max(1, len(want))
-		out, _, err = relayThrough(t, c, bytes.NewReader(body), func(i int, ev llm.Event) Verdict {
+		out, _, err = relayThrough(t, c, bytes.NewReader(body), func(i int, ev llm.Event) RelayDecision {
 			if i == at {
 				return Replace(ev)
 			}

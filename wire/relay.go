@@ -12,9 +12,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Verdict is what becomes of an event that [Codec.Relay] shows. The zero value
+// RelayDecision is what becomes of an event that [Codec.Relay] shows. The zero value
 // is [Pass].
-type Verdict struct {
+type RelayDecision struct {
 	action action
 	events []llm.Event
 }
@@ -29,11 +29,11 @@ const (
 
 var (
 	// Pass lets the event go on, and with it all that was held.
-	Pass = Verdict{action: passOn}
+	Pass = RelayDecision{action: passOn}
 	// Hold keeps the event and all that follow, until the verdict about one of
 	// them is another. Nothing after the start of a held event is written. The
 	// llm.Finish cannot be held: Hold counts as Pass.
-	Hold = Verdict{action: holdBack}
+	Hold = RelayDecision{action: holdBack}
 )
 
 // Replace writes events in the place of this one and of all that are held. From
@@ -42,7 +42,7 @@ var (
 // them. Where no call is left, or one was added, the finish reason follows. The
 // llm.Finish cannot be dropped, or the stream would have no end: if none of the
 // events in its place is one, it follows them.
-func Replace(events ...llm.Event) Verdict { return Verdict{action: replaceBy, events: events} }
+func Replace(events ...llm.Event) RelayDecision { return RelayDecision{action: replaceBy, events: events} }
 
 // maxHeld bounds the bytes that a relay keeps back.
 const maxHeld = 64 << 20
@@ -71,13 +71,13 @@ const maxTrailing = 1 << 20
 //
 // A document in the place of a stream is written as a stream. The same goes
 // for the stream of a [Format] of a program's own, and for events in frames.
-func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Verdict) error {
+func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
 	f, err := c.lookup("Relay")
 	if err != nil {
 		return err
 	}
 	if observe == nil {
-		observe = func(llm.Event) Verdict { return Pass }
+		observe = func(llm.Event) RelayDecision { return Pass }
 	}
 	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(c, r.event)
@@ -108,7 +108,7 @@ type relay struct {
 	format  format
 	dst     io.Writer
 	src     io.Reader
-	observe func(llm.Event) Verdict
+	observe func(llm.Event) RelayDecision
 	a       *answer
 
 	buf     []byte // what was read and not written
@@ -399,7 +399,7 @@ func finishAs(f llm.Finish, calls bool) llm.Finish {
 }
 
 // translated judges an event of a translation.
-func (r *relay) translated(ev llm.Event, v Verdict) {
+func (r *relay) translated(ev llm.Event, v RelayDecision) {
 	switch v.action {
 	case holdBack:
 		r.held = append(r.held, ev)

@@ -63,17 +63,17 @@ func relayStreams(t testing.TB) []relayed {
 }
 
 // relay relays a stream and returns what was written and the events.
-func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev llm.Event) Verdict) (out string, events []llm.Event, err error) {
+func relayThrough(t testing.TB, c Codec, src io.Reader, verdict func(i int, ev llm.Event) RelayDecision) (out string, events []llm.Event, err error) {
 	t.Helper()
 	var b bytes.Buffer
-	err = c.Relay(&b, src, func(ev llm.Event) Verdict {
+	err = c.Relay(&b, src, func(ev llm.Event) RelayDecision {
 		events = append(events, ev)
 		return verdict(len(events)-1, ev)
 	})
 	return b.String(), events, err
 }
 
-func passAll(int, llm.Event) Verdict { return Pass }
+func passAll(int, llm.Event) RelayDecision { return Pass }
 
 // decodeAll returns the events of a stream and its error.
 func decodeAll(c Codec, src io.Reader) (events []llm.Event, failed error) {
@@ -123,7 +123,7 @@ func TestRelayHolds(t *testing.T) {
 		}
 		for from := range events {
 			for _, length := range []int{1, 3, len(events)} {
-				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, _ llm.Event) Verdict {
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, _ llm.Event) RelayDecision {
 					if i >= from && i < from+length {
 						return Hold
 					}
@@ -195,7 +195,7 @@ func TestRelayTranslates(t *testing.T) {
 			continue
 		}
 		for at := range events {
-			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) Verdict {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
 				if i == at {
 					return Replace(ev)
 				}
@@ -208,7 +208,7 @@ func TestRelayTranslates(t *testing.T) {
 			sameAnswer(t, what, s.c, events, out)
 			for from := range at {
 				var held []llm.Event
-				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) Verdict {
+				out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(i int, ev llm.Event) RelayDecision {
 					if i >= from && i < at {
 						held = append(held, ev)
 						return Hold
@@ -297,7 +297,7 @@ func TestRelayReplaces(t *testing.T) {
 		} {
 			write(t, enc, ev)
 		}
-		out, _, err := relayThrough(t, c, &b, func(_ int, ev llm.Event) Verdict {
+		out, _, err := relayThrough(t, c, &b, func(_ int, ev llm.Event) RelayDecision {
 			switch ev := ev.(type) {
 			case llm.TextDelta:
 				if ev.Text == "see. " {
@@ -331,7 +331,7 @@ func TestRelayReplaces(t *testing.T) {
 func TestRelayFinishReason(t *testing.T) {
 	call := []llm.Event{llm.CallStart{ID: "call_1", Name: "f"}, llm.CallDelta{ID: "call_1", Args: "{}"}, llm.Call{ID: "call_1", Name: "f", Args: []byte("{}")}}
 	text := llm.TextDelta{Text: "(not allowed)"}
-	withoutCalls := func(_ int, ev llm.Event) Verdict {
+	withoutCalls := func(_ int, ev llm.Event) RelayDecision {
 		switch ev.(type) {
 		case llm.CallStart, llm.CallDelta:
 			return Hold
@@ -340,13 +340,13 @@ func TestRelayFinishReason(t *testing.T) {
 		}
 		return Pass
 	}
-	withCall := func(_ int, ev llm.Event) Verdict {
+	withCall := func(_ int, ev llm.Event) RelayDecision {
 		if d, ok := ev.(llm.TextDelta); ok && d.Text != "" {
 			return Replace(call...)
 		}
 		return Pass
 	}
-	second := func(_ int, ev llm.Event) Verdict { // the first call passes as bytes
+	second := func(_ int, ev llm.Event) RelayDecision { // the first call passes as bytes
 		if c, ok := ev.(llm.Call); ok && c.ID != "call_1" {
 			return Replace(ev)
 		}
@@ -356,7 +356,7 @@ func TestRelayFinishReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		said    []llm.Event
 		reason  llm.Reason
-		verdict func(int, llm.Event) Verdict
+		verdict func(int, llm.Event) RelayDecision
 		want    llm.Reason
 	}{
 		"all calls replaced": {call, llm.ToolCalls, withoutCalls, llm.Stop},
@@ -467,7 +467,7 @@ func TestRelayReplacedFinishEnds(t *testing.T) {
 			"text":           {llm.TextDelta{Text: " Bye."}},
 			"another finish": {llm.Finish{Reason: llm.Length}},
 		} {
-			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) Verdict {
+			out, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), func(_ int, ev llm.Event) RelayDecision {
 				if _, last := ends(ev); last {
 					return Replace(events...)
 				}

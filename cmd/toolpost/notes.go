@@ -18,7 +18,7 @@ func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
 		return fmt.Sprintf("%s: sent again in %s, attempt %d of %d: %s", ev.Kind, short(ev.Wait), ev.Attempt+1, ev.Of, inOneLine(ev.Problem))
-	case agent.Retry:
+	case agent.AnswerRetry:
 		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, after(short(ev.Delay), ev.Delay > 0), inOneLine(ev.Error))
 	case agent.Recovery:
 		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inOneLine(ev.Error))

@@ -105,8 +105,8 @@ func modelDialect(models *catalog.Catalog, id string) (name, why string) {
 	return m.Dialect, "because " + id + " is known to write it"
 }
 
-func policy(word string) (dialect.Policy, error) {
-	for _, p := range []dialect.Policy{dialect.PromoteIfUnterminated, dialect.Ignore, dialect.Promote} {
+func policy(word string) (dialect.ThinkingPolicy, error) {
+	for _, p := range []dialect.ThinkingPolicy{dialect.PromoteIfUnterminated, dialect.Ignore, dialect.Promote} {
 		if p.String() == word {
 			return p, nil
 		}

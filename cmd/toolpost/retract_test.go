@@ -16,7 +16,7 @@ var takenBack = []llm.Event{
 	llm.Warning{Code: llm.Degraded, Feature: "schema", Detail: "one"},
 	llm.ThinkingDelta{Text: "Hm."}, llm.TextDelta{Text: "Half\nan ans"}, llm.CallStart{ID: "c1", Name: "read_file"},
 	llm.Retract{Why: "it broke off"},
-	agent.Retry{Attempt: 1, Max: 3, Cause: "incomplete", Error: "it broke off"},
+	agent.AnswerRetry{Attempt: 1, Max: 3, Cause: "incomplete", Error: "it broke off"},
 	llm.TextDelta{Text: "A whole answer."},
 }
 

@@ -134,7 +134,7 @@ It is a failure if a score is below --min.`,
 	return cmd
 }
 
-func printAudit(cmd *cobra.Command, reports []tool.Report) error {
+func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 	p := colours(cmd.OutOrStdout())
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	sum := 0.0

@@ -68,8 +68,8 @@ var why = []string{
 var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true}
 
 type pkg struct {
-	ImportPath                         string
-	Imports, TestImports, XTestImports []string
+	Dir, ImportPath                             string
+	GoFiles, Imports, TestImports, XTestImports []string
 }
 
 // local returns the path within the library, and whether p is in it.
@@ -127,7 +127,7 @@ func check(t *testing.T, name string, from int, target string) {
 // list returns the packages of this module as the go command sees them.
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.Command("go", "list", "-json=Dir,ImportPath,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {

@@ -48,7 +48,7 @@ func sample(t *testing.T) *journal.Memory {
 		t.Fatal(err)
 	}
 	write(journal.KindStart, journal.Start{Task: "Mend the\nbuild", PolicyID: "default-1", IssueNumber: ptr(int64(7)), Repo: &journal.Repo{Remote: "git@example.org:x.git", Branch: "main", Commit: "abc"}})
-	write(journal.KindPlan, journal.Plan{PlanHash: plan, StepCount: 2})
+	write(journal.KindPlan, journal.SessionPlan{PlanHash: plan, StepCount: 2})
 	receipts := []journal.Receipt{
 		{Call: "call_1", StepID: "look", Tool: "read_file", Args: json.RawMessage(`{"path":"main.go"}`), OutputHash: out, Status: journal.OK, LatencyMS: 12},
 		{Call: "call_2", StepID: "mend", Tool: "edit_file", Args: json.RawMessage(`{"path":"main.go","new":"x"}`), OutputHash: out, Status: journal.OK, LatencyMS: 30,

@@ -14,7 +14,7 @@ type session struct {
 	run           string
 	start         journal.Start
 	begun, ended  time.Time
-	plan          journal.Plan
+	plan          journal.SessionPlan
 	calls         []*call // in the order in which they began
 	verifications []journal.Verification
 	end           *journal.End
