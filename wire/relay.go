@@ -42,7 +42,9 @@ var (
 // them. Where no call is left, or one was added, the finish reason follows. The
 // llm.Finish cannot be dropped, or the stream would have no end: if none of the
 // events in its place is one, it follows them.
-func Replace(events ...llm.Event) RelayDecision { return RelayDecision{action: replaceBy, events: events} }
+func Replace(events ...llm.Event) RelayDecision {
+	return RelayDecision{action: replaceBy, events: events}
+}
 
 // maxHeld bounds the bytes that a relay keeps back.
 const maxHeld = 64 << 20
