@@ -113,7 +113,13 @@ func newThinkingDelta(t Thinking) ThinkingDelta {
 
 // PartEnd ends the current text or thinking part, so that the next delta
 // starts another. It is sent only where a vendor's blocks must stay apart.
-type PartEnd struct{}
+type PartEnd struct {
+	// Next is the id that the vendor gave the part or the call that comes next,
+	// where it numbers them before it writes them, and Vendor is whose id it is.
+	// A server of the same format gives it the same id.
+	Next   string `json:"next,omitempty"`
+	Vendor string `json:"vendor,omitempty"`
+}
 
 // CallStart says that a call has begun. A [Call] or an [InvalidCall] with the
 // same ID follows, unless the stream fails.

@@ -3,6 +3,7 @@ package llm
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -199,6 +200,7 @@ func (r *Response) Events() []Event {
 		if i > 0 && needsBreak(r.Message.Parts[i-1], p) {
 			evs = append(evs, PartEnd{})
 		}
+		evs = append(evs, named(p)...)
 		evs = append(evs, partEvents(p)...)
 	}
 	for _, c := range r.Invalid {
@@ -230,6 +232,29 @@ func needsBreak(prev, p Part) bool {
 		return ok && t.State.IsZero() && t.Redacted == p.Redacted
 	}
 	return false
+}
+
+// named says which id a vendor gave a part that comes in pieces, if its state
+// has one. Texts have none: several of them may share a state.
+func named(p Part) []Event {
+	var s State
+	switch p := p.(type) {
+	case Thinking:
+		if p.Text != "" {
+			s = p.State
+		}
+	case Call:
+		if !p.Hosted {
+			s = p.State
+		}
+	}
+	var about struct {
+		ID string `json:"id"`
+	}
+	if s.IsZero() || json.Unmarshal(s.Data, &about) != nil || about.ID == "" {
+		return nil
+	}
+	return []Event{PartEnd{Next: about.ID, Vendor: s.Vendor}}
 }
 
 func partEvents(p Part) []Event {

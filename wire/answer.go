@@ -62,7 +62,8 @@ type answer struct {
 	scratch []byte
 	probs   *llm.LogProbs // of the next text
 	span    spanKind
-	apart   bool // the next span is another part, even if of the same kind
+	apart   bool   // the next span is another part, even if of the same kind
+	nextID  string // the vendor's id of the item that begins with the next piece
 
 	calls  []*pending
 	held   int  // calls not yet sent
@@ -209,10 +210,21 @@ func (a *answer) over() bool {
 // enter prepares for a piece of text of one kind.
 func (a *answer) enter(kind spanKind) {
 	a.settle()
-	if a.apart && a.span == kind {
+	switch {
+	case a.nextID != "":
+		a.named()
+	case a.apart && a.span == kind:
 		a.emit(llm.PartEnd{})
 	}
 	a.span, a.apart = kind, false
+}
+
+// named says which id the vendor gave what comes next.
+func (a *answer) named() {
+	if a.nextID != "" {
+		a.emit(llm.PartEnd{Next: a.nextID, Vendor: a.c.vendor()})
+		a.nextID = ""
+	}
 }
 
 // says reports whether a value says something: it is neither null nor "".

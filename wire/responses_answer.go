@@ -143,9 +143,12 @@ func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
 func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
 	s.streamed, s.probed = false, false
 	s.apart = true
+	s.nextID = js.Text(js.Get(ev.item, "id"))
 	kind := s.str(js.Get(ev.item, "type"))
 	if kind == "function_call" || kind == "custom_tool_call" {
 		c := responses{}.decodeCall(&s.decoder, ev.item)
+		s.settle()
+		s.named()
 		s.newCall(s.integer(ev.index), c.ID, c.Name, c.Kind)
 	}
 	return true
@@ -212,6 +215,9 @@ func (s *responsesStream) inputDelta(ev *responsesEvent, _ []byte) bool {
 // where no pieces came before.
 func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 	s.items++
+	if !s.streamed {
+		s.nextID = "" // the item itself has it
+	}
 	kind := s.str(js.Get(ev.item, "type"))
 	switch {
 	case kind == "function_call" || kind == "custom_tool_call":

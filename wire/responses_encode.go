@@ -83,16 +83,18 @@ type responsesWriter struct {
 	seq  sequence
 	sent int // events, which are numbered
 	// The item that is open.
-	item  string     // its id
-	parts []llm.Text // of a message
-	text  bytes.Buffer
-	cites []llm.Citation
-	next  []json.RawMessage // log probabilities of the next piece
-	probs *llm.LogProbs     // of the open text
-	call  llm.CallStart
-	args  bytes.Buffer
-	done  []json.RawMessage // items
-	begun bool
+	item   string     // its id
+	parts  []llm.Text // of a message
+	text   bytes.Buffer
+	cites  []llm.Citation
+	next   []json.RawMessage // log probabilities of the next piece
+	probs  *llm.LogProbs     // of the open text
+	call   llm.CallStart
+	args   bytes.Buffer
+	done   []json.RawMessage // items
+	begun  bool
+	coming string          // the id that the next item has
+	taken  map[string]bool // ids of items
 	// relayed is an item that is open since before the translation of a relay
 	// began; input is what was sent of the input of a free-text tool then.
 	relayed *responsesItem
@@ -104,6 +106,57 @@ func (responses) newStream(e *encoder, head Head) streamEncoder {
 	w := &responsesWriter{e: e, head: head}
 	w.seq.w = w
 	return w
+}
+
+// named takes the id of the next item from an answer of the same vendor.
+func (w *responsesWriter) named(id, vendor string) (open bool) {
+	if vendor != w.e.c.vendor() {
+		return false
+	}
+	if id == w.item {
+		return true
+	}
+	w.coming = id
+	return false
+}
+
+func (w *responsesWriter) known(id, vendor string) {
+	if w.item == "" {
+		w.named(id, vendor)
+	}
+}
+
+// newItem decides the id of an item, once: all its events and the whole item at
+// the end have the same.
+func (w *responsesWriter) newItem(prefix string) string {
+	id := w.coming
+	w.coming = ""
+	if id == "" || w.taken[id] {
+		id = w.e.itemID(prefix)
+	}
+	if w.taken == nil {
+		w.taken = make(map[string]bool)
+	}
+	w.taken[id] = true
+	return id
+}
+
+// sameID returns an item with the id that it began with.
+func sameID(item json.RawMessage, id string) json.RawMessage {
+	if id == "" || js.Is(js.Get(item, "id"), id) {
+		return item
+	}
+	var e js.Writer
+	e.Object()
+	for key, v := range js.Members(item) {
+		if string(key) != "id" {
+			e.AnyKey(string(key))
+			e.Raw(v)
+		}
+	}
+	e.StringField("id", id)
+	e.End()
+	return e.Buf
 }
 
 func (w *responsesWriter) event(ev llm.Event) {
@@ -184,11 +237,12 @@ func (w *responsesWriter) finishItem(item func(e *encoder)) {
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err
 	}
+	whole := sameID(inner.Buf, w.item)
 	w.frame("response.output_item.done", func() {
 		w.e.IntField("output_index", len(w.done))
-		w.e.RawField("item", inner.Buf)
+		w.e.RawField("item", whole)
 	})
-	w.done = append(w.done, inner.Buf)
+	w.done = append(w.done, whole)
 	w.item = ""
 }
 
@@ -197,7 +251,7 @@ func (w *responsesWriter) begin(kind spanKind) {
 	case thinkingSpan, redactedSpan:
 		w.closeMessage(llm.State{})
 		if !w.goesOn("reasoning") {
-			w.item = w.e.itemID("rs")
+			w.item = w.newItem("rs")
 			w.added(func() {
 				w.e.Raw(append(js.AppendQuoted([]byte(`{"type":"reasoning","id":`), w.item), `,"summary":[]}`...))
 			})
@@ -207,8 +261,11 @@ func (w *responsesWriter) begin(kind spanKind) {
 			w.e.RawField("part", []byte(`{"type":"summary_text","text":""}`))
 		})
 	default:
+		if w.coming != "" {
+			w.closeMessage(llm.State{})
+		}
 		if !w.goesOn("message") && w.item == "" {
-			w.item = w.e.itemID("msg")
+			w.item = w.newItem("msg")
 			w.added(func() {
 				w.e.Raw(append(js.AppendQuoted([]byte(`{"type":"message","id":`), w.item), `,"status":"in_progress","role":"assistant","content":[]}`...))
 			})
@@ -287,6 +344,14 @@ func (w *responsesWriter) endThinking(state llm.State) {
 		w.e.IntField("summary_index", 0)
 		w.e.StringField("text", t.Text)
 	})
+	w.itemFrame("response.reasoning_summary_part.done", func() {
+		w.e.IntField("summary_index", 0)
+		w.e.Key("part")
+		w.e.Object()
+		w.e.StringField("type", "summary_text")
+		w.e.StringField("text", t.Text)
+		w.e.End()
+	})
 	w.finishItem(func(e *encoder) { w.encodeThinking(e, t, true) })
 }
 
@@ -329,6 +394,8 @@ func (w *responsesWriter) whole(raw json.RawMessage) {
 		return
 	}
 	w.endRelayed()
+	w.coming = js.Text(js.Get(raw, "id"))
+	w.newItem("item")
 	w.added(func() { w.e.Raw(raw) })
 	w.finishItem(func(e *encoder) { e.Raw(raw) })
 }
@@ -336,7 +403,7 @@ func (w *responsesWriter) whole(raw json.RawMessage) {
 func (w *responsesWriter) beginCall(ev llm.CallStart) {
 	w.closeMessage(llm.State{})
 	w.endRelayed()
-	w.item = w.e.itemID("fc")
+	w.item = w.newItem("fc")
 	w.call = ev
 	w.args.Reset()
 	w.added(func() {

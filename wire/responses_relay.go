@@ -99,6 +99,10 @@ func (s *responsesStream) resume(at moment, e *encoder, head Head) streamEncoder
 	w := &responsesWriter{e: e, head: head, begun: true, sent: place.sent, done: slices.Clone(s.track.done[:place.done])}
 	w.seq.w = w
 	w.seq.begun = make(map[string]bool)
+	w.taken = make(map[string]bool)
+	for _, item := range w.done {
+		w.taken[js.Text(js.Get(item, "id"))] = true
+	}
 	for _, p := range s.calls[:place.calls] {
 		w.seq.begun[p.id] = true
 	}
@@ -111,7 +115,7 @@ func (s *responsesStream) resume(at moment, e *encoder, head Head) streamEncoder
 // adopt goes on with an item that the client has the beginning of.
 func (w *responsesWriter) adopt(p responsesPlace) {
 	o := p.open
-	w.item = o.id
+	w.item, w.taken[o.id] = o.id, true
 	parts := o.parts[:p.parts]
 	switch {
 	case o.call != nil:

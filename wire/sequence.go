@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/toolpost/toolpost/llm"
+import (
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
 
 // blockWriter writes streams in which one block is open at a time.
 type blockWriter interface {
@@ -46,7 +49,7 @@ func (s *sequence) event(ev llm.Event) {
 	case llm.ThinkingDelta:
 		s.thinking(ev)
 	case llm.PartEnd:
-		s.close(llm.State{})
+		s.endPart(ev)
 	case llm.CallStart:
 		s.start(ev)
 	case llm.CallDelta:
@@ -58,6 +61,8 @@ func (s *sequence) event(ev llm.Event) {
 			return // it was relayed, and is complete
 		}
 		if !s.open {
+			s.close(llm.State{})
+			s.known(ev.State)
 			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind})
 			s.w.callPiece(string(objectOf(ev.Args)))
 		}
@@ -121,6 +126,9 @@ func (s *sequence) text(ev llm.TextDelta) {
 	if about.Refusal {
 		kind = refusalSpan
 	}
+	if ev.Text != "" {
+		s.known(about.State)
+	}
 	if ev.Text != "" || about.LogProbs != nil && s.span == kind {
 		s.enter(kind)
 		s.logProbs(about.LogProbs)
@@ -150,10 +158,38 @@ func (s *sequence) thinking(ev llm.ThinkingDelta) {
 		s.sign(kind, about.State)
 		return
 	}
+	s.known(about.State)
 	s.enter(kind)
 	s.w.piece(kind, ev.Text)
 	if !about.State.IsZero() {
 		s.close(about.State)
+	}
+}
+
+// itemWriter is a blockWriter whose blocks have ids that are said when they
+// begin.
+type itemWriter interface {
+	// named says which id the next block has, and reports whether that block is
+	// open already: a relay had begun it.
+	named(id, vendor string) (open bool)
+	// known says which id the next block has if it begins an item.
+	known(id, vendor string)
+}
+
+// endPart ends the open block and passes on which id the next one has.
+func (s *sequence) endPart(ev llm.PartEnd) {
+	if w, ok := s.w.(itemWriter); ok && ev.Next != "" && w.named(ev.Next, ev.Vendor) {
+		return
+	}
+	s.close(llm.State{})
+}
+
+// known takes the id of a block that comes in one piece from its state.
+func (s *sequence) known(state llm.State) {
+	if w, ok := s.w.(itemWriter); ok && s.span == noSpan && !state.IsZero() {
+		if id := js.Text(js.Get(state.Data, "id")); id != "" {
+			w.known(id, state.Vendor)
+		}
 	}
 }
 
