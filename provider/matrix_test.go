@@ -350,6 +350,9 @@ var faults = []struct {
 	{"stall=1h", kinds(llm.Timeout)},
 	{"stall=1h+times=1", cell.right},
 	{"slow-args=1ms", cell.right},
+	{"slow=1ms", cell.right},
+	{"fail=3", kinds(llm.Overloaded, llm.Server)},                             // Ollama says no code
+	{"fail=3+times=1", either(cell.right, kinds(llm.Overloaded, llm.Server))}, // after the first piece nobody asks again
 	{"garbage", either(cell.right, kinds(llm.Malformed, llm.Incomplete, llm.Network))},
 	{"wrong-index", cell.right},
 	{"wrong-finish", cell.right},

@@ -15,6 +15,9 @@ func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (
 		req = req.Clone()
 		req.Choice, req.OneCall = llm.ToolChoice{}, false
 	}
+	if b.Echo {
+		return respond(req, llm.Stop, llm.Text{Text: describe(req)}), nil
+	}
 	r, err := llm.Generate(ctx, m, req)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ const nativeName = "native"
 //
 //	sim/native                calls as the vendor delivers them
 //	sim/hermes_json           calls as text in a dialect
+//	sim/echo                  no calls: the answer says what the request holds
 //	sim/native+429=2s+times=1 with faults; see Faults
 type Behaviour struct {
 	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
@@ -40,6 +41,9 @@ type Behaviour struct {
 	Huge         int           // say this many bytes more
 	Strict       bool          // refuse what the vendor's documentation forbids; see Laws
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
+	Slow         time.Duration // wait before each piece of a stream
+	Fail         int           // end the stream with an error after this many pieces; 0 means never
+	Echo         bool          // say what the request holds
 
 	plays catalog.Model // the model that a strict one plays
 }
@@ -67,6 +71,8 @@ var faults = []Misbehaviour{
 	{"cut", "cut=300: the body ends after 300 bytes", func(b *Behaviour, v string) error { return count(&b.Cut, v) }},
 	{"stall", "stall=5s: nothing comes for that long", func(b *Behaviour, v string) error { return duration(&b.Stall, v, time.Hour) }},
 	{"slow-args", "slow-args=20ms: a pause before each piece of arguments", func(b *Behaviour, v string) error { return duration(&b.SlowArgs, v, 20*time.Millisecond) }},
+	{"slow", "slow=20ms: a pause before each piece of a stream", func(b *Behaviour, v string) error { return duration(&b.Slow, v, 20*time.Millisecond) }},
+	{"fail", "fail=5: the stream ends after five pieces with an error in the vendor's own form", func(b *Behaviour, v string) error { return count(&b.Fail, v) }},
 	{"garbage", "a line of nonsense in the middle of the body", func(b *Behaviour, v string) error { b.Garbage = true; return none(v) }},
 	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
 	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
@@ -122,7 +128,11 @@ func ParseBehaviour(model string) (Behaviour, error) {
 	var b Behaviour
 	spec := strings.TrimPrefix(strings.TrimPrefix(model, "models/"), "sim/")
 	base, rest, more := strings.Cut(spec, "+")
-	if base != nativeName {
+	switch base {
+	case nativeName:
+	case echoName:
+		b.Echo = true
+	default:
 		if _, ok := dialect.Lookup(base); !ok {
 			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
 		}
@@ -153,5 +163,5 @@ func faultNames() string {
 
 // healed returns b without its faults.
 func (b Behaviour) healed() Behaviour {
-	return Behaviour{Dialect: b.Dialect, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
 }

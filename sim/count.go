@@ -26,7 +26,7 @@ var (
 )
 
 // serve answers how many tokens a request has: as many as its answer says.
-func (c counting) serve(_ *Server, w http.ResponseWriter, r *http.Request) {
+func (c counting) serve(s *Server, w http.ResponseWriter, r *http.Request) {
 	codec := wire.Codec{Format: c.format}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -36,6 +36,10 @@ func (c counting) serve(_ *Server, w http.ResponseWriter, r *http.Request) {
 	body, inner := c.request(codec, body)
 	req, _, err := inner.DecodeRequest(body)
 	if err != nil {
+		fail(codec, w, err)
+		return
+	}
+	if err := s.recall(inner, req); err != nil {
 		fail(codec, w, err)
 		return
 	}

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Models returns the names of the simulated models, without faults.
@@ -15,30 +18,55 @@ func Models() []string {
 	return names
 }
 
-func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) {
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int    `json:"created"`
-		OwnedBy string `json:"owned_by"`
+// since is when the models were made, as they say.
+var since = time.Unix(1700000000, 0).UTC()
+
+// modelInfo is what a vendor says of a model.
+func modelInfo(format, name string) map[string]any {
+	switch format {
+	case wire.Messages:
+		return map[string]any{"type": "model", "id": name, "display_name": name, "created_at": since}
+	case wire.Gemini:
+		return map[string]any{"name": "models/" + name, "displayName": name, "inputTokenLimit": 32768, "outputTokenLimit": 8192,
+			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
 	}
-	var data []model
+	return map[string]any{"id": name, "object": "model", "created": since.Unix(), "owned_by": "sim"}
+}
+
+func modelInfos(format string) []map[string]any {
+	var data []map[string]any
 	for _, name := range Models() {
-		data = append(data, model{name, "model", 0, "sim"})
+		data = append(data, modelInfo(format, name))
 	}
-	writeJSON(w, map[string]any{"object": "list", "data": data})
+	return data
+}
+
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
+	switch format := formatOf(r); format {
+	case wire.Messages:
+		data := modelInfos(format)
+		writeJSON(w, map[string]any{"data": data, "has_more": false, "first_id": data[0]["id"], "last_id": data[len(data)-1]["id"]})
+	case wire.Gemini:
+		s.listGemini(w, r)
+	default:
+		writeJSON(w, map[string]any{"object": "list", "data": modelInfos(format)})
+	}
 }
 
 func (s *Server) listGemini(w http.ResponseWriter, _ *http.Request) {
-	type model struct {
-		Name    string   `json:"name"`
-		Methods []string `json:"supportedGenerationMethods"`
+	writeJSON(w, map[string]any{"models": modelInfos(wire.Gemini)})
+}
+
+// getModel says what there is to say of one model.
+func (s *Server) getModel(w http.ResponseWriter, r *http.Request) {
+	format := formatOf(r)
+	_, name, _ := strings.Cut(r.URL.Path, "models/")
+	if _, err := ParseBehaviour(name); err != nil {
+		codec := wire.Codec{Format: format}
+		fail(codec, w, notFound(codec, err))
+		return
 	}
-	var data []model
-	for _, name := range Models() {
-		data = append(data, model{"models/" + name, []string{"generateContent", "streamGenerateContent"}})
-	}
-	writeJSON(w, map[string]any{"models": data})
+	writeJSON(w, modelInfo(format, name))
 }
 
 func (s *Server) listTags(w http.ResponseWriter, _ *http.Request) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,6 +28,9 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 		deliverable(r, codec.Properties(), stream)
 	}
 	out := &wireFaults{w: w, b: b, whole: !stream}
+	if !stream && b.Fail > 0 {
+		return midway
+	}
 	if !stream {
 		return b.sendWhole(codec, w, out, r)
 	}
@@ -40,11 +44,14 @@ func (b Behaviour) send(ctx context.Context, codec wire.Codec, w http.ResponseWr
 
 // start is what the server says about an answer before it. With a seed the
 // same request gets the same bytes, so its id and time are made of the request.
-func (b Behaviour) start(request []byte, r *llm.Response) llm.Start {
-	s := llm.Start{Model: r.Finish.Model, Usage: llm.Usage{Input: r.Finish.Usage.Input}}
+func (b Behaviour) start(codec wire.Codec, model string, request []byte) llm.Start {
 	if b.Seed > 0 {
-		hash := sha256.Sum256(request)
-		s.ID, s.Created = "sim-"+hex.EncodeToString(hash[:12]), time.Unix(1700000000, 0).UTC()
+		hash := sha256.Sum256(append([]byte(model+"\n"), request...))
+		return llm.Start{ID: "sim-" + hex.EncodeToString(hash[:12]), Created: time.Unix(1700000000, 0).UTC()}
+	}
+	s := llm.Start{Created: time.Now()}
+	if p := codec.Properties(); p.AnswerIDs {
+		s.ID = p.IDPrefix + rand.Text()
 	}
 	return s
 }
@@ -61,15 +68,27 @@ func (b Behaviour) sendWhole(codec wire.Codec, w http.ResponseWriter, out io.Wri
 	return nil
 }
 
+// midway is the error that a stream ends with where that was asked for.
+var midway = &llm.Error{Op: "sim", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: errors.New("this fault was asked for")}
+
 func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writer, r *llm.Response) error {
 	enc := codec.NewStream(out, wire.Head{})
 	next := pieceLength(byWords)
 	if b.Seed > 0 {
 		next = bySeed(b.Seed)
 	}
+	sent := 0
 	for _, ev := range r.Events() {
 		for _, piece := range pieces(ev, next) {
-			if _, args := piece.(llm.CallDelta); args && !sleep(ctx, b.SlowArgs) {
+			if _, last := piece.(llm.Finish); b.Fail > 0 && (last || sent >= b.Fail) {
+				return enc.Fail(midway)
+			}
+			sent++
+			pause := b.Slow
+			if _, args := piece.(llm.CallDelta); args {
+				pause += b.SlowArgs
+			}
+			if !sleep(ctx, pause) {
 				return ctx.Err()
 			}
 			if err := enc.Write(piece); err != nil {

@@ -28,6 +28,10 @@ type Server struct {
 
 	mu   sync.Mutex
 	seen map[string]int // requests per model name, for Behaviour.Times
+
+	tallies map[string]*tally // per model name
+	answers []kept            // oldest first
+	size    int               // of what is kept
 }
 
 // route says which format a path speaks. A path that ends in "/" is a prefix,
@@ -61,6 +65,12 @@ var routes = []route{
 	{"GET", "/v1/models", (*Server).listModels},
 	{"GET", "/models", (*Server).listModels},
 	{"GET", "/v1beta/models", (*Server).listGemini},
+	{"GET", "/v1/models/", (*Server).getModel},
+	{"GET", "/models/", (*Server).getModel},
+	{"GET", "/v1beta/models/", (*Server).getModel},
+	{"GET", "/v1/responses/", (*Server).serveKept},
+	{"DELETE", "/v1/responses/", (*Server).serveKept},
+	{"GET", "/sim/seen", (*Server).serveSeen},
 	{"GET", "/health", (*Server).health},
 }
 
@@ -94,7 +104,36 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	http.Error(w, fmt.Sprintf("no such endpoint: %s %s", req.Method, req.URL.Path), http.StatusNotFound)
+	codec := wire.Codec{Format: formatOf(req)}
+	words := "no such endpoint: %s %s"
+	if codec.Format == wire.Chat {
+		words = "Invalid URL (%s %s)" // OpenAI's own
+	}
+	fail(codec, w, notFound(codec, fmt.Errorf(words, req.Method, req.URL.Path)))
+}
+
+// formatOf is the format of the client that sends a request, as far as its path
+// and its headers tell.
+func formatOf(req *http.Request) string {
+	switch under := func(prefix string) bool { return strings.HasPrefix(req.URL.Path, prefix) }; {
+	case req.Header.Get("Anthropic-Version") != "" || under("/v1/messages"):
+		return wire.Messages
+	case req.Header.Get("X-Goog-Api-Key") != "" || under("/v1beta/"):
+		return wire.Gemini
+	case under("/api/"):
+		return wire.Ollama
+	case under("/model/"):
+		return wire.Converse
+	case under("/v1/responses"):
+		return wire.Responses
+	}
+	return wire.Chat
+}
+
+// notFound is the error about something that is not there. The code is the
+// format's own, whatever it calls it.
+func notFound(codec wire.Codec, err error) error {
+	return &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Code: codec.Properties().Errors[llm.NotFound], Err: err}
 }
 
 // answerIn returns the handler of a format.
@@ -132,8 +171,11 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	}
 	b, err := s.behaviour(req.Model)
 	if err != nil {
-		return &llm.Error{Op: "sim", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "model_not_found", Err: err}
+		return notFound(codec, err)
 	}
+	ended := s.saw(req.Model)
+	sent := false
+	defer func() { ended(!sent && r.Context().Err() != nil) }()
 	if err := b.refuse(w, req); err != nil {
 		return err
 	}
@@ -145,18 +187,33 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 		}
 		req.Model = model
 	}
+	if err := s.recall(codec, req); err != nil {
+		return err
+	}
 	if err := b.check(codec, req, body); err != nil {
 		return err
 	}
 	if !sleep(r.Context(), b.Stall) {
 		return r.Context().Err()
 	}
-	answer, err := b.respond(r.Context(), s.model(), req)
+	answer, err := s.respond(r.Context(), codec, &b, req, body)
 	if err != nil {
 		return err
 	}
+	err = b.send(r.Context(), codec, w, answer, stream)
+	sent = err == nil
+	return err
+}
+
+// respond makes the answer to a request that is in order.
+func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, req *llm.Request, body []byte) (*llm.Response, error) {
+	answer, err := b.respond(ctx, s.model(), req)
+	if err != nil {
+		return nil, err
+	}
+	start := b.start(codec, req.Model, body)
 	if b.Think || thinks(req) {
-		think(codec, req, answer)
+		think(codec, req, answer, start.ID)
 	}
 	if b.Strict {
 		signCalls(codec, answer)
@@ -165,8 +222,10 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 		b.Length = true
 	}
 	answer.Finish.Model = req.Model
-	answer.Start = b.start(body, answer)
-	return b.send(r.Context(), codec, w, answer, stream)
+	start.Model, start.Usage.Input = answer.Finish.Model, answer.Finish.Usage.Input
+	answer.Start = start
+	s.keep(codec, req, answer, len(body))
+	return answer, nil
 }
 
 func (s *Server) model() llm.Model {

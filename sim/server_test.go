@@ -133,6 +133,7 @@ func TestFaults(t *testing.T) {
 			"wrong-index":  bothCalls,
 			"wrong-finish": bothCalls,
 			"slow-args":    bothCalls,
+			"slow=1ms":     bothCalls,
 			"huge=300000":  bothCalls,
 			"500+times=1":  "error server",
 		} {

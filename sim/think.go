@@ -22,14 +22,14 @@ func signature(text string) string {
 }
 
 // think puts thinking before an answer, signed where the vendor signs it.
-func think(codec wire.Codec, req *llm.Request, r *llm.Response) {
+func think(codec wire.Codec, req *llm.Request, r *llm.Response, answerID string) {
 	t := llm.Thinking{Text: thought}
 	switch member := codec.Properties().Signature; {
 	case member != "":
 		t.State = signedAs(codec, map[string]any{member: signature(thought)})
 	case codec.Properties().Thinking.Keep != nil && bytes.Contains(req.Extra[codec.Format]["include"], []byte("reasoning.encrypted_content")):
 		t.State = signedAs(codec, map[string]any{
-			"type": "reasoning", "id": "rs_sim", "encrypted_content": signature(thought),
+			"type": "reasoning", "id": "rs_" + answerID, "encrypted_content": signature(thought),
 			"summary": []any{map[string]string{"type": "summary_text", "text": thought}},
 		})
 	}

@@ -56,7 +56,7 @@ var moreCodes = map[string]llm.Kind{
 	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
 	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
 	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
-	"tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid, "conflict_error": llm.Invalid,
+	"previous_response_not_found": llm.Invalid, "tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid, "conflict_error": llm.Invalid,
 	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
 	"exceed_context_size_error": llm.TooLong, "not_supported_error": llm.Unsupported,
 	"unavailable_error": llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
