@@ -61,15 +61,20 @@ func signedAs(codec wire.Codec, v map[string]any) llm.State {
 func (q *inquiry) checkSignatures() error {
 	member := q.codec.Properties().Signature
 	for i, m := range q.Messages {
+		said := "" // of thinking that came in pieces, of which the last is signed
 		for k, p := range m.Parts {
 			t, ok := p.(llm.Thinking)
+			if ok {
+				said += t.Text
+			}
 			if !ok || t.Redacted || member == "" || t.State.Vendor != q.codec.Format {
 				continue
 			}
 			var state map[string]string
-			if json.Unmarshal(t.State.Data, &state) != nil || state[member] != signature(t.Text) {
+			if json.Unmarshal(t.State.Data, &state) != nil || state[member] != signature(t.Text) && state[member] != signature(said) {
 				return q.refused(fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k))
 			}
+			said = ""
 		}
 	}
 	return nil

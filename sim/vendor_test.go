@@ -224,6 +224,36 @@ func TestSeesCancelled(t *testing.T) {
 	})
 }
 
+// A client that keeps the pieces of a stream sends thinking back in pieces, of
+// which the last is signed.
+func TestThinkingInPieces(t *testing.T) {
+	base := serveSim(t)
+	ask := func(parts string) (int, map[string]any) {
+		return fetch(t, "POST", base+"/v1beta/models/native+think:generateContent",
+			`{"contents":[{"role":"user","parts":[{"text":"Hello"}]},{"role":"model","parts":`+parts+`},{"role":"user","parts":[{"text":"Go on."}]}]}`, nil)
+	}
+	_, first := fetch(t, "POST", base+"/v1beta/models/native+think:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`, nil)
+	candidate, _ := first["candidates"].([]any)[0].(map[string]any)
+	said, _ := candidate["content"].(map[string]any)["parts"].([]any)
+	thought, _ := said[0].(map[string]any)
+	text, _ := thought["text"].(string)
+	for cut, want := range map[int]int{5: 200, 0: 200, len(text): 200, -1: 400} {
+		before, after := text[:max(cut, 0)], text[max(cut, 0):]
+		if cut < 0 {
+			before = "Something else. "
+		}
+		parts, _ := json.Marshal([]any{
+			map[string]any{"text": before, "thought": true}, map[string]any{"text": after, "thought": true, "thoughtSignature": thought["thoughtSignature"]}, map[string]any{"text": "Hi."},
+		})
+		if cut < 0 {
+			parts, _ = json.Marshal([]any{map[string]any{"text": before, "thought": true, "thoughtSignature": thought["thoughtSignature"]}})
+		}
+		if status, got := ask(string(parts)); status != want {
+			t.Errorf("cut at %d: %d %v", cut, status, got)
+		}
+	}
+}
+
 // until waits for a condition.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()

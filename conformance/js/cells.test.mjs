@@ -1,0 +1,388 @@
+// The table of cells (../cells.json) with the vendors' own JavaScript clients.
+//
+// TOOLPOST_CELLS is the address of the server to ask, by default that of the
+// simulator, TOOLPOST_SIM, which is asked what it saw.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import { Ollama } from "ollama";
+import OpenAI from "openai";
+
+const sim = process.env.TOOLPOST_SIM.replace(/\/$/, "");
+const base = (process.env.TOOLPOST_CELLS ?? sim).replace(/\/$/, "");
+const bare = () => {};
+
+function readTable() {
+  const { fixtures, cells } = JSON.parse(readFileSync(new URL("../cells.json", import.meta.url), "utf8"));
+  let text = JSON.stringify(cells);
+  for (const [name, data] of Object.entries(fixtures)) text = text.replaceAll(`{${name}}`, data);
+  return JSON.parse(text);
+}
+
+// Each client returns what it understood; next makes the request that goes on with
+// results. What came before an error is kept in its member "before".
+
+async function partly(before, work) {
+  try {
+    return await work();
+  } catch (err) {
+    err.before = before();
+    throw err;
+  }
+}
+
+const openai = (s) => new OpenAI({ baseURL: base + "/v1", apiKey: "none", ...(s.retries ? {} : { maxRetries: 0 }) });
+
+async function chat(s, request) {
+  const client = openai(s);
+  const body = { ...request, ...s.extra, model: s.model };
+  let answer;
+  if (s.stream) {
+    let text = "";
+    answer = await partly(
+      () => text,
+      async () => {
+        const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } }, { signal: s.signal });
+        for await (const chunk of stream) {
+          const piece = chunk.choices[0]?.delta?.content;
+          if (piece) s.begun();
+          text += piece ?? "";
+        }
+        return stream.finalChatCompletion();
+      },
+    );
+  } else answer = await client.chat.completions.create(body, { signal: s.signal });
+  assert.ok(answer.created > 0);
+  const [{ message, finish_reason }] = answer.choices;
+  const calls = message.tool_calls ?? [];
+  return {
+    id: answer.id,
+    text: message.content ?? "",
+    finish: finish_reason,
+    calls: calls.map((c) => [c.function.name, JSON.parse(c.function.arguments)]),
+    input: answer.usage.prompt_tokens,
+    output: answer.usage.completion_tokens,
+    next: (result) => ({ ...request, messages: [...request.messages, message, ...calls.map((c) => ({ role: "tool", tool_call_id: c.id, content: result }))] }),
+  };
+}
+
+async function responses(s, request) {
+  const client = openai(s);
+  const body = { ...request, ...s.extra, model: s.model };
+  let answer;
+  if (s.stream) {
+    let text = "";
+    answer = await partly(
+      () => text,
+      async () => {
+        const items = new Map();
+        let parts = 0;
+        const stream = client.responses.stream(body, { signal: s.signal });
+        for await (const ev of stream) {
+          if (ev.type === "response.output_text.delta") {
+            s.begun();
+            text += ev.delta;
+          }
+          if (ev.type === "response.output_item.added") items.set(ev.output_index, ev.item.id);
+          if (ev.type === "response.output_item.done") assert.equal(ev.item.id, items.get(ev.output_index));
+          if (ev.type === "response.reasoning_summary_part.added") parts++;
+          if (ev.type === "response.reasoning_summary_part.done") parts--;
+          if (ev.type === "error") throw new Error(ev.message);
+        }
+        assert.equal(parts, 0);
+        return stream.finalResponse();
+      },
+    );
+  } else answer = await client.responses.create(body, { signal: s.signal });
+  return { ...understood(answer), next: (result) => goOn(request, answer, result) };
+}
+
+function understood(answer) {
+  const thoughts = answer.output.filter((i) => i.type === "reasoning");
+  return {
+    id: answer.id,
+    text: answer.output_text ?? answer.output.flatMap((i) => (i.type === "message" ? i.content.map((c) => c.text) : [])).join(""),
+    thinking: thoughts.flatMap((i) => i.summary.map((p) => p.text)).join(""),
+    signed: thoughts.some((i) => i.encrypted_content),
+    finish: answer.incomplete_details?.reason ?? answer.status,
+    calls: answer.output.filter((i) => i.type === "function_call").map((c) => [c.name, JSON.parse(c.arguments)]),
+    input: answer.usage.input_tokens,
+    output: answer.usage.output_tokens,
+  };
+}
+
+function goOn(request, answer, result) {
+  const said = answer.output.map(({ parsed_arguments, ...item }) => item);
+  const results = said.filter((i) => i.type === "function_call").map((c) => ({ type: "function_call_output", call_id: c.call_id, output: result }));
+  return { ...request, input: [{ role: "user", content: request.input }, ...said, ...results] };
+}
+
+const anthropic = (s) => new Anthropic({ baseURL: base, apiKey: "none", ...(s.retries ? {} : { maxRetries: 0 }) });
+
+async function messages(s, request) {
+  const client = anthropic(s);
+  const body = { ...request, model: s.model };
+  let answer;
+  if (s.stream) {
+    let text = "";
+    answer = await partly(
+      () => text,
+      async () => {
+        const stream = client.messages.stream(body, { signal: s.signal });
+        stream.on("text", (piece) => {
+          s.begun();
+          text += piece;
+        });
+        return stream.finalMessage();
+      },
+    );
+  } else answer = await client.messages.create(body, { signal: s.signal });
+  const of = (type) => answer.content.filter((b) => b.type === type);
+  return {
+    id: answer.id,
+    text: of("text").map((b) => b.text).join(""),
+    thinking: of("thinking").map((b) => b.thinking).join(""),
+    signed: of("thinking").some((b) => b.signature),
+    finish: answer.stop_reason,
+    calls: of("tool_use").map((b) => [b.name, b.input]),
+    input: answer.usage.input_tokens,
+    output: answer.usage.output_tokens,
+    next: (result) => ({
+      ...request,
+      messages: [
+        ...request.messages,
+        { role: "assistant", content: answer.content },
+        { role: "user", content: of("tool_use").map((b) => ({ type: "tool_result", tool_use_id: b.id, content: result })) },
+      ],
+    }),
+  };
+}
+
+const google = (s) =>
+  new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: base, ...(s.retries ? { retryOptions: { attempts: 3 } } : {}) } });
+
+async function gemini(s, request) {
+  const { models } = google(s);
+  const body = { ...request, model: s.model, config: { ...request.config, abortSignal: s.signal } };
+  const g = { text: "", thinking: "", calls: [] };
+  const parts = [];
+  const add = (answer) => {
+    g.id = answer.responseId;
+    for (const c of answer.candidates ?? []) {
+      g.finish = c.finishReason ?? g.finish;
+      for (const p of c.content?.parts ?? []) {
+        parts.push(p);
+        if (p.thoughtSignature) g.signed = true;
+        if (p.thought) g.thinking += p.text;
+        else if (p.functionCall) g.calls.push([p.functionCall.name, p.functionCall.args]);
+        else g.text += p.text ?? "";
+      }
+    }
+    g.input = answer.usageMetadata?.promptTokenCount ?? g.input;
+    g.output = answer.usageMetadata?.candidatesTokenCount ?? g.output;
+  };
+  if (s.stream)
+    await partly(
+      () => g.text,
+      async () => {
+        for await (const chunk of await models.generateContentStream(body)) {
+          add(chunk);
+          s.begun();
+        }
+        assert.ok(g.finish, "the stream has no end");
+      },
+    );
+  else add(await models.generateContent(body));
+  g.next = (result) => ({
+    ...request,
+    contents: [
+      ...request.contents,
+      { role: "model", parts },
+      { role: "user", parts: parts.filter((p) => p.functionCall).map((p) => ({ functionResponse: { id: p.functionCall.id, name: p.functionCall.name, response: { output: result } } })) },
+    ],
+  });
+  return g;
+}
+
+async function ollama(s, request) {
+  const client = new Ollama({ host: base });
+  s.signal?.addEventListener("abort", () => client.abort());
+  const g = { text: "", thinking: "", calls: [] };
+  const message = { role: "assistant", content: "", tool_calls: [] };
+  const add = (answer) => {
+    g.text += answer.message.content ?? "";
+    g.thinking += answer.message.thinking ?? "";
+    message.tool_calls.push(...(answer.message.tool_calls ?? []));
+    g.finish = answer.done_reason ?? g.finish;
+    g.input = answer.prompt_eval_count ?? g.input;
+    g.output = answer.eval_count ?? g.output;
+  };
+  if (s.stream)
+    await partly(
+      () => g.text,
+      async () => {
+        for await (const chunk of await client.chat({ ...request, model: s.model, stream: true })) {
+          add(chunk);
+          s.begun();
+        }
+        assert.ok(g.finish, "the stream has no end");
+      },
+    );
+  else if (s.signal) {
+    // The client gives up streams only; a request in one piece is fetched with the signal.
+    const aborted = new Ollama({ host: base, fetch: (url, init) => fetch(url, { ...init, signal: s.signal }) });
+    add(await aborted.chat({ ...request, model: s.model }));
+  } else add(await client.chat({ ...request, model: s.model }));
+  g.calls = message.tool_calls.map((c) => [c.function.name, c.function.arguments]);
+  g.next = (result) => ({
+    ...request,
+    messages: [...request.messages, { ...message, content: g.text }, ...message.tool_calls.map((c) => ({ role: "tool", tool_name: c.function.name, content: result }))],
+  });
+  return g;
+}
+
+const vendors = {
+  chat: { ask: chat, prefix: "sim/", model: async (s) => (await openai(s).models.retrieve(s.model)).id },
+  responses: {
+    ask: responses,
+    prefix: "sim/",
+    count: async (s, request) => (await openai(s).responses.inputTokens.count({ ...request, model: s.model })).input_tokens,
+  },
+  messages: {
+    ask: messages,
+    prefix: "sim/",
+    count: async (s, { max_tokens, ...request }) => (await anthropic(s).messages.countTokens({ ...request, model: s.model })).input_tokens,
+    model: async (s) => (await anthropic(s).models.retrieve(s.model)).id,
+  },
+  gemini: {
+    ask: gemini,
+    prefix: "",
+    count: async (s, request) => (await google(s).models.countTokens({ ...request, model: s.model })).totalTokens,
+    model: async (s) => (await google(s).models.get({ model: s.model })).name,
+  },
+  ollama: { ask: ollama, prefix: "sim/" },
+};
+
+const statusOf = (err) => err.status ?? err.status_code ?? err.code;
+
+function forge(v) {
+  if (v === null || typeof v !== "object") return;
+  for (const [key, value] of Object.entries(v)) {
+    if (typeof value === "string" && ["signature", "thoughtSignature", "encrypted_content"].includes(key)) v[key] = "Zm9yZ2Vk";
+    else forge(value);
+  }
+}
+
+const ids = new Set();
+
+async function converse(cell, v, s) {
+  const g = await v.ask(s, cell.request);
+  if (cell.format !== "ollama") {
+    assert.ok(g.id && !ids.has(g.id), `the id ${g.id} of the answer is empty or not new`);
+    ids.add(g.id);
+  }
+  if (cell.reply) {
+    compare(cell.reply.first, g);
+    const next = structuredClone(g.next(cell.reply.result));
+    if (cell.reply.forge) forge(next);
+    return v.ask(s, next);
+  }
+  if (cell.then) return v.ask(s, { ...cell.then, previous_response_id: g.id });
+  return g;
+}
+
+function compare(want, g) {
+  if (want.text) assert.ok(g.text.includes(want.text), `${g.text} lacks ${want.text}`);
+  if (want.exactly) assert.equal(g.text.trimEnd(), want.exactly.trimEnd());
+  if (want.thinking) assert.ok(g.thinking.includes(want.thinking), `thinking ${g.thinking}`);
+  if (want.finish) assert.equal(g.finish, want.finish);
+  if (want.signed) assert.ok(g.signed, "nothing is signed");
+  if (want.output_tokens) assert.equal(g.output, want.output_tokens);
+  if (want.json) assert.deepEqual(JSON.parse(g.text), want.json);
+  if (want.calls) assert.deepEqual(g.calls, want.calls);
+  if (want.called) assert.deepEqual(g.calls.map(([name]) => name), want.called);
+}
+
+function compareError(want, err) {
+  assert.ok(!(err instanceof assert.AssertionError) || !want.error.says, err);
+  if (want.error.status) assert.equal(statusOf(err), want.error.status, err);
+  if (want.error.says) assert.ok(String(err.message).includes(want.error.says) || JSON.stringify(err.error ?? "").includes(want.error.says), `${err} does not say ${want.error.says}`);
+  if (want.before) assert.ok(err.before?.includes(want.before), `before the error came ${err.before}`);
+}
+
+const seen = async (model) => (await fetch(`${sim}/sim/seen?model=${encodeURIComponent(model)}`)).json();
+
+async function until(model, ok) {
+  for (let i = 0; ; i++) {
+    const tally = await seen(model);
+    if (ok(tally)) return;
+    assert.ok(i < 6000, `the simulator has seen ${JSON.stringify(tally)}`);
+    await pause(10);
+  }
+}
+
+async function cancelled(v, s, request) {
+  const stop = new AbortController();
+  let begun;
+  const first = new Promise((resolve) => (begun = resolve));
+  const done = v.ask({ ...s, signal: stop.signal, begun }, request).then(
+    () => "answered",
+    () => "given up",
+  );
+  if (s.stream) await Promise.race([first, done]);
+  else await until(s.model, (t) => t.open === 1);
+  stop.abort();
+  assert.equal(await done, "given up");
+  await until(s.model, (t) => t.open === 0 && t.cancelled === 1 && t.requests === 1);
+}
+
+async function retrieved(s, request, want) {
+  const { id } = await responses(s, request);
+  const client = openai(s);
+  compare(want, understood(await client.responses.retrieve(id)));
+  await client.responses.delete(id);
+  await assert.rejects(client.responses.retrieve(id), OpenAI.NotFoundError);
+}
+
+async function run(cell, stream) {
+  const v = vendors[cell.format];
+  const want = (stream && cell.stream) || cell.expect;
+  const model = v.prefix + ((stream && cell.stream_model) || cell.model).replace("{unique}", 1e6 + Math.floor(Math.random() * 2e8));
+  const s = { model, stream, retries: cell.does === "retry", extra: cell.extra, begun: bare };
+  switch (cell.does) {
+    case "count": {
+      const n = await v.count(s, cell.request);
+      assert.ok(n > 0);
+      return assert.equal(n, (await v.ask(s, cell.request)).input);
+    }
+    case "model":
+      return assert.ok((await v.model(s)).endsWith(model));
+    case "cancel":
+      return cancelled(v, s, cell.request);
+    case "retrieve":
+      return retrieved(s, cell.request, want);
+  }
+  if (want.error) {
+    const err = await converse(cell, v, s).then(
+      () => assert.fail("there is an answer where an error was expected"),
+      (err) => err,
+    );
+    compareError(want, err);
+  } else compare(want, await converse(cell, v, s));
+  if (want.requests) assert.equal((await seen(model)).requests, want.requests);
+}
+
+const count = { run: 0, green: 0, explained: 0 };
+for (const cell of readTable())
+  for (const mode of cell.modes ?? ["whole", "stream"])
+    test([cell.format, cell.cell, mode].join("/"), { timeout: 300_000 }, async () => {
+      count.run++;
+      await run(cell, mode === "stream");
+      if (cell.explained) count.explained++;
+      else count.green++;
+    });
+after(() => console.log(`cells with the JavaScript clients: ${count.run} run, ${count.green} green, ${count.explained} explained`));
