@@ -583,7 +583,7 @@ func (q *inquiry) unsigned() string {
 		case sign == "":
 			return fmt.Sprintf("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. "+
 				"Additional data, function call `default_api:%s` , position %d. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.", calls[0].Name, len(q.Messages)-len(q.underWay())+i+1)
-		case sign != skipSignature && sign != signature(calls[0].Name):
+		case sign != skipSignature && !signs(sign, calls[0].Name):
 			return "Corrupted thought signature."
 		}
 	}

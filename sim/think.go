@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -19,6 +20,12 @@ const thought = "The user asks for something. I look at the tools, then I answer
 func signature(text string) string {
 	sum := sha256.Sum256([]byte("sim thinks: " + text))
 	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// signs reports whether a signature is that of a text. Clients of Google's write
+// its bytes in the alphabet for addresses.
+func signs(s, text string) bool {
+	return strings.NewReplacer("-", "+", "_", "/").Replace(s) == signature(text)
 }
 
 // think puts thinking before an answer, signed where the vendor signs it.
@@ -71,7 +78,7 @@ func (q *inquiry) checkSignatures() error {
 				continue
 			}
 			var state map[string]string
-			if json.Unmarshal(t.State.Data, &state) != nil || state[member] != signature(t.Text) && state[member] != signature(said) {
+			if json.Unmarshal(t.State.Data, &state) != nil || !signs(state[member], t.Text) && !signs(state[member], said) {
 				return q.refused(fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block", i, k))
 			}
 			said = ""

@@ -237,6 +237,8 @@ func TestThinkingInPieces(t *testing.T) {
 	said, _ := candidate["content"].(map[string]any)["parts"].([]any)
 	thought, _ := said[0].(map[string]any)
 	text, _ := thought["text"].(string)
+	signature, _ := thought["thoughtSignature"].(string)
+	thought["thoughtSignature"] = strings.NewReplacer("+", "-", "/", "_").Replace(signature) // as Google's Python client does
 	for cut, want := range map[int]int{5: 200, 0: 200, len(text): 200, -1: 400} {
 		before, after := text[:max(cut, 0)], text[max(cut, 0):]
 		if cut < 0 {
