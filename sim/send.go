@@ -94,6 +94,9 @@ func (b Behaviour) sendStream(ctx context.Context, codec wire.Codec, out io.Writ
 			if err := enc.Write(piece); err != nil {
 				return err
 			}
+			if _, last := piece.(llm.Finish); last {
+				return nil // whoever has read it may go
+			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
