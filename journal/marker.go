@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 var markerForm = regexp.MustCompile(`\[stripped:[A-Za-z0-9_.-]{1,64}\]`)
@@ -16,15 +18,15 @@ func Marker(raw json.RawMessage) string {
 	if !bytes.Contains(raw, []byte("stripped:")) && !bytes.ContainsRune(raw, '\\') {
 		return ""
 	}
-	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
-		token, err := d.Token()
-		if err != nil { // its end, or no JSON
-			return string(markerForm.Find(raw))
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '"' {
+			continue
 		}
-		if text, ok := token.(string); ok {
-			if m := markerForm.FindString(text); m != "" {
-				return m
-			}
+		end := js.EndOfString(raw, i)
+		if m := markerForm.Find(js.AppendText(nil, raw[i:end])); m != nil {
+			return string(m)
 		}
+		i = end - 1
 	}
+	return string(markerForm.Find(raw)) // in what is no JSON
 }

@@ -1,0 +1,59 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// markerByDecoder is Marker by the standard library's reading.
+func markerByDecoder(raw []byte) string {
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return string(markerForm.Find(raw))
+		}
+		if text, ok := token.(string); ok {
+			if m := markerForm.FindString(text); m != "" {
+				return m
+			}
+		}
+	}
+}
+
+func TestMarker(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{}`:                                 "",
+		``:                                   "",
+		`{"a":"[stripped:password]"}`:        "[stripped:password]",
+		`{"[stripped:password]":1}`:          "[stripped:password]",
+		`["x [stripped:a] [stripped:b]"]`:    "[stripped:a]",
+		`["\u005bstripped:a]"]`:              "[stripped:a]",
+		`["[strip\u0070ed:a\u005d"]`:         "[stripped:a]",
+		`["\\u005bstripped:a]"]`:             "",
+		`["\"","[stripped:a]"]`:              "[stripped:a]",
+		`["stripped:a]"]`:                    "",
+		`{"a":"[stripped:","b":"password]"}`: "",
+		`{"a": [stripped:password]}`:         "[stripped:password]",
+		`{"a":"[stripped:password]`:          "[stripped:password]",
+		`"`:                                  "",
+		`"\`:                                 "",
+	} {
+		if got := Marker(json.RawMessage(raw)); got != want {
+			t.Errorf("%s holds %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// FuzzMarker compares Marker with another reader of JSON.
+func FuzzMarker(f *testing.F) {
+	for _, raw := range []string{`{"a":"\u005bstripped:password]"}`, `["\\","[stripped:a]"]`, `{"[stripped:x]":"\""}`, `["é\ud83d\ude00[stripped:a]"]`} {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got := Marker(raw)
+		if want := markerByDecoder(raw); json.Valid(raw) && got != want {
+			t.Errorf("%q holds %q, want %q", raw, got, want)
+		}
+	})
+}
