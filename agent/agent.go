@@ -69,9 +69,9 @@ type Agent struct {
 	// Cost returns what usage costs with the model of that id, and false if that is
 	// not known; nil asks models that know it, as those of package provider do.
 	Cost func(id string, u llm.Usage) (catalog.Money, bool)
-	// Context is how many tokens the model can take; 0 means unknown: the
-	// model's errors say when it is exceeded. Old results are shortened when
-	// the conversation outgrows it.
+	// Context is how many tokens the model can take; 0 means what the catalogue
+	// says of a model that it knows, else the model's errors say when it is
+	// exceeded. Old results are shortened when the conversation outgrows it.
 	Context int
 
 	// Ladder is what is tried when calls keep failing; nil tells the model what

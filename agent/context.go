@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"unicode/utf8"
@@ -15,6 +16,14 @@ var cuts = []struct{ spare, keep int }{{2, 400}, {1, 400}, {0, 2000}, {0, 200}}
 // shorten cuts old results, the oldest first and the newest last, until
 // something could be cut. It reports whether that was so.
 func (l *loop) shorten(ctx context.Context) (bool, error) {
+	if l.recut != nil {
+		cut, ok := l.recut()
+		if ok {
+			l.messages = shortened(l.messages, nil, 0, cut.of)
+			l.now.view = shortened(l.now.view, nil, 0, cut.of)
+		}
+		return ok, nil
+	}
 	for _, step := range cuts {
 		cut := cutEntry{Results: make(map[string]int)}
 		said := Shortened{}
@@ -36,9 +45,7 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		l.messages = msgs
-		if l.now.view != nil {
-			l.now.view = shortened(l.now.view, l.cleaner, 0, cut.of)
-		}
+		l.now.view = shortened(l.now.view, l.cleaner, 0, cut.of)
 		l.emit(said)
 		l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 			"the conversation is longer than the model can take: %d old results were cut from %d to %d characters", len(said.Calls), said.Chars, said.Kept)})
@@ -53,57 +60,77 @@ func (e cutEntry) of(r llm.Result) (int, bool) {
 	return n, ok
 }
 
-// charsPerToken is a careful guess.
-const charsPerToken = 4
-
 // fit shortens the conversation before it is sent, where it is known how much
-// the model can take.
+// the model can take. What only the catalogue says is no reason not to ask.
 func (l *loop) fit(ctx context.Context) error {
-	if l.Limits.Context == 0 {
-		return nil
-	}
-	for {
-		size := l.size()
-		if size <= l.Limits.Context {
-			return nil
-		}
+	l.asksFor = l.size()
+	limit, sure := l.window()
+	for limit > 0 && l.corrected(l.asksFor) > limit || l.recut != nil {
 		cut, err := l.shorten(ctx)
 		if err != nil {
 			return err
 		}
+		if !cut && sure && l.recut == nil {
+			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with its old results cut, and %s can take %d", l.corrected(l.asksFor), l.name(), limit)}
+		}
+		l.asksFor = l.size()
 		if !cut {
-			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with its old results cut, and %s can take %d", size, l.name(), l.Limits.Context)}
+			break
 		}
 	}
+	return nil
 }
 
-// size guesses the tokens of the next question.
+// window returns how many tokens a question may have, 0 if that is not known, and
+// whether the program said so.
+func (l *loop) window() (tokens int, sure bool) {
+	if l.Limits.Context > 0 {
+		return l.Limits.Context, true
+	}
+	m, _ := l.turnModel()
+	p, ok := m.(priced)
+	if !ok || !p.Info().Known() {
+		return 0, false
+	}
+	info := p.Info()
+	answer := cmp.Or(l.now.question.MaxTokens, info.MaxOutput)
+	return info.ContextWindow - min(answer, info.ContextWindow/4), false
+}
+
+// size estimates the tokens of the next question.
 func (l *loop) size() int {
-	n := len(l.now.system)
-	for _, d := range l.now.tools {
-		n += len(d.Name) + len(d.Description) + len(d.Schema)
+	return llm.EstimateRequest(&llm.Request{System: l.now.system, Messages: l.conversation(), Tools: l.now.tools, Output: l.now.question.Output})
+}
+
+// What is learnt from the counts of vendors: questions of fewer tokens teach nothing,
+// and no vendor is believed to count more or less than this.
+const (
+	teaches     = 200
+	least, most = 0.5, 2.5
+)
+
+// corrected is an estimate as the vendor of the model would count.
+func (l *loop) corrected(size int) int {
+	if l.factor == 0 {
+		return size
 	}
-	for _, m := range l.conversation() {
-		for _, p := range m.Parts {
-			switch p := p.(type) {
-			case llm.Text:
-				n += len(p.Text)
-			case llm.Thinking:
-				n += len(p.Text)
-			case llm.Call:
-				n += len(p.Name) + len(p.Args)
-			case llm.Result:
-				n += len(p.Text())
-			}
-		}
+	return int(float64(size) * l.factor)
+}
+
+// counted learns how the vendor counts from the answer to one question.
+func (l *loop) counted(u llm.Usage) {
+	if l.asksFor >= teaches && u.Input > 0 {
+		l.factor = min(max(float64(u.Input)/float64(l.asksFor), least), most)
 	}
-	return n / charsPerToken
 }
 
 // shortened returns a copy of a conversation with results cut to what limit
 // says, except those in the last spare messages of results. They are cleaned of
 // secrets before.
 func shortened(msgs []llm.Message, c cleaner, spare int, limit func(llm.Result) (int, bool)) []llm.Message {
+	if msgs == nil {
+		return nil
+	}
 	groups := 0
 	for _, m := range msgs {
 		if m.Role == llm.RoleTool {

@@ -54,6 +54,9 @@ type loop struct {
 	wasSpent   func(turn int) catalog.Money                             // in a replay
 	unpriced   bool                                                     // something was asked for that has no known price
 	askedModel llm.Model
+	recut      func() (cutEntry, bool)                   // in a replay: what was cut before the next question
+	asksFor    int                                       // the tokens of the question, as estimated
+	factor     float64                                   // what the vendor counts for each of them; 0 if that is not known
 	prepare    func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
 	halt       func(ctx context.Context, over bool) (string, error)
 	halted     string // why an earlier process ended the run after its last turn

@@ -39,6 +39,9 @@ func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*
 		}
 	}
 	e.h.message = e.b.Response().Message
+	if e.h.finish.Reason != "" && e.usage.IsZero() { // it was asked once
+		l.counted(e.h.finish.Usage)
+	}
 	if e.h.finish.Reason != "" {
 		e.usage = e.h.finish.Usage
 	} else if e.h.err == nil {

@@ -83,9 +83,9 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 		return nil, nil, err
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		costs: make(map[int]catalog.Money), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+		costs: make(map[int]catalog.Money), cuts: make(map[int][]cutEntry), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop, l.prepare, l.halt, l.wasSpent = l, r.prepare, r.halt, r.spent
+	r.loop, l.prepare, l.halt, l.wasSpent, l.recut = l, r.prepare, r.halt, r.spent, r.recut
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
@@ -159,6 +159,8 @@ type recorded struct {
 	ids       map[int]string        // of the models, by turn
 	lanes     map[string]laneSet    // by model
 	costs     map[int]catalog.Money // of the run after a turn
+	requests  int                   // while the record is read
+	cuts      map[int][]cutEntry    // by the questions before them
 	plans     map[int]*planEntry    // that hooks made, by turn
 	halts     map[int]string        // why hooks ended the run, by turn
 	failures  map[string]int
@@ -192,7 +194,9 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		if n.Why == whyResumed {
 			r.notes[r.turn] = append(r.notes[r.turn], n.Message)
 		}
-	case kindPlan, kindStop, kindCost:
+	case journal.KindRequest:
+		r.requests++
+	case kindPlan, kindStop, kindCost, kindCut:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -235,6 +239,12 @@ func (r *recorded) takeHook(e journal.Entry) error {
 		r.halts[s.Turn] = s.Why
 		return err
 	}
+	if e.Kind == kindCut {
+		var c cutEntry
+		err := e.Decode(&c)
+		r.cuts[r.requests] = append(r.cuts[r.requests], c)
+		return err
+	}
 	p := new(planEntry)
 	if err := e.Decode(p); err != nil {
 		return err
@@ -248,6 +258,17 @@ func (r *recorded) takeHook(e journal.Entry) error {
 		r.ids[p.Turn] = p.Model
 	}
 	return nil
+}
+
+// recut returns what was cut next, before another question was asked.
+func (r *recorded) recut() (cutEntry, bool) {
+	left, _ := r.model.Left()
+	list := r.cuts[r.requests-left]
+	if len(list) == 0 {
+		return cutEntry{}, false
+	}
+	r.cuts[r.requests-left] = list[1:]
+	return list[0], true
 }
 
 // spent returns what the run had cost after a turn.

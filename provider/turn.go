@@ -134,56 +134,6 @@ func (m *Model) limit(j *job) {
 	}
 }
 
-// What a request takes up, rather too much than too little: letters of prose are
-// four to a token, digits and brackets are fewer.
-const (
-	bytesPerToken = 2.5
-	imageTokens   = 5000
-	fileTokens    = 20000 // of a file that is somewhere else
-	filePerToken  = 10
-)
-
-// estimate is about how many tokens a request takes up.
-func estimate(req *llm.Request) int {
-	n := len(req.System)
-	tokens := 0
-	var parts func([]llm.Part)
-	parts = func(list []llm.Part) {
-		for _, p := range list {
-			switch p := p.(type) {
-			case llm.Text:
-				n += len(p.Text)
-			case llm.Thinking:
-				n += len(p.Text) + len(p.State.Data)
-			case llm.Call:
-				n += len(p.Name) + len(p.Args)
-			case llm.Result:
-				parts(p.Parts)
-			case llm.Media:
-				tokens += mediaTokens(p)
-			}
-		}
-	}
-	for _, msg := range req.Messages {
-		parts(msg.Parts)
-		tokens += 8
-	}
-	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Schema)
-		tokens += 32
-	}
-	if req.Output != nil {
-		n += len(req.Output.Schema)
-	}
-	return tokens + int(float64(n)/bytesPerToken)
-}
-
-func mediaTokens(m llm.Media) int {
-	switch {
-	case m.Kind == llm.Image:
-		return imageTokens
-	case len(m.Data) == 0:
-		return fileTokens
-	}
-	return len(m.Data) / filePerToken
-}
+// estimate is about how many tokens a request takes up, rather too many than too
+// few: vendors count differently, and refuse what is too much.
+func estimate(req *llm.Request) int { return llm.EstimateRequest(req) * 3 / 2 }

@@ -207,12 +207,12 @@ func TestLimitDoesNotCut(t *testing.T) {
 		{"anthropic/claude-opus-4-7", 10, 128000},
 		{"vertex/claude-sonnet-4-5@20250929", 10, 64000},
 		{"bedrock-claude/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 10, 64000},
-		{"anthropic/claude-sonnet-4-5", 400_000, 40_000 - 8},
+		{"anthropic/claude-sonnet-4-5", 600_000, 32_054},
 		{"anthropic/claude-sonnet-4-5", 4_000_000, room},
 	} {
 		m := opened(t, client, c.id)
 		for i := range 2 {
-			text, warnings := planned(t, m, &llm.Request{Messages: []llm.Message{llm.User(strings.Repeat("a", c.text))}})
+			text, warnings := planned(t, m, &llm.Request{Messages: []llm.Message{llm.User(strings.Repeat("word ", c.text/5))}})
 			if want := fmt.Sprintf(`"max_tokens":%d,`, c.want); !strings.Contains(text, want) {
 				t.Errorf("%s, %d bytes: no %s in %.200s", c.id, c.text, want, text)
 			}

@@ -95,7 +95,7 @@ var questions = []struct {
 }
 
 func (a audit) run() AuditReport {
-	r := AuditReport{Tool: a.def.Name, Tokens: EstimateTokens(a.def)}
+	r := AuditReport{Tool: a.def.Name, Tokens: llm.EstimateTool(a.def)}
 	answered := 0
 	for _, q := range questions {
 		if q.answered(a) {

@@ -3,7 +3,6 @@ package tool
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/rank"
 	"github.com/toolpost/toolpost/llm"
@@ -63,7 +62,7 @@ func (r *Ranker) Fit(question string) float64 { return r.index.Fit(question) }
 type SelectionBudget struct {
 	Tools int // how many; 0 means any number
 	Cost  int // of all definitions together; 0 means any
-	// CostOf is the cost of one definition; nil means [EstimateTokens].
+	// CostOf is the cost of one definition; nil means [llm.EstimateTool].
 	CostOf func(llm.ToolDef) int
 }
 
@@ -81,7 +80,7 @@ type Omitted struct {
 func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
 	costOf := b.CostOf
 	if costOf == nil {
-		costOf = EstimateTokens
+		costOf = llm.EstimateTool
 	}
 	spent := 0
 	for _, c := range r.Rank(question) {
@@ -96,15 +95,6 @@ func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []
 	}
 	slices.Sort(kept)
 	return kept, left
-}
-
-// EstimateTokens guesses what a definition costs, at four characters a token.
-func EstimateTokens(d llm.ToolDef) int {
-	n := utf8.RuneCountInString(d.Name) + utf8.RuneCountInString(d.Description) + utf8.RuneCount(d.Schema)
-	for _, e := range d.Examples {
-		n += utf8.RuneCount(e)
-	}
-	return (n + 3) / 4
 }
 
 // Ranker returns the ranker of the set's definitions.

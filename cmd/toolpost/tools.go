@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -62,7 +63,7 @@ func newToolsList() *cobra.Command {
 			rows := make([]listed, len(defs))
 			total := 0
 			for i, d := range defs {
-				rows[i] = listed{d.Name, d.Description, d.Schema, tool.EstimateTokens(d.ToolDef)}
+				rows[i] = listed{d.Name, d.Description, d.Schema, llm.EstimateTool(d.ToolDef)}
 				total += rows[i].Tokens
 			}
 			if asJSON {
