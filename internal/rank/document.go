@@ -12,6 +12,8 @@ const (
 	descriptionWeight = 1
 	paramWeight       = 0.6 // names of parameters
 	paramTextWeight   = 0.4 // their descriptions and allowed values
+
+	nameMeaning, descriptionMeaning, paramMeaning = 1, 1, 0.2
 )
 
 // Document returns the fields of a tool: its name, what it says it does, and
@@ -21,8 +23,8 @@ func Document(name, description string, schema map[string]any) []Field {
 	var names, texts strings.Builder
 	collect(schema, 0, &names, &texts)
 	return []Field{
-		{name, nameWeight}, {description, descriptionWeight},
-		{names.String(), paramWeight}, {texts.String(), paramTextWeight},
+		{name, nameWeight, nameMeaning}, {description, descriptionWeight, descriptionMeaning},
+		{names.String(), paramWeight, paramMeaning}, {texts.String(), paramTextWeight, 0},
 	}
 }
 

@@ -17,24 +17,21 @@ const (
 // of. It does not depend on how many documents there are, so that one limit
 // serves catalogues of any size.
 func (x *Index) Fit(text string) float64 {
-	answered, meant := make([]float64, len(x.called)), make([]float64, len(x.called))
+	f := x.fit()
+	answered, meant := make([]float64, len(f.called)), make([]float64, len(f.called))
 	total := 0.0
-	for _, a := range question(text) {
-		w := fitWeight(a.text)
+	for _, t := range fitTerms(text) {
+		w := fitWeight(t)
 		total += w
-		t := x.terms[a.text]
-		if t == nil {
-			continue
-		}
-		for _, p := range t.docs {
-			answered[p.doc] += w
-			if p.head {
-				meant[p.doc] += w
+		for _, m := range f.terms[t] {
+			answered[m.doc] += w
+			if m.head {
+				meant[m.doc] += w
 			}
 		}
 	}
 	best := 0.0
-	for i, called := range x.called {
+	for i, called := range f.called {
 		if total > 0 && called > 0 {
 			best = max(best, askedShare*answered[i]/total+(1-askedShare)*meant[i]/called)
 		}
@@ -42,12 +39,61 @@ func (x *Index) Fit(text string) float64 {
 	return best
 }
 
+// fitIndex is what Fit looks things up in: the documents by their words and the
+// concepts of these.
+type fitIndex struct {
+	terms map[string][]mention
+	// called is the weight of the words each document is called by.
+	called []float64
+}
+
+// mention says that a document has a term.
+type mention struct {
+	doc  int32
+	head bool // the document is called by it
+}
+
+func newFitIndex(docs [][]Field) *fitIndex {
+	f := &fitIndex{make(map[string][]mention), make([]float64, len(docs))}
+	for i, fields := range docs {
+		for k, field := range fields {
+			for _, t := range fitTerms(field.Text) {
+				if k == 0 {
+					f.called[i] += fitWeight(t)
+				}
+				if n := len(f.terms[t]); n == 0 || f.terms[t][n-1].doc != int32(i) {
+					f.terms[t] = append(f.terms[t], mention{int32(i), k == 0})
+				}
+			}
+		}
+	}
+	return f
+}
+
+// fitTerms returns the stems of text and their concepts, each once, in order of
+// appearance.
+func fitTerms(text string) []string {
+	var out []string
+	seen := make(map[string]bool)
+	add := func(t string) {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	forStems(text, func(t []byte) {
+		add(string(t))
+		for _, c := range concepts()[string(t)] {
+			add(c)
+		}
+	})
+	return out
+}
+
 func fitWeight(t string) float64 {
 	switch {
 	case strings.HasPrefix(t, "~"):
 		return conceptFit
-	case strings.Contains(t, " "): // a pair is not news beside its two words
-		return 0
 	case common[t]:
 		return commonFit
 	}
@@ -63,6 +109,6 @@ particular include including example available allow`)
 
 func stems(text string) map[string]bool {
 	m := make(map[string]bool)
-	words(text, func(w string) { m[stem(w)] = true })
+	words(text, func(w []byte) { m[string(stemBytes(w))] = true })
 	return m
 }

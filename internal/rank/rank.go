@@ -1,24 +1,27 @@
-// Package rank says how well texts fit a question, by their words alone: no
-// model, no network, the same answer everywhere.
+// Package rank says how well texts fit a question: no model that has to run,
+// no network, the same answer everywhere.
 //
-// It is BM25 over weighted fields, on stems, with two additions. Words are also
-// counted under the everyday concepts they belong to ("flight" and "airfare"),
-// so that a question finds a text that says the same in other words. And
-// [Index.Fit] says whether the best text has enough in common with the question
-// to be worth anything.
+// Two things are added. Words: BM25 over weighted fields, on stems and pairs of
+// them. Meaning: the cosine between the vector of the question and that of the
+// text, each the sum of the vectors of its words in an embedded table, so that
+// a question finds a text that says the same in other words. And [Index.Fit]
+// says whether the best text has enough in common with the question to be worth
+// anything.
 package rank
 
 import (
 	"cmp"
-	"math"
 	"slices"
+	"sync"
 )
 
-// Field is a piece of a document that counts Weight times. The first field of a
-// document is what it is called by.
+// Field is a piece of a document whose words count Weight times, and Meaning
+// times in the vector of the document. The first field of a document is what it
+// is called by.
 type Field struct {
-	Text   string
-	Weight float64
+	Text    string
+	Weight  float64
+	Meaning float64
 }
 
 // Hit is a document that shares something with a question.
@@ -30,122 +33,130 @@ type Hit struct {
 // Index holds documents for questions. It does not change and is safe for
 // concurrent use.
 type Index struct {
-	terms map[string]*term
-	// called is the weight of the words each document is called by.
-	called []float64
+	stems map[string]int32 // the terms that are stems
+	pairs map[pair]int32   // the terms that are two stems side by side
+	terms []term
+	// postings are the documents of the terms, those of a term together and in
+	// order.
+	postings []posting
+	docs     int
+	// meanings are the vectors of the documents, of length one, side by side;
+	// width is their length.
+	meanings []float32
+	width    int
+	tabled   bool // they come from the embedded table
+	fit      func() *fitIndex
+	scratch  sync.Pool // of *scratch
 }
 
+type pair struct{ first, second int32 }
+
 type term struct {
-	idf  float64
-	docs []posting // in order
+	idf      float64
+	from, to int32 // among the postings
 }
 
 type posting struct {
 	doc   int32
 	count float32 // weighted, normalised by length
-	head  bool    // the document is called by it
 }
 
-// The constants of BM25, and the weights of concepts and of pairs of
-// neighbours beside words, which count 1. They were fitted to two public sets
-// of questions at once; the test prints the figures, and no figure moves by
-// more than two points when one constant is halved or doubled.
+// The constants of BM25, and the weight of pairs of neighbours beside words,
+// which count 1.
 const (
-	saturation    = 0.9
-	lengthShare   = 0.5 // how much a long document is held against it
-	conceptWeight = 0.35
-	pairWeight    = 0.5
+	saturation  = 0.9
+	lengthShare = 0.5 // how much a long document is held against it
+	pairWeight  = 0.5
 )
+
+// mix is what words and meaning count beside each other.
+type mix struct{ words, meaning float64 }
+
+// both was chosen on testdata/selection.txt alone. Any weight of meaning from 40
+// to 80 does as well there; the test prints the figures.
+var both = mix{words: 1, meaning: 50}
+
+// leastLikeness is the cosine up to which two texts have nothing in common.
+const leastLikeness = 0.1
 
 // New returns an index of documents, each the sum of its fields.
 func New(docs [][]Field) *Index {
-	x := &Index{terms: make(map[string]*term), called: make([]float64, len(docs))}
-	lengths := make([]float64, len(docs))
-	total := 0.0
-	for i, fields := range docs {
-		lengths[i] = x.add(int32(i), fields)
-		total += lengths[i]
-	}
-	average := max(total/float64(max(len(docs), 1)), 1)
-	for _, t := range x.terms {
-		n := float64(len(t.docs))
-		t.idf = math.Log(1 + (float64(len(docs))-n+0.5)/(n+0.5))
-		for i := range t.docs {
-			p := &t.docs[i]
-			p.count /= float32(1 - lengthShare + lengthShare*lengths[p.doc]/average)
+	x := newIndex(docs, true)
+	x.width, x.tabled = Dimensions, true
+	return x
+}
+
+// NewWith is New with vectors of the documents that the caller made, all of one
+// length; they need not be of length one. Questions need vectors too: see
+// [Index.SearchWith].
+func NewWith(docs [][]Field, meanings [][]float32) *Index {
+	x := newIndex(docs, false)
+	for i, m := range meanings {
+		if i == 0 {
+			x.width = len(m)
+			x.meanings = make([]float32, len(docs)*x.width)
 		}
+		v := x.meanings[i*x.width:][:x.width]
+		copy(v, m)
+		unit(v)
 	}
 	return x
 }
 
-// add counts the terms of a document and returns its length.
-func (x *Index) add(doc int32, fields []Field) float64 {
-	length := 0.0
-	for i, f := range fields {
-		forTerms(f.Text, func(text string, w float64) {
-			t := x.terms[text]
-			if t == nil {
-				t = new(term)
-				x.terms[text] = t
-			}
-			if n := len(t.docs); n == 0 || t.docs[n-1].doc != doc {
-				t.docs = append(t.docs, posting{doc: doc})
-			}
-			p := &t.docs[len(t.docs)-1]
-			p.count += float32(w * f.Weight)
-			length += w * f.Weight
-			if i == 0 && !p.head {
-				p.head = true
-				x.called[doc] += fitWeight(text)
-			}
-		})
-	}
-	return length
+// newIndex returns an index of documents by their words and, if so wanted, with
+// their vectors from the table.
+func newIndex(docs [][]Field, meaning bool) *Index {
+	x := &Index{docs: len(docs)}
+	x.fit = sync.OnceValue(func() *fitIndex { return newFitIndex(docs) })
+	x.scratch.New = func() any { return new(scratch) }
+	b := newBuilder(docs, meaning)
+	x.stems, x.pairs, x.meanings = b.stems, b.pairs, b.meanings
+	x.terms, x.postings = b.sorted()
+	return x
+}
+
+// scratch is what a search needs, kept for the next one.
+type scratch struct {
+	asked   []asked
+	scores  []float64
+	meaning []float32
 }
 
 // asked is a term of a question and how often it is there.
 type asked struct {
-	text  string
+	place int32
 	count float64
 }
 
-// question returns the terms of a question, each once, in order of appearance:
-// sums of floating-point numbers depend on their order.
-func question(text string) []asked {
-	var out []asked
-	place := make(map[string]int)
-	forTerms(text, func(t string, w float64) {
-		i, ok := place[t]
-		if !ok {
-			i = len(out)
-			place[t] = i
-			out = append(out, asked{text: t})
-		}
-		out[i].count += w
-	})
-	return out
+// Search returns the documents that have something in common with the question,
+// best first, at most k; k below 1 means all. Documents that fit equally well
+// stay in their order.
+func (x *Index) Search(text string, k int) []Hit { return x.search(text, nil, k, both) }
+
+// SearchWith is [Index.Search] with the vector of the question. If it is not as
+// long as those of the documents, words alone count.
+func (x *Index) SearchWith(text string, meaning []float32, k int) []Hit {
+	return x.search(text, meaning, k, both)
 }
 
-// Search returns the documents that share a word or a concept with the
-// question, best first, at most k; k below 1 means all. Documents that fit
-// equally well stay in their order.
-func (x *Index) Search(text string, k int) []Hit {
-	scores := make([]float64, len(x.called))
-	for _, a := range question(text) {
-		t := x.terms[a.text]
-		if t == nil {
-			continue
-		}
-		w := t.idf * 2 * a.count / (1 + a.count) // said thrice is not asked for thrice as much
-		for _, p := range t.docs {
-			n := float64(p.count)
-			scores[p.doc] += w * n * (saturation + 1) / (n + saturation)
+func (x *Index) search(text string, meaning []float32, k int, m mix) []Hit {
+	s := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(s)
+	s.scores = slices.Grow(s.scores[:0], x.docs)[:x.docs]
+	clear(s.scores)
+	if x.scoreWords(s, text, m.words) {
+		x.scoreMeaning(s, text, meaning, m.meaning)
+	}
+	n := 0
+	for _, score := range s.scores {
+		if score > 0 {
+			n++
 		}
 	}
-	var hits []Hit
-	for i, s := range scores {
-		if s > 0 {
-			hits = append(hits, Hit{i, s})
+	hits := make([]Hit, 0, n)
+	for i, score := range s.scores {
+		if score > 0 {
+			hits = append(hits, Hit{i, score})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
@@ -153,4 +164,60 @@ func (x *Index) Search(text string, k int) []Hit {
 		hits = hits[:k]
 	}
 	return hits
+}
+
+// scoreMeaning adds how alike the question and the documents are. Without a
+// vector of the question it is looked up.
+func (x *Index) scoreMeaning(s *scratch, text string, given []float32, weight float64) {
+	s.meaning = slices.Grow(s.meaning[:0], x.width)[:x.width]
+	clear(s.meaning)
+	switch {
+	case given != nil && len(given) == x.width:
+		copy(s.meaning, given)
+	case given == nil && x.tabled:
+		table().addMeaning(s.meaning, text, 1)
+	default:
+		return
+	}
+	unit(s.meaning)
+	for i := range s.scores {
+		likeness := float64(dot(s.meaning, x.meanings[i*x.width:][:x.width]))
+		s.scores[i] += weight * max(0, likeness-leastLikeness)
+	}
+}
+
+// scoreWords adds up what the documents have of the question's words and reports
+// whether the question has a word that says something.
+func (x *Index) scoreWords(s *scratch, text string, weight float64) (says bool) {
+	s.asked = s.asked[:0]
+	before := noTerm
+	forStems(text, func(stem []byte) {
+		says = true
+		place, ok := x.stems[string(stem)]
+		if !ok {
+			before = noTerm
+			return
+		}
+		s.asked = append(s.asked, asked{place, 1})
+		if both, ok := x.pairs[pair{before, place}]; ok {
+			s.asked = append(s.asked, asked{both, pairWeight})
+		}
+		before = place
+	})
+	// Each term once, in an order of its own: sums of floating-point numbers
+	// depend on their order.
+	slices.SortFunc(s.asked, func(a, b asked) int { return cmp.Compare(a.place, b.place) })
+	for i := 0; i < len(s.asked); {
+		a := s.asked[i]
+		for i++; i < len(s.asked) && s.asked[i].place == a.place; i++ {
+			a.count += s.asked[i].count
+		}
+		t := &x.terms[a.place]
+		w := weight * t.idf * 2 * a.count / (1 + a.count) // said thrice is not asked for thrice as much
+		for _, p := range x.postings[t.from:t.to] {
+			n := float64(p.count)
+			s.scores[p.doc] += w * n * (saturation + 1) / (n + saturation)
+		}
+	}
+	return says
 }

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,12 +14,13 @@ func TestWords(t *testing.T) {
 		{"read_file.v2-beta", "read file v2 beta", "every separator"},
 		{"3D ec2 70kg", "3d ec2 70kg", "digits belong to the word they touch"},
 		{"don't stop", "don t stop", "an apostrophe separates; the rest are stop words"},
-		{"Füße ÉCOLE", "füße école", "letters of any alphabet, in lower case"},
+		{"Füße ÉCOLE École", "füße école école", "letters of any alphabet, in lower case"},
+		{"ÄÖÜÉcole", "äöü école", "a hump of any alphabet"},
 		{"天气 forecast", "天 气 forecast", "scripts without spaces"},
 		{"  ", "", "nothing"},
 	} {
 		var got []string
-		words(c.text, func(w string) { got = append(got, w) })
+		words(c.text, func(w []byte) { got = append(got, string(w)) })
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("words(%q) = %q, want %q: %s", c.text, s, c.want, c.why)
 		}
@@ -153,6 +155,98 @@ func FuzzSearch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Definitions come from anywhere; none of these may fail, and an order there is
+// always.
+func TestUnusualInput(t *testing.T) {
+	long := strings.Repeat("a description that never ends ", 1<<15)
+	many := make([][]Field, 10_000)
+	for i := range many {
+		many[i] = Document("tool_"+strconv.Itoa(i), "Does thing number "+strconv.Itoa(i)+".", nil)
+	}
+	many[7777] = Document("water_plants", "Waters the plants in the garden.", nil)
+	for _, c := range []struct {
+		name, question string
+		docs           [][]Field
+		first          int // -1: nothing is found
+	}{
+		{"no documents", "anything", nil, -1},
+		{"no question", "", [][]Field{Document("a", "b", nil)}, -1},
+		{"one document that does not fit", "zzzzqqq", [][]Field{Document("get_weather", "Forecast.", nil)}, -1},
+		{"a script the table does not have", "今天罗马的天气怎么样", [][]Field{Document("get_weather", "Forecast.", nil)}, -1},
+		{"accents", "la météo", [][]Field{Document("read_file", "Reads.", nil), Document("meteo", "", nil)}, 1},
+		{"a document of a megabyte", "weather", [][]Field{Document("long", long, nil), Document("get_weather", "Forecast.", nil)}, 1},
+		{"a question of a megabyte", long + "weather", [][]Field{Document("x", "y", nil), Document("describe", "A description.", nil)}, 1},
+		{"ten thousand documents", "the flowers in my garden are dry", many, 7777},
+		{"fields without text", "weather", [][]Field{{}, {{}}, Document("get_weather", "", nil)}, 2},
+	} {
+		hits := New(c.docs).Search(c.question, 1)
+		if len(hits) == 0 && c.first >= 0 || len(hits) > 0 && hits[0].Doc != c.first {
+			t.Errorf("%s: %v, want document %d first", c.name, hits, c.first)
+		}
+	}
+}
+
+func TestOwnVectors(t *testing.T) {
+	docs := [][]Field{Document("a", "one", nil), Document("b", "two", nil), Document("c", "three", nil)}
+	x := NewWith(docs, [][]float32{{1, 0}, {0, 5}, {1, 1}})
+	var got []int
+	for _, h := range x.SearchWith("unheard", []float32{0, 2}, 0) {
+		got = append(got, h.Doc)
+	}
+	if diff := cmp.Diff([]int{1, 2}, got); diff != "" {
+		t.Errorf("by their vectors:\n%s", diff)
+	}
+	for name, v := range map[string][]float32{"none": nil, "too short": {1}, "too long": {1, 2, 3}} {
+		if hits := x.SearchWith("one", v, 0); len(hits) != 1 || hits[0].Doc != 0 {
+			t.Errorf("with a vector that is %s, words decide: %v", name, hits)
+		}
+	}
+}
+
+// The table is used as it was written: the pieces of a word are the longest
+// that it begins with, and the sum of their vectors is its meaning.
+func TestTable(t *testing.T) {
+	v := table()
+	if len(v.rows) < 20_000 || len(tableData) > 8_000_000 {
+		t.Fatalf("%d pieces in %d bytes", len(v.rows), len(tableData))
+	}
+	for _, c := range []struct{ word, want string }{
+		{"weather", "weather"}, {"tokenizer", "token ##izer"}, {"naïve", "naive"}, {"天", ""}, {"", ""},
+	} {
+		byRow := make(map[int32]string)
+		for piece, row := range v.rows {
+			byRow[row] = piece
+		}
+		var got []string
+		v.pieces(plain([]byte(c.word)), func(row int32) { got = append(got, byRow[row]) })
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%q is %q, want %q", c.word, s, c.want)
+		}
+	}
+	alike := func(a, b string) float32 {
+		x, y := make([]float32, Dimensions), make([]float32, Dimensions)
+		v.addMeaning(x, a, 1)
+		v.addMeaning(y, b, 1)
+		unit(x)
+		unit(y)
+		return dot(x, y)
+	}
+	if near, far := alike("airline tickets", "book a flight"), alike("airline tickets", "water the plants"); near < far+0.2 {
+		t.Errorf("likeness of what is alike %.2f, of what is not %.2f", near, far)
+	}
+}
+
+func TestSearchAllocates(t *testing.T) {
+	docs := make([][]Field, 500)
+	for i := range docs {
+		docs[i] = Document("tool_"+strconv.Itoa(i), "Shows the weather of town number "+strconv.Itoa(i), nil)
+	}
+	x := New(docs)
+	if n := testing.AllocsPerRun(50, func() { x.Search("What is the weather in Rome and how do I get there?", 5) }); n > 10 {
+		t.Errorf("a question to 500 documents takes %.0f allocations", n)
+	}
 }
 
 func BenchmarkSearch(b *testing.B) {

@@ -1,18 +1,21 @@
 package rank
 
-import "strings"
+import "bytes"
 
 // Stem returns the part of an English word that its inflections share, by the
 // rules of M. F. Porter ("An algorithm for suffix stripping", 1980). It wants
 // lower case and leaves words with other letters alone.
-func stem(w string) string {
+func stem(w string) string { return string(stemBytes([]byte(w))) }
+
+// stemBytes is stem in the memory of w: a stem is never longer than its word.
+func stemBytes(w []byte) []byte {
 	if len(w) < 3 || !ascii(w) {
 		return w
 	}
 	w = plural(w)
 	w = pastAndProgressive(w)
-	if s, ok := strings.CutSuffix(w, "y"); ok && hasVowel(s) {
-		w = s + "i"
+	if n := len(w) - 1; w[n] == 'y' && hasVowel(w[:n]) {
+		w[n] = 'i'
 	}
 	w = replaceSuffix(w, step2, 0)
 	w = replaceSuffix(w, step3, 0)
@@ -20,7 +23,7 @@ func stem(w string) string {
 	return finish(w)
 }
 
-func ascii(w string) bool {
+func ascii(w []byte) bool {
 	for i := range len(w) {
 		if w[i] < 'a' || w[i] > 'z' {
 			return false
@@ -29,39 +32,52 @@ func ascii(w string) bool {
 	return true
 }
 
-func plural(w string) string {
+func plural(w []byte) []byte {
 	switch {
-	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "ies"):
+	case ends(w, "sses"), ends(w, "ies"):
 		return w[:len(w)-2]
-	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
+	case ends(w, "ss"), ends(w, "us"), ends(w, "is"):
 		return w
-	case strings.HasSuffix(w, "s"):
+	case ends(w, "s"):
 		return w[:len(w)-1]
 	}
 	return w
 }
 
-func pastAndProgressive(w string) string {
-	if s, ok := strings.CutSuffix(w, "eed"); ok {
+// ends reports whether w ends in suffix.
+func ends(w []byte, suffix string) bool {
+	return len(w) >= len(suffix) && string(w[len(w)-len(suffix):]) == suffix
+}
+
+// cut returns w without suffix and whether it was there.
+func cut(w []byte, suffix string) ([]byte, bool) {
+	if ends(w, suffix) {
+		return w[:len(w)-len(suffix)], true
+	}
+	return w, false
+}
+
+func pastAndProgressive(w []byte) []byte {
+	if s, ok := cut(w, "eed"); ok {
 		if measure(s) > 0 {
 			return w[:len(w)-1]
 		}
 		return w
 	}
-	s, ok := strings.CutSuffix(w, "ed")
+	s, ok := cut(w, "ed")
 	if !ok {
-		s, ok = strings.CutSuffix(w, "ing")
+		s, ok = cut(w, "ing")
 	}
 	if !ok || !hasVowel(s) {
 		return w
 	}
 	switch n := len(s); {
-	case strings.HasSuffix(s, "at"), strings.HasSuffix(s, "bl"), strings.HasSuffix(s, "iz"):
-		return s + "e"
-	case n > 1 && s[n-1] == s[n-2] && !vowel(s, n-1) && !strings.ContainsRune("lsz", rune(s[n-1])):
+	case ends(s, "at"), ends(s, "bl"), ends(s, "iz"):
+		return append(s, 'e')
+	case n > 1 && s[n-1] == s[n-2] && !vowel(s, n-1) && bytes.IndexByte([]byte("lsz"), s[n-1]) < 0:
 		return s[:n-1]
 	case measure(s) == 1 && endsCVC(s):
-		return s + "e"
+		return append(s, 'e')
 	}
 	return s
 }
@@ -86,11 +102,11 @@ var step4 = []string{
 
 // replaceSuffix replaces the first suffix of the table that fits, if what is
 // left has more than m pairs of vowels and consonants.
-func replaceSuffix(w string, table []suffix, m int) string {
+func replaceSuffix(w []byte, table []suffix, m int) []byte {
 	for _, x := range table {
-		if s, ok := strings.CutSuffix(w, x.from); ok {
+		if s, ok := cut(w, x.from); ok {
 			if measure(s) > m {
-				return s + x.to
+				return append(s, x.to...)
 			}
 			return w
 		}
@@ -99,22 +115,22 @@ func replaceSuffix(w string, table []suffix, m int) string {
 }
 
 // dropSuffix drops the longest suffix of step4 that leaves enough.
-func dropSuffix(w string) string {
+func dropSuffix(w []byte) []byte {
 	longest := ""
 	for _, x := range step4 {
-		if len(x) > len(longest) && strings.HasSuffix(w, x) {
+		if len(x) > len(longest) && ends(w, x) {
 			longest = x
 		}
 	}
-	s := strings.TrimSuffix(w, longest)
-	if longest == "" || measure(s) < 2 || longest == "ion" && !strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "t") {
+	s, _ := cut(w, longest)
+	if longest == "" || measure(s) < 2 || longest == "ion" && !ends(s, "s") && !ends(s, "t") {
 		return w
 	}
 	return s
 }
 
-func finish(w string) string {
-	if s, ok := strings.CutSuffix(w, "e"); ok {
+func finish(w []byte) []byte {
+	if s, ok := cut(w, "e"); ok {
 		if m := measure(s); m > 1 || m == 1 && !endsCVC(s) {
 			w = s
 		}
@@ -126,7 +142,7 @@ func finish(w string) string {
 }
 
 // vowel reports whether the letter at i is one; y is after a consonant.
-func vowel(w string, i int) bool {
+func vowel(w []byte, i int) bool {
 	switch w[i] {
 	case 'a', 'e', 'i', 'o', 'u':
 		return true
@@ -136,7 +152,7 @@ func vowel(w string, i int) bool {
 	return false
 }
 
-func hasVowel(w string) bool {
+func hasVowel(w []byte) bool {
 	for i := range len(w) {
 		if vowel(w, i) {
 			return true
@@ -146,7 +162,7 @@ func hasVowel(w string) bool {
 }
 
 // measure counts how often a consonant follows a vowel.
-func measure(w string) int {
+func measure(w []byte) int {
 	n, after := 0, false
 	for i := range len(w) {
 		v := vowel(w, i)
@@ -160,7 +176,7 @@ func measure(w string) int {
 
 // endsCVC reports whether w ends consonant, vowel, consonant, the last of
 // which is not w, x or y.
-func endsCVC(w string) bool {
+func endsCVC(w []byte) bool {
 	n := len(w)
 	return n > 2 && !vowel(w, n-1) && vowel(w, n-2) && !vowel(w, n-3) && w[n-1] != 'w' && w[n-1] != 'x' && w[n-1] != 'y'
 }

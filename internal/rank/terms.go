@@ -4,33 +4,36 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// forTerms calls add with what text is counted under: the stem of each word that
-// says something, each pair of neighbours, and the concepts of each word.
-func forTerms(text string, add func(term string, weight float64)) {
-	prev := ""
-	words(text, func(w string) {
-		w = trimNumber(w)
-		if w == "" || stopWords[w] {
-			return
+// forStems calls add with the stem of each word of text that says something. The
+// stem is good until add returns.
+func forStems(text string, add func(stem []byte)) {
+	words(text, func(w []byte) {
+		if s := sayingStem(w); len(s) > 0 {
+			add(s)
 		}
-		s := stem(w)
-		add(s, 1)
-		for _, c := range concepts[s] {
-			add(c, conceptWeight)
-		}
-		if prev != "" {
-			add(prev+" "+s, pairWeight)
-		}
-		prev = s
 	})
+}
+
+// sayingStem returns the stem of a word in the memory of the word, or nothing if
+// the word says nothing.
+func sayingStem(w []byte) []byte {
+	w = trimNumber(w)
+	if len(w) == 0 || stopWords[string(w)] {
+		return nil
+	}
+	return stemBytes(w)
 }
 
 // trimNumber drops what is only a number, and the number of "70kg". "3d" and
 // "ec2" are names and stay.
-func trimNumber(w string) string {
-	rest := strings.TrimLeft(w, "0123456789")
+func trimNumber(w []byte) []byte {
+	rest := w
+	for len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {
+		rest = rest[1:]
+	}
 	if len(rest) == 1 {
 		return w
 	}
@@ -40,8 +43,10 @@ func trimNumber(w string) string {
 //go:embed concepts.txt
 var conceptText string
 
-// concepts are the lines of concepts.txt by the stems that stand on them.
-var concepts = readConcepts(conceptText)
+// concepts are the lines of concepts.txt by the stems that stand on them, for
+// [Index.Fit] alone: the limits it is compared with were found with them. For
+// the order of documents the table of vectors has taken their place.
+var concepts = sync.OnceValue(func() map[string][]string { return readConcepts(conceptText) })
 
 func readConcepts(text string) map[string][]string {
 	m := make(map[string][]string)
@@ -50,11 +55,11 @@ func readConcepts(text string) map[string][]string {
 			continue
 		}
 		id := "~"
-		words(line, func(w string) {
+		words(line, func(w []byte) {
 			if id == "~" {
-				id += w
+				id += string(w)
 			}
-			s := stem(w)
+			s := string(stemBytes(w))
 			if !slices.Contains(m[s], id) {
 				m[s] = append(m[s], id)
 			}
@@ -74,16 +79,16 @@ would wouldn you your yours`)
 
 func set(text string) map[string]bool {
 	m := make(map[string]bool)
-	words(text, func(w string) { m[w] = true })
+	words(text, func(w []byte) { m[string(w)] = true })
 	return m
 }
 
 // Stems returns the stems of the words of text that say something, in order.
 func Stems(text string) []string {
 	var out []string
-	words(text, func(w string) {
-		if !stopWords[w] {
-			out = append(out, stem(w))
+	words(text, func(w []byte) {
+		if !stopWords[string(w)] {
+			out = append(out, string(stemBytes(w)))
 		}
 	})
 	return out

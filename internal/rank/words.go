@@ -7,12 +7,14 @@ import (
 
 // words calls add with each word of text, in lower case: runs of letters and
 // digits, with the humps of camelCase cut apart ("getHTTPStatus" is get, http,
-// status). A letter of a script without spaces is a word of its own.
-func words(text string, add func(string)) {
-	var word []byte
+// status). A letter of a script without spaces is a word of its own. The word
+// is the caller's to change until it returns.
+func words(text string, add func([]byte)) {
+	var room [4 * maxWord]byte
+	word := room[:0]
 	flush := func() {
 		if len(word) > 0 {
-			add(string(word))
+			add(word)
 			word = word[:0]
 		}
 	}
@@ -20,17 +22,23 @@ func words(text string, add func(string)) {
 	for _, r := range text {
 		c := class(r)
 		switch {
-		case c == prev && c != ideograph, prev == upper && c == lower && len(word) == 1,
+		case c == prev && c != ideograph, prev == upper && c == lower && utf8.RuneCount(word) == 1,
 			c == digit && prev != other && prev != ideograph, prev == digit && c != other && c != ideograph:
 		case prev == upper && c == lower: // HTTPServer: the S begins the next word
-			last := word[len(word)-1]
-			word = word[:len(word)-1]
+			last, n := utf8.DecodeLastRune(word)
+			word = word[:len(word)-n]
 			flush()
-			word = append(word, last)
+			word = utf8.AppendRune(word, last)
 		default:
 			flush()
 		}
-		if c != other && len(word) < maxWord {
+		switch {
+		case c == other || len(word) >= maxWord:
+		case r < utf8.RuneSelf && c == upper:
+			word = append(word, byte(r)+'a'-'A')
+		case r < utf8.RuneSelf:
+			word = append(word, byte(r))
+		default:
 			word = utf8.AppendRune(word, unicode.ToLower(r))
 		}
 		prev = c
