@@ -1,23 +1,87 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/rank"
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Ranker says which definitions fit a question, by their words: names,
-// descriptions, parameters. It does not change and is safe for concurrent use.
+// Ranker says which definitions fit a question, by the words and the meaning of
+// names, descriptions and parameters. It does not change and is safe for
+// concurrent use.
 type Ranker struct {
 	defs  []llm.ToolDef
 	index *rank.Index
+	embed Embedder // nil means the table of package rank
+}
+
+// Embedder turns texts into vectors, one for each text and all of one length;
+// the smaller the angle between two, the more alike their texts.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// EmbedderFunc is a function as an [Embedder].
+type EmbedderFunc func(ctx context.Context, texts []string) ([][]float32, error)
+
+// Embed calls f.
+func (f EmbedderFunc) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return f(ctx, texts)
 }
 
 // NewRanker prepares definitions for questions. Their names need not be valid
 // or unique.
 func NewRanker(defs []llm.ToolDef) *Ranker {
+	return &Ranker{defs: slices.Clone(defs), index: rank.New(documents(defs))}
+}
+
+// NewRankerWith is [NewRanker] with vectors of e in place of those of the
+// built-in table. It embeds the name and description of each definition. A
+// question to such a ranker goes through [Ranker.RankContext] or
+// [Ranker.SelectContext]; for the other methods words alone count.
+func NewRankerWith(ctx context.Context, defs []llm.ToolDef, e Embedder) (*Ranker, error) {
+	texts := make([]string, len(defs))
+	for i, d := range defs {
+		texts[i] = d.Name + ": " + d.Description
+	}
+	vectors, err := embed(ctx, e, texts)
+	if err != nil {
+		return nil, err
+	}
+	return &Ranker{slices.Clone(defs), rank.NewWith(documents(defs), vectors), e}, nil
+}
+
+// embed embeds texts and checks what came back.
+func embed(ctx context.Context, e Embedder, texts []string) ([][]float32, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	vectors, err := e.Embed(ctx, texts)
+	if err != nil {
+		return nil, fmt.Errorf("embed %d texts: %w", len(texts), err)
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("embed %d texts: got %d vectors", len(texts), len(vectors))
+	}
+	for i, v := range vectors {
+		if len(v) == 0 || len(v) != len(vectors[0]) {
+			return nil, fmt.Errorf("embed %d texts: vector %d has %d numbers, the first has %d", len(texts), i, len(v), len(vectors[0]))
+		}
+		for _, x := range v {
+			if x-x != 0 { // neither NaN nor infinite
+				return nil, fmt.Errorf("embed %d texts: vector %d holds %v", len(texts), i, x)
+			}
+		}
+	}
+	return vectors, nil
+}
+
+// documents returns what definitions are ranked by.
+func documents(defs []llm.ToolDef) [][]rank.Field {
 	docs := make([][]rank.Field, len(defs))
 	for i, d := range defs {
 		var input map[string]any
@@ -26,7 +90,7 @@ func NewRanker(defs []llm.ToolDef) *Ranker {
 		}
 		docs[i] = rank.Document(d.Name, d.Description, input)
 	}
-	return &Ranker{slices.Clone(defs), rank.New(docs)}
+	return docs
 }
 
 // Ranked is a definition and how well it fits a question.
@@ -38,10 +102,26 @@ type Ranked struct {
 
 // Rank returns all definitions, those that fit the question best first. Those
 // that fit equally well stay in their order.
-func (r *Ranker) Rank(question string) []Ranked {
+func (r *Ranker) Rank(question string) []Ranked { return r.ranked(r.index.Search(question, 0)) }
+
+// RankContext is [Ranker.Rank] for a ranker with an [Embedder], which it asks for
+// the vector of the question. Without one it is the same as Rank.
+func (r *Ranker) RankContext(ctx context.Context, question string) ([]Ranked, error) {
+	if r.embed == nil || len(r.defs) == 0 {
+		return r.Rank(question), nil
+	}
+	v, err := embed(ctx, r.embed, []string{question})
+	if err != nil {
+		return nil, err
+	}
+	return r.ranked(r.index.SearchWith(question, v[0], 0)), nil
+}
+
+// ranked names the definitions found, and after them the others.
+func (r *Ranker) ranked(hits []rank.Hit) []Ranked {
 	out := make([]Ranked, 0, len(r.defs))
 	found := make([]bool, len(r.defs))
-	for _, h := range r.index.Search(question, 0) {
+	for _, h := range hits {
 		found[h.Doc] = true
 		out = append(out, Ranked{h.Doc, r.defs[h.Doc].Name, h.Score})
 	}
@@ -78,12 +158,27 @@ type Omitted struct {
 // out, best first. Something is always kept, even if it alone is over the
 // budget. The same question always selects the same.
 func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
+	return r.within(b, r.Rank(question))
+}
+
+// SelectContext is [Ranker.Select] for a ranker with an [Embedder].
+func (r *Ranker) SelectContext(ctx context.Context, question string, b SelectionBudget) (kept []int, left []Omitted, err error) {
+	ranked, err := r.RankContext(ctx, question)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, left = r.within(b, ranked)
+	return kept, left, nil
+}
+
+// within returns what of the ranked definitions is within the budget.
+func (r *Ranker) within(b SelectionBudget, ranked []Ranked) (kept []int, left []Omitted) {
 	costOf := b.CostOf
 	if costOf == nil {
 		costOf = llm.EstimateTool
 	}
 	spent := 0
-	for _, c := range r.Rank(question) {
+	for _, c := range ranked {
 		cost := costOf(r.defs[c.Index])
 		full := b.Tools > 0 && len(kept) >= b.Tools || b.Cost > 0 && spent+cost > b.Cost
 		if full && len(kept) > 0 {
