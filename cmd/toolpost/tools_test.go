@@ -39,7 +39,7 @@ func TestToolsSelectBatch(t *testing.T) {
 	}
 	want := []string{
 		`{"id":1,"tools":["f#1"]}`,
-		`{"id":2,"tools":["g","f#1"]}`,
+		`{"id":2,"tools":["g","f#2"]}`,
 		`{"id":3,"tools":["f#1","f#2","g"]}`,
 		`{"id":4,"error":"the row has no \"query\""}`,
 		`{"id":5,"error":"\"k\" must not be negative"}`,

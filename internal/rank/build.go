@@ -30,9 +30,16 @@ type entry struct {
 }
 
 func newBuilder(docs [][]Field, meaning bool) *builder {
+	size := 0
+	for _, fields := range docs {
+		for _, f := range fields {
+			size += len(f.Text)
+		}
+	}
+	// What descriptions of tools come to: maps that grow are filled anew.
 	b := &builder{
-		words: make(map[string]word), stems: make(map[string]int32), pairs: make(map[pair]int32),
-		lengths: make([]float64, len(docs)),
+		words: make(map[string]word, size/80), stems: make(map[string]int32, size/120), pairs: make(map[pair]int32, size/20),
+		lengths: make([]float64, len(docs)), last: make([]int32, 0, size/15), entries: make([]entry, 0, size/6),
 	}
 	if meaning {
 		b.table = table()

