@@ -25,11 +25,24 @@ var caseTools = []llm.ToolDef{
 	{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}`)},
 }
 
+// manyTools are offered in the cases whose name begins with "many".
+var manyTools = []llm.ToolDef{
+	{Name: "write_file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}`)},
+	{Name: "get_weather", Schema: []byte(`{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["c","f"]}},"required":["city"]}`)},
+	{Name: "search_docs", Schema: []byte(`{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"]}`)},
+	{Name: "delete_rows", Schema: []byte(`{"type":"object","properties":{"table":{"type":"string"},"ids":{"type":"array","items":{"type":"integer"}}},"required":["table","ids"]}`)},
+	{Name: "send_mail", Schema: []byte(`{"type":"object","properties":{"to":{"type":"string"},"subject":{"type":"string"},"body":{"type":"string"}},"required":["to","subject","body"]}`)},
+	{Name: "run_query", Schema: []byte(`{"type":"object","properties":{"sql":{"type":"string"}},"required":["sql"]}`)},
+	{Name: "set_lamp", Schema: []byte(`{"type":"object","properties":{"room":{"type":"string"},"on":{"type":"boolean"},"level":{"type":"number"}},"required":["room","on"]}`)},
+	{Name: "ping_host", Schema: []byte(`{"type":"object","properties":{"host":{"type":"string"},"count":{"type":"integer"}},"required":["host"]}`)},
+	{Name: "list_tables", Schema: []byte(`{"type":"object","properties":{}}`)},
+}
+
 // Every dialect has a file of cases. A case is a text and what it means; the
 // first lines of the file say why each case exists. A case called "cut …" ends
 // because the model ran out of tokens, one called "filtered …" because a filter
 // cut it off, one called "open …" begins inside thinking, one called "off …" was asked not to think, "any …" accepts every
-// name, "none …" offers no tool, and "hint …" tells the dialect.
+// name, "none …" offers no tool, "many …" offers nine others, and "hint …" tells the dialect.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -88,6 +101,8 @@ func caseParser(name string) dialect.Parser {
 	switch strings.TrimSuffix(word, ",") {
 	case "any":
 		p.Tools = nil
+	case "many":
+		p.Tools = manyTools
 	case "none":
 		p.Tools = []llm.ToolDef{}
 	case "cut":

@@ -19,6 +19,18 @@ const kindTools = `[
 {"name":"ping","parameters":{"type":"object","properties":{}}},
 {"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}}}}]`
 
+// manyKindTools are those of the cases whose name begins with "many".
+const manyKindTools = `[
+{"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}},
+{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["c","f"]}},"required":["city"]}},
+{"name":"search_docs","parameters":{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer"}},"required":["query"]}},
+{"name":"delete_rows","parameters":{"type":"object","properties":{"table":{"type":"string"},"ids":{"type":"array","items":{"type":"integer"}}},"required":["table","ids"]}},
+{"name":"send_mail","parameters":{"type":"object","properties":{"to":{"type":"string"},"subject":{"type":"string"},"body":{"type":"string"}},"required":["to","subject","body"]}},
+{"name":"run_query","parameters":{"type":"object","properties":{"sql":{"type":"string"}},"required":["sql"]}},
+{"name":"set_lamp","parameters":{"type":"object","properties":{"room":{"type":"string"},"on":{"type":"boolean"},"level":{"type":"number"}},"required":["room","on"]}},
+{"name":"ping_host","parameters":{"type":"object","properties":{"host":{"type":"string"},"count":{"type":"integer"}},"required":["host"]}},
+{"name":"list_tables","parameters":{"type":"object","properties":{}}}]`
+
 // Of every kind of text that is no dialect, and of those that call nothing,
 // explain says why it was read as it was: each repair with its class, each
 // invalid call with its problem, and where something looks like a call.
@@ -28,8 +40,10 @@ func TestExplainKinds(t *testing.T) {
 		t.Fatal("no cases", err)
 	}
 	tools := filepath.Join(t.TempDir(), "tools.json")
-	if err := os.WriteFile(tools, []byte(kindTools), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{tools: kindTools, manyOf(tools): manyKindTools} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	dialects := make(map[string]bool)
 	for _, d := range dialect.All() {
@@ -64,12 +78,17 @@ func TestExplainKinds(t *testing.T) {
 	t.Logf("%d cases", cases)
 }
 
+// manyOf is the file of manyKindTools beside that of kindTools.
+func manyOf(tools string) string { return filepath.Join(filepath.Dir(tools), "many.json") }
+
 // explainArgs are the arguments for a case, whose name says how it is read.
 func explainArgs(name, tools string) (args []string, ok bool) {
 	word, _, _ := strings.Cut(name, " ")
 	switch strings.TrimSuffix(word, ",") {
 	case "any":
 		return []string{"explain"}, true
+	case "many":
+		return []string{"explain", "--tools", manyOf(tools)}, true
 	case "cut":
 		return []string{"explain", "--tools", tools, "--finish", "length"}, true
 	case "filtered":

@@ -19,7 +19,7 @@ var asideKeys = map[string]bool{
 // object reports a call that was made.
 var resultKeys = map[string]bool{
 	"result": true, "results": true, "tool_result": true, "observation": true, "return_value": true, "output": true, "outputs": true,
-	"response": true, "returned": true,
+	"response": true, "returned": true, "tool_output": true, "tool_response": true,
 }
 
 // asides makes events of what stood beside a call in its object, before or behind

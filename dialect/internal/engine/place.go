@@ -121,24 +121,47 @@ func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 	if len(m.tries) == 0 {
 		return ok
 	}
-	if t := &m.tries[0]; marked && !t.block.open {
-		m.settleMarked(t)
+	if held := &m.tries[0]; marked && !held.block.open {
+		m.settleMarked(held, t != nil && t.special)
 		return true
 	}
 	return m.settle()
 }
 
 // settleMarked is settle for calls behind a marker: a sentence that goes through
-// them, or a heading above them with prose below.
-func (m *machine) settleMarked(t *try) {
-	if m.sentenceGoesOn(t) {
+// them, or a heading above them or the label of an item before them with prose
+// below. A special token stands in a sentence, too, but is in doubt there.
+func (m *machine) settleMarked(t *try, special bool) {
+	goesOn := m.sentenceGoesOn(t)
+	if goesOn && !special {
 		m.refuse()
 		return
 	}
-	if i := m.gap(0); m.at(i) && !m.markupBehind(i) && isHeading(labelAbove(m.textBefore(t))) {
+	if goesOn || m.endsSentenceAt(t) || m.presentedAbove(t) {
 		m.doubt(t)
 	}
 	m.commit()
+}
+
+// endsSentenceAt reports whether the sentence that stands on the line before the
+// try t ends right behind it.
+func (m *machine) endsSentenceAt(t *try) bool {
+	c := m.peek(0)
+	return (c == '.' || c == '?' || c == '!') && inLine(lastLine(m.textBefore(t)))
+}
+
+// presentedAbove reports whether prose, or another item, stands below the try t,
+// and a heading above it or the label of an item of a list before it. Any label
+// will do if the line below has one, too.
+func (m *machine) presentedAbove(t *try) bool {
+	i := m.gap(0)
+	if !m.at(i) || m.markupBehind(i) {
+		return false
+	}
+	before := m.textBefore(t)
+	line := bytes.TrimRight(lastLine(before), " \t")
+	below := bytes.IndexByte(m.buf[m.pos:m.pos+i], '\n') >= 0
+	return isHeading(labelAbove(before)) || below && (isItem(line) || endsLabel(line) && m.labelAt(i))
 }
 
 // behindText reports whether other text stands before here in the code fence we

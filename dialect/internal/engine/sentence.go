@@ -12,27 +12,35 @@ import (
 
 // midSentence reports whether a sentence may go through the marker t that stands
 // here: one that is not finished stands before it on its line, and a space, or
-// ends the paragraph before it. Nobody speaks of a special token.
+// ends the paragraph before it. So may the row of a table, or a fence of tildes. A
+// special token counts all the same: only its own line puts it in doubt.
 func (m *machine) midSentence(t *token) bool {
-	if t != nil && t.special {
-		return false
-	}
 	before := m.lately()
+	if t != nil && t.special {
+		return inLine(lastLine(before))
+	}
 	line := lastLine(before)
 	words := bytes.TrimRight(line, " \t")
 	n := len(words)
 	switch {
 	case n == 0:
 		label := labelAbove(before)
-		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label)
-	case words[n-1] == '(':
+		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label) || isTildes(label)
+	case words[n-1] == '(' || words[n-1] == '|':
 		return true
 	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list
 		return n < len(line)
 	case n == len(line) && words[n-1] < utf8.RuneSelf: // glued to it
 		return false
 	}
-	return words[n-1] == ':' || unfinished(words) || bytes.HasSuffix(words, []byte("："))
+	return endsLabel(bytes.TrimRight(words, "*")) || unfinished(words)
+}
+
+// inLine reports whether a line ends in the middle of a sentence and with a space,
+// or in the row of a table.
+func inLine(line []byte) bool {
+	words := bytes.TrimRight(line, " \t")
+	return len(words) < len(line) && (unfinished(words) || bytes.HasSuffix(words, []byte{'|'}))
 }
 
 // unfinished reports whether text ends in the middle of a sentence.
@@ -46,6 +54,10 @@ func unfinished(text []byte) bool {
 // has its lines for itself.
 func (m *machine) sentenceGoesOn(t *try) bool {
 	i := m.gap(0)
+	tilded := m.hasAt(i, tildes)
+	if tilded {
+		i = m.gap(i + len(tildes))
+	}
 	if !m.at(i) || m.markupBehind(i) {
 		return false
 	}
@@ -57,9 +69,10 @@ func (m *machine) sentenceGoesOn(t *try) bool {
 	case newline != own:
 		return false
 	case own:
-		return c == ',' || unicode.IsLower(r) && !name || saysExample(labelAbove(before))
+		label := labelAbove(before)
+		return c == ',' || unicode.IsLower(r) && !name || saysExample(label) || tilded && isTildes(label)
 	}
-	return strings.IndexByte(",;)", c) >= 0 || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
+	return strings.IndexByte(",;:)|", c) >= 0 || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
 }
 
 // isDash reports whether r is a dash with which a sentence goes on.
@@ -215,7 +228,7 @@ func (m *machine) presents(t *try) bool {
 func (m *machine) showsBlock(t *try) bool {
 	before := m.textBefore(t)
 	label := labelAbove(before)
-	return indented(before) || saysExample(label) || bytes.HasPrefix(label, []byte(tildes))
+	return indented(before) || saysExample(label) || isTildes(label)
 }
 
 // tildes begin and end a fence in which models write no calls; Markdown has it.
@@ -251,12 +264,38 @@ func labelAbove(before []byte) []byte {
 	switch {
 	case len(line) == 0:
 		return nil
-	case line[0] == '#', bytes.HasPrefix(line, []byte(tildes)), bytes.HasSuffix(bare, []byte{':'}), bytes.HasSuffix(bare, []byte("：")):
+	case line[0] == '#', isTildes(line), endsLabel(bare):
 		return line
 	case bytes.HasPrefix(line, []byte(bold)) && bytes.HasSuffix(line, []byte(bold)):
 		return line
 	}
 	return nil
+}
+
+// isTildes reports whether a label is the beginning of a fence of tildes.
+func isTildes(label []byte) bool { return bytes.HasPrefix(label, []byte(tildes)) }
+
+// isItem reports whether a line is the label of an item of a list, or one in bold.
+func isItem(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	if bytes.HasPrefix(line, []byte(bold)) {
+		return endsLabel(bytes.Trim(line, "*"))
+	}
+	text := bytes.TrimLeft(line, "-*+•0123456789.)")
+	return len(text) < len(line) && len(text) > 1 && text[0] == ' ' && endsLabel(bytes.TrimRight(text, "*"))
+}
+
+// endsLabel reports whether a line ends with a colon.
+func endsLabel(line []byte) bool {
+	return bytes.HasSuffix(line, []byte{':'}) || bytes.HasSuffix(line, []byte("："))
+}
+
+// labelAt reports whether a line stands at i that begins with a word, a colon and
+// other words: the turn of a speaker, a member of a record.
+func (m *machine) labelAt(i int) bool {
+	j := m.word(i, ":")
+	k := m.spaces(j + 1)
+	return j > i && m.peek(j) == ':' && k > j+1 && m.at(k) && !m.markupBehind(k)
 }
 
 // isHeading reports whether a label is a heading of Markdown.
