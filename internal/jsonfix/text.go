@@ -258,7 +258,7 @@ func (r *Reader) quoted(c byte, final bool) (more bool) {
 	switch {
 	case c == '"' && r.str.quote == quoteSingle:
 		r.out = append(r.out, `\"`...)
-	case c == '"', r.str.quote == quoteSingle:
+	case c == '"', r.str.quote == quoteSingle && !plain[quoteSingle][c]: // content may stop before an ordinary letter
 		return r.endQuote(1, final)
 	default:
 		r.out = append(r.out, c)
