@@ -67,7 +67,7 @@ func TestValidateFile(t *testing.T) {
 		err  string
 	}{
 		{`{"when":"today"}`, []string{"--schema", s}, exitOK, "valid\n", ""},
-		{`{"when":"today"}`, []string{"--schema", s, "--formats"}, exitFailed, "/when  The value at /when must be a valid date.\n", ""},
+		{`{"when":"today"}`, []string{"--schema", s, "--formats"}, exitFailed, "/when  The value at /when must be a valid date. Write it like 2026-01-31.\n", ""},
 		{`{}`, []string{"--schema", s}, exitFailed, "/  The top level lacks the required property \"when\".\n", ""},
 		{`{}`, []string{"--schema", s, "--json"}, exitFailed, `"valid": false`, ""},
 		{`{`, []string{"--schema", s}, exitFailed, "cannot be read as JSON", ""},
