@@ -21,40 +21,50 @@ func Models() []string {
 // since is when the models were made, as they say.
 var since = time.Unix(1700000000, 0).UTC()
 
-// modelInfo is what a vendor says of a model.
-func modelInfo(format, name string) map[string]any {
-	switch format {
-	case wire.Messages:
+// modelPage is how a vendor speaks of its models.
+type modelPage struct {
+	format string
+	one    func(name string) map[string]any
+	all    func(models []map[string]any) map[string]any
+}
+
+// modelPages are the vendors whose words differ from OpenAI's, whose row is the
+// last and stands for everyone else.
+var modelPages = []modelPage{
+	{wire.Messages, func(name string) map[string]any {
 		return map[string]any{"type": "model", "id": name, "display_name": name, "created_at": since}
-	case wire.Gemini:
+	}, func(models []map[string]any) map[string]any {
+		return map[string]any{"data": models, "has_more": false, "first_id": models[0]["id"], "last_id": models[len(models)-1]["id"]}
+	}},
+	{wire.Gemini, func(name string) map[string]any {
 		return map[string]any{"name": "models/" + name, "displayName": name, "inputTokenLimit": 32768, "outputTokenLimit": 8192,
 			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
-	}
-	return map[string]any{"id": name, "object": "model", "created": since.Unix(), "owned_by": "sim"}
+	}, func(models []map[string]any) map[string]any { return map[string]any{"models": models} }},
+	{wire.Chat, func(name string) map[string]any {
+		return map[string]any{"id": name, "object": "model", "created": since.Unix(), "owned_by": "sim"}
+	}, func(models []map[string]any) map[string]any { return map[string]any{"object": "list", "data": models} }},
 }
 
-func modelInfos(format string) []map[string]any {
-	var data []map[string]any
+func modelPageOf(format string) modelPage {
+	for _, page := range modelPages {
+		if page.format == format {
+			return page
+		}
+	}
+	return modelPages[len(modelPages)-1]
+}
+
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) { listIn(w, formatOf(r)) }
+
+func (s *Server) listGemini(w http.ResponseWriter, _ *http.Request) { listIn(w, wire.Gemini) }
+
+func listIn(w http.ResponseWriter, format string) {
+	page := modelPageOf(format)
+	var models []map[string]any
 	for _, name := range Models() {
-		data = append(data, modelInfo(format, name))
+		models = append(models, page.one(name))
 	}
-	return data
-}
-
-func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
-	switch format := formatOf(r); format {
-	case wire.Messages:
-		data := modelInfos(format)
-		writeJSON(w, map[string]any{"data": data, "has_more": false, "first_id": data[0]["id"], "last_id": data[len(data)-1]["id"]})
-	case wire.Gemini:
-		s.listGemini(w, r)
-	default:
-		writeJSON(w, map[string]any{"object": "list", "data": modelInfos(format)})
-	}
-}
-
-func (s *Server) listGemini(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, map[string]any{"models": modelInfos(wire.Gemini)})
+	writeJSON(w, page.all(models))
 }
 
 // getModel says what there is to say of one model.
@@ -66,7 +76,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) {
 		fail(codec, w, notFound(codec, err))
 		return
 	}
-	writeJSON(w, modelInfo(format, name))
+	writeJSON(w, modelPageOf(format).one(name))
 }
 
 func (s *Server) listTags(w http.ResponseWriter, _ *http.Request) {

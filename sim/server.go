@@ -105,11 +105,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	codec := wire.Codec{Format: formatOf(req)}
+	fail(codec, w, notFound(codec, noEndpoint(codec.Format, req)))
+}
+
+// endpointWords are the words in which vendors refuse a path that they do not
+// have, where ours would not do.
+var endpointWords = []struct{ format, words string }{
+	{wire.Chat, "Invalid URL (%s %s)"},
+}
+
+func noEndpoint(format string, req *http.Request) error {
 	words := "no such endpoint: %s %s"
-	if codec.Format == wire.Chat {
-		words = "Invalid URL (%s %s)" // OpenAI's own
+	for _, row := range endpointWords {
+		if row.format == format {
+			words = row.words
+		}
 	}
-	fail(codec, w, notFound(codec, fmt.Errorf(words, req.Method, req.URL.Path)))
+	return fmt.Errorf(words, req.Method, req.URL.Path)
 }
 
 // formatOf is the format of the client that sends a request, as far as its path

@@ -28,13 +28,14 @@ type kept struct {
 	size     int
 }
 
-// previousResponse is the member that names the answer to go on from.
-const previousResponse = "previous_response_id"
-
 // recall puts the conversation that a request goes on from before it.
 func (s *Server) recall(codec wire.Codec, req *llm.Request) error {
-	id := js.Text(req.Extra[codec.Format][previousResponse])
-	if codec.Format != wire.Responses || id == "" {
+	member := codec.Properties().Previous
+	if member == "" {
+		return nil
+	}
+	id := js.Text(req.Extra[codec.Format][member])
+	if id == "" {
 		return nil
 	}
 	s.mu.Lock()
@@ -53,15 +54,15 @@ func (s *Server) recall(codec wire.Codec, req *llm.Request) error {
 // keep remembers an answer, unless the request says otherwise, and lets the oldest
 // go.
 func (s *Server) keep(codec wire.Codec, req *llm.Request, r *llm.Response, size int) {
-	own := req.Extra[codec.Format]
-	if codec.Format != wire.Responses {
+	own, member := req.Extra[codec.Format], codec.Properties().Previous
+	if member == "" {
 		return
 	}
-	if before := own[previousResponse]; before != nil {
+	if before := own[member]; before != nil {
 		if r.Finish.Extra == nil {
 			r.Finish.Extra = llm.Extra{}
 		}
-		r.Finish.Extra[codec.Format] = map[string]json.RawMessage{previousResponse: before}
+		r.Finish.Extra[codec.Format] = map[string]json.RawMessage{member: before}
 	}
 	if string(own["store"]) == "false" {
 		return

@@ -58,6 +58,10 @@ type Properties struct {
 	// AnswerIDs says that answers have an id, which begins with IDPrefix.
 	AnswerIDs bool
 	IDPrefix  string
+	// Previous is the member of a request that names the answer it goes on
+	// from, which the host has kept. Empty means that every request holds its
+	// whole conversation.
+	Previous string
 	// Signature is the member of an opaque state that signs thinking. Empty
 	// means that thinking is not signed, or not by one member.
 	Signature string

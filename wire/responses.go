@@ -24,7 +24,7 @@ var responsesProperties = Properties{
 	Models:     ModelList{Path: "models", List: "data", ID: "id"},
 	HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
-	AnswerIDs: true, IDPrefix: "resp_",
+	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id",
 	Thinking: responsesThinking(),
 	Errors:   openaiErrors,
 }
