@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -231,6 +232,9 @@ func TestRenderIdentityOfEnvelopedText(t *testing.T) {
 	}
 }
 
+// pathOfWindows is a string that begins like C:\new, written with one backslash.
+var pathOfWindows = regexp.MustCompile(`"[A-Za-z]:\\[^\\"/]`)
+
 // Whatever the arguments are, what is rendered as JSON reads back the same.
 func FuzzRenderIdentity(f *testing.F) {
 	for _, tt := range hardArgs {
@@ -241,6 +245,9 @@ func FuzzRenderIdentity(f *testing.F) {
 		var entries map[string]json.RawMessage
 		if json.Unmarshal([]byte(args), &entries) != nil || len(entries) == 0 || strings.ContainsRune(args, '\uFFFD') {
 			t.Skip()
+		}
+		if pathOfWindows.MatchString(args) {
+			return // a control character behind C: is read as a path whose backslash was not escaped, as a guess
 		}
 		for _, name := range names {
 			text, err := Render(name, llm.Call{Name: "say", Args: json.RawMessage(args)})
