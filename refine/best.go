@@ -33,7 +33,8 @@ type Best struct {
 	// Vary changes the request of an attempt, which counts from 0; nil asks
 	// the same each time. It may change the request it is given.
 	Vary func(attempt int, req *llm.Request)
-	// Together asks all at once. It implies All.
+	// Together asks all at once. It implies All. A panic of the model is an
+	// error of that attempt.
 	Together bool
 }
 
@@ -90,7 +91,7 @@ func (b *Best) ask(ctx context.Context, req *llm.Request) []sample {
 	if b.Together {
 		var asking sync.WaitGroup
 		for i := range samples {
-			asking.Go(func() { samples[i] = b.one(ctx, req, i) })
+			asking.Go(func() { samples[i] = b.apart(ctx, req, i) })
 		}
 		asking.Wait()
 		for i := range samples {
@@ -116,6 +117,17 @@ func (b *Best) one(ctx context.Context, req *llm.Request, i int) sample {
 	var s sample
 	s.resp, s.err = llm.Generate(ctx, b.Model, req)
 	return s
+}
+
+// apart is one on a goroutine of its own, where nobody else could recover: a
+// model that panics has failed.
+func (b *Best) apart(ctx context.Context, req *llm.Request, i int) (s sample) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = sample{resp: new(llm.Response), err: &llm.Error{Op: "refine.Best", Kind: llm.Unknown, Err: fmt.Errorf("the model panicked: %v", p)}}
+		}
+	}()
+	return b.one(ctx, req, i)
 }
 
 // rate gives an attempt its score.

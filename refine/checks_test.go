@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/refine"
@@ -187,5 +188,61 @@ func TestIntoAUnion(t *testing.T) {
 		if text := last[len(last)-1].Text(); !strings.Contains(text, told) {
 			t.Errorf("%s: the model was told\n%s\nand not\n%s", bad, text, told)
 		}
+	}
+}
+
+// TestALongErrorOfACheckIsCut: the next question does not grow by it, and who
+// asked has it whole.
+func TestALongErrorOfACheckIsCut(t *testing.T) {
+	long := errors.New(strings.Repeat("é", 500_000))
+	m := &actor{says: []any{goodBooking}}
+	_, err := refine.Into(t.Context(), m, ask(), 2, func(booking) error { return long })
+	if !errors.Is(err, long) || len(err.Error()) > 10_000 || len(m.asked) != 2 {
+		t.Fatalf("asked %d times, an error of %d bytes", len(m.asked), len(err.Error()))
+	}
+	last := m.asked[1].Messages
+	text := last[len(last)-1].Text()
+	if len(text) > 5_000 || !utf8.ValidString(text) || !strings.Contains(text, strings.Repeat("é", 1000)+"...") {
+		t.Errorf("the model is told %d bytes", len(text))
+	}
+}
+
+// TestIntoAnotherType: an answer that matches a schema of the caller and has
+// nothing that the type knows is no zero value.
+func TestIntoAnotherType(t *testing.T) {
+	type known struct {
+		Answer string `json:"answer"`
+		Own    string `json:"own" jsonschema:"-"`
+	}
+	for _, c := range []struct {
+		name, schema string
+		says         []any
+		want         known
+		asked        int
+		fails        bool
+	}{
+		{"a schema of something else", `{"type":"object","properties":{"zzz":{"type":"string"}},"required":["zzz"]}`, []any{`{"zzz":"a"}`}, known{}, 2, true},
+		{"an open one, mended", `{"type":"object"}`, []any{`{"zzz":"a"}`, `{"answer":"a"}`}, known{Answer: "a"}, 2, false},
+		{"more than the type has", `{"type":"object"}`, []any{`{"why":"b","answer":"a"}`}, known{Answer: "a"}, 1, false},
+		{"a field that the schema does not tell", `{"type":"object"}`, []any{`{"own":"a"}`}, known{Own: "a"}, 1, false},
+		{"nothing", `{"type":"object"}`, []any{`{}`}, known{}, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			req := ask()
+			req.Output = &llm.OutputFormat{Schema: []byte(c.schema)}
+			m := &actor{says: c.says}
+			got, err := refine.Into[known](t.Context(), m, req, 2)
+			if got != c.want || (err != nil) != c.fails || len(m.asked) != c.asked {
+				t.Fatalf("asked %d times: %+v, %v", len(m.asked), got, err)
+			}
+			if last := m.asked[len(m.asked)-1].Messages; c.asked > 1 && !strings.Contains(last[len(last)-1].Text(), "none of the members answer.") {
+				t.Errorf("the model was told %s", last[len(last)-1].Text())
+			}
+		})
+	}
+	req := ask()
+	req.Output = &llm.OutputFormat{Schema: []byte(`{"type":"object"}`)}
+	if got, err := refine.Into[map[string]string](t.Context(), &actor{says: []any{`{"zzz":"a"}`}}, req, 1); err != nil || got["zzz"] != "a" {
+		t.Errorf("a map: %v, %v", got, err)
 	}
 }

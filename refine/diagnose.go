@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -28,7 +29,7 @@ func unwelcome(value json.RawMessage, err error) *failure {
 	if errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &failure{err: err}
 	}
-	why := strings.TrimSpace(err.Error())
+	why := head(strings.TrimSpace(err.Error()), maxWhy)
 	if why != "" && !strings.ContainsAny(why[len(why)-1:], ".!?") {
 		why += "."
 	}
@@ -76,8 +77,9 @@ func misshapen(value json.RawMessage, faults []schema.Fault) failure {
 }
 
 const (
-	maxFaults = 5   // that a model is told about at once
-	maxQuote  = 500 // characters of its answer that a model is shown
+	maxFaults = 5    // that a model is told about at once
+	maxQuote  = 500  // characters of its answer that a model is shown
+	maxWhy    = 2000 // bytes of the error of a check that a model is told
 )
 
 // message asks the model to mend its answer. What it says depends on the kind
@@ -134,4 +136,16 @@ func quote(text string) string {
 		return string(runes[:maxQuote]) + "..."
 	}
 	return text
+}
+
+// head returns at most n bytes of the beginning of a text, on a rune, and marks
+// the cut.
+func head(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "..."
 }

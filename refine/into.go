@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -39,6 +41,9 @@ func (e *CallsError) Error() string {
 // A check may be a method of T: Into(ctx, m, req, 3, Order.Validate). What it
 // returns is told to the model, and so is the error of a type that decodes itself
 // and refuses what the model wrote.
+//
+// Where req.Output allows members that T does not have, those are passed over; an
+// object that has only such is refused.
 //
 // If req offers tools and the model calls one, the error is a *[CallsError]
 // with the calls.
@@ -109,6 +114,9 @@ func Stream[T any](ctx context.Context, m llm.Model, req *llm.Request, tries int
 func decodes[T any](checks []func(T) error) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
 		g, err := decode[T](raw)
+		if err == nil {
+			err = foreign[T](raw)
+		}
 		for i := 0; err == nil && i < len(checks); i++ {
 			err = checks[i](g.Value)
 		}
@@ -120,6 +128,29 @@ func decode[T any](raw json.RawMessage) (Growing[T], error) {
 	g := Growing[T]{JSON: raw}
 	err := schema.DecodeKnown(raw, &g.Value)
 	return g, err
+}
+
+// foreign refuses an object that has members and none that T knows: it would be
+// a zero T. A schema of the caller may have members that T leaves out, but not
+// only such.
+func foreign[T any](raw json.RawMessage) error {
+	s, err := schema.For[T]()
+	if err != nil {
+		return nil // T has no schema, and says nothing about its members
+	}
+	known := schema.ShapeOf(s).Properties()
+	if len(known) == 0 {
+		return nil
+	}
+	var has map[string]json.RawMessage
+	if json.Unmarshal(raw, &has) != nil || len(has) == 0 || slices.ContainsFunc(known, func(name string) bool { _, ok := has[name]; return ok }) {
+		return nil
+	}
+	var v T
+	if schema.Decode(raw, &v) == nil {
+		return nil // fields that the schema does not tell
+	}
+	return fmt.Errorf("the object has none of the members %s", strings.Join(known[:min(len(known), maxNames)], ", "))
 }
 
 // asking returns req with the schema of T, unless it has one.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -259,5 +260,24 @@ func TestBestVaries(t *testing.T) {
 	want := map[float64]string{0.2: "You are an analyst.", 0.5: "You are a pragmatist.", 0.8: "You are an analyst."}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAModelThatPanicsBesideOthers has failed; the others answer.
+func TestAModelThatPanicsBesideOthers(t *testing.T) {
+	var asked atomic.Int32
+	once := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		if asked.Add(1) == 1 {
+			panic("no such table")
+		}
+		return (&actor{says: []any{"fine"}}).Stream(ctx, req)
+	})
+	resp, err := llm.Generate(t.Context(), &refine.Best{Model: once, Together: true}, ask())
+	if err != nil || resp.Message.Text() != "fine" || asked.Load() != 3 {
+		t.Errorf("%v, error %v", resp, err)
+	}
+	always := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] { panic("no such table") })
+	if _, err := llm.Generate(t.Context(), &refine.Best{Model: always, Together: true}, ask()); err == nil || !strings.Contains(err.Error(), "the model panicked: no such table") {
+		t.Errorf("error %v", err)
 	}
 }

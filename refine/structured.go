@@ -35,7 +35,7 @@ const emitOutput = "emit_output"
 //
 // "format" is a constraint, and each of checks looks at a value that matches the
 // schema: the error of one that refuses it is told to the model like any other
-// fault. An error that is an *[llm.Error] or that of an ended context says that
+// fault, the first 2,000 bytes of it. An error that is an *[llm.Error] or that of an ended context says that
 // the check could not be made; it ends the request.
 //
 // When nothing helped, the error is an *[OutputError]. Requests without Output,
