@@ -26,7 +26,9 @@ import (
 // those about values go to its items. The tag jsonschema of other libraries is
 // understood, too: as a list like "required,minimum=1,enum=a,enum=b", as a
 // description, or as "-" for a field that the model is not told about. What it
-// has that is not supported is an error. A [Union] is one of several types.
+// has that is not supported is an error, and so is a misspelt word of a list, a
+// format that nobody knows, and a minimum above its maximum. A [Union] is one of
+// several types.
 //
 //	type Search struct {
 //		Query string   `json:"query" description:"What to look for" minLength:"1"`

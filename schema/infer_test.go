@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/netip"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +175,60 @@ func TestForRefuses(t *testing.T) {
 		{schema.For[struct {
 			S string `pattern:"(?=x)"`
 		}], `the pattern "(?=x)" cannot be run`},
+		{schema.For[struct {
+			N int `jsonschema:"requierd,minimun=1"`
+		}], `has "requierd", which is not supported (did you mean "required"?); it takes required`},
+		{schema.For[struct {
+			N int `jsonschema:"What it is,minimun=1"`
+		}], `has "What it is", which is not supported; it takes`},
+		{schema.For[struct {
+			N int `jsonschema:"minimun=1"`
+		}], `has "minimun=1", which is not supported (did you mean "minimum"?)`},
+		{schema.For[struct {
+			N int `jsonschema:"nullable"`
+		}], `has "nullable", which is not supported`},
+		{schema.For[struct {
+			N int `jsonschema:"Required"`
+		}], `has "Required", which is not supported (did you mean "required"?)`},
+		{schema.For[struct {
+			N int `jsonschema:"requird"`
+		}], `(did you mean "required"?)`},
+		{schema.For[struct {
+			N int `jsonschema:"Requierd, nullable"`
+		}], `(did you mean "required"?)`},
+		{schema.For[struct {
+			N string `jsonschema:"minLenght"`
+		}], `(did you mean "minLength"?)`},
+		{schema.For[struct {
+			N string `jsonschema:"foramt"`
+		}], `(did you mean "format"?)`},
+		{schema.For[struct {
+			N int `jsonschema:"minimum"`
+		}], `has "minimum" without a value`},
+		{schema.For[struct {
+			N string `format:"emial"`
+		}], `the format "emial" is not known. Did you mean "email"? The formats are date-time`},
+		{schema.For[struct {
+			N string `jsonschema:"format=mail"`
+		}], `the format "mail" is not known`},
+		{schema.For[struct {
+			N int `minimum:"2" maximum:"1"`
+		}], `nothing matches minimum 2 and maximum 1`},
+		{schema.For[struct {
+			N string `jsonschema:"minLength=2,maxLength=1"`
+		}], `nothing matches minLength 2 and maxLength 1`},
+		{schema.For[struct {
+			N []string `minItems:"2" maxItems:"1"`
+		}], `nothing matches minItems 2 and maxItems 1`},
+		{schema.For[struct {
+			N []string `minLength:"2" maxLength:"1"`
+		}], `nothing matches minLength 2 and maxLength 1`},
+		{schema.For[struct {
+			N float64 `exclusiveMinimum:"1" maximum:"1"`
+		}], `nothing matches exclusiveMinimum 1 and maximum 1`},
+		{schema.For[struct {
+			N uint8 `maximum:"-1"`
+		}], `nothing matches minimum 0 and maximum -1`},
 	} {
 		if _, err := c.infer(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
@@ -210,6 +266,27 @@ func BenchmarkFor(b *testing.B) {
 	for b.Loop() {
 		if _, err := schema.For[tagged](); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestDescriptionsOfFewWords: what is no list, nor a misspelt one, is a
+// description; words that stand for themselves are a list.
+func TestDescriptionsOfFewWords(t *testing.T) {
+	for tag, want := range map[string]string{
+		"Time":                           `"description":"Time"`,
+		"City":                           `"description":"City"`,
+		"Normal":                         `"description":"Normal"`,
+		"Name, title":                    `"description":"Name, title"`,
+		"The required one, if there are": `"description":"The required one, if there are"`,
+		"What to find, e.g. a = b":       `"description":"What to find, e.g. a = b"`,
+		"description=Title":              `"description":"Title"`,
+		"deprecated":                     `"deprecated":true`,
+	} {
+		typ := reflect.StructOf([]reflect.StructField{{Name: "S", Type: reflect.TypeFor[string](), Tag: reflect.StructTag("jsonschema:" + strconv.Quote(tag))}})
+		got, err := schema.ForType(typ)
+		if err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, error %v", tag, got, err)
 		}
 	}
 }

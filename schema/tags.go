@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -71,13 +72,20 @@ func (t *tags) say(name, value, where string) error {
 
 // jsonschema reads the tag of that name, which two libraries have made known: a
 // list like "required,minimum=1,enum=a,enum=b", or only a description. A comma
-// inside a value is written \\, as there.
+// inside a value is written \\, as there. It is a list if it begins with
+// required, if a part of it is word=value, or if it is nothing but words that
+// are, or are all but, those of a list.
 func (t *tags) jsonschema(tag, where string) error {
 	if tag == "" {
 		return nil
 	}
 	items := splitTag(tag)
-	if key, _, pair := strings.Cut(items[0], "="); items[0] != "required" && !(pair && isWord(key)) {
+	pair := func(item string) bool {
+		key, _, pair := strings.Cut(strings.TrimSpace(item), "=")
+		return pair && isWord(key)
+	}
+	prose := func(item string) bool { return meant(strings.TrimSpace(item)) == "" }
+	if items[0] != "required" && !slices.ContainsFunc(items, pair) && slices.ContainsFunc(items, prose) {
 		return t.say("description", tag, where)
 	}
 	for _, item := range items {
@@ -106,7 +114,11 @@ func (t *tags) item(item, where string) error {
 	i := slices.IndexFunc(tagKeywords, func(k keyword) bool { return k.name == key })
 	switch {
 	case i < 0:
-		return fmt.Errorf("%s: the tag jsonschema has %q, which is not supported; it takes required, enum=, example=, default=, %s, or a description alone", where, item, keywordList())
+		like := ""
+		if word := meant(key); word != "" && word != key {
+			like = fmt.Sprintf(" (did you mean %q?)", word)
+		}
+		return fmt.Errorf("%s: the tag jsonschema has %q, which is not supported%s; it takes required, enum=, example=, default=, %s, or a description alone, which may be written description=", where, item, like, keywordList())
 	case !pair && tagKeywords[i].kind == Boolean:
 		value = "true"
 	case !pair:
@@ -121,6 +133,44 @@ func keywordList() string {
 		names = append(names, k.name+"=")
 	}
 	return strings.Join(names, ", ")
+}
+
+// meant returns the word of a list that a word is, or is one or two wrong letters
+// away from; "" if it is none. A word that only other libraries know is its own.
+func meant(word string) string {
+	if word == "nullable" {
+		return word
+	}
+	known := []string{"required", "enum", "example", "default"}
+	for _, k := range tagKeywords {
+		known = append(known, k.name)
+	}
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, word) }); i >= 0 {
+		return known[i]
+	}
+	for _, k := range known {
+		if isWord(word) && mistyped(strings.ToLower(word), strings.ToLower(k)) {
+			return k
+		}
+	}
+	return ""
+}
+
+// mistyped reports whether a word is another with a letter too many, too few,
+// wrong, or changed with the next; of a long word two letters may be wrong. A
+// short word so far away may be another word: time is no title.
+func mistyped(word, known string) bool {
+	if len(known) >= 8 && near(word, known) {
+		return true
+	}
+	for word != "" && known != "" && word[0] == known[0] {
+		word, known = word[1:], known[1:]
+	}
+	for word != "" && known != "" && word[len(word)-1] == known[len(known)-1] {
+		word, known = word[:len(word)-1], known[:len(known)-1]
+	}
+	return len(word) <= 1 && len(known) <= 1 ||
+		len(word) == 2 && len(known) == 2 && word[0] == known[1] && word[1] == known[0]
 }
 
 func isWord(s string) bool {
@@ -168,14 +218,66 @@ func (t tags) apply(p *node, where string) error {
 		if !ok {
 			return fmt.Errorf("%s: the tag %s is %q, which is no %s", where, k.name, s, k.kind)
 		}
-		if k.name == "pattern" {
-			if _, err := compilePattern(s); err != nil {
-				return fmt.Errorf("%s: the pattern %q cannot be run: %w", where, s, err)
-			}
+		if err := usable(k.name, s, where); err != nil {
+			return err
 		}
 		on.set(k.name, mustNode(string(v)))
 	}
+	for _, n := range []*node{p, values} {
+		if err := contradicts(n, where); err != nil {
+			return err
+		}
+	}
 	return t.applyValues(p, values, where)
+}
+
+// knownFormats are the formats of JSON Schema and OpenAPI, and those that are
+// checked beyond them.
+var knownFormats = []string{
+	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
+	"uri", "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex",
+	"period", "semver", "int32", "int64", "float", "double", "byte", "binary", "password",
+}
+
+// usable returns an error if the text of a tag means nothing.
+func usable(name, s, where string) error {
+	switch name {
+	case "pattern":
+		if _, err := compilePattern(s); err != nil {
+			return fmt.Errorf("%s: the pattern %q cannot be run: %w", where, s, err)
+		}
+	case "format":
+		if !slices.Contains(knownFormats, s) {
+			return fmt.Errorf("%s: the format %q is not known.%s The formats are %s", where, s, didYouMean(s, knownFormats), strings.Join(knownFormats, ", "))
+		}
+	}
+	return nil
+}
+
+// ranges are keywords of which the first must not be greater than the second, nor
+// the same where the bound itself is excluded.
+var ranges = []struct {
+	least, most string
+	open        bool
+}{
+	{"minimum", "maximum", false}, {"minLength", "maxLength", false}, {"minItems", "maxItems", false},
+	{"exclusiveMinimum", "maximum", true}, {"minimum", "exclusiveMaximum", true}, {"exclusiveMinimum", "exclusiveMaximum", true},
+}
+
+// contradicts returns an error if no value can match the bounds of a schema.
+func contradicts(n *node, where string) error {
+	for _, r := range ranges {
+		least, most := n.get(r.least), n.get(r.most)
+		if least == nil || most == nil {
+			continue
+		}
+		a, err := strconv.ParseFloat(least.text, 64)
+		b, err2 := strconv.ParseFloat(most.text, 64)
+		if err == nil && err2 == nil && (a > b || r.open && least.text == most.text) {
+			return fmt.Errorf("%s: nothing matches %s %s and %s %s", where, r.least, least.text, r.most, most.text)
+		}
+	}
+	return nil
 }
 
 // applyValues adds enum, examples and default.

@@ -77,3 +77,30 @@ func TestEmbedderThatFails(t *testing.T) {
 		t.Errorf("without definitions: error %v", err)
 	}
 }
+
+// TestAQuestionOfAnotherWidth is an error, and not a selection by words alone.
+func TestAQuestionOfAnotherWidth(t *testing.T) {
+	for _, width := range []int{2, 4} {
+		r, err := tool.NewRankerWith(t.Context(), []llm.ToolDef{{Name: "a"}, {Name: "b"}}, tool.EmbedderFunc(func(_ context.Context, texts []string) ([][]float32, error) {
+			if len(texts) == 1 {
+				return [][]float32{make([]float32, width)}, nil
+			}
+			return [][]float32{{1, 2, 3}, {3, 2, 1}}, nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := r.SelectContext(t.Context(), "a", tool.SelectionBudget{Tools: 1}); err == nil || !strings.Contains(err.Error(), "those of the tools have 3") {
+			t.Errorf("%d numbers: error %v", width, err)
+		}
+	}
+}
+
+// TestCostsDoNotOverflow: what costs more than any budget leaves no room.
+func TestCostsDoNotOverflow(t *testing.T) {
+	r := tool.NewRanker([]llm.ToolDef{{Name: "read_file"}, {Name: "write_file"}, {Name: "c"}})
+	kept, left := r.Select("read a file", tool.SelectionBudget{Cost: 10, CostOf: func(llm.ToolDef) int { return math.MaxInt }})
+	if len(kept) != 1 || len(left) != 2 {
+		t.Errorf("kept %v, left %v", kept, left)
+	}
+}

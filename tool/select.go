@@ -17,6 +17,7 @@ type Ranker struct {
 	defs  []llm.ToolDef
 	index *rank.Index
 	embed Embedder // nil means the table of package rank
+	width int      // of the vectors of embed
 }
 
 // Embedder turns texts into vectors, one for each text and all of one length;
@@ -52,7 +53,11 @@ func NewRankerWith(ctx context.Context, defs []llm.ToolDef, e Embedder) (*Ranker
 	if err != nil {
 		return nil, err
 	}
-	return &Ranker{slices.Clone(defs), rank.NewWith(documents(defs), vectors), e}, nil
+	r := &Ranker{defs: slices.Clone(defs), index: rank.NewWith(documents(defs), vectors), embed: e}
+	if len(vectors) > 0 {
+		r.width = len(vectors[0])
+	}
+	return r, nil
 }
 
 // embed embeds texts and checks what came back.
@@ -113,6 +118,9 @@ func (r *Ranker) RankContext(ctx context.Context, question string) ([]Ranked, er
 	v, err := embed(ctx, r.embed, []string{question})
 	if err != nil {
 		return nil, err
+	}
+	if len(v[0]) != r.width {
+		return nil, fmt.Errorf("embed a question: its vector has %d numbers, those of the tools have %d", len(v[0]), r.width)
 	}
 	return r.ranked(r.index.SearchWith(question, v[0], 0)), nil
 }
@@ -180,13 +188,13 @@ func (r *Ranker) within(b SelectionBudget, ranked []Ranked) (kept []int, left []
 	spent := 0
 	for _, c := range ranked {
 		cost := costOf(r.defs[c.Index])
-		full := b.Tools > 0 && len(kept) >= b.Tools || b.Cost > 0 && spent+cost > b.Cost
+		full := b.Tools > 0 && len(kept) >= b.Tools || b.Cost > 0 && max(cost, 0) > b.Cost-spent // a sum might overflow
 		if full && len(kept) > 0 {
 			left = append(left, Omitted{c.Name, cost})
 			continue
 		}
 		kept = append(kept, c.Index)
-		spent += cost
+		spent += max(cost, 0)
 	}
 	slices.Sort(kept)
 	return kept, left

@@ -191,6 +191,9 @@ With --batch, each line of the input is {"id","query","k"} and each line of the 
 			if batched && file == "-" {
 				return usagef(cmd, "standard input cannot hold both tools and queries")
 			}
+			if k < 1 {
+				return usagef(cmd, "-k must be at least 1")
+			}
 			defs, err := readDefinitions(cmd, file)
 			if err != nil {
 				return err

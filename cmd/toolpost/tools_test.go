@@ -102,6 +102,8 @@ func TestToolsWrongUse(t *testing.T) {
 		{[]string{"tools", "select", "--tools", file}, 2, "QUERY"},
 		{[]string{"tools", "select", "--batch", "--tools", file, "x"}, 2, "QUERY"},
 		{[]string{"tools", "select", "--batch", "--tools", "-"}, 2, "both"},
+		{[]string{"tools", "select", "-k", "0", "--tools", file, "x"}, 2, "at least 1"},
+		{[]string{"tools", "select", "-k", "-1", "--batch", "--tools", file}, 2, "at least 1"},
 		{[]string{"tools", "list", "--tools", "/does/not/exist"}, 1, "no such file"},
 		{[]string{"tools", "list", "--tools", toolsFile(t, "[]")}, 1, "no tools"},
 		{[]string{"tools", "list", "--tools", toolsFile(t, `[{"x":1}]`)}, 1, "name"},
