@@ -196,7 +196,7 @@ func placeOf(ctx context.Context) place {
 }
 
 // BeginRun tells the observer of ctx about a run. Without one it returns nil,
-// and EndRun does nothing.
+// and [End] does nothing with that.
 func BeginRun(ctx context.Context, r Run) (context.Context, *Run) {
 	o := From(ctx)
 	if o == nil {

@@ -1,12 +1,19 @@
 package examples
 
 import (
+	"bytes"
+	"context"
+	"iter"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -38,6 +45,42 @@ func TestResume(t *testing.T) {
 	}
 	if out, code := output(t, program, dir, nil, "check", "first"); code != 0 || !strings.Contains(out, "verified: sealed") || !strings.Contains(out, "replayed: <nil>") {
 		t.Errorf("exit status %d: %s", code, out)
+	}
+	record := filepath.Join(dir, "runs", "first.jsonl")
+	was, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(record, bytes.ReplaceAll(was, []byte("in Oslo?"), []byte("in Rome?")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := output(t, program, dir, nil, "check", "first"); code != 0 || !strings.Contains(out, "verified: open 0 entries run first: journal: the entry does not match its hash") {
+		t.Errorf("exit status %d: %s", code, out)
+	}
+}
+
+// TestALongChat is the hook of context.md.
+func TestALongChat(t *testing.T) {
+	var read []llm.Message
+	a := agent.Agent{Model: llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		read = slices.Clone(req.Messages)
+		return sim.Offline{}.Stream(ctx, req)
+	})}
+	a.BeforeTurn = func(_ context.Context, p *agent.Plan) error {
+		for llm.EstimateMessages(p.Messages...) > 20_000 {
+			next := 1 + slices.IndexFunc(p.Messages[1:], func(m llm.Message) bool { return m.Role == llm.RoleUser })
+			if next == 0 {
+				break // one question is left
+			}
+			p.Messages = p.Messages[next:]
+		}
+		return nil
+	}
+	long := strings.Repeat("and so on ", 4_000)
+	chat := []llm.Message{llm.User("one " + long), llm.Assistant(llm.Text{Text: long}), llm.User("two " + long), llm.Assistant(llm.Text{Text: "yes"}), llm.User("three")}
+	done, err := a.Ask(t.Context(), chat...)
+	if err != nil || len(read) != 3 || !strings.HasPrefix(read[0].Text(), "two ") || len(done.Messages) != 6 {
+		t.Errorf("%d messages were read, %d are kept, error %v", len(read), len(done.Messages), err)
 	}
 }
 
