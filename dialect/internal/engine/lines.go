@@ -23,10 +23,11 @@ func (m *machine) keyLine(k int, written string) int {
 	for n := 0; n < maxNested && m.at(word) && strings.IndexByte("-*+ `\"'", m.buf[m.pos+word]) >= 0; n++ {
 		word++
 	}
-	if !shape.Declares(string(m.buf[m.pos+word : m.pos+m.word(word, ":")])) {
+	end := m.word(word, ":") // it may wait, and the buffer move
+	if !shape.Declares(string(m.buf[m.pos+word : m.pos+end])) {
 		return 0
 	}
-	end := word
+	end = word
 	for end < k+maxGuess && m.at(end) && m.buf[m.pos+end] != '\n' {
 		end++
 	}
