@@ -12,6 +12,7 @@ import (
 // text is the string being read.
 type text struct {
 	quote  quote
+	open   byte // the first byte of the opening quote
 	key    bool
 	triple bool
 	start  int  // offset of the opening quote
@@ -57,7 +58,7 @@ func (r *Reader) startString(q quote, n int) {
 	if q == quoteSingle {
 		r.edit("quotes", llm.Syntax, r.i, r.i+n)
 	}
-	r.str = text{quote: q, key: r.state == wantKey, start: r.off + r.i}
+	r.str = text{quote: q, open: r.in[r.i], key: r.state == wantKey, start: r.off + r.i}
 	r.out = append(r.out, '"')
 	r.str.from = len(r.out)
 	r.mode = inString
@@ -258,6 +259,8 @@ func (r *Reader) quoted(c byte, final bool) (more bool) {
 	switch {
 	case c == '"' && r.str.quote == quoteSingle:
 		r.out = append(r.out, `\"`...)
+	case c == '`' && r.str.open == '\'': // no quote of this string
+		r.out = append(r.out, c)
 	case c == '"', r.str.quote == quoteSingle && !plain[quoteSingle][c]: // content may stop before an ordinary letter
 		return r.endQuote(1, final)
 	default:
