@@ -26,6 +26,9 @@ var resultKeys = map[string]bool{
 // it. "text" is no key that an object may begin with and still hold a call.
 func (m *machine) asides(e *envelope) {
 	for _, f := range e.extra {
+		if !m.call.open && !e.begun && m.role(f.key) != argsRole && m.contradicts(e, f) { // two names before the arguments
+			e.repairs = append(e.repairs, llm.Repair{Rule: "second-" + f.key, Class: llm.Guess, Start: e.start, End: m.offset()})
+		}
 		thinks, ok := asideKeys[f.key]
 		var s string
 		if !ok && f.key != "text" || json.Unmarshal(f.value, &s) != nil || s == "" {
