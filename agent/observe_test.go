@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,4 +279,66 @@ func ExampleAgent_observer() {
 	// level=INFO msg="tool call" run=r1 tool=weather call=call_1 turn=1 status=ok by=policy attempts=1 allowed=true
 	// level=INFO msg="model call" run=r1 model=sim/offline turn=2 answered=sim/offline finish=stop
 	// level=INFO msg=run run=r1 model=sim/offline status=finished turns=2 calls=1
+}
+
+// clumsy is an observer that panics at one kind of step, or returns no context.
+type clumsy struct {
+	begin, end func(observe.Step) bool
+	begun      atomic.Int64
+	ended      atomic.Int64
+}
+
+func (c *clumsy) Begin(ctx context.Context, s observe.Step) context.Context {
+	c.begun.Add(1)
+	if c.begin(s) {
+		panic("begin")
+	}
+	if _, ok := s.(*observe.Turn); ok {
+		return nil
+	}
+	return ctx
+}
+
+func (c *clumsy) End(_ context.Context, s observe.Step) {
+	c.ended.Add(1)
+	if c.end(s) {
+		panic("end")
+	}
+}
+
+// TestObserverPanics: an observer that panics changes nothing of a run, also in calls that
+// run beside others, where nobody of the program could recover.
+func TestObserverPanics(t *testing.T) {
+	never := func(observe.Step) bool { return false }
+	always := func(observe.Step) bool { return true }
+	kind := func(want observe.Step) func(observe.Step) bool {
+		return func(s observe.Step) bool { return fmt.Sprintf("%T", s) == fmt.Sprintf("%T", want) }
+	}
+	for name, c := range map[string]struct {
+		begin, end   func(observe.Step) bool
+		begun, ended int64
+	}{
+		"never":                   {never, never, 9, 9}, // a run, two turns with a question each, four calls
+		"at the beginning":        {always, always, 1, 0},
+		"at every end":            {never, always, 9, 9},
+		"at each turn":            {kind(new(observe.Turn)), never, 3, 1},
+		"at each question":        {kind(new(observe.ModelCall)), never, 9, 7},
+		"at each call":            {kind(new(observe.ToolCall)), never, 9, 5},
+		"at the end of each call": {never, kind(new(observe.ToolCall)), 9, 9},
+	} {
+		n := 0
+		o := &clumsy{begin: c.begin, end: c.end}
+		calls := []llm.Part{call("1", "look", `{"a":1}`), call("2", "look", `{"a":2}`), call("3", "look", `{"a":3}`), call("4", "look", `{"a":4}`)}
+		a := agent.Agent{Model: says(calls, "The end."), ID: "m", Observer: o, Tools: runner(counted("look", &n, tool.ReadOnly)), Store: new(journal.Memory), NewRun: func() string { return "r" }}
+		l := run(t, &a, "go")
+		if l.err != nil || l.done.Text != "The end." || l.done.Ran != 4 {
+			t.Errorf("%s: %v, %q after %d calls", name, l.err, l.done.Text, l.done.Ran)
+		}
+		if o.begun.Load() != c.begun || o.ended.Load() != c.ended {
+			t.Errorf("%s: %d began and %d ended, not %d and %d", name, o.begun.Load(), o.ended.Load(), c.begun, c.ended)
+		}
+		if err := agent.Replay(t.Context(), a.Store, "r"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

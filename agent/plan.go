@@ -12,7 +12,8 @@ import (
 
 // Plan is what the model is asked with in a turn; see [Agent.BeforeTurn]. What is
 // changed in it counts for this turn. The next one begins with the settings of the
-// Agent and the whole conversation again.
+// Agent and the whole conversation again. All of it is a copy, however deep, that a
+// hook may write to.
 type Plan struct {
 	Turn  int       // counts from 1
 	Usage llm.Usage // of the turns before
@@ -32,7 +33,8 @@ type Plan struct {
 	Request llm.Request
 }
 
-// TurnEnd is a turn that is over; see [Agent.AfterTurn].
+// TurnEnd is a turn that is over; see [Agent.AfterTurn]. What is written to it changes
+// nothing.
 type TurnEnd struct {
 	Turn  int // counts from 1
 	Model string
@@ -152,9 +154,8 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 		return nil
 	}
 	return func(ctx context.Context) (*planEntry, error) {
-		req := llm.Request{Messages: l.messages, Tools: l.now.tools}
-		given := req.Clone() // the hook may change what it is given
-		p := &Plan{Turn: l.turnNo, Usage: l.done.Usage, System: l.now.system, Messages: given.Messages, Tools: given.Tools, Request: *l.now.question.Clone()}
+		// the hook may change what it is given
+		p := deepCopy(&Plan{Turn: l.turnNo, Usage: l.done.Usage, System: l.now.system, Messages: l.messages, Tools: l.now.tools, Request: l.now.question})
 		_, p.ID = l.models(l.turnNo)
 		if err := a.BeforeTurn(ctx, p); err != nil {
 			return nil, fmt.Errorf("agent: before turn %d: %w", l.turnNo, err)
@@ -312,7 +313,7 @@ func (a *Agent) halting(l *loop) func(context.Context, bool) (string, error) {
 		return nil
 	}
 	return func(ctx context.Context, over bool) (string, error) {
-		end := TurnEnd{Turn: l.turnNo, Model: l.model, Usage: l.done.Usage, Messages: slices.Clone(l.messages), Over: over}
+		end := deepCopy(TurnEnd{Turn: l.turnNo, Model: l.model, Usage: l.done.Usage, Messages: l.messages, Over: over})
 		why, err := a.AfterTurn(ctx, end)
 		if err != nil {
 			err = fmt.Errorf("agent: after turn %d: %w", l.turnNo, err)

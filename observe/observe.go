@@ -22,6 +22,10 @@ import (
 // Observer is told of every step. It must be safe for concurrent use: calls that
 // run side by side are observed side by side. It must not change what it is
 // given, nor keep it after End.
+//
+// An observer that panics changes nothing of what is observed. If Begin panics, the
+// step and those inside it go on without it, and there is no End of them; a panic of
+// End is dropped. Nobody is told of either.
 type Observer interface {
 	// Begin is told that a step begins, and what is known about it by then. The
 	// step is done with the context it returns, and so are the steps inside it.
@@ -238,7 +242,26 @@ func BeginTool(ctx context.Context, c ToolCall) (context.Context, *ToolCall) {
 // begin starts the clock of a step.
 func begin[S Step](ctx context.Context, o Observer, s S) (context.Context, S) {
 	s.Timing().Began = time.Now()
-	return o.Begin(ctx, s), s
+	var in context.Context
+	if !told(func() { in = o.Begin(ctx, s) }) {
+		in = With(ctx, nil)
+	}
+	if in == nil {
+		in = ctx
+	}
+	return in, s
+}
+
+// told calls an observer and reports whether it did not panic. A panic ends here: it
+// must not end what is observed, which may have nobody else to recover.
+func told(call func()) (ok bool) {
+	defer func() {
+		if !ok {
+			_ = recover()
+		}
+	}()
+	call()
+	return true
 }
 
 // Timing returns s.
@@ -253,5 +276,5 @@ func End(ctx context.Context, s Step, err error) {
 	}
 	span := s.Timing()
 	span.Took, span.Err = time.Since(span.Began), err
-	o.End(ctx, s)
+	told(func() { o.End(ctx, s) })
 }
