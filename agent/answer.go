@@ -120,7 +120,7 @@ func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bo
 	case kind == llm.BrokenPromise && l.now.question.Choice.Mode == llm.MustCall && !final:
 		return l.refused(ctx, h)
 	case kind == llm.TooLong:
-		if cut, err := l.shorten(ctx); cut || err != nil {
+		if cut, err := l.shorten(ctx, 0); cut || err != nil {
 			return cut, err
 		}
 		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with its old results cut: %w", l.name(), h.err)}

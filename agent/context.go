@@ -13,9 +13,10 @@ import (
 // messages of results are left alone, and how many characters the others keep.
 var cuts = []struct{ spare, keep int }{{2, 400}, {1, 400}, {0, 2000}, {0, 200}}
 
-// shorten cuts old results, the oldest first and the newest last, until
-// something could be cut. It reports whether that was so.
-func (l *loop) shorten(ctx context.Context) (bool, error) {
+// shorten cuts results, the oldest first and the newest last, until something could be
+// cut: as many as it takes to save that many tokens, by estimate, or with 0 all of a
+// step. It reports whether something was cut.
+func (l *loop) shorten(ctx context.Context, save int) (bool, error) {
 	if l.recut != nil {
 		cut, ok := l.recut()
 		if ok {
@@ -27,16 +28,17 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 	for _, step := range cuts {
 		cut := cutEntry{Results: make(map[string]int)}
 		said := Shortened{}
+		c := cutter{step.spare == 0, step.keep, save == 0, save}
 		msgs := shortened(l.messages, l.cleaner, step.spare, func(r llm.Result) (int, bool) {
-			n := len([]rune(r.Text()))
-			if n <= 2*step.keep {
+			n, keep := c.keeps(r)
+			if n == keep {
 				return 0, false
 			}
-			cut.Results[r.CallID] = step.keep
+			cut.Results[r.CallID] = keep
 			said.Calls = append(said.Calls, r.CallID)
 			said.Chars += n
-			said.Kept += step.keep
-			return step.keep, true
+			said.Kept += keep
+			return keep, true
 		})
 		if len(said.Calls) == 0 {
 			continue
@@ -54,6 +56,33 @@ func (l *loop) shorten(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// cutter decides how much of each result is cut in a step.
+type cutter struct {
+	newest bool // also the newest, which is cut only as far as needed
+	keep   int  // characters
+	all    bool // whatever that saves
+	save   int  // tokens, still
+}
+
+// keeps returns how many characters a result has, and how many of them are kept.
+func (c *cutter) keeps(r llm.Result) (n, keep int) {
+	text := r.Text()
+	n = utf8.RuneCountInString(text)
+	if n <= 2*c.keep || !c.all && c.save <= 0 {
+		return n, n
+	}
+	keep = c.keep
+	if c.all {
+		return n, keep
+	}
+	tokens := max(llm.EstimateText(text), 1)
+	if c.newest { // at least a quarter, so that cutting comes to an end
+		keep = max(keep, min(n*3/4, int(float64(n)*(1-float64(c.save)/float64(tokens)))))
+	}
+	c.save -= int(float64(tokens) * float64(n-keep) / float64(n))
+	return n, keep
+}
+
 // of returns how many characters of a result are kept.
 func (e cutEntry) of(r llm.Result) (int, bool) {
 	n, ok := e.Results[r.CallID]
@@ -66,7 +95,8 @@ func (l *loop) fit(ctx context.Context) error {
 	l.asksFor = l.size()
 	limit, sure := l.window()
 	for limit > 0 && l.corrected(l.asksFor) > limit || l.recut != nil {
-		cut, err := l.shorten(ctx)
+		// there is room for what comes next when it is done
+		cut, err := l.shorten(ctx, max(l.asksFor-l.estimated(limit-limit/10), 1))
 		if err != nil {
 			return err
 		}
@@ -115,6 +145,14 @@ func (l *loop) corrected(size int) int {
 		return size
 	}
 	return int(float64(size) * l.factor)
+}
+
+// estimated is what a count of the vendor would be as an estimate.
+func (l *loop) estimated(count int) int {
+	if l.factor == 0 {
+		return count
+	}
+	return int(float64(count) / l.factor)
 }
 
 // counted learns how the vendor counts from the answer to one question.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
@@ -109,5 +110,61 @@ func TestWindow(t *testing.T) {
 	a.Tools.LoopLimit = -1
 	if l := run(t, &a, "Read it all."); l.err != nil || len(of[agent.Shortened](l)) != 0 {
 		t.Errorf("a window that nobody knows was kept: %v, %d tokens", l.err, most)
+	}
+}
+
+// TestWindowCutsNoMoreThanNeeded: the oldest results are cut first, only as many as it takes,
+// and the newest one only as far as needed.
+func TestWindowCutsNoMoreThanNeeded(t *testing.T) {
+	page := strings.Repeat("The page says much about it. ", 1400) // 40,600 characters
+	read := tool.Func("read", "Reads.", func(context.Context, struct{ N int }) (string, error) { return page, nil })
+	read.Effects = tool.ReadOnly
+	each := llm.EstimateText(page)
+	for name, c := range map[string]struct {
+		results, context, cut int // cut is how many results are shortened at most
+	}{
+		"a little too much":      {12, each*12 - each/2, 3},
+		"half":                   {12, each * 6, 8},
+		"one result, too large":  {1, each * 2 / 3, 1},
+		"the last does not fit":  {2, each + each/2, 2},
+		"all fit":                {3, each * 4, 0},
+		"much smaller than each": {4, each / 4, 4},
+	} {
+		most := 0
+		asked := &reader{Model: counting{readAll(c.results), 1, catalog.Model{}, &most}}
+		store := new(journal.Memory)
+		a := agent.Agent{Model: asked, ID: "m", Store: store, Tools: &invoke.Runner{Tools: tool.MustSet(read), LoopLimit: -1}, Context: c.context, NewRun: func() string { return "r" }}
+		l := run(t, &a, "Read it all.")
+		if l.err != nil || l.done.Text != "Read." {
+			t.Fatalf("%s: %v", name, l.err)
+		}
+		last := asked.asked[len(asked.asked)-1]
+		cut, whole := 0, false
+		for _, m := range last.Messages {
+			for _, part := range m.Parts {
+				r, ok := part.(llm.Result)
+				if !ok {
+					continue
+				}
+				if len(r.Text()) < len(page) {
+					cut++
+					if whole {
+						t.Errorf("%s: a newer result is cut than one that is whole", name)
+					}
+				} else {
+					whole = true
+				}
+			}
+		}
+		least := c.context*9/10 - each - 100 // one old result less than there is room for
+		if c.results == 1 {
+			least = c.context * 8 / 10
+		}
+		if n := llm.EstimateRequest(last); cut > c.cut || n > c.context || cut > 0 && n < least {
+			t.Errorf("%s: %d results are cut, and the question has %d tokens of %d", name, cut, n, c.context)
+		}
+		if err := agent.Replay(t.Context(), store, "r"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
