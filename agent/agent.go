@@ -67,7 +67,9 @@ type Agent struct {
 	// calls; 0 means no bound. A model whose price is not known is not asked then.
 	Money catalog.Money
 	// Cost returns what usage costs with the model of that id, and false if that is
-	// not known; nil asks models that know it, as those of package provider do.
+	// not known; nil asks models that know it, as those of package provider do, also
+	// inside of models with an Unwrap method, as those of package refine have that ask
+	// one model.
 	Cost func(id string, u llm.Usage) (catalog.Money, bool)
 	// Context is how many tokens the model can take; 0 means what the catalogue
 	// says of a model that it knows, else the model's errors say when it is

@@ -118,11 +118,10 @@ func (l *loop) window() (tokens int, sure bool) {
 		return l.Limits.Context, true
 	}
 	m, _ := l.turnModel()
-	p, ok := m.(priced)
-	if !ok || !p.Info().Known() {
+	info, ok := infoOf(m)
+	if !ok || !info.Known() {
 		return 0, false
 	}
-	info := p.Info()
 	answer := cmp.Or(l.now.question.MaxTokens, info.MaxOutput)
 	return info.ContextWindow - min(answer, info.ContextWindow/4), false
 }

@@ -10,15 +10,32 @@ import (
 // priced is a model that knows what it costs, like those of package provider.
 type priced interface{ Info() catalog.Model }
 
+// infoOf returns what a model knows of itself, or the one that it asks, and false if
+// neither says.
+func infoOf(m llm.Model) (catalog.Model, bool) {
+	for m != nil {
+		if p, ok := m.(priced); ok {
+			return p.Info(), true
+		}
+		around, ok := m.(interface{ Unwrap() llm.Model })
+		if !ok {
+			break
+		}
+		m = around.Unwrap()
+	}
+	return catalog.Model{}, false
+}
+
 // costOf returns what usage costs with a model, and false if that is not known.
 func (a *Agent) costOf(m llm.Model, id string, u llm.Usage) (catalog.Money, bool) {
 	if a.Cost != nil {
 		return a.Cost(id, u)
 	}
-	if p, ok := m.(priced); ok {
-		return p.Info().Cost(u)
+	info, ok := infoOf(m)
+	if !ok {
+		return 0, false
 	}
-	return 0, false
+	return info.Cost(u)
 }
 
 // affordable refuses to ask a model whose price is not known, if the run or one

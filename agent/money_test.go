@@ -9,7 +9,9 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/refine"
 )
 
 // cents has every token of some models cost one cent.
@@ -116,6 +118,43 @@ func TestMoneyOfTheCatalogue(t *testing.T) {
 		_, err = a.Ask(ctx, llm.User("Hi."))
 		if err == nil || strings.Contains(err.Error(), "is not known") != refused {
 			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// TestMoneyOfWrappedModels: a model around one that knows its price and its window costs as
+// much and takes as much. Of several, none of them is the one: the price is not known.
+func TestMoneyOfWrappedModels(t *testing.T) {
+	info := catalog.Default().Lookup("openai/gpt-4o")
+	info.ContextWindow, info.MaxOutput = 2000, 500
+	for name, c := range map[string]struct {
+		wrap    func(llm.Model) llm.Model
+		refused bool
+	}{
+		"Retry":         {func(m llm.Model) llm.Model { return refine.Retry(m, 2) }, false},
+		"Whole":         {refine.Whole, false},
+		"Breaker":       {func(m llm.Model) llm.Model { return &refine.Breaker{Model: m} }, false},
+		"Best":          {func(m llm.Model) llm.Model { return refine.BestOf(m, 1, nil) }, false},
+		"Structured":    {func(m llm.Model) llm.Model { return refine.Structured(m, 1) }, false},
+		"observe":       {func(m llm.Model) llm.Model { return observe.Model(m, "x") }, false},
+		"several":       {func(m llm.Model) llm.Model { return refine.Retry(refine.Whole(refine.Whole(m)), 1) }, false},
+		"Fallback":      {func(m llm.Model) llm.Model { return refine.Fallback(m, m) }, true},
+		"of a function": {func(m llm.Model) llm.Model { return llm.ModelFunc(m.Stream) }, true},
+	} {
+		most := 0
+		a := agent.Agent{Model: c.wrap(counting{readAll(2), 1, info, &most}), ID: "lab/new", Tools: runner(long()), Money: catalog.Dollar}
+		l := run(t, &a, "Read it all.")
+		if c.refused {
+			if l.err == nil || !strings.Contains(l.err.Error(), "the price of lab/new is not known") {
+				t.Errorf("%s: %v", name, l.err)
+			}
+			continue
+		}
+		if l.err != nil || l.done.Text != "Read." {
+			t.Fatalf("%s: %v, %q", name, l.err, l.done.Text)
+		}
+		if want, ok := info.Cost(l.done.Usage); !ok || want == 0 || l.done.Cost != want || len(of[agent.Shortened](l)) == 0 {
+			t.Errorf("%s: the cost is %s, not %s, and %d times something was cut", name, l.done.Cost, want, len(of[agent.Shortened](l)))
 		}
 	}
 }

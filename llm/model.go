@@ -26,6 +26,19 @@ func (f ModelFunc) Stream(ctx context.Context, req *Request) iter.Seq2[Event, er
 	return f(ctx, req)
 }
 
+// Around returns a model that is asked by f, which asks m. Whoever wants to know more
+// of m, such as its price, finds it with Unwrap() Model.
+func Around(m Model, f ModelFunc) Model { return &around{f, m} }
+
+// around is a model that asks another.
+type around struct {
+	ModelFunc
+	inner Model
+}
+
+// Unwrap returns the model that is asked.
+func (a *around) Unwrap() Model { return a.inner }
+
 // Request is one question to a model. The zero value of every field is the
 // model's own default.
 type Request struct {

@@ -27,7 +27,7 @@ func CallOf(ctx context.Context) *ModelCall {
 // they know. A model that asks several others at the same time is one ModelCall
 // with more of them inside.
 func Model(m llm.Model, id string) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		o := From(ctx)
 		if o == nil {
 			return m.Stream(ctx, req)

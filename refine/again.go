@@ -40,6 +40,9 @@ type Again struct {
 // it held back until it is known to be good.
 func Retry(m llm.Model, attempts int) llm.Model { return &Again{Model: m, Attempts: attempts} }
 
+// Unwrap returns the model that is asked.
+func (a *Again) Unwrap() llm.Model { return a.Model }
+
 // Stream asks the model until its answer counts, or cannot be asked for again.
 func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
@@ -255,7 +258,7 @@ func budgeted(req *llm.Request, n int) *llm.Request {
 // Whole holds the answers of m back until they are whole. Models around it can
 // then ask again, or ask another model, however late an answer fails.
 func Whole(m llm.Model) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			var events []llm.Event
 			for ev, err := range m.Stream(ctx, req) {

@@ -60,6 +60,9 @@ type sample struct {
 	err   error
 }
 
+// Unwrap returns the model that is asked.
+func (b *Best) Unwrap() llm.Model { return b.Model }
+
 // Stream asks and yields the answer that is taken.
 func (b *Best) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {

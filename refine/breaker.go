@@ -30,6 +30,9 @@ var unwell = map[llm.Kind]bool{
 	llm.ByteLimit: true, llm.TextLimit: true, llm.ThinkingLimit: true, llm.EventLimit: true, llm.TimeLimit: true, llm.Stalled: true,
 }
 
+// Unwrap returns the model that is asked.
+func (b *Breaker) Unwrap() llm.Model { return b.Model }
+
 // Stream asks the model unless it is being left alone: then the error is of
 // kind Overloaded and says when to come again.
 func (b *Breaker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

@@ -41,7 +41,7 @@ const emitOutput = "emit_output"
 // When nothing helped, the error is an *[OutputError]. Requests without Output,
 // and those that demand a call, pass untouched.
 func Structured(m llm.Model, recoveries int, checks ...func(json.RawMessage) error) llm.Model {
-	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		if req.Output == nil || req.Choice.Mode == llm.MustCall { // such a turn is for calls
 			return m.Stream(ctx, req)
 		}
