@@ -127,10 +127,10 @@ func (l *loop) do(ctx context.Context, a *acting, calls []llm.Call) (failed erro
 		return nil
 	}
 	l.settledTokens.Store(int64(l.done.Usage.Input + l.done.Usage.Output))
-	before := l.spent.Load()
+	before, unpriced := l.spent.Load(), l.unpriced.Load()
 	defer func() {
-		if spent := l.spent.Load(); spent != before && l.cost != nil {
-			failed = errors.Join(failed, l.write(ctx, kindCost, costEntry{l.turnNo, catalog.Money(spent)}))
+		if spent := l.spent.Load(); (spent != before || unpriced != l.unpriced.Load()) && l.cost != nil {
+			failed = errors.Join(failed, l.write(ctx, kindCost, costEntry{l.turnNo, catalog.Money(spent), l.unpriced.Load()}))
 		}
 	}()
 	for ev, err := range l.runner.Do(context.WithValue(ctx, loopKey{}, l), calls) {

@@ -39,7 +39,7 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 	choice := Choice{Action: Abort, By: byDefault}
 	if l.person != nil {
 		var err error
-		if choice, err = l.person(ctx, c); err != nil {
+		if choice, err = guarded(ctx, l, hookCheckpoint, func() (Choice, error) { return l.person(ctx, c) }); err != nil {
 			return choice, err
 		}
 		if !slices.Contains(c.Options, choice.Action) {

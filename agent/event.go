@@ -146,8 +146,11 @@ type Done struct {
 	Finish   llm.Finish    `json:"finish"` // of the last answer
 	Usage    llm.Usage     `json:"usage"`  // of all answers
 	// Cost is what that cost, as far as prices are known; see [catalog.Money].
-	Cost  catalog.Money `json:"cost,omitempty"`
-	Turns int           `json:"turns"`
+	// Unpriced says that a part of it, or all, has no known price: then it cost more
+	// than Cost, or nobody knows what, as with a model that nobody has put a price on.
+	Cost     catalog.Money `json:"cost,omitempty"`
+	Unpriced bool          `json:"unpriced,omitempty"`
+	Turns    int           `json:"turns"`
 	// Ran counts the calls that were run, Did are the changes they reported.
 	Ran int                  `json:"ran"`
 	Did []journal.SideEffect `json:"did,omitempty"`

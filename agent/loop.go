@@ -52,7 +52,6 @@ type loop struct {
 	watched    func(context.Context) context.Context
 	cost       func(llm.Model, string, llm.Usage) (catalog.Money, bool) // nil in a replay
 	wasSpent   func(turn int) catalog.Money                             // in a replay
-	unpriced   bool                                                     // something was asked for that has no known price
 	askedModel llm.Model
 	recut      func() (cutEntry, bool)                   // in a replay: what was cut before the next question
 	asksFor    int                                       // the tokens of the question, as estimated
@@ -458,7 +457,7 @@ func (l *loop) keep(ctx context.Context, h *modelAnswer) error {
 	if err := l.hosted(ctx, h.message); err != nil {
 		return err
 	}
-	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage, Cost: catalog.Money(l.spent.Load())}
+	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage, Cost: catalog.Money(l.spent.Load()), Unpriced: l.unpriced.Load()}
 	l.minted = nil
 	return l.write(ctx, kindTurn, entry)
 }
@@ -516,7 +515,7 @@ func (l *loop) end(ctx context.Context, err error) error {
 		l.done.Partial = true
 		l.done.Value = l.best
 	}
-	l.done.Messages, l.done.Cost = l.messages, catalog.Money(l.spent.Load())
+	l.done.Messages, l.done.Cost, l.done.Unpriced = l.messages, catalog.Money(l.spent.Load()), l.unpriced.Load()
 	l.done.Open = err != nil && l.rec != nil && !sealed(err)
 	if l.done.Status == StatusPending {
 		return nil

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -10,16 +11,19 @@ import (
 // priced is a model that knows what it costs, like those of package provider.
 type priced interface{ Info() catalog.Model }
 
+// maxWrapped bounds how many models around another are looked into.
+const maxWrapped = 100
+
 // infoOf returns what a model knows of itself, or the one that it asks, and false if
 // neither says.
 func infoOf(m llm.Model) (catalog.Model, bool) {
-	for m != nil {
+	for range maxWrapped {
 		if p, ok := m.(priced); ok {
 			return p.Info(), true
 		}
 		around, ok := m.(interface{ Unwrap() llm.Model })
 		if !ok {
-			break
+			break // also of nil
 		}
 		m = around.Unwrap()
 	}
@@ -46,10 +50,11 @@ func (l *loop) affordable(m llm.Model, id string) error {
 			continue
 		}
 		if _, known := l.cost(m, id, llm.Usage{Input: 1, Output: 1}); !known {
-			if id == "" {
-				id = "the model"
+			whose := ""
+			if at != l {
+				whose = " of run " + at.run + ", which this one is part of,"
 			}
-			return fmt.Errorf("agent: the budget of %s cannot be kept, because the price of %s is not known: set Agent.Cost, or put a price into models.yaml", at.Limits.Money, id)
+			return fmt.Errorf("agent: the budget of %s%s cannot be kept, because the price of %s is not known: set Agent.Cost, or put a price into models.yaml", at.Limits.Money, whose, cmp.Or(id, "the model"))
 		}
 	}
 	return nil
@@ -74,10 +79,18 @@ func (l *loop) pay(u llm.Usage) {
 	}
 	sum, known := l.cost(l.askedModel, l.model, u)
 	if !known {
-		l.unpriced = true
+		l.unpricedPart()
 		return
 	}
 	l.charge(sum)
+}
+
+// unpricedPart says that a part of what a run did has no known price, here and in
+// the runs that it is part of.
+func (l *loop) unpricedPart() {
+	for at := l; at != nil; at = at.outer {
+		at.unpriced.Store(true)
+	}
 }
 
 // charge adds to what a run cost.
@@ -105,7 +118,7 @@ func (l *loop) overspent() error {
 			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, spent)
 		case spent >= limit:
 			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %d turns", limit, spent, l.turnNo-1)
-		case l.unpriced:
+		case l.unpriced.Load():
 			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, l.name())
 		}
 	}

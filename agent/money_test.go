@@ -99,8 +99,40 @@ func TestMoneyUnknown(t *testing.T) {
 	inner := &agent.Agent{Model: asked, ID: "lab/new"}
 	a := team(new(journal.Memory), inner, call("a", "helper", `{"task":"x"}`))
 	a.ID, a.Money, a.Cost = "m", catalog.Dollar, cents("m")
-	if l := run(t, a, "go"); l.err != nil || !strings.Contains(conversation(l.done.Messages), "the price of lab/new is not known") || len(asked.asked) != 0 {
+	if l := run(t, a, "go"); l.err != nil || !strings.Contains(conversation(l.done.Messages), "helper could not do it: agent: the budget of $1.00 of run r, which this one is part of, cannot be kept, because the price of lab/new is not known") || len(asked.asked) != 0 {
 		t.Errorf("%v\n%s", l.err, conversation(l.done.Messages))
+	}
+}
+
+// TestMoneyUnpriced: a run that asked a model without a price says so, also if that was in a run
+// inside or in an earlier process. One whose models all have prices does not.
+func TestMoneyUnpriced(t *testing.T) {
+	m := func() llm.Model { return says("Hi.") }
+	for name, c := range map[string]struct {
+		a        *agent.Agent
+		unpriced bool
+	}{
+		"a function":     {&agent.Agent{Model: llm.ModelFunc(m().Stream), ID: "m"}, true},
+		"of several":     {&agent.Agent{Model: refine.Fallback(m(), m()), ID: "m"}, true},
+		"with a price":   {&agent.Agent{Model: m(), ID: "m", Cost: cents("m")}, false},
+		"of another one": {&agent.Agent{Model: m(), ID: "m", Cost: cents("other")}, true},
+	} {
+		if l := run(t, c.a, "go"); l.err != nil || l.done.Unpriced != c.unpriced || c.unpriced == (l.done.Cost > 0) {
+			t.Errorf("%s: unpriced %v, cost %s, %v", name, l.done.Unpriced, l.done.Cost, l.err)
+		}
+	}
+	store := new(journal.Memory)
+	a := team(store, &agent.Agent{Model: m(), ID: "lab/new", Store: store}, call("a", "helper", `{"task":"x"}`))
+	a.ID, a.Cost = "m", cents("m")
+	stopped := false
+	for ev, err := range a.Run(t.Context(), llm.User("go")) {
+		if turn, ok := ev.(agent.Turn); err != nil || ok && turn.N == 2 {
+			stopped = ok
+			break
+		}
+	}
+	if l := listen(a.Resume(t.Context(), "r")); !stopped || l.err != nil || !l.done.Unpriced || l.done.Cost == 0 {
+		t.Errorf("inside, and resumed: unpriced %v, cost %s, %v", l.done.Unpriced, l.done.Cost, l.err)
 	}
 }
 

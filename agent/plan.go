@@ -157,7 +157,7 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 		// the hook may change what it is given
 		p := deepCopy(&Plan{Turn: l.turnNo, Usage: l.done.Usage, System: l.now.system, Messages: l.messages, Tools: l.now.tools, Request: l.now.question})
 		_, p.ID = l.models(l.turnNo)
-		if err := a.BeforeTurn(ctx, p); err != nil {
+		if _, err := guarded(ctx, l, hookBefore, func() (struct{}, error) { return struct{}{}, a.BeforeTurn(ctx, p) }); err != nil {
 			return nil, fmt.Errorf("agent: before turn %d: %w", l.turnNo, err)
 		}
 		e, err := l.differs(p)
@@ -314,7 +314,7 @@ func (a *Agent) halting(l *loop) func(context.Context, bool) (string, error) {
 	}
 	return func(ctx context.Context, over bool) (string, error) {
 		end := deepCopy(TurnEnd{Turn: l.turnNo, Model: l.model, Usage: l.done.Usage, Messages: l.messages, Over: over})
-		why, err := a.AfterTurn(ctx, end)
+		why, err := guarded(ctx, l, hookAfter, func() (string, error) { return a.AfterTurn(ctx, end) })
 		if err != nil {
 			err = fmt.Errorf("agent: after turn %d: %w", l.turnNo, err)
 		}

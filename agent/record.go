@@ -23,6 +23,7 @@ const (
 	kindCost   journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
 	kindPlan   journal.Kind = "agent.plan"   // what a hook changed for a turn
 	kindStop   journal.Kind = "agent.stop"   // a hook ended the run after a turn
+	kindPanic  journal.Kind = "agent.panic"  // a hook panicked, which ended the run
 	kindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
@@ -94,12 +95,15 @@ type turnEntry struct {
 	Minted  []string          `json:"minted,omitempty"` // ids given to its calls
 	Usage   llm.Usage         `json:"usage"`            // of the run so far
 	Cost    catalog.Money     `json:"cost,omitempty"`   // of the run so far
+	// Unpriced says that a part of the run so far has no known price.
+	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // costEntry is what a run has cost after the calls of a turn.
 type costEntry struct {
-	Turn int           `json:"turn"`
-	Cost catalog.Money `json:"cost"`
+	Turn     int           `json:"turn"`
+	Cost     catalog.Money `json:"cost"`
+	Unpriced bool          `json:"unpriced,omitempty"`
 }
 
 // whyResumed marks the messages that came with Resume.

@@ -163,6 +163,7 @@ type recorded struct {
 	cuts      map[int][]cutEntry    // by the questions before them
 	plans     map[int]*planEntry    // that hooks made, by turn
 	halts     map[int]string        // why hooks ended the run, by turn
+	panicked  panicEntry
 	failures  map[string]int
 	different *journal.Difference
 }
@@ -196,7 +197,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		}
 	case journal.KindRequest:
 		r.requests++
-	case kindPlan, kindStop, kindCost, kindCut:
+	case kindPlan, kindStop, kindCost, kindCut, kindPanic:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -245,6 +246,9 @@ func (r *recorded) takeHook(e journal.Entry) error {
 		r.cuts[r.requests] = append(r.cuts[r.requests], c)
 		return err
 	}
+	if e.Kind == kindPanic {
+		return e.Decode(&r.panicked)
+	}
 	p := new(planEntry)
 	if err := e.Decode(p); err != nil {
 		return err
@@ -275,10 +279,22 @@ func (r *recorded) recut() (cutEntry, bool) {
 func (r *recorded) spent(turn int) catalog.Money { return r.costs[turn] }
 
 // prepare returns the plan of a turn that is on record.
-func (r *recorded) prepare(context.Context) (*planEntry, error) { return r.plans[r.loop.turnNo], nil }
+func (r *recorded) prepare(context.Context) (*planEntry, error) {
+	return r.plans[r.loop.turnNo], r.panics(hookBefore)
+}
 
 // halt returns why the run was ended after a turn.
-func (r *recorded) halt(context.Context, bool) (string, error) { return r.halts[r.loop.turnNo], nil }
+func (r *recorded) halt(context.Context, bool) (string, error) {
+	return r.halts[r.loop.turnNo], r.panics(hookAfter)
+}
+
+// panics returns the error of a hook that panicked in this turn, nil if it did not.
+func (r *recorded) panics(hook string) error {
+	if r.panicked.Hook != hook || r.panicked.Turn != r.loop.turnNo {
+		return nil
+	}
+	return r.panicked.err()
+}
 
 func (r *recorded) models(turn int) (llm.Model, string) { return r.model, r.ids[turn] }
 

@@ -85,6 +85,9 @@ func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	l.ready(a.Request)
 	l.takeUp(p)
 	l.charge(p.cost)
+	if p.unpriced {
+		l.unpricedPart()
+	}
 	if err := a.affords(l); err != nil {
 		return err
 	}
@@ -146,6 +149,7 @@ type past struct {
 	model    string
 	usage    llm.Usage
 	cost     catalog.Money
+	unpriced bool
 	points   int
 	called   bool
 	invalid  []llm.InvalidCall // of the last answer
@@ -193,7 +197,7 @@ func (p *past) take(e journal.Entry) error {
 		}
 		p.answered()
 		p.stopped = ""
-		p.turn, p.model, p.usage, p.cost = t.Turn, t.Model, t.Usage, t.Cost
+		p.turn, p.model, p.usage, p.cost, p.unpriced = t.Turn, t.Model, t.Usage, t.Cost, t.Unpriced
 		if len(t.Message.Parts) > 0 {
 			p.messages = append(p.messages, t.Message)
 		}
@@ -218,7 +222,7 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&c); err != nil {
 			return err
 		}
-		p.cost = c.Cost
+		p.cost, p.unpriced = c.Cost, c.Unpriced
 	case kindStop:
 		var s stopEntry
 		if err := e.Decode(&s); err != nil {

@@ -124,6 +124,9 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 		case p.ended:
 			if outer, ok := ctx.Value(loopKey{}).(*loop); ok {
 				outer.charge(p.cost) // which was not counted there when it was spent
+				if p.unpriced {
+					outer.unpricedPart()
+				}
 			}
 			return p.answer(run), nil
 		case p.begun:
@@ -144,7 +147,7 @@ func (a *Agent) take(ctx context.Context, call, run, task string) (Done, error) 
 
 // answer is the end of a run as its record has it.
 func (p *past) answer(run string) Done {
-	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn, Cost: p.cost}
+	d := Done{Run: run, Status: StatusFinished, Messages: p.messages, Turns: p.turn, Cost: p.cost, Unpriced: p.unpriced}
 	if n := len(p.messages); n > 0 {
 		d.Text = p.messages[n-1].Text()
 	}
@@ -287,4 +290,5 @@ type shared struct {
 	insideTokens  atomic.Int64 // of runs inside that are not over
 	settledTokens atomic.Int64 // of this run when its calls began
 	spent         atomic.Int64 // what models cost, here and inside
+	unpriced      atomic.Bool  // something was asked for that has no known price, here or inside
 }

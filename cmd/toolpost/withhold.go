@@ -19,7 +19,7 @@ func withhold(m llm.Model, secrets []string) llm.Model {
 		return m
 	}
 	set := secret.NewSet(secrets...)
-	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			w := &withholder{set: set, yield: yield}
 			for ev, err := range m.Stream(ctx, req) {
