@@ -79,8 +79,8 @@ func (p player) open(t *testing.T, server *httptest.Server, whole bool) llm.Mode
 	return m
 }
 
-// burden is something that a conversation holds when it changes hands.
-type burden struct {
+// extra is something that a conversation holds when the vendor is switched.
+type extra struct {
 	name string
 	ask  func(*llm.Request)
 	// part of the user's first message, and of the answer's turn.
@@ -89,7 +89,7 @@ type burden struct {
 
 var png = []byte("\x89PNG\r\n\x1a\n0000")
 
-var burdens = []burden{
+var extras = []extra{
 	{name: "nothing more"},
 	{name: "thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }},
 	{name: "counted thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 3000} }},
@@ -134,7 +134,7 @@ func caller(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 
 // exchange lets one model call and another speak about the results, and the other
 // way round.
-func (b burden) exchange(t *testing.T, one, other llm.Model) error {
+func (b extra) exchange(t *testing.T, one, other llm.Model) error {
 	req := &llm.Request{Tools: []llm.ToolDef{weather, clock}, MaxTokens: 9000}
 	req.Messages = []llm.Message{{Role: llm.RoleUser, Parts: append(slices.Clone(b.user), llm.Text{Text: "The weather in parallel, please."})}}
 	if b.ask != nil {
@@ -171,7 +171,7 @@ func TestTableOfSwitches(t *testing.T) {
 		one := a.open(t, server, i%2 == 1)
 		for k, p := range players {
 			other := p.open(t, server, k%2 == 0)
-			for n, b := range burdens {
+			for n, b := range extras {
 				if (a.route+p.route != "" || testing.Short()) && (i+k+n)%4 != 0 {
 					continue // emulated routes have no rules of their own: a quarter each
 				}

@@ -39,7 +39,7 @@ type Behaviour struct {
 	Think        bool          // think before the answer, and refuse changed thinking
 	ThinkCall    bool          // write calls into thinking
 	Huge         int           // say this many bytes more
-	Strict       bool          // refuse what the vendor's documentation forbids; see Laws
+	Strict       bool          // refuse what the vendor's documentation forbids; see VendorRules
 	Seed         int           // cut the stream into pieces by this seed; 0 means by words
 	Slow         time.Duration // wait before each piece of a stream
 	Fail         int           // end the stream with an error after this many pieces; 0 means never
@@ -77,7 +77,7 @@ var faults = []Misbehaviour{
 	{"wrong-index", "parallel calls all have the index of the first", func(b *Behaviour, v string) error { b.WrongIndex = true; return none(v) }},
 	{"wrong-finish", "the finish reason contradicts the answer", func(b *Behaviour, v string) error { b.WrongFinish = true; return none(v) }},
 	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *Behaviour, v string) error { b.Think = true; return none(v) }},
-	{"strict", "refuse what the vendor's documentation forbids, in his words; strict=MODEL by the rules for that model", func(b *Behaviour, v string) error {
+	{"strict", "refuse what the vendor's documentation forbids, in the vendor's words; strict=MODEL by the rules for that model", func(b *Behaviour, v string) error {
 		if b.Strict = true; v != "" {
 			b.plays = catalog.Default().Lookup(v)
 		}

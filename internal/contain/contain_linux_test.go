@@ -114,7 +114,7 @@ var detached = map[string]string{
 	"forked twice":               "(setsid sh -c 'setsid sleep %s & exec true' >/dev/null 2>&1 &)",
 	"without environment":        "env -i setsid sh -c 'exec 3>&- 4>&-; sleep %s' >/dev/null 2>&1 &",
 	"holding the output":         "setsid sleep %s &",
-	"deaf to signals":            "(trap '' HUP INT TERM; setsid sleep %s >/dev/null 2>&1 &)",
+	"ignoring signals":           "(trap '' HUP INT TERM; setsid sleep %s >/dev/null 2>&1 &)",
 	"after killing its siblings": "setsid sleep %s >/dev/null 2>&1 & kill -TERM $PPID",
 }
 

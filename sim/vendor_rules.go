@@ -15,9 +15,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Law is a documented rule of a vendor about requests. A server that is strict
+// VendorRule is a documented rule of a vendor about requests. A server that is strict
 // refuses what breaks it, in the vendor's words.
-type Law struct {
+type VendorRule struct {
 	Name    string   // stable, like "messages.begin_turn"
 	Formats []string // where it holds
 	// Family and Since are the models it holds for; a strict model that plays
@@ -38,13 +38,13 @@ type inquiry struct {
 	model catalog.Model // the one that is played
 }
 
-// Laws returns the rules that strict servers enforce.
-func Laws() []Law { return slices.Clone(laws) }
+// VendorRules returns the rules that strict servers enforce.
+func VendorRules() []VendorRule { return slices.Clone(vendorRules) }
 
-// check refuses a request that breaks a law.
+// check refuses a request that breaks a rule.
 func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
 	q := &inquiry{Request: req, body: body, codec: codec, model: b.plays}
-	for _, l := range laws {
+	for _, l := range vendorRules {
 		if !(b.Strict || l.Always) || !slices.Contains(l.Formats, codec.Format) || !l.covers(b.plays.ID) {
 			continue
 		}
@@ -58,8 +58,8 @@ func (b Behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error 
 	return nil
 }
 
-// covers reports whether the law holds for a model.
-func (l Law) covers(id catalog.ID) bool {
+// covers reports whether the rule holds for a model.
+func (l VendorRule) covers(id catalog.ID) bool {
 	if l.Family == "" || id.Raw == "" {
 		return true
 	}
@@ -70,7 +70,7 @@ func (q *inquiry) refused(words string) error {
 	return &llm.Error{Op: "sim", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New(words)}
 }
 
-// Formats that share laws.
+// Formats that share rules.
 var (
 	openaiFormats = []string{wire.Chat, wire.Responses}
 	onMessages    = []string{wire.Messages}
@@ -80,8 +80,8 @@ var (
 	onConverse    = []string{wire.Converse}
 )
 
-// shared are the laws that many vendors have, each in words of his own.
-var shared = []Law{
+// shared are the rules that many vendors have, each in its own words.
+var shared = []VendorRule{
 	{Name: "calls.answered", Formats: onChat, check: answered(
 		"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ID",
 		"Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")},
@@ -115,8 +115,8 @@ var shared = []Law{
 	{Name: "results.failed", Formats: onConverse, check: emptyFailure("The content field at messages.%d.content.%d.toolResult cannot be empty when status value is error.")},
 }
 
-// forClaude are the laws of Claude, which Amazon repeats with words before them.
-var forClaude = inBoth([]Law{
+// forClaude are the rules of Claude, which Amazon repeats with words before them.
+var forClaude = inBoth([]VendorRule{
 	{Name: "messages.begin_turn", Family: "claude", check: (*inquiry).beginTurn},
 	{Name: "messages.budget", Family: "claude", check: (*inquiry).budget},
 	{Name: "messages.thinking_sampling", Family: "claude", check: (*inquiry).thinkingSampling},
@@ -146,8 +146,8 @@ var forClaude = inBoth([]Law{
 	}},
 })
 
-func inBoth(list []Law) []Law {
-	var out []Law
+func inBoth(list []VendorRule) []VendorRule {
+	var out []VendorRule
 	for _, l := range list {
 		amazon := l
 		l.Formats, amazon.Formats = onMessages, onConverse
@@ -162,7 +162,7 @@ func inBoth(list []Law) []Law {
 	return out
 }
 
-var laws = slices.Concat(shared, forClaude, []Law{
+var vendorRules = slices.Concat(shared, forClaude, []VendorRule{
 	{Name: "messages.limit", Formats: onMessages, check: func(q *inquiry) string {
 		if js.Get(q.body, "max_tokens") == nil {
 			return "max_tokens: Field required"

@@ -19,9 +19,9 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// broken are requests that break one law each, as clients send them, and a piece
+// broken are requests that break one rule each, as clients send them, and a piece
 // of what the vendor says. %s is the model.
-var broken = []struct{ law, format, plays, body, says string }{
+var broken = []struct{ rule, format, plays, body, says string }{
 	{"calls.answered", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"b"}]}`,
 		"did not have response messages: c1"},
 	{"calls.answered", wire.Chat, "", `{"model":%q,"messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"c1","content":"x"}]}`, "must be a response to a preceeding message"},
@@ -103,27 +103,27 @@ func post(t *testing.T, server *httptest.Server, format, model, body string) (in
 	return resp.StatusCode, string(b)
 }
 
-// Every law is broken once at least, and refused in the vendor's words. Without
-// strictness only those laws hold that say so.
-func TestLaws(t *testing.T) {
+// Every rule is broken once at least, and refused in the vendor's words. Without
+// strictness only those rules hold that say so.
+func TestVendorRules(t *testing.T) {
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()
 	defer server.Client().CloseIdleConnections()
 	always := map[string]bool{}
 	tried := map[string]bool{}
-	for _, l := range sim.Laws() {
+	for _, l := range sim.VendorRules() {
 		always[l.Name] = l.Always
 	}
 	for _, c := range broken {
-		tried[c.law] = true
-		if _, ok := always[c.law]; !ok {
-			t.Errorf("there is no law %s", c.law)
+		tried[c.rule] = true
+		if _, ok := always[c.rule]; !ok {
+			t.Errorf("there is no rule %s", c.rule)
 		}
 		strict := "sim/native+strict"
 		if c.plays != "" {
 			strict += "=" + c.plays
 		}
-		for model, refused := range map[string]bool{strict: true, "sim/native": always[c.law]} {
+		for model, refused := range map[string]bool{strict: true, "sim/native": always[c.rule]} {
 			body := c.body
 			if strings.Contains(body, "%q") {
 				body = fmt.Sprintf(body, model)
@@ -135,13 +135,13 @@ func TestLaws(t *testing.T) {
 			}
 			_ = json.Unmarshal([]byte(answer), &said)
 			if got := status == 400 && strings.Contains(said.Error.Message+said.Text, c.says); got != refused || !refused && status != 200 {
-				t.Errorf("%s in %s with %s: %d %s\nwant %q", c.law, c.format, model, status, answer, c.says)
+				t.Errorf("%s in %s with %s: %d %s\nwant %q", c.rule, c.format, model, status, answer, c.says)
 			}
 		}
 	}
-	for _, l := range sim.Laws() {
+	for _, l := range sim.VendorRules() {
 		if !tried[l.Name] {
-			t.Errorf("no request breaks the law %s", l.Name)
+			t.Errorf("no request breaks the rule %s", l.Name)
 		}
 	}
 }
