@@ -146,7 +146,7 @@ func (r *Reader) content(in []byte) int {
 	switch n := len(r.out) - r.str.from; {
 	case r.str.path:
 		return Verbatim(in)
-	case n > 2, n == 0 && len(in) > 1 && in[1] != ':':
+	case n > 2, n < 2 && len(in) > 1-n && in[1-n] != ':': // no letter and colon
 	case n < 2:
 		in = in[:min(len(in), 2-n)]
 	case len(in) > 0 && in[0] == '\\':

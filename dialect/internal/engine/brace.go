@@ -36,6 +36,7 @@ func (m *machine) braced(written string, i, start int) bool {
 	if !m.callNamed(written, i, start) {
 		return false
 	}
+	m.call.whole = true
 	m.braceObject(m.shape(), 0)
 	if m.call.open && m.peek(m.spaces(0)) == '}' { // one too many
 		m.skip(m.spaces(0)+1, "}")
@@ -364,7 +365,7 @@ func (m *machine) braceWord(shape *schema.Shape, inList bool) {
 	if strings.ContainsAny(word, ",{}[]") {
 		m.repair("unquoted-text", llm.Guess, m.offset()-i, m.offset())
 	}
-	if m.wordCut(raw) {
+	if m.wordCut(raw) || word == "" && !m.more() {
 		m.cutCall()
 		return
 	}

@@ -209,7 +209,7 @@ func (m *machine) feed(r *jsonfix.Reader, kind SpanKind, take func()) bool {
 		if f.all() {
 			continue
 		}
-		if !f.wants() || f.heldQuote() && f.settle() || (!r.InString() || f.heldQuote()) && m.closer(f.held) {
+		if !f.wants() || f.heldQuote() && f.settle() || (!r.InString() || f.heldQuote()) && m.closer(f.held) && !f.inKey() {
 			break
 		}
 		f.feed(1)
@@ -256,6 +256,17 @@ func (f *feeder) wants() bool {
 
 // heldQuote reports whether r holds a quote, which may be the end of a string.
 func (f *feeder) heldQuote() bool { return f.held > 0 && f.m.buf[f.m.pos] == '"' }
+
+// inKey reports whether the marker behind what r holds is a string of its own: a
+// quote stands on both sides of it, and the first one ended the string before.
+func (f *feeder) inKey() bool {
+	m := f.m
+	if f.held < 2 || m.buf[m.pos+f.held-1] != '"' {
+		return false
+	}
+	_, n := m.match(f.held)
+	return m.peek(f.held+n) == '"'
+}
 
 // settle ends the value if it is complete, because no quote follows it. It
 // reports whether it did.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -84,7 +85,7 @@ func (m *machine) keyLines(written string, i, k, start int) bool {
 	}
 	m.skip(k-i, "separator")
 	m.read(ArgsSpan, end-k, "lines")
-	if !m.more() && m.truncated() {
+	if m.cutInLines() {
 		m.cutCall()
 		return true
 	}
@@ -97,6 +98,18 @@ func (m *machine) keyLines(written string, i, k, start int) bool {
 	}
 	m.endCall()
 	return true
+}
+
+// cutInLines reports whether the answer was cut off behind the lines of
+// arguments of the call, or in what may be the key of another one.
+func (m *machine) cutInLines() bool {
+	i := m.past(0, "\r\n-*+ `\"'")
+	end := m.word(i, ":")
+	if m.at(end) || !m.truncated() {
+		return false
+	}
+	begun := string(m.buf[m.pos+i : m.pos+end])
+	return begun == "" || slices.ContainsFunc(m.shape().Properties(), func(key string) bool { return strings.HasPrefix(key, begun) })
 }
 
 // saysNothing reports whether a word at k, behind the label of arguments, says

@@ -411,11 +411,51 @@ func (m *machine) pyValue(key string) bool {
 		return m.otherQuotes("“", "”", "smart-quotes")
 	case c == 0xE2 && m.hasAt(0, "‘"):
 		return m.otherQuotes("‘", "’", "smart-quotes")
-	case isLetter(c) && isQuote(m.peek(1)):
-		m.skip(1, "prefix")
-		return m.pyString(c|0x20 == 'r')
+	case m.stringPrefix() > 0:
+		return m.prefixedString(m.stringPrefix())
 	}
 	return m.pyWord(key)
+}
+
+// stringPrefix returns the length of the letters that stand here before the quote
+// of a string literal; 0 if there are none.
+func (in *input) stringPrefix() int {
+	for n := range 3 {
+		if c := in.peek(n); !isLetter(c) {
+			if n > 0 && isQuote(c) {
+				return n
+			}
+			break
+		}
+	}
+	return 0
+}
+
+// prefixedString reads a string literal behind a prefix of n letters. r keeps
+// backslashes, and u says nothing. What others mean JSON cannot say: that the
+// text itself is meant is a guess, and none if f computes a part of it.
+func (m *machine) prefixedString(n int) bool {
+	start := m.offset()
+	prefix := strings.ToLower(string(m.buf[m.pos : m.pos+n]))
+	m.skip(n, "prefix")
+	from := len(m.call.args)
+	ok := m.pyString(strings.Contains(prefix, "r"))
+	if !ok || strings.Trim(prefix, "ru") == "" {
+		return ok
+	}
+	m.repair("string-prefix", llm.Guess, start, start+n)
+	if strings.Contains(prefix, "f") && hasPlaceholder(m.call.args[from:]) {
+		m.badArgs("a string computes a part of its text, and nobody has run it")
+	}
+	return true
+}
+
+// hasPlaceholder reports whether the text of a string literal with f holds an
+// expression in braces. Two braces stand for one.
+func hasPlaceholder(text []byte) bool {
+	text = bytes.ReplaceAll(text, []byte("{{"), nil)
+	open := bytes.IndexByte(text, '{')
+	return open >= 0 && bytes.IndexByte(text[open:], '}') >= 0
 }
 
 // wantsNumber reports whether the parameter key of the call must be a number.
