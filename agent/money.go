@@ -108,6 +108,14 @@ func (l *loop) spentMoney() catalog.Money {
 	return catalog.Money(l.spent.Load())
 }
 
+// taken says how many turns there were before this one.
+func (l *loop) taken() string {
+	if l.turnNo == 2 {
+		return "1 turn"
+	}
+	return fmt.Sprintf("%d turns", l.turnNo-1)
+}
+
 // overspent returns the error of a run that has no money left.
 func (l *loop) overspent() error {
 	for at := l; at != nil; at = at.outer {
@@ -117,7 +125,7 @@ func (l *loop) overspent() error {
 		case at != l && spent >= limit:
 			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, spent)
 		case spent >= limit:
-			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %d turns", limit, spent, l.turnNo-1)
+			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, spent, l.taken())
 		case l.unpriced.Load():
 			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, l.name())
 		}

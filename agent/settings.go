@@ -11,6 +11,9 @@ import (
 
 // Settings is how a run is run, for whoever resumes it.
 type Settings struct {
+	// Parent is the run whose call this one is, or that it continues; "" if there is
+	// none.
+	Parent   string
 	Model    string // that was asked last
 	System   string
 	Request  llm.Request
@@ -34,7 +37,7 @@ func ReadSettings(ctx context.Context, store journal.Store, run string) (*Settin
 		case journal.KindStart:
 			var start journal.Start
 			err = e.Decode(&start)
-			s.Model = start.Model
+			s.Model, s.Parent = start.Model, start.Parent
 		case kindBegin:
 			err = e.Decode(&at)
 			begun = true

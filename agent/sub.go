@@ -277,7 +277,7 @@ func (l *loop) broke() error {
 			if at != l {
 				return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
 			}
-			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %d turns", limit, spent, l.turnNo-1)
+			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, l.taken())
 		}
 	}
 	return nil

@@ -244,3 +244,16 @@ func TestRunsInsideSideBySide(t *testing.T) {
 		verified(t, store, id)
 	}
 }
+
+// TestSettingsNameTheParent: whoever reads the settings of a run learns which run it is
+// part of.
+func TestSettingsNameTheParent(t *testing.T) {
+	n := 0
+	store := new(journal.Memory)
+	run(t, team(store, helper(`{}`, counted("dig", &n, 0)), call("a", "helper", `{"task":"dig"}`)), "go")
+	for id, want := range map[string]string{"r": "", "r.a": "r"} {
+		if s, err := agent.ReadSettings(t.Context(), store, id); err != nil || s.Parent != want {
+			t.Errorf("%s: %+v, %v", id, s, err)
+		}
+	}
+}

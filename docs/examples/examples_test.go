@@ -3,6 +3,7 @@ package examples
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net"
@@ -19,6 +20,9 @@ import (
 // no example.
 const maxLines = 60
 
+// longer are the programs that may have more lines: that on extension has six parts.
+var longer = map[string]int{"extend/main.go": 120}
+
 // TestShort: every program is at most maxLines lines of at most 100 columns.
 func TestShort(t *testing.T) {
 	files, err := filepath.Glob("*/main.go")
@@ -31,8 +35,9 @@ func TestShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, code, _ := strings.Cut(string(src), "\n)\n")
-		if n := strings.Count(strings.TrimSpace(code), "\n") + 1; n > maxLines {
-			t.Errorf("%s has %d lines without its imports, want at most %d", file, n, maxLines)
+		most := cmp.Or(longer[filepath.ToSlash(file)], maxLines)
+		if n := strings.Count(strings.TrimSpace(code), "\n") + 1; n > most {
+			t.Errorf("%s has %d lines without its imports, want at most %d", file, n, most)
 		}
 		for i, line := range strings.Split(string(src), "\n") {
 			if n := len([]rune(strings.ReplaceAll(line, "\t", "    "))); n > 100 {
