@@ -73,8 +73,15 @@ type Agent struct {
 	Cost func(id string, u llm.Usage) (catalog.Money, bool)
 	// Context is how many tokens the model can take; 0 means what the catalogue
 	// says of a model that it knows, else the model's errors say when it is
-	// exceeded. Old results are shortened when the conversation outgrows it.
+	// exceeded. Old results are shortened when the conversation outgrows it, then its
+	// oldest part is left out: see Compact.
 	Context int
+	// Compact returns what stands in the place of the oldest part of a conversation that
+	// outgrows the window, where shortening old results is not enough; see [Summarize].
+	// System, the first and the last message of the user and the newest turns stay, and no
+	// call is parted from its result. Nil, and an error, leave that part out with a mark in
+	// its place and a warning. The record keeps all of it.
+	Compact func(context.Context, Compaction) (string, error)
 
 	// Ladder is what is tried when calls keep failing; nil tells the model what
 	// was wrong, and nothing else.

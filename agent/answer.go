@@ -53,7 +53,7 @@ func (l *loop) asked(ctx context.Context, final bool) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fit(ctx); err != nil {
+	if err := l.fit(ctx, true); err != nil {
 		return nil, err
 	}
 	l.askedModel = m
@@ -120,10 +120,10 @@ func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bo
 	case kind == llm.BrokenPromise && l.now.question.Choice.Mode == llm.MustCall && !final:
 		return l.refused(ctx, h)
 	case kind == llm.TooLong:
-		if cut, err := l.shorten(ctx, 0); cut || err != nil {
-			return cut, err
+		if less, err := l.refusedAsTooLong(ctx); less || err != nil {
+			return less, err
 		}
-		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with its old results cut: %w", l.name(), h.err)}
+		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with all that can be left out of it: %w", l.name(), h.err)}
 	}
 	return l.modelFailed(ctx, l.blame(h.err), h)
 }

@@ -9,23 +9,28 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// cuts are the steps by which results are shortened: how many of the newest
-// messages of results are left alone, and how many characters the others keep.
-var cuts = []struct{ spare, keep int }{{2, 400}, {1, 400}, {0, 2000}, {0, 200}}
+// A cutStep is a way to shorten results: how many of the newest messages of results are
+// left alone, and how many characters the others keep.
+type cutStep struct{ spare, keep int }
+
+// oldResults and newResults are the steps before a part of the conversation is left out,
+// and after.
+var (
+	oldResults = []cutStep{{2, 400}, {1, 400}}
+	newResults = []cutStep{{0, 2000}, {0, 200}}
+)
+
+// reduction is something that made a conversation shorter: one of both.
+type reduction struct {
+	cut     *cutEntry
+	compact *compactEntry
+}
 
 // shorten cuts results, the oldest first and the newest last, until something could be
 // cut: as many as it takes to save that many tokens, by estimate, or with 0 all of a
 // step. It reports whether something was cut.
-func (l *loop) shorten(ctx context.Context, save int) (bool, error) {
-	if l.recut != nil {
-		cut, ok := l.recut()
-		if ok {
-			l.messages = shortened(l.messages, nil, 0, cut.of)
-			l.now.view = shortened(l.now.view, nil, 0, cut.of)
-		}
-		return ok, nil
-	}
-	for _, step := range cuts {
+func (l *loop) shorten(ctx context.Context, steps []cutStep, save int) (bool, error) {
+	for _, step := range steps {
 		cut := cutEntry{Results: make(map[string]int)}
 		said := Shortened{}
 		c := cutter{step.spare == 0, step.keep, save == 0, save}
@@ -89,41 +94,103 @@ func (e cutEntry) of(r llm.Result) (int, bool) {
 	return n, ok
 }
 
-// fit shortens the conversation before it is sent, where it is known how much
-// the model can take. What only the catalogue says is no reason not to ask.
-func (l *loop) fit(ctx context.Context) error {
-	l.asksFor = l.size()
-	limit, sure := l.window()
-	for limit > 0 && l.corrected(l.asksFor) > limit || l.recut != nil {
-		// there is room for what comes next when it is done
-		cut, err := l.shorten(ctx, max(l.asksFor-l.estimated(limit-limit/10), 1))
-		if err != nil {
-			return err
-		}
-		if !cut && sure && l.recut == nil {
-			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with its old results cut, and %s can take %d", l.corrected(l.asksFor), l.name(), limit)}
-		}
-		l.asksFor = l.size()
-		if !cut {
-			break
+// fit makes the conversation shorter before it is sent, where it is known how much
+// the model can take. What only the catalogue says is no reason not to ask. Planned says
+// that the hook before the turn was asked.
+func (l *loop) fit(ctx context.Context, planned bool) error {
+	if l.redo != nil {
+		for {
+			if again, err := l.reduceAgain(planned); !again || err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	l.asksFor = l.size()
+	for {
+		limit, sure := l.window()
+		if limit == 0 || l.corrected(l.asksFor) <= limit {
+			return nil
+		}
+		// there is room for what comes next when it is done
+		less, err := l.reduce(ctx, limit, max(l.asksFor-l.estimated(limit-limit/10), 1))
+		switch {
+		case err != nil:
+			return err
+		case !less && sure && planned:
+			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with all that can be left out of it, and %s can take %d", l.corrected(l.asksFor), l.name(), limit)}
+		case !less:
+			return nil
+		}
+		l.asksFor = l.size()
+	}
+}
+
+// reduce makes the conversation shorter by the mildest way that is left: old results are
+// cut, then its oldest part is left out, then new results and at last long texts are
+// cut. It reports whether there was a way. Save is how many tokens to save of results; 0
+// means all that a step can.
+func (l *loop) reduce(ctx context.Context, limit, save int) (bool, error) {
+	for _, way := range []func() (bool, error){
+		func() (bool, error) { return l.shorten(ctx, oldResults, save) },
+		func() (bool, error) { return l.compact(ctx, limit, false) },
+		func() (bool, error) { return l.shorten(ctx, newResults, save) },
+		func() (bool, error) { return l.compact(ctx, limit, true) },
+		func() (bool, error) { return l.trim(ctx) },
+	} {
+		if less, err := way(); less || err != nil {
+			return less, err
+		}
+	}
+	return false, nil
+}
+
+// reduceAgain makes the conversation shorter as the record says, and reports whether it
+// says so.
+func (l *loop) reduceAgain(planned bool) (bool, error) {
+	r, err := l.redo(planned)
+	if r == nil || err != nil {
+		return false, err
+	}
+	if r.cut != nil {
+		l.messages = shortened(l.messages, nil, 0, r.cut.of)
+		l.now.view = shortened(l.now.view, nil, 0, r.cut.of)
+		return true, nil
+	}
+	l.done.Usage = l.done.Usage.Add(r.compact.Used)
+	if l.messages, err = r.compact.apply(l.messages); err != nil {
+		return false, err
+	}
+	l.now.from = len(l.messages)
+	return true, l.broke()
+}
+
+// refusedAsTooLong makes a conversation shorter that the model found too long, whatever
+// is known about its window. It reports whether there was a way.
+func (l *loop) refusedAsTooLong(ctx context.Context) (bool, error) {
+	if l.redo != nil {
+		return l.reduceAgain(true)
+	}
+	if less, err := l.shorten(ctx, oldResults, 0); less || err != nil {
+		return less, err
+	}
+	l.refusedAt = max(l.corrected(l.asksFor)*3/4, 1)
+	return l.reduce(ctx, l.refusedAt, 0)
 }
 
 // window returns how many tokens a question may have, 0 if that is not known, and
-// whether the program said so.
+// whether the program said so. A question that was refused is a bound, too.
 func (l *loop) window() (tokens int, sure bool) {
-	if l.Limits.Context > 0 {
-		return l.Limits.Context, true
-	}
 	m, _ := l.turnModel()
-	info, ok := infoOf(m)
-	if !ok || !info.Known() {
-		return 0, false
+	if info, ok := infoOf(m); l.Limits.Context > 0 {
+		tokens, sure = l.Limits.Context, true
+	} else if ok && info.Known() {
+		answer := cmp.Or(l.now.question.MaxTokens, info.MaxOutput)
+		tokens = info.ContextWindow - min(answer, info.ContextWindow/4)
 	}
-	answer := cmp.Or(l.now.question.MaxTokens, info.MaxOutput)
-	return info.ContextWindow - min(answer, info.ContextWindow/4), false
+	if l.refusedAt > 0 && (tokens == 0 || l.refusedAt < tokens) {
+		tokens = l.refusedAt
+	}
+	return tokens, sure
 }
 
 // size estimates the tokens of the next question.

@@ -140,8 +140,9 @@ type Done struct {
 	Calls []llm.Call `json:"calls,omitempty"`
 	// Invalid are calls of the last answer that nobody may run.
 	Invalid []llm.InvalidCall `json:"invalid,omitempty"`
-	// Messages are the whole conversation: each call has its result, also
-	// after an interruption.
+	// Messages are the conversation, for a run that goes on with it: each call has
+	// its result, also after an interruption. What outgrew the window is as the model
+	// was shown it: see [Shortened] and [Compacted]. The record has it whole.
 	Messages []llm.Message `json:"messages"`
 	Finish   llm.Finish    `json:"finish"` // of the last answer
 	Usage    llm.Usage     `json:"usage"`  // of all answers

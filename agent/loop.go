@@ -53,7 +53,9 @@ type loop struct {
 	cost       func(llm.Model, string, llm.Usage) (catalog.Money, bool) // nil in a replay
 	wasSpent   func(turn int) catalog.Money                             // in a replay
 	askedModel llm.Model
-	recut      func() (cutEntry, bool)                   // in a replay: what was cut before the next question
+	redo       func(planned bool) (*reduction, error) // in a replay: what was cut or left out next, nil if nothing was
+	compacts   func(context.Context, Compaction) (string, error)
+	refusedAt  int                                       // the tokens of a question that the model found too long, less a quarter; 0 if there was none
 	asksFor    int                                       // the tokens of the question, as estimated
 	factor     float64                                   // what the vendor counts for each of them; 0 if that is not known
 	prepare    func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
@@ -161,7 +163,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 		return nil, err
 	}
 	session.Model = a.ID
-	l.prepare, l.halt, l.cost = a.prepared(l), a.halting(l), a.costOf
+	l.prepare, l.halt, l.cost, l.compacts = a.prepared(l), a.halting(l), a.costOf, a.Compact
 	l.session, l.runner = session, session
 	l.part(ctx)
 	return l, nil
@@ -345,6 +347,11 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	if err := l.broke(); err != nil {
 		return true, err
 	}
+	if l.usual(); l.prepare != nil { // the hook is given what fits
+		if err := l.fit(ctx, false); err != nil {
+			return true, err
+		}
+	}
 	if err := l.plan(ctx); err != nil {
 		return true, err
 	}
@@ -397,7 +404,7 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 		return err
 	}
 	l.emit(s)
-	l.model = id
+	l.model, l.refusedAt = id, 0
 	if len(l.Lanes.Chosen)+len(l.Lanes.Dropped) == 0 {
 		return nil
 	}

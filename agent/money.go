@@ -73,11 +73,11 @@ func (a *Agent) affords(l *loop) error {
 }
 
 // pay counts what an answer cost, for this run and those that it is part of.
-func (l *loop) pay(u llm.Usage) {
+func (l *loop) pay(m llm.Model, id string, u llm.Usage) {
 	if l.cost == nil {
 		return
 	}
-	sum, known := l.cost(l.askedModel, l.model, u)
+	sum, known := l.cost(m, id, u)
 	if !known {
 		l.unpricedPart()
 		return

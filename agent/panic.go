@@ -11,6 +11,7 @@ const (
 	hookBefore     = "before_turn"
 	hookAfter      = "after_turn"
 	hookCheckpoint = "checkpoint"
+	hookCompact    = "compact"
 )
 
 // panicEntry says that a hook of the program panicked, which ended the run.

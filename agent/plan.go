@@ -99,7 +99,6 @@ type asking struct {
 
 // plan settles what the questions of the turn are asked with.
 func (l *loop) plan(ctx context.Context) error {
-	l.usual()
 	if l.prepare == nil {
 		return nil
 	}
@@ -125,17 +124,11 @@ func (l *loop) follow(e *planEntry) error {
 		l.now.tools, l.now.narrowed = *e.Tools, true
 	}
 	if e.Messages != nil {
-		l.now.view = []llm.Message{}
-		for _, p := range *e.Messages {
-			switch {
-			case p.Message != nil:
-				l.now.view = append(l.now.view, *p.Message)
-			case p.From < 0 || p.To > len(l.messages) || p.From > p.To:
-				return fmt.Errorf("agent: the plan of turn %d names messages that are not there", e.Turn)
-			default:
-				l.now.view = append(l.now.view, l.messages[p.From:p.To]...)
-			}
+		view, err := assemble(*e.Messages, l.messages)
+		if err != nil {
+			return err
 		}
+		l.now.view = view
 	}
 	if e.Request != nil {
 		b := beginning{Request: e.Request}

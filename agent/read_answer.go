@@ -47,7 +47,7 @@ func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*
 	} else if e.h.err == nil {
 		e.h.err = context.Cause(ctx)
 	}
-	l.used(e.usage)
+	l.used(l.askedModel, l.model, e.usage)
 	return &e.h, nil
 }
 

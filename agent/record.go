@@ -18,13 +18,15 @@ const (
 	kindNote   journal.Kind = "agent.note"   // a message of ours to the model
 	kindChoice journal.Kind = "agent.choice" // how a checkpoint was answered
 	kindCut    journal.Kind = "agent.cut"    // results that were shortened
-	kindSwitch journal.Kind = "agent.switch" // another model goes on
-	kindResume journal.Kind = "agent.resume" // the run was taken up again
-	kindCost   journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
-	kindPlan   journal.Kind = "agent.plan"   // what a hook changed for a turn
-	kindStop   journal.Kind = "agent.stop"   // a hook ended the run after a turn
-	kindPanic  journal.Kind = "agent.panic"  // a hook panicked, which ended the run
-	kindLane   journal.Kind = "agent.lane"   // who runs the tools that a provider may run
+	// the oldest part of the conversation was left out
+	kindCompact journal.Kind = "agent.compact"
+	kindSwitch  journal.Kind = "agent.switch" // another model goes on
+	kindResume  journal.Kind = "agent.resume" // the run was taken up again
+	kindCost    journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
+	kindPlan    journal.Kind = "agent.plan"   // what a hook changed for a turn
+	kindStop    journal.Kind = "agent.stop"   // a hook ended the run after a turn
+	kindPanic   journal.Kind = "agent.panic"  // a hook panicked, which ended the run
+	kindLane    journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
 // beginning is everything the loop depends on.

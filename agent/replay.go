@@ -83,9 +83,9 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 		return nil, nil, err
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		costs: make(map[int]catalog.Money), cuts: make(map[int][]cutEntry), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop, l.prepare, l.halt, l.wasSpent, l.recut = l, r.prepare, r.halt, r.spent, r.recut
+	r.loop, l.prepare, l.halt, l.wasSpent, l.redo = l, r.prepare, r.halt, r.spent, r.redo
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
@@ -147,25 +147,28 @@ func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
 
 // recorded plays tools and person from the record.
 type recorded struct {
-	model     *journal.Replay
-	receipts  map[string]journal.Receipt
-	choices   []Choice
-	asked     bool                  // somebody was asked at checkpoints
-	stops     map[int]string        // why the runtime stopped the run, by turn
-	notes     map[int][]llm.Message // that came with Resume, by the turn before
-	turn      int                   // while the record is read
-	loop      *loop
-	minted    []string
-	ids       map[int]string        // of the models, by turn
-	lanes     map[string]laneSet    // by model
-	costs     map[int]catalog.Money // of the run after a turn
-	requests  int                   // while the record is read
-	cuts      map[int][]cutEntry    // by the questions before them
-	plans     map[int]*planEntry    // that hooks made, by turn
-	halts     map[int]string        // why hooks ended the run, by turn
-	panicked  panicEntry
-	failures  map[string]int
-	different *journal.Difference
+	model    *journal.Replay
+	receipts map[string]journal.Receipt
+	choices  []Choice
+	asked    bool                  // somebody was asked at checkpoints
+	stops    map[int]string        // why the runtime stopped the run, by turn
+	notes    map[int][]llm.Message // that came with Resume, by the turn before
+	turn     int                   // while the record is read
+	loop     *loop
+	minted   []string
+	ids      map[int]string        // of the models, by turn
+	lanes    map[string]laneSet    // by model
+	costs    map[int]catalog.Money // of the run after a turn
+	requests int                   // while the record is read
+	planned  bool                  // while the record is read: there is a plan since the last question
+	// reductions are what was cut and left out before a question
+	reductions map[place][]reduction
+	plans      map[int]*planEntry // that hooks made, by turn
+	halts      map[int]string     // why hooks ended the run, by turn
+	panicked   panicEntry
+	panickedAt int // after so many questions
+	failures   map[string]int
+	different  *journal.Difference
 }
 
 func (r *recorded) take(e journal.Entry, l *loop) error {
@@ -197,7 +200,8 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 		}
 	case journal.KindRequest:
 		r.requests++
-	case kindPlan, kindStop, kindCost, kindCut, kindPanic:
+		r.planned = false
+	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -240,14 +244,12 @@ func (r *recorded) takeHook(e journal.Entry) error {
 		r.halts[s.Turn] = s.Why
 		return err
 	}
-	if e.Kind == kindCut {
-		var c cutEntry
-		err := e.Decode(&c)
-		r.cuts[r.requests] = append(r.cuts[r.requests], c)
-		return err
-	}
 	if e.Kind == kindPanic {
+		r.panickedAt = r.requests
 		return e.Decode(&r.panicked)
+	}
+	if e.Kind == kindCut || e.Kind == kindCompact {
+		return r.takeReduction(e)
 	}
 	p := new(planEntry)
 	if err := e.Decode(p); err != nil {
@@ -257,22 +259,50 @@ func (r *recorded) takeHook(e journal.Entry) error {
 	if p.Tools != nil {
 		clean(*p.Tools)
 	}
-	r.plans[p.Turn] = p
+	r.plans[p.Turn], r.planned = p, true
 	if r.ids[p.Turn] == "" {
 		r.ids[p.Turn] = p.Model
 	}
 	return nil
 }
 
-// recut returns what was cut next, before another question was asked.
-func (r *recorded) recut() (cutEntry, bool) {
-	left, _ := r.model.Left()
-	list := r.cuts[r.requests-left]
-	if len(list) == 0 {
-		return cutEntry{}, false
+// place is where something was cut: after so many questions, and after or before the plan
+// of a hook.
+type place struct {
+	requests int
+	planned  bool
+}
+
+// takeReduction takes what was cut or left out.
+func (r *recorded) takeReduction(e journal.Entry) error {
+	at := place{r.requests, r.planned}
+	if e.Kind == kindCut {
+		c := new(cutEntry)
+		r.reductions[at] = append(r.reductions[at], reduction{cut: c})
+		return e.Decode(c)
 	}
-	r.cuts[r.requests-left] = list[1:]
-	return list[0], true
+	c := new(compactEntry)
+	r.reductions[at] = append(r.reductions[at], reduction{compact: c})
+	if err := e.Decode(c); err != nil {
+		return err
+	}
+	r.costs[c.Turn-1] = c.Cost
+	return nil
+}
+
+// redo returns what was cut or left out next, before another question was asked.
+func (r *recorded) redo(planned bool) (*reduction, error) {
+	left, _ := r.model.Left()
+	for _, at := range []place{{r.requests - left, false}, {r.requests - left, true}} {
+		if list := r.reductions[at]; len(list) > 0 && (planned || !at.planned) {
+			r.reductions[at] = list[1:]
+			return &list[0], nil
+		}
+	}
+	if r.requests-left != r.panickedAt {
+		return nil, nil
+	}
+	return nil, r.panics(hookCompact)
 }
 
 // spent returns what the run had cost after a turn.

@@ -216,7 +216,10 @@ func (p *past) take(e journal.Entry) error {
 		if err := e.Decode(&c); err != nil {
 			return err
 		}
+		p.beforeQuestion()
 		p.messages = shortened(p.messages, nil, 0, c.of)
+	case kindCompact:
+		return p.takeCompact(e)
 	case kindCost:
 		var c costEntry
 		if err := e.Decode(&c); err != nil {
@@ -243,6 +246,25 @@ func (p *past) take(e journal.Entry) error {
 		return p.takeCall(e)
 	}
 	return nil
+}
+
+// beforeQuestion puts the conversation where it was when a question was about to be asked:
+// all calls of the last answer have been seen to.
+func (p *past) beforeQuestion() {
+	p.answered()
+	p.invalid = nil
+}
+
+// takeCompact takes a compaction.
+func (p *past) takeCompact(e journal.Entry) (err error) {
+	var c compactEntry
+	if err := e.Decode(&c); err != nil {
+		return err
+	}
+	p.beforeQuestion()
+	p.usage, p.cost, p.unpriced = p.usage.Add(c.Used), c.Cost, c.Unpriced
+	p.messages, err = c.apply(p.messages)
+	return err
 }
 
 // takeCall takes what the runtime records about calls, and the end of the run.

@@ -240,10 +240,10 @@ func (l *loop) part(ctx context.Context) {
 
 // used counts what a model was asked for, for this run and those that it is part
 // of, which learn of it for good when the call is over.
-func (l *loop) used(u llm.Usage) {
+func (l *loop) used(m llm.Model, id string, u llm.Usage) {
 	l.done.Usage = l.done.Usage.Add(u)
 	if !u.IsZero() {
-		l.pay(u)
+		l.pay(m, id, u)
 	}
 	for at := l.outer; at != nil; at = at.outer {
 		at.insideTokens.Add(int64(u.Input + u.Output))

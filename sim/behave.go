@@ -18,6 +18,9 @@ func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (
 	if b.Echo {
 		return respond(req, llm.Stop, llm.Text{Text: describe(req)}), nil
 	}
+	if b.Recall {
+		m = Recall{}
+	}
 	r, err := llm.Generate(ctx, m, req)
 	if err != nil {
 		return nil, err

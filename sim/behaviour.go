@@ -19,6 +19,7 @@ const nativeName = "native"
 //	sim/native                calls as the vendor delivers them
 //	sim/hermes_json           calls as text in a dialect
 //	sim/echo                  no calls: the answer says what the request holds
+//	sim/recall                knows what stands in its request, and nothing else
 //	sim/native+429=2s+times=1 with faults; see Faults
 type Behaviour struct {
 	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
@@ -44,6 +45,8 @@ type Behaviour struct {
 	Slow         time.Duration // wait before each piece of a stream
 	Fail         int           // end the stream with an error after this many pieces; 0 means never
 	Echo         bool          // say what the request holds
+	Recall       bool          // answer from what the request holds; see Recall
+	Window       int           // refuse requests of more tokens; 0 means none
 
 	plays catalog.Model // the model that a strict one plays
 }
@@ -83,6 +86,7 @@ var faults = []Misbehaviour{
 		}
 		return nil
 	}},
+	{"window", "window=8000: a request of more tokens is refused as too long, in the vendor's words", func(b *Behaviour, v string) error { return count(&b.Window, v) }},
 	{"length", "the answer is cut off in the middle, as by max_tokens", func(b *Behaviour, v string) error { b.Length = true; return none(v) }},
 	{"ignore-choice", "the tool choice is ignored", func(b *Behaviour, v string) error { b.IgnoreChoice = true; return none(v) }},
 	{"think-call", "calls are written into thinking", func(b *Behaviour, v string) error { b.ThinkCall = true; return none(v) }},
@@ -132,6 +136,8 @@ func ParseBehaviour(model string) (Behaviour, error) {
 	case nativeName:
 	case echoName:
 		b.Echo = true
+	case recallName:
+		b.Recall = true
 	default:
 		if _, ok := dialect.Lookup(base); !ok {
 			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
@@ -163,5 +169,5 @@ func faultNames() string {
 
 // healed returns b without its faults.
 func (b Behaviour) healed() Behaviour {
-	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
 }

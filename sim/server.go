@@ -205,6 +205,9 @@ func (s *Server) answer(codec wire.Codec, w http.ResponseWriter, r *http.Request
 	if err := b.check(codec, req, body); err != nil {
 		return err
 	}
+	if n := inputTokens(req); b.Window > 0 && n > b.Window {
+		return tooLong(codec, n, b.Window)
+	}
 	if !sleep(r.Context(), b.Stall) {
 		return r.Context().Err()
 	}

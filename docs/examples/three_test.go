@@ -84,6 +84,14 @@ func TestALongChat(t *testing.T) {
 	}
 }
 
+// TestLongchat: the chat is compacted more than once, and all codes are known at its end.
+func TestLongchat(t *testing.T) {
+	out, code := output(t, build(t, "longchat"), t.TempDir(), nil, "120")
+	if code != 0 || !strings.HasSuffix(out, "20 of 20 codes are known after 120 turns\n") || strings.Count(out, " tokens -> ") < 2 {
+		t.Errorf("exit status %d: %s", code, out)
+	}
+}
+
 // TestExtract: the third answer of the model is the first that nothing refuses.
 func TestExtract(t *testing.T) {
 	out, code := output(t, build(t, "extract"), t.TempDir(), []string{"MODEL="})
