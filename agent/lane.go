@@ -166,9 +166,9 @@ func (a *Agent) lane(id string, h ProviderTool, def llm.ToolDef, own *tool.Tool)
 	case native == nil && !controlled:
 		c.Lane, c.Why = LaneNative, "the provider runs it, and no policy wants control"
 	case where != LaneNever:
-		c.Lane, c.Why = where, "the provider does not run it"
-		if native == nil {
-			c.Why = "a policy wants control, which the provider does not give"
+		c.Lane, c.Why = where, "a policy wants control, which the provider does not give"
+		if native != nil {
+			c.Why = "the provider does not run it: " + native.Error()
 		}
 	case native == nil:
 		c.Why = "only the provider could run it, and a policy wants control"

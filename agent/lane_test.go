@@ -78,6 +78,9 @@ func TestLanes(t *testing.T) { // requirements 3.1 to 3.7, C25, C26
 			t.Errorf("%s: %+v, error %v", c.name, chosen, l.err)
 			continue
 		}
+		if c.native != nil && c.native("", llm.ToolDef{}) != nil && !strings.HasSuffix(chosen[0].Why, ": it has none") {
+			t.Errorf("%s: why the provider does not run it is not said: %s", c.name, chosen[0].Why)
+		}
 		def, offered := m.asked[0].Tool("web_search")
 		if offered != (c.want != agent.LaneNever) || offered && (def.Kind == llm.HostedTool) != (c.want == agent.LaneNative) {
 			t.Errorf("%s: offered %v as %v", c.name, offered, def.Kind)
