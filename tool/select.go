@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/rank"
@@ -152,6 +153,26 @@ type SelectionBudget struct {
 	Cost  int // of all definitions together; 0 means any
 	// CostOf is the cost of one definition; nil means [llm.EstimateTool].
 	CostOf func(llm.ToolDef) int
+	// Pinned are the names of tools that are selected whatever they cost. Names of
+	// no tool mean nothing.
+	Pinned []string
+	// GroupOf names the group of a definition, such as the namespace that
+	// [Set.Original] returns. All tools of a group are selected, or none, unless
+	// the group alone is over the budget. Nil, or "", is no group.
+	GroupOf func(llm.ToolDef) string
+}
+
+// filled returns the budget with a function in place of nil.
+func (b SelectionBudget) filled() SelectionBudget {
+	if b.CostOf == nil {
+		b.CostOf = llm.EstimateTool
+	}
+	return b
+}
+
+// holds reports whether so many tools of that cost are within the budget.
+func (b SelectionBudget) holds(tools, cost int) bool {
+	return (b.Tools <= 0 || tools <= b.Tools) && (b.Cost <= 0 || cost <= b.Cost)
 }
 
 // Omitted is a tool that was left out of a selection.
@@ -166,7 +187,7 @@ type Omitted struct {
 // out, best first. Something is always kept, even if it alone is over the
 // budget. The same question always selects the same.
 func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
-	return r.within(b, r.Rank(question))
+	return r.within(b, r.Rank(question), nil)
 }
 
 // SelectContext is [Ranker.Select] for a ranker with an [Embedder].
@@ -175,29 +196,105 @@ func (r *Ranker) SelectContext(ctx context.Context, question string, b Selection
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, left = r.within(b, ranked)
+	kept, left = r.within(b, ranked, nil)
 	return kept, left, nil
 }
 
-// within returns what of the ranked definitions is within the budget.
-func (r *Ranker) within(b SelectionBudget, ranked []Ranked) (kept []int, left []Omitted) {
-	costOf := b.CostOf
-	if costOf == nil {
-		costOf = llm.EstimateTool
-	}
-	spent := 0
-	for _, c := range ranked {
-		cost := costOf(r.defs[c.Index])
-		full := b.Tools > 0 && len(kept) >= b.Tools || b.Cost > 0 && max(cost, 0) > b.Cost-spent // a sum might overflow
-		if full && len(kept) > 0 {
-			left = append(left, Omitted{c.Name, cost})
-			continue
+// within returns what of the ranked definitions is within the budget, beside
+// those that must be selected.
+func (r *Ranker) within(b SelectionBudget, ranked []Ranked, must []int) (kept []int, left []Omitted) {
+	b = b.filled()
+	t := &taking{r: r, b: b, taken: make([]bool, len(r.defs))}
+	if b.GroupOf != nil {
+		t.groups = make(map[string][]int)
+		for i, d := range r.defs {
+			t.groups[b.GroupOf(d)] = append(t.groups[b.GroupOf(d)], i)
 		}
-		kept = append(kept, c.Index)
-		spent += max(cost, 0)
 	}
-	slices.Sort(kept)
-	return kept, left
+	t.take(slices.Concat(r.places(b.Pinned), must))
+	for _, c := range ranked {
+		if !t.taken[c.Index] {
+			t.choose(c.Index)
+		}
+	}
+	for _, c := range ranked {
+		if !t.taken[c.Index] {
+			left = append(left, Omitted{c.Name, b.CostOf(r.defs[c.Index])})
+		}
+	}
+	slices.Sort(t.kept)
+	return t.kept, left
+}
+
+// taking is a selection in the making.
+type taking struct {
+	r      *Ranker
+	b      SelectionBudget
+	groups map[string][]int // nil without groups
+	taken  []bool
+	kept   []int
+	spent  int
+}
+
+// choose takes a definition with its group, or alone if the group is over the
+// budget, if there is room. There is always room for the first.
+func (t *taking) choose(i int) {
+	alone := []int{i}
+	if name := t.group(i); name != "" {
+		if group := t.groups[name]; t.b.holds(len(group), t.r.cost(t.b, group)) {
+			alone = group
+		}
+	}
+	if len(t.kept) == 0 || t.b.holds(len(t.kept)+len(alone), plus(t.spent, t.r.cost(t.b, alone))) {
+		t.take(alone)
+	}
+}
+
+// group names the group of a definition, "" if it has none.
+func (t *taking) group(i int) string {
+	if t.groups == nil {
+		return ""
+	}
+	return t.b.GroupOf(t.r.defs[i])
+}
+
+// take takes definitions, each once.
+func (t *taking) take(places []int) {
+	for _, i := range places {
+		if !t.taken[i] {
+			t.taken[i] = true
+			t.kept = append(t.kept, i)
+			t.spent = plus(t.spent, t.r.cost(t.b, []int{i}))
+		}
+	}
+}
+
+// cost returns what definitions cost together.
+func (r *Ranker) cost(b SelectionBudget, places []int) int {
+	sum := 0
+	for _, i := range places {
+		sum = plus(sum, b.CostOf(r.defs[i]))
+	}
+	return sum
+}
+
+// plus adds a cost, which counts as 0 if it is below, without overflow.
+func plus(sum, cost int) int {
+	if cost = max(cost, 0); cost > math.MaxInt-sum {
+		return math.MaxInt
+	}
+	return sum + cost
+}
+
+// places returns where the definitions of these names are.
+func (r *Ranker) places(names []string) []int {
+	var places []int
+	for i, d := range r.defs {
+		if slices.Contains(names, d.Name) {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // Ranker returns the ranker of the set's definitions.

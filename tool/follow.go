@@ -1,0 +1,207 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// FinderName is the name of the tool that finds tools; see [Set.Finder].
+const FinderName = "find_tools"
+
+// mostFound is how many tools one search finds.
+const mostFound = 5
+
+// Finder returns a read-only tool, find_tools, with which a model finds the tools
+// of the set that it was not offered. It changes nothing: whoever runs the
+// conversation offers what was found, which [Ranker.Follow] selects.
+func (s *Set) Finder() Tool {
+	t := New(FinderName, "Find tools that are not in your list. Say in a few words what the tool should do, such as \"send an e-mail\". "+
+		"It returns up to 5 tools, which you can call in your next turn. Use it if none of your tools fits; it runs nothing and changes nothing.",
+		schema.Schema(`{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":500,"description":"what the tool should do, in a few words","examples":["send an e-mail"]}},"required":["query"],"additionalProperties":false}`),
+		func(_ context.Context, args json.RawMessage) (Output, error) { return s.search(args) })
+	t.Effects = ReadOnly | Idempotent
+	return t
+}
+
+// search answers a call of find_tools.
+func (s *Set) search(args json.RawMessage) (Output, error) {
+	r := s.Ranker()
+	found := r.found(args)
+	if len(found) == 0 {
+		return Text("No tool fits. Say it in other words, or go on without one."), nil
+	}
+	var text strings.Builder
+	text.WriteString("You can call these tools in your next turn:")
+	for _, i := range found {
+		fmt.Fprintf(&text, "\n- %s: %s", r.defs[i].Name, firstSentence(r.defs[i].Description))
+	}
+	return Text(text.String()), nil
+}
+
+// found returns the places of the tools that a call of find_tools finds.
+func (r *Ranker) found(args json.RawMessage) []int {
+	var in struct{ Query string }
+	if json.Unmarshal(args, &in) != nil || r == nil {
+		return nil
+	}
+	var places []int
+	for _, h := range r.index.Search(in.Query, mostFound) {
+		if r.defs[h.Doc].Name != FinderName {
+			places = append(places, h.Doc)
+		}
+	}
+	return places
+}
+
+// longestSentence bounds what a search shows of a description, in bytes.
+const longestSentence = 200
+
+// firstSentence returns the beginning of a description, on one line.
+func firstSentence(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if i := strings.Index(s, ". "); i >= 0 {
+		s = s[:i+1]
+	}
+	if len(s) > longestSentence {
+		s = strings.ToValidUTF8(s[:longestSentence], "") + "…"
+	}
+	return s
+}
+
+// Found returns the places of the definitions that the model of a conversation
+// found with calls of find_tools that succeeded, in the order of the calls.
+func (r *Ranker) Found(conversation []llm.Message) []int {
+	var places []int
+	for _, m := range conversation {
+		for _, c := range finderCalls(conversation, m) {
+			for _, i := range r.found(c.Args) {
+				if !slices.Contains(places, i) {
+					places = append(places, i)
+				}
+			}
+		}
+	}
+	return places
+}
+
+// finderCalls returns the calls of find_tools in a message that have succeeded.
+func finderCalls(conversation []llm.Message, m llm.Message) []llm.Call {
+	var calls []llm.Call
+	for _, c := range m.Calls() {
+		if c.Name == FinderName && succeeded(conversation, c.ID) {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// succeeded reports whether a conversation has the result of a call, which did
+// not fail.
+func succeeded(conversation []llm.Message, id string) bool {
+	for _, m := range conversation {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Result); ok && r.CallID == id {
+				return !r.Failed
+			}
+		}
+	}
+	return false
+}
+
+// Follow selects tools for a conversation, within the budget: those that fit what
+// its user said last, and those that were selected for what was said before, as
+// long as there is room. Tools that are pinned, were called or were found with
+// find_tools stay even without room. The places are in the order in which the
+// tools were selected first, so that what a longer conversation selects is
+// appended, and a vendor's cache of the prompt stays valid as long as nothing is
+// dropped. What was left out comes best first. The same conversation always
+// selects the same.
+func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []int, left []Omitted) {
+	f := &following{r: r, b: b.filled(), has: make([]bool, len(r.defs)), stays: make([]bool, len(r.defs))}
+	f.stay(r.places(b.Pinned))
+	for _, m := range conversation {
+		switch m.Role {
+		case llm.RoleUser:
+			if text := m.Text(); text != "" {
+				f.question(text)
+			}
+		case llm.RoleAssistant:
+			for _, c := range m.Calls() {
+				f.stay(r.places([]string{c.Name}))
+			}
+			for _, c := range finderCalls(conversation, m) {
+				f.stay(r.found(c.Args))
+			}
+		}
+	}
+	if !f.asked {
+		f.question("")
+	}
+	return f.kept, f.left
+}
+
+// following is a selection that goes along with a conversation.
+type following struct {
+	r          *Ranker
+	b          SelectionBudget
+	kept       []int
+	left       []Omitted
+	has, stays []bool // kept, and for good
+	asked      bool
+}
+
+// stay selects tools for good.
+func (f *following) stay(places []int) {
+	for _, i := range places {
+		if !f.has[i] {
+			f.kept = append(f.kept, i)
+			f.left = slices.DeleteFunc(f.left, func(o Omitted) bool { return o.Name == f.r.defs[i].Name })
+		}
+		f.has[i], f.stays[i] = true, true
+	}
+}
+
+// question selects what fits a question. If there is no room for all that was
+// selected before, what fits the question worst is dropped.
+func (f *following) question(text string) {
+	f.asked = true
+	ranked := f.r.Rank(text)
+	must := slices.DeleteFunc(slices.Clone(f.kept), func(i int) bool { return !f.stays[i] })
+	fresh, _ := f.r.within(f.b, ranked, must)
+	wanted := make([]bool, len(f.has))
+	for _, i := range fresh {
+		if wanted[i] = true; !f.has[i] {
+			f.has[i] = true
+			f.kept = append(f.kept, i)
+		}
+	}
+	f.drop(ranked, wanted)
+	f.left = f.left[:0]
+	for _, c := range ranked {
+		if !f.has[c.Index] {
+			f.left = append(f.left, Omitted{c.Name, f.b.CostOf(f.r.defs[c.Index])})
+		}
+	}
+}
+
+// drop makes room: what is not wanted goes, the worst first.
+func (f *following) drop(ranked []Ranked, wanted []bool) {
+	n, cost := len(f.kept), f.r.cost(f.b, f.kept)
+	for _, c := range slices.Backward(ranked) {
+		if f.b.holds(n, cost) {
+			break
+		}
+		if i := c.Index; f.has[i] && !wanted[i] {
+			f.has[i] = false
+			n--
+			cost -= f.r.cost(f.b, []int{i})
+		}
+	}
+	f.kept = slices.DeleteFunc(f.kept, func(i int) bool { return !f.has[i] })
+}
