@@ -32,7 +32,8 @@ type Agent struct {
 	// come in Done.Calls. With them a run has one turn, and nothing is run.
 	Caller []llm.ToolDef
 	// Offer bounds the tools of Tools that the model is told about: those that
-	// fit the task best are. The zero value offers all.
+	// fit the conversation best are, and find_tools, with which it finds the
+	// others; see [tool.Ranker.Follow]. The zero value offers all.
 	Offer tool.SelectionBudget
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if

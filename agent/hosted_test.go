@@ -103,7 +103,7 @@ func TestEventsAreJSON(t *testing.T) {
 		t.Fatal(l.err)
 	}
 	seen := make(map[string]bool)
-	events := append(l.events, agent.Switched{}, agent.LaneChosen{}, agent.Shortened{}, agent.Escalated{}, agent.Partial{Value: json.RawMessage("1")})
+	events := append(l.events, agent.Switched{}, agent.LaneChosen{}, agent.Found{}, agent.Shortened{}, agent.Escalated{}, agent.Partial{Value: json.RawMessage("1")})
 	for _, ev := range events {
 		raw, err := llm.MarshalEvent(ev)
 		var v struct{ Event string }
@@ -112,7 +112,7 @@ func TestEventsAreJSON(t *testing.T) {
 		}
 		seen[v.Event] = true
 	}
-	for _, name := range []string{"turn", "recovery", "retry", "checkpoint", "chosen", "outcome", "done", "switched", "lane", "shortened", "escalated", "partial"} {
+	for _, name := range []string{"turn", "recovery", "retry", "checkpoint", "chosen", "outcome", "done", "switched", "lane", "found", "shortened", "escalated", "partial"} {
 		if !seen[name] {
 			t.Errorf("no event %s", name)
 		}

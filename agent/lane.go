@@ -84,22 +84,38 @@ type laneSet struct {
 	Dropped []string `json:"dropped,omitempty"`
 }
 
-// offer decides which tools the model of that id is told about. The task is
-// what they have to fit if there is no room for all.
-func (a *Agent) offer(id, task string, set *tool.Set, must bool) (laneSet, error) {
+// offer decides which tools the model of that id is told about. The conversation
+// is what they have to fit if there is no room for all. Those that were found before
+// are offered, too: the searches may be gone from a conversation that was compacted.
+func (a *Agent) offer(id string, conversation []llm.Message, must bool, found ...string) (laneSet, error) {
+	set := a.set()
 	out, err := a.lanes(id, set, must)
-	if err != nil || a.Offer.Tools == 0 && a.Offer.Cost == 0 {
+	if err != nil || !set.Exceeds(a.Offer) {
 		return out, err
 	}
-	kept, left := set.Select(task, a.Offer)
+	kept, left := set.Follow(conversation, a.Offer)
+	left = slices.DeleteFunc(left, func(o tool.Omitted) bool { return slices.Contains(found, o.Name) })
 	for _, o := range left {
-		out.Dropped = append(out.Dropped, o.Name)
+		if !out.Withheld[o.Name] {
+			out.Dropped = append(out.Dropped, o.Name)
+		}
 		out.Withheld[o.Name] = true
 	}
-	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool {
-		_, own := kept.Lookup(d.Name)
-		return d.Kind != llm.HostedTool && !own
-	})
+	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
+	if a.finds() {
+		out.Defs = append(out.Defs, set.Finder().Def())
+	}
+	names := kept.Names()
+	for _, name := range found {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names { // at the end, where more may follow
+		if t, ok := set.Lookup(name); ok && !out.Withheld[name] {
+			out.Defs = append(out.Defs, t.Def())
+		}
+	}
 	return out, nil
 }
 

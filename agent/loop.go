@@ -59,6 +59,8 @@ type loop struct {
 	asksFor    int                                       // the tokens of the question, as estimated
 	factor     float64                                   // what the vendor counts for each of them; 0 if that is not known
 	prepare    func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
+	discover   func(context.Context) (foundEntry, error) // tools that the model found since the last turn
+	found      []string                                  // all that it found
 	halt       func(ctx context.Context, over bool) (string, error)
 	halted     string // why an earlier process ended the run after its last turn
 	now        asking
@@ -121,7 +123,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
 	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
-	if l.Lanes, err = a.offer(a.first(), l.task(msgs), a.set(), true); err != nil {
+	if l.Lanes, err = a.offer(a.first(), msgs, true); err != nil {
 		return err
 	}
 	if err := a.affords(l); err != nil {
@@ -157,13 +159,13 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, l.task(l.messages), runner.Tools, false) }
+	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, l.messages, false, l.found...) }
 	session, err := runner.Session(l.rec)
 	if err != nil {
 		return nil, err
 	}
 	session.Model = a.ID
-	l.prepare, l.halt, l.cost, l.compacts = a.prepared(l), a.halting(l), a.costOf, a.Compact
+	l.prepare, l.halt, l.cost, l.compacts, l.discover = a.prepared(l), a.halting(l), a.costOf, a.Compact, a.discovering(l)
 	l.session, l.runner = session, session
 	l.part(ctx)
 	return l, nil
@@ -183,6 +185,9 @@ func (a *Agent) runner() (*invoke.Runner, error) {
 		return new(invoke.Runner), nil
 	}
 	set, err := a.restricted(a.Tools.Tools)
+	if err == nil && a.finds() {
+		set, err = tool.Join(set, tool.MustSet(a.set().Finder()))
+	}
 	if err != nil || set == a.Tools.Tools {
 		return a.Tools, err
 	}
@@ -264,10 +269,7 @@ func (l *loop) turns(ctx context.Context) error {
 	for _, c := range l.Lanes.Chosen {
 		l.emit(c)
 	}
-	if dropped := l.Lanes.Dropped; len(dropped) > 0 {
-		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools are offered; left out: %s",
-			len(l.Lanes.Defs), len(l.Lanes.Defs)+len(dropped), strings.Join(dropped, ", "))})
-	}
+	l.leftOut()
 	return l.goOn(ctx)
 }
 
@@ -345,6 +347,9 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
 	}
 	if err := l.broke(); err != nil {
+		return true, err
+	}
+	if err := l.offerFound(ctx); err != nil {
 		return true, err
 	}
 	if l.usual(); l.prepare != nil { // the hook is given what fits

@@ -23,6 +23,7 @@ const (
 	kindSwitch  journal.Kind = "agent.switch" // another model goes on
 	kindResume  journal.Kind = "agent.resume" // the run was taken up again
 	kindCost    journal.Kind = "agent.cost"   // what runs inside the calls of a turn cost
+	kindFound   journal.Kind = "agent.found"  // tools that the model found with find_tools
 	kindPlan    journal.Kind = "agent.plan"   // what a hook changed for a turn
 	kindStop    journal.Kind = "agent.stop"   // a hook ended the run after a turn
 	kindPanic   journal.Kind = "agent.panic"  // a hook panicked, which ended the run

@@ -83,9 +83,9 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 		return nil, nil, err
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
-		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
+		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop, l.prepare, l.halt, l.wasSpent, l.redo = l, r.prepare, r.halt, r.spent, r.redo
+	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo = l, r.prepare, r.discover, r.halt, r.spent, r.redo
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
@@ -164,6 +164,7 @@ type recorded struct {
 	// reductions are what was cut and left out before a question
 	reductions map[place][]reduction
 	plans      map[int]*planEntry // that hooks made, by turn
+	found      map[int]foundEntry // by turn
 	halts      map[int]string     // why hooks ended the run, by turn
 	panicked   panicEntry
 	panickedAt int // after so many questions
@@ -201,7 +202,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 	case journal.KindRequest:
 		r.requests++
 		r.planned = false
-	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic:
+	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic, kindFound:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -250,6 +251,13 @@ func (r *recorded) takeHook(e journal.Entry) error {
 	}
 	if e.Kind == kindCut || e.Kind == kindCompact {
 		return r.takeReduction(e)
+	}
+	if e.Kind == kindFound {
+		var f foundEntry
+		err := e.Decode(&f)
+		clean(f.Tools)
+		r.found[f.Turn] = f
+		return err
 	}
 	p := new(planEntry)
 	if err := e.Decode(p); err != nil {
@@ -312,6 +320,9 @@ func (r *recorded) spent(turn int) catalog.Money { return r.costs[turn] }
 func (r *recorded) prepare(context.Context) (*planEntry, error) {
 	return r.plans[r.loop.turnNo], r.panics(hookBefore)
 }
+
+// discover returns the tools that the model found before a turn.
+func (r *recorded) discover(context.Context) (foundEntry, error) { return r.found[r.loop.turnNo], nil }
 
 // halt returns why the run was ended after a turn.
 func (r *recorded) halt(context.Context, bool) (string, error) {

@@ -78,7 +78,8 @@ func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	}
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
-	if l.Lanes, err = a.offer(a.first(), l.task(p.messages), a.set(), false); err != nil {
+	l.found = p.found
+	if l.Lanes, err = a.offer(a.first(), p.messages, false, l.found...); err != nil {
 		return err
 	}
 	l.messages = p.messages
@@ -148,6 +149,7 @@ type past struct {
 	turn     int
 	model    string
 	usage    llm.Usage
+	found    []string // tools, with find_tools
 	cost     catalog.Money
 	unpriced bool
 	points   int
@@ -220,6 +222,14 @@ func (p *past) take(e journal.Entry) error {
 		p.messages = shortened(p.messages, nil, 0, c.of)
 	case kindCompact:
 		return p.takeCompact(e)
+	case kindFound:
+		var f foundEntry
+		if err := e.Decode(&f); err != nil {
+			return err
+		}
+		for _, d := range f.Tools {
+			p.found = append(p.found, d.Name)
+		}
 	case kindCost:
 		var c costEntry
 		if err := e.Decode(&c); err != nil {

@@ -115,8 +115,8 @@ func succeeded(conversation []llm.Message, id string) bool {
 }
 
 // Follow selects tools for a conversation, within the budget: those that fit what
-// its user said last, and those that were selected for what was said before, as
-// long as there is room. Tools that are pinned, were called or were found with
+// its user said first, and for each later message those that fit it best, up to a
+// quarter of the budget, in place of those that fit it worst. Tools that are pinned, were called or were found with
 // find_tools stay even without room. The places are in the order in which the
 // tools were selected first, so that what a longer conversation selects is
 // appended, and a vendor's cache of the prompt stays valid as long as nothing is
@@ -170,11 +170,9 @@ func (f *following) stay(places []int) {
 // question selects what fits a question. If there is no room for all that was
 // selected before, what fits the question worst is dropped.
 func (f *following) question(text string) {
-	f.asked = true
 	ranked := f.r.Rank(text)
-	must := slices.DeleteFunc(slices.Clone(f.kept), func(i int) bool { return !f.stays[i] })
-	fresh, _ := f.r.within(f.b, ranked, must)
-	wanted := make([]bool, len(f.has))
+	fresh := f.fresh(ranked)
+	wanted := slices.Clone(f.stays)
 	for _, i := range fresh {
 		if wanted[i] = true; !f.has[i] {
 			f.has[i] = true
@@ -188,6 +186,28 @@ func (f *following) question(text string) {
 			f.left = append(f.left, Omitted{c.Name, f.b.CostOf(f.r.defs[c.Index])})
 		}
 	}
+}
+
+// fresh returns what a question needs: the first one as much as there is room for,
+// a later one the best quarter of that, so that what was selected before mostly
+// stays.
+func (f *following) fresh(ranked []Ranked) []int {
+	b, must := f.b, f.kept // what is there stays
+	if f.asked {
+		b.Tools, b.Cost, must = quarter(b.Tools), quarter(b.Cost), nil
+		b.Pinned = nil
+	}
+	f.asked = true
+	places, _ := f.r.within(b, ranked, must)
+	return places
+}
+
+// quarter returns a quarter of a bound, which stays none if it is none.
+func quarter(n int) int {
+	if n <= 0 {
+		return n
+	}
+	return max(n/4, 1)
 }
 
 // drop makes room: what is not wanted goes, the worst first.

@@ -305,6 +305,29 @@ func (s *Set) Ranker() *Ranker {
 	return s.ranker()
 }
 
+// Exceeds reports whether the tools of the set are over the budget together.
+func (s *Set) Exceeds(b SelectionBudget) bool {
+	b = b.filled()
+	cost := 0
+	for _, d := range s.Defs() {
+		if b.Cost > 0 {
+			cost = plus(cost, b.CostOf(d))
+		}
+	}
+	return !b.holds(s.Len(), cost)
+}
+
+// Follow returns the tools for a conversation within the budget, in the order in
+// which they were selected first, and what was left out, best first. See
+// [Ranker.Follow].
+func (s *Set) Follow(conversation []llm.Message, b SelectionBudget) (*Set, []Omitted) {
+	if !s.Exceeds(b) {
+		return s, nil
+	}
+	kept, left := s.Ranker().Follow(conversation, b)
+	return s.subset(kept), left
+}
+
 // Select returns the tools that fit the question best within the budget, in
 // the order of the set, and what was left out, best first. A set that is not
 // empty gives a selection that is not empty. See [Ranker.Select].

@@ -28,6 +28,8 @@ func noteOf(ev llm.Event) string {
 		return fmt.Sprintf("%s failed %d times; asking in another way (%s%s)", ev.Tool, ev.Attempt, ev.Strategy, after(ev.Model, ev.Model != ""))
 	case agent.LaneChosen:
 		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, inOneLine(ev.Why))
+	case agent.Found:
+		return "from now on also offered: " + strings.Join(ev.Tools, ", ")
 	case agent.Shortened:
 		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
 	case agent.Chosen:
