@@ -34,6 +34,7 @@ type settings struct {
 	System      string                    `yaml:"system"`
 	MaxTurns    int                       `yaml:"max_turns"`
 	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
+	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 leaves it to the model's context
 	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
 	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
 	Journal     string                    `yaml:"journal"`
@@ -42,7 +43,6 @@ type settings struct {
 	Tasks       map[string]taskConfig     `yaml:"tasks"`
 
 	hidden []string          // credentials of declared tools
-	any    bool              // nobody offers the tools to a model: an API may have any number
 	from   map[string]string // which source gave each setting; absent means the default
 	file   string            // the file that was read; empty if there is none
 }
@@ -99,6 +99,7 @@ var settingTable = []setting{
 	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
 	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *settings) any { return &s.MaxTokens }},
+	{"tool_tokens", "TOOLPOST_TOOL_TOKENS", "how many tokens the definitions of the tools may have", func(s *settings) any { return &s.ToolTokens }},
 	{"timeout", "TOOLPOST_TIMEOUT", "how long a run may take, like 10m", func(s *settings) any { return &s.Timeout }},
 	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
@@ -382,6 +383,9 @@ func (s *settings) check() error {
 	}
 	if s.MaxTokens < 0 {
 		return wrong("max_tokens", "max_tokens is %d; it cannot be less than 0", s.MaxTokens)
+	}
+	if s.ToolTokens < 0 {
+		return wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
 	}
 	if s.Timeout < 0 {
 		return wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)

@@ -105,6 +105,7 @@ var examples = map[string]string{
 	"system":      "system: Answer in one sentence.",
 	"max_turns":   "max_turns: 20",
 	"max_tokens":  "max_tokens: 4096",
+	"tool_tokens": "tool_tokens: 8000",
 	"timeout":     "timeout: 10m",
 	"temperature": "temperature: 0",
 	"journal":     "journal: sqlite:runs.db",

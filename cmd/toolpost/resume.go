@@ -29,6 +29,7 @@ type saved struct {
 	System      string   `json:"system,omitempty"`
 	MaxTurns    int      `json:"max_turns"`
 	MaxTokens   int      `json:"max_tokens,omitempty"`
+	ToolTokens  int      `json:"tool_tokens,omitempty"`
 	Timeout     string   `json:"timeout,omitempty"` // like 10m0s
 	Temperature *float64 `json:"temperature,omitempty"`
 }
@@ -38,7 +39,7 @@ type saved struct {
 func (w *wiring) save() (json.RawMessage, error) {
 	out := saved{
 		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
-		MaxTokens: w.MaxTokens, Temperature: w.Temperature,
+		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Temperature: w.Temperature,
 	}
 	if w.Timeout > 0 {
 		out.Timeout = w.Timeout.String()
@@ -145,6 +146,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	take("system", before.System != "", func() { s.System = before.System })
 	take("max_turns", before.MaxTurns > 0, func() { s.MaxTurns = before.MaxTurns })
 	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
+	take("tool_tokens", before.ToolTokens > 0, func() { s.ToolTokens = before.ToolTokens })
 	timeout, _ := time.ParseDuration(before.Timeout)
 	take("timeout", timeout > 0, func() { s.Timeout = timeout })
 	take("temperature", before.Temperature != nil, func() { s.Temperature = before.Temperature })

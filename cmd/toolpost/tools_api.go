@@ -63,10 +63,6 @@ func (s *settings) declareAPI(tools []tool.Tool, file string, text []byte) ([]to
 	if err != nil {
 		return nil, err
 	}
-	if len(a.tools) > openapi.MaxOffered && !s.any {
-		return nil, fmt.Errorf("it has %d operations, and a model can be offered %d: choose some in a file that says openapi: %s and operations, tags or paths; docs/openapi.md shows one",
-			len(a.tools), openapi.MaxOffered, filepath.Base(file))
-	}
 	s.hidden = append(s.hidden, a.config.Secrets()...)
 	return append(tools, a.tools...), nil
 }

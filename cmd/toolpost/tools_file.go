@@ -100,7 +100,7 @@ func plainDefs(defs []tool.Definition) []llm.ToolDef {
 // everyTool are settings that offer every tool that comes with Toolpost, with
 // the file tools on dir, and those of the files.
 func everyTool(dir string, files ...string) *settings {
-	return &settings{Root: dir, Allow: slices.Collect(keys(allowed)), Tools: files, any: true}
+	return &settings{Root: dir, Allow: slices.Collect(keys(allowed)), Tools: files}
 }
 
 // replaceFile writes a file whole or not at all. A file that is there keeps its

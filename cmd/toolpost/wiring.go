@@ -28,6 +28,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.String("system", "", "what the model is told before the task")
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
 	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
+	f.Int("tool-tokens", 0, "how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given")
 	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", journalUsage)
@@ -153,7 +154,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		system = defaultSystem
 	}
 	ag := &agent.Agent{
-		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns,
+		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns, Offer: w.offer(),
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
 	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
@@ -162,6 +163,26 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	}
 	ag.Checkpoint = check
 	return ag
+}
+
+// The bounds of what the definitions of tools may take of a model's context.
+const (
+	leastToolTokens = 4_000
+	mostToolTokens  = 16_000
+	mostTools       = 64
+)
+
+// offer returns how many tools the model is told about. It finds the others with
+// find_tools.
+func (w *wiring) offer() tool.SelectionBudget {
+	b := tool.SelectionBudget{Tools: mostTools, Cost: mostToolTokens}
+	if m, ok := w.model.(*provider.Model); ok && m.Info().ContextWindow > 0 {
+		b.Cost = min(max(m.Info().ContextWindow/8, leastToolTokens), mostToolTokens)
+	}
+	if w.ToolTokens > 0 {
+		b.Cost = w.ToolTokens
+	}
+	return b
 }
 
 // announce says which model is asked and why, unless somebody named it.

@@ -16,10 +16,6 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// MaxOffered is how many operations can sensibly be offered to a model at once.
-// Whoever has more chooses with a [Config], or with [tool.Set.Select].
-const MaxOffered = 64
-
 // Loss is something an operation can do and its tool cannot, or does otherwise.
 type Loss struct {
 	Operation string `json:"operation"`       // like "GET /things/{id}"
