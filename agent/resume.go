@@ -223,13 +223,7 @@ func (p *past) take(e journal.Entry) error {
 	case kindCompact:
 		return p.takeCompact(e)
 	case kindFound:
-		var f foundEntry
-		if err := e.Decode(&f); err != nil {
-			return err
-		}
-		for _, d := range f.Tools {
-			p.found = append(p.found, d.Name)
-		}
+		return p.takeFound(e)
 	case kindCost:
 		var c costEntry
 		if err := e.Decode(&c); err != nil {
@@ -263,6 +257,16 @@ func (p *past) take(e journal.Entry) error {
 func (p *past) beforeQuestion() {
 	p.answered()
 	p.invalid = nil
+}
+
+// takeFound takes tools that the model found.
+func (p *past) takeFound(e journal.Entry) error {
+	var f foundEntry
+	err := e.Decode(&f)
+	for _, d := range f.Tools {
+		p.found = append(p.found, d.Name)
+	}
+	return err
 }
 
 // takeCompact takes a compaction.
