@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/internal/pages"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -193,7 +195,7 @@ var (
 func steadyScreen(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		line = timeless(strings.TrimRight(line, "\n"))
+		line = pages.Timeless(strings.TrimRight(line, "\n"))
 		line = turning.ReplaceAllString(line, "*")
 		line = dated.ReplaceAllString(line, "*")
 		line = cut.ReplaceAllString(line, "$1 · …")
