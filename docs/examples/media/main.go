@@ -44,6 +44,7 @@ func (spy) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func main() {
+	log.SetFlags(0)
 	if len(os.Args) != 5 {
 		log.Fatal("usage: media MODEL IMAGE PDF QUESTION")
 	}
