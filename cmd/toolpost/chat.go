@@ -179,6 +179,7 @@ func (c *chat) takeUp(old earlier) {
 		return
 	}
 	c.messages, c.before, c.parent = old.messages, old.messages, old.run
+	c.whole, c.previous = old.messages, old.messages
 	c.log.recount(old.messages)
 	if old.open() {
 		c.open = old.run
@@ -190,6 +191,10 @@ func (c *chat) takeUp(old earlier) {
 func (c *chat) begin(msg llm.Message) tea.Cmd {
 	c.log.add(said, sayable(msg))
 	c.last = &msg
+	if c.w.money > 0 && c.spent >= c.w.money {
+		c.log.add(shownAs, c.p.red("✗ ")+fmt.Sprintf("the budget of %s is used up: this conversation cost %s; begin it again with -c and a larger --budget-usd", c.w.money, c.spent))
+		return nil
+	}
 	ctx, stop := context.WithCancel(c.ctx)
 	if c.w.Timeout > 0 {
 		ctx, stop = context.WithTimeoutCause(c.ctx, c.w.Timeout, fmt.Errorf("the time of the turn is over: timeout is %s", c.w.Timeout))
@@ -205,6 +210,9 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 		c.log.add(noted, printable(err.Error()))
 	}
 	ag.Program = program
+	if ag.Money > 0 {
+		ag.Money -= c.spent
+	}
 	events := ag.Resume(ctx, c.open, msg)
 	if c.open == "" {
 		ag.Parent = c.parent
@@ -246,9 +254,11 @@ func (c *chat) end(over turnOver) {
 	c.stop, c.ask, c.log.status = nil, nil, ""
 	c.log.add(noted, c.log.warnings.flush())
 	c.log.add(noted, c.log.warnings.end())
+	c.spent += over.done.Cost
 	if over.done.Run != "" {
 		c.runs, c.parent = append(c.runs, over.done.Run), over.done.Run
 		c.before, c.messages = c.messages, over.done.Messages
+		c.previous, c.whole = c.whole, grown(c.whole, over.done.Messages, c.last)
 	}
 	switch {
 	case interrupted:
@@ -267,6 +277,17 @@ func (c *chat) end(over turnOver) {
 		}
 		c.log.add(noted, "changed: "+strings.Join(did, "; "))
 	}
+}
+
+// grown returns a conversation with what was said in a turn. What the model is shown may
+// begin with a summary: the turn begins with its question.
+func grown(whole, shown []llm.Message, question *llm.Message) []llm.Message {
+	for i, m := range slices.Backward(shown) {
+		if question != nil && m.Role == llm.RoleUser && m.Text() == question.Text() {
+			return append(slices.Clip(whole), shown[i:]...)
+		}
+	}
+	return shown
 }
 
 // asking is a question at which the turn waits.

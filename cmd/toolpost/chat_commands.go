@@ -187,7 +187,7 @@ func (c *chat) retry(string) tea.Cmd {
 		c.log.add(noted, "nothing was asked yet")
 		return nil
 	}
-	c.messages = c.before
+	c.messages, c.whole = c.before, c.previous
 	return c.begin(*c.last)
 }
 

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -24,13 +25,16 @@ type chat struct {
 	approver
 
 	log      *transcript
-	messages []llm.Message // the conversation
+	messages []llm.Message // the conversation, as the model is shown it
 	before   []llm.Message // the conversation before the last turn
+	whole    []llm.Message // the conversation, also what a summary stands for
+	previous []llm.Message // the same before the last turn
 	last     *llm.Message  // what the person said in it; nil before the first
 	runs     []string      // the record of each turn
 	journal  string        // what a command about one of them needs, see recordedAt
 	parent   string        // the record of the turn before the next one
 	open     string        // the run of a turn that an earlier process left open
+	spent    catalog.Money // what the turns cost
 	first    *llm.Message  // what is said as soon as there is a screen
 	queue    []string      // what was sent while a turn is under way
 	offers   []string      // what Tab found

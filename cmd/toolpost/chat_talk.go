@@ -64,6 +64,7 @@ func callLine(call llm.Call) string {
 // clear begins a new conversation. What was granted stays, as does the record.
 func (c *chat) clear(string) tea.Cmd {
 	c.messages, c.before, c.last, c.open, c.parent = nil, nil, nil, "", ""
+	c.whole, c.previous = nil, nil
 	c.log.items = nil
 	c.log.add(noted, "a new conversation with "+c.w.found.ID)
 	return tea.ClearScreen
@@ -79,7 +80,7 @@ func (c *chat) save(file string) tea.Cmd {
 	case err != nil:
 		c.log.add(shownAs, c.p.red("✗ ")+printable(err.Error()))
 	default:
-		c.log.add(noted, fmt.Sprintf("%s written to %s, readable by you alone", counted(len(c.messages), "message"), printable(file)))
+		c.log.add(noted, fmt.Sprintf("%s written to %s, readable by you alone", counted(len(c.whole), "message"), printable(file)))
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (c *chat) write(file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(c.w.keep.Clean(asMarkdown(c.w.found.ID, c.messages)).String())
+	_, err = f.WriteString(c.w.keep.Clean(asMarkdown(c.w.found.ID, c.whole)).String())
 	return errors.Join(err, f.Close())
 }
 

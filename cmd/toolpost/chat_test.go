@@ -102,7 +102,7 @@ func TestQueue(t *testing.T) {
 func TestSave(t *testing.T) {
 	bare(t, map[string]string{"there.md": "old"})
 	c := newTestChat(t)
-	c.messages = []llm.Message{llm.User("Weather?"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Let me look."}, llm.Call{Name: "weather", Args: []byte(`{"city":"Rome"}`)}}},
+	c.whole = []llm.Message{llm.User("Weather?"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Let me look."}, llm.Call{Name: "weather", Args: []byte(`{"city":"Rome"}`)}}},
 		llm.Results(llm.Result{CallID: "1", Parts: []llm.Part{llm.Text{Text: "sunny"}}}), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Sunny."}}}}
 	typed(c, "/save talk.md\n")
 	text, err := os.ReadFile("talk.md")

@@ -35,6 +35,7 @@ type settings struct {
 	MaxTurns    int                       `yaml:"max_turns"`
 	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
 	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 leaves it to the model's context
+	Budget      string                    `yaml:"budget_usd"`  // of a run, or of a chat, in dollars; "" means none
 	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
 	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
 	Journal     string                    `yaml:"journal"`
@@ -100,6 +101,7 @@ var settingTable = []setting{
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
 	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *settings) any { return &s.MaxTokens }},
 	{"tool_tokens", "TOOLPOST_TOOL_TOKENS", "how many tokens the definitions of the tools may have", func(s *settings) any { return &s.ToolTokens }},
+	{"budget_usd", "TOOLPOST_BUDGET_USD", "what the models of a run, or of a chat, may cost, in US dollars", func(s *settings) any { return &s.Budget }},
 	{"timeout", "TOOLPOST_TIMEOUT", "how long a run may take, like 10m", func(s *settings) any { return &s.Timeout }},
 	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
 	{"journal", "TOOLPOST_STORE", "where runs are recorded", func(s *settings) any { return &s.Journal }},
@@ -386,6 +388,9 @@ func (s *settings) check() error {
 	}
 	if s.ToolTokens < 0 {
 		return wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
+	}
+	if _, err := s.budget(); err != nil {
+		return wrong("budget_usd", "budget_usd: %w", err)
 	}
 	if s.Timeout < 0 {
 		return wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)

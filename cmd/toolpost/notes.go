@@ -32,6 +32,10 @@ func noteOf(ev llm.Event) string {
 		return "from now on also offered: " + strings.Join(ev.Tools, ", ")
 	case agent.Shortened:
 		return fmt.Sprintf("the conversation outgrew the model's context: results of %d calls were cut from %d to %d characters; the record keeps them", len(ev.Calls), ev.Chars, ev.Kept)
+	case agent.Compacted:
+		if ev.Summary != "" { // without one there is a warning
+			return fmt.Sprintf("the conversation outgrew the model's context: a summary stands for its oldest %d messages (%d tokens for %d); the record keeps them", ev.Messages, ev.Kept, ev.Tokens)
+		}
 	case agent.Chosen:
 		if ev.By != "default" {
 			return fmt.Sprintf("%s, chosen by %s", ev.Action, ev.By)

@@ -54,6 +54,10 @@ programs or reach the network; each such call is asked about, unless --yes. --to
 tools of your own. With --later nobody is asked: the run ends with status 3, and goes on
 after 'toolpost runs approve'.
 
+A conversation that outgrows the model's window goes on with a summary of its oldest part,
+which the model writes. --budget-usd ends a run whose models cost more, and refuses models
+whose price is not known.
+
 -f gives the model files with the task. So does standard input that is a pipe or a file;
 an argument "-" says where in the task it stands. -c goes on with the latest run, --resume
 with any: an interrupted one where it was, one that has ended in a new run that knows what
@@ -353,6 +357,9 @@ func (r *runner) summary(d agent.Done) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), counted(d.Ran, "call"), short(time.Since(r.began)), r.w.found.ID)
 	fmt.Fprintf(&b, "%s %s\n", p.dim("changed"), strings.Join(changes(d), "\n        "))
+	if cost := costLine(d.Cost, d.Unpriced); cost != "" {
+		fmt.Fprintf(&b, "%s %s\n", p.dim("cost   "), cost)
+	}
 	if len(r.refused) > 0 {
 		fmt.Fprintf(&b, "%s %s\n", p.dim("refused"), printable(strings.Join(r.refused, ", ")))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -29,6 +30,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
 	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
 	f.Int("tool-tokens", 0, "how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given")
+	f.String("budget-usd", "", "what the models of a run, or of a whole chat, may cost, in US `DOLLARS`; no bound if not given")
 	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", journalUsage)
@@ -45,6 +47,7 @@ type wiring struct {
 	found  found
 	model  llm.Model
 	better llm.Model // asked when calls keep failing; nil if none is configured
+	money  catalog.Money
 	tools  *tool.Set
 	store  runStore
 	keep   *journal.Secrets // out of the record
@@ -83,6 +86,7 @@ func (s *settings) secrets() *journal.Secrets {
 // wire opens model, tools and store. The caller calls done.
 func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err error) {
 	w = &wiring{settings: s}
+	w.money, _ = s.budget() // which was checked
 	defer func() {
 		if err != nil {
 			w.done()
@@ -115,6 +119,9 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		if w.better, err = w.client.Open(s.Stronger); err != nil {
 			return w, fmt.Errorf("stronger: %w", err)
 		}
+		if err := w.affordable(w.better, s.Stronger); err != nil {
+			return w, err
+		}
 	}
 	return w, w.use(ctx, s.choose(ctx))
 }
@@ -129,6 +136,9 @@ func (w *wiring) use(ctx context.Context, f found) error {
 		if err := own.Ready(); err != nil { // before a run is begun that could only fail
 			return err
 		}
+	}
+	if err := w.affordable(m, f.ID); err != nil {
+		return err
 	}
 	w.found, w.model = f, m
 	return nil
@@ -154,7 +164,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		system = defaultSystem
 	}
 	ag := &agent.Agent{
-		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns, Offer: w.offer(),
+		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns, Offer: w.offer(), Compact: agent.Summarize,
 		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
 	}
 	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
@@ -162,6 +172,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		ag.Ladder = &agent.Ladder{Stronger: withhold(w.better, w.keep.Values), StrongerID: w.Stronger}
 	}
 	ag.Checkpoint = check
+	ag.Money, ag.Cost = w.money, w.costs()
 	return ag
 }
 

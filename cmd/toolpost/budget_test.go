@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
+)
+
+// TestBudget: a run ends when its models have cost more than it may; without a price it does not
+// begin. What it cost is said.
+func TestBudget(t *testing.T) {
+	dir := ownHome(t)
+	t.Setenv("TOOLPOST_STORE", filepath.Join(dir, "runs"))
+	server := httptest.NewServer(new(sim.Server))
+	defer server.Close()
+	id := server.URL + "/v1#sim/native"
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := []string{"--root", dir, `Read the file "a.txt"`}
+	ask := func(args ...string) result {
+		return toolpost(t, "", append(append([]string{"run"}, args...), task...)...)
+	}
+
+	r := ask("-m", id, "--budget-usd", "1")
+	if want := "the budget of $1.00 cannot be kept: the price of " + id + " is not known. Put its price into models.yaml"; r.code != exitFailed || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Agent.") {
+		t.Errorf("exit %d, %s", r.code, r.errOut)
+	}
+	for value, says := range map[string]string{"much": "expected an amount of dollars such as 0.25", "0": "leave it out for no bound", "-1": "expected an amount"} {
+		if r := ask("-m", id, "--budget-usd", value); r.code != exitUsage || !strings.Contains(r.errOut, "--budget-usd: budget_usd: ") || !strings.Contains(r.errOut, says) {
+			t.Errorf("%s: exit %d, %s", value, r.code, r.errOut)
+		}
+	}
+	if r := ask("-m", "sim/native", "--budget-usd", "0.01"); r.code != exitOK || strings.Contains(r.errOut, "cost ") {
+		t.Errorf("a simulated model costs nothing: exit %d, %s", r.code, r.errOut)
+	}
+
+	file := filepath.Join(dir, "prices.yaml")
+	t.Setenv("TOOLPOST_MODELS", file)
+	if err := os.WriteFile(file, fmt.Appendf(nil, "models:\n  %q: {native_tools: true, price: {input: 1000, output: 1000}}\n", id), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := ask("-m", id, "--budget-usd", "0.01"); r.code != exitFailed || !strings.Contains(r.errOut, "the budget of $0.01 is used up: ") {
+		t.Errorf("exit %d, %s", r.code, r.errOut)
+	}
+	r = toolpost(t, "", "run", "-c", "--budget-usd", "100")
+	if r.code != exitOK || !strings.Contains(r.errOut, "cost    $") {
+		t.Errorf("exit %d, %s", r.code, r.errOut)
+	}
+}
+
+// TestCompaction: conversations of run go on beyond the window, and say so.
+func TestCompaction(t *testing.T) {
+	t.Setenv("TOOLPOST_STORE", filepath.Join(ownHome(t), "runs"))
+	model := []string{"-m", "sim/recall+window=2500"}
+	toolpost(t, "", append([]string{"run"}, append(model, "The gate code of Ada Byron is K-12.")...)...)
+	said := ""
+	for i := range 12 {
+		r := toolpost(t, "", "run", "-c", strings.Repeat("we walked on under the trees and were glad. ", 20))
+		if r.code != exitOK {
+			t.Fatalf("turn %d: exit %d, %s", i, r.code, r.errOut)
+		}
+		said += r.errOut
+	}
+	r := toolpost(t, "", "run", "-c", "What is the gate code of Ada Byron?")
+	if r.code != exitOK || !strings.Contains(r.out, "K-12") || !strings.Contains(said, "a summary stands for its oldest ") {
+		t.Errorf("exit %d, %s%s\n%s", r.code, r.out, r.errOut, said)
+	}
+}
+
+// TestChatBudget: the turns of a chat share one budget, and its end is said before anything is asked.
+func TestChatBudget(t *testing.T) {
+	bare(t, nil)
+	c := newTestChat(t)
+	c.w.money = catalog.Dollar
+	c.stop = func() {}
+	c.Update(turnOver{done: agent.Done{Run: "r", Cost: catalog.Dollar}})
+	c.Update(ticked{})
+	typed(c, "Hello?\n")
+	if c.stop != nil || !strings.Contains(c.View().Content, "the budget of $1.00 is used up: this conversation cost $1.00") {
+		t.Errorf("a turn is under way: %v\n%s", c.stop != nil, c.View().Content)
+	}
+}
+
+// TestGrown: what a summary stands for stays in what is saved.
+func TestGrown(t *testing.T) {
+	whole := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "1"}), llm.User("two"), llm.Assistant(llm.Text{Text: "2"})}
+	shown := []llm.Message{llm.User("one"), llm.Assistant(llm.Text{Text: "[Summary]"}), llm.User("three"), llm.Assistant(llm.Text{Text: "3"})}
+	got := grown(whole, shown, &shown[2])
+	if len(got) != 6 || got[3].Text() != "2" || got[5].Text() != "3" {
+		t.Errorf("%v", got)
+	}
+	if got := grown(nil, shown, nil); len(got) != len(shown) {
+		t.Errorf("%v", got)
+	}
+}
