@@ -30,6 +30,7 @@ var layer = map[string]int{
 	"dialect/internal/loose": 0,
 	"dialect/spec":           0,
 	"observe":                0, // what happens, for all layers
+	"observe/internal/pairs": 0, // what slogobserve and otelobserve share
 	"observe/slogobserve":    1, // a log of what observe says
 	"observe/otelobserve":    5, // spans of what observe says
 	"internal/breaker":       0,

@@ -23,6 +23,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
 // Options are how spans are made. The zero value is a safe choice.
@@ -204,22 +205,10 @@ func retries(span trace.Span, list []observe.Retry) {
 type attrs []attribute.KeyValue
 
 // text adds names and values, except those that are empty.
-func (a *attrs) text(pairs ...string) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			*a = append(*a, attribute.String(pairs[i], pairs[i+1]))
-		}
-	}
-}
+func (a *attrs) text(list ...string) { *a = pairs.Text(*a, attribute.String, list...) }
 
 // number adds names and numbers, except those that are zero.
-func (a *attrs) number(pairs ...any) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if n := pairs[i+1].(int); n != 0 {
-			*a = append(*a, attribute.Int(pairs[i].(string), n))
-		}
-	}
-}
+func (a *attrs) number(list ...any) { *a = pairs.Number(*a, attribute.Int, list...) }
 
 // where adds the run and the turn of a call.
 func (a *attrs) where(run string, turn int) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
 // New returns an observer that writes a line for each step when it is over: runs,
@@ -92,22 +93,10 @@ func describe(s observe.Step, over bool) (string, []slog.Attr) {
 type attrs []slog.Attr
 
 // text adds names and values, except those that are empty.
-func (a *attrs) text(pairs ...string) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			*a = append(*a, slog.String(pairs[i], pairs[i+1]))
-		}
-	}
-}
+func (a *attrs) text(list ...string) { *a = pairs.Text(*a, slog.String, list...) }
 
 // number adds names and numbers, except those that are zero.
-func (a *attrs) number(pairs ...any) {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if n := pairs[i+1].(int); n != 0 {
-			*a = append(*a, slog.Int(pairs[i].(string), n))
-		}
-	}
-}
+func (a *attrs) number(list ...any) { *a = pairs.Number(*a, slog.Int, list...) }
 
 func (a *attrs) usage(u llm.Usage) {
 	a.number("input_tokens", u.Input, "output_tokens", u.Output, "cache_read", u.CacheRead, "cache_write", u.CacheWrite, "reasoning", u.Reasoning)
