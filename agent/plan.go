@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // Plan is what the model is asked with in a turn; see [Agent.BeforeTurn]. What is
@@ -28,6 +29,10 @@ type Plan struct {
 	// Tools are those that are offered: some of them, in any order, with any
 	// description. A call of another one is refused.
 	Tools []llm.ToolDef
+	// Set runs the calls of the turn instead of the Agent's tools, if it is not nil:
+	// then Tools may name what is in it. It is for tools that come and go, and not
+	// recorded: a replay runs none.
+	Set *tool.Set
 	// Request has the other settings. Its System, Messages, Tools, Model and
 	// Budget stay empty.
 	Request llm.Request
@@ -154,8 +159,12 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 			return nil, fmt.Errorf("agent: before turn %d: %w", l.turnNo, err)
 		}
 		e, err := l.differs(p)
-		if err != nil || len(e.changed()) == 0 {
+		if err != nil {
 			return nil, err
+		}
+		l.session.Tools = p.Set
+		if len(e.changed()) == 0 {
+			return nil, nil
 		}
 		if p.Model != nil {
 			l.now.model, l.now.id = p.Model, p.ID
@@ -185,7 +194,8 @@ func (l *loop) differs(p *Plan) (*planEntry, error) {
 	}
 	offered := make(map[string]bool)
 	for _, d := range p.Tools {
-		if !slices.ContainsFunc(l.now.tools, func(known llm.ToolDef) bool { return known.Name == d.Name }) {
+		_, added := p.Set.Lookup(d.Name)
+		if !added && !slices.ContainsFunc(l.now.tools, func(known llm.ToolDef) bool { return known.Name == d.Name }) {
 			return nil, fmt.Errorf("agent: a plan offers %s, which nobody runs", d.Name)
 		}
 		offered[d.Name] = true

@@ -64,15 +64,15 @@ func (d *batch) identify(j *job) {
 const maxNames = 20
 
 func (d *batch) lookup(j *job) *tool.Error {
-	t, ok := d.s.runner.Tools.Lookup(j.call.Name)
+	t, ok := d.s.tools().Lookup(j.call.Name)
 	if ok {
 		j.tool = t
 		return nil
 	}
 	j.tool = tool.Tool{Name: j.call.Name}
 	e := tool.Errorf(tool.Validation, "there is no tool %.80q", j.call.Name)
-	names := d.s.runner.Tools.Names()
-	near := d.s.runner.Tools.Nearest(j.call.Name)
+	names := d.s.tools().Names()
+	near := d.s.tools().Nearest(j.call.Name)
 	e.Fix = ""
 	switch {
 	case len(names) == 0:
@@ -163,7 +163,7 @@ func rules(repairs []llm.Repair) string {
 // validate checks the arguments against the tool's own schema, and converts
 // values to the types that the schema demands.
 func (d *batch) validate(j *job) *tool.Error {
-	compiled := d.s.runner.Tools.Schema(j.call.Name)
+	compiled := d.s.tools().Schema(j.call.Name)
 	checked := compiled.Check(j.args)
 	if len(checked.Changes) == 0 {
 		j.args = checked.Args // {} for none: their hash is the same
@@ -178,7 +178,7 @@ func (d *batch) validate(j *job) *tool.Error {
 		j.repairs = append(j.repairs, llm.Repair{Rule: string(c.Rule), Class: llm.Coercion})
 		d.emit(llm.Warning{Code: llm.Repaired, Feature: j.call.Name + c.Path, Detail: fmt.Sprintf("%s: %s instead of %s", c.Rule, c.To, c.From)})
 	}
-	for _, name := range d.s.runner.Tools.Undeclared(j.call.Name, j.args) {
+	for _, name := range d.s.tools().Undeclared(j.call.Name, j.args) {
 		d.emit(llm.Warning{Code: llm.Compatibility, Feature: j.call.Name + "/" + name, Detail: "the schema does not mention this argument, nor forbid it; it is passed on"})
 	}
 	return nil

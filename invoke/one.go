@@ -220,6 +220,9 @@ func (s *Session) receipt(j *job, end *ending, view *view, hash journal.Hash) jo
 		Dialect: j.call.Provenance.Dialect, Source: source(j.call), Repairs: j.repairs, Approval: j.approval, Cached: end.cached,
 		OutputBytes: view.bytes, ShownBytes: view.shown, Truncated: view.cut != nil,
 	}
+	if j.tool.SourceHash != "" {
+		rec.ToolSource, rec.SourceHash = j.tool.Source, journal.Hash(j.tool.SourceHash)
+	}
 	if view.cut != nil {
 		rec.Spill = view.cut.Spill
 	}

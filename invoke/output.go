@@ -210,7 +210,7 @@ func textPart(text string, end *ending) llm.Part {
 // tool promises is not passed on, with a warning: the call was run all the same.
 func (s *Session) structure(j *job, end *ending, emit func(llm.Event)) {
 	out := &end.out
-	promised := s.runner.Tools.OutputSchema(j.call.Name)
+	promised := s.tools().OutputSchema(j.call.Name)
 	if end.err != nil || promised == nil && len(out.Structured) == 0 {
 		out.Structured = nil
 		return

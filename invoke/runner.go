@@ -143,6 +143,9 @@ type Session struct {
 	// must not be changed while Do runs. Turn is told to tools.
 	Task, Model, Step string
 	Turn              int
+	// Tools are used instead of the runner's, if they are not nil. They must not
+	// be changed while Do runs.
+	Tools *tool.Set
 
 	runner *Runner
 	rec    *journal.Recorder
@@ -195,6 +198,14 @@ func (s *Session) Within(ctx context.Context) {
 	if e, ok := tool.RuntimeOf(ctx).(*execution); ok && e.session != s {
 		s.parent, s.began = e.session, e.session.runner.now()
 	}
+}
+
+// tools returns the set that calls are looked up in.
+func (s *Session) tools() *tool.Set {
+	if s.Tools != nil {
+		return s.Tools
+	}
+	return s.runner.Tools
 }
 
 // record writes an entry, even if ctx has been cancelled, and returns its hash.

@@ -99,6 +99,10 @@ type Receipt struct {
 	Call   string `json:"call"`
 	StepID string `json:"step_id,omitempty"`
 	Tool   string `json:"tool"`
+	// ToolSource names where a tool comes from whose definition can change, like
+	// an MCP server, and SourceHash speaks for all that it offered.
+	ToolSource string `json:"tool_source,omitempty"`
+	SourceHash Hash   `json:"source_hash,omitempty"`
 	// Args are the arguments as they were run, or as the model wrote them if
 	// they never ran. Text that has no canonical JSON form is kept as a
 	// string.

@@ -47,8 +47,10 @@ type Tool struct {
 	Examples []json.RawMessage
 	// Origin is where the tool comes from. The zero value is trusted least.
 	Origin Origin
-	// Source names the server or file it comes from, for people.
-	Source string
+	// Source names the server or file it comes from, for people. SourceHash is
+	// the hash of all that the source offered with the tool, if that can change;
+	// both are in the receipts of its calls then.
+	Source, SourceHash string
 	// Call runs the tool. The arguments are one JSON value that matches Input.
 	// Output counts even with an error: what was done before it failed.
 	Call func(ctx context.Context, args json.RawMessage) (Output, error)

@@ -92,3 +92,15 @@ func (o Options) supervised(cmd *exec.Cmd, g *group) error {
 	}
 	return err
 }
+
+// PlainEnv is the environment of this process without keys, tokens and habits:
+// what a program needs to find its way.
+func PlainEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, "TERM=dumb", "NO_COLOR=1")
+}

@@ -38,6 +38,7 @@ var layer = map[string]int{
 	"internal/corpus":        0,
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,
+	"internal/mcptest":       0,
 	"internal/near":          0,
 	"internal/outside":       0,
 	"internal/pgtest":        0,
@@ -67,7 +68,7 @@ var why = []string{
 }
 
 // testOnly may be imported by tests of any layer.
-var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true}
+var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true, "internal/mcptest": true}
 
 type pkg struct {
 	Dir, ImportPath                             string

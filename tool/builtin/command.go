@@ -118,7 +118,7 @@ func (c Command) run(ctx context.Context, in commandIn) (tool.Output, error) {
 // contained runs a program in its folder, with the variables it has and those
 // that every program gets, and ends what it leaves running.
 func (c Command) contained(cmd *exec.Cmd) error {
-	cmd.Dir, cmd.Env = c.Dir, append(plainEnv(), cmd.Env...)
+	cmd.Dir, cmd.Env = c.Dir, append(contain.PlainEnv(), cmd.Env...)
 	if !c.Sandbox {
 		return contain.Options{Supervised: c.Supervised}.Run(cmd)
 	}
@@ -169,17 +169,6 @@ func startError(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// plainEnv is the environment without keys, tokens and habits.
-func plainEnv() []string {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	return append(env, "TERM=dumb", "NO_COLOR=1")
 }
 
 // middleCut keeps the beginning and the end of what is written to it.

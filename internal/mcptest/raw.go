@@ -1,0 +1,94 @@
+package mcptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// raw is a server that is no SDK's: it completes the handshake and answers
+// tools/list and tools/call with what its scripts say. Arg is the name of a file of
+// them.
+func raw(arg string) {
+	text, err := os.ReadFile(arg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	var script Script
+	if err := json.Unmarshal(text, &script); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	script.run()
+}
+
+// Script is what a raw server answers: JSON in which "ID" stands for the id of the
+// request and "CURSOR" for a cursor that was never used. An empty text answers
+// nothing; one that is no JSON is written as it is.
+type Script struct {
+	Initialize, List, Call string
+	// Grow repeats the text of Pad behind "PAD" in answers, so that scripts stay
+	// short.
+	Pad  string
+	Grow int
+}
+
+// Write writes the script to a file and returns the kind of server that follows it.
+func (s Script) Write(file string) (kind string, err error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return "raw:" + file, os.WriteFile(file, text, 0o600)
+}
+
+const handshake = `{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}}`
+
+func (s Script) run() {
+	in := bufio.NewReader(os.Stdin)
+	out := bufio.NewWriter(os.Stdout)
+	for n := 0; ; n++ {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		var req struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal([]byte(line), &req)
+		answer := ""
+		switch req.Method {
+		case "server/discover":
+			answer = `{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no such method"}}`
+		case "initialize":
+			if answer = s.Initialize; answer == "" {
+				answer = handshake
+			}
+		case "tools/list":
+			answer = s.List
+		case "tools/call":
+			answer = s.Call
+		}
+		if answer == "" {
+			continue
+		}
+		answer = strings.ReplaceAll(answer, "ID", string(req.ID))
+		answer = strings.ReplaceAll(answer, "CURSOR", fmt.Sprint("page", n))
+		before, after, padded := strings.Cut(answer, "PAD")
+		_, _ = out.WriteString(before)
+		if padded {
+			for range s.Grow {
+				_, _ = out.WriteString(s.Pad)
+			}
+			_, _ = out.WriteString(after)
+		}
+		_ = out.WriteByte('\n')
+		if out.Flush() != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+)
+
+// httpTransport returns the transport to an HTTP or SSE server, whose variables are
+// resolved.
+// All its requests end with life.
+func httpTransport(life context.Context, s Server) (mcp.Transport, error) {
+	home, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("the url cannot be read")
+	}
+	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Redirect: outbound.SameHost})
+	client.Transport = &guarded{life: life, home: home, headers: s.Headers, next: client.Transport}
+	if s.transport() == SSE {
+		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame}, nil
+	}
+	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame, MaxRetries: 2}, nil
+}
+
+// guarded keeps requests to the server that was named: an SSE server chooses where
+// it is asked, and any server may redirect. It adds the headers and bounds answers.
+type guarded struct {
+	life    context.Context
+	home    *url.URL
+	headers map[string]string
+	next    http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != g.home.Host || req.URL.Scheme != g.home.Scheme {
+		return nil, fmt.Errorf("the server sends us on to %s://%s, which is not the server that was named", req.URL.Scheme, req.URL.Host)
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(g.life, cancel)
+	over := func() { stop(); cancel() }
+	req = req.Clone(ctx)
+	for name, value := range g.headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := g.next.RoundTrip(req)
+	if err != nil {
+		over()
+		return nil, err
+	}
+	resp.Body = &ending{resp.Body, over}
+	// The events of a stream are bounded one by one.
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {
+		resp.Body = &bounded{resp.Body, maxFrame}
+	}
+	return resp, nil
+}
+
+// ending tells when a body is closed.
+type ending struct {
+	io.ReadCloser
+	over func()
+}
+
+// Close implements [io.Closer].
+func (e *ending) Close() error {
+	defer e.over()
+	return e.ReadCloser.Close()
+}
+
+// bounded fails when more is read than there may be.
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements [io.Reader].
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		var probe [1]byte
+		if n, err := b.ReadCloser.Read(probe[:]); n == 0 {
+			return 0, err
+		}
+		return 0, fmt.Errorf("the server's answer has more than %d bytes", maxFrame)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

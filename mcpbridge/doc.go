@@ -1,0 +1,14 @@
+// Package mcpbridge makes the tools of MCP servers tools of a run. A [Server] says
+// how a server is reached and how far it is trusted; [Open] takes any number of
+// them and starts none. [Servers.Tools] returns their tools as one [tool.Set],
+// under the names server__tool, and [Servers.BeforeTurn] keeps a run up to date
+// when a server changes its list or comes late.
+//
+// The protocol itself, in all its revisions, is that of the official SDK. What this
+// package adds is what a server must not decide: when it is started and ended,
+// which environment it sees, how long and how much it may answer, and whether what
+// it says of its tools is believed.
+//
+// Everything a server sends is from outside: frames, pages, names, schemas and
+// results are bounded, and a server that breaks a bound fails alone.
+package mcpbridge

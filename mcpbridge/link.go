@@ -1,0 +1,394 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// State is how far a server has come. Each state includes those before it.
+type State int
+
+// The states of a server.
+const (
+	Configured State = iota // nothing is known but how to reach it
+	Listed                  // its tools are known, perhaps from an earlier run
+	Started                 // it runs, or its session is open
+	Used                    // a tool of it was called
+)
+
+// String returns the state in one word.
+func (s State) String() string {
+	return [...]string{"configured", "listed", "started", "used"}[min(max(s, Configured), Used)]
+}
+
+// link is one server and what is known of it. All methods are safe for concurrent
+// use.
+type link struct {
+	Server
+	host *Servers
+
+	mu      sync.Mutex
+	live    *connection   // nil if there is none
+	trying  chan struct{} // closed when the attempt to connect is over; nil without one
+	list    *listing      // nil until it is known
+	fresh   bool          // list is of the live connection
+	changed bool          // the server says that its list has changed
+	used    bool
+	record  memory // what is remembered between runs
+	offer   offer  // the tools as they are offered now
+	failed  error  // why there is no connection
+	tries   int    // attempts in a row that failed
+	retry   time.Time
+	secrets []string // values that came from variables
+}
+
+// connection is an open session.
+type connection struct {
+	session *mcp.ClientSession
+	process *process // nil without one
+	flights flights
+	end     context.CancelFunc // ends the requests of an HTTP server
+}
+
+// kill ends the connection, whatever the server does.
+func (c *connection) kill() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if c.session != nil {
+			_ = c.session.Close()
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(2 * patience):
+	}
+	if c.process != nil {
+		c.process.kill()
+	}
+	c.end()
+	<-closed
+}
+
+// Backoff between attempts to connect: doubled each time.
+const (
+	firstWait = time.Second
+	longWait  = time.Minute
+)
+
+// connect returns an open connection whose list is known. It waits for an attempt
+// that is under way; ctx bounds the waiting, not the attempt.
+func (l *link) connect(ctx context.Context) (*connection, error) {
+	trying, live, err := l.attempt()
+	if live != nil || err != nil {
+		return live, err
+	}
+	select {
+	case <-trying:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the server is not ready yet: %w", ctx.Err())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == nil {
+		return nil, l.failed
+	}
+	return l.live, nil
+}
+
+// attempt begins to connect unless that is done, under way or must wait.
+func (l *link) attempt() (trying <-chan struct{}, live *connection, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.live != nil:
+		return nil, l.live, nil
+	case l.trying != nil:
+		return l.trying, nil, nil
+	case l.host.life.Err() != nil:
+		return nil, nil, errors.New("the servers were closed")
+	case time.Now().Before(l.retry):
+		return nil, nil, fmt.Errorf("%w; the next attempt is in %s", l.failed, time.Until(l.retry).Round(time.Second))
+	}
+	l.trying = make(chan struct{})
+	l.host.running.Go(l.try)
+	return l.trying, nil, nil
+}
+
+// try connects and reads the list.
+func (l *link) try() {
+	live, list, err := l.open()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() {
+		close(l.trying)
+		l.trying = nil
+	}()
+	if err == nil && l.host.life.Err() != nil {
+		err = errors.New("the servers were closed")
+		live.kill()
+	}
+	if err != nil {
+		l.tries++
+		l.retry = time.Now().Add(min(firstWait<<min(l.tries-1, 10), longWait))
+		l.failed = errors.New(l.clean(err.Error()))
+		l.host.notify(Notice{Server: l.Name, Text: "is not there: " + l.failed.Error()})
+		return
+	}
+	l.live, l.failed, l.tries = live, nil, 0
+	l.take(list)
+	l.host.running.Go(func() { l.watch(live) })
+}
+
+// watch forgets a connection when it ends.
+func (l *link) watch(live *connection) {
+	err := live.session.Wait()
+	l.mu.Lock()
+	gone := l.live == live
+	if gone {
+		l.live, l.fresh = nil, false
+		l.failed = errors.New(l.clean(live.why(err)))
+	}
+	l.mu.Unlock()
+	live.kill()
+	if gone && l.host.life.Err() == nil {
+		l.host.notify(Notice{Server: l.Name, Text: "ended: " + l.failed.Error()})
+	}
+}
+
+// why says how a connection ended.
+func (c *connection) why(err error) string {
+	if c.process != nil {
+		select {
+		case <-c.process.ended:
+		case <-time.After(patience): // its output ended before it
+		}
+		if why := c.process.why(); why != "" {
+			return why
+		}
+	}
+	if err == nil {
+		return "the server closed the connection"
+	}
+	return err.Error()
+}
+
+// legacy is the newest revision with a handshake. Servers that know no other one
+// may fail at what comes before it.
+const legacy = "2025-11-25"
+
+// open connects within the server's time. A server that ends, or says nothing, when
+// it is asked in the newest way is asked again in the older one.
+func (l *link) open() (*connection, *listing, error) {
+	s, secrets, err := l.resolve(l.host.options.Lookup)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	l.secrets = secrets
+	revision := l.record.Revision
+	l.mu.Unlock()
+	live, list, err := l.openAs(s, revision, s.connectTimeout()/2)
+	if err != nil && revision == "" && l.host.life.Err() == nil && worthAnother(err) {
+		live, list, err = l.openAs(s, legacy, s.connectTimeout())
+	}
+	return live, list, err
+}
+
+// worthAnother reports whether an attempt failed in a way that another handshake
+// may cure.
+func worthAnother(err error) bool {
+	return errors.Is(err, errSlow) || lost(err)
+}
+
+var errSlow = errors.New("the server did not answer in time")
+
+func (l *link) openAs(s Server, revision string, limit time.Duration) (*connection, *listing, error) {
+	// A connection outlives the life of the servers by the time it takes to say
+	// good-bye.
+	life, end := context.WithCancel(context.Background())
+	live := &connection{end: end}
+	transport, err := l.dial(life, s, live)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	var slow atomic.Bool
+	abort := func() {
+		end()
+		if live.process != nil {
+			live.process.cancel()
+		}
+	}
+	timer := time.AfterFunc(limit, func() {
+		slow.Store(true)
+		abort()
+	})
+	closed := context.AfterFunc(l.host.life, abort)
+	client := mcp.NewClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
+	var list *listing
+	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err == nil {
+		list, err = readList(life, l.Name, live.session)
+	}
+	if closed(); timer.Stop() && err == nil {
+		return live, list, nil
+	}
+	ended := ""
+	if live.process != nil {
+		live.process.Close()
+		if ended = live.process.why(); slow.Load() {
+			ended = live.process.stderr.lastLines(3)
+		}
+	}
+	live.kill()
+	switch {
+	case slow.Load() && ended != "":
+		return nil, nil, fmt.Errorf("%w (%s); it said: %s", errSlow, limit, ended)
+	case slow.Load():
+		return nil, nil, fmt.Errorf("%w (%s)", errSlow, limit)
+	case ended != "":
+		return nil, nil, fmt.Errorf("%s: %w", ended, err)
+	}
+	return nil, nil, err
+}
+
+// dial starts the server, if it is a program of ours, or names its address.
+func (l *link) dial(life context.Context, s Server, live *connection) (mcp.Transport, error) {
+	if s.transport() != Stdio {
+		return httpTransport(life, s)
+	}
+	process, err := startProcess(s, l.host.options.Supervised)
+	live.process = process
+	return process, err
+}
+
+// handlers are what the server may ask us and tell us.
+func (l *link) handlers(live *connection) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.live == live {
+				l.changed = true
+			}
+		},
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.flights.progress(req.Params) },
+	}
+}
+
+// take makes a list the current one. The caller holds the lock.
+func (l *link) take(list *listing) {
+	l.list, l.fresh, l.changed = list, true, false
+	for _, n := range list.left {
+		l.host.notify(n)
+	}
+	for _, n := range l.record.learn(l.Server, list) {
+		l.host.notify(n)
+	}
+	if l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= legacy {
+		l.record.Revision = legacy
+	}
+	if err := l.record.save(l.host.options.Dir, l.Server); err != nil {
+		l.host.notify(Notice{Server: l.Name, Text: "cannot be remembered: " + err.Error()})
+	}
+	l.rebuild()
+}
+
+// stale reports whether the list should be read again.
+func (l *link) stale() (*connection, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.list != nil && l.list.ttl > 0 && time.Since(l.list.at) > l.list.ttl
+	return l.live, l.live != nil && (l.changed || old)
+}
+
+// refresh reads the list again if the server said that it changed. A list that
+// cannot be read leaves the old one.
+func (l *link) refresh(ctx context.Context) {
+	live, stale := l.stale()
+	if !stale {
+		return
+	}
+	l.mu.Lock()
+	l.changed = false // what changes from now on is another change
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, l.connectTimeout())
+	defer cancel()
+	list, err := readList(ctx, l.Name, live.session)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live != live {
+		return
+	}
+	if err != nil {
+		l.changed = true
+		l.host.notify(Notice{Server: l.Name, Text: "changed its tools, and the new list cannot be read: " + l.clean(err.Error())})
+		return
+	}
+	l.take(list)
+}
+
+// clean takes secrets and what a terminal would obey out of an error.
+func (l *link) clean(text string) string {
+	for _, secret := range l.secrets {
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "…")
+		}
+	}
+	return clip(strings.ReplaceAll(plainText(text), "\n", " "), 600)
+}
+
+// close ends the connection.
+func (l *link) close() {
+	l.mu.Lock()
+	live := l.live
+	l.live = nil
+	l.mu.Unlock()
+	if live != nil {
+		live.kill()
+	}
+}
+
+// Status is what is known of a server.
+type Status struct {
+	Name      string
+	Transport Transport
+	State     State
+	Tools     int    // that are offered
+	ListHash  string // of all that the server listed
+	Revision  string // of the protocol; "" without a connection
+	// Err says why the server is not there; nil if it is or nobody has tried.
+	Err error
+	// Stderr is the end of what a running Stdio server wrote there.
+	Stderr   string
+	Disabled bool
+}
+
+func (l *link) status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Status{Name: l.Name, Transport: l.transport(), Err: l.failed, Tools: l.offer.set.Len(), Disabled: l.Disabled}
+	if l.list != nil {
+		s.State, s.ListHash = Listed, string(l.list.hash)
+	}
+	if l.live == nil {
+		return s
+	}
+	s.State, s.Revision = Started, l.live.session.InitializeResult().ProtocolVersion
+	if l.used {
+		s.State = Used
+	}
+	if l.live.process != nil {
+		s.Stderr = l.live.process.stderr.String()
+	}
+	return s
+}

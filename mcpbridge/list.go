@@ -1,0 +1,234 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// The bounds of a server's list.
+const (
+	maxPages       = 200
+	maxTools       = 5000
+	maxListBytes   = 16 << 20
+	maxToolName    = 128
+	maxDescription = 32 << 10
+	maxSchema      = 256 << 10
+	maxSchemaDepth = 64
+	maxTTL         = 24 * 60 * 60 * 1000 // in milliseconds
+)
+
+// Definition is a tool as its server describes it.
+type Definition struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
+	// The hints are what the server says of the tool's effects; see [Trust].
+	ReadOnlyHint    bool  `json:"read_only_hint,omitempty"`
+	IdempotentHint  bool  `json:"idempotent_hint,omitempty"`
+	DestructiveHint *bool `json:"destructive_hint,omitempty"`
+	OpenWorldHint   *bool `json:"open_world_hint,omitempty"`
+}
+
+// Fingerprint is the hash of all that the server says of the tool.
+func (d Definition) Fingerprint() journal.Hash {
+	h, err := journal.HashValue(d)
+	if err != nil {
+		panic(err) // definitions are made of strings, booleans and JSON that was read
+	}
+	return h
+}
+
+// listing is what a server offered at one time.
+type listing struct {
+	defs   []Definition
+	prints map[string]journal.Hash // of each definition, by name
+	hash   journal.Hash            // of all, in any order
+	ttl    time.Duration           // how long the server says that it stays so; 0 if it does not say
+	at     time.Time
+	left   []Notice // tools that cannot be used
+}
+
+func newListing(defs []Definition) *listing {
+	l := &listing{defs: defs, prints: make(map[string]journal.Hash, len(defs)), at: time.Now()}
+	lines := make([]string, len(defs))
+	for i, d := range defs {
+		l.prints[d.Name] = d.Fingerprint()
+		lines[i] = d.Name + " " + string(l.prints[d.Name])
+	}
+	slices.Sort(lines)
+	l.hash, _ = journal.HashValue(lines) // strings always have a hash
+	return l
+}
+
+// readList asks a server for all its tools. One that cannot be used is left out and
+// reported; a list without end is an error.
+func readList(ctx context.Context, server string, session *mcp.ClientSession) (*listing, error) {
+	if c := session.InitializeResult().Capabilities; c == nil || c.Tools == nil {
+		return newListing(nil), nil // a server without tools need not answer
+	}
+	var defs []Definition
+	var left []Notice
+	var ttl time.Duration
+	params := &mcp.ListToolsParams{}
+	cursors := make(map[string]bool)
+	taken, size := make(map[string]bool), 0
+	for page := 1; ; page++ {
+		if page > maxPages {
+			return nil, fmt.Errorf("its list of tools has more than %d pages", maxPages)
+		}
+		res, err := session.ListTools(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range res.Tools {
+			d, err := define(t)
+			if err == nil && taken[d.Name] {
+				err = errors.New("another tool has the same name")
+			}
+			if err != nil {
+				left = append(left, Notice{Server: server, Tool: showName(t), Text: "is left out: " + err.Error()})
+				continue
+			}
+			taken[d.Name] = true
+			size += len(d.Description) + len(d.Input) + len(d.Output)
+			defs = append(defs, d)
+		}
+		if len(defs)+len(left) > maxTools || size > maxListBytes {
+			return nil, fmt.Errorf("it has more than %d tools or %d bytes of definitions", maxTools, maxListBytes)
+		}
+		if res.TTLMs > 0 {
+			ttl = time.Duration(min(res.TTLMs, maxTTL)) * time.Millisecond
+		}
+		if res.NextCursor == "" {
+			break
+		}
+		if cursors[res.NextCursor] {
+			return nil, errors.New("the pages of its list of tools go round in a circle")
+		}
+		cursors[res.NextCursor] = true
+		params = &mcp.ListToolsParams{Cursor: res.NextCursor}
+	}
+	l := newListing(defs)
+	l.left, l.ttl = left, ttl
+	return l, nil
+}
+
+// define reads a definition within bounds.
+func define(t *mcp.Tool) (Definition, error) {
+	if t == nil {
+		return Definition{}, errors.New("there is nothing where a tool should be")
+	}
+	d := Definition{Name: t.Name, Title: t.Title, Description: t.Description}
+	switch {
+	case t.Name == "" || len(t.Name) > maxToolName || !utf8.ValidString(t.Name):
+		return d, fmt.Errorf("a name has 1 to %d characters", maxToolName)
+	case strings.ContainsFunc(t.Name, isControl) || strings.ContainsFunc(t.Name, unicode.IsSpace):
+		return d, errors.New("its name holds a character that cannot be seen")
+	case len(t.Description) > maxDescription || len(t.Title) > maxDescription:
+		return d, fmt.Errorf("its description has more than %d bytes", maxDescription)
+	}
+	d.Title, d.Description = plainText(t.Title), plainText(t.Description)
+	var err error
+	if d.Input, err = schemaText(t.InputSchema); err != nil {
+		return d, fmt.Errorf("its schema %w", err)
+	}
+	if d.Output, err = schemaText(t.OutputSchema); err != nil {
+		return d, fmt.Errorf("the schema of its output %w", err)
+	}
+	if a := t.Annotations; a != nil {
+		d.ReadOnlyHint, d.IdempotentHint, d.DestructiveHint, d.OpenWorldHint = a.ReadOnlyHint, a.IdempotentHint, a.DestructiveHint, a.OpenWorldHint
+	}
+	return d, nil
+}
+
+func schemaText(schema any) (json.RawMessage, error) {
+	if schema == nil {
+		return nil, nil
+	}
+	if depth(schema, 0) > maxSchemaDepth {
+		return nil, fmt.Errorf("is nested deeper than %d", maxSchemaDepth)
+	}
+	if _, is := schema.(map[string]any); !is {
+		return nil, errors.New("is no object")
+	}
+	text, err := json.Marshal(schema)
+	if err == nil {
+		text, err = journal.Canonical(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("has more than %d bytes", maxSchema)
+	}
+	return text, nil
+}
+
+// depth is how deep v is nested. It stops counting beyond the bound.
+func depth(v any, above int) int {
+	if above > maxSchemaDepth {
+		return above
+	}
+	deepest := above
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			deepest = max(deepest, depth(e, above+1))
+		}
+	case []any:
+		for _, e := range v {
+			deepest = max(deepest, depth(e, above+1))
+		}
+	}
+	return deepest
+}
+
+// isControl reports whether r steers a terminal or the direction of text instead of
+// being shown.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == '\u2028' || r == '\u2029'
+}
+
+// showName is a name from outside for people.
+func showName(t *mcp.Tool) string {
+	if t == nil {
+		return ""
+	}
+	return clip(strings.ReplaceAll(plainText(t.Name), "\n", " "), maxToolName)
+}
+
+// changes says in what two definitions of one tool differ, for a person.
+func changes(old, now Definition) string {
+	var parts []string
+	for _, c := range []struct {
+		what string
+		is   bool
+	}{
+		{"title", old.Title != now.Title},
+		{"description", old.Description != now.Description},
+		{"schema", string(old.Input) != string(now.Input)},
+		{"output schema", string(old.Output) != string(now.Output)},
+		{"hints", old.ReadOnlyHint != now.ReadOnlyHint || old.IdempotentHint != now.IdempotentHint ||
+			!same(old.DestructiveHint, now.DestructiveHint) || !same(old.OpenWorldHint, now.OpenWorldHint)},
+	} {
+		if c.is {
+			parts = append(parts, c.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func same(a, b *bool) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }

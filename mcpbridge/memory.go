@@ -1,0 +1,143 @@
+package mcpbridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// memory is what is remembered of a server between runs: its last list, so that
+// its tools can be offered before it is started, and the definition of each tool
+// that was seen first or approved.
+type memory struct {
+	// Server is the hash of how the server is reached. Of another server nothing
+	// is known.
+	Server journal.Hash `json:"server"`
+	// Revision is that of the handshake the server needs; empty means the newest.
+	Revision string       `json:"revision,omitempty"`
+	List     []Definition `json:"list"`
+	// Known are the accepted definitions by name, of tools that are gone, too:
+	// whoever comes back changed has changed.
+	Known map[string]Definition `json:"known"`
+}
+
+// maxMemory bounds the file, and maxKnown the tools that are remembered.
+const (
+	maxMemory = 4 * maxListBytes
+	maxKnown  = 2 * maxTools
+)
+
+// identity is the hash of how a server is reached, before variables are replaced.
+func identity(s Server) journal.Hash {
+	h, _ := journal.HashValue([]any{s.transport(), s.Command, s.Args, s.Dir, s.URL})
+	return h
+}
+
+func memoryFile(dir, name string) string { return filepath.Join(dir, name+".json") }
+
+// remember reads what is known of a server. A file that cannot be read is an
+// error: to go on would approve everything anew.
+func remember(dir string, s Server) (memory, error) {
+	m := memory{Server: identity(s), Known: make(map[string]Definition)}
+	if dir == "" {
+		return m, nil
+	}
+	file := memoryFile(dir, s.Name)
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if info.Size() > maxMemory {
+		return m, fmt.Errorf("%s has more than %d bytes; remove it to begin anew", file, maxMemory)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return m, err
+	}
+	var stored memory
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return m, fmt.Errorf("%s cannot be read; remove it to begin anew: %w", file, err)
+	}
+	if stored.Server != m.Server || stored.Known == nil {
+		return m, nil // the name stands for another server now
+	}
+	return stored, nil
+}
+
+// learn accepts the definitions that are new and returns what changed. For a server
+// that is trusted it accepts changes, too.
+func (m *memory) learn(s Server, list *listing) []Notice {
+	var news []Notice
+	for _, d := range list.defs {
+		known, seen := m.Known[d.Name]
+		switch {
+		case !seen && len(m.Known) < maxKnown:
+			m.Known[d.Name] = d
+		case !seen, known.Fingerprint() == list.prints[d.Name]:
+		case s.Trust == TrustAnnotations:
+			m.Known[d.Name] = d
+			news = append(news, Notice{Server: s.Name, Tool: d.Name, Text: "was changed by its server: " + changes(known, d)})
+		default:
+			news = append(news, Notice{Server: s.Name, Tool: d.Name, Changed: true,
+				Text: "was changed by its server (" + changes(known, d) + ") and is not used until you approve it: toolpost mcp tools " + s.Name + " --approve"})
+		}
+	}
+	m.List = list.defs
+	return news
+}
+
+// accepts reports whether a definition is the accepted one.
+func (m *memory) accepts(d Definition, print journal.Hash) bool {
+	known, seen := m.Known[d.Name]
+	return seen && known.Fingerprint() == print
+}
+
+// approve accepts the definitions of a list as they are and returns the names of
+// those that had changed.
+func (m *memory) approve(list *listing) []string {
+	var names []string
+	for _, d := range list.defs {
+		if !m.accepts(d, list.prints[d.Name]) {
+			names = append(names, d.Name)
+		}
+		m.Known[d.Name] = d
+	}
+	slices.Sort(names)
+	return names
+}
+
+// save writes what is known, for the next run.
+func (m *memory) save(dir string, s Server) error {
+	if dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, "."+s.Name+"-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), memoryFile(dir, s.Name))
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(temp.Name()))
+	}
+	return err
+}

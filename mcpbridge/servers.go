@@ -1,0 +1,302 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Options are what all servers share. The zero value is a safe choice.
+type Options struct {
+	// Dir is the folder in which lists and accepted definitions are kept between
+	// runs, one file for each server. Empty keeps them no longer than the Servers.
+	Dir string
+	// Lookup returns the value of a variable; nil knows none.
+	Lookup func(name string) (string, bool)
+	// Wait is how long [Servers.Tools] waits for servers whose tools are not known;
+	// 0 means 10 s. A server that comes later is used from the next turn on.
+	Wait time.Duration
+	// Supervised runs Stdio servers under a supervisor, so that everything they
+	// start ends with them and with this process. The supervisor is this process's
+	// own program, whose main must call builtin.Supervise first. Only Linux has it.
+	Supervised bool
+	// Notify is told what a person should know: servers that are not there, tools
+	// that were changed or left out. It is called by one goroutine at a time.
+	Notify func(Notice)
+	// Version is that of the program, which servers are told.
+	Version string
+}
+
+// Notice is something that a person should know of a server.
+type Notice struct {
+	Server, Tool string // Tool is empty if it concerns the whole server
+	Text         string // goes on from the name
+	// Changed says that the tool is not used because its definition changed.
+	Changed bool
+}
+
+// String returns the notice as a sentence.
+func (n Notice) String() string {
+	if n.Tool == "" {
+		return "MCP server " + n.Server + " " + n.Text
+	}
+	return "tool " + n.Tool + " of MCP server " + n.Server + " " + n.Text
+}
+
+// Servers are MCP servers that are started when they are needed. All methods are
+// safe for concurrent use. Whoever opens them closes them.
+type Servers struct {
+	options Options
+	links   []*link
+	life    context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
+	telling sync.Mutex
+}
+
+// Open returns the servers and starts none. It refuses configurations that cannot
+// be honoured and two servers of one name.
+func Open(options Options, servers ...Server) (*Servers, error) {
+	s := &Servers{options: options}
+	s.life, s.end = context.WithCancel(context.Background())
+	names := make(map[string]bool)
+	for _, config := range servers {
+		if err := config.Check(); err != nil {
+			return nil, err
+		}
+		if names[config.Name] {
+			return nil, fmt.Errorf("mcp: two servers are called %s", config.Name)
+		}
+		names[config.Name] = true
+		record, err := remember(options.Dir, config)
+		if err != nil {
+			return nil, fmt.Errorf("mcp: what is known of server %s: %w", config.Name, err)
+		}
+		l := &link{Server: config, host: s, record: record}
+		if record.List != nil {
+			l.list = newListing(record.List)
+		}
+		l.rebuild()
+		s.links = append(s.links, l)
+	}
+	return s, nil
+}
+
+// Close ends all servers and waits until they have ended.
+func (s *Servers) Close() error {
+	s.end()
+	var closing sync.WaitGroup
+	for _, l := range s.links {
+		closing.Go(l.close)
+	}
+	closing.Wait()
+	s.running.Wait()
+	return nil
+}
+
+func (s *Servers) notify(n Notice) {
+	if s.options.Notify == nil {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.options.Notify(n)
+}
+
+// enabled yields the servers that may be used.
+func (s *Servers) enabled() []*link {
+	return slices.DeleteFunc(slices.Clone(s.links), func(l *link) bool { return l.Disabled || l.Tools != nil && len(l.Tools) == 0 })
+}
+
+const defaultWait = 10 * time.Second
+
+// Tools returns the tools of all servers, in the order of the servers. Servers
+// whose tools are not known are started, all at once, and waited for as long as
+// Options say; one that is not there by then has no tools, and is reported.
+func (s *Servers) Tools(ctx context.Context) (*tool.Set, error) {
+	wait := s.options.Wait
+	if wait == 0 {
+		wait = defaultWait
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errLate)
+	defer cancel()
+	var listing sync.WaitGroup
+	for _, l := range s.enabled() {
+		if l.known() {
+			continue
+		}
+		listing.Go(func() {
+			if _, err := l.connect(ctx); err != nil && ctx.Err() != nil {
+				s.notify(Notice{Server: l.Name, Text: fmt.Sprintf("has not answered within %s; its tools are used as soon as it has", wait)})
+			}
+		})
+	}
+	listing.Wait()
+	if err := ctx.Err(); err != nil && !errors.Is(context.Cause(ctx), errLate) {
+		return nil, err
+	}
+	return s.current()
+}
+
+var errLate = errors.New("mcp: some servers are late")
+
+// Connect starts the named server, if it does not run, and reads its list.
+func (s *Servers) Connect(ctx context.Context, name string) error {
+	l, err := s.named(name)
+	if err != nil {
+		return err
+	}
+	if _, err := l.connect(ctx); err != nil {
+		return fmt.Errorf("mcp: server %s: %w", name, err)
+	}
+	return nil
+}
+
+// Approve starts the named server and accepts the definitions of its tools as they
+// are now. It returns the names of those that were not accepted before.
+func (s *Servers) Approve(ctx context.Context, name string) ([]string, error) {
+	if err := s.Connect(ctx, name); err != nil {
+		return nil, err
+	}
+	l, _ := s.named(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := l.record.approve(l.list)
+	l.rebuild()
+	return names, l.record.save(s.options.Dir, l.Server)
+}
+
+func (s *Servers) named(name string) (*link, error) {
+	i := slices.IndexFunc(s.links, func(l *link) bool { return l.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("mcp: no server is called %s", name)
+	}
+	if s.links[i].Disabled {
+		return nil, fmt.Errorf("mcp: server %s is not enabled", name)
+	}
+	return s.links[i], nil
+}
+
+// Definitions returns what the named server said of its tools when it was last
+// listed, and whether each is used.
+func (s *Servers) Definitions(name string) (defs []Definition, used func(tool string) bool) {
+	l, err := s.named(name)
+	if err != nil {
+		return nil, func(string) bool { return false }
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.list != nil {
+		defs = slices.Clone(l.list.defs)
+	}
+	offered := l.offer.names
+	return defs, func(tool string) bool { return offered[tool] != "" }
+}
+
+// Status returns what is known of each server, in their order.
+func (s *Servers) Status() []Status {
+	out := make([]Status, len(s.links))
+	for i, l := range s.links {
+		out[i] = l.status()
+	}
+	return out
+}
+
+// Original returns the server and the tool that stand behind the name of a tool
+// that is offered now.
+func (s *Servers) Original(name string) (server, tool string, ok bool) {
+	for _, l := range s.links {
+		l.mu.Lock()
+		for own, offered := range l.offer.names {
+			if offered == name {
+				server, tool, ok = l.Name, own, true
+			}
+		}
+		l.mu.Unlock()
+	}
+	return server, tool, ok
+}
+
+func (s *Servers) current() (*tool.Set, error) {
+	var sets []*tool.Set
+	for _, l := range s.enabled() {
+		l.mu.Lock()
+		sets = append(sets, l.offer.set)
+		l.mu.Unlock()
+	}
+	set, err := tool.Join(sets...)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %w", err)
+	}
+	return set, nil
+}
+
+// BeforeTurn returns an [agent.Agent.BeforeTurn] for a run that began with the tools
+// first, of these servers, beside own ones, of the program. Before each turn it
+// reads the lists that changed, and has the model and the runner use the tools that
+// the servers have then. Servers that are not there are tried again meanwhile.
+func (s *Servers) BeforeTurn(own, first *tool.Set) func(context.Context, *agent.Plan) error {
+	began := nameSet(first)
+	return func(ctx context.Context, plan *agent.Plan) error {
+		s.catchUp(ctx)
+		now, err := s.current()
+		if err != nil {
+			return err
+		}
+		if plan.Set, err = tool.Join(own, now); err != nil {
+			return err
+		}
+		plan.Tools = replan(plan.Tools, began, now)
+		return nil
+	}
+}
+
+// catchUp reads the lists that changed and tries servers that are not there, without
+// waiting for these.
+func (s *Servers) catchUp(ctx context.Context) {
+	var reading sync.WaitGroup
+	for _, l := range s.enabled() {
+		if !l.known() {
+			_, _, _ = l.attempt() // an error is reported by those who need the server
+			continue
+		}
+		reading.Go(func() { l.refresh(ctx) })
+	}
+	reading.Wait()
+}
+
+// replan replaces the definitions of servers by those of now. Began are the names at
+// the beginning of the run: of these, what was not offered then is not offered now.
+func replan(offered []llm.ToolDef, began map[string]bool, now *tool.Set) []llm.ToolDef {
+	var out []llm.ToolDef
+	for _, d := range offered {
+		t, there := now.Lookup(d.Name)
+		switch {
+		case there:
+			out = append(out, t.Def())
+		case !began[d.Name]:
+			out = append(out, d) // not of a server
+		}
+	}
+	for t := range now.All() {
+		if !began[t.Name] {
+			out = append(out, t.Def())
+		}
+	}
+	return out
+}
+
+func nameSet(s *tool.Set) map[string]bool {
+	out := make(map[string]bool, s.Len())
+	for _, name := range s.Names() {
+		out[name] = true
+	}
+	return out
+}
