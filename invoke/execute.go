@@ -97,6 +97,8 @@ const maxPrompts = 32
 func (d *batch) interrupt(j *job, end *ending) {
 	switch {
 	case end.status != journal.Failed || j.tool.Effects.Has(tool.ReadOnly):
+	case end.err.Code == tool.Uncertain: // the tool says so itself
+		end.status = journal.Unknown
 	case end.err.Code == tool.Cancelled && d.ctx.Err() != nil:
 		end.err, end.status = uncertain(), journal.Unknown
 	case end.err.Code == tool.Timeout && end.stopped && !j.tool.Effects.Has(tool.Idempotent):

@@ -17,7 +17,7 @@ import (
 // httpTransport returns the transport to an HTTP or SSE server, whose variables are
 // resolved.
 // All its requests end with life.
-func httpTransport(life context.Context, s Server) (mcp.Transport, error) {
+func httpTransport(life context.Context, s ServerConfig) (mcp.Transport, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, errors.New("the url cannot be read")

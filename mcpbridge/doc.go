@@ -1,4 +1,4 @@
-// Package mcpbridge makes the tools of MCP servers tools of a run. A [Server] says
+// Package mcpbridge makes the tools of MCP servers tools of a run. A [ServerConfig] says
 // how a server is reached and how far it is trusted; [Open] takes any number of
 // them and starts none. [Servers.Tools] returns their tools as one [tool.Set],
 // under the names server__tool, and [Servers.BeforeTurn] keeps a run up to date

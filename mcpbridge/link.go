@@ -12,26 +12,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// State is how far a server has come. Each state includes those before it.
-type State int
+// ServerState is how far a server has come. Each state includes those before it.
+type ServerState int
 
 // The states of a server.
 const (
-	Configured State = iota // nothing is known but how to reach it
-	Listed                  // its tools are known, perhaps from an earlier run
-	Started                 // it runs, or its session is open
-	Used                    // a tool of it was called
+	Configured ServerState = iota // nothing is known but how to reach it
+	Listed                        // its tools are known, perhaps from an earlier run
+	Started                       // it runs, or its session is open
+	Used                          // a tool of it was called
 )
 
 // String returns the state in one word.
-func (s State) String() string {
+func (s ServerState) String() string {
 	return [...]string{"configured", "listed", "started", "used"}[min(max(s, Configured), Used)]
 }
 
 // link is one server and what is known of it. All methods are safe for concurrent
 // use.
 type link struct {
-	Server
+	ServerConfig
 	host *Servers
 
 	mu      sync.Mutex
@@ -210,7 +210,7 @@ func worthAnother(err error) bool {
 
 var errSlow = errors.New("the server did not answer in time")
 
-func (l *link) openAs(s Server, revision string, limit time.Duration) (*connection, *listing, error) {
+func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*connection, *listing, error) {
 	// A connection outlives the life of the servers by the time it takes to say
 	// good-bye.
 	life, end := context.WithCancel(context.Background())
@@ -261,7 +261,7 @@ func (l *link) openAs(s Server, revision string, limit time.Duration) (*connecti
 }
 
 // dial starts the server, if it is a program of ours, or names its address.
-func (l *link) dial(life context.Context, s Server, live *connection) (mcp.Transport, error) {
+func (l *link) dial(life context.Context, s ServerConfig, live *connection) (mcp.Transport, error) {
 	if s.transport() != Stdio {
 		return httpTransport(life, s)
 	}
@@ -291,13 +291,13 @@ func (l *link) take(list *listing) {
 	for _, n := range list.left {
 		l.host.notify(n)
 	}
-	for _, n := range l.record.learn(l.Server, list) {
+	for _, n := range l.record.learn(l.ServerConfig, list) {
 		l.host.notify(n)
 	}
 	if l.live != nil && l.live.session.InitializeResult().ProtocolVersion <= legacy {
 		l.record.Revision = legacy
 	}
-	if err := l.record.save(l.host.options.Dir, l.Server); err != nil {
+	if err := l.record.save(l.host.options.Dir, l.ServerConfig); err != nil {
 		l.host.notify(Notice{Server: l.Name, Text: "cannot be remembered: " + err.Error()})
 	}
 	l.rebuild()
@@ -362,7 +362,7 @@ func (l *link) close() {
 type Status struct {
 	Name      string
 	Transport Transport
-	State     State
+	State     ServerState
 	Tools     int    // that are offered
 	ListHash  string // of all that the server listed
 	Revision  string // of the protocol; "" without a connection

@@ -28,8 +28,8 @@ const (
 	maxTTL         = 24 * 60 * 60 * 1000 // in milliseconds
 )
 
-// Definition is a tool as its server describes it.
-type Definition struct {
+// ServerTool is a tool as its server describes it.
+type ServerTool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
 	Description string          `json:"description,omitempty"`
@@ -43,7 +43,7 @@ type Definition struct {
 }
 
 // Fingerprint is the hash of all that the server says of the tool.
-func (d Definition) Fingerprint() journal.Hash {
+func (d ServerTool) Fingerprint() journal.Hash {
 	h, err := journal.HashValue(d)
 	if err != nil {
 		panic(err) // definitions are made of strings, booleans and JSON that was read
@@ -53,7 +53,7 @@ func (d Definition) Fingerprint() journal.Hash {
 
 // listing is what a server offered at one time.
 type listing struct {
-	defs   []Definition
+	defs   []ServerTool
 	prints map[string]journal.Hash // of each definition, by name
 	hash   journal.Hash            // of all, in any order
 	ttl    time.Duration           // how long the server says that it stays so; 0 if it does not say
@@ -61,7 +61,7 @@ type listing struct {
 	left   []Notice // tools that cannot be used
 }
 
-func newListing(defs []Definition) *listing {
+func newListing(defs []ServerTool) *listing {
 	l := &listing{defs: defs, prints: make(map[string]journal.Hash, len(defs)), at: time.Now()}
 	lines := make([]string, len(defs))
 	for i, d := range defs {
@@ -79,7 +79,7 @@ func readList(ctx context.Context, server string, session *mcp.ClientSession) (*
 	if c := session.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return newListing(nil), nil // a server without tools need not answer
 	}
-	var defs []Definition
+	var defs []ServerTool
 	var left []Notice
 	var ttl time.Duration
 	params := &mcp.ListToolsParams{}
@@ -127,11 +127,11 @@ func readList(ctx context.Context, server string, session *mcp.ClientSession) (*
 }
 
 // define reads a definition within bounds.
-func define(t *mcp.Tool) (Definition, error) {
+func define(t *mcp.Tool) (ServerTool, error) {
 	if t == nil {
-		return Definition{}, errors.New("there is nothing where a tool should be")
+		return ServerTool{}, errors.New("there is nothing where a tool should be")
 	}
-	d := Definition{Name: t.Name, Title: t.Title, Description: t.Description}
+	d := ServerTool{Name: t.Name, Title: t.Title, Description: t.Description}
 	switch {
 	case t.Name == "" || len(t.Name) > maxToolName || !utf8.ValidString(t.Name):
 		return d, fmt.Errorf("a name has 1 to %d characters", maxToolName)
@@ -211,7 +211,7 @@ func showName(t *mcp.Tool) string {
 }
 
 // changes says in what two definitions of one tool differ, for a person.
-func changes(old, now Definition) string {
+func changes(old, now ServerTool) string {
 	var parts []string
 	for _, c := range []struct {
 		what string

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 }
 
 // stdio returns a server that is this test program.
-func stdio(name, kind string) mcpbridge.Server {
+func stdio(name, kind string) mcpbridge.ServerConfig {
 	command, env := mcptest.Command(kind)
-	return mcpbridge.Server{Name: name, Command: command, Env: env}
+	return mcpbridge.ServerConfig{Name: name, Command: command, Env: env}
 }
 
 // notices collects what a person is told.
@@ -70,7 +70,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func open(t *testing.T, o mcpbridge.Options, servers ...mcpbridge.Server) (*mcpbridge.Servers, *notices) {
+func open(t *testing.T, o mcpbridge.Options, servers ...mcpbridge.ServerConfig) (*mcpbridge.Servers, *notices) {
 	t.Helper()
 	told := new(notices)
 	o.Notify, o.Supervised = told.add, true
@@ -126,7 +126,7 @@ func TestEveryTransport(t *testing.T) {
 		seen = append(seen, r.Header.Get("Authorization"))
 	})
 	headers := map[string]string{"Authorization": "Bearer ${KEY}"}
-	for _, server := range []mcpbridge.Server{
+	for _, server := range []mcpbridge.ServerConfig{
 		stdio("one", "ordinary"),
 		{Name: "one", URL: address + "/mcp", Headers: headers},
 		{Name: "one", Transport: mcpbridge.SSE, URL: address + "/sse", Headers: headers},
@@ -211,7 +211,7 @@ func TestResults(t *testing.T) {
 }
 
 // scripted returns a server that answers as the script says.
-func scripted(t *testing.T, name string, script mcptest.Script) mcpbridge.Server {
+func scripted(t *testing.T, name string, script mcptest.Script) mcpbridge.ServerConfig {
 	t.Helper()
 	kind, err := script.Write(filepath.Join(t.TempDir(), "script.json"))
 	if err != nil {
@@ -254,14 +254,21 @@ func TestProgressReachesTheCall(t *testing.T) {
 	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
 	one, _ := toolsOf(t, s).Lookup("one__progress")
 	w := new(watcher)
-	out, err := one.Run(tool.WithRuntime(context.Background(), w), nil)
-	if err != nil || textOf(out) != "done" {
-		t.Fatalf("it returned %q, %v", textOf(out), err)
+	seen := func() (got []tool.Progress) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(w.got)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.got) == 0 || w.got[0] != (tool.Progress{Message: "step 1", Done: 1, Total: 3}) {
-		t.Errorf("the progress is %v", w.got)
+	// An answer may overtake what was reported before it.
+	until(t, "progress", func() bool {
+		out, err := one.Run(tool.WithRuntime(context.Background(), w), nil)
+		if err != nil || textOf(out) != "done" {
+			t.Fatalf("it returned %q, %v", textOf(out), err)
+		}
+		return len(seen()) > 0
+	})
+	if got := seen()[0]; got != (tool.Progress{Message: "step 1", Done: 1, Total: 3}) {
+		t.Errorf("the progress is %v", got)
 	}
 }
 
@@ -338,8 +345,8 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 	t.Parallel()
 	silent := stdio("silent", "silent")
 	silent.Connect = 400 * time.Millisecond
-	missing := mcpbridge.Server{Name: "missing", Command: "no-such-program-anywhere"}
-	refused := mcpbridge.Server{Name: "refused", URL: "http://127.0.0.1:1/mcp"}
+	missing := mcpbridge.ServerConfig{Name: "missing", Command: "no-such-program-anywhere"}
+	refused := mcpbridge.ServerConfig{Name: "refused", URL: "http://127.0.0.1:1/mcp"}
 	s, told := open(t, mcpbridge.Options{}, silent, missing, refused, stdio("exit", "exit:4"), stdio("good", "ordinary"))
 	set := toolsOf(t, s)
 	if out, err := call(t, set, "good__echo", `{"text":"still here"}`); err != nil || textOf(out) != "still here" {
@@ -366,9 +373,7 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 // beginning up.
 func TestALateServerComesLater(t *testing.T) {
 	s, told := open(t, mcpbridge.Options{Wait: time.Nanosecond}, stdio("one", "ordinary"))
-	if set := toolsOf(t, s); set.Len() != 0 {
-		t.Skipf("it was ready within a nanosecond: %s", set.Names())
-	}
+	toolsOf(t, s)
 	told.wait(t, "its tools are used as soon as it has")
 	until(t, "a started server", func() bool { return s.Status()[0].State == mcpbridge.Started })
 	if set := toolsOf(t, s); set.Len() == 0 {
@@ -382,7 +387,7 @@ func TestAServerThatDied(t *testing.T) {
 	s, told := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
 	set := toolsOf(t, s)
 	_, err := call(t, set, "one__die", "{}")
-	if e := tool.FromError(err); e == nil || e.Code != tool.Network || !strings.Contains(e.Message, "out of memory") {
+	if e := tool.FromError(err); e == nil || e.Code != tool.Uncertain || !strings.Contains(e.Message, "out of memory") {
 		t.Fatalf("the call returned %v", err)
 	}
 	told.wait(t, "MCP server one ended: the program ended with exit status 3; it said: out of memory")
@@ -424,7 +429,7 @@ func TestCallTimeout(t *testing.T) {
 	server.Call = 50 * time.Millisecond
 	s, _ := open(t, mcpbridge.Options{}, server)
 	_, err := call(t, toolsOf(t, s), "one__wait", "{}")
-	if e := tool.FromError(err); e == nil || e.Code != tool.Timeout {
+	if e := tool.FromError(err); e == nil || e.Code != tool.Uncertain {
 		t.Errorf("it returned %v", err)
 	}
 }
@@ -485,21 +490,21 @@ func TestLazyStart(t *testing.T) {
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
-		server mcpbridge.Server
+		server mcpbridge.ServerConfig
 		want   string
 	}{
-		{mcpbridge.Server{Name: "a b", Command: "x"}, "is no name for a server"},
-		{mcpbridge.Server{Name: "a__b", Command: "x"}, "without __"},
-		{mcpbridge.Server{Name: "a"}, "needs a command"},
-		{mcpbridge.Server{Name: "a", Transport: "http"}, "needs a url"},
-		{mcpbridge.Server{Name: "a", Transport: "carrier-pigeon", Command: "x"}, "stdio, http and sse"},
-		{mcpbridge.Server{Name: "a", Command: "x", URL: "http://h/"}, "has no url"},
-		{mcpbridge.Server{Name: "a", URL: "http://h/", Transport: "http", Env: map[string]string{"A": "b"}}, "has no command"},
-		{mcpbridge.Server{Name: "a", URL: "file:///etc/passwd"}, "http or https"},
-		{mcpbridge.Server{Name: "a", URL: "http://u:p@h/"}, "password"},
-		{mcpbridge.Server{Name: "a", Command: "x", Trust: "all"}, "there are none and annotations"},
-		{mcpbridge.Server{Name: "a", Command: "x", Connect: -1}, "negative"},
-		{mcpbridge.Server{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "no name of a variable"},
+		{mcpbridge.ServerConfig{Name: "a b", Command: "x"}, "is no name for a server"},
+		{mcpbridge.ServerConfig{Name: "a__b", Command: "x"}, "without __"},
+		{mcpbridge.ServerConfig{Name: "a"}, "needs a command"},
+		{mcpbridge.ServerConfig{Name: "a", Transport: "http"}, "needs a url"},
+		{mcpbridge.ServerConfig{Name: "a", Transport: "carrier-pigeon", Command: "x"}, "stdio, http and sse"},
+		{mcpbridge.ServerConfig{Name: "a", Command: "x", URL: "http://h/"}, "has no url"},
+		{mcpbridge.ServerConfig{Name: "a", URL: "http://h/", Transport: "http", Env: map[string]string{"A": "b"}}, "has no command"},
+		{mcpbridge.ServerConfig{Name: "a", URL: "file:///etc/passwd"}, "http or https"},
+		{mcpbridge.ServerConfig{Name: "a", URL: "http://u:p@h/"}, "password"},
+		{mcpbridge.ServerConfig{Name: "a", Command: "x", Trust: "all"}, "there are none and annotations"},
+		{mcpbridge.ServerConfig{Name: "a", Command: "x", Connect: -1}, "negative"},
+		{mcpbridge.ServerConfig{Name: "a", Command: "x", Env: map[string]string{"A=B": "c"}}, "no name of a variable"},
 	} {
 		if _, err := mcpbridge.Open(mcpbridge.Options{}, c.server); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.server, err, c.want)
@@ -519,7 +524,7 @@ func TestVariables(t *testing.T) {
 	if err := s.Connect(context.Background(), "one"); err == nil || !strings.Contains(err.Error(), "the variable MISSING is not set") {
 		t.Errorf("the error is %v", err)
 	}
-	server = mcpbridge.Server{Name: "one", Command: "/no/such/${SECRET}"}
+	server = mcpbridge.ServerConfig{Name: "one", Command: "/no/such/${SECRET}"}
 	s, _ = open(t, mcpbridge.Options{Lookup: func(string) (string, bool) { return "hunter2", true }}, server)
 	if err := s.Connect(context.Background(), "one"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)

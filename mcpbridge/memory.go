@@ -21,10 +21,10 @@ type memory struct {
 	Server journal.Hash `json:"server"`
 	// Revision is that of the handshake the server needs; empty means the newest.
 	Revision string       `json:"revision,omitempty"`
-	List     []Definition `json:"list"`
+	List     []ServerTool `json:"list"`
 	// Known are the accepted definitions by name, of tools that are gone, too:
 	// whoever comes back changed has changed.
-	Known map[string]Definition `json:"known"`
+	Known map[string]ServerTool `json:"known"`
 }
 
 // maxMemory bounds the file, and maxKnown the tools that are remembered.
@@ -34,7 +34,7 @@ const (
 )
 
 // identity is the hash of how a server is reached, before variables are replaced.
-func identity(s Server) journal.Hash {
+func identity(s ServerConfig) journal.Hash {
 	h, _ := journal.HashValue([]any{s.transport(), s.Command, s.Args, s.Dir, s.URL})
 	return h
 }
@@ -43,8 +43,8 @@ func memoryFile(dir, name string) string { return filepath.Join(dir, name+".json
 
 // remember reads what is known of a server. A file that cannot be read is an
 // error: to go on would approve everything anew.
-func remember(dir string, s Server) (memory, error) {
-	m := memory{Server: identity(s), Known: make(map[string]Definition)}
+func remember(dir string, s ServerConfig) (memory, error) {
+	m := memory{Server: identity(s), Known: make(map[string]ServerTool)}
 	if dir == "" {
 		return m, nil
 	}
@@ -75,7 +75,7 @@ func remember(dir string, s Server) (memory, error) {
 
 // learn accepts the definitions that are new and returns what changed. For a server
 // that is trusted it accepts changes, too.
-func (m *memory) learn(s Server, list *listing) []Notice {
+func (m *memory) learn(s ServerConfig, list *listing) []Notice {
 	var news []Notice
 	for _, d := range list.defs {
 		known, seen := m.Known[d.Name]
@@ -96,7 +96,7 @@ func (m *memory) learn(s Server, list *listing) []Notice {
 }
 
 // accepts reports whether a definition is the accepted one.
-func (m *memory) accepts(d Definition, print journal.Hash) bool {
+func (m *memory) accepts(d ServerTool, print journal.Hash) bool {
 	known, seen := m.Known[d.Name]
 	return seen && known.Fingerprint() == print
 }
@@ -116,7 +116,7 @@ func (m *memory) approve(list *listing) []string {
 }
 
 // save writes what is known, for the next run.
-func (m *memory) save(dir string, s Server) error {
+func (m *memory) save(dir string, s ServerConfig) error {
 	if dir == "" {
 		return nil
 	}

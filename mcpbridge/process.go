@@ -33,7 +33,7 @@ type process struct {
 }
 
 // startProcess starts the program of s, whose variables are resolved.
-func startProcess(s Server, supervised bool) (*process, error) {
+func startProcess(s ServerConfig, supervised bool) (*process, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Server is how an MCP server is reached, and how far it is trusted. Command, Args,
+// ServerConfig is how an MCP server is reached, and how far it is trusted. Command, Args,
 // Env, Dir, URL and Headers may hold ${VAR} and ${VAR:-default}, which are replaced
 // each time the server is started.
-type Server struct {
+type ServerConfig struct {
 	// Name stands before the names of the server's tools: up to 32 letters, digits,
 	// hyphens and underscores, no two underscores in a row.
 	Name string
@@ -72,17 +72,17 @@ const (
 	TrustAnnotations Trust = "annotations"
 )
 
-// The bounds of a Server that says nothing else.
+// The bounds of a ServerConfig that says nothing else.
 const (
 	defaultConnect = 30 * time.Second
 	defaultCall    = 60 * time.Second
 	maxServerName  = 32
 )
 
-func (s Server) connectTimeout() time.Duration { return cmp.Or(s.Connect, defaultConnect) }
-func (s Server) callTimeout() time.Duration    { return cmp.Or(s.Call, defaultCall) }
+func (s ServerConfig) connectTimeout() time.Duration { return cmp.Or(s.Connect, defaultConnect) }
+func (s ServerConfig) callTimeout() time.Duration    { return cmp.Or(s.Call, defaultCall) }
 
-func (s Server) transport() Transport {
+func (s ServerConfig) transport() Transport {
 	if s.Transport != "" {
 		return s.Transport
 	}
@@ -98,7 +98,7 @@ func ValidServerName(name string) bool {
 }
 
 // Check returns what is wrong with s, without looking at variables.
-func (s Server) Check() error {
+func (s ServerConfig) Check() error {
 	if !ValidServerName(s.Name) {
 		return fmt.Errorf("mcp: %q is no name for a server: up to %d letters, digits, - and _, without __", s.Name, maxServerName)
 	}
@@ -108,7 +108,7 @@ func (s Server) Check() error {
 	return nil
 }
 
-func (s Server) check() error {
+func (s ServerConfig) check() error {
 	switch {
 	case s.Connect < 0 || s.Call < 0:
 		return errors.New("a timeout must not be negative")
@@ -124,7 +124,7 @@ func (s Server) check() error {
 	return fmt.Errorf("type is %q; there are %s, %s and %s", s.Transport, Stdio, HTTP, SSE)
 }
 
-func (s Server) checkCommand() error {
+func (s ServerConfig) checkCommand() error {
 	switch {
 	case s.Command == "":
 		return errors.New("a stdio server needs a command, another one a url")
@@ -139,7 +139,7 @@ func (s Server) checkCommand() error {
 	return nil
 }
 
-func (s Server) checkURL() error {
+func (s ServerConfig) checkURL() error {
 	switch {
 	case s.URL == "":
 		return fmt.Errorf("type %s needs a url", s.transport())
@@ -167,7 +167,7 @@ func checkAddress(address string) error {
 
 // resolve returns s with its variables replaced, and the values that came from
 // variables: they may be secrets.
-func (s Server) resolve(lookup func(string) (string, bool)) (Server, []string, error) {
+func (s ServerConfig) resolve(lookup func(string) (string, bool)) (ServerConfig, []string, error) {
 	v := variables{lookup: lookup}
 	out := s
 	out.Command, out.Dir, out.URL = v.expand(s.Command), v.expand(s.Dir), v.expand(s.URL)
@@ -177,16 +177,16 @@ func (s Server) resolve(lookup func(string) (string, bool)) (Server, []string, e
 	}
 	out.Env, out.Headers = v.expandAll(s.Env), v.expandAll(s.Headers)
 	if v.err != nil {
-		return Server{}, nil, v.err
+		return ServerConfig{}, nil, v.err
 	}
 	if out.transport() != Stdio {
 		if err := checkAddress(out.URL); err != nil {
-			return Server{}, nil, err
+			return ServerConfig{}, nil, err
 		}
 	}
 	for name, value := range out.Headers {
 		if strings.ContainsFunc(name+value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
-			return Server{}, nil, fmt.Errorf("the header %q holds a control character", name)
+			return ServerConfig{}, nil, fmt.Errorf("the header %q holds a control character", name)
 		}
 	}
 	return out, v.used, nil

@@ -63,7 +63,7 @@ type Servers struct {
 
 // Open returns the servers and starts none. It refuses configurations that cannot
 // be honoured and two servers of one name.
-func Open(options Options, servers ...Server) (*Servers, error) {
+func Open(options Options, servers ...ServerConfig) (*Servers, error) {
 	s := &Servers{options: options}
 	s.life, s.end = context.WithCancel(context.Background())
 	names := make(map[string]bool)
@@ -79,7 +79,7 @@ func Open(options Options, servers ...Server) (*Servers, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what is known of server %s: %w", config.Name, err)
 		}
-		l := &link{Server: config, host: s, record: record}
+		l := &link{ServerConfig: config, host: s, record: record}
 		if record.List != nil {
 			l.list = newListing(record.List)
 		}
@@ -170,7 +170,7 @@ func (s *Servers) Approve(ctx context.Context, name string) ([]string, error) {
 	defer l.mu.Unlock()
 	names := l.record.approve(l.list)
 	l.rebuild()
-	return names, l.record.save(s.options.Dir, l.Server)
+	return names, l.record.save(s.options.Dir, l.ServerConfig)
 }
 
 func (s *Servers) named(name string) (*link, error) {
@@ -186,7 +186,7 @@ func (s *Servers) named(name string) (*link, error) {
 
 // Definitions returns what the named server said of its tools when it was last
 // listed, and whether each is used.
-func (s *Servers) Definitions(name string) (defs []Definition, used func(tool string) bool) {
+func (s *Servers) Definitions(name string) (defs []ServerTool, used func(tool string) bool) {
 	l, err := s.named(name)
 	if err != nil {
 		return nil, func(string) bool { return false }

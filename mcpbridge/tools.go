@@ -76,7 +76,7 @@ func (l *link) known() bool {
 }
 
 // tool makes a tool from a definition of a list.
-func (l *link) tool(d Definition, list *listing) tool.Tool {
+func (l *link) tool(d ServerTool, list *listing) tool.Tool {
 	description := d.Description
 	if description == "" {
 		description = d.Title
@@ -97,7 +97,7 @@ func (l *link) tool(d Definition, list *listing) tool.Tool {
 }
 
 // effects is what the hints promise. What they leave open is the worst case.
-func (d Definition) effects() tool.Effects {
+func (d ServerTool) effects() tool.Effects {
 	var e tool.Effects
 	switch {
 	case d.ReadOnlyHint:
@@ -113,7 +113,7 @@ func (d Definition) effects() tool.Effects {
 
 // call has the server run the tool, whose definition must still be the one that was
 // offered.
-func (l *link) call(ctx context.Context, d Definition, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
+func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
 	live, err := l.connect(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -133,7 +133,7 @@ func (l *link) call(ctx context.Context, d Definition, print journal.Hash, effec
 	params.SetProgressToken(f.token)
 	res, err := live.session.CallTool(f.ctx, params)
 	if err != nil {
-		return tool.Output{}, l.failure(ctx, live, f, err)
+		return tool.Output{}, l.failure(ctx, live, f, effects, err)
 	}
 	return output(res)
 }
@@ -170,14 +170,15 @@ func (l *link) unchanged(name string, print journal.Hash) error {
 	return e
 }
 
-// failure turns the error of a request into one of a tool.
-func (l *link) failure(ctx context.Context, live *connection, f *flight, err error) error {
+// failure turns the error of a request into one of a tool. A request that was sent
+// and not answered may have taken effect.
+func (l *link) failure(ctx context.Context, live *connection, f *flight, effects tool.Effects, err error) error {
 	var wire *jsonrpc.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case f.ctx.Err() != nil:
-		return tool.Errorf(tool.Timeout, "MCP server %s did not answer within %s", l.Name, l.callTimeout())
+		return tool.Errorf(unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s", l.Name, l.callTimeout())
 	case errors.As(err, &wire):
 		code := tool.Execution
 		switch wire.Code {
@@ -189,9 +190,18 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, err err
 		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(plainText(wire.Message), maxError))
 	}
 	if lost(err) {
-		return tool.Errorf(tool.Network, "MCP server %s ended before it answered: %s", l.Name, l.clean(live.why(err)))
+		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.clean(live.why(err)))
 	}
-	return tool.Errorf(tool.Network, "MCP server %s: %s", l.Name, l.clean(err.Error()))
+	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.clean(err.Error()))
+}
+
+// unanswered is the code of a call that got no answer: what happened, if doing it
+// again does no harm, else that nobody knows.
+func unanswered(code tool.Code, effects tool.Effects) tool.Code {
+	if effects.Has(tool.Idempotent) {
+		return code
+	}
+	return tool.Uncertain
 }
 
 // lost reports whether a request failed because the connection ended.

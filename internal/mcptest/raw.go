@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // raw is a server that is no SDK's: it completes the handshake and answers
@@ -34,6 +35,8 @@ type Script struct {
 	// short.
 	Pad  string
 	Grow int
+
+	until string // the method after which nothing is read any more
 }
 
 // Write writes the script to a file and returns the kind of server that follows it.
@@ -87,8 +90,16 @@ func (s Script) run() {
 			_, _ = out.WriteString(after)
 		}
 		_ = out.WriteByte('\n')
-		if out.Flush() != nil {
+		if out.Flush() != nil || req.Method == s.until {
 			return
 		}
 	}
+}
+
+// deaf answers until its tools are listed, and reads nothing after that.
+func deaf(string) {
+	s := Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"f","inputSchema":{"type":"object"}}]}}`}
+	s.until = "tools/list"
+	s.run()
+	time.Sleep(time.Hour)
 }

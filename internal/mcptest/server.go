@@ -22,10 +22,10 @@ import (
 )
 
 // Variable says, in the environment of a test program, that it is to be a server,
-// and of which kind; see [Kinds].
+// and of which kind; see kinds.
 const Variable = "TOOLPOST_MCPTEST"
 
-// Kinds are the servers there are, by name. The text behind a colon is theirs.
+// kinds are the servers there are, by name. The text behind a colon is theirs.
 var kinds = map[string]func(arg string){
 	"ordinary": func(string) { serve(Ordinary()) },
 	"many":     func(arg string) { serve(Many(arg)) },
@@ -37,15 +37,21 @@ var kinds = map[string]func(arg string){
 		os.Exit(code)
 	},
 	"child": child,
+	"deaf":  deaf,
 }
 
 // Main does not return in a process that was started by [Command].
 func Main() {
 	kind, arg, _ := strings.Cut(os.Getenv(Variable), ":")
+	if kind == "" {
+		return
+	}
 	if run, ok := kinds[kind]; ok {
 		run(arg)
 		os.Exit(0)
 	}
+	fmt.Fprintln(os.Stderr, "no server is of kind", kind)
+	os.Exit(2)
 }
 
 // Command returns this program and the environment that makes it a server.

@@ -1,0 +1,207 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
+)
+
+const (
+	// toolWith is a list with one tool of which the rest is to be filled in.
+	listWith = `{"jsonrpc":"2.0","id":ID,"result":{"tools":[%s]}}`
+	good     = `{"name":"good","inputSchema":{"type":"object"}}`
+	answer   = `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"fine"}]}}`
+)
+
+// hostile are servers that mean no good, and what a person or the model is told.
+// Whatever they do, a server beside them works.
+var hostile = []struct {
+	name   string
+	script mcptest.Script
+	listed string // what is told when the tools are listed
+	called string // what the call of bad__f returns; empty makes none
+	keeps  bool   // the tool called good must be there
+}{
+	// Connecting.
+	{name: "nothing but noise", script: mcptest.Script{Initialize: "Welcome to my server!"}, listed: "invalid character"},
+	{name: "a handshake that is no object", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"result":[1,2]}`}, listed: "is not there"},
+	{name: "a revision that nobody knows", script: mcptest.Script{Initialize: strings.Replace(handshakeOf("2099-01-01"), "tools", "tools", 1)}, listed: "unsupported protocol version"},
+	{name: "an answer to another request", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":999,"result":{}}`}, listed: "did not answer in time"},
+	{name: "an error with orders for a terminal", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"\u001b[2Jowned\u202e"}}`}, listed: "is not there: "},
+	{name: "a huge handshake", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"result":{"x":"PAD"}}`, Pad: strings.Repeat("x", 1<<20), Grow: 20}, listed: "exceeded the configured maximum"},
+	{name: "a frame that never ends", script: mcptest.Script{Initialize: `{"jsonrpc":"PAD`, Pad: strings.Repeat("x", 1<<20), Grow: 20}, listed: "exceeded the configured maximum"},
+
+	// Listing.
+	{name: "pages without end", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"nextCursor":"CURSOR"}}`}, listed: "more than 200 pages"},
+	{name: "pages in a circle", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[],"nextCursor":"again"}}`}, listed: "go round in a circle"},
+	{name: "tools without end", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[PAD` + good + `]}}`, Pad: `{"name":"x","inputSchema":{}},`, Grow: 5001}, listed: "more than 5000 tools"},
+	{name: "a list that never comes", script: mcptest.Script{}, listed: "did not answer in time"},
+	{name: "a list that is no list", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":{"a":1}}}`}, listed: "is not there"},
+	{name: "nothing in place of a tool", script: mcptest.Script{List: fmt.Sprintf(listWith, "null,"+good)}, keeps: true},
+	{name: "a name with a control character", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\u001b[2Jb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
+	{name: "a name that runs backwards", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\u202eb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
+	{name: "a name with a line in it", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\nb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
+	{name: "no name", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"","inputSchema":{}},`+good)}, listed: "a name has 1 to 128 characters", keeps: true},
+	{name: "a long name", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"PAD","inputSchema":{}},`+good), Pad: "x", Grow: 200}, listed: "a name has 1 to 128 characters", keeps: true},
+	{name: "two tools of one name", script: mcptest.Script{List: fmt.Sprintf(listWith, good+`,{"name":"good","description":"other","inputSchema":{}}`)}, listed: "another tool has the same name", keeps: true},
+	{name: "a description as long as a book", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","description":"PAD","inputSchema":{}},`+good), Pad: "all work and no play ", Grow: 5000}, listed: "its description has more than", keeps: true},
+	{name: "a schema as large as a house", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"type":"object","description":"PAD"}},`+good), Pad: "xxxxxxxxxx", Grow: 50_000}, listed: "its schema has more than", keeps: true},
+	{name: "a schema as deep as a well", script: mcptest.Script{List: fmt.Sprintf(listWith, good+`,{"name":"f","inputSchema":PAD1`+strings.Repeat("}", 200)+"}"), Pad: `{"not":`, Grow: 200}, listed: "is nested deeper than", keeps: true},
+	{name: "a schema that is no schema", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":"anything"},`+good)}, listed: "its schema is no object", keeps: true},
+	{name: "a schema that cannot be compiled", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"type":"wormhole"}},`+good)}, listed: "is left out: ", keeps: true},
+	{name: "a schema that refers to a file", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"file:///etc/passwd"}},`+good)}, listed: "is left out: ", keeps: true},
+	{name: "a schema that refers to an address", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"$ref":"http://127.0.0.1:1/schema"}},`+good)}, listed: "is left out: ", keeps: true},
+
+	// Calling.
+	{name: "a result that is no result", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":"done"}`}, called: "MCP server bad"},
+	{name: "content of no known kind", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"virus","x":1}]}}`}, called: "MCP server bad"},
+	{name: "an answer to a call that nobody made", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":12345,"result":{"content":[]}}`}, called: "did not answer within"},
+	{name: "no answer", script: mcptest.Script{List: oneTool}, called: "did not answer within"},
+	{name: "a result without end", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"PAD"}]}}`, Pad: strings.Repeat("x", 1<<20), Grow: 20}, called: "MCP server bad"},
+	{name: "an image that is none", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"image","mimeType":"text/html","data":"eHh4"}]}}`}, called: `[3 bytes of type "text/html", which is no image]`},
+	{name: "a thousand parts", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[PAD{"type":"text","text":"z"}]}}`, Pad: `{"type":"text","text":"y"},`, Grow: 1000}, called: "[745 more parts of the result are left out]"},
+	{name: "an error with orders for a terminal, in a call", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"\u001b]0;owned\u0007 sorry"}}`}, called: "]0;owned sorry"},
+	{name: "an error without words", script: mcptest.Script{List: oneTool, Call: `{"jsonrpc":"2.0","id":ID,"result":{"isError":true,"content":[]}}`}, called: "does not say why"},
+}
+
+func handshakeOf(revision string) string {
+	return `{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"` + revision + `","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}}`
+}
+
+func TestHostileServers(t *testing.T) {
+	if len(hostile) < 25 {
+		t.Fatalf("there are %d cases", len(hostile))
+	}
+	for _, c := range hostile {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			bad := scripted(t, "bad", c.script)
+			bad.Connect, bad.Call = 20*time.Second, 20*time.Second
+			if c.listed == "did not answer in time" {
+				bad.Connect = time.Second
+			}
+			if c.called == "did not answer within" {
+				bad.Call = 300 * time.Millisecond
+			}
+			s, told := open(t, mcpbridge.Options{}, bad, scripted(t, "beside", mcptest.Script{List: oneTool, Call: answer}))
+			set := toolsOf(t, s)
+			if !strings.Contains(told.String(), c.listed) {
+				t.Errorf("nobody was told %q, but %q", c.listed, told)
+			}
+			if strings.ContainsAny(told.String(), "\x1b\u202e\x07") {
+				t.Errorf("what is told steers a terminal: %q", told)
+			}
+			if _, ok := set.Lookup("bad__good"); ok != c.keeps {
+				t.Errorf("the tools are %s", set.Names())
+			}
+			if c.called != "" {
+				out, err := call(t, set, "bad__f", "{}")
+				got := textOf(out)
+				if err != nil {
+					got += tool.FromError(err).Message
+				}
+				if !strings.Contains(got, c.called) || strings.ContainsAny(got, "\x1b\x07") {
+					t.Errorf("the call returned %q", got)
+				}
+			}
+			if out, err := call(t, set, "beside__f", "{}"); err != nil || textOf(out) != "fine" {
+				t.Errorf("the server beside it returned %q, %v", textOf(out), err)
+			}
+		})
+	}
+}
+
+// TestServersThatSendUsElsewhere: neither a redirect nor an SSE server's choice of an
+// address takes our header to another host.
+func TestServersThatSendUsElsewhere(t *testing.T) {
+	reached := make(chan string, 16)
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached <- r.Header.Get("Authorization")
+	}))
+	defer thief.Close()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/sse", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: %s/post\n\n", thief.URL)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/huge", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"jsonrpc":"`)
+		for chunk := strings.Repeat("x", 1<<20); r.Context().Err() == nil; {
+			if _, err := w.Write([]byte(chunk)); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the client is gone
+		<-r.Context().Done()
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	for path, transport := range map[string]mcpbridge.Transport{"/mcp": mcpbridge.HTTP, "/sse": mcpbridge.SSE, "/huge": mcpbridge.HTTP, "/silent": mcpbridge.HTTP} {
+		s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "bad", Transport: transport, URL: server.URL + path,
+			Headers: map[string]string{"Authorization": "Bearer ours"}, Connect: 3 * time.Second})
+		toolsOf(t, s)
+		if !strings.Contains(told.String(), "MCP server bad is not there") {
+			t.Errorf("%s: what is told is %q", path, told)
+		}
+		s.Close()
+	}
+	select {
+	case header := <-reached:
+		t.Errorf("another host was asked, with %q", header)
+	default:
+	}
+}
+
+// TestAServerThatDoesNotRead is ended: nobody else waits for it.
+func TestAServerThatDoesNotRead(t *testing.T) {
+	deaf := stdio("deaf", "deaf")
+	deaf.Call = 300 * time.Millisecond
+	s, told := open(t, mcpbridge.Options{}, deaf)
+	one, ok := toolsOf(t, s).Lookup("deaf__f")
+	if !ok {
+		t.Fatalf("it has no tool: %s", told)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_, err := one.Run(ctx, []byte(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`))
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("the call returned %v", err)
+	}
+}
+
+// TestManyTools lists a server with a thousand tools and reports how long that took.
+func TestManyTools(t *testing.T) {
+	s, _ := open(t, mcpbridge.Options{}, stdio("many", "many:1000"))
+	if err := s.Connect(context.Background(), "many"); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	set := toolsOf(t, s)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if set.Len() != 1000 {
+		t.Fatalf("there are %d tools", set.Len())
+	}
+	t.Logf("%d tools hold about %d KiB", set.Len(), (int64(after.HeapAlloc)-int64(before.HeapAlloc))>>10)
+}
