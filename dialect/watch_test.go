@@ -26,6 +26,9 @@ var waysOfWriting = []string{
 	`$f($k="say "hi", "no"")`, `$f($k="C:\new\x")`, `$f($k=“v”)`, `$f($k=NaN)`, `$f({'$k': 1}})`, `[$f($k='v', $f($k='w')]`, `{"name": "$f", // it's
 "arguments": {"$k": 1}}`,
 	`<tool_call>{"name": "$f", "arguments": {"$k": "v"}}</think></tool_call>`, `<|channel|>commentary to=functions.$f<|message|><|message|>{"$k": 1}<|call|>`, `$f: {"$k": 1}`,
+	`{name:$f,arguments:{$k:1}}`, `{name:$f,arguments:{$k:v}}`, `$f -> {"$k": "v"}`, `$f => {"$k": "v"}`, `$f → {"$k": "v"}`, `[tool:$f] {"$k": "v"}`, "[$f]\n$k = \"v\"",
+	`$f.invoke({"$k": "v"})`, `$f.run($k="v")`, `<call tool="$f" $k="v"/>`, `$f（$k="v"）`, `$w($k="v")`, `$z($k="v")`, `$f` + "\u200b" + `($k="v")`, `$c($k="v")`, `$c({"$k": "v"})`,
+	`<$c><$k>v</$k></$c>`, "$f:\n- $k: v", "$f:\n  $k: v", `curl -d '{"$k": "v"}' http://h/$f`, `curl http://h/$f -d '{"$k": "v"}'`, `http://h/$f?$k=v`, `($f $k: "v")`, "\n-$f($k=1)\n",
 	"return $f($k=1)", `tools.call($f, $k=1)`, `"$f"($k=1)`, `$f($k=1, $k=2)`, `{"name": "$f", "arguments": {"$k": 1}, "arguments": {"$k": 2}}`, `{"name": "$f", "arguments": "{\"$k\": 1} and so on"}`,
 }
 
@@ -59,7 +62,9 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 		if r.IntN(3) == 0 {
 			name, key = "write_file", pick([]string{"path", "content"})
 		}
-		call := strings.NewReplacer("$f", name, "$e", strings.ReplaceAll(name, "_", `\_`), "$k", key).Replace(pick(waysOfWriting))
+		first, second, _ := strings.Cut(name, "_")
+		call := strings.NewReplacer("$f", name, "$e", strings.ReplaceAll(name, "_", `\_`), "$k", key, "$c", first+strings.ToUpper(second[:1])+second[1:],
+			"$z", first+"\u200b_"+second, "$w", fullWidth(name)).Replace(pick(waysOfWriting))
 		text := pick(wordsBefore) + call + pick(wordsBehind)
 		if r.IntN(3) == 0 {
 			text = pick(wordsBefore) + text + pick(wordsBehind)
@@ -71,6 +76,16 @@ func TestNoCallIsLostInSilence(t *testing.T) {
 			t.Errorf("not a word about %.300q", strings.NewReplacer("Some words before it. ", "…", " And words behind it.", "…").Replace(text))
 		}
 	}
+}
+
+// fullWidth returns s with full-width letters.
+func fullWidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r + 0xFEE0
+		}
+		return r
+	}, s)
 }
 
 // silent reports whether nothing came of an answer.

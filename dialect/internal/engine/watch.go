@@ -128,6 +128,7 @@ func (m *machine) watchBetween(at, end int) {
 	if len(m.names.pairs) == 0 {
 		m.watchAll(at, end)
 	}
+	m.watchFolded(at, end)
 	for _, p := range m.names.pairs {
 		m.watchPair(p, at, end)
 	}
@@ -162,13 +163,19 @@ func (m *machine) watchWords(i, at, end int) int {
 	}
 	starts := 0
 	for first = max(first, at); first < min(i+n, end) && starts < maxStarts; first++ {
-		begins := first == 0 || isJoint(m.buf[first-1]) || !isWordByte(m.buf[first-1])
+		begins := first == 0 || isJoint(m.buf[first-1]) || !isWordByte(m.buf[first-1]) || m.afterSign(first)
 		if begins && !m.accounted(m.base+first) && m.names.hasHead(m.buf[first:]) {
 			m.watchAt(first)
 			starts++
 		}
 	}
 	return n
+}
+
+// afterSign reports whether the i-th byte of the buffer stands behind a minus with
+// which its line begins, as in a diff.
+func (m *machine) afterSign(i int) bool {
+	return m.buf[i-1] == '-' && (i == 1 || m.buf[i-2] == '\n')
 }
 
 // hasHead reports whether p begins like a name.
@@ -188,7 +195,7 @@ func (n *names) hasHead(p []byte) bool {
 // pairs, and independent of their number.
 func (m *machine) watchAll(at, end int) {
 	for at < end {
-		if !m.names.first.has(m.buf[at]) || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) {
+		if !m.names.first.has(m.buf[at]) || at > 0 && isWordByte(m.buf[at-1]) && !isJoint(m.buf[at-1]) && !m.afterSign(at) {
 			at++
 			continue
 		}
@@ -199,7 +206,7 @@ func (m *machine) watchAll(at, end int) {
 // watchAt looks at the word that begins at an index, and returns its length.
 func (m *machine) watchAt(at int) int {
 	n := wordLength(m.buf[at:])
-	if rest := m.buf[at+n:]; len(rest) > 0 && mayHold[rest[0]] {
+	if rest := m.buf[at+n:]; len(rest) == 0 || mayHold[rest[0]] || at > 0 && m.buf[at-1] == '/' { // of an address
 		m.watchWord(at, n)
 	}
 	return n
@@ -226,6 +233,7 @@ func headsOf(tools []llm.ToolDef) []string {
 			}
 		default:
 			add(t.Name[:2])
+			add(strings.ToUpper(t.Name[:1]) + t.Name[1:2])
 		}
 	}
 	return heads
@@ -257,7 +265,7 @@ func pairsOf(tools []llm.ToolDef, pairs []namePair) []namePair {
 			pairs = append(pairs, best)
 		}
 	}
-	return pairs
+	return appendCamelPairs(tools, pairs)
 }
 
 // rare says how rare a byte is in text, from 1 on.
@@ -300,32 +308,31 @@ func indexPair(text []byte, p namePair) int {
 
 // watchWord looks at the word of n bytes at an index of the buffer.
 func (m *machine) watchWord(at, n int) {
-	if p := m.buf[at : at+n]; m.accounted(m.base+at) || !bytes.ContainsAny(p, `\.:/-`) && !m.names.exactly(p) && !bytes.HasPrefix(p, []byte("function")) {
+	if p := m.buf[at : at+n]; m.accounted(m.base+at) || !m.names.mayMean(p) || !m.looksCalled(m.buf, at, n) {
 		return
 	}
-	word := unescaped(m.buf[at : at+n])
-	name, ok := m.names.resolve(word)
-	glued := at > 0 && isJoint(m.buf[at-1])
+	m.unread(m.base+at, m.buf[at+n:])
+}
+
+// looksCalled reports whether the word of n bytes at an index of text means a tool
+// and arguments stand behind it, or before it.
+func (m *machine) looksCalled(text []byte, at, n int) bool {
+	word := unescaped(text[at : at+n])
+	name, ok := m.names.meant(word)
+	glued := at > 0 && isJoint(text[at-1])
 	if i := strings.LastIndexAny(word, ".:/"); !ok && i >= 0 {
-		name, ok = m.names.resolve(word[i+1:])
+		if name, ok = m.names.meant(word[i+1:]); !ok {
+			name, ok = m.names.meant(word[:i]) // a method of it
+		}
 		glued = true
 	}
-	rest := m.buf[at+n:]
+	rest := text[at+n:]
 	rest = rest[:min(len(rest), maxAhead)]
-	before := byte(0)
-	if at > 0 {
-		before = m.buf[at-1]
+	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) {
+		return false
 	}
-	if !ok || glued && bytes.HasPrefix(rest, []byte("()")) || isEmptyLiteral(rest) || !holdsArguments(rest, m.names.shape(name), before) && !m.behindArguments(at, m.names.shape(name)) {
-		return
-	}
-	if m.mode == inThinking || m.base+at < m.noCallBefore || m.thought && m.base+at < m.origin {
-		if m.watched.thought == 0 {
-			m.watched.thought = m.base + at + 1
-		}
-		return
-	}
-	m.unread(m.base+at, rest)
+	shape := m.names.shape(name)
+	return holdsArguments(rest, shape, text[:at]) || behindArguments(text, at, shape) || onlyMember(text[:at], rest, shape) || m.endsInObject(text[:at], rest)
 }
 
 // exactly reports whether a tool is called so.
@@ -335,8 +342,20 @@ func (n *names) exactly(name []byte) bool {
 	return ok
 }
 
-// unread warns of the name at an offset, before rest.
+// unread warns of the name at an offset, before rest. What stands in thinking is
+// kept for the end of the answer.
 func (m *machine) unread(at int, rest []byte) {
+	if m.mode == inThinking || at < m.noCallBefore || m.thought && at < m.origin {
+		if m.watched.thought == 0 {
+			m.watched.thought = at + 1
+		}
+		return
+	}
+	m.suspectAt(at, rest)
+}
+
+// suspectAt adds the name at an offset, before rest, to what is suspected.
+func (m *machine) suspectAt(at int, rest []byte) {
 	form := spec.JSONCall
 	if len(rest) > 0 && rest[0] == '(' {
 		form = spec.PyCall
@@ -367,13 +386,13 @@ func (m *machine) accounted(at int) bool {
 func (m *machine) lastWatch() {
 	m.watch(len(m.buf))
 	if at := m.watched.thought; at > 0 && m.calls == 0 {
-		m.unread(at-1, nil)
+		m.suspectAt(at-1, nil)
 	}
 }
 
 // mayHold are the bytes that may stand between a name and its arguments.
 var mayHold = func() (set [256]bool) {
-	for _, c := range []byte(" \t\r\n\"'`*:,=>\\({[<|/\xE2") {
+	for _, c := range []byte(" \t\r\n\"'`*:,=>\\({[<|/?]-\xE2") {
 		set[c] = true
 	}
 	return set
@@ -403,7 +422,7 @@ func wordLength(p []byte) int {
 	for n < len(p) && (isWordByte(p[n]) || p[n] == '\\' && n+1 < len(p) && isSeparator(p[n+1])) {
 		n++
 	}
-	for n > 0 && isJoint(p[n-1]) { // of the text behind it
+	for n > 0 && (isJoint(p[n-1]) || p[n-1] == '-' && n < len(p) && p[n] == '>') { // of the text behind it
 		n--
 	}
 	return n
@@ -425,14 +444,18 @@ var between = map[string]bool{
 }
 
 // holdsArguments reports whether p, behind a name, opens a bracket, an element
-// or a line that holds a property of shape, or nothing. The byte before the
+// or a line that holds a property of shape, or nothing. What stands before the
 // name may make it that of an element, or the first of a list.
-func holdsArguments(p []byte, shape *schema.Shape, before byte) bool {
-	b := behindName{shape: shape, inside: before == '[' || before == '('}
-	if before == '<' {
-		b.opened = before
+func holdsArguments(p []byte, shape *schema.Shape, before []byte) bool {
+	b := behindName{shape: shape, inside: bytes.HasSuffix(before, []byte{'['}) || bytes.HasSuffix(before, []byte{'('}) || isAttributeValue(before)}
+	if bytes.HasSuffix(before, []byte{'<'}) {
+		b.opened = '<'
 	}
-	for i := 0; i < len(p); {
+	i := 0
+	if len(p) > 0 && p[0] == ']' { // all that was in the bracket is the name
+		i, b.inside = 1, false
+	}
+	for i < len(p) {
 		n, verdict := b.step(p, i)
 		if verdict != undecided {
 			return verdict == holds
@@ -440,6 +463,12 @@ func holdsArguments(p []byte, shape *schema.Shape, before byte) bool {
 		i += n
 	}
 	return false
+}
+
+// isAttributeValue reports whether the value of an attribute stands behind before.
+func isAttributeValue(before []byte) bool {
+	key := bytes.TrimRight(before, "\"'")
+	return len(key) < len(before) && bytes.HasSuffix(key, []byte{'='})
 }
 
 // behindName is what was seen behind a name.
@@ -483,9 +512,12 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
 	case beginsComment(p[i:]):
 		return commentLength(p[i:]), undecided
-	case bytes.HasPrefix(p[i:], []byte("--")): // as on a command line
-		n := wordLength(p[i+2:])
-		return 2 + n, verdictOf(n > 0 && b.shape != nil && b.shape.Declares(unescaped(p[i+2:i+2+n])))
+	case c == '-':
+		return b.dash(p[i:])
+	case bytes.HasPrefix(p[i:], []byte("→")):
+		return len("→"), undecided
+	case c == '?': // of an address
+		b.opened = c
 	case c == '/':
 		return 1, verdictOf(b.endsElement(p, i))
 	case isLetter(c) || c == '_':
@@ -495,6 +527,26 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		return 1, holdsNot
 	}
 	return 1, undecided
+}
+
+// dash looks at the dash at the beginning of p: of an arrow, of an item of a list
+// or of an option on a command line.
+func (b *behindName) dash(p []byte) (int, verdict) {
+	if len(p) > 1 && (p[1] == '>' || p[1] == ' ' && b.lines > 0) {
+		return 2, undecided
+	}
+	dashes := len(p) - len(bytes.TrimLeft(p, "-"))
+	n := wordLength(p[dashes:])
+	if n == 0 || dashes > 2 {
+		return 1, holdsNot
+	}
+	if b.shape != nil && b.shape.Declares(unescaped(p[dashes:dashes+n])) {
+		return dashes + n, verdictOf(dashes == 2)
+	}
+	if b.words++; b.words > 4 {
+		return 1, holdsNot
+	}
+	return dashes + n, undecided
 }
 
 // beginsComment reports whether p begins with a comment.
@@ -514,21 +566,62 @@ func commentLength(p []byte) int {
 	return len(p)
 }
 
-// behindArguments reports whether the name at an index is the value of a key for
-// names, in an object that begins with a parameter of shape.
-func (m *machine) behindArguments(at int, shape *schema.Shape) bool {
-	before := m.buf[max(0, at-maxAhead):at]
+// behindArguments reports whether the name at an index of text stands behind an
+// object that begins with a parameter of shape: as the value of a key for names
+// in it, or as the end of an address that it is sent to.
+func behindArguments(text []byte, at int, shape *schema.Shape) bool {
+	before := text[max(0, at-maxAhead):at]
 	brace := bytes.LastIndexByte(before, '{')
 	if brace < 0 || shape == nil {
 		return false
 	}
 	first := bytes.TrimLeft(before[brace+1:], "\"' \t\r\n")
+	if n := wordLength(first); n == 0 || !isKeyEnd(first[n:]) || !shape.Declares(unescaped(first[:n])) {
+		return false
+	}
+	return namesByKey(before) || bytes.HasSuffix(before, []byte{'/'}) && bytes.IndexByte(before[brace:], '\n') < 0
+}
+
+// namesByKey reports whether a value stands behind before whose key is one for
+// names.
+func namesByKey(before []byte) bool {
 	key := bytes.TrimRight(before, "\"' \t\r\n")
-	if n := wordLength(first); n == 0 || !isKeyEnd(first[n:]) || !shape.Declares(unescaped(first[:n])) || len(key) == 0 || key[len(key)-1] != ':' {
+	if len(key) == 0 || key[len(key)-1] != ':' {
 		return false
 	}
 	key = bytes.TrimRight(key, ":\"' ")
 	return slices.Contains(loose.NameKeys, string(key[bytes.LastIndexAny(key, "\"' ,{")+1:]))
+}
+
+// onlyMember reports whether a name between before and rest is the only key of an
+// object, and its value the only one that the tool needs.
+func onlyMember(before, rest []byte, shape *schema.Shape) bool {
+	if shape == nil || !needsOne(shape) || !bytes.HasSuffix(bytes.TrimRight(before, "\"' \t\r\n"), []byte{'{'}) {
+		return false
+	}
+	value := bytes.TrimLeft(rest, "\"' ")
+	if len(value) < 2 || value[0] != ':' {
+		return false
+	}
+	value = bytes.TrimLeft(value[1:], " ")
+	end := bytes.IndexAny(value, "{}[,\n")
+	return end > 0 && value[end] == '}'
+}
+
+// needsOne reports whether a tool has one parameter, or must be given one.
+func needsOne(shape *schema.Shape) bool {
+	keys, required := shape.Properties(), 0
+	for _, key := range keys {
+		required += boolInt(shape.Required(key))
+	}
+	return len(keys) == 1 || required == 1
+}
+
+// endsInObject reports whether the answer ends in an object that names a tool,
+// between before and rest, before its arguments came.
+func (m *machine) endsInObject(before, rest []byte) bool {
+	return m.eof && len(rest) > 0 && len(rest) < maxAhead && isQuote(rest[0]) && namesByKey(before[max(0, len(before)-maxAhead):]) &&
+		bytes.IndexByte(rest, '}') < 0
 }
 
 // endsElement reports whether the slash at i ends an element that holds
@@ -543,11 +636,14 @@ func (b *behindName) endsElement(p []byte, i int) bool {
 // word looks at the word at the beginning of p.
 func (b *behindName) word(p []byte) (int, verdict) {
 	n := wordLength(p)
+	if i := bytes.IndexByte(p[:n], ':'); i > 0 { // a key and its value without a blank
+		n = i
+	}
 	word := unescaped(p[:n])
 	switch {
 	case isProperty(word, p[n:], b.shape):
-		line := b.lines == 1 || b.lines == 2 && b.words > 0 // behind the label of the arguments
-		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || line) && isKeyEnd(p[n:]) || b.inside && isAssigned(p[n:]))
+		line := b.lines == 1 || b.lines == 2
+		return n, verdictOf(b.opened == '<' || (b.opened != 0 || b.listed || b.inside || line) && isKeyEnd(p[n:]))
 	case b.listed && b.opened == 0 && b.words == 0 && holdsObject(p[n:]): // a key that no call has
 	case !between[word] && !between[strings.ToLower(word)] || b.words == 4:
 		return n, holdsNot
@@ -569,12 +665,6 @@ func isProperty(word string, rest []byte, shape *schema.Shape) bool {
 func isKeyEnd(p []byte) bool {
 	p = bytes.TrimLeft(p, "\"'`\\”’ \t")
 	return len(p) > 0 && (p[0] == ':' || p[0] == '=')
-}
-
-// isAssigned reports whether p, behind a word, assigns something to it.
-func isAssigned(p []byte) bool {
-	p = bytes.TrimLeft(p, " \t")
-	return len(p) > 1 && p[0] == '=' && p[1] != '='
 }
 
 // holdsObject reports whether p, behind a word, makes it the key of an object.
