@@ -668,9 +668,14 @@ func (m *machine) otherQuotes(open, end, rule string) bool {
 }
 
 // isPath reports whether the string i bytes from here begins like a path of
-// Windows whose backslashes were not escaped.
-func (in *input) isPath(i int) bool {
-	return isLetter(in.peek(i)) && in.peek(i+1) == ':' && in.peek(i+2) == '\\' && in.peek(i+3) != '\\'
+// Windows whose backslashes were not escaped. Before a quote that does not end
+// the string the backslash escapes that.
+func (m *machine) isPath(i int) bool {
+	if !isLetter(m.peek(i)) || m.peek(i+1) != ':' || m.peek(i+2) != '\\' {
+		return false
+	}
+	c := m.peek(i + 3)
+	return c != '\\' && (!isQuote(c) || m.endsString(i+3))
 }
 
 // pyText reads the text of a string up to a quote or an escape that JSON writes
