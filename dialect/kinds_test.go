@@ -35,6 +35,8 @@ var caseKinds = []struct{ kind, file, prefix string }{
 	{"definitions", "place", "definition"},
 	{"results", "place", "result"},
 	{"text behind a call", "place", "behind"},
+	{"forms that nothing reads", "suspected", ""},
+	{"calls between marks", "enclosed", ""},
 	{"talk", "talk", ""},
 	{"calls like talk", "twin", ""},
 }
@@ -71,7 +73,6 @@ func TestTalk(t *testing.T) {
 
 		"many talk 49":  "a call, and the text behind its function is none",
 		"many talk 102": "a model that invents the result calls, too",
-		"many talk 110": "code without a fence looks like prose",
 	}
 	for _, file := range []string{"talk", "twin", "talk_many", "twin_many"} {
 		archive, err := txtar.ParseFile("testdata/cases/" + file + ".txtar")

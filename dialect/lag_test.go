@@ -127,6 +127,8 @@ func TestPlacesAreDecidedSoon(t *testing.T) {
 		{object + " And then more words", 2},
 		{"I speak. <tool_call>" + object + "</tool_call> and go on", 1},
 		{"I speak: <tool_call>" + object + "</tool_call> And go on", len("</tool_call> An")},
+		{"<log>\n<tool_call>" + object + "</tool_call>\nThen more words", len("</tool_call>\nThe")},
+		{"<log>\nIt says:\n\n<tool_call>" + object + "</tool_call>\n" + strings.Repeat("More words ", 100), 600},
 		{"I speak.\n```json\n" + object + "\n```\n```json\n" + object + "\n```", 9},
 	} {
 		if lag := callLag(t, c.text, strings.Index(c.text, object)+len(object)); lag > c.most {

@@ -115,8 +115,9 @@ func (m *machine) callInLine() bool {
 	if m.names.any || m.names.none || m.coded || m.quoting || m.exampled() {
 		return false
 	}
-	name, n := m.nameBefore(m.lately())
-	if name == "" || !m.argumentsOf(name) {
+	before := m.lately()
+	name, n := m.nameBefore(before)
+	if name == "" || m.inResult(before[:len(before)-n]) || !m.argumentsOf(name) {
 		return false
 	}
 	return m.guess(func() bool {

@@ -25,7 +25,7 @@ type Lexicon struct {
 	method    []string   // the suffixes of names
 	argsFuncs []string   // functions around arguments, with their parenthesis
 	labels    []string   // that stand behind an opener of thinking
-	results   []string   // elements with which models begin to invent a result
+	results   []string   // elements and labels with which models begin to invent a result
 	said      [][]string // for each dialect of one JSON value, what stands before its text
 	value     *token     // of the first dialect of pairs: what begins a value
 	head      headWords
@@ -184,7 +184,7 @@ func (x *Lexicon) addWords(i int) {
 	addWord(&x.argsFuncs, d.ArgsFunc, "(")
 	addWord(&x.labels, d.ThinkLabel, "")
 	for _, stop := range d.Results.Stop {
-		if strings.HasSuffix(stop, ">") {
+		if strings.HasSuffix(stop, ">") || strings.HasSuffix(stop, ":") {
 			addWord(&x.results, stop, "")
 		}
 	}

@@ -106,13 +106,15 @@ func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 	if m.buf[m.pos] == '`' && !m.block.open {
 		marked = true // a fence for calls
 	}
-	switch {
-	case m.mode != inText || len(m.tries) > 0:
+	if m.mode != inText || len(m.tries) > 0 {
 		return f()
+	}
+	m.presented = marked && !m.block.open && t != nil && !t.special && !t.line && endsLabel(labelAbove(m.lately()))
+	switch {
 	case m.block.open && (m.block.shown || m.block.shows && m.behindText()):
 		m.suspect()
 		return false
-	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence(t) || m.begins() || m.messageAt == m.offset()):
+	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence(t) && !m.opensEnclosure() || m.begins() || m.messageAt == m.offset()):
 		return f()
 	}
 	m.holding = true
@@ -133,21 +135,28 @@ func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 // below. A special token stands in a sentence, too, but is in doubt there.
 func (m *machine) settleMarked(t *try, special bool) {
 	goesOn := m.sentenceGoesOn(t)
-	if goesOn && !special {
+	as, end := m.enclosed(t)
+	if (goesOn || as == shown || m.inDiff(t)) && !special {
 		m.refuse()
+		m.shownTo = max(m.shownTo, m.offset()+end)
 		return
 	}
-	if goesOn || m.endsSentenceAt(t) || m.presentedAbove(t) {
+	if goesOn || as != notEnclosed || isSign(lastLine(m.textBefore(t))) || m.endsSentenceAt(t) || m.presentedAbove(t) {
 		m.doubt(t)
 	}
 	m.commit()
 }
 
 // endsSentenceAt reports whether the sentence that stands on the line before the
-// try t ends right behind it.
+// try t ends right behind it, or with it behind an abbreviation.
 func (m *machine) endsSentenceAt(t *try) bool {
 	c := m.peek(0)
-	return (c == '.' || c == '?' || c == '!') && inLine(lastLine(m.textBefore(t)))
+	line := lastLine(m.textBefore(t))
+	words := bytes.TrimRight(line, " \t")
+	if c == '.' || c == '?' || c == '!' {
+		return inLine(line) || endsLabel(words)
+	}
+	return abbreviates(words)
 }
 
 // presentedAbove reports whether prose, or another item, stands below the try t,
@@ -196,9 +205,16 @@ func (m *machine) settle() bool {
 	if t.block.open {
 		return m.settleFenced(t)
 	}
+	as, end := m.enclosed(t)
 	before := m.lead(t)
 	after := m.trail()
 	switch {
+	case as == shown || m.inDiff(t):
+		m.refuse()
+		m.shownTo = max(m.shownTo, m.offset()+end)
+	case before == ownLine && after < nextSentence && (as == setApart || isSign(lastLine(m.textBefore(t)))):
+		m.doubt(t)
+		m.commit()
 	case before == ownLine && after == endsLine && m.describedBelow(0):
 		m.refuse()
 	case before == ownLine && after == endsLine && m.presents(t):
@@ -297,7 +313,7 @@ func (m *machine) lead(t *try) lead {
 		return ownLine
 	}
 	line = bytes.TrimRight(line, " \t*_\"'”’)")
-	if endsSentence(line) {
+	if endsSentence(line) && !unfinished(line) {
 		return afterSentence
 	}
 	return inSentence

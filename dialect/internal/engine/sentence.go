@@ -28,8 +28,8 @@ func (m *machine) midSentence(t *token) bool {
 		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label) || isTildes(label)
 	case words[n-1] == '(' || words[n-1] == '|':
 		return true
-	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list
-		return n < len(line)
+	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list, or a line of a diff
+		return n < len(line) || isSign(words)
 	case n == len(line) && words[n-1] < utf8.RuneSelf: // glued to it
 		return false
 	}
@@ -46,7 +46,22 @@ func inLine(line []byte) bool {
 // unfinished reports whether text ends in the middle of a sentence.
 func unfinished(text []byte) bool {
 	r, _ := utf8.DecodeLastRune(text)
-	return r == ',' || unicode.IsLetter(r)
+	return r == ',' || unicode.IsLetter(r) || r == '.' && abbreviates(text)
+}
+
+// abbreviates reports whether the full stop with which text ends is that of an
+// abbreviation of single letters, like "i.e.", and no sentence ends there.
+func abbreviates(text []byte) bool {
+	for range 2 {
+		rest, ok := bytes.CutSuffix(bytes.TrimRight(text, " "), []byte{'.'})
+		r, n := utf8.DecodeLastRune(rest)
+		if !ok || !unicode.IsLetter(r) {
+			return false
+		}
+		text = rest[:len(rest)-n]
+	}
+	r, _ := utf8.DecodeLastRune(text)
+	return len(text) == 0 || !unicode.IsLetter(r)
 }
 
 // sentenceGoesOn reports whether the sentence before the try t, a call with
@@ -82,11 +97,12 @@ func isDash(r rune) bool { return r == '—' || r == '–' }
 // held: it begins the answer. If a sentence goes on on its line, it is talked
 // about, and invalid. If it stands in a fence that prose follows, it is in doubt.
 func (m *machine) checkBehind() {
-	if m.printed || m.mode != inText || len(m.tries) > 0 || m.call.problem != "" || m.marked && !m.beginsMarked() {
+	fenced := m.block.open && !m.block.prose
+	if m.printed || m.mode != inText || len(m.tries) > 0 || m.call.problem != "" || m.marked && !m.beginsMarked() && !fenced && !m.presented {
 		return
 	}
 	i := 0
-	if m.marked {
+	if m.marked && m.openTok != nil {
 		if i = m.closerBehind(); i == 0 {
 			return
 		}
@@ -94,10 +110,14 @@ func (m *machine) checkBehind() {
 	i = m.past(i, " \t])}")
 	switch {
 	case m.block.open:
-		if i = m.gap(i); !m.marked && m.hasAt(i, "```") && m.proseBelow(i) {
+		if i = m.gap(i); m.hasAt(i, "```") && m.proseBelow(i) {
 			m.inDoubt()
 		}
 	case !m.at(i):
+	case m.presented:
+		if j := m.gap(i); m.peek(i) == '\n' && m.at(j) && m.wordsGoOn(j) {
+			m.badArgs(talkedAbout)
+		}
 	case m.runsOn(i) && m.joinsAt(i):
 		m.inDoubt()
 	case m.runsOn(i):

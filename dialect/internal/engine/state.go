@@ -56,8 +56,10 @@ type region struct {
 	code    bool   // it may be followed by code
 	behind  bool   // no marker stands between the last call and here
 	listed  bool   // the call we read is an element of a list
-	printed bool   // the Python call we read is the argument of print
-	keyword bool   // the Python value we read has a key
+	// presented says that a label stands on the line above the last marker.
+	presented bool
+	printed   bool // the Python call we read is the argument of print
+	keyword   bool // the Python value we read has a key
 	// endOfMessage says that the last calls were followed by the end of their
 	// message.
 	endOfMessage bool
@@ -81,6 +83,7 @@ type findings struct {
 	document     bool // the last element stood in a document of elements
 	watched      watched
 	messageAt    int // offset of the calls of a message that is written as JSON
+	shownTo      int // offset up to which nothing is a call, because it is shown
 	showing      showing
 }
 

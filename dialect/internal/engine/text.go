@@ -462,7 +462,7 @@ func (m *machine) quoted() bool {
 		return false
 	}
 	line := m.lately()
-	if m.inComment(line) || m.inResult(line) || m.mayBeShown(line) && inShown(line) {
+	if m.offset() < m.shownTo || m.inComment(line) || m.inResult(line) || m.mayBeShown(line) && inShown(line) {
 		return true
 	}
 	if len(line) == 0 || line[len(line)-1] == '\n' {
@@ -512,7 +512,7 @@ func (m *machine) inComment(before []byte) bool {
 // isShowing reports whether something is shown in the element word of a document.
 func isShowing(word []byte) bool {
 	switch string(word) {
-	case "pre", "code", "samp", "kbd", "blockquote", "details", "textarea", "xmp", "result", "example":
+	case "pre", "code", "samp", "kbd", "blockquote", "details", "textarea", "xmp", "script", "result", "example":
 		return true
 	}
 	return false
@@ -573,7 +573,15 @@ func inShown(before []byte) bool {
 // it begins to invent the result of a call.
 func (m *machine) inResult(before []byte) bool {
 	before = bytes.TrimRight(before, " \t\r\n")
-	if len(before) == 0 || before[len(before)-1] != '>' {
+	if len(before) == 0 {
+		return false
+	}
+	switch before[len(before)-1] {
+	case '>':
+	case ':', '*': // a label has its line for itself
+		before = bytes.Trim(lastLine(before), "* \t")
+		return slices.ContainsFunc(m.lex.results, func(s string) bool { return string(before) == s })
+	default:
 		return false
 	}
 	return slices.ContainsFunc(m.lex.results, func(s string) bool { return bytes.HasSuffix(before, []byte(s)) })
