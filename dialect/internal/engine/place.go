@@ -109,12 +109,12 @@ func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 	if m.mode != inText || len(m.tries) > 0 {
 		return f()
 	}
-	m.presented = marked && !m.block.open && t != nil && !t.special && !t.line && endsLabel(labelAbove(m.lately()))
+	m.presented = marked && !m.block.open && t.isWritten() && endsLabel(labelAbove(m.lately()))
 	switch {
 	case m.block.open && (m.block.shown || m.block.shows && m.behindText()):
 		m.suspect()
 		return false
-	case m.block.open && !m.block.mayShow(), !m.block.open && (marked && !m.midSentence(t) && !m.opensEnclosure() || m.begins() || m.messageAt == m.offset()):
+	case m.placeIsCertain(t, marked):
 		return f()
 	}
 	m.holding = true
@@ -129,6 +129,19 @@ func (m *machine) placed(t *token, marked bool, f func() bool) bool {
 	}
 	return m.settle()
 }
+
+// placeIsCertain reports whether nothing behind a call that stands here can show
+// it, so that it need not be held.
+func (m *machine) placeIsCertain(t *token, marked bool) bool {
+	if m.block.open {
+		return !m.block.mayShow()
+	}
+	return marked && !m.midSentence(t) && !m.opensEnclosure() || m.begins() || m.messageAt == m.offset()
+}
+
+// isWritten reports whether t is a marker of ordinary text: no special token and
+// no label.
+func (t *token) isWritten() bool { return t != nil && !t.special && !t.line }
 
 // settleMarked is settle for calls behind a marker: a sentence that goes through
 // them, or a heading above them or the label of an item before them with prose
@@ -206,36 +219,52 @@ func (m *machine) settle() bool {
 		return m.settleFenced(t)
 	}
 	as, end := m.enclosed(t)
-	before := m.lead(t)
-	after := m.trail()
-	switch {
-	case as == shown || m.inDiff(t):
+	if as == shown || m.inDiff(t) {
 		m.refuse()
 		m.shownTo = max(m.shownTo, m.offset()+end)
-	case before == ownLine && after < nextSentence && (as == setApart || isSign(lastLine(m.textBefore(t)))):
-		m.doubt(t)
-		m.commit()
-	case before == ownLine && after == endsLine && m.describedBelow(0):
+		return true
+	}
+	switch stands, doubtful := m.standsAlone(t, as == setApart); {
+	case !stands:
 		m.refuse()
-	case before == ownLine && after == endsLine && m.presents(t):
-		if m.showsBlock(t) {
-			m.refuse()
-			break
-		}
+	case doubtful:
 		m.doubt(t)
-		m.commit()
-	case before == ownLine && after < nextSentence:
-		m.commit()
-	case after == nextSentence && (before == ownLine || before == afterSentence && m.buf[t.at-m.base] == '<'):
-		m.doubt(t)
-		m.commit()
-	case after == endsAnswer && (before == afterSentence || !m.hint.empty()):
-		m.doubt(t)
-		m.commit()
+		fallthrough
 	default:
-		m.refuse()
+		m.commit()
 	}
 	return true
+}
+
+// standsAlone reports whether the calls of the try t are a block of their own, or
+// end the answer, and whether what stands around them, or encloses them, leaves a
+// doubt.
+func (m *machine) standsAlone(t *try, setApart bool) (stands, doubtful bool) {
+	before := m.lead(t)
+	after := m.trail()
+	if before == ownLine && after < nextSentence {
+		return m.ownBlock(t, after, setApart)
+	}
+	switch {
+	case after == nextSentence && (before == ownLine || before == afterSentence && m.buf[t.at-m.base] == '<'):
+	case after == endsAnswer && (before == afterSentence || !m.hint.empty()):
+	default:
+		return false, false
+	}
+	return true, true
+}
+
+// ownBlock is standsAlone for calls that have their lines for themselves.
+func (m *machine) ownBlock(t *try, after trail, setApart bool) (stands, doubtful bool) {
+	switch {
+	case setApart || isSign(lastLine(m.textBefore(t))):
+		return true, true
+	case after == endsLine && m.describedBelow(0):
+		return false, false
+	case after == endsLine && m.presents(t):
+		return !m.showsBlock(t), true
+	}
+	return true, false
 }
 
 // settleFenced is settle for calls in a code fence: prose that goes on behind

@@ -94,11 +94,11 @@ func (m *machine) sentenceGoesOn(t *try) bool {
 func isDash(r rune) bool { return r == '—' || r == '–' }
 
 // checkBehind looks at what stands behind the call that ends here, if it is not
-// held: it begins the answer. If a sentence goes on on its line, it is talked
-// about, and invalid. If it stands in a fence that prose follows, it is in doubt.
+// held: it begins the answer, or its marker stands under a label. If a sentence
+// goes on behind it, it is talked about, and invalid. If it stands in a fence that
+// prose follows, it is in doubt.
 func (m *machine) checkBehind() {
-	fenced := m.block.open && !m.block.prose
-	if m.printed || m.mode != inText || len(m.tries) > 0 || m.call.problem != "" || m.marked && !m.beginsMarked() && !fenced && !m.presented {
+	if !m.leftUnheld() {
 		return
 	}
 	i := 0
@@ -125,6 +125,15 @@ func (m *machine) checkBehind() {
 	case !m.marked && m.describedBelow(i):
 		m.badArgs("a description stands below the call: it is talked about")
 	}
+}
+
+// leftUnheld reports whether the call that ends here is one that was not held
+// although what stands behind it counts.
+func (m *machine) leftUnheld() bool {
+	if m.printed || m.mode != inText || len(m.tries) > 0 || m.call.problem != "" {
+		return false
+	}
+	return !m.marked || m.beginsMarked() || m.presented || m.block.open && !m.block.prose
 }
 
 // inDoubt adds to the call that ends here that it may be talked about.
