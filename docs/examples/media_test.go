@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +16,13 @@ import (
 // each; the mark reaches the one that has marks, and the other's user is told.
 func TestMedia(t *testing.T) {
 	program, dir := build(t, "media"), "media"
-	var bodies [][]byte
+	sent := make(chan []byte, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		bodies = append(bodies, body) // the program asks one question at a time
+		sent <- body
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		new(sim.Server).ServeHTTP(w, r)
 	}))
@@ -41,16 +40,16 @@ func TestMedia(t *testing.T) {
 			t.Errorf("exit status %d, no %q in\n%s", code, want, out)
 		}
 	}
-	var sent struct {
+	body := <-sent
+	var asked struct {
 		Tools    []map[string]any
 		Config   struct{ Effort string } `json:"output_config"`
 		Messages []struct{ Content []map[string]any }
 	}
-	if err := json.Unmarshal(bodies[0], &sent); err != nil || sent.Config.Effort != "low" || sent.Tools[0]["type"] != "web_search_20250305" || sent.Tools[0]["max_uses"] != 2.0 || sent.Messages[0].Content[1]["cache_control"] == nil {
-		t.Errorf("%v\n%s", err, bodies[0])
+	if err := json.Unmarshal(body, &asked); err != nil || asked.Config.Effort != "low" || asked.Tools[0]["type"] != "web_search_20250305" || asked.Tools[0]["max_uses"] != 2.0 || asked.Messages[0].Content[1]["cache_control"] == nil {
+		t.Errorf("%v\n%s", err, body)
 	}
 
-	bodies = nil
 	out, code = output(t, program, dir, env, "openai+"+server.URL+"/v1#sim/native", "red.png", "note.pdf", question)
 	for _, want := range []string{
 		"web_search: local, because the provider does not run it: ",
@@ -62,8 +61,13 @@ func TestMedia(t *testing.T) {
 			t.Errorf("exit status %d, no %q in\n%s", code, want, out)
 		}
 	}
-	if len(bodies) != 2 || slices.ContainsFunc(bodies, func(b []byte) bool { return bytes.Contains(b, []byte("cache_control")) }) {
-		t.Errorf("%d requests: %s", len(bodies), bodies)
+	if n := len(sent); n != 2 {
+		t.Fatalf("%d more requests, want 2", n)
+	}
+	for range 2 {
+		if body := <-sent; bytes.Contains(body, []byte("cache_control")) {
+			t.Errorf("the mark was sent: %s", body)
+		}
 	}
 	if out, code := output(t, program, dir, env, "openai+"+server.URL+"/v1#sim/native", "no.png", "note.pdf", question); code != 1 || !strings.Contains(out, "open no.png: ") {
 		t.Errorf("exit status %d: %s", code, out)
