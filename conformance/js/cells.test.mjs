@@ -24,38 +24,56 @@ function readTable() {
 }
 
 // Each client returns what it understood; next makes the request that goes on with
-// results. What came before an error is kept in its member "before".
+// results.
 
-async function partly(before, work) {
+// answered asks for the answer in one piece, with whole, or as a stream. A stream tells
+// said every piece of text; what came before an error is in its member "before".
+async function answered(s, whole, streamed) {
+  if (!s.stream) return whole();
+  let text = "";
+  const said = (piece) => {
+    s.begun();
+    text += piece;
+  };
   try {
-    return await work();
+    return await streamed(said);
   } catch (err) {
-    err.before = before();
+    err.before = text;
     throw err;
   }
 }
 
-const openai = (s) => new OpenAI({ baseURL: base + "/v1", apiKey: "none", ...(s.retries ? {} : { maxRetries: 0 }) });
+// collected is answered for clients that leave it to their user to put a stream
+// together: add takes an answer or a piece of one and returns its text.
+const collected = (s, g, add, whole, stream) =>
+  answered(
+    s,
+    async () => add(await whole()),
+    async (said) => {
+      for await (const chunk of await stream()) said(add(chunk));
+      assert.ok(g.finish, "the stream has no end");
+    },
+  );
+
+const retries = (s) => (s.retries ? {} : { maxRetries: 0 });
+const openai = (s) => new OpenAI({ baseURL: base + "/v1", apiKey: "none", ...retries(s) });
 
 async function chat(s, request) {
   const client = openai(s);
   const body = { ...request, ...s.extra, model: s.model };
-  let answer;
-  if (s.stream) {
-    let text = "";
-    answer = await partly(
-      () => text,
-      async () => {
-        const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } }, { signal: s.signal });
-        for await (const chunk of stream) {
-          const piece = chunk.choices[0]?.delta?.content;
-          if (piece) s.begun();
-          text += piece ?? "";
-        }
-        return stream.finalChatCompletion();
-      },
-    );
-  } else answer = await client.chat.completions.create(body, { signal: s.signal });
+  const { signal } = s;
+  const answer = await answered(
+    s,
+    () => client.chat.completions.create(body, { signal }),
+    async (said) => {
+      const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } }, { signal });
+      for await (const chunk of stream) {
+        const piece = chunk.choices[0]?.delta?.content;
+        if (piece) said(piece);
+      }
+      return stream.finalChatCompletion();
+    },
+  );
   assert.ok(answer.created > 0);
   const [{ message, finish_reason }] = answer.choices;
   const calls = message.tool_calls ?? [];
@@ -73,31 +91,26 @@ async function chat(s, request) {
 async function responses(s, request) {
   const client = openai(s);
   const body = { ...request, ...s.extra, model: s.model };
-  let answer;
-  if (s.stream) {
-    let text = "";
-    answer = await partly(
-      () => text,
-      async () => {
-        const items = new Map();
-        let parts = 0;
-        const stream = client.responses.stream(body, { signal: s.signal });
-        for await (const ev of stream) {
-          if (ev.type === "response.output_text.delta") {
-            s.begun();
-            text += ev.delta;
-          }
-          if (ev.type === "response.output_item.added") items.set(ev.output_index, ev.item.id);
-          if (ev.type === "response.output_item.done") assert.equal(ev.item.id, items.get(ev.output_index));
-          if (ev.type === "response.reasoning_summary_part.added") parts++;
-          if (ev.type === "response.reasoning_summary_part.done") parts--;
-          if (ev.type === "error") throw new Error(ev.message);
-        }
-        assert.equal(parts, 0);
-        return stream.finalResponse();
-      },
-    );
-  } else answer = await client.responses.create(body, { signal: s.signal });
+  const { signal } = s;
+  const answer = await answered(
+    s,
+    () => client.responses.create(body, { signal }),
+    async (said) => {
+      const items = new Map();
+      let parts = 0;
+      const stream = client.responses.stream(body, { signal });
+      for await (const ev of stream) {
+        if (ev.type === "response.output_text.delta") said(ev.delta);
+        if (ev.type === "response.output_item.added") items.set(ev.output_index, ev.item.id);
+        if (ev.type === "response.output_item.done") assert.equal(ev.item.id, items.get(ev.output_index));
+        if (ev.type === "response.reasoning_summary_part.added") parts++;
+        if (ev.type === "response.reasoning_summary_part.done") parts--;
+        if (ev.type === "error") throw new Error(ev.message);
+      }
+      assert.equal(parts, 0);
+      return stream.finalResponse();
+    },
+  );
   return { ...understood(answer), next: (result) => goOn(request, answer, result) };
 }
 
@@ -121,26 +134,17 @@ function goOn(request, answer, result) {
   return { ...request, input: [{ role: "user", content: request.input }, ...said, ...results] };
 }
 
-const anthropic = (s) => new Anthropic({ baseURL: base, apiKey: "none", ...(s.retries ? {} : { maxRetries: 0 }) });
+const anthropic = (s) => new Anthropic({ baseURL: base, apiKey: "none", ...retries(s) });
 
 async function messages(s, request) {
   const client = anthropic(s);
   const body = { ...request, model: s.model };
-  let answer;
-  if (s.stream) {
-    let text = "";
-    answer = await partly(
-      () => text,
-      async () => {
-        const stream = client.messages.stream(body, { signal: s.signal });
-        stream.on("text", (piece) => {
-          s.begun();
-          text += piece;
-        });
-        return stream.finalMessage();
-      },
-    );
-  } else answer = await client.messages.create(body, { signal: s.signal });
+  const { signal } = s;
+  const answer = await answered(
+    s,
+    () => client.messages.create(body, { signal }),
+    (said) => client.messages.stream(body, { signal }).on("text", said).finalMessage(),
+  );
   const of = (type) => answer.content.filter((b) => b.type === type);
   return {
     id: answer.id,
@@ -171,6 +175,7 @@ async function gemini(s, request) {
   const g = { text: "", thinking: "", calls: [] };
   const parts = [];
   const add = (answer) => {
+    const before = g.text.length;
     g.id = answer.responseId;
     for (const c of answer.candidates ?? []) {
       g.finish = c.finishReason ?? g.finish;
@@ -184,19 +189,9 @@ async function gemini(s, request) {
     }
     g.input = answer.usageMetadata?.promptTokenCount ?? g.input;
     g.output = answer.usageMetadata?.candidatesTokenCount ?? g.output;
+    return g.text.slice(before);
   };
-  if (s.stream)
-    await partly(
-      () => g.text,
-      async () => {
-        for await (const chunk of await models.generateContentStream(body)) {
-          add(chunk);
-          s.begun();
-        }
-        assert.ok(g.finish, "the stream has no end");
-      },
-    );
-  else add(await models.generateContent(body));
+  await collected(s, g, add, () => models.generateContent(body), () => models.generateContentStream(body));
   g.next = (result) => ({
     ...request,
     contents: [
@@ -211,32 +206,22 @@ async function gemini(s, request) {
 async function ollama(s, request) {
   const client = new Ollama({ host: base });
   s.signal?.addEventListener("abort", () => client.abort());
+  // The client gives up streams only; a request in one piece is fetched with the signal.
+  const whole = new Ollama({ host: base, fetch: (url, init) => fetch(url, { ...init, signal: s.signal }) });
+  const body = { ...request, model: s.model };
   const g = { text: "", thinking: "", calls: [] };
   const message = { role: "assistant", content: "", tool_calls: [] };
   const add = (answer) => {
-    g.text += answer.message.content ?? "";
+    const piece = answer.message.content ?? "";
+    g.text += piece;
     g.thinking += answer.message.thinking ?? "";
     message.tool_calls.push(...(answer.message.tool_calls ?? []));
     g.finish = answer.done_reason ?? g.finish;
     g.input = answer.prompt_eval_count ?? g.input;
     g.output = answer.eval_count ?? g.output;
+    return piece;
   };
-  if (s.stream)
-    await partly(
-      () => g.text,
-      async () => {
-        for await (const chunk of await client.chat({ ...request, model: s.model, stream: true })) {
-          add(chunk);
-          s.begun();
-        }
-        assert.ok(g.finish, "the stream has no end");
-      },
-    );
-  else if (s.signal) {
-    // The client gives up streams only; a request in one piece is fetched with the signal.
-    const aborted = new Ollama({ host: base, fetch: (url, init) => fetch(url, { ...init, signal: s.signal }) });
-    add(await aborted.chat({ ...request, model: s.model }));
-  } else add(await client.chat({ ...request, model: s.model }));
+  await collected(s, g, add, () => whole.chat(body), () => client.chat({ ...body, stream: true }));
   g.calls = message.tool_calls.map((c) => [c.function.name, c.function.arguments]);
   g.next = (result) => ({
     ...request,
