@@ -94,7 +94,7 @@ func documents(defs []llm.ToolDef) [][]rank.Field {
 		if json.Unmarshal(d.Schema, &input) != nil {
 			input = nil // a schema may be true or false, or none
 		}
-		docs[i] = rank.Document(d.Name, d.Description, input)
+		docs[i] = rank.Document(d.Name, withoutEnhancement(d), input)
 	}
 	return docs
 }

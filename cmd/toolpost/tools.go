@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -104,8 +106,11 @@ func newToolsAudit() *cobra.Command {
 		Long: `Read definitions the way a model does that knows nothing else. The score is the share
 of five questions that are answered: is there an example, what happens at the edges,
 what does input look like, when is it the wrong tool, is each parameter unmistakable.
-Findings also name words that say nothing, parameters without a description, names
-that some vendor refuses, and constraints that some vendor does not enforce.
+The schema counts as well as the words. "By keywords" is the score of a checker that
+looks for words like "example" in the description. Findings also name words that say
+nothing, parameters without a description or bounds, names that some vendor refuses,
+tools that a model will confuse, text that tries to instruct the model, and constraints
+that some vendor does not enforce.
 
 It is a failure if a score is below --min.`,
 		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json",
@@ -141,7 +146,7 @@ func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 	sum := 0.0
 	for _, r := range reports {
 		sum += r.Score
-		fmt.Fprintf(out, "%s %.1f, about %d tokens\n", p.bold(r.Tool), r.Score, r.Tokens)
+		fmt.Fprintf(out, "%s %.1f, by keywords %.1f, about %d tokens%s\n", p.bold(r.Tool), r.Score, r.Keywords, r.Tokens, costs(r.Vendors))
 		for _, f := range r.Findings {
 			where := ""
 			if f.Parameter != "" {
@@ -152,6 +157,15 @@ func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 	}
 	fmt.Fprintf(out, "%d tools, %.2f on average\n", len(reports), sum/float64(len(reports)))
 	return out.Flush()
+}
+
+// costs names what a definition costs as each vendor is sent it.
+func costs(vendors map[string]int) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(vendors)) {
+		out = append(out, fmt.Sprintf("%s %d", name, vendors[name]))
+	}
+	return after(strings.Join(out, ", "), len(out) > 0)
 }
 
 // selectRow is a line of select --batch.

@@ -60,10 +60,17 @@ func TestDescriptions(t *testing.T) {
 			t.Errorf("%s comes from %s", x.Name, x.Origin)
 		}
 	}
-	for _, r := range tool.Audit(defs) {
-		if r.Score < 1 {
-			t.Errorf("%s: %.1f", r.Tool, r.Score)
+	keywords := 0.0
+	defer func() {
+		if keywords < 0.8 {
+			t.Errorf("by keywords %.2f on average", keywords)
 		}
+	}()
+	for _, r := range tool.Audit(defs) {
+		if r.Score < 1 || r.Keywords < 0.6 {
+			t.Errorf("%s: %.1f, by keywords %.1f", r.Tool, r.Score, r.Keywords)
+		}
+		keywords += r.Keywords / float64(len(defs))
 		for _, f := range r.Findings {
 			if f.Rule != "vendor-loss" { // no vendor holds a model to every keyword; we validate
 				t.Errorf("%s: %+v", r.Tool, f)

@@ -63,7 +63,7 @@ func (c Command) Tool() tool.Tool {
 		Timeout: c.timeout() + time.Second,
 		Description: `Run a program and return what it prints and its exit code. No shell is involved: pipes, redirections, wildcards, variables and && do not work; each argument is passed as it is.
 Use it for programs like go, git or make. Do not use it to read, write or search files; use read_file, write_file, edit_file and search_files instead.
-The format is a program's name and a list of arguments, as in program: go, args: [test, ./...]. The program cannot ask questions: its input is what you give, or nothing. If it runs too long, it is stopped with everything it started. Long output is cut in the middle.`,
+The format is a program's name and a list of arguments, for example program: go, args: [test, ./...]; program must be a name or a path, without arguments. Note: the program cannot ask questions: its input is what you give, or nothing. If it runs too long, it is stopped with everything it started. Long output is cut in the middle.`,
 	}, `{"type":"object","additionalProperties":false,"required":["program"],"properties":{
 "program":{"type":"string","minLength":1,"description":"Name of the program on the PATH, or a path to it, like go."},
 "args":{"type":"array","items":{"type":"string"},"maxItems":256,"description":"Arguments, one per item, like [\"test\",\"./...\"]. Default: none."},

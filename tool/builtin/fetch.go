@@ -44,7 +44,7 @@ func (f Fetch) Tool() tool.Tool {
 		Effects: tool.ReadOnly,
 		Timeout: f.timeout() + time.Second,
 		Description: `Get a page from the public web and return its text; HTML is returned as readable text with its links, JSON and plain text as they are.
-Use it when you know the address. Do not use it to search; use web_search instead. It cannot log in, send data, or reach this machine and its network.
+Use it when you know the address. Do not use it to search; use web_search instead. url must be a whole address, such as https://go.dev/doc. Note: it cannot log in, send data, or reach this machine and its network.
 At most 1 MiB is read; longer pages are cut and say so. Images, archives and other binary content are refused with their type.`,
 	}, `{"type":"object","additionalProperties":false,"required":["url"],"properties":{
 "url":{"type":"string","format":"uri","maxLength":4096,"description":"Full address with http:// or https://, like https://go.dev/doc/."}}}`,

@@ -71,8 +71,8 @@ func (f *Files) listTool() tool.Tool {
 		Name:    "list_files",
 		Effects: tool.ReadOnly | tool.Local,
 		Description: `List the files and folders below a folder, one per line, with sizes in bytes; folders end in "/".
-Use it to find out what is there before you read or write. Do not use it to look for text inside files; use search_files instead.
-Files that may hold secrets are not shown; how many are hidden is said at the end. At most 1000 entries are returned; if there are more, ask for a narrower folder or pattern.`,
+Use it to find out what is there before you read or write. Do not use it to look for text inside files; use search_files instead. path must be a folder below the root, such as src/api.
+Note: files that may hold secrets are not shown; how many are hidden is said at the end. At most 1000 entries are returned; if there are more, ask for a narrower folder or pattern.`,
 	}, `{"type":"object","additionalProperties":false,"properties":{
 "path":{"type":"string","description":"Folder to list, relative to the working folder, like docs or src/app. Default: the working folder itself."},
 "pattern":{"type":"string","description":"Show only names that match this pattern, with * and ?, like *.go. Default: all."},
@@ -155,8 +155,8 @@ func (f *Files) readTool() tool.Tool {
 		Name:    "read_file",
 		Effects: tool.ReadOnly | tool.Local,
 		Description: `Read a text file, or look at an image (PNG, JPEG, GIF, WebP up to 4 MiB).
-Use it before edit_file: a file must have been read to be edited. Do not use it on folders; use list_files instead.
-At most 256 KiB of text are returned at once; if the file is longer, the end of the answer says from which line to go on. Other binary files are refused with their size and type.`,
+Use it before edit_file: a file must have been read to be edited. Do not use it on folders; use list_files instead. path must be a file below the root, such as docs/run.md.
+Note: at most 256 KiB of text are returned at once; if the file is longer, the end of the answer says from which line to go on. Other binary files are refused with their size and type.`,
 	}, `{"type":"object","additionalProperties":false,"required":["path"],"properties":{
 "path":{"type":"string","description":"File to read, relative to the working folder, like docs/notes.md."},
 "from_line":{"type":"integer","minimum":1,"description":"First line to return, counted from 1. Default: 1."},

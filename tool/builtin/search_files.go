@@ -25,8 +25,8 @@ func (f *Files) searchTool() tool.Tool {
 		Name:    "search_files",
 		Effects: tool.ReadOnly | tool.Local,
 		Description: `Find lines that contain a text, in all files below a folder. Each match is returned as path:line: text.
-Use it to find where something is written. Do not use it to list files by name; use list_files with a pattern instead.
-Upper and lower case are the same unless regexp is true. Binary files, files over 2 MiB and files that may hold secrets are passed over. At most 200 matches are returned; if there are more, ask for a narrower query, folder or pattern.`,
+Use it to find where something is written. Do not use it to list files by name; use list_files with a pattern instead. query must be a piece of a line, such as func main.
+Note: upper and lower case are the same unless regexp is true. Binary files, files over 2 MiB and files that may hold secrets are passed over. At most 200 matches are returned; if there are more, ask for a narrower query, folder or pattern.`,
 	}, `{"type":"object","additionalProperties":false,"required":["query"],"properties":{
 "query":{"type":"string","minLength":1,"maxLength":1000,"description":"Text to look for, within one line."},
 "regexp":{"type":"boolean","description":"Take the query as a regular expression in RE2 syntax, like func \\w+Test. Default: false."},

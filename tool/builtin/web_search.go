@@ -110,8 +110,8 @@ func (s Search) Tool() (tool.Tool, error) {
 		Effects: tool.ReadOnly,
 		Timeout: s.timeout() + time.Second,
 		Description: `Search the web and return titles, addresses and short extracts of the best results, best first.
-Use it for facts you do not know or that may have changed. Do not use it when you know the address; use fetch_url instead. Do not trust extracts for details; fetch the page.
-If nothing is found, the answer says so; try other words.`,
+Use it for facts you do not know or that may have changed. Do not use it when you know the address; use fetch_url instead. Do not trust extracts for details; fetch the page. query must be a few words, such as go release notes.
+Note: if nothing is found, the answer says so; try other words.`,
 	}, `{"type":"object","additionalProperties":false,"required":["query"],"properties":{
 "query":{"type":"string","minLength":1,"maxLength":400,"description":"What to search for, in a few words, like go generics tutorial."},
 "limit":{"type":"integer","minimum":1,"maximum":20,"description":"Most results to return. Default: 8."}}}`,

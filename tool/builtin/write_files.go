@@ -23,8 +23,8 @@ func (f *Files) writeTool() tool.Tool {
 		Name:    "write_file",
 		Effects: tool.Idempotent | tool.Local,
 		Description: `Write a whole text file. Folders on the way are made. The file is replaced at once or not at all.
-Use it for new files. Do not use it to change a part of a file; use edit_file instead.
-If the file exists, it is replaced only when overwrite is true, and never when it changed since you read it. At most 4 MiB.`,
+Use it for new files. Do not use it to change a part of a file; use edit_file instead. path must be a file below the root.
+Note: if the file exists, it is replaced only when overwrite is true, and never when it changed since you read it. At most 4 MiB.`,
 	}, `{"type":"object","additionalProperties":false,"required":["path","content"],"properties":{
 "path":{"type":"string","minLength":1,"description":"File to write, relative to the working folder, like docs/notes.md."},
 "content":{"type":"string","description":"The whole text of the file, with a newline at its end."},
@@ -131,7 +131,7 @@ func (f *Files) editTool() tool.Tool {
 		Effects: tool.Local,
 		Description: `Replace a piece of text in a file that you have read with read_file.
 Use it to change a part of a file. Do not use it to make a new file; use write_file instead.
-old_text must stand in the file exactly once, with its white space; otherwise nothing is changed, and the error says how often it was found. The edit is refused if the file changed since you read it.`,
+Note: old_text, such as a line that you read, must be in the file; it must stand in the file exactly once, with its white space; otherwise nothing is changed, and the error says how often it was found. The edit is refused if the file changed since you read it.`,
 	}, `{"type":"object","additionalProperties":false,"required":["path","old_text","new_text"],"properties":{
 "path":{"type":"string","minLength":1,"description":"File to edit, relative to the working folder."},
 "old_text":{"type":"string","minLength":1,"description":"Text to replace, exactly as it stands in the file; include enough lines around it to be unique."},

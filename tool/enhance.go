@@ -1,0 +1,88 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Enhance returns a definition whose description also says what follows from its
+// schema and the effects: bounds, formats and defaults of parameters, and whether
+// it only reads. It adds nothing that it would have to invent, and returns what it
+// added, one sentence each. Enhancing twice adds nothing more.
+//
+// It helps with models that are told little of the schema; those that are told all
+// of it read everything twice, so nothing does it unasked.
+func Enhance(d llm.ToolDef, effects Effects) (llm.ToolDef, []string) {
+	var all []string
+	switch {
+	case effects.Has(ReadOnly):
+		all = append(all, onlyReads)
+	case effects.Has(Idempotent):
+		all = append(all, onceIsEnough)
+	}
+	all = append(all, statements(d.Schema)...)
+	added := slices.DeleteFunc(all, func(s string) bool { return strings.Contains(d.Description, s) })
+	if len(added) > 0 {
+		d.Description = strings.TrimSpace(d.Description + "\n" + strings.Join(added, " "))
+	}
+	return d, slices.Clip(added)
+}
+
+// What effects mean for a model.
+const (
+	onlyReads    = "It only reads."
+	onceIsEnough = "The same call twice has the effect of one."
+)
+
+// statements returns a sentence for each parameter of which the schema states
+// something.
+func statements(s json.RawMessage) []string {
+	var out []string
+	for _, p := range parameters(s) {
+		if len(p.facts) > 0 {
+			out = append(out, p.name+": "+strings.Join(p.facts, ", ")+".")
+		}
+	}
+	return out
+}
+
+// withoutEnhancement returns a description without the line that Enhance added, so
+// that an enhanced definition is found by the same questions as a plain one.
+func withoutEnhancement(d llm.ToolDef) string {
+	i := strings.LastIndexByte(d.Description, '\n')
+	if i < 0 {
+		return d.Description
+	}
+	line := d.Description[i:]
+	for _, s := range append(statements(d.Schema), onlyReads, onceIsEnough) {
+		line = strings.Replace(line, s, "", 1)
+	}
+	if strings.TrimSpace(line) != "" {
+		return d.Description
+	}
+	return d.Description[:i]
+}
+
+// longestFact bounds what a description says about one keyword, in bytes.
+const longestFact = 60
+
+// facts returns what the keywords of a property state about its values.
+func facts(keys map[string]json.RawMessage) []string {
+	var out []string
+	for _, k := range []struct{ keyword, format string }{
+		{"format", "in the format %s"}, {"pattern", "of the form %s"}, {"minimum", "at least %s"}, {"exclusiveMinimum", "more than %s"},
+		{"maximum", "at most %s"}, {"exclusiveMaximum", "less than %s"}, {"multipleOf", "a multiple of %s"}, {"minLength", "at least %s characters"},
+		{"maxLength", "at most %s characters"}, {"minItems", "at least %s items"}, {"maxItems", "at most %s items"}, {"default", "%s if left out"},
+	} {
+		value := strings.Trim(string(bytes.TrimSpace(keys[k.keyword])), `"`)
+		if value != "" && value != "null" && len(value) <= longestFact && !strings.ContainsAny(value, "\n\r") {
+			out = append(out, fmt.Sprintf(k.format, value))
+		}
+	}
+	return out
+}
