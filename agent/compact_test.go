@@ -1,11 +1,13 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +186,51 @@ func TestCompactResumed(t *testing.T) {
 			t.Errorf("%s: usage %+v, cost %s", name, l.done.Usage, l.done.Cost)
 		}
 		sealedAndReplays(t, store, "r")
+	}
+}
+
+// TestCompactKilled: a process that is killed after any entry of its record is taken up by another,
+// which comes to the same answer, and runs no call twice that is on record.
+func TestCompactKilled(t *testing.T) {
+	agentIn := func(dir string) (*agent.Agent, *journal.Dir) {
+		store, err := journal.OpenDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := counting{sim.Recall{}, 1, catalog.Model{}, new(int)} // as it is estimated, before and after
+		a := &agent.Agent{Model: m, ID: "m", Store: store, Context: 1200, Compact: agent.Summarize, Tools: runner(long()), NewRun: func() string { return "r" }}
+		return a, store
+	}
+	first := t.TempDir()
+	a, store := agentIn(first)
+	chat := slices.Insert(longTalk(20), 1, llm.User("The locker code of Ada Byron is K-12."))
+	if l := listen(a.Run(t.Context(), append(chat, llm.User("Please read N 4."))...)); l.err != nil || l.done.Ran != 1 {
+		t.Fatalf("%v after %d calls", l.err, l.done.Ran)
+	}
+	file, err := os.ReadFile(store.File("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(file, []byte("\n"))
+	compactions := bytes.Count(file, []byte(`"agent.compact"`))
+	for k := 2; k < len(lines)-3; k++ { // until the last answer is on record
+		dir := t.TempDir()
+		a, store := agentIn(dir)
+		if err := os.WriteFile(store.File("r"), bytes.Join(lines[:k], nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := listen(a.Resume(t.Context(), "r"))
+		if l.err != nil || !strings.Contains(l.done.Text, "page 4 says much") {
+			t.Fatalf("after %d entries: %q %v", k, l.done.Text, l.err)
+		}
+		again, err := os.ReadFile(store.File("r"))
+		if err != nil || bytes.Count(again, []byte(`"agent.compact"`)) != compactions {
+			t.Errorf("after %d entries: %d compactions, want %d, %v", k, bytes.Count(again, []byte(`"agent.compact"`)), compactions, err)
+		}
+		sealedAndReplays(t, store, "r")
+	}
+	if compactions == 0 {
+		t.Error("nothing was compacted")
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // longHosts are the formats in which long conversations are held, each at a server that
 // is as strict as the vendor.
-var longHosts = []struct{ wire, vendor, root, plays string }{
+var longHosts = []longHost{
 	{wire.Chat, "openai", "/v1", "gpt-4o"},
 	{wire.Responses, "openai", "/v1", "gpt-5"},
 	{wire.Messages, "anthropic", "/v1", "claude-sonnet-4-5"},
@@ -33,38 +33,89 @@ var longHosts = []struct{ wire, vendor, root, plays string }{
 	{wire.Converse, "bedrock", "", "nova-2-lite"},
 }
 
+// longHost is a vendor and the model that a strict server plays.
+type longHost struct{ wire, vendor, root, plays string }
+
+// open opens a simulated model as one of the vendor, of whose window nothing is known.
+func (h longHost) open(t *testing.T, server *httptest.Server, model string) (llm.Model, string) {
+	t.Helper()
+	id := h.vendor + "+" + server.URL + h.root + "#" + model + "+strict=" + h.plays
+	info := catalog.Default().Lookup(h.vendor + "/" + h.plays)
+	info.ID, info.Wire, info.NativeTools, info.ContextWindow = catalog.ID{Raw: id}, h.wire, yes, 0
+	client := &provider.Client{HTTP: server.Client(), Catalog: catalog.Default().With(info), Key: func(string) (string, error) { return "any", nil }}
+	m, err := client.Open(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, id
+}
+
+// awsKeys are what the host of Amazon wants to see.
+func awsKeys(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("AWS_REGION", "us-east-1")
+}
+
+// TestCompactStrict: what is left of one long task with many calls is what every vendor accepts,
+// with thinking and without, with a summary and without.
+func TestCompactStrict(t *testing.T) {
+	awsKeys(t)
+	for _, host := range longHosts {
+		for _, thinks := range []bool{false, true} {
+			for _, sums := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/thinks=%v/sums=%v", host.wire, thinks, sums), func(t *testing.T) {
+					var lines []any
+					for i := range 8 {
+						lines = append(lines, []llm.Part{llm.Text{Text: lasting("Next page.", 150)}, call("", "read_guide", fmt.Sprintf(`{"page":%d}`, i))})
+					}
+					server := httptest.NewServer(&sim.Server{Model: says(append(lines, "Read.")...)})
+					t.Cleanup(server.Close)
+					m, id := host.open(t, server, "sim/native")
+					store := new(journal.Memory)
+					a := agent.Agent{Model: m, ID: id, Store: store, Context: 1500, Tools: &invoke.Runner{Tools: tool.MustSet(new(longChat).guide())}, NewRun: func() string { return "r" }}
+					if thinks {
+						a.Request.Reasoning = &llm.Reasoning{Effort: "high"}
+					}
+					if sums {
+						a.Compact = func(context.Context, agent.Compaction) (string, error) { return "Some pages were read.", nil }
+					}
+					l := run(t, &a, "Read the guide.")
+					if l.err != nil || l.done.Text != "Read." || l.done.Ran != 8 || len(of[agent.Compacted](l)) == 0 {
+						t.Errorf("%v, %d calls, %d compactions", l.err, l.done.Ran, len(of[agent.Compacted](l)))
+					}
+					sealedAndReplays(t, store, "r")
+				})
+			}
+		}
+	}
+}
+
 // TestNeedles: 20 facts told early in a long chat are still known at its end by a model that
 // knows only what stands in its request, however often the chat was compacted. Nobody is told
 // which facts will be asked for, and half as many more are never asked for. The window is known
-// to the agent, or only to the vendor.
+// to the agent, or only to the vendor; in the short form it is one of both for each format.
 //
 // TOOLPOST_LONG_TURNS is how many turns there are before the questions; 60 by default.
 func TestNeedles(t *testing.T) {
-	turns, window := 60, 4500
+	turns, window, whole := 60, 4500, false
 	if s := os.Getenv("TOOLPOST_LONG_TURNS"); s != "" {
 		var err error
 		if turns, err = strconv.Atoi(s); err != nil || turns < 20 {
 			t.Fatalf("TOOLPOST_LONG_TURNS is %q, want a number from 20", s)
 		}
-		window = 6000
+		window, whole = 6000, true
 	}
-	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	t.Setenv("AWS_REGION", "us-east-1")
+	awsKeys(t)
 	server := httptest.NewServer(new(sim.Server))
 	t.Cleanup(server.Close)
 	for i, host := range longHosts {
 		for _, known := range []bool{true, false} {
+			if !whole && known != (i%2 == 0) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/known=%v", host.wire, known), func(t *testing.T) {
-				id := fmt.Sprintf("%s+%s%s#sim/recall+window=%d+strict=%s", host.vendor, server.URL, host.root, window, host.plays)
-				info := catalog.Default().Lookup(host.vendor + "/" + host.plays)
-				info.ID, info.Wire, info.NativeTools = catalog.ID{Raw: id}, host.wire, yes
-				info.ContextWindow = 0 // nobody says it
-				client := &provider.Client{HTTP: server.Client(), Catalog: catalog.Default().With(info), Key: func(string) (string, error) { return "any", nil }}
-				m, err := client.Open(id)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m, id := host.open(t, server, fmt.Sprintf("sim/recall+window=%d", window))
 				c := &longChat{t: t, rng: rand.New(rand.NewPCG(uint64(i), 16)), store: new(journal.Memory)}
 				c.agent = agent.Agent{Model: c.watched(m), ID: id, System: "Answer from what was said.", Store: c.store, Compact: agent.Summarize, Tools: &invoke.Runner{Tools: tool.MustSet(c.guide())}}
 				if known { // in tokens as they are estimated, of which the vendor counts more
