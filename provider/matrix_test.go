@@ -362,6 +362,8 @@ var faults = []struct {
 	{"strict", cell.right},
 	{"think-call", cell.right},
 	{"huge=9000", either(cell.right, kinds(llm.BrokenPromise))},
+	{"window=4", kinds(llm.TooLong)},
+	{"window=100000", cell.right},
 	{"seed=7", cell.right},
 }
 

@@ -60,6 +60,7 @@ func TestProbeFindsTheTruth(t *testing.T) {
 		{"sim/native+500", llm.Server, nil, ""},
 		{"sim/native+503", llm.Overloaded, nil, ""},
 		{"sim/native+401", llm.Auth, nil, ""},
+		{"sim/native+window=4", llm.TooLong, nil, ""},
 		{"sim/native+no-tools", 0, facts{"tools": no}, "native_tools false"},
 		{"sim/native+cut=20", llm.Network, nil, ""},
 		{"sim/native+stall=1h", llm.Timeout, nil, ""},
