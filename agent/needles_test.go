@@ -66,7 +66,7 @@ func TestCompactStrict(t *testing.T) {
 			for _, sums := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/thinks=%v/sums=%v", host.wire, thinks, sums), func(t *testing.T) {
 					var lines []any
-					for i := range 8 {
+					for i := range 12 {
 						lines = append(lines, []llm.Part{llm.Text{Text: lasting("Next page.", 150)}, call("", "read_guide", fmt.Sprintf(`{"page":%d}`, i))})
 					}
 					server := httptest.NewServer(&sim.Server{Model: says(append(lines, "Read.")...)})
@@ -81,7 +81,7 @@ func TestCompactStrict(t *testing.T) {
 						a.Compact = func(context.Context, agent.Compaction) (string, error) { return "Some pages were read.", nil }
 					}
 					l := run(t, &a, "Read the guide.")
-					if l.err != nil || l.done.Text != "Read." || l.done.Ran != 8 || len(of[agent.Compacted](l)) == 0 {
+					if l.err != nil || l.done.Text != "Read." || l.done.Ran != 12 || len(of[agent.Compacted](l)) == 0 {
 						t.Errorf("%v, %d calls, %d compactions", l.err, l.done.Ran, len(of[agent.Compacted](l)))
 					}
 					sealedAndReplays(t, store, "r")
