@@ -51,7 +51,23 @@ func allowOwn(t *tool.Tool, from *llm.Provenance) Decision {
 		return Decision{Allow, ""}
 	case !t.Effects.Has(tool.ReadOnly):
 		return Decision{Refuse, fmt.Sprintf("%s comes from %s, may change things, and no policy allows it", t.Name, t.Origin)}
-	case t.Origin == tool.Builtin && !t.Effects.Has(tool.Local):
+	}
+	return allowRead(t)
+}
+
+// AllowReadOnly allows read-only tools, except those that come with Toolpost and
+// reach the network, and refuses all others, also the program's own functions. With
+// [AskFirst], a person decides about everything that may change things.
+func AllowReadOnly(_ context.Context, t tool.Tool, _ llm.Call) (Decision, error) {
+	if !t.Effects.Has(tool.ReadOnly) {
+		return Decision{Refuse, t.Name + " may change things"}, nil
+	}
+	return allowRead(&t), nil
+}
+
+// allowRead decides about a tool that only reads.
+func allowRead(t *tool.Tool) Decision {
+	if t.Origin == tool.Builtin && !t.Effects.Has(tool.Local) {
 		return Decision{Refuse, t.Name + " reaches the network, and no policy allows it"}
 	}
 	return Decision{Allow, ""}

@@ -45,6 +45,33 @@ func TestAllowOwn(t *testing.T) {
 }
 
 // Whatever goes wrong with a policy, the tool does not run.
+// TestAllowReadOnly: what may change things is refused whoever hands it over, and
+// AskFirst has a person decide about it; what reads is treated as AllowOwn does.
+func TestAllowReadOnly(t *testing.T) {
+	for origin := tool.Unknown; origin <= tool.Request; origin++ {
+		for _, effects := range []tool.Effects{0, tool.Idempotent, tool.Local, tool.ReadOnly, tool.ReadOnly | tool.Local} {
+			f := tool.Tool{Name: "f", Origin: origin, Effects: effects}
+			want, err := invoke.AllowOwn(t.Context(), f, llm.Call{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if origin == tool.Program && effects.Has(tool.ReadOnly) {
+				want.Verdict = invoke.Allow
+			} else if !effects.Has(tool.ReadOnly) {
+				want.Verdict = invoke.Refuse
+			}
+			d, err := invoke.AllowReadOnly(t.Context(), f, llm.Call{})
+			if err != nil || d.Verdict != want.Verdict || d.Verdict == invoke.Refuse && d.Reason == "" {
+				t.Errorf("from %s, %s: %v %v", origin, effects, d, err)
+			}
+			asked, err := invoke.AskFirst(invoke.AllowReadOnly)(t.Context(), f, llm.Call{})
+			if err != nil || asked.Verdict == invoke.Refuse || asked.Reason != d.Reason || (asked.Verdict == invoke.Allow) != (d.Verdict == invoke.Allow) {
+				t.Errorf("asked first, from %s, %s: %v %v", origin, effects, asked, err)
+			}
+		}
+	}
+}
+
 func TestPolicies(t *testing.T) {
 	attacks := 0
 	defer func() { t.Logf("%d attacks", attacks) }()

@@ -29,7 +29,13 @@ span invoke_agent
 	if out, code := output(t, program, dir, nil, "Book a room in Atlantis"); code != 0 || strings.Contains(out, "book ") || !strings.Contains(out, "not_found: no room in Atlantis\n") || !strings.Contains(out, "sealed 12 entries <nil>\n") {
 		t.Errorf("exit status %d:\n%s", code, out)
 	}
-	if out, code := output(t, program, dir, nil); code != 1 || !strings.Contains(out, "usage: extend") {
-		t.Errorf("exit status %d:\n%s", code, out)
+}
+
+// TestUsage: a program that is called without what it needs says what that is.
+func TestUsage(t *testing.T) {
+	for _, name := range []string{"approval", "extend", "media", "resume", "switch"} {
+		if out, code := output(t, build(t, name), t.TempDir(), nil); code != 1 || !strings.Contains(out, "usage: "+name+" ") || strings.Contains(out, "nil") {
+			t.Errorf("%s: exit status %d:\n%s", name, code, out)
+		}
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -40,7 +41,7 @@ func nobodyYet(context.Context, invoke.Question) (journal.Approval, error) {
 func main() {
 	store, err := journal.OpenDir("runs")
 	if err != nil || len(os.Args) != 3 {
-		log.Fatal("usage: approval ask TASK | approval serve ADDRESS; ", err)
+		log.Fatal(errors.Join(err, errors.New("usage: approval ask TASK | approval serve ADDRESS")))
 	}
 	tools := tool.MustSet(tool.Func("pay_invoice", "Pay an invoice by its number.", pay))
 	a := &agent.Agent{Model: sim.Offline{}, Store: store, // any model: see provider.Open

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
@@ -126,7 +127,7 @@ func book(_ context.Context, args json.RawMessage) (tool.Output, error) {
 func main() {
 	list, err := dialect.Builtin().With(acme)
 	if err != nil || len(os.Args) != 2 {
-		log.Fatal("usage: extend 'Book a room in TOWN, CARD'; ", err)
+		log.Fatal(errors.Join(err, errors.New("usage: extend 'Book a room in TOWN, CARD'")))
 	}
 	look := tool.Func("find", "Finds a room in a town.", find)
 	look.Effects = tool.ReadOnly

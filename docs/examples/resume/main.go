@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
@@ -31,7 +32,7 @@ func weather(_ context.Context, in place) (string, error) {
 func main() {
 	store, err := journal.OpenDir("runs")
 	if err != nil || len(os.Args) < 3 {
-		log.Fatal("usage: resume ask RUN TASK | resume go RUN | resume check RUN; ", err)
+		log.Fatal(errors.Join(err, errors.New("usage: resume ask RUN TASK | go RUN | check RUN")))
 	}
 	look := tool.Func("get_weather", "Current weather in a city.", weather)
 	look.Effects = tool.ReadOnly // may run again; what may change things is reported as unknown
