@@ -94,6 +94,10 @@ const (
 	summaryShare = 25
 )
 
+// maxSummary bounds the tokens of a summary in a large window: more takes long to write,
+// and is read again with every question.
+const maxSummary = 8_000
+
 // leastSummary is how many tokens make a compaction worth its while.
 const leastSummary = 32
 
@@ -201,7 +205,12 @@ func (l *loop) compact(ctx context.Context, limit int, force bool) (bool, error)
 	d := divide(l.messages, room*tailShare/100)
 	c := Compaction{Turn: l.turnNo, Messages: pick(l.messages, d.out), Window: window}
 	tokens := llm.EstimateMessages(c.Messages...)
-	c.Tokens = min(room*summaryShare/100, tokens*3/4)
+	c.Tokens = min(room*summaryShare/100, tokens*3/4, maxSummary)
+	if m, _ := l.turnModel(); m != nil {
+		if info, ok := infoOf(m); ok && info.MaxOutput > 0 {
+			c.Tokens = min(c.Tokens, info.MaxOutput/2)
+		}
+	}
 	if c.Tokens < leastSummary || force && len(d.out) < 2 || !force && l.asksFor-tokens+c.Tokens > window*9/10 {
 		return false, nil
 	}

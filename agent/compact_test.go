@@ -387,6 +387,33 @@ func TestSummarizeLongPart(t *testing.T) {
 	}
 }
 
+// TestSummarizeLimits: a model that refuses the limit, or has nothing left of it after thinking, is
+// asked without one; one that writes nothing has failed.
+func TestSummarizeLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		line  line // to a question with a limit
+		then  string
+		wrong string
+	}{
+		"taken":    {line{parts: []llm.Part{llm.Text{Text: "Facts"}}}, "", ""},
+		"refused":  {line{err: &llm.Error{Kind: llm.Invalid, Err: errors.New("max_tokens is too large")}}, "Facts", ""},
+		"used up":  {line{parts: []llm.Part{llm.Thinking{Text: "Well."}}, finish: llm.Finish{Reason: llm.Length}}, "Facts", ""},
+		"nothing":  {line{parts: []llm.Part{llm.Text{Text: " "}}}, " ", "wrote none"},
+		"a server": {line{err: &llm.Error{Kind: llm.Server, Err: errors.New("down")}}, "Facts", "down"},
+	} {
+		m := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+			if req.MaxTokens > 0 {
+				return (&actor{lines: []line{c.line}}).Stream(ctx, req)
+			}
+			return says(c.then).Stream(ctx, req)
+		})
+		text, err := agent.Summarize(t.Context(), agent.Compaction{Messages: longTalk(3), Tokens: 500, Window: 3000, Model: m})
+		if c.wrong == "" && (err != nil || text != "Facts") || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 func ExampleSummarize() {
 	a := agent.Agent{
 		Model:   sim.Recall{}, // knows what stands in its request; any: provider.Open

@@ -44,15 +44,30 @@ func summarize(ctx context.Context, c Compaction, portions []string) (string, er
 		if summary != "" {
 			question = "The summary so far, all of which is to be kept:\n" + summary + "\n\nThe conversation goes on:\n" + question
 		}
-		resp, err := llm.Generate(ctx, c.Model, &llm.Request{System: summaryTask(c.Tokens), Messages: []llm.Message{llm.User(question)}, MaxTokens: 2 * c.Tokens})
-		if err != nil {
-			return "", fmt.Errorf("the summary could not be had: %w", err)
-		}
-		if summary = strings.TrimSpace(resp.Message.Text()); summary == "" {
-			return "", errors.New("the model was asked for a summary and wrote none")
+		var err error
+		if summary, err = askSummary(ctx, c, question); err != nil {
+			return "", err
 		}
 	}
 	return summary, nil
+}
+
+// askSummary asks for a summary of at most twice the tokens that it may have. A model that
+// gives no such number, or needs it for thinking, is asked without a limit.
+func askSummary(ctx context.Context, c Compaction, question string) (string, error) {
+	for _, limit := range []int{2 * c.Tokens, 0} {
+		resp, err := llm.Generate(ctx, c.Model, &llm.Request{System: summaryTask(c.Tokens), Messages: []llm.Message{llm.User(question)}, MaxTokens: limit})
+		kind := llm.KindOf(err)
+		text := strings.TrimSpace(resp.Message.Text())
+		switch {
+		case limit > 0 && (kind == llm.Invalid || kind == llm.Unsupported):
+		case err != nil:
+			return "", fmt.Errorf("the summary could not be had: %w", err)
+		case text != "":
+			return text, nil
+		}
+	}
+	return "", errors.New("the model was asked for a summary and wrote none")
 }
 
 // summaryTask is what the model is told about a summary of so many tokens.
