@@ -23,7 +23,7 @@ var marks = [...]struct {
 	{`"`, `"`, true}, {"'", "'", true}, {"“", "”", true}, {"„", "“", true}, {"‘", "’", true}, {"‚", "‘", true},
 	{"«", "»", false}, {"»", "«", true}, {"‹", "›", false}, {"›", "‹", true},
 	{"「", "」", false}, {"『", "』", false}, {"《", "》", false}, {"〈", "〉", false}, {"【", "】", false},
-	{"~~", "~~", true}, {"$$", "$$", false}, {"$", "$", true}, {"<![CDATA[", "]]>", false},
+	{"[", "]", true}, {"~~", "~~", true}, {"$$", "$$", false}, {"$", "$", true}, {"<![CDATA[", "]]>", false},
 }
 
 // enclosedBy returns the marks with which the text before a call ends.

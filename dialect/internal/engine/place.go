@@ -173,8 +173,8 @@ func (m *machine) endsSentenceAt(t *try) bool {
 }
 
 // presentedAbove reports whether prose, or another item, stands below the try t,
-// and a heading above it or the label of an item of a list before it. Any label
-// will do if the line below has one, too.
+// and a heading above it or the label of an item of a list before it, or it is
+// indented as code. Any label will do if the line below has one, too.
 func (m *machine) presentedAbove(t *try) bool {
 	i := m.gap(0)
 	if !m.at(i) || m.markupBehind(i) {
@@ -183,7 +183,7 @@ func (m *machine) presentedAbove(t *try) bool {
 	before := m.textBefore(t)
 	line := bytes.TrimRight(lastLine(before), " \t")
 	below := bytes.IndexByte(m.buf[m.pos:m.pos+i], '\n') >= 0
-	return isHeading(labelAbove(before)) || below && (isItem(line) || endsLabel(line) && m.labelAt(i))
+	return isHeading(labelAbove(before)) || below && (indented(before) || isItem(line) || endsLabel(line) && m.labelAt(i))
 }
 
 // behindText reports whether other text stands before here in the code fence we

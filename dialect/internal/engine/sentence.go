@@ -25,7 +25,7 @@ func (m *machine) midSentence(t *token) bool {
 	switch {
 	case n == 0:
 		label := labelAbove(before)
-		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label) || isTildes(label)
+		return unfinished(bytes.TrimRight(before, " \t\r\n")) || saysExample(label) || isHeading(label) || isTildes(label) || indented(before)
 	case words[n-1] == '(' || words[n-1] == '|':
 		return true
 	case len(bytes.Trim(words, "-*+•0123456789.) ")) == 0: // an item of a list, or a line of a diff
@@ -46,7 +46,7 @@ func inLine(line []byte) bool {
 // unfinished reports whether text ends in the middle of a sentence.
 func unfinished(text []byte) bool {
 	r, _ := utf8.DecodeLastRune(text)
-	return r == ',' || unicode.IsLetter(r) || r == '.' && abbreviates(text)
+	return r == ',' || unicode.IsLetter(r) || isDash(r) || r == '.' && abbreviates(text)
 }
 
 // abbreviates reports whether the full stop with which text ends is that of an
@@ -87,7 +87,7 @@ func (m *machine) sentenceGoesOn(t *try) bool {
 		label := labelAbove(before)
 		return c == ',' || unicode.IsLower(r) && !name || saysExample(label) || tilded && isTildes(label)
 	}
-	return strings.IndexByte(",;:)|", c) >= 0 || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
+	return strings.ContainsRune(",;:)|，；：）、…", r) || unicode.IsLower(r) && !name || isDash(r) || unicode.Is(unicode.Lo, r) && unfinished(words)
 }
 
 // isDash reports whether r is a dash with which a sentence goes on.
@@ -319,10 +319,13 @@ func endsLabel(line []byte) bool {
 	return bytes.HasSuffix(line, []byte{':'}) || bytes.HasSuffix(line, []byte("："))
 }
 
-// labelAt reports whether a line stands at i that begins with a word, a colon and
-// other words: the turn of a speaker, a member of a record.
+// labelAt reports whether a line stands at i that begins with one or two words, a
+// colon and other words: the turn of a speaker, a member of a record, a step.
 func (m *machine) labelAt(i int) bool {
 	j := m.word(i, ":")
+	if m.peek(j) == ' ' && j > i {
+		j = m.word(j+1, ":")
+	}
 	k := m.spaces(j + 1)
 	return j > i && m.peek(j) == ':' && k > j+1 && m.at(k) && !m.markupBehind(k)
 }

@@ -509,7 +509,7 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 			return 1, holdsNot
 		}
 	case c == ')' || c == '}' || c == ']':
-		return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
+		return b.closer(p, i)
 	case beginsComment(p[i:]):
 		return commentLength(p[i:]), undecided
 	case c == '-':
@@ -527,6 +527,16 @@ func (b *behindName) step(p []byte, i int) (int, verdict) {
 		return 1, holdsNot
 	}
 	return 1, undecided
+}
+
+// closer looks at the end of a bracket at i: one that holds nothing is that of
+// empty arguments, and one that holds a word for arguments stands before them.
+func (b *behindName) closer(p []byte, i int) (int, verdict) {
+	if p[i] == ']' && b.opened == '[' && b.words > 0 {
+		b.opened = 0
+		return 1, undecided
+	}
+	return 1, verdictOf(b.opened != '<' && strings.IndexByte("({[", lastBefore(p[:i])) >= 0)
 }
 
 // dash looks at the dash at the beginning of p: of an arrow, of an item of a list
