@@ -60,6 +60,21 @@ func appendCamelPairs(tools []llm.ToolDef, pairs []namePair) []namePair {
 	return pairs
 }
 
+// indexCapital is indexPair for a pair whose second byte is a capital: there are so
+// few in text that a search for them alone is the fastest.
+func indexCapital(text []byte, p namePair) int {
+	for i := 1; i < len(text); i++ {
+		n := bytes.IndexByte(text[i:], p.second)
+		if n < 0 {
+			break
+		}
+		if i += n; text[i-1] == p.first {
+			return i - 1
+		}
+	}
+	return -1
+}
+
 // watchFolded looks at the words between two indexes of the buffer if full-width
 // signs or characters without a width stand there. The others were looked at.
 func (m *machine) watchFolded(at, end int) {
@@ -86,6 +101,9 @@ func (m *machine) watchFolded(at, end int) {
 // indexOdd returns the index of the first character in text that foldSpelling
 // changes, -1 if there is none.
 func indexOdd(text []byte) int {
+	if bytes.IndexByte(text, 0xE2) < 0 && bytes.IndexByte(text, 0xEF) < 0 { // most text
+		return -1
+	}
 	for i := 0; i < len(text); {
 		n := indexEither(text[i:], 0xE2, 0xEF)
 		if i += n; i >= len(text) {

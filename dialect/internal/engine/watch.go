@@ -283,6 +283,9 @@ var rare = func() (rank [256]uint8) {
 // indexPair returns the index of the first pair in text, -1 if there is none. It
 // compares eight bytes at once.
 func indexPair(text []byte, p namePair) int {
+	if isCapital(rune(p.second)) {
+		return indexCapital(text, p)
+	}
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	first, second := uint64(p.first)*ones, uint64(p.second)*ones
 	rest := text
