@@ -268,3 +268,27 @@ func TestCloneIsIndependent(t *testing.T) {
 		t.Error("the budget was copied: it would be counted twice")
 	}
 }
+
+// TestUser: what goes with a text stands before it, as vendors advise for images and
+// documents; without a text it stands alone, because vendors refuse an empty one.
+func TestUser(t *testing.T) {
+	image := llm.Media{Kind: llm.Image, MIME: "image/png", Data: []byte{1}}
+	for _, c := range []struct {
+		got  llm.Message
+		want []llm.Part
+	}{
+		{llm.User("Hello"), []llm.Part{llm.Text{Text: "Hello"}}},
+		{llm.User(""), []llm.Part{llm.Text{}}},
+		{llm.User("What is this?", image, llm.Text{Text: "A note."}), []llm.Part{image, llm.Text{Text: "A note."}, llm.Text{Text: "What is this?"}}},
+		{llm.User("", image), []llm.Part{image}},
+	} {
+		if diff := cmp.Diff(llm.Message{Role: llm.RoleUser, Parts: c.want}, c.got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	with := make([]llm.Part, 1, 2)
+	with[0] = image
+	if llm.User("one", with...); with[:2][1] != nil {
+		t.Error("the caller's slice was written to")
+	}
+}

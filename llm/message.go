@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -30,9 +31,13 @@ func System(text string) Message {
 	return Message{Role: RoleSystem, Parts: []Part{Text{Text: text}}}
 }
 
-// User returns a message of the user.
-func User(text string) Message {
-	return Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}
+// User returns a message of the user: what goes with it, like images and documents,
+// and then the text. With something to go with it the text may be empty.
+func User(text string, with ...Part) Message {
+	if text == "" && len(with) > 0 {
+		return Message{Role: RoleUser, Parts: slices.Clone(with)}
+	}
+	return Message{Role: RoleUser, Parts: append(slices.Clip(with), Text{Text: text})}
 }
 
 // Note returns a message in the user's place that this library wrote itself.

@@ -54,8 +54,7 @@ func main() {
 	}
 	pdf := media(llm.Document, os.Args[3]) // Anthropic keeps up to the mark; others need none
 	pdf.Extra = llm.Extra{"messages": {"cache_control": json.RawMessage(`{"type":"ephemeral"}`)}}
-	question := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
-		media(llm.Image, os.Args[2]), pdf, llm.Text{Text: os.Args[4]}}}
+	question := llm.User(os.Args[4], media(llm.Image, os.Args[2]), pdf)
 	look := tool.Func(llm.WebSearch, "Search the web.", search)
 	twice := agent.ProviderTool{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 2}}
 	route, _ := model.(*provider.Model).Explain(&llm.Request{Messages: []llm.Message{question}})
