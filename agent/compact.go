@@ -249,9 +249,12 @@ func (l *loop) stops(ctx context.Context, err error) error {
 
 // warnCut says that a part was left out without a summary, and why.
 func (l *loop) warnCut(said Compacted, err error) {
-	why := "there is no Agent.Compact"
-	if err != nil {
-		why = err.Error()
+	why := "nobody writes one"
+	switch {
+	case err != nil:
+		why = l.clean(err.Error()).Cut(maxTask)
+	case l.compacts != nil:
+		why = "nothing was written"
 	}
 	l.emit(llm.Warning{Code: llm.Degraded, Feature: "context", Detail: fmt.Sprintf(
 		"the conversation is longer than the model can take: its oldest %d messages were left out without a summary: %s", said.Messages, why)})
