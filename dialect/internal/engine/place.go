@@ -154,10 +154,24 @@ func (m *machine) settleMarked(t *try, special bool) {
 		m.shownTo = max(m.shownTo, m.offset()+end)
 		return
 	}
-	if goesOn || as != notEnclosed || isSign(lastLine(m.textBefore(t))) || m.endsSentenceAt(t) || m.presentedAbove(t) {
+	if goesOn || as != notEnclosed || isSign(lastLine(m.textBefore(t))) || m.endsSentenceAt(t) || m.presentedAbove(t) || m.insertedAt(t) {
 		m.doubt(t)
 	}
 	m.commit()
+}
+
+// insertedAt reports whether the try t, which has its lines for itself, may stand
+// in the middle of a sentence of a script without capitals: the text above does not
+// end one, and words follow below.
+func (m *machine) insertedAt(t *try) bool {
+	before := m.textBefore(t)
+	words := bytes.TrimRight(before, " \t\r\n")
+	last, _ := utf8.DecodeLastRune(words)
+	if bytes.IndexByte(before[len(words):], '\n') < 0 || !unicode.Is(unicode.Lo, last) {
+		return false
+	}
+	i := m.gap(0)
+	return m.at(i) && !m.markupBehind(i) && !m.nameAt(i) && unicode.Is(unicode.Lo, m.letter(i))
 }
 
 // endsSentenceAt reports whether the sentence that stands on the line before the
@@ -263,6 +277,8 @@ func (m *machine) ownBlock(t *try, after trail, setApart bool) (stands, doubtful
 		return false, false
 	case after == endsLine && m.presents(t):
 		return !m.showsBlock(t), true
+	case after == endsLine && m.insertedAt(t):
+		return true, true
 	}
 	return true, false
 }
