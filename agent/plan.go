@@ -29,9 +29,9 @@ type Plan struct {
 	// Tools are those that are offered: some of them, in any order, with any
 	// description. A call of another one is refused.
 	Tools []llm.ToolDef
-	// Set runs the calls of the turn instead of the Agent's tools, if it is not nil:
-	// then Tools may name what is in it. It is for tools that come and go, and not
-	// recorded: a replay runs none.
+	// Set are tools that run calls of the turn beside those of the Agent, and
+	// instead of those of the same names: Tools may name them, too. It is for
+	// tools that come and go, and not recorded: a replay runs none.
 	Set *tool.Set
 	// Request has the other settings. Its System, Messages, Tools, Model and
 	// Budget stay empty.
@@ -162,7 +162,7 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.session.Tools = p.Set
+		l.session.Also(p.Set)
 		if len(e.changed()) == 0 {
 			return nil, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -293,4 +294,42 @@ func ExampleAgent_stopConditions() {
 	done, err := a.Ask(context.Background(), llm.User("What is the weather in Rome?"))
 	fmt.Println(done.Stopped, done.Status, done.Ran, err)
 	// Output: the weather is known finished 1 <nil>
+}
+
+// TestATurnBringsTools: a hook may bring tools that the run did not begin with; they
+// run, those of the Agent stay, and a tool of the same name is replaced.
+func TestATurnBringsTools(t *testing.T) {
+	said := func(name, text string) tool.Tool {
+		return tool.Func(name, "Say something.", func(context.Context, struct{}) (string, error) { return text, nil })
+	}
+	script, err := sim.ParseScript([]byte("Tools come.\n-- 1 --\ncall old\n-- 2 --\ncall old\ncall new\ncall stays\n-- 3 --\ntext Done.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent.Agent{Model: script, Store: new(journal.Memory), Tools: &invoke.Runner{Tools: tool.MustSet(said("old", "of the agent"), said("stays", "still here"))},
+		BeforeTurn: func(_ context.Context, p *agent.Plan) error {
+			if p.Turn > 1 {
+				p.Set = tool.MustSet(said("old", "of the turn"), said("new", "brought along"))
+				if !slices.ContainsFunc(p.Tools, func(d llm.ToolDef) bool { return d.Name == "new" }) {
+					added, _ := p.Set.Lookup("new")
+					p.Tools = append(p.Tools, added.Def())
+				}
+			}
+			return nil
+		}}
+	done, err := a.Ask(t.Context(), llm.User("Go."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range done.Messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Result); ok {
+				got = append(got, r.Text())
+			}
+		}
+	}
+	if want := []string{"of the agent", "of the turn", "brought along", "still here"}; !slices.Equal(got, want) {
+		t.Errorf("the results are %q, want %q", got, want)
+	}
 }

@@ -143,9 +143,6 @@ type Session struct {
 	// must not be changed while Do runs. Turn is told to tools.
 	Task, Model, Step string
 	Turn              int
-	// Tools are used instead of the runner's, if they are not nil. They must not
-	// be changed while Do runs.
-	Tools *tool.Set
 
 	runner *Runner
 	rec    *journal.Recorder
@@ -154,6 +151,8 @@ type Session struct {
 	busy   sync.Mutex // held by Do
 	asking sync.Mutex // held while a person is asked
 	doing  batch      // what it does
+	// more are tools of Also, and all those with the runner's.
+	more, all *tool.Set
 
 	mu       sync.Mutex  // guards what follows
 	ids      llm.CallIDs // of calls, unless the record has them
@@ -200,10 +199,23 @@ func (s *Session) Within(ctx context.Context) {
 	}
 }
 
+// Also has later calls be run with these tools, too, and with those of the runner
+// that have other names. It forgets what an earlier Also said; nil is none. It must
+// not be called while Do runs.
+func (s *Session) Also(more *tool.Set) {
+	if more == s.more {
+		return
+	}
+	s.more, s.all = more, nil
+	if more.Len() > 0 {
+		s.all = s.runner.Tools.Replace(more)
+	}
+}
+
 // tools returns the set that calls are looked up in.
 func (s *Session) tools() *tool.Set {
-	if s.Tools != nil {
-		return s.Tools
+	if s.all != nil {
+		return s.all
 	}
 	return s.runner.Tools
 }

@@ -43,7 +43,7 @@ func TestAChangedList(t *testing.T) {
 			server.Trust = trust
 			s, told := open(t, mcpbridge.Options{}, server)
 			first := toolsOf(t, s)
-			hook := s.BeforeTurn(own, first)
+			hook := s.BeforeTurn(first)
 			both, err := tool.Join(own, first)
 			if err != nil {
 				t.Fatal(err)

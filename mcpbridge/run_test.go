@@ -44,7 +44,7 @@ text All done.
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := s.BeforeTurn(own, first)
+	hook := s.BeforeTurn(first)
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: script, ID: "sim/script", Store: store, Tools: &invoke.Runner{Tools: all, Policy: invoke.AllowAll},
 		BeforeTurn: func(ctx context.Context, plan *agent.Plan) error {

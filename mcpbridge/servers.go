@@ -239,10 +239,10 @@ func (s *Servers) current() (*tool.Set, error) {
 }
 
 // BeforeTurn returns an [agent.Agent.BeforeTurn] for a run that began with the tools
-// first, of these servers, beside own ones, of the program. Before each turn it
-// reads the lists that changed, and has the model and the runner use the tools that
-// the servers have then. Servers that are not there are tried again meanwhile.
-func (s *Servers) BeforeTurn(own, first *tool.Set) func(context.Context, *agent.Plan) error {
+// first, of these servers, whatever others it has. Before each turn it reads the lists
+// that changed, and has the model and the runner use the tools that the servers have
+// then. Servers that are not there are tried again meanwhile.
+func (s *Servers) BeforeTurn(first *tool.Set) func(context.Context, *agent.Plan) error {
 	began := nameSet(first)
 	return func(ctx context.Context, plan *agent.Plan) error {
 		s.catchUp(ctx)
@@ -250,9 +250,7 @@ func (s *Servers) BeforeTurn(own, first *tool.Set) func(context.Context, *agent.
 		if err != nil {
 			return err
 		}
-		if plan.Set, err = tool.Join(own, now); err != nil {
-			return err
-		}
+		plan.Set = now
 		plan.Tools = replan(plan.Tools, began, now)
 		return nil
 	}

@@ -117,6 +117,22 @@ func Join(sets ...*Set) (*Set, error) {
 	return newSet(tools, inputs)
 }
 
+// Replace returns the tools of s, without those whose names are in more, and then
+// those of more.
+func (s *Set) Replace(more *Set) *Set {
+	var places []int
+	for i := range s.Len() {
+		if _, replaced := more.place(s.tools[i].Name); !replaced {
+			places = append(places, i)
+		}
+	}
+	joined, err := Join(s.subset(places), more)
+	if err != nil {
+		panic(err) // those of s that more has were left out
+	}
+	return joined
+}
+
 // Len returns the number of tools.
 func (s *Set) Len() int {
 	if s == nil {
