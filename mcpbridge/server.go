@@ -30,6 +30,9 @@ type ServerConfig struct {
 	Command string
 	Args    []string
 	Env     map[string]string
+	// EnvFile is a file of more variables, NAME=value in each line. Those of Env
+	// count before them.
+	EnvFile string
 	Dir     string
 
 	// URL is the address of an HTTP or SSE server. Headers go to its host only.
@@ -143,8 +146,8 @@ func (s ServerConfig) checkURL() error {
 	switch {
 	case s.URL == "":
 		return fmt.Errorf("type %s needs a url", s.transport())
-	case s.Command != "" || len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "":
-		return fmt.Errorf("a server of type %s has no command, args, env or cwd", s.transport())
+	case s.Command != "" || len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" || s.EnvFile != "":
+		return fmt.Errorf("a server of type %s has no command, args, env, envFile or cwd", s.transport())
 	}
 	if strings.Contains(s.URL, "${") {
 		return nil // looked at when the variables are known
@@ -178,6 +181,18 @@ func (s ServerConfig) resolve(lookup func(string) (string, bool)) (ServerConfig,
 	out.Env, out.Headers = v.expandAll(s.Env), v.expandAll(s.Headers)
 	if v.err != nil {
 		return ServerConfig{}, nil, v.err
+	}
+	if s.EnvFile != "" {
+		more, err := readEnvFile(v.expand(s.EnvFile))
+		if err != nil || v.err != nil {
+			return ServerConfig{}, nil, errors.Join(v.err, err)
+		}
+		for name, value := range more {
+			v.used = append(v.used, value)
+			if _, given := out.Env[name]; !given {
+				out.Env[name] = value
+			}
+		}
 	}
 	if out.transport() != Stdio {
 		if err := checkAddress(out.URL); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
@@ -42,6 +43,10 @@ type settings struct {
 	Limits      limitsConfig              `yaml:"limits"`
 	Providers   map[string]providerConfig `yaml:"providers"`
 	Tasks       map[string]taskConfig     `yaml:"tasks"`
+	// MCPServers are the MCP servers whose tools are used.
+	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
+
+	mcp []string // what --mcp says: servers by name, command or address
 
 	hidden []string          // credentials of declared tools
 	from   map[string]string // which source gave each setting; absent means the default
@@ -108,6 +113,7 @@ var settingTable = []setting{
 	{"limits", "", "where an answer is given up: bytes, text, thinking, events, time, idle", func(s *settings) any { return s.Limits }},
 	{"providers", "", "servers of your own", func(s *settings) any { return s.Providers }},
 	{"tasks", "", "tasks by name, for run @NAME", func(s *settings) any { return s.Tasks }},
+	{"mcp_servers", "", "MCP servers whose tools are used", func(s *settings) any { return s.MCPServers }},
 }
 
 // flagOf is the flag of a setting.
@@ -169,6 +175,8 @@ func (row setting) show(s *settings) string {
 	case map[string]providerConfig:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case map[string]taskConfig:
+		return strings.Join(slices.Sorted(keys(p)), ", ")
+	case map[string]mcpbridge.ServerEntry:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case limitsConfig:
 		return p.String()
@@ -242,6 +250,9 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 			s.from[row.key] = "--" + strings.ReplaceAll(row.key, "_", "-")
 		}
 	}
+	if cmd.Flags().Lookup("mcp") != nil {
+		s.mcp, _ = cmd.Flags().GetStringArray("mcp")
+	}
 	s.Journal = cmp.Or(s.Journal, filepath.Join(stateDir(), "runs"))
 	err := s.check()
 	if wrong := (settingError{}); errors.As(err, &wrong) && strings.HasPrefix(wrong.from, "--") {
@@ -287,6 +298,12 @@ func (s *settings) readFile(file string) error {
 	for i, tools := range s.Tools { // beside the file that names them
 		if !filepath.IsAbs(tools) {
 			s.Tools[i] = filepath.Join(filepath.Dir(file), tools)
+		}
+	}
+	for name, e := range s.MCPServers {
+		if e.EnvFile != "" && !filepath.IsAbs(e.EnvFile) && !strings.HasPrefix(e.EnvFile, "${") {
+			e.EnvFile = filepath.Join(filepath.Dir(file), e.EnvFile)
+			s.MCPServers[name] = e
 		}
 	}
 	for _, t := range s.Tasks {
@@ -405,6 +422,11 @@ func (s *settings) check() error {
 	}
 	if err := checkTasks(s.Tasks); err != nil {
 		return wrong("tasks", "tasks: %w", err)
+	}
+	for name, e := range s.MCPServers {
+		if err := e.Config(name).Check(); err != nil {
+			return wrong("mcp_servers", "mcp_servers: %w", err)
+		}
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {

@@ -112,6 +112,7 @@ var examples = map[string]string{
 	"journal":     "journal: sqlite:runs.db",
 	"limits":      "limits: {text: 1000000, idle: 5m}",
 	"tasks":       "tasks:\n  review:                       # run @review FILE\n    task: Read {1} and list what could be clearer.\n    model: ollama/qwen3:8b",
+	"mcp_servers": "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
 	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
 }
 

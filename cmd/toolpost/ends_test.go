@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
@@ -23,6 +24,7 @@ import (
 // thing, with its signals, pipes and terminals.
 func TestMain(m *testing.M) {
 	builtin.Supervise()
+	mcptest.Main()
 	if os.Getenv("TOOLPOST_BE_THE_PROGRAM") == "1" {
 		if d, err := time.ParseDuration(os.Getenv("TOOLPOST_TEST_SETTLE")); err == nil {
 			settle = d

@@ -20,16 +20,21 @@ import (
 // and who looks after them.
 var elsewhere = map[string]string{
 	"toolpost chat": "needs a terminal: TestTerminalSessions",
-	"toolpost chat -m ollama/qwen3:8b --allow write":            "needs a terminal: TestTerminalSessions",
-	`toolpost chat -f README.md "What is missing here?"`:        "needs a terminal: TestTerminalSessions",
-	"toolpost chat --continue":                                  "needs a terminal: TestTerminalSessions",
-	"toolpost sim":                                              "serves until it is stopped: TestSim",
-	"toolpost sim --addr 127.0.0.1:8080":                        "serves until it is stopped: TestSim",
-	"toolpost sim --script conversation.txtar":                  "serves until it is stopped: TestSim",
-	"toolpost runs approve RUN":                                 "needs a run that waits: TestRunsWait",
-	`toolpost runs approve RUN call_2 --reason "as agreed"`:     "needs a run that waits: TestRunsWait",
-	`toolpost runs deny RUN --all --reason "not today"`:         "needs a run that waits: TestRunsWait",
-	"toolpost models update --from https://models.dev/api.json": "needs the network",
+	"toolpost chat -m ollama/qwen3:8b --allow write":                      "needs a terminal: TestTerminalSessions",
+	`toolpost chat -f README.md "What is missing here?"`:                  "needs a terminal: TestTerminalSessions",
+	"toolpost chat --continue":                                            "needs a terminal: TestTerminalSessions",
+	"toolpost sim":                                                        "serves until it is stopped: TestSim",
+	"toolpost sim --addr 127.0.0.1:8080":                                  "serves until it is stopped: TestSim",
+	"toolpost sim --script conversation.txtar":                            "serves until it is stopped: TestSim",
+	"toolpost runs approve RUN":                                           "needs a run that waits: TestRunsWait",
+	`toolpost runs approve RUN call_2 --reason "as agreed"`:               "needs a run that waits: TestRunsWait",
+	`toolpost runs deny RUN --all --reason "not today"`:                   "needs a run that waits: TestRunsWait",
+	"toolpost models update --from https://models.dev/api.json":           "needs the network",
+	"toolpost mcp tools files":                                            "needs a server: TestMCPCommands",
+	"toolpost mcp tools files --approve":                                  "needs a server: TestMCPCommands",
+	"toolpost mcp tools https://mcp.example.org/mcp":                      "needs a server: TestMCPCommands",
+	"toolpost mcp doctor files --json":                                    "needs a server: TestMCPCommands",
+	`toolpost mcp call files read_text_file '{"path":"README.md"}' --yes`: "needs a server: TestMCPCommands",
 }
 
 // exampleFiles are the files that examples speak of.
@@ -45,6 +50,9 @@ var exampleFiles = map[string]string{
 	"order.json":          `{}`,
 	"weather.schema.json": `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`,
 	"api.json":            `{"openai":{"id":"openai","models":{"gpt-9":{"id":"gpt-9","name":"GPT-9","tool_call":true,"limit":{"context":1000,"output":100}}}}}`,
+	"cursor.json":         `{"mcpServers":{"things":{"command":"npx"}}}`,
+	".mcp.json":           `{"mcpServers":{"other":{"command":"npx"}}}`,
+	"workflow.yaml":       "workflow: {runtime: {mcp_servers: {search: {command: npx}}}}\n",
 	"toolpost.yaml":       "max_turns: 3\n",
 	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }

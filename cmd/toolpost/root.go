@@ -81,7 +81,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newValidate(), newSchema())
 	root.AddCommand(newRepair())
 	root.AddCommand(newModels())
-	root.AddCommand(newTools())
+	root.AddCommand(newTools(), newMCP())
 	root.AddCommand(newSim())
 	root.AddCommand(newReceipts())
 	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())

@@ -181,6 +181,8 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 			pr.line(pr.p.dim(strings.TrimSuffix(line, "\n")))
 		}
 	}
+	w.showNotices(cmd)
+	defer w.showNotices(cmd)
 	return r.watch(ctx, r.begin(ctx, a, req.old, req.task))
 }
 

@@ -40,7 +40,8 @@ func TestStartAndSize(t *testing.T) {
 	// A step beyond the limit is often a package that calls methods by name, like
 	// text/template: the linker keeps all methods of all types then.
 	// 7.4 MB of it are the table of word vectors in internal/rank: see docs/adr/0153.
-	if limit := int64(30e6 + 7_430_144); info.Size() > limit {
+	// 2.1 MB are the MCP SDK with its reader of JSON and its schemas: see docs/adr/0160.
+	if limit := int64(30e6 + 7_430_144 + 2.1e6); info.Size() > limit {
 		t.Errorf("the command has %d bytes, more than %d", info.Size(), limit)
 	}
 }

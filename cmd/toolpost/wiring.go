@@ -34,6 +34,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
 	f.String("journal", "", journalUsage)
+	f.StringArray("mcp", nil, mcpUsage)
 	f.String("config", "", "`FILE` to read in place of your config.yaml")
 }
 
@@ -52,6 +53,7 @@ type wiring struct {
 	store  runStore
 	keep   *journal.Secrets // out of the record
 	close  []func()
+	mcpServers
 }
 
 // leastKey is the length from which a value counts as a secret. A placeholder
@@ -103,6 +105,9 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		return w, err
 	}
 	w.close = append(w.close, done)
+	if err = w.useServers(ctx, cmd); err != nil {
+		return w, err
+	}
 	if w.store, done, err = openStoreAt(s.Journal, true); err != nil {
 		return w, fmt.Errorf("the record of runs: %w", err)
 	}
@@ -172,6 +177,9 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 		ag.Ladder = &agent.Ladder{Stronger: withhold(w.better, w.keep.Values), StrongerID: w.Stronger}
 	}
 	ag.Checkpoint = check
+	if w.bridge != nil {
+		ag.BeforeTurn = w.bridge.BeforeTurn(w.first)
+	}
 	ag.Money, ag.Cost = w.money, w.costs()
 	return ag
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/internal/mcptest"
+)
+
+// mcpHome is a home of its own with a configuration that has these servers, and a
+// folder to work in.
+func mcpHome(t *testing.T, servers string) {
+	t.Helper()
+	ownHome(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Setenv("TOOLPOST_CONFIG", filepath.Join(dir, "config.yaml"))
+	place(t, filepath.Join(dir, "config.yaml"), servers)
+}
+
+func place(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serverYAML is a server that is this test program.
+func serverYAML(name, kind string) string {
+	command, env := mcptest.Command(kind)
+	return fmt.Sprintf("  %s:\n    command: %q\n    env: {%s: %q}\n", name, command, mcptest.Variable, env[mcptest.Variable])
+}
+
+func must(t *testing.T, r result, code int, wants ...string) {
+	t.Helper()
+	all := r.out + "\n" + r.errOut
+	if r.code != code {
+		t.Fatalf("exit code %d, want %d\n%s", r.code, code, all)
+	}
+	for _, want := range wants {
+		if !strings.Contains(all, want) {
+			t.Errorf("it does not say %q but\n%s", want, all)
+		}
+	}
+}
+
+// TestMCPCommands walks through the commands with a server of the configuration.
+func TestMCPCommands(t *testing.T) {
+	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+"    tools: [echo, add, fail]\n"+serverYAML("off", "exit:1")+"    enabled: false\n")
+	must(t, toolpost(t, "", "mcp", "list"), 0, "one  stdio  configured  0", "off  stdio  disabled")
+	must(t, toolpost(t, "", "mcp", "tools", "one"), 0, "echo", "Return the text.", "wait         (not used)")
+	must(t, toolpost(t, "", "mcp", "list"), 0, "one  stdio  listed    3")
+	must(t, toolpost(t, "", "mcp", "call", "one", "echo", `{"text":"hello"}`), 1, "allow it with --yes")
+	must(t, toolpost(t, "", "mcp", "call", "one", "echo", `{"text":"hello"}`, "--yes"), 0, "hello")
+	must(t, toolpost(t, `{"a":1,"b":"2"}`, "mcp", "call", "one", "add", "-", "--yes"), 0, `{"total":3}`)
+	must(t, toolpost(t, "", "mcp", "call", "one", "echo", `{"txt":1}`, "--yes"), 1, "text")
+	must(t, toolpost(t, "", "mcp", "call", "one", "nothing", "--yes"), 1, "there is no tool")
+	r := toolpost(t, "", "mcp", "call", "one", "add", `{"a":1,"b":2}`, "--yes", "--json")
+	var outcome struct {
+		Receipt struct {
+			ToolSource string `json:"tool_source"`
+			SourceHash string `json:"source_hash"`
+		} `json:"receipt"`
+	}
+	if err := json.Unmarshal([]byte(r.out), &outcome); err != nil || outcome.Receipt.ToolSource != "one" || outcome.Receipt.SourceHash == "" {
+		t.Errorf("the receipt is %+v, %v\n%s", outcome, err, r.out)
+	}
+	must(t, toolpost(t, "", "mcp", "doctor"), 0, "one", "3 tools", "revision 20")
+	must(t, toolpost(t, "", "mcp", "doctor", "off"), 1, "exit status 1", "no licence key")
+	must(t, toolpost(t, "", "mcp", "tools", "oen"), 2, "did you mean one?")
+	must(t, toolpost(t, "", "config", "check"), 0, "mcp_servers", "off, one")
+}
+
+// TestMCPInRuns uses servers of the configuration, of --mcp, and none.
+func TestMCPInRuns(t *testing.T) {
+	address := mcptest.HTTP(t, mcptest.Ordinary(), func(*http.Request) {})
+	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+serverYAML("broken", "exit:1"))
+	place(t, "s.txtar", "A call.\n-- 1 --\ncall one__echo {\"text\":\"from the server\"}\n-- 2 --\ntext Done.\n")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "go"), 0, "one__echo", "Done.", "MCP server broken is not there")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "one", "go"), 1, "one__echo was refused")
+	place(t, "u.txtar", "A call.\n-- 1 --\ncall 127-0-0-1__echo {\"text\":\"over HTTP\"}\n-- 2 --\ntext Done.\n")
+	r := toolpost(t, "", "run", "-m", "sim/script:u.txtar", "--yes", "--mcp", address+"/mcp", "--json", "go")
+	must(t, r, 0, `over HTTP`)
+	if strings.Contains(r.errOut, "broken") {
+		t.Errorf("a server that was not named was used:\n%s", r.errOut)
+	}
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "--mcp", "none", "go"), 0, "one__echo")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "noen", "go"), 2, "did you mean one?")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "none", "--mcp", "one", "go"), 2, "stands alone")
+}
+
+func TestMCPConfigurationIsStrict(t *testing.T) {
+	for text, want := range map[string]string{
+		"mcp_servers:\n  a:\n    comand: x\n":                  "config.yaml:3: the key \"comand\" is not known",
+		"mcp_servers:\n  a:\n    args: [x]\n":                  "server a: a stdio server needs a command",
+		"mcp_servers:\n  a:\n    command: x\n    trust: all\n": "there are none and annotations",
+		"mcp_servers:\n  a__b:\n    command: x\n":              "without __",
+	} {
+		mcpHome(t, text)
+		must(t, toolpost(t, "", "config", "check"), 1, want)
+	}
+}
+
+// TestMCPAddAndImport changes the configuration file and leaves the rest of it alone.
+func TestMCPAddAndImport(t *testing.T) {
+	mcpHome(t, "# mine\nmodel: sim/offline\n")
+	must(t, toolpost(t, "", "mcp", "add", "files", "--env", "A=${B}", "--", "npx", "-y", "server", "."), 0, "added files: npx -y server .")
+	must(t, toolpost(t, "", "mcp", "add", "search", "https://h.example.org/mcp", "--header", "Authorization: Bearer ${KEY}"), 0, "added search: https://h.example.org/mcp")
+	must(t, toolpost(t, "", "mcp", "add", "files", "--", "x"), 1, "has a server files already")
+	must(t, toolpost(t, "", "mcp", "add", "bad name", "--", "x"), 2, "is no name for a server")
+	must(t, toolpost(t, "", "mcp", "add", "x", "a", "b"), 2, "after NAME comes an address")
+	place(t, "cursor.json", `{"mcpServers":{"My Files":{"command":"npx","args":["z"],"autoApprove":["x"]}}}`)
+	must(t, toolpost(t, "", "mcp", "import", "cursor.json", "--print"), 0, "mcp_servers:\n  My_Files:\n    command: npx")
+	must(t, toolpost(t, "", "mcp", "import", "cursor.json"), 0, `"My Files" is called My_Files here`, "autoApprove is left out", "added My_Files")
+	place(t, "bad.json", "{\"mcpServers\":\n{\"a\":{\n\"args\":7}}}")
+	must(t, toolpost(t, "", "mcp", "import", "bad.json"), 1, "bad.json:3: a: args")
+	text, err := os.ReadFile("config.yaml")
+	if err != nil || !strings.HasPrefix(string(text), "# mine\nmodel: sim/offline\nmcp_servers:\n") {
+		t.Errorf("the file is\n%s%v", text, err)
+	}
+	must(t, toolpost(t, "", "mcp", "list"), 0, "My_Files", "files", "search")
+}
+
+// TestProjectFiles: a file that a project brings along starts nothing until somebody
+// agrees to its content.
+func TestProjectFiles(t *testing.T) {
+	mcpHome(t, "")
+	command, env := mcptest.Command("ordinary")
+	config := func(extra string) string {
+		return fmt.Sprintf(`{"mcpServers":{"theirs":{"command":%q,"env":{%q:%q}%s}}}`, command, mcptest.Variable, env[mcptest.Variable], extra)
+	}
+	place(t, ".mcp.json", config(""))
+	place(t, "s.txtar", "A call.\n-- 1 --\ncall theirs__echo {\"text\":\"hi\"}\n-- 2 --\ntext Done.\n")
+	uses := func() bool {
+		t.Helper()
+		r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "--json", "go")
+		return strings.Contains(r.out, `"status":"ok"`)
+	}
+	must(t, toolpost(t, "", "mcp", "list"), 0, "which are not used; 'toolpost mcp trust", "no servers")
+	if uses() {
+		t.Error("a server of the project was started without consent")
+	}
+	must(t, toolpost(t, "", "mcp", "trust", ".mcp.json"), 0, "theirs: ")
+	if !uses() {
+		t.Error("after consent the server is not used")
+	}
+	place(t, ".mcp.json", config(`,"args":["changed"]`))
+	if uses() {
+		t.Error("the file was changed, and its server was started all the same")
+	}
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
+)
+
+const mcpUsage = "use this MCP `SERVER`: a name in the configuration, a command or an address, or none; may be repeated. Without it, all of the configuration are used"
+
+// mcpServers are the MCP servers of a conversation.
+type mcpServers struct {
+	bridge *mcpbridge.Servers // nil without any
+	first  *tool.Set          // their tools when it began
+
+	noticing sync.Mutex
+	notices  []string
+}
+
+// useServers opens the servers and adds their tools. The caller calls done.
+func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
+	chosen, err := w.chosenServers(cmd)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	if w.bridge, err = w.openServers(chosen, w.notice); err != nil {
+		return err
+	}
+	w.close = append(w.close, func() { w.bridge.Close() })
+	if w.first, err = w.bridge.Tools(ctx); err != nil {
+		return err
+	}
+	w.tools, err = tool.Join(w.tools, w.first)
+	return err
+}
+
+func (m *mcpServers) notice(n mcpbridge.Notice) {
+	m.noticing.Lock()
+	defer m.noticing.Unlock()
+	m.notices = append(m.notices, n.String())
+}
+
+// showNotices prints what became known of servers since it was called last.
+func (m *mcpServers) showNotices(cmd *cobra.Command) {
+	m.noticing.Lock()
+	defer m.noticing.Unlock()
+	for _, n := range m.notices {
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(n))
+	}
+	m.notices = nil
+}
+
+// mcpDir is where lists and accepted definitions of servers are kept.
+func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
+
+// openServers opens servers, whose secrets are kept out of records from now on.
+func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
+	for _, c := range chosen {
+		for _, secret := range c.Secrets(os.LookupEnv) {
+			if len(secret) >= leastKey {
+				s.hidden = append(s.hidden, secret)
+			}
+		}
+	}
+	return mcpbridge.Open(mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Supervised: true, Notify: notify, Version: readBuildInfo().Version}, chosen...)
+}
+
+// configuredServers are those of the configuration and of the project files that
+// somebody has agreed to, by name.
+func (s *settings) configuredServers() ([]mcpbridge.ServerConfig, error) {
+	entries := make(map[string]mcpbridge.ServerEntry)
+	files, err := projectFiles(s.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if !f.trusted {
+			continue
+		}
+		for _, server := range f.servers {
+			entries[server.Name] = server.Entry
+		}
+	}
+	for name, e := range s.MCPServers { // yours count before those of a project
+		entries[name] = e
+	}
+	var out []mcpbridge.ServerConfig
+	for _, name := range slices.Sorted(keys(entries)) {
+		out = append(out, entries[name].Config(name))
+	}
+	return out, nil
+}
+
+// chosenServers are the servers that a command uses.
+func (s *settings) chosenServers(cmd *cobra.Command) ([]mcpbridge.ServerConfig, error) {
+	all, err := s.configuredServers()
+	if err != nil {
+		return nil, err
+	}
+	if len(s.mcp) == 0 {
+		return slices.DeleteFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Disabled }), nil
+	}
+	var out []mcpbridge.ServerConfig
+	for _, word := range s.mcp {
+		if word == "none" {
+			if len(s.mcp) > 1 {
+				return nil, usagef(cmd, "--mcp none stands alone")
+			}
+			return nil, nil
+		}
+		c, err := serverNamed(all, word)
+		if err != nil {
+			return nil, usagef(cmd, "--mcp: %w", err)
+		}
+		for n := 2; slices.ContainsFunc(out, func(o mcpbridge.ServerConfig) bool { return o.Name == c.Name }); n++ {
+			c.Name = fmt.Sprint(strings.TrimRight(c.Name, "0123456789"), n)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// serverNamed returns the server that a word stands for: one of the configuration,
+// an address, or a command with its arguments.
+func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerConfig, error) {
+	if i := slices.IndexFunc(all, func(c mcpbridge.ServerConfig) bool { return c.Name == word }); i >= 0 {
+		all[i].Disabled = false
+		return all[i], nil
+	}
+	if strings.Contains(word, "://") {
+		u, err := url.Parse(word)
+		if err != nil {
+			return mcpbridge.ServerConfig{}, fmt.Errorf("the address cannot be read")
+		}
+		c := mcpbridge.ServerConfig{Name: serverName(u.Hostname()), URL: word}
+		return c, c.Check()
+	}
+	parts := strings.Fields(word)
+	if len(parts) == 0 {
+		return mcpbridge.ServerConfig{}, fmt.Errorf("it names no server")
+	}
+	if _, err := exec.LookPath(parts[0]); err != nil && len(parts) == 1 {
+		names := make([]string, len(all))
+		for i, c := range all {
+			names[i] = c.Name
+		}
+		return mcpbridge.ServerConfig{}, fmt.Errorf("no server of the configuration is called %s, and no program%s", word, didYouMean(word, names))
+	}
+	c := mcpbridge.ServerConfig{Name: serverName(filepath.Base(parts[0])), Command: parts[0], Args: parts[1:]}
+	return c, c.Check()
+}
+
+// serverName makes a name of a server from the first word of a text.
+func serverName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, text)
+	name = strings.Trim(name[:min(len(name), 24)], "-")
+	if name == "" {
+		return "server"
+	}
+	return name
+}
+
+// projectFile is a file of servers that a project brought along.
+type projectFile struct {
+	path    string
+	hash    journal.Hash
+	servers []mcpbridge.ImportedServer
+	trusted bool
+}
+
+// projectNames are where programs keep the servers of a project.
+var projectNames = []string{".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"}
+
+// projectFiles finds the files of servers in a folder. Nothing of them is used
+// unless somebody has agreed to exactly this content.
+func projectFiles(root string) ([]projectFile, error) {
+	agreed, err := readTrusted()
+	if err != nil {
+		return nil, err
+	}
+	var out []projectFile
+	for _, name := range projectNames {
+		f, err := readProjectFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			continue // mcp trust says what is wrong with it
+		}
+		f.trusted = agreed[f.path] == f.hash
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func readProjectFile(file string) (projectFile, error) {
+	text, err := readFile(file, maxConfig)
+	if err != nil {
+		return projectFile{}, err
+	}
+	f := projectFile{path: absolute(file)}
+	if f.servers, err = mcpbridge.ReadServers(text); err != nil {
+		return f, fmt.Errorf("%s: %w", file, err)
+	}
+	f.hash, err = journal.HashValue(string(text))
+	return f, err
+}
+
+func trustedFile() string { return filepath.Join(mcpDir(), "trusted", "files.json") }
+
+// readTrusted returns the hash of each project file that somebody has agreed to.
+func readTrusted() (map[string]journal.Hash, error) {
+	agreed := make(map[string]journal.Hash)
+	text, err := readFile(trustedFile(), maxConfig)
+	if os.IsNotExist(err) {
+		return agreed, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &agreed); err != nil {
+		return nil, fmt.Errorf("%s: %w", trustedFile(), err)
+	}
+	return agreed, nil
+}
