@@ -65,7 +65,12 @@ func (e *execution) put(ev llm.Event) bool {
 type promptError struct {
 	n      int
 	prompt tool.Prompt
+	alone  bool
 }
+
+// Nobody reports whether there is nobody who could answer. A tool that can go on
+// without an answer may do so then.
+func (e *promptError) Nobody() bool { return e.alone }
 
 func (e *promptError) Error() string { return "a person has to answer first: " + e.prompt.Message }
 
@@ -80,5 +85,5 @@ func (e *execution) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, erro
 			return a.Value, nil
 		}
 	}
-	return nil, &promptError{len(answers) + 1, p}
+	return nil, &promptError{len(answers) + 1, p, e.session.runner.Approve == nil}
 }

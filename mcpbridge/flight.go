@@ -17,6 +17,28 @@ type flight struct {
 	ctx    context.Context // of the request
 	cancel context.CancelFunc
 	caller context.Context // of the tool
+
+	mu   sync.Mutex
+	asks error // that the call ends with, because a person has to answer first
+}
+
+// flightKey is the key of the flight in the context of its request.
+type flightKey struct{}
+
+// waits ends the call: a person has to answer first.
+func (f *flight) waits(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asks == nil {
+		f.asks = err
+	}
+	f.cancel()
+}
+
+func (f *flight) waiting() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asks
 }
 
 // flights are the calls of a connection, by their tokens.
@@ -31,7 +53,8 @@ func (f *flights) begin(caller context.Context, limit time.Duration) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
-	one := &flight{token: "call-" + strconv.Itoa(f.last), ctx: ctx, cancel: cancel, caller: caller}
+	one := &flight{token: "call-" + strconv.Itoa(f.last), cancel: cancel, caller: caller}
+	one.ctx = context.WithValue(ctx, flightKey{}, one)
 	if f.on == nil {
 		f.on = make(map[string]*flight)
 	}
@@ -44,6 +67,23 @@ func (f *flights) end(one *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.on, one.token)
+}
+
+// asking returns the call that a question belongs to: that of the context or, since
+// older revisions do not say, the only one there is. It is nil if that is in doubt.
+func (f *flights) asking(ctx context.Context) *flight {
+	if one, ok := ctx.Value(flightKey{}).(*flight); ok {
+		return one
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.on) != 1 {
+		return nil
+	}
+	for _, one := range f.on {
+		return one
+	}
+	return nil
 }
 
 // progress passes on what a server says of a call that it is at.

@@ -281,6 +281,9 @@ func (l *link) handlers(live *connection) *mcp.ClientOptions {
 				l.changed = true
 			}
 		},
+		ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return l.elicit(ctx, live, req.Params)
+		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.flights.progress(req.Params) },
 	}
 }

@@ -132,6 +132,9 @@ func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effec
 	params := &mcp.CallToolParams{Name: d.Name, Arguments: args}
 	params.SetProgressToken(f.token)
 	res, err := live.session.CallTool(f.ctx, params)
+	if asks := f.waiting(); asks != nil {
+		return tool.Output{}, asks
+	}
 	if err != nil {
 		return tool.Output{}, l.failure(ctx, live, f, effects, err)
 	}

@@ -194,14 +194,22 @@ func addChanging(s *mcp.Server) {
 		})
 }
 
-// addAsking adds a tool that asks the user for a name.
+// addAsking adds a tool that asks the user for a name, in the way of the revision
+// that is spoken.
 func addAsking(s *mcp.Server) {
+	question := &mcp.ElicitParams{Mode: "form", Message: "Who are you?", RequestedSchema: json.RawMessage(
+		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
 	mcp.AddTool(s, &mcp.Tool{Name: "ask", Description: "Ask the user for a name."},
 		func(ctx context.Context, req *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
-			res, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Who are you?", RequestedSchema: json.RawMessage(
-				`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)})
-			if err != nil {
-				return nil, nil, err
+			res, answered := req.Params.InputResponses["name"].(*mcp.ElicitResult)
+			if !answered && req.Session.InitializeParams().ProtocolVersion >= "2026" {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": question}}, nil, nil
+			}
+			if !answered {
+				var err error
+				if res, err = req.Session.Elicit(ctx, question); err != nil {
+					return nil, nil, err
+				}
 			}
 			return text(fmt.Sprintf("%s %v", res.Action, res.Content["name"])), nil, nil
 		})

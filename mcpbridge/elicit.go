@@ -1,0 +1,55 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/tool"
+)
+
+// maxQuestion bounds the text of a server's question.
+const maxQuestion = 4 << 10
+
+// elicit answers a server that asks the user something in the middle of a call. The
+// question goes the way of all questions of tools: the call ends, a person answers,
+// perhaps another day, and the call is made again with the answer at hand. Where
+// nobody can be asked, and where no call is meant, the answer is no.
+func (l *link) elicit(ctx context.Context, live *connection, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	decline := &mcp.ElicitResult{Action: "decline"}
+	f := live.flights.asking(ctx)
+	if f == nil || p == nil || p.Mode == "url" {
+		return decline, nil
+	}
+	schema, err := schemaText(p.RequestedSchema)
+	if err != nil {
+		return decline, nil
+	}
+	prompt := tool.Prompt{Message: fmt.Sprintf("MCP server %s asks: %s", l.Name, clip(plainText(p.Message), maxQuestion)), Schema: schema}
+	value, err := tool.Ask(f.caller, prompt)
+	if err != nil {
+		if nobody(err) {
+			return decline, nil
+		}
+		f.waits(err)
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	var content map[string]any
+	if err := json.Unmarshal(value, &content); err != nil {
+		return decline, nil
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+// nobody reports whether a question failed because there is nobody to answer it.
+func nobody(err error) bool {
+	var e *tool.Error
+	if errors.As(err, &e) && e.Code == tool.Permission {
+		return true
+	}
+	var n interface{ Nobody() bool }
+	return errors.As(err, &n) && n.Nobody()
+}
