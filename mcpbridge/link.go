@@ -46,7 +46,7 @@ type link struct {
 	failed  error  // why there is no connection
 	tries   int    // attempts in a row that failed
 	retry   time.Time
-	secrets []string // values that came from variables
+	secrets atomic.Pointer[[]string] // values that came from variables
 }
 
 // connection is an open session.
@@ -154,12 +154,17 @@ func (l *link) watch(live *connection) {
 	gone := l.live == live
 	if gone {
 		l.live, l.fresh = nil, false
-		l.failed = errors.New(l.clean(live.why(err)))
+	}
+	l.mu.Unlock()
+	why := l.clean(live.why(err)) // a program takes time to end
+	l.mu.Lock()
+	if gone && l.live == nil && l.trying == nil {
+		l.failed = errors.New(why)
 	}
 	l.mu.Unlock()
 	live.kill()
 	if gone && l.host.life.Err() == nil {
-		l.host.notify(Notice{Server: l.Name, Text: "ended: " + l.failed.Error()})
+		l.host.notify(Notice{Server: l.Name, Text: "ended: " + why})
 	}
 }
 
@@ -191,8 +196,8 @@ func (l *link) open() (*connection, *listing, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	l.secrets.Store(&secrets)
 	l.mu.Lock()
-	l.secrets = secrets
 	revision := l.record.Revision
 	l.mu.Unlock()
 	live, list, err := l.openAs(s, revision, s.connectTimeout()/2)
@@ -342,9 +347,11 @@ func (l *link) refresh(ctx context.Context) {
 
 // clean takes secrets and what a terminal would obey out of an error.
 func (l *link) clean(text string) string {
-	for _, secret := range l.secrets {
-		if len(secret) >= 4 {
-			text = strings.ReplaceAll(text, secret, "…")
+	if secrets := l.secrets.Load(); secrets != nil {
+		for _, secret := range *secrets {
+			if len(secret) >= 4 {
+				text = strings.ReplaceAll(text, secret, "…")
+			}
 		}
 	}
 	return clip(strings.ReplaceAll(plainText(text), "\n", " "), 600)

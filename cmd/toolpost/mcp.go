@@ -332,6 +332,8 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 		}
 		findings = append(findings, f)
 	}
+	told.noticing.Lock()
+	defer told.noticing.Unlock()
 	for _, n := range told.notices {
 		if strings.HasPrefix(n, "tool ") {
 			findings = append(findings, finding{What: "tool", State: stateMissing, Says: printable(n)})
