@@ -423,10 +423,8 @@ func (s *settings) check() error {
 	if err := checkTasks(s.Tasks); err != nil {
 		return wrong("tasks", "tasks: %w", err)
 	}
-	for name, e := range s.MCPServers {
-		if err := e.Config(name).Check(); err != nil {
-			return wrong("mcp_servers", "mcp_servers: %w", err)
-		}
+	if err := s.checkServers(); err != nil {
+		return wrong("mcp_servers", "mcp_servers: %w", err)
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {

@@ -78,6 +78,16 @@ func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpb
 	return mcpbridge.Open(mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Supervised: true, Notify: notify, Version: readBuildInfo().Version}, chosen...)
 }
 
+// checkServers refuses servers that cannot be reached in any way.
+func (s *settings) checkServers() error {
+	for name, e := range s.MCPServers {
+		if err := e.Config(name).Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // configuredServers are those of the configuration and of the project files that
 // somebody has agreed to, by name.
 func (s *settings) configuredServers() ([]mcpbridge.ServerConfig, error) {
