@@ -158,3 +158,13 @@ func TestProjectFiles(t *testing.T) {
 		t.Error("the file was changed, and its server was started all the same")
 	}
 }
+
+// TestOutputOfAWorkflow has a model answer with emit_output in the form that an agent
+// of a workflow describes.
+func TestOutputOfAWorkflow(t *testing.T) {
+	mcpHome(t, "")
+	place(t, "w.yaml", "agents:\n  - name: judge\n    output:\n      verdict: {type: string, enum: [passed, failed]}\n      score: {type: number, maximum: 10}\n")
+	place(t, "s.txtar", "An answer.\n-- 1 --\ncall emit_output {\"verdict\":\"passed\",\"score\":7}\n")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "none", "--output-schema", "w.yaml#judge", "go"), 0, `"verdict":"passed"`)
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--output-schema", "w.yaml#jugde", "go"), 1, "did you mean judge?")
+}

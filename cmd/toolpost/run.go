@@ -13,9 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -83,7 +85,7 @@ standard output.`,
 		},
 	}
 	addSettingFlags(cmd)
-	cmd.Flags().StringVar(&f.schema, "output-schema", "", "the answer must match the JSON Schema in this `FILE`")
+	cmd.Flags().StringVar(&f.schema, "output-schema", "", "the answer must match the JSON Schema in this `FILE`, or the output of an agent of a workflow, FILE#AGENT")
 	addTalkFlags(cmd, &f.resume, &f.goOn, &f.files)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print every event as a line of JSON")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "allow what would be asked about, and ask nothing")
@@ -236,6 +238,7 @@ func readOutputSchema(file string) (*llm.OutputFormat, error) {
 	if file == "" {
 		return nil, nil
 	}
+	file, agent, ofWorkflow := strings.Cut(file, "#")
 	text, err := readBounded(file)
 	if err != nil {
 		return nil, err
@@ -243,10 +246,41 @@ func readOutputSchema(file string) (*llm.OutputFormat, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("%s is empty", file)
 	}
+	if ofWorkflow {
+		if text, err = workflowOutput(text, agent); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
 	if _, err := schema.Compile(schema.Schema(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return &llm.OutputFormat{Name: "answer", Schema: []byte(text)}, nil
+}
+
+// workflowOutput returns the schema of what an agent of a Conductor workflow
+// answers.
+func workflowOutput(text, agent string) (string, error) {
+	if err := yamlcheck.Check([]byte(text)); err != nil {
+		return "", err
+	}
+	var workflow struct {
+		Agents []struct {
+			Name   string         `yaml:"name"`
+			Output map[string]any `yaml:"output"`
+		} `yaml:"agents"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &workflow); err != nil {
+		return "", err
+	}
+	var names []string
+	for _, a := range workflow.Agents {
+		if a.Name == agent {
+			s, err := schema.FromFields(a.Output)
+			return string(s), err
+		}
+		names = append(names, a.Name)
+	}
+	return "", fmt.Errorf("no agent is called %s%s", agent, didYouMean(agent, names))
 }
 
 // runner watches one run and says at the end what became of it.
