@@ -68,9 +68,9 @@ func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 // Write sends to the program. One that does not read what it is sent is ended:
-// others wait to write.
+// others wait to write. Pipes of Windows have no deadlines.
 func (p *process) Write(b []byte) (int, error) {
-	if err := p.stdin.SetWriteDeadline(time.Now().Add(p.write)); err != nil {
+	if err := p.stdin.SetWriteDeadline(time.Now().Add(p.write)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return 0, err
 	}
 	n, err := p.stdin.Write(b)

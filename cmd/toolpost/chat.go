@@ -87,6 +87,7 @@ func (f chatFlags) chat(cmd *cobra.Command, words []string, in, out *os.File) er
 	if err := old.complete(cmd, w.tools); err != nil {
 		return err
 	}
+	w.showNotices(cmd)
 	mustEnd(cmd.Context())
 	c := newChatModel(cmd.Context(), w, colours(out), f.yes)
 	c.log.plain, c.journal = f.plain, recordedAt(cmd)

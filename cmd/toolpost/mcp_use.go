@@ -47,10 +47,15 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	return err
 }
 
+// maxNotices bounds what is kept of servers that have much to say.
+const maxNotices = 200
+
 func (m *mcpServers) notice(n mcpbridge.Notice) {
 	m.noticing.Lock()
 	defer m.noticing.Unlock()
-	m.notices = append(m.notices, n.String())
+	if len(m.notices) < maxNotices {
+		m.notices = append(m.notices, n.String())
+	}
 }
 
 // showNotices prints what became known of servers since it was called last.
