@@ -98,7 +98,8 @@ type Agent struct {
 	// BeforeTurn may change what the model is asked with in a turn: messages, tools,
 	// system, model and settings. What it changed is in the record, so runs are
 	// resumed and replayed as they went. An error ends the run, which can be
-	// resumed. A panic, of any hook, ends it for good with an *[AbortedError].
+	// resumed. A panic of this hook, AfterTurn, Compact or Checkpoint ends it
+	// for good with an *[AbortedError].
 	BeforeTurn func(context.Context, *Plan) error
 	// AfterTurn may end the run after a turn, with a reason, which [Done.Stopped]
 	// has then; with none the run goes on. An error ends it as one of BeforeTurn

@@ -40,13 +40,14 @@ func (a *Agent) discovering(l *loop) func(context.Context) (foundEntry, error) {
 	if !a.finds() {
 		return nil
 	}
-	set := a.set()
+	ranker, defs := a.set().Ranker(), a.set().Defs()
 	return func(ctx context.Context) (foundEntry, error) {
 		e := foundEntry{Turn: l.turnNo}
-		defs := set.Defs()
-		for _, i := range set.Ranker().Found(l.messages) {
-			if slices.Contains(l.Lanes.Dropped, defs[i].Name) {
-				e.Tools = append(e.Tools, defs[i])
+		for _, c := range l.unseen() {
+			for _, i := range ranker.Found(c.Args, l.told) {
+				if name := defs[i].Name; slices.Contains(l.Lanes.Dropped, name) && !slices.ContainsFunc(e.Tools, func(d llm.ToolDef) bool { return d.Name == name }) {
+					e.Tools = append(e.Tools, defs[i])
+				}
 			}
 		}
 		if len(e.Tools) == 0 {
@@ -54,6 +55,26 @@ func (a *Agent) discovering(l *loop) func(context.Context) (foundEntry, error) {
 		}
 		return e, l.write(ctx, kindFound, e)
 	}
+}
+
+// unseen returns the calls of find_tools in the conversation that have succeeded
+// since it was asked last.
+func (l *loop) unseen() []llm.Call {
+	var calls []llm.Call
+	for _, m := range l.messages {
+		for _, c := range tool.Searches(l.messages, m) {
+			if !l.searched[c.ID] {
+				l.searched[c.ID] = true
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls
+}
+
+// told reports whether the model is told about a tool.
+func (l *loop) told(name string) bool {
+	return slices.ContainsFunc(l.offered, func(d llm.ToolDef) bool { return d.Name == name })
 }
 
 // offerFound adds the tools that the model found to those that are offered, at
@@ -88,7 +109,7 @@ func (l *loop) leftOut() {
 		return
 	}
 	offered, hint := len(l.Lanes.Defs), ""
-	if slices.ContainsFunc(l.Lanes.Defs, func(d llm.ToolDef) bool { return d.Name == tool.FinderName }) {
+	if l.Lanes.Finds {
 		offered, hint = offered-1, ", which "+tool.FinderName+" finds"
 	}
 	l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools are offered; left out%s: %s",

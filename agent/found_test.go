@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/agent"
@@ -90,5 +91,36 @@ func TestFoundNothing(t *testing.T) {
 	a := agent.Agent{Model: model, Tools: all.With(set), Offer: tool.SelectionBudget{Tools: 3, Pinned: []string{tool.FinderName}}}
 	if l := run(t, &a, "find tools"); l.err != nil || n != 1 || len(model.asked[1].Tools) != 3 {
 		t.Error(l.err, n, offered(model.asked[1]))
+	}
+}
+
+// TestDemandedTool: a tool that the choice names is offered whatever the room.
+func TestDemandedTool(t *testing.T) {
+	n := 0
+	model := &reader{Model: says(call("1", "weather", `{}`), "Sunny.")}
+	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3}}
+	a.Request.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: "weather"}
+	if l := run(t, &a, "pay the invoice for the parcel and the ticket"); l.err != nil || n != 1 {
+		t.Error(l.err, n, offered(model.asked[0]))
+	}
+}
+
+// TestCallOfALeftOutTool: the model is told how to get a tool that it was not told
+// about, and gets others with each search.
+func TestCallOfALeftOutTool(t *testing.T) {
+	n := 0
+	model := &reader{Model: says(call("1", "weather", `{}`), call("2", tool.FinderName, `{"query":"create change delete one"}`),
+		call("3", tool.FinderName, `{"query":"create change delete one"}`), "Done.")}
+	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 1}}
+	l := run(t, &a, "pay the invoice")
+	if l.err != nil || n != 0 || !strings.Contains(conversation(l.done.Messages), "call find_tools first") {
+		t.Fatal(l.err, n, conversation(l.done.Messages))
+	}
+	var counts []int
+	for _, q := range model.asked {
+		counts = append(counts, len(q.Tools))
+	}
+	if !slices.Equal(counts, []int{2, 2, 7, 11}) && !slices.Equal(counts, []int{2, 2, 7, 12}) {
+		t.Errorf("so many tools were offered: %v", counts)
 	}
 }

@@ -82,6 +82,7 @@ type laneSet struct {
 	Chosen   []LaneChosen    `json:"chosen,omitempty"`
 	// Dropped are tools that did not fit into Agent.Offer, best first.
 	Dropped []string `json:"dropped,omitempty"`
+	Finds   bool     `json:"finds,omitempty"` // it can find those with find_tools
 }
 
 // offer decides which tools the model of that id is told about. The conversation
@@ -93,7 +94,9 @@ func (a *Agent) offer(id string, conversation []llm.Message, must bool, found ..
 	if err != nil || !set.Exceeds(a.Offer) {
 		return out, err
 	}
-	kept, left := set.Follow(conversation, a.Offer)
+	budget := a.Offer
+	budget.Pinned = append(slices.Concat(budget.Pinned, a.Request.Choice.Allowed), a.Request.Choice.Name, tool.FinderName)
+	kept, left := set.Follow(conversation, budget)
 	left = slices.DeleteFunc(left, func(o tool.Omitted) bool { return slices.Contains(found, o.Name) })
 	for _, o := range left {
 		if !out.Withheld[o.Name] {
@@ -102,8 +105,8 @@ func (a *Agent) offer(id string, conversation []llm.Message, must bool, found ..
 		out.Withheld[o.Name] = true
 	}
 	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
-	if a.finds() {
-		out.Defs = append(out.Defs, set.Finder().Def())
+	if out.Finds = a.finds(); out.Finds {
+		out.Defs = append(out.Defs, set.Finder(nil).Def())
 	}
 	names := kept.Names()
 	for _, name := range found {

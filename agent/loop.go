@@ -61,6 +61,7 @@ type loop struct {
 	prepare    func(context.Context) (*planEntry, error) // plans a turn; nil changes nothing
 	discover   func(context.Context) (foundEntry, error) // tools that the model found since the last turn
 	found      []string                                  // all that it found
+	searched   map[string]bool                           // ids of calls of find_tools that were seen to
 	halt       func(ctx context.Context, over bool) (string, error)
 	halted     string // why an earlier process ended the run after its last turn
 	now        asking
@@ -155,7 +156,7 @@ func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
 			}
 		}()
 	}
-	runner, err := a.runner()
+	runner, err := a.runner(l)
 	if err != nil {
 		return nil, err
 	}
@@ -180,13 +181,13 @@ func (l *loop) close(ctx context.Context) error {
 }
 
 // runner returns what runs the calls of one run.
-func (a *Agent) runner() (*invoke.Runner, error) {
+func (a *Agent) runner(l *loop) (*invoke.Runner, error) {
 	if a.Tools == nil {
 		return new(invoke.Runner), nil
 	}
 	set, err := a.restricted(a.Tools.Tools)
 	if err == nil && a.finds() {
-		set, err = tool.Join(set, tool.MustSet(a.set().Finder()))
+		set, err = tool.Join(set, tool.MustSet(a.set().Finder(l.told)))
 	}
 	if err != nil || set == a.Tools.Tools {
 		return a.Tools, err
@@ -220,6 +221,8 @@ func (l *loop) ready(template llm.Request) {
 	l.intended = make(map[string]bool)
 	l.done.Run = l.run
 	l.collectIDs()
+	l.searched = make(map[string]bool)
+	l.unseen() // what they found is offered
 	l.usual()
 	if l.session != nil {
 		l.session.Task = l.task(l.messages)

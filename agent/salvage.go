@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/near"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // salvaging ends the answers of m so that what came of them can be used. An
@@ -91,6 +93,10 @@ func (s *salvage) fail(ctx context.Context, err error) {
 
 // notOffered returns the call of a tool that the model was not told about.
 func (l *loop) notOffered(c llm.Call) llm.InvalidCall {
+	problem := fmt.Sprintf("there is no tool called %q", c.Name)
+	if l.Lanes.Finds && slices.Contains(l.Lanes.Dropped, c.Name) {
+		problem = fmt.Sprintf("%q is not in your list of tools; call %s first, which adds it", c.Name, tool.FinderName)
+	}
 	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
-		Problem: fmt.Sprintf("there is no tool called %q", c.Name), Nearest: near.Names(c.Name, l.some(len(l.now.tools)), 3), Provenance: c.Provenance}
+		Problem: problem, Nearest: near.Names(c.Name, l.some(len(l.now.tools)), 3), Provenance: c.Provenance}
 }

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
@@ -32,12 +31,29 @@ func System(text string) Message {
 }
 
 // User returns a message of the user: what goes with it, like images and documents,
-// and then the text. With something to go with it the text may be empty.
+// and then the text. With something to go with it the text may be empty. Pointers to
+// parts count as what they point to, and nil as nothing.
 func User(text string, with ...Part) Message {
-	if text == "" && len(with) > 0 {
-		return Message{Role: RoleUser, Parts: slices.Clone(with)}
+	parts := make([]Part, 0, len(with)+1)
+	for _, p := range with {
+		switch p := p.(type) {
+		case nil:
+		case *Media:
+			if p != nil {
+				parts = append(parts, *p)
+			}
+		case *Text:
+			if p != nil {
+				parts = append(parts, *p)
+			}
+		default:
+			parts = append(parts, p)
+		}
 	}
-	return Message{Role: RoleUser, Parts: append(slices.Clip(with), Text{Text: text})}
+	if text != "" || len(parts) == 0 {
+		parts = append(parts, Text{Text: text})
+	}
+	return Message{Role: RoleUser, Parts: parts}
 }
 
 // Note returns a message in the user's place that this library wrote itself.

@@ -90,7 +90,9 @@ func (a *audit) run() AuditReport {
 			r.add(q.rule, "", q.problem, q.fix)
 		}
 	}
-	r.Score = float64(answered) / float64(len(questions))
+	if a.def.Description != "" || len(a.params) > 0 { // nothing answers no question
+		r.Score = float64(answered) / float64(len(questions))
+	}
 	a.wording(&r)
 	a.instructs(&r)
 	a.declares(&r)

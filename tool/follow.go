@@ -18,23 +18,23 @@ const FinderName = "find_tools"
 const mostFound = 5
 
 // Finder returns a read-only tool, find_tools, with which a model finds the tools
-// of the set that it was not offered. It changes nothing: whoever runs the
-// conversation offers what was found, which [Ranker.Follow] selects.
-func (s *Set) Finder() Tool {
+// of the set that it is not offered; nil means none. It changes nothing: whoever
+// runs the conversation offers what was found, which [Ranker.Follow] selects.
+func (s *Set) Finder(offered func(name string) bool) Tool {
 	t := New(FinderName, "Find tools that are not in your list. Say in a few words what the tool should do, such as \"send an e-mail\". "+
 		"It returns up to 5 tools, which you can call in your next turn. Use it if none of your tools fits; it runs nothing and changes nothing.",
 		schema.Schema(`{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":500,"description":"what the tool should do, in a few words","examples":["send an e-mail"]}},"required":["query"],"additionalProperties":false}`),
-		func(_ context.Context, args json.RawMessage) (Output, error) { return s.search(args) })
+		func(_ context.Context, args json.RawMessage) (Output, error) { return s.search(args, offered) })
 	t.Effects = ReadOnly | Idempotent
 	return t
 }
 
 // search answers a call of find_tools.
-func (s *Set) search(args json.RawMessage) (Output, error) {
+func (s *Set) search(args json.RawMessage, offered func(name string) bool) (Output, error) {
 	r := s.Ranker()
-	found := r.found(args)
+	found := r.Found(args, offered)
 	if len(found) == 0 {
-		return Text("No tool fits. Say it in other words, or go on without one."), nil
+		return Text("No other tool fits. Say it in other words, or go on without one."), nil
 	}
 	var text strings.Builder
 	text.WriteString("You can call these tools in your next turn:")
@@ -44,15 +44,17 @@ func (s *Set) search(args json.RawMessage) (Output, error) {
 	return Text(text.String()), nil
 }
 
-// found returns the places of the tools that a call of find_tools finds.
-func (r *Ranker) found(args json.RawMessage) []int {
+// Found returns the places of the definitions that a call of find_tools with these
+// arguments finds, best first, beside those that are offered; nil means none.
+func (r *Ranker) Found(args json.RawMessage, offered func(name string) bool) []int {
 	var in struct{ Query string }
-	if json.Unmarshal(args, &in) != nil || r == nil {
+	if json.Unmarshal(args, &in) != nil {
 		return nil
 	}
 	var places []int
-	for _, h := range r.index.Search(in.Query, mostFound) {
-		if r.defs[h.Doc].Name != FinderName {
+	for _, h := range r.index.Search(in.Query, 0) {
+		name := r.defs[h.Doc].Name
+		if len(places) < mostFound && name != FinderName && (offered == nil || !offered(name)) {
 			places = append(places, h.Doc)
 		}
 	}
@@ -74,24 +76,9 @@ func firstSentence(s string) string {
 	return s
 }
 
-// Found returns the places of the definitions that the model of a conversation
-// found with calls of find_tools that succeeded, in the order of the calls.
-func (r *Ranker) Found(conversation []llm.Message) []int {
-	var places []int
-	for _, m := range conversation {
-		for _, c := range finderCalls(conversation, m) {
-			for _, i := range r.found(c.Args) {
-				if !slices.Contains(places, i) {
-					places = append(places, i)
-				}
-			}
-		}
-	}
-	return places
-}
-
-// finderCalls returns the calls of find_tools in a message that have succeeded.
-func finderCalls(conversation []llm.Message, m llm.Message) []llm.Call {
+// Searches returns the calls of find_tools in a message of a conversation that have
+// succeeded.
+func Searches(conversation []llm.Message, m llm.Message) []llm.Call {
 	var calls []llm.Call
 	for _, c := range m.Calls() {
 		if c.Name == FinderName && succeeded(conversation, c.ID) {
@@ -135,9 +122,7 @@ func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []i
 			for _, c := range m.Calls() {
 				f.stay(r.places([]string{c.Name}))
 			}
-			for _, c := range finderCalls(conversation, m) {
-				f.stay(r.found(c.Args))
-			}
+			f.stay(f.searched(Searches(conversation, m)))
 		}
 	}
 	if !f.asked {
@@ -165,6 +150,17 @@ func (f *following) stay(places []int) {
 		}
 		f.has[i], f.stays[i] = true, true
 	}
+}
+
+// searched returns what the searches of one answer found.
+func (f *following) searched(calls []llm.Call) []int {
+	var places []int
+	for _, c := range calls {
+		places = append(places, f.r.Found(c.Args, func(name string) bool {
+			return slices.ContainsFunc(f.r.places([]string{name}), func(i int) bool { return f.has[i] })
+		})...)
+	}
+	return places
 }
 
 // question selects what fits a question. If there is no room for all that was

@@ -133,6 +133,9 @@ func (row setting) flagOf(cmd *cobra.Command) (value string, set bool) {
 func (row setting) set(s *settings, value string) error {
 	switch p := row.value(s).(type) {
 	case *string:
+		if row.key == "budget_usd" && strings.TrimSpace(value) == "" { // of a variable that is not set, perhaps
+			return errors.New("it is empty; leave it out to have no budget")
+		}
 		*p = value
 	case *[]string:
 		*p = nil

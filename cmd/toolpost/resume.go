@@ -160,7 +160,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 func complete(record *agent.Settings, set *tool.Set) error {
 	var missing, classes []string
 	for _, name := range record.Tools {
-		if _, ok := set.Lookup(name); ok {
+		if _, ok := set.Lookup(name); ok || name == tool.FinderName { // which is made anew
 			continue
 		}
 		missing = append(missing, name)

@@ -116,6 +116,9 @@ It is a failure if a score is below --min.`,
 		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !(least >= 0 && least <= 1) { // or not a number
+				return usagef(cmd, "--min is %g; it can be 0 to 1", least)
+			}
 			defs, err := readDefinitions(cmd, file)
 			if err != nil {
 				return err
@@ -129,6 +132,9 @@ It is a failure if a score is below --min.`,
 			for _, r := range reports {
 				if err == nil && r.Score < least {
 					return fmt.Errorf("%s has a score of %.1f, and --min is %.1f", r.Tool, r.Score, least)
+				}
+				if err == nil && least > 0 && slices.ContainsFunc(r.Findings, func(f tool.Finding) bool { return f.Rule == "broken-schema" }) {
+					return fmt.Errorf("%s has a schema that cannot be used, which passes no --min", r.Tool)
 				}
 			}
 			return err

@@ -88,3 +88,23 @@ func TestOpenAPIEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// A run that was told about find_tools goes on, and a budget that is empty is no
+// budget.
+func TestGoOnWithFoundTools(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"run", "-m", "sim/offline", "--journal", "J", "--tool-tokens", "200", "list the files in ."}, 0, "find_tools finds"},
+		{[]string{"run", "-c", "--journal", "J", "hi"}, 0, "receipt"},
+		{[]string{"run", "-m", "sim/offline", "--journal", "J", "--budget-usd", "", "hi"}, 2, "it is empty"},
+		{[]string{"tools", "audit", "--min", "nan"}, 2, "it can be 0 to 1"},
+	} {
+		if r := toolpost(t, "", c.args...); r.code != c.code || !strings.Contains(r.out+r.errOut, c.says) {
+			t.Errorf("%v: code %d\n%s%s", c.args, r.code, r.out, r.errOut)
+		}
+	}
+}
