@@ -122,14 +122,14 @@ func (m *machine) enclosed(t *try) (as shownAs, end int) {
 	}
 	line := bytes.TrimRight(lastLine(before[:len(before)-e.n]), " \t") // m.closed may wait, and the buffer move
 	inline := unfinished(line)
-	open := string(bytes.TrimSpace(before[len(before)-e.n:]))
+	answers := answerTags[string(bytes.TrimSpace(before[len(before)-e.n:]))]
 	if end = m.closed(e); end == 0 {
 		return notEnclosed, 0
 	}
 	switch {
 	case inline || m.proseBehind(m.past(end, ".。")):
 		return shown, end
-	case answerTags[open]:
+	case answers:
 		return notEnclosed, 0
 	}
 	return setApart, end
