@@ -156,6 +156,7 @@ var elsewhere = map[string]string{
 	"internal/outbound": "it is the place",
 	"conformance":       "programs that measure others and are no part of the library",
 	"bench":             "likewise",
+	"docs/examples":     "programs of users, who have no package internal",
 }
 
 // Nothing else in the module makes an HTTP client or uses the one of package
