@@ -221,7 +221,7 @@ func (s *Session) receipt(j *job, end *ending, view *view, hash journal.Hash) jo
 		OutputBytes: view.bytes, ShownBytes: view.shown, Truncated: view.cut != nil,
 	}
 	if j.tool.SourceHash != "" {
-		rec.ToolSource, rec.SourceHash = j.tool.Source, journal.Hash(j.tool.SourceHash)
+		rec.Server = &journal.ToolServer{Name: j.tool.Source, List: journal.Hash(j.tool.SourceHash)}
 	}
 	if view.cut != nil {
 		rec.Spill = view.cut.Spill

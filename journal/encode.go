@@ -196,12 +196,10 @@ func (r *Receipt) encode(refs *references, space []byte) object {
 	o.text("reason", r.Reason)
 	o.any("repairs", r.Repairs, len(r.Repairs) > 0)
 	o.result(r.Result, refs)
+	o.any("server", r.Server, r.Server != nil)
 	o.number("shown_bytes", r.ShownBytes)
 	o.any("side_effects", r.SideEffects, len(r.SideEffects) > 0)
 	o.text("source", string(r.Source))
-	if r.SourceHash != "" {
-		o.hash("source_hash", r.SourceHash)
-	}
 	o.text("spill", r.Spill)
 	if r.Status == OK {
 		o.word("status", string(OK))
@@ -211,7 +209,6 @@ func (r *Receipt) encode(refs *references, space []byte) object {
 	o.text("step_id", r.StepID)
 	o.any("step_utility", r.StepUtility, r.StepUtility != nil)
 	o.textAlways("tool", r.Tool)
-	o.text("tool_source", r.ToolSource)
 	o.flag("truncated", r.Truncated)
 	o.any("usage", r.Usage, r.Usage != nil)
 	o.b = append(o.b, '}')

@@ -73,7 +73,7 @@ func TestEncodersAgreeWithReflection(t *testing.T) {
 		{"text that is not UTF-8", &odd},
 		{"plain result", &plain},
 		{"media", &media},
-		{"receipt of a server's tool", &Receipt{Tool: "s__t", ToolSource: "s", SourceHash: hashBytes(nil)}},
+		{"receipt of a server's tool", &Receipt{Tool: "s__t", Server: &ToolServer{Name: "s", List: hashBytes(nil)}}},
 		{"empty result", &Receipt{Result: &llm.Result{}}},
 		{"cited result", &Receipt{Result: cited}},
 	} {

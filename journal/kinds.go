@@ -99,10 +99,9 @@ type Receipt struct {
 	Call   string `json:"call"`
 	StepID string `json:"step_id,omitempty"`
 	Tool   string `json:"tool"`
-	// ToolSource names where a tool comes from whose definition can change, like
-	// an MCP server, and SourceHash speaks for all that it offered.
-	ToolSource string `json:"tool_source,omitempty"`
-	SourceHash Hash   `json:"source_hash,omitempty"`
+	// Server is where a tool comes from whose definition can change, like an MCP
+	// server.
+	Server *ToolServer `json:"server,omitempty"`
 	// Args are the arguments as they were run, or as the model wrote them if
 	// they never ran. Text that has no canonical JSON form is kept as a
 	// string.
@@ -154,6 +153,12 @@ const codeCancelled = "cancelled"
 
 // Interrupted reports whether the call was cancelled before it began or while
 // it ran. Such a call is not over unless it had an intent: whoever resumes the
+// ToolServer names a source of tools; List speaks for all that it offered.
+type ToolServer struct {
+	Name string `json:"name"`
+	List Hash   `json:"list"`
+}
+
 // run runs it again, because it did not change anything.
 func (r Receipt) Interrupted() bool { return r.Error != nil && r.Error.Code == codeCancelled }
 

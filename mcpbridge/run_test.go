@@ -74,11 +74,11 @@ text All done.
 			t.Fatal(err)
 		}
 		got[string(r.Tool)+" "+string(r.Args)] = string(r.Status)
-		if server, _, _ := strings.Cut(r.Tool, "__"); r.Status != journal.Refused && (r.ToolSource != server || !r.SourceHash.Valid()) {
-			t.Errorf("the receipt of %s names %q and %q", r.Tool, r.ToolSource, r.SourceHash)
+		if server, _, _ := strings.Cut(r.Tool, "__"); r.Status != journal.Refused && (r.Server == nil || r.Server.Name != server || !r.Server.List.Valid()) {
+			t.Errorf("the receipt of %s names %+v", r.Tool, r.Server)
 		}
-		if r.ToolSource == "changes" {
-			hashes[string(r.SourceHash)] = true
+		if r.Server != nil && r.Server.Name == "changes" {
+			hashes[string(r.Server.List)] = true
 		}
 	}
 	for call, want := range map[string]string{

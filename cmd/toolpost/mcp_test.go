@@ -67,11 +67,10 @@ func TestMCPCommands(t *testing.T) {
 	r := toolpost(t, "", "mcp", "call", "one", "add", `{"a":1,"b":2}`, "--yes", "--json")
 	var outcome struct {
 		Receipt struct {
-			ToolSource string `json:"tool_source"`
-			SourceHash string `json:"source_hash"`
+			Server struct{ Name, List string }
 		} `json:"receipt"`
 	}
-	if err := json.Unmarshal([]byte(r.out), &outcome); err != nil || outcome.Receipt.ToolSource != "one" || outcome.Receipt.SourceHash == "" {
+	if err := json.Unmarshal([]byte(r.out), &outcome); err != nil || outcome.Receipt.Server.Name != "one" || outcome.Receipt.Server.List == "" {
 		t.Errorf("the receipt is %+v, %v\n%s", outcome, err, r.out)
 	}
 	must(t, toolpost(t, "", "mcp", "doctor"), 0, "one", "3 tools", "revision 20")
