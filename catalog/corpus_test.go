@@ -1,9 +1,7 @@
 package catalog
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -31,23 +29,9 @@ type corpusRow struct {
 }
 
 // corpusFile reads a file of the corpus, or skips the test.
-func corpusFile(t *testing.T, name string) (rows []corpusRow) {
+func corpusFile(t *testing.T, name string) []corpusRow {
 	t.Helper()
-	f, err := os.Open(corpus.Path(t, "capabilities/"+name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var row corpusRow
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return corpus.Lines[corpusRow](t, corpus.Path(t, "capabilities/"+name))
 }
 
 // tally counts agreement and explains what is left from

@@ -1,7 +1,6 @@
 package dialect_test
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed"
 	"encoding/json"
@@ -22,32 +21,10 @@ import (
 
 var showRows = flag.String("rows", "", "file to which rows that differ are written")
 
-// corpusFile opens a file of the corpus, or skips the test where there is
-// none.
-func corpusFile(t testing.TB, name string) *os.File {
-	f, err := os.Open(corpus.Path(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 // readLines decodes a file of JSON lines.
 func readLines[T any](t testing.TB, name string) []T {
-	var rows []T
-	sc := bufio.NewScanner(corpusFile(t, name))
-	sc.Buffer(nil, 64<<20)
-	for sc.Scan() {
-		var row T
-		dec := json.NewDecoder(bytes.NewReader(sc.Bytes()))
-		dec.UseNumber()
-		if err := dec.Decode(&row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	t.Helper()
+	return corpus.Lines[T](t, corpus.Path(t, name))
 }
 
 // answer is what a text says.

@@ -1,7 +1,6 @@
 package tool_test
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -31,26 +30,6 @@ type corpusQuery struct {
 	Gold  []string
 }
 
-func corpusLines[T any](t *testing.T, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []T
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var v T
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
 // How much shorter definitions become, and how often the tool that a question
 // needs is still among them:
 //
@@ -66,9 +45,9 @@ func TestDefinitionsShrink(t *testing.T) {
 		{"bfcl_catalogue/tools.jsonl", "bfcl_catalogue/queries.jsonl", 500, 0.10, 0.90, 0.95},
 		{"metatool/tools.jsonl", "metatool/queries_single.jsonl", 199, 0.20, 0.80, 0.85},
 	} {
-		all := corpusLines[corpusTool](t, filepath.Join(dir, c.set))
+		all := corpus.Lines[corpusTool](t, filepath.Join(dir, c.set))
 		random := rand.New(rand.NewPCG(20, 4))
-		queries := corpusLines[corpusQuery](t, filepath.Join(dir, c.queries))
+		queries := corpus.Lines[corpusQuery](t, filepath.Join(dir, c.queries))
 		random.Shuffle(len(queries), func(i, j int) { queries[i], queries[j] = queries[j], queries[i] })
 		queries = queries[:400]
 		var saved, found float64
@@ -147,7 +126,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // functions of the catalogue have, are left out.
 func TestAuditCatalogue(t *testing.T) {
 	dir := corpus.Path(t, "tool_selection")
-	all := corpusLines[corpusTool](t, filepath.Join(dir, "bfcl_catalogue", "tools.jsonl"))
+	all := corpus.Lines[corpusTool](t, filepath.Join(dir, "bfcl_catalogue", "tools.jsonl"))
 	var defs []llm.ToolDef
 	for _, d := range all {
 		defs = append(defs, llm.ToolDef{Name: d.Name, Description: d.Description, Schema: d.Parameters})

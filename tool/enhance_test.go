@@ -36,7 +36,7 @@ func TestEnhanceKeepsSelection(t *testing.T) {
 	dir := filepath.Join(corpus.Path(t, "tool_selection"), "bfcl_catalogue")
 	var plain, enhanced []llm.ToolDef
 	seen := make(map[string]bool)
-	for _, d := range corpusLines[corpusTool](t, filepath.Join(dir, "tools.jsonl")) {
+	for _, d := range corpus.Lines[corpusTool](t, filepath.Join(dir, "tools.jsonl")) {
 		if seen[d.Name] {
 			continue
 		}
@@ -48,7 +48,7 @@ func TestEnhanceKeepsSelection(t *testing.T) {
 	}
 	before, after := tool.NewRanker(plain), tool.NewRanker(enhanced)
 	var was, is int
-	for i, q := range corpusLines[corpusQuery](t, filepath.Join(dir, "queries.jsonl")) {
+	for i, q := range corpus.Lines[corpusQuery](t, filepath.Join(dir, "queries.jsonl")) {
 		if i%16 == 0 {
 			was, is = was+found(before, q), is+found(after, q)
 		}

@@ -17,9 +17,9 @@ const FinderName = "find_tools"
 // mostFound is how many tools one search finds.
 const mostFound = 5
 
-// Finder returns a read-only tool, find_tools, with which a model finds the tools
-// of the set that it is not offered; nil means none. It changes nothing: whoever
-// runs the conversation offers what was found, which [Ranker.Follow] selects.
+// Finder returns a read-only tool, find_tools, with which a model finds tools of the
+// set beside those that offered reports; with nil it finds any. It changes nothing:
+// whoever runs the conversation offers what was found, as [Ranker.Follow] does.
 func (s *Set) Finder(offered func(name string) bool) Tool {
 	t := New(FinderName, "Find tools that are not in your list. Say in a few words what the tool should do, such as \"send an e-mail\". "+
 		"It returns up to 5 tools, which you can call in your next turn. Use it if none of your tools fits; it runs nothing and changes nothing.",
@@ -45,7 +45,7 @@ func (s *Set) search(args json.RawMessage, offered func(name string) bool) (Outp
 }
 
 // Found returns the places of the definitions that a call of find_tools with these
-// arguments finds, best first, beside those that are offered; nil means none.
+// arguments finds, best first, beside those that offered reports; with nil, any.
 func (r *Ranker) Found(args json.RawMessage, offered func(name string) bool) []int {
 	var in struct{ Query string }
 	if json.Unmarshal(args, &in) != nil {
@@ -103,19 +103,21 @@ func succeeded(conversation []llm.Message, id string) bool {
 
 // Follow selects tools for a conversation, within the budget: those that fit what
 // its user said first, and for each later message those that fit it best, up to a
-// quarter of the budget, in place of those that fit it worst. Tools that are pinned, were called or were found with
-// find_tools stay even without room. The places are in the order in which the
-// tools were selected first, so that what a longer conversation selects is
-// appended, and a vendor's cache of the prompt stays valid as long as nothing is
-// dropped. What was left out comes best first. The same conversation always
-// selects the same.
+// quarter of the budget, in place of those that fit it worst. Tools that are pinned,
+// were called or were found with find_tools stay even without room. What the library
+// wrote in the user's place is no message of the user.
+//
+// The places are in the order in which the tools were selected first, so that what a
+// longer conversation selects is appended, and a vendor's cache of the prompt stays
+// valid as long as nothing is dropped. What was left out comes best first. The same
+// conversation always selects the same.
 func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []int, left []Omitted) {
 	f := &following{r: r, b: b.filled(), has: make([]bool, len(r.defs)), stays: make([]bool, len(r.defs))}
 	f.stay(r.places(b.Pinned))
 	for _, m := range conversation {
 		switch m.Role {
 		case llm.RoleUser:
-			if text := m.Text(); text != "" {
+			if text := said(m); text != "" {
 				f.question(text)
 			}
 		case llm.RoleAssistant:
@@ -129,6 +131,15 @@ func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []i
 		f.question("")
 	}
 	return f.kept, f.left
+}
+
+// said returns what the user said in a message, without what the library added.
+func said(m llm.Message) string {
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+		t, ok := p.(llm.Text)
+		return ok && t.Ours
+	})
+	return m.Text()
 }
 
 // following is a selection that goes along with a conversation.
@@ -154,11 +165,16 @@ func (f *following) stay(places []int) {
 
 // searched returns what the searches of one answer found.
 func (f *following) searched(calls []llm.Call) []int {
+	if len(calls) == 0 {
+		return nil
+	}
+	kept := make(map[string]bool)
+	for _, i := range f.kept {
+		kept[f.r.defs[i].Name] = true
+	}
 	var places []int
 	for _, c := range calls {
-		places = append(places, f.r.Found(c.Args, func(name string) bool {
-			return slices.ContainsFunc(f.r.places([]string{name}), func(i int) bool { return f.has[i] })
-		})...)
+		places = append(places, f.r.Found(c.Args, func(name string) bool { return kept[name] })...)
 	}
 	return places
 }

@@ -71,6 +71,9 @@ func TestFollow(t *testing.T) {
 	if got := names(six, append(used, bank)...); len(got) != 6 || !slices.Contains(got, "mail__delete") || !slices.Contains(got, "bank__create") {
 		t.Errorf("after another question: %v", got)
 	}
+	if got := names(six, append(used, llm.Note("create a money transfer between accounts"))...); !slices.Equal(got, first) {
+		t.Errorf("a note of the library changed the selection from %v to %v", first, got)
+	}
 	wide := tool.SelectionBudget{Tools: 12}
 	before := names(wide, used...)
 	if got := names(wide, append(used, llm.User("thanks, delete one more e-mail"))...); !slices.Equal(got[:len(before)], before) {

@@ -8,6 +8,9 @@
 package corpus
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,6 +37,36 @@ func Path(tb testing.TB, name string) string {
 	}
 	tb.Skipf("no corpus: %s is not in the committed slice; set TOOLPOST_CORPUS", name)
 	return ""
+}
+
+// longestLine is how long a line of a file may be.
+const longestLine = 64 << 20
+
+// Lines decodes a file of JSON lines, whose path [Path] returned. Numbers of values
+// without a type are json.Numbers.
+func Lines[T any](tb testing.TB, path string) []T {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	var rows []T
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		var row T
+		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		dec.UseNumber()
+		if err := dec.Decode(&row); err != nil {
+			tb.Fatalf("%s, line %d: %v", path, len(rows)+1, err)
+		}
+		rows = append(rows, row)
+	}
+	if err := lines.Err(); err != nil {
+		tb.Fatalf("%s, line %d: %v", path, len(rows)+1, err)
+	}
+	return rows
 }
 
 // Whole reports whether Path returns files of the whole corpus.

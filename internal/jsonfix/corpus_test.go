@@ -1,26 +1,13 @@
 package jsonfix
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
 	"reflect"
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/corpus"
 	"github.com/toolpost/toolpost/llm"
 )
-
-// corpusFile opens a file of the corpus, or skips the test.
-func corpusFile(t *testing.T, name string) *os.File {
-	t.Helper()
-	f, err := os.Open(corpus.Path(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 type corpusRow struct {
 	Broken   string          `json:"broken"`
@@ -31,17 +18,8 @@ type corpusRow struct {
 }
 
 func readCorpus(t *testing.T, name string) []corpusRow {
-	var rows []corpusRow
-	lines := bufio.NewScanner(corpusFile(t, name))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var row corpusRow
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	t.Helper()
+	return corpus.Lines[corpusRow](t, corpus.Path(t, name))
 }
 
 func worst(edits []llm.Repair) llm.RepairClass { return llm.Provenance{Repairs: edits}.Worst() }

@@ -1,11 +1,8 @@
 package rank
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -23,26 +20,6 @@ type corpusTool struct {
 type corpusQuery struct {
 	Query string
 	Gold  []string
-}
-
-func readLines[T any](t testing.TB, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []T
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<24)
-	for sc.Scan() {
-		var v T
-		if err := json.Unmarshal(sc.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 func documents(tools []corpusTool) [][]Field {
@@ -74,8 +51,8 @@ func TestCorpusRecall(t *testing.T) {
 		{"metatool, two tools", "metatool/big_tools.jsonl", "metatool/queries_multi.jsonl", 0.85},
 		{"bfcl", "bfcl_catalogue/tools.jsonl", "bfcl_catalogue/queries.jsonl", 0.91},
 	} {
-		tools := readLines[corpusTool](t, filepath.Join(dir, set.tools))
-		queries := readLines[corpusQuery](t, filepath.Join(dir, set.queries))
+		tools := corpus.Lines[corpusTool](t, filepath.Join(dir, set.tools))
+		queries := corpus.Lines[corpusQuery](t, filepath.Join(dir, set.queries))
 		x := indexOf(tools)
 		if *ingredients {
 			logRecall(t, set.name, "words", tools, queries, x, mix{words: 1})
@@ -171,7 +148,7 @@ func TestCorpusFit(t *testing.T) {
 
 func fits(t *testing.T, path string) []float64 {
 	var out []float64
-	for _, row := range readLines[struct {
+	for _, row := range corpus.Lines[struct {
 		Question [][]struct{ Role, Content string }
 		Function []corpusTool
 	}](t, path) {
@@ -203,7 +180,7 @@ func share(sorted []float64, limit float64) float64 {
 }
 
 func BenchmarkSearchCatalogue(b *testing.B) {
-	x := indexOf(readLines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl")))
+	x := indexOf(corpus.Lines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl")))
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Search("Will I need an umbrella in Rome tomorrow, or a coat?", 10)
@@ -212,7 +189,7 @@ func BenchmarkSearchCatalogue(b *testing.B) {
 
 // BenchmarkIndex is the cost of preparing the catalogue of 2,405 functions.
 func BenchmarkIndex(b *testing.B) {
-	docs := documents(readLines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl")))
+	docs := documents(corpus.Lines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl")))
 	New(docs[:1]) // the table is read once in a process
 	b.ReportAllocs()
 	for b.Loop() {
@@ -222,7 +199,7 @@ func BenchmarkIndex(b *testing.B) {
 
 // BenchmarkRank is the cost of a question to 500 functions.
 func BenchmarkRank(b *testing.B) {
-	docs := documents(readLines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl"))[:500])
+	docs := documents(corpus.Lines[corpusTool](b, corpus.Path(b, "tool_selection/bfcl_catalogue/tools.jsonl"))[:500])
 	x := New(docs)
 	b.ReportAllocs()
 	for b.Loop() {
