@@ -2,11 +2,10 @@ package sim
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/dialect"
-	"github.com/toolpost/toolpost/wire"
+	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
 // Models returns the names of the simulated models, without faults.
@@ -21,104 +20,41 @@ func Models() []string {
 // since is when the models were made, as they say.
 var since = time.Unix(1700000000, 0).UTC()
 
-// modelPage is how a vendor speaks of its models.
-type modelPage struct {
-	format string
-	one    func(name string) map[string]any
-	all    func(models []map[string]any) map[string]any
+// described returns what is said of models.
+func described(names []string) []vendorapi.Model {
+	models := make([]vendorapi.Model, len(names))
+	for i, name := range names {
+		models[i] = vendorapi.Model{Name: name, Owner: "sim", Since: since, Context: 32768, Output: 8192}
+	}
+	return models
 }
 
-// modelPages are the vendors whose words differ from OpenAI's, whose row is the
-// last and stands for everyone else.
-var modelPages = []modelPage{
-	{wire.Messages, func(name string) map[string]any {
-		return map[string]any{"type": "model", "id": name, "display_name": name, "created_at": since}
-	}, func(models []map[string]any) map[string]any {
-		return map[string]any{"data": models, "has_more": false, "first_id": models[0]["id"], "last_id": models[len(models)-1]["id"]}
-	}},
-	{wire.Gemini, func(name string) map[string]any {
-		return map[string]any{"name": "models/" + name, "displayName": name, "inputTokenLimit": 32768, "outputTokenLimit": 8192,
-			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
-	}, func(models []map[string]any) map[string]any { return map[string]any{"models": models} }},
-	{wire.Chat, func(name string) map[string]any {
-		return map[string]any{"id": name, "object": "model", "created": since.Unix(), "owned_by": "sim"}
-	}, func(models []map[string]any) map[string]any { return map[string]any{"object": "list", "data": models} }},
-}
-
-func modelPageOf(format string) modelPage {
-	for _, page := range modelPages {
-		if page.format == format {
-			return page
-		}
-	}
-	return modelPages[len(modelPages)-1]
-}
-
-func (s *Server) listModels(w http.ResponseWriter, r *http.Request) { listIn(w, formatOf(r)) }
-
-func (s *Server) listGemini(w http.ResponseWriter, _ *http.Request) { listIn(w, wire.Gemini) }
-
-func listIn(w http.ResponseWriter, format string) {
-	page := modelPageOf(format)
-	var models []map[string]any
-	for _, name := range Models() {
-		models = append(models, page.one(name))
-	}
-	writeJSON(w, page.all(models))
-}
-
-// getModel says what there is to say of one model.
-func (s *Server) getModel(w http.ResponseWriter, r *http.Request) {
-	format := formatOf(r)
-	_, name, _ := strings.Cut(r.URL.Path, "models/")
-	if _, err := ParseBehaviour(name); err != nil {
-		codec := wire.Codec{Format: format}
-		fail(codec, w, notFound(codec, err))
-		return
-	}
-	writeJSON(w, modelPageOf(format).one(name))
-}
-
-func (s *Server) listTags(w http.ResponseWriter, _ *http.Request) {
-	type model struct {
-		Name  string `json:"name"`
-		Model string `json:"model"`
-	}
-	var data []model
-	for _, name := range Models() {
-		data = append(data, model{name, name})
-	}
-	writeJSON(w, map[string]any{"models": data})
-}
-
-// showModel says what an Ollama server says of a model: only the native one
-// has tools.
-func (s *Server) showModel(w http.ResponseWriter, r *http.Request) {
-	var ask struct {
-		Model string `json:"model"`
-		Name  string `json:"name"`
-	}
-	if err := decodeBody(w, r, &ask); err != nil {
-		http.Error(w, `{"error":"the body is not JSON"}`, http.StatusBadRequest)
-		return
-	}
-	b, err := ParseBehaviour(ask.Model + ask.Name)
+// getModel says what there is to say of one model. Only the native one has tools.
+func getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
+	name := e.ModelName(r)
+	b, err := ParseBehaviour(name)
 	if err != nil {
-		w.WriteHeader(http.StatusNotFound)
-		writeJSON(w, map[string]string{"error": err.Error()})
-		return
+		return vendorapi.NotFound(e.Codec, err)
 	}
-	capabilities := []string{"completion"}
-	if b.Dialect == "" && !b.NoTools {
-		capabilities = append(capabilities, "tools")
-	}
-	writeJSON(w, map[string]any{"capabilities": capabilities, "details": map[string]string{"family": "sim"}, "model_info": map[string]any{"sim.context_length": 32768}})
+	m := described([]string{name})[0]
+	m.Tools = b.Dialect == "" && !b.NoTools
+	e.WriteModel(w, m)
+	return nil
 }
 
-func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, map[string]string{"version": "0.0.0-sim"})
-}
-
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, map[string]string{"status": "ok"})
+// count answers how many tokens a request has: as many as its answer says.
+func (s *Server) count(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
+	body, err := vendorapi.Body(w, r, maxBody)
+	if err != nil {
+		return err
+	}
+	req, err := e.CountRequest(body)
+	if err != nil {
+		return err
+	}
+	if err := s.answers.Recall("", e.Codec, req); err != nil {
+		return err
+	}
+	e.WriteCount(w, inputTokens(req))
+	return nil
 }

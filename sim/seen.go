@@ -1,6 +1,10 @@
 package sim
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/toolpost/toolpost/internal/vendorapi"
+)
 
 // maxSeen bounds the names whose requests are counted.
 const maxSeen = 4096
@@ -44,5 +48,5 @@ func (s *Server) serveSeen(w http.ResponseWriter, r *http.Request) {
 		t = *found
 	}
 	s.mu.Unlock()
-	writeJSON(w, t)
+	vendorapi.WriteJSON(w, t)
 }

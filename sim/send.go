@@ -179,7 +179,3 @@ func sameIndex(p []byte) []byte {
 	}
 	return p
 }
-
-func decodeBody(w http.ResponseWriter, r *http.Request, v any) error {
-	return json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(v)
-}

@@ -46,6 +46,7 @@ var layer = map[string]int{
 	"internal/requirements":  0,
 	"internal/compare":       0,
 	"internal/suite":         0,
+	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
 	"emulate":      2,

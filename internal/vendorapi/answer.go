@@ -1,0 +1,56 @@
+package vendorapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// WriteJSON answers with a JSON document.
+func WriteJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+}
+
+// Fail answers with an error in the words of the client's format.
+func Fail(w http.ResponseWriter, codec wire.Codec, err error) {
+	var known *llm.Error
+	if !errors.As(err, &known) {
+		known = &llm.Error{Op: "server", Kind: llm.KindOf(err), Err: err}
+	}
+	status, body := codec.EncodeError(known)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	for name, values := range codec.ErrorHeader(known) {
+		header[name] = values
+	}
+	if known.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int((known.RetryAfter+time.Second-1)/time.Second)))
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// NotFound is the error about something that is not there. The code is the format's own.
+func NotFound(codec wire.Codec, err error) error {
+	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: codec.Properties().Errors[llm.NotFound], Err: err}
+}
+
+// endpointWords are the words in which vendors refuse a path that they do not have, where
+// ours would not do.
+var endpointWords = map[string]string{wire.Chat: "Invalid URL (%s %s)"}
+
+// NoEndpoint is the error about a path that no vendor has.
+func NoEndpoint(codec wire.Codec, r *http.Request) error {
+	words := endpointWords[codec.Format]
+	if words == "" {
+		words = "no such endpoint: %s %s"
+	}
+	return NotFound(codec, fmt.Errorf(words, r.Method, r.URL.Path))
+}

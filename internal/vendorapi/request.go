@@ -1,0 +1,110 @@
+package vendorapi
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Body reads the body of a request, of at most so many bytes.
+func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &llm.Error{Op: "request", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("the body has more than %d bytes", most)}
+	case err != nil:
+		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf("the body could not be read: %w", err)}
+	}
+	return body, nil
+}
+
+// Request reads what a client asks a model, and whether for a stream. The model and the
+// stream are taken from the path where the format has them there.
+func (e Endpoint) Request(path string, body []byte) (req *llm.Request, stream bool, err error) {
+	if req, stream, err = e.Codec.DecodeRequest(body); err != nil {
+		return nil, false, err
+	}
+	format := e.Codec.Properties()
+	if format.ModelInPath() {
+		model, streams, ok := e.Codec.SplitPath(path)
+		if !ok {
+			return nil, false, &llm.Error{Op: "request", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
+		}
+		req.Model = model
+		if format.StreamInPath() {
+			stream = streams
+		}
+	}
+	if len(req.Messages) == 0 {
+		return nil, false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
+	}
+	return req, stream, nil
+}
+
+// counting is how a vendor counts the tokens of a request that is not answered.
+type counting struct {
+	format string
+	inside [][]string // where the request stands in the body, if not at its root
+	object string     // what the answer says it is
+	member string     // of the answer that has the number
+}
+
+// countings are the formats that count tokens.
+var countings = []counting{
+	{format: wire.Messages, member: "input_tokens"},
+	{format: wire.Responses, object: "response.input_tokens", member: "input_tokens"},
+	{format: wire.Gemini, inside: [][]string{{"generateContentRequest"}}, member: "totalTokens"},
+	{format: wire.Converse, inside: [][]string{{"input", "converse"}, {"input", "invokeModel", "body"}}, member: "inputTokens"},
+}
+
+func (e Endpoint) counting() counting {
+	for _, c := range countings {
+		if c.format == e.Codec.Format {
+			return c
+		}
+	}
+	return countings[0]
+}
+
+// CountRequest reads the request whose tokens a client wants to know.
+func (e Endpoint) CountRequest(body []byte) (*llm.Request, error) {
+	body, codec := e.counting().request(e.Codec, body)
+	req, _, err := codec.DecodeRequest(body)
+	return req, err
+}
+
+// WriteCount says how many tokens a request has.
+func (e Endpoint) WriteCount(w http.ResponseWriter, tokens int) {
+	c := e.counting()
+	answer := map[string]any{c.member: tokens}
+	if c.object != "" {
+		answer["object"] = c.object
+	}
+	WriteJSON(w, answer)
+}
+
+// request finds the request in the body of a question for its tokens.
+func (c counting) request(codec wire.Codec, body []byte) ([]byte, wire.Codec) {
+	for _, path := range c.inside {
+		v := body
+		for _, key := range path {
+			v = js.Get(v, key)
+		}
+		switch {
+		case js.Kind(v) == '{':
+			return v, codec
+		case js.Kind(v) == '"': // the body of another format, in base64
+			if raw, err := base64.StdEncoding.DecodeString(js.Text(v)); err == nil {
+				return raw, wire.Codec{Format: wire.Messages, Quirks: wire.OnBedrock()}
+			}
+		}
+	}
+	return body, codec
+}
