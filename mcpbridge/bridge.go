@@ -1,0 +1,188 @@
+package mcpbridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// BridgeName is what a bridge is called where nobody says otherwise.
+const BridgeName = "toolpost"
+
+// Disabled is what a bridge answers to the call of a tool that has no function: the
+// call is one that the caller of the model runs.
+const Disabled = "Provider-side execution is disabled for AI SDK bridge tools."
+
+// noDescription is the description of a tool that has none.
+const noDescription = "No description"
+
+// Bridge is an MCP server for one question to an agent program: the program finds the
+// tools of the question there, and nothing else. It lives in this process. Make one
+// for each question.
+type Bridge struct {
+	// Name is the name of the server; empty means [BridgeName]. It is part of the
+	// names that the program gives the tools; see [Bridge.WireName].
+	Name string
+	// Version is that of the program, for the handshake.
+	Version string
+	// Tools are run by Do. Others are offered, too, and answer that they are not
+	// run here.
+	Tools  *tool.Set
+	Others []llm.ToolDef
+	// Do runs a call of one of Tools; the id of the call is the one that the program
+	// sent, if it did. Nil runs it with an [invoke.Runner] of no settings. An error
+	// is one of whoever runs calls, and is told to the program as well.
+	Do func(context.Context, llm.Call) (llm.Result, error)
+}
+
+// Server returns the MCP server of the bridge. No two tools may have one name.
+func (b *Bridge) Server() (*mcp.Server, error) {
+	if !ValidServerName(b.name()) {
+		return nil, fmt.Errorf("mcp: %q is no name for a bridge: up to %d letters, digits, - and _, without __", b.Name, maxServerName)
+	}
+	do := b.Do
+	if do == nil {
+		session, err := (&invoke.Runner{Tools: b.Tools}).Session(nil)
+		if err != nil {
+			return nil, err
+		}
+		do = sessionRun(session)
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: b.name(), Version: cmp.Or(b.Version, "0")}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	taken := make(map[string]bool)
+	add := func(d llm.ToolDef, handle mcp.ToolHandler) error {
+		if taken[d.Name] {
+			return fmt.Errorf("mcp: two tools are called %s", d.Name)
+		}
+		taken[d.Name] = true
+		d.Description = cmp.Or(d.Description, noDescription)
+		t, err := offered(d)
+		if err != nil {
+			return err
+		}
+		if err := addTool(s, t, handle); err != nil {
+			return fmt.Errorf("mcp: tool %s cannot be offered: %w", d.Name, err)
+		}
+		return nil
+	}
+	for _, d := range b.Tools.Defs() {
+		if err := add(d, runs(do)); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range b.Others {
+		if err := add(d, disabled); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// runs returns a handler that has do run the calls. An error never becomes one of the
+// protocol: the model behind the program is to read it.
+func runs(do func(context.Context, llm.Call) (llm.Result, error)) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := llm.Call{ID: callID(req), Name: req.Params.Name, Args: argumentsOf(req)}
+		r, err := do(ctx, c)
+		if err != nil {
+			return failedResult(clip(plainText(err.Error()), maxError)), nil
+		}
+		return resultOf(r, nil), nil
+	}
+}
+
+func disabled(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return failedResult(Disabled), nil
+}
+
+// callIDs are where programs put the id of the model's call into a request.
+var callIDs = []string{"claudecode/toolUseId", "toolUseId", "callId"}
+
+// maxCallID bounds the id of a call from outside.
+const maxCallID = 128
+
+// callID is the id of the model's call, if the program says it.
+func callID(req *mcp.CallToolRequest) string {
+	for _, key := range callIDs {
+		if id, ok := req.Params.Meta[key].(string); ok && id != "" && len(id) <= maxCallID && !strings.ContainsFunc(id, isControl) {
+			return id
+		}
+	}
+	return ""
+}
+
+// sessionRun runs calls one after the other in a session: a program may send several at
+// once.
+func sessionRun(s *invoke.Session) func(context.Context, llm.Call) (llm.Result, error) {
+	free := make(chan struct{}, 1)
+	return func(ctx context.Context, c llm.Call) (llm.Result, error) {
+		select {
+		case free <- struct{}{}:
+			defer func() { <-free }()
+		case <-ctx.Done():
+			return llm.Result{}, ctx.Err()
+		}
+		results, err := s.Results(ctx, []llm.Call{c})
+		if err != nil {
+			return llm.Result{}, err
+		}
+		if len(results) != 1 {
+			return llm.Result{}, errors.New("the call was not run")
+		}
+		return results[0], nil
+	}
+}
+
+func (b *Bridge) name() string { return cmp.Or(b.Name, BridgeName) }
+
+// prefix stands before the names of the tools where a program lists all tools of all
+// servers.
+func (b *Bridge) prefix() string { return "mcp" + separator + b.name() + separator }
+
+// WireName is the name that an agent program gives the tool: mcp__ server __ tool.
+func (b *Bridge) WireName(tool string) string { return b.prefix() + tool }
+
+// Allowed are the names of all tools of the bridge as an agent program writes them: all
+// that it may use.
+func (b *Bridge) Allowed() []string {
+	out := make([]string, 0, b.Tools.Len()+len(b.Others))
+	for _, name := range b.names() {
+		out = append(out, b.WireName(name))
+	}
+	return out
+}
+
+func (b *Bridge) names() []string {
+	out := append([]string{}, b.Tools.Names()...)
+	for _, d := range b.Others {
+		out = append(out, d.Name)
+	}
+	return out
+}
+
+// Original returns the name of the tool that an agent program calls name. It is total: a
+// name that the bridge does not know is returned without the prefix of the bridge, if it
+// has that and more, else as it is. A tool whose own name begins with the prefix keeps
+// its name. Known reports whether the bridge has the tool.
+func (b *Bridge) Original(name string) (original string, known bool) {
+	bare, cut := strings.CutPrefix(name, b.prefix())
+	whole := false
+	for _, own := range b.names() {
+		if cut && own == bare {
+			return bare, true
+		}
+		whole = whole || own == name
+	}
+	if whole || !cut || bare == "" {
+		return name, whole
+	}
+	return bare, false
+}
