@@ -1,0 +1,366 @@
+package mcpbridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// ServiceOptions say what a [Service] offers, and how. Only Runner is needed.
+type ServiceOptions struct {
+	// Runner runs the calls, and its tools are those that are offered. What its
+	// policy wants a person to be asked about is asked by elicitation where the
+	// client can do that, and refused where it cannot; its Approve is not used.
+	Runner *invoke.Runner
+	// Record opens the record of a connection, or of a request that belongs to
+	// none, when the first call is made. The Service seals it. Nil records
+	// nothing.
+	Record func(ctx context.Context) (*journal.Recorder, error)
+	// Name, Version and Instructions are what clients are told of the server; an
+	// empty Name means toolpost.
+	Name, Version, Instructions string
+	// MaxCalls is how many calls may be under way at once, of all clients; 0
+	// means 64. A call beyond it is refused.
+	MaxCalls int
+	// AskTime is how long a client may take to answer a question; 0 means 5 min.
+	AskTime time.Duration
+	// Drain is how long calls may go on when the input of ServePipe has ended; 0
+	// means 5 s.
+	Drain time.Duration
+	// Failed is told what went wrong on our side, like a record that cannot be
+	// written.
+	Failed func(error)
+}
+
+// The bounds of a Service that says nothing else.
+const (
+	defaultMaxCalls = 64
+	defaultAskTime  = 5 * time.Minute
+	defaultDrain    = 5 * time.Second
+	maxClientFrame  = 4 << 20
+)
+
+// Service is an MCP server whose tools are run by a runtime: every call is
+// validated, decided on by a policy, bounded and recorded like one of a model.
+// There is one record for each connection. All methods are safe for concurrent
+// use.
+type Service struct {
+	options ServiceOptions
+	server  *mcp.Server
+	asking  *invoke.Runner // of clients that can ask a person
+	alone   *invoke.Runner // of those that cannot
+	slots   chan struct{}  // one for each call that may run
+	life    context.Context
+	end     context.CancelFunc
+	closing sync.WaitGroup
+
+	mu     sync.Mutex
+	served map[*mcp.ServerSession]*served
+}
+
+// NewService returns a server of the runner's tools. It refuses a tool that no
+// client could call.
+func NewService(options ServiceOptions) (*Service, error) {
+	if options.Runner == nil || options.Runner.Tools == nil {
+		return nil, errors.New("mcp: a service needs a runner with tools")
+	}
+	s := &Service{options: options, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), served: make(map[*mcp.ServerSession]*served)}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.asking, s.alone = options.Runner.With(options.Runner.Tools), options.Runner.With(options.Runner.Tools)
+	s.asking.Approve, s.alone.Approve = approveByClient, nil
+	for _, r := range []*invoke.Runner{s.asking, s.alone} {
+		r.LoopLimit = -1 // each call has a session of its own
+		if _, err := r.Session(nil); err != nil {
+			return nil, err
+		}
+	}
+	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
+		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	for t := range options.Runner.Tools.All() {
+		def, err := definition(t)
+		if err == nil {
+			err = addTool(s.server, def, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.call(ctx, req, t)
+			})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mcp: tool %s cannot be offered: %w", t.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// ServePipe serves one client by a stream of lines each way, like standard input
+// and output, until the input or ctx ends. Calls that are under way then are
+// given a moment to end.
+func (s *Service) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
+	p := newPipe(in, out, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
+	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: maxClientFrame})
+}
+
+// Connect serves one client by a transport of the SDK, until the client or ctx
+// ends: [mcp.NewInMemoryTransports] makes one for a client in this process.
+func (s *Service) Connect(ctx context.Context, t mcp.Transport) error { return s.serve(ctx, t) }
+
+func (s *Service) serve(ctx context.Context, t mcp.Transport) error {
+	session, err := s.server.Connect(context.WithoutCancel(ctx), t, nil)
+	if err != nil {
+		return err
+	}
+	one := s.connection(session)
+	var ended error
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		ended = session.Wait()
+	}()
+	stop := context.AfterFunc(s.life, one.leave)
+	defer stop()
+	select {
+	case <-ctx.Done():
+		one.leave()
+		_ = session.Close()
+	case <-gone:
+	}
+	<-gone
+	<-one.over
+	if lost(ended) || errors.Is(ended, syscall.EPIPE) || ctx.Err() != nil {
+		return nil // the client has gone
+	}
+	return ended
+}
+
+// Close ends all connections, cancels what runs, and waits until it has ended and
+// the records are sealed.
+func (s *Service) Close() error {
+	s.end()
+	for session := range s.server.Sessions() {
+		s.closing.Go(func() { _ = session.Close() })
+	}
+	s.closing.Wait()
+	return nil
+}
+
+// served is a connection, or a request that belongs to none. Its calls share a
+// record, and those that may change things run one after the other.
+type served struct {
+	*Service
+	session *mcp.ServerSession
+	ctx     context.Context // of its calls
+	cancel  context.CancelFunc
+	over    chan struct{} // closed when its record is sealed
+	calls   atomic.Int64  // numbers the calls
+
+	mu      sync.Mutex
+	running sync.WaitGroup
+	left    bool // no call begins any more
+	rec     *journal.Recorder
+	turn    turns
+}
+
+// connection returns what belongs to a session.
+func (s *Service) connection(session *mcp.ServerSession) *served {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one, ok := s.served[session]; ok {
+		return one
+	}
+	one := &served{Service: s, session: session, over: make(chan struct{})}
+	one.ctx, one.cancel = context.WithCancel(s.life)
+	s.served[session] = one
+	s.closing.Go(func() {
+		defer close(one.over)
+		_ = session.Wait()
+		one.leave()
+		one.finish()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.served, session)
+	})
+	return one
+}
+
+// begin counts a call, unless the client has gone.
+func (o *served) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.left {
+		return false
+	}
+	o.running.Add(1)
+	return true
+}
+
+// leave lets no call begin, and cancels those that run.
+func (o *served) leave() {
+	o.mu.Lock()
+	o.left = true
+	o.mu.Unlock()
+	o.cancel()
+}
+
+// finish waits for the calls and seals the record.
+func (o *served) finish() {
+	o.running.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.rec == nil {
+		return
+	}
+	if _, err := o.rec.Seal(context.WithoutCancel(o.ctx)); err != nil {
+		o.failed(fmt.Errorf("mcp: the record of a connection: %w", err))
+	}
+}
+
+func (s *Service) failed(err error) {
+	if s.options.Failed != nil {
+		s.options.Failed(err)
+	}
+}
+
+// record returns the record of the connection, nil if nothing is recorded.
+func (o *served) record() (*journal.Recorder, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.rec != nil || o.options.Record == nil {
+		return o.rec, nil
+	}
+	var err error
+	o.rec, err = o.options.Record(context.WithoutCancel(o.ctx))
+	return o.rec, err
+}
+
+// Errors of the protocol, for calls that were never begun.
+var (
+	errBusy = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many calls are under way; try again later"}
+	errGone = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the connection is ending"}
+)
+
+// call runs one call of a client.
+func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Tool) (*mcp.CallToolResult, error) {
+	one := s.connection(req.Session)
+	if !one.begin() {
+		return nil, errGone
+	}
+	defer one.running.Done()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	default:
+		return nil, errBusy
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(one.ctx, cancel)()
+	rec, err := one.record()
+	if err != nil {
+		s.failed(err)
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
+	}
+	c, err := newClientCall(req, cmp.Or(s.options.AskTime, defaultAskTime))
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	done, err := one.turn.wait(ctx, t.Effects.Has(tool.ReadOnly))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return one.run(ctx, c, rec, t)
+}
+
+// run has the runtime run a call, and passes on what happens.
+func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, t tool.Tool) (*mcp.CallToolResult, error) {
+	runner := o.alone
+	if c.canAsk() {
+		runner = o.asking
+	}
+	session, err := runner.Session(rec)
+	if err != nil {
+		return nil, err
+	}
+	call := llm.Call{ID: fmt.Sprintf("call_%d", o.calls.Add(1)), Name: t.Name, Args: c.req.Params.Arguments}
+	if len(call.Args) == 0 {
+		call.Args = json.RawMessage("{}")
+	}
+	var out *invoke.Outcome
+	for ev, err := range session.Do(context.WithValue(ctx, clientCallKey{}, c), []llm.Call{call}) {
+		if err != nil {
+			o.failed(err)
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call could not be recorded"}
+		}
+		switch ev := ev.(type) {
+		case invoke.Progress:
+			c.progress(ctx, ev.Progress)
+		case invoke.Outcome:
+			out = &ev
+		}
+	}
+	if out == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call has no outcome"}
+	}
+	if res := c.asks(); res != nil {
+		return res, nil
+	}
+	return result(t, out), nil
+}
+
+// turns lets calls that only read run side by side, and others alone, in the order
+// in which they came.
+type turns struct {
+	mu    sync.Mutex
+	last  chan struct{}   // closed when the last call that changes things is over
+	reads *sync.WaitGroup // that began after it
+}
+
+// wait returns when a call may run; the caller calls done after it.
+func (t *turns) wait(ctx context.Context, reads bool) (done func(), err error) {
+	t.mu.Lock()
+	before, readers := t.last, t.reads
+	mine := make(chan struct{})
+	if reads {
+		if readers == nil {
+			readers = new(sync.WaitGroup)
+			t.reads = readers
+		}
+		readers.Add(1)
+		done = readers.Done
+	} else {
+		t.last, t.reads = mine, nil
+		done = func() { close(mine) }
+	}
+	t.mu.Unlock()
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		if before != nil {
+			<-before
+		}
+		if !reads && readers != nil {
+			readers.Wait()
+		}
+	}()
+	select {
+	case <-ready:
+		return done, nil
+	case <-ctx.Done():
+		// Those behind it wait for those before it all the same.
+		go func() { <-ready; done() }()
+		return nil, ctx.Err()
+	}
+}
