@@ -71,7 +71,7 @@ func (c *connection) kill() {
 	case <-time.After(2 * patience):
 	}
 	if c.process != nil {
-		c.process.kill()
+		c.process.Kill()
 	}
 	c.end()
 	<-closed
@@ -172,10 +172,10 @@ func (l *link) watch(live *connection) {
 func (c *connection) why(err error) string {
 	if c.process != nil {
 		select {
-		case <-c.process.ended:
+		case <-c.process.Ended():
 		case <-time.After(patience): // its output ended before it
 		}
-		if why := c.process.why(); why != "" {
+		if why := c.process.Why(); why != "" {
 			return why
 		}
 	}
@@ -229,7 +229,7 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	abort := func() {
 		end()
 		if live.process != nil {
-			live.process.cancel()
+			live.process.Cancel()
 		}
 	}
 	timer := time.AfterFunc(limit, func() {
@@ -249,8 +249,8 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	ended := ""
 	if live.process != nil {
 		live.process.Close()
-		if ended = live.process.why(); slow.Load() {
-			ended = live.process.stderr.lastLines(3)
+		if ended = live.process.Why(); slow.Load() {
+			ended = live.process.Stderr.LastLines(3)
 		}
 	}
 	live.kill()
@@ -398,7 +398,7 @@ func (l *link) status() Status {
 		s.State = Used
 	}
 	if l.live.process != nil {
-		s.Stderr = l.live.process.stderr.String()
+		s.Stderr = l.live.process.Stderr.String()
 	}
 	return s
 }

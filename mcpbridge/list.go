@@ -196,12 +196,6 @@ func depth(v any, above int) int {
 	return deepest
 }
 
-// isControl reports whether r steers a terminal or the direction of text instead of
-// being shown.
-func isControl(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == '\u2028' || r == '\u2029'
-}
-
 // showName is a name from outside for people.
 func showName(t *mcp.Tool) string {
 	if t == nil {

@@ -218,13 +218,32 @@ func TestScript(t *testing.T) {
 	}
 }
 
+// A script can give a call the fields that only one format has.
+func TestScriptedExtras(t *testing.T) {
+	s, err := sim.ParseScript([]byte("-- 1 --\ncall weather {}\nextra responses {\"namespace\":\"mcp__home\"}\ncall other {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := llm.Generate(t.Context(), s, &llm.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := r.Message.Calls()
+	if got := string(calls[0].Extra["responses"]["namespace"]); got != `"mcp__home"` || calls[1].Extra != nil {
+		t.Errorf("%s and %v", got, calls[1].Extra)
+	}
+}
+
 func TestScriptErrorsSayWhere(t *testing.T) {
 	for src, want := range map[string]string{
-		"":                         "has none",
-		"-- 2 --\ntext x\n":        "the next answer is 1",
-		"-- 1 --\ntext x\nsing\n":  `"1" of a script: line 2: "sing"`,
-		"-- 1 --\ncall f {x}\n":    "line 1: the arguments of f",
-		"-- 1 --\nfinish sooner\n": `"sooner" is no reason`,
+		"":                                      "has none",
+		"-- 2 --\ntext x\n":                     "the next answer is 1",
+		"-- 1 --\ntext x\nsing\n":               `"1" of a script: line 2: "sing"`,
+		"-- 1 --\ncall f {x}\n":                 "line 1: the arguments of f",
+		"-- 1 --\nfinish sooner\n":              `"sooner" is no reason`,
+		"-- 1 --\ntext x\nextra responses {}\n": "line 2: extra belongs to a call",
+		"-- 1 --\ncall f {}\nextra responses [1]\n": "line 2: extra is followed by a format",
+		"-- 1 --\ncall f {}\nextra {\"a\":1}\n":     "line 2: extra is followed by a format",
 	} {
 		if _, err := sim.ParseScript([]byte(src)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", src, err)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -20,8 +21,13 @@ import (
 // A script is a txtar archive with one file per answer, named 1, 2, 3 …; what
 // stands before the first file says why the script exists. A file is lines:
 //
-// text Let me look. thinking The user wants the weather. call weather
-// {"city":"Rome"} finish length
+//	text Let me look.
+//	thinking The user wants the weather.
+//	call weather {"city":"Rome"}
+//	extra responses {"namespace":"mcp__home"}
+//	finish length
+//
+// An extra line adds fields to the call before it that only one wire format has.
 //
 // A file named 1.raw is the text of answer 1, untouched: for dialects and for
 // nonsense. When the script is over, the last answer is given again.
@@ -81,6 +87,10 @@ func parseAnswer(data string) (*llm.Response, error) {
 			}
 			parts = append(parts, llm.Call{Name: name, Args: json.RawMessage(args)})
 			reason = llm.ToolCalls
+		case "extra":
+			if err := addExtra(parts, rest); err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
 		case "finish":
 			r, ok := reasons[rest]
 			if !ok {
@@ -89,13 +99,30 @@ func parseAnswer(data string) (*llm.Response, error) {
 			finish = r
 		case "":
 		default:
-			return nil, fmt.Errorf("line %d: %q is not text, thinking, call or finish", i+1, verb)
+			return nil, fmt.Errorf("line %d: %q is not text, thinking, call, extra or finish", i+1, verb)
 		}
 	}
 	if finish != "" {
 		reason = finish
 	}
 	return respond(&llm.Request{}, reason, parts...), nil
+}
+
+// addExtra adds fields that one format has to the last of parts, which must be a call.
+func addExtra(parts []llm.Part, rest string) error {
+	format, text, _ := strings.Cut(rest, " ")
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &fields); format == "" || err != nil {
+		return fmt.Errorf("extra is followed by a format and a JSON object, not by %q", rest)
+	}
+	if len(parts) > 0 {
+		if c, ok := parts[len(parts)-1].(llm.Call); ok {
+			c.Extra = llm.Extra{format: fields}
+			parts[len(parts)-1] = c
+			return nil
+		}
+	}
+	return errors.New("extra belongs to a call, and there is none before it")
 }
 
 // Stream gives the next answer of the conversation.

@@ -35,6 +35,7 @@ var layer = map[string]int{
 	"observe/otelobserve":    5, // spans of what observe says
 	"internal/breaker":       0,
 	"internal/contain":       0,
+	"internal/child":         1, // programs that are talked to by pipes
 	"internal/corpus":        0,
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,

@@ -1,0 +1,33 @@
+package child
+
+import (
+	"strings"
+	"unicode"
+)
+
+// IsControl reports whether r steers a terminal or the direction of text instead of
+// being shown.
+func IsControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == '\u2028' || r == '\u2029'
+}
+
+// PlainText takes what a terminal would obey out of text.
+func PlainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case IsControl(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// Clip cuts text to n bytes, between two runes.
+func Clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
