@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +47,8 @@ var hostile = []struct {
 	{name: "tools without end", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[PAD` + good + `]}}`, Pad: `{"name":"x","inputSchema":{}},`, Grow: 5001}, listed: "more than 5000 tools"},
 	{name: "a list that never comes", script: mcptest.Script{}, listed: "did not answer in time"},
 	{name: "a list that is no list", script: mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":{"a":1}}}`}, listed: "is not there"},
-	{name: "nothing in place of a tool", script: mcptest.Script{List: fmt.Sprintf(listWith, "null,"+good)}, keeps: true},
+	{name: "nothing in place of a tool", script: mcptest.Script{List: fmt.Sprintf(listWith, "null,"+good)}, listed: "is left out", keeps: true},
+	{name: "headers that cannot be sent", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"f","inputSchema":{"type":"object","properties":{"a":{"type":"array","x-mcp-header":"A"}}}},`+good)}, listed: "tool f of MCP server bad is left out", keeps: true},
 	{name: "a name with a control character", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\u001b[2Jb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
 	{name: "a name that runs backwards", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\u202eb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
 	{name: "a name with a line in it", script: mcptest.Script{List: fmt.Sprintf(listWith, `{"name":"a\nb","inputSchema":{}},`+good)}, listed: "holds a character that cannot be seen", keeps: true},
@@ -193,22 +193,4 @@ func TestAServerThatDoesNotRead(t *testing.T) {
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("the call returned %v", err)
 	}
-}
-
-// TestManyTools lists a server with a thousand tools and reports how long that took.
-func TestManyTools(t *testing.T) {
-	s, _ := open(t, mcpbridge.Options{}, stdio("many", "many:1000"))
-	if err := s.Connect(context.Background(), "many"); err != nil {
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	set := toolsOf(t, s)
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if set.Len() != 1000 {
-		t.Fatalf("there are %d tools", set.Len())
-	}
-	t.Logf("%d tools hold about %d KiB", set.Len(), (int64(after.HeapAlloc)-int64(before.HeapAlloc))>>10)
 }

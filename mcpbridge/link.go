@@ -237,7 +237,7 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 		abort()
 	})
 	closed := context.AfterFunc(l.host.life, abort)
-	client := mcp.NewClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
+	client := newClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
 	var list *listing
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {

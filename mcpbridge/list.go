@@ -73,6 +73,64 @@ func newListing(defs []ServerTool) *listing {
 	return l
 }
 
+// newClient returns a client for [readList].
+func newClient(us *mcp.Implementation, options *mcp.ClientOptions) *mcp.Client {
+	c := mcp.NewClient(us, options)
+	c.AddSendingMiddleware(setAside)
+	return c
+}
+
+// aside is a schema that the SDK does not look into: it writes and reads each schema
+// of a list to find arguments that are also sent as headers, which takes more time
+// and ten times more memory than all the rest of a list.
+type aside struct{ schema any }
+
+var errAside = errors.New("mcp: a schema that is set aside has no text")
+
+// MarshalJSON implements [json.Marshaler] by failing: the SDK takes that for a schema
+// without headers.
+func (aside) MarshalJSON() ([]byte, error) { return nil, errAside }
+
+// sentKey is the key, in the context of a list, of what the server sent: a *[]*mcp.Tool.
+type sentKey struct{}
+
+// setAside keeps schemas without such arguments from the SDK, and notes what the
+// server sent, of which the SDK leaves out what it cannot use.
+func setAside(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list != nil {
+			if sent, ok := ctx.Value(sentKey{}).(*[]*mcp.Tool); ok {
+				*sent = slices.Clone(list.Tools)
+			}
+			for _, t := range list.Tools {
+				if t != nil && t.InputSchema != nil && !hasHeaders(t.InputSchema, 0) {
+					t.InputSchema = aside{t.InputSchema}
+				}
+			}
+		}
+		return res, err
+	}
+}
+
+// hasHeaders reports whether a schema may name arguments that are also sent as headers.
+func hasHeaders(v any, above int) bool {
+	if above > maxSchemaDepth {
+		return true // whoever looks closer refuses it
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, e := range v {
+			if name == "x-mcp-header" || hasHeaders(e, above+1) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return hasHeaders(e, above+1) })
+	}
+	return false
+}
+
 // readList asks a server for all its tools. One that cannot be used is left out and
 // reported; a list without end is an error.
 func readList(ctx context.Context, server string, session *mcp.ClientSession) (*listing, error) {
@@ -89,9 +147,15 @@ func readList(ctx context.Context, server string, session *mcp.ClientSession) (*
 		if page > maxPages {
 			return nil, fmt.Errorf("its list of tools has more than %d pages", maxPages)
 		}
-		res, err := session.ListTools(ctx, params)
+		var sent []*mcp.Tool
+		res, err := session.ListTools(context.WithValue(ctx, sentKey{}, &sent), params)
 		if err != nil {
 			return nil, err
+		}
+		for _, t := range sent {
+			if len(sent) != len(res.Tools) && !slices.Contains(res.Tools, t) {
+				left = append(left, Notice{Server: server, Tool: showName(t), Text: "is left out: it cannot be used, or wants arguments as headers in a way that is not allowed"})
+			}
 		}
 		for _, t := range res.Tools {
 			d, err := define(t)
@@ -155,6 +219,9 @@ func define(t *mcp.Tool) (ServerTool, error) {
 }
 
 func schemaText(schema any) (json.RawMessage, error) {
+	if a, is := schema.(aside); is {
+		schema = a.schema
+	}
 	if schema == nil {
 		return nil, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/internal/contain"
 	"github.com/toolpost/toolpost/internal/leaks"
@@ -528,5 +531,37 @@ func TestVariables(t *testing.T) {
 	s, _ = open(t, mcpbridge.Options{Lookup: func(string) (string, bool) { return "hunter2", true }}, server)
 	if err := s.Connect(context.Background(), "one"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestArgumentsAsHeaders: a server of the newest revision gets the arguments that it
+// wants as headers, too.
+func TestArgumentsAsHeaders(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "headed", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "look", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}}}, nil
+		})
+	var headers sync.Map
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v := r.Header.Get("Mcp-Param-Region"); v != "" {
+			headers.Store(v, true)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		listener.CloseClientConnections()
+		listener.Close()
+	})
+	s, told := open(t, mcpbridge.Options{}, mcpbridge.ServerConfig{Name: "headed", URL: listener.URL})
+	if out, err := call(t, toolsOf(t, s), "headed__look", `{"region":"south"}`); err != nil || textOf(out) != "seen" {
+		t.Fatalf("%q, %v; %s", textOf(out), err, told)
+	}
+	if revision := s.Status()[0].Revision; revision < "2026" {
+		t.Fatalf("they speak %s", revision)
+	}
+	if _, sent := headers.Load("south"); !sent {
+		t.Error("the header was not sent")
 	}
 }

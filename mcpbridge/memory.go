@@ -25,6 +25,35 @@ type memory struct {
 	// Known are the accepted definitions by name, of tools that are gone, too:
 	// whoever comes back changed has changed.
 	Known map[string]ServerTool `json:"known"`
+
+	prints map[string]journal.Hash // of Known, as far as they were asked for
+}
+
+// print returns the fingerprint of an accepted definition, "" if there is none.
+func (m *memory) print(name string) journal.Hash {
+	if p, ok := m.prints[name]; ok {
+		return p
+	}
+	known, ok := m.Known[name]
+	if !ok {
+		return ""
+	}
+	p := known.Fingerprint()
+	m.noted(name, p)
+	return p
+}
+
+func (m *memory) noted(name string, print journal.Hash) {
+	if m.prints == nil {
+		m.prints = make(map[string]journal.Hash)
+	}
+	m.prints[name] = print
+}
+
+// accept takes a definition as it is now.
+func (m *memory) accept(d ServerTool, print journal.Hash) {
+	m.Known[d.Name] = d
+	m.noted(d.Name, print)
 }
 
 // maxMemory bounds the file, and maxKnown the tools that are remembered.
@@ -79,12 +108,13 @@ func (m *memory) learn(s ServerConfig, list *listing) []Notice {
 	var news []Notice
 	for _, d := range list.defs {
 		known, seen := m.Known[d.Name]
+		now := list.prints[d.Name]
 		switch {
 		case !seen && len(m.Known) < maxKnown:
-			m.Known[d.Name] = d
-		case !seen, known.Fingerprint() == list.prints[d.Name]:
+			m.accept(d, now)
+		case !seen, m.print(d.Name) == now:
 		case s.Trust == TrustAnnotations:
-			m.Known[d.Name] = d
+			m.accept(d, now)
 			news = append(news, Notice{Server: s.Name, Tool: d.Name, Text: "was changed by its server: " + changes(known, d)})
 		default:
 			news = append(news, Notice{Server: s.Name, Tool: d.Name, Changed: true,
@@ -97,8 +127,7 @@ func (m *memory) learn(s ServerConfig, list *listing) []Notice {
 
 // accepts reports whether a definition is the accepted one.
 func (m *memory) accepts(d ServerTool, print journal.Hash) bool {
-	known, seen := m.Known[d.Name]
-	return seen && known.Fingerprint() == print
+	return print != "" && m.print(d.Name) == print
 }
 
 // approve accepts the definitions of a list as they are and returns the names of
@@ -109,7 +138,7 @@ func (m *memory) approve(list *listing) []string {
 		if !m.accepts(d, list.prints[d.Name]) {
 			names = append(names, d.Name)
 		}
-		m.Known[d.Name] = d
+		m.accept(d, list.prints[d.Name])
 	}
 	slices.Sort(names)
 	return names

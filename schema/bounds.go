@@ -23,11 +23,12 @@ var tooComplex = Fault{
 // affordable reports whether checking v costs at most limit visits, or at most
 // each of them for every part of v.
 func (c *Compiled) affordable(v any, limit, each int) bool {
-	if !c.multiplies {
+	check := c.validator()
+	if !check.multiplies {
 		return true
 	}
 	limit = max(limit, each*parts(v))
-	cost(v, c.sch, &limit)
+	cost(v, check.sch, &limit)
 	return limit > 0
 }
 

@@ -61,11 +61,15 @@ func (c *Compiled) StripNulls(args json.RawMessage) json.RawMessage {
 func (c *Compiled) rewrite(args json.RawMessage, nullsOnly bool) (json.RawMessage, []Coercion) {
 	r := newReader(string(args), maxDepth)
 	n, err := r.node()
-	if err != nil || r.End() != nil || c.multiplies && !c.affordable(n.plain(), maxCoerceVisits, 0) {
+	if err != nil || r.End() != nil {
+		return args, nil
+	}
+	check := c.validator()
+	if check.multiplies && !c.affordable(n.plain(), maxCoerceVisits, 0) {
 		return args, nil
 	}
 	k := coercer{nullsOnly: nullsOnly, steps: new(int)}
-	n = k.value(n, c.sch, "")
+	n = k.value(n, check.sch, "")
 	if len(k.log) == 0 || *k.steps > maxSteps {
 		return args, nil
 	}

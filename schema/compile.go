@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -29,10 +30,17 @@ type Compiler struct {
 // Compiled is a schema that is proven usable. It never changes and is safe for
 // concurrent use; compile a tool's schema once and keep it.
 type Compiled struct {
+	raw  Schema
+	flat *flat // nil if it says more
+
+	making sync.Once // of validator, if it is made at first use
+	made   validator
+}
+
+// validator is what the library made of a schema.
+type validator struct {
 	sch        *jsonschema.Schema
-	raw        Schema
-	multiplies bool  // see affordable
-	flat       *flat // nil if it says more
+	multiplies bool // see affordable
 }
 
 // Compile compiles a schema with the zero [Compiler].
@@ -49,10 +57,26 @@ func (c Compiler) Compile(s Schema) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := root.String()
+	out := &Compiled{raw: Schema(root.String())}
+	if !c.AssertFormat && plain(root) {
+		// What is plain to see need not be proven: most tools are never called.
+		out.flat = flatten(root)
+		return out, nil
+	}
+	v, err := c.validator(root, string(out.raw))
+	if err != nil {
+		return nil, err
+	}
+	out.flat = flatten(root)
+	out.making.Do(func() { out.made = v })
+	return out, nil
+}
+
+// validator has the library compile a schema.
+func (c Compiler) validator(root *node, text string) (validator, error) {
 	doc, err := decode(text, maxSchemaDepth)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return validator{}, fmt.Errorf("schema: %w", err)
 	}
 	lib := jsonschema.NewCompiler()
 	lib.DefaultDraft(draftOf(root))
@@ -62,18 +86,46 @@ func (c Compiler) Compile(s Schema) (*Compiled, error) {
 		lib.AssertFormat()
 	}
 	if err := lib.AddResource(rootURL, doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return validator{}, fmt.Errorf("schema: %w", err)
 	}
 	sch, err := lib.Compile(rootURL)
 	if err != nil {
-		return nil, explain(err)
+		return validator{}, explain(err)
 	}
 	all, err := prepare(sch, c.AssertFormat)
 	if err != nil {
-		return nil, err
+		return validator{}, err
 	}
-	return &Compiled{sch, Schema(text), multiplies(all), flatten(doc)}, nil
+	return validator{sch, multiplies(all)}, nil
 }
+
+// validator returns what the library made of the schema, now if nobody needed it
+// before.
+func (c *Compiled) validator() validator {
+	c.making.Do(func() {
+		v, err := func() (validator, error) {
+			root, err := parse(c.raw)
+			if err != nil {
+				return validator{}, err
+			}
+			return Compiler{}.validator(root, string(c.raw))
+		}()
+		if err != nil { // plain is wrong about the schema; nothing may pass
+			v = validator{sch: nothing()}
+		}
+		c.made = v
+	})
+	return c.made
+}
+
+// nothing is the schema that no value satisfies.
+var nothing = sync.OnceValue(func() *jsonschema.Schema {
+	lib := jsonschema.NewCompiler()
+	if err := lib.AddResource(rootURL, false); err != nil {
+		panic(err)
+	}
+	return lib.MustCompile(rootURL)
+})
 
 // drafts are the drafts a schema may name, by what their $schema contains.
 var drafts = []struct {
@@ -352,7 +404,7 @@ func (c *Compiled) ValidateValue(v any) []Fault {
 	if !c.affordable(v, maxVisits, perPart) {
 		return []Fault{tooComplex}
 	}
-	err := c.sch.Validate(v)
+	err := c.validator().sch.Validate(v)
 	if err == nil {
 		return nil
 	}

@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // flat is the schema most tools have: an object of plain values, and nothing
 // said about them but their types. What it accepts is valid, at a fraction of
@@ -31,29 +34,31 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// flatten returns doc as a flat schema, nil if it says more than one can.
-func flatten(doc any) *flat {
-	root, ok := doc.(map[string]any)
-	if !ok || root["type"] != "object" || !within(root, flatKeywords) {
+// flatten returns a schema that is valid as a flat one, nil if it says more than one
+// can.
+func flatten(root *node) *flat {
+	if kind := root.get("type"); kind == nil || kind.kind != String || kind.text != "object" || !within(root, flatKeywords) {
 		return nil
 	}
-	properties, _ := root["properties"].(map[string]any)
-	if _, isBool := root["additionalProperties"].(bool); root["additionalProperties"] != nil && !isBool || len(properties) > 64 {
+	if more := root.get("additionalProperties"); more != nil && more.kind != Boolean {
 		return nil
 	}
-	f := &flat{properties: make(map[string]flatProperty, len(properties))}
-	for name, sub := range properties {
-		p, ok := sub.(map[string]any)
-		word, _ := p["type"].(string)
-		types := flatTypes[word]
-		if !ok || types == 0 || !within(p, flatValueKeywords) {
+	f := &flat{}
+	if properties := root.get("properties"); properties != nil {
+		if len(properties.names) > 64 {
 			return nil
 		}
-		f.properties[name] = flatProperty{1 << len(f.properties), types}
+		f.properties = make(map[string]flatProperty, len(properties.names))
+		for i, p := range properties.list {
+			kind := p.get("type")
+			if kind == nil || kind.kind != String || flatTypes[kind.text] == 0 || !within(p, flatValueKeywords) {
+				return nil
+			}
+			f.properties[properties.names[i]] = flatProperty{1 << i, flatTypes[kind.text]}
+		}
 	}
-	required, _ := root["required"].([]any)
-	for _, name := range required {
-		p, ok := f.properties[name.(string)] // the compiler has seen to that
+	for _, name := range root.get("required").strings() {
+		p, ok := f.properties[name]
 		if !ok {
 			return nil
 		}
@@ -62,13 +67,8 @@ func flatten(doc any) *flat {
 	return f
 }
 
-func within(m map[string]any, keywords map[string]bool) bool {
-	for k := range m {
-		if !keywords[k] {
-			return false
-		}
-	}
-	return true
+func within(n *node, keywords map[string]bool) bool {
+	return !slices.ContainsFunc(n.names, func(name string) bool { return !keywords[name] })
 }
 
 // accepts reports whether args are certainly valid. Properties that are not

@@ -170,24 +170,27 @@ func smallExponent(lit string) bool {
 	return err == nil && -maxExponent <= n && n <= maxExponent
 }
 
-// quote returns s as a JSON string without HTML escapes. Invalid UTF-8 becomes
-// U+FFFD.
-func quote(s string) json.RawMessage {
+// appendQuoted appends s as a JSON string without HTML escapes. Invalid UTF-8
+// becomes U+FFFD.
+func appendQuoted(b []byte, s string) []byte {
 	plain := utf8.ValidString(s)
 	for i := 0; plain && i < len(s); i++ {
 		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] != 0x7f
 	}
 	if plain {
-		return json.RawMessage(`"` + s + `"`)
+		return append(append(append(b, '"'), s...), '"')
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(s) != nil { // a string always encodes
-		return json.RawMessage(`""`)
+		return append(b, `""`...)
 	}
-	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
+	return append(b, strings.TrimSuffix(out.String(), "\n")...)
 }
+
+// quote returns s as a JSON string; see appendQuoted.
+func quote(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
 
 // clip cuts s to at most n bytes on a rune boundary and marks the cut.
 func clip(s string, n int) string {

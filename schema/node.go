@@ -93,7 +93,7 @@ func (n *node) clone() *node {
 func (n *node) append(b []byte) []byte {
 	switch n.kind {
 	case String:
-		return append(b, quote(n.text)...)
+		return appendQuoted(b, n.text)
 	case Array:
 		b = append(b, '[')
 		for i, item := range n.list {
@@ -109,7 +109,7 @@ func (n *node) append(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(append(b, quote(n.names[i])...), ':')
+			b = append(appendQuoted(b, n.names[i]), ':')
 			b = item.append(b)
 		}
 		return append(b, '}')
@@ -141,9 +141,12 @@ func (r *reader) node() (*node, error) {
 	return &node{kind: Number, text: lit}, err
 }
 
+// fewNames are compared with each other; with more a map is quicker.
+const fewNames = 16
+
 func (r *reader) objectNode() (*node, error) {
 	n := object()
-	seen := make(map[string]bool)
+	var seen map[string]bool
 	if err := r.Enter(); err != nil {
 		return nil, err
 	}
@@ -156,10 +159,17 @@ func (r *reader) objectNode() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if seen[name] {
+		if seen[name] || seen == nil && slices.Contains(n.names, name) {
 			return nil, duplicate(r, name)
 		}
-		seen[name] = true
+		if seen != nil {
+			seen[name] = true
+		} else if len(n.names) == fewNames {
+			seen = make(map[string]bool, 2*fewNames)
+			for _, before := range append(n.names, name) {
+				seen[before] = true
+			}
+		}
 		v, err := r.node()
 		if err != nil {
 			return nil, err

@@ -25,8 +25,8 @@ type Set struct {
 // input is a tool's schema, ready for use.
 type input struct {
 	compiled *schema.Compiled
-	shape    *schema.Shape
-	output   *schema.Compiled // nil if the tool promises nothing about its output
+	shape    func() *schema.Shape // made when first asked for
+	output   *schema.Compiled     // nil if the tool promises nothing about its output
 }
 
 // NewSet returns the tools as a set, in this order. It refuses names that some
@@ -69,7 +69,7 @@ func compile(t Tool) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("tool: the schema of %s cannot be used: %w", t.Name, err)
 	}
-	in := input{compiled: c, shape: schema.ShapeOf(text)}
+	in := input{compiled: c, shape: sync.OnceValue(func() *schema.Shape { return schema.ShapeOf(text) })}
 	if len(t.OutputSchema) > 0 {
 		if in.output, err = schema.Compile(t.OutputSchema); err != nil {
 			return input{}, fmt.Errorf("tool: the schema of what %s returns cannot be used: %w", t.Name, err)
@@ -282,7 +282,11 @@ func (s *Set) Defs() []llm.ToolDef {
 // The arguments must match the schema: what it forbids is found by validation.
 func (s *Set) Undeclared(name string, args json.RawMessage) []string {
 	i, ok := s.place(name)
-	if !ok || s.inputs[i].shape.Closed() || len(s.inputs[i].shape.Properties()) == 0 {
+	if !ok {
+		return nil
+	}
+	shape := s.inputs[i].shape()
+	if shape.Closed() || len(shape.Properties()) == 0 {
 		return nil
 	}
 	var object map[string]json.RawMessage
@@ -291,7 +295,7 @@ func (s *Set) Undeclared(name string, args json.RawMessage) []string {
 	}
 	var extra []string
 	for key := range object {
-		if !s.inputs[i].shape.Declares(key) {
+		if !shape.Declares(key) {
 			extra = append(extra, key)
 		}
 	}
