@@ -98,8 +98,8 @@ type Agent struct {
 	// BeforeTurn may change what the model is asked with in a turn: messages, tools,
 	// system, model and settings. What it changed is in the record, so runs are
 	// resumed and replayed as they went. An error ends the run, which can be
-	// resumed. A panic of this hook, AfterTurn, Compact or Checkpoint ends it
-	// for good with an *[AbortedError].
+	// resumed. A panic of this hook, or of another one of the Agent, ends it for
+	// good with an *[AbortedError]; one of Now is an error of the record.
 	BeforeTurn func(context.Context, *Plan) error
 	// AfterTurn may end the run after a turn, with a reason, which [Done.Stopped]
 	// has then; with none the run goes on. An error ends it as one of BeforeTurn
@@ -116,6 +116,8 @@ type Agent struct {
 	Now    func() time.Time
 	NewID  func() string
 	NewRun func() string
+
+	fell *fallen // of a copy for one run
 }
 
 // The defaults of an Agent.
@@ -135,11 +137,7 @@ var ErrBegun = errors.New("agent: the run has begun before; resume it")
 // and recorded, and Resume can take it up again.
 func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		run := journal.NewRun()
-		if a.NewRun != nil {
-			run = a.NewRun()
-		}
-		l, err := a.begin(ctx, run, msgs)
+		l, err := a.marked(new(fallen)).begin(ctx, msgs)
 		if err != nil {
 			yield(nil, err)
 			return

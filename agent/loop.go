@@ -37,6 +37,7 @@ type loop struct {
 	schemas  map[string]*schema.Compiled
 
 	run     string
+	fell    *fallen
 	seen    observe.Run // what an observer is told at the beginning
 	models  func(turn int) (llm.Model, string)
 	lanesOf func(id string) (laneSet, error)
@@ -52,6 +53,7 @@ type loop struct {
 	watched    func(context.Context) context.Context
 	cost       func(llm.Model, string, llm.Usage) (catalog.Money, bool) // nil in a replay
 	wasSpent   func(turn int) catalog.Money                             // in a replay
+	falls      func(hook string)                                        // in a replay: panics if the hook did
 	askedModel llm.Model
 	redo       func(planned bool) (*reduction, error) // in a replay: what was cut or left out next, nil if nothing was
 	compacts   func(context.Context, Compaction) (string, error)
@@ -94,18 +96,24 @@ type loop struct {
 }
 
 // begin starts the record of a run and returns its loop.
-func (a *Agent) begin(ctx context.Context, run string, msgs []llm.Message) (*loop, error) {
+func (a *Agent) begin(ctx context.Context, msgs []llm.Message) (*loop, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
 	if len(msgs) == 0 {
 		return nil, errors.New("agent: a conversation begins with a message")
 	}
+	run := journal.NewRun()
+	if a.NewRun != nil {
+		if err := a.cleaner().caught(a.fell, func() error { run = a.NewRun(); return nil }); err != nil {
+			return nil, err
+		}
+	}
 	l, err := a.open(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.start(ctx, l, msgs); err != nil {
+	if err := l.caught(l.fell, func() error { return a.start(ctx, l, msgs) }); err != nil {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil
@@ -141,35 +149,41 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 // open opens the record and the session of a run, which is owned until the loop
 // is closed.
 func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
-	l = &loop{run: run, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+	l = &loop{run: run, fell: a.fell, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
 		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
-		rec, err := journal.Open(ctx, a.Store, run)
-		if err != nil {
+		if l.rec, err = journal.Open(ctx, a.Store, run); err != nil {
 			return nil, err
 		}
-		rec.Now = a.Now
-		l.rec = rec
-		defer func() {
+		l.rec.Now = a.Now
+		defer func(l *loop) { // whose name is gone when an error is returned
 			if err != nil {
 				err = errors.Join(err, l.close(ctx))
 			}
-		}()
+		}(l)
 	}
+	if err = l.caught(l.fell, func() error { return a.equip(ctx, l) }); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// equip gives a loop what it asks and runs things with.
+func (a *Agent) equip(ctx context.Context, l *loop) error {
 	runner, err := a.runner(l)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, l.messages, false, l.found...) }
 	session, err := runner.Session(l.rec)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	session.Model = a.ID
 	l.prepare, l.halt, l.cost, l.compacts, l.discover = a.prepared(l), a.halting(l), a.costOf, a.Compact, a.discovering(l)
 	l.session, l.runner = session, session
 	l.part(ctx)
-	return l, nil
+	return nil
 }
 
 // close gives up the run: whoever resumes it owns it then.
@@ -245,7 +259,7 @@ func (l *loop) walk(ctx context.Context, yield func(llm.Event, error) bool) {
 	l.yield, l.cancel = yield, cancel
 	defer l.close(ctx) // also if whoever listens panics
 	ctx, seen := observe.BeginRun(l.watched(ctx), l.seen)
-	err := l.turns(ctx)
+	err := l.safely(ctx, l.turns)
 	err = l.end(ctx, err)
 	if cerr := l.close(ctx); err == nil {
 		err = cerr
@@ -366,10 +380,9 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	if err := l.choose(ctx); err != nil {
 		return true, err
 	}
-	if m, id := l.turnModel(); l.cost != nil {
-		if err := l.affordable(m, id); err != nil {
-			return true, err
-		}
+	m, id := l.turnModel()
+	if err := l.affordable(m, id); err != nil {
+		return true, err
 	}
 	if !l.emit(Turn{N: l.turnNo, Max: l.Limits.MaxTurns, Model: l.model, Last: final}) {
 		return true, context.Canceled

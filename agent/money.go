@@ -45,6 +45,7 @@ func (a *Agent) costOf(m llm.Model, id string, u llm.Usage) (catalog.Money, bool
 // affordable refuses to ask a model whose price is not known, if the run or one
 // that it is part of has a budget in money.
 func (l *loop) affordable(m llm.Model, id string) error {
+	l.fallAgain(hookCost)
 	for at := l; at != nil && l.cost != nil; at = at.outer {
 		if at.Limits.Money == 0 {
 			continue
@@ -75,6 +76,7 @@ func (a *Agent) affords(l *loop) error {
 // pay counts what an answer cost, for this run and those that it is part of.
 func (l *loop) pay(m llm.Model, id string, u llm.Usage) {
 	if l.cost == nil {
+		l.fallAgain(hookCost)
 		return
 	}
 	sum, known := l.cost(m, id, u)

@@ -84,7 +84,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
+	l := &loop{fell: new(fallen), falls: r.falls, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
 	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo = l, r.prepare, r.discover, r.halt, r.spent, r.redo
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
@@ -337,9 +337,23 @@ func (r *recorded) panics(hook string) error {
 	return r.panicked.err()
 }
 
-func (r *recorded) models(turn int) (llm.Model, string) { return r.model, r.ids[turn] }
+// falls panics as a hook did in this turn, when everything on record has been asked.
+func (r *recorded) falls(hook string) {
+	if left, _ := r.model.Left(); left == 0 && r.panics(hook) != nil {
+		r.loop.fell.fall(r.panicked)
+	}
+}
 
-func (r *recorded) lanesOf(id string) (laneSet, error) { return r.lanes[id], nil }
+func (r *recorded) models(turn int) (llm.Model, string) {
+	r.falls(hookRoute)
+	return r.model, r.ids[turn]
+}
+
+func (r *recorded) lanesOf(id string) (laneSet, error) {
+	r.falls(hookPrice)
+	r.falls(hookGroup)
+	return r.lanes[id], nil
+}
 
 // more returns what came with Resume after a turn, once.
 func (r *recorded) more(turn int) []llm.Message {
@@ -351,6 +365,7 @@ func (r *recorded) more(turn int) []llm.Message {
 // mint returns the ids that calls were given, in order.
 func (r *recorded) mint() string {
 	if len(r.minted) == 0 {
+		r.falls(hookNewID)
 		return ""
 	}
 	id := r.minted[0]

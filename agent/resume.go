@@ -31,7 +31,7 @@ func (a *Agent) Resume(ctx context.Context, run string, msgs ...llm.Message) ite
 // A call that nobody has decided about is asked about again.
 func (a *Agent) ResumeWith(ctx context.Context, run string, grants []Grant, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		l, err := a.reopen(ctx, run, grants)
+		l, err := a.marked(new(fallen)).reopen(ctx, run, grants)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -57,7 +57,7 @@ func (a *Agent) reopen(ctx context.Context, run string, grants []Grant) (*loop, 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.restart(ctx, l, grants); err != nil {
+	if err := l.caught(l.fell, func() error { return a.restart(ctx, l, grants) }); err != nil {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil

@@ -454,13 +454,28 @@ func (r *Recorder) writeReceipt(ctx context.Context, kind Kind, rec *Receipt, in
 	return e.Hash, err
 }
 
+// stamp gives an entry its time. A clock that panics is an error: an entry may be written
+// from any goroutine.
+func (r *Recorder) stamp(e *Entry) (err error) {
+	if r.Now == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("journal: Now panicked: %v", p)
+		}
+	}()
+	e.At = r.Now()
+	return nil
+}
+
 func (r *Recorder) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	if r.sealed.Load() { // its lease has ended, but that is not the reason
 		return Entry{}, fmt.Errorf("%w: %s", ErrSealed, r.run)
 	}
 	e.Run, e.Format, e.Lease = r.run, r.format, r.lease.Token
-	if r.Now != nil {
-		e.At = r.Now()
+	if err := r.stamp(&e); err != nil {
+		return Entry{}, err
 	}
 	// The stores of this package take our word for what a body is. They
 	// are known by type: a store that embeds one has an Append of its own.
