@@ -37,7 +37,8 @@ type Agent struct {
 	Offer tool.SelectionBudget
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if
-	// it does; without it no provider runs any.
+	// it does; nil asks models that know it, as those of package provider do, also
+	// inside of others, as Cost does.
 	Hosted        []ProviderTool
 	HostedSupport func(id string, def llm.ToolDef) error
 	// Request holds the other settings of every question: temperature, limits,
@@ -77,6 +78,9 @@ type Agent struct {
 	// exceeded. Old results are shortened when the conversation outgrows it, then its
 	// oldest part is left out: see Compact.
 	Context int
+	// Windows remembers from one run to the next how much models can take that refused a
+	// question; nil forgets it after each run.
+	Windows *Windows
 	// Compact returns what stands in the place of the oldest part of a conversation that
 	// outgrows the window, where shortening old results is not enough; see [Summarize].
 	// System, the first and the last message of the user and the newest turns stay, and no

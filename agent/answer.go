@@ -123,7 +123,7 @@ func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bo
 		if less, err := l.refusedAsTooLong(ctx); less || err != nil {
 			return less, err
 		}
-		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation is longer than %s can take, also with all that can be left out of it: %w", l.name(), h.err)}
+		h.err = &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; that is longer than %s can take: %w", l.remains(), l.name(), h.err)}
 	}
 	return l.modelFailed(ctx, l.blame(h.err), h)
 }

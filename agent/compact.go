@@ -244,7 +244,7 @@ func (l *loop) stops(ctx context.Context, err error) error {
 	case sealed(err):
 		return fmt.Errorf("agent: the compaction before turn %d: %w", l.turnNo, err)
 	}
-	return l.broke()
+	return l.broke(l.turnNo - 1)
 }
 
 // warnCut says that a part was left out without a summary, and why.
@@ -400,7 +400,7 @@ func (s *summarizer) may() error {
 	if s.over {
 		return errors.New("agent: the compaction is over")
 	}
-	return s.l.broke()
+	return s.l.broke(s.l.turnNo - 1)
 }
 
 func (s *summarizer) count(u llm.Usage) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/llm"
@@ -117,12 +118,19 @@ func (l *loop) fit(ctx context.Context, planned bool) error {
 		case err != nil:
 			return err
 		case !less && sure && planned:
-			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("the conversation has about %d tokens, also with all that can be left out of it, and %s can take %d", l.corrected(l.asksFor), l.name(), limit)}
+			return &llm.Error{Op: "agent", Kind: llm.TooLong, Err: fmt.Errorf("%s; %s can take %d", l.remains(), l.name(), limit)}
 		case !less:
 			return nil
 		}
 		l.asksFor = l.size()
 	}
+}
+
+// remains says how long the question is after all that can be left out of it was.
+func (l *loop) remains() string {
+	part := func(req llm.Request) int { return l.corrected(llm.EstimateRequest(&req)) }
+	return fmt.Sprintf("the question still has about %d tokens when all that can be left out of the conversation is: %d of the instructions (System), %d of tools, %d of messages",
+		l.corrected(l.asksFor), part(llm.Request{System: l.now.system}), part(llm.Request{Tools: l.now.tools, Output: l.now.question.Output}), part(llm.Request{Messages: l.conversation()}))
 }
 
 // reduce makes the conversation shorter by the mildest way that is left: old results are
@@ -161,7 +169,7 @@ func (l *loop) reduceAgain(planned bool) (bool, error) {
 		return false, err
 	}
 	l.now.from = len(l.messages)
-	return true, l.broke()
+	return true, l.broke(l.turnNo - 1)
 }
 
 // refusedAsTooLong makes a conversation shorter that the model found too long, whatever
@@ -174,23 +182,59 @@ func (l *loop) refusedAsTooLong(ctx context.Context) (bool, error) {
 		return less, err
 	}
 	l.refusedAt = max(l.corrected(l.asksFor)*3/4, 1)
+	l.windows.learn(l.model, l.refusedAt)
 	return l.reduce(ctx, l.refusedAt, 0)
 }
 
 // window returns how many tokens a question may have, 0 if that is not known, and
 // whether the program said so. A question that was refused is a bound, too.
 func (l *loop) window() (tokens int, sure bool) {
-	m, _ := l.turnModel()
+	m, id := l.turnModel()
 	if info, ok := infoOf(m); l.Limits.Context > 0 {
 		tokens, sure = l.Limits.Context, true
 	} else if ok && info.Known() {
 		answer := cmp.Or(l.now.question.MaxTokens, info.MaxOutput)
 		tokens = info.ContextWindow - min(answer, info.ContextWindow/4)
 	}
-	if l.refusedAt > 0 && (tokens == 0 || l.refusedAt < tokens) {
-		tokens = l.refusedAt
+	for _, bound := range []int{l.refusedAt, l.windows.of(cmp.Or(l.model, id))} {
+		if bound > 0 && (tokens == 0 || bound < tokens) {
+			tokens = bound
+		}
 	}
 	return tokens, sure
+}
+
+// Windows is how much models can take that refused a question as too long; see
+// [Agent.Windows]. The zero value knows nothing. It may be used by many runs at once.
+type Windows struct {
+	mu     sync.Mutex
+	tokens map[string]int // of a question, by id of the model
+}
+
+// maxWindows bounds how many models are remembered.
+const maxWindows = 1_000
+
+// learn remembers that a model may be asked questions of so many tokens.
+func (w *Windows) learn(id string, tokens int) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tokens == nil || len(w.tokens) >= maxWindows {
+		w.tokens = make(map[string]int)
+	}
+	w.tokens[id] = tokens
+}
+
+// of returns how many tokens a question to a model may have; 0 if nothing was learnt.
+func (w *Windows) of(id string) int {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tokens[id]
 }
 
 // size estimates the tokens of the next question.

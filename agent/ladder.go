@@ -145,7 +145,7 @@ func (l *loop) raise(ctx context.Context, m llm.Model) (llm.Model, error) {
 		return m, nil
 	}
 	if l.model != l.Ladder.StrongerID {
-		if err := l.switchTo(ctx, l.Ladder.StrongerID, "calls kept failing"); err != nil {
+		if err := l.switchTo(ctx, l.Ladder.Stronger, l.Ladder.StrongerID, "calls kept failing"); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -85,12 +86,13 @@ type laneSet struct {
 	Finds   bool     `json:"finds,omitempty"` // it can find those with find_tools
 }
 
-// offer decides which tools the model of that id is told about. The conversation
+// offer decides which tools the model is told about. The conversation
 // is what they have to fit if there is no room for all. Those that were found before
 // are offered, too: the searches may be gone from a conversation that was compacted.
-func (a *Agent) offer(id string, conversation []llm.Message, must bool, found ...string) (laneSet, error) {
+func (a *Agent) offer(model func() (llm.Model, string), conversation []llm.Message, must bool, found ...string) (laneSet, error) {
 	set := a.set()
-	out, err := a.lanes(id, set, must)
+	m, id := model()
+	out, err := a.lanes(m, id, set, must)
 	if err != nil || !set.Exceeds(a.Offer) {
 		return out, err
 	}
@@ -125,13 +127,13 @@ func (a *Agent) offer(id string, conversation []llm.Message, must bool, found ..
 // lanes decides for each hosted tool who runs it when the model of that id is
 // asked. With must, a lane that was asked for by name and is not there is an
 // error; else the tool is not offered.
-func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
+func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (laneSet, error) {
 	out := laneSet{Withheld: make(map[string]bool)}
 	var hosted []llm.ToolDef
 	for _, h := range a.Hosted {
 		def := llm.ToolDef{Kind: llm.HostedTool, Name: h.Name, Hosted: &h.Config}
 		own := ownTool(set, h.Name)
-		c := a.lane(id, h, def, own)
+		c := a.lane(m, id, h, def, own)
 		if c.Lane == LaneNever && must && c.Asked != LaneAuto && c.Asked != LaneNever {
 			return out, fmt.Errorf("agent: %s cannot be run as %q: %s", h.Name, c.Asked, c.Why)
 		}
@@ -153,16 +155,13 @@ func (a *Agent) lanes(id string, set *tool.Set, must bool) (laneSet, error) {
 }
 
 // lane decides about one tool.
-func (a *Agent) lane(id string, h ProviderTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
+func (a *Agent) lane(m llm.Model, id string, h ProviderTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
 	asked := h.Lane
 	if asked == "" {
 		asked = LaneAuto
 	}
 	c := LaneChosen{Tool: h.Name, Lane: LaneNever, Asked: asked}
-	native := error(fmt.Errorf("nothing is known about what the provider runs itself"))
-	if a.HostedSupport != nil {
-		native = a.HostedSupport(id, def)
-	}
+	native := a.hosts(m, id, def)
 	where := LaneNever
 	if own != nil {
 		where = LaneLocal
@@ -197,6 +196,27 @@ func (a *Agent) lane(id string, h ProviderTool, def llm.ToolDef, own *tool.Tool)
 	return c
 }
 
+// hosting is a model that knows which tools its provider runs, like those of package
+// provider.
+type hosting interface{ RunsHosted(def llm.ToolDef) error }
+
+// hosts reports why the provider of a model cannot run a tool, or nil if it can.
+func (a *Agent) hosts(m llm.Model, id string, def llm.ToolDef) error {
+	if a.HostedSupport != nil {
+		return a.HostedSupport(id, def)
+	}
+	if own, ok := inner[hosting](m); ok {
+		return own.RunsHosted(def)
+	}
+	return errors.New("nothing is known about what the provider runs itself")
+}
+
+// mayHost reports whether it is known what the provider runs.
+func (a *Agent) mayHost() bool {
+	_, knows := inner[hosting](a.Model)
+	return knows || a.HostedSupport != nil
+}
+
 // ownTool returns the tool of a set that has the name, by itself or in its
 // namespace.
 func ownTool(set *tool.Set, name string) *tool.Tool {
@@ -219,7 +239,7 @@ func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
 				continue
 			}
 			limited, err := restrict(t, h.Config)
-			if err != nil && (h.Lane == LaneMCP || h.Lane == LaneLocal || a.HostedSupport == nil) {
+			if err != nil && (h.Lane == LaneMCP || h.Lane == LaneLocal || !a.mayHost()) {
 				return nil, err
 			}
 			if err != nil { // the provider may still run it; we may not

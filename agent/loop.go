@@ -40,7 +40,7 @@ type loop struct {
 	fell    *fallen
 	seen    observe.Run // what an observer is told at the beginning
 	models  func(turn int) (llm.Model, string)
-	lanesOf func(id string) (laneSet, error)
+	lanesOf func(m llm.Model, id string) (laneSet, error)
 	runner  callRunner
 	// stripped reports whether a mark stands in the place of a secret in the
 	// arguments of a call, so that it must not be run.
@@ -54,9 +54,11 @@ type loop struct {
 	cost       func(llm.Model, string, llm.Usage) (catalog.Money, bool) // nil in a replay
 	wasSpent   func(turn int) catalog.Money                             // in a replay
 	falls      func(hook string)                                        // in a replay: panics if the hook did
+	wereRun    func([]llm.Call) bool                                    // in a replay
 	askedModel llm.Model
 	redo       func(planned bool) (*reduction, error) // in a replay: what was cut or left out next, nil if nothing was
 	compacts   func(context.Context, Compaction) (string, error)
+	windows    *Windows
 	refusedAt  int                                       // the tokens of a question that the model found too long, less a quarter; 0 if there was none
 	asksFor    int                                       // the tokens of the question, as estimated
 	factor     float64                                   // what the vendor counts for each of them; 0 if that is not known
@@ -65,7 +67,8 @@ type loop struct {
 	found      []string                                  // all that it found
 	searched   map[string]bool                           // ids of calls of find_tools that were seen to
 	halt       func(ctx context.Context, over bool) (string, error)
-	halted     string // why an earlier process ended the run after its last turn
+	halted     string      // why an earlier process ended the run after its last turn
+	over       *llm.Finish // of the answer that an earlier process had, and did not end the run with
 	now        asking
 	seenTurn   *observe.Turn
 	yield      func(llm.Event, error) bool
@@ -132,7 +135,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 		return fmt.Errorf("agent: Request: %w", err)
 	}
 	l.beginning = beginning{System: a.System, Messages: l.messages, Caller: a.Caller, Request: template, Limits: a.limits(), Ladder: a.Ladder, Program: a.Program}
-	if l.Lanes, err = a.offer(a.first(), msgs, true); err != nil {
+	if l.Lanes, err = a.offer(a.first, msgs, true); err != nil {
 		return err
 	}
 	if err := a.affords(l); err != nil {
@@ -149,7 +152,7 @@ func (a *Agent) start(ctx context.Context, l *loop, msgs []llm.Message) error {
 // open opens the record and the session of a run, which is owned until the loop
 // is closed.
 func (a *Agent) open(ctx context.Context, run string) (l *loop, err error) {
-	l = &loop{run: run, fell: a.fell, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
+	l = &loop{run: run, fell: a.fell, windows: a.Windows, seen: observe.Run{ID: run, Parent: a.Parent, Model: a.ID}, watched: a.observed, cleaner: a.cleaner(), models: a.models, person: a.Checkpoint, ids: llm.CallIDs{New: a.NewID}, more: func(int) []llm.Message { return nil },
 		stripped: func(c llm.Call) bool { return journal.Marker(c.Args) != "" }}
 	if a.Store != nil {
 		if l.rec, err = journal.Open(ctx, a.Store, run); err != nil {
@@ -174,7 +177,9 @@ func (a *Agent) equip(ctx context.Context, l *loop) error {
 	if err != nil {
 		return err
 	}
-	l.lanesOf = func(id string) (laneSet, error) { return a.offer(id, l.messages, false, l.found...) }
+	l.lanesOf = func(m llm.Model, id string) (laneSet, error) {
+		return a.offer(func() (llm.Model, string) { return m, id }, l.messages, false, l.found...)
+	}
 	session, err := runner.Session(l.rec)
 	if err != nil {
 		return err
@@ -209,11 +214,8 @@ func (a *Agent) runner(l *loop) (*invoke.Runner, error) {
 	return a.Tools.With(set), nil
 }
 
-// first returns the id of the first model.
-func (a *Agent) first() string {
-	_, id := a.models(1)
-	return id
-}
+// first returns the first model and its id.
+func (a *Agent) first() (llm.Model, string) { return a.models(1) }
 
 // models returns the model of a turn.
 func (a *Agent) models(turn int) (llm.Model, string) {
@@ -297,6 +299,8 @@ func (l *loop) goOn(ctx context.Context) error {
 			if over, err := l.handOver(ctx, calls); over || err != nil {
 				return err
 			}
+		} else if err := l.mayRun(calls); err != nil {
+			return err
 		} else if err := l.act(ctx, calls, l.unread); err != nil {
 			return err
 		} else if over, err := l.afterTurn(ctx, false); over || err != nil {
@@ -309,7 +313,10 @@ func (l *loop) goOn(ctx context.Context) error {
 			l.done.Stopped = l.halted
 			return nil
 		}
-		l.halted = ""
+		if l.over != nil && len(more) == 0 {
+			return l.wasOver(ctx)
+		}
+		l.halted, l.over = "", nil
 		for _, m := range more {
 			l.messages = append(l.messages, m)
 			if err := l.write(ctx, kindNote, noteEntry{Message: m, Why: whyResumed}); err != nil {
@@ -324,6 +331,17 @@ func (l *loop) goOn(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// wasOver ends a run that an earlier process had the answer of.
+func (l *loop) wasOver(ctx context.Context) error {
+	l.done.Turns, l.done.Finish = l.turnNo, *l.over
+	l.done.Text = l.messages[len(l.messages)-1].Text()
+	if l.question.Output != nil {
+		l.done.Value = json.RawMessage(l.done.Text)
+	}
+	_, err := l.afterTurn(ctx, true)
+	return err
 }
 
 // partial warns if only some tools have a function.
@@ -350,6 +368,9 @@ func (l *loop) pending() []llm.Call {
 // turn asks the model once, and again if its answer is no use, and runs the
 // calls of the answer. It reports whether the run is over.
 func (l *loop) turn(ctx context.Context) (over bool, err error) {
+	if err := l.broke(l.turnNo); err != nil {
+		return true, err
+	}
 	l.turnNo++
 	ctx, seen := observe.BeginTurn(ctx, observe.Turn{Run: l.run, N: l.turnNo, Last: l.turnNo > l.Limits.MaxTurns})
 	if l.seenTurn = seen; seen != nil {
@@ -362,9 +383,6 @@ func (l *loop) turn(ctx context.Context) (over bool, err error) {
 	final := l.turnNo > l.Limits.MaxTurns
 	if final && l.Limits.NoLastTurn {
 		return true, fmt.Errorf("agent: Agentic loop exceeded maximum iterations (%d)", l.Limits.MaxTurns)
-	}
-	if err := l.broke(); err != nil {
-		return true, err
 	}
 	if err := l.offerFound(ctx); err != nil {
 		return true, err
@@ -405,9 +423,9 @@ func (l *loop) choose(ctx context.Context) error {
 	if l.raised {
 		return nil
 	}
-	_, id := l.turnModel()
+	m, id := l.turnModel()
 	if id != l.model && l.turnNo > 1 {
-		if err := l.switchTo(ctx, id, "the route of the turn"); err != nil {
+		if err := l.switchTo(ctx, m, id, "the route of the turn"); err != nil {
 			return err
 		}
 	}
@@ -419,7 +437,7 @@ func (l *loop) choose(ctx context.Context) error {
 }
 
 // switchTo has another model go on. Who runs which tool is decided anew.
-func (l *loop) switchTo(ctx context.Context, id, why string) error {
+func (l *loop) switchTo(ctx context.Context, m llm.Model, id, why string) error {
 	s := Switched{From: l.model, To: id, Why: why}
 	if err := l.write(ctx, kindSwitch, s); err != nil {
 		return err
@@ -429,7 +447,7 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 	if len(l.Lanes.Chosen)+len(l.Lanes.Dropped) == 0 {
 		return nil
 	}
-	set, err := l.lanesOf(id)
+	set, err := l.lanesOf(m, id)
 	if err != nil {
 		return err
 	}
@@ -450,11 +468,12 @@ func (l *loop) switchTo(ctx context.Context, id, why string) error {
 func (l *loop) accept(ctx context.Context, h *modelAnswer, final bool) (over bool, err error) {
 	l.done.Text, l.done.Finish = h.message.Text(), h.finish
 	l.unoffered(h)
+	h.over = len(h.calls)+len(h.invalid) == 0
 	if err := l.keep(ctx, h); err != nil {
 		return true, err
 	}
 	switch {
-	case len(h.calls)+len(h.invalid) == 0:
+	case h.over:
 		if l.now.question.Output != nil {
 			l.done.Value = json.RawMessage(l.done.Text)
 		}
@@ -471,7 +490,23 @@ func (l *loop) accept(ctx context.Context, h *modelAnswer, final bool) (over boo
 	if l.choice.Mode == llm.MustCall { // a call was made: now it may answer
 		l.choice.Mode, l.choice.Name = llm.MayCall, ""
 	}
+	if err := l.mayRun(h.calls); err != nil {
+		return true, err
+	}
 	return false, l.act(ctx, h.calls, h.invalid)
+}
+
+// mayRun returns the error of a run whose answer used up its budget: then its calls are
+// not run, unless somebody resumes the run with a larger one.
+func (l *loop) mayRun(calls []llm.Call) error {
+	if l.wereRun != nil && l.wereRun(calls) {
+		return nil // by a version that ran them
+	}
+	err := l.broke(l.turnNo)
+	if err != nil {
+		l.answerRest("the budget of the run is used up; it was not run")
+	}
+	return err
 }
 
 // keep adds an answer to the conversation and to the record.
@@ -487,6 +522,9 @@ func (l *loop) keep(ctx context.Context, h *modelAnswer) error {
 	}
 	entry := turnEntry{Turn: l.turnNo, Model: l.model, Message: h.message, Invalid: h.invalid, Minted: l.minted, Usage: l.done.Usage, Cost: catalog.Money(l.spent.Load()), Unpriced: l.unpriced.Load()}
 	l.minted = nil
+	if h.over {
+		entry.Over = &h.finish
+	}
 	return l.write(ctx, kindTurn, entry)
 }
 

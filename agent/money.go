@@ -17,9 +17,18 @@ const maxWrapped = 100
 // infoOf returns what a model knows of itself, or the one that it asks, and false if
 // neither says.
 func infoOf(m llm.Model) (catalog.Model, bool) {
+	if p, ok := inner[priced](m); ok {
+		return p.Info(), true
+	}
+	return catalog.Model{}, false
+}
+
+// inner returns a model, or the one that it asks, as something that it can do, and false
+// if neither can.
+func inner[T any](m llm.Model) (T, bool) {
 	for range maxWrapped {
-		if p, ok := m.(priced); ok {
-			return p.Info(), true
+		if p, ok := m.(T); ok {
+			return p, true
 		}
 		around, ok := m.(interface{ Unwrap() llm.Model })
 		if !ok {
@@ -27,7 +36,8 @@ func infoOf(m llm.Model) (catalog.Model, bool) {
 		}
 		m = around.Unwrap()
 	}
-	return catalog.Model{}, false
+	var none T
+	return none, false
 }
 
 // costOf returns what usage costs with a model, and false if that is not known.
@@ -103,31 +113,31 @@ func (l *loop) charge(sum catalog.Money) {
 }
 
 // spentMoney is what the models of a run have cost so far, also in runs inside.
-func (l *loop) spentMoney() catalog.Money {
+func (l *loop) spentMoney(turns int) catalog.Money {
 	if l.wasSpent != nil {
-		return l.wasSpent(l.turnNo - 1)
+		return l.wasSpent(turns)
 	}
 	return catalog.Money(l.spent.Load())
 }
 
-// taken says how many turns there were before this one.
-func (l *loop) taken() string {
-	if l.turnNo == 2 {
+// taken says how many turns there were.
+func taken(turns int) string {
+	if turns == 1 {
 		return "1 turn"
 	}
-	return fmt.Sprintf("%d turns", l.turnNo-1)
+	return fmt.Sprintf("%d turns", turns)
 }
 
 // overspent returns the error of a run that has no money left.
-func (l *loop) overspent() error {
+func (l *loop) overspent(turns int) error {
 	for at := l; at != nil; at = at.outer {
 		limit := at.Limits.Money
-		switch spent := at.spentMoney(); {
+		switch spent := at.spentMoney(turns); {
 		case limit == 0:
 		case at != l && spent >= limit:
 			return fmt.Errorf("agent: the budget of %s of run %s is used up: %s were spent", limit, at.run, spent)
 		case spent >= limit:
-			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, spent, l.taken())
+			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, spent, taken(turns))
 		case l.unpriced.Load():
 			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, l.name())
 		}

@@ -281,20 +281,31 @@ func (l *loop) conversation() []llm.Message {
 	return append(slices.Clip(l.now.view), l.messages[min(l.now.from, len(l.messages)):]...)
 }
 
-// unoffered takes the calls of tools that the turn does not offer out of those that
-// are run.
+// unoffered takes the calls of tools that the turn does not offer, or that its choice
+// does not allow, out of those that are run.
 func (l *loop) unoffered(h *modelAnswer) {
-	if !l.now.narrowed {
-		return
-	}
+	allowed := llm.ToolChoice{Allowed: l.now.question.Choice.Allowed}
 	h.calls = slices.DeleteFunc(h.calls, func(c llm.Call) bool {
-		if l.offers(c.Name) {
+		problem := "%s is not offered in this turn"
+		switch {
+		case l.now.narrowed && !l.offers(c.Name):
+		case allowed.Allowed != nil && l.offers(c.Name) && !allowed.Permits(c.Name): // others are refused for what they are
+			problem = "%s may not be called in this turn; " + mayCall(allowed.Allowed)
+		default:
 			return false
 		}
 		h.invalid = append(h.invalid, llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.NotAllowed,
-			Problem: fmt.Sprintf("%s is not offered in this turn", c.Name), Provenance: c.Provenance})
+			Problem: fmt.Sprintf(problem, c.Name), Provenance: c.Provenance})
 		return true
 	})
+}
+
+// mayCall says which tools may be called.
+func mayCall(names []string) string {
+	if len(names) == 0 {
+		return "no tool may"
+	}
+	return "these may: " + some(names)
 }
 
 // afterTurn asks whether the run ends after the turn.

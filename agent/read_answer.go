@@ -14,6 +14,7 @@ type modelAnswer struct {
 	calls   []llm.Call // to be run, in order
 	invalid []llm.InvalidCall
 	finish  llm.Finish
+	over    bool // the run is over with it
 	err     error
 }
 

@@ -100,6 +100,8 @@ type turnEntry struct {
 	Cost    catalog.Money     `json:"cost,omitempty"`   // of the run so far
 	// Unpriced says that a part of the run so far has no known price.
 	Unpriced bool `json:"unpriced,omitempty"`
+	// Over is how an answer ended that the run is over with; nil if it goes on.
+	Over *llm.Finish `json:"over,omitempty"`
 }
 
 // costEntry is what a run has cost after the calls of a turn.

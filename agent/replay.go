@@ -84,7 +84,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	}
 	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
-	l := &loop{fell: new(fallen), falls: r.falls, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
+	l := &loop{fell: new(fallen), falls: r.falls, wereRun: r.wereRun, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
 	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo = l, r.prepare, r.discover, r.halt, r.spent, r.redo
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
@@ -112,6 +112,7 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	if from > 0 {
 		model.Skip(entries[from].Seq)
 		l.takeUp(before)
+		l.done.Usage = before.usage
 	}
 	return l, r, nil
 }
@@ -337,6 +338,14 @@ func (r *recorded) panics(hook string) error {
 	return r.panicked.err()
 }
 
+// wereRun reports whether the record has the outcome of one of the calls.
+func (r *recorded) wereRun(calls []llm.Call) bool {
+	return slices.ContainsFunc(calls, func(c llm.Call) bool {
+		_, ok := r.receipts[c.ID]
+		return ok
+	})
+}
+
 // falls panics as a hook did in this turn, when everything on record has been asked.
 func (r *recorded) falls(hook string) {
 	if left, _ := r.model.Left(); left == 0 && r.panics(hook) != nil {
@@ -349,7 +358,7 @@ func (r *recorded) models(turn int) (llm.Model, string) {
 	return r.model, r.ids[turn]
 }
 
-func (r *recorded) lanesOf(id string) (laneSet, error) {
+func (r *recorded) lanesOf(_ llm.Model, id string) (laneSet, error) {
 	r.falls(hookPrice)
 	r.falls(hookGroup)
 	return r.lanes[id], nil

@@ -79,7 +79,7 @@ func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	l.beginning = p.begin
 	l.System, l.Caller, l.Limits, l.Ladder = a.System, a.Caller, a.limits(), a.Ladder
 	l.found = p.found
-	if l.Lanes, err = a.offer(a.first(), p.messages, false, l.found...); err != nil {
+	if l.Lanes, err = a.offer(a.first, p.messages, false, l.found...); err != nil {
 		return err
 	}
 	l.messages = p.messages
@@ -129,7 +129,7 @@ func (l *loop) takeUp(p *past) {
 		l.ids.Use(id)
 	}
 	l.resumed, l.seen.Resumed = true, true
-	l.halted = p.stopped
+	l.halted, l.over = p.stopped, p.over
 	l.choice = l.question.Choice
 	if l.choice.Mode == llm.MustCall && p.called {
 		l.choice.Mode, l.choice.Name = llm.MayCall, ""
@@ -139,9 +139,11 @@ func (l *loop) takeUp(p *past) {
 
 // past is what the record of a run says.
 type past struct {
+	whole    bool // nothing is shortened or left out
 	begun    bool
-	ended    bool   // with success
-	stopped  string // why a hook ended it after the last turn
+	ended    bool        // with success
+	stopped  string      // why a hook ended it after the last turn
+	over     *llm.Finish // of the last answer, if that was the end
 	begin    beginning
 	messages []llm.Message
 	results  map[string]llm.Result      // of the calls of the last answer that are settled
@@ -204,6 +206,7 @@ func (p *past) take(e journal.Entry) error {
 			p.messages = append(p.messages, t.Message)
 		}
 		p.called = p.called || len(t.Message.Calls())+len(t.Invalid) > 0
+		p.over = t.Over
 		p.invalid = t.Invalid
 	case kindNote:
 		var n noteEntry
@@ -211,7 +214,7 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.answered()
-		p.invalid = nil
+		p.invalid, p.over = nil, nil
 		p.messages = append(p.messages, n.message())
 	case kindCut:
 		var c cutEntry
@@ -219,7 +222,9 @@ func (p *past) take(e journal.Entry) error {
 			return err
 		}
 		p.beforeQuestion()
-		p.messages = shortened(p.messages, nil, 0, c.of)
+		if !p.whole {
+			p.messages = shortened(p.messages, nil, 0, c.of)
+		}
 	case kindCompact:
 		return p.takeCompact(e)
 	case kindFound:
@@ -277,7 +282,9 @@ func (p *past) takeCompact(e journal.Entry) (err error) {
 	}
 	p.beforeQuestion()
 	p.usage, p.cost, p.unpriced = p.usage.Add(c.Used), c.Cost, c.Unpriced
-	p.messages, err = c.apply(p.messages)
+	if !p.whole {
+		p.messages, err = c.apply(p.messages)
+	}
 	return err
 }
 

@@ -263,9 +263,10 @@ func (l *loop) usedInside(u *llm.Usage) {
 }
 
 // broke returns the error of a run that may not ask the model any more, because
-// its tokens or its money are used up, or those of a run that it is part of.
-func (l *loop) broke() error {
-	if err := l.overspent(); err != nil {
+// its tokens or its money are used up, or those of a run that it is part of. Turns is
+// how many answers of the model there were.
+func (l *loop) broke(turns int) error {
+	if err := l.overspent(turns); err != nil {
 		return err
 	}
 	for at := l; at != nil; at = at.outer {
@@ -277,7 +278,7 @@ func (l *loop) broke() error {
 			if at != l {
 				return fmt.Errorf("agent: the budget of %d tokens of run %s is used up: %d were spent", limit, at.run, spent)
 			}
-			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, l.taken())
+			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, taken(turns))
 		}
 	}
 	return nil

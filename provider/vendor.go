@@ -60,6 +60,9 @@ type Vendor struct {
 	// means marked: hosts and engines leave calls in the text now and then.
 	// Off is for vendors whose native calls are reliable.
 	Promotion llm.Promotion
+	// Hosts says that it runs tools itself that its format has words for, like a
+	// search of the web.
+	Hosts bool
 	// Apart says that it keeps what is said apart from the control tokens of its
 	// models, so that no text can be one. A server that puts text into a chat
 	// template does not: what it is sent is made safe before.
@@ -139,10 +142,10 @@ const amazonOnly = "is served in Amazon's own format: see bedrock/"
 
 // builtin is the table of vendors.
 var builtin = []Vendor{
-	{Name: "openai", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
-	{Name: "anthropic", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
+	{Name: "openai", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.openai.com/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "OPENAI_API_KEY", Strict: true, Both: true},
+	{Name: "anthropic", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://api.anthropic.com/v1", Wires: []string{wire.Messages}, KeyEnv: "ANTHROPIC_API_KEY", KeyHeader: "X-Api-Key",
 		Headers: map[string]string{"Anthropic-Version": "2023-06-01"}, Schemas: schema.Anthropic, Strict: true, MaxStrict: 20, MaxOptional: 24, Both: true},
-	{Name: "gemini", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
+	{Name: "gemini", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://generativelanguage.googleapis.com/v1beta", Wires: []string{wire.Gemini}, KeyEnv: "GEMINI_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil),
@@ -163,10 +166,10 @@ var builtin = []Vendor{
 	local("sglang", "http://127.0.0.1:30000/v1", ""),
 	typed(local("llamacpp", "http://127.0.0.1:8080/v1", "")),
 	local("lmstudio", "http://127.0.0.1:1234/v1", ""),
-	{Name: "azure", Apart: true, Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
-	{Name: "vertex", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
+	{Name: "azure", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "${AZURE_OPENAI_ENDPOINT}/openai/v1", Wires: []string{wire.Chat, wire.Responses}, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "Api-Key", Strict: true, Both: true},
+	{Name: "vertex", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://aiplatform.googleapis.com/v1/publishers/google", Wires: []string{wire.Gemini}, KeyEnv: "VERTEX_API_KEY", KeyHeader: "X-Goog-Api-Key", Schemas: schema.Gemini,
 		Rows: map[string]string{"claude": "vertex-claude"}, Refuse: map[string]string{"llama": "is served to Google accounts only, with tokens that expire"}},
-	{Name: "vertex-claude", Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
+	{Name: "vertex-claude", Hosts: true, Apart: true, Promotion: llm.PromoteOff, BaseURL: "https://${GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com/v1/projects/${GOOGLE_CLOUD_PROJECT}/locations/${GOOGLE_CLOUD_LOCATION}/publishers/anthropic",
 		Wires: []string{wire.Messages}, KeyEnv: "GOOGLE_OAUTH_ACCESS_TOKEN", Quirks: wire.OnVertex(), Signers: claudeSigns, Schemas: schema.Anthropic, Options: map[string]Handling{"output": Degraded}},
 	{Name: "bedrock", Apart: true, BaseURL: "https://bedrock-runtime.${AWS_REGION}.amazonaws.com", Wires: []string{wire.Converse}, KeyEnv: "AWS_BEARER_TOKEN_BEDROCK", Sign: "bedrock", Signers: claudeSigns, Schemas: schema.Anthropic,
 		Families: map[string]wire.Quirks{"claude": {ModelFields: wire.AnthropicFields}, "nova": {ModelFields: wire.AmazonFields}, "gpt-oss": {ModelFields: wire.OpenAIFields}}},
@@ -291,6 +294,7 @@ func (v Vendor) whole(base Vendor) Vendor {
 	out.Strict = out.Strict || v.Strict
 	out.MaxStrict, out.MaxOptional = cmp.Or(v.MaxStrict, base.MaxStrict), cmp.Or(v.MaxOptional, base.MaxOptional)
 	out.Both = out.Both || v.Both
+	out.Hosts = out.Hosts || v.Hosts
 	out.Apart = out.Apart || v.Apart
 	out.NoNone = out.NoNone || v.NoNone
 	out.NoAllowed = out.NoAllowed || v.NoAllowed

@@ -39,6 +39,13 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", value, r.code, r.errOut)
 		}
 	}
+	for name, value := range map[string]string{"TOOLPOST_BUDGET_USD": "abc", "TOOLPOST_MAX_TURNS": "many", "TOOLPOST_MAX_TOKENS": "-1"} {
+		t.Setenv(name, value)
+		if r := ask("-m", id); r.code != exitUsage || !strings.Contains(r.errOut, name+": ") {
+			t.Errorf("%s=%s: exit %d, %s", name, value, r.code, r.errOut)
+		}
+		t.Setenv(name, "")
+	}
 	if r := ask("-m", "sim/native", "--budget-usd", "0.01"); r.code != exitOK || strings.Contains(r.errOut, "cost ") {
 		t.Errorf("a simulated model costs nothing: exit %d, %s", r.code, r.errOut)
 	}

@@ -242,7 +242,7 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	for _, row := range settingTable {
 		if v, ok := os.LookupEnv(row.env); ok && v != "" && row.env != "" {
 			if err := row.set(s, v); err != nil {
-				return nil, fmt.Errorf("%s: %w", row.env, err)
+				return nil, usagef(cmd, "%s: %w", row.env, err)
 			}
 			s.from[row.key] = row.env
 		}
@@ -258,7 +258,7 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	}
 	s.Journal = cmp.Or(s.Journal, filepath.Join(stateDir(), "runs"))
 	err := s.check()
-	if wrong := (settingError{}); errors.As(err, &wrong) && strings.HasPrefix(wrong.from, "--") {
+	if wrong := (settingError{}); errors.As(err, &wrong) && (strings.HasPrefix(wrong.from, "--") || strings.HasPrefix(wrong.from, "TOOLPOST_")) {
 		err = usagef(cmd, "%w", err)
 	}
 	return s, err

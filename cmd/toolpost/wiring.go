@@ -53,6 +53,8 @@ type wiring struct {
 	store  runStore
 	keep   *journal.Secrets // out of the record
 	close  []func()
+	// windows is what models taught about how much they can take, in all runs of a chat
+	windows agent.Windows
 	mcpServers
 }
 
@@ -180,7 +182,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	if w.bridge != nil {
 		ag.BeforeTurn = w.bridge.BeforeTurn(w.first)
 	}
-	ag.Money, ag.Cost = w.money, w.costs()
+	ag.Money, ag.Cost, ag.Windows = w.money, w.costs(), &w.windows
 	return ag
 }
 

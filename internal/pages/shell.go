@@ -33,7 +33,7 @@ func (s *Shell) Check(ctx context.Context, c Command) error {
 	if err != nil && (len(c.Output) == 0 || strings.TrimSpace(c.Output[0]) == "…") {
 		return fmt.Errorf("line %d: $ %s\n%w\n%s", c.Line, c.Text, err, out)
 	}
-	got := strings.TrimRight(out, "\n")
+	got := strings.TrimSuffix(out, "\n")
 	if !Matches(strings.Split(shown, "\n"), strings.Split(got, "\n")) {
 		return fmt.Errorf("line %d: $ %s\nshown:\n%s\nreal:\n%s\nerror: %v", c.Line, c.Text, shown, got, err)
 	}

@@ -22,6 +22,7 @@ func TestShell(t *testing.T) {
 		{pages.Command{Text: `pwd | grep -o 'a b$'; echo "$WORD"`, Output: []string{"a b", "it's there"}}, ""},
 		{pages.Command{Text: "echo one", Output: []string{"two"}}, "shown:\ntwo\nreal:\none\n"},
 		{pages.Command{Text: "echo one"}, "real:\none\n"},
+		{pages.Command{Text: "echo one; echo; echo", Output: []string{"one"}}, "shown:\none\nreal:\none\n\n"},
 		{pages.Command{Text: "false"}, "exit status 1"},
 		{pages.Command{Text: "echo one; false", Output: []string{"…"}}, "exit status 1"},
 		{pages.Command{Text: "echo one; false", Output: []string{"one"}}, ""},

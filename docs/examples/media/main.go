@@ -57,10 +57,9 @@ func main() {
 	question := llm.User(os.Args[4], media(llm.Image, os.Args[2]), pdf)
 	look := tool.Func(llm.WebSearch, "Search the web.", search)
 	twice := agent.ProviderTool{Name: llm.WebSearch, Config: llm.HostedConfig{MaxUses: 2}}
-	route, _ := model.(*provider.Model).Explain(&llm.Request{Messages: []llm.Message{question}})
 	a := &agent.Agent{Model: model, ID: os.Args[1],
-		Tools:  &invoke.Runner{Tools: tool.MustSet(look)},
-		Hosted: []agent.ProviderTool{twice}, HostedSupport: agent.HostedSupportIn(route.Wire),
+		Tools:   &invoke.Runner{Tools: tool.MustSet(look)},
+		Hosted:  []agent.ProviderTool{twice},
 		Request: llm.Request{Reasoning: &llm.Reasoning{Effort: "low"}}}
 	for ev, err := range a.Run(context.Background(), question) {
 		if err != nil {
