@@ -6,9 +6,10 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Check refuses requests that no model can answer as they ask: without
-// messages, with tools that have no name or the same name, with a choice that
-// none of the tools meets, or with a tool called [FinalTool] beside an Output.
+// Check refuses requests that no model can answer as they ask: without messages, with
+// media whose type cannot be that of their kind, with tools that have no name or the
+// same name, with a choice that none of the tools meets, or with a tool called
+// [FinalTool] beside an Output.
 // The error is of kind Invalid and operation op.
 func Check(op string, req *llm.Request) error {
 	invalid := func(format string, args ...any) error {
@@ -16,6 +17,11 @@ func Check(op string, req *llm.Request) error {
 	}
 	if len(req.Messages) == 0 {
 		return invalid("the conversation has no messages")
+	}
+	for i, m := range req.Messages {
+		if err := checkMedia(m.Parts); err != nil {
+			return invalid("message %d: %w", i+1, err)
+		}
 	}
 	seen := map[string]bool{}
 	for _, t := range req.Tools {
@@ -39,6 +45,23 @@ func Check(op string, req *llm.Request) error {
 	for _, name := range ch.Allowed {
 		if !seen[name] {
 			return invalid("the tool %q is allowed, but not offered", name)
+		}
+	}
+	return nil
+}
+
+// checkMedia refuses media whose type cannot be that of their kind, in results, too.
+func checkMedia(parts []llm.Part) error {
+	for _, p := range parts {
+		var err error
+		switch p := p.(type) {
+		case llm.Media:
+			err = p.Check()
+		case llm.Result:
+			err = checkMedia(p.Parts)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -193,6 +193,14 @@ type Warning struct {
 	Detail  string `json:"detail"`
 }
 
+// String returns the warning in one line.
+func (w Warning) String() string {
+	if w.Feature == "" {
+		return string(w.Code) + ": " + w.Detail
+	}
+	return string(w.Code) + " " + w.Feature + ": " + w.Detail
+}
+
 // WarningCode is the kind of a Warning.
 type WarningCode string
 

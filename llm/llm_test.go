@@ -294,3 +294,36 @@ func TestUser(t *testing.T) {
 		t.Error("the caller's slice was written to")
 	}
 }
+
+func TestMediaCheck(t *testing.T) {
+	for _, c := range []struct {
+		media llm.Media
+		ok    bool
+	}{
+		{llm.Media{Kind: llm.Image, MIME: "image/png"}, true},
+		{llm.Media{Kind: llm.Image}, true},
+		{llm.Media{Kind: llm.Document, MIME: "text/plain; charset=utf-8"}, true},
+		{llm.Media{Kind: llm.Document, MIME: "application/pdf"}, true},
+		{llm.Media{MIME: "font/woff"}, true},
+		{llm.Media{Kind: llm.Image, MIME: "application/pdf"}, false},
+		{llm.Media{Kind: llm.Image, MIME: "png"}, false},
+		{llm.Media{Kind: llm.Audio, MIME: "image/png"}, false},
+		{llm.Media{Kind: llm.Document, MIME: "video/mp4"}, false},
+		{llm.Media{Kind: llm.Image, MIME: "image/"}, false},
+		{llm.Media{Kind: llm.Image, MIME: "image/png; ;"}, false},
+	} {
+		if err := c.media.Check(); (err == nil) != c.ok {
+			t.Errorf("%s %q: %v", c.media.Kind, c.media.MIME, err)
+		}
+	}
+}
+
+func TestWarningString(t *testing.T) {
+	w := llm.Warning{Code: llm.Ignored, Feature: "seed", Detail: "there is no field for it"}
+	if got := fmt.Sprint(w); got != "ignored seed: there is no field for it" {
+		t.Error(got)
+	}
+	if got := (llm.Warning{Code: llm.Degraded, Detail: "so"}).String(); got != "degraded: so" {
+		t.Error(got)
+	}
+}

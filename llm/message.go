@@ -2,6 +2,8 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
+	"mime"
 	"strings"
 )
 
@@ -171,6 +173,23 @@ type Media struct {
 	ID    string // a file the vendor already holds
 	State State
 	Extra Extra
+}
+
+// Check reports why the media type of m cannot be that of its kind, or nil. It does not
+// look at the bytes, and an empty type says nothing.
+func (m Media) Check() error {
+	if m.MIME == "" {
+		return nil
+	}
+	typ, _, err := mime.ParseMediaType(m.MIME)
+	family, sub, _ := strings.Cut(typ, "/")
+	switch {
+	case err != nil || family == "" || sub == "":
+		return fmt.Errorf("%q is no media type; one is written like image/png", m.MIME)
+	case m.Kind == Document && (family == "audio" || family == "video"), (m.Kind == Image || m.Kind == Audio || m.Kind == Video) && family != string(m.Kind):
+		return fmt.Errorf("%s is no type of a part of the kind %s", typ, m.Kind)
+	}
+	return nil
 }
 
 // Call is a complete call of a tool, as part of a message and as an event.
