@@ -38,7 +38,7 @@ func TestTurnsAreBounded(t *testing.T) {
 		t.Errorf("the last question leaves %v", c)
 	}
 	a = &agent.Agent{Model: again(), Tools: runner(counted("step", &n, 0)), Tokens: 20}
-	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "20 tokens") || l.done.Turns != 3 {
+	if l := run(t, a, "go"); l.err == nil || !strings.Contains(l.err.Error(), "20 tokens") || l.done.Turns != 2 {
 		t.Errorf("turns %d, error %v", l.done.Turns, l.err)
 	}
 }
