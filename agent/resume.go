@@ -217,14 +217,7 @@ func (p *past) take(e journal.Entry) error {
 		p.invalid, p.over = nil, nil
 		p.messages = append(p.messages, n.message())
 	case kindCut:
-		var c cutEntry
-		if err := e.Decode(&c); err != nil {
-			return err
-		}
-		p.beforeQuestion()
-		if !p.whole {
-			p.messages = shortened(p.messages, nil, 0, c.of)
-		}
+		return p.takeCut(e)
 	case kindCompact:
 		return p.takeCompact(e)
 	case kindFound:
@@ -272,6 +265,19 @@ func (p *past) takeFound(e journal.Entry) error {
 		p.found = append(p.found, d.Name)
 	}
 	return err
+}
+
+// takeCut takes results that were shortened.
+func (p *past) takeCut(e journal.Entry) error {
+	var c cutEntry
+	if err := e.Decode(&c); err != nil {
+		return err
+	}
+	p.beforeQuestion()
+	if !p.whole {
+		p.messages = shortened(p.messages, nil, 0, c.of)
+	}
+	return nil
 }
 
 // takeCompact takes a compaction.
