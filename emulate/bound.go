@@ -350,6 +350,9 @@ func (b *bounds) list(s object, path string, depth int) (json.RawMessage, error)
 		b.lose(path, "items", "it goes deeper than can be written out: the list stays empty")
 		return json.RawMessage(`{"type":"array","items":{"type":"null"},"maxItems":0}`), nil
 	}
+	if kind, _ := readObject(item); b.evidence != nil && most > 0 && (kind.has(copiedKey) || kind.has("enum")) {
+		most = min(most, b.evidence.several(!kind.has(copiedKey) && isOf(decode[[]json.RawMessage](kind.get("enum"))[0], "number")))
+	}
 	out := object{{"type", marshal("array")}, {"items", item}}
 	if least > 0 {
 		out = append(out, field{"minItems", marshal(least)})
@@ -392,10 +395,11 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 	}
 	var keep object
 	names := []string{}
+	choosy := len(required) > 0 || depth == 0 || b.evidence.offersAny(props)
 	for _, p := range props {
 		needed := slices.Contains(required, p.key)
 		about, _ := readObject(p.value)
-		if !needed && (len(required) > 0 || depth == 0) && !b.evidence.offers(p.key, about) {
+		if !needed && choosy && !b.evidence.offers(p.key, about) {
 			continue
 		}
 		v, err := b.property(p, about, path, depth)
@@ -416,8 +420,8 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 // is true.
 func (b *bounds) property(p field, about object, path string, depth int) (json.RawMessage, error) {
 	v, err := b.value(p.value, path+"/properties/"+p.key, depth+1)
-	if err == nil && decode[string](about.get("type")) == "boolean" && b.evidence.affirms(p.key) {
-		v = json.RawMessage(`{"enum":[true]}`)
+	if yes := yesNo(about); err == nil && yes != nil && b.evidence.affirms(p.key) {
+		v = object{{"enum", array([]json.RawMessage{yes})}}.raw()
 	}
 	return v, err
 }

@@ -85,6 +85,11 @@ func (r numberRange) allows(v float64) bool {
 	return r.multiple <= 0 || math.Abs(v/r.multiple-math.Round(v/r.multiple)) < 1e-9
 }
 
+// takes reports whether a value is a number of the type and in the range.
+func (r numberRange) takes(typ string, value json.RawMessage) bool {
+	return isOf(value, typ) && r.allows(decode[float64](value))
+}
+
 // bounded reports whether anything is said about the number.
 func (r numberRange) bounded() bool {
 	return !math.IsInf(r.low, 0) || !math.IsInf(r.high, 0) || r.multiple > 0
@@ -94,7 +99,7 @@ func (r numberRange) bounded() bool {
 // else to its range.
 func (b *bounds) number(typ string, s object, path string) (json.RawMessage, error) {
 	r := rangeOf(s)
-	if spoken := b.spoken(typ, nameAt(path), s, r); len(spoken) > 0 {
+	if spoken := b.spoken(typ, path, s, r); len(spoken) > 0 {
 		return object{{"enum", array(spoken)}}.raw(), nil
 	}
 	if typ == "number" && (!r.bounded() || b.text == 0) {
@@ -130,27 +135,35 @@ func (b *bounds) anyNumber(s object, path string) json.RawMessage {
 	return out.raw()
 }
 
-// spoken returns the numbers of the conversation that fit, and the default. A
-// percentage is a share where a parameter takes any number and does not speak
-// of percent, else the number before the sign.
-func (b *bounds) spoken(typ, name string, s object, r numberRange) []json.RawMessage {
+// spoken returns the numbers of the conversation that fit, and the default. The
+// count that stands before what is counted is the only one. A percentage is a share
+// where a parameter takes any number and does not speak of percent, else the number
+// before the sign, and then the only kind.
+func (b *bounds) spoken(typ, path string, s object, r numberRange) []json.RawMessage {
+	if b.evidence == nil {
+		return nil
+	}
+	name := nameAt(path)
+	fits := func(text string) bool { return r.takes(typ, json.RawMessage(text)) }
+	if counted := b.evidence.counted(name); len(counted) == 1 && fits(counted[0]) && !strings.HasSuffix(path, "/items") {
+		return []json.RawMessage{json.RawMessage(counted[0])}
+	}
 	about := strings.ToLower(name + " " + decode[string](s.get("description")))
-	shares := typ == "number" && !strings.Contains(about, "percent") && !strings.Contains(about, "%")
+	ofHundred := strings.Contains(strings.ReplaceAll(about, "%", "percent"), "percent")
+	shares := typ == "number" && (!ofHundred || strings.Contains(about, "decimal"))
+	numbers := slices.DeleteFunc(slices.Clone(b.evidence.numbers), func(n evident) bool {
+		return shares && n.percent || !shares && n.share || !fits(n.text)
+	})
+	if ofHundred && !shares && slices.ContainsFunc(numbers, func(n evident) bool { return n.percent }) {
+		numbers = slices.DeleteFunc(numbers, func(n evident) bool { return !n.percent })
+	}
 	var out []json.RawMessage
-	add := func(text string) {
-		v := decode[float64](json.RawMessage(text))
-		if typ == "integer" && v != math.Trunc(v) || !r.allows(v) || slices.ContainsFunc(out, func(o json.RawMessage) bool { return string(o) == text }) {
-			return
-		}
-		out = append(out, json.RawMessage(text))
+	for _, n := range numbers {
+		out = append(out, json.RawMessage(n.text))
 	}
-	for _, n := range b.evidence.spoken() {
-		if (shares || !n.share) && (!shares || !n.percent) {
-			add(n.text)
-		}
-	}
-	if def := s.get("default"); len(out) > 0 && isOf(def, "number") {
-		add(string(def))
+	def := s.get("default")
+	if len(out) > 0 && r.takes(typ, def) && !slices.ContainsFunc(out, func(o json.RawMessage) bool { return string(o) == string(def) }) {
+		out = append(out, def)
 	}
 	return out
 }

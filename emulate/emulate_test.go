@@ -230,7 +230,7 @@ func TestSmallIsVisible(t *testing.T) {
 	if err != nil || grammarOf(t, out.Request) != nil || len(out.Warnings) != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for _, part := range []string{"0.25", "get_weather, convert_currency, set_timer", "switched off"} {
+	for _, part := range []string{fmt.Sprintf("%.2f", leastFit), "get_weather, convert_currency, set_timer", "switched off"} {
 		if !strings.Contains(out.Warnings[0].Detail, part) {
 			t.Errorf("%q does not say %q", out.Warnings[0].Detail, part)
 		}

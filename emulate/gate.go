@@ -1,6 +1,7 @@
 package emulate
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,13 +34,14 @@ const small = 1_000_000_000
 
 // The least that a tool must have in common with a request to be called
 // without being demanded, and with a part of a request to be called for that
-// part. Of the questions of a public set that want a call these keep 94 of
+// part. Of the questions of a public set that want a call these keep 93 of
 // 100, of those that want none they turn away 78; see docs/emulation.md.
 const (
-	leastFit         = 0.25
+	leastFit         = 0.23
 	leastClauseFit   = 0.3
 	leastClauseWords = 3   // that say something; less is a part of what was asked for
 	leastShortFit    = 0.5 // unless it fits as well as this
+	leastOtherFit    = 0.4 // of a tool that fits second best, if the best one lacks values
 )
 
 // maxRounds is how often tools are called for one request of the user before
@@ -158,7 +160,7 @@ func plan(tools []llm.ToolDef, t turn) ([]llm.ToolDef, string) {
 			if len(rank.Stems(clause)) < leastClauseWords {
 				least = leastShortFit
 			}
-			if score < least || lacks(tools[best], t.known) {
+			if score < least || !demands(clause) || lacks(tools[best], t.known) {
 				continue
 			}
 			if !slices.ContainsFunc(steps, func(d llm.ToolDef) bool { return d.Name == tools[best].Name }) {
@@ -176,10 +178,34 @@ func plan(tools []llm.ToolDef, t turn) ([]llm.ToolDef, string) {
 	case score < leastFit:
 		return nil, fmt.Sprintf("no tool fits the request: %s comes nearest with %.2f of at least %.2f", name, score, leastFit)
 	case lacks(tools[best], t.known):
-		return nil, fmt.Sprintf("%s fits the request (%.2f) but needs numbers that the conversation does not have", name, score)
+		rest := slices.Delete(slices.Clone(tools), best, best+1)
+		if len(rest) > 0 {
+			if next, fit := pick(rest, t.text); fit >= leastOtherFit && !lacks(rest[next], t.known) {
+				return rest[next : next+1], fmt.Sprintf("%s fits the request (%.2f) but needs what the conversation does not have; %s fits, too (%.2f)", name, score, rest[next].Name, fit)
+			}
+		}
+		return nil, fmt.Sprintf("%s fits the request (%.2f) but needs values that the conversation does not have", name, score)
 	}
 	return tools[best : best+1], fmt.Sprintf("%s fits the request (%.2f, at least %.2f)", name, score, leastFit)
 }
+
+// demanding are words with which a part of a request that wants something of its
+// own begins.
+var demanding = strings.Fields(`find search look show tell get fetch retrieve set book reserve buy purchase order play send make create add convert
+calculate compute determine translate check schedule remind list give call open turn start stop write read delete remove update change cancel
+compare recommend suggest analyze predict estimate generate draw plot use run ask say what what's how how's when where which who is are do does will lookup turn-on bring take put save store post pay transfer email message query count solve evaluate`)
+
+// demands reports whether a part of a request asks for something itself, instead
+// of saying more about the rest.
+func demands(clause string) bool {
+	words := strings.Fields(strings.ToLower(clause))
+	for len(words) > 0 && (slices.Contains(polite, strings.Trim(words[0], edge)) || slices.Contains(courteous, strings.Trim(words[0], edge))) {
+		words = words[1:]
+	}
+	return len(words) > 0 && slices.Contains(demanding, strings.Trim(words[0], edge)) && !(len(words) > 1 && (words[1] == "sure" || words[1] == "is"))
+}
+
+var courteous = strings.Fields("i'd like also me help us let's we and love am i'm trying going for hey hi next after that finally first")
 
 // namedIn returns the tools that text calls by their names, in its order. A
 // name that is an ordinary word does not count.
@@ -208,10 +234,72 @@ func pick(tools []llm.ToolDef, text string) (int, float64) {
 		docs[i] = rank.Document(d.Name, d.Description, decode[map[string]any](d.Schema))
 	}
 	best := 0
-	if hits := rank.New(docs).Search(text, 1); len(hits) > 0 {
+	if hits := rank.New(docs).Search(text, 2); len(hits) > 0 {
 		best = hits[0].Doc
+		if len(hits) > 1 && hits[1].Score >= nearlyAsGood*hits[0].Score && unsaid(tools[best].Name, text) && !unsaid(tools[hits[1].Doc].Name, text) {
+			best = hits[1].Doc
+		}
 	}
-	return best, rank.New(docs[best : best+1]).Fit(text)
+	score := rank.New(docs[best : best+1]).Fit(text)
+	if lists(tools[best], strings.ToLower(text)) {
+		score = min(1, score+listedFit)
+	}
+	return best, score
+}
+
+// nearlyAsGood is how well the second tool must fit beside the first to be taken
+// instead of one that does what nobody has asked for, and listedFit what it adds
+// to the fit of a tool that the request says a value from one of its lists.
+const (
+	nearlyAsGood = 0.6
+	listedFit    = 0.15
+)
+
+// deeds are the words for what tools do to the world, those that mean the same on
+// a line.
+var deeds = []map[string]bool{
+	stemSet("book reserve reservation booking buy purchase order ticket appointment schedule get"),
+	stemSet("pay send transfer payment"),
+	stemSet("delete remove cancel clear erase"),
+	stemSet("create add new make register insert set up put"),
+	stemSet("update change modify edit replace set move reschedule rename"),
+	stemSet("play listen hear stream watch start"),
+}
+
+// unsaid reports whether the name of a tool says that it changes something, and
+// the text has no word for that.
+func unsaid(name, text string) bool {
+	stems, said := rank.Stems(name), stemSet(text)
+	for _, deed := range deeds {
+		if slices.ContainsFunc(stems, func(w string) bool { return deed[w] && !looking[w] }) {
+			for w := range deed {
+				if said[w] {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// looking are words that also stand in the names of tools that change nothing.
+var looking = stemSet("get new ticket appointment order schedule")
+
+// leastListed is how long a value of a list is that says something about the tool.
+const leastListed = 4
+
+// lists reports whether a text in lower case says a value of one of the tool's
+// lists of values.
+func lists(d llm.ToolDef, lower string) bool {
+	root, _ := readObject(d.Schema)
+	props, _ := readObject(root.get("properties"))
+	return slices.ContainsFunc(props, func(p field) bool {
+		own, _ := readObject(p.value)
+		return slices.ContainsFunc(decode[[]json.RawMessage](own.get("enum")), func(v json.RawMessage) bool {
+			return len(decode[string](v)) >= leastListed && says(lower, v)
+		})
+	})
 }
 
 // writes are the words with which a request to write a file begins, after those
@@ -273,22 +361,64 @@ func takesFile(d llm.ToolDef) bool {
 	return path == 1 && content == 1 && other == 0
 }
 
-// lacks reports whether a tool needs numbers and the conversation has fewer
-// than half of them.
+// lacks reports whether a tool needs values that the conversation does not have:
+// fewer than half of the numbers, or, of values that could be any, fewer words
+// that are not the tool's own.
 func lacks(d llm.ToolDef, known string) bool {
-	need := 0
+	numbers, values := 0, 0
 	s := schema.ShapeOf(d.Schema)
+	root, _ := readObject(d.Schema)
+	props, _ := readObject(root.get("properties"))
 	for _, name := range s.Properties() {
 		p := s.Property(name)
 		if !s.Required(name) {
 			continue
 		}
 		if numeric(p) || p.Types() == schema.Array && (numeric(p.Item(0)) || p.Item(0) != nil && p.Item(0).Types() == schema.Array) {
-			need++
+			numbers++
+		}
+		if own, _ := readObject(props.get(name)); !own.has("enum", "const", "default") && p.Types()&^(schema.Boolean|schema.Null) != 0 {
+			values++
 		}
 	}
-	return need > 0 && 2*spokenOf(numbersIn(known)) < need
+	if needsAddress(props, s) && !strings.Contains(known, "://") && !strings.Contains(known, "www.") {
+		return true
+	}
+	spoken := spokenOf(numbersIn(known))
+	return numbers > 0 && 2*spoken < numbers || values > 0 && spoken+foreign(d, known) < values
 }
+
+// needsAddress reports whether a tool requires the address of a page.
+func needsAddress(props object, s *schema.Shape) bool {
+	return slices.ContainsFunc(props, func(p field) bool {
+		name := strings.ToLower(p.key)
+		return s.Required(p.key) && (name == "url" || name == "uri" || strings.HasSuffix(name, "_url"))
+	})
+}
+
+// foreign counts the words of a text that say something and that the tool does not
+// speak of itself: what its values can be made of. Words side by side count once.
+func foreign(d llm.ToolDef, text string) int {
+	own := map[string]bool{}
+	for _, f := range rank.Document(d.Name, d.Description, decode[map[string]any](d.Schema))[:3] {
+		for _, w := range rank.Stems(f.Text) {
+			own[w] = true
+		}
+	}
+	n, inside := 0, false
+	for _, w := range strings.Fields(text) {
+		stems := rank.Stems(w)
+		says := slices.ContainsFunc(stems, func(w string) bool { return !own[w] && !asking[w] && !isDigit(w[0]) })
+		if says && !inside {
+			n++
+		}
+		inside = says && strings.TrimRight(w, edge) == w
+	}
+	return n
+}
+
+// asking are words with which people ask, whatever they ask for.
+var asking = stemSet("find search look looking locate show tell know see book buy reserve order purchase want wish would like love get need help please interested interesting good nice best some something someone thing now soon today going go planning trip possible able hello hi hey thanks time really suitable proper available new any")
 
 func numeric(s *schema.Shape) bool {
 	return s != nil && s.Types()&^(schema.Integer|schema.Number|schema.Null) == 0

@@ -35,10 +35,13 @@ var places = stemSet("path file filename filepath folder directory dir")
 // calls of a public set of questions are words of the question; a small model
 // that may write any string writes what it has seen in the description.
 func (e *evidence) text(name string, s object) json.RawMessage {
-	if e == nil || s.has("pattern", "format") {
+	if e == nil || s.has("pattern") {
 		return nil
 	}
 	size := sizeOf(s)
+	if dated := e.dated(name, s, size); dated != nil || s.has("format") {
+		return dated
+	}
 	about := decode[string](s.get("description"))
 	if strings.Contains(strings.ToLower(about), "yyyy-mm-dd") && size.takes("2026-01-31") {
 		return json.RawMessage(`{"type":"string","format":"date"}`)
@@ -52,6 +55,17 @@ func (e *evidence) text(name string, s object) json.RawMessage {
 		return slices.ContainsFunc(stems, func(w string) bool { return set[w] })
 	}
 	if found := size.of(e.paths()); len(found) > 0 && within(places) {
+		return object{{"enum", marshal(found)}}.raw()
+	}
+	if found := size.of(e.states(name, about)); len(found) > 0 {
+		return object{{"enum", marshal(found)}}.raw()
+	}
+	if wantsRegion(about) {
+		if found := size.of(e.located(name)); len(found) > 0 {
+			return object{{"enum", marshal(found)}}.raw()
+		}
+	}
+	if found := size.of(e.people(name)); len(found) > 0 {
 		return object{{"enum", marshal(found)}}.raw()
 	}
 	if within(composed) {
@@ -191,7 +205,7 @@ var spelled = stemSet("content body note comment reply answer")
 // and words after which a request gives it without quotes.
 var (
 	otherQuote = []string{"about", "of", "on", "called", "named", "titled", "file", "like", "to", "in", "into", "from"}
-	dictating  = []string{" saying ", " that says ", " which says ", " reading ", " that reads ", " with the text ", " with the content ", " with the contents ", " with content ", " with the words ", " with the line ", " with the message ", " containing ", " that contains ", " the text ", " the words ", " the line ", " the message ", " the sentence "}
+	dictating  = []string{" saying ", " that says ", " which says ", " reading ", " that reads ", " with the text ", " with the content ", " with the contents ", " with content ", " with the words ", " with the line ", " with the message ", " containing ", " that contains ", " the text ", " the words ", " the line ", " the message ", " the sentence ", " verbatim: ", " the following: "}
 	writing    = []string{"write ", "put ", "save ", "store "}
 )
 
@@ -327,7 +341,8 @@ func wordsOf(text string) []string {
 
 // copied writes a rule for the runs of words, each word a rule of its own that
 // may go on with the next, so that the size is that of the text. Punctuation
-// around a run is not part of it, and neither is the 's of a name.
+// around a run is not part of it, and neither is the 's of a name. Within a
+// sentence no run begins or ends with a word that says nothing, like "in" or "the".
 func (w *grammarWriter) copied(words []string, state bool) {
 	name, ok := w.copies[strings.Join(words, " ")]
 	if !ok {
@@ -345,6 +360,9 @@ func (w *grammarWriter) copied(words []string, state bool) {
 	w.add(` "\""`)
 }
 
+// interrogatives are the words that say nothing and yet begin a question.
+var interrogatives = strings.Fields("what who whom whose how when where which why")
+
 func (w *grammarWriter) copyRules(name string, words []string) {
 	var starts []string
 	var b strings.Builder
@@ -360,16 +378,36 @@ func (w *grammarWriter) copyRules(name string, words []string) {
 			next = " " + name + "w" + string(marshal(i+1))
 		}
 		tail := strings.TrimPrefix(word, head)
+		begins, ends := edgesOf(words, i, head, core)
+		end := core
+		if !ends && next != "" && tail == core { // a run goes on behind "the"
+			end, bare = "", ""
+		}
 		// w: in the middle of a run; s: at its beginning.
-		b.WriteString(name + "w" + string(marshal(i)) + " ::= " + run(head, core, bare, tail, next) + "\n")
-		if core != "" {
-			starts = append(starts, "("+run("", core, bare, tail, next)+")")
+		b.WriteString(name + "w" + string(marshal(i)) + " ::= " + run(head, end, bare, tail, next) + "\n")
+		if core != "" && (begins || next == "" && len(starts) == 0) {
+			starts = append(starts, "("+run("", end, bare, tail, next)+")")
 		}
 	}
 	if len(starts) == 0 {
 		starts = []string{`""`}
 	}
 	w.rules = append(w.rules, name+" ::= "+strings.Join(starts, " | ")+"\n"+b.String())
+}
+
+// edgesOf reports whether a run may begin and end with the i-th of the words,
+// whose letters are core and what stands before them head. A word that says nothing
+// begins one only behind a quote or colon, or as the first of a question; the first
+// word of a request that asks for something ("Find a tent") is no value.
+func edgesOf(words []string, i int, head, core string) (begins, ends bool) {
+	stems := rank.Stems(core)
+	if len(stems) > 0 {
+		return i > 0 || !asking[strings.Join(stems, " ")], true
+	}
+	if core != strings.ToLower(core) && i > 0 && !strings.HasPrefix(core, "I") && !strings.ContainsAny(words[i-1][len(words[i-1])-1:], ".?!") {
+		return true, true // part of a name: The Larks
+	}
+	return head != "" || i > 0 && strings.HasSuffix(words[i-1], ":") || i == 0 && slices.Contains(interrogatives, strings.ToLower(core)), false
 }
 
 // run writes the ways to go on from a word: to end with it, without what

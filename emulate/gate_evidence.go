@@ -65,12 +65,13 @@ type numberReader struct {
 	out  []evident
 	last float64 // the number just read; NaN if something else was
 	word int
+	gap  bool // something stands behind it
 }
 
 // count takes a number and what else it may mean.
 func (r *numberReader) count(v float64) {
 	r.word++
-	r.last = v
+	r.last, r.gap = v, false
 	r.add(v)
 }
 
@@ -96,6 +97,10 @@ func (r *numberReader) letters(w string) {
 	after := !math.IsNaN(r.last)
 	spelled, isNumber := numberWords[w]
 	switch scale, span := scales[w], spans[w]; {
+	case after && len(w) == 1 && scale != 0 && (r.gap || w == "m"): // 5 m may be metres
+		r.last = round(r.last * scale)
+		r.add(r.last)
+		return
 	case after && scale != 0: // 8.5 million is not 8.5
 		r.out = slices.DeleteFunc(r.out, func(e evident) bool { return e.word == r.word })
 		r.last = round(r.last * scale)
@@ -119,6 +124,7 @@ func (r *numberReader) letters(w string) {
 }
 
 func (r *numberReader) mark(c byte) {
+	r.gap = true
 	switch {
 	case c == '%' && !math.IsNaN(r.last):
 		r.percent()
@@ -221,25 +227,37 @@ type evidence struct {
 	about   map[string]bool // the stems of the tool's name, which are no reason
 	numbers []evident       // of the whole conversation
 	words   []string        // of the whole conversation, as they stand
+	days    []moment        // of the request
+	clocks  []string        // of the request
 }
 
 func evidenceFor(t turn, tool string) *evidence {
-	return &evidence{request: t.text, lower: strings.ToLower(t.text), said: stemSet(t.text), about: stemSet(tool), numbers: numbersIn(t.known), words: wordsOf(t.known)}
+	brief := t.text[max(0, len(t.text)-maxKnown):]
+	return &evidence{
+		request: t.text, lower: strings.ToLower(t.text), said: stemSet(t.text), about: stemSet(tool),
+		numbers: numbersIn(t.known), words: wordsOf(t.known), days: daysIn(brief), clocks: clocksIn(brief),
+	}
 }
 
-func (e *evidence) spoken() []evident {
-	if e == nil {
-		return nil
-	}
-	return e.numbers
-}
+// long reports whether a request is too long to be searched for names and counts.
+func (e *evidence) long() bool { return len(e.request) > maxKnown }
 
 // values returns those of a list of values that the request says.
 func (e *evidence) values(list []json.RawMessage) []json.RawMessage {
 	if e == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(v json.RawMessage) bool { return !says(e.lower, v) })
+	return slices.DeleteFunc(slices.Clone(list), func(v json.RawMessage) bool { return !says(e.lower, v) && !e.means(v) })
+}
+
+// means reports whether the request says a value in another form: "parks" for
+// Park, "two" for "2".
+func (e *evidence) means(v json.RawMessage) bool {
+	word := decode[string](v)
+	if _, err := strconv.ParseFloat(word, 64); err == nil {
+		return slices.ContainsFunc(e.numbers, func(n evident) bool { return n.text == word })
+	}
+	return len(word) > 2 && e.speaksOf(word)
 }
 
 // offers reports whether the request gives a reason to fill a parameter that
@@ -249,7 +267,8 @@ func (e *evidence) offers(name string, s object) bool {
 		return true
 	}
 	def := string(s.get("default"))
-	for _, v := range e.values(decode[[]json.RawMessage](s.get("enum"))) {
+	listed := decode[[]json.RawMessage](s.get("enum"))
+	for _, v := range e.values(listed) {
 		if string(v) != def {
 			return true
 		}
@@ -257,7 +276,29 @@ func (e *evidence) offers(name string, s object) bool {
 	if slices.Equal(rank.Stems(name), rank.Stems("year")) && slices.ContainsFunc(e.numbers, evident.isYear) {
 		return true
 	}
+	if found, takes := e.moments(name, s); takes {
+		return len(found) > 0 && !e.open(name, len(e.days))
+	}
+	switch typ := decode[string](s.get("type")); {
+	case yesNo(s) != nil && e.asks(e.hints(name)):
+		return true
+	case (typ == "integer" || typ == "number") && (len(e.counted(name)) > 0 || e.percents(name)):
+		return true
+	case typ == "string" && !s.has("enum") && len(e.people(name)) > 0:
+		return true
+	case len(listed) > 0 && yesNo(s) == nil:
+		return false // which of them, nobody has said
+	}
 	return e.names(name)
+}
+
+// offersAny reports whether the request gives a reason to fill one of the
+// properties of an object that may all be left out.
+func (e *evidence) offersAny(props object) bool {
+	return slices.ContainsFunc(props, func(p field) bool {
+		about, _ := readObject(p.value)
+		return e.offers(p.key, about)
+	})
 }
 
 // names reports whether the request has every word of a parameter's name that
@@ -273,7 +314,7 @@ var denials = []string{"not", "no", "without", "don't", "dont", "never", "exclud
 // affirms reports whether the request names a yes-or-no parameter and refuses
 // nothing.
 func (e *evidence) affirms(name string) bool {
-	if e == nil || !e.names(name) {
+	if e == nil || !e.names(name) && !e.asks(e.hints(name)) {
 		return false
 	}
 	return !slices.ContainsFunc(denials, func(w string) bool { return mentions(e.lower, w) })

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +31,8 @@ func main() {
 	ways := flag.String("ways", "bare,prompt,auto,forced,none", "which ways to ask")
 	offset := flag.Int("offset", 0, "the first question")
 	step := flag.Int("step", 0, "ask every so manieth question; 0 means 4, and 1 for multiple")
+	quarters := flag.String("quarters", "", "of each four questions only these, \"2,3\" for one: those that nobody tuned on; with it step is 1 unless it is set")
+	threads := flag.Int("threads", 1, "of the server; on busy cores two wait for each other and are slower than one")
 	limit := flag.Int("limit", 0, "ask at most so many of a set; 0 means all")
 	format := flag.String("wire", "chat", "chat, responses or messages")
 	whole := flag.Bool("whole", false, "ask for whole answers, not streams")
@@ -38,7 +42,15 @@ func main() {
 	run := &run{
 		ways: strings.Split(*ways, ","), offset: *offset, step: *step, limit: *limit, wire: *format, whole: *whole, cache: *cache, verbose: *verbose,
 	}
-	if err := run.do(*url, *python, *root, strings.Split(*sets, ",")); err != nil {
+	for _, q := range strings.FieldsFunc(*quarters, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(q)
+		if err != nil || n < 0 || n > 3 {
+			fmt.Fprintln(os.Stderr, "figures: a quarter is 0, 1, 2 or 3, not", q)
+			os.Exit(2)
+		}
+		run.quarters = append(run.quarters, n)
+	}
+	if err := run.do(*url, *python, *root, strings.Split(*sets, ","), *threads); err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		os.Exit(1)
 	}
@@ -47,16 +59,17 @@ func main() {
 type run struct {
 	ways                []string
 	offset, step, limit int
+	quarters            []int
 	wire, cache         string
 	whole, verbose      bool
 	url                 string
 }
 
-func (r *run) do(url, python, root string, sets []string) error {
+func (r *run) do(url, python, root string, sets []string, threads int) error {
 	if url == "" {
 		var stop func()
 		var err error
-		if url, stop, err = realmodel.Serve(python, filepath.Join(root, "conformance", "realmodel"), 2); err != nil {
+		if url, stop, err = realmodel.Serve(python, filepath.Join(root, "conformance", "realmodel"), threads); err != nil {
 			return err
 		}
 		defer stop()
@@ -77,17 +90,7 @@ func (r *run) do(url, python, root string, sets []string) error {
 		if err != nil {
 			return err
 		}
-		step := r.step
-		if step == 0 {
-			step = 4
-			if set == "multiple" {
-				step = 1
-			}
-		}
-		var chosen []realmodel.Question
-		for i := r.offset; i < len(all) && (r.limit == 0 || len(chosen) < r.limit); i += step {
-			chosen = append(chosen, all[i])
-		}
+		chosen := r.choose(set, all)
 		for _, way := range r.ways {
 			if err := r.ask(set, way, chosen); err != nil {
 				return err
@@ -95,6 +98,25 @@ func (r *run) do(url, python, root string, sets []string) error {
 		}
 	}
 	return nil
+}
+
+// choose returns the questions of a set that are asked.
+func (r *run) choose(set string, all []realmodel.Question) []realmodel.Question {
+	step := r.step
+	switch {
+	case step > 0:
+	case set == "multiple" || len(r.quarters) > 0:
+		step = 1
+	default:
+		step = 4
+	}
+	var chosen []realmodel.Question
+	for i := r.offset; i < len(all) && (r.limit == 0 || len(chosen) < r.limit); i += step {
+		if len(r.quarters) == 0 || slices.Contains(r.quarters, i%4) {
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen
 }
 
 // client returns the client of a way to ask.
