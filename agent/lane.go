@@ -19,7 +19,7 @@ type Lane string
 
 // The lanes.
 const (
-	LaneAuto   Lane = "auto"   // the provider if it can and nobody wants control, else MCP, else local
+	LaneAuto   Lane = "auto"   // the provider if it can and no policy wants control, else MCP, else local
 	LaneNative Lane = "native" // the provider
 	LaneMCP    Lane = "mcp"    // a tool of an MCP server
 	LaneLocal  Lane = "local"  // a tool of the program
@@ -46,6 +46,12 @@ func ParseLane(s string) (Lane, error) {
 type ProviderTool struct {
 	Name string // like [llm.WebSearch]
 	Lane Lane   // empty means LaneAuto
+	// Own is the name of the tool of ours that stands in for it. Empty means those of
+	// the same name, whatever server or namespace they belong to.
+	Own string
+	// Uncontrolled says that the policy has nothing to say about what the provider
+	// runs: LaneAuto then takes the provider even if there is a policy.
+	Uncontrolled bool
 	// Config restricts the tool, whoever runs it. What cannot reach the chosen
 	// lane is refused.
 	Config llm.HostedConfig
@@ -132,7 +138,7 @@ func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (laneSet
 	var hosted []llm.ToolDef
 	for _, h := range a.Hosted {
 		def := llm.ToolDef{Kind: llm.HostedTool, Name: h.Name, Hosted: &h.Config}
-		own := ownTool(set, h.Name)
+		own := standIns(set, h)
 		c := a.lane(m, id, h, def, own)
 		if c.Lane == LaneNever && must && c.Asked != LaneAuto && c.Asked != LaneNever {
 			return out, fmt.Errorf("agent: %s cannot be run as %q: %s", h.Name, c.Asked, c.Why)
@@ -141,8 +147,10 @@ func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (laneSet
 		if c.Lane == LaneNative {
 			hosted = append(hosted, def)
 		}
-		if own != nil && c.Lane != LaneMCP && c.Lane != LaneLocal {
-			out.Withheld[own.Name] = true
+		for lane, names := range own {
+			for _, name := range names {
+				out.Withheld[name] = lane != c.Lane
+			}
 		}
 	}
 	for _, d := range set.Defs() {
@@ -155,21 +163,14 @@ func (a *Agent) lanes(m llm.Model, id string, set *tool.Set, must bool) (laneSet
 }
 
 // lane decides about one tool.
-func (a *Agent) lane(m llm.Model, id string, h ProviderTool, def llm.ToolDef, own *tool.Tool) LaneChosen {
+func (a *Agent) lane(m llm.Model, id string, h ProviderTool, def llm.ToolDef, own map[Lane][]string) LaneChosen {
 	asked := h.Lane
 	if asked == "" {
 		asked = LaneAuto
 	}
 	c := LaneChosen{Tool: h.Name, Lane: LaneNever, Asked: asked}
 	native := a.hosts(m, id, def)
-	where := LaneNever
-	if own != nil {
-		where = LaneLocal
-		if own.Origin == tool.MCP {
-			where = LaneMCP
-		}
-	}
-	controlled := a.Tools != nil && a.Tools.Policy != nil
+	controlled := a.Tools != nil && a.Tools.Policy != nil && !h.Uncontrolled
 	switch {
 	case asked == LaneNever:
 		c.Why = "it is not wanted"
@@ -177,21 +178,12 @@ func (a *Agent) lane(m llm.Model, id string, h ProviderTool, def llm.ToolDef, ow
 		c.Lane, c.Why = LaneNative, "the provider runs it, as asked for"
 	case asked == LaneNative:
 		c.Why = "the provider does not run it: " + native.Error()
-	case asked == where:
-		c.Lane, c.Why = where, "as asked for"
+	case asked != LaneAuto && own[asked] != nil:
+		c.Lane, c.Why = asked, "as asked for"
 	case asked != LaneAuto:
 		c.Why = "there is no such tool"
-	case native == nil && !controlled:
-		c.Lane, c.Why = LaneNative, "the provider runs it, and no policy wants control"
-	case where != LaneNever:
-		c.Lane, c.Why = where, "a policy wants control, which the provider does not give"
-		if native != nil {
-			c.Why = "the provider does not run it: " + native.Error()
-		}
-	case native == nil:
-		c.Why = "only the provider could run it, and a policy wants control"
 	default:
-		c.Why = "nobody can run it: " + native.Error()
+		c.Lane, c.Why = automatic(native, controlled, own)
 	}
 	return c
 }
@@ -217,15 +209,50 @@ func (a *Agent) mayHost() bool {
 	return knows || a.HostedSupport != nil
 }
 
-// ownTool returns the tool of a set that has the name, by itself or in its
-// namespace.
-func ownTool(set *tool.Set, name string) *tool.Tool {
-	for t := range set.All() {
-		if _, base, ok := set.Original(t.Name); t.Name == name || ok && base == name {
-			return &t
-		}
+// automatic is the lane if nobody asked for one: the provider's tool, else that of an
+// MCP server, else ours.
+func automatic(native error, controlled bool, own map[Lane][]string) (Lane, string) {
+	why := "a policy wants control, which the provider does not give"
+	if native != nil {
+		why = "the provider does not run it: " + native.Error()
 	}
-	return nil
+	switch {
+	case native == nil && !controlled:
+		return LaneNative, "the provider runs it, and no policy wants control"
+	case own[LaneMCP] != nil:
+		return LaneMCP, why
+	case own[LaneLocal] != nil:
+		return LaneLocal, why
+	case native == nil:
+		return LaneNever, "only the provider could run it, and a policy wants control"
+	}
+	return LaneNever, "nobody can run it: " + native.Error()
+}
+
+// standIns returns the names of our tools that do what a hosted tool does, by who runs
+// them: those of the name itself, and those of that name in a namespace or of an
+// MCP server.
+func standIns(set *tool.Set, h ProviderTool) map[Lane][]string {
+	out := make(map[Lane][]string)
+	for t := range set.All() {
+		if !standsIn(set, t, h) {
+			continue
+		}
+		lane := LaneLocal
+		if t.Origin == tool.MCP {
+			lane = LaneMCP
+		}
+		out[lane] = append(out[lane], t.Name)
+	}
+	return out
+}
+
+func standsIn(set *tool.Set, t tool.Tool, h ProviderTool) bool {
+	if h.Own != "" {
+		return t.Name == h.Own
+	}
+	_, base, ok := set.Original(t.Name)
+	return t.Name == h.Name || ok && base == h.Name || t.Source != "" && t.Name == t.Source+"__"+h.Name
 }
 
 // restricted returns the set with the limits of the hosted tools put on those
@@ -235,7 +262,7 @@ func (a *Agent) restricted(set *tool.Set) (*tool.Set, error) {
 	changed := false
 	for t := range set.All() {
 		for _, h := range a.Hosted {
-			if own := ownTool(set, h.Name); own == nil || own.Name != t.Name {
+			if !standsIn(set, t, h) {
 				continue
 			}
 			limited, err := restrict(t, h.Config)

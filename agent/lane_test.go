@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,51 @@ func TestLanes(t *testing.T) { // requirements 3.1 to 3.7, C25, C26
 		}
 		if m.asked[0].System != "Be brief." { // 4.3: nothing is promised that is not there
 			t.Errorf("%s: the prompt says %q", c.name, m.asked[0].System)
+		}
+	}
+}
+
+// TestLanesMix: a server's tool and one of ours can stand in for the same tool of the
+// provider. Only those of the chosen lane are offered.
+func TestLanesMix(t *testing.T) { // requirements 3.7
+	can := func(string, llm.ToolDef) error { return nil }
+	cannot := func(string, llm.ToolDef) error { return errors.New("it has none") }
+	for _, c := range []struct {
+		name   string
+		hosted agent.ProviderTool
+		native func(string, llm.ToolDef) error
+		want   string
+	}{
+		{"a server before ours", agent.ProviderTool{Name: llm.WebSearch}, cannot, "docs__web_search"},
+		{"ours if asked for", agent.ProviderTool{Name: llm.WebSearch, Lane: agent.LaneLocal}, cannot, "web_search"},
+		{"a tool of another name", agent.ProviderTool{Name: llm.WebSearch, Lane: agent.LaneLocal, Own: "weather"}, cannot, "docs__web_search weather web_search"},
+		{"the provider, if the policy leaves it", agent.ProviderTool{Name: llm.WebSearch, Uncontrolled: true}, can, "web_search (hosted)"},
+		{"not the provider, if a policy wants control", agent.ProviderTool{Name: llm.WebSearch}, can, "docs__web_search"},
+		{"nobody", agent.ProviderTool{Name: llm.WebSearch, Lane: agent.LaneNever}, can, ""},
+	} {
+		var got []string
+		remote := search(tool.MCP, plainSearch, &got)
+		remote.Name, remote.Source = "docs__web_search", "docs"
+		m := says("fine")
+		a := &agent.Agent{Model: m, Tools: runner(weatherTool(), search(tool.Builtin, plainSearch, &got), remote), HostedSupport: c.native, Hosted: []agent.ProviderTool{c.hosted}}
+		a.Tools.Policy = invoke.AllowAll
+		if l := run(t, a, "go"); l.err != nil {
+			t.Errorf("%s: %v", c.name, l.err)
+			continue
+		}
+		var names []string
+		for _, d := range m.asked[0].Tools {
+			if d.Name == "weather" && c.hosted.Own == "" {
+				continue
+			}
+			if d.Kind == llm.HostedTool {
+				d.Name += " (hosted)"
+			}
+			names = append(names, d.Name)
+		}
+		slices.Sort(names)
+		if strings.Join(names, " ") != c.want {
+			t.Errorf("%s: offered are %q", c.name, names)
 		}
 	}
 }

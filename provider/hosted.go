@@ -2,8 +2,10 @@ package provider
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // RunsHosted reports why the model's vendor cannot run the hosted tool def itself, or nil
@@ -15,8 +17,25 @@ func (m *Model) RunsHosted(def llm.ToolDef) error {
 		return fmt.Errorf("%s is no tool of a provider", def.Name)
 	case !m.vendor.Hosts:
 		return fmt.Errorf("%s is not known to run tools itself", m.vendor.Name)
+	case m.wire == wire.Chat && !strings.Contains(m.model, "search"):
+		return fmt.Errorf("%s runs no tools for models that are asked in the chat format, except those made to search", m.vendor.Name)
 	}
 	req := &llm.Request{Model: m.model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{def}, MaxTokens: 1}
 	_, _, err := m.codec().EncodeRequest(req, false)
+	return err
+}
+
+// Expresses reports why the hosted tool def cannot be said in the format that the model
+// is asked in, or nil if it can, whether or not the server knows the tool.
+func (m *Model) Expresses(def llm.ToolDef) error {
+	req := &llm.Request{Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{def}, MaxTokens: 1}
+	route, err := m.Explain(req)
+	if err != nil {
+		return err
+	}
+	if route.Kind != Native {
+		return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
+	}
+	_, _, err = m.codec().EncodeRequest(req, false)
 	return err
 }

@@ -32,6 +32,7 @@ type settings struct {
 	Allow       []string                  `yaml:"allow"`
 	Sandbox     bool                      `yaml:"sandbox"`
 	Tools       []string                  `yaml:"tools"`
+	Lanes       []string                  `yaml:"lanes"` // who runs tools; see parseLanes
 	System      string                    `yaml:"system"`
 	MaxTurns    int                       `yaml:"max_turns"`
 	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
@@ -102,6 +103,7 @@ var settingTable = []setting{
 	{"allow", "TOOLPOST_ALLOW", "what tools may do besides reading: write, exec, net", func(s *settings) any { return &s.Allow }},
 	{"sandbox", "TOOLPOST_SANDBOX", "whether programs are kept to that folder", func(s *settings) any { return &s.Sandbox }},
 	{"tools", "TOOLPOST_TOOLS", "files that describe more tools", func(s *settings) any { return &s.Tools }},
+	{"lanes", "TOOLPOST_LANES", "who runs a tool that the vendor, an MCP server or we could run", func(s *settings) any { return &s.Lanes }},
 	{"system", "TOOLPOST_SYSTEM", "what the model is told before the task", func(s *settings) any { return &s.System }},
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
 	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *settings) any { return &s.MaxTokens }},
@@ -395,6 +397,9 @@ func (s *settings) check() error {
 	if err := checkAllow(s.Allow); err != nil {
 		return wrong("allow", "allow: %w", err)
 	}
+	if _, err := parseLanes(s.Lanes); err != nil {
+		return wrong("lanes", "lanes: %w", err)
+	}
 	if s.Sandbox {
 		if err := builtin.CanSandbox(); err != nil {
 			return fmt.Errorf("%s: programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", cmp.Or(s.from["sandbox"], "the settings"), err)
@@ -418,10 +423,8 @@ func (s *settings) check() error {
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
 		return wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
 	}
-	for _, name := range s.Local {
-		if name != "none" && !slices.Contains(locals, name) {
-			return wrong("local", "local: %q is not one of %s, none", name, strings.Join(locals, ", "))
-		}
+	if i := slices.IndexFunc(s.Local, func(name string) bool { return name != "none" && !slices.Contains(locals, name) }); i >= 0 {
+		return wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
 	}
 	if err := checkTasks(s.Tasks); err != nil {
 		return wrong("tasks", "tasks: %w", err)

@@ -30,6 +30,7 @@ type saved struct {
 	MaxTurns    int      `json:"max_turns"`
 	MaxTokens   int      `json:"max_tokens,omitempty"`
 	ToolTokens  int      `json:"tool_tokens,omitempty"`
+	Lanes       []string `json:"lanes,omitempty"`
 	Budget      string   `json:"budget_usd,omitempty"`
 	Timeout     string   `json:"timeout,omitempty"` // like 10m0s
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -40,7 +41,7 @@ type saved struct {
 func (w *wiring) save() (json.RawMessage, error) {
 	out := saved{
 		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
-		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Temperature: w.Temperature, Budget: w.Budget,
+		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Lanes: w.Lanes, Temperature: w.Temperature, Budget: w.Budget,
 	}
 	if w.Timeout > 0 {
 		out.Timeout = w.Timeout.String()
@@ -147,6 +148,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	take("system", before.System != "", func() { s.System = before.System })
 	take("max_turns", before.MaxTurns > 0, func() { s.MaxTurns = before.MaxTurns })
 	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
+	take("lanes", len(before.Lanes) > 0, func() { s.Lanes = before.Lanes })
 	take("tool_tokens", before.ToolTokens > 0, func() { s.ToolTokens = before.ToolTokens })
 	take("budget_usd", before.Budget != "", func() { s.Budget = before.Budget })
 	timeout, _ := time.ParseDuration(before.Timeout)

@@ -26,6 +26,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.StringSlice("allow", nil, allowUsage)
 	f.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
 	f.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
+	f.StringSlice("lanes", nil, lanesUsage)
 	f.String("system", "", "what the model is told before the task")
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
 	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
@@ -50,6 +51,7 @@ type wiring struct {
 	better llm.Model // asked when calls keep failing; nil if none is configured
 	money  catalog.Money
 	tools  *tool.Set
+	hosted []agent.ProviderTool // tools that others could run, too
 	store  runStore
 	keep   *journal.Secrets // out of the record
 	close  []func()
@@ -114,6 +116,9 @@ func (s *settings) wire(ctx context.Context, cmd *cobra.Command) (w *wiring, err
 		return w, fmt.Errorf("the record of runs: %w", err)
 	}
 	w.close = append(w.close, done)
+	if w.hosted, err = w.laneTools(); err != nil {
+		return w, err
+	}
 	w.keep = s.secrets()
 	w.client.Secrets = s.hidden
 	switch store := w.store.(type) {
@@ -182,6 +187,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	if w.bridge != nil {
 		ag.BeforeTurn = w.bridge.BeforeTurn(w.first)
 	}
+	ag.Hosted, ag.HostedSupport = w.hosted, w.hostedSupport(w.hosted)
 	ag.Money, ag.Cost, ag.Windows = w.money, w.costs(), &w.windows
 	return ag
 }

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+)
+
+// vendor is a server that speaks the Messages format and answers with these blocks, one
+// list for each request. It keeps what it was asked.
+type vendor struct {
+	mu      sync.Mutex
+	answers [][]string
+	asked   []map[string]any
+}
+
+func (v *vendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var req map[string]any
+	if json.Unmarshal(body, &req) != nil || !strings.HasSuffix(r.URL.Path, "/messages") {
+		http.NotFound(w, r)
+		return
+	}
+	v.mu.Lock()
+	v.asked = append(v.asked, req)
+	blocks := v.answers[min(len(v.asked), len(v.answers))-1]
+	v.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	event := func(kind, rest string) {
+		fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q%s}\n\n", kind, kind, rest)
+	}
+	event("message_start", `,"message":{"id":"m","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"usage":{"input_tokens":1,"output_tokens":1}}`)
+	reason := "end_turn"
+	for i, b := range blocks {
+		if strings.Contains(b, `"tool_use"`) {
+			reason = "tool_use"
+		}
+		event("content_block_start", fmt.Sprintf(`,"index":%d,"content_block":%s`, i, b))
+		event("content_block_stop", fmt.Sprintf(`,"index":%d`, i))
+	}
+	event("message_delta", fmt.Sprintf(`,"delta":{"stop_reason":%q},"usage":{"output_tokens":5}`, reason))
+	event("message_stop", "")
+}
+
+// requests returns what the vendor was asked, as text.
+func (v *vendor) requests(t *testing.T) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []string
+	for _, r := range v.asked {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(text))
+	}
+	return out
+}
+
+const (
+	hostedSearch = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"tides"}}`
+	hostedResult = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.org/tides","title":"Tides","encrypted_content":"x"}]}`
+)
+
+func uses(id, name, input string) string {
+	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":%s}`, id, name, input)
+}
+
+// vendorHome is a home with such a vendor and a server of tools.
+func vendorHome(t *testing.T, config string, answers ...[]string) *vendor {
+	t.Helper()
+	v := &vendor{answers: answers}
+	server := httptest.NewServer(v)
+	t.Cleanup(server.Close)
+	mcpHome(t, fmt.Sprintf("providers:\n  own: {base_url: %s/v1, wire: messages}\n", server.URL)+config)
+	return v
+}
+
+var lastWords = []string{`{"type":"text","text":"Done."}`}
+
+// TestVendorAndServerInOneRun: the vendor runs its search inside a request, and the
+// tools of a server are run by us, in one run. All are disclosed before the first
+// turn, nothing is forced, and what the vendor ran is seen and recorded.
+func TestVendorAndServerInOneRun(t *testing.T) { // 3.1, 3.3, 3.6, 3.8
+	v := vendorHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"), []string{hostedSearch, hostedResult, uses("toolu_1", "one__echo", `{"text":"hello"}`)}, lastWords)
+	r := toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--yes", "--lanes", "web_search=native", "--json", "go")
+	must(t, r, 0, `"tool":"web_search","lane":"native"`, "the provider runs it, as asked for", "tides", "hello")
+	asked := v.requests(t)
+	if len(asked) != 2 {
+		t.Fatalf("there were %d requests", len(asked))
+	}
+	for _, want := range []string{`"type":"web_search_20250305"`, `"name":"web_search"`, `"name":"one__echo"`} {
+		if !strings.Contains(asked[0], want) {
+			t.Errorf("the first request lacks %s:\n%s", want, asked[0])
+		}
+	}
+	if strings.Contains(asked[0], `"tool_choice"`) {
+		t.Errorf("a call is forced: %s", asked[0])
+	}
+	if !strings.Contains(asked[1], `"tool_use_id":"toolu_1"`) || strings.Contains(asked[1], `"tool_result","tool_use_id":"srvtoolu_1"`) {
+		t.Errorf("the second request answers the wrong calls: %s", asked[1])
+	}
+	must(t, toolpost(t, "", "receipts", "show", "latest"), 0, "one__echo")
+}
+
+// TestServersToolInSeveralRounds: calls of a server's tools are run in order, as often
+// as the model wants, a failure is fed back, and the vendor's tool is not offered.
+func TestServersToolInSeveralRounds(t *testing.T) { // 3.4, 3.5
+	v := vendorHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"),
+		[]string{uses("toolu_1", "one__fail", `{"text":"no such tide"}`), uses("toolu_2", "one__echo", `{"text":"first"}`)},
+		[]string{uses("toolu_3", "one__echo", `{"text":"second"}`)},
+		[]string{uses("toolu_4", "one__echo", `{"text":"third"}`)}, lastWords)
+	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--yes", "--lanes", "web_search=one__echo", "go"), 0, "web_search is run by: mcp (as asked for)", "Done.")
+	asked := v.requests(t)
+	if len(asked) != 4 {
+		t.Fatalf("there were %d requests", len(asked))
+	}
+	if a, b := strings.Index(asked[1], `"tool_use_id":"toolu_1"`), strings.Index(asked[1], `"tool_use_id":"toolu_2"`); a < 0 || b < a || !strings.Contains(asked[1], "no such tide") || !strings.Contains(asked[1], `"is_error":true`) {
+		t.Errorf("the results are not fed back in order: %s", asked[1])
+	}
+	for _, r := range asked {
+		if strings.Contains(r, "web_search") {
+			t.Errorf("the vendor's tool is offered, too: %s", r)
+		}
+	}
+	if !strings.Contains(asked[3], "third") {
+		t.Errorf("the last round is lost: %s", asked[3])
+	}
+}
+
+// TestNobodyRunsWhatIsNotThere: a tool that is not there is not offered and not
+// claimed; asked for by name, it is refused before anything is asked.
+func TestNobodyRunsWhatIsNotThere(t *testing.T) { // 3.7, 4.3
+	v := vendorHome(t, "", lastWords)
+	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--lanes", "web_search=auto", "go"), 0, "web_search is run by: never", "own is not known to run tools itself")
+	if asked := v.requests(t); strings.Contains(strings.ToLower(asked[0]), "web_search") || strings.Contains(asked[0], "search the web") {
+		t.Errorf("a search is claimed that is not there: %s", asked[0])
+	}
+	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--lanes", "web_search=mcp", "go"), 1, "there is no such tool")
+	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--lanes", "web_search=reach", "go"), 1, "no tool is called reach")
+	must(t, toolpost(t, "", "run", "-m", "sim/offline", "--lanes", "web_search=native", "go"), 1, "runs no tools itself")
+	if n := len(v.requests(t)); n != 1 {
+		t.Errorf("there were %d requests", n)
+	}
+}
+
+// TestTheVendorNeedsNoServers: the vendor's tool needs no settings of MCP.
+func TestTheVendorNeedsNoServers(t *testing.T) { // 3.9
+	v := vendorHome(t, "lanes: [web_search=native]\n", []string{hostedSearch, hostedResult, `{"type":"text","text":"High at noon."}`})
+	must(t, toolpost(t, "", "run", "-m", "own/claude-sonnet-4-5", "--mcp", "none", "go"), 0, "High at noon.")
+	if asked := v.requests(t); len(asked) != 1 || !strings.Contains(asked[0], "web_search_20250305") {
+		t.Errorf("the requests are %s", asked)
+	}
+}
+
+// TestLanesSetting reads the setting from the flag, the variable and the file, in old
+// and new words, and refuses what it does not know.
+func TestLanesSetting(t *testing.T) { // 3.2
+	for words, want := range map[string]string{
+		"": "auto", "mcp": "mcp", "ai-web-search": "native", "duckduckgo": "local", "never": "never",
+		"local,web_search=native": "local web_search:native", "web_search=brave__search": "auto web_search>brave__search",
+	} {
+		var list []string
+		if words != "" {
+			list = strings.Split(words, ",")
+		}
+		c, err := parseLanes(list)
+		got := string(c.overall)
+		for _, p := range c.tools {
+			if p.Own != "" {
+				got += " " + p.Name + ">" + p.Own
+			} else {
+				got += " " + p.Name + ":" + string(p.Lane)
+			}
+		}
+		if err != nil || got != want {
+			t.Errorf("%q is %q, %v", words, got, err)
+		}
+	}
+	vendorHome(t, "lanes: [vendor]\n", lastWords)
+	must(t, toolpost(t, "", "config", "check"), 1, `config.yaml: lanes: "vendor" is none of auto`)
+	must(t, toolpost(t, "", "run", "--lanes", "web_search=", "go"), 2, "says nothing")
+	t.Setenv("TOOLPOST_LANES", "a=mcp,a=local")
+	must(t, toolpost(t, "", "config", "check", "--config", ""), 2, "a is named twice")
+}
+
+// TestAutoTakesTheVendor: where the vendor has the tool, auto takes it from people who
+// let tools reach the network, or who set the lanes; else a server's, else ours.
+func TestAutoTakesTheVendor(t *testing.T) { // 3.7
+	for _, c := range []struct {
+		name   string
+		allow  []string
+		lanes  []string
+		vendor string
+		want   agent.Lane
+	}{
+		{"the vendor has it", []string{"net"}, nil, "anthropic/claude-sonnet-4-5", agent.LaneNative},
+		{"the vendor has it in its newer format", []string{"net"}, nil, "gemini/gemini-2.5-flash", agent.LaneNative},
+		{"no vendor has it", []string{"net"}, nil, "groq/llama-3.3-70b-versatile", agent.LaneLocal},
+		{"ours is wanted", []string{"net"}, []string{"local"}, "anthropic/claude-sonnet-4-5", agent.LaneLocal},
+		{"nobody may reach the network", nil, nil, "anthropic/claude-sonnet-4-5", ""},
+		{"it was set", nil, []string{"web_search=auto"}, "anthropic/claude-sonnet-4-5", agent.LaneNative},
+	} {
+		s := &settings{Root: t.TempDir(), Allow: c.allow, Lanes: c.lanes, from: map[string]string{}}
+		if c.lanes != nil {
+			s.from["lanes"] = "--lanes"
+		}
+		set, done, err := s.toolSet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		client := &provider.Client{Key: func(string) (string, error) { return "key-of-a-test", nil }}
+		w := &wiring{settings: s, tools: set, client: client, found: found{ID: c.vendor}}
+		if w.model, err = client.Open(c.vendor); err != nil {
+			t.Fatal(err)
+		}
+		hosted, err := w.laneTools()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(hosted, func(p agent.ProviderTool) bool { return p.Name == "web_search" })
+		if c.want == "" {
+			if i >= 0 {
+				t.Errorf("%s: %+v", c.name, hosted)
+			}
+			continue
+		}
+		w.hosted, w.keep, w.MaxTurns = hosted, new(journal.Secrets), 3
+		a := w.agent(nil, nil)
+		a.Model = llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				_ = yield(llm.TextDelta{Text: "Done."}, nil) && yield(llm.Finish{Reason: llm.Stop}, nil)
+			}
+		})
+		var lanes []agent.LaneChosen
+		for ev, err := range a.Run(t.Context(), llm.User("go")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lane, ok := ev.(agent.LaneChosen); ok {
+				lanes = append(lanes, lane)
+			}
+		}
+		if len(lanes) != len(hosted) || lanes[i].Lane != c.want || lanes[i].Why == "" {
+			t.Errorf("%s: %+v", c.name, lanes)
+		}
+	}
+}
