@@ -324,7 +324,10 @@ func writer(tools []llm.ToolDef, text string) int {
 		for len(words) > 0 && slices.Contains(polite, strings.Trim(words[0], edge)) {
 			words = words[1:]
 		}
-		if len(words) > 0 && !slices.Contains(writes, words[0]) && !strings.Contains(dictated(text)[0], strings.Trim(clause, edge)) {
+		if len(words) == 1 && isPath(strings.TrimRight(words[0], edge)) { // "to a.txt", behind a sentence that ends
+			continue
+		}
+		if len(words) > 0 && !slices.Contains(writes, words[0]) && !wantsFile(words) && !strings.Contains(dictated(text)[0], strings.Trim(clause, edge)) {
 			return -1
 		}
 	}
@@ -338,6 +341,13 @@ func writer(tools []llm.ToolDef, text string) int {
 		}
 	}
 	return found
+}
+
+// wantsFile reports whether words begin with a file that is not there yet: "a file
+// notes.txt with". "The file" is one to be found.
+func wantsFile(words []string) bool {
+	at := slices.Index(words, "file")
+	return at > 0 && words[0] == "a" && !slices.ContainsFunc(words[1:at], func(w string) bool { return w != "new" && w != "text" })
 }
 
 // takesFile reports whether a tool requires a path and a content, and no more.

@@ -223,19 +223,19 @@ func dictated(request string) []string {
 	var out []string
 	add := func(text string) {
 		text = strings.Trim(text, " \t\n:")
-		first, _, _ := strings.Cut(strings.ToLower(text), " ")
+		first, _, _ := strings.Cut(text, " ")
 		if text != "" && !slices.Contains(described, first) && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
 	for _, cue := range dictating {
 		if i := strings.Index(lower, cue); i >= 0 && len(lower) == len(request) {
-			add(beforePlace(request[i+len(cue):]))
+			add(beforePlace(request[i+len(cue):])) // "the sentence The sky is blue"
 		}
 	}
 	for _, verb := range writing {
 		if rest, ok := strings.CutPrefix(lower, verb); ok && len(out) == 0 && len(lower) == len(request) {
-			if text := beforePlace(request[len(request)-len(rest):]); len(text) < len(rest) {
+			if text := beforePlace(request[len(request)-len(rest):]); len(text) < len(rest) && !slices.Contains(described, strings.ToLower(strings.Fields(text + " .")[0])) {
 				add(text)
 			}
 		}
