@@ -246,3 +246,8 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 	}
 	return j.route, nil
 }
+
+// Signer says who signs what the model thinks and calls, and in which format, like
+// "anthropic/messages": the label of its opaque state. A server that passes signatures on
+// to a client of the same format puts the label back when they return.
+func (m *Model) Signer() string { return m.codec().Vendor }

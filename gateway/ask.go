@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+)
+
+// ask asks one upstream after the other, until one begins to answer, and hands each event
+// of its answer to each. What was not done as asked becomes a warning to the client.
+//
+// An upstream that keeps failing is left alone for a while, as long as there is another.
+func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error) error {
+	var failures []error
+	for i, to := range ways {
+		last := i == len(ways)-1
+		pass, open := to.breaker.Enter(time.Now, limits)
+		if open != nil && !(last && len(failures) == 0) {
+			continue
+		}
+		begun, err := x.askOne(to, req, each)
+		pass.Done(verdict(err), time.Now, limits)
+		if err == nil || begun || !another(err) || x.ctx().Err() != nil {
+			return joined(failures, err)
+		}
+		failures = append(failures, err)
+		if !last {
+			x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", to.id, llm.KindOf(err), ways[i+1].id)})
+		}
+	}
+	return joined(failures[:len(failures)-1], failures[len(failures)-1])
+}
+
+// joined is the last error, which decides how the client is told, with those before it.
+func joined(before []error, last error) error {
+	if last == nil || len(before) == 0 {
+		return last
+	}
+	var known *llm.Error
+	if !errors.As(last, &known) {
+		return errors.Join(append(before, last)...)
+	}
+	out := *known
+	out.Err = fmt.Errorf("%w (and before: %w)", known.Err, errors.Join(before...))
+	return &out
+}
+
+// another reports whether another upstream may be able to answer.
+func another(err error) bool {
+	switch llm.KindOf(err) {
+	case llm.Invalid, llm.Canceled:
+		return false
+	}
+	return true
+}
+
+// askOne asks one upstream.
+func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) (begun bool, err error) {
+	to.busy.Add(1)
+	defer to.busy.Add(-1)
+	x.upstream = to.id
+	labels, n := x.labels(to.model), new(notes)
+	check := x.checking(to.route.Check, req)
+	for ev, err := range to.model.Stream(x.ctx(), x.inTermsOf(labels, req)) {
+		if err != nil {
+			return begun, err
+		}
+		switch ev := ev.(type) {
+		case llm.Warning:
+			x.warn(ev)
+			continue
+		case provider.RequestRetry:
+			continue
+		}
+		begun = begun || llm.Begins(ev)
+		ev = labels.out(ev)
+		x.states.note(x.owner, x.Codec.Format, n, ev)
+		if err := each(ev); err != nil {
+			return true, err
+		}
+		if fault := check.fault(ev); fault != nil {
+			x.invalid++
+			if err := each(*fault); err != nil {
+				return true, err
+			}
+		}
+	}
+	return begun, nil
+}
+
+// verdict is what an answer says about its upstream.
+func verdict(err error) breaker.Verdict {
+	switch kind := llm.KindOf(err); {
+	case err == nil:
+		return breaker.Succeeded
+	case kind == llm.Canceled || errors.Is(err, errGone):
+		return breaker.Unknown
+	case kind.Transient(), kind == llm.Incomplete, kind == llm.Malformed:
+		return breaker.Failed
+	}
+	return breaker.Reached
+}

@@ -1,0 +1,15 @@
+// Package gateway serves the vendors' APIs to any client, over any upstream.
+//
+// A [Gateway] is one [http.Handler]. A client speaks the format it knows: OpenAI Chat
+// Completions or Responses, Anthropic Messages, Gemini, Ollama, Bedrock Converse. The
+// name of the model it asks for leads to a [Route], and the route to one or more
+// upstreams, which are opened by the same ids as everywhere else. What the model says is
+// told to the client in the client's own format, as a stream or in one piece, and every
+// promise of package provider holds on the way: tools are taught to models that have none,
+// calls are read from every dialect, histories are healed, names and ids are mapped,
+// schemas are narrowed. What could not be done as asked stands in the header
+// [WarningHeader].
+//
+// The gateway keeps no key of its own and decides nothing about who may ask: an
+// [http.Handler] around it does.
+package gateway

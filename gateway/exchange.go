@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The headers of answers.
+const (
+	// RequestHeader is the id of the request, which the log has too.
+	RequestHeader = "Toolpost-Request-Id"
+	// UpstreamHeader is the id of the model that answered.
+	UpstreamHeader = "Toolpost-Upstream"
+	// WarningHeader says what was not done as asked, as far as it is known when the answer
+	// begins: a warning each, "code; feature; detail".
+	WarningHeader = "Toolpost-Warning"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	*Gateway
+	vendorapi.Endpoint
+	w     http.ResponseWriter
+	r     *http.Request
+	id    string
+	owner string // whose answers may be gone on from
+
+	name     string // of the model, as the client says it
+	upstream string // that answered
+	begun    bool   // the status is sent
+	told     int    // warnings in the header
+	unsaid   int    // warnings that came too late for it
+	invalid  int    // calls that do not fit
+	usage    llm.Usage
+	start    time.Time
+}
+
+func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), w: w, r: r, id: "req_" + rand.Text(), start: time.Now()}
+	w.Header().Set(RequestHeader, x.id)
+	return x
+}
+
+// end tells the log.
+func (x *exchange) end(err error) {
+	attrs := []any{"id", x.id, "method", x.r.Method, "path", x.r.URL.Path, "took", time.Since(x.start)}
+	if x.name != "" {
+		attrs = append(attrs, "model", x.name, "upstream", x.upstream, "input_tokens", x.usage.Input, "output_tokens", x.usage.Output,
+			"warnings", x.told+x.unsaid, "invalid_calls", x.invalid)
+	}
+	if err != nil {
+		x.config.Log.Warn("request failed", append(attrs, "kind", llm.KindOf(err).String(), "error", err.Error())...)
+		return
+	}
+	x.config.Log.Info("request", attrs...)
+}
+
+// fail answers with an error, unless an answer has begun: then it has been told already.
+func (x *exchange) fail(err error) {
+	if x.begun || x.r.Context().Err() != nil {
+		return
+	}
+	x.begun = true
+	vendorapi.Fail(x.w, x.Codec, err)
+}
+
+// answer serves one question.
+func (x *exchange) answer() error {
+	body, err := vendorapi.Body(x.w, x.r, x.config.MaxBody)
+	if err != nil {
+		return err
+	}
+	req, stream, err := x.Request(x.r.URL.Path, body)
+	if err != nil {
+		return err
+	}
+	x.name = req.Model
+	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
+		return err
+	}
+	way, err := x.ways(req.Model)
+	if err != nil {
+		return err
+	}
+	x.states.restore(x.owner, req)
+	if stream {
+		return x.stream(way, req, len(body))
+	}
+	return x.whole(way, req, len(body))
+}
+
+// whole answers in one piece.
+func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
+	var b llm.Builder
+	err := x.ask(ways, req, func(ev llm.Event) error {
+		if w, ok := ev.(llm.Warning); ok {
+			x.warn(w)
+			return nil
+		}
+		b.Add(x.seen(ev))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	resp := b.Response()
+	x.keep(req, resp, size)
+	body, lost, err := x.Codec.EncodeResponse(resp)
+	if err != nil {
+		return err
+	}
+	for _, w := range lost {
+		x.warn(w)
+	}
+	x.w.Header().Set("Content-Type", "application/json")
+	x.head()
+	_, _ = x.w.Write(body) // a client that is gone needs no answer
+	return nil
+}
+
+// head sends the status of an answer and what is known of it.
+func (x *exchange) head() {
+	x.begun = true
+	x.w.Header().Set(UpstreamHeader, x.upstream)
+	x.w.WriteHeader(http.StatusOK)
+}
+
+// keep remembers what later requests of the client may go on from.
+func (x *exchange) keep(req *llm.Request, resp *llm.Response, size int) {
+	if resp.Start.ID == "" {
+		resp.Start.ID = resp.Finish.ID
+	}
+	x.answers.Keep(x.owner, x.Codec, req, resp, size)
+}
+
+// seen takes note of an event and returns it as the client shall see it: the model is
+// the one that was asked for, and what only the upstream can read is kept aside.
+func (x *exchange) seen(ev llm.Event) llm.Event {
+	switch ev := ev.(type) {
+	case llm.Start:
+		ev.Model = x.name
+		return ev
+	case llm.Finish:
+		ev.Model = x.name
+		x.usage = ev.Usage
+		return ev
+	}
+	return ev
+}
+
+// Bounds of the header of warnings.
+const (
+	maxWarnings = 16
+	maxWarning  = 300
+)
+
+// warn tells the client of a warning, if its answer has not begun.
+func (x *exchange) warn(w llm.Warning) {
+	if x.begun || x.told >= maxWarnings {
+		x.unsaid++
+		return
+	}
+	x.told++
+	x.w.Header().Add(WarningHeader, warningText(w))
+}
+
+// warningText is a warning as it may stand in a header: one line of plain letters.
+func warningText(w llm.Warning) string {
+	var b strings.Builder
+	for _, r := range fmt.Sprintf("%s; %s; %s", w.Code, w.Feature, w.Detail) {
+		if r < ' ' || r > '~' {
+			r = '?'
+		}
+		if b.WriteRune(r); b.Len() >= maxWarning {
+			b.WriteString("...")
+			break
+		}
+	}
+	return b.String()
+}
+
+// count answers how many tokens a request has, by our own estimate.
+func (x *exchange) count() error {
+	body, err := vendorapi.Body(x.w, x.r, x.config.MaxBody)
+	if err != nil {
+		return err
+	}
+	req, err := x.CountRequest(body)
+	if err != nil {
+		return err
+	}
+	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
+		return err
+	}
+	x.w.Header().Set(WarningHeader, "compatibility; tokens; estimated, not counted by the vendor")
+	x.WriteCount(x.w, llm.EstimateRequest(req))
+	return nil
+}
+
+// getModel says what is known of one model.
+func (x *exchange) getModel() error {
+	name := x.ModelName(x.r)
+	r := x.find(name, x.Codec.Format)
+	if r == nil {
+		return x.noModel(name)
+	}
+	x.WriteModel(x.w, x.describe(r, name))
+	return nil
+}
+
+func (x *exchange) noModel(name string) error {
+	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q", name))
+}
+
+// way is an upstream that may answer a question.
+type way struct {
+	route *route
+	*upstream
+	model llm.Model
+	id    string
+}
+
+// maxFallbacks bounds how far fallbacks lead.
+const maxFallbacks = 8
+
+// ways returns who may answer for a model, in the order in which they are asked.
+func (x *exchange) ways(name string) ([]way, error) {
+	first := x.find(name, x.Codec.Format)
+	if first == nil {
+		return nil, x.noModel(name)
+	}
+	var list []way
+	var problem error
+	seen := map[*route]bool{}
+	add := func(r *route, name string) {
+		seen[r] = true
+		star := strings.TrimPrefix(name, r.prefix)
+		for _, u := range r.inOrder() {
+			m, err := u.open(x.config.Open, star)
+			if err != nil {
+				problem = err
+				continue
+			}
+			list = append(list, way{r, u, m, strings.Replace(u.Model, "*", star, 1)})
+		}
+	}
+	add(first, name)
+	for _, other := range first.Fallback {
+		if r := x.find(other, x.Codec.Format); r != nil && !seen[r] && len(seen) <= maxFallbacks {
+			add(r, other)
+		}
+	}
+	if len(list) == 0 {
+		return nil, problem
+	}
+	return list, nil
+}
+
+// errGone is why an answer ends that nobody reads any more.
+var errGone = errors.New("the client is gone")
+
+// ctx is that of the client: when it goes, the upstream is not asked any more.
+func (x *exchange) ctx() context.Context { return x.r.Context() }

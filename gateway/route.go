@@ -1,0 +1,242 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Route leads from what clients ask for to who answers.
+type Route struct {
+	// Model is the name that clients ask for. One that ends in * stands for all names
+	// that begin so, and * alone for every other. The longest that fits counts.
+	Model string
+	// From are the formats of the clients that it is for; nil means all.
+	From []string
+	// Upstreams answer, the least busy one first; weights count.
+	Upstreams []Upstream
+	// Fallback are the names of models that are asked for, one after the other, when no
+	// upstream can answer.
+	Fallback []string
+	// Check says what becomes of calls that do not fit the schema of their tool.
+	Check Check
+}
+
+// Upstream is a model that answers.
+type Upstream struct {
+	// Model is the id that Config.Open opens. A * in it stands for what the * of the route
+	// stood for.
+	Model string
+	// Weight is its share of the requests among the upstreams of the route; 0 means 1.
+	Weight int
+}
+
+// Check is what becomes of calls that do not fit the schema of their tool.
+type Check string
+
+// The checks.
+const (
+	Annotate Check = ""    // the client is told beside the call
+	CheckOff Check = "off" // nobody looks
+)
+
+// route is a Route that is in use.
+type route struct {
+	Route
+	prefix    string // before the *; only where star
+	star      bool
+	upstreams []*upstream
+}
+
+// upstream is an Upstream that is in use.
+type upstream struct {
+	Upstream
+	star    bool
+	busy    atomic.Int64
+	breaker breaker.Breaker
+
+	mu     sync.Mutex
+	opened map[string]llm.Model // by id
+}
+
+// addRoutes makes the routes ready for use.
+func (g *Gateway) addRoutes(list []Route) error {
+	if len(list) == 0 {
+		return errors.New("there are no routes")
+	}
+	for i, r := range list {
+		made, err := g.newRoute(r)
+		if err != nil {
+			return fmt.Errorf("route %d (%s): %w", i+1, r.Model, err)
+		}
+		g.routes = append(g.routes, made)
+	}
+	for i, r := range g.routes {
+		for k, other := range g.routes[:i] {
+			if r.Model == other.Model && overlap(r.From, other.From) {
+				return fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model)
+			}
+		}
+		for _, name := range r.Fallback {
+			if to := g.find(name, ""); to == nil || to == r {
+				return fmt.Errorf("route %d (%s): no other route is for its fallback %q", i+1, r.Model, name)
+			}
+		}
+	}
+	return nil
+}
+
+func overlap(a, b []string) bool {
+	return a == nil || b == nil || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
+}
+
+func (g *Gateway) newRoute(r Route) (*route, error) {
+	made := &route{Route: r}
+	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
+	switch {
+	case r.Model == "":
+		return nil, errors.New("it names no model")
+	case strings.Contains(made.prefix, "*"):
+		return nil, errors.New("a * may only stand at the end")
+	case len(r.Upstreams) == 0:
+		return nil, errors.New("it has no upstream")
+	case r.Check != Annotate && r.Check != CheckOff:
+		return nil, fmt.Errorf("there is no check %q; there is off, and nothing", r.Check)
+	}
+	for _, format := range r.From {
+		if _, ok := wire.For(format); !ok {
+			return nil, fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", "))
+		}
+	}
+	for _, u := range r.Upstreams {
+		up := &upstream{Upstream: u, star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
+		if u.Weight < 0 {
+			return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
+		}
+		up.Weight = max(u.Weight, 1)
+		if up.star && !made.star {
+			return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)
+		}
+		if !up.star {
+			if _, err := up.open(g.config.Open, ""); err != nil {
+				return nil, err
+			}
+		}
+		made.upstreams = append(made.upstreams, up)
+	}
+	return made, nil
+}
+
+// find returns the route for a name, and nil if there is none. Without a format it is
+// for any.
+func (g *Gateway) find(name, format string) *route {
+	var best *route
+	for _, r := range g.routes {
+		if format != "" && r.From != nil && !slices.Contains(r.From, format) {
+			continue
+		}
+		switch {
+		case !r.star && r.Model == name:
+			return r
+		case r.star && strings.HasPrefix(name, r.prefix) && (best == nil || len(r.prefix) > len(best.prefix)):
+			best = r
+		}
+	}
+	return best
+}
+
+// maxOpened bounds the models that an upstream keeps open: clients choose their names.
+const maxOpened = 256
+
+// open opens the upstream for what the * of its route stands for.
+func (u *upstream) open(open func(string) (llm.Model, error), star string) (llm.Model, error) {
+	id := u.Model
+	if u.star {
+		if !plainName(star) {
+			return nil, &llm.Error{Op: "gateway", Kind: llm.NotFound, Err: fmt.Errorf("%q is no name of a model", star)}
+		}
+		id = strings.Replace(id, "*", star, 1)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m, ok := u.opened[id]; ok {
+		return m, nil
+	}
+	m, err := open(id)
+	if err == nil && len(u.opened) < maxOpened {
+		u.opened[id] = m
+	}
+	return m, err
+}
+
+// plainName reports whether a name of a client's may become part of an id. It must not
+// be able to name another host than the route does.
+func plainName(name string) bool {
+	if name == "" || len(name) > 256 || strings.Contains(name, "//") || strings.Contains(name, "..") {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && strings.IndexByte("-._:/@+=,", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder returns the upstreams of a route in the order in which they are asked: the
+// least busy for its weight first.
+func (r *route) inOrder() []*upstream {
+	if len(r.upstreams) == 1 {
+		return r.upstreams
+	}
+	load := make(map[*upstream]float64, len(r.upstreams))
+	for _, u := range r.upstreams {
+		load[u] = float64(u.busy.Load()+1) / float64(u.Weight)
+	}
+	list := slices.Clone(r.upstreams)
+	slices.SortStableFunc(list, func(a, b *upstream) int {
+		switch {
+		case load[a] < load[b]:
+			return -1
+		case load[a] > load[b]:
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// models are those that the routes name. A name that ends in * is none.
+func (g *Gateway) models() []vendorapi.Model {
+	list := []vendorapi.Model{}
+	for _, r := range g.routes {
+		if !r.star && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+			list = append(list, g.describe(r, r.Model))
+		}
+	}
+	return list
+}
+
+// describe says what is known of a model.
+func (g *Gateway) describe(r *route, name string) vendorapi.Model {
+	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
+	m, err := r.upstreams[0].open(g.config.Open, strings.TrimPrefix(name, r.prefix))
+	if known, ok := m.(*provider.Model); ok && err == nil {
+		out.Context, out.Output = known.Info().ContextWindow, known.Info().MaxOutput
+	}
+	return out
+}
+
+// limits are those after which an upstream is left alone for a while.
+var limits = breaker.Limits{Failures: 3, Cooldown: 30 * time.Second}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// stream answers piece by piece. Until the first piece is there nothing is sent, so that an
+// error has its own status.
+func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
+	var b llm.Builder
+	keeps := x.Codec.Properties().Previous != ""
+	out := x.newSink()
+	defer out.stop()
+	err := x.ask(ways, req, func(ev llm.Event) error {
+		if w, ok := ev.(llm.Warning); ok {
+			return out.remark(w)
+		}
+		ev = x.seen(ev)
+		if keeps {
+			if f, last := ev.(llm.Finish); last {
+				b.Add(f)
+				resp := b.Response()
+				x.keep(req, resp, size)
+				ev = resp.Finish
+			} else {
+				b.Add(ev)
+			}
+		}
+		return out.write(ev)
+	})
+	if err != nil && x.begun && !errors.Is(err, errGone) {
+		out.fail(err)
+	}
+	return err
+}
+
+// sink is where a stream is written. While nothing comes, it tells the client that it is
+// still there.
+type sink struct {
+	x     *exchange
+	enc   *wire.StreamEncoder
+	flush *http.ResponseController
+	every time.Duration
+
+	mu    sync.Mutex
+	timer *time.Timer // nil if the client is told nothing
+	done  bool
+}
+
+func (x *exchange) newSink() *sink {
+	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.config.KeepAlive}
+	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name})
+	if s.every > 0 && x.Codec.Properties().KeepAlive != "" {
+		s.mu.Lock()
+		s.timer = time.AfterFunc(s.every, s.alive)
+		s.mu.Unlock()
+	}
+	return s
+}
+
+// write sends an event of the answer.
+func (s *sink) write(ev llm.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.send(ev)
+}
+
+// send writes an event; it wants s.mu.
+func (s *sink) send(ev llm.Event) error {
+	if !s.x.begun {
+		s.x.w.Header().Set("Content-Type", s.x.Codec.StreamType())
+		s.x.w.Header().Set("Cache-Control", "no-cache")
+		s.x.head()
+	}
+	if s.timer != nil {
+		s.timer.Reset(s.every)
+	}
+	if err := s.enc.Write(ev); err != nil {
+		return s.ended(err)
+	}
+	return s.ended(s.flush.Flush())
+}
+
+// ended says what an error of writing means: the client is gone, or the answer could not
+// be written at all.
+func (s *sink) ended(err error) error {
+	if err == nil || llm.KindOf(err) != llm.Unknown && s.x.ctx().Err() == nil {
+		return err
+	}
+	return errGone
+}
+
+// remark tells the client of a warning in the middle of an answer, where the format has
+// room for what is no event: every reader passes over a comment.
+func (s *sink) remark(w llm.Warning) error {
+	s.x.warn(w)
+	if s.x.Codec.StreamType() != eventStream {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := fmt.Fprintf(s.x.w, ": %s\n\n", warningText(w))
+	return s.ended(err)
+}
+
+// eventStream is the type of streams in which a line may be a comment.
+const eventStream = "text/event-stream"
+
+// alive tells the client that the stream is still there. What went wrong with it shows
+// with the next event.
+func (s *sink) alive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.done {
+		_ = s.send(llm.KeepAlive{})
+	}
+}
+
+// fail ends the stream with an error in the words of the client's format.
+func (s *sink) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var known *llm.Error
+	if !errors.As(err, &known) {
+		known = &llm.Error{Op: "gateway", Kind: llm.KindOf(err), Err: err}
+	}
+	if s.enc.Fail(known) != nil || s.flush.Flush() != nil {
+		panic(http.ErrAbortHandler) // a lost connection is all that is left
+	}
+}
+
+// stop ends the timer, so that nothing is written once the request is over.
+func (s *sink) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
