@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -63,33 +64,72 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) 
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
 	x.upstream = to.id
-	labels, n := x.labels(to.model), new(notes)
-	check := x.checking(to.route.Check, req)
-	for ev, err := range to.model.Stream(x.ctx(), x.inTermsOf(labels, req)) {
+	a := &asking{x: x, labels: x.labels(to.model), check: x.checking(to.route.Check, req), each: each}
+	req = x.inTermsOf(a.labels, req)
+	if relayed, err := a.relay(to, req); relayed {
+		return x.begun, err
+	}
+	for ev, err := range to.model.Stream(x.ctx(), req) {
 		if err != nil {
-			return begun, err
+			return a.begun, err
 		}
-		switch ev := ev.(type) {
-		case llm.Warning:
-			x.warn(ev)
-			continue
-		case provider.RequestRetry:
-			continue
-		}
-		begun = begun || llm.Begins(ev)
-		ev = labels.out(ev)
-		x.states.note(x.owner, x.Codec.Format, n, ev)
-		if err := each(ev); err != nil {
+		if err := a.take(ev); err != nil {
 			return true, err
 		}
-		if fault := check.fault(ev); fault != nil {
-			x.invalid++
-			if err := each(*fault); err != nil {
-				return true, err
-			}
-		}
 	}
-	return begun, nil
+	return a.begun, nil
+}
+
+// asking is one upstream that is asked.
+type asking struct {
+	x      *exchange
+	labels label
+	notes  notes
+	check  checking
+	each   func(llm.Event) error
+	begun  bool
+}
+
+// take takes an event of the answer.
+func (a *asking) take(ev llm.Event) error {
+	switch ev := ev.(type) {
+	case llm.Warning:
+		a.x.warn(ev)
+		return nil
+	case provider.RequestRetry:
+		return nil
+	}
+	a.begun = a.begun || llm.Begins(ev)
+	ev = a.labels.out(ev)
+	a.x.states.note(a.x.owner, a.x.Codec.Format, &a.notes, ev)
+	if err := a.each(ev); err != nil {
+		return err
+	}
+	fault := a.check.fault(ev)
+	if fault == nil {
+		return nil
+	}
+	a.x.invalid++
+	return a.each(*fault)
+}
+
+// relay has the upstream answer in its own bytes, if it speaks the client's format and nothing
+// has to be mended. It reports whether it did.
+func (a *asking) relay(to way, req *llm.Request) (bool, error) {
+	m, ok := to.model.(*provider.Model)
+	if !ok || a.x.raw == nil {
+		return false, nil
+	}
+	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req}
+	var failed error
+	relayed, err := m.Relay(a.x.ctx(), raw, relayed{a.x}, func(ev llm.Event) {
+		a.x.relaying = true
+		if failed == nil {
+			failed = a.take(ev)
+		}
+	})
+	a.x.relaying = relayed && err == nil
+	return relayed, cmp.Or(err, failed)
 }
 
 // verdict is what an answer says about its upstream.

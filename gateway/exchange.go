@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ type exchange struct {
 	id    string
 	owner string // whose answers may be gone on from
 
+	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
+	out      *sink  // nil if the answer is in one piece
+	relaying bool   // the bytes of the answer are the upstream's
 	name     string // of the model, as the client says it
 	upstream string // that answered
 	begun    bool   // the status is sent
@@ -83,6 +87,7 @@ func (x *exchange) answer() error {
 		return err
 	}
 	x.name = req.Model
+	before := len(req.Messages)
 	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
 		return err
 	}
@@ -90,7 +95,9 @@ func (x *exchange) answer() error {
 	if err != nil {
 		return err
 	}
-	x.states.restore(x.owner, req)
+	if !x.states.restore(x.owner, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+		x.raw = body
+	}
 	if stream {
 		return x.stream(way, req, len(body))
 	}
@@ -113,6 +120,9 @@ func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
 	}
 	resp := b.Response()
 	x.keep(req, resp, size)
+	if x.relaying {
+		return nil
+	}
 	body, lost, err := x.Codec.EncodeResponse(resp)
 	if err != nil {
 		return err

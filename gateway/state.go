@@ -205,13 +205,14 @@ func (s *states) find(owner, call string) (signed, bool) {
 	return e, ok && time.Now().Before(e.until)
 }
 
-// restore gives the calls of a request back what belongs to them.
-func (s *states) restore(owner string, req *llm.Request) {
+// restore gives the calls of a request back what belongs to them, and reports whether there was
+// anything.
+func (s *states) restore(owner string, req *llm.Request) (any bool) {
 	s.mu.Lock()
 	empty := len(s.kept) == 0
 	s.mu.Unlock()
 	if empty {
-		return
+		return false
 	}
 	for i, msg := range req.Messages {
 		if msg.Role != llm.RoleAssistant {
@@ -236,8 +237,10 @@ func (s *states) restore(owner string, req *llm.Request) {
 		}
 		if changed {
 			req.Messages[i].Parts = parts
+			any = true
 		}
 	}
+	return any
 }
 
 // think returns parts that begin with signed thinking, in the place of any that is not.

@@ -17,6 +17,7 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	var b llm.Builder
 	keeps := x.Codec.Properties().Previous != ""
 	out := x.newSink()
+	x.out = out
 	defer out.stop()
 	err := x.ask(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
@@ -33,9 +34,12 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 				b.Add(ev)
 			}
 		}
+		if x.relaying {
+			return nil
+		}
 		return out.write(ev)
 	})
-	if err != nil && x.begun && !errors.Is(err, errGone) {
+	if err != nil && x.begun && !x.relaying && !errors.Is(err, errGone) {
 		out.fail(err)
 	}
 	return err
@@ -74,6 +78,15 @@ func (s *sink) write(ev llm.Event) error {
 
 // send writes an event; it wants s.mu.
 func (s *sink) send(ev llm.Event) error {
+	s.begin()
+	if err := s.enc.Write(ev); err != nil {
+		return s.ended(err)
+	}
+	return s.ended(s.flush.Flush())
+}
+
+// begin sends the status before the first piece, and sets the clock; it wants s.mu.
+func (s *sink) begin() {
 	if !s.x.begun {
 		s.x.w.Header().Set("Content-Type", s.x.Codec.StreamType())
 		s.x.w.Header().Set("Cache-Control", "no-cache")
@@ -82,10 +95,34 @@ func (s *sink) send(ev llm.Event) error {
 	if s.timer != nil {
 		s.timer.Reset(s.every)
 	}
-	if err := s.enc.Write(ev); err != nil {
-		return s.ended(err)
+}
+
+// relayed is where an upstream's own bytes go.
+type relayed struct{ x *exchange }
+
+// Write sends bytes of an answer: whole events of a stream, or all of a document.
+func (r relayed) Write(b []byte) (int, error) {
+	if r.x.out == nil {
+		if !r.x.begun {
+			r.x.w.Header().Set("Content-Type", "application/json")
+			r.x.head()
+		}
+		return r.x.w.Write(b)
 	}
-	return s.ended(s.flush.Flush())
+	r.x.out.mu.Lock()
+	defer r.x.out.mu.Unlock()
+	r.x.out.begin()
+	return r.x.w.Write(b)
+}
+
+// FlushError sends all that was written.
+func (r relayed) FlushError() error {
+	if r.x.out == nil {
+		return nil
+	}
+	r.x.out.mu.Lock()
+	defer r.x.out.mu.Unlock()
+	return r.x.out.flush.Flush()
 }
 
 // ended says what an error of writing means: the client is gone, or the answer could not

@@ -65,6 +65,9 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	if resp.StatusCode/100 != 2 {
 		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false
 	}
+	if j.relay != nil {
+		return m.passOn(w, j, resp, key, yield)
+	}
 	src := io.Reader(resp.Body)
 	if j.tap != nil {
 		src = io.TeeReader(src, j.tap)
@@ -109,7 +112,7 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	if !m.client.Whole {
+	if !j.whole {
 		req.Header.Set("Accept", j.codec.StreamType())
 	}
 	req.Header.Set("User-Agent", "toolpost")
@@ -121,7 +124,7 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 
 // path splits the place of the endpoint into path and query.
 func (m *Model) path(j *job) (path, query string) {
-	u, err := url.Parse(j.codec.Path(m.model, !m.client.Whole))
+	u, err := url.Parse(j.codec.Path(m.model, !j.whole))
 	if err != nil {
 		return "", ""
 	}
@@ -130,7 +133,7 @@ func (m *Model) path(j *job) (path, query string) {
 
 // decode reads a successful answer, streamed or whole.
 func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
-	if !m.client.Whole {
+	if !j.whole {
 		return j.codec.DecodeStream(src)
 	}
 	return func(yield func(llm.Event, error) bool) {

@@ -156,7 +156,9 @@ func (m *Model) options(j *job) error {
 	m.limit(j)
 	m.sampling(j)
 	m.thinking(j)
-	m.keepThinking(j)
+	if !j.asIs {
+		m.keepThinking(j)
+	}
 	return nil
 }
 

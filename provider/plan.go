@@ -32,6 +32,9 @@ type job struct {
 	answer   reader                     // of an answer that the vendor does not hold to its schema; nil if there is none
 	warnings []llm.Warning
 	tap      io.Writer // gets a copy of the answer's body; nil for nobody
+	asIs     bool      // the request is good as it is: what it does not ask for is not added
+	whole    bool      // the answer is asked for in one piece
+	relay    *relay    // not nil: the bytes of the answer go to a client as they are
 }
 
 func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {
@@ -48,11 +51,14 @@ func (j *job) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] 
 
 // plan decides how to ask and writes the request in the vendor's terms. The
 // caller's request is not changed.
-func (m *Model) plan(req *llm.Request) (*job, error) {
+func (m *Model) plan(req *llm.Request) (*job, error) { return m.planned(req, false) }
+
+// planned is plan. As it is, a request gets nothing that it does not need.
+func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if err := emulate.Check("provider", req); err != nil {
 		return nil, err
 	}
-	j := &job{route: m.choose(req), asked: req, codec: m.codec()}
+	j := &job{route: m.choose(req), asked: req, codec: m.codec(), whole: m.client.Whole, asIs: asIs}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}

@@ -75,7 +75,7 @@ func retryable(e *llm.Error) bool {
 // event is sent again.
 func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		body, warnings, err := j.codec.EncodeRequest(j.req, !m.client.Whole)
+		body, warnings, err := j.codec.EncodeRequest(j.req, !j.whole)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -86,32 +86,37 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 				return
 			}
 		}
-		policy := m.client.Retry
-		seen := observe.CallOf(ctx)
-		for n := 1; ; n++ {
-			if seen != nil {
-				seen.Attempts++
-			}
-			err, began := m.once(ctx, j, body, yield)
-			if err == nil {
-				return
-			}
-			if began || n >= policy.attempts() || !retryable(err) {
-				yield(nil, err)
-				return
-			}
-			wait := policy.wait(n, err.RetryAfter, rand.Float64())
-			if seen != nil {
-				seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
-			}
-			ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
-			if !yield(ev, nil) {
-				return
-			}
-			if stop := sleep(ctx, wait); stop != nil {
-				yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
-				return
-			}
+		m.persist(ctx, j, body, yield)
+	}
+}
+
+// persist sends a request until it is answered, or may not be sent again.
+func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm.Event, error) bool) {
+	policy := m.client.Retry
+	seen := observe.CallOf(ctx)
+	for n := 1; ; n++ {
+		if seen != nil {
+			seen.Attempts++
+		}
+		err, began := m.once(ctx, j, body, yield)
+		if err == nil {
+			return
+		}
+		if began || n >= policy.attempts() || !retryable(err) {
+			yield(nil, err)
+			return
+		}
+		wait := policy.wait(n, err.RetryAfter, rand.Float64())
+		if seen != nil {
+			seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
+		}
+		ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
+		if !yield(ev, nil) {
+			return
+		}
+		if stop := sleep(ctx, wait); stop != nil {
+			yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
+			return
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 type RelayDecision struct {
 	action action
 	events []llm.Event
+	err    *llm.Error
 }
 
 type action uint8
@@ -25,6 +26,7 @@ const (
 	passOn action = iota
 	holdBack
 	replaceBy
+	endWith
 )
 
 var (
@@ -45,6 +47,10 @@ var (
 func Replace(events ...llm.Event) RelayDecision {
 	return RelayDecision{action: replaceBy, events: events}
 }
+
+// GiveUp ends the stream with an error, in the words of the format, whatever the upstream
+// still says. What was held is dropped. Relay returns the error.
+func GiveUp(err *llm.Error) RelayDecision { return RelayDecision{action: endWith, err: err} }
 
 // maxHeld bounds the bytes that a relay keeps back.
 const maxHeld = 64 << 20
@@ -90,10 +96,15 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Relay
 		from = unframe(r)
 	}
 	err = f.decodeStream(r.a, from)
-	if err == nil {
+	if err == nil && r.gaveUp == nil {
 		r.a.conclude()
+	}
+	switch {
+	case r.gaveUp != nil:
+		err = r.fail(r.gaveUp)
+	case err == nil:
 		err = r.finish()
-	} else {
+	default:
 		r.a.cut()
 		err = r.fail(c.kinded("Relay", err))
 	}
@@ -129,6 +140,7 @@ type relay struct {
 	enc     *StreamEncoder // not nil: the stream is a translation
 	held    []llm.Event    // of a translation
 	called  map[int]bool   // answers of which the client has a call, by index
+	gaveUp  *llm.Error     // why an observer ended the stream
 }
 
 // judged is an event whose frame is not written yet.
@@ -229,7 +241,14 @@ func (r *relay) flush() {
 
 // event judges an event, and reports whether there is somebody to write to.
 func (r *relay) event(ev llm.Event) bool {
+	if r.gaveUp != nil {
+		return false
+	}
 	v := r.observe(ev)
+	if v.action == endWith {
+		r.gaveUp = v.err
+		return false
+	}
 	if index, last := ends(ev); last {
 		switch {
 		case v.action == holdBack && index == 0:

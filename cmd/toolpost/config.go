@@ -46,6 +46,8 @@ type settings struct {
 	Tasks       map[string]taskConfig     `yaml:"tasks"`
 	// MCPServers are the MCP servers whose tools are used.
 	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
+	// Gateway is what serve is told.
+	Gateway gatewayConfig `yaml:"gateway"`
 
 	mcp []string // what --mcp says: servers by name, command or address
 
@@ -116,6 +118,7 @@ var settingTable = []setting{
 	{"providers", "", "servers of your own", func(s *settings) any { return s.Providers }},
 	{"tasks", "", "tasks by name, for run @NAME", func(s *settings) any { return s.Tasks }},
 	{"mcp_servers", "", "MCP servers whose tools are used", func(s *settings) any { return s.MCPServers }},
+	{"gateway", "", "what serve offers: addr, keep_alive, max_body, routes", func(s *settings) any { return s.Gateway }},
 }
 
 // flagOf is the flag of a setting.
@@ -183,7 +186,7 @@ func (row setting) show(s *settings) string {
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case map[string]mcpbridge.ServerEntry:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
-	case limitsConfig:
+	case fmt.Stringer:
 		return p.String()
 	case *[]string:
 		return strings.Join(*p, ", ")

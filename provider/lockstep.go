@@ -1,0 +1,187 @@
+package provider
+
+import (
+	"errors"
+	"iter"
+	"reflect"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// lockstep runs the readers of an answer beside its relay: it gives them one event after the
+// other and sees what they make of each. As long as they say the same, the vendor's bytes may
+// pass.
+type lockstep struct {
+	in   chan llm.Event
+	idle chan struct{} // the readers wait for an event; closed when they are done
+	done bool
+
+	out []llm.Event // what the readers said about the last event
+	err error       // with which they ended
+
+	due  []llm.Event // what they were given and have not said
+	said []llm.Event // what they said since something is due
+	over bool        // they said something else: the answer is a translation
+}
+
+func newLockstep(read func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]) *lockstep {
+	l := &lockstep{in: make(chan llm.Event), idle: make(chan struct{})}
+	go func() {
+		defer close(l.idle)
+		for ev, err := range read(l.source) {
+			if err != nil {
+				l.err = err
+				return
+			}
+			l.out = append(l.out, ev)
+		}
+	}()
+	_, open := <-l.idle
+	l.done = !open
+	return l
+}
+
+// source is what the readers read.
+func (l *lockstep) source(yield func(llm.Event, error) bool) {
+	for {
+		l.idle <- struct{}{}
+		ev, ok := <-l.in
+		if !ok || !yield(ev, nil) {
+			return
+		}
+		if _, last := ev.(llm.Finish); last {
+			return // what the readers held back comes now
+		}
+	}
+}
+
+// push gives the readers an event and returns what they say.
+func (l *lockstep) push(ev llm.Event) []llm.Event {
+	if l.done {
+		return nil
+	}
+	l.out = nil
+	l.in <- ev
+	_, open := <-l.idle
+	l.done = !open
+	return l.out
+}
+
+// stop ends the readers.
+func (l *lockstep) stop() {
+	close(l.in)
+	for range l.idle { // until they are done
+	}
+}
+
+// judge decides about an event of a stream.
+func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.RelayDecision {
+	out := l.push(ev)
+	for _, said := range out {
+		if !yield(said, nil) {
+			return wire.GiveUp(&llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("nobody listens")})
+		}
+	}
+	var failed *llm.Error
+	switch {
+	case errors.As(l.err, &failed):
+		return wire.GiveUp(failed)
+	case l.err != nil:
+		return wire.GiveUp(&llm.Error{Op: "relay", Kind: llm.KindOf(l.err), Err: l.err})
+	case l.over:
+		return wire.Replace(out...)
+	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
+		return wire.Pass
+	}
+	l.due, l.said = append(l.due, ev), append(l.said, out...)
+	switch {
+	case !l.settle(out):
+		l.over = true
+		return wire.Replace(l.said...)
+	case len(l.due) > 0:
+		return wire.Hold
+	}
+	l.said = nil
+	return wire.Pass
+}
+
+// settle takes what the readers said off what is due, and reports whether it is that. Text counts
+// joined: they may cut it in other places. What is no part of the answer does not count.
+func (l *lockstep) settle(said []llm.Event) bool {
+	for _, ev := range said {
+		if aside(ev) {
+			continue
+		}
+		text, ok := ev.(llm.TextDelta)
+		if ok && text.Part == nil {
+			if !l.settleText(text.Text) {
+				return false
+			}
+			continue
+		}
+		l.skip()
+		if len(l.due) == 0 || !same(l.due[0], ev) {
+			return false
+		}
+		l.due = l.due[1:]
+	}
+	l.skip()
+	return true
+}
+
+// settleText takes text off what is due.
+func (l *lockstep) settleText(text string) bool {
+	for text != "" {
+		l.skip()
+		if len(l.due) == 0 {
+			return false
+		}
+		next, ok := l.due[0].(llm.TextDelta)
+		if !ok || next.Part != nil {
+			return false
+		}
+		n := min(len(text), len(next.Text))
+		if text[:n] != next.Text[:n] {
+			return false
+		}
+		text, l.due[0] = text[n:], llm.TextDelta{Text: next.Text[n:]}
+	}
+	return true
+}
+
+// skip drops what need not be said from the beginning of what is due.
+func (l *lockstep) skip() {
+	for len(l.due) > 0 {
+		text, ok := l.due[0].(llm.TextDelta)
+		if !aside(l.due[0]) && !(ok && text == llm.TextDelta{}) {
+			return
+		}
+		l.due = l.due[1:]
+	}
+}
+
+// aside reports whether an event is no part of the answer.
+func aside(ev llm.Event) bool {
+	switch ev.(type) {
+	case llm.Warning, llm.TextRead, llm.KeepAlive, RequestRetry:
+		return true
+	}
+	return false
+}
+
+// same reports whether two events say the same.
+func same(a, b llm.Event) bool {
+	switch a := a.(type) {
+	case llm.TextDelta:
+		b, ok := b.(llm.TextDelta)
+		return ok && a == b
+	case llm.ThinkingDelta:
+		b, ok := b.(llm.ThinkingDelta)
+		return ok && a == b
+	case llm.CallDelta:
+		b, ok := b.(llm.CallDelta)
+		return ok && a == b
+	}
+	return reflect.DeepEqual(a, b)
+}

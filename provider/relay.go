@@ -1,0 +1,240 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// ClientRequest is a request as a client of a vendor's format wrote it.
+type ClientRequest struct {
+	Format string // of Body
+	Body   []byte
+	Stream bool         // the answer is wanted as a stream
+	Says   *llm.Request // what Body says
+}
+
+// Relay sends a client's request as it is and writes the answer as it comes, byte for byte, if
+// the client speaks the model's own format and nothing has to be mended on the way. It reports
+// false, and has asked nobody, where the request has to be changed for the vendor: [Model.Stream]
+// does that. The events of the answer are those of Stream, and each is shown to observe before
+// its bytes are written; where they are not what the vendor said, because a call was found in
+// the text, a name was mapped back or a promise was broken, the answer is a translation from
+// there on. Strict schemas, which Stream asks for by itself, are left to the client.
+//
+// Nothing is written before the answer has begun. An error after that has been told to the client
+// in the words of its format.
+func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
+	if r.Format != m.wire || m.client.Whole || m.differs(r) {
+		return false, nil
+	}
+	m = m.discovered(ctx, r.Says)
+	j := m.planRelay(r)
+	if j == nil {
+		return false, nil
+	}
+	body := m.ownName(r)
+	if body == nil {
+		return false, nil
+	}
+	if _, foreign := m.withoutKeys(body); len(foreign) > 0 {
+		return false, nil
+	}
+	out := &relay{dst: dst}
+	j.relay = out
+	pass := func(ev llm.Event, failed error) bool {
+		if err = failed; failed == nil {
+			each(ev)
+		}
+		return true
+	}
+	run := func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			for _, w := range j.warnings {
+				if !yield(w, nil) {
+					return
+				}
+			}
+			m.persist(ctx, j, body, yield)
+		}
+	}
+	if observe.From(ctx) == nil {
+		run(ctx, r.Says)(pass)
+	} else {
+		observe.Question(ctx, m.id, r.Says, run, pass)
+	}
+	if err != nil && !out.begun && m.learn(j, err) {
+		return false, nil // the tools have to be taught
+	}
+	return true, err
+}
+
+// differs reports whether a request uses something in which the host differs from the vendor who
+// made the format.
+func (m *Model) differs(r ClientRequest) bool {
+	q, req := m.quirks(), r.Says
+	has := func(field string) bool { return js.Get(js.Trim(r.Body), field) != nil }
+	thought := func(msg llm.Message) bool {
+		return slices.ContainsFunc(msg.Parts, func(p llm.Part) bool { _, is := p.(llm.Thinking); return is })
+	}
+	strict := func(t llm.ToolDef) bool { return t.Strict != nil && *t.Strict }
+	switch {
+	case q.MaxTokens != "" && req.MaxTokens > 0 && !has(q.MaxTokens),
+		q.SystemRole != "" && req.System != "",
+		(q.Thinking != "" || q.ThinkingForCalls) && slices.ContainsFunc(req.Messages, thought),
+		q.NoParallel && req.OneCall,
+		q.NoStrict && slices.ContainsFunc(req.Tools, strict),
+		q.NoStreamUsage && r.Stream && has("stream_options"),
+		q.NoCallIDs && countCalls(req) > 0,
+		q.OpenAPISchema && len(req.Tools) > 0:
+		return true
+	}
+	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
+	q.ThinkingForCalls, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false
+	return q != wire.Quirks{}
+}
+
+// planRelay plans a request that is sent as it is, and returns nil if it has to be changed.
+func (m *Model) planRelay(r ClientRequest) *job {
+	j, err := m.planned(r.Says, true)
+	if err != nil || j.route.Kind != Native && !(j.route.Kind == Text && countCalls(r.Says) == 0) {
+		return nil
+	}
+	for _, w := range j.warnings {
+		if w.Code != llm.UnknownModel {
+			return nil
+		}
+	}
+	planned := *j.req
+	planned.Model = r.Says.Model
+	planned.Tools = slices.Clone(planned.Tools)
+	for i, t := range r.Says.Tools {
+		if t.Strict != nil && !*t.Strict && i < len(planned.Tools) && planned.Tools[i].Strict == nil { // it means the same
+			planned.Tools[i].Strict = t.Strict
+		}
+	}
+	if !reflect.DeepEqual(&planned, r.Says) {
+		return nil
+	}
+	j.whole = !r.Stream
+	return j
+}
+
+// ownName returns the body of a request with the vendor's own name for the model, and nil if the
+// body names more than one: the vendor might read another than we did.
+func (m *Model) ownName(r ClientRequest) []byte {
+	if m.format().ModelInPath() {
+		return r.Body
+	}
+	var name []byte
+	for key, value := range js.Members(js.Trim(r.Body)) {
+		if string(key) != "model" {
+			continue
+		}
+		if name != nil {
+			return nil
+		}
+		name = value
+	}
+	switch {
+	case name == nil:
+		return nil
+	case js.Text(name) == m.model:
+		return r.Body
+	}
+	at := cap(r.Body) - cap(name) // it is a part of the body
+	out := make([]byte, 0, len(r.Body)+len(m.model))
+	out = append(out, r.Body[:at]...)
+	out = js.AppendQuoted(out, m.model)
+	return append(out, r.Body[at+len(name):]...)
+}
+
+// relay is where the bytes of an answer go.
+type relay struct {
+	dst   io.Writer
+	begun bool // something was written
+}
+
+// Write passes bytes on.
+func (r *relay) Write(b []byte) (int, error) {
+	r.begun = true
+	return r.dst.Write(b)
+}
+
+// FlushError passes on that all so far shall be sent.
+func (r *relay) FlushError() error {
+	switch w := r.dst.(type) {
+	case interface{ FlushError() error }:
+		return w.FlushError()
+	case http.Flusher:
+		w.Flush()
+	}
+	return nil
+}
+
+// passOn relays a successful answer.
+func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (*llm.Error, bool) {
+	side := newLockstep(j.read)
+	defer side.stop()
+	var err error
+	if j.whole {
+		err = m.passDocument(w, j, side, resp.Body, yield)
+	} else {
+		err = j.codec.Relay(j.relay, resp.Body, func(ev llm.Event) wire.RelayDecision {
+			if err := w.count(ev); err != nil {
+				return wire.GiveUp(m.lost(w.ctx, err, true, key))
+			}
+			return side.judge(ev, yield)
+		})
+	}
+	if err == nil {
+		return nil, true
+	}
+	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+}
+
+// passDocument relays an answer in one piece: as it came if the readers of the answer have
+// nothing to say about it, else as they read it.
+func (m *Model) passDocument(w *watch, j *job, side *lockstep, src io.Reader, yield func(llm.Event, error) bool) error {
+	b, err := wire.ReadDocument(src)
+	if err != nil {
+		return err
+	}
+	r, err := j.codec.DecodeResponse(b)
+	if err != nil {
+		return err
+	}
+	var said llm.Builder
+	same := true
+	for _, ev := range r.Events() {
+		if err := w.count(ev); err != nil {
+			return err
+		}
+		out := side.push(ev)
+		if side.err != nil {
+			return side.err
+		}
+		for _, ev := range out {
+			said.Add(ev)
+			yield(ev, nil)
+		}
+		side.due = append(side.due, ev)
+		same = same && side.settle(out)
+	}
+	if !same || len(side.due) > 0 {
+		if b, _, err = j.codec.EncodeResponse(said.Response()); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(j.relay, bytes.NewReader(b))
+	return err
+}
