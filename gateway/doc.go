@@ -2,7 +2,7 @@
 //
 // A [Gateway] is one [http.Handler]. A client speaks the format it knows: OpenAI Chat
 // Completions or Responses, Anthropic Messages, Gemini, Ollama, Bedrock Converse. The
-// name of the model it asks for leads to a [Route], and the route to one or more
+// name of the model it asks for leads to a [ModelRoute], and the route to one or more
 // upstreams, which are opened by the same ids as everywhere else. What the model says is
 // told to the client in the client's own format, as a stream or in one piece, and every
 // promise of package provider holds on the way: tools are taught to models that have none,

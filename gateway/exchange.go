@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // The headers of answers.
@@ -61,10 +62,10 @@ func (x *exchange) end(err error) {
 			"warnings", x.told+x.unsaid, "invalid_calls", x.invalid)
 	}
 	if err != nil {
-		x.config.Log.Warn("request failed", append(attrs, "kind", llm.KindOf(err).String(), "error", err.Error())...)
+		x.settings.Log.Warn("request failed", append(attrs, "kind", llm.KindOf(err).String(), "error", err.Error())...)
 		return
 	}
-	x.config.Log.Info("request", attrs...)
+	x.settings.Log.Info("request", attrs...)
 }
 
 // fail answers with an error, unless an answer has begun: then it has been told already.
@@ -78,7 +79,7 @@ func (x *exchange) fail(err error) {
 
 // answer serves one question.
 func (x *exchange) answer() error {
-	body, err := vendorapi.Body(x.w, x.r, x.config.MaxBody)
+	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -197,18 +198,33 @@ func warningText(w llm.Warning) string {
 	return b.String()
 }
 
-// count answers how many tokens a request has, by our own estimate.
+// count answers how many tokens a request has: what the upstream says if it speaks the client's
+// format, else our own estimate.
 func (x *exchange) count() error {
-	body, err := vendorapi.Body(x.w, x.r, x.config.MaxBody)
+	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
 	if err != nil {
 		return err
 	}
-	req, err := x.CountRequest(body)
+	req, err := x.CountRequest(x.r.URL.Path, body)
 	if err != nil {
 		return err
 	}
+	x.name = req.Model
+	before := len(req.Messages)
 	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
 		return err
+	}
+	ways, err := x.ways(req.Model)
+	if err != nil {
+		return err
+	}
+	x.upstream = ways[0].id
+	if m, ok := ways[0].model.(*provider.Model); ok && len(req.Messages) == before {
+		raw := provider.ClientRequest{Format: x.Codec.Format, Body: body, Says: req}
+		if n, counted, err := m.CountTokens(x.ctx(), raw); counted && err == nil {
+			x.WriteCount(x.w, n)
+			return nil
+		}
 	}
 	x.w.Header().Set(WarningHeader, "compatibility; tokens; estimated, not counted by the vendor")
 	x.WriteCount(x.w, llm.EstimateRequest(req))
@@ -254,7 +270,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 		seen[r] = true
 		star := strings.TrimPrefix(name, r.prefix)
 		for _, u := range r.inOrder() {
-			m, err := u.open(x.config.Open, star)
+			m, err := u.open(x.settings.Open, star)
 			if err != nil {
 				problem = err
 				continue

@@ -11,12 +11,13 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Config is what a gateway is made of.
-type Config struct {
-	// Open opens an upstream by its id, as a provider.Client does. It asks nobody.
-	Open func(id string) (llm.Model, error)
+// Setup is what a gateway is made of.
+type Setup struct {
+	// Open opens an upstream by its id, as a provider.Client does that asks in this way. It
+	// asks nobody.
+	Open func(id string, way Way) (llm.Model, error)
 	// Routes lead from the names of models to upstreams. One is needed.
-	Routes []Route
+	Routes []ModelRoute
 	// MaxBody bounds the body of a request, in bytes; 0 means 64 MiB.
 	MaxBody int64
 	// KeepAlive is how long a stream may be silent before the client is told that it is
@@ -26,7 +27,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// The defaults of Config.
+// The defaults of Setup.
 const (
 	defaultBody      = 64 << 20
 	defaultKeepAlive = 15 * time.Second
@@ -35,18 +36,18 @@ const (
 // Gateway answers clients of the vendors' APIs. It is made by [New] and safe for
 // concurrent use.
 type Gateway struct {
-	config  Config
-	routes  []*route
-	answers vendorapi.Answers
-	states  states
-	checks  validators
-	since   time.Time
+	settings Setup
+	routes   []*route
+	answers  vendorapi.Answers
+	states   states
+	checks   validators
+	since    time.Time
 }
 
 // New returns a gateway, or what is wrong with its routes. No upstream is asked.
-func New(c Config) (*Gateway, error) {
+func New(c Setup) (*Gateway, error) {
 	if c.Open == nil {
-		return nil, errors.New("gateway: Config.Open is missing")
+		return nil, errors.New("gateway: Setup.Open is missing")
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = defaultBody
@@ -57,7 +58,7 @@ func New(c Config) (*Gateway, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{config: c, since: time.Now().UTC().Truncate(time.Second)}
+	g := &Gateway{settings: c, since: time.Now().UTC().Truncate(time.Second)}
 	if err := g.addRoutes(c.Routes); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}

@@ -58,11 +58,16 @@ func toolless(t *testing.T) *provider.Client {
 	return &provider.Client{Vendors: map[string]provider.Vendor{"up-text": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Style: "hermes"}
 }
 
+// opening opens models as a client does.
+func opening(c *provider.Client) func(string, gateway.Way) (llm.Model, error) {
+	return func(id string, _ gateway.Way) (llm.Model, error) { return c.Open(id) }
+}
+
 // serve starts a gateway with routes.
-func serve(t *testing.T, c gateway.Config) string {
+func serve(t *testing.T, c gateway.Setup) string {
 	t.Helper()
 	if c.Open == nil {
-		c.Open = upstreams(t).Open
+		c.Open = opening(upstreams(t))
 	}
 	g, err := gateway.New(c)
 	if err != nil {
@@ -74,8 +79,8 @@ func serve(t *testing.T, c gateway.Config) string {
 }
 
 // to is a route that leads to one upstream.
-func to(name, id string) gateway.Route {
-	return gateway.Route{Model: name, Upstreams: []gateway.Upstream{{Model: id}}}
+func to(name, id string) gateway.ModelRoute {
+	return gateway.ModelRoute{Model: name, Upstreams: []gateway.Upstream{{Model: id}}}
 }
 
 // reply is what a client got.
@@ -140,18 +145,18 @@ func question(model string) *llm.Request {
 // format over each format and over a model that has no tools.
 func TestEveryClientOverEveryUpstream(t *testing.T) {
 	native, text := upstreams(t), toolless(t)
-	open := func(id string) (llm.Model, error) {
+	open := func(id string, _ gateway.Way) (llm.Model, error) {
 		if strings.HasPrefix(id, "up-text/") {
 			return text.Open(id)
 		}
 		return native.Open(id)
 	}
-	var routes []gateway.Route
+	var routes []gateway.ModelRoute
 	for format := range roots {
 		routes = append(routes, to("native-"+format, "up-"+format+"/sim/native"), to("text-"+format, "up-"+format+"/sim/hermes_json"))
 	}
 	routes = append(routes, to("toolless", "up-text/sim/native+no-tools"))
-	url := serve(t, gateway.Config{Open: open, Routes: routes})
+	url := serve(t, gateway.Setup{Open: open, Routes: routes})
 	for format := range roots {
 		for _, r := range routes {
 			for _, stream := range []bool{false, true} {
@@ -193,7 +198,7 @@ func walk(t *testing.T, url, format, model string, stream bool) {
 // TestErrorsAreTheClients checks that what goes wrong before an answer begins has its status
 // and the words of the client's format.
 func TestErrorsAreTheClients(t *testing.T) {
-	url := serve(t, gateway.Config{Routes: []gateway.Route{
+	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{
 		to("busy", "up-chat/sim/native+503"), to("limited", "up-messages/sim/native+429=7s"), to("locked", "up-gemini/sim/native+401"),
 	}})
 	for _, test := range []struct {
@@ -220,11 +225,11 @@ func TestErrorsAreTheClients(t *testing.T) {
 // TestMidStream checks that an answer that breaks off ends the client's stream with an error,
 // never with a finish.
 func TestMidStream(t *testing.T) {
-	var routes []gateway.Route
+	var routes []gateway.ModelRoute
 	for format := range roots {
 		routes = append(routes, to("fails-"+format, "up-"+format+"/sim/native+fail=3"), to("cut-"+format, "up-"+format+"/sim/native+cut=400"))
 	}
-	url := serve(t, gateway.Config{Routes: routes})
+	url := serve(t, gateway.Setup{Routes: routes})
 	for format := range roots {
 		for _, r := range routes {
 			req := &llm.Request{Model: r.Model, MaxTokens: 2048, Messages: []llm.Message{llm.User("Hello there")}}
@@ -239,7 +244,7 @@ func TestMidStream(t *testing.T) {
 // TestCancelled checks that the upstream is given up when the client goes.
 func TestCancelled(t *testing.T) {
 	gone := make(chan struct{})
-	open := func(string) (llm.Model, error) {
+	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 			return func(yield func(llm.Event, error) bool) {
 				if !yield(llm.TextDelta{Text: "one"}, nil) {
@@ -251,7 +256,7 @@ func TestCancelled(t *testing.T) {
 			}
 		}), nil
 	}
-	url := serve(t, gateway.Config{Open: open, Routes: []gateway.Route{to("m", "m")}})
+	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("m", "m")}})
 	ctx, cancel := context.WithCancel(t.Context())
 	post, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
 	resp, err := http.DefaultClient.Do(post)
@@ -267,7 +272,7 @@ func TestCancelled(t *testing.T) {
 // event and between two.
 func TestKeepAlive(t *testing.T) {
 	next := make(chan struct{})
-	open := func(string) (llm.Model, error) {
+	open := func(string, gateway.Way) (llm.Model, error) {
 		return llm.ModelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 			return func(yield func(llm.Event, error) bool) {
 				<-next
@@ -279,7 +284,7 @@ func TestKeepAlive(t *testing.T) {
 			}
 		}), nil
 	}
-	url := serve(t, gateway.Config{Open: open, KeepAlive: time.Millisecond, Routes: []gateway.Route{to("m", "m")}})
+	url := serve(t, gateway.Setup{Open: open, KeepAlive: time.Millisecond, Routes: []gateway.ModelRoute{to("m", "m")}})
 	resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(`{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -302,4 +307,170 @@ func TestKeepAlive(t *testing.T) {
 	until("event: ping\n")
 	next <- struct{}{}
 	until("message_stop")
+}
+
+// TestCounts checks that tokens are counted by an upstream of the client's own format, and
+// estimated with a warning for every other.
+func TestCounts(t *testing.T) {
+	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("same", "up-messages/sim/native"), to("other", "up-chat/sim/native")}})
+	count := func(model string) (string, http.Header) {
+		body := `{"model":"` + model + `","messages":[{"role":"user","content":"How many tokens are these words?"}]}`
+		resp, err := http.Post(url+"/v1/messages/count_tokens", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return strings.TrimSpace(string(b)), resp.Header
+	}
+	same, header := count("same")
+	if header.Get(gateway.WarningHeader) != "" || !strings.HasPrefix(same, `{"input_tokens":`) {
+		t.Errorf("counted by the upstream: %s, %v", same, header)
+	}
+	other, header := count("other")
+	if !strings.Contains(header.Get(gateway.WarningHeader), "estimated") || !strings.HasPrefix(other, `{"input_tokens":`) {
+		t.Errorf("estimated: %s, %v", other, header)
+	}
+	if nobody, _ := count("nobody"); !strings.Contains(nobody, "not_found_error") {
+		t.Errorf("a model that is not there: %s", nobody)
+	}
+}
+
+// TestSignaturesOfOthers checks that what an upstream signs comes back to it, also from clients
+// whose format has no place for it: the upstream refuses calls whose signatures are lost.
+func TestSignaturesOfOthers(t *testing.T) {
+	var routes []gateway.ModelRoute
+	for _, format := range []string{wire.Messages, wire.Gemini, wire.Responses} {
+		routes = append(routes, to("signing-"+format, "up-"+format+"/sim/native+strict+think"))
+	}
+	url := serve(t, gateway.Setup{Routes: routes})
+	for format := range roots {
+		for _, r := range routes {
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stream=%t", format, r.Model, stream), func(t *testing.T) {
+					walk(t, url, format, r.Model, stream)
+				})
+			}
+		}
+	}
+}
+
+// TestFallback checks that another upstream is asked when one fails before it has said anything, and
+// that one that keeps failing is left alone while there is another.
+func TestFallback(t *testing.T) {
+	asked := map[string]int{}
+	open := func(id string, _ gateway.Way) (llm.Model, error) {
+		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				asked[id]++
+				if id == "broken" {
+					yield(nil, &llm.Error{Op: id, Kind: llm.Server, Status: 500})
+					return
+				}
+				if yield(llm.TextDelta{Text: "from " + id}, nil) {
+					yield(llm.Finish{Reason: llm.Stop}, nil)
+				}
+			}
+		}), nil
+	}
+	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{
+		{Model: "m", Upstreams: []gateway.Upstream{{Model: "broken", Weight: 9}, {Model: "good"}}},
+		{Model: "last", Upstreams: []gateway.Upstream{{Model: "broken"}}, Fallback: []string{"other"}},
+		to("other", "other"), to("only", "broken"),
+	}})
+	for range 10 {
+		if got := ask(t, url, wire.Chat, question("m"), true); got.err != nil || got.Message.Text() != "from good" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if asked["broken"] >= 10 {
+		t.Errorf("the broken one was asked %d times", asked["broken"])
+	}
+	got := ask(t, url, wire.Messages, question("last"), false)
+	if got.err != nil || got.Message.Text() != "from other" || !strings.Contains(got.header.Get(gateway.WarningHeader), "broken did not answer (server), so other was asked") {
+		t.Errorf("%+v", got)
+	}
+	for range 5 {
+		if got := ask(t, url, wire.Chat, question("only"), false); got.status != 500 {
+			t.Errorf("the only upstream: %+v", got)
+		}
+	}
+}
+
+// TestRoutes checks which route a name takes, and that routes that mean nothing are refused.
+func TestRoutes(t *testing.T) {
+	open := func(id string, _ gateway.Way) (llm.Model, error) {
+		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				if yield(llm.TextDelta{Text: id}, nil) {
+					yield(llm.Finish{Reason: llm.Stop}, nil)
+				}
+			}
+		}), nil
+	}
+	only := func(r gateway.ModelRoute, formats ...string) gateway.ModelRoute {
+		r.From = formats
+		return r
+	}
+	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{
+		to("*", "rest/*"), to("gpt-*", "openai/gpt-*"), to("gpt-5", "azure/five"), only(to("gpt-6", "six"), wire.Messages),
+	}})
+	for name, want := range map[string]string{"gpt-5": "azure/five", "gpt-5-mini": "openai/gpt-5-mini", "llama": "rest/llama", "gpt-6": "openai/gpt-6"} {
+		if got := ask(t, url, wire.Chat, &llm.Request{Model: name, Messages: []llm.Message{llm.User("hi")}}, false); got.err != nil || got.Message.Text() != want {
+			t.Errorf("%s: %v, want %s", name, got.Response, want)
+		}
+	}
+	for _, name := range []string{"http://evil.example/v1#m", "../secret", "a b", "x\ny", strings.Repeat("x", 300)} {
+		if got := ask(t, url, wire.Chat, &llm.Request{Model: name, Messages: []llm.Message{llm.User("hi")}}, false); got.status != 404 {
+			t.Errorf("%q: status %d", name, got.status)
+		}
+	}
+	for why, routes := range map[string][]gateway.ModelRoute{
+		"there are no routes":                nil,
+		"it names no model":                  {to("", "x")},
+		"a * may only stand at the end":      {to("a*b", "x")},
+		"the * of x/* stands for nothing":    {to("a", "x/*")},
+		"it has no upstream":                 {{Model: "a"}},
+		"both for a":                         {to("a", "x"), to("a", "y")},
+		"no other route is for its fallback": {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x"}}, Fallback: []string{"b"}}},
+		"no format is called":                {only(to("a", "x"), "soap")},
+		"there is no check":                  {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x"}}, Check: "maybe"}},
+		"the weight of x is -1":              {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x", Weight: -1}}}},
+		"in the way \"magic\"":               {{Model: "a", Upstreams: []gateway.Upstream{{Model: "x", Way: gateway.Way{Tools: "magic"}}}}},
+	} {
+		if _, err := gateway.New(gateway.Setup{Open: open, Routes: routes}); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
+// TestInvalidCallsAreSaid checks that the client is told of a call that does not fit its schema.
+func TestInvalidCallsAreSaid(t *testing.T) {
+	open := func(string, gateway.Way) (llm.Model, error) {
+		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			call := llm.Call{ID: "call_1", Name: "get_weather", Args: json.RawMessage(`{"town":"Paris"}`)}
+			return func(yield func(llm.Event, error) bool) {
+				for _, ev := range []llm.Event{llm.CallStart{ID: "call_1", Name: "get_weather"}, llm.CallDelta{ID: "call_1", Args: string(call.Args)}, call, llm.Finish{Reason: llm.ToolCalls}} {
+					if !yield(ev, nil) {
+						return
+					}
+				}
+			}
+		}), nil
+	}
+	off := to("off", "m")
+	off.Check = gateway.CheckOff
+	url := serve(t, gateway.Setup{Open: open, Routes: []gateway.ModelRoute{to("m", "m"), off}})
+	const says = "compatibility; get_weather; the call call_1 does not fit the schema of its tool"
+	if got := ask(t, url, wire.Chat, question("m"), false); !strings.Contains(got.header.Get(gateway.WarningHeader), says) {
+		t.Errorf("whole: %v", got.header)
+	}
+	if got := ask(t, url, wire.Chat, question("off"), false); got.header.Get(gateway.WarningHeader) != "" {
+		t.Errorf("off: %v", got.header)
+	}
+	codec, _ := wire.For(wire.Messages)
+	body, _, _ := codec.EncodeRequest(question("m"), true)
+	if got := string(raw(t, url, wire.Messages, "m", body, true)); !strings.Contains(got, "\n: "+says) {
+		t.Errorf("stream: %s", got)
+	}
 }

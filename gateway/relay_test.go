@@ -48,13 +48,13 @@ func TestNothingToMendIsRelayed(t *testing.T) {
 	defer up.Close()
 	const model = "sim/native+seed=7"
 	vendors := map[string]provider.Vendor{}
-	var routes []gateway.Route
+	var routes []gateway.ModelRoute
 	for format, root := range roots {
 		vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
 		routes = append(routes, to("alias-"+format, "up-"+format+"/"+model))
 	}
 	client := &provider.Client{Vendors: vendors, Route: provider.Native}
-	url := serve(t, gateway.Config{Open: client.Open, Routes: routes})
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: routes})
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/stream=%t", format, stream), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNothingToMendIsRelayed(t *testing.T) {
 func TestMendedInTheMiddle(t *testing.T) {
 	for format := range roots {
 		for _, stream := range []bool{false, true} {
-			url := serve(t, gateway.Config{Routes: []gateway.Route{to("m", "up-"+format+"/sim/hermes_json")}})
+			url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+format+"/sim/hermes_json")}})
 			got := ask(t, url, format, question("m"), stream)
 			if got.err != nil {
 				t.Fatal(format, got.err)
@@ -106,7 +106,7 @@ func TestBrokenPromise(t *testing.T) {
 			continue
 		}
 		for _, stream := range []bool{false, true} {
-			url := serve(t, gateway.Config{Routes: []gateway.Route{to("m", "up-"+format+"/sim/echo")}})
+			url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-"+format+"/sim/echo")}})
 			req := question("m")
 			req.Choice.Mode = llm.MustCall
 			got := ask(t, url, format, req, stream)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -16,8 +17,8 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// Route leads from what clients ask for to who answers.
-type Route struct {
+// ModelRoute leads from what clients ask for to who answers.
+type ModelRoute struct {
 	// Model is the name that clients ask for. One that ends in * stands for all names
 	// that begin so, and * alone for every other. The longest that fits counts.
 	Model string
@@ -34,11 +35,18 @@ type Route struct {
 
 // Upstream is a model that answers.
 type Upstream struct {
-	// Model is the id that Config.Open opens. A * in it stands for what the * of the route
+	// Model is the id that Setup.Open opens. A * in it stands for what the * of the route
 	// stood for.
 	Model string
 	// Weight is its share of the requests among the upstreams of the route; 0 means 1.
 	Weight int
+	Way    Way
+}
+
+// Way is how an upstream is asked. The zero value leaves it to what is known of the model.
+type Way struct {
+	Tools provider.RouteKind // native, constrained or prompted
+	Style string             // the notation that is taught
 }
 
 // Check is what becomes of calls that do not fit the schema of their tool.
@@ -50,9 +58,9 @@ const (
 	CheckOff Check = "off" // nobody looks
 )
 
-// route is a Route that is in use.
+// route is a ModelRoute that is in use.
 type route struct {
-	Route
+	ModelRoute
 	prefix    string // before the *; only where star
 	star      bool
 	upstreams []*upstream
@@ -70,7 +78,7 @@ type upstream struct {
 }
 
 // addRoutes makes the routes ready for use.
-func (g *Gateway) addRoutes(list []Route) error {
+func (g *Gateway) addRoutes(list []ModelRoute) error {
 	if len(list) == 0 {
 		return errors.New("there are no routes")
 	}
@@ -100,8 +108,8 @@ func overlap(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }
 
-func (g *Gateway) newRoute(r Route) (*route, error) {
-	made := &route{Route: r}
+func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
+	made := &route{ModelRoute: r}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
 	switch {
 	case r.Model == "":
@@ -124,11 +132,14 @@ func (g *Gateway) newRoute(r Route) (*route, error) {
 			return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
 		}
 		up.Weight = max(u.Weight, 1)
+		if !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools) {
+			return nil, fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools)
+		}
 		if up.star && !made.star {
 			return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)
 		}
 		if !up.star {
-			if _, err := up.open(g.config.Open, ""); err != nil {
+			if _, err := up.open(g.settings.Open, ""); err != nil {
 				return nil, err
 			}
 		}
@@ -159,7 +170,7 @@ func (g *Gateway) find(name, format string) *route {
 const maxOpened = 256
 
 // open opens the upstream for what the * of its route stands for.
-func (u *upstream) open(open func(string) (llm.Model, error), star string) (llm.Model, error) {
+func (u *upstream) open(open func(string, Way) (llm.Model, error), star string) (llm.Model, error) {
 	id := u.Model
 	if u.star {
 		if !plainName(star) {
@@ -172,7 +183,7 @@ func (u *upstream) open(open func(string) (llm.Model, error), star string) (llm.
 	if m, ok := u.opened[id]; ok {
 		return m, nil
 	}
-	m, err := open(id)
+	m, err := open(id, u.Way)
 	if err == nil && len(u.opened) < maxOpened {
 		u.opened[id] = m
 	}
@@ -231,9 +242,10 @@ func (g *Gateway) models() []vendorapi.Model {
 // describe says what is known of a model.
 func (g *Gateway) describe(r *route, name string) vendorapi.Model {
 	out := vendorapi.Model{Name: name, Owner: "toolpost", Since: g.since, Tools: true} // which are taught to those that have none
-	m, err := r.upstreams[0].open(g.config.Open, strings.TrimPrefix(name, r.prefix))
+	m, err := r.upstreams[0].open(g.settings.Open, strings.TrimPrefix(name, r.prefix))
 	if known, ok := m.(*provider.Model); ok && err == nil {
-		out.Context, out.Output = known.Info().ContextWindow, known.Info().MaxOutput
+		info := known.Info()
+		out.Context, out.Output, out.Thinks = info.ContextWindow, info.MaxOutput, info.Reasoning.Support == catalog.Yes
 	}
 	return out
 }

@@ -59,7 +59,7 @@ type sink struct {
 }
 
 func (x *exchange) newSink() *sink {
-	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.config.KeepAlive}
+	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
 	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name})
 	if s.every > 0 && x.Codec.Properties().KeepAlive != "" {
 		s.mu.Lock()

@@ -68,6 +68,10 @@ func (m *Model) planOutput(j *job) error {
 		j.req.Output = nil
 		return nil
 	}
+	if j.asIs && m.maybeHeld(j) {
+		j.route.Output = OutputNative
+		return nil
+	}
 	way, why := m.outputWay(j)
 	j.route.Output = way
 	j.route.because("output: %s", why)
@@ -82,6 +86,20 @@ func (m *Model) planOutput(j *job) error {
 		j.warn(llm.Degraded, "output", "%s: %s: %s", loss.Path, loss.Keyword, loss.Why)
 	}
 	return m.askOutput(j, way, n)
+}
+
+// maybeHeld reports whether the vendor may hold the model to the schema of a request that is
+// sent as it is: its format can say it, nobody knows better, and the schema needs no change.
+func (m *Model) maybeHeld(j *job) bool {
+	out, support, feature := j.req.Output, m.info.JSONSchema, wire.OutputSchema
+	if len(out.Schema) == 0 {
+		support, feature = m.info.JSONMode, wire.OutputAnyJSON
+	}
+	if support.In(m.conditions(j.req)) == catalog.No || !m.format().Has(feature) || m.vendor.Options["output"] == Degraded {
+		return false
+	}
+	n, err := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict)
+	return err == nil && len(n.Losses) == 0 && n.Wrapped == ""
 }
 
 // askOutput asks for the answer in one of the ways.

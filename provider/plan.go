@@ -59,6 +59,9 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 		return nil, err
 	}
 	j := &job{route: m.choose(req), asked: req, codec: m.codec(), whole: m.client.Whole, asIs: asIs}
+	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // nothing in it has to do with tools
+		j.route.Kind = Native
+	}
 	if !m.info.Known() {
 		j.warnings = append(j.warnings, m.info.Warnings()...)
 	}

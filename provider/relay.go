@@ -106,7 +106,7 @@ func (m *Model) differs(r ClientRequest) bool {
 // planRelay plans a request that is sent as it is, and returns nil if it has to be changed.
 func (m *Model) planRelay(r ClientRequest) *job {
 	j, err := m.planned(r.Says, true)
-	if err != nil || j.route.Kind != Native && !(j.route.Kind == Text && countCalls(r.Says) == 0) {
+	if err != nil || j.route.Kind != Native {
 		return nil
 	}
 	for _, w := range j.warnings {

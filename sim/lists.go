@@ -37,7 +37,7 @@ func getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) erro
 		return vendorapi.NotFound(e.Codec, err)
 	}
 	m := described([]string{name})[0]
-	m.Tools = b.Dialect == "" && !b.NoTools
+	m.Tools, m.Thinks = b.Dialect == "" && !b.NoTools, true
 	e.WriteModel(w, m)
 	return nil
 }
@@ -48,7 +48,7 @@ func (s *Server) count(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	req, err := e.CountRequest(body)
+	req, err := e.CountRequest(r.URL.Path, body)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ var geminiProperties = Properties{
 	Models:      ModelList{Path: "models", List: "models", ID: "name"},
 	OutputField: "response_format",
 	UserFirst:   true, LetterFirst: true,
+	Count:     TokenCount{"models/{model}:countTokens", "totalTokens"},
 	AnswerIDs: true,
 	Signature: "thoughtSignature",
 	// The value that the vendor documents for calls that its models did not make.

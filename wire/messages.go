@@ -24,6 +24,7 @@ var messagesProperties = Properties{
 	OutputField: "response_format",
 	NeedsLimit:  true,
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
+	Count:     TokenCount{"messages/count_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "msg_",
 	Signature: "signature",
 	Thinking: ThinkingRules{

@@ -58,6 +58,8 @@ type Properties struct {
 	// AnswerIDs says that answers have an id, which begins with IDPrefix.
 	AnswerIDs bool
 	IDPrefix  string
+	// Count is where hosts count the tokens of a request that is not answered.
+	Count TokenCount
 	// Previous is the member of a request that names the answer it goes on
 	// from, which the host has kept. Empty means that every request holds its
 	// whole conversation.
@@ -69,6 +71,13 @@ type Properties struct {
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
+}
+
+// TokenCount is how hosts of a format count the tokens of a request. The zero value says that they
+// do not.
+type TokenCount struct {
+	Path   string // below the root of the API's version; {model} stands for the name of the model
+	Member string // of the answer that has the number
 }
 
 // ModelList is how hosts of a format list their models. The zero value says

@@ -24,6 +24,7 @@ var responsesProperties = Properties{
 	Models:     ModelList{Path: "models", List: "data", ID: "id"},
 	HostFields: true, OutputField: "response_format",
 	StreamedArgs: true, TextArgs: true,
+	Count:     TokenCount{"responses/input_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id",
 	Thinking: responsesThinking(),
 	Errors:   openaiErrors,

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // gatewayConfig is what serve is told by the configuration.
@@ -22,7 +24,7 @@ type gatewayConfig struct {
 	Routes    []routeConfig `yaml:"routes"`
 }
 
-// routeConfig is a gateway.Route in the configuration.
+// routeConfig is a gateway.ModelRoute in the configuration.
 type routeConfig struct {
 	Model    string           `yaml:"model"`
 	From     []string         `yaml:"from"`
@@ -35,6 +37,8 @@ type routeConfig struct {
 type upstreamConfig struct {
 	Model  string `yaml:"model"`
 	Weight int    `yaml:"weight"`
+	Tools  string `yaml:"tools"` // native, constrained or prompted
+	Style  string `yaml:"style"`
 }
 
 // String returns the names that clients may ask for.
@@ -47,20 +51,42 @@ func (c gatewayConfig) String() string {
 }
 
 // routes returns the routes; without any, the offline model answers for every name.
-func (c gatewayConfig) routes() []gateway.Route {
+func (c gatewayConfig) routes() []gateway.ModelRoute {
 	if len(c.Routes) == 0 {
 		to := []gateway.Upstream{{Model: offlineID}}
-		return []gateway.Route{{Model: offlineID, Upstreams: to}, {Model: "*", Upstreams: to}}
+		return []gateway.ModelRoute{{Model: offlineID, Upstreams: to}, {Model: "*", Upstreams: to}}
 	}
-	var list []gateway.Route
+	var list []gateway.ModelRoute
 	for _, r := range c.Routes {
-		route := gateway.Route{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check)}
+		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check)}
 		for _, u := range r.To {
-			route.Upstreams = append(route.Upstreams, gateway.Upstream{Model: u.Model, Weight: u.Weight})
+			route.Upstreams = append(route.Upstreams, gateway.Upstream{
+				Model: u.Model, Weight: u.Weight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
+			})
 		}
 		list = append(list, route)
 	}
 	return list
+}
+
+// opener opens upstreams, with a client for each way to ask.
+func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error) {
+	clients := map[gateway.Way]*provider.Client{}
+	ways := []gateway.Way{{}}
+	for _, r := range s.Gateway.routes() {
+		for _, u := range r.Upstreams {
+			ways = append(ways, u.Way)
+		}
+	}
+	for _, way := range ways {
+		c, err := s.client()
+		if err != nil {
+			return nil, err
+		}
+		c.Route, c.Style = way.Tools, way.Style
+		clients[way] = c
+	}
+	return func(id string, way gateway.Way) (llm.Model, error) { return clients[way].Open(id) }, nil
 }
 
 // defaultAddr is where serve listens.
@@ -104,12 +130,12 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	if err != nil {
 		return err
 	}
-	client, err := s.client()
+	open, err := s.opener()
 	if err != nil {
 		return err
 	}
-	g, err := gateway.New(gateway.Config{
-		Open: client.Open, Routes: s.Gateway.routes(), MaxBody: s.Gateway.MaxBody, KeepAlive: s.Gateway.KeepAlive,
+	g, err := gateway.New(gateway.Setup{
+		Open: open, Routes: s.Gateway.routes(), MaxBody: s.Gateway.MaxBody, KeepAlive: s.Gateway.KeepAlive,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	})
 	if err != nil {

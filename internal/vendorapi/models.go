@@ -18,6 +18,7 @@ type Model struct {
 	Context int // tokens of the window; 0 where nobody knows
 	Output  int // tokens of an answer; 0 where nobody knows
 	Tools   bool
+	Thinks  bool
 }
 
 // page is how a vendor speaks of its models.
@@ -91,6 +92,9 @@ func (e Endpoint) WriteModel(w http.ResponseWriter, m Model) {
 	capabilities := []string{"completion"}
 	if m.Tools {
 		capabilities = append(capabilities, "tools")
+	}
+	if m.Thinks {
+		capabilities = append(capabilities, "thinking")
 	}
 	info := map[string]any{}
 	if m.Context > 0 {

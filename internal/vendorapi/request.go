@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -73,11 +74,31 @@ func (e Endpoint) counting() counting {
 	return countings[0]
 }
 
-// CountRequest reads the request whose tokens a client wants to know.
-func (e Endpoint) CountRequest(body []byte) (*llm.Request, error) {
+// CountRequest reads the request whose tokens a client wants to know. The model is taken from the
+// path where the format has it there.
+func (e Endpoint) CountRequest(path string, body []byte) (*llm.Request, error) {
 	body, codec := e.counting().request(e.Codec, body)
 	req, _, err := codec.DecodeRequest(body)
+	if err == nil && e.Codec.Properties().ModelInPath() {
+		req.Model = modelIn(path)
+	}
 	return req, err
+}
+
+// modelIn returns the model that the path of a question for tokens names.
+func modelIn(path string) string {
+	for _, before := range []string{"/models/", "/model/"} {
+		_, rest, found := strings.Cut(path, before)
+		if !found {
+			continue
+		}
+		for _, after := range []string{":countTokens", "/count-tokens"} {
+			if model, ok := strings.CutSuffix(rest, after); ok {
+				return model
+			}
+		}
+	}
+	return ""
 }
 
 // WriteCount says how many tokens a request has.
