@@ -64,8 +64,9 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) 
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
 	x.upstream = to.id
-	a := &asking{x: x, labels: x.labels(to.model), check: x.checking(to.route.Check, req), each: each}
-	req = x.inTermsOf(a.labels, req)
+	labels := x.labels(to.model)
+	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each}
+	req = x.inTermsOf(labels, req)
 	if relayed, err := a.relay(to, req); relayed {
 		return x.begun, err
 	}
@@ -84,7 +85,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) 
 type asking struct {
 	x      *exchange
 	labels label
-	notes  notes
+	notes  *notes // nil if nothing has to be kept
 	check  checking
 	each   func(llm.Event) error
 	begun  bool
@@ -101,7 +102,7 @@ func (a *asking) take(ev llm.Event) error {
 	}
 	a.begun = a.begun || llm.Begins(ev)
 	ev = a.labels.out(ev)
-	a.x.states.note(a.x.owner, a.x.Codec.Format, &a.notes, ev)
+	a.x.states.note(a.notes, ev)
 	if err := a.each(ev); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (x *exchange) answer() error {
 	if err != nil {
 		return err
 	}
-	if !x.states.restore(x.owner, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	if len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
 	if stream {

@@ -9,7 +9,9 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -336,19 +338,49 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// signature finds what a vendor signs.
+var signature = regexp.MustCompile(`"(?:signature|thoughtSignature|encrypted_content)":\s*"([^"]{8,})"`)
+
 // TestSignaturesOfOthers checks that what an upstream signs comes back to it, also from clients
-// whose format has no place for it: the upstream refuses calls whose signatures are lost.
+// whose format has no place for it.
 func TestSignaturesOfOthers(t *testing.T) {
-	var routes []gateway.ModelRoute
-	for _, format := range []string{wire.Messages, wire.Gemini, wire.Responses} {
+	var mu sync.Mutex
+	var asked, answered []string // the bodies of the last requests and answers
+	server := new(sim.Server)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		rec := httptest.NewRecorder()
+		server.ServeHTTP(rec, r)
+		mu.Lock()
+		asked, answered = append(asked, string(body)), append(answered, rec.Body.String())
+		mu.Unlock()
+		w.Header().Set("Content-Type", rec.Header().Get("Content-Type"))
+		w.WriteHeader(rec.Code)
+		_, _ = w.Write(rec.Body.Bytes())
+	}))
+	defer up.Close()
+	vendors, routes := map[string]provider.Vendor{}, []gateway.ModelRoute{}
+	for _, format := range []string{wire.Messages, wire.Gemini} {
+		vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + roots[format], Wires: []string{format}}
 		routes = append(routes, to("signing-"+format, "up-"+format+"/sim/native+strict+think"))
 	}
-	url := serve(t, gateway.Setup{Routes: routes})
+	url := serve(t, gateway.Setup{Open: opening(&provider.Client{Vendors: vendors, Route: provider.Native}), Routes: routes})
 	for format := range roots {
 		for _, r := range routes {
 			for _, stream := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/stream=%t", format, r.Model, stream), func(t *testing.T) {
+					asked, answered = nil, nil
 					walk(t, url, format, r.Model, stream)
+					signed := signature.FindAllStringSubmatch(answered[0], -1)
+					if len(signed) == 0 {
+						t.Fatalf("nothing is signed in %s", answered[0])
+					}
+					for _, s := range signed {
+						if !strings.Contains(asked[1], s[1]) {
+							t.Errorf("the signature %s did not come back in %s", s[1], asked[1])
+						}
+					}
 				})
 			}
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"sync"
@@ -15,26 +16,25 @@ import (
 // call that it belongs to, and put back when the client sends the results.
 
 // label is who signed what an upstream says, in the words of package provider and in those
-// of the client's format.
+// of the client's format, if that is the upstream's: then the client carries the signatures.
 type label struct{ upstream, client string }
 
-// labels returns whose signatures a model makes. They are the client's own only where both
-// have the same format.
+// labels returns whose signatures a model makes.
 func (x *exchange) labels(m llm.Model) label {
 	known, ok := m.(*provider.Model)
 	if !ok {
 		return label{}
 	}
-	l := label{known.Signer(), x.Codec.Format}
-	if !strings.HasSuffix(l.upstream, "/"+l.client) {
-		return label{}
+	l := label{upstream: known.Signer()}
+	if strings.HasSuffix(l.upstream, "/"+x.Codec.Format) {
+		l.client = x.Codec.Format
 	}
 	return l
 }
 
 // out returns an event in the client's words.
 func (l label) out(ev llm.Event) llm.Event {
-	if l.upstream == "" {
+	if l.client == "" {
 		return ev
 	}
 	switch ev := ev.(type) {
@@ -79,11 +79,14 @@ func (l label) sign(s *llm.State) {
 	}
 }
 
-// inTermsOf returns a request whose signatures are the upstream's, if the client has them
-// from it. The request is not changed.
+// inTermsOf returns a request with the signatures of the upstream: those that the client carries,
+// or those that are kept for it. The request is not changed.
 func (x *exchange) inTermsOf(l label, req *llm.Request) *llm.Request {
-	if l.upstream == "" {
+	switch {
+	case l.upstream == "":
 		return req
+	case l.client == "":
+		return x.states.restore(x.owner, l.upstream, req)
 	}
 	back := label{upstream: l.client, client: l.upstream}
 	out := req.Clone()
@@ -131,7 +134,32 @@ type states struct {
 	size  int
 }
 
-type stateKey struct{ owner, call string }
+// stateKey is what a signature is found by. Ids of calls repeat where we number them, so what the
+// call answers counts too.
+type stateKey struct {
+	owner, signer, call string
+	asked               [sha256.Size]byte
+}
+
+// askedBefore returns the hash of what a message of the model answers: all that was said since the
+// one before it.
+func askedBefore(messages []llm.Message) [sha256.Size]byte {
+	first := len(messages)
+	for first > 0 && messages[first-1].Role != llm.RoleAssistant {
+		first--
+	}
+	h := sha256.New()
+	for _, m := range messages[first:] {
+		h.Write([]byte(m.Text()))
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Result); ok {
+				h.Write([]byte("\x00" + r.CallID + "\x00" + r.Text()))
+			}
+		}
+		h.Write([]byte{0})
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
 
 // signed is what belongs to a call.
 type signed struct {
@@ -143,39 +171,47 @@ type signed struct {
 
 // notes collects what is signed in one answer.
 type notes struct {
+	key      stateKey // but for the call
 	thinking []llm.Thinking
 	text     strings.Builder
 }
 
+// notes returns the notes of an answer whose signatures have to be kept, and nil if there are none:
+// the client carries them.
+func (x *exchange) notes(l label, req *llm.Request) *notes {
+	if l.upstream == "" || l.client != "" {
+		return nil
+	}
+	return &notes{key: stateKey{owner: x.owner, signer: l.upstream, asked: askedBefore(req.Messages)}}
+}
+
 // note takes down an event of an answer.
-func (s *states) note(owner, format string, n *notes, ev llm.Event) {
+func (s *states) note(n *notes, ev llm.Event) {
+	if n == nil {
+		return
+	}
 	switch ev := ev.(type) {
 	case llm.ThinkingDelta:
 		n.text.WriteString(ev.Text)
-		if ev.Part != nil && foreign(ev.Part.State, format) {
+		if ev.Part != nil && !ev.Part.State.IsZero() {
 			t := *ev.Part
 			t.Text = n.text.String()
 			n.thinking = append(n.thinking, t)
 			n.text.Reset()
 		}
 	case llm.Call:
-		if ev.Hosted || !foreign(ev.State, format) && len(n.thinking) == 0 {
+		if ev.Hosted || ev.State.IsZero() && len(n.thinking) == 0 {
 			return
 		}
-		e := signed{thinking: n.thinking, until: time.Now().Add(stateLife)}
-		if foreign(ev.State, format) {
-			e.state = ev.State
-		}
+		key := n.key
+		key.call = ev.ID
+		s.keep(key, signed{state: ev.State, thinking: n.thinking, until: time.Now().Add(stateLife)})
 		n.thinking = nil // it stands before the first call of the answer
-		s.keep(stateKey{owner, ev.ID}, e)
 	}
 }
 
-// foreign reports whether a state is one that a client of the format cannot carry.
-func foreign(s llm.State, format string) bool { return !s.IsZero() && s.Vendor != format }
-
 func (s *states) keep(key stateKey, e signed) {
-	e.size = len(key.owner) + len(key.call) + len(e.state.Data)
+	e.size = len(key.owner) + len(key.signer) + len(key.call) + sha256.Size + len(e.state.Data)
 	for _, t := range e.thinking {
 		e.size += len(t.Text) + len(t.State.Data)
 	}
@@ -198,49 +234,55 @@ func (s *states) keep(key stateKey, e signed) {
 	}
 }
 
-func (s *states) find(owner, call string) (signed, bool) {
+func (s *states) find(key stateKey) (signed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.kept[stateKey{owner, call}]
+	e, ok := s.kept[key]
 	return e, ok && time.Now().Before(e.until)
 }
 
-// restore gives the calls of a request back what belongs to them, and reports whether there was
-// anything.
-func (s *states) restore(owner string, req *llm.Request) (any bool) {
+// restore returns a request whose calls have what belongs to them. The request is not changed.
+func (s *states) restore(owner, signer string, req *llm.Request) *llm.Request {
 	s.mu.Lock()
 	empty := len(s.kept) == 0
 	s.mu.Unlock()
 	if empty {
-		return false
+		return req
 	}
-	for i, msg := range req.Messages {
-		if msg.Role != llm.RoleAssistant {
+	out := req.Clone()
+	for i, msg := range out.Messages {
+		if msg.Role == llm.RoleAssistant && len(msg.Calls()) > 0 {
+			key := stateKey{owner: owner, signer: signer, asked: askedBefore(req.Messages[:i])}
+			out.Messages[i].Parts = s.restored(key, msg.Parts)
+		}
+	}
+	return out
+}
+
+// restored returns the parts of a message with what belongs to its calls.
+func (s *states) restored(key stateKey, parts []llm.Part) []llm.Part {
+	parts = slices.Clone(parts)
+	var thinking []llm.Thinking
+	for k, p := range parts {
+		c, ok := p.(llm.Call)
+		if !ok {
 			continue
 		}
-		parts, changed := slices.Clone(msg.Parts), false
-		for k, p := range parts {
-			c, ok := p.(llm.Call)
-			if !ok || !c.State.IsZero() {
-				continue
-			}
-			e, ok := s.find(owner, c.ID)
-			if !ok {
-				continue
-			}
-			c.State, changed = e.state, true
+		key.call = c.ID
+		e, ok := s.find(key)
+		if !ok {
+			continue
+		}
+		if !e.state.IsZero() {
+			c.State = e.state // what the client's own format says of it means nothing to the upstream
 			parts[k] = c
-			if len(e.thinking) > 0 {
-				parts = think(parts, e.thinking)
-				break // the calls behind it moved; only the first of an answer is signed with thinking
-			}
 		}
-		if changed {
-			req.Messages[i].Parts = parts
-			any = true
-		}
+		thinking = append(thinking, e.thinking...)
 	}
-	return any
+	if len(thinking) == 0 {
+		return parts
+	}
+	return think(parts, thinking)
 }
 
 // think returns parts that begin with signed thinking, in the place of any that is not.
