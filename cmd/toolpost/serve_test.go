@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestServe asks the gateway of the command as a client does, without any configuration and with
+// routes.
+func TestServe(t *testing.T) {
+	t.Setenv("TOOLPOST_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	config := "gateway:\n  addr: 127.0.0.1:0\n  routes:\n    - {model: small, to: [{model: sim/offline}]}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args   []string
+		model  string
+		status int
+	}{
+		{[]string{"--addr", "127.0.0.1:0"}, "any", 200},
+		{[]string{"--config", file}, "small", 200},
+		{[]string{"--config", file}, "any", 404},
+	} {
+		url := startServe(t, test.args...)
+		body := `{"model":"` + test.model + `","messages":[{"role":"user","content":"Hello"}]}`
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != test.status || !strings.Contains(string(b), map[int]string{200: "offline stand-in", 404: "no route leads to the model"}[test.status]) {
+			t.Errorf("%v, %s: %d %s", test.args, test.model, resp.StatusCode, b)
+		}
+	}
+}
+
+// startServe starts the command until the test is over, and returns its address.
+func startServe(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	cmd := newRoot()
+	cmd.SetArgs(append([]string{"serve"}, args...))
+	cmd.SetOut(in)
+	cmd.SetErr(io.Discard)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx); in.Close() }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+	return address
+}
+
+// TestServeRefuses checks what serve does not begin with.
+func TestServeRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	for config, says := range map[string]string{
+		"gateway:\n  routs: []\n": "the key \"routs\" is not known",
+		"gateway:\n  routes:\n    - {model: a, to: [{model: nobody/x}]}\n":                  "nobody is known to serve",
+		"gateway:\n  routes:\n    - {model: a, to: []}\n":                                   "it has no upstream",
+		"gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline, tools: magic}]}\n": "in the way \"magic\"",
+	} {
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		must(t, toolpost(t, "", "serve", "--check", "--config", file), 1, says)
+	}
+	must(t, toolpost(t, "", "serve", "--addr", "0.0.0.0:0"), 2, "not a loopback address")
+}
