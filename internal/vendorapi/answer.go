@@ -44,13 +44,17 @@ func NotFound(codec wire.Codec, err error) error {
 
 // endpointWords are the words in which vendors refuse a path that they do not have, where
 // ours would not do.
-var endpointWords = map[string]string{wire.Chat: "Invalid URL (%s %s)"}
+var endpointWords = []struct{ format, words string }{
+	{wire.Chat, "Invalid URL (%s %s)"},
+}
 
 // NoEndpoint is the error about a path that no vendor has.
 func NoEndpoint(codec wire.Codec, r *http.Request) error {
-	words := endpointWords[codec.Format]
-	if words == "" {
-		words = "no such endpoint: %s %s"
+	words := "no such endpoint: %s %s"
+	for _, row := range endpointWords {
+		if row.format == codec.Format {
+			words = row.words
+		}
 	}
 	return NotFound(codec, fmt.Errorf(words, r.Method, r.URL.Path))
 }
