@@ -194,8 +194,6 @@ func (row setting) show(s *settings) string {
 		return strconv.Itoa(*p)
 	case *bool:
 		return strconv.FormatBool(*p)
-	case *time.Duration:
-		return p.String()
 	case **float64:
 		if *p != nil {
 			return strconv.FormatFloat(**p, 'g', -1, 64)
