@@ -222,7 +222,7 @@ func (a *Agent) set() *tool.Set {
 	if a.Tools == nil {
 		return nil
 	}
-	return a.Tools.Tools
+	return a.Tools.Set()
 }
 
 // limits are the numbers a run is held to.

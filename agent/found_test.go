@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,5 +125,60 @@ func TestCallOfALeftOutTool(t *testing.T) {
 	}
 	if !slices.Equal(counts, []int{2, 2, 7, 11}) && !slices.Equal(counts, []int{2, 2, 7, 12}) {
 		t.Errorf("so many tools were offered: %v", counts)
+	}
+}
+
+// TestShortResults: with concise results the model has a tool to read the rest, in a
+// run, after a resume and whatever the room for tools.
+func TestShortResults(t *testing.T) {
+	many := tool.Func("stock", "Lists what is in stock.", func(context.Context, struct{}) ([]map[string]any, error) {
+		var rows []map[string]any
+		for i := range 300 {
+			rows = append(rows, map[string]any{"id": i, "name": fmt.Sprint("screw of size ", i)})
+		}
+		return rows, nil
+	})
+	many.Effects = tool.ReadOnly
+	n := 0
+	for name, offer := range map[string]tool.SelectionBudget{"all tools": {}, "little room": {Tools: 2, Pinned: []string{"stock"}}} {
+		t.Run(name, func(t *testing.T) {
+			set, err := tool.Join(manyTools(&n).Tools, tool.MustSet(many))
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := new(journal.Memory)
+			id := regexp.MustCompile(`"id":"([0-9a-f]{8})"`)
+			asked := 0
+			var last *llm.Request
+			model := llm.ModelFunc(func(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+				last = r
+				next := any("Size 217 is there.")
+				switch asked++; asked {
+				case 1:
+					next = call("1", "stock", `{}`)
+				case 2:
+					if text := r.Messages[len(r.Messages)-1].Text(); strings.Contains(text, "screw of size 217") {
+						t.Error("the first view shows all: the test shows nothing")
+					}
+					m := id.FindStringSubmatch(fmt.Sprint(r.Messages))
+					if m == nil {
+						t.Errorf("no note in %v", r.Messages)
+						m = []string{"", "00000000"}
+					}
+					next = call("2", invoke.ReaderName, `{"id":"`+m[1]+`","match":"size 217"}`)
+				}
+				return says(next).Stream(ctx, r)
+			})
+			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Offer: offer,
+				Tools: &invoke.Runner{Tools: set, Output: invoke.ResultView{Mode: invoke.Concise, SpillDir: filepath.Join(t.TempDir(), "s")}}}
+			l := run(t, &a, "count the screws")
+			if l.err != nil || !slices.Contains(offered(last), invoke.ReaderName) || !strings.Contains(fmt.Sprint(last.Messages), "screw of size 217") {
+				t.Fatalf("%v\n%v\n%v", l.err, offered(last), last.Messages)
+			}
+			if err := agent.Replay(t.Context(), store, "r"); err != nil {
+				t.Error(err)
+			}
+			verified(t, store, "r")
+		})
 	}
 }

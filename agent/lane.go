@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
@@ -103,7 +104,7 @@ func (a *Agent) offer(model func() (llm.Model, string), conversation []llm.Messa
 		return out, err
 	}
 	budget := a.Offer
-	budget.Pinned = append(slices.Concat(budget.Pinned, a.Request.Choice.Allowed), a.Request.Choice.Name, tool.FinderName)
+	budget.Pinned = append(slices.Concat(budget.Pinned, a.Request.Choice.Allowed), a.Request.Choice.Name, tool.FinderName, invoke.ReaderName)
 	kept, left := set.Follow(conversation, budget)
 	left = slices.DeleteFunc(left, func(o tool.Omitted) bool { return slices.Contains(found, o.Name) })
 	for _, o := range left {

@@ -204,11 +204,11 @@ func (a *Agent) runner(l *loop) (*invoke.Runner, error) {
 	if a.Tools == nil {
 		return new(invoke.Runner), nil
 	}
-	set, err := a.restricted(a.Tools.Tools)
+	set, err := a.restricted(a.set())
 	if err == nil && a.finds() {
 		set, err = tool.Join(set, tool.MustSet(a.set().Finder(l.told)))
 	}
-	if err != nil || set == a.Tools.Tools {
+	if err != nil || set == a.set() {
 		return a.Tools, err
 	}
 	return a.Tools.With(set), nil

@@ -79,8 +79,19 @@ func ExampleRunner_approve() {
 }
 
 func ExampleResultView() {
-	list := tool.Func("list", "Lists numbers.", func(context.Context, struct{}) ([]int, error) { return make([]int, 25), nil })
-	runner := &invoke.Runner{Tools: tool.MustSet(list), Output: invoke.ResultView{Mode: invoke.Concise, NoSpill: true}}
+	type part struct {
+		ID   int
+		Name string
+		Note *string
+	}
+	list := tool.Func("list", "Lists parts.", func(context.Context, struct{}) ([]part, error) {
+		var parts []part
+		for i := range 40 {
+			parts = append(parts, part{i, fmt.Sprint("part number ", i), nil})
+		}
+		return parts, nil
+	})
+	runner := &invoke.Runner{Tools: tool.MustSet(list), Output: invoke.ResultView{Mode: invoke.Minimal, NoSpill: true}}
 	session, err := runner.Session(nil)
 	if err != nil {
 		fmt.Println(err)
@@ -91,7 +102,11 @@ func ExampleResultView() {
 		fmt.Println(err)
 		return
 	}
-	text, _, _ := strings.Cut(results[0].Text(), "\n\n")
-	fmt.Println(strings.Count(text, "0\n"), text[strings.Index(text, "["):])
-	// Output: 10 [Showing 10 of 25 items]
+	text, _, _ := strings.Cut(results[0].Text(), "\n\n[output shortened")
+	fmt.Println(text)
+	// Output:
+	// [40]: ID|Name
+	//  (empty: Note)
+	//  0|part number 0
+	// [Showing 1 of 40 items]
 }

@@ -11,25 +11,24 @@ import (
 
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/shorten"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // Mode is how much of a result the model is shown.
-type Mode uint8
+type Mode = shorten.Mode
 
-// The modes.
+// The modes; see [shorten].
 const (
-	Detailed Mode = iota // all of it, up to the limit
-	Concise              // the first items or lines, without blank lines and long ones
-	Minimal              // the first line, and how much more there is
+	Detailed = shorten.Detailed // all of it, up to the limit
+	Concise  = shorten.Concise  // what names things and what the task asks about, in about a quarter of the tokens
+	Minimal  = shorten.Minimal  // what it is, and how much of it there is
 )
 
 // The bounds of the modes.
 const (
 	defaultChars = 50_000
 	leastChars   = 1_000
-	listItems    = 10       // of a list, in Concise
-	conciseLines = 20       // of a text, in Concise
-	lineChars    = 200      // of a line, in Concise and Minimal
 	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
 	heldBytes    = 64 << 20 // of text in one result: what a tool returns beyond is not kept
 	failedBytes  = 1 << 20  // of an error message, which the receipt holds; the rest is not kept
@@ -38,7 +37,12 @@ const (
 // ResultView says what the model is shown of a result. The receipt's hash is that
 // of the whole result, however little is shown.
 type ResultView struct {
+	// Mode is how much is shown of what tools return. With Concise and Minimal the
+	// model has a tool, [ReaderName], to read what it was not shown. A tool may choose
+	// for one result; see [tool.OfferFormats].
 	Mode Mode
+	// Tokens bounds a view in these modes; 0 leaves it to [shorten.Options].
+	Tokens int
 	// MaxChars bounds the characters shown; 0 means 50,000, and less than
 	// 1,000 is refused. A tool's own MaxOutput may lower it to 1,000.
 	MaxChars int
@@ -63,6 +67,9 @@ func (o ResultView) check() error {
 	}
 	if o.Tail > cmp.Or(o.MaxChars, defaultChars) {
 		return errors.New("invoke: Output.Tail is more than MaxChars")
+	}
+	if o.Tokens < 0 {
+		return errors.New("invoke: Output.Tokens must not be negative")
 	}
 	if o.Mode > Minimal {
 		return fmt.Errorf("invoke: no mode of output has the number %d", o.Mode)
@@ -103,7 +110,7 @@ func (s *Session) view(j *job, end *ending, hash journal.Hash, v *view) {
 	if end.err != nil {
 		failed, whole, limit = s.failed(j, end, whole, hash, &v.cut)
 	}
-	text, cut := s.shorten(j, whole, hash, limit)
+	text, cut := s.shorten(j, whole, hash, s.mode(j, end), limit)
 	if cut != nil {
 		v.cut = cut
 	}
@@ -141,7 +148,7 @@ func (s *Session) failed(j *job, end *ending, whole string, hash journal.Hash, c
 		most = limit / 2
 	}
 	if e.Message = words; utf8.RuneCountInString(words) > most {
-		e.Message, *cut = s.shorten(j, words, hash, most)
+		e.Message, *cut = s.shorten(j, words, hash, Detailed, most)
 	}
 	shown := *end
 	shown.err = &e
@@ -275,19 +282,33 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
+// mode is how much of the result of a call is shown. Errors are shown whole, and so is
+// what the model asked for with [ReaderName].
+func (s *Session) mode(j *job, end *ending) Mode {
+	switch {
+	case end.err != nil || j.tool.Name == ReaderName && j.tool.Origin == tool.Builtin:
+		return Detailed
+	case end.out.Format != "":
+		if m, err := shorten.ParseMode(end.out.Format); err == nil {
+			return m
+		}
+	}
+	return s.runner.Output.Mode
+}
+
 // shorten applies the mode and the limit.
-func (s *Session) shorten(j *job, whole string, hash journal.Hash, limit int) (string, *Truncated) {
+func (s *Session) shorten(j *job, whole string, hash journal.Hash, mode Mode, limit int) (string, *Truncated) {
 	o := s.runner.Output
-	if o.Mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
+	if mode == Detailed && len(whole) <= limit { // bytes are never fewer than characters
 		return whole, nil
 	}
 	clean := o.Secrets.Clean(whole)
 	text := clean
-	switch o.Mode {
-	case Concise:
-		text = clean.Map(concise)
-	case Minimal:
-		text = clean.Map(minimal)
+	if mode != Detailed {
+		text = clean.Map(func(text string) string {
+			return shorten.Result(text, shorten.Options{Mode: mode, Tokens: o.Tokens, Task: s.Task + "\n" + string(j.args),
+				Schema: json.RawMessage(j.tool.OutputSchema), Params: s.params()}).Text
+		})
 	}
 	chars := utf8.RuneCountInString(whole)
 	kept := min(utf8.RuneCountInString(text.String()), chars)
@@ -298,14 +319,11 @@ func (s *Session) shorten(j *job, whole string, hash journal.Hash, limit int) (s
 		return whole, nil
 	}
 	cut := &Truncated{CallID: j.call.ID, Tool: j.tool.Name, Chars: chars, Kept: kept}
-	if !o.NoSpill {
-		path, err := s.spill(j, clean.String(), hash)
-		cut.Spill = path
-		if err != nil {
-			cut.SpillError = err.Error()
-		}
+	handle, err := s.keep(j, clean.String(), hash, cut)
+	if err != nil {
+		cut.SpillError = err.Error()
 	}
-	return text.String() + marker(cut), cut
+	return text.String() + marker(cut, s.reads(), handle), cut
 }
 
 func (o ResultView) tail(limit int) int {
@@ -317,7 +335,12 @@ func (o ResultView) tail(limit int) int {
 
 const hint = "The full output was truncated; refine the tool arguments to return less data."
 
-func marker(c *Truncated) string {
+// marker says how much is missing, and how to get it: with the tool for that if the
+// model has it, which needs the handle of the result.
+func marker(c *Truncated, reads bool, handle string) string {
+	if reads && handle != "" {
+		return fmt.Sprintf("\n\n[output shortened: %d chars -> %d kept. For more call %s with {\"id\":%q}, and \"match\" (words) or \"from\" (a line).]", c.Chars, c.Kept, ReaderName, handle)
+	}
 	saved := ""
 	if c.Spill != "" {
 		saved = "; full output saved to: " + c.Spill
@@ -350,52 +373,4 @@ func runes(text string, n int) int {
 		n--
 	}
 	return len(text)
-}
-
-// concise keeps the first items of a list, or the first lines of a text.
-func concise(text string) string {
-	var items []json.RawMessage
-	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &items) == nil {
-		if len(items) <= listItems {
-			return text
-		}
-		lines := make([]string, listItems)
-		for i, item := range items[:listItems] {
-			lines[i] = string(item)
-		}
-		return strings.Join(lines, "\n") + fmt.Sprintf("\n[Showing %d of %d items]", listItems, len(items))
-	}
-	var kept []string
-	total := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if total++; len(kept) < conciseLines {
-			kept = append(kept, short(line))
-		}
-	}
-	out := strings.Join(kept, "\n")
-	if total > len(kept) {
-		out += fmt.Sprintf("\n[Showing %d of %d lines]", len(kept), total)
-	}
-	return out
-}
-
-// minimal keeps the first line.
-func minimal(text string) string {
-	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	out := short(strings.TrimSpace(first))
-	if rest != "" {
-		out += fmt.Sprintf("\n[Showing 1 of %d lines]", strings.Count(strings.TrimSpace(text), "\n")+1)
-	}
-	return out
-}
-
-func short(line string) string {
-	if utf8.RuneCountInString(line) <= lineChars {
-		return line
-	}
-	return line[:runes(line, lineChars-3)] + "..."
 }

@@ -30,30 +30,40 @@ func show(t testing.TB, o invoke.ResultView, text string) invoke.Outcome {
 }
 
 func TestModes(t *testing.T) {
-	long := strings.Repeat("é", 250)
-	list := "[" + strings.Repeat(`{"a":1},`, 24) + `{"a":2}]`
-	lines := "first\n\n" + strings.Repeat("line\n", 30)
+	var rows, log []string
+	for i := range 60 {
+		rows = append(rows, fmt.Sprintf(`{"id":%d,"name":"part %d","note":null}`, 100+i, i))
+		log = append(log, fmt.Sprintf("step %d of the build took a while and is done now", i))
+	}
+	list, lines := "["+strings.Join(rows, ",")+"]", strings.Join(log, "\n\n")+"\n"
 	for _, c := range []struct {
-		why  string
-		mode invoke.Mode
-		text string
-		want string
+		why         string
+		mode        invoke.Mode
+		text        string
+		want, wants []string // beginnings of the view, and what else is in it
 	}{
-		{"detailed is all", invoke.Detailed, lines, lines},
-		{"concise drops blank lines and counts", invoke.Concise, lines, "first\n" + strings.Repeat("line\n", 19) + "[Showing 20 of 31 lines]"},
-		{"concise cuts long lines, by characters", invoke.Concise, long, strings.Repeat("é", 197) + "..."},
-		{"concise shows the first of a list", invoke.Concise, list, strings.Repeat("{\"a\":1}\n", 10) + "[Showing 10 of 25 items]"},
-		{"a short list stays as it is", invoke.Concise, "[1,2,3]", "[1,2,3]"},
-		{"minimal is a line", invoke.Minimal, lines, "first\n[Showing 1 of 32 lines]"},
-		{"a short text stays as it is", invoke.Minimal, "done", "done"},
+		{"detailed is all", invoke.Detailed, lines, []string{lines}, nil},
+		{"concise shows lines and counts", invoke.Concise, lines, []string{"step 0 of the build"}, []string{"of 60 lines]"}},
+		{"concise makes a table of a list", invoke.Concise, list, []string{"[60]: id|name\n"}, []string{"(empty: note)", "\n 100|part 0\n", "part 59", "of 60 items]"}},
+		{"a short list stays as it is", invoke.Concise, "[1,2,3]", []string{"[1,2,3]"}, nil},
+		{"minimal says what there is", invoke.Minimal, lines, []string{"step 0 of the build"}, []string{"of 60 lines]"}},
+		{"a short text stays as it is", invoke.Minimal, "done", []string{"done"}, nil},
 	} {
 		o := show(t, invoke.ResultView{Mode: c.mode, NoSpill: true}, c.text)
-		got, _, cut := strings.Cut(o.Result.Text(), "\n\n[output truncated")
-		if got != c.want {
+		got, _, cut := strings.Cut(o.Result.Text(), "\n\n[output shortened")
+		if !strings.HasPrefix(got, c.want[0]) || c.want[0] == c.text && got != c.text {
 			t.Errorf("%s: %q, want %q", c.why, got, c.want)
 		}
-		if cut != (c.want != c.text) || o.Receipt.Truncated != cut {
+		for _, w := range c.wants {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: no %q in\n%s", c.why, w, got)
+			}
+		}
+		if cut != (got != c.text) || o.Receipt.Truncated != cut {
 			t.Errorf("%s: marked %v, receipt %v", c.why, cut, o.Receipt.Truncated)
+		}
+		if cut && llm.EstimateText(got) > llm.EstimateText(c.text)/2 {
+			t.Errorf("%s: %d tokens of %d", c.why, llm.EstimateText(got), llm.EstimateText(c.text))
 		}
 	}
 }

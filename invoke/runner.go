@@ -59,6 +59,7 @@ type Runner struct {
 
 	mu       sync.Mutex
 	breakers map[string]*breaker.Breaker
+	reading  *tool.Set // what Set returns, once it was asked
 }
 
 // Backoff is how long to wait before another attempt: Initial, doubled each
@@ -166,6 +167,11 @@ type Session struct {
 	doubts   map[doubt]string            // the keys of calls of unknown outcome
 	again    map[string]journal.Approval // of calls that repeat another, by id
 	stopped  string
+	whole    map[string]string // results that were shown in part, by handle
+	held     []string          // their handles, the oldest first
+	heldSize int
+	paramsOf *tool.Set // whose parameters names are
+	names    []string
 }
 
 // Session begins a session that writes to rec; nil records nothing. It refuses
@@ -208,7 +214,7 @@ func (s *Session) Also(more *tool.Set) {
 	}
 	s.more, s.all = more, nil
 	if more.Len() > 0 {
-		s.all = s.runner.Tools.Replace(more)
+		s.all = s.runner.Set().Replace(more)
 	}
 }
 
@@ -217,7 +223,7 @@ func (s *Session) tools() *tool.Set {
 	if s.all != nil {
 		return s.all
 	}
-	return s.runner.Tools
+	return s.runner.Set()
 }
 
 // record writes an entry, even if ctx has been cancelled, and returns its hash.

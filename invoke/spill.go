@@ -14,35 +14,47 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// spill writes the whole of an output, which is free of secrets, to a file of its
-// own and returns its path. The file is new, and readable by this user alone.
-func (s *Session) spill(j *job, text string, hash journal.Hash) (string, error) {
-	dir := s.runner.Output.SpillDir
-	if dir == "" {
-		dir = filepath.Join(os.TempDir(), "toolpost-"+strconv.Itoa(os.Getuid()))
+// spillDir is the folder of the files.
+func (o ResultView) spillDir() string {
+	if o.SpillDir != "" {
+		return o.SpillDir
 	}
+	return filepath.Join(os.TempDir(), "toolpost-"+strconv.Itoa(os.Getuid()))
+}
+
+// spill writes the whole of an output, which is free of secrets, to a file of its
+// own and returns its path and the end of its name, which is its handle. The file is
+// new, and readable by this user alone.
+func (s *Session) spill(j *job, text string, hash journal.Hash) (path, handle string, err error) {
+	dir := s.runner.Output.spillDir()
 	root, err := privateDir(dir)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer root.Close()
+	sum := s.handle(j, hash)
+	for try := range 10 {
+		handle = sum
+		if try > 0 { // the same call of another session, or somebody else's file
+			handle += "-" + strconv.Itoa(try)
+		}
+		name := tool.SafeName(j.tool.Name) + "-" + handle + ".txt"
+		err = writeNew(root, name, text)
+		if !errors.Is(err, fs.ErrExist) {
+			return filepath.Join(dir, name), handle, err
+		}
+	}
+	return "", "", err
+}
+
+// handle names the result of a call, within the folder of this user.
+func (s *Session) handle(j *job, hash journal.Hash) string {
 	run := ""
 	if s.rec != nil {
 		run = s.rec.Run()
 	}
 	sum := sha256.Sum256([]byte(run + "\x00" + j.call.ID + "\x00" + string(hash)))
-	for try := range 10 {
-		name := tool.SafeName(j.tool.Name) + "-" + hex.EncodeToString(sum[:4])
-		if try > 0 { // the same call of another session, or somebody else's file
-			name += "-" + strconv.Itoa(try)
-		}
-		name += ".txt"
-		err = writeNew(root, name, text)
-		if !errors.Is(err, fs.ErrExist) {
-			return filepath.Join(dir, name), err
-		}
-	}
-	return "", err
+	return hex.EncodeToString(sum[:4])
 }
 
 func writeNew(root *os.Root, name, text string) error {

@@ -83,6 +83,9 @@ type Output struct {
 	Did []SideEffect
 	// ExitCode is that of a command, nil if there was none.
 	ExitCode *int
+	// Format is how much of it the model is shown: concise, detailed or minimal. Empty
+	// leaves it to whoever runs the call.
+	Format string
 }
 
 // Text returns an output of one text.

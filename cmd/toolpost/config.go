@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
@@ -37,6 +38,7 @@ type settings struct {
 	MaxTurns    int                       `yaml:"max_turns"`
 	MaxTokens   int                       `yaml:"max_tokens"`  // of one answer; 0 leaves it to the model
 	ToolTokens  int                       `yaml:"tool_tokens"` // of all definitions; 0 leaves it to the model's context
+	Results     string                    `yaml:"results"`     // how much of them the model is shown; "" means detailed
 	Budget      string                    `yaml:"budget_usd"`  // of a run, or of a chat, in dollars; "" means none
 	Timeout     time.Duration             `yaml:"timeout"`     // of a run, or of a turn of chat; 0 means none
 	Temperature *float64                  `yaml:"temperature"` // nil leaves it to the model
@@ -110,6 +112,7 @@ var settingTable = []setting{
 	{"max_turns", "TOOLPOST_MAX_TURNS", "how many turns with tools there may be", func(s *settings) any { return &s.MaxTurns }},
 	{"max_tokens", "TOOLPOST_MAX_TOKENS", "how long one answer of the model may be", func(s *settings) any { return &s.MaxTokens }},
 	{"tool_tokens", "TOOLPOST_TOOL_TOKENS", "how many tokens the definitions of the tools may have", func(s *settings) any { return &s.ToolTokens }},
+	{"results", "TOOLPOST_RESULTS", "how much of the tools' results the model is shown: detailed, concise or minimal", func(s *settings) any { return &s.Results }},
 	{"budget_usd", "TOOLPOST_BUDGET_USD", "what the models of a run, or of a chat, may cost, in US dollars", func(s *settings) any { return &s.Budget }},
 	{"timeout", "TOOLPOST_TIMEOUT", "how long a run may take, like 10m", func(s *settings) any { return &s.Timeout }},
 	{"temperature", "TOOLPOST_TEMPERATURE", "how freely the model chooses words; 0 is always the likeliest", func(s *settings) any { return &s.Temperature }},
@@ -414,6 +417,9 @@ func (s *settings) check() error {
 	}
 	if s.ToolTokens < 0 {
 		return wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
+	}
+	if _, err := shorten.ParseMode(cmp.Or(s.Results, "detailed")); err != nil {
+		return wrong("results", "results: %w", err)
 	}
 	if _, err := s.budget(); err != nil {
 		return wrong("budget_usd", "budget_usd: %w", err)

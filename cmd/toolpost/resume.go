@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -31,6 +32,7 @@ type saved struct {
 	MaxTokens   int      `json:"max_tokens,omitempty"`
 	ToolTokens  int      `json:"tool_tokens,omitempty"`
 	Lanes       []string `json:"lanes,omitempty"`
+	Results     string   `json:"results,omitempty"`
 	Budget      string   `json:"budget_usd,omitempty"`
 	Timeout     string   `json:"timeout,omitempty"` // like 10m0s
 	Temperature *float64 `json:"temperature,omitempty"`
@@ -41,7 +43,7 @@ type saved struct {
 func (w *wiring) save() (json.RawMessage, error) {
 	out := saved{
 		Model: w.found.ID, Stronger: w.Stronger, Root: absolute(w.Root), Allow: w.Allow, Sandbox: w.Sandbox, System: w.System, MaxTurns: w.MaxTurns,
-		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Lanes: w.Lanes, Temperature: w.Temperature, Budget: w.Budget,
+		MaxTokens: w.MaxTokens, ToolTokens: w.ToolTokens, Lanes: w.Lanes, Results: w.Results, Temperature: w.Temperature, Budget: w.Budget,
 	}
 	if w.Timeout > 0 {
 		out.Timeout = w.Timeout.String()
@@ -150,6 +152,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 	take("max_tokens", before.MaxTokens > 0, func() { s.MaxTokens = before.MaxTokens })
 	take("lanes", len(before.Lanes) > 0, func() { s.Lanes = before.Lanes })
 	take("tool_tokens", before.ToolTokens > 0, func() { s.ToolTokens = before.ToolTokens })
+	take("results", before.Results != "", func() { s.Results = before.Results })
 	take("budget_usd", before.Budget != "", func() { s.Budget = before.Budget })
 	timeout, _ := time.ParseDuration(before.Timeout)
 	take("timeout", timeout > 0, func() { s.Timeout = timeout })
@@ -162,7 +165,7 @@ func (s *settings) recall(ctx context.Context, run string) (*agent.Settings, err
 func complete(record *agent.Settings, set *tool.Set) error {
 	var missing, classes []string
 	for _, name := range record.Tools {
-		if _, ok := set.Lookup(name); ok || name == tool.FinderName { // which is made anew
+		if _, ok := set.Lookup(name); ok || name == tool.FinderName || name == invoke.ReaderName { // which are made anew
 			continue
 		}
 		missing = append(missing, name)

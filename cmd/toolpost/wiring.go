@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -31,6 +33,7 @@ func addSettingFlags(cmd *cobra.Command) {
 	f.Int("max-turns", defaultTurns, "how many turns with tools there may be")
 	f.Int("max-tokens", 0, "how many tokens one answer of the model may have; its own default if not given")
 	f.Int("tool-tokens", 0, "how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given")
+	f.String("results", "detailed", "how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest")
 	f.String("budget-usd", "", "what the models of a run, or of a whole chat, may cost, in US `DOLLARS`; no bound if not given")
 	f.Duration("timeout", 0, "how long a run, or a turn of chat, may take, like `10m`; no bound if not given")
 	f.Float64("temperature", 0, "how freely the model chooses words, 0 to 2; its own default if not given")
@@ -177,7 +180,7 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	}
 	ag := &agent.Agent{
 		Model: withhold(w.model, w.keep.Values), ID: w.found.ID, System: system, Store: w.store, MaxTurns: w.MaxTurns, Offer: w.offer(), Compact: agent.Summarize,
-		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: invoke.ResultView{Secrets: w.keep}},
+		Tools: &invoke.Runner{Tools: w.tools, Policy: invoke.AskFirst(nil), Approve: approve, Output: w.results()},
 	}
 	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
 	if w.better != nil {
@@ -190,6 +193,13 @@ func (w *wiring) agent(approve approving, check checking) *agent.Agent {
 	ag.Hosted, ag.HostedSupport = w.hosted, w.hostedSupport(w.hosted)
 	ag.Money, ag.Cost, ag.Windows = w.money, w.costs(), &w.windows
 	return ag
+}
+
+// results returns how much of the tools' results the model is shown. The settings were
+// checked.
+func (w *wiring) results() invoke.ResultView {
+	mode, _ := shorten.ParseMode(cmp.Or(w.Results, "detailed"))
+	return invoke.ResultView{Mode: mode, Secrets: w.keep}
 }
 
 // The bounds of what the definitions of tools may take of a model's context.

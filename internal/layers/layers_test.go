@@ -41,6 +41,7 @@ var layer = map[string]int{
 	"internal/jsonfix":       0,
 	"internal/mcptest":       0,
 	"internal/near":          0,
+	"shorten":                0, // views of what tools return
 	"internal/outside":       0,
 	"internal/pgtest":        0,
 	"internal/rank":          0,

@@ -1,0 +1,81 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/schema"
+)
+
+// FormatParam is the parameter with which a model chooses how much of a result it is
+// shown; see [OfferFormats].
+const FormatParam = "response_format"
+
+// OfferFormats returns the tool with one more parameter, response_format, with which
+// the model chooses a concise, detailed or minimal view of the result of each call.
+// The tool itself does not get it. A tool that has a parameter of that name has formats
+// of its own and is refused.
+func OfferFormats(t Tool) (Tool, error) {
+	input := t.Input
+	if len(input) == 0 {
+		input = noArguments
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(input, &object); err != nil {
+		return Tool{}, fmt.Errorf("tool: the schema of %s is no object: %w", t.Name, err)
+	}
+	properties := js.Get(input, "properties")
+	if js.Get(properties, FormatParam) != nil {
+		return Tool{}, fmt.Errorf("tool: %s has a parameter %s of its own", t.Name, FormatParam)
+	}
+	const format = `{"type":"string","enum":["concise","detailed","minimal"],"description":"how much of the result to return: concise has what matters, detailed has all of it, minimal says how much there is"}`
+	var members []byte
+	for k, v := range js.Members(properties) { // in their order
+		members = append(append(append(js.AppendQuoted(members, k), ':'), v...), ',')
+	}
+	members = append(append(append([]byte("{"), members...), `"`+FormatParam+`":`+format...), '}')
+	object["properties"] = members
+	changed, err := json.Marshal(object)
+	if err != nil {
+		return Tool{}, err
+	}
+	t.Input = schema.Schema(changed)
+	if call := t.Call; call != nil {
+		t.Call = func(ctx context.Context, args json.RawMessage) (Output, error) {
+			rest, chosen := takeFormat(args)
+			out, err := call(ctx, rest)
+			if chosen != "" {
+				out.Format = chosen
+			}
+			return out, err
+		}
+	}
+	if plan := t.Plan; plan != nil {
+		t.Plan = func(ctx context.Context, args json.RawMessage) (Plan, error) {
+			rest, _ := takeFormat(args)
+			return plan(ctx, rest)
+		}
+	}
+	return t, nil
+}
+
+// takeFormat returns arguments without the format, and the format.
+func takeFormat(args json.RawMessage) (rest json.RawMessage, format string) {
+	chosen := js.Get(args, FormatParam)
+	if chosen == nil {
+		return args, ""
+	}
+	rest = json.RawMessage{'{'}
+	for k, v := range js.Members(args) {
+		if string(k) == FormatParam {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(js.AppendQuoted(rest, k), ':'), v...)
+	}
+	return append(rest, '}'), js.Text(chosen)
+}
