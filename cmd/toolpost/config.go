@@ -393,16 +393,32 @@ func classOf(name string) string {
 	return ""
 }
 
+// settingCheck is the check of one setting, which says itself what is wrong.
+type settingCheck struct {
+	key   string
+	check func() error
+}
+
+func (s *settings) checks() []settingCheck {
+	return []settingCheck{
+		{"allow", func() error { return checkAllow(s.Allow) }},
+		{"lanes", func() error { _, err := parseLanes(s.Lanes); return err }},
+		{"results", func() error { _, err := shorten.ParseMode(cmp.Or(s.Results, "detailed")); return err }},
+		{"budget_usd", func() error { _, err := s.budget(); return err }},
+		{"tasks", func() error { return checkTasks(s.Tasks) }},
+		{"mcp_servers", s.checkServers},
+	}
+}
+
 // check refuses values that are invalid, whatever source they came from.
 func (s *settings) check() error {
 	wrong := func(key, format string, args ...any) error {
 		return settingError{cmp.Or(s.from[key], "the settings"), fmt.Errorf(format, args...)}
 	}
-	if err := checkAllow(s.Allow); err != nil {
-		return wrong("allow", "allow: %w", err)
-	}
-	if _, err := parseLanes(s.Lanes); err != nil {
-		return wrong("lanes", "lanes: %w", err)
+	for _, c := range s.checks() {
+		if err := c.check(); err != nil {
+			return wrong(c.key, c.key+": %w", err)
+		}
 	}
 	if s.Sandbox {
 		if err := builtin.CanSandbox(); err != nil {
@@ -418,12 +434,6 @@ func (s *settings) check() error {
 	if s.ToolTokens < 0 {
 		return wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
 	}
-	if _, err := shorten.ParseMode(cmp.Or(s.Results, "detailed")); err != nil {
-		return wrong("results", "results: %w", err)
-	}
-	if _, err := s.budget(); err != nil {
-		return wrong("budget_usd", "budget_usd: %w", err)
-	}
 	if s.Timeout < 0 {
 		return wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)
 	}
@@ -432,12 +442,6 @@ func (s *settings) check() error {
 	}
 	if i := slices.IndexFunc(s.Local, func(name string) bool { return name != "none" && !slices.Contains(locals, name) }); i >= 0 {
 		return wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
-	}
-	if err := checkTasks(s.Tasks); err != nil {
-		return wrong("tasks", "tasks: %w", err)
-	}
-	if err := s.checkServers(); err != nil {
-		return wrong("mcp_servers", "mcp_servers: %w", err)
 	}
 	for name, p := range s.Providers {
 		if p.BaseURL == "" {

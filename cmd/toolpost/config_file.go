@@ -106,6 +106,7 @@ var examples = map[string]string{
 	"max_turns":   "max_turns: 20",
 	"max_tokens":  "max_tokens: 4096",
 	"tool_tokens": "tool_tokens: 8000",
+	"lanes":       "lanes: [auto]",
 	"results":     "results: concise",
 	"budget_usd":  "budget_usd: 0.50",
 	"timeout":     "timeout: 10m",
