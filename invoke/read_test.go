@@ -109,7 +109,8 @@ func TestTheReaderIsThereWhenNeeded(t *testing.T) {
 		t.Error("the zero value changes the tools")
 	}
 	short := &invoke.Runner{Tools: set, Output: invoke.ResultView{Mode: invoke.Concise}}
-	if names := short.Set().Names(); len(names) != 2 || names[1] != invoke.ReaderName || short.Set() != short.Set() {
+	first, then := short.Set(), short.Set()
+	if names := first.Names(); len(names) != 2 || names[1] != invoke.ReaderName || first != then {
 		t.Errorf("with short views the tools are %v", names)
 	}
 	own := doer(invoke.ReaderName, tool.ReadOnly, func(context.Context) (string, error) { return "mine", nil })
