@@ -63,12 +63,12 @@ func another(err error) bool {
 func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) (begun bool, err error) {
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
-	x.upstream = to.id
+	x.asks(to.id)
 	labels := x.labels(to.model)
 	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each}
 	req = x.inTermsOf(labels, req)
 	if relayed, err := a.relay(to, req); relayed {
-		return x.begun, err
+		return x.relayed, err
 	}
 	for ev, err := range to.model.Stream(x.ctx(), req) {
 		if err != nil {
@@ -129,7 +129,7 @@ func (a *asking) relay(to way, req *llm.Request) (bool, error) {
 			failed = a.take(ev)
 		}
 	})
-	a.x.relaying = relayed && err == nil
+	a.x.relaying = a.x.relayed // an error after the first bytes has been told
 	return relayed, cmp.Or(err, failed)
 }
 

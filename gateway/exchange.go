@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -35,14 +36,19 @@ type exchange struct {
 	id    string
 	owner string // whose answers may be gone on from
 
+	// mu guards what follows up to the blank line: a stream that is silent is kept alive beside
+	// whoever waits for the upstream.
+	mu       sync.Mutex
+	begun    bool   // the status is sent
+	upstream string // that answers
+	told     int    // warnings in the header
+	unsaid   int    // warnings that came too late for it
+
 	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
 	out      *sink  // nil if the answer is in one piece
 	relaying bool   // the bytes of the answer are the upstream's
+	relayed  bool   // some of them were sent
 	name     string // of the model, as the client says it
-	upstream string // that answered
-	begun    bool   // the status is sent
-	told     int    // warnings in the header
-	unsaid   int    // warnings that came too late for it
 	invalid  int    // calls that do not fit
 	usage    llm.Usage
 	start    time.Time
@@ -70,6 +76,8 @@ func (x *exchange) end(err error) {
 
 // fail answers with an error, unless an answer has begun: then it has been told already.
 func (x *exchange) fail(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.begun || x.r.Context().Err() != nil {
 		return
 	}
@@ -79,7 +87,7 @@ func (x *exchange) fail(err error) {
 
 // answer serves one question.
 func (x *exchange) answer() error {
-	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
+	body, err := x.body()
 	if err != nil {
 		return err
 	}
@@ -131,17 +139,42 @@ func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
 	for _, w := range lost {
 		x.warn(w)
 	}
-	x.w.Header().Set("Content-Type", "application/json")
-	x.head()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.head("application/json")
 	_, _ = x.w.Write(body) // a client that is gone needs no answer
 	return nil
 }
 
-// head sends the status of an answer and what is known of it.
-func (x *exchange) head() {
+// head sends the status of an answer and what is known of it, once; it wants x.mu.
+func (x *exchange) head(mediaType string) {
+	if x.begun {
+		return
+	}
 	x.begun = true
+	x.w.Header().Set("Content-Type", mediaType)
+	x.w.Header().Set("Cache-Control", "no-cache")
 	x.w.Header().Set(UpstreamHeader, x.upstream)
 	x.w.WriteHeader(http.StatusOK)
+}
+
+// asks notes who is asked.
+func (x *exchange) asks(upstream string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.upstream = upstream
+}
+
+// bodyTime is how long a client may take to send its request.
+const bodyTime = time.Minute
+
+// body reads the request.
+func (x *exchange) body() ([]byte, error) {
+	c := http.NewResponseController(x.w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a server without deadlines has its own bounds
+	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
+	_ = c.SetReadDeadline(time.Time{})
+	return body, err
 }
 
 // keep remembers what later requests of the client may go on from.
@@ -175,6 +208,8 @@ const (
 
 // warn tells the client of a warning, if its answer has not begun.
 func (x *exchange) warn(w llm.Warning) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.begun || x.told >= maxWarnings {
 		x.unsaid++
 		return
@@ -201,7 +236,7 @@ func warningText(w llm.Warning) string {
 // count answers how many tokens a request has: what the upstream says if it speaks the client's
 // format, else our own estimate.
 func (x *exchange) count() error {
-	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
+	body, err := x.body()
 	if err != nil {
 		return err
 	}
@@ -218,7 +253,7 @@ func (x *exchange) count() error {
 	if err != nil {
 		return err
 	}
-	x.upstream = ways[0].id
+	x.asks(ways[0].id)
 	if m, ok := ways[0].model.(*provider.Model); ok && len(req.Messages) == before {
 		raw := provider.ClientRequest{Format: x.Codec.Format, Body: body, Says: req}
 		if n, counted, err := m.CountTokens(x.ctx(), raw); counted && err == nil {

@@ -116,3 +116,16 @@ func TestBrokenPromise(t *testing.T) {
 		}
 	}
 }
+
+// TestOneErrorInTheMiddle checks that a relayed answer that breaks off tells its client so once.
+func TestOneErrorInTheMiddle(t *testing.T) {
+	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-messages/sim/native+fail=6"), to("cut", "up-messages/sim/native+cut=900")}})
+	codec, _ := wire.For(wire.Messages)
+	for _, model := range []string{"m", "cut"} {
+		body, _, _ := codec.EncodeRequest(&llm.Request{Model: model, MaxTokens: 99, Messages: []llm.Message{llm.User("Hello there")}}, true)
+		got := string(raw(t, url, wire.Messages, model, body, true))
+		if n := strings.Count(got, "event: error"); n != 1 || strings.Count(got, "message_start\n") != 1 {
+			t.Errorf("%s: %d errors in\n%s", model, n, got)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
@@ -39,7 +38,7 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 		}
 		return out.write(ev)
 	})
-	if err != nil && x.begun && !x.relaying && !errors.Is(err, errGone) {
+	if err != nil && !x.relaying && !errors.Is(err, errGone) {
 		out.fail(err)
 	}
 	return err
@@ -53,8 +52,7 @@ type sink struct {
 	flush *http.ResponseController
 	every time.Duration
 
-	mu    sync.Mutex
-	timer *time.Timer // nil if the client is told nothing
+	timer *time.Timer // nil if the client is told nothing; it wants x.mu, as does done
 	done  bool
 }
 
@@ -62,21 +60,21 @@ func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
 	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name})
 	if s.every > 0 && x.Codec.Properties().KeepAlive != "" {
-		s.mu.Lock()
+		s.x.mu.Lock()
 		s.timer = time.AfterFunc(s.every, s.alive)
-		s.mu.Unlock()
+		s.x.mu.Unlock()
 	}
 	return s
 }
 
 // write sends an event of the answer.
 func (s *sink) write(ev llm.Event) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
 	return s.send(ev)
 }
 
-// send writes an event; it wants s.mu.
+// send writes an event; it wants s.x.mu.
 func (s *sink) send(ev llm.Event) error {
 	s.begin()
 	if err := s.enc.Write(ev); err != nil {
@@ -85,13 +83,9 @@ func (s *sink) send(ev llm.Event) error {
 	return s.ended(s.flush.Flush())
 }
 
-// begin sends the status before the first piece, and sets the clock; it wants s.mu.
+// begin sends the status before the first piece, and sets the clock; it wants s.x.mu.
 func (s *sink) begin() {
-	if !s.x.begun {
-		s.x.w.Header().Set("Content-Type", s.x.Codec.StreamType())
-		s.x.w.Header().Set("Cache-Control", "no-cache")
-		s.x.head()
-	}
+	s.x.head(s.x.Codec.StreamType())
 	if s.timer != nil {
 		s.timer.Reset(s.every)
 	}
@@ -102,15 +96,13 @@ type relayed struct{ x *exchange }
 
 // Write sends bytes of an answer: whole events of a stream, or all of a document.
 func (r relayed) Write(b []byte) (int, error) {
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
+	r.x.relayed = true
 	if r.x.out == nil {
-		if !r.x.begun {
-			r.x.w.Header().Set("Content-Type", "application/json")
-			r.x.head()
-		}
+		r.x.head("application/json")
 		return r.x.w.Write(b)
 	}
-	r.x.out.mu.Lock()
-	defer r.x.out.mu.Unlock()
 	r.x.out.begin()
 	return r.x.w.Write(b)
 }
@@ -120,8 +112,8 @@ func (r relayed) FlushError() error {
 	if r.x.out == nil {
 		return nil
 	}
-	r.x.out.mu.Lock()
-	defer r.x.out.mu.Unlock()
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
 	return r.x.out.flush.Flush()
 }
 
@@ -138,11 +130,11 @@ func (s *sink) ended(err error) error {
 // room for what is no event: every reader passes over a comment.
 func (s *sink) remark(w llm.Warning) error {
 	s.x.warn(w)
-	if s.x.Codec.StreamType() != eventStream {
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
+	if !s.x.begun || s.x.Codec.StreamType() != eventStream {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	_, err := fmt.Fprintf(s.x.w, ": %s\n\n", warningText(w))
 	return s.ended(err)
 }
@@ -153,8 +145,8 @@ const eventStream = "text/event-stream"
 // alive tells the client that the stream is still there. What went wrong with it shows
 // with the next event.
 func (s *sink) alive() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
 	if !s.done {
 		_ = s.send(llm.KeepAlive{})
 	}
@@ -162,8 +154,11 @@ func (s *sink) alive() {
 
 // fail ends the stream with an error in the words of the client's format.
 func (s *sink) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
+	if !s.x.begun {
+		return // the error has its own status
+	}
 	var known *llm.Error
 	if !errors.As(err, &known) {
 		known = &llm.Error{Op: "gateway", Kind: llm.KindOf(err), Err: err}
@@ -175,8 +170,8 @@ func (s *sink) fail(err error) {
 
 // stop ends the timer, so that nothing is written once the request is over.
 func (s *sink) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
 	s.done = true
 	if s.timer != nil {
 		s.timer.Stop()
