@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"path"
+	"slices"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -400,9 +401,11 @@ func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte)
 
 // callMatcher gives ids to calls without one, and finds the calls that results
 // without an id answer: the first of that name without a result, or else the
-// first without a result.
+// first without a result. A result with an id that no call has answers a call that
+// came without one: some clients name it themselves.
 type callMatcher struct {
 	open   []llm.Call
+	minted map[string]bool // ids of open calls that came without one
 	ids    llm.CallIDs
 	hosted hostedIDs
 }
@@ -418,6 +421,10 @@ func (c *callMatcher) match(parts []llm.Part) {
 			}
 			if p.ID == "" {
 				p.ID = c.ids.Take("")
+				if c.minted == nil {
+					c.minted = make(map[string]bool)
+				}
+				c.minted[p.ID] = true
 				parts[i] = p
 			} else {
 				c.ids.Use(p.ID)
@@ -449,6 +456,9 @@ func (c *callMatcher) answer(r llm.Result) llm.Result {
 	}
 	if best < 0 && r.CallID == "" && len(c.open) > 0 {
 		best = 0
+	}
+	if best < 0 {
+		best = slices.IndexFunc(c.open, func(call llm.Call) bool { return call.Name == r.Name && c.minted[call.ID] })
 	}
 	if best >= 0 {
 		r.CallID = c.open[best].ID

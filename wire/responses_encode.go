@@ -53,7 +53,7 @@ func (responses) encodeInvalid(e *encoder, c llm.InvalidCall) {
 	e.StringField("type", "function_call")
 	e.StringField("id", e.itemID("fc"))
 	e.StringField("call_id", c.ID)
-	e.StringField("name", c.Name)
+	e.callName(c.Name)
 	e.StringField("arguments", c.Raw)
 	e.StringField("status", "incomplete")
 	e.End()
@@ -417,7 +417,7 @@ func (w *responsesWriter) beginCall(ev llm.CallStart) {
 		}
 		w.e.StringField("id", w.item)
 		w.e.StringField("call_id", ev.ID)
-		w.e.StringField("name", ev.Name)
+		w.e.callName(ev.Name)
 		w.e.StringField(key, "")
 		w.e.StringField("status", "in_progress")
 		w.e.endWith(start, nil)

@@ -227,12 +227,12 @@ func (responses) encodeCall(e *encoder, c llm.Call, answer bool) {
 	if c.Kind == llm.FreeTool {
 		e.StringField("type", "custom_tool_call")
 		e.StringField("call_id", c.ID)
-		e.StringField("name", c.Name)
+		e.callName(c.Name)
 		e.StringField("input", js.Text(c.Args))
 	} else {
 		e.StringField("type", "function_call")
 		e.StringField("call_id", c.ID)
-		e.StringField("name", c.Name)
+		e.callName(c.Name)
 		e.StringField("arguments", string(objectOf(c.Args)))
 	}
 	e.stateFields(c.State)
@@ -558,10 +558,13 @@ func (responses) decodeCall(d *decoder, v []byte) llm.Call {
 			c.Args = []byte(d.str(val))
 		case "input":
 			c.Args = js.AppendQuoted(nil, d.str(val))
+		case namespaceField:
+			d.extra(&c.Extra, key, val)
 		default:
 			state.add(key, val)
 		}
 	}
+	d.c.names.flatten(&c)
 	if data := state.object(); data != nil {
 		c.State = d.state(data)
 	}

@@ -165,12 +165,17 @@ func (r responses) encodeTools(e *encoder, tools []llm.ToolDef) {
 	}
 	e.Key("tools")
 	e.Array()
-	for _, t := range tools {
-		if t.Kind == llm.HostedTool {
-			r.encodeHosted(e, t)
-		} else {
-			r.encodeTool(e, t)
+	for len(tools) > 0 {
+		n := 1
+		switch space, _ := spaceOf(tools[0]); {
+		case space != nil:
+			n = r.encodeNamespace(e, tools)
+		case tools[0].Kind == llm.HostedTool:
+			r.encodeHosted(e, tools[0])
+		default:
+			r.encodeTool(e, tools[0])
 		}
+		tools = tools[n:]
 	}
 	e.EndArray()
 }
@@ -259,6 +264,12 @@ func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 
 func (r responses) decodeTools(d *decoder, v []byte, req *llm.Request) {
 	for el := range d.objects(v) {
+		if js.Is(js.Get(el, "type"), "namespace") {
+			if tools, ok := r.decodeNamespace(d, el); ok {
+				req.Tools = append(req.Tools, tools...)
+				continue
+			}
+		}
 		req.Tools = append(req.Tools, r.decodeTool(d, el))
 	}
 }
@@ -366,7 +377,7 @@ func (responses) toolRef(e *encoder, req *llm.Request, name string) {
 		e.StringField("type", or(typ, name))
 	} else {
 		e.StringField("type", toolWord(t.Kind))
-		e.StringField("name", name)
+		e.callName(name)
 	}
 	e.End()
 }

@@ -53,6 +53,8 @@ type Codec struct {
 	Calls int
 	// Quirks are where a host differs from the vendor who made the format.
 	Quirks Quirks
+
+	names *namespaces // of the request that is answered
 }
 
 // Quirks are the differences between hosts of one format.
@@ -193,7 +195,7 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &encoder{c: c}
+	e := &encoder{c: c.Answering(req)}
 	if req.N > 1 && !f.properties().Has(SeveralAnswers) {
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
@@ -216,6 +218,7 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	req = new(llm.Request)
 	if v, ok := d.read(f, body); ok {
 		stream = f.decodeRequest(d, v, req)
+		c.flattenNames(req)
 		nameResults(req.Messages)
 	}
 	if d.err != nil {

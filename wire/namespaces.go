@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// namespaceField is the extra field of a tool that stands in a namespace of the Responses
+// format: the namespace without its tools and, where the tool has another name here, the
+// one it has there. Of a call it is the name of the namespace.
+const (
+	namespaceField = "namespace"
+	functionField  = "function"
+)
+
+// qualified is a name within a namespace.
+type qualified struct{ space, name string }
+
+// namespaces are the tools of a request that stand in namespaces.
+type namespaces struct {
+	there map[string]qualified // by the name they have here
+	here  map[qualified]string
+}
+
+// Answering returns a codec for the answer to req. Tools that stood in a namespace of the
+// Responses format have names of their own in req; answers in that format name both
+// again, and those that are read are given the names of req.
+func (c Codec) Answering(req *llm.Request) Codec {
+	c.names = nil
+	for _, t := range req.Tools {
+		raw := t.Extra[Responses][namespaceField]
+		if raw == nil {
+			continue
+		}
+		if c.names == nil {
+			c.names = &namespaces{make(map[string]qualified), make(map[qualified]string)}
+		}
+		q := qualified{js.Text(js.Get(raw, "name")), or(js.Text(js.Get(raw, functionField)), t.Name)}
+		c.names.there[t.Name], c.names.here[q] = q, t.Name
+	}
+	return c
+}
+
+// callName writes the name of a call, and the namespace of its tool.
+func (e *encoder) callName(name string) {
+	if e.c.names == nil {
+		e.StringField("name", name)
+		return
+	}
+	q, ok := e.c.names.there[name]
+	if !ok {
+		e.StringField("name", name)
+		return
+	}
+	e.StringField("name", q.name)
+	e.StringField(namespaceField, q.space)
+}
+
+// flatten gives a call the name that its tool has here.
+func (n *namespaces) flatten(c *llm.Call) {
+	raw := c.Extra[Responses][namespaceField]
+	if n == nil || raw == nil {
+		return
+	}
+	name, ok := n.here[qualified{js.Text(raw), c.Name}]
+	if !ok {
+		return
+	}
+	c.Name = name
+	own := maps.Clone(c.Extra[Responses])
+	delete(own, namespaceField)
+	c.Extra = maps.Clone(c.Extra)
+	if c.Extra[Responses] = own; len(own) == 0 {
+		delete(c.Extra, Responses)
+	}
+	if len(c.Extra) == 0 {
+		c.Extra = nil
+	}
+}
+
+// flattenNames gives the tools of namespaces names of their own, and the calls of the
+// conversation those of their tools.
+func (c Codec) flattenNames(req *llm.Request) {
+	count := make(map[string]int)
+	for _, t := range req.Tools {
+		count[t.Name]++
+	}
+	for i, t := range req.Tools {
+		raw := t.Extra[Responses][namespaceField]
+		if raw == nil || count[t.Name] == 1 {
+			continue
+		}
+		var space map[string]json.RawMessage
+		if json.Unmarshal(raw, &space) != nil {
+			continue
+		}
+		space[functionField] = js.AppendQuoted(nil, t.Name)
+		req.Tools[i].Name = js.Text(space["name"]) + "__" + t.Name
+		req.Tools[i].Extra[Responses][namespaceField], _ = json.Marshal(space)
+	}
+	names := c.Answering(req).names
+	for _, m := range req.Messages {
+		for i, p := range m.Parts {
+			if call, ok := p.(llm.Call); ok {
+				names.flatten(&call)
+				m.Parts[i] = call
+			}
+		}
+	}
+}
+
+// decodeNamespace returns the tools of a namespace, and false if it holds anything but
+// tools that the client runs.
+func (r responses) decodeNamespace(d *decoder, v []byte) ([]llm.ToolDef, bool) {
+	space := make(map[string]json.RawMessage)
+	var inner []byte
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "type":
+		case "tools":
+			inner = val
+		default:
+			space[string(key)] = slices.Clone(val)
+		}
+	}
+	if js.Kind(inner) != '[' || js.Text(space["name"]) == "" || space[functionField] != nil {
+		return nil, false
+	}
+	raw, err := json.Marshal(space)
+	if err != nil {
+		return nil, false
+	}
+	var tools []llm.ToolDef
+	for el := range js.Elements(inner) {
+		if kind := js.Get(el, "type"); js.Kind(el) != '{' || js.Get(el, namespaceField) != nil || !js.Is(kind, "function") && !js.Is(kind, "custom") {
+			return nil, false
+		}
+		t := r.decodeTool(d, el)
+		d.extraNamed(&t.Extra, namespaceField, raw)
+		tools = append(tools, t)
+	}
+	return tools, len(tools) > 0
+}
+
+// encodeNamespace writes the first tools of a list that stand in one namespace, and
+// returns how many these are.
+func (r responses) encodeNamespace(e *encoder, tools []llm.ToolDef) int {
+	space, _ := spaceOf(tools[0])
+	e.Object()
+	e.StringField("type", "namespace")
+	for _, key := range sortedKeys(space) {
+		e.AnyKey(key)
+		e.Raw(space[key])
+	}
+	e.Key("tools")
+	e.Array()
+	n := 0
+	for _, t := range tools {
+		next, name := spaceOf(t)
+		if next == nil || !maps.EqualFunc(space, next, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+			break
+		}
+		t.Name = name
+		own := maps.Clone(t.Extra[Responses])
+		delete(own, namespaceField)
+		t.Extra = maps.Clone(t.Extra)
+		t.Extra[Responses] = own
+		r.encodeTool(e, t)
+		n++
+	}
+	e.EndArray()
+	e.End()
+	return n
+}
+
+// spaceOf returns the namespace that a tool stands in, nil if there is none, and the name
+// that it has there.
+func spaceOf(t llm.ToolDef) (map[string]json.RawMessage, string) {
+	var space map[string]json.RawMessage
+	if raw := t.Extra[Responses][namespaceField]; raw == nil || json.Unmarshal(raw, &space) != nil {
+		return nil, t.Name
+	}
+	name := or(js.Text(space[functionField]), t.Name)
+	delete(space, functionField)
+	return space, name
+}

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Portable returns req as the format can carry it: hosted tools that it has no words for,
+// or whose options it cannot pass on, are left out, with a warning each. It is for servers
+// that pass on what clients of another vendor offer. A program that offers a hosted tool
+// itself learns from the error of [Codec.EncodeRequest] that nobody will run it. The
+// request is not changed.
+func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
+	var warnings []llm.Warning
+	kept := make([]llm.ToolDef, 0, len(req.Tools))
+	for _, t := range req.Tools {
+		if t.Kind == llm.HostedTool {
+			_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
+			if llm.KindOf(err) == llm.Unsupported {
+				warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: t.Name, Detail: "the tool is not offered: " + cause(err)})
+				continue
+			}
+		}
+		kept = append(kept, t)
+	}
+	if len(warnings) == 0 {
+		return req, nil
+	}
+	out := req.Clone()
+	out.Tools = kept
+	out.Choice.Allowed = slices.DeleteFunc(out.Choice.Allowed, func(name string) bool {
+		return !slices.ContainsFunc(kept, func(t llm.ToolDef) bool { return t.Name == name })
+	})
+	return out, warnings
+}
+
+// cause is an error of an encoder without where it was found.
+func cause(err error) string {
+	if e, ok := err.(*llm.Error); ok && e.Err != nil {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
