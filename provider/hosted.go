@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // RunsHosted reports why the model's vendor cannot run the hosted tool def itself, or nil
@@ -17,7 +16,7 @@ func (m *Model) RunsHosted(def llm.ToolDef) error {
 		return fmt.Errorf("%s is no tool of a provider", def.Name)
 	case !m.vendor.Hosts:
 		return fmt.Errorf("%s is not known to run tools itself", m.vendor.Name)
-	case m.wire == wire.Chat && !strings.Contains(m.model, "search"):
+	case m.format().SearchModels && !strings.Contains(m.model, "search"):
 		return fmt.Errorf("%s runs no tools for models that are asked in the chat format, except those made to search", m.vendor.Name)
 	}
 	req := &llm.Request{Model: m.model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{def}, MaxTokens: 1}

@@ -134,7 +134,7 @@ func (m *Model) path(j *job) (path, query string) {
 // decode reads a successful answer, streamed or whole.
 func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
 	if !j.whole {
-		return j.codec.DecodeStream(src)
+		return j.codec.Answering(j.req).DecodeStream(src)
 	}
 	return func(yield func(llm.Event, error) bool) {
 		b, err := wire.ReadDocument(src)
@@ -142,7 +142,7 @@ func (m *Model) decode(j *job, src io.Reader) iter.Seq2[llm.Event, error] {
 			yield(nil, err)
 			return
 		}
-		r, err := j.codec.DecodeResponse(b)
+		r, err := j.codec.Answering(j.req).DecodeResponse(b)
 		if r != nil {
 			for _, ev := range r.Events() {
 				if _, last := ev.(llm.Finish); last && err != nil {

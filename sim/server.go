@@ -107,6 +107,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 	if !sleep(r.Context(), b.Stall) {
 		return r.Context().Err()
 	}
+	codec = codec.Answering(req)
 	answer, err := s.respond(r.Context(), codec, &b, req, body)
 	if err != nil {
 		return err

@@ -27,6 +27,8 @@ var chatProperties = Properties{
 	AnswerIDs: true, IDPrefix: "chatcmpl-",
 	Thinking: openaiThinking,
 	Errors:   openaiErrors,
+
+	SearchModels: true,
 }
 
 func (chat) properties() *Properties { return &chatProperties }

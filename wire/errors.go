@@ -73,6 +73,12 @@ var moreCodes = map[string]llm.Kind{
 	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
+// openaiCodes are codes of the OpenAI formats beside those of their properties.
+var openaiCodes = []string{
+	"string_above_max_length", "insufficient_quota", "content_filter", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation",
+	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt",
+}
+
 // phrases are words of vendors' messages that tell the kind of an error whose
 // code only says that the request is wrong.
 var phrases = []struct {
@@ -139,10 +145,10 @@ func errorStatus(err *llm.Error) int {
 	return kindStatus[err.Kind]
 }
 
-// errorCode returns the vendor's own code if it says the same as the kind,
-// and otherwise the format's code for the kind.
+// errorCode returns the code of err if the format has it for the kind, and otherwise the
+// format's code for the kind: the code of another vendor says nothing to a client.
 func errorCode(err *llm.Error, p Properties) string {
-	if kind, ok := codeKinds()[err.Code]; ok && kind == err.Kind {
+	if codeKinds()[err.Code] == err.Kind && slices.Contains(openaiCodes, err.Code) {
 		return err.Code
 	}
 	return or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])

@@ -151,6 +151,15 @@ func TestErrorHeaders(t *testing.T) {
 	if got := c.ErrorHeader(known).Get("X-Amzn-ErrorType"); got != "ResourceNotFoundException" || status != 404 || !strings.Contains(string(body), got) {
 		t.Errorf("%d %s %s", status, got, body)
 	}
+	for code, want := range map[string]string{"NOT_FOUND": "model_not_found", "not_found_error": "model_not_found", "ResourceNotFoundException": "model_not_found", "model_not_found": "model_not_found"} {
+		_, body := Codec{Format: Chat}.EncodeError(&llm.Error{Kind: llm.NotFound, Code: code, Err: errors.New("no such model")})
+		if !strings.Contains(string(body), `"code":"`+want+`"`) {
+			t.Errorf("the code %s of another vendor became %s", code, body)
+		}
+	}
+	if _, body := (Codec{Format: Responses}).EncodeError(&llm.Error{Kind: llm.Auth, Code: "insufficient_quota", Err: errors.New("pay")}); !strings.Contains(string(body), `"insufficient_quota"`) {
+		t.Errorf("a code of the vendor itself: %s", body)
+	}
 	if got := (Codec{Format: Chat}).ErrorHeader(known); got != nil {
 		t.Errorf("chat: %v", got)
 	}

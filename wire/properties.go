@@ -71,6 +71,9 @@ type Properties struct {
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
+	// SearchModels says that the vendor searches the web only for models that are made
+	// to, which have the word in their name.
+	SearchModels bool
 }
 
 // TokenCount is how hosts of a format count the tokens of a request. The zero value says that they

@@ -44,9 +44,7 @@ func NotFound(codec wire.Codec, err error) error {
 
 // endpointWords are the words in which vendors refuse a path that they do not have, where
 // ours would not do.
-var endpointWords = []struct{ format, words string }{
-	{wire.Chat, "Invalid URL (%s %s)"},
-}
+var endpointWords = []struct{ format, words string }{{wire.Chat, "Invalid URL (%s %s)"}}
 
 // NoEndpoint is the error about a path that no vendor has.
 func NoEndpoint(codec wire.Codec, r *http.Request) error {
