@@ -30,9 +30,9 @@ func described(names []string) []vendorapi.Model {
 }
 
 // getModel says what there is to say of one model. Only the native one has tools.
-func getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
+func (s *Server) getModel(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Request) error {
 	name := e.ModelName(r)
-	b, err := ParseBehaviour(name)
+	b, err := s.parse(name)
 	if err != nil {
 		return vendorapi.NotFound(e.Codec, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,8 +25,12 @@ import (
 //	text Let me look.
 //	thinking The user wants the weather.
 //	call weather {"city":"Rome"}
+//	call apply_patch "*** Begin Patch\n*** End Patch"
 //	extra responses {"namespace":"mcp__home"}
 //	finish length
+//
+// A call of a free-text tool has a text for its arguments. A server
+// leaves calls out where no tools are offered.
 //
 // An extra line adds fields to the call before it that only one wire format has.
 //
@@ -125,6 +130,36 @@ func addExtra(parts []llm.Part, rest string) error {
 	return errors.New("extra belongs to a call, and there is none before it")
 }
 
+// noTools is what a server says in place of calls where no tools are offered.
+const noTools = "There is no tool to call."
+
+// withoutCalls takes the calls out of an answer to a request that offers no tools: a model
+// cannot call what it does not know, and some requests of an agent offer none.
+func withoutCalls(req *llm.Request, r *llm.Response) {
+	if len(req.Tools) > 0 || len(r.Message.Calls()) == 0 {
+		return
+	}
+	r.Message.Parts = slices.DeleteFunc(r.Message.Parts, func(p llm.Part) bool { _, is := p.(llm.Call); return is })
+	if r.Message.Text() == "" {
+		r.Message.Parts = append(r.Message.Parts, llm.Text{Text: noTools})
+	}
+	r.Finish.Reason = llm.Stop
+}
+
+// asOffered returns a call as one of the tool that is offered: the arguments of a
+// free-text tool are a text.
+func asOffered(c llm.Call, tools []llm.ToolDef) llm.Call {
+	for _, t := range tools {
+		if t.Name != c.Name || t.Kind != llm.FreeTool {
+			continue
+		}
+		if c.Kind = t.Kind; c.Args[0] != '"' {
+			c.Args, _ = json.Marshal(string(c.Args))
+		}
+	}
+	return c
+}
+
 // Stream gives the next answer of the conversation.
 func (s *Script) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	said, calls := 0, 0
@@ -135,12 +170,13 @@ func (s *Script) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 		}
 	}
 	r := *s.answers[min(said, len(s.answers)-1)]
+	r.Finish.Usage.Input = inputTokens(req)
 	r.Message = llm.Message{Role: llm.RoleAssistant, Parts: append([]llm.Part(nil), r.Message.Parts...)}
 	ids := llm.CallIDs{After: calls}
 	for i, p := range r.Message.Parts {
 		if c, ok := p.(llm.Call); ok {
 			c.ID = ids.Take("")
-			r.Message.Parts[i] = c
+			r.Message.Parts[i] = asOffered(c, req.Tools)
 		}
 	}
 	return play(ctx, &r)

@@ -22,6 +22,9 @@ const maxBody = 64 << 20
 type Server struct {
 	// Model decides what to say; nil means Offline.
 	Model llm.Model
+	// Unknown is the name of the model that answers for names that no model has, such as
+	// those that programs have built in; empty refuses them.
+	Unknown string
 
 	mu   sync.Mutex
 	seen map[string]int // requests per model name, for Behaviour.Times
@@ -50,7 +53,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case vendorapi.ListModels, vendorapi.ListTags:
 		e.WriteModels(w, described(Models()))
 	case vendorapi.GetModel, vendorapi.ShowModel:
-		err = getModel(e, w, r)
+		err = s.getModel(e, w, r)
 	case vendorapi.Version:
 		vendorapi.WriteJSON(w, map[string]string{"version": "0.0.0-sim"})
 	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:
@@ -123,6 +126,7 @@ func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, re
 	if err != nil {
 		return nil, err
 	}
+	withoutCalls(req, answer)
 	start := b.start(codec, req.Model, body)
 	if b.Think || thinks(req) {
 		think(codec, req, answer, start.ID)
@@ -150,7 +154,7 @@ func (s *Server) model() llm.Model {
 // behaviour reads a model's name and drops its faults once they have happened
 // often enough.
 func (s *Server) behaviour(model string) (Behaviour, error) {
-	b, err := ParseBehaviour(model)
+	b, err := s.parse(model)
 	if err != nil || b.Times == 0 {
 		return b, err
 	}
@@ -164,6 +168,15 @@ func (s *Server) behaviour(model string) (Behaviour, error) {
 		return b.healed(), nil
 	}
 	return b, nil
+}
+
+// parse reads the name of a model.
+func (s *Server) parse(model string) (Behaviour, error) {
+	b, err := ParseBehaviour(model)
+	if err != nil && s.Unknown != "" {
+		return ParseBehaviour(s.Unknown)
+	}
+	return b, err
 }
 
 // refuse returns the error that b answers with before any model is asked.

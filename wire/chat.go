@@ -28,7 +28,7 @@ var chatProperties = Properties{
 	Thinking: openaiThinking,
 	Errors:   openaiErrors,
 
-	SearchModels: true,
+	MoreErrors: openaiCodes, SearchModels: true,
 }
 
 func (chat) properties() *Properties { return &chatProperties }

@@ -37,6 +37,11 @@ var converseProperties = Properties{
 		llm.Malformed: "ModelErrorException", llm.Refused: "ValidationException", llm.BrokenPromise: "ModelErrorException",
 		llm.Canceled: "ModelStreamErrorException",
 	},
+	MoreErrors: []string{
+		"ServiceQuotaExceededException", "ModelNotReadyException", "InternalFailureException", "ThrottledException", "TooManyRequestsException", "ExpiredTokenException",
+		"UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignatureException", "MissingAuthenticationTokenException", "SerializationException",
+		"UnknownOperationException", "ConflictException",
+	},
 }
 
 func (converse) properties() *Properties { return &converseProperties }

@@ -52,7 +52,7 @@ var codeKinds = sync.OnceValue(func() map[string]llm.Kind {
 
 // moreCodes are codes that are read and never written.
 var moreCodes = map[string]llm.Kind{
-	"string_above_max_length": llm.TooLong, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
+	"string_above_max_length": llm.TooLong, "unknown_url": llm.NotFound, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
 	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
 	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
 	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
@@ -73,10 +73,10 @@ var moreCodes = map[string]llm.Kind{
 	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
-// openaiCodes are codes of the OpenAI formats beside those of their properties.
+// openaiCodes are codes of the OpenAI formats beside those for kinds of errors.
 var openaiCodes = []string{
 	"string_above_max_length", "insufficient_quota", "content_filter", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation",
-	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt",
+	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt", "unknown_url",
 }
 
 // phrases are words of vendors' messages that tell the kind of an error whose
@@ -148,7 +148,7 @@ func errorStatus(err *llm.Error) int {
 // errorCode returns the code of err if the format has it for the kind, and otherwise the
 // format's code for the kind: the code of another vendor says nothing to a client.
 func errorCode(err *llm.Error, p Properties) string {
-	if codeKinds()[err.Code] == err.Kind && slices.Contains(openaiCodes, err.Code) {
+	if codeKinds()[err.Code] == err.Kind && slices.Contains(p.MoreErrors, err.Code) {
 		return err.Code
 	}
 	return or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])

@@ -151,10 +151,13 @@ func TestErrorHeaders(t *testing.T) {
 	if got := c.ErrorHeader(known).Get("X-Amzn-ErrorType"); got != "ResourceNotFoundException" || status != 404 || !strings.Contains(string(body), got) {
 		t.Errorf("%d %s %s", status, got, body)
 	}
-	for code, want := range map[string]string{"NOT_FOUND": "model_not_found", "not_found_error": "model_not_found", "ResourceNotFoundException": "model_not_found", "model_not_found": "model_not_found"} {
-		_, body := Codec{Format: Chat}.EncodeError(&llm.Error{Kind: llm.NotFound, Code: code, Err: errors.New("no such model")})
-		if !strings.Contains(string(body), `"code":"`+want+`"`) {
-			t.Errorf("the code %s of another vendor became %s", code, body)
+	own := map[string]string{Chat: "model_not_found", Responses: "model_not_found", Messages: "not_found_error", Gemini: "NOT_FOUND", Converse: "ResourceNotFoundException"}
+	for format, want := range own {
+		for _, code := range own {
+			_, body := Codec{Format: format}.EncodeError(&llm.Error{Kind: llm.NotFound, Code: code, Err: errors.New("no such model")})
+			if !strings.Contains(string(body), `"`+want+`"`) || code != want && strings.Contains(string(body), code) {
+				t.Errorf("%s: the code %s became %s", format, code, body)
+			}
 		}
 	}
 	if _, body := (Codec{Format: Responses}).EncodeError(&llm.Error{Kind: llm.Auth, Code: "insufficient_quota", Err: errors.New("pay")}); !strings.Contains(string(body), `"insufficient_quota"`) {

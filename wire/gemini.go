@@ -39,6 +39,7 @@ var geminiProperties = Properties{
 		llm.Incomplete: "DATA_LOSS", llm.Malformed: "INTERNAL", llm.Refused: "FAILED_PRECONDITION",
 		llm.BrokenPromise: "ABORTED", llm.Canceled: "CANCELLED",
 	},
+	MoreErrors: []string{"PERMISSION_DENIED"},
 }
 
 func (gemini) properties() *Properties { return &geminiProperties }

@@ -37,6 +37,7 @@ var messagesProperties = Properties{
 		llm.Incomplete: "api_error", llm.Malformed: "api_error", llm.Refused: "invalid_request_error",
 		llm.BrokenPromise: "api_error", llm.Canceled: "api_error",
 	},
+	MoreErrors: []string{"permission_error", "billing_error", "conflict_error"},
 }
 
 func (messages) properties() *Properties { return &messagesProperties }

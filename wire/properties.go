@@ -71,6 +71,9 @@ type Properties struct {
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
+	// MoreErrors are codes of the vendor beside those. The code of an error that is none
+	// of its own is not passed on.
+	MoreErrors []string
 	// SearchModels says that the vendor searches the web only for models that are made
 	// to, which have the word in their name.
 	SearchModels bool

@@ -27,7 +27,7 @@ var responsesProperties = Properties{
 	Count:     TokenCount{"responses/input_tokens", "input_tokens"},
 	AnswerIDs: true, IDPrefix: "resp_", Previous: "previous_response_id",
 	Thinking: responsesThinking(),
-	Errors:   openaiErrors,
+	Errors:   openaiErrors, MoreErrors: openaiCodes,
 }
 
 // responsesThinking are the rules of the chat format, and how to have reasoning

@@ -17,6 +17,7 @@ import (
 type simFlags struct {
 	addr   string
 	script string
+	alias  string
 	list   bool
 	json   bool
 }
@@ -38,7 +39,7 @@ Behind the names is an offline model that chooses tools by rule, not a language 
 --script FILE makes it say what the file says. Point any client at the printed address.`,
 		Example: `  toolpost sim
   toolpost sim --addr 127.0.0.1:8080
-  toolpost sim --script conversation.txtar
+  toolpost sim --script conversation.txtar --unknown sim/native
   toolpost sim --list`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,6 +51,7 @@ Behind the names is an offline model that chooses tools by rule, not a language 
 	}
 	cmd.Flags().StringVar(&f.addr, "addr", "127.0.0.1:8231", "loopback address to listen on; port 0 picks a free one")
 	cmd.Flags().StringVar(&f.script, "script", "", "a txtar file with one answer per file")
+	cmd.Flags().StringVar(&f.alias, "unknown", "", "the `MODEL` that answers for names of other models, like sim/native; they are refused if not given")
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the models and faults")
 	cmd.Flags().BoolVar(&f.json, "json", false, "with --list: print one JSON object")
 	return cmd
@@ -74,7 +76,10 @@ func (f simFlags) printList(cmd *cobra.Command) error {
 
 // serve listens until the command is interrupted.
 func (f simFlags) serve(cmd *cobra.Command) error {
-	server := new(sim.Server)
+	server := &sim.Server{Unknown: f.alias}
+	if _, err := sim.ParseBehaviour(f.alias); f.alias != "" && err != nil {
+		return usagef(cmd, "--unknown: %w", err)
+	}
 	if f.script != "" {
 		src, err := readFile(f.script, maxLine)
 		if err != nil {

@@ -44,15 +44,15 @@ func NotFound(codec wire.Codec, err error) error {
 
 // endpointWords are the words in which vendors refuse a path that they do not have, where
 // ours would not do.
-var endpointWords = []struct{ format, words string }{{wire.Chat, "Invalid URL (%s %s)"}}
+var endpointWords = []struct{ format, words, code string }{{wire.Chat, "Invalid URL (%s %s)", "unknown_url"}}
 
 // NoEndpoint is the error about a path that no vendor has.
 func NoEndpoint(codec wire.Codec, r *http.Request) error {
-	words := "no such endpoint: %s %s"
+	words, code := "no such endpoint: %s %s", codec.Properties().Errors[llm.NotFound]
 	for _, row := range endpointWords {
 		if row.format == codec.Format {
-			words = row.words
+			words, code = row.words, row.code
 		}
 	}
-	return NotFound(codec, fmt.Errorf(words, r.Method, r.URL.Path))
+	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: code, Err: fmt.Errorf(words, r.Method, r.URL.Path)}
 }
