@@ -213,8 +213,11 @@ const (
 // find_tools.
 func (w *wiring) offer() tool.SelectionBudget {
 	b := tool.SelectionBudget{Tools: mostTools, Cost: mostToolTokens}
-	if m, ok := w.model.(*provider.Model); ok && m.Info().ContextWindow > 0 {
-		b.Cost = min(max(m.Info().ContextWindow/8, leastToolTokens), mostToolTokens)
+	if m, ok := w.model.(*provider.Model); ok {
+		b.CostOf = m.ToolCost() // as its vendor is sent them
+		if window := m.Info().ContextWindow; window > 0 {
+			b.Cost = min(max(window/8, leastToolTokens), mostToolTokens)
+		}
 	}
 	if w.ToolTokens > 0 {
 		b.Cost = w.ToolTokens

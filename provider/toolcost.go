@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"sync"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// ToolCost returns a function for the field CostOf of tool.SelectionBudget: about how many tokens a
+// definition has in the form in which this model's vendor is sent it. A model that is
+// taught tools by a prompt is sent names, descriptions and schemas, which are counted
+// as they are. The function remembers what it has counted and is safe for concurrent
+// use.
+func (m *Model) ToolCost() func(llm.ToolDef) int {
+	var mu sync.Mutex
+	known := make(map[string]int)
+	empty := -1
+	return func(d llm.ToolDef) int {
+		key := d.Name + "\x00" + d.Description + "\x00" + string(d.Schema)
+		mu.Lock()
+		defer mu.Unlock()
+		if n, ok := known[key]; ok {
+			return n
+		}
+		if empty < 0 {
+			if empty = 0; m.native() {
+				empty = m.tokensOf()
+			}
+		}
+		n := llm.EstimateTool(d)
+		if empty > 0 {
+			if with := m.tokensOf(d); with > empty {
+				n = with - empty
+			}
+		}
+		if len(known) < mostCosts {
+			known[key] = n
+		}
+		return n
+	}
+}
+
+// mostCosts bounds the definitions that are remembered.
+const mostCosts = 20_000
+
+// native reports whether the model's server is sent definitions of tools.
+func (m *Model) native() bool {
+	route, err := m.Explain(nil)
+	return err == nil && route.Kind == Native
+}
+
+// tokensOf returns the tokens of a request with these tools as the vendor is sent it, 0
+// if they cannot be sent.
+func (m *Model) tokensOf(tools ...llm.ToolDef) int {
+	req := &llm.Request{Messages: []llm.Message{llm.User("?")}, Tools: tools, MaxTokens: 1}
+	body, _, err := m.codec().EncodeRequest(req, false)
+	if err != nil {
+		return 0
+	}
+	return llm.EstimateText(string(body))
+}
