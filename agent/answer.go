@@ -34,6 +34,12 @@ func (l *loop) answer(ctx context.Context, final bool) (*modelAnswer, error) {
 		h, err := l.readAnswer(ctx, m, l.request(final))
 		again := false
 		if err == nil {
+			err = l.ranInside(ctx)
+		}
+		if err == nil {
+			err = l.keepBroken(ctx, h)
+		}
+		if err == nil {
 			again, err = l.judgeAnswer(ctx, h, final)
 		}
 		if err != nil {
@@ -114,9 +120,12 @@ func (l *loop) judgeAnswer(ctx context.Context, h *modelAnswer, final bool) (aga
 // failed decides about an answer that ended with an error.
 func (l *loop) failed(ctx context.Context, h *modelAnswer, final bool) (again bool, err error) {
 	kind := llm.KindOf(h.err)
+	var inside *executionError
 	switch {
 	case ctx.Err() != nil || kind == llm.Canceled:
 		return false, cmp.Or(ctx.Err(), h.err)
+	case errors.As(h.err, &inside):
+		return false, inside.err
 	case kind == llm.BrokenPromise && l.now.question.Choice.Mode == llm.MustCall && !final:
 		return l.refused(ctx, h)
 	case kind == llm.TooLong:
@@ -166,7 +175,9 @@ func (l *loop) silent(ctx context.Context, h *modelAnswer) (again bool, err erro
 
 // abandon keeps what a failed turn has said, for Done.
 func (l *loop) abandon(h *modelAnswer, err error) {
-	if !h.empty() && len(h.message.Parts) > 0 {
+	if h.kept {
+		l.done.Text = h.message.Text()
+	} else if !h.empty() && len(h.message.Parts) > 0 {
 		l.messages = append(l.messages, h.message)
 		l.done.Text = h.message.Text()
 	}

@@ -94,7 +94,12 @@ type loop struct {
 	unread  []llm.InvalidCall          // that an earlier process left without an answer
 	resumed bool                       // the conversation is that of an earlier process
 	raised  bool                       // the stronger model is asked
-	done    Done
+	// inAnswer are the ids of calls that were run while the model answered.
+	inAnswer map[string]bool
+	// wasInside returns them in a replay; made is what a process before this one left.
+	wasInside func(ctx context.Context, turn int) ([]string, error)
+	made      string
+	done      Done
 	shared
 }
 
@@ -309,6 +314,10 @@ func (l *loop) goOn(ctx context.Context) error {
 	}
 	for {
 		more := l.more(l.turnNo)
+		if l.made != "" {
+			more = append([]llm.Message{llm.User(l.made)}, more...)
+			l.made = ""
+		}
 		if l.halted != "" && len(more) == 0 {
 			l.done.Stopped = l.halted
 			return nil
@@ -541,7 +550,7 @@ func (l *loop) hosted(ctx context.Context, m llm.Message) error {
 	}
 	for _, p := range m.Parts {
 		c, ok := p.(llm.Call)
-		if !ok || !c.Hosted {
+		if !ok || !c.Hosted || l.inAnswer[c.ID] { // those have a receipt
 			continue
 		}
 		id := c.ID

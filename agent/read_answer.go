@@ -16,6 +16,7 @@ type modelAnswer struct {
 	finish  llm.Finish
 	over    bool // the run is over with it
 	err     error
+	kept    bool // it is part of the conversation, although it failed
 }
 
 // empty reports whether nothing was said or asked for.
@@ -26,7 +27,7 @@ func (h *modelAnswer) empty() bool {
 // readAnswer asks the model and passes its events on.
 func (l *loop) readAnswer(ctx context.Context, m llm.Model, req *llm.Request) (*modelAnswer, error) {
 	e := &answerReader{l: l, names: make(map[string]string)}
-	for ev, err := range m.Stream(ctx, req) {
+	for ev, err := range m.Stream(l.executing(ctx, req), req) {
 		if err != nil {
 			e.h.err = err
 			break

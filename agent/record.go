@@ -27,6 +27,7 @@ const (
 	kindPlan    journal.Kind = "agent.plan"   // what a hook changed for a turn
 	kindStop    journal.Kind = "agent.stop"   // a hook ended the run after a turn
 	kindPanic   journal.Kind = "agent.panic"  // a hook panicked, which ended the run
+	kindInside  journal.Kind = "agent.inside" // a call that is run while the model answers
 	kindLane    journal.Kind = "agent.lane"   // who runs the tools that a provider may run
 )
 
@@ -102,6 +103,12 @@ type turnEntry struct {
 	Unpriced bool `json:"unpriced,omitempty"`
 	// Over is how an answer ended that the run is over with; nil if it goes on.
 	Over *llm.Finish `json:"over,omitempty"`
+}
+
+// insideEntry is a call that is about to be run while the model answers.
+type insideEntry struct {
+	Turn int    `json:"turn"`
+	Call string `json:"call"`
 }
 
 // costEntry is what a run has cost after the calls of a turn.

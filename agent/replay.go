@@ -82,10 +82,10 @@ func replayLoop(entries []journal.Entry, from int) (*loop, *recorded, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recorded{model: model, notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
+	r := &recorded{model: model, inside: make(map[int][]string), notes: make(map[int][]llm.Message), receipts: make(map[string]journal.Receipt), ids: make(map[int]string),
 		costs: make(map[int]catalog.Money), reductions: make(map[place][]reduction), plans: make(map[int]*planEntry), found: make(map[int]foundEntry), halts: make(map[int]string), failures: make(map[string]int), lanes: make(map[string]laneSet), stops: make(map[int]string)}
 	l := &loop{fell: new(fallen), falls: r.falls, wereRun: r.wereRun, watched: unwatched, runner: r, wasRead: len(entries) > 0 && entries[0].Format > 1, ids: llm.CallIDs{New: r.mint}, models: r.models, lanesOf: r.lanesOf, more: r.more, stripped: r.stripped}
-	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo = l, r.prepare, r.discover, r.halt, r.spent, r.redo
+	r.loop, l.prepare, l.discover, l.halt, l.wasSpent, l.redo, l.wasInside = l, r.prepare, r.discover, r.halt, r.spent, r.redo, r.replayInside
 	before, err := recall(sequence(entries[:from]))
 	if err != nil {
 		return nil, nil, err
@@ -150,6 +150,7 @@ func sequence(entries []journal.Entry) iter.Seq2[journal.Entry, error] {
 type recorded struct {
 	model    *journal.Replay
 	receipts map[string]journal.Receipt
+	inside   map[int][]string // calls that were run in the answer of a turn
 	choices  []Choice
 	asked    bool                  // somebody was asked at checkpoints
 	stops    map[int]string        // why the runtime stopped the run, by turn
@@ -203,7 +204,7 @@ func (r *recorded) take(e journal.Entry, l *loop) error {
 	case journal.KindRequest:
 		r.requests++
 		r.planned = false
-	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic, kindFound:
+	case kindPlan, kindStop, kindCost, kindCut, kindCompact, kindPanic, kindFound, kindInside:
 		return r.takeHook(e)
 	case kindLane:
 		var set laneEntry
@@ -238,6 +239,12 @@ func (r *recorded) takeHook(e journal.Entry) error {
 		var c costEntry
 		err := e.Decode(&c)
 		r.costs[c.Turn] = c.Cost
+		return err
+	}
+	if e.Kind == kindInside {
+		var in insideEntry
+		err := e.Decode(&in)
+		r.inside[in.Turn] = append(r.inside[in.Turn], in.Call)
 		return err
 	}
 	if e.Kind == kindStop {

@@ -103,6 +103,7 @@ func (a *Agent) restart(ctx context.Context, l *loop, grants []Grant) error {
 	if err := l.consented(ctx, p, decisions); err != nil {
 		return err
 	}
+	l.made = p.madeBefore()
 	for _, in := range l.rec.Unknown() {
 		if !slices.ContainsFunc(l.pending(), func(c llm.Call) bool { return c.ID == in.Call }) {
 			if _, err := l.rec.Abandon(ctx, in); err != nil {
@@ -163,12 +164,13 @@ type past struct {
 	// unreported are the tools whose calls did not say what they changed
 	unreported []string
 	consent    []journal.Entry // questions and decisions about the calls of the last answer
+	inside     map[string]bool // calls that were run while the model gave an answer that is not on record
 	unfinished map[string]bool // calls of the last answer that were interrupted and changed nothing
 	ids        map[string]bool // of all calls on record, also of those that were run again and are in no message
 }
 
 func newPast() *past {
-	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), unfinished: make(map[string]bool)}
+	return &past{results: make(map[string]llm.Result), receipts: make(map[string]journal.Receipt), ids: make(map[string]bool), intended: make(map[string]bool), inside: make(map[string]bool), unfinished: make(map[string]bool)}
 }
 
 // recall reads the record of a run.
@@ -297,6 +299,12 @@ func (p *past) takeCompact(e journal.Entry) (err error) {
 // takeCall takes what the runtime records about calls, and the end of the run.
 func (p *past) takeCall(e journal.Entry) error {
 	switch e.Kind {
+	case kindInside:
+		var in insideEntry
+		if err := e.Decode(&in); err != nil {
+			return err
+		}
+		p.inside[in.Call] = true
 	case journal.KindIntent:
 		var in journal.Intent
 		if err := e.Decode(&in); err != nil {
@@ -367,5 +375,6 @@ func (p *past) answered() {
 	clear(p.results)
 	clear(p.receipts)
 	clear(p.unfinished)
+	clear(p.inside)
 	p.consent = nil
 }

@@ -33,13 +33,13 @@ type Bridge struct {
 	Name string
 	// Version is that of the program, for the handshake.
 	Version string
-	// Tools are run by Do. Others are offered, too, and answer that they are not
-	// run here.
-	Tools  *tool.Set
-	Others []llm.ToolDef
-	// Do runs a call of one of Tools; the id of the call is the one that the program
-	// sent, if it did. Nil runs it with an [invoke.Runner] of no settings. An error
-	// is one of whoever runs calls, and is told to the program as well.
+	// Tools are run by Do, and so are Defs, whose functions are elsewhere; they need
+	// Do. Others are offered, too, and answer that they are not run here.
+	Tools        *tool.Set
+	Defs, Others []llm.ToolDef
+	// Do runs a call of one of Tools or Defs; the id of the call is the one that the
+	// program sent, if it did. Nil runs it with an [invoke.Runner] of no settings. An
+	// error is one of whoever runs calls, and is told to the program as well.
 	Do func(context.Context, llm.Call) (llm.Result, error)
 }
 
@@ -49,6 +49,9 @@ func (b *Bridge) Server() (*mcp.Server, error) {
 		return nil, fmt.Errorf("mcp: %q is no name for a bridge: up to %d letters, digits, - and _, without __", b.Name, maxServerName)
 	}
 	do := b.Do
+	if do == nil && len(b.Defs) > 0 {
+		return nil, errors.New("mcp: a bridge with definitions to run needs a function that runs them")
+	}
 	if do == nil {
 		session, err := (&invoke.Runner{Tools: b.Tools}).Session(nil)
 		if err != nil {
@@ -73,7 +76,7 @@ func (b *Bridge) Server() (*mcp.Server, error) {
 		}
 		return nil
 	}
-	for _, d := range b.Tools.Defs() {
+	for _, d := range append(b.Tools.Defs(), b.Defs...) {
 		if err := add(d, runs(do)); err != nil {
 			return nil, err
 		}
@@ -153,7 +156,7 @@ func (b *Bridge) WireName(tool string) string { return b.prefix() + tool }
 // Allowed are the names of all tools of the bridge as an agent program writes them: all
 // that it may use.
 func (b *Bridge) Allowed() []string {
-	out := make([]string, 0, b.Tools.Len()+len(b.Others))
+	out := []string{} // none is not the same as no list
 	for _, name := range b.names() {
 		out = append(out, b.WireName(name))
 	}
@@ -161,9 +164,11 @@ func (b *Bridge) Allowed() []string {
 }
 
 func (b *Bridge) names() []string {
-	out := append([]string{}, b.Tools.Names()...)
-	for _, d := range b.Others {
-		out = append(out, d.Name)
+	out := b.Tools.Names()
+	for _, defs := range [][]llm.ToolDef{b.Defs, b.Others} {
+		for _, d := range defs {
+			out = append(out, d.Name)
+		}
 	}
 	return out
 }

@@ -264,3 +264,9 @@ func (v *variables) fail(err error) {
 		v.err = err
 	}
 }
+
+// Resolve returns s with its variables replaced, and the values that came from variables:
+// they may be secrets.
+func (s ServerConfig) Resolve(lookup func(string) (string, bool)) (ServerConfig, []string, error) {
+	return s.resolve(lookup)
+}

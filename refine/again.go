@@ -134,7 +134,7 @@ func (q *questioning) pass(said *attempt, ev llm.Event) bool {
 		return true
 	case llm.Retract: // of a model below
 		said.shown = false
-	case llm.Call:
+	case llm.Call, llm.HostedCall: // what was done is not done again
 		said.called = true
 	}
 	if shows(ev) {
