@@ -38,6 +38,7 @@ type callView struct {
 	repairs  []llm.Repair
 	failed   bool
 	result   string // in one line
+	ours     bool   // we ran it
 }
 
 // calls are the calls of a conversation, in the order in which they came.
@@ -135,15 +136,39 @@ func (c *calls) add(ev llm.Event) *callView {
 	case invoke.Outcome:
 		return c.end(ev)
 	case llm.HostedCall:
-		v := c.begin(ev.ID, ev.Name)
-		v.args, v.note = string(ev.Args), "run by the provider"
-		c.enter(v, running)
+		c.hostedCall(ev.Call)
 	case llm.HostedResult:
-		v := c.begin(ev.CallID, ev.Name)
-		v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, ev.Failed, summary(ev.Result)
-		return v
+		return c.hosted(ev.Result)
 	}
 	return nil
+}
+
+// hostedCall takes a call that the provider runs.
+func (c *calls) hostedCall(call llm.Call) {
+	if !c.ran(call.ID) {
+		v := c.begin(call.ID, call.Name)
+		v.args, v.note = string(call.Args), byProvider
+		c.enter(v, running)
+	}
+}
+
+// hosted takes the result of a call that the provider ran.
+func (c *calls) hosted(r llm.Result) *callView {
+	if c.ran(r.CallID) {
+		return nil
+	}
+	v := c.begin(r.CallID, r.Name)
+	v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, r.Failed, summary(r)
+	return v
+}
+
+// byProvider is the note of a call that we do not run.
+const byProvider = "run by the provider"
+
+// ran reports whether we ran the call: agent programs report calls that we run for them.
+func (c *calls) ran(id string) bool {
+	v := c.find(id)
+	return v != nil && v.ours
 }
 
 // progressText writes how far a call has come: a message, a count, or both.
@@ -174,7 +199,9 @@ func (c *calls) end(o invoke.Outcome) *callView {
 		v = c.begin(o.Call.ID, o.Call.Name)
 		v.args = string(o.Call.Args)
 	}
-	v.phase = over
+	if v.phase, v.ours = over, true; v.note == byProvider {
+		v.note = ""
+	}
 	if o.Error != nil {
 		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inOneLine(o.Error.Message))
 		return v

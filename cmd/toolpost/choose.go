@@ -101,5 +101,5 @@ func (s *settings) client() (*provider.Client, error) {
 		}
 		own[name] = v
 	}
-	return &provider.Client{Catalog: c, Vendors: own, Limits: llm.Limits(s.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim}}, nil
+	return &provider.Client{Catalog: c, Vendors: own, Limits: llm.Limits(s.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim, "agent": s.agentPrograms()}}, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -50,6 +51,8 @@ type settings struct {
 	MCPServers map[string]mcpbridge.ServerEntry `yaml:"mcp_servers"`
 	// Gateway is what serve is told.
 	Gateway gatewayConfig `yaml:"gateway"`
+	// AgentPrograms are the programs that agent/NAME asks.
+	AgentPrograms map[string]agentcli.Entry `yaml:"agent_programs"`
 
 	mcp []string // what --mcp says: servers by name, command or address
 
@@ -122,6 +125,7 @@ var settingTable = []setting{
 	{"tasks", "", "tasks by name, for run @NAME", func(s *settings) any { return s.Tasks }},
 	{"mcp_servers", "", "MCP servers whose tools are used", func(s *settings) any { return s.MCPServers }},
 	{"gateway", "", "what serve offers: addr, keep_alive, max_body, routes", func(s *settings) any { return s.Gateway }},
+	{"agent_programs", "", "agent programs that agent/NAME asks", func(s *settings) any { return s.AgentPrograms }},
 }
 
 // flagOf is the flag of a setting.
@@ -189,6 +193,8 @@ func (row setting) show(s *settings) string {
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case map[string]mcpbridge.ServerEntry:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
+	case map[string]agentcli.Entry:
+		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case fmt.Stringer:
 		return p.String()
 	case *[]string:
@@ -214,6 +220,27 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 				return
 			}
 		}
+	}
+}
+
+// beside makes the paths of a configuration file those of files beside it.
+func (s *settings) beside(file string) {
+	near := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
+			return path
+		}
+		return filepath.Join(filepath.Dir(file), path)
+	}
+	for i, tools := range s.Tools {
+		s.Tools[i] = near(tools)
+	}
+	for name, e := range s.MCPServers {
+		e.EnvFile = near(e.EnvFile)
+		s.MCPServers[name] = e
+	}
+	for name, e := range s.AgentPrograms {
+		e.Settings = near(e.Settings)
+		s.AgentPrograms[name] = e
 	}
 }
 
@@ -304,17 +331,7 @@ func (s *settings) readFile(file string) error {
 			s.from[key] = file
 		}
 	}
-	for i, tools := range s.Tools { // beside the file that names them
-		if !filepath.IsAbs(tools) {
-			s.Tools[i] = filepath.Join(filepath.Dir(file), tools)
-		}
-	}
-	for name, e := range s.MCPServers {
-		if e.EnvFile != "" && !filepath.IsAbs(e.EnvFile) && !strings.HasPrefix(e.EnvFile, "${") {
-			e.EnvFile = filepath.Join(filepath.Dir(file), e.EnvFile)
-			s.MCPServers[name] = e
-		}
-	}
+	s.beside(file)
 	for _, t := range s.Tasks {
 		for i, tools := range t.Tools {
 			if !filepath.IsAbs(tools) {
@@ -407,6 +424,7 @@ func (s *settings) checks() []settingCheck {
 		{"budget_usd", func() error { _, err := s.budget(); return err }},
 		{"tasks", func() error { return checkTasks(s.Tasks) }},
 		{"mcp_servers", s.checkServers},
+		{"agent_programs", s.checkAgentPrograms},
 	}
 }
 

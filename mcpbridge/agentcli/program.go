@@ -134,6 +134,11 @@ func (p Program) resolve(lookup func(string) (string, bool)) (Program, error) {
 	}
 	last := len(s.Args) - 1
 	p.Command, p.Args, p.Settings, p.Env, p.Dir = s.Command, s.Args[:last], s.Args[last], s.Env, s.Dir
+	for name, v := range p.Env { // where things are is no secret
+		if slices.Contains(plain, name) {
+			used = slices.DeleteFunc(used, func(u string) bool { return u == v })
+		}
+	}
 	p.Secrets = append(slices.Clone(p.Secrets), used...)
 	return p, nil
 }
@@ -149,12 +154,32 @@ func (p Program) environment(more map[string]string) []string {
 	return env
 }
 
-// clean takes secrets and what a terminal would obey out of text from the program.
-func (p Program) clean(text string) string {
-	secrets := slices.Clone(p.Secrets)
-	for _, v := range p.Env {
-		secrets = append(secrets, v)
+// plain are variables whose values are no secrets, but where things are.
+var plain = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT", "COMSPEC"}
+
+// SecretValues are the values that the program is given, as far as they are known now: none
+// of them belongs into a record.
+func (p Program) SecretValues(lookup func(string) (string, bool)) []string {
+	resolved, err := p.resolve(lookup)
+	if err != nil {
+		return nil // then it is given none
 	}
+	return resolved.secrets()
+}
+
+func (p Program) secrets() []string {
+	secrets := slices.Clone(p.Secrets)
+	for name, v := range p.Env {
+		if !slices.Contains(plain, name) {
+			secrets = append(secrets, v)
+		}
+	}
+	return secrets
+}
+
+// clean takes secrets out of text from the program.
+func (p Program) clean(text string) string {
+	secrets := p.secrets()
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, s := range secrets {
 		if len(s) >= leastSecret {
