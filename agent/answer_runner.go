@@ -153,6 +153,17 @@ func (l *loop) keepBroken(ctx context.Context, h *modelAnswer) error {
 	return l.note(ctx, whyBroken, "Your answer broke off here. The calls above were made; do not make them again unless they failed. Go on from there.")
 }
 
+// additions returns what is added to the conversation after a turn, first of all what a
+// process before this one left undone.
+func (l *loop) additions(turn int) []llm.Message {
+	more := l.more(turn)
+	if l.made != "" {
+		more = append([]llm.Message{llm.User(l.made)}, more...)
+		l.made = ""
+	}
+	return more
+}
+
 // madeBefore is the note about calls that were run in an answer that is not on record:
 // the process ended before the answer did. It is empty if there are none.
 func (p *past) madeBefore() string {

@@ -313,11 +313,7 @@ func (l *loop) goOn(ctx context.Context) error {
 		}
 	}
 	for {
-		more := l.more(l.turnNo)
-		if l.made != "" {
-			more = append([]llm.Message{llm.User(l.made)}, more...)
-			l.made = ""
-		}
+		more := l.additions(l.turnNo)
 		if l.halted != "" && len(more) == 0 {
 			l.done.Stopped = l.halted
 			return nil

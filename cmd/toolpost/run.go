@@ -73,6 +73,7 @@ standard output.`,
   toolpost run --tools tools.yaml --output-schema answer.json "What is the weather in Rome?"
   git log --oneline -n 20 | toolpost run "What happened lately?"
   toolpost run -f README.md "Sum it up"
+  toolpost run -m agent/codex "What does this folder hold?"
   toolpost run -c "And in one sentence?"
   toolpost run --resume 20261115-171147-nuyh2e4z`,
 		Args: cobra.ArbitraryArgs,

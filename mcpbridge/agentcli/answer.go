@@ -75,11 +75,9 @@ func (q *question) take(ev llm.Event) error {
 	case outsider:
 		return q.fail(llm.Unsupported, codeOutside, "the program did something else than call the tools it was given: %s; it was ended", ev.What)
 	case llm.TextDelta:
-		if q.text += int64(len(ev.Text)); q.text > q.limits.Text {
-			return q.fail(llm.TextLimit, "", "the answer has more than %d bytes of text", q.limits.Text)
-		}
 		q.spoke = q.spoke || strings.TrimSpace(ev.Text) != ""
 		q.emit(ev)
+		return q.wrote(len(ev.Text))
 	case llm.ThinkingDelta:
 		if q.thinking += int64(len(ev.Text)); q.thinking > q.limits.Thinking {
 			return q.fail(llm.ThinkingLimit, "", "the answer has more than %d bytes of thinking", q.limits.Thinking)
@@ -89,17 +87,11 @@ func (q *question) take(ev llm.Event) error {
 		ev.Detail = child.Clip(child.PlainText(q.m.Program.clean(ev.Detail)), maxErrorText)
 		q.emit(ev)
 	case llm.CallStart:
-		if q.run == nil {
-			ev.Name, _ = q.bridge.Original(ev.Name)
-			q.emit(ev)
-		}
+		ev.Name, _ = q.bridge.Original(ev.Name)
+		q.emitCaller(ev)
 	case llm.CallDelta:
-		if q.text += int64(len(ev.Args)); q.text > q.limits.Text {
-			return q.fail(llm.TextLimit, "", "the answer has more than %d bytes of text and arguments", q.limits.Text)
-		}
-		if q.run == nil {
-			q.emit(ev)
-		}
+		q.emitCaller(ev)
+		return q.wrote(len(ev.Args))
 	case llm.Call:
 		q.reported(ev)
 	case llm.InvalidCall:
@@ -111,6 +103,21 @@ func (q *question) take(ev llm.Event) error {
 		return q.finish()
 	default:
 		q.emit(ev)
+	}
+	return nil
+}
+
+// emitCaller passes on a piece of a call, if the caller is to run it.
+func (q *question) emitCaller(ev llm.Event) {
+	if q.run == nil {
+		q.emit(ev)
+	}
+}
+
+// wrote counts bytes of text, arguments and results.
+func (q *question) wrote(n int) error {
+	if q.text += int64(n); q.text > q.limits.Text {
+		return q.fail(llm.TextLimit, "", "the answer has more than %d bytes of text, arguments and results", q.limits.Text)
 	}
 	return nil
 }
@@ -234,9 +241,8 @@ func (q *question) settled(r llm.Result) error {
 	if again {
 		return nil
 	}
-	q.text += int64(len(r.Text()))
-	if q.text > q.limits.Text {
-		return q.fail(llm.TextLimit, "", "the answer has more than %d bytes of text and results", q.limits.Text)
+	if err := q.wrote(len(r.Text())); err != nil {
+		return err
 	}
 	r.CallID, r.Name, r.Hosted = cmp.Or(q.aliases[r.CallID], r.CallID), c.name, true
 	q.emit(llm.HostedResult{Result: r})
