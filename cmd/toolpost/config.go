@@ -52,7 +52,7 @@ type settings struct {
 	// Gateway is what serve is told.
 	Gateway gatewayConfig `yaml:"gateway"`
 	// AgentPrograms are the programs that agent/NAME asks.
-	AgentPrograms map[string]agentcli.Entry `yaml:"agent_programs"`
+	AgentPrograms map[string]agentcli.ProgramEntry `yaml:"agent_programs"`
 
 	mcp []string // what --mcp says: servers by name, command or address
 
@@ -193,7 +193,7 @@ func (row setting) show(s *settings) string {
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case map[string]mcpbridge.ServerEntry:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
-	case map[string]agentcli.Entry:
+	case map[string]agentcli.ProgramEntry:
 		return strings.Join(slices.Sorted(keys(p)), ", ")
 	case fmt.Stringer:
 		return p.String()

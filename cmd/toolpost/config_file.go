@@ -117,6 +117,8 @@ var examples = map[string]string{
 	"mcp_servers": "mcp_servers:\n  files:                        # its tools are files__read_file and so on\n    command: npx\n    args: [-y, \"@modelcontextprotocol/server-filesystem\", .]\n    # type, env, envFile, cwd, url, headers, connect_timeout, call_timeout, tools, trust, enabled: docs/mcp.md",
 	"gateway":     "gateway:\n  addr: 127.0.0.1:8230\n  routes:\n    - model: fast               # what clients ask for; names may end in *\n      to: [{model: ollama/qwen3:8b, weight: 1}]\n      # from, fallback, check: docs/gateway.md",
 	"providers":   "providers:\n  gpu:                          # -m gpu/MODEL\n    base_url: http://gpu.example.org:8000/v1\n    wire: chat\n    key_env: GPU_KEY            # the variable that holds its key",
+
+	"agent_programs": "agent_programs:\n  codex:                        # -m agent/codex\n    format: codex               # or claude\n    command: codex\n    env: {PATH: \"${PATH}\", HOME: \"${HOME}\"}\n    # args, cwd, settings, bridge, max_turns: docs/agent-programs.md",
 }
 
 func newConfigSet() *cobra.Command {

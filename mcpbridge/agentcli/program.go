@@ -47,8 +47,8 @@ type Program struct {
 	Version string
 }
 
-// Entry is a program as the configuration file describes it, under its name.
-type Entry struct {
+// ProgramEntry is a program as the configuration file describes it, under its name.
+type ProgramEntry struct {
 	Format   string            `yaml:"format" json:"format"`
 	Command  string            `yaml:"command" json:"command"`
 	Args     []string          `yaml:"args,omitempty" json:"args,omitempty"`
@@ -60,7 +60,7 @@ type Entry struct {
 }
 
 // Program returns the program of that name. Variables of values are not replaced yet.
-func (e Entry) Program(name string) Program {
+func (e ProgramEntry) Program(name string) Program {
 	return Program{Name: name, Format: e.Format, Command: e.Command, Args: e.Args, Env: e.Env, Dir: e.Cwd, Settings: e.Settings, Bridge: e.Bridge, MaxTurns: e.MaxTurns}
 }
 
