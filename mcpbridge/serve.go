@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -160,16 +159,8 @@ func (s *Service) Close() error {
 // record, and those that may change things run one after the other.
 type served struct {
 	*Service
+	*account
 	session *mcp.ServerSession
-	ctx     context.Context // of its calls
-	cancel  context.CancelFunc
-	over    chan struct{} // closed when its record is sealed
-	calls   atomic.Int64  // numbers the calls
-
-	mu      sync.Mutex
-	running sync.WaitGroup
-	left    bool // no call begins any more
-	rec     *journal.Recorder
 	turn    turns
 }
 
@@ -180,11 +171,9 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 	if one, ok := s.served[session]; ok {
 		return one
 	}
-	one := &served{Service: s, session: session, over: make(chan struct{})}
-	one.ctx, one.cancel = context.WithCancel(s.life)
+	one := &served{Service: s, session: session, account: newAccount(s.life, s.options)}
 	s.served[session] = one
 	s.closing.Go(func() {
-		defer close(one.over)
 		_ = session.Wait()
 		one.leave()
 		one.finish()
@@ -193,56 +182,6 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 		delete(s.served, session)
 	})
 	return one
-}
-
-// begin counts a call, unless the client has gone.
-func (o *served) begin() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.left {
-		return false
-	}
-	o.running.Add(1)
-	return true
-}
-
-// leave lets no call begin, and cancels those that run.
-func (o *served) leave() {
-	o.mu.Lock()
-	o.left = true
-	o.mu.Unlock()
-	o.cancel()
-}
-
-// finish waits for the calls and seals the record.
-func (o *served) finish() {
-	o.running.Wait()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.rec == nil {
-		return
-	}
-	if _, err := o.rec.Seal(context.WithoutCancel(o.ctx)); err != nil {
-		o.failed(fmt.Errorf("mcp: the record of a connection: %w", err))
-	}
-}
-
-func (s *Service) failed(err error) {
-	if s.options.Failed != nil {
-		s.options.Failed(err)
-	}
-}
-
-// record returns the record of the connection, nil if nothing is recorded.
-func (o *served) record() (*journal.Recorder, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.rec != nil || o.options.Record == nil {
-		return o.rec, nil
-	}
-	var err error
-	o.rec, err = o.options.Record(context.WithoutCancel(o.ctx))
-	return o.rec, err
 }
 
 // Errors of the protocol, for calls that were never begun.
@@ -269,7 +208,7 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 	defer context.AfterFunc(one.ctx, cancel)()
 	rec, err := one.record()
 	if err != nil {
-		s.failed(err)
+		s.options.failed(err)
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call cannot be recorded, and was not run"}
 	}
 	c, err := newClientCall(req, cmp.Or(s.options.AskTime, defaultAskTime))
@@ -294,14 +233,14 @@ func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, 
 	if err != nil {
 		return nil, err
 	}
-	call := llm.Call{ID: fmt.Sprintf("call_%d", o.calls.Add(1)), Name: t.Name, Args: c.req.Params.Arguments}
+	call := llm.Call{ID: o.newID(), Name: t.Name, Args: c.req.Params.Arguments}
 	if len(call.Args) == 0 {
 		call.Args = json.RawMessage("{}")
 	}
 	var out *invoke.Outcome
 	for ev, err := range session.Do(context.WithValue(ctx, clientCallKey{}, c), []llm.Call{call}) {
 		if err != nil {
-			o.failed(err)
+			o.Service.options.failed(err)
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call could not be recorded"}
 		}
 		switch ev := ev.(type) {

@@ -147,9 +147,16 @@ func (c *clientCall) progress(ctx context.Context, p tool.Progress) {
 // can be read is not agreed to.
 const maxShown = 8 << 10
 
+// asker is a call whose client can be asked.
+type asker interface {
+	// ask returns nil if the client will answer by making the call again.
+	ask(ctx context.Context, key string, p *mcp.ElicitParams) (*answer, error)
+	client() string
+}
+
 // approveByClient asks the client's user about a call, or a question of its tool.
 func approveByClient(ctx context.Context, q invoke.Question) (journal.Approval, error) {
-	c, ok := ctx.Value(clientCallKey{}).(*clientCall)
+	c, ok := ctx.Value(clientCallKey{}).(asker)
 	if !ok {
 		return journal.Approval{}, errors.New("the call belongs to no client")
 	}

@@ -19,7 +19,7 @@ import (
 func newMCP() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "List, try, add and import MCP servers",
+		Short: "List, try, add and import MCP servers, or be one",
 		Long: `MCP servers offer tools. Those under mcp_servers in the configuration are used by run and
 chat, under the names SERVER__TOOL; they are started when they are needed. Where a command
 below takes a SERVER, that is a name in the configuration, a command in quotes, or an address.
@@ -28,11 +28,12 @@ Files of servers in a project (.mcp.json, .vscode/mcp.json, .cursor/mcp.json) st
 until 'toolpost mcp trust' has agreed to them, and nothing again when they have changed.`,
 		Example: `  toolpost mcp list
   toolpost mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
-  toolpost mcp doctor`,
+  toolpost mcp doctor
+  toolpost mcp serve`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPImport(), newMCPTrust(), newMCPDoctor())
+	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPImport(), newMCPTrust(), newMCPDoctor(), newMCPServe())
 	return cmd
 }
 

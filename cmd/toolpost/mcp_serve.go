@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/mcpbridge"
+)
+
+// mcpKeysVar holds the keys of clients.
+const mcpKeysVar = "TOOLPOST_MCP_KEYS"
+
+// mcpServe are the flags of mcp serve.
+type mcpServe struct {
+	http    string
+	through string
+	keys    string
+	hosts   []string
+	origins []string
+	yes     bool
+	yesTo   []string
+	quiet   sync.Mutex // one line to stderr at a time
+}
+
+func newMCPServe() *cobra.Command {
+	f := new(mcpServe)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Offer tools to MCP clients, like editors and agents",
+		Long: `Be an MCP server: on standard input and output, or with --http ADDRESS on streamable HTTP
+under the path /mcp. Clients are offered the built-in tools that only read, those that --allow
+and --tools add, and those of the servers that --mcp names. Each call is validated, decided on
+by the policy, bounded and recorded, like a model's in 'toolpost run'; there is one record for
+each connection. What needs a person's consent is asked by the client, if it can do that
+(elicitation), and refused if it cannot; --yes and --yes-to give the consent beforehand.
+
+With --through SERVER, a whole server is passed on instead: prompts, resources and everything
+else go both ways as they are, tools keep their names, and results are not shortened. Calls of
+its tools are validated, decided on and recorded all the same.
+
+Over HTTP, clients of this machine are let in. Keys of clients stand in ` + mcpKeysVar + `,
+separated by commas, or in the file of --keys, one in each line; a client sends its key as
+'Authorization: Bearer KEY'. An address that others can reach needs keys. Requests for names
+other than those of this machine and of --host, and those of web pages of other origins than
+--origin, are refused.`,
+		Example: `  toolpost mcp serve
+  toolpost mcp serve --root ~/project --allow write --yes-to write_file
+  toolpost mcp serve --http 127.0.0.1:8232
+  toolpost mcp serve --http 0.0.0.0:8232 --keys keys.txt --host tools.example.org
+  toolpost mcp serve --through files
+  toolpost mcp serve --through https://mcp.example.org/mcp --yes`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.http, "http", "", "serve HTTP on this `ADDRESS`, like 127.0.0.1:8232; port 0 picks a free one")
+	fl.StringVar(&f.through, "through", "", "pass on this `SERVER`: a name in the configuration, a command or an address")
+	fl.StringVar(&f.keys, "keys", "", "`FILE` with the keys of clients, one in each line; only you may read it")
+	fl.StringSliceVar(&f.hosts, "host", nil, "`NAME` by which clients ask for this server, besides those of this machine; may be repeated")
+	fl.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it, like https://app.example.org; may be repeated")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "allow any tool")
+	fl.StringSliceVar(&f.yesTo, "yes-to", nil, "allow the `TOOL` of this name; may be repeated")
+	fl.String("root", ".", rootUsage)
+	fl.StringSlice("allow", nil, allowUsage)
+	fl.Bool("sandbox", false, "keep the programs that tools run to the folder of --root (Linux)")
+	fl.StringSlice("tools", nil, "`FILE` that describes more tools, or gives built-in ones other words")
+	fl.StringArray("mcp", nil, "offer the tools of this MCP `SERVER`, too: a name in the configuration, a command or an address; may be repeated")
+	fl.String("journal", "", journalUsage)
+	fl.String("config", "", configUsage)
+	return cmd
+}
+
+// mcpOffer is what is served: own tools, or another server.
+type mcpOffer interface {
+	Handler(mcpbridge.HTTPAccess) (http.Handler, error)
+	ServePipe(context.Context, io.Reader, io.Writer) error
+	Close() error
+}
+
+func (f *mcpServe) run(cmd *cobra.Command) error {
+	access, err := f.access(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	for _, key := range access.Keys {
+		s.hidden = append(s.hidden, key)
+	}
+	w := &wiring{settings: s}
+	defer w.done()
+	o, err := f.offer(cmd, w)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	mustEnd(cmd.Context())
+	if f.http == "" {
+		return o.ServePipe(cmd.Context(), standardInput(cmd), cmd.OutOrStdout())
+	}
+	h, err := o.Handler(access)
+	if err != nil {
+		return usagef(cmd, "%w", err)
+	}
+	listener, err := net.Listen("tcp", f.http)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	fmt.Fprintf(cmd.OutOrStdout(), "listening on http://%s/mcp\n", listener.Addr())
+	defer context.AfterFunc(cmd.Context(), func() { o.Close() })() // open streams end first
+	return serveUntilDone(cmd.Context(), listener, mux)
+}
+
+// access reads who may reach the server.
+func (f *mcpServe) access(cmd *cobra.Command) (mcpbridge.HTTPAccess, error) {
+	a := mcpbridge.HTTPAccess{Hosts: f.hosts, Origins: f.origins}
+	if f.http == "" {
+		if f.keys != "" || len(f.hosts)+len(f.origins) > 0 {
+			return a, usagef(cmd, "--keys, --host and --origin are for --http")
+		}
+		return a, nil
+	}
+	text := os.Getenv(mcpKeysVar)
+	if f.keys != "" {
+		info, err := os.Stat(f.keys)
+		if err != nil {
+			return a, err
+		}
+		if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			return a, fmt.Errorf("%s can be read by others; take that right from them: chmod 600 %s", f.keys, f.keys)
+		}
+		file, err := readFile(f.keys, maxConfig)
+		if err != nil {
+			return a, err
+		}
+		text += "\n" + string(file)
+	}
+	a.Keys = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' || r == ' ' || r == '\t' })
+	if err := a.Check(); err != nil {
+		return a, usagef(cmd, "%w", err)
+	}
+	host, _, err := net.SplitHostPort(f.http)
+	if err != nil {
+		return a, usagef(cmd, "--http: %w", err)
+	}
+	if loopback(f.http) != nil {
+		if len(a.Keys) == 0 {
+			return a, usagef(cmd, "--http: others can reach %s, and there are no keys: set %s or --keys, or use 127.0.0.1", f.http, mcpKeysVar)
+		}
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+			a.Hosts = append(a.Hosts, host)
+		}
+	}
+	return a, nil
+}
+
+// offer opens what is served.
+func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
+	options, err := f.options(cmd, w)
+	if err != nil {
+		return nil, err
+	}
+	if f.through != "" {
+		return f.relay(cmd, w, options)
+	}
+	var done func()
+	if w.tools, done, err = w.toolSet(); err != nil {
+		return nil, err
+	}
+	w.close = append(w.close, done)
+	if len(w.mcp) > 0 {
+		if err := w.useServers(cmd.Context(), cmd); err != nil {
+			return nil, err
+		}
+		w.showNotices(cmd)
+	}
+	for _, name := range f.yesTo {
+		if _, ok := w.tools.Lookup(name); !ok {
+			return nil, usagef(cmd, "--yes-to: no tool is called %s%s", name, didYouMean(name, w.tools.Names()))
+		}
+	}
+	options.Runner.Tools = w.tools
+	w.withholdSecrets(options.Runner)
+	s, err := mcpbridge.NewService(options)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// relay opens the server that is passed on.
+func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.ServiceOptions) (mcpOffer, error) {
+	for _, name := range []string{"tools", "mcp", "allow", "sandbox"} {
+		if cmd.Flags().Changed(name) {
+			return nil, usagef(cmd, "--%s has no meaning with --through, which passes on one server", name)
+		}
+	}
+	all, err := w.configuredServers()
+	if err != nil {
+		return nil, err
+	}
+	c, err := serverNamed(all, f.through)
+	if err != nil {
+		return nil, usagef(cmd, "--through: %w", err)
+	}
+	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd))
+	if err != nil {
+		return nil, err
+	}
+	w.close = append(w.close, func() { servers.Close() })
+	w.withholdSecrets(options.Runner)
+	r, err := servers.Relay(c.Name, options)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (f *mcpServe) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
+	return func(n mcpbridge.Notice) { f.say(cmd, n.String()) }
+}
+
+// say tells the person who started the server. Standard output is the client's.
+func (f *mcpServe) say(cmd *cobra.Command, text string) {
+	f.quiet.Lock()
+	defer f.quiet.Unlock()
+	fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(text))
+}
+
+// options are what own tools and a relayed server share: the policy and the record.
+func (f *mcpServe) options(cmd *cobra.Command, w *wiring) (mcpbridge.ServiceOptions, error) {
+	var o mcpbridge.ServiceOptions
+	if flag := cmd.Flag("journal"); flag.Changed && isPostgres(w.Journal) && hasPassword(w.Journal) {
+		return o, usagef(cmd, "%s", passwordShown)
+	}
+	var done func()
+	var err error
+	if w.store, done, err = openStoreAt(w.Journal, true); err != nil {
+		return o, fmt.Errorf("the record of runs: %w", err)
+	}
+	w.close = append(w.close, done)
+	policy := invoke.AskFirst(invoke.AllowNamed(f.yesTo...))
+	if f.yes {
+		policy = invoke.AllowAll
+	}
+	o = mcpbridge.ServiceOptions{Version: readBuildInfo().Version, Failed: func(err error) { f.say(cmd, err.Error()) }, Runner: &invoke.Runner{Policy: policy}}
+	task := "calls of an MCP client"
+	if f.through != "" {
+		task = "calls of an MCP client to a relayed server"
+	}
+	o.Record = func(ctx context.Context) (*journal.Recorder, error) {
+		rec, err := journal.Open(ctx, w.store, journal.NewRun())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := rec.Write(ctx, journal.KindStart, journal.Start{Producer: "toolpost", Task: task}); err != nil {
+			return nil, errors.Join(err, rec.Close(ctx))
+		}
+		return rec, nil
+	}
+	return o, nil
+}
+
+// withholdSecrets keeps the secrets that are known by now out of the record and out of
+// what is written down of results.
+func (w *wiring) withholdSecrets(r *invoke.Runner) {
+	w.keep = w.secrets()
+	r.Output.Secrets = w.keep
+	switch store := w.store.(type) {
+	case *journal.Dir:
+		store.Secrets = w.keep
+	case *journal.SQL:
+		store.Secrets = w.keep
+	}
+}

@@ -1,0 +1,305 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// Relay passes a whole MCP server on to clients: messages go both ways as they
+// are, in every revision, whatever their methods. Only calls of tools stop on the
+// way: they are validated against the server's schemas, decided on by a policy, and
+// recorded. All methods are safe for concurrent use.
+type Relay struct {
+	options ServiceOptions
+	server  ServerConfig
+	memory  memory
+	tell    func(Notice)
+	up      upstream
+	asking  *invoke.Runner
+	alone   *invoke.Runner
+	slots   chan struct{}
+	life    context.Context
+	end     context.CancelFunc
+	closing sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*relayed // by user and session
+}
+
+// upstream is the server, which is spoken to as over HTTP.
+type upstream interface {
+	roundTrip(*http.Request) (*http.Response, error)
+	close()
+}
+
+// relayTime is how long a call may take if the configuration does not say: the
+// server may ask a person in the middle of it.
+const relayTime = 10 * time.Minute
+
+// Relay returns a relay of the named server. Of the options' Runner the tools are
+// not used, and results are never shortened.
+func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
+	l, err := s.named(name)
+	if err != nil {
+		return nil, err
+	}
+	config, secrets, err := l.resolve(s.options.Lookup)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: server %s: %w", name, err)
+	}
+	l.secrets.Store(&secrets)
+	r := &Relay{options: options, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
+	r.life, r.end = context.WithCancel(context.Background())
+	if r.memory, err = remember(s.options.Dir, l.ServerConfig); err != nil {
+		return nil, err
+	}
+	switch config.transport() {
+	case HTTP:
+		r.up = r.newHTTPUpstream()
+	case Stdio:
+		r.up = newStdioUpstream(r.life, config, s.options.Supervised)
+	default:
+		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, config.transport())
+	}
+	r.alone = new(invoke.Runner)
+	if options.Runner != nil {
+		r.alone = options.Runner.With(nil)
+	}
+	r.alone.Approve, r.alone.LoopLimit, r.alone.Attempts, r.alone.Breaker, r.alone.Cache = nil, -1, 1, invoke.Breaker{Off: true}, false
+	r.alone.Output.MaxChars, r.alone.Output.NoSpill = maxFrame, true
+	r.alone.Timeout = cmp.Or(config.Call, relayTime)
+	r.asking = r.alone.With(nil)
+	r.asking.Approve = approveByClient
+	return r, nil
+}
+
+// Close ends all sessions and the server, if it is a program of ours.
+func (r *Relay) Close() error {
+	r.end()
+	r.mu.Lock()
+	all := make([]*relayed, 0, len(r.sessions))
+	for _, s := range r.sessions {
+		all = append(all, s)
+	}
+	r.mu.Unlock()
+	for _, s := range all {
+		r.drop(s)
+	}
+	r.up.close()
+	r.closing.Wait()
+	return nil
+}
+
+// relayed is a session of a client, or a request that belongs to none.
+type relayed struct {
+	*account
+	relay *Relay
+	key   string
+	user  string
+	who   string // the client, for the record
+	forms bool   // the client can ask a person by a form
+	drop  sync.Once
+
+	inside  sync.Mutex
+	tools   map[string]*relayedTool // nil until they were listed
+	flights map[string]context.CancelFunc
+	late    map[string]chan []byte   // responses that may come by another stream
+	waits   map[string]chan envelope // answers to questions of ours
+	asked   int
+	used    time.Time
+}
+
+// relayedTool is a tool as the session's server described it.
+type relayedTool struct {
+	def  ServerTool
+	tool tool.Tool
+	// set is that of this tool alone.
+	set *tool.Set
+	why string // it may not be called, "" if it may
+}
+
+func (r *Relay) newSession(key, user string) *relayed {
+	return &relayed{
+		account: newAccount(r.life, r.options), relay: r, key: key, user: user, used: time.Now(), flights: make(map[string]context.CancelFunc),
+		late: make(map[string]chan []byte), waits: make(map[string]chan envelope),
+	}
+}
+
+// drop ends a session and seals its record.
+func (r *Relay) drop(s *relayed) {
+	r.mu.Lock()
+	if r.sessions[s.key] == s {
+		delete(r.sessions, s.key)
+	}
+	r.mu.Unlock()
+	s.drop.Do(func() {
+		s.leave()
+		r.closing.Go(s.finish)
+	})
+}
+
+// session returns the session of a request, nil if there is none. One that is not
+// known here may still be known to the server.
+func (r *Relay) session(req *http.Request, make bool) *relayed {
+	id := req.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		return nil
+	}
+	key := userOf(req) + "\x00" + id
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sessions[key]
+	if s == nil && make {
+		s = r.newSession(key, userOf(req))
+		r.sessions[key] = s
+	}
+	if s != nil {
+		s.touch()
+	}
+	return s
+}
+
+// foreign reports whether the session of a request belongs to another key.
+func (r *Relay) foreign(req *http.Request) bool {
+	id := req.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessions[userOf(req)+"\x00"+id] != nil {
+		return false
+	}
+	for _, s := range r.sessions {
+		if s.key == s.user+"\x00"+id {
+			return true
+		}
+	}
+	return false
+}
+
+// full reports whether there are too many sessions, when those that were silent for
+// long have been ended.
+func (r *Relay) full(a HTTPAccess) bool {
+	r.mu.Lock()
+	var old []*relayed
+	for _, s := range r.sessions {
+		if s.idle() > cmp.Or(a.IdleTime, defaultIdleTime) {
+			old = append(old, s)
+		}
+	}
+	n := len(r.sessions) - len(old)
+	r.mu.Unlock()
+	for _, s := range old {
+		r.drop(s)
+	}
+	return n >= cmp.Or(a.MaxSessions, defaultMaxSessions)
+}
+
+func (s *relayed) touch() {
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	s.used = time.Now()
+}
+
+func (s *relayed) idle() time.Duration {
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	if len(s.flights) > 0 {
+		return 0
+	}
+	return time.Since(s.used)
+}
+
+func userOf(req *http.Request) string {
+	if info := auth.TokenInfoFromContext(req.Context()); info != nil {
+		return info.UserID
+	}
+	return ""
+}
+
+// introduce keeps what a client says of itself.
+func (s *relayed) introduce(info struct{ Name string }, capabilities json.RawMessage) {
+	var c struct {
+		Elicitation *struct{ Form, URL json.RawMessage }
+	}
+	_ = json.Unmarshal(capabilities, &c)
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	s.who = clip(plainText(info.Name), 60)
+	s.forms = c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// httpUpstream is a server over HTTP.
+type httpUpstream struct {
+	client *http.Client
+	home   string
+}
+
+func (r *Relay) newHTTPUpstream() upstream {
+	client := outbound.New(outbound.Rules{Connect: r.server.connectTimeout(), Redirect: outbound.SameHost})
+	home := mustURL(r.server.URL)
+	client.Transport = &guarded{life: r.life, home: home, headers: r.server.Headers, next: client.Transport}
+	return &httpUpstream{client, r.server.URL}
+}
+
+func (u *httpUpstream) close() { u.client.CloseIdleConnections() }
+
+// passed are the headers of requests that the server gets, and of answers that the
+// client gets. Credentials are of one connection each.
+var (
+	passed   = []string{"Accept", "Content-Type", "Last-Event-Id", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"}
+	returned = []string{"Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version", "Allow", "Retry-After", "Cache-Control"}
+)
+
+func (u *httpUpstream) roundTrip(req *http.Request) (*http.Response, error) {
+	out, err := http.NewRequestWithContext(req.Context(), req.Method, u.home, req.Body)
+	if err != nil {
+		return nil, err
+	}
+	out.ContentLength = req.ContentLength
+	out.Header = req.Header
+	resp, err := u.client.Do(out)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusProxyAuthRequired {
+		resp.Body.Close()
+		return nil, errors.New("the server wants a key that it was not given")
+	}
+	return resp, nil
+}
+
+// requestTo makes a request to the server from one of a client.
+func requestTo(ctx context.Context, from *http.Request, body []byte) *http.Request {
+	var text io.Reader
+	if body != nil {
+		text = bytes.NewReader(body)
+	}
+	req, _ := http.NewRequestWithContext(ctx, from.Method, "http://relay.invalid/", text) // a method that was read is valid
+	for _, name := range passed {
+		if v := from.Header.Values(name); len(v) > 0 {
+			req.Header[name] = v
+		}
+	}
+	for name, v := range from.Header {
+		if len(name) > len("Mcp-Param-") && name[:len("Mcp-Param-")] == "Mcp-Param-" {
+			req.Header[name] = v
+		}
+	}
+	return req
+}

@@ -1,0 +1,420 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// relayCall is a call on its way to the server.
+type relayCall struct {
+	*relayed
+	req  *http.Request
+	body []byte
+	e    envelope
+	name string
+	args json.RawMessage
+	out  *stream
+	// over is closed when the client's request has been answered, or is answered
+	// by another stream.
+	over     chan struct{}
+	overOnce sync.Once
+	reply    *serverReply // what the server answered, nil if it did not
+}
+
+// serverReply is an answer as the server sent it.
+type serverReply struct {
+	status int
+	header http.Header
+	text   []byte
+	event  *event // nil if the answer was no stream
+}
+
+// call relays the call of a tool.
+func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e envelope) {
+	var p struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      struct {
+			Client       struct{ Name string } `json:"io.modelcontextprotocol/clientInfo"`
+			Capabilities json.RawMessage       `json:"io.modelcontextprotocol/clientCapabilities"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(e.Params, &p); err != nil || p.Name == "" {
+		writeMessage(w, http.StatusOK, errorResponse(e.ID, jsonrpc.CodeInvalidParams, "the parameters of a call are a name and arguments"))
+		return
+	}
+	s := r.session(req, true)
+	if s == nil { // a request that belongs to no session has a record of its own
+		s = r.newSession("", userOf(req))
+		s.introduce(p.Meta.Client, p.Meta.Capabilities)
+		defer r.drop(s)
+	}
+	if !s.begin() {
+		writeMessage(w, http.StatusOK, errorResponse(e.ID, errGone.Code, errGone.Message))
+		return
+	}
+	select {
+	case r.slots <- struct{}{}:
+	default:
+		s.running.Done()
+		writeMessage(w, http.StatusOK, errorResponse(e.ID, errBusy.Code, errBusy.Message))
+		return
+	}
+	c := &relayCall{relayed: s, req: req, body: body, e: e, name: p.Name, args: p.Arguments, out: &stream{w: w}, over: make(chan struct{})}
+	if len(c.args) == 0 || string(c.args) == "null" {
+		c.args = json.RawMessage("{}")
+	}
+	go func() {
+		defer func() { <-r.slots; s.running.Done() }()
+		defer c.end()
+		c.run()
+	}()
+	<-c.over
+}
+
+// end lets the client's request end. Nothing is written after it.
+func (c *relayCall) end() {
+	c.overOnce.Do(func() {
+		c.out.close()
+		close(c.over)
+	})
+}
+
+// run has the runtime run the call, and answers the client.
+func (c *relayCall) run() {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	if !c.depart(cancel) {
+		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInvalidRequest, "a call with this id is under way"))
+		return
+	}
+	defer c.arrive()
+	if c.key == "" { // without a session, a client that is gone gets no answer
+		defer context.AfterFunc(c.req.Context(), cancel)()
+	}
+	rec, err := c.record()
+	if err != nil {
+		c.options.failed(err)
+		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call cannot be recorded, and was not run"))
+		return
+	}
+	one, err := c.tool(ctx)
+	if err != nil {
+		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.clean(err.Error())})
+		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the tools of the server cannot be listed, and the call was not sent"))
+		return
+	}
+	o, err := c.perform(ctx, rec, one)
+	switch {
+	case err != nil:
+		c.options.failed(err)
+		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call could not be recorded"))
+	case c.reply != nil:
+		c.pass()
+	case one == nil:
+		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInvalidParams, fmt.Sprintf("unknown tool %q", clip(plainText(c.name), maxToolName))))
+	default:
+		c.out.message(http.StatusOK, c.refusal(o))
+	}
+}
+
+// perform makes the call a call of the runtime.
+func (c *relayCall) perform(ctx context.Context, rec *journal.Recorder, one *relayedTool) (invoke.Outcome, error) {
+	runner, set, name := c.relay.alone, new(tool.Set), tool.SafeName(clip(plainText(c.name), maxToolName))
+	if c.forms && c.asksDirectly() {
+		runner = c.relay.asking
+	}
+	if one != nil {
+		set, name = one.set, one.tool.Name
+	}
+	session, err := runner.With(set).Session(rec)
+	if err != nil {
+		return invoke.Outcome{}, err
+	}
+	var out invoke.Outcome
+	call := llm.Call{ID: c.newID(), Name: name, Args: c.args}
+	for ev, err := range session.Do(context.WithValue(ctx, clientCallKey{}, c), []llm.Call{call}) {
+		if err != nil {
+			return out, err
+		}
+		if o, ok := ev.(invoke.Outcome); ok {
+			out = o
+		}
+	}
+	return out, nil
+}
+
+// pass gives the client the answer of the server as it came.
+func (c *relayCall) pass() {
+	if c.reply.event != nil {
+		_ = c.out.event(*c.reply.event)
+		return
+	}
+	c.out.mu.Lock()
+	begun := c.out.begun
+	c.out.mu.Unlock()
+	if begun {
+		c.out.message(c.reply.status, c.reply.text)
+		return
+	}
+	copyHeaders(c.out.w.Header(), c.reply.header)
+	c.out.w.WriteHeader(c.reply.status)
+	_, _ = c.out.w.Write(c.reply.text)
+}
+
+// refusal is the response to a call that the server did not get, or did not answer.
+func (c *relayCall) refusal(o invoke.Outcome) []byte {
+	res := resultOf(o.Result, nil)
+	res.IsError = true
+	result, err := json.Marshal(res)
+	if err == nil && c.req.Header.Get("Mcp-Protocol-Version") >= newest {
+		result = append([]byte(`{"resultType":"complete",`), result[1:]...)
+	}
+	text, err2 := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.e.ID, "result": json.RawMessage(result)})
+	if err != nil || err2 != nil {
+		return errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call was refused")
+	}
+	return text
+}
+
+// depart notes that the call is under way; it does not if another has its id.
+func (c *relayCall) depart(cancel context.CancelFunc) bool {
+	c.inside.Lock()
+	defer c.inside.Unlock()
+	id := string(c.e.ID)
+	if c.flights[id] != nil {
+		return false
+	}
+	c.flights[id], c.late[id] = cancel, make(chan []byte, 1)
+	return true
+}
+
+func (c *relayCall) arrive() {
+	c.inside.Lock()
+	defer c.inside.Unlock()
+	delete(c.flights, string(c.e.ID))
+	delete(c.late, string(c.e.ID))
+	c.used = time.Now()
+}
+
+// cancelled ends a call that the client takes back.
+func (r *Relay) cancelled(req *http.Request, e envelope) {
+	var p struct{ RequestID json.RawMessage }
+	s := r.session(req, false)
+	if s == nil || json.Unmarshal(e.Params, &p) != nil {
+		return
+	}
+	s.inside.Lock()
+	cancel := s.flights[string(p.RequestID)]
+	s.inside.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// send is the function of a relayed tool: it sends the call to the server and passes
+// on what comes before the answer.
+func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMessage) (tool.Output, error) {
+	c, ok := ctx.Value(clientCallKey{}).(*relayCall)
+	if !ok {
+		return tool.Output{}, errors.New("the call belongs to no client")
+	}
+	resp, err := r.up.roundTrip(requestTo(ctx, c.req, c.bodyWith(args)))
+	if err != nil {
+		if ctx.Err() != nil {
+			return tool.Output{}, ctx.Err()
+		}
+		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(err.Error()))
+	}
+	defer resp.Body.Close()
+	if !isStream(resp) {
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(err.Error()))
+		}
+		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: text}
+		return outcomeOf(r.server.Name, resp.StatusCode, text)
+	}
+	copyHeaders(c.out.w.Header(), resp.Header)
+	in := newEvents(resp.Body)
+	for {
+		e, err := in.next()
+		if err != nil {
+			return c.later(ctx, effects)
+		}
+		if e.data != nil && answers(e.data, c.e.ID) {
+			c.reply = &serverReply{status: http.StatusOK, event: &e}
+			return outcomeOf(r.server.Name, http.StatusOK, e.data)
+		}
+		_ = c.out.event(e) // a client that is gone may come back by another stream
+	}
+}
+
+// bodyWith returns the request with the arguments as they were validated.
+func (c *relayCall) bodyWith(args json.RawMessage) []byte {
+	if journal.ParamsHash(args) == journal.ParamsHash(c.args) {
+		return c.body
+	}
+	body, err := replaceMember(c.body, args, "params", "arguments")
+	if err != nil {
+		return c.body // it was read before
+	}
+	return body
+}
+
+// replaceMember sets a member of an object inside an object. Others stay as they are.
+func replaceMember(text []byte, value json.RawMessage, path ...string) ([]byte, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return nil, cmp.Or(err, errNoMessage)
+	}
+	inner, err := replaceMember(object[path[0]], value, path[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	object[path[0]] = inner
+	return json.Marshal(object)
+}
+
+// later waits for an answer whose stream ended before it: the server may give it to
+// another one that the client opens. The client's request ends.
+func (c *relayCall) later(ctx context.Context, effects tool.Effects) (tool.Output, error) {
+	lost := tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended the stream before it answered", c.relay.server.Name)
+	if ctx.Err() != nil {
+		return tool.Output{}, ctx.Err()
+	}
+	if c.key == "" {
+		return tool.Output{}, lost
+	}
+	c.inside.Lock()
+	late := c.late[string(c.e.ID)]
+	c.inside.Unlock()
+	c.out.begin()
+	c.end()
+	select {
+	case data := <-late:
+		return outcomeOf(c.relay.server.Name, http.StatusOK, data)
+	case <-ctx.Done():
+		return tool.Output{}, lost
+	}
+}
+
+// outcomeOf reads the answer of a server, for the record.
+func outcomeOf(server string, status int, text []byte) (tool.Output, error) {
+	e, err := readEnvelope(text)
+	if err != nil && status != http.StatusOK {
+		return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s answered with status %d", server, status)
+	}
+	if e.Error != nil {
+		code := tool.Execution
+		if e.Error.Code == jsonrpc.CodeInvalidParams {
+			code = tool.Validation
+		}
+		return tool.Output{}, tool.Errorf(code, "MCP server %s: %s", server, clip(plainText(e.Error.Message), maxError))
+	}
+	var res mcp.CallToolResult
+	if err != nil || json.Unmarshal(e.Result, &res) != nil {
+		return tool.Output{}, tool.Errorf(tool.Execution, "the answer of MCP server %s cannot be read", server)
+	}
+	if len(res.InputRequests) > 0 {
+		return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s asks something first; the client makes the call again with the answer", server)
+	}
+	out, err := output(&res)
+	var exact struct{ StructuredContent json.RawMessage }
+	if json.Unmarshal(e.Result, &exact) == nil && len(exact.StructuredContent) > 0 {
+		out.Structured = exact.StructuredContent
+	}
+	return out, err
+}
+
+// asksDirectly reports whether a question to the client is a request of ours.
+func (c *relayCall) asksDirectly() bool {
+	return c.key != "" && c.req.Header.Get("Mcp-Protocol-Version") < newest
+}
+
+// client implements [asker].
+func (c *relayCall) client() string {
+	c.inside.Lock()
+	defer c.inside.Unlock()
+	return "client " + c.who
+}
+
+// questionPrefix begins the ids of questions of ours, to tell them from those of the
+// server.
+const questionPrefix = "toolpost-question-"
+
+// ask implements [asker].
+func (c *relayCall) ask(ctx context.Context, _ string, p *mcp.ElicitParams) (*answer, error) {
+	c.inside.Lock()
+	c.asked++
+	id := strconv.Quote(questionPrefix + strconv.Itoa(c.asked))
+	wait := make(chan envelope, 1)
+	c.waits[id] = wait
+	c.inside.Unlock()
+	defer func() {
+		c.inside.Lock()
+		defer c.inside.Unlock()
+		delete(c.waits, id)
+	}()
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "elicitation/create", "params": p})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.out.event(eventOf(text)); err != nil {
+		return nil, errors.New("the client has gone")
+	}
+	limit := time.NewTimer(cmp.Or(c.options.AskTime, defaultAskTime))
+	defer limit.Stop()
+	select {
+	case e := <-wait:
+		var a answer
+		if e.Error != nil || json.Unmarshal(e.Result, &a) != nil {
+			return nil, errors.New("the client cannot ask")
+		}
+		return &a, nil
+	case <-limit.C:
+		return nil, errors.New("the client did not answer in time")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// answered takes the answer to a question of ours, and reports whether it is one.
+func (r *Relay) answered(req *http.Request, e envelope) bool {
+	if !bytes.HasPrefix(e.ID, []byte(`"`+questionPrefix)) {
+		return false
+	}
+	s := r.session(req, false)
+	if s == nil {
+		return true // the server knows of no such question
+	}
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	if wait := s.waits[string(e.ID)]; wait != nil {
+		select {
+		case wait <- e:
+		default:
+		}
+	}
+	return true
+}

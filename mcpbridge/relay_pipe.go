@@ -1,0 +1,297 @@
+package mcpbridge
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// ServePipe serves one client by a stream of lines each way, like standard input
+// and output, until the input or ctx ends. Requests that are under way then are
+// given a moment to end.
+func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.life, cancel)()
+	p := newPipe(in, out, cmp.Or(r.options.Drain, defaultDrain), ctx.Done())
+	c := &lineClient{relay: r, ctx: ctx, out: p, slots: make(chan struct{}, 4*cap(r.slots))}
+	lines := make(chan []byte)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(lines)
+		from := bufio.NewReaderSize(p, 64<<10)
+		for {
+			line, err := boundedLine(from, maxClientFrame)
+			if len(bytes.TrimSpace(line)) > 0 {
+				select {
+				case lines <- line:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	for more := true; more; {
+		select {
+		case <-ctx.Done():
+			more = false
+		case line, ok := <-lines:
+			if ok {
+				c.line(line)
+			}
+			more = ok
+		}
+	}
+	cancel()
+	c.busy.Wait()
+	c.bye()
+	select {
+	case err := <-failed:
+		if !lost(err) {
+			return err
+		}
+	default:
+	}
+	return nil
+}
+
+// lineClient is a client that speaks in lines. To the relay it is one of HTTP.
+type lineClient struct {
+	relay *Relay
+	ctx   context.Context
+	slots chan struct{} // for requests under way
+	busy  sync.WaitGroup
+
+	writing sync.Mutex
+	out     io.Writer
+
+	mu       sync.Mutex
+	session  string // that the server gave
+	revision string
+}
+
+// line answers a message. Requests are answered side by side, but for the first:
+// nothing overtakes the handshake.
+func (c *lineClient) line(text []byte) {
+	e, err := readEnvelope(text)
+	if err != nil {
+		code := int64(jsonrpc.CodeInvalidRequest)
+		if err == errNoMessage {
+			code = jsonrpc.CodeParseError
+		}
+		c.write(errorResponse(nil, code, err.Error()))
+		return
+	}
+	if !e.isCall() || e.Method == "initialize" {
+		c.post(text, e)
+		if e.Method == "notifications/initialized" {
+			c.listen()
+		}
+		return
+	}
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		c.write(errorResponse(e.ID, errBusy.Code, "too many requests are under way; try again later"))
+		return
+	}
+	c.busy.Go(func() {
+		defer func() { <-c.slots }()
+		c.post(text, e)
+	})
+}
+
+// post passes a message on as a request of HTTP.
+func (c *lineClient) post(text []byte, e envelope) {
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://relay.invalid/", bytes.NewReader(text))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	c.address(req, e)
+	w := &lineWriter{client: c, e: e, header: make(http.Header)}
+	c.relay.serve(w, req)
+	w.finish()
+}
+
+// address adds what HTTP says of a message beside it.
+func (c *lineClient) address(req *http.Request, e envelope) {
+	var p struct {
+		Name string
+		URI  string
+		Meta struct {
+			Revision string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+	}
+	_ = json.Unmarshal(e.Params, &p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != "" {
+		req.Header.Set("Mcp-Session-Id", c.session)
+	}
+	if v := cmp.Or(p.Meta.Revision, c.revision); v != "" {
+		req.Header.Set("Mcp-Protocol-Version", plainHeader(v))
+	}
+	if p.Meta.Revision == "" {
+		return
+	}
+	req.Header.Set("Mcp-Method", plainHeader(e.Method))
+	if name := cmp.Or(p.Name, p.URI); name != "" {
+		req.Header.Set("Mcp-Name", plainHeader(name))
+	}
+}
+
+// plainHeader takes out of a value what a header cannot hold.
+func plainHeader(v string) string {
+	return string(bytes.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, []byte(clip(v, 1024))))
+}
+
+// listen takes what the server says between requests.
+func (c *lineClient) listen() {
+	c.mu.Lock()
+	session, revision := c.session, c.revision
+	c.mu.Unlock()
+	if session == "" {
+		return
+	}
+	c.busy.Go(func() {
+		req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, "http://relay.invalid/", nil)
+		if err != nil {
+			return
+		}
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("Mcp-Session-Id", session)
+		req.Header.Set("Mcp-Protocol-Version", revision)
+		c.relay.serve(&lineWriter{client: c, header: make(http.Header)}, req)
+	})
+}
+
+// bye ends the session, so that nothing of it is left with the server.
+func (c *lineClient) bye() {
+	c.mu.Lock()
+	session, revision := c.session, c.revision
+	c.mu.Unlock()
+	if session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://relay.invalid/", nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	req.Header.Set("Mcp-Protocol-Version", revision)
+	c.relay.serve(&lineWriter{client: c, header: make(http.Header)}, req)
+}
+
+// write sends a message as a line.
+func (c *lineClient) write(text []byte) {
+	var line bytes.Buffer
+	if json.Compact(&line, text) != nil {
+		return // what is no message is none to this client
+	}
+	line.WriteByte('\n')
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, _ = c.out.Write(line.Bytes())
+}
+
+// lineWriter turns an answer of HTTP into lines.
+type lineWriter struct {
+	client *lineClient
+	e      envelope // the request; zero if there is none
+	header http.Header
+	status int
+	body   bytes.Buffer
+	told   bool // the request has its response
+}
+
+// Header implements [http.ResponseWriter].
+func (w *lineWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *lineWriter) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status = status
+	if id := w.header.Get("Mcp-Session-Id"); id != "" && w.e.Method == "initialize" {
+		w.client.mu.Lock()
+		w.client.session = id
+		w.client.mu.Unlock()
+	}
+}
+
+// Flush implements [http.Flusher]. Events are lines as soon as they are whole.
+func (w *lineWriter) Flush() {}
+
+// Write implements [io.Writer].
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body.Write(b)
+	if w.header.Get("Content-Type") != "text/event-stream" {
+		return len(b), nil
+	}
+	for {
+		block, rest, whole := bytes.Cut(w.body.Bytes(), []byte("\n\n"))
+		if !whole {
+			return len(b), nil
+		}
+		in := newEvents(bytes.NewReader(append(bytes.Clone(block), "\n\n"...)))
+		rest = bytes.Clone(rest)
+		w.body.Reset()
+		w.body.Write(rest)
+		if e, err := in.next(); err == nil && len(e.data) > 0 {
+			w.message(e.data)
+		}
+	}
+}
+
+// message passes a message of the server on.
+func (w *lineWriter) message(text []byte) {
+	if w.e.isCall() && answers(text, w.e.ID) {
+		w.told = true
+		if w.e.Method == "initialize" {
+			var res struct{ Result struct{ ProtocolVersion string } }
+			_ = json.Unmarshal(text, &res)
+			w.client.mu.Lock()
+			w.client.revision = plainHeader(res.Result.ProtocolVersion)
+			w.client.mu.Unlock()
+		}
+	}
+	w.client.write(text)
+}
+
+// finish sees to it that a request has a response.
+func (w *lineWriter) finish() {
+	if w.body.Len() > 0 && w.header.Get("Content-Type") != "text/event-stream" {
+		if e, err := readEnvelope(w.body.Bytes()); err == nil && e.isResponse() {
+			w.message(w.body.Bytes())
+		}
+	}
+	if w.e.isCall() && !w.told && w.client.ctx.Err() == nil {
+		text := "the server did not answer"
+		if w.status >= http.StatusBadRequest {
+			text += ": " + clip(plainText(w.body.String()), 200)
+		}
+		w.client.write(errorResponse(w.e.ID, jsonrpc.CodeInternalError, text))
+	}
+}
