@@ -37,12 +37,15 @@ type Relay struct {
 	closing sync.WaitGroup
 
 	mu       sync.Mutex
+	closed   bool
 	sessions map[string]*relayed // by user and session
 }
 
 // upstream is the server, which is spoken to as over HTTP.
 type upstream interface {
 	roundTrip(*http.Request) (*http.Response, error)
+	// end ends a session that its client has left without a word.
+	end(session string)
 	close()
 }
 
@@ -71,7 +74,7 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 	case HTTP:
 		r.up = r.newHTTPUpstream()
 	case Stdio:
-		r.up = newStdioUpstream(r.life, config, s.options.Supervised)
+		r.up = newStdioUpstream(config, s.options.Supervised)
 	default:
 		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, config.transport())
 	}
@@ -91,14 +94,21 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 func (r *Relay) Close() error {
 	r.end()
 	r.mu.Lock()
+	r.closed = true
 	all := make([]*relayed, 0, len(r.sessions))
 	for _, s := range r.sessions {
 		all = append(all, s)
 	}
 	r.mu.Unlock()
+	var ending sync.WaitGroup
 	for _, s := range all {
-		r.drop(s)
+		ending.Go(func() {
+			r.drop(s)
+			<-s.over
+			r.up.end(s.key[len(s.user)+1:])
+		})
 	}
+	ending.Wait()
 	r.up.close()
 	r.closing.Wait()
 	return nil
@@ -129,7 +139,6 @@ type relayedTool struct {
 	tool tool.Tool
 	// set is that of this tool alone.
 	set *tool.Set
-	why string // it may not be called, "" if it may
 }
 
 func (r *Relay) newSession(key, user string) *relayed {
@@ -142,12 +151,16 @@ func (r *Relay) newSession(key, user string) *relayed {
 // drop ends a session and seals its record.
 func (r *Relay) drop(s *relayed) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.sessions[s.key] == s {
 		delete(r.sessions, s.key)
 	}
-	r.mu.Unlock()
 	s.drop.Do(func() {
 		s.leave()
+		if r.closed { // Close waits already
+			go s.finish()
+			return
+		}
 		r.closing.Go(s.finish)
 	})
 }
@@ -195,10 +208,16 @@ func (r *Relay) foreign(req *http.Request) bool {
 // full reports whether there are too many sessions, when those that were silent for
 // long have been ended.
 func (r *Relay) full(a HTTPAccess) bool {
+	n := r.sweep(cmp.Or(a.IdleTime, defaultIdleTime))
+	return n >= cmp.Or(a.MaxSessions, defaultMaxSessions)
+}
+
+// sweep ends sessions that were silent for long, and returns how many there are.
+func (r *Relay) sweep(idle time.Duration) int {
 	r.mu.Lock()
 	var old []*relayed
 	for _, s := range r.sessions {
-		if s.idle() > cmp.Or(a.IdleTime, defaultIdleTime) {
+		if s.idle() > idle {
 			old = append(old, s)
 		}
 	}
@@ -206,8 +225,23 @@ func (r *Relay) full(a HTTPAccess) bool {
 	r.mu.Unlock()
 	for _, s := range old {
 		r.drop(s)
+		r.up.end(s.key[len(s.user)+1:])
 	}
-	return n >= cmp.Or(a.MaxSessions, defaultMaxSessions)
+	return n
+}
+
+// sweepFrom sweeps from time to time, so that programs of silent sessions end.
+func (r *Relay) sweepFrom(idle time.Duration) {
+	tick := time.NewTicker(max(idle/4, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.life.Done():
+			return
+		case <-tick.C:
+			r.sweep(idle)
+		}
+	}
 }
 
 func (s *relayed) touch() {
@@ -253,11 +287,24 @@ type httpUpstream struct {
 func (r *Relay) newHTTPUpstream() upstream {
 	client := outbound.New(outbound.Rules{Connect: r.server.connectTimeout(), Redirect: outbound.SameHost})
 	home := mustURL(r.server.URL)
-	client.Transport = &guarded{life: r.life, home: home, headers: r.server.Headers, next: client.Transport}
+	client.Transport = &guarded{life: context.Background(), home: home, headers: r.server.Headers, next: client.Transport}
 	return &httpUpstream{client, r.server.URL}
 }
 
 func (u *httpUpstream) close() { u.client.CloseIdleConnections() }
+
+func (u *httpUpstream) end(session string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, u.home, nil)
+	if err != nil {
+		return
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	if resp, err := u.client.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
 
 // passed are the headers of requests that the server gets, and of answers that the
 // client gets. Credentials are of one connection each.
@@ -273,6 +320,9 @@ func (u *httpUpstream) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	out.ContentLength = req.ContentLength
 	out.Header = req.Header
+	if req.Header.Get("Mcp-Method") != "subscriptions/listen" { // which counts when it is answered
+		dispatched(req.Context())
+	}
 	resp, err := u.client.Do(out)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type relayCall struct {
 	over     chan struct{}
 	overOnce sync.Once
 	reply    *serverReply // what the server answered, nil if it did not
+	rounds   rounds
 }
 
 // serverReply is an answer as the server sent it.
@@ -60,6 +62,11 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e en
 		writeMessage(w, http.StatusOK, errorResponse(e.ID, jsonrpc.CodeInvalidParams, "the parameters of a call are a name and arguments"))
 		return
 	}
+	if sent := req.Header.Get("Mcp-Name"); sent != "" && sent != p.Name && !strings.HasPrefix(sent, "=?") {
+		// Whoever looks at headers only would see another tool.
+		writeMessage(w, http.StatusBadRequest, errorResponse(e.ID, mcp.CodeHeaderMismatch, "the header Mcp-Name and the name in the request differ"))
+		return
+	}
 	s := r.session(req, true)
 	if s == nil { // a request that belongs to no session has a record of its own
 		s = r.newSession("", userOf(req))
@@ -81,12 +88,29 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e en
 	if len(c.args) == 0 || string(c.args) == "null" {
 		c.args = json.RawMessage("{}")
 	}
+	if err := c.unpack(); err != nil {
+		<-r.slots
+		s.running.Done()
+		writeMessage(w, http.StatusOK, errorResponse(e.ID, jsonrpc.CodeInvalidParams, err.Error()))
+		return
+	}
 	go func() {
 		defer func() { <-r.slots; s.running.Done() }()
 		defer c.end()
 		c.run()
 	}()
 	<-c.over
+}
+
+// unpack takes answers to questions of ours out of the call.
+func (c *relayCall) unpack() error {
+	var rest json.RawMessage
+	var err error
+	if c.rounds, rest, err = readRounds(c.e.Params); err != nil || rest == nil {
+		return err
+	}
+	c.body, err = replaceMember(c.body, rest, "params")
+	return err
 }
 
 // end lets the client's request end. Nothing is written after it.
@@ -99,7 +123,7 @@ func (c *relayCall) end() {
 
 // run has the runtime run the call, and answers the client.
 func (c *relayCall) run() {
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := context.WithCancel(context.WithValue(c.ctx, dispatchedKey{}, c.req.Context().Value(dispatchedKey{})))
 	defer cancel()
 	if !c.depart(cancel) {
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInvalidRequest, "a call with this id is under way"))
@@ -128,8 +152,15 @@ func (c *relayCall) run() {
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the call could not be recorded"))
 	case c.reply != nil:
 		c.pass()
+	case len(c.rounds.open) > 0:
+		text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.e.ID, "result": c.rounds.question()})
+		c.out.message(http.StatusOK, text)
 	case one == nil:
-		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInvalidParams, fmt.Sprintf("unknown tool %q", clip(plainText(c.name), maxToolName))))
+		status := http.StatusOK
+		if c.isNewest() {
+			status = http.StatusBadRequest
+		}
+		c.out.message(status, errorResponse(c.e.ID, jsonrpc.CodeInvalidParams, fmt.Sprintf("unknown tool %q", clip(plainText(c.name), maxToolName))))
 	default:
 		c.out.message(http.StatusOK, c.refusal(o))
 	}
@@ -138,7 +169,7 @@ func (c *relayCall) run() {
 // perform makes the call a call of the runtime.
 func (c *relayCall) perform(ctx context.Context, rec *journal.Recorder, one *relayedTool) (invoke.Outcome, error) {
 	runner, set, name := c.relay.alone, new(tool.Set), tool.SafeName(clip(plainText(c.name), maxToolName))
-	if c.forms && c.asksDirectly() {
+	if c.forms && (c.asksDirectly() || c.isNewest()) {
 		runner = c.relay.asking
 	}
 	if one != nil {
@@ -184,7 +215,7 @@ func (c *relayCall) refusal(o invoke.Outcome) []byte {
 	res := resultOf(o.Result, nil)
 	res.IsError = true
 	result, err := json.Marshal(res)
-	if err == nil && c.req.Header.Get("Mcp-Protocol-Version") >= newest {
+	if err == nil && c.isNewest() {
 		result = append([]byte(`{"resultType":"complete",`), result[1:]...)
 	}
 	text, err2 := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.e.ID, "result": json.RawMessage(result)})
@@ -236,6 +267,11 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 	if !ok {
 		return tool.Output{}, errors.New("the call belongs to no client")
 	}
+	defer func() {
+		if c.reply == nil && ctx.Err() != nil {
+			c.takeBack()
+		}
+	}()
 	resp, err := r.up.roundTrip(requestTo(ctx, c.req, c.bodyWith(args)))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -249,7 +285,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if err != nil {
 			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(err.Error()))
 		}
-		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: text}
+		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return outcomeOf(r.server.Name, resp.StatusCode, text)
 	}
 	copyHeaders(c.out.w.Header(), resp.Header)
@@ -260,10 +296,28 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 			return c.later(ctx, effects)
 		}
 		if e.data != nil && answers(e.data, c.e.ID) {
+			got := e.data
+			if kept := c.rounds.keep(got); !bytes.Equal(kept, got) {
+				e = e.with(kept)
+			}
 			c.reply = &serverReply{status: http.StatusOK, event: &e}
-			return outcomeOf(r.server.Name, http.StatusOK, e.data)
+			return outcomeOf(r.server.Name, http.StatusOK, got)
 		}
 		_ = c.out.event(e) // a client that is gone may come back by another stream
+	}
+}
+
+// takeBack tells the server that nobody waits for the answer any more. Where there
+// are sessions, the end of a request does not say so.
+func (c *relayCall) takeBack() {
+	if c.key == "" || c.isNewest() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), patience)
+	defer cancel()
+	body := []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(c.e.ID) + `}}`)
+	if resp, err := c.relay.up.roundTrip(requestTo(ctx, c.req, body)); err == nil {
+		resp.Body.Close()
 	}
 }
 
@@ -349,8 +403,11 @@ func outcomeOf(server string, status int, text []byte) (tool.Output, error) {
 
 // asksDirectly reports whether a question to the client is a request of ours.
 func (c *relayCall) asksDirectly() bool {
-	return c.key != "" && c.req.Header.Get("Mcp-Protocol-Version") < newest
+	return c.key != "" && !c.isNewest()
 }
+
+// isNewest reports whether the call is of a revision whose servers ask in results.
+func (c *relayCall) isNewest() bool { return c.req.Header.Get("Mcp-Protocol-Version") >= newest }
 
 // client implements [asker].
 func (c *relayCall) client() string {
@@ -364,7 +421,14 @@ func (c *relayCall) client() string {
 const questionPrefix = "toolpost-question-"
 
 // ask implements [asker].
-func (c *relayCall) ask(ctx context.Context, _ string, p *mcp.ElicitParams) (*answer, error) {
+func (c *relayCall) ask(ctx context.Context, key string, p *mcp.ElicitParams) (*answer, error) {
+	if c.isNewest() {
+		if a, there := c.rounds.answered[key]; there {
+			return &a, nil
+		}
+		c.rounds.open[key] = p
+		return nil, nil
+	}
 	c.inside.Lock()
 	c.asked++
 	id := strconv.Quote(questionPrefix + strconv.Itoa(c.asked))

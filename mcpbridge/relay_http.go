@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ func (r *Relay) Handler(a HTTPAccess) (http.Handler, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
+	r.closing.Go(func() { r.sweepFrom(cmp.Or(a.IdleTime, defaultIdleTime)) })
 	return a.guard(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case r.foreign(req):

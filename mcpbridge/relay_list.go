@@ -38,7 +38,7 @@ func (c *relayCall) tool(ctx context.Context) (*relayedTool, error) {
 // list asks the server for all its tools, in the way of the call. Exact are their
 // schemas as the server wrote them.
 func (c *relayCall) list(ctx context.Context) (*listing, map[string]json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.relay.server.connectTimeout())
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, dispatchedKey{}, nil), c.relay.server.connectTimeout())
 	defer cancel()
 	var defs []ServerTool
 	exact, size := make(map[string]json.RawMessage), 0

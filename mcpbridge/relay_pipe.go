@@ -81,8 +81,18 @@ type lineClient struct {
 	revision string
 }
 
-// line answers a message. Requests are answered side by side, but for the first:
-// nothing overtakes the handshake.
+// dispatchedKey is the key of a function that is called when a request has been sent.
+type dispatchedKey struct{}
+
+// dispatched says that the request of ctx has been sent, so that the next one may be.
+func dispatched(ctx context.Context) {
+	if f, ok := ctx.Value(dispatchedKey{}).(func()); ok {
+		f()
+	}
+}
+
+// line answers a message. Requests are answered side by side, and sent in the order
+// in which they came.
 func (c *lineClient) line(text []byte) {
 	e, err := readEnvelope(text)
 	if err != nil {
@@ -94,7 +104,7 @@ func (c *lineClient) line(text []byte) {
 		return
 	}
 	if !e.isCall() || e.Method == "initialize" {
-		c.post(text, e)
+		c.post(c.ctx, text, e, func() {})
 		if e.Method == "notifications/initialized" {
 			c.listen()
 		}
@@ -106,22 +116,30 @@ func (c *lineClient) line(text []byte) {
 		c.write(errorResponse(e.ID, errBusy.Code, "too many requests are under way; try again later"))
 		return
 	}
+	away := make(chan struct{})
+	once := sync.OnceFunc(func() { close(away) })
 	c.busy.Go(func() {
 		defer func() { <-c.slots }()
-		c.post(text, e)
+		defer once()
+		c.post(context.WithValue(c.ctx, dispatchedKey{}, once), text, e, once)
 	})
+	select {
+	case <-away:
+	case <-c.ctx.Done():
+	}
 }
 
-// post passes a message on as a request of HTTP.
-func (c *lineClient) post(text []byte, e envelope) {
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://relay.invalid/", bytes.NewReader(text))
+// post passes a message on as a request of HTTP. Heard is called when something comes
+// back for it.
+func (c *lineClient) post(ctx context.Context, text []byte, e envelope, heard func()) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://relay.invalid/", bytes.NewReader(text))
 	if err != nil {
 		return
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	c.address(req, e)
-	w := &lineWriter{client: c, e: e, header: make(http.Header)}
+	w := &lineWriter{client: c, e: e, header: make(http.Header), heard: heard}
 	c.relay.serve(w, req)
 	w.finish()
 }
@@ -222,6 +240,7 @@ type lineWriter struct {
 	status int
 	body   bytes.Buffer
 	told   bool // the request has its response
+	heard  func()
 }
 
 // Header implements [http.ResponseWriter].
@@ -246,6 +265,9 @@ func (w *lineWriter) Flush() {}
 // Write implements [io.Writer].
 func (w *lineWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if w.heard != nil {
+		defer w.heard()
+	}
 	w.body.Write(b)
 	if w.header.Get("Content-Type") != "text/event-stream" {
 		return len(b), nil
@@ -270,7 +292,9 @@ func (w *lineWriter) message(text []byte) {
 	if w.e.isCall() && answers(text, w.e.ID) {
 		w.told = true
 		if w.e.Method == "initialize" {
-			var res struct{ Result struct{ ProtocolVersion string } }
+			var res struct {
+				Result struct{ ProtocolVersion string }
+			}
 			_ = json.Unmarshal(text, &res)
 			w.client.mu.Lock()
 			w.client.revision = plainHeader(res.Result.ProtocolVersion)

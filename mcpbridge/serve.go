@@ -69,6 +69,7 @@ type Service struct {
 	closing sync.WaitGroup
 
 	mu     sync.Mutex
+	closed bool
 	served map[*mcp.ServerSession]*served
 }
 
@@ -148,9 +149,14 @@ func (s *Service) serve(ctx context.Context, t mcp.Transport) error {
 // the records are sealed.
 func (s *Service) Close() error {
 	s.end()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	var closing sync.WaitGroup
 	for session := range s.server.Sessions() {
-		s.closing.Go(func() { _ = session.Close() })
+		closing.Go(func() { _ = session.Close() })
 	}
+	closing.Wait()
 	s.closing.Wait()
 	return nil
 }
@@ -173,14 +179,20 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 	}
 	one := &served{Service: s, session: session, account: newAccount(s.life, s.options)}
 	s.served[session] = one
-	s.closing.Go(func() {
+	watch := func() {
 		_ = session.Wait()
 		one.leave()
 		one.finish()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.served, session)
-	})
+	}
+	if s.closed { // Close waits already, and no call begins
+		one.leave()
+		go watch()
+		return one
+	}
+	s.closing.Go(watch)
 	return one
 }
 

@@ -236,7 +236,7 @@ func (c *clientCall) ask(ctx context.Context, key string, p *mcp.ElicitParams) (
 // questionKey stands for exactly this question about exactly these arguments.
 func questionKey(q invoke.Question) string {
 	h, _ := journal.HashValue([]any{q.Tool, q.ParamsHash, q.Prompt, q.Message})
-	return "q-" + string(h[len(h)-24:])
+	return questionKeyPrefix + string(h[len(h)-24:])
 }
 
 // form is the question as a client asks it, or why it cannot be asked.

@@ -271,6 +271,11 @@ func TestServiceRunsCallsThroughTheRuntime(t *testing.T) {
 				t.Error("there is no structured content")
 			}
 		}
+		until(t, "all progress", func() bool {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return len(d.progress) >= 3
+		})
 		d.mu.Lock()
 		if want := []string{"1/3 step 1", "2/3 step 2", "3/3 step 3"}; !slices.Equal(d.progress, want) {
 			t.Errorf("the progress is %q", d.progress)

@@ -98,9 +98,7 @@ func (f *mcpServe) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range access.Keys {
-		s.hidden = append(s.hidden, key)
-	}
+	s.hidden = append(s.hidden, access.Keys...)
 	w := &wiring{settings: s}
 	defer w.done()
 	o, err := f.offer(cmd, w)

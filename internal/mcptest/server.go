@@ -28,6 +28,7 @@ const Variable = "TOOLPOST_MCPTEST"
 // kinds are the servers there are, by name. The text behind a colon is theirs.
 var kinds = map[string]func(arg string){
 	"ordinary": func(string) { serve(Ordinary()) },
+	"whole":    func(string) { serve(Whole()) },
 	"many":     func(arg string) { serve(Many(arg)) },
 	"silent":   func(string) { time.Sleep(time.Hour) },
 	"raw":      raw,
@@ -69,12 +70,13 @@ func serve(s *mcp.Server) {
 	}
 }
 
-// HTTP serves s on a loopback address: by streamable HTTP on /mcp, in the older way
-// on /sse. Log is asked about each request first, if it is not nil.
+// HTTP serves s on a loopback address: by streamable HTTP on /mcp, without sessions on
+// /stateless, in the older way on /sse. Log is asked about each request first, if it is not nil.
 func HTTP(t testing.TB, s *mcp.Server, log func(*http.Request)) string {
 	mux := http.NewServeMux()
 	get := func(*http.Request) *mcp.Server { return s }
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(get, nil))
+	mux.Handle("/stateless", mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))
 	mux.Handle("/sse", mcp.NewSSEHandler(get, nil))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if log != nil {
@@ -110,6 +112,12 @@ var Pixel = []byte("\x89PNG\r\n\x1a\nnot really")
 // Ordinary is a server with a tool for each thing that a server may do.
 func Ordinary() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ordinary", Version: "1"}, nil)
+	fill(s)
+	return s
+}
+
+// fill adds the tools of an ordinary server.
+func fill(s *mcp.Server) {
 	no := false
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Return the text.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}},
 		func(_ context.Context, _ *mcp.CallToolRequest, in said) (*mcp.CallToolResult, any, error) {
@@ -133,7 +141,10 @@ func Ordinary() *mcp.Server {
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "progress", Description: "Report progress, then finish."}, progress)
 	mcp.AddTool(s, &mcp.Tool{Name: "wait", Description: "Wait until the call is cancelled."},
-		func(ctx context.Context, _ *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
+		func(ctx context.Context, req *mcp.CallToolRequest, _ empty) (*mcp.CallToolResult, any, error) {
+			if token := req.Params.GetProgressToken(); token != nil {
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "waiting"})
+			}
 			<-ctx.Done()
 			fmt.Fprintln(os.Stderr, "the call was cancelled")
 			return nil, nil, ctx.Err()
@@ -146,7 +157,6 @@ func Ordinary() *mcp.Server {
 		})
 	addChanging(s)
 	addAsking(s)
-	return s
 }
 
 func text(s string) *mcp.CallToolResult {
