@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
+import { BedrockRuntimeClient, ConverseCommand, ConverseStreamCommand, CountTokensCommand } from "@aws-sdk/client-bedrock-runtime";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import { Ollama } from "ollama";
@@ -230,6 +231,79 @@ async function ollama(s, request) {
   return g;
 }
 
+const amazon = (s) =>
+  new BedrockRuntimeClient({
+    region: "us-east-1",
+    endpoint: base,
+    credentials: { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "any" },
+    ...(s.retries ? {} : { maxAttempts: 1 }),
+  });
+
+// forAmazon is a request as the client takes it: bytes are bytes.
+function forAmazon(v) {
+  if (Array.isArray(v)) return v.map(forAmazon);
+  if (v === null || typeof v !== "object") return v;
+  return Object.fromEntries(Object.entries(v).map(([k, e]) => [k, k === "bytes" && typeof e === "string" ? Buffer.from(e, "base64") : forAmazon(e)]));
+}
+
+// joined is the message that the events of a stream make, why it ended, and the usage.
+async function joined(stream, said) {
+  const content = [];
+  let stop, usage;
+  for await (const event of stream) {
+    if (event.contentBlockStart) {
+      content[event.contentBlockStart.contentBlockIndex] = { toolUse: { ...event.contentBlockStart.start.toolUse, input: "" } };
+    } else if (event.contentBlockDelta) {
+      const { contentBlockIndex: i, delta } = event.contentBlockDelta;
+      if (delta.text !== undefined) {
+        said(delta.text);
+        (content[i] ??= { text: "" }).text += delta.text;
+      } else if (delta.toolUse) content[i].toolUse.input += delta.toolUse.input;
+      else if (delta.reasoningContent) {
+        const text = (content[i] ??= { reasoningContent: { reasoningText: { text: "" } } }).reasoningContent.reasoningText;
+        for (const [key, piece] of Object.entries(delta.reasoningContent)) text[key] = (text[key] ?? "") + piece;
+      }
+    } else if (event.messageStop) stop = event.messageStop.stopReason;
+    else if (event.metadata) usage = event.metadata.usage;
+  }
+  assert.ok(stop && usage, "the stream has no end");
+  for (const b of content) if (b.toolUse) b.toolUse.input = JSON.parse(b.toolUse.input);
+  return { message: { role: "assistant", content }, stop, usage };
+}
+
+async function converseCell(s, request) {
+  const client = amazon(s);
+  const body = { ...forAmazon(request), modelId: s.model };
+  const { signal: abortSignal } = s;
+  const { message, stop, usage } = await answered(
+    s,
+    async () => {
+      const { output, stopReason, usage } = await client.send(new ConverseCommand(body), { abortSignal });
+      return { message: output.message, stop: stopReason, usage };
+    },
+    async (said) => joined((await client.send(new ConverseStreamCommand(body), { abortSignal })).stream, said),
+  );
+  const of = (kind) => message.content.filter((b) => b[kind] !== undefined).map((b) => b[kind]);
+  const thoughts = of("reasoningContent").map((r) => r.reasoningText);
+  return {
+    text: of("text").join(""),
+    thinking: thoughts.map((t) => t.text).join(""),
+    signed: thoughts.some((t) => t.signature),
+    finish: stop,
+    calls: of("toolUse").map((c) => [c.name, c.input]),
+    input: usage.inputTokens,
+    output: usage.outputTokens,
+    next: (result) => ({
+      ...request,
+      messages: [
+        ...request.messages,
+        message,
+        { role: "user", content: of("toolUse").map((c) => ({ toolResult: { toolUseId: c.toolUseId, content: [{ text: result }] } })) },
+      ],
+    }),
+  };
+}
+
 const vendors = {
   chat: { ask: chat, prefix: "sim/", model: async (s) => (await openai(s).models.retrieve(s.model)).id },
   responses: {
@@ -250,9 +324,14 @@ const vendors = {
     model: async (s) => (await google(s).models.get({ model: s.model })).name,
   },
   ollama: { ask: ollama, prefix: "sim/" },
+  converse: {
+    ask: converseCell,
+    prefix: "sim/",
+    count: async (s, request) => (await amazon(s).send(new CountTokensCommand({ modelId: s.model, input: { converse: forAmazon(request) } }))).inputTokens,
+  },
 };
 
-const statusOf = (err) => err.status ?? err.status_code ?? err.code;
+const statusOf = (err) => err.$metadata?.httpStatusCode ?? err.status ?? err.status_code ?? err.code;
 
 function forge(v) {
   if (v === null || typeof v !== "object") return;
@@ -266,7 +345,7 @@ const ids = new Set();
 
 async function converse(cell, v, s) {
   const g = await v.ask(s, cell.request);
-  if (cell.format !== "ollama") {
+  if (!["ollama", "converse"].includes(cell.format)) {
     assert.ok(g.id && !ids.has(g.id), `the id ${g.id} of the answer is empty or not new`);
     ids.add(g.id);
   }

@@ -91,6 +91,7 @@ var vendors = map[string]vendor{
 	"messages":  {ask: cellMessages, count: countMessages, describe: modelAnthropic, status: anthropicStatus, prefix: "sim/"},
 	"gemini":    {ask: cellGemini, count: countGemini, describe: modelGemini, status: geminiStatus},
 	"ollama":    {ask: cellOllama, status: ollamaStatus, prefix: "sim/"},
+	"converse":  {ask: cellConverse, count: countConverse, status: amazonStatus, prefix: "sim/"},
 }
 
 func readTable(t *testing.T) []row {
@@ -242,9 +243,9 @@ func (r row) converse(ctx context.Context, v vendor, s session, ids map[string]b
 	return g, nil
 }
 
-// newID refuses an answer without an id of its own. Ollama's have none.
+// newID refuses an answer without an id of its own. Ollama's and Amazon's have none.
 func newID(ids map[string]bool, id, format string) error {
-	if format == "ollama" {
+	if format == "ollama" || format == "converse" {
 		return nil
 	}
 	if id == "" || ids[id] {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,9 @@ type cellsTable struct {
 	Cells []struct {
 		Cell, Format, Explained string
 		Modes                   []string
+		// Without are the reasons why a client has no means to pass, by its language
+		// and, behind a slash, the mode.
+		Without map[string]string
 	}
 	Absent []struct{ Cell, Format, Why string }
 }
@@ -82,6 +86,9 @@ func (c cellsTable) markdown() string {
 		}
 		if cell.Explained != "" {
 			in += " (" + note(cell.Explained) + ")"
+		}
+		for _, client := range slices.Sorted(maps.Keys(cell.Without)) {
+			in += " (" + note(cell.Without[client]) + ")"
 		}
 		place[[2]string{cell.Cell, cell.Format}] = in
 	}
