@@ -17,13 +17,13 @@ import (
 // httpTransport returns the transport to an HTTP or SSE server, whose variables are
 // resolved.
 // All its requests end with life.
-func httpTransport(life context.Context, s ServerConfig) (mcp.Transport, error) {
+func httpTransport(life context.Context, s ServerConfig, login *tokens) (mcp.Transport, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, errors.New("the url cannot be read")
 	}
 	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Redirect: outbound.SameHost})
-	client.Transport = &guarded{life: life, home: home, headers: s.Headers, next: client.Transport}
+	client.Transport = &guarded{life: life, home: home, headers: s.Headers, login: login, next: client.Transport}
 	if s.transport() == SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame}, nil
 	}
@@ -36,6 +36,7 @@ type guarded struct {
 	life    context.Context
 	home    *url.URL
 	headers map[string]string
+	login   *tokens // nil without one
 	next    http.RoundTripper
 }
 
@@ -47,11 +48,7 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(g.life, cancel)
 	over := func() { stop(); cancel() }
-	req = req.Clone(ctx)
-	for name, value := range g.headers {
-		req.Header.Set(name, value)
-	}
-	resp, err := g.next.RoundTrip(req)
+	resp, err := g.send(req.Clone(ctx))
 	if err != nil {
 		over()
 		return nil, err
@@ -62,6 +59,48 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &bounded{resp.Body, maxFrame}
 	}
 	return resp, nil
+}
+
+// send adds the headers and the token. A server that does not take the token is asked
+// again with a new one, if there is one to be had.
+func (g *guarded) send(req *http.Request) (*http.Response, error) {
+	for name, value := range g.headers {
+		req.Header.Set(name, value)
+	}
+	if g.login == nil || req.Header.Get("Authorization") != "" {
+		return g.next.RoundTrip(req)
+	}
+	for first := true; ; first = false {
+		token, err := g.login.header(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		if token != "" {
+			req.Header.Set("Authorization", token)
+		}
+		resp, err := g.next.RoundTrip(req)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized {
+			return resp, err
+		}
+		resp.Body.Close()
+		body, err := again(req)
+		if !first || err != nil || !g.login.spoil(token) {
+			return nil, fmt.Errorf("%w; 'toolpost mcp login %s' logs you in", errLogin, g.login.s.Name)
+		}
+		req = req.Clone(req.Context())
+		req.Body = body
+	}
+}
+
+// again returns the body of a request for another attempt.
+func again(req *http.Request) (io.ReadCloser, error) {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+		return req.Body, nil
+	case req.GetBody == nil:
+		return nil, errors.New("the body cannot be sent twice")
+	}
+	return req.GetBody()
 }
 
 // ending tells when a body is closed.

@@ -97,4 +97,17 @@ func (s ServerConfig) Secrets(lookup func(string) (string, bool)) []string {
 	return used
 }
 
+// LoginSecrets are the tokens of the login for a server, if there is one.
+func LoginSecrets(dir string, s ServerConfig, lookup func(string) (string, bool)) []string {
+	resolved, _, err := s.resolve(lookup)
+	if err != nil {
+		return nil
+	}
+	l, err := readLogin(dir, resolved)
+	if err != nil || l == nil {
+		return nil
+	}
+	return []string{l.AccessToken, l.RefreshToken, l.ClientSecret}
+}
+
 var errNoServers = errors.New("it has no mcpServers, servers or mcp_servers")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -268,11 +269,33 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 // dial starts the server, if it is a program of ours, or names its address.
 func (l *link) dial(life context.Context, s ServerConfig, live *connection) (mcp.Transport, error) {
 	if s.transport() != Stdio {
-		return httpTransport(life, s)
+		login, err := l.tokens(s)
+		if err != nil {
+			return nil, err
+		}
+		return httpTransport(life, s, login)
 	}
 	process, err := startProcess(s, l.host.options.Supervised)
 	live.process = process
 	return process, err
+}
+
+// tokens are those of the login for a server, whose variables are resolved.
+func (l *link) tokens(s ServerConfig) (*tokens, error) {
+	login, err := readLogin(l.host.options.Dir, s)
+	if err != nil {
+		return nil, err
+	}
+	hide := func(secret string) {
+		hidden := []string{secret}
+		if before := l.secrets.Load(); before != nil {
+			hidden = append(hidden, *before...)
+		}
+		if !slices.Contains(hidden[1:], secret) {
+			l.secrets.Store(&hidden)
+		}
+	}
+	return &tokens{dir: l.host.options.Dir, s: s, login: login, told: hide}, nil
 }
 
 // handlers are what the server may ask us and tell us.

@@ -33,7 +33,7 @@ until 'toolpost mcp trust' has agreed to them, and nothing again when they have 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPImport(), newMCPTrust(), newMCPDoctor(), newMCPServe())
+	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPImport(), newMCPTrust(), newMCPDoctor(), newMCPLogin(), newMCPLogout(), newMCPStatus(), newMCPServe())
 	return cmd
 }
 

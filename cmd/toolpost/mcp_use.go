@@ -74,7 +74,7 @@ func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 // openServers opens servers, whose secrets are kept out of records from now on.
 func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
 	for _, c := range chosen {
-		for _, secret := range c.Secrets(os.LookupEnv) {
+		for _, secret := range append(c.Secrets(os.LookupEnv), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...) {
 			if len(secret) >= leastKey {
 				s.hidden = append(s.hidden, secret)
 			}

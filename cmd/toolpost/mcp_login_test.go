@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/internal/mcptest"
+)
+
+// TestMCPLogin logs in without a browser on this machine, uses the server and logs out.
+// No token is printed.
+func TestMCPLogin(t *testing.T) {
+	a := mcptest.NewAuthority(t, mcptest.Ordinary(), "")
+	mcpHome(t, fmt.Sprintf("mcp_servers:\n  mine:\n    url: %s\n%s", a.URL, serverYAML("one", "ordinary")))
+	must(t, toolpost(t, "", "mcp", "status"), 0, "mine  no login")
+	must(t, toolpost(t, "", "mcp", "tools", "mine"), 1, "toolpost mcp login mine")
+	r := pasteLogin(t)
+	must(t, r, 0, "Open this address", "logged in to mine")
+	must(t, toolpost(t, "", "mcp", "status", "mine"), 0, "logged in at 127.0.0.1", "renewed by itself")
+	used := toolpost(t, "", "mcp", "call", "mine", "echo", `{"text":"hello"}`, "--yes", "--json")
+	must(t, used, 0, "hello")
+	for _, out := range []string{r.out + r.errOut, used.out + used.errOut, toolpost(t, "", "mcp", "status", "--json").out} {
+		if strings.Contains(out, "access-") || strings.Contains(out, "refresh-") {
+			t.Errorf("a token is shown: %s", out)
+		}
+	}
+	must(t, toolpost(t, "", "mcp", "logout", "mine"), 0, "logged out")
+	must(t, toolpost(t, "", "mcp", "logout", "mine"), 1, "there is no login")
+	must(t, toolpost(t, "", "mcp", "login", "mien"), 2, "did you mean mine?")
+	must(t, toolpost(t, "", "mcp", "login", "one"), 1, "is a program")
+	must(t, toolpost(t, "", "mcp", "login", "mine", "--client-secret-env", "NOT_SET"), 2, "needs --client-id")
+}
+
+// pasteLogin runs login --paste and pastes where the address leads.
+func pasteLogin(t *testing.T) result {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	in := &answering{answer: func() string {
+		_, rest, ok := strings.Cut(errOut.String(), "browser:\n\n")
+		address, _, whole := strings.Cut(rest, "\n")
+		if !ok || !whole {
+			t.Errorf("it says %s", errOut.String())
+		}
+		ended := ""
+		client := &http.Client{CheckRedirect: func(req *http.Request, _ []*http.Request) error {
+			ended = req.URL.String()
+			return http.ErrUseLastResponse
+		}}
+		resp, err := client.Get(address)
+		if err != nil {
+			t.Error(err)
+			return "\n"
+		}
+		resp.Body.Close()
+		return ended + "\n"
+	}}
+	code := run(t.Context(), []string{"mcp", "login", "mine", "--paste"}, in, &out, &errOut)
+	return result{code, out.String(), errOut.String()}
+}
+
+// answering is an input that is made up when it is first read.
+type answering struct {
+	answer func() string
+	text   io.Reader
+}
+
+func (a *answering) Read(b []byte) (int, error) {
+	if a.text == nil {
+		a.text = strings.NewReader(a.answer())
+	}
+	return a.text.Read(b)
+}

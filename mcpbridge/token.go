@@ -1,0 +1,242 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+)
+
+// savedLogin is what is kept of a login, in a file that only its owner reads.
+type savedLogin struct {
+	// URL is the address of the server that the token is for. It goes to no other.
+	URL string `json:"url"`
+	// TokenURL is where it is renewed, by the client of that name.
+	TokenURL     string           `json:"token_url"`
+	ClientID     string           `json:"client_id"`
+	ClientSecret string           `json:"client_secret,omitempty"`
+	AuthStyle    oauth2.AuthStyle `json:"auth_style,omitempty"`
+	Scopes       []string         `json:"scopes,omitempty"`
+	AccessToken  string           `json:"access_token"`
+	RefreshToken string           `json:"refresh_token,omitempty"`
+	Expiry       time.Time        `json:"expiry,omitzero"`
+}
+
+// maxLogin bounds the file of a login, and every answer of an authorization server.
+const maxLogin = 1 << 20
+
+func loginFile(dir, name string) string { return filepath.Join(dir, "tokens", name+".json") }
+
+// readLogin returns the login for a server, nil if there is none. One that belongs to
+// another address is none.
+func readLogin(dir string, s ServerConfig) (*savedLogin, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	file := loginFile(dir, s.Name)
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLogin))
+	if err != nil {
+		return nil, err
+	}
+	var l savedLogin
+	if json.Unmarshal(text, &l) != nil { // the error would show what stands there
+		return nil, fmt.Errorf("%s cannot be read; log in again", file)
+	}
+	if l.URL != s.URL || l.AccessToken == "" {
+		return nil, nil
+	}
+	return &l, nil
+}
+
+// write keeps the login, readable by its owner only.
+func (l *savedLogin) write(dir, name string) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return writeSecret(loginFile(dir, name), text)
+}
+
+// writeSecret replaces a file by one with mode 0600.
+func writeSecret(file string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(temp.Name()))
+	}
+	return err
+}
+
+// tokens gives out the token of one server, and renews it.
+type tokens struct {
+	dir string
+	s   ServerConfig
+
+	mu    sync.Mutex
+	login *savedLogin
+	told  func(secret string) // every token that is used
+}
+
+// errLogin is the reason of a server that wants to know who we are.
+var errLogin = errors.New("it asks who you are")
+
+// header returns the value of Authorization for a request, "" without a login.
+func (t *tokens) header(ctx context.Context) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.login == nil {
+		return "", nil
+	}
+	if !t.login.expired() {
+		return t.use(), nil
+	}
+	// Another process may have renewed it: a refresh token is good once.
+	if now, err := readLogin(t.dir, t.s); err == nil && now != nil && now.AccessToken != t.login.AccessToken {
+		t.login = now
+	}
+	if t.login.expired() {
+		if err := t.renew(ctx); err != nil {
+			return "", err
+		}
+	}
+	return t.use(), nil
+}
+
+func (t *tokens) use() string {
+	if t.told != nil {
+		t.told(t.login.AccessToken)
+	}
+	return "Bearer " + t.login.AccessToken
+}
+
+// spoil takes a token for worthless, and reports whether another one can be had.
+func (t *tokens) spoil(header string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.login == nil || t.login.RefreshToken == "" {
+		return false
+	}
+	if "Bearer "+t.login.AccessToken == header {
+		l := *t.login
+		l.Expiry = time.Unix(1, 0)
+		t.login = &l
+	}
+	return true
+}
+
+// early is how long before its end a token is renewed.
+const early = 30 * time.Second
+
+func (l *savedLogin) expired() bool {
+	return !l.Expiry.IsZero() && time.Now().Add(early).After(l.Expiry)
+}
+
+// renew gets a new token for the old one. Errors hold no token.
+func (t *tokens) renew(ctx context.Context) error {
+	l := *t.login
+	if l.RefreshToken == "" {
+		return fmt.Errorf("%w: the login is over; 'toolpost mcp login %s' begins another", errLogin, t.s.Name)
+	}
+	client, err := loginClient(t.s)
+	if err != nil {
+		return err
+	}
+	config := &oauth2.Config{ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.AuthStyle}}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
+	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
+	if err != nil {
+		return fmt.Errorf("%w: the login could not be renewed (%s); 'toolpost mcp login %s' begins another", errLogin, oauthReason(err), t.s.Name)
+	}
+	l.take(token)
+	t.login = &l
+	return l.write(t.dir, t.s.Name)
+}
+
+func (l *savedLogin) take(token *oauth2.Token) {
+	l.AccessToken, l.Expiry = token.AccessToken, token.Expiry
+	if token.RefreshToken != "" {
+		l.RefreshToken = token.RefreshToken
+	}
+}
+
+// oauthReason is what an authorization server said was wrong, without the answer
+// itself, which may hold a token.
+func oauthReason(err error) string {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) {
+		code := clip(plainText(refused.ErrorCode), 60)
+		if code == "" && refused.Response != nil {
+			code = refused.Response.Status
+		}
+		return code
+	}
+	var address *url.Error
+	if errors.As(err, &address) {
+		return clip(plainText(address.Err.Error()), 200)
+	}
+	return "its answer cannot be used"
+}
+
+// loginClient returns the client for requests of a login and its renewal. It follows no
+// redirects and reads no answer without end. Names and addresses of this machine are
+// asked only if the server itself is there.
+func loginClient(s ServerConfig) (*http.Client, error) {
+	home, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("the url cannot be read")
+	}
+	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Timeout: s.connectTimeout()})
+	client.Transport = &loginTransport{home: home, next: client.Transport}
+	return client, nil
+}
+
+// loginTransport keeps requests of a login to places that may be asked.
+type loginTransport struct {
+	home *url.URL
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *loginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	switch {
+	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !loopback(req.URL.Hostname())):
+		return nil, fmt.Errorf("%s://%s is not asked: a login goes over https", req.URL.Scheme, req.URL.Host)
+	case loopback(req.URL.Hostname()) && !loopback(t.home.Hostname()):
+		return nil, fmt.Errorf("%s is on this machine, and the server is not", req.URL.Host)
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err == nil {
+		resp.Body = &bounded{resp.Body, maxLogin}
+	}
+	return resp, err
+}
