@@ -21,16 +21,18 @@ type ServerEntry struct {
 	ConnectTimeout time.Duration     `yaml:"connect_timeout,omitempty" json:"connect_timeout,omitempty"`
 	CallTimeout    time.Duration     `yaml:"call_timeout,omitempty" json:"call_timeout,omitempty"`
 	// Tools are the tools to use. A nil pointer, and the one item "*", mean all.
-	Tools   *[]string `yaml:"tools,omitempty" json:"tools,omitempty"`
-	Trust   string    `yaml:"trust,omitempty" json:"trust,omitempty"`
-	Enabled *bool     `yaml:"enabled,omitempty" json:"enabled,omitempty"`
+	Tools *[]string `yaml:"tools,omitempty" json:"tools,omitempty"`
+	Trust string    `yaml:"trust,omitempty" json:"trust,omitempty"`
+	// Sampling lets the server ask the model of the run.
+	Sampling bool  `yaml:"sampling,omitempty" json:"sampling,omitempty"`
+	Enabled  *bool `yaml:"enabled,omitempty" json:"enabled,omitempty"`
 }
 
 // Config returns the server of that name.
 func (e ServerEntry) Config(name string) ServerConfig {
 	c := ServerConfig{
 		Name: name, Transport: Transport(e.Type), Command: e.Command, Args: e.Args, Env: e.Env, EnvFile: e.EnvFile, Dir: e.Cwd, URL: e.URL, Headers: e.Headers,
-		Connect: e.ConnectTimeout, Call: e.CallTimeout, Trust: Trust(e.Trust), Disabled: e.Enabled != nil && !*e.Enabled,
+		Connect: e.ConnectTimeout, Call: e.CallTimeout, Trust: Trust(e.Trust), Sampling: e.Sampling, Disabled: e.Enabled != nil && !*e.Enabled,
 	}
 	if e.Tools != nil && (len(*e.Tools) != 1 || (*e.Tools)[0] != "*") {
 		c.Tools = append([]string{}, *e.Tools...)

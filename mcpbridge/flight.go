@@ -18,6 +18,8 @@ type flight struct {
 	cancel context.CancelFunc
 	caller context.Context // of the tool
 
+	sampled
+
 	mu   sync.Mutex
 	asks error // that the call ends with, because a person has to answer first
 }

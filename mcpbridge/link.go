@@ -239,6 +239,7 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	})
 	closed := context.AfterFunc(l.host.life, abort)
 	client := newClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
+	client.AddReceivingMiddleware(l.refuseSampling)
 	var list *listing
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {
@@ -300,7 +301,7 @@ func (l *link) tokens(s ServerConfig) (*tokens, error) {
 
 // handlers are what the server may ask us and tell us.
 func (l *link) handlers(live *connection) *mcp.ClientOptions {
-	return &mcp.ClientOptions{
+	o := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			l.mu.Lock()
@@ -314,6 +315,12 @@ func (l *link) handlers(live *connection) *mcp.ClientOptions {
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.flights.progress(req.Params) },
 	}
+	if l.sampling() == nil {
+		o.CreateMessageHandler = func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return l.sample(ctx, live, req.Params)
+		}
+	}
+	return o
 }
 
 // take makes a list the current one. The caller holds the lock.

@@ -47,6 +47,9 @@ type ServerConfig struct {
 	Tools []string
 	// Trust is how far what the server says of its tools is believed.
 	Trust Trust
+	// Sampling lets the server ask the model of the run, in the middle of a call and
+	// within bounds; see Options.Sample.
+	Sampling bool
 	// Disabled servers are neither started nor listed.
 	Disabled bool
 }

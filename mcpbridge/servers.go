@@ -30,6 +30,10 @@ type Options struct {
 	// Notify is told what a person should know: servers that are not there, tools
 	// that were changed or left out. It is called by one goroutine at a time.
 	Notify func(Notice)
+	// Sample asks the model of the run for a server that may ask it (see
+	// ServerConfig.Sampling); nil has no model. What it used is on the receipt of
+	// the call.
+	Sample func(ctx context.Context, server string, req *llm.Request) (*llm.Response, error)
 	// Version is that of the program, which servers are told.
 	Version string
 }

@@ -136,9 +136,10 @@ func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effec
 		return tool.Output{}, asks
 	}
 	if err != nil {
-		return tool.Output{}, l.failure(ctx, live, f, effects, err)
+		return f.used(tool.Output{}), l.failure(ctx, live, f, effects, err)
 	}
-	return output(res)
+	out, err := output(res)
+	return f.used(out), err
 }
 
 // absent is the error of a call that was never sent.
@@ -182,6 +183,8 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 		return ctx.Err()
 	case f.ctx.Err() != nil:
 		return tool.Errorf(unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s", l.Name, l.callTimeout())
+	case errors.As(err, &wire) && strings.Contains(wire.Message, noSampling) && l.sampling() != nil:
+		return tool.Errorf(tool.Permission, "MCP server %s wants to ask the model in the middle of the call, and %v", l.Name, l.sampling())
 	case errors.As(err, &wire):
 		code := tool.Execution
 		switch wire.Code {

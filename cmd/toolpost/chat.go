@@ -255,6 +255,9 @@ func (c *chat) end(over turnOver) {
 	c.stop, c.ask, c.log.status = nil, nil, ""
 	c.log.add(noted, c.log.warnings.flush())
 	c.log.add(noted, c.log.warnings.end())
+	for _, n := range c.w.takeNotices() {
+		c.log.add(noted, printable(n))
+	}
 	c.spent += over.done.Cost
 	if over.done.Run != "" {
 		c.runs, c.parent = append(c.runs, over.done.Run), over.done.Run

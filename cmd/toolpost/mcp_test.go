@@ -97,6 +97,26 @@ func TestMCPInRuns(t *testing.T) {
 	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "none", "--mcp", "one", "go"), 2, "stands alone")
 }
 
+// TestMCPAudit reads the definitions of a server like those of a file.
+func TestMCPAudit(t *testing.T) {
+	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"))
+	must(t, toolpost(t, "", "tools", "audit", "--mcp", "one"), 0, "echo", "on average")
+	must(t, toolpost(t, "", "tools", "audit", "--mcp", "one", "--min", "1"), 1, "has a score of")
+	must(t, toolpost(t, "", "tools", "audit", "--mcp", "one", "--json"), 0, `"tool": "show.all"`)
+	must(t, toolpost(t, "", "tools", "audit", "--mcp", "one", "--tools", "x.json"), 2, "do not go together")
+	must(t, toolpost(t, "", "tools", "audit", "--mcp", "oen"), 2, "did you mean one?")
+}
+
+// TestMCPSampling has a server ask the model of the run, which the receipt tells, and
+// refuses it without the setting and with a budget.
+func TestMCPSampling(t *testing.T) {
+	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+"    sampling: true\n"+serverYAML("two", "ordinary"))
+	place(t, "s.txtar", "A call.\n-- 1 --\ncall one__sample {\"times\":1,\"prompt\":\"What?\"}\n-- 2 --\ntext The answer of the model.\n-- 3 --\ntext Done.\n")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "--json", "go"), 0, "The answer of the model.", "model_asked")
+	place(t, "two.txtar", "A call.\n-- 1 --\ncall two__sample {\"times\":1,\"prompt\":\"What?\"}\n-- 2 --\ntext Done.\n")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:two.txtar", "--yes", "--json", "go"), 0, "sampling is not set for it")
+}
+
 func TestMCPConfigurationIsStrict(t *testing.T) {
 	for text, want := range map[string]string{
 		"mcp_servers:\n  a:\n    comand: x\n":                  "config.yaml:3: the key \"comand\" is not known",

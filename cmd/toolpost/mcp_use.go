@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -36,7 +38,9 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	if w.bridge, err = w.openServers(chosen, w.notice); err != nil {
+	options := w.serverOptions(chosen, w.notice)
+	options.Sample = w.sample
+	if w.bridge, err = mcpbridge.Open(options, chosen...); err != nil {
 		return err
 	}
 	w.close = append(w.close, func() { w.bridge.Close() })
@@ -58,21 +62,28 @@ func (m *mcpServers) notice(n mcpbridge.Notice) {
 	}
 }
 
-// showNotices prints what became known of servers since it was called last.
-func (m *mcpServers) showNotices(cmd *cobra.Command) {
+// takeNotices returns what became known of servers since it was called last.
+func (m *mcpServers) takeNotices() []string {
 	m.noticing.Lock()
 	defer m.noticing.Unlock()
-	for _, n := range m.notices {
+	out := m.notices
+	m.notices = nil
+	return out
+}
+
+// showNotices prints what became known of servers.
+func (m *mcpServers) showNotices(cmd *cobra.Command) {
+	for _, n := range m.takeNotices() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(n))
 	}
-	m.notices = nil
 }
 
 // mcpDir is where lists and accepted definitions of servers are kept.
 func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 
-// openServers opens servers, whose secrets are kept out of records from now on.
-func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
+// serverOptions are those for servers, whose secrets are kept out of records from now
+// on.
+func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
 	for _, c := range chosen {
 		for _, secret := range append(c.Secrets(os.LookupEnv), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...) {
 			if len(secret) >= leastKey {
@@ -80,7 +91,20 @@ func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpb
 			}
 		}
 	}
-	return mcpbridge.Open(mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Supervised: true, Notify: notify, Version: readBuildInfo().Version}, chosen...)
+	return mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Supervised: true, Notify: notify, Version: readBuildInfo().Version}
+}
+
+// openServers opens servers that have no model to ask.
+func (s *settings) openServers(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) (*mcpbridge.Servers, error) {
+	return mcpbridge.Open(s.serverOptions(chosen, notify), chosen...)
+}
+
+// sample has the model of the run answer a server.
+func (w *wiring) sample(ctx context.Context, _ string, req *llm.Request) (*llm.Response, error) {
+	if w.money > 0 {
+		return nil, errors.New("what that costs is not counted, and the run has a budget")
+	}
+	return llm.Generate(ctx, withhold(w.model, w.keep.Values), req)
 }
 
 // checkServers refuses servers that cannot be reached in any way.

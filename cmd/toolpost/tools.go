@@ -97,7 +97,7 @@ func firstLine(text string, n int) string {
 }
 
 func newToolsAudit() *cobra.Command {
-	var file string
+	var file, server string
 	var asJSON bool
 	var least float64
 	cmd := &cobra.Command{
@@ -113,17 +113,17 @@ tools that a model will confuse, text that tries to instruct the model, and cons
 that some vendor does not enforce.
 
 It is a failure if a score is below --min.`,
-		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json",
+		Example: "  toolpost tools audit\n  toolpost tools audit --tools tools.json --min 0.8 --json\n  toolpost tools audit --mcp files",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !(least >= 0 && least <= 1) { // or not a number
 				return usagef(cmd, "--min is %g; it can be 0 to 1", least)
 			}
-			defs, err := readDefinitions(cmd, file)
+			audited, err := auditedTools(cmd, file, server)
 			if err != nil {
 				return err
 			}
-			reports := tool.Audit(plainDefs(defs))
+			reports := tool.Audit(audited)
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), reports)
 			} else {
@@ -143,7 +143,37 @@ It is a failure if a score is below --min.`,
 	cmd.Flags().StringVar(&file, "tools", "", "read tools from this `file` (- is standard input) instead of the built-in ones")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().Float64Var(&least, "min", 0, "fail if a `score` is below this")
+	cmd.Flags().StringVar(&server, "mcp", "", "start this MCP `SERVER` and read its tools: a name in the configuration, a command or an address")
+	cmd.Flags().String("config", "", configUsage)
 	return cmd
+}
+
+// auditedTools are the definitions of a file, of an MCP server, or the built-in ones.
+func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error) {
+	if server == "" {
+		defs, err := readDefinitions(cmd, file)
+		return plainDefs(defs), err
+	}
+	if file != "" {
+		return nil, usagef(cmd, "--tools and --mcp do not go together")
+	}
+	_, servers, name, err := oneServer(cmd, server)
+	if err != nil {
+		return nil, err
+	}
+	defer servers.Close()
+	if err := servers.Connect(cmd.Context(), name); err != nil {
+		return nil, err
+	}
+	listed, _ := servers.Definitions(name)
+	if len(listed) == 0 {
+		return nil, fmt.Errorf("MCP server %s has no tools", name)
+	}
+	var out []llm.ToolDef
+	for _, d := range listed {
+		out = append(out, llm.ToolDef{Name: d.Name, Description: d.Description, Schema: d.Input})
+	}
+	return out, nil
 }
 
 func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
@@ -152,13 +182,13 @@ func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 	sum := 0.0
 	for _, r := range reports {
 		sum += r.Score
-		fmt.Fprintf(out, "%s %.1f, by keywords %.1f, about %d tokens%s\n", p.bold(r.Tool), r.Score, r.Keywords, r.Tokens, costs(r.Vendors))
+		fmt.Fprintf(out, "%s %.1f, by keywords %.1f, about %d tokens%s\n", p.bold(printable(r.Tool)), r.Score, r.Keywords, r.Tokens, costs(r.Vendors))
 		for _, f := range r.Findings {
 			where := ""
 			if f.Parameter != "" {
 				where = f.Parameter + ": "
 			}
-			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.yellow(f.Rule), where, f.Problem, p.dim(f.Fix))
+			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.yellow(f.Rule), printable(where), printable(f.Problem), p.dim(printable(f.Fix)))
 		}
 	}
 	fmt.Fprintf(out, "%d tools, %.2f on average\n", len(reports), sum/float64(len(reports)))

@@ -157,6 +157,7 @@ func fill(s *mcp.Server) {
 		})
 	addChanging(s)
 	addAsking(s)
+	addSampling(s)
 }
 
 func text(s string) *mcp.CallToolResult {
