@@ -315,11 +315,7 @@ func (l *link) handlers(live *connection) *mcp.ClientOptions {
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.flights.progress(req.Params) },
 	}
-	if l.sampling() == nil {
-		o.CreateMessageHandler = func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			return l.sample(ctx, live, req.Params)
-		}
-	}
+	l.allowSampling(live, o)
 	return o
 }
 

@@ -1,5 +1,7 @@
 package mcpbridge
 
+//lint:file-ignore SA1019 sampling is deprecated by the newest revision, and servers of all revisions ask.
+
 import (
 	"context"
 	"encoding/json"
@@ -51,6 +53,15 @@ func (l *link) refuseSampling(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// allowSampling offers a server that it may ask the model, if it may.
+func (l *link) allowSampling(live *connection, o *mcp.ClientOptions) {
+	if l.sampling() == nil {
+		o.CreateMessageHandler = func(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return l.sample(ctx, live, req.Params)
+		}
 	}
 }
 

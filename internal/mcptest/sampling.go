@@ -1,5 +1,7 @@
 package mcptest
 
+//lint:file-ignore SA1019 sampling is deprecated by the newest revision, and servers of all revisions ask.
+
 import (
 	"context"
 	"fmt"
