@@ -182,3 +182,50 @@ func TestShortResults(t *testing.T) {
 		})
 	}
 }
+
+// TestVendorSearch: where the vendor finds tools itself, it is sent all of them, those
+// that do not fit deferred, and each can be called; elsewhere there is find_tools.
+func TestVendorSearch(t *testing.T) {
+	for name, has := range map[string]bool{"the vendor searches": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			store := new(journal.Memory)
+			model := &reader{Model: says(call("1", "weather", `{}`), "Sunny.")}
+			if !has {
+				model.Model = says("No tool for that.")
+			}
+			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3},
+				HostedSupport: func(_ string, def llm.ToolDef) error {
+					if has && def.Name == llm.ToolSearch {
+						return nil
+					}
+					return errors.New("not here")
+				}}
+			l := run(t, &a, "pay the invoice for the parcel and the ticket")
+			if l.err != nil {
+				t.Fatal(l.err)
+			}
+			hosted, deferred, near := 0, 0, 0
+			for _, d := range model.asked[0].Tools {
+				switch {
+				case d.Kind == llm.HostedTool && d.Name == llm.ToolSearch:
+					hosted++
+				case d.Extra["messages"]["defer_loading"] != nil && d.Extra["responses"]["defer_loading"] != nil:
+					deferred++
+				default:
+					near++
+				}
+			}
+			if has && (hosted != 1 || near != 3 || deferred != 8 || n != 1 || slices.Contains(offered(model.asked[0]), tool.FinderName)) {
+				t.Errorf("%d searches, %d tools and %d deferred ones; %d calls; %v", hosted, near, deferred, n, offered(model.asked[0]))
+			}
+			if !has && (hosted+deferred != 0 || !slices.Contains(offered(model.asked[0]), tool.FinderName)) {
+				t.Errorf("%d searches, %d deferred; %v", hosted, deferred, offered(model.asked[0]))
+			}
+			if err := agent.Replay(t.Context(), store, "r"); err != nil {
+				t.Error(err)
+			}
+			verified(t, store, "r")
+		})
+	}
+}

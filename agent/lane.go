@@ -106,6 +106,9 @@ func (a *Agent) offer(model func() (llm.Model, string), conversation []llm.Messa
 	budget := a.Offer
 	budget.Pinned = append(slices.Concat(budget.Pinned, a.Request.Choice.Allowed), a.Request.Choice.Name, tool.FinderName, invoke.ReaderName)
 	kept, left := set.Follow(conversation, budget)
+	if set.Len() <= mostDeferred && a.vendorSearches(id) {
+		return deferring(out, set, kept, left), nil
+	}
 	left = slices.DeleteFunc(left, func(o tool.Omitted) bool { return slices.Contains(found, o.Name) })
 	for _, o := range left {
 		if !out.Withheld[o.Name] {
@@ -129,6 +132,34 @@ func (a *Agent) offer(model func() (llm.Model, string), conversation []llm.Messa
 		}
 	}
 	return out, nil
+}
+
+// mostDeferred is how many tools are left to a vendor's search: no vendor refuses a
+// request with so many. More are found with find_tools.
+const mostDeferred = 128
+
+// vendorSearches reports whether the vendor of the model of that id finds tools itself
+// whose definitions are deferred.
+func (a *Agent) vendorSearches(id string) bool {
+	return a.HostedSupport != nil && a.HostedSupport(id, llm.ToolDef{Kind: llm.HostedTool, Name: llm.ToolSearch}) == nil
+}
+
+// deferring offers all tools: those that fit as they are, and the others deferred, for
+// the vendor's own search. All can be called.
+func deferring(out laneSet, set, kept *tool.Set, left []tool.Omitted) laneSet {
+	out.Defs = slices.DeleteFunc(out.Defs, func(d llm.ToolDef) bool { return d.Kind != llm.HostedTool })
+	out.Defs = append(out.Defs, llm.ToolDef{Kind: llm.HostedTool, Name: llm.ToolSearch})
+	for t := range kept.All() {
+		if !out.Withheld[t.Name] {
+			out.Defs = append(out.Defs, t.Def())
+		}
+	}
+	for t := range set.All() { // in the order of the set, so that the vendor's cache stays valid
+		if slices.ContainsFunc(left, func(o tool.Omitted) bool { return o.Name == t.Name }) && !out.Withheld[t.Name] {
+			out.Defs = append(out.Defs, t.Def().Deferred())
+		}
+	}
+	return out
 }
 
 // lanes decides for each hosted tool who runs it when the model of that id is

@@ -47,6 +47,7 @@ var fields = [...]fieldInfo{
 	{key: "sampling", text: func(m *Model) *string { return &m.Sampling }, values: []string{"any", "one", "none"}},
 	{key: "emulation_style", text: func(m *Model) *string { return &m.Emulation }, values: []string{"json", "xml", "markdown"}},
 	{key: "constrained_output", text: func(m *Model) *string { return &m.Constrain }, values: []string{"format", "json_schema", "structured_outputs", "response_format"}},
+	{key: "tool_search", answer: func(m *Model) *Answer { return &m.ToolSearch }},
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
 	{key: "call_id", limit: func(m *Model) *Limit { return &m.CallID }},
 	{key: "call_id_form", text: func(m *Model) *string { return &m.CallIDForm }},
@@ -56,7 +57,7 @@ var fields = [...]fieldInfo{
 // fieldCount is the number of fields; fieldNativeTools the place of the one
 // that tells known models from unknown ones, fieldPrice that of the last.
 const (
-	fieldCount       = 25
+	fieldCount       = 26
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )

@@ -16,6 +16,7 @@ type Model struct {
 	ParallelTools      Answer // several calls in one turn
 	ToolStreaming      Answer // arguments arrive in pieces
 	ToolChoiceRequired Answer // a call can be forced
+	ToolSearch         Answer // the vendor finds tools whose definitions are deferred
 	JSONMode           Answer // the answer can be forced to be JSON
 	JSONSchema         Answer // the answer can be forced to fit a schema
 	Reasoning          Answer // it can think before it answers

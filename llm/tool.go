@@ -51,6 +51,28 @@ type Grammar struct {
 // tools have the names their vendors give them.
 const WebSearch = "web_search"
 
+// ToolSearch is the Name of the hosted tool with which a model finds tools whose
+// definitions are deferred; see [ToolDef.Deferred].
+const ToolSearch = "tool_search"
+
+// Deferred returns the definition marked so that vendors with a [ToolSearch] do not show
+// it to the model until it is found. Formats without one take it as it is.
+func (d ToolDef) Deferred() ToolDef {
+	extra := make(Extra, len(d.Extra)+2)
+	for format, fields := range d.Extra {
+		extra[format] = fields
+	}
+	for _, format := range []string{"messages", "responses"} {
+		fields := map[string]json.RawMessage{"defer_loading": json.RawMessage("true")}
+		for k, v := range extra[format] {
+			fields[k] = v
+		}
+		extra[format] = fields
+	}
+	d.Extra = extra
+	return d
+}
+
 // HostedConfig configures a tool that the provider runs. The typed fields are
 // understood by every vendor that has them; what cannot reach the vendor is
 // refused, never dropped.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -16,6 +17,8 @@ func (m *Model) RunsHosted(def llm.ToolDef) error {
 		return fmt.Errorf("%s is no tool of a provider", def.Name)
 	case !m.vendor.Hosts:
 		return fmt.Errorf("%s is not known to run tools itself", m.vendor.Name)
+	case def.Name == llm.ToolSearch && m.info.ToolSearch.Support != catalog.Yes:
+		return fmt.Errorf("the catalogue does not know that %s has a search for tools", m.model)
 	case m.format().SearchModels && !strings.Contains(m.model, "search"):
 		return fmt.Errorf("%s runs no tools for models that are asked in the chat format, except those made to search", m.vendor.Name)
 	}

@@ -76,6 +76,9 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 			continue
 		}
 		for _, key := range sortedKeys(x[format]) {
+			if _, said := x[e.c.Format][key]; said { // in this format, too
+				continue
+			}
 			name, _ := cutPrefix(key, innerPrefix)
 			e.lost(llm.Ignored, name, "only the "+format+" format has this field")
 		}

@@ -366,8 +366,12 @@ func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
 }
 
 func (messages) decodeHostedCall(d *decoder, v []byte) llm.Call {
+	name := d.str(js.Get(v, "name"))
+	if strings.HasPrefix(name, messagesSearch) {
+		name = llm.ToolSearch
+	}
 	return llm.Call{
-		ID: d.str(js.Get(v, "id")), Name: d.str(js.Get(v, "name")),
+		ID: d.str(js.Get(v, "id")), Name: name,
 		Args: objectOf(d.raw(js.Get(v, "input"))), Hosted: true, State: d.state(v),
 	}
 }
@@ -388,6 +392,9 @@ func (messages) decodeHostedResult(d *decoder, v []byte, kind string) llm.Result
 	for el := range js.Elements(content) {
 		show(strings.TrimSpace(js.Text(js.Get(el, "title")) + "\n" + js.Text(js.Get(el, "url"))))
 		show(js.Text(js.Get(el, "text")))
+	}
+	for el := range js.Elements(js.Get(content, "tool_references")) {
+		show(js.Text(js.Get(el, "tool_name")))
 	}
 	show(js.Text(js.Get(content, "stdout")))
 	show(js.Text(js.Get(content, "stderr")))

@@ -314,10 +314,22 @@ const FreeInput = "input"
 
 // messagesHosted is the version of a hosted tool where the caller names none.
 var messagesHosted = map[string]string{
-	llm.WebSearch: "web_search_20250305", "web_fetch": "web_fetch_20250910", "code_execution": "code_execution_20250825",
+	llm.ToolSearch: messagesSearch + "bm25_20251119", llm.WebSearch: "web_search_20250305", "web_fetch": "web_fetch_20250910", "code_execution": "code_execution_20250825",
 }
 
-func (messages) encodeHosted(e *encoder, t llm.ToolDef) {
+// messagesSearch begins the names of the vendor's tools that find tools.
+const messagesSearch = "tool_search_tool_"
+
+// hostedName is what the vendor calls a hosted tool of that type.
+func (messages) hostedName(name, typ string) string {
+	if name != llm.ToolSearch || !strings.HasPrefix(typ, messagesSearch) {
+		return name
+	}
+	how, _, _ := strings.Cut(typ[len(messagesSearch):], "_")
+	return messagesSearch + how
+}
+
+func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	h := t.Hosted
 	if h == nil {
 		h = new(llm.HostedConfig)
@@ -334,7 +346,7 @@ func (messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	e.unsupported(h.ContextSize != "", "search_context_size")
 	start := e.Object()
 	e.StringField("type", typ)
-	e.StringField("name", t.Name)
+	e.StringField("name", m.hostedName(t.Name, typ))
 	e.optInt("max_uses", h.MaxUses)
 	e.optStrings("allowed_domains", h.AllowedDomains)
 	e.optStrings("blocked_domains", h.BlockedDomains)
@@ -419,6 +431,9 @@ func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 		default:
 			d.option(h, key, val)
 		}
+	}
+	if strings.HasPrefix(h.Type, messagesSearch) {
+		t.Name = llm.ToolSearch
 	}
 	return t
 }
