@@ -184,7 +184,11 @@ func (g HTTPAccess) read(w http.ResponseWriter, r *http.Request) bool {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(g.BodyTime, defaultBodyTime)))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, cmp.Or(g.MaxBody, maxClientFrame)))
-	_ = control.SetReadDeadline(time.Time{})
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+	} else {
+		w.Header().Set("Connection", "close") // nobody waits for the rest
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

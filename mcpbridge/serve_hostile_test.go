@@ -1,0 +1,123 @@
+package mcpbridge_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/mcpbridge"
+)
+
+// hostileLines are what clients should not send by a pipe, and what must be in the
+// answer. An empty text demands an orderly end only.
+var hostileLines = map[string]struct{ lines, want string }{
+	"no JSON":                         {"hello", ""},
+	"half an object":                  {`{"jsonrpc":"2.0","id":2,`, ""},
+	"a number":                        {"42", ""},
+	"nothing but an id":               {`{"jsonrpc":"2.0","id":2}`, ""},
+	"another version":                 {`{"jsonrpc":"1.0","id":2,"method":"tools/list"}`, ""},
+	"an id that is an object":         {`{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}`, ""},
+	"a frame that is too long":        {`{"jsonrpc":"2.0","id":2,"method":"` + strings.Repeat("x", 5<<20) + `"}`, ""},
+	"deep nesting":                    {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + "}}", ""},
+	"an unknown method":               {`{"jsonrpc":"2.0","id":2,"method":"tools/steal"}`, `"error"`},
+	"an unknown notification":         {`{"jsonrpc":"2.0","method":"notifications/steal"}`, ""},
+	"a call without an id":            {`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":1}}}`, ""},
+	"a call without parameters":       {`{"jsonrpc":"2.0","id":2,"method":"tools/call"}`, `"error"`},
+	"a call without a name":           {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`, `"error"`},
+	"a tool that is not there":        {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rm"}}`, "unknown tool"},
+	"a name with a control":           {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add\u001b[2J"}}`, `"error"`},
+	"arguments that do not fit":       {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":"x"}}}`, `"isError":true`},
+	"arguments that are no object":    {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":[1,2]}}`, `"isError":true`},
+	"arguments that are null":         {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":null}}`, `"isError":true`},
+	"two handshakes":                  {strings.Replace(initialize, `"id":1`, `"id":9`, 1), `"error"`},
+	"the handshake twice over":        {`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""},
+	"a response nobody asked for":     {`{"jsonrpc":"2.0","id":"toolpost-question-1","result":{"action":"accept","content":{"allow":true}}}`, ""},
+	"a cancelled call nobody made":    {strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n", 2000), ""},
+	"one id for two calls":            {strings.Repeat(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":1}}}`+"\n", 2), ""},
+	"a batch":                         {"[" + strings.Repeat(`{"jsonrpc":"2.0","id":2,"method":"tools/list"},`, 200) + `{"jsonrpc":"2.0","id":3,"method":"tools/list"}]`, ""},
+	"an empty batch":                  {"[]", ""},
+	"a cursor that is none":           {`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"AAAA"}}`, `"error"`},
+	"a state that is none of ours":    {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":1},"requestState":"!!"}}`, `"error"`},
+	"answers given before a question": {`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"shout","arguments":{"text":"x"},"inputResponses":{"q-1":{"method":"elicitation/create","result":{"action":"accept","content":{"allow":true}}}}}}`, ""},
+}
+
+func TestHostileClientsOfAPipe(t *testing.T) {
+	for name, c := range hostileLines {
+		t.Run(name, func(t *testing.T) {
+			s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Drain = time.Second })
+			var out strings.Builder
+			_ = s.ServePipe(t.Context(), strings.NewReader(initialize+"\n"+c.lines+"\n"), &out)
+			if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "did {") {
+				t.Errorf("it wrote %.2000s", out.String())
+			}
+			s.Close()
+			s.receipts(t) // whatever was recorded is sealed
+		})
+	}
+}
+
+func TestHostileClientsOfARelay(t *testing.T) {
+	for name, c := range hostileLines {
+		t.Run(name, func(t *testing.T) {
+			r := relayOf(t, wholeServer(t, "http", "2025-06-18"), invoke.AllowAll)
+			var out strings.Builder
+			_ = r.Relay.ServePipe(t.Context(), strings.NewReader(initialize+"\n"+c.lines+"\n"), &out)
+			if c.want == "unknown tool" && !strings.Contains(out.String(), c.want) {
+				t.Errorf("it wrote %.2000s", out.String())
+			}
+			r.Relay.Close()
+			r.receipts(t)
+		})
+	}
+}
+
+func TestASlowBodyEndsAlone(t *testing.T) {
+	address := serveOwn(t, nil).address(t, mcpbridge.HTTPAccess{BodyTime: time.Millisecond})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+	text, _ := io.ReadAll(conn)
+	if !strings.Contains(string(text), "408") {
+		t.Errorf("it said %s", text)
+	}
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	address := serveOwn(t, nil).address(t, mcpbridge.HTTPAccess{MaxSessions: 1})
+	first, _, _ := exchangeRaw(t, address, "", initialize)
+	second, _, _ := exchangeRaw(t, address, "", initialize)
+	if first != http.StatusOK || second != http.StatusServiceUnavailable {
+		t.Errorf("the first was answered with %d, the second with %d", first, second)
+	}
+}
+
+func FuzzClientMessage(f *testing.F) {
+	for _, c := range hostileLines {
+		if len(c.lines) < 10_000 {
+			f.Add(c.lines)
+		}
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.Contains(line, `"wait"`) {
+			t.Skip("it waits, as it should")
+		}
+		s, err := mcpbridge.NewService(mcpbridge.ServiceOptions{Runner: &invoke.Runner{Tools: ownTools(make(chan string, 100), make(chan string, 100))}, Drain: 10 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var out strings.Builder
+		_ = s.ServePipe(t.Context(), strings.NewReader(initialize+"\n"+line+"\n"), &out)
+		if strings.Contains(out.String(), "did {") {
+			t.Errorf("a call ran that nobody allowed: %s", out.String())
+		}
+	})
+}
