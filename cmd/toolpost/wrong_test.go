@@ -72,6 +72,7 @@ var wrongInputs = []wrongInput{
 	{"an instance that is no JSON", "", "validate --schema schema.json binary", 1, ""},
 	{"no schema", "", "validate number", 2, "--schema"},
 	{"a task that is no text", "\xff\xfe\x00", "run -", 1, "UTF-8"},
+	{"a model that answers for others and does not exist", "", "sim --unknown nonsense", 2, "--unknown: "},
 	{"a task that is huge", strings.Repeat("x", maxTask+1), "run -", 1, "longer than"},
 	{"a batch of no JSON", "nonsense\n", "parse --batch", 0, ""},
 	// tools by hand
