@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/journal"
 )
@@ -68,7 +69,13 @@ func identity(s ServerConfig) journal.Hash {
 	return h
 }
 
-func memoryFile(dir, name string) string { return filepath.Join(dir, name+".json") }
+// memoryFile is the file of one server: a name that stands for different servers, in
+// two configurations or on the command line, has as many files, so that none makes
+// another one forgotten.
+func memoryFile(dir string, s ServerConfig) string {
+	_, digest, _ := strings.Cut(string(identity(s)), ":")
+	return filepath.Join(dir, s.Name+"-"+digest[:min(len(digest), 32)]+".json")
+}
 
 // remember reads what is known of a server. A file that cannot be read is an
 // error: to go on would approve everything anew.
@@ -77,7 +84,7 @@ func remember(dir string, s ServerConfig) (memory, error) {
 	if dir == "" {
 		return m, nil
 	}
-	file := memoryFile(dir, s.Name)
+	file := memoryFile(dir, s)
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
@@ -163,7 +170,7 @@ func (m *memory) save(dir string, s ServerConfig) error {
 	_, err = temp.Write(text)
 	err = errors.Join(err, temp.Close())
 	if err == nil {
-		err = os.Rename(temp.Name(), memoryFile(dir, s.Name))
+		err = os.Rename(temp.Name(), memoryFile(dir, s))
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(temp.Name()))

@@ -194,6 +194,20 @@ func TestEndings(t *testing.T) {
 	}
 }
 
+// A program is in a session of its own, and so has no terminal of ours.
+func TestNoTerminalOfOurs(t *testing.T) {
+	ours, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {Supervised: true}} {
+		out, _, err := shell(t, t.Context(), o, "cut -d' ' -f6 /proc/$$/stat; (: </dev/tty) 2>/dev/null && echo a terminal")
+		if got := strings.TrimSpace(out); got == "" || got == fmt.Sprint(ours) || strings.Contains(got, "terminal") {
+			t.Errorf("supervised %v: the session is %q, ours is %d: %v", o.Supervised, got, ours, err)
+		}
+	}
+}
+
 // environs prints the environment of every process that can be read.
 const environs = `for f in /proc/[0-9]*/environ; do tr '\0' '\n' <$f; done 2>/dev/null`
 

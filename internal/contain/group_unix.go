@@ -8,12 +8,14 @@ import (
 )
 
 // A group is a program and what it started, as far as that stays in the process
-// group of its own that the program gets.
+// group of its own that the program gets. It is in a session of its own, too:
+// without a terminal, on which it could show something as if it were ours, or read
+// what is typed.
 type group struct{ cmd *exec.Cmd }
 
 func newGroup(cmd *exec.Cmd) *group {
 	g := &group{cmd}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = g.end
 	return g
 }
