@@ -33,6 +33,7 @@ type loop struct {
 	cleaner
 	question llm.Request // the settings of every question
 	offered  []llm.ToolDef
+	saidLeft int  // tools that came later and were said to be left out
 	single   bool // one turn, and the caller runs the calls
 	schemas  map[string]*schema.Compiled
 

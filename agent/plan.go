@@ -158,6 +158,7 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 		if _, err := guarded(ctx, l, hookBefore, func() (struct{}, error) { return struct{}{}, a.BeforeTurn(ctx, p) }); err != nil {
 			return nil, fmt.Errorf("agent: before turn %d: %w", l.turnNo, err)
 		}
+		l.withinOffer(a.Offer, p)
 		e, err := l.differs(p)
 		if err != nil {
 			return nil, err
@@ -174,6 +175,58 @@ func (a *Agent) prepared(l *loop) func(context.Context) (*planEntry, error) {
 		}
 		return e, l.write(ctx, kindPlan, e)
 	}
+}
+
+// withinOffer holds the tools that a plan adds to those of the run to the budget of the
+// Agent: of the new ones those stay that fit the conversation and the room that is
+// left. The others are left out, and said.
+func (l *loop) withinOffer(budget tool.SelectionBudget, p *Plan) {
+	var before, more []llm.ToolDef
+	for _, d := range p.Tools {
+		if slices.ContainsFunc(l.now.tools, func(known llm.ToolDef) bool { return known.Name == d.Name }) {
+			before = append(before, d)
+		} else if _, runs := p.Set.Lookup(d.Name); runs {
+			more = append(more, d)
+		}
+	}
+	if len(more) == 0 || len(before)+len(more) != len(p.Tools) || budget.Tools <= 0 && budget.Cost <= 0 {
+		return
+	}
+	kept, left := tool.NewRanker(more).Follow(l.messages, room(budget, before))
+	if len(left) == 0 {
+		return
+	}
+	p.Tools = before
+	for _, i := range kept {
+		p.Tools = append(p.Tools, more[i])
+	}
+	names := make([]string, len(left))
+	for i, o := range left {
+		names[i] = o.Name
+	}
+	if l.saidLeft != len(names) {
+		l.saidLeft = len(names)
+		l.emit(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of %d tools that came during the run are offered; left out: %s", len(kept), len(more), some(names))})
+	}
+}
+
+// room is what is left of a budget beside these tools. It is never zero, which would
+// mean any number.
+func room(b tool.SelectionBudget, beside []llm.ToolDef) tool.SelectionBudget {
+	cost := b.CostOf
+	if cost == nil {
+		cost = llm.EstimateTool
+	}
+	if b.Tools > 0 {
+		b.Tools = max(b.Tools-len(beside), 1)
+	}
+	if b.Cost > 0 {
+		for _, d := range beside {
+			b.Cost -= cost(d)
+		}
+		b.Cost = max(b.Cost, 1)
+	}
+	return b
 }
 
 // differs compares a plan with what the turn would be asked with.

@@ -24,7 +24,14 @@ func FromFields(fields map[string]any) (Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return json.Marshal(object)
+	out, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if _, err := Compile(out); err != nil { // a constraint with a value that it cannot have
+		return nil, err
+	}
+	return out, nil
 }
 
 func objectOf(fields map[string]any, path string, depth int) (map[string]any, error) {
