@@ -199,10 +199,19 @@ compare recommend suggest analyze predict estimate generate draw plot use run as
 // of saying more about the rest.
 func demands(clause string) bool {
 	words := strings.Fields(strings.ToLower(clause))
-	for len(words) > 0 && (slices.Contains(polite, strings.Trim(words[0], edge)) || slices.Contains(courteous, strings.Trim(words[0], edge))) {
+	wants := false // "I need a room"
+	for len(words) > 0 {
+		first := strings.Trim(words[0], edge)
+		if !slices.Contains(polite, first) && !slices.Contains(courteous, first) {
+			break
+		}
+		wants = first == "need" || first == "want"
 		words = words[1:]
 	}
-	return len(words) > 0 && slices.Contains(demanding, strings.Trim(words[0], edge)) && !(len(words) > 1 && (words[1] == "sure" || words[1] == "is"))
+	if len(words) == 0 || len(words) > 1 && words[1] == "sure" {
+		return false
+	}
+	return slices.Contains(demanding, strings.Trim(words[0], edge)) || wants && slices.Contains([]string{"a", "an", "some"}, words[0])
 }
 
 var courteous = strings.Fields("i'd like also me help us let's we and love am i'm trying going for hey hi next after that finally first")

@@ -1,7 +1,10 @@
 package emulate
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,4 +176,43 @@ func FuzzMoments(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The gate finds both tools of each of the questions that the real model is
+// asked in conformance/realmodel, and none where none is wanted.
+func TestGateFindsEveryTool(t *testing.T) {
+	const dir = "../conformance/realmodel/testdata/"
+	var tools []llm.ToolDef
+	raw, err := os.ReadFile(dir + "tools.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range decode[[]struct {
+		Name, Description string
+		Parameters        json.RawMessage
+	}](raw) {
+		tools = append(tools, llm.ToolDef{Name: row.Name, Description: row.Description, Schema: row.Parameters})
+	}
+	for _, name := range []string{"two_tools.jsonl", "ten.jsonl"} {
+		raw, err := os.ReadFile(dir + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(bytes.TrimSpace(raw)) {
+			row := decode[struct {
+				Text string
+				Want []string
+			}](line)
+			v := decide(tools, llm.ToolChoice{}, false, lastTurn([]llm.Message{llm.User(row.Text)}))
+			var got []string
+			for _, d := range v.tools {
+				got = append(got, d.Name)
+			}
+			slices.Sort(got)
+			slices.Sort(row.Want)
+			if !slices.Equal(got, row.Want) {
+				t.Errorf("%q: %v, want %v: %s", row.Text, got, row.Want, v.why)
+			}
+		}
+	}
 }
