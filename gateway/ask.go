@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -70,7 +71,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) 
 	if relayed, err := a.relay(to, req); relayed {
 		return x.relayed, err
 	}
-	for ev, err := range to.model.Stream(x.ctx(), req) {
+	for ev, err := range emulate.WholeCalls(to.model.Stream(x.ctx(), req), nil) {
 		if err != nil {
 			return a.begun, err
 		}
@@ -101,7 +102,7 @@ func (a *asking) take(ev llm.Event) error {
 		return nil
 	}
 	a.begun = a.begun || llm.Begins(ev)
-	ev = a.labels.out(ev)
+	ev = a.foreign(a.labels.out(ev))
 	a.x.states.note(a.notes, ev)
 	if err := a.each(ev); err != nil {
 		return err
@@ -112,6 +113,23 @@ func (a *asking) take(ev llm.Event) error {
 	}
 	a.x.invalid++
 	return a.each(*fault)
+}
+
+// foreign returns an event of an upstream of another format without what only that means: its id
+// of the answer, and its word for why the model stopped.
+func (a *asking) foreign(ev llm.Event) llm.Event {
+	if a.labels.client != "" {
+		return ev
+	}
+	switch ev := ev.(type) {
+	case llm.Start:
+		ev.ID = a.x.answerID()
+		return ev
+	case llm.Finish:
+		ev.ID, ev.Raw = a.x.answerID(), ""
+		return ev
+	}
+	return ev
 }
 
 // relay has the upstream answer in its own bytes, if it speaks the client's format and nothing

@@ -55,7 +55,10 @@ func (c checking) fault(ev llm.Event) *llm.Warning {
 		return nil
 	}
 	i := slices.IndexFunc(c.tools, func(t llm.ToolDef) bool { return t.Name == call.Name })
-	if i < 0 || c.tools[i].Kind != llm.FunctionTool || len(c.tools[i].Schema) == 0 {
+	if i < 0 {
+		return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s is of a tool that was not offered", call.ID)}
+	}
+	if c.tools[i].Kind != llm.FunctionTool || len(c.tools[i].Schema) == 0 {
 		return nil
 	}
 	v := c.of(c.tools[i].Schema)

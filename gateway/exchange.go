@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -49,6 +50,7 @@ type exchange struct {
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
 	name     string // of the model, as the client says it
+	ownID    string // of an answer of another format than the upstream's
 	invalid  int    // calls that do not fit
 	usage    llm.Usage
 	start    time.Time
@@ -78,7 +80,7 @@ func (x *exchange) end(err error) {
 func (x *exchange) fail(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.begun || x.r.Context().Err() != nil {
+	if x.begun {
 		return
 	}
 	x.begun = true
@@ -96,6 +98,9 @@ func (x *exchange) answer() error {
 		return err
 	}
 	x.name = req.Model
+	if namesAnother(body) {
+		return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the request names the model more than once, or in another case")}
+	}
 	before := len(req.Messages)
 	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
 		return err
@@ -111,6 +116,21 @@ func (x *exchange) answer() error {
 		return x.stream(way, req, len(body))
 	}
 	return x.whole(way, req, len(body))
+}
+
+// namesAnother reports whether a body has more than one member that an upstream may take for the
+// model: some read the last of them, and some in any case.
+func namesAnother(body []byte) bool {
+	n, exact := 0, 0
+	for key := range js.Members(js.Trim(body)) {
+		if strings.EqualFold(string(key), "model") {
+			n++
+		}
+		if string(key) == "model" {
+			exact++
+		}
+	}
+	return n > 1 || n > exact
 }
 
 // whole answers in one piece.
@@ -156,6 +176,14 @@ func (x *exchange) head(mediaType string) {
 	x.w.Header().Set("Cache-Control", "no-cache")
 	x.w.Header().Set(UpstreamHeader, x.upstream)
 	x.w.WriteHeader(http.StatusOK)
+}
+
+// answerID is the id of an answer that is not the upstream's own.
+func (x *exchange) answerID() string {
+	if p := x.Codec.Properties(); x.ownID == "" && p.AnswerIDs {
+		x.ownID = p.IDPrefix + rand.Text()
+	}
+	return x.ownID
 }
 
 // asks notes who is asked.

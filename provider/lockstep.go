@@ -23,6 +23,8 @@ type lockstep struct {
 	due  []llm.Event // what they were given and have not said
 	said []llm.Event // what they said since something is due
 	over bool        // they said something else: the answer is a translation
+
+	unreadable bool // the vendor delivered a call that cannot be read
 }
 
 func newLockstep(read func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]) *lockstep {
@@ -83,6 +85,9 @@ func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.R
 			return wire.GiveUp(&llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("nobody listens")})
 		}
 	}
+	if broken := l.broken(ev); broken != nil {
+		return wire.GiveUp(broken)
+	}
 	var failed *llm.Error
 	switch {
 	case errors.As(l.err, &failed):
@@ -104,6 +109,20 @@ func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.R
 	}
 	l.said = nil
 	return wire.Pass
+}
+
+// broken returns an error if an answer ends as if all were well although a call in it cannot be read:
+// whoever gets it as it is would take the call for whole.
+func (l *lockstep) broken(ev llm.Event) *llm.Error {
+	switch ev := ev.(type) {
+	case llm.InvalidCall:
+		l.unreadable = l.unreadable || ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments
+	case llm.Finish:
+		if l.unreadable && ev.Reason != llm.Length {
+			return &llm.Error{Op: "relay", Kind: llm.Malformed, Err: errors.New("a call in the answer was cut off, or cannot be read")}
+		}
+	}
+	return nil
 }
 
 // settle takes what the readers said off what is due, and reports whether it is that. Text counts

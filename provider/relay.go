@@ -3,12 +3,15 @@ package provider
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -122,11 +125,25 @@ func (m *Model) planRelay(r ClientRequest) *job {
 			planned.Tools[i].Strict = t.Strict
 		}
 	}
+	for i, t := range r.Says.Tools { // white space means nothing
+		if i < len(planned.Tools) && sameJSON(planned.Tools[i].Schema, t.Schema) {
+			planned.Tools[i].Schema = t.Schema
+		}
+	}
 	if !reflect.DeepEqual(&planned, r.Says) {
 		return nil
 	}
 	j.whole = !r.Stream
 	return j
+}
+
+// sameJSON reports whether two texts are the same JSON, but for white space.
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // ownName returns the body of a request with the vendor's own name for the model, and nil if the
@@ -137,10 +154,10 @@ func (m *Model) ownName(r ClientRequest) []byte {
 	}
 	var name []byte
 	for key, value := range js.Members(js.Trim(r.Body)) {
-		if string(key) != "model" {
+		if !strings.EqualFold(string(key), "model") { // some read keys in any case
 			continue
 		}
-		if name != nil {
+		if name != nil || string(key) != "model" {
 			return nil
 		}
 		name = value
@@ -183,7 +200,7 @@ func (r *relay) FlushError() error {
 
 // passOn relays a successful answer.
 func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (*llm.Error, bool) {
-	side := newLockstep(j.read)
+	side := newLockstep(j.readWhole)
 	defer side.stop()
 	var err error
 	if j.whole {
@@ -200,6 +217,28 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 		return nil, true
 	}
 	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+}
+
+// readWhole returns the events of an answer in the caller's terms. Calls that were found in its text
+// come when they are whole; those that the vendor delivers pass as they come.
+func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	native := make(map[string]bool)
+	noted := func(yield func(llm.Event, error) bool) {
+		for ev, err := range raw {
+			switch ev := ev.(type) {
+			case llm.CallStart:
+				native[ev.ID] = true
+			case llm.Call:
+				native[ev.ID] = true
+			case llm.InvalidCall:
+				native[ev.ID] = true
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+	return emulate.WholeCalls(j.read(noted), func(id string) bool { return native[id] })
 }
 
 // passDocument relays an answer in one piece: as it came if the readers of the answer have
@@ -229,6 +268,9 @@ func (m *Model) passDocument(w *watch, j *job, side *lockstep, src io.Reader, yi
 		}
 		side.due = append(side.due, ev)
 		same = same && side.settle(out)
+		if failed := side.broken(ev); failed != nil {
+			return failed
+		}
 	}
 	if !same || len(side.due) > 0 {
 		if b, _, err = j.codec.EncodeResponse(said.Response()); err != nil {

@@ -105,6 +105,7 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Relay
 	case err == nil:
 		err = r.finish()
 	default:
+		r.failing = true
 		r.a.cut()
 		err = r.fail(c.kinded("Relay", err))
 	}
@@ -141,6 +142,7 @@ type relay struct {
 	held    []llm.Event    // of a translation
 	called  map[int]bool   // answers of which the client has a call, by index
 	gaveUp  *llm.Error     // why an observer ended the stream
+	failing bool           // what comes was not said: calls that the failure cut off
 }
 
 // judged is an event whose frame is not written yet.
@@ -245,6 +247,9 @@ func (r *relay) event(ev llm.Event) bool {
 		return false
 	}
 	v := r.observe(ev)
+	if r.failing {
+		return true // the client is told of the failure, and ends its calls itself
+	}
 	if v.action == endWith {
 		r.gaveUp = v.err
 		return false
@@ -338,7 +343,7 @@ func (r *relay) translate() {
 	}
 	for _, q := range r.queue {
 		switch {
-		case q.frame < cut || q.from < cut:
+		case q.frame < cut || q.from < cut || q.frame < r.at: // the client has it
 			r.noteCall(q.ev)
 		case q.passed:
 			r.encode(q.ev)

@@ -155,5 +155,5 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return err
 	}
 	fmt.Fprintf(out, "listening on http://%s\n", listener.Addr())
-	return serveUntilDone(cmd.Context(), listener, g)
+	return serveUntilDone(cmd.Context(), listener, gateway.LocalOnly(g))
 }

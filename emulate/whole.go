@@ -1,0 +1,87 @@
+package emulate
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// WholeCalls returns the events of an answer for somebody who runs whatever looks like a call, as
+// the clients of a server do. The pieces of a call are held back until it is whole, and one that
+// cannot be run, because it was cut off, repeats what the model read or names no tool, is the text
+// that the model wrote. Calls for which passes reports true are left as they come; nil means none.
+// An answer of which no call is left does not end with one.
+func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		w := wholeCalls{yield: yield, passes: passes, held: make(map[string]llm.CallStart)}
+		for ev, err := range events {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !w.take(ev) {
+				return
+			}
+		}
+	}
+}
+
+type wholeCalls struct {
+	yield  func(llm.Event, error) bool
+	passes func(id string) bool
+	held   map[string]llm.CallStart // calls that have begun, by id
+	calls  int                      // that were passed on
+	cut    bool                     // a call was cut off
+}
+
+func (w *wholeCalls) take(ev llm.Event) bool {
+	switch ev := ev.(type) {
+	case llm.CallStart:
+		if w.passes != nil && w.passes(ev.ID) {
+			w.calls++
+			break
+		}
+		w.held[ev.ID] = ev
+		return true
+	case llm.CallDelta:
+		if _, ok := w.held[ev.ID]; ok {
+			return true
+		}
+	case llm.Call:
+		start, ok := w.held[ev.ID]
+		if !ok {
+			break
+		}
+		delete(w.held, ev.ID)
+		w.calls++
+		return w.yield(start, nil) && w.yield(llm.CallDelta{ID: ev.ID, Args: string(ev.Args)}, nil) && w.yield(ev, nil)
+	case llm.InvalidCall:
+		return w.invalid(ev)
+	case llm.Finish:
+		if ev.Reason == llm.ToolCalls && w.calls == 0 {
+			if ev.Reason, ev.Raw = llm.Stop, ""; w.cut {
+				ev.Reason = llm.Length
+			}
+		}
+		return w.yield(ev, nil)
+	}
+	return w.yield(ev, nil)
+}
+
+// invalid shows a call that cannot be run as what the model wrote.
+func (w *wholeCalls) invalid(ev llm.InvalidCall) bool {
+	w.cut = w.cut || ev.Reason == llm.CutOff
+	if w.passes != nil && w.passes(ev.ID) {
+		return w.yield(ev, nil)
+	}
+	delete(w.held, ev.ID)
+	text := ev.Raw
+	if ev.Provenance.Source() == llm.NativeSource && ev.Name != "" { // what is written of it are its arguments alone
+		name, _ := json.Marshal(ev.Name) // a string
+		text = `{"name": ` + string(name) + `, "arguments": ` + strings.TrimSpace(ev.Raw)
+	}
+	warning := llm.Warning{Code: llm.SuspectedCall, Feature: ev.Name, Detail: "a call that cannot be run is shown as text: " + ev.Problem}
+	return w.yield(warning, nil) && w.yield(llm.TextDelta{Text: text}, nil)
+}
