@@ -36,6 +36,8 @@ func (w *writer) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Eve
 	resp := &llm.Response{Finish: llm.Finish{Reason: llm.Stop}}
 	_, tool := req.Tool("emit_output")
 	switch {
+	case !tool && strings.HasPrefix(req.Model, "sim/native") && strings.Contains(everything(req), "emit_output"): // it was taught
+		resp.Message = llm.Assistant(llm.Text{Text: `{"name":"emit_output","arguments":` + contactJSON + `}`})
 	case tool || strings.Contains(everything(req), "emit_output"):
 		resp.Message = llm.Assistant(llm.Call{ID: "e1", Name: "emit_output", Args: json.RawMessage(contactJSON)})
 		resp.Finish.Reason = llm.ToolCalls

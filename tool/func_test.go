@@ -148,3 +148,14 @@ func TestFuncPanicsWithoutASchema(t *testing.T) {
 		}()
 	}
 }
+
+// TestOrigins: what a program hands over by a function is its own; a literal is of unknown origin.
+func TestOrigins(t *testing.T) {
+	call := func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Output{}, nil }
+	if got := tool.New("change", "Changes something.", nil, call).Origin; got != tool.Program {
+		t.Errorf("New: %v", got)
+	}
+	if got := (tool.Tool{Name: "change", Call: call}).Origin; got != tool.Unknown {
+		t.Errorf("a literal: %v", got)
+	}
+}
