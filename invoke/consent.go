@@ -360,7 +360,7 @@ func (q Question) Fault(value json.RawMessage) string {
 	if err != nil {
 		return "the schema of the question cannot be used: " + err.Error()
 	}
-	if faults := compiled.Check(value).Faults; len(faults) > 0 {
+	if faults := compiled.Validate(value); len(faults) > 0 { // it is passed on as it is, so it must match as it is
 		return faults[0].Message
 	}
 	return ""

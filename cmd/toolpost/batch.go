@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -143,8 +144,26 @@ func printJSON(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(b)
+	_, err = w.Write(escapeUnseen(b))
 	return err
+}
+
+// escapeUnseen writes the characters of JSON that could steer a terminal as escapes, which mean
+// the same: those below space JSON has as escapes anyway.
+func escapeUnseen(text []byte) []byte {
+	steers := func(r rune) bool { return r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) }
+	if !bytes.ContainsFunc(text, steers) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if steers(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
 }
 
 // marshal is json.Marshal without HTML escapes and with a newline.

@@ -227,6 +227,7 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 				over.err = err
 				break
 			}
+			ev = c.w.cleaned(ev)
 			if d, ok := ev.(agent.Done); ok {
 				over.done = d
 				continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -139,7 +140,7 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 		return nil, nil, "", usagef(cmd, "%w", err)
 	}
 	servers, err := s.openServers([]mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(n.String()))
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.clean(n.String())))
 	})
 	if err == nil {
 		mustEnd(cmd.Context())
@@ -165,13 +166,13 @@ is marked and not used, unless the server is trusted; --approve takes all as the
 		Example: "  toolpost mcp tools files\n  toolpost mcp tools https://mcp.example.org/mcp\n  toolpost mcp tools files --approve",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, servers, name, err := oneServer(cmd, args[0])
+			s, servers, name, err := oneServer(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			defer servers.Close()
 			if err := servers.Connect(cmd.Context(), name); err != nil {
-				return err
+				return s.hide(err)
 			}
 			if approve {
 				changed, err := servers.Approve(cmd.Context(), name)
@@ -181,7 +182,7 @@ is marked and not used, unless the server is trusted; --approve takes all as the
 				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s approved\n", counted(len(changed), "changed tool"))
 			}
 			defs, used := servers.Definitions(name)
-			return printServerTools(cmd, defs, used, asJSON)
+			return s.printServerTools(cmd, defs, used, asJSON)
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
@@ -190,16 +191,16 @@ is marked and not used, unless the server is trusted; --approve takes all as the
 	return cmd
 }
 
-func printServerTools(cmd *cobra.Command, defs []mcpbridge.ServerTool, used func(string) bool, asJSON bool) error {
+func (s *settings) printServerTools(cmd *cobra.Command, defs []mcpbridge.ServerTool, used func(string) bool, asJSON bool) error {
 	rows, table := []listedTool{}, [][]string{}
 	for _, d := range defs {
-		row := listedTool{d.Name, d.Description, used(d.Name), string(d.Fingerprint())}
+		row := listedTool{s.clean(d.Name), s.clean(d.Description), used(d.Name), string(d.Fingerprint())}
 		rows = append(rows, row)
 		mark := ""
 		if !row.Used {
 			mark = "(not used) "
 		}
-		table = append(table, []string{printable(d.Name), mark + printable(firstLine(d.Description, 90))})
+		table = append(table, []string{inOneLine(row.Name), mark + printable(firstLine(row.Description, 90))})
 	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), rows)
@@ -215,7 +216,8 @@ func newMCPCall() *cobra.Command {
 		Long: `Run one call as a model's would be run: validated, decided on by the policy, under a
 timeout, and print what a model would see. A tool that does not promise to only read, in the
 words of a server that is trusted, needs --yes. ARGUMENTS is a JSON object; - reads it from
-standard input.`,
+standard input. Characters that could steer a terminal are shown as signs; --json has the
+result as it is.`,
 		Example: `  toolpost mcp call files read_text_file '{"path":"README.md"}' --yes`,
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -225,7 +227,7 @@ standard input.`,
 			}
 			defer servers.Close()
 			if err := servers.Connect(cmd.Context(), name); err != nil {
-				return err
+				return s.hide(err)
 			}
 			set, err := servers.Tools(cmd.Context())
 			if err != nil {
@@ -251,7 +253,7 @@ standard input.`,
 			if err != nil {
 				return err
 			}
-			return printOutcome(cmd, o, asJSON)
+			return printOutcome(cmd, o, asJSON, cleanLines)
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
@@ -303,7 +305,7 @@ It is a failure if one is not there.`,
 // examineServers starts servers side by side and says what became of them.
 func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]finding, error) {
 	mustEnd(cmd.Context())
-	var told mcpServers
+	told := mcpServers{strip: s.clean}
 	servers, err := s.openServers(chosen, told.notice)
 	if err != nil {
 		return nil, err
@@ -327,20 +329,29 @@ func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerC
 		end := <-ends[i]
 		f := finding{What: c.Name, State: stateOK}
 		if st := servers.Status()[i]; end.err != nil {
-			f.State, f.Says, f.Fix = stateBroken, printable(fmt.Sprint(st.Err)), "run by hand: "+printable(whereOf(c))
+			f.State, f.Says, f.Fix = stateBroken, printable(s.clean(cmp.Or(st.Err, end.err).Error())), byHand(c)
 		} else {
 			f.Says = fmt.Sprintf("%s after %s, revision %s, list %.15s", counted(st.Tools, "tool"), end.took.Round(time.Millisecond), st.Revision, st.ListHash)
 		}
 		findings = append(findings, f)
 	}
-	told.noticing.Lock()
-	defer told.noticing.Unlock()
-	for _, n := range told.notices {
+	if err := cmd.Context().Err(); err != nil {
+		return nil, err
+	}
+	for _, n := range told.takeNotices() {
 		if strings.HasPrefix(n, "tool ") {
 			findings = append(findings, finding{What: "tool", State: stateMissing, Says: printable(n)})
 		}
 	}
 	return findings, nil
+}
+
+// byHand is how a person finds out more about a server that is not there.
+func byHand(c mcpbridge.ServerConfig) string {
+	if c.URL != "" {
+		return "is this its address? " + printable(whereOf(c))
+	}
+	return "run by hand: " + shellLine(append([]string{c.Command}, c.Args...))
 }
 
 func newMCPTrust() *cobra.Command {
@@ -360,6 +371,9 @@ content: when the file has changed, its servers are not started until you agree 
 			if err != nil {
 				return err
 			}
+			for _, s := range f.servers {
+				describeServer(cmd, s)
+			}
 			agreed[f.path] = f.hash
 			text, err := json.MarshalIndent(agreed, "", "  ")
 			if err != nil {
@@ -368,16 +382,7 @@ content: when the file has changed, its servers are not started until you agree 
 			if err := os.MkdirAll(filepath.Dir(trustedFile()), 0o700); err != nil {
 				return err
 			}
-			if err := replaceFile(trustedFile(), append(text, '\n'), 0o600); err != nil {
-				return err
-			}
-			for _, s := range f.servers {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", s.Name, printable(whereOf(s.Entry.Config(s.Name))))
-				for _, n := range s.Notes {
-					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", s.Name, printable(n))
-				}
-			}
-			return nil
+			return replaceFile(trustedFile(), append(text, '\n'), 0o600)
 		},
 	}
 	return cmd

@@ -92,6 +92,9 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			for _, s := range servers {
+				if err := checkSeen(s); err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
 				for _, n := range s.Notes {
 					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", s.Name, printable(n))
 				}
@@ -143,7 +146,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, s := range servers {
-		if err := s.Entry.Config(s.Name).Check(); err != nil {
+		if err := errors.Join(checkSeen(s), s.Entry.Config(s.Name).Check()); err != nil {
 			return usagef(cmd, "%w", err)
 		}
 		if _, there := before.MCPServers[s.Name]; there {
@@ -165,7 +168,7 @@ func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer) error {
 		return err
 	}
 	for _, s := range servers {
-		fmt.Fprintf(cmd.OutOrStdout(), "added %s: %s\n", s.Name, printable(whereOf(s.Entry.Config(s.Name))))
+		fmt.Fprintf(cmd.OutOrStdout(), "added %s: %s\n", s.Name, inOneLine(whereOf(s.Entry.Config(s.Name))))
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type mcpServers struct {
 	bridge *mcpbridge.Servers // nil without any
 	first  *tool.Set          // their tools when it began
 
+	strip    func(string) string // takes secrets out of what servers say; nil if they say nothing
 	noticing sync.Mutex
 	notices  []string
 }
@@ -38,6 +39,7 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
+	w.strip = w.clean
 	options := w.serverOptions(chosen, w.notice)
 	options.Sample = w.sample
 	if w.bridge, err = mcpbridge.Open(options, chosen...); err != nil {
@@ -68,6 +70,12 @@ func (m *mcpServers) takeNotices() []string {
 	defer m.noticing.Unlock()
 	out := m.notices
 	m.notices = nil
+	if m.strip == nil {
+		return out
+	}
+	for i := range out {
+		out[i] = m.strip(out[i])
+	}
 	return out
 }
 
@@ -85,7 +93,7 @@ func mcpDir() string { return filepath.Join(stateDir(), "mcp") }
 // on.
 func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mcpbridge.Notice)) mcpbridge.Options {
 	for _, c := range chosen {
-		for _, secret := range append(c.Secrets(os.LookupEnv), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...) {
+		for _, secret := range append(serverSecrets(c), mcpbridge.LoginSecrets(mcpDir(), c, os.LookupEnv)...) {
 			if len(secret) >= leastKey {
 				s.hidden = append(s.hidden, secret)
 			}

@@ -307,6 +307,7 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 			failed = err
 			break
 		}
+		ev = r.w.cleaned(ev)
 		switch ev := ev.(type) {
 		case agent.Done:
 			done = ev
@@ -392,7 +393,11 @@ func (r *runner) finish(d agent.Done, failed error) error {
 func (r *runner) summary(d agent.Done) string {
 	p := r.pr.p
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), counted(d.Ran, "call"), short(time.Since(r.began)), r.w.found.ID)
+	did := counted(d.Ran, "call")
+	if n := len(midway(d)); n > 0 {
+		did += fmt.Sprintf(" and %d begun", n)
+	}
+	fmt.Fprintf(&b, "\n%s %s in %s on %s\n", p.dim("did    "), did, short(time.Since(r.began)), r.w.found.ID)
 	fmt.Fprintf(&b, "%s %s\n", p.dim("changed"), strings.Join(changes(d), "\n        "))
 	if cost := costLine(d.Cost, d.Unpriced); cost != "" {
 		fmt.Fprintf(&b, "%s %s\n", p.dim("cost   "), cost)
@@ -414,6 +419,9 @@ func changes(d agent.Done) []string {
 	for _, e := range d.Did {
 		lines = append(lines, effect(e))
 	}
+	if tools := midway(d); len(tools) > 0 {
+		lines = append(lines, "not known: "+inOneLine(strings.Join(tools, ", "))+" was begun, and may have changed things before it asked")
+	}
 	switch {
 	case len(d.Unreported) > 0:
 		lines = append(lines, "not known: "+inOneLine(strings.Join(d.Unreported, ", "))+" may change things, and did not say what")
@@ -424,6 +432,18 @@ func changes(d agent.Done) []string {
 		lines = append(lines, "nothing")
 	}
 	return lines
+}
+
+// midway are the tools that wait for an answer in the middle of a call and do not declare that
+// they only read.
+func midway(d agent.Done) []string {
+	var out []string
+	for _, q := range d.Waiting {
+		if q.Prompt > 0 && !q.Effects.Has(tool.ReadOnly) && !slices.Contains(out, q.Tool) {
+			out = append(out, q.Tool)
+		}
+	}
+	return out
 }
 
 // effect writes a change in a few words.

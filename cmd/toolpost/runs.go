@@ -144,16 +144,32 @@ func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 // questionLines say what a question is about. The arguments are shown whole:
 // whoever approves a call has to see them.
 func questionLines(p palette, q invoke.Question) []string {
-	lines := []string{p.cyan(printable(q.CallID)) + " " + p.bold(printable(q.Tool)) + " " + revealed(string(q.Args))}
+	plain := func(text string) string { return text }
+	lines := theirs(p.cyan(inOneLine(q.CallID))+" "+p.bold(inOneLine(q.Tool))+" ", string(q.Args), plain)
 	switch {
 	case q.Prompt > 0:
-		lines = append(lines, p.yellow("asks: ")+revealed(q.Message), p.dim("the answer matches "+revealed(string(q.Schema))))
+		lines = append(lines, theirs(p.yellow("asks: "), q.Message, plain)...)
+		lines = append(lines, theirs(p.dim("the answer matches "), string(q.Schema), p.dim)...)
 	case q.Reason != "":
-		lines = append(lines, p.dim(revealed(q.Reason)))
+		lines = append(lines, theirs("", q.Reason, p.dim)...)
 	}
 	if !q.Until.IsZero() {
 		lines = append(lines, p.dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
 	}
+	return lines
+}
+
+// theirs are the lines of a text that somebody else wrote, behind a head. Each line but the
+// first has a mark, so that none can look like one of Toolpost.
+func theirs(head, text string, style func(string) string) []string {
+	lines := strings.Split(strings.TrimRight(revealed(text), "\n"), "\n")
+	for i := range lines {
+		lines[i] = style(lines[i])
+		if i > 0 {
+			lines[i] = "│ " + lines[i]
+		}
+	}
+	lines[0] = head + lines[0]
 	return lines
 }
 

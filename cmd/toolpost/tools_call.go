@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +61,7 @@ do not promise to only read need --yes, which allows any tool.`,
 			if err != nil {
 				return err
 			}
-			return printOutcome(cmd, o, asJSON)
+			return printOutcome(cmd, o, asJSON, asText(cmd))
 		},
 	}
 	cmd.Flags().StringVar(&root, "root", ".", rootUsage)
@@ -92,9 +94,21 @@ func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, a
 	return out, nil
 }
 
-// printOutcome prints what a model would see. A call that failed is a failure
-// of the command, too.
-func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool) error {
+// asText shows a result as text on a terminal, where its bytes could do more than be read, and
+// as it is elsewhere.
+func asText(cmd *cobra.Command) func(string) string {
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(f) {
+		return cleanLines
+	}
+	return func(text string) string { return text }
+}
+
+// cleanLines is text that steers no terminal, whatever kind of line ends it has.
+func cleanLines(text string) string { return printable(strings.ReplaceAll(text, "\r\n", "\n")) }
+
+// printOutcome prints what a model would see, with its text as show has it. A call that failed
+// is a failure of the command, too.
+func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool, show func(string) string) error {
 	var err error
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), o)
@@ -102,9 +116,9 @@ func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool) error {
 		for _, p := range o.Result.Parts {
 			switch p := p.(type) {
 			case llm.Text:
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), p.Text)
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), show(p.Text))
 			case llm.Media:
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, p.MIME, len(p.Data))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, inOneLine(p.MIME), len(p.Data))
 			}
 		}
 	}

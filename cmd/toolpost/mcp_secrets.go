@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/toolpost/toolpost/mcpbridge"
+)
+
+// serverSecrets are the values that a server is given and that nobody may see: those of
+// variables, environment and headers whose name is one of a credential, and all others that
+// are neither plain words nor paths.
+func serverSecrets(c mcpbridge.ServerConfig) []string {
+	var out []string
+	add := func(name, value string) {
+		if len(value) >= leastKey && (credentialName(name) || !wordsOrPath(value)) {
+			out = append(out, value)
+		}
+	}
+	resolved, used, err := c.Resolve(func(name string) (string, bool) {
+		value, ok := os.LookupEnv(name)
+		add(name, value)
+		return value, ok
+	})
+	if err != nil {
+		return out
+	}
+	for _, value := range used { // of the file of variables, too
+		add("", value)
+	}
+	for _, m := range []map[string]string{resolved.Env, resolved.Headers} {
+		for name, value := range m {
+			add(name, value)
+			if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
+				add(name, token)
+			}
+		}
+	}
+	return out
+}
+
+// credentialWords are parts of names whose values are secret whatever they look like.
+var credentialWords = []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD", "AUTH", "CREDENTIAL", "COOKIE", "SESSION", "BEARER", "PRIVATE", "SIGNATURE", "DSN"}
+
+func credentialName(name string) bool {
+	name = strings.ToUpper(name)
+	for _, word := range credentialWords {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// longestWord is how long a plain word may be, and longestNumber a number beside it.
+const (
+	longestWord   = 20
+	longestNumber = 5
+)
+
+// wordsOrPath reports whether a value is a path of this machine, or words and short numbers as
+// people write them: production, us-east-1, application/json.
+func wordsOrPath(value string) bool {
+	if isPath(value) {
+		return true
+	}
+	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("/\\:.,-_ ", r) }) {
+		if !plainPart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func plainPart(part string) bool {
+	digits := strings.IndexFunc(part, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
+	if digits {
+		return len(part) <= longestNumber
+	}
+	if strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsLetter(r) }) || len(part) > longestWord {
+		return false
+	}
+	rest := part[1:] // one in which upper and lower case alternate is no word
+	return rest == strings.ToLower(rest) || part == strings.ToUpper(part)
+}
+
+// isPath reports whether value is a path whose first folder is there.
+func isPath(value string) bool {
+	if !filepath.IsAbs(value) {
+		return false
+	}
+	volume := filepath.VolumeName(value)
+	first, _, _ := strings.Cut(strings.TrimLeft(filepath.ToSlash(value[len(volume):]), "/"), "/")
+	if first == "" {
+		return true
+	}
+	info, err := os.Stat(volume + string(filepath.Separator) + first)
+	return err == nil && info.IsDir()
+}

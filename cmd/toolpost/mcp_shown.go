@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/mcpbridge"
+)
+
+// clean returns a text of a server without secrets, like a result: a server may repeat a key
+// in all that it says.
+func (s *settings) clean(text string) string { return s.secrets().Clean(text).String() }
+
+// hide returns err without secrets in its words.
+func (s *settings) hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := s.clean(err.Error()); text != err.Error() {
+		return &hiddenError{text, err}
+	}
+	return err
+}
+
+// hiddenError is an error whose words are others, because they held a secret.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// cleaned returns an event without secrets in what a tool says in the middle of a call.
+func (w *wiring) cleaned(ev llm.Event) llm.Event {
+	clean := func(q invoke.Question) invoke.Question {
+		q.Message = w.keep.Clean(q.Message).String()
+		if text := w.keep.Clean(string(q.Schema)).String(); text != string(q.Schema) {
+			q.Schema = nil // a part of a schema is none
+		}
+		return q
+	}
+	switch ev := ev.(type) {
+	case invoke.Progress:
+		ev.Message = w.keep.Clean(ev.Message).String()
+		return ev
+	case invoke.Asked:
+		ev.Question = clean(ev.Question)
+		return ev
+	case invoke.Waiting:
+		ev.Question = clean(ev.Question)
+		return ev
+	case agent.Done:
+		ev.Waiting = slices.Clone(ev.Waiting)
+		for i, q := range ev.Waiting {
+			ev.Waiting[i] = clean(q)
+		}
+		return ev
+	}
+	return ev
+}
+
+// describeServer prints all that a server of a project is started with, as the file has it:
+// whoever agrees to it agrees to that.
+func describeServer(cmd *cobra.Command, s mcpbridge.ImportedServer) {
+	out, e := cmd.OutOrStdout(), s.Entry
+	where := shellLine(append([]string{e.Command}, e.Args...))
+	if e.URL != "" {
+		where = shellWord(e.URL)
+	}
+	fmt.Fprintf(out, "%s: %s\n", inOneLine(s.Name), where)
+	row := func(what, text string) {
+		if text != "" {
+			fmt.Fprintf(out, "  %-8s %s\n", what, text)
+		}
+	}
+	row("cwd", optional(e.Cwd))
+	row("envFile", optional(e.EnvFile))
+	for _, name := range slices.Sorted(keys(e.Env)) {
+		row("env", shellWord(name)+"="+shellWord(e.Env[name]))
+	}
+	for _, name := range slices.Sorted(keys(e.Headers)) {
+		row("header", shellWord(name)+": "+shellWord(e.Headers[name]))
+	}
+	if e.Trust == string(mcpbridge.TrustAnnotations) {
+		row("trust", e.Trust)
+	}
+	if e.Sampling {
+		row("sampling", "it may ask the model of the run")
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", inOneLine(s.Name), inOneLine(n))
+	}
+}
+
+func optional(text string) string {
+	if text == "" {
+		return ""
+	}
+	return shellWord(text)
+}
+
+// checkSeen refuses a server with characters that cannot be seen: on a terminal they can do
+// more than be read, and in a file nobody notices them.
+func checkSeen(s mcpbridge.ImportedServer) error {
+	e := s.Entry
+	texts := append([]string{s.Name, e.Type, e.Command, e.EnvFile, e.Cwd, e.URL, e.Trust}, e.Args...)
+	for _, m := range []map[string]string{e.Env, e.Headers} {
+		for name, value := range m {
+			texts = append(texts, name, value)
+		}
+	}
+	if e.Tools != nil {
+		texts = append(texts, *e.Tools...)
+	}
+	for _, text := range texts {
+		for _, r := range text {
+			if r != '\t' && unseen(r) {
+				return fmt.Errorf("server %s holds a character that cannot be seen (U+%04X); nothing was taken over", strings.TrimSpace(revealed(inOneLine(s.Name))), r)
+			}
+		}
+	}
+	return nil
+}
