@@ -56,7 +56,12 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = &ending{resp.Body, over}
 	// The events of a stream are bounded one by one.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {
-		resp.Body = &bounded{resp.Body, maxFrame}
+		resp.Body = &body{ReadCloser: &bounded{resp.Body, maxFrame}}
+	} else {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{newLines(resp.Body, dataLine), resp.Body}
 	}
 	return resp, nil
 }

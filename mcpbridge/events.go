@@ -129,12 +129,15 @@ func (e *events) next() (event, error) {
 // line reads a line of at most so many bytes.
 func (e *events) line(most int) ([]byte, error) { return boundedLine(e.from, most) }
 
+// errTooLong goes on with how long.
+var errTooLong = errors.New("a message has more than")
+
 func boundedLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > most {
-			return nil, fmt.Errorf("a message has more than %d bytes", most)
+			return nil, fmt.Errorf("%w %d bytes", errTooLong, most)
 		}
 		line = append(line, part...)
 		if err == nil {

@@ -254,6 +254,9 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 		if ended = live.process.Why(); slow.Load() {
 			ended = live.process.Stderr.LastLines(3)
 		}
+		if printed := live.process.printed(); printed != "" {
+			ended = strings.TrimPrefix(ended+"; ", "; ") + "on its standard output, where messages belong: " + printed
+		}
 	}
 	live.kill()
 	switch {

@@ -196,7 +196,10 @@ func define(t *mcp.Tool) (ServerTool, error) {
 		return ServerTool{}, errors.New("there is nothing where a tool should be")
 	}
 	d := ServerTool{Name: t.Name, Title: t.Title, Description: t.Description}
+	why, bad := t.Meta[unusable].(string)
 	switch {
+	case bad:
+		return d, errors.New(clip(plainText(why), 200))
 	case t.Name == "" || len(t.Name) > maxToolName || !utf8.ValidString(t.Name):
 		return d, fmt.Errorf("a name has 1 to %d characters", maxToolName)
 	case strings.ContainsFunc(t.Name, isControl) || strings.ContainsFunc(t.Name, unicode.IsSpace):
@@ -263,10 +266,11 @@ func depth(v any, above int) int {
 	return deepest
 }
 
-// showName is a name from outside for people.
+// showName is a name from outside for people. It is not empty: that would mean the
+// whole server.
 func showName(t *mcp.Tool) string {
-	if t == nil {
-		return ""
+	if t == nil || t.Name == "" {
+		return "(without a name)"
 	}
 	return clip(strings.ReplaceAll(plainText(t.Name), "\n", " "), maxToolName)
 }

@@ -21,6 +21,7 @@ const maxFrame = 16 << 20
 type process struct {
 	*child.Process
 	write time.Duration // how long it may take to read what we send
+	noise child.Tail    // what it printed where messages belong
 }
 
 // startProcess starts the program of s, whose variables are resolved.
@@ -33,12 +34,16 @@ func startProcess(s ServerConfig, supervised bool) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{p, s.callTimeout()}, nil
+	return &process{Process: p, write: s.callTimeout()}, nil
 }
 
 // Connect implements [mcp.Transport].
 func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
-	return (&mcp.IOTransport{Reader: p.Stdout, Writer: p, MaxLineLength: maxFrame}).Connect(ctx)
+	from := newLines(p.Stdout, func(line []byte) []byte { return message(line, &p.noise) })
+	return (&mcp.IOTransport{Reader: struct {
+		io.Reader
+		io.Closer
+	}{from, p.Stdout}, Writer: p, MaxLineLength: maxFrame}).Connect(ctx)
 }
 
 // Write sends to the program. One that does not read what it is sent is ended:

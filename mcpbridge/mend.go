@@ -1,0 +1,179 @@
+package mcpbridge
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK ends a connection at the first line that it cannot read, and refuses a list
+// for one tool in it. What stands here comes before it, and leaves out no more than
+// what cannot be used.
+
+// lines passes on what fix makes of each line of a reader.
+type lines struct {
+	from *bufio.Reader
+	fix  func(line []byte) []byte
+	rest []byte
+	err  error
+}
+
+func newLines(r io.Reader, fix func([]byte) []byte) *lines {
+	return &lines{from: bufio.NewReaderSize(r, 64<<10), fix: fix}
+}
+
+var errLongLine = fmt.Errorf("a message exceeded the configured maximum of %d bytes", maxFrame)
+
+// Read implements [io.Reader].
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		line, err := boundedLine(l.from, maxFrame)
+		if errors.Is(err, errTooLong) {
+			err = errLongLine
+		}
+		l.rest, l.err = l.fix(line), err
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// message returns a line of a program as the client can read it, nil if it is none:
+// programs print all kinds of things, and responses that answer nothing. What it does
+// not pass on is written to noise.
+func message(line []byte, noise io.Writer) []byte {
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 {
+		return nil
+	}
+	if text[0] == '[' && json.Valid(text) {
+		return line // a batch, which one revision has
+	}
+	var id struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	_, err := jsonrpc.DecodeMessage(text)
+	if err != nil || json.Unmarshal(text, &id) != nil || id.Method == "" && (len(id.ID) == 0 || string(id.ID) == "null") {
+		_, _ = noise.Write(append(text, '\n'))
+		return nil
+	}
+	return append(mendList(text), '\n')
+}
+
+// dataLine returns a line of a stream of events with its list of tools mended.
+func dataLine(line []byte) []byte {
+	data, is := bytes.CutPrefix(line, []byte("data:"))
+	if !is || !bytes.Contains(data, []byte(`"tools"`)) {
+		return line
+	}
+	return append(append([]byte("data: "), mendList(bytes.TrimSpace(data))...), '\n')
+}
+
+// body is one of a response, whose list of tools is mended.
+type body struct {
+	io.ReadCloser
+	whole io.Reader // once it is read
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (int, error) {
+	if b.whole == nil {
+		text, err := io.ReadAll(b.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		b.whole = bytes.NewReader(mendList(text))
+	}
+	return b.whole.Read(p)
+}
+
+// unusable is the key, in the _meta of a tool, of why it cannot be used.
+const unusable = "toolpost.dev/unusable"
+
+// mendList returns a message in which each tool of a list has the form that tools
+// have; one that had not says why, and is left out by [define].
+func mendList(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`"tools"`)) {
+		return text
+	}
+	var m map[string]json.RawMessage
+	var result map[string]json.RawMessage
+	var tools []json.RawMessage
+	if json.Unmarshal(text, &m) != nil || json.Unmarshal(m["result"], &result) != nil || json.Unmarshal(result["tools"], &tools) != nil {
+		return text // it is no list, or one that nobody can read
+	}
+	mended := false
+	for i, t := range tools {
+		if why := malformed(t); why != "" {
+			tools[i], mended = placeholder(t, why), true
+		}
+	}
+	if !mended {
+		return text
+	}
+	var err error
+	if result["tools"], err = json.Marshal(tools); err != nil {
+		return text
+	}
+	if m["result"], err = json.Marshal(result); err != nil {
+		return text
+	}
+	out, err := json.Marshal(m)
+	if err != nil {
+		return text
+	}
+	return out
+}
+
+// malformed says why a tool cannot be read, "" if it can. Schemas are looked at later.
+func malformed(text json.RawMessage) string {
+	var t struct {
+		Meta        map[string]json.RawMessage `json:"_meta"`
+		Annotations *mcp.ToolAnnotations       `json:"annotations"`
+		Description string                     `json:"description"`
+		Name        string                     `json:"name"`
+		Title       string                     `json:"title"`
+		Icons       []mcp.Icon                 `json:"icons"`
+	}
+	err := json.Unmarshal(text, &t)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Sprintf("its %s is of the wrong type (%s)", kind.Field, kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Sprintf("it is no object (%s)", kind.Value)
+	}
+	return "it cannot be read"
+}
+
+// placeholder is a tool that says why it cannot be used.
+func placeholder(text json.RawMessage, why string) json.RawMessage {
+	var said struct {
+		Name any `json:"name"`
+	}
+	_ = json.Unmarshal(text, &said) // without a name it has none
+	name, _ := said.Name.(string)
+	out, err := json.Marshal(map[string]any{"name": name, "inputSchema": map[string]any{}, "_meta": map[string]any{unusable: why}})
+	if err != nil {
+		panic(err) // strings can be written
+	}
+	return out
+}
+
+// printed is what a program printed where messages belong, for a person; "" if nothing.
+func (p *process) printed() string {
+	return strings.TrimSpace(p.noise.LastLines(3))
+}
