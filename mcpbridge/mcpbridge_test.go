@@ -463,7 +463,11 @@ func TestLazyStart(t *testing.T) {
 	s, _ := open(t, mcpbridge.Options{Dir: dir}, stdio("one", "ordinary"))
 	before := toolsOf(t, s)
 	s.Close()
-	if info, err := os.Stat(filepath.Join(dir, "one.json")); err != nil || info.Mode().Perm() != 0o600 {
+	files, _ := filepath.Glob(filepath.Join(dir, "one-*.json"))
+	if len(files) != 1 {
+		t.Fatalf("what is remembered stands in %s", files)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("what is remembered: %v, %v", info, err)
 	}
 
