@@ -70,8 +70,7 @@ func newMCPList() *cobra.Command {
 			}
 			for _, f := range files {
 				if !f.trusted {
-					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s has %s, which are not used; 'toolpost mcp trust %s' agrees to them\n",
-						f.path, counted(len(f.servers), "server"), f.path)
+					fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+f.notice())
 				}
 			}
 			if asJSON {
@@ -135,12 +134,15 @@ func oneServer(cmd *cobra.Command, word string) (*settings, *mcpbridge.Servers, 
 	if err != nil {
 		return nil, nil, "", err
 	}
-	c, err := serverNamed(all, word)
+	c, err := s.serverFor(all, word)
 	if err != nil {
 		return nil, nil, "", usagef(cmd, "%w", err)
 	}
 	servers, err := s.openServers([]mcpbridge.ServerConfig{c}, func(n mcpbridge.Notice) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.clean(n.String())))
+		if n.Tool == "" && strings.HasPrefix(n.Text, "is not there") {
+			return // the command ends with that error
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(s.clean(withWords(n.String(), c, word))))
 	})
 	if err == nil {
 		mustEnd(cmd.Context())
@@ -305,7 +307,7 @@ It is a failure if one is not there.`,
 // examineServers starts servers side by side and says what became of them.
 func (s *settings) examineServers(cmd *cobra.Command, chosen []mcpbridge.ServerConfig) ([]finding, error) {
 	mustEnd(cmd.Context())
-	told := mcpServers{strip: s.clean}
+	told := mcpServers{strip: s.told(chosen)}
 	servers, err := s.openServers(chosen, told.notice)
 	if err != nil {
 		return nil, err

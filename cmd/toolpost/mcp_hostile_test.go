@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/mcpbridge"
 )
 
 // oneTool is the list of a server with one tool, e.
@@ -150,5 +154,74 @@ func TestMCPPlainValuesAreNoSecrets(t *testing.T) {
 		if got := strings.TrimSpace(r.out) == text; got != shown || r.code != 0 {
 			t.Errorf("%q is shown as %q, %s", text, r.out, r.errOut)
 		}
+	}
+}
+
+// TestMCPSaysWhyAProjectsServerIsNotUsed: who names a server of a project's file learns that it
+// needs consent, and what is wrong with the file.
+func TestMCPSaysWhyAProjectsServerIsNotUsed(t *testing.T) {
+	mcpHome(t, "")
+	place(t, "s.txtar", "A text.\n-- 1 --\ntext Done.\n")
+	place(t, ".mcp.json", `{"mcpServers":{"pj":{"command":"x"}}}`)
+	place(t, ".cursor/mcp.json", `{"mcpServers":`)
+	named := []string{"mcp tools pj", "mcp doctor pj", "run -m sim/script:s.txtar --mcp pj go"}
+	for _, words := range named {
+		must(t, toolpost(t, "", strings.Fields(words)...), 2, "pj is a server of ", "to which you have not agreed; 'toolpost mcp trust ")
+	}
+	must(t, toolpost(t, "", "mcp", "list"), 0, "to which you have not agreed, has 1 server, which are not used; 'toolpost mcp trust ", "mcp.json is not used, because it cannot be read")
+	must(t, toolpost(t, "", "mcp", "trust", ".mcp.json"), 0, "pj: x")
+	place(t, ".mcp.json", `{"mcpServers":{"pj":{"command":"y"}}}`)
+	for _, words := range append(named, "mcp list") {
+		r := toolpost(t, "", strings.Fields(words)...)
+		if !strings.Contains(r.errOut, "has changed since you agreed to it") {
+			t.Errorf("%s: %s", words, r.errOut)
+		}
+	}
+}
+
+// TestMCPCommandsInWords: a command of --mcp is split like a shell's, each gets a name of its
+// own, and what a notice says to enter names the same command.
+func TestMCPCommandsInWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		`a 'b c' "d'e" f\ g`: {"a", "b c", "d'e", "f g"}, `C:\x\y.exe  ''`: {`C:\x\y.exe`, ""}, "": nil, " \t": nil, `"a"b`: {"ab"}, `\"a`: {`"a`},
+	} {
+		if got, err := splitWords(line); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q is split into %q, %v", line, got, err)
+		}
+	}
+	mcpHome(t, "mcp_servers:\n"+serverYAML("broken", "exit:1"))
+	place(t, "s.txtar", "A text.\n-- 1 --\ntext Done.\n")
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "python3 'unclosed", "go"), 2, "a quote in the command is not closed")
+	r := toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--mcp", "broken", "go")
+	must(t, r, 1, "--mcp: server broken is not there", "exit status 1")
+	r = toolpost(t, "", "mcp", "tools", "broken")
+	must(t, r, 1, "exit status 1")
+	if n := strings.Count(r.errOut, "exit status 1"); n != 1 {
+		t.Errorf("the error stands there %d times:\n%s", n, r.errOut)
+	}
+	s := &settings{mcp: []string{"python3 a.py", "python3 b.py"}}
+	chosen, err := s.chosenServers(newMCPList())
+	if err != nil || chosen[0].Name != "python3" || chosen[1].Name != "python3-2" {
+		t.Fatalf("the servers are %+v, %v", chosen, err)
+	}
+	if got := s.told(chosen)("approve it: toolpost mcp tools python3-2 --approve"); got != "approve it: toolpost mcp tools 'python3 b.py' --approve" {
+		t.Errorf("it says %s", got)
+	}
+}
+
+// TestMCPDoctorInterrupted: Ctrl-C is no fault of a server.
+func TestMCPDoctorInterrupted(t *testing.T) {
+	mcpHome(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := newMCPDoctor()
+	cmd.SetContext(ctx)
+	command, env := mcptest.Command("silent")
+	findings, err := new(settings).examineServers(cmd, []mcpbridge.ServerConfig{{Name: "silent", Command: command, Env: env}})
+	if !errors.Is(err, context.Canceled) || findings != nil {
+		t.Errorf("%+v, %v", findings, err)
+	}
+	if got := byHand(mcpbridge.ServerConfig{URL: "https://h.example.org/mcp?key=x"}); got != "is this its address? https://h.example.org/mcp" {
+		t.Errorf("it says %q", got)
 	}
 }

@@ -213,11 +213,11 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.Servic
 	if err != nil {
 		return nil, err
 	}
-	c, err := serverNamed(all, f.through)
+	c, err := w.serverFor(all, f.through)
 	if err != nil {
 		return nil, usagef(cmd, "--through: %w", err)
 	}
-	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd))
+	servers, err := w.openServers([]mcpbridge.ServerConfig{c}, f.notice(cmd, w.clean))
 	if err != nil {
 		return nil, err
 	}
@@ -230,8 +230,8 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *wiring, options mcpbridge.Servic
 	return r, nil
 }
 
-func (f *mcpServe) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
-	return func(n mcpbridge.Notice) { f.say(cmd, n.String()) }
+func (f *mcpServe) notice(cmd *cobra.Command, clean func(string) string) func(mcpbridge.Notice) {
+	return func(n mcpbridge.Notice) { f.say(cmd, clean(n.String())) }
 }
 
 // say tells the person who started the server. Standard output is the client's.

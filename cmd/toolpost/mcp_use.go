@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	w.strip = w.clean
+	w.strip = w.told(chosen)
 	options := w.serverOptions(chosen, w.notice)
 	options.Sample = w.sample
 	if w.bridge, err = mcpbridge.Open(options, chosen...); err != nil {
@@ -47,10 +48,27 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	}
 	w.close = append(w.close, func() { w.bridge.Close() })
 	if w.first, err = w.bridge.Tools(ctx); err != nil {
+		return w.hide(err)
+	}
+	if err := w.missing(ctx); err != nil {
 		return err
 	}
 	w.tools, err = tool.Join(w.tools, w.first)
 	return err
+}
+
+// missing is the error of a server that --mcp names and that is not there. Of those that the
+// configuration has, others do without.
+func (w *wiring) missing(ctx context.Context) error {
+	if len(w.mcp) == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, st := range w.bridge.Status() {
+		if st.Err != nil {
+			return w.hide(fmt.Errorf("--mcp: server %s is not there: %w", st.Name, st.Err))
+		}
+	}
+	return nil
 }
 
 // maxNotices bounds what is kept of servers that have much to say.
@@ -168,12 +186,13 @@ func (s *settings) chosenServers(cmd *cobra.Command) ([]mcpbridge.ServerConfig, 
 			}
 			return nil, nil
 		}
-		c, err := serverNamed(all, word)
+		c, err := s.serverFor(all, word)
 		if err != nil {
 			return nil, usagef(cmd, "--mcp: %w", err)
 		}
+		first := c.Name
 		for n := 2; slices.ContainsFunc(out, func(o mcpbridge.ServerConfig) bool { return o.Name == c.Name }); n++ {
-			c.Name = fmt.Sprint(strings.TrimRight(c.Name, "0123456789"), n)
+			c.Name = fmt.Sprint(first, "-", n)
 		}
 		out = append(out, c)
 	}
@@ -195,7 +214,10 @@ func serverNamed(all []mcpbridge.ServerConfig, word string) (mcpbridge.ServerCon
 		c := mcpbridge.ServerConfig{Name: serverName(u.Hostname()), URL: word}
 		return c, c.Check()
 	}
-	parts := strings.Fields(word)
+	parts, err := splitWords(word)
+	if err != nil {
+		return mcpbridge.ServerConfig{}, err
+	}
 	if len(parts) == 0 {
 		return mcpbridge.ServerConfig{}, fmt.Errorf("it names no server")
 	}
@@ -230,7 +252,9 @@ type projectFile struct {
 	path    string
 	hash    journal.Hash
 	servers []mcpbridge.ImportedServer
-	trusted bool
+	trusted bool  // somebody has agreed to it
+	changed bool  // somebody has agreed to it when it was another
+	broken  error // why it cannot be read
 }
 
 // projectNames are where programs keep the servers of a project.
@@ -246,10 +270,15 @@ func projectFiles(root string) ([]projectFile, error) {
 	var out []projectFile
 	for _, name := range projectNames {
 		f, err := readProjectFile(filepath.Join(root, filepath.FromSlash(name)))
-		if err != nil {
-			continue // mcp trust says what is wrong with it
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
-		f.trusted = agreed[f.path] == f.hash
+		if err != nil {
+			out = append(out, projectFile{path: absolute(filepath.Join(root, filepath.FromSlash(name))), broken: err})
+			continue
+		}
+		before, known := agreed[f.path]
+		f.trusted, f.changed = before == f.hash, known && before != f.hash
 		out = append(out, f)
 	}
 	return out, nil

@@ -157,13 +157,13 @@ func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error
 	if file != "" {
 		return nil, usagef(cmd, "--tools and --mcp do not go together")
 	}
-	_, servers, name, err := oneServer(cmd, server)
+	s, servers, name, err := oneServer(cmd, server)
 	if err != nil {
 		return nil, err
 	}
 	defer servers.Close()
 	if err := servers.Connect(cmd.Context(), name); err != nil {
-		return nil, err
+		return nil, s.hide(err)
 	}
 	listed, _ := servers.Definitions(name)
 	if len(listed) == 0 {
@@ -171,7 +171,7 @@ func auditedTools(cmd *cobra.Command, file, server string) ([]llm.ToolDef, error
 	}
 	var out []llm.ToolDef
 	for _, d := range listed {
-		out = append(out, llm.ToolDef{Name: d.Name, Description: d.Description, Schema: d.Input})
+		out = append(out, llm.ToolDef{Name: s.clean(d.Name), Description: s.clean(d.Description), Schema: d.Input})
 	}
 	return out, nil
 }
