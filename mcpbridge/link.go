@@ -243,7 +243,7 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	var list *listing
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {
-		list, err = readList(life, l.Name, live.session)
+		list, err = l.readList(life, live.session)
 	}
 	if closed(); timer.Stop() && err == nil {
 		return live, list, nil
@@ -360,7 +360,7 @@ func (l *link) refresh(ctx context.Context) {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, l.connectTimeout())
 	defer cancel()
-	list, err := readList(ctx, l.Name, live.session)
+	list, err := l.readList(ctx, live.session)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.live != live {
@@ -376,6 +376,7 @@ func (l *link) refresh(ctx context.Context) {
 
 // clean takes secrets and what a terminal would obey out of an error.
 func (l *link) clean(text string) string {
+	text = l.host.strip(text)
 	if secrets := l.secrets.Load(); secrets != nil {
 		for _, secret := range *secrets {
 			if len(secret) >= 4 {
@@ -427,7 +428,7 @@ func (l *link) status() Status {
 		s.State = Used
 	}
 	if l.live.process != nil {
-		s.Stderr = l.live.process.Stderr.String()
+		s.Stderr = l.host.strip(l.live.process.Stderr.String())
 	}
 	return s
 }

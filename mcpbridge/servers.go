@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -34,6 +35,9 @@ type Options struct {
 	// ServerConfig.Sampling); nil has no model. What it used is on the receipt of
 	// the call.
 	Sample func(ctx context.Context, server string, req *llm.Request) (*llm.Response, error)
+	// Secrets are values that no server may bring before a person, the model or into
+	// what is remembered, whoever gave them to it. Nil knows none.
+	Secrets *journal.Secrets
 	// Version is that of the program, which servers are told.
 	Version string
 }
@@ -109,6 +113,7 @@ func (s *Servers) notify(n Notice) {
 	if s.options.Notify == nil {
 		return
 	}
+	n.Tool, n.Text = s.strip(n.Tool), s.strip(n.Text)
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	s.options.Notify(n)

@@ -193,7 +193,7 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 		case jsonrpc.CodeMethodNotFound:
 			code = tool.NotFound
 		}
-		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(plainText(wire.Message), maxError))
+		return tool.Errorf(code, "MCP server %s: %s", l.Name, clip(l.host.strip(plainText(wire.Message)), maxError))
 	}
 	if lost(err) {
 		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.clean(live.why(err)))

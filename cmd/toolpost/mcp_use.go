@@ -117,7 +117,7 @@ func (s *settings) serverOptions(chosen []mcpbridge.ServerConfig, notify func(mc
 			}
 		}
 	}
-	return mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Supervised: true, Notify: notify, Version: readBuildInfo().Version}
+	return mcpbridge.Options{Dir: mcpDir(), Lookup: os.LookupEnv, Secrets: s.secrets(), Supervised: true, Notify: notify, Version: readBuildInfo().Version}
 }
 
 // openServers opens servers that have no model to ask.
