@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // TestSecretsInDefinitions: a server that knows a secret of ours does not bring it on
@@ -43,5 +44,15 @@ func TestSecretsInDefinitions(t *testing.T) {
 	err = s.Connect(context.Background(), "two")
 	if seen := fmt.Sprint(told, err, s.Status()); err == nil || strings.Contains(seen, secret) || !strings.Contains(seen, "stripped:value") {
 		t.Errorf("of a handshake that failed is seen: %s", seen)
+	}
+}
+
+// TestAServersWordsAreNoRefusal: a tool that ran and says "access denied" was not
+// refused by us.
+func TestAServersWordsAreNoRefusal(t *testing.T) {
+	s, _ := open(t, mcpbridge.Options{}, stdio("one", "ordinary"))
+	_, err := call(t, toolsOf(t, s), "one__fail", `{"text":"Access denied"}`)
+	if e := tool.FromError(err); e == nil || e.Code != tool.Execution || !strings.Contains(e.Message, "Access denied") {
+		t.Errorf("it returned %v", err)
 	}
 }

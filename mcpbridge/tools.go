@@ -251,7 +251,17 @@ func output(res *mcp.CallToolResult) (tool.Output, error) {
 		message = strings.TrimSpace("the tool failed and does not say why " + string(out.Structured))
 	}
 	out.Parts = slices.DeleteFunc(out.Parts, func(p llm.Part) bool { _, is := p.(llm.Text); return is })
-	return out, tool.FromError(errors.New(clip(message, maxError)))
+	return out, ownWords(clip(message, maxError))
+}
+
+// ownWords is the error of a tool that ran and says that it failed. Its words do not
+// make it one that a policy of ours refused: that would mean that it was not run.
+func ownWords(message string) error {
+	e := tool.FromError(errors.New(message))
+	if e.Code == tool.Permission {
+		return tool.Errorf(tool.Execution, "%s", message)
+	}
+	return e
 }
 
 // structured writes a structured result. The SDK reads numbers as floating point;
