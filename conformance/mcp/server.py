@@ -1,7 +1,9 @@
 """A server made with the official Python SDK, with a tool for each kind of result."""
 
+import pathlib
 import sys
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from pydantic import BaseModel, Field
@@ -40,10 +42,12 @@ def picture() -> Image:
 
 
 @server.tool()
-async def slow(steps: int, ctx: Context) -> str:
-    """Report progress, then finish."""
+async def slow(steps: int, ctx: Context, until: str = "") -> str:
+    """Report progress, then finish: at once, or when somebody has made the file until."""
     for i in range(steps):
         await ctx.report_progress(i + 1, steps, f"step {i + 1}")
+    while until and not pathlib.Path(until).exists():
+        await anyio.sleep(0.01)
     return "done"
 
 
