@@ -42,8 +42,9 @@ func ParseMode(name string) (Mode, error) {
 type Options struct {
 	Mode Mode
 	// Tokens bounds the view, as [llm.EstimateText] counts. 0 means a third of the
-	// first 900 tokens and a fifth of the rest in Concise, at least 150 and at most 2,000, and a sixteenth in Minimal,
-	// at least 40 and at most 200.
+	// first 900 tokens and a fifth of the rest in Concise, at least 150 and at most
+	// 2,000, and lists of bare ids of up to 2,000 besides; in Minimal a sixteenth, at
+	// least 40 and at most 200.
 	Tokens int
 	// Task is what the result is for: the words of the user, the arguments of the
 	// call. Lines and items that have its words are kept before others.
@@ -109,7 +110,7 @@ func Result(text string, o Options) View {
 		}
 		return v
 	}
-	return showTree(root, o, budget)
+	return showTree(root, o, whole, budget)
 }
 
 // breaksOff ends the view of a result whose JSON has no end, so that nobody takes it

@@ -46,7 +46,11 @@ func long(kids []*node) bool {
 // leaves draws a list of leaves on one line: the first, those that the task asks
 // for, and the last.
 func (d *drawing) leaves(label string, n *node, depth int) {
-	keep := d.choose(n.kids, d.lim.list, func(k *node) string { return k.text })
+	most, comma := d.lim.list, ", "
+	if d.aim.ids && idNodes(n.kids) {
+		most, comma = all, ","
+	}
+	keep := d.choose(n.kids, most, func(k *node) string { return k.text })
 	d.shown += len(keep)
 	var parts []string
 	for i, at := range keep {
@@ -59,7 +63,7 @@ func (d *drawing) leaves(label string, n *node, depth int) {
 		d.whole = false
 		parts = append(parts, fmt.Sprintf("(%d of %d)", len(keep), len(n.kids)))
 	}
-	d.add(depth, label+" "+strings.Join(parts, ", "))
+	d.add(depth, label+" "+strings.Join(parts, comma))
 }
 
 // each draws a list one value after the other.
@@ -170,7 +174,7 @@ func (d *drawing) telling(n *node) string {
 	for _, key := range n.kids[len(n.kids)/2].keys {
 		values := make(map[string]bool)
 		for _, row := range n.kids {
-			if v := row.get(key); v != nil && v.kind == '"' && len(v.text) < 80 && !stamp(v.text) && !strings.Contains(v.text, "\n") {
+			if v := row.get(key); v != nil && v.kind == '"' && (len(v.text) < 80 || isPath(v.text)) && !stamp(v.text) && !strings.Contains(v.text, "\n") {
 				values[v.text] = true
 			}
 		}

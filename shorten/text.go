@@ -15,6 +15,10 @@ import (
 func showText(text string, o Options, budget int) View {
 	lines := textLines(text)
 	a := aimOf(o.Task)
+	joined := joinIDs(lines)
+	if budget, a.ids = o.withIDs(budget, llm.EstimateText(text), lineTokens(joined)); a.ids {
+		lines = joined
+	}
 	a.weigh(lines)
 	v := showLines(lines, a, budget)
 	v.Text += v.note()
@@ -90,7 +94,7 @@ func showLines(lines []string, a *aim, budget int) View {
 	for _, most := range caps {
 		out, tokens, cut := make([]string, len(lines)), 0, false
 		for i, l := range lines {
-			s, is := cutText(l, most, nil)
+			s, is := a.cut(l, most, nil)
 			out[i], cut = s, cut || is
 			if tokens += llm.EstimateText(s) + 1; tokens > budget {
 				break
@@ -120,7 +124,7 @@ func pick(lines []string, a *aim, budget int) View {
 		if fit > 0 || i < 2 {
 			most = 200
 		}
-		s, _ := cutText(l, most, nil)
+		s, _ := a.cut(l, most, nil)
 		n := llm.EstimateText(s) + 1
 		if i+1 < len(lines) && below(l, lines[i+1]) {
 			fit += 2

@@ -70,11 +70,12 @@ func between3(coarse []limits) []limits {
 }
 
 // showTree returns the first view, from all to little, that has room in the budget.
-func showTree(root *node, o Options, budget int) View {
+func showTree(root *node, o Options, whole, budget int) View {
 	p := &plan{o: o, aim: aimOf(o.Task), same: make(map[*node]string), keep: required(o.Schema), takes: make(map[string]bool)}
 	for _, name := range o.Params {
 		p.takes[strings.ToLower(name)] = true
 	}
+	budget, p.aim.ids = o.withIDs(budget, whole, treeTokens(root))
 	p.study(root)
 	fits := func(i int) (*drawing, int) {
 		d := &drawing{plan: p, lim: steps[i], whole: true}
@@ -412,7 +413,7 @@ func (d *drawing) scalarOf(n *node, most int) string {
 	text := n.text
 	if d.lim.text < all {
 		text = strings.Join(strings.Fields(tagless(text)), " ")
-		if cut, is := cutText(text, most, d.known); is {
+		if cut, is := d.aim.cut(text, most, d.known); is {
 			d.whole = false
 			text = cut
 		}

@@ -11,6 +11,7 @@ import (
 type aim struct {
 	weight map[string]float64 // of a word, 0 until weigh
 	names  []string           // words with signs inside, such as tool/select.go
+	ids    bool               // lists of ids are shown whole
 }
 
 // mostWords bounds the words of a task that count, and mostNames its names.
@@ -122,11 +123,19 @@ func singular(w string) string {
 	return w
 }
 
+// cut is cutText, except for lists of ids that are shown whole.
+func (a *aim) cut(s string, most int, known func(string) bool) (string, bool) {
+	if a.ids && idLine(s) {
+		return strings.ReplaceAll(s, ", ", ","), false
+	}
+	return cutText(s, most, known)
+}
+
 // cutText returns a text of at most about most characters: its beginning, the names
 // and numbers of what is left out, and its end. One word, such as a link, is cut only
 // if it is very long. Known reports what need not be named again; it may be nil.
 func cutText(s string, most int, known func(string) bool) (string, bool) {
-	if len(s) <= most || len(s) <= longestWord && !strings.ContainsAny(s, " \n") {
+	if len(s) <= most || len(s) <= longestWord && !strings.ContainsAny(s, " \n") || isPath(s) {
 		return s, false
 	}
 	n := utf8.RuneCountInString(s)
@@ -142,7 +151,8 @@ func cutText(s string, most int, known func(string) bool) (string, bool) {
 	if i := strings.IndexByte(s[tail:], ' '); i >= 0 && i < 12 {
 		tail += i + 1
 	}
-	said := mentions(s[head:tail], max(wide/3, leastNamed), func(w string) bool {
+	// A name may begin in the head or end in the tail.
+	said := mentions(s[cutAt(s, max(head-longestName/2, 0)):], max(wide/3, leastNamed), func(w string) bool {
 		return known != nil && known(w) || strings.Contains(s[:head], w) || strings.Contains(s[tail:], w)
 	})
 	if said != "" {
@@ -152,9 +162,25 @@ func cutText(s string, most int, known func(string) bool) (string, bool) {
 }
 
 const (
-	longestWord = 90 // bytes of one word that is not cut
-	leastNamed  = 24 // bytes for the names of what is left out
+	longestPath = 180 // bytes of a path that is not cut
+	longestWord = 90  // bytes of one word that is not cut
+	leastNamed  = 24  // bytes for the names of what is left out
 )
+
+// isPath reports whether a text is the path of a file, which is of no use in part.
+func isPath(s string) bool {
+	slash := strings.LastIndexByte(s, '/')
+	if slash < 0 || len(s) > longestPath || strings.ContainsAny(s, "\n\"'`<>|") || strings.Contains(s[:slash], ": ") || strings.Contains(s[:slash], ". ") {
+		return false
+	}
+	dot := strings.LastIndexByte(s, '.')
+	end := s[dot+1:]
+	first := s
+	if i := strings.IndexByte(s, ' '); i >= 0 {
+		first = s[:i]
+	}
+	return dot > slash && len(end) >= 1 && len(end) <= 5 && strings.IndexFunc(end, notWordly) < 0 && strings.Contains(first, "/")
+}
 
 // cutAt returns where to cut, at most n bytes on: between words if one is near, and
 // never inside of a character.
@@ -172,91 +198,3 @@ func cutAt(s string, n int) int {
 	}
 	return n
 }
-
-// mentions returns the names in a text that are not known yet: first what is quoted,
-// then what has signs, digits or capitals inside, then numbers. It is at most `most`
-// bytes long.
-func mentions(s string, most int, known func(string) bool) string {
-	var kinds [3][]string
-	var used [3]int
-	seen := make(map[string]bool)
-	for f := range strings.FieldsFuncSeq(s, between) {
-		if len(f) > 200 {
-			continue
-		}
-		w := strings.Trim(f, ".,;:!?\"'`()[]{}<>*|\\=…")
-		k := kindOfName(f, w)
-		if k < 0 || used[k] > most || seen[w] {
-			continue
-		}
-		seen[w] = true
-		if !known(w) {
-			kinds[k] = append(kinds[k], w)
-			used[k] += len(w) + 2
-		}
-	}
-	var out []string
-	room := most - min(used[2], most/4) // some of it is for numbers
-	for k, names := range kinds {
-		if k == 2 {
-			room += min(used[2], most/4)
-		}
-		for _, w := range names {
-			if len(w)+2 <= room {
-				room -= len(w) + 2
-				out = append(out, w)
-			}
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// between reports whether a character separates words: space, and what is written
-// without any.
-func between(r rune) bool { return unicode.IsSpace(r) || r >= 0x2e80 }
-
-// kindOfName is how surely a word names something, 0 most of all and -1 if it does
-// not. The field is the word with the signs around it.
-func kindOfName(field, w string) int {
-	if len(w) < 3 || len(w) > longestWord {
-		return -1
-	}
-	if i := strings.Index(field, w); i > 0 && strings.ContainsAny(field[i-1:i], "'\"`") && strings.ContainsAny(field[i+len(w):], "'\"`") {
-		return 0
-	}
-	if strings.HasPrefix(field, "--") {
-		return 1
-	}
-	return sortOfName(w)
-}
-
-// sortOfName is 1 for words with signs, digits or capitals inside, 2 for numbers and
-// -1 for others.
-func sortOfName(w string) int {
-	letters, digits, signs, inner := 0, 0, 0, 0
-	for i := range len(w) {
-		switch c := w[i]; {
-		case c >= '0' && c <= '9':
-			digits++
-		case c >= 'A' && c <= 'Z':
-			letters++
-			if i > 0 {
-				inner++
-			}
-		case c == '_', c == '/', c == '@', c == '.' && i > 0:
-			signs++
-		case c >= 'a' && c <= 'z':
-			letters++
-		}
-	}
-	switch {
-	case digits > 0 && letters == 0:
-		return 2
-	case digits > 0, signs > 0 && letters > signs+2, inner > 0 && inner+1 < letters:
-		return 1
-	}
-	return -1
-}
-
-// isName reports whether a word names something.
-func isName(w string) bool { return len(w) > 2 && sortOfName(w) >= 0 }
