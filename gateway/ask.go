@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/toolpost/toolpost/emulate"
@@ -20,12 +22,16 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 	var failures []error
 	for i, to := range ways {
 		last := i == len(ways)-1
+		if to.sick.Load() && !(last && len(failures) == 0) {
+			continue
+		}
 		pass, open := to.breaker.Enter(time.Now, limits)
 		if open != nil && !(last && len(failures) == 0) {
 			continue
 		}
-		begun, err := x.askOne(to, req, each)
+		begun, err := x.askOne(to, req, each, !last)
 		pass.Done(verdict(err), time.Now, limits)
+		x.failed(to, err)
 		if err == nil || begun || !another(err) || x.ctx().Err() != nil {
 			return joined(failures, err)
 		}
@@ -35,6 +41,13 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 		}
 	}
 	return joined(failures[:len(failures)-1], failures[len(failures)-1])
+}
+
+// failed counts an upstream that did not answer.
+func (x *exchange) failed(to way, err error) {
+	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, errGone) {
+		x.meters.failures.add(1, to.route.Model, to.Model, llm.KindOf(err).String())
+	}
 }
 
 // joined is the last error, which decides how the client is told, with those before it.
@@ -60,23 +73,26 @@ func another(err error) bool {
 	return true
 }
 
-// askOne asks one upstream.
-func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error) (begun bool, err error) {
+// askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
+// its filter took away is none.
+func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
+	ctx, stop := context.WithCancel(httptrace.WithClientTrace(x.ctx(), x.tally.trace()))
+	defer stop()
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
 	x.asks(to.id)
 	labels := x.labels(to.model)
-	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each}
+	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each, others: others, stop: stop}
 	req = x.inTermsOf(labels, req)
-	if relayed, err := a.relay(to, req); relayed {
+	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
-	for ev, err := range emulate.WholeCalls(to.model.Stream(x.ctx(), req), nil) {
+	for ev, err := range emulate.WholeCalls(to.model.Stream(ctx, req), nil) {
 		if err != nil {
 			return a.begun, err
 		}
 		if err := a.take(ev); err != nil {
-			return true, err
+			return !a.given, err
 		}
 	}
 	return a.begun, nil
@@ -89,19 +105,48 @@ type asking struct {
 	notes  *notes // nil if nothing has to be kept
 	check  checking
 	each   func(llm.Event) error
+	others bool   // may be asked if this one does not answer
+	stop   func() // ends the question
 	begun  bool
+	start  llm.Event // that is held back
+	given  bool      // it was given up for another
 }
 
 // take takes an event of the answer.
 func (a *asking) take(ev llm.Event) error {
+	a.x.saw(ev)
 	switch ev := ev.(type) {
 	case llm.Warning:
 		a.x.warn(ev)
 		return nil
 	case provider.RequestRetry:
+		if a.others {
+			a.given = true
+			return &llm.Error{Op: "gateway", Kind: ev.Kind, Err: errors.New(ev.Problem)}
+		}
+		return nil
+	case llm.Finish:
+		if a.others && !a.begun && ev.Reason == llm.ContentFilter {
+			a.given = true
+			return &llm.Error{Op: "gateway", Kind: llm.Refused, Err: errors.New("the filter of the vendor let nothing through")}
+		}
+	}
+	if _, is := ev.(llm.Start); is && a.others {
+		a.start = ev // until the answer has begun, another may be asked
 		return nil
 	}
+	if start := a.start; start != nil && llm.Begins(ev) {
+		a.start = nil
+		if err := a.pass(start); err != nil {
+			return err
+		}
+	}
 	a.begun = a.begun || llm.Begins(ev)
+	return a.pass(ev)
+}
+
+// pass hands an event on.
+func (a *asking) pass(ev llm.Event) error {
 	ev = a.foreign(a.labels.out(ev))
 	a.x.states.note(a.notes, ev)
 	if err := a.each(ev); err != nil {
@@ -112,6 +157,7 @@ func (a *asking) take(ev llm.Event) error {
 		return nil
 	}
 	a.x.invalid++
+	a.x.meters.invalid.add(1, a.x.tally.route, "schema")
 	return a.each(*fault)
 }
 
@@ -134,21 +180,25 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 
 // relay has the upstream answer in its own bytes, if it speaks the client's format and nothing
 // has to be mended. It reports whether it did.
-func (a *asking) relay(to way, req *llm.Request) (bool, error) {
+func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, error) {
 	m, ok := to.model.(*provider.Model)
 	if !ok || a.x.raw == nil {
 		return false, nil
 	}
 	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req}
 	var failed error
-	relayed, err := m.Relay(a.x.ctx(), raw, relayed{a.x}, func(ev llm.Event) {
+	dst := &relayed{x: a.x}
+	relayed, err := m.Relay(ctx, raw, dst, func(ev llm.Event) {
 		a.x.relaying = true
 		if failed == nil {
-			failed = a.take(ev)
+			if failed = a.take(ev); a.given {
+				dst.refused = failed
+				a.stop()
+			}
 		}
 	})
 	a.x.relaying = a.x.relayed // an error after the first bytes has been told
-	return relayed, cmp.Or(err, failed)
+	return relayed, cmp.Or(failed, err)
 }
 
 // verdict is what an answer says about its upstream.

@@ -32,7 +32,7 @@ const (
 type exchange struct {
 	*Gateway
 	vendorapi.Endpoint
-	w     http.ResponseWriter
+	w     http.ResponseWriter // the outlet
 	r     *http.Request
 	id    string
 	owner string // whose answers may be gone on from
@@ -54,10 +54,13 @@ type exchange struct {
 	invalid  int    // calls that do not fit
 	usage    llm.Usage
 	start    time.Time
+	outlet   outlet
+	tally    tally
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), w: w, r: r, id: "req_" + rand.Text(), start: time.Now()}
+	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
+	x.outlet.ResponseWriter, x.w = w, &x.outlet
 	w.Header().Set(RequestHeader, x.id)
 	return x
 }
@@ -109,6 +112,11 @@ func (x *exchange) answer() error {
 	if err != nil {
 		return err
 	}
+	leave, err := x.occupy(way[0].route)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
@@ -202,6 +210,7 @@ func (x *exchange) body() ([]byte, error) {
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a server without deadlines has its own bounds
 	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
 	_ = c.SetReadDeadline(time.Time{})
+	x.tally.read = time.Now()
 	return body, err
 }
 
@@ -326,6 +335,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 	if first == nil {
 		return nil, x.noModel(name)
 	}
+	x.tally.route = first.Model
 	var list []way
 	var problem error
 	seen := map[*route]bool{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -23,6 +24,9 @@ type Setup struct {
 	// KeepAlive is how long a stream may be silent before the client is told that it is
 	// still alive; 0 means 15 s, less means for ever.
 	KeepAlive time.Duration
+	// MaxRequests bounds the requests that are answered at the same time; 0 means 16,384. One
+	// that is too many is refused with status 503.
+	MaxRequests int
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
 }
@@ -38,14 +42,26 @@ const (
 type Gateway struct {
 	settings Setup
 	routes   []*route
+	since    time.Time
+	*lasting
+}
+
+// lasting is what a gateway shares with those that replace it; see [Live].
+type lasting struct {
 	answers  vendorapi.Answers
 	states   states
 	checks   validators
-	since    time.Time
+	meters   *meters
+	inFlight atomic.Int64 // requests
+	streams  atomic.Int64 // that are open
+	draining atomic.Bool
 }
 
 // New returns a gateway, or what is wrong with its routes. No upstream is asked.
-func New(c Setup) (*Gateway, error) {
+func New(c Setup) (*Gateway, error) { return build(c, nil) }
+
+// build makes a gateway that takes over from another, if there is one.
+func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.Open == nil {
 		return nil, errors.New("gateway: Setup.Open is missing")
 	}
@@ -55,19 +71,28 @@ func New(c Setup) (*Gateway, error) {
 	if c.KeepAlive == 0 {
 		c.KeepAlive = defaultKeepAlive
 	}
+	if c.MaxRequests == 0 {
+		c.MaxRequests = defaultRequests
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{settings: c, since: time.Now().UTC().Truncate(time.Second)}
+	g := &Gateway{settings: c, since: time.Now().UTC().Truncate(time.Second), lasting: &lasting{meters: newMeters()}}
 	if err := g.addRoutes(c.Routes); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	g.takeOver(before)
 	return g, nil
 }
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.admit(w, r) {
+		return
+	}
+	defer g.leave()
 	x := g.begin(w, r)
+	w = x.w
 	var err error
 	switch x.Action {
 	case vendorapi.Answer:
@@ -89,6 +114,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(err)
 	}
 	x.end(err)
+	x.measure()
 }
 
 // ollamaVersion is the version of the API that clients of Ollama are told.

@@ -31,6 +31,9 @@ type ModelRoute struct {
 	Fallback []string
 	// Check says what becomes of calls that do not fit the schema of their tool.
 	Check Check
+	// MaxRequests bounds the requests that the route answers at the same time; 0 means that
+	// there is no bound. One that is too many is refused with status 429.
+	MaxRequests int
 }
 
 // Upstream is a model that answers.
@@ -41,6 +44,9 @@ type Upstream struct {
 	// Weight is its share of the requests among the upstreams of the route; 0 means 1.
 	Weight int
 	Way    Way
+	// Health is how often the upstream is asked whether it is there, which costs nothing; 0
+	// means never. One that is not is left alone while there is another.
+	Health time.Duration
 }
 
 // Way is how an upstream is asked. The zero value leaves it to what is known of the model.
@@ -64,14 +70,14 @@ type route struct {
 	prefix    string // before the *; only where star
 	star      bool
 	upstreams []*upstream
+	inFlight  *atomic.Int64 // requests
 }
 
 // upstream is an Upstream that is in use.
 type upstream struct {
 	Upstream
-	star    bool
-	busy    atomic.Int64
-	breaker breaker.Breaker
+	star bool
+	*standing
 
 	mu     sync.Mutex
 	opened map[string]llm.Model // by id
@@ -109,7 +115,7 @@ func overlap(a, b []string) bool {
 }
 
 func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
-	made := &route{ModelRoute: r}
+	made := &route{ModelRoute: r, inFlight: new(atomic.Int64)}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
 	switch {
 	case r.Model == "":
@@ -127,13 +133,16 @@ func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 		}
 	}
 	for _, u := range r.Upstreams {
-		up := &upstream{Upstream: u, star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
+		up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
 		if u.Weight < 0 {
 			return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
 		}
 		up.Weight = max(u.Weight, 1)
 		if !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools) {
 			return nil, fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools)
+		}
+		if u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second) {
+			return nil, fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health)
 		}
 		if up.star && !made.star {
 			return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)

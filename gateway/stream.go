@@ -18,6 +18,8 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	out := x.newSink()
 	x.out = out
 	defer out.stop()
+	x.streams.Add(1)
+	defer x.streams.Add(-1)
 	err := x.ask(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
 			return out.remark(w)
@@ -92,10 +94,16 @@ func (s *sink) begin() {
 }
 
 // relayed is where an upstream's own bytes go.
-type relayed struct{ x *exchange }
+type relayed struct {
+	x       *exchange
+	refused error // why nothing is sent, because another upstream is asked
+}
 
 // Write sends bytes of an answer: whole events of a stream, or all of a document.
-func (r relayed) Write(b []byte) (int, error) {
+func (r *relayed) Write(b []byte) (int, error) {
+	if r.refused != nil {
+		return 0, r.refused
+	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
 	r.x.relayed = true
@@ -108,7 +116,7 @@ func (r relayed) Write(b []byte) (int, error) {
 }
 
 // FlushError sends all that was written.
-func (r relayed) FlushError() error {
+func (r *relayed) FlushError() error {
 	if r.x.out == nil {
 		return nil
 	}

@@ -93,3 +93,26 @@ func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
 		p.b.failures = 0
 	}
 }
+
+// State is how a breaker stands.
+type State uint8
+
+// The states.
+const (
+	Closed  State = iota // requests pass
+	Trying               // one may try, or is trying
+	Refuses              // none passes for a while
+)
+
+// State says how the breaker stands without asking for anything.
+func (b *Breaker) State(now func() time.Time, l Limits) State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.failures < cmp.Or(l.Failures, DefaultFailures):
+		return Closed
+	case b.trying || !b.until.After(now()):
+		return Trying
+	}
+	return Refuses
+}

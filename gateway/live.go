@@ -1,0 +1,261 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/breaker"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Live is a gateway that a platform runs: its setup can be replaced while it serves, it says
+// how it is, and it can be drained. It is made by [NewLive] and safe for concurrent use.
+type Live struct {
+	now atomic.Pointer[Gateway]
+
+	mu     sync.Mutex // of what follows
+	stop   context.CancelFunc
+	probes sync.WaitGroup
+	closed bool
+}
+
+// NewLive returns a gateway that serves a setup, and asks its upstreams from time to time how
+// they are where the setup says so. Close ends that.
+func NewLive(c Setup) (*Live, error) {
+	g, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	l := new(Live)
+	l.use(g)
+	return l, nil
+}
+
+// Replace serves another setup from the next request on. Requests that are being answered keep
+// the one that they began with. What is remembered for clients is kept, and so are the breakers
+// of upstreams that both have. If something is wrong with the setup, everything stays as it is.
+func (l *Live) Replace(c Setup) error {
+	before := l.now.Load()
+	g, err := build(c, before)
+	if err != nil {
+		before.meters.reloads.add(1, "refused")
+		return err
+	}
+	l.use(g)
+	g.meters.reloads.add(1, "done")
+	return nil
+}
+
+// Refused counts a configuration that could not even be read.
+func (l *Live) Refused() { l.now.Load().meters.reloads.add(1, "refused") }
+
+func (l *Live) use(g *Gateway) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop != nil {
+		l.stop()
+	}
+	l.now.Store(g)
+	if l.closed {
+		return
+	}
+	var ctx context.Context
+	ctx, l.stop = context.WithCancel(context.Background())
+	g.probe(ctx, &l.probes)
+}
+
+// Close ends the questions to upstreams how they are. Requests are still answered.
+func (l *Live) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.stop()
+	l.mu.Unlock()
+	l.probes.Wait()
+}
+
+// ServeHTTP answers one request.
+func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.now.Load().ServeHTTP(w, r) }
+
+// Drain refuses requests from now on, and lets those finish that have begun.
+func (l *Live) Drain() { l.now.Load().draining.Store(true) }
+
+// Ready says why no request should be sent here, nil if there is no reason: the gateway is being
+// drained, or the breakers of all upstreams are open.
+func (l *Live) Ready() error {
+	g := l.now.Load()
+	if g.draining.Load() {
+		return errors.New("draining")
+	}
+	for _, r := range g.routes {
+		if slices.ContainsFunc(r.upstreams, func(u *upstream) bool { return u.reachable() }) {
+			return nil
+		}
+	}
+	return errors.New("no upstream can be reached")
+}
+
+// Health answers /healthz and /readyz. It says nothing about the setup, and may be served to
+// everybody.
+func (l *Live) Health() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := l.Ready(); err != nil {
+			say(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		say(w, http.StatusOK, "ready")
+	})
+	return mux
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, text) // whoever asked may be gone
+}
+
+// Metrics answers with all that is counted, in the text format of Prometheus. The names of
+// routes and upstreams stand in it.
+func (l *Live) Metrics() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		out := bufio.NewWriter(w)
+		g := l.now.Load()
+		for _, m := range g.meters.all() {
+			m.write(out)
+		}
+		for _, now := range g.gauges() {
+			now.write(out)
+		}
+		_ = out.Flush() // whoever asked may be gone
+	})
+}
+
+// processStart is when the program began.
+var processStart = time.Now()
+
+// gauges are what can be said of this moment.
+func (g *Gateway) gauges() []gauge {
+	one := func(v float64) map[marks]float64 { return map[marks]float64{{}: v} }
+	breakers, busy, healthy := map[marks]float64{}, map[marks]float64{}, map[marks]float64{}
+	for _, r := range g.routes {
+		for _, u := range r.upstreams {
+			of := marks{r.Model, u.Model}
+			breakers[of] = float64(u.breaker.State(time.Now, limits))
+			busy[of] = float64(u.busy.Load())
+			if u.Health > 0 {
+				healthy[of] = 1
+				if u.sick.Load() {
+					healthy[of] = 0
+				}
+			}
+		}
+	}
+	pair := []string{"route", "upstream"}
+	return []gauge{
+		{"toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers},
+		{"toolpost_upstream_busy", "Requests that an upstream is answering.", pair, busy},
+		{"toolpost_upstream_healthy", "Whether an upstream answered when it was last asked how it is.", pair, healthy},
+		{"toolpost_requests_in_flight", "Requests that are being answered.", nil, one(float64(g.inFlight.Load()))},
+		{"toolpost_open_streams", "Streams that are open.", nil, one(float64(g.streams.Load()))},
+		{"toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, one(flag(g.draining.Load()))},
+		{"go_goroutines", "Goroutines of the program.", nil, one(float64(runtime.NumGoroutine()))},
+		{"process_start_time_seconds", "When the program began, in seconds since 1970.", nil, one(float64(processStart.Unix()))},
+	}
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// standing is how an upstream is doing. It outlives the setup that named it.
+type standing struct {
+	busy    atomic.Int64
+	breaker breaker.Breaker
+	sick    atomic.Bool // it did not answer when it was last asked how it is
+}
+
+// reachable reports whether an upstream would be asked.
+func (u *upstream) reachable() bool {
+	return !u.sick.Load() && u.breaker.State(time.Now, limits) != breaker.Refuses
+}
+
+// takeOver shares what outlives a setup with the gateway that is replaced.
+func (g *Gateway) takeOver(before *Gateway) {
+	if before == nil {
+		return
+	}
+	g.lasting, g.since = before.lasting, before.since
+	for _, r := range g.routes {
+		for _, old := range before.routes {
+			if r.Model != old.Model || !slices.Equal(r.From, old.From) {
+				continue
+			}
+			r.inFlight = old.inFlight
+			for _, u := range r.upstreams {
+				if i := slices.IndexFunc(old.upstreams, func(o *upstream) bool { return o.Model == u.Model && o.Way == u.Way }); i >= 0 {
+					u.standing = old.upstreams[i].standing
+				}
+			}
+		}
+	}
+}
+
+// defaultRequests bounds the requests that are answered at the same time.
+const defaultRequests = 16384
+
+// retryAfter is when clients that were refused may try again.
+const retryAfter = time.Second
+
+// admit lets a request in, or refuses it: there are too many, or the gateway is about to end.
+// A request that was let in leaves by leave.
+func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) bool {
+	var reason string
+	var err error
+	switch {
+	case g.draining.Load():
+		reason, err = "draining", errors.New("the gateway is about to end; ask again")
+		w.Header().Set("Connection", "close")
+	case g.inFlight.Add(1) > int64(g.settings.MaxRequests):
+		g.inFlight.Add(-1)
+		reason, err = "busy", fmt.Errorf("the gateway answers %d requests already", g.settings.MaxRequests)
+	default:
+		return true
+	}
+	codec := vendorapi.Find(r).Codec
+	g.meters.refused.add(1, reason)
+	vendorapi.Fail(w, codec, &llm.Error{
+		Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: err,
+	})
+	g.meters.requests.add(1, noRoute, codec.Format, "503")
+	return false
+}
+
+func (g *Gateway) leave() { g.inFlight.Add(-1) }
+
+// occupy takes a place on the route of the request, or says that there is none.
+func (x *exchange) occupy(r *route) (leave func(), err error) {
+	if n := r.inFlight.Add(1); r.MaxRequests > 0 && n > int64(r.MaxRequests) {
+		r.inFlight.Add(-1)
+		x.meters.refused.add(1, "route_busy")
+		return nil, &llm.Error{
+			Op: "gateway", Kind: llm.RateLimited, Status: http.StatusTooManyRequests, RetryAfter: retryAfter,
+			Err: fmt.Errorf("%d requests to %s are being answered already", r.MaxRequests, r.Model),
+		}
+	}
+	return func() { r.inFlight.Add(-1) }, nil
+}

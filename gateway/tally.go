@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// tally is what is measured of one request.
+type tally struct {
+	route string       // the name of the route, "" if none was found
+	read  time.Time    // when the request was read
+	asked atomic.Int64 // when the first upstream was asked, in nanoseconds
+	event time.Time    // when the first event of the answer came
+}
+
+// noRoute is the route of requests that lead nowhere.
+const noRoute = "none"
+
+// trace notes when an upstream is asked.
+func (t *tally) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GetConn: func(string) {
+		t.asked.CompareAndSwap(0, time.Now().UnixNano())
+	}}
+}
+
+// saw counts what an event of an answer says.
+func (x *exchange) saw(ev llm.Event) {
+	t, m := &x.tally, x.meters
+	if t.event.IsZero() && llm.Begins(ev) {
+		t.event = time.Now()
+	}
+	switch ev := ev.(type) {
+	case llm.Call:
+		m.calls.add(1, t.route, dialectOf(ev.Provenance))
+		for _, r := range ev.Provenance.Repairs {
+			m.repairs.add(1, t.route, r.Class.String())
+		}
+	case llm.InvalidCall:
+		m.invalid.add(1, t.route, string(ev.Reason))
+	case llm.Warning:
+		m.warnings.add(1, t.route, string(ev.Code))
+		if ev.Code == llm.SuspectedCall || ev.Code == llm.CallAsText {
+			m.unpromoted.add(1, t.route, string(ev.Code))
+		}
+	case llm.Finish:
+		for kind, n := range map[string]int{"input": ev.Usage.Input, "output": ev.Usage.Output, "cache_read": ev.Usage.CacheRead,
+			"cache_write": ev.Usage.CacheWrite, "reasoning": ev.Usage.Reasoning} {
+			m.tokens.add(float64(n), t.route, kind)
+		}
+	}
+}
+
+func dialectOf(p llm.Provenance) string {
+	if p.Dialect == "" {
+		return "native"
+	}
+	return p.Dialect
+}
+
+// measure counts a request that is over.
+func (x *exchange) measure() {
+	t, m := &x.tally, x.meters
+	route, format := t.route, x.Codec.Format
+	if route == "" {
+		route = noRoute
+	}
+	m.requests.add(1, route, format, strconv.Itoa(x.outlet.status))
+	if t.read.IsZero() || x.outlet.sent.IsZero() {
+		return
+	}
+	m.total.observe(time.Since(x.start).Seconds(), route, format)
+	m.first.observe(x.outlet.sent.Sub(x.start).Seconds(), route, format)
+	if asked := t.asked.Load(); asked != 0 && !t.event.IsZero() {
+		m.added.observe((time.Unix(0, asked).Sub(t.read) + max(0, x.outlet.sent.Sub(t.event))).Seconds(), route, format)
+	}
+}
+
+// outlet is where an answer is written. It remembers what was sent.
+type outlet struct {
+	http.ResponseWriter
+	status int
+	sent   time.Time     // when the status was
+	copy   *bytes.Buffer // of the body; nil if nobody wants it
+	most   int           // bytes of the copy; a longer body has none
+}
+
+func (o *outlet) WriteHeader(status int) {
+	if o.status == 0 && status >= 200 {
+		o.status, o.sent = status, time.Now()
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func (o *outlet) Write(b []byte) (int, error) {
+	if o.status == 0 {
+		o.WriteHeader(http.StatusOK)
+	}
+	if o.copy != nil {
+		if o.copy.Len()+len(b) > o.most {
+			o.copy = nil
+		} else {
+			o.copy.Write(b)
+		}
+	}
+	return o.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (o *outlet) Unwrap() http.ResponseWriter { return o.ResponseWriter }
