@@ -84,13 +84,17 @@ func (g *guarded) send(req *http.Request) (*http.Response, error) {
 			req.Header.Set("Authorization", token)
 		}
 		resp, err := g.next.RoundTrip(req)
-		if err != nil || resp.StatusCode != http.StatusUnauthorized {
-			return resp, err
+		if err != nil {
+			return nil, err
+		}
+		asked := challengeOf(resp)
+		if asked == nil {
+			return resp, nil
 		}
 		resp.Body.Close()
 		body, err := again(req)
-		if !first || err != nil || !g.login.spoil(token) {
-			return nil, fmt.Errorf("%w; 'toolpost mcp login %s' logs you in", errLogin, g.login.s.Name)
+		if !first || err != nil || asked.Status != http.StatusUnauthorized || !g.login.spoil(token) {
+			return nil, g.login.refused(asked)
 		}
 		req = req.Clone(req.Context())
 		req.Body = body

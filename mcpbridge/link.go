@@ -260,6 +260,8 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	}
 	live.kill()
 	switch {
+	case wantsLogin(err) != nil:
+		return nil, nil, wantsLogin(err)
 	case slow.Load() && ended != "":
 		return nil, nil, fmt.Errorf("%w (%s); it said: %s", errSlow, limit, ended)
 	case slow.Load():

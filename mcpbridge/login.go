@@ -1,15 +1,14 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,8 +73,15 @@ func cleanLogin(err error) error {
 	return errors.New(clip(strings.ReplaceAll(plainText(err.Error()), "\n", " "), 600))
 }
 
+// maxRounds is how often a person is asked to agree in one login.
+const maxRounds = 3
+
 func login(ctx context.Context, s ServerConfig, o LoginOptions) error {
 	client, err := loginClient(s)
+	if err != nil {
+		return err
+	}
+	asked, before, err := whatIsAsked(ctx, s, o.Dir)
 	if err != nil {
 		return err
 	}
@@ -87,6 +93,7 @@ func login(ctx context.Context, s ServerConfig, o LoginOptions) error {
 	kept := savedLogin{URL: s.URL}
 	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: back.address, AuthorizationCodeFetcher: back.fetch, Client: client, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		ScopeFilter: func(scopes []string) []string { return union(before, scopes) },
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
 			kept.TokenURL, kept.ClientID, kept.ClientSecret, kept.AuthStyle, kept.Scopes = c.Endpoint.TokenURL, c.ClientID, c.ClientSecret, c.Endpoint.AuthStyle, c.Scopes
 			kept.take(token)
@@ -98,25 +105,80 @@ func login(ctx context.Context, s ServerConfig, o LoginOptions) error {
 	if err != nil {
 		return err
 	}
-	req, resp, err := knock(ctx, client, s)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, nil)
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		resp.Body.Close()
-		if resp.StatusCode < 300 {
-			leave(ctx, client, s, resp.Header.Get("Mcp-Session-Id"))
-			return ErrNoLogin
+	for round := 1; asked != nil; round++ {
+		if err := handler.Authorize(ctx, req, asked.response()); err != nil {
+			return err
 		}
-		return fmt.Errorf("the server answers %s", resp.Status)
+		if kept.AccessToken == "" {
+			return errors.New("there is no token")
+		}
+		if asked, err = stillAsked(ctx, s, kept, round); err != nil {
+			return err
+		}
 	}
-	if err := handler.Authorize(ctx, req, resp); err != nil {
+	if err := kept.write(o.Dir, s.Name); err != nil {
 		return err
 	}
-	if kept.AccessToken == "" {
-		return errors.New("there is no token")
+	return forget(challengeFile(o.Dir, s.Name))
+}
+
+// whatIsAsked returns what the server wants of somebody without a token, now or when a
+// run was last refused, and the scopes that an earlier login asked for if it wants more.
+func whatIsAsked(ctx context.Context, s ServerConfig, dir string) (now *challenge, scopes []string, err error) {
+	t := &tokens{s: s}
+	err = knock(ctx, s, t)
+	earlier := readChallenge(dir, s)
+	if earlier != nil && earlier.Status == http.StatusForbidden {
+		scopes = earlier.scopes()
+		if l, err := readLogin(dir, s); err == nil && l != nil {
+			scopes = union(l.Scopes, scopes)
+		}
 	}
-	return kept.write(o.Dir, s.Name)
+	switch {
+	case t.met != nil:
+		return t.met, scopes, nil
+	case earlier != nil && err == nil:
+		return earlier, scopes, nil
+	case err == nil:
+		return nil, nil, ErrNoLogin
+	}
+	return nil, nil, err
+}
+
+// stillAsked returns what the server wants besides a token that it has just been given,
+// nil if it is content. It is an error if another round would not change that. Failures of
+// another kind are none of the login's.
+func stillAsked(ctx context.Context, s ServerConfig, l savedLogin, round int) (*challenge, error) {
+	l.RefreshToken, l.Expiry = "", time.Time{} // it is tried as it is
+	t := &tokens{s: s, login: &l}
+	_ = knock(ctx, s, t)
+	switch {
+	case t.met == nil:
+		return nil, nil
+	case t.met.Status == http.StatusUnauthorized && round == 1: // it may have changed its authorization server
+	case t.met.Status == http.StatusUnauthorized:
+		return nil, errors.New("the server does not take the token that its authorization server has given; another login will not help, ask whoever runs the server")
+	case !t.met.more(l.Scopes):
+		return nil, t.why
+	case round == maxRounds:
+		return nil, fmt.Errorf("you have agreed %d times, and the server wants more each time; another login will not help, ask whoever runs the server", round)
+	}
+	return t.met, nil
+}
+
+// union returns the scopes of both, each once.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, scope := range b {
+		if !slices.Contains(out, scope) {
+			out = append(out, scope)
+		}
+	}
+	return out
 }
 
 // identify says who we are.
@@ -135,38 +197,6 @@ func (o LoginOptions) identify(config *auth.AuthorizationCodeHandlerConfig) {
 		RedirectURIs: []string{config.RedirectURL}, ClientName: "Toolpost", TokenEndpointAuthMethod: "none",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}}
-}
-
-// knock asks the server without a token, so that it says what it wants.
-func knock(ctx context.Context, client *http.Client, s ServerConfig) (*http.Request, *http.Response, error) {
-	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"toolpost","version":"0"}}}`
-	method, text := http.MethodPost, io.Reader(bytes.NewReader([]byte(body)))
-	if s.transport() == SSE {
-		method, text = http.MethodGet, nil
-	}
-	req, err := http.NewRequestWithContext(ctx, method, s.URL, text)
-	if err != nil {
-		return nil, nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := client.Do(req)
-	return req, resp, err
-}
-
-// leave ends the session that a server began for us.
-func leave(ctx context.Context, client *http.Client, s ServerConfig, session string) {
-	if session == "" {
-		return
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.URL, nil)
-	if err != nil {
-		return
-	}
-	req.Header.Set("Mcp-Session-Id", session)
-	if resp, err := client.Do(req); err == nil {
-		resp.Body.Close()
-	}
 }
 
 // callback is where the browser comes back to.
@@ -276,11 +306,22 @@ func Logout(dir, name string) (bool, error) {
 	if !ValidServerName(name) {
 		return false, fmt.Errorf("mcp: %q is no name for a server", name)
 	}
+	if err := forget(challengeFile(dir, name)); err != nil {
+		return false, err
+	}
 	err := os.Remove(loginFile(dir, name))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// forget removes a file that may not be there.
+func forget(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // LoginStatus is what is known of a login. It holds no secret.

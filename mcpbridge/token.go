@@ -105,10 +105,28 @@ type tokens struct {
 	mu    sync.Mutex
 	login *savedLogin
 	told  func(secret string) // every token that is used
+	met   *challenge          // the last one
+	why   error               // what was said of it
 }
 
-// errLogin is the reason of a server that wants to know who we are.
-var errLogin = errors.New("it asks who you are")
+// loginError is why a server refuses somebody without a login that it takes. Its text
+// is for a person; the SDK wraps it in others.
+type loginError struct{ text string }
+
+func (e *loginError) Error() string { return e.text }
+
+func loginErrorf(format string, args ...any) error {
+	return &loginError{"it asks who you are" + fmt.Sprintf(format, args...)}
+}
+
+// wantsLogin returns the loginError in err, nil if there is none.
+func wantsLogin(err error) *loginError {
+	var e *loginError
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
 
 // header returns the value of Authorization for a request, "" without a login.
 func (t *tokens) header(ctx context.Context) (string, error) {
@@ -165,7 +183,7 @@ func (l *savedLogin) expired() bool {
 func (t *tokens) renew(ctx context.Context) error {
 	l := *t.login
 	if l.RefreshToken == "" {
-		return fmt.Errorf("%w: the login is over; 'toolpost mcp login %s' begins another", errLogin, t.s.Name)
+		return loginErrorf(": the login is over; 'toolpost mcp login %s' begins another", t.s.Name)
 	}
 	client, err := loginClient(t.s)
 	if err != nil {
@@ -175,7 +193,7 @@ func (t *tokens) renew(ctx context.Context) error {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
 	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
 	if err != nil {
-		return fmt.Errorf("%w: the login could not be renewed (%s); 'toolpost mcp login %s' begins another", errLogin, oauthReason(err), t.s.Name)
+		return loginErrorf(": the login could not be renewed (%s); 'toolpost mcp login %s' begins another", oauthReason(err), t.s.Name)
 	}
 	l.take(token)
 	t.login = &l
@@ -215,6 +233,9 @@ func loginClient(s ServerConfig) (*http.Client, error) {
 	if err != nil {
 		return nil, errors.New("the url cannot be read")
 	}
+	if err := mayAsk(home, home); err != nil {
+		return nil, err
+	}
 	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Timeout: s.connectTimeout()})
 	client.Transport = &loginTransport{home: home, next: client.Transport}
 	return client, nil
@@ -228,15 +249,23 @@ type loginTransport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *loginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	switch {
-	case req.URL.Scheme != "https" && (req.URL.Scheme != "http" || !loopback(req.URL.Hostname())):
-		return nil, fmt.Errorf("%s://%s is not asked: a login goes over https", req.URL.Scheme, req.URL.Host)
-	case loopback(req.URL.Hostname()) && !loopback(t.home.Hostname()):
-		return nil, fmt.Errorf("%s is on this machine, and the server is not", req.URL.Host)
+	if err := mayAsk(req.URL, t.home); err != nil {
+		return nil, err
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
 		resp.Body = &bounded{resp.Body, maxLogin}
 	}
 	return resp, err
+}
+
+// mayAsk refuses addresses that a login to the server at home does not ask.
+func mayAsk(u, home *url.URL) error {
+	switch {
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		return fmt.Errorf("%s://%s is not asked: a login goes over https", u.Scheme, u.Host)
+	case loopback(u.Hostname()) && !loopback(home.Hostname()):
+		return fmt.Errorf("%s is on this machine, and the server is not", u.Host)
+	}
+	return nil
 }

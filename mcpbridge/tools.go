@@ -183,6 +183,10 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 		return ctx.Err()
 	case f.ctx.Err() != nil:
 		return tool.Errorf(unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s", l.Name, l.callTimeout())
+	case wantsLogin(err) != nil:
+		e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %v", l.Name, wantsLogin(err))
+		e.Recoverable, e.Fix = false, "The call was not run. Tell the user what the server asks for."
+		return e
 	case errors.As(err, &wire) && strings.Contains(wire.Message, noSampling) && l.sampling() != nil:
 		return tool.Errorf(tool.Permission, "MCP server %s wants to ask the model in the middle of the call, and %v", l.Name, l.sampling())
 	case errors.As(err, &wire):

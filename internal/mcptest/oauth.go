@@ -1,11 +1,13 @@
 package mcptest
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,21 +28,25 @@ type Authority struct {
 	Fault string
 	// Lifetime is that of a token in seconds; 0 means an hour.
 	Lifetime int
+	// Scopes are those that requests want, by their method; methods that are not here
+	// are answered without a token. Nil wants a token without a scope for all.
+	Scopes map[string]string
 
 	issuer, resource *httptest.Server
 
 	mu      sync.Mutex
 	codes   map[string]url.Values // what was agreed to, by code
 	clients map[string]string     // redirect address by client
-	tokens  map[string]bool
+	tokens  map[string][]string   // their scopes
 	refresh map[string]bool
 	asked   []string // paths of the authorization server, in order
 	stolen  []string // what the thief got
+	agreed  []string // scopes of each login
 }
 
 // NewAuthority starts both servers. The MCP server is s.
 func NewAuthority(t testing.TB, s *mcp.Server, fault string) *Authority {
-	a := &Authority{Fault: fault, codes: map[string]url.Values{}, clients: map[string]string{}, tokens: map[string]bool{}, refresh: map[string]bool{}}
+	a := &Authority{Fault: fault, codes: map[string]url.Values{}, clients: map[string]string{}, tokens: map[string][]string{}, refresh: map[string]bool{}}
 	a.issuer = httptest.NewServer(http.HandlerFunc(a.authorize))
 	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	a.resource = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(w, r, inner) }))
@@ -59,6 +65,13 @@ func (a *Authority) Asked() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked)
+}
+
+// Agreed returns the scopes that each login asked for.
+func (a *Authority) Agreed() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.agreed)
 }
 
 // Stolen returns what reached a host that should have got nothing.
@@ -89,19 +102,43 @@ func (a *Authority) serve(w http.ResponseWriter, r *http.Request, inner http.Han
 		http.NotFound(w, r)
 		return
 	}
-	a.mu.Lock()
-	known := a.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-	a.mu.Unlock()
-	if !known {
-		where := a.resource.URL + "/.well-known/oauth-protected-resource/mcp"
-		if a.Fault == "metadata elsewhere" {
-			where = "http://169.254.169.254/latest/meta-data"
-		}
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+where+`"`)
-		http.Error(w, "who are you?", http.StatusUnauthorized)
+	method, scope := a.wants(r)
+	if a.Scopes != nil && scope == "" {
+		inner.ServeHTTP(w, r)
 		return
 	}
-	inner.ServeHTTP(w, r)
+	a.mu.Lock()
+	scopes, known := a.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+	a.mu.Unlock()
+	challenge := `Bearer resource_metadata="` + a.resource.URL + `/.well-known/oauth-protected-resource/mcp"`
+	if a.Fault == "metadata elsewhere" {
+		challenge = `Bearer resource_metadata="http://169.254.169.254/latest/meta-data"`
+	}
+	if scope != "" {
+		challenge += `, scope="` + scope + `"`
+	}
+	switch {
+	case !known || a.Fault == "never enough any":
+		w.Header().Set("WWW-Authenticate", challenge)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+	case scope != "" && (!slices.Contains(scopes, scope) || a.Fault == "never enough "+method):
+		w.Header().Set("WWW-Authenticate", challenge+`, error="insufficient_scope"`)
+		http.Error(w, "you may not", http.StatusForbidden)
+	default:
+		inner.ServeHTTP(w, r)
+	}
+}
+
+// wants returns the method of a request and the scope it wants.
+func (a *Authority) wants(r *http.Request) (method, scope string) {
+	if a.Scopes == nil || r.Method != http.MethodPost {
+		return "", ""
+	}
+	text, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	var m struct{ Method string }
+	_ = json.Unmarshal(text, &m)
+	return m.Method, a.Scopes[m.Method]
 }
 
 // authorize is the authorization server.
@@ -210,6 +247,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, a.resource.URL+"/thief?"+r.PostForm.Encode(), http.StatusTemporaryRedirect)
 		return
 	}
+	var scopes []string
 	switch r.PostForm.Get("grant_type") {
 	case "authorization_code":
 		asked, ok := a.codes[r.PostForm.Get("code")]
@@ -219,6 +257,8 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 			refuse(w)
 			return
 		}
+		scopes = strings.Fields(asked.Get("scope"))
+		a.agreed = append(a.agreed, asked.Get("scope"))
 	case "refresh_token":
 		if !a.refresh[r.PostForm.Get("refresh_token")] {
 			refuse(w)
@@ -227,7 +267,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		delete(a.refresh, r.PostForm.Get("refresh_token"))
 	}
 	access, again := "access-"+rand.Text(), "refresh-"+rand.Text()
-	a.tokens[access], a.refresh[again] = true, true
+	a.tokens[access], a.refresh[again] = scopes, true
 	lifetime := a.Lifetime
 	if lifetime == 0 {
 		lifetime = 3600

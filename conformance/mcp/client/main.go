@@ -152,11 +152,24 @@ func run(ctx context.Context, name, url string, m more) error {
 	}
 	defer os.RemoveAll(dir)
 	c := mcpbridge.ServerConfig{Name: server, URL: url}
-	if login {
-		if err := logIn(ctx, c, dir, m); err != nil {
+	for logins := 0; ; logins++ {
+		if login {
+			if err := logIn(ctx, c, dir, m); err != nil {
+				return err
+			}
+		}
+		err := s.use(ctx, c, dir, m)
+		if err == nil || !login || logins == maxLogins || !strings.Contains(err.Error(), "'toolpost mcp login "+server+"'") {
 			return err
 		}
 	}
+}
+
+// maxLogins is how often a person does what an error says and logs in again.
+const maxLogins = 2
+
+// use connects to the server and makes the calls.
+func (s scenario) use(ctx context.Context, c mcpbridge.ServerConfig, dir string, m more) error {
 	servers, err := mcpbridge.Open(mcpbridge.Options{Dir: dir, Version: "1.0.0", Notify: func(n mcpbridge.Notice) { fmt.Fprintln(os.Stderr, n) }}, c)
 	if err != nil {
 		return err
