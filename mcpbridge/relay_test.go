@@ -65,6 +65,7 @@ func (r *relaying) client(t *testing.T, way string) mcp.Transport {
 	go func() {
 		ended <- r.Relay.ServePipe(context.Background(), toServer, fromServer)
 		fromServer.Close()
+		toServer.Close() // like the pipes of a program that has ended: nobody waits for a reader
 	}()
 	t.Cleanup(func() {
 		fromClient.Close()

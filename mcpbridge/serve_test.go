@@ -141,6 +141,7 @@ var ways = map[string]func(t *testing.T, s *serving) mcp.Transport{
 		go func() {
 			ended <- s.ServePipe(context.Background(), toServer, fromServer)
 			fromServer.Close()
+			toServer.Close()
 		}()
 		t.Cleanup(func() {
 			fromClient.Close()

@@ -55,13 +55,14 @@ func Main() {
 	os.Exit(2)
 }
 
-// Command returns this program and the environment that makes it a server.
+// Command returns this program and the environment that makes it a server. A program with the
+// race detector, and the supervisor above it, would sleep for a second each before they end.
 func Command(kind string) (command string, env map[string]string) {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return self, map[string]string{Variable: kind}
+	return self, map[string]string{Variable: kind, "GORACE": "atexit_sleep_ms=0"}
 }
 
 func serve(s *mcp.Server) {

@@ -102,6 +102,8 @@ type claudeBlock struct {
 type claudeMessage struct {
 	ID      string          `json:"id"`
 	Content json.RawMessage `json:"content"`
+
+	blocks []claudeBlock // of Content
 }
 
 // claudeStream is an event of the message that is being written.
@@ -299,33 +301,31 @@ func (d *claudeDecoder) cut() []llm.Event {
 	return events
 }
 
-// blocks are the pieces of a message whose content is a text, or pieces.
-func (m *claudeMessage) blocks() ([]claudeBlock, error) {
-	var blocks []claudeBlock
-	if len(m.Content) > 0 && m.Content[0] == '"' {
-		var text string
-		err := json.Unmarshal(m.Content, &text)
-		return []claudeBlock{{Type: "text", Text: text}}, err
+// readMessage reads a message whose content is a text, or pieces.
+func readMessage(text []byte) (m claudeMessage, err error) {
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, err
 	}
-	if len(m.Content) == 0 {
-		return nil, nil
+	switch {
+	case len(m.Content) == 0:
+	case m.Content[0] == '"':
+		block := claudeBlock{Type: "text"}
+		err = json.Unmarshal(m.Content, &block.Text)
+		m.blocks = []claudeBlock{block}
+	default:
+		err = json.Unmarshal(m.Content, &m.blocks)
 	}
-	err := json.Unmarshal(m.Content, &blocks)
-	return blocks, err
+	return m, err
 }
 
 // whole reads a message of the model that is complete.
 func (d *claudeDecoder) whole(text []byte) ([]llm.Event, error) {
-	var m claudeMessage
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, err
-	}
-	blocks, err := m.blocks()
+	m, err := readMessage(text)
 	if err != nil {
 		return nil, err
 	}
 	var events []llm.Event
-	for _, b := range blocks {
+	for _, b := range m.blocks {
 		switch {
 		case isCall(b.Type) && d.made[b.ID]:
 			d.complete(b)
@@ -356,16 +356,12 @@ func (d *claudeDecoder) complete(b claudeBlock) {
 
 // results reads the results of calls.
 func (d *claudeDecoder) results(text []byte) ([]llm.Event, error) {
-	var m claudeMessage
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, err
-	}
-	blocks, err := m.blocks()
+	m, err := readMessage(text)
 	if err != nil {
 		return nil, err
 	}
 	var events []llm.Event
-	for _, b := range blocks {
+	for _, b := range m.blocks {
 		if b.Type != "tool_result" && b.Type != "mcp_tool_result" {
 			continue
 		}
