@@ -5,7 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
+
+	"github.com/toolpost/toolpost/internal/tables"
 )
 
 // schemas are the statements that make each version of the tables out of the one
@@ -27,85 +28,22 @@ var schemas = [][]string{
 	since   TEXT NOT NULL)`},
 }
 
-const (
-	createSchema = `CREATE TABLE IF NOT EXISTS toolpost_schema (
-	id      INTEGER PRIMARY KEY,
-	version INTEGER NOT NULL)`
-	insertSchema = `INSERT INTO toolpost_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING`
-	// holdSchema changes nothing; whoever has run it makes others wait.
-	holdSchema   = `UPDATE toolpost_schema SET version = version WHERE id = 1`
-	selectSchema = `SELECT version FROM toolpost_schema WHERE id = 1`
-	updateSchema = `UPDATE toolpost_schema SET version = $1 WHERE id = 1`
-)
-
 // SchemaError says that the tables of a database were made by a newer version.
 type SchemaError struct{ Version, Known int }
 
 // Error says what is known, and what to do.
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("journal: the tables in the database are of version %d, and this version of toolpost knows versions up to %d; use a newer version", e.Version, e.Known)
+	return "journal: " + (&tables.NewerError{Version: e.Version, Known: e.Known}).Error()
 }
 
-// migrate brings the tables up to date. Of several that do so at once, one does,
-// and the others wait for it or try again.
+// migrate brings the tables up to date.
 func migrate(ctx context.Context, db *sql.DB, schemas [][]string) error {
-	const longest = 200 * time.Millisecond // after that it is not another one who migrates
-	for wait := time.Millisecond; ; wait *= 2 {
-		var version int
-		if err := db.QueryRowContext(ctx, selectSchema).Scan(&version); err == nil {
-			if newer := checkSchema(version, schemas); newer != nil || version == len(schemas) {
-				return newer
-			}
-		}
-		err := migrateOnce(ctx, db, schemas)
-		if newer := new(SchemaError); err == nil || errors.As(err, &newer) {
-			return err
-		}
-		if wait > longest || ctx.Err() != nil {
-			return fmt.Errorf("journal: %w", err)
-		}
-		select { // two that create a table at once can trip over each other
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+	err := tables.Set{ID: 1, Versions: schemas}.Migrate(ctx, db)
+	if newer := new(tables.NewerError); errors.As(err, &newer) {
+		return &SchemaError{newer.Version, newer.Known}
 	}
-}
-
-func checkSchema(version int, schemas [][]string) error {
-	if version > len(schemas) {
-		return &SchemaError{version, len(schemas)}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
 	}
 	return nil
-}
-
-// migrateOnce makes the missing versions of the tables in one transaction.
-func migrateOnce(ctx context.Context, db *sql.DB, schemas [][]string) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // does nothing after Commit
-	for _, statement := range []string{createSchema, insertSchema, holdSchema} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	var version int
-	if err := tx.QueryRowContext(ctx, selectSchema).Scan(&version); err != nil {
-		return err
-	}
-	if err := checkSchema(version, schemas); err != nil {
-		return err
-	}
-	for ; version < len(schemas); version++ {
-		for _, statement := range schemas[version] {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
-		}
-	}
-	if _, err := tx.ExecContext(ctx, updateSchema, version); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

@@ -48,6 +48,7 @@ var layer = map[string]int{
 	"internal/requirements":  0,
 	"internal/compare":       0,
 	"internal/suite":         0,
+	"internal/tables":        0, // versions of tables in databases
 	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
@@ -55,7 +56,8 @@ var layer = map[string]int{
 	"tool/openapi": 2, // documents as tools of tool/builtin's engine
 	"provider":     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
-	"gateway": 5, "console": 5, "mcpbridge": 5, "eval": 5,
+	"gateway/access": 1, // keys, budgets and spend, without any server
+	"gateway":        5, "console": 5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }
 

@@ -1,0 +1,386 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+)
+
+// Book is the keys of a gateway and what they spend. Its fields must not be changed once it is in use.
+type Book struct {
+	Store Store
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+}
+
+func (b *Book) now() time.Time {
+	if b.Now == nil {
+		return time.Now().UTC()
+	}
+	return b.Now().UTC()
+}
+
+// Ground is why a request is refused.
+type Ground string
+
+// The reasons.
+const (
+	NoKey    Ground = "no_key"
+	WrongKey Ground = "wrong_key"
+	Expired  Ground = "expired"
+	Revoked  Ground = "revoked"
+	NoModel  Ground = "model"   // that the key may use
+	NoTool   Ground = "tool"    // that the key may use
+	NoRoute  Ground = "route"   // that the key may use
+	TooFast  Ground = "rate"    // a limit per minute
+	Spent    Ground = "budget"  // any other limit
+	NoPrice  Ground = "unknown" // of a model whose spending is bounded
+)
+
+// Refusal says that a request is refused, and why. It names no secret.
+type Refusal struct {
+	Ground Ground
+	Detail string
+	// RetryAfter is when the limit is there again; 0 means never.
+	RetryAfter time.Duration
+}
+
+// Error returns what the client is told.
+func (r *Refusal) Error() string { return r.Detail }
+
+func refuse(reason Ground, format string, args ...any) error {
+	return &Refusal{Ground: reason, Detail: fmt.Sprintf(format, args...)}
+}
+
+// maxTries bounds how often a change is tried again that somebody else got in the way of.
+const maxTries = 100
+
+// change reads a record, changes it and writes it.
+func change[T any](ctx context.Context, s Store, kind, id string, f func(v *T, there bool) error) (T, error) {
+	for range maxTries {
+		var v T
+		r, err := s.Get(ctx, kind, id)
+		if err != nil {
+			return v, err
+		}
+		if r.Rev > 0 {
+			if err := json.Unmarshal(r.Doc, &v); err != nil {
+				return v, fmt.Errorf("access: the record of %s %s cannot be read: %w", kind, id, err)
+			}
+		}
+		if err := f(&v, r.Rev > 0); err != nil {
+			return v, fmt.Errorf("access: %s %.100q: %w", kind, id, err)
+		}
+		r.Kind, r.ID = kind, id
+		if r.Doc, err = json.Marshal(v); err != nil {
+			return v, err
+		}
+		if err = s.Put(ctx, r); !errors.Is(err, ErrConflict) {
+			return v, err
+		}
+	}
+	return *new(T), ErrConflict
+}
+
+// list reads all records of a kind.
+func list[T any](ctx context.Context, s Store, kind string) ([]T, error) {
+	records, err := s.List(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(records))
+	for i, r := range records {
+		if err := json.Unmarshal(r.Doc, &out[i]); err != nil {
+			return nil, fmt.Errorf("access: the record of %s %s cannot be read: %w", kind, r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// Create makes a key out of what k says, but for its ID and times, and returns it with
+// its secret, which nobody can read again.
+func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
+	if err := k.check(); err != nil {
+		return Key{}, "", fmt.Errorf("access: %w", err)
+	}
+	k.ID, k.Created, k.Revoked, k.Rotated = newID(), b.now().Truncate(time.Second), time.Time{}, time.Time{}
+	if !k.Expires.IsZero() && !k.Expires.After(k.Created) {
+		return Key{}, "", errors.New("access: the key would have expired already")
+	}
+	secret := newSecret(k.ID)
+	if _, err := change(ctx, b.Store, teamRecord, k.Team, func(t *Team, _ bool) error { t.Name = k.Team; return nil }); err != nil {
+		return Key{}, "", err
+	}
+	s, err := change(ctx, b.Store, keyRecord, k.ID, func(s *stored, there bool) error {
+		if there {
+			return errors.New("it is there already")
+		}
+		*s = stored{Key: k, Hash: hashOf(secret)}
+		return nil
+	})
+	return s.Key, secret, err
+}
+
+// Rotate gives a key a new secret and returns it. The one before is good for a while longer.
+func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key, string, error) {
+	secret, now := newSecret(id), b.now().Truncate(time.Second)
+	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
+		switch {
+		case !there:
+			return errNotThere
+		case !s.Revoked.IsZero():
+			return errors.New("it is revoked")
+		}
+		s.Before, s.Until = s.Hash, now.Add(max(0, grace))
+		s.Hash, s.Rotated = hashOf(secret), now
+		return nil
+	})
+	return s.Key, secret, err
+}
+
+// Revoke ends a key at once and for ever.
+func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
+	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
+		if !there {
+			return errNotThere
+		}
+		if s.Revoked.IsZero() {
+			s.Revoked = b.now().Truncate(time.Second)
+		}
+		return nil
+	})
+	return s.Key, err
+}
+
+// Keys returns all keys, the oldest first.
+func (b *Book) Keys(ctx context.Context) ([]Key, error) {
+	all, err := list[stored](ctx, b.Store, keyRecord)
+	keys := make([]Key, len(all))
+	for i := range all {
+		keys[i] = all[i].Key
+	}
+	slices.SortStableFunc(keys, func(a, b Key) int { return a.Created.Compare(b.Created) })
+	return keys, err
+}
+
+// Teams returns all teams, by name.
+func (b *Book) Teams(ctx context.Context) ([]Team, error) {
+	return list[Team](ctx, b.Store, teamRecord)
+}
+
+// SetTeam makes a team, or gives it other limits.
+func (b *Book) SetTeam(ctx context.Context, t Team) error {
+	if err := errors.Join(checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
+		return fmt.Errorf("access: %w", err)
+	}
+	_, err := change(ctx, b.Store, teamRecord, t.Name, func(v *Team, _ bool) error { *v = t; return nil })
+	return err
+}
+
+// Rights is what a client may do: its key, and its team.
+type Rights struct {
+	Key  Key
+	Team Team
+}
+
+// limits calls f with each limit of the key and of its team, until it returns false.
+func (g *Rights) limits(f func(scope string, l Quota) bool) {
+	names := scopes(&g.Key)
+	for i, list := range [][]Quota{g.Key.Limits, g.Team.Limits} {
+		for _, l := range list {
+			if !f(names[i], l) {
+				return
+			}
+		}
+	}
+}
+
+// BoundsMoney reports whether what the client spends is bounded in money, so that a model
+// without a price cannot be used.
+func (g *Rights) BoundsMoney() (bounds bool) {
+	g.limits(func(_ string, l Quota) bool { bounds = l.Unit == Money; return !bounds })
+	return bounds
+}
+
+// Authenticate returns what the owner of a secret may do, or a *[Refusal].
+func (b *Book) Authenticate(ctx context.Context, secret string) (*Rights, error) {
+	if secret == "" {
+		return nil, refuse(NoKey, "the request has no key")
+	}
+	id, ok := idOf(secret)
+	if !ok {
+		return nil, refuse(WrongKey, "the key is not one of this gateway's")
+	}
+	r, err := b.Store.Get(ctx, keyRecord, id)
+	if err != nil {
+		return nil, err
+	}
+	var k stored
+	if r.Rev > 0 {
+		if err := json.Unmarshal(r.Doc, &k); err != nil {
+			return nil, fmt.Errorf("access: the record of key %s cannot be read: %w", id, err)
+		}
+	}
+	now := b.now()
+	if !k.has(secret, now) {
+		return nil, refuse(WrongKey, "the key is not one of this gateway's")
+	}
+	switch k.State(now) {
+	case "revoked":
+		return nil, refuse(Revoked, "the key %s is revoked", id)
+	case "expired":
+		return nil, refuse(Expired, "the key %s expired at %s", id, k.Expires.UTC().Format(time.RFC3339))
+	}
+	g := &Rights{Key: k.Key, Team: Team{Name: k.Team}}
+	if r, err = b.Store.Get(ctx, teamRecord, k.Team); err != nil {
+		return nil, err
+	}
+	if r.Rev > 0 {
+		if err := json.Unmarshal(r.Doc, &g.Team); err != nil {
+			return nil, fmt.Errorf("access: the record of team %s cannot be read: %w", k.Team, err)
+		}
+	}
+	return g, nil
+}
+
+// Claim is what a request asks for.
+type Claim struct {
+	ID    string
+	Model string // as the client asks for it
+	// Tokens and Money are what it may use at most, as far as that is known.
+	Tokens int64
+	Money  catalog.Money
+	// Unpriced says that what it costs is not known.
+	Unpriced bool
+}
+
+// Room is what is left of a limit.
+type Room struct {
+	Quota
+	Team  bool // it is the team's
+	Left  int64
+	Reset time.Time // when the period ends; zero if never
+}
+
+// Admission is a request that was let in. It must be settled.
+type Admission struct {
+	Rights *Rights
+	Rooms  []Room // what is left after it, one for each limit
+	id     string
+	model  string
+	at     time.Time
+}
+
+// holdTime is how long what is reserved stays so if the gateway dies. No request takes longer.
+const holdTime = time.Hour
+
+// Admit reserves what a request may use at most, or returns a *[Refusal]. A request is let in while
+// anything is left of each limit.
+func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error) {
+	if !g.Key.AllowsModel(r.Model) {
+		return nil, refuse(NoModel, "the key %s may not use the model %q", g.Key.ID, r.Model)
+	}
+	if r.Unpriced && g.BoundsMoney() {
+		return nil, refuse(NoPrice, "the price of the model %q is not known, and what the key %s may spend is bounded in money", r.Model, g.Key.ID)
+	}
+	now := b.now()
+	a := &Admission{Rights: g, id: r.ID, model: r.Model, at: now}
+	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Most: Count{Tokens: max(0, r.Tokens), Money: max(0, int64(r.Money))}, Until: now.Add(holdTime)}
+	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Count) (err error) {
+		a.Rooms = nil
+		g.limits(func(scope string, l Quota) bool {
+			w := Window{scope, l.Per, l.Per.begin(now).Unix()}
+			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
+			room.Left, err = l.admit(room, used[w], held[scope], hold.Most, now)
+			a.Rooms = append(a.Rooms, room)
+			return err == nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// admit returns what is left of the limit after a request, or a refusal. What was used counts the
+// request already; what is held does not.
+func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, error) {
+	before := add(used.of(l.Unit), held.of(l.Unit))
+	over := before >= l.Most
+	if l.Unit == Requests {
+		over = before > l.Most
+	}
+	if !over {
+		return max(0, l.Most-add(before, most.of(l.Unit))), nil
+	}
+	whose, reason := "key", Spent
+	if r.Team {
+		whose = "team"
+	}
+	if l.Per == Minute {
+		reason = TooFast
+	}
+	amount := l.Unit.amount(l.Most) + " " + string(l.Unit)
+	if l.Unit == Money {
+		amount = "$" + l.Unit.amount(l.Most)
+	}
+	per := "per " + string(l.Per)
+	if l.Per == Total {
+		per = "in total"
+	}
+	out := &Refusal{Ground: reason, Detail: fmt.Sprintf("the limit of the %s is reached: %s %s", whose, amount, per)}
+	if !r.Reset.IsZero() {
+		out.RetryAfter = max(time.Second, r.Reset.Sub(now))
+	}
+	return 0, out
+}
+
+// settleTime bounds how long a store may take for a request that is over.
+const settleTime = 30 * time.Second
+
+// Settle puts what a request used in the place of what was reserved for it. Of e, it sets who asked
+// for what and when. It does not end with ctx: what was spent is spent.
+func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	k := &a.Rights.Key
+	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
+	return b.Store.Settle(ctx, e, windows(k, a.at))
+}
+
+// Usage sums up what was used since a day, by what by says.
+func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Spend, error) {
+	for _, g := range by {
+		if !slices.Contains(Groupings, g) {
+			return nil, fmt.Errorf("access: usage cannot be told by %.40q", g)
+		}
+	}
+	day := ""
+	if !since.IsZero() {
+		day = since.UTC().Format(time.DateOnly)
+	}
+	return b.Store.Usage(ctx, day, by)
+}
+
+// Groupings are all of them.
+var Groupings = []Grouping{ByTeam, ByKey, ByModel, ByDay}
+
+// maxLog bounds how much of the log is read at once.
+const maxLog = 10_000
+
+// Log returns the latest requests, the newest first.
+func (b *Book) Log(ctx context.Context, most int) ([]LogLine, error) {
+	return b.Store.Log(ctx, min(max(most, 0), maxLog))
+}
+
+// Clean forgets lines of the log that are older than keep, and counts that are over.
+func (b *Book) Clean(ctx context.Context, keep time.Duration) error {
+	now := b.now()
+	return b.Store.Clean(ctx, now, now.Add(-keep))
+}

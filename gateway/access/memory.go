@@ -1,0 +1,201 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory is a store in memory, for tests and for gateways that need not remember. The zero value is
+// empty and ready to use.
+type Memory struct {
+	mu      sync.Mutex
+	records map[[2]string]Row
+	counts  map[Window]Count
+	holds   map[string]Hold
+	usage   map[Spend]Spend // by what they have in common
+	log     []LogLine       // oldest first
+}
+
+// maxMemoryLog bounds the log in memory; half of it goes when it is full.
+const maxMemoryLog = 20_000
+
+// Get implements [Store].
+func (m *Memory) Get(_ context.Context, kind, id string) (Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[[2]string{kind, id}]
+	r.Doc = slices.Clone(r.Doc)
+	return r, nil
+}
+
+// List implements [Store].
+func (m *Memory) List(_ context.Context, kind string) ([]Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []Row
+	for _, r := range m.records {
+		if r.Kind == kind {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Put implements [Store].
+func (m *Memory) Put(_ context.Context, r Row) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.records == nil {
+		m.records = make(map[[2]string]Row)
+	}
+	key := [2]string{r.Kind, r.ID}
+	if m.records[key].Rev != r.Rev {
+		return ErrConflict
+	}
+	r.Rev++
+	r.Doc = slices.Clone(r.Doc)
+	m.records[key] = r
+	return nil
+}
+
+// Admit implements [Store].
+func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	used, held := make(map[Window]Count, len(windows)), make(map[string]Count)
+	for _, w := range windows {
+		used[w] = m.counts[w].plus(Count{Requests: 1})
+	}
+	for _, other := range m.holds {
+		if !now.Before(other.Until) {
+			continue
+		}
+		for _, scope := range other.Scopes {
+			held[scope] = held[scope].plus(other.Most)
+		}
+	}
+	if err := check(used, held); err != nil {
+		return err
+	}
+	if m.counts == nil {
+		m.counts, m.holds = make(map[Window]Count), make(map[string]Hold)
+	}
+	maps.Copy(m.counts, used)
+	m.holds[h.Request] = h
+	return nil
+}
+
+// Settle implements [Store].
+func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, open := m.holds[e.ID]; !open {
+		return nil
+	}
+	delete(m.holds, e.ID)
+	for _, w := range windows {
+		m.counts[w] = m.counts[w].plus(e.count())
+	}
+	if m.usage == nil {
+		m.usage = make(map[Spend]Spend)
+	}
+	u := usageOf(&e)
+	of := u.common([]Grouping{ByTeam, ByKey, ByModel, ByDay})
+	m.usage[of] = m.usage[of].plus(u, of)
+	if m.log = append(m.log, e); len(m.log) >= maxMemoryLog {
+		m.log = slices.Clone(m.log[maxMemoryLog/2:])
+	}
+	return nil
+}
+
+// common returns what usage has in common with others of its group.
+func (u Spend) common(by []Grouping) Spend {
+	var of Spend
+	for _, g := range by {
+		switch g {
+		case ByTeam:
+			of.Team = u.Team
+		case ByKey:
+			of.Key = u.Key
+		case ByModel:
+			of.Model = u.Model
+		case ByDay:
+			of.Day = u.Day
+		}
+	}
+	return of
+}
+
+// plus adds v, as usage of a group.
+func (u Spend) plus(v, of Spend) Spend {
+	of.Requests, of.Failed = u.Requests+v.Requests, u.Failed+v.Failed
+	of.Input, of.Output, of.Money = u.Input+v.Input, u.Output+v.Output, u.Money+v.Money
+	of.Unpriced, of.Estimated = u.Unpriced+v.Unpriced, u.Estimated+v.Estimated
+	return of
+}
+
+// Usage implements [Store].
+func (m *Memory) Usage(_ context.Context, since string, by []Grouping) ([]Spend, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sums := make(map[Spend]Spend)
+	for _, u := range m.usage {
+		if u.Day >= since {
+			of := u.common(by)
+			sums[of] = sums[of].plus(u, of)
+		}
+	}
+	out := slices.Collect(maps.Values(sums))
+	sortUsage(out, by)
+	return out, nil
+}
+
+// sortUsage sorts by what usage is told by.
+func sortUsage(list []Spend, by []Grouping) {
+	field := func(u *Spend, g Grouping) string {
+		return map[Grouping]string{ByTeam: u.Team, ByKey: u.Key, ByModel: u.Model, ByDay: u.Day}[g]
+	}
+	slices.SortFunc(list, func(a, b Spend) int {
+		for _, g := range by {
+			if c := cmp.Compare(field(&a, g), field(&b, g)); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+}
+
+// Log implements [Store].
+func (m *Memory) Log(_ context.Context, most int) ([]LogLine, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := slices.Clone(m.log[max(0, len(m.log)-most):])
+	slices.Reverse(out)
+	return out, nil
+}
+
+// Clean implements [Store].
+func (m *Memory) Clean(_ context.Context, now, before time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.log = slices.DeleteFunc(m.log, func(e LogLine) bool { return e.At.Before(before) })
+	// Reservations end when they are settled: their gateway cannot have died, it is this one.
+	maps.DeleteFunc(m.counts, func(w Window, _ Count) bool { return over(w, now) })
+	return nil
+}
+
+// countsKept is how long counts of a minute or a day are kept beyond their end: the requests that
+// began in them may still run.
+const countsKept = 2 * holdTime
+
+// over reports whether nothing is counted in a window any more.
+func over(w Window, now time.Time) bool {
+	end := w.Per.end(time.Unix(w.Begin, 0))
+	return !end.IsZero() && now.After(end.Add(countsKept))
+}

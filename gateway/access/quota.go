@@ -1,0 +1,187 @@
+package access
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+)
+
+// Unit is what a limit counts.
+type Unit string
+
+// The units.
+const (
+	Requests Unit = "requests"
+	Tokens   Unit = "tokens" // of input and output
+	Money    Unit = "money"  // in the unit of catalog.Money
+)
+
+// Period is the time for which a limit holds. Periods begin with the minute, the day and the month
+// in UTC.
+type Period string
+
+// The periods.
+const (
+	Minute Period = "minute"
+	Day    Period = "day"
+	Month  Period = "month"
+	Total  Period = "total"
+)
+
+// periods are all of them, in the order in which they are counted.
+var periods = []Period{Day, Minute, Month, Total}
+
+// Quota bounds what a key or a team may use within a period. It is written like "money/month=50",
+// "tokens/day=1000000" or "requests/minute=60".
+type Quota struct {
+	Unit Unit
+	Per  Period
+	Most int64
+}
+
+// ParseQuota reads a limit.
+func ParseQuota(s string) (Quota, error) {
+	name, value, ok := strings.Cut(s, "=")
+	unit, per, two := strings.Cut(name, "/")
+	l := Quota{Unit: Unit(unit), Per: Period(per)}
+	if !ok || !two || !l.known() {
+		return Quota{}, fmt.Errorf("%.60q is no limit like money/month=50, tokens/day=1000000 or requests/minute=60; periods are minute, day, month and total", s)
+	}
+	var err error
+	if l.Unit == Money {
+		var m catalog.Money
+		m, err = catalog.ParseMoney(value)
+		l.Most = int64(m)
+	} else {
+		l.Most, err = strconv.ParseInt(value, 10, 64)
+	}
+	if err != nil || l.Most < 0 {
+		return Quota{}, fmt.Errorf("%.60q is no limit: %.40q is no amount", s, value)
+	}
+	return l, nil
+}
+
+func (l Quota) known() bool {
+	switch l.Per {
+	case Minute, Day, Month, Total:
+	default:
+		return false
+	}
+	return l.Unit == Requests || l.Unit == Tokens || l.Unit == Money
+}
+
+// String writes the limit as ParseQuota reads it.
+func (l Quota) String() string { return fmt.Sprintf("%s/%s=%s", l.Unit, l.Per, l.Unit.amount(l.Most)) }
+
+// amount writes an amount of the unit without its name.
+func (u Unit) amount(n int64) string {
+	if u == Money {
+		return strings.TrimPrefix(catalog.Money(n).String(), "$")
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// MarshalText writes the limit as ParseQuota reads it.
+func (l Quota) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads a limit.
+func (l *Quota) UnmarshalText(b []byte) (err error) {
+	*l, err = ParseQuota(string(b))
+	return err
+}
+
+func checkLimits(list []Quota) error {
+	if len(list) > maxLimits {
+		return fmt.Errorf("there may be %d limits, not %d", maxLimits, len(list))
+	}
+	seen := map[Quota]bool{}
+	for _, l := range list {
+		key := Quota{Unit: l.Unit, Per: l.Per}
+		switch {
+		case !l.known() || l.Most < 0:
+			return fmt.Errorf("%s is no limit", l)
+		case seen[key]:
+			return fmt.Errorf("there are two limits of %s/%s", l.Unit, l.Per)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// begin returns when the period began in which a time lies.
+func (p Period) begin(t time.Time) time.Time {
+	t = t.UTC()
+	switch p {
+	case Minute:
+		return t.Truncate(time.Minute)
+	case Day:
+		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	case Month:
+		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+	}
+	return time.Unix(0, 0).UTC()
+}
+
+// end returns when the period ends in which a time lies; zero if never.
+func (p Period) end(t time.Time) time.Time {
+	b := p.begin(t)
+	switch p {
+	case Minute:
+		return b.Add(time.Minute)
+	case Day:
+		return b.AddDate(0, 0, 1)
+	case Month:
+		return b.AddDate(0, 1, 0)
+	}
+	return time.Time{}
+}
+
+// Count is how much was used.
+type Count struct{ Requests, Tokens, Money int64 }
+
+func (c Count) of(u Unit) int64 {
+	switch u {
+	case Requests:
+		return c.Requests
+	case Tokens:
+		return c.Tokens
+	}
+	return c.Money
+}
+
+// plus adds; a sum that does not fit stays at the largest number.
+func (c Count) plus(d Count) Count {
+	return Count{add(c.Requests, d.Requests), add(c.Tokens, d.Tokens), add(c.Money, d.Money)}
+}
+
+func add(a, b int64) int64 {
+	if sum := a + b; sum >= a || b < 0 {
+		return sum
+	}
+	return 1<<63 - 1
+}
+
+// Window is what is counted together: what a key or a team uses in one period.
+type Window struct {
+	Scope string // "key:ID" or "team:NAME"
+	Per   Period
+	Begin int64 // seconds since 1970
+}
+
+// scopes are those of a key, in the order in which all stores take hold of them: two gateways that
+// held one each and waited for the other's would wait for ever.
+func scopes(k *Key) []string { return []string{"key:" + k.ID, "team:" + k.Team} }
+
+// windows are those that a request at a time counts in.
+func windows(k *Key, at time.Time) []Window {
+	var list []Window
+	for _, scope := range scopes(k) {
+		for _, p := range periods {
+			list = append(list, Window{scope, p, p.begin(at).Unix()})
+		}
+	}
+	return list
+}

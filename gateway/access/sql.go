@@ -1,0 +1,329 @@
+package access
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/tables"
+)
+
+// SQL is a store in a database. Make one with [OpenSQL].
+type SQL struct{ db *sql.DB }
+
+// versions are the tables; see [tables.Set].
+var versions = [][]string{{
+	`CREATE TABLE IF NOT EXISTS toolpost_access (
+	kind TEXT NOT NULL,
+	id   TEXT NOT NULL,
+	rev  BIGINT NOT NULL,
+	doc  TEXT NOT NULL,
+	PRIMARY KEY (kind, id))`,
+	`CREATE TABLE IF NOT EXISTS toolpost_count (
+	scope    TEXT NOT NULL,
+	per      TEXT NOT NULL,
+	begin_at BIGINT NOT NULL,
+	requests BIGINT NOT NULL,
+	tokens   BIGINT NOT NULL,
+	money    BIGINT NOT NULL,
+	PRIMARY KEY (scope, per, begin_at))`,
+	`CREATE TABLE IF NOT EXISTS toolpost_hold (
+	scope    TEXT NOT NULL,
+	request  TEXT NOT NULL,
+	tokens   BIGINT NOT NULL,
+	money    BIGINT NOT NULL,
+	until_at BIGINT NOT NULL,
+	PRIMARY KEY (scope, request))`,
+	`CREATE TABLE IF NOT EXISTS toolpost_usage (
+	day       TEXT NOT NULL,
+	team      TEXT NOT NULL,
+	key       TEXT NOT NULL,
+	model     TEXT NOT NULL,
+	requests  BIGINT NOT NULL,
+	failed    BIGINT NOT NULL,
+	input     BIGINT NOT NULL,
+	output    BIGINT NOT NULL,
+	money     BIGINT NOT NULL,
+	unpriced  BIGINT NOT NULL,
+	estimated BIGINT NOT NULL,
+	PRIMARY KEY (day, team, key, model))`,
+	`CREATE TABLE IF NOT EXISTS toolpost_request (
+	id        TEXT NOT NULL PRIMARY KEY,
+	at        BIGINT NOT NULL,
+	team      TEXT NOT NULL,
+	key       TEXT NOT NULL,
+	model     TEXT NOT NULL,
+	upstream  TEXT NOT NULL,
+	format    TEXT NOT NULL,
+	status    TEXT NOT NULL,
+	input     BIGINT NOT NULL,
+	output    BIGINT NOT NULL,
+	money     BIGINT NOT NULL,
+	unpriced  BIGINT NOT NULL,
+	estimated BIGINT NOT NULL,
+	took      BIGINT NOT NULL)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_at ON toolpost_request (at)`,
+}}
+
+// OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
+// not there, and brings those of an earlier version up to date; those of a newer version are an
+// error. The database stays the caller's. Give SQLite journal_mode(WAL), a busy_timeout
+// and one connection.
+func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
+	if err := (tables.Set{ID: 2, Versions: versions}).Migrate(ctx, db); err != nil {
+		return nil, fmt.Errorf("access: %w", err)
+	}
+	return &SQL{db}, nil
+}
+
+// failed is the error of a database.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("access: %w", err)
+}
+
+// Get implements [Store].
+func (s *SQL) Get(ctx context.Context, kind, id string) (Row, error) {
+	r := Row{Kind: kind, ID: id}
+	err := s.db.QueryRowContext(ctx, `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`, kind, id).Scan(&r.Rev, &r.Doc)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Row{}, nil
+	}
+	return r, failed(err)
+}
+
+// List implements [Store].
+func (s *SQL) List(ctx context.Context, kind string) ([]Row, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT id, rev, doc FROM toolpost_access WHERE kind = $1 ORDER BY id`, kind)
+	return collect(rows, err, func(r *Row) []any { r.Kind = kind; return []any{&r.ID, &r.Rev, &r.Doc} })
+}
+
+// collect reads all rows of an answer.
+func collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, error) {
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(fields(&v)...); err != nil {
+			return nil, failed(err)
+		}
+		out = append(out, v)
+	}
+	return out, failed(rows.Err())
+}
+
+// Put implements [Store].
+func (s *SQL) Put(ctx context.Context, r Row) error {
+	statement, args := `UPDATE toolpost_access SET rev = rev + 1, doc = $1 WHERE kind = $2 AND id = $3 AND rev = $4`, []any{string(r.Doc), r.Kind, r.ID, r.Rev}
+	if r.Rev == 0 {
+		statement, args = `INSERT INTO toolpost_access (doc, kind, id, rev) VALUES ($1, $2, $3, 1) ON CONFLICT (kind, id) DO NOTHING`, args[:3]
+	}
+	res, err := s.db.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return failed(err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return failed(err)
+	}
+	return ErrConflict
+}
+
+// within runs f in a transaction, which begins with a statement that writes: so SQLite does not have to
+// give up one that has only read.
+func (s *SQL) within(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return failed(err)
+	}
+	defer tx.Rollback() // does nothing after Commit
+	if err := f(tx); err != nil {
+		return err
+	}
+	return failed(tx.Commit())
+}
+
+// values returns so many rows of so many placeholders.
+func values(rows, columns int) string {
+	var b strings.Builder
+	for i := range rows {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('(')
+		for k := range columns {
+			if k > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "$%d", i*columns+k+1)
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// countIn adds to windows and returns what was used in them then. Whoever has done so is alone with the
+// windows until his transaction ends.
+func countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count) (map[Window]Count, error) {
+	var args []any
+	for _, w := range windows {
+		args = append(args, w.Scope, string(w.Per), w.Begin, c.Requests, c.Tokens, c.Money)
+	}
+	rows, err := tx.QueryContext(ctx, `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES `+values(len(windows), 6)+`
+ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
+	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
+RETURNING scope, per, begin_at, requests, tokens, money`, args...)
+	type row struct {
+		Window
+		Count
+	}
+	list, err := collect(rows, err, func(r *row) []any {
+		return []any{&r.Scope, &r.Per, &r.Begin, &r.Requests, &r.Tokens, &r.Money}
+	})
+	used := make(map[Window]Count, len(list))
+	for _, r := range list {
+		used[r.Window] = r.Count
+	}
+	return used, err
+}
+
+// heldIn returns what is reserved in two scopes.
+func heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.Time) (map[string]Count, error) {
+	held := make(map[string]Count, len(scopes))
+	for _, scope := range scopes {
+		var c Count
+		err := tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2`,
+			scope, now.Unix()).Scan(&c.Tokens, &c.Money)
+		if err != nil {
+			return nil, failed(err)
+		}
+		held[scope] = c
+	}
+	return held, nil
+}
+
+// Admit implements [Store].
+func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
+	return s.within(ctx, func(tx *sql.Tx) error {
+		used, err := countIn(ctx, tx, windows, Count{Requests: 1})
+		if err != nil {
+			return err
+		}
+		held, err := heldIn(ctx, tx, h.Scopes, now)
+		if err != nil {
+			return err
+		}
+		if err := check(used, held); err != nil {
+			return err
+		}
+		var args []any
+		for _, scope := range h.Scopes {
+			args = append(args, scope, h.Request, h.Most.Tokens, h.Most.Money, h.Until.Unix())
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES `+values(len(h.Scopes), 5), args...)
+		return failed(err)
+	})
+}
+
+// Settle implements [Store]. A request whose reservation has ended by itself is still charged: its
+// line of the log is what makes it once.
+func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
+	u := usageOf(&e)
+	return s.within(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
+VALUES `+values(1, 14)+` ON CONFLICT (id) DO NOTHING`,
+			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Model, e.Upstream, e.Format, e.Status, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds())
+		if err != nil {
+			return failed(err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return failed(err)
+		}
+		if _, err := countIn(ctx, tx, windows, e.count()); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
+			return failed(err)
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES `+values(1, 11)+`
+ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
+	input = toolpost_usage.input + excluded.input, output = toolpost_usage.output + excluded.output, money = toolpost_usage.money + excluded.money,
+	unpriced = toolpost_usage.unpriced + excluded.unpriced, estimated = toolpost_usage.estimated + excluded.estimated`,
+			u.Day, u.Team, u.Key, u.Model, u.Requests, u.Failed, u.Input, u.Output, int64(u.Money), u.Unpriced, u.Estimated)
+		return failed(err)
+	})
+}
+
+// Usage implements [Store].
+func (s *SQL) Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error) {
+	columns := []Grouping{ByTeam, ByKey, ByModel, ByDay}
+	var names, groups []string
+	for _, c := range columns {
+		name := "''"
+		for _, g := range by {
+			if g == c {
+				name = string(c)
+				groups = append(groups, name)
+			}
+		}
+		names = append(names, name)
+	}
+	query := `SELECT ` + strings.Join(names, ", ")
+	for _, sum := range []string{"requests", "failed", "input", "output", "money", "unpriced", "estimated"} {
+		query += `, CAST(COALESCE(SUM(` + sum + `), 0) AS BIGINT)`
+	}
+	query += ` FROM toolpost_usage WHERE day >= $1`
+	if len(groups) > 0 {
+		query += ` GROUP BY ` + strings.Join(groups, ", ")
+	}
+	rows, err := s.db.QueryContext(ctx, query+` HAVING COUNT(*) > 0`, since)
+	list, err := collect(rows, err, func(u *Spend) []any {
+		return []any{&u.Team, &u.Key, &u.Model, &u.Day, &u.Requests, &u.Failed, &u.Input, &u.Output, &u.Money, &u.Unpriced, &u.Estimated}
+	})
+	sortUsage(list, by) // a database may have its own idea of order
+	return list, err
+}
+
+// Log implements [Store].
+func (s *SQL) Log(ctx context.Context, most int) ([]LogLine, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took
+FROM toolpost_request ORDER BY at DESC, id LIMIT $1`, most)
+	type row struct {
+		LogLine
+		at, money, unpriced, estimated, took int64
+	}
+	list, err := collect(rows, err, func(r *row) []any {
+		return []any{&r.ID, &r.at, &r.Team, &r.Key, &r.Model, &r.Upstream, &r.Format, &r.Status, &r.Input, &r.Output, &r.money, &r.unpriced, &r.estimated, &r.took}
+	})
+	out := make([]LogLine, len(list))
+	for i, r := range list {
+		out[i] = r.LogLine
+		out[i].At, out[i].Took = time.UnixMilli(r.at).UTC(), time.Duration(r.took)*time.Millisecond
+		out[i].Money, out[i].Unpriced, out[i].Estimated = catalog.Money(r.money), r.unpriced > 0, r.estimated > 0
+	}
+	return out, err
+}
+
+// Clean implements [Store].
+func (s *SQL) Clean(ctx context.Context, now, before time.Time) error {
+	if _, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_request WHERE at < $1`, before.UnixMilli()); err != nil {
+		return failed(err)
+	}
+	if _, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_hold WHERE until_at <= $1`, now.Unix()); err != nil {
+		return failed(err)
+	}
+	for per, length := range map[Period]time.Duration{Minute: time.Minute, Day: 24 * time.Hour, Month: 31 * 24 * time.Hour} {
+		if _, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_count WHERE per = $1 AND begin_at < $2`, string(per), now.Add(-length-countsKept).Unix()); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+)
+
+// Row is a key or a team as a store holds it.
+type Row struct {
+	Kind, ID string
+	Rev      int64 // counts how often it was written
+	Doc      []byte
+}
+
+// The kinds of records.
+const (
+	keyRecord  = "key"
+	teamRecord = "team"
+)
+
+// ErrConflict is why a record is not written: somebody else has written it since it was read.
+var ErrConflict = errors.New("access: somebody else has changed it")
+
+// Hold is what is reserved for a request that runs.
+type Hold struct {
+	Request string
+	Scopes  []string
+	Most    Count // tokens and money
+	// Until is when it ends by itself, if the gateway that made it has died.
+	Until time.Time
+}
+
+// LogLine is what is known of a request once it is over. It is a line of the log.
+type LogLine struct {
+	ID       string        `json:"id"`
+	At       time.Time     `json:"at"`
+	Team     string        `json:"team"`
+	Key      string        `json:"key"`
+	Model    string        `json:"model"` // as the client asked for it
+	Upstream string        `json:"upstream"`
+	Format   string        `json:"format"`
+	Status   string        `json:"status"` // "ok", or the kind of error
+	Input    int64         `json:"input"`
+	Output   int64         `json:"output"`
+	Money    catalog.Money `json:"money"`
+	// Unpriced says that the price is not known, so Money is too little.
+	Unpriced bool `json:"unpriced,omitempty"`
+	// Estimated says that nobody said how many tokens it were.
+	Estimated bool          `json:"estimated,omitempty"`
+	Took      time.Duration `json:"took"`
+}
+
+func (e *LogLine) count() Count { return Count{Tokens: add(e.Input, e.Output), Money: int64(e.Money)} }
+
+func (e *LogLine) day() string { return e.At.UTC().Format(time.DateOnly) }
+
+// Spend is what some requests used together.
+type Spend struct {
+	// Team, Key, Model and Day are what they have in common; others are empty.
+	Team      string        `json:"team,omitempty"`
+	Key       string        `json:"key,omitempty"`
+	Model     string        `json:"model,omitempty"`
+	Day       string        `json:"day,omitempty"`
+	Requests  int64         `json:"requests"`
+	Failed    int64         `json:"failed"`
+	Input     int64         `json:"input"`
+	Output    int64         `json:"output"`
+	Money     catalog.Money `json:"money"`
+	Unpriced  int64         `json:"unpriced"`  // requests without a price
+	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted
+}
+
+// usageOf is the usage of one request.
+func usageOf(e *LogLine) Spend {
+	u := Spend{Team: e.Team, Key: e.Key, Model: e.Model, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money}
+	if e.Status != "ok" {
+		u.Failed = 1
+	}
+	if e.Unpriced {
+		u.Unpriced = 1
+	}
+	if e.Estimated {
+		u.Estimated = 1
+	}
+	return u
+}
+
+// Grouping is what usage is told by. The order of the result is theirs.
+type Grouping string
+
+// The groupings.
+const (
+	ByTeam  Grouping = "team"
+	ByKey   Grouping = "key"
+	ByModel Grouping = "model"
+	ByDay   Grouping = "day"
+)
+
+// Store holds keys, teams, counts and the log. All methods are safe for concurrent use, and
+// what they have written survives the process. Books of several gateways may share one.
+type Store interface {
+	// Get returns a record; one of revision 0 is not there.
+	Get(ctx context.Context, kind, id string) (Row, error)
+	// List returns all records of a kind, by id.
+	List(ctx context.Context, kind string) ([]Row, error)
+	// Put writes a record that was read at r.Rev, or [ErrConflict].
+	Put(ctx context.Context, r Row) error
+	// Admit counts a request in its windows and reserves h, if check allows it: it is told what was
+	// used in each window, with this request, and what others have reserved in each scope. No
+	// other request of the scopes is checked in between. An error of check is returned as it is, and then
+	// nothing is counted.
+	Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(used map[Window]Count, held map[string]Count) error) error
+	// Settle ends the reservation of a request, adds what it used to its windows and
+	// writes it to the log. Doing so twice is doing it once.
+	Settle(ctx context.Context, e LogLine, windows []Window) error
+	// Usage sums up requests since a day, in order.
+	Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error)
+	// Log returns the latest requests, the newest first.
+	Log(ctx context.Context, most int) ([]LogLine, error)
+	// Clean forgets the log before a time, and counts and reservations that are over at now.
+	Clean(ctx context.Context, now, before time.Time) error
+}

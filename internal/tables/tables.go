@@ -1,0 +1,106 @@
+// Package tables brings the tables of a database of SQLite or PostgreSQL up to date.
+package tables
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Set is some tables that belong together and have a version of their own.
+type Set struct {
+	// ID tells the sets in one database apart: 1 is the journal, 2 the gateway's keys and spend.
+	ID int
+	// Versions are the statements that make each version of the tables out of the one before;
+	// the first makes them out of nothing. They are the part of SQL that SQLite and PostgreSQL
+	// share, and they are only ever added to.
+	Versions [][]string
+}
+
+const (
+	createSchema = `CREATE TABLE IF NOT EXISTS toolpost_schema (
+	id      INTEGER PRIMARY KEY,
+	version INTEGER NOT NULL)`
+	insertSchema = `INSERT INTO toolpost_schema (id, version) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING`
+	// holdSchema changes nothing; whoever has run it makes others wait.
+	holdSchema   = `UPDATE toolpost_schema SET version = version WHERE id = $1`
+	selectSchema = `SELECT version FROM toolpost_schema WHERE id = $1`
+	updateSchema = `UPDATE toolpost_schema SET version = $1 WHERE id = $2`
+)
+
+// NewerError says that the tables of a database were made by a newer version.
+type NewerError struct{ Version, Known int }
+
+// Error says what is known, and what to do.
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("the tables in the database are of version %d, and this version of toolpost knows versions up to %d; use a newer version", e.Version, e.Known)
+}
+
+// Migrate brings the tables up to date. Of several that do so at once, one does, and the others
+// wait for it or try again. Tables of a newer version are a *[NewerError], and are left alone.
+func (s Set) Migrate(ctx context.Context, db *sql.DB) error {
+	const longest = 200 * time.Millisecond // after that it is not another one who migrates
+	for wait := time.Millisecond; ; wait *= 2 {
+		var version int
+		if err := db.QueryRowContext(ctx, selectSchema, s.ID).Scan(&version); err == nil {
+			if newer := s.check(version); newer != nil || version == len(s.Versions) {
+				return newer
+			}
+		}
+		err := s.migrateOnce(ctx, db)
+		if newer := new(NewerError); err == nil || errors.As(err, &newer) {
+			return err
+		}
+		if wait > longest || ctx.Err() != nil {
+			return err
+		}
+		select { // two that create a table at once can trip over each other
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s Set) check(version int) error {
+	if version > len(s.Versions) {
+		return &NewerError{version, len(s.Versions)}
+	}
+	return nil
+}
+
+// migrateOnce makes the missing versions of the tables in one transaction.
+func (s Set) migrateOnce(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // does nothing after Commit
+	if _, err := tx.ExecContext(ctx, createSchema); err != nil {
+		return err
+	}
+	for _, statement := range []string{insertSchema, holdSchema} {
+		if _, err := tx.ExecContext(ctx, statement, s.ID); err != nil {
+			return err
+		}
+	}
+	var version int
+	if err := tx.QueryRowContext(ctx, selectSchema, s.ID).Scan(&version); err != nil {
+		return err
+	}
+	if err := s.check(version); err != nil {
+		return err
+	}
+	for ; version < len(s.Versions); version++ {
+		for _, statement := range s.Versions[version] {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := tx.ExecContext(ctx, updateSchema, version, s.ID); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
