@@ -214,7 +214,8 @@ func textPart(text string, end *ending) llm.Part {
 }
 
 // structure checks the structured output of a call. What does not match what the
-// tool promises is not passed on, with a warning: the call was run all the same.
+// tool promises does not reach programs, with a warning: the call was run all the same.
+// The model is shown it if the tool returned nothing else.
 func (s *Session) structure(j *job, end *ending, emit func(llm.Event)) {
 	out := &end.out
 	promised := s.tools().OutputSchema(j.call.Name)
@@ -235,13 +236,15 @@ func (s *Session) structure(j *job, end *ending, emit func(llm.Event)) {
 			problem = faults[0].Message
 		}
 	}
+	text := string(out.Structured)
 	if problem != "" {
-		out.Structured = nil
+		if out.Structured = nil; len(text) > heldBytes {
+			text = ""
+		}
 		emit(llm.Warning{Code: llm.Compatibility, Feature: j.call.Name, Detail: "the structured output is not what the tool promises, and is left out: " + problem})
-		return
 	}
-	if len(out.Parts) == 0 {
-		out.Parts = []llm.Part{llm.Text{Text: string(out.Structured)}}
+	if len(out.Parts) == 0 && text != "" {
+		out.Parts = []llm.Part{llm.Text{Text: text}}
 	}
 }
 

@@ -25,6 +25,7 @@ func TestStructuredOutput(t *testing.T) {
 		{"no promise", `{"x":1}`, "one", nil, `{"x":1}`, "one", 0},
 		{"as promised", `{"price":2}`, "", price, `{"price":2}`, `{"price":2}`, 0},
 		{"not as promised", `{"price":"2"}`, "two", price, "", "two", 1},
+		{"not as promised, and no text", `{"price":"2"}`, "", price, "", `{"price":"2"}`, 1},
 		{"nothing, though promised", "", "two", price, "", "two", 1},
 		{"no JSON", `{"price":`, "two", nil, "", "two", 1},
 	} {

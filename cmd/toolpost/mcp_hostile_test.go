@@ -225,3 +225,14 @@ func TestMCPDoctorInterrupted(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 }
+
+// TestMCPMisfits: a structured result that is not what the server promised is said to be so.
+func TestMCPMisfits(t *testing.T) {
+	rawServer(t, mcptest.Script{
+		List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"e","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}}`,
+		Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"n":"seven"}}}`,
+	})
+	must(t, toolpost(t, "", "mcp", "call", "raw", "e", "{}", "-y"), 0, `{"n":"seven"}`, "raw__e: the structured output is not what the tool promises")
+	must(t, toolpost(t, "", "mcp", "call", "raw", "e", "{}", "-y", "--json"), 0, `"warnings"`, `seven`)
+	must(t, toolpost(t, "", "run", "-m", "sim/script:s.txtar", "--yes", "go"), 0, "the structured output is not what the tool promises")
+}

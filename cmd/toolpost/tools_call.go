@@ -73,22 +73,32 @@ do not promise to only read need --yes, which allows any tool.`,
 	return cmd
 }
 
-func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (invoke.Outcome, error) {
+// calledTool is what became of a call, as --json prints it.
+type calledTool struct {
+	invoke.Outcome
+	Warnings []llm.Warning `json:"warnings,omitempty"`
+}
+
+func (s *settings) callTool(ctx context.Context, set *tool.Set, call llm.Call, allow bool) (calledTool, error) {
 	r := &invoke.Runner{Tools: set, Output: invoke.ResultView{Secrets: s.secrets()}}
 	if allow {
 		r.Policy = invoke.AllowAll
 	}
 	session, err := r.Session(nil)
 	if err != nil {
-		return invoke.Outcome{}, err
+		return calledTool{}, err
 	}
-	var out invoke.Outcome
+	var out calledTool
 	for ev, err := range session.Do(ctx, []llm.Call{call}) {
 		if err != nil {
 			return out, err
 		}
-		if o, ok := ev.(invoke.Outcome); ok {
-			out = o
+		switch ev := ev.(type) {
+		case invoke.Outcome:
+			out.Outcome = ev
+		case llm.Warning:
+			ev.Detail = s.clean(ev.Detail)
+			out.Warnings = append(out.Warnings, ev)
 		}
 	}
 	return out, nil
@@ -108,7 +118,7 @@ func cleanLines(text string) string { return printable(strings.ReplaceAll(text, 
 
 // printOutcome prints what a model would see, with its text as show has it. A call that failed
 // is a failure of the command, too.
-func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool, show func(string) string) error {
+func printOutcome(cmd *cobra.Command, o calledTool, asJSON bool, show func(string) string) error {
 	var err error
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), o)
@@ -120,6 +130,9 @@ func printOutcome(cmd *cobra.Command, o invoke.Outcome, asJSON bool, show func(s
 			case llm.Media:
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "[%s %s, %d bytes]\n", p.Kind, inOneLine(p.MIME), len(p.Data))
 			}
+		}
+		for _, w := range o.Warnings {
+			fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", inOneLine(w.Feature), inOneLine(w.Detail))
 		}
 	}
 	if err != nil || o.Error == nil {
