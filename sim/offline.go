@@ -76,6 +76,9 @@ func pieces(ev llm.Event, next pieceLength) []llm.Event {
 		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.TextDelta{Text: s})
 		}
+		if ev.Part != nil { // what the vendor says about the text, or in its place
+			out = append(out, llm.TextDelta{Part: ev.Part})
+		}
 	case llm.ThinkingDelta:
 		for _, s := range cut(ev.Text, next) {
 			out = append(out, llm.ThinkingDelta{Text: s})
@@ -131,7 +134,7 @@ func lastTurn(messages []llm.Message) turn {
 			t.rounds++
 		}
 		for _, p := range m.Parts {
-			if r, ok := p.(llm.Result); ok {
+			if r, ok := p.(llm.Result); ok && !r.Hosted {
 				t.results = append(t.results, r)
 			}
 		}

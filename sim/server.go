@@ -122,12 +122,15 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 
 // respond makes the answer to a request that is in order.
 func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, req *llm.Request, body []byte) (*llm.Response, error) {
-	answer, err := b.respond(ctx, s.model(), req)
+	answer, err := b.respond(ctx, s.model(), visible(codec, req))
 	if err != nil {
 		return nil, err
 	}
 	withoutCalls(req, answer)
 	start := b.start(codec, req.Model, body)
+	if err := search(codec, req, answer, start.ID); err != nil {
+		return nil, err
+	}
 	if b.Think || thinks(req) {
 		think(codec, req, answer, start.ID)
 	}

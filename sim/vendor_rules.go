@@ -162,7 +162,7 @@ func inBoth(list []VendorRule) []VendorRule {
 	return out
 }
 
-var vendorRules = slices.Concat(shared, mediaRules, forClaude, []VendorRule{
+var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []VendorRule{
 	{Name: "messages.limit", Formats: onMessages, check: func(q *inquiry) string {
 		if js.Get(q.body, "max_tokens") == nil {
 			return "max_tokens: Field required"

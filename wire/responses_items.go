@@ -326,11 +326,17 @@ func (r responses) decodeItem(d *decoder, v []byte, req *llm.Request) {
 	switch {
 	case (kind == "message" || kind == "") && role != "assistant":
 		r.decodeMessage(d, v, role, req)
-	case strings.HasSuffix(kind, "_output"):
+	case strings.HasSuffix(kind, "_output") && !foundByServer(v, kind):
 		r.add(req, llm.RoleTool, r.decodeResult(d, v, kind))
 	default:
 		r.add(req, llm.RoleAssistant, r.decodeOutput(d, v)...)
 	}
+}
+
+// foundByServer reports whether an item is what the vendor's own search for tools found,
+// which is part of its answer; what a client found is the result of a call.
+func foundByServer(v []byte, kind string) bool {
+	return kind == "tool_search_output" && js.Text(js.Get(v, "call_id")) == ""
 }
 
 func (responses) add(req *llm.Request, role llm.Role, parts ...llm.Part) {

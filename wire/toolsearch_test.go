@@ -119,9 +119,21 @@ func TestSearchedAnswers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				back, _, err := codec.DecodeRequest(req) // as a server or a gateway reads it
+				if err != nil {
+					t.Fatal(err)
+				}
+				back.Messages, _ = wire.Heal(back.Messages, format)
+				again, _, err := codec.EncodeRequest(back, false)
+				if err != nil {
+					t.Fatal(err)
+				}
 				for _, b := range blocks[:2] {
 					if !strings.Contains(string(req), b) {
 						t.Errorf("%s does not go back:\n%s", b, req)
+					}
+					if !strings.Contains(string(again), b) {
+						t.Errorf("%s does not pass through a server:\n%s", b, again)
 					}
 				}
 			})
