@@ -10,6 +10,6 @@
 // schemas are narrowed. What could not be done as asked stands in the header
 // [WarningHeader].
 //
-// The gateway keeps no key of its own and decides nothing about who may ask: an
-// [http.Handler] around it does.
+// Who may ask for what, and how much, is in Setup.Access; see package access. Without it everybody
+// may ask, and the gateway belongs behind [LocalOnly].
 package gateway

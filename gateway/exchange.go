@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -36,6 +37,9 @@ type exchange struct {
 	r     *http.Request
 	id    string
 	owner string // whose answers may be gone on from
+
+	rights *access.Rights // nil if everybody may ask
+	spent  spending
 
 	// mu guards what follows up to the blank line: a stream that is silent is kept alive beside
 	// whoever waits for the upstream.
@@ -68,6 +72,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 // end tells the log.
 func (x *exchange) end(err error) {
 	attrs := []any{"id", x.id, "method", x.r.Method, "path", x.r.URL.Path, "took", time.Since(x.start)}
+	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
 		attrs = append(attrs, "model", x.name, "upstream", x.upstream, "input_tokens", x.usage.Input, "output_tokens", x.usage.Output,
 			"warnings", x.told+x.unsaid, "invalid_calls", x.invalid)
@@ -91,7 +96,7 @@ func (x *exchange) fail(err error) {
 }
 
 // answer serves one question.
-func (x *exchange) answer() error {
+func (x *exchange) answer() (err error) {
 	body, err := x.body()
 	if err != nil {
 		return err
@@ -112,6 +117,11 @@ func (x *exchange) answer() error {
 	if err != nil {
 		return err
 	}
+	way, settle, err := x.claim(way, req)
+	if err != nil {
+		return err
+	}
+	defer func() { settle(err) }()
 	leave, err := x.occupy(way[0].route)
 	if err != nil {
 		return err
@@ -225,6 +235,7 @@ func (x *exchange) keep(req *llm.Request, resp *llm.Response, size int) {
 // seen takes note of an event and returns it as the client shall see it: the model is
 // the one that was asked for, and what only the upstream can read is kept aside.
 func (x *exchange) seen(ev llm.Event) llm.Event {
+	x.spent.count(ev)
 	switch ev := ev.(type) {
 	case llm.Start:
 		ev.Model = x.name
@@ -307,7 +318,7 @@ func (x *exchange) count() error {
 func (x *exchange) getModel() error {
 	name := x.ModelName(x.r)
 	r := x.find(name, x.Codec.Format)
-	if r == nil {
+	if r == nil || !x.mayKnow(r, name) {
 		return x.noModel(name)
 	}
 	x.WriteModel(x.w, x.describe(r, name))
@@ -331,6 +342,9 @@ const maxFallbacks = 8
 
 // ways returns who may answer for a model, in the order in which they are asked.
 func (x *exchange) ways(name string) ([]way, error) {
+	if err := x.mayAsk(name); err != nil {
+		return nil, err
+	}
 	first := x.find(name, x.Codec.Format)
 	if first == nil {
 		return nil, x.noModel(name)
@@ -341,6 +355,10 @@ func (x *exchange) ways(name string) ([]way, error) {
 	seen := map[*route]bool{}
 	add := func(r *route, name string) {
 		seen[r] = true
+		if err := x.mayTake(r); err != nil {
+			problem = err
+			return
+		}
 		star := strings.TrimPrefix(name, r.prefix)
 		for _, u := range r.inOrder() {
 			m, err := u.open(x.settings.Open, star)

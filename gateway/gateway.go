@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -27,6 +28,8 @@ type Setup struct {
 	// MaxRequests bounds the requests that are answered at the same time; 0 means 16,384. One
 	// that is too many is refused with status 503.
 	MaxRequests int
+	// Access says who may ask for what, and counts what they use; nil lets everybody in.
+	Access *access.Book
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
 }
@@ -93,6 +96,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.leave()
 	x := g.begin(w, r)
 	w = x.w
+	if err := x.identify(); err != nil {
+		x.fail(err)
+		x.end(err)
+		x.measure()
+		return
+	}
 	var err error
 	switch x.Action {
 	case vendorapi.Answer:
@@ -100,7 +109,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case vendorapi.Count:
 		err = x.count()
 	case vendorapi.ListModels, vendorapi.ListTags:
-		x.WriteModels(w, g.models())
+		x.WriteModels(w, x.models())
 	case vendorapi.GetModel, vendorapi.ShowModel:
 		err = x.getModel()
 	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:

@@ -238,11 +238,11 @@ func (r *route) inOrder() []*upstream {
 }
 
 // models are those that the routes name. A name that ends in * is none.
-func (g *Gateway) models() []vendorapi.Model {
+func (x *exchange) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
-	for _, r := range g.routes {
-		if !r.star && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
-			list = append(list, g.describe(r, r.Model))
+	for _, r := range x.routes {
+		if x.mayKnow(r, r.Model) && !r.star && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+			list = append(list, x.describe(r, r.Model))
 		}
 	}
 	return list

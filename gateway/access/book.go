@@ -34,12 +34,12 @@ const (
 	WrongKey Ground = "wrong_key"
 	Expired  Ground = "expired"
 	Revoked  Ground = "revoked"
-	NoModel  Ground = "model"   // that the key may use
-	NoTool   Ground = "tool"    // that the key may use
-	NoRoute  Ground = "route"   // that the key may use
-	TooFast  Ground = "rate"    // a limit per minute
-	Spent    Ground = "budget"  // any other limit
-	NoPrice  Ground = "unknown" // of a model whose spending is bounded
+	NoModel  Ground = "model"  // that the key may use
+	NoTool   Ground = "tool"   // that the key may use
+	NoRoute  Ground = "route"  // that the key may use
+	TooFast  Ground = "rate"   // a limit per minute
+	Spent    Ground = "budget" // any other limit
+	NoPrice  Ground = "price"  // that is known, where money is bounded
 )
 
 // Refusal says that a request is refused, and why. It names no secret.
@@ -48,6 +48,8 @@ type Refusal struct {
 	Detail string
 	// RetryAfter is when the limit is there again; 0 means never.
 	RetryAfter time.Duration
+	// Rooms are what is left of each limit, if one of them is why.
+	Rooms []Room
 }
 
 // Error returns what the client is told.
@@ -200,6 +202,22 @@ func (g *Rights) limits(f func(scope string, l Quota) bool) {
 	}
 }
 
+// MayUse returns a *[Refusal] if the client may not use the model, tool or route of that name; what
+// is one of NoModel, NoTool and NoRoute.
+func (g *Rights) MayUse(what Ground, name string) error {
+	lists := map[Ground][]string{NoModel: g.Key.Models, NoTool: g.Key.Tools, NoRoute: g.Key.Routes}
+	if matches(lists[what], name) {
+		return nil
+	}
+	return refuse(what, "the key %s may not use the %s %.100q", g.Key.ID, what, name)
+}
+
+// BoundsSize reports whether tokens or money are bounded, so that the size of a request counts.
+func (g *Rights) BoundsSize() (bounds bool) {
+	g.limits(func(_ string, l Quota) bool { bounds = l.Unit != Requests; return !bounds })
+	return bounds
+}
+
 // BoundsMoney reports whether what the client spends is bounded in money, so that a model
 // without a price cannot be used.
 func (g *Rights) BoundsMoney() (bounds bool) {
@@ -282,8 +300,8 @@ const holdTime = time.Hour
 // Admit reserves what a request may use at most, or returns a *[Refusal]. A request is let in while
 // anything is left of each limit.
 func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error) {
-	if !g.Key.AllowsModel(r.Model) {
-		return nil, refuse(NoModel, "the key %s may not use the model %q", g.Key.ID, r.Model)
+	if err := g.MayUse(NoModel, r.Model); err != nil {
+		return nil, err
 	}
 	if r.Unpriced && g.BoundsMoney() {
 		return nil, refuse(NoPrice, "the price of the model %q is not known, and what the key %s may spend is bounded in money", r.Model, g.Key.ID)
@@ -291,16 +309,25 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	now := b.now()
 	a := &Admission{Rights: g, id: r.ID, model: r.Model, at: now}
 	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Most: Count{Tokens: max(0, r.Tokens), Money: max(0, int64(r.Money))}, Until: now.Add(holdTime)}
-	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Count) (err error) {
+	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Count) error {
+		var refused *Refusal
 		a.Rooms = nil
 		g.limits(func(scope string, l Quota) bool {
 			w := Window{scope, l.Per, l.Per.begin(now).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
-			room.Left, err = l.admit(room, used[w], held[scope], hold.Most, now)
+			left, over := l.admit(room, used[w], held[scope], hold.Most, now)
+			room.Left = left
 			a.Rooms = append(a.Rooms, room)
-			return err == nil
+			if over != nil && (refused == nil || over.later(refused)) {
+				refused = over
+			}
+			return true
 		})
-		return err
+		if refused == nil {
+			return nil
+		}
+		refused.Rooms = a.Rooms
+		return refused
 	})
 	if err != nil {
 		return nil, err
@@ -310,7 +337,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 
 // admit returns what is left of the limit after a request, or a refusal. What was used counts the
 // request already; what is held does not.
-func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, error) {
+func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Refusal) {
 	before := add(used.of(l.Unit), held.of(l.Unit))
 	over := before >= l.Most
 	if l.Unit == Requests {
@@ -339,6 +366,12 @@ func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, erro
 		out.RetryAfter = max(time.Second, r.Reset.Sub(now))
 	}
 	return 0, out
+}
+
+// later reports whether a limit is there again later than that of another refusal: waiting for the
+// other would not help.
+func (r *Refusal) later(other *Refusal) bool {
+	return other.RetryAfter != 0 && (r.RetryAfter == 0 || r.RetryAfter > other.RetryAfter)
 }
 
 // settleTime bounds how long a store may take for a request that is over.

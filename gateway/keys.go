@@ -1,0 +1,280 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// keyHeaders are where the vendors' clients put their key, beside Authorization: Anthropic's, Gemini's
+// and those of OpenAI on Azure.
+var keyHeaders = []string{"X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
+
+// The scheme of a key in Authorization, and that of requests that Amazon's clients sign.
+const (
+	bearer  = "bearer"
+	signed4 = "AWS4-"
+)
+
+// errSigned is why a signed request is refused: only who has the secret itself can check a signature.
+var errSigned = errors.New("this gateway keeps keys as hashes and cannot check signatures (SigV4): give Amazon's client the key in AWS_BEARER_TOKEN_BEDROCK")
+
+// presented takes the keys that a request shows out of it, so that nobody can pass them on: not
+// to an upstream, and not to a log. They are all different.
+func presented(r *http.Request, format string) (keys []string, err error) {
+	add := func(key string) {
+		if key = strings.TrimSpace(key); key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, value := range r.Header.Values("Authorization") {
+		scheme, key, _ := strings.Cut(strings.TrimSpace(value), " ")
+		switch {
+		case strings.EqualFold(scheme, bearer):
+			add(key)
+		case strings.HasPrefix(scheme, signed4):
+			err = errSigned
+		case scheme != "":
+			err = fmt.Errorf("the key stands in Authorization as %.20q, not as Bearer", scheme)
+		}
+	}
+	r.Header.Del("Authorization")
+	for _, name := range keyHeaders {
+		for _, value := range r.Header.Values(name) {
+			add(value)
+		}
+		r.Header.Del(name)
+	}
+	if strings.Contains(r.URL.RawQuery, "key") || strings.Contains(r.URL.RawQuery, "%") {
+		query := r.URL.Query()
+		if query.Has("X-Amz-Signature") {
+			err = errSigned
+		}
+		if format == wire.Gemini { // whose clients have keys in addresses
+			for _, key := range query["key"] {
+				add(key)
+			}
+		}
+		query.Del("key")
+		r.URL.RawQuery, r.RequestURI = query.Encode(), ""
+	}
+	return keys, err
+}
+
+// identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
+func (x *exchange) identify() error {
+	if name := requestHeaders[x.Codec.Format]; name != "" {
+		x.w.Header().Set(name, x.id)
+	}
+	keys, err := presented(x.r, x.Codec.Format)
+	switch book := x.settings.Access; {
+	case book == nil:
+		return nil
+	case err != nil:
+		return x.refused(&access.Refusal{Ground: access.NoKey, Detail: err.Error()})
+	case len(keys) > 1:
+		return x.refused(&access.Refusal{Ground: access.WrongKey, Detail: "the request shows more than one key"})
+	default:
+		x.rights, err = book.Authenticate(x.ctx(), strings.Join(keys, ""))
+	}
+	if err != nil {
+		return x.refused(err)
+	}
+	x.owner = x.rights.Key.Team
+	return nil
+}
+
+// requestHeaders are where clients of each format look for the id of a request.
+var requestHeaders = map[string]string{
+	wire.Chat: "X-Request-Id", wire.Responses: "X-Request-Id", wire.Messages: "Request-Id", wire.Converse: "X-Amzn-Requestid",
+}
+
+// mayAsk says why the client may not ask for a model; nil if it may. Whether there is such a model
+// is not told to who may not use it.
+func (x *exchange) mayAsk(model string) error {
+	if x.rights == nil {
+		return nil
+	}
+	return x.refused(x.rights.MayUse(access.NoModel, model))
+}
+
+// mayTake says why the client may not use a route; nil if it may.
+func (x *exchange) mayTake(r *route) error {
+	if x.rights == nil {
+		return nil
+	}
+	return x.refused(x.rights.MayUse(access.NoRoute, r.Model))
+}
+
+// mayCall says why the client may not use a tool that the gateway or a vendor runs; nil if it may.
+func (x *exchange) mayCall(tool string) error {
+	if x.rights == nil {
+		return nil
+	}
+	return x.refused(x.rights.MayUse(access.NoTool, tool))
+}
+
+// vendorTools are members of requests that have the vendor run tools that no list of tools
+// names.
+var vendorTools = []struct{ format, member, tool string }{
+	{wire.Messages, "mcp_servers", "mcp"},
+	{wire.Chat, "web_search_options", llm.WebSearch},
+}
+
+// hosted returns the tools that a request has the vendor run.
+func (x *exchange) hosted(req *llm.Request) []string {
+	var names []string
+	for _, t := range req.Tools {
+		if t.Kind == llm.HostedTool {
+			names = append(names, t.Name)
+		}
+	}
+	for _, row := range vendorTools {
+		if row.format == x.Codec.Format && req.Extra[row.format][row.member] != nil {
+			names = append(names, row.tool)
+		}
+	}
+	return names
+}
+
+// models are those that the client may know of.
+func (x *exchange) mayKnow(r *route, name string) bool {
+	return x.rights == nil || x.rights.Key.AllowsModel(name) && x.rights.Key.AllowsRoute(r.Model)
+}
+
+// spending is what a request spends.
+type spending struct {
+	admission *access.Admission
+	prices    map[string]catalog.Price // of those who may answer, by id
+	req       *llm.Request
+	text      int // bytes of the answer so far
+	finished  bool
+}
+
+// defaultOutput is how many tokens of output are reserved where neither the request nor the catalogue
+// bounds them.
+const defaultOutput = 4096
+
+// claim lets a question in, if the client may ask it and has enough left. It returns those of the
+// ways that may be taken, and what ends it.
+func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), error) {
+	if x.rights == nil {
+		return ways, func(error) {}, nil
+	}
+	hosted := x.hosted(req)
+	for _, name := range hosted {
+		if err := x.mayCall(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	s := &x.spent
+	s.req, s.prices = req, make(map[string]catalog.Price, len(ways))
+	claim := access.Claim{ID: x.id, Model: x.name}
+	if x.rights.BoundsMoney() {
+		ways = slices.DeleteFunc(ways, func(w way) bool { return !priced(w, hosted) })
+		claim.Unpriced = len(ways) == 0
+	}
+	usage := llm.Usage{}
+	if x.rights.BoundsSize() {
+		usage.Input = llm.EstimateRequest(req)
+	}
+	for _, w := range ways {
+		info := infoOf(w)
+		s.prices[w.id] = info.Price
+		usage.Output = defaultOutput
+		if req.MaxTokens > 0 {
+			usage.Output = req.MaxTokens
+		} else if info.MaxOutput > 0 {
+			usage.Output = min(info.MaxOutput, defaultOutput)
+		}
+		cost, _ := info.Price.Cost(usage)
+		claim.Money = max(claim.Money, cost)
+		claim.Tokens = max(claim.Tokens, int64(usage.Input+usage.Output))
+	}
+	var err error
+	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
+		return nil, nil, x.refused(err)
+	}
+	x.rateHeaders(s.admission.Rooms)
+	return ways, x.settle, nil
+}
+
+func infoOf(w way) catalog.Model {
+	if m, ok := w.model.(*provider.Model); ok {
+		return m.Info()
+	}
+	return catalog.Model{}
+}
+
+// priced reports whether all that a request may cost is known.
+func priced(w way, hosted []string) bool {
+	usage := llm.Usage{Input: 1, Output: 1, Hosted: make(map[string]int)}
+	for _, name := range hosted {
+		usage.Hosted[name] = 1
+	}
+	_, known := infoOf(w).Price.Cost(usage)
+	return known
+}
+
+// count notes what of an answer the client was given: what is used is estimated by it where nobody says it.
+func (s *spending) count(ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		s.text += len(ev.Text)
+	case llm.ThinkingDelta:
+		s.text += len(ev.Text)
+	case llm.CallDelta:
+		s.text += len(ev.Args)
+	case llm.Finish:
+		s.finished = true
+	}
+}
+
+// bytesPerToken is how long a token is, at the least that is usual.
+const bytesPerToken = 3
+
+// settle ends what claim began.
+func (x *exchange) settle(err error) {
+	s := &x.spent
+	line := access.LogLine{Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start)}
+	switch {
+	case err != nil:
+		line.Status = llm.KindOf(err).String()
+	case !s.finished:
+		line.Status = llm.Incomplete.String()
+	}
+	usage := x.usage
+	gone := errors.Is(err, errGone) || x.ctx().Err() != nil
+	if usage.Input+usage.Output == 0 && (s.finished || s.text > 0 || gone) {
+		usage = llm.Usage{Input: llm.EstimateRequest(s.req), Output: (s.text + bytesPerToken - 1) / bytesPerToken}
+		line.Estimated = true
+	}
+	price, known := s.prices[x.upstream], false
+	if line.Money, known = price.Cost(usage); !known {
+		line.Unpriced = usage.Input+usage.Output > 0
+		plain := usage
+		plain.Hosted = nil
+		line.Money, _ = price.Cost(plain)
+	}
+	line.Input, line.Output = int64(usage.Input), int64(usage.Output)
+	if err := x.settings.Access.Settle(x.ctx(), s.admission, line); err != nil {
+		x.settings.Log.Error("what a request used could not be written", "id", x.id, "error", err.Error())
+	}
+}
+
+// whose are the attributes of the log that say who asked.
+func (x *exchange) whose() []any {
+	if x.rights == nil {
+		return nil
+	}
+	return []any{"team", x.rights.Key.Team, "key", x.rights.Key.ID}
+}

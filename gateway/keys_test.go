@@ -1,0 +1,444 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// guarded is a gateway that wants keys, in front of the simulator.
+type guarded struct {
+	url  string
+	book *access.Book
+	mu   sync.Mutex
+	seen strings.Builder // all that upstreams were sent
+	log  strings.Builder
+}
+
+// Write takes a line of the log.
+func (g *guarded) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.log.Write(b)
+}
+
+// record keeps what an upstream is sent.
+func (g *guarded) record(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		dump, _ := httputil.DumpRequest(r, true)
+		g.mu.Lock()
+		g.seen.Write(dump)
+		g.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// told returns what upstreams and the log were told.
+func (g *guarded) told() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.seen.String() + g.log.String()
+}
+
+// prices say what the model priced costs: a dollar and two per million tokens.
+const prices = "rules:\n  - match: {family: priced}\n    set: {price: {input: 1, output: 2}}\n"
+
+// guard starts a gateway that wants keys. It has a route for each format of upstream, named like
+// it, and others.
+func guard(t *testing.T, upstream http.Handler) *guarded {
+	t.Helper()
+	if upstream == nil {
+		upstream = new(sim.Server)
+	}
+	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
+	up := httptest.NewServer(g.record(upstream))
+	t.Cleanup(up.Close)
+	known, err := catalog.Default().Load("models.yaml", []byte(prices))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &provider.Client{Catalog: known, Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	var routes []gateway.ModelRoute
+	for format, root := range roots {
+		client.Vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
+		routes = append(routes, to(format, "up-"+format+"/sim/native"))
+	}
+	routes = append(routes, to("costly", "up-chat/priced"), to("free-*", "up-chat/*"),
+		gateway.ModelRoute{Model: "falls", Upstreams: []gateway.Upstream{{Model: "up-chat/sim/native+status=500"}}, Fallback: []string{"chat"}})
+	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: routes, Access: g.book, MaxBody: 1 << 20, Log: slog.New(slog.NewTextHandler(g, nil))})
+	return g
+}
+
+// key makes a key.
+func (g *guarded) key(t *testing.T, k access.Key) string {
+	t.Helper()
+	if k.Team == "" {
+		k.Team = "red"
+	}
+	_, secret, err := g.book.Create(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// quotas reads limits.
+func quotas(t *testing.T, list ...string) (out []access.Quota) {
+	t.Helper()
+	for _, s := range list {
+		q, err := access.ParseQuota(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// send asks in a format, as given by change.
+func (g *guarded) send(t *testing.T, format string, req *llm.Request, stream bool, change func(*http.Request)) (*http.Response, string) {
+	t.Helper()
+	codec, _ := wire.For(format)
+	body, _, err := codec.EncodeRequest(req, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post, err := http.NewRequestWithContext(t.Context(), "POST", g.url+roots[format]+"/"+codec.Path(req.Model, stream), bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.Header.Set("Content-Type", "application/json")
+	change(post)
+	resp, err := http.DefaultClient.Do(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(answer)
+}
+
+func bearerOf(key string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key) }
+}
+
+// places are where clients put their keys.
+var places = map[string]func(r *http.Request, key string){
+	"bearer":    func(r *http.Request, key string) { r.Header.Set("Authorization", "Bearer "+key) },
+	"small":     func(r *http.Request, key string) { r.Header.Set("Authorization", "bearer  "+key) },
+	"x-api-key": func(r *http.Request, key string) { r.Header.Set("X-Api-Key", key) },
+	"google":    func(r *http.Request, key string) { r.Header.Set("X-Goog-Api-Key", key) },
+	"azure":     func(r *http.Request, key string) { r.Header.Set("Api-Key", key) },
+	"twice": func(r *http.Request, key string) {
+		r.Header.Set("X-Api-Key", key)
+		r.Header.Set("Authorization", "Bearer "+key)
+	},
+	"gemini-only": func(r *http.Request, key string) { r.URL.RawQuery = "key=" + key + "&" + r.URL.RawQuery },
+}
+
+// TestKeysInEveryPlace checks that a key is found where clients of each format put it, and that it goes
+// nowhere else.
+func TestKeysInEveryPlace(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	for format := range roots {
+		for place, put := range places {
+			for _, stream := range []bool{false, true} {
+				resp, body := g.send(t, format, question("chat"), stream, func(r *http.Request) { put(r, key) })
+				want := 200
+				if place == "gemini-only" && format != wire.Gemini {
+					want = refusedStatus(format)
+				}
+				if resp.StatusCode != want {
+					t.Errorf("%s, %s: %d %s", format, place, resp.StatusCode, body)
+				}
+				if resp.Header.Get(gateway.RequestHeader) == "" {
+					t.Errorf("%s, %s: no id", format, place)
+				}
+			}
+		}
+	}
+	for _, secret := range []string{key, key[len(key)-26:], "Authorization: Bearer"} {
+		if strings.Contains(g.told(), secret) {
+			t.Errorf("%q went to an upstream or to the log", secret)
+		}
+	}
+}
+
+// refusedStatus is the status for who shows no key.
+func refusedStatus(format string) int {
+	if format == wire.Converse {
+		return http.StatusForbidden
+	}
+	return http.StatusUnauthorized
+}
+
+// TestRefusalsInTheVendorsWords checks status, code and headers of each refusal in each format.
+func TestRefusalsInTheVendorsWords(t *testing.T) {
+	g := guard(t, nil)
+	expired := g.key(t, access.Key{Expires: time.Now().Add(time.Hour)})
+	g.book.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	revoked := g.key(t, access.Key{})
+	if _, err := g.book.Revoke(t.Context(), revoked[:13]); err != nil {
+		t.Fatal(err)
+	}
+	only := g.key(t, access.Key{Models: []string{"other"}, Tools: []string{"none"}})
+	used := func(limit string) string {
+		key := g.key(t, access.Key{Limits: quotas(t, limit)})
+		g.send(t, wire.Chat, question("chat"), false, bearerOf(key))
+		return key
+	}
+	openai := []string{wire.Chat, wire.Responses}
+	for name, test := range map[string]struct {
+		key    string
+		model  string
+		status int            // of most formats
+		codes  map[string]any // by format: a status, or words of the body
+	}{
+		"no key":      {"", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Responses: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"UNAUTHENTICATED"`, wire.Converse: "MissingAuthenticationTokenException", wire.Ollama: "has no key"}},
+		"wrong key":   {"tp-aaaaaaaaaa-AAAAAAAAAAAAAAAAAAAAAAAAAA", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"UNAUTHENTICATED"`, wire.Converse: "UnrecognizedClientException"}},
+		"expired":     {expired, "chat", 401, map[string]any{wire.Chat: "expired at", wire.Converse: "ExpiredTokenException"}},
+		"revoked":     {revoked, "chat", 401, map[string]any{wire.Chat: "is revoked", wire.Converse: "UnrecognizedClientException"}},
+		"model":       {only, "chat", 403, map[string]any{wire.Chat: `"model_not_found"`, wire.Responses: `"model_not_found"`, wire.Messages: `"permission_error"`, wire.Gemini: `"PERMISSION_DENIED"`, wire.Converse: "AccessDeniedException"}},
+		"not there":   {only, "nobody", 403, map[string]any{wire.Chat: `"model_not_found"`}},
+		"rate":        {used("requests/minute=1"), "chat", 429, map[string]any{wire.Chat: `"rate_limit_exceeded"`, wire.Messages: `"rate_limit_error"`, wire.Gemini: `"RESOURCE_EXHAUSTED"`, wire.Converse: "ThrottlingException"}},
+		"budget":      {used("tokens/day=1"), "chat", 429, map[string]any{wire.Chat: `"insufficient_quota"`, wire.Messages: `"rate_limit_error"`, wire.Gemini: `"RESOURCE_EXHAUSTED"`, wire.Converse: "ServiceQuotaExceededException"}},
+		"no price":    {g.key(t, access.Key{Limits: quotas(t, "money/day=1")}), "free-x", 403, map[string]any{wire.Chat: "price", wire.Messages: `"permission_error"`, wire.Gemini: `"PERMISSION_DENIED"`, wire.Converse: "AccessDeniedException"}},
+		"not a route": {g.key(t, access.Key{Routes: []string{"claude-*"}}), "chat", 403, map[string]any{wire.Chat: "route", wire.Messages: `"permission_error"`}},
+	} {
+		for format := range roots {
+			resp, body := g.send(t, format, question(test.model), true, func(r *http.Request) {
+				if test.key != "" {
+					bearerOf(test.key)(r)
+				}
+			})
+			want := test.status
+			if want == 401 {
+				want = refusedStatus(format)
+			}
+			words, _ := test.codes[format].(string)
+			if resp.StatusCode != want || !strings.Contains(body, words) || !json.Valid([]byte(body)) {
+				t.Errorf("%s, %s: %d %s", name, format, resp.StatusCode, body)
+			}
+			wait, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+			if (wait > 0) != (test.status == 429) || name == "rate" && wait > 60 || (resp.Header.Get("X-Should-Retry") == "false") != (name == "budget") {
+				t.Errorf("%s, %s: %v", name, format, resp.Header)
+			}
+			if resp.Header.Get(gateway.RequestHeader) == "" {
+				t.Errorf("%s, %s: no id", name, format)
+			}
+			if test.key != "" && strings.Contains(body, test.key) {
+				t.Errorf("%s, %s: the key is in the answer", name, format)
+			}
+		}
+	}
+	key := used("requests/minute=2")
+	for _, format := range openai {
+		resp, _ := g.send(t, format, question("chat"), false, bearerOf(key))
+		if resp.Header.Get("X-Ratelimit-Limit-Requests") != "2" || resp.Header.Get("X-Ratelimit-Remaining-Requests") != "0" || resp.Header.Get("X-Ratelimit-Reset-Requests") == "" {
+			t.Errorf("%s: %v", format, resp.Header)
+		}
+	}
+	resp, _ := g.send(t, wire.Messages, question("chat"), false, bearerOf(key))
+	if resp.Header.Get("Anthropic-Ratelimit-Requests-Remaining") != "0" || resp.Header.Get("Anthropic-Ratelimit-Requests-Reset") == "" || resp.Header.Get("Request-Id") == "" {
+		t.Errorf("%v", resp.Header)
+	}
+}
+
+// TestTeamsShareNothing checks that no team goes on from, reads or forgets an answer of another.
+func TestTeamsShareNothing(t *testing.T) {
+	g := guard(t, nil)
+	mine, ours, theirs := g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "blue"})
+	resp, body := g.send(t, wire.Responses, question("chat"), false, bearerOf(mine))
+	var answer struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.ID == "" {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+	follow := question("chat")
+	follow.Extra = llm.Extra{wire.Responses: {"previous_response_id": json.RawMessage(strconv.Quote(answer.ID))}}
+	get := func(method, key string) int {
+		r, _ := http.NewRequestWithContext(t.Context(), method, g.url+"/v1/responses/"+answer.ID, nil)
+		bearerOf(key)(r)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for key, want := range map[string][2]int{mine: {200, 200}, ours: {200, 200}, theirs: {400, 404}, "": {401, 401}} {
+		if resp, body := g.send(t, wire.Responses, follow, false, bearerOf(key)); resp.StatusCode != want[0] {
+			t.Errorf("go on: %d %s", resp.StatusCode, body)
+		}
+		if status := get("GET", key); status != want[1] {
+			t.Errorf("get: %d", status)
+		}
+	}
+	if status := get("DELETE", theirs); status != 404 {
+		t.Errorf("delete: %d", status)
+	}
+	if status := get("DELETE", ours); status != 200 {
+		t.Errorf("delete: %d", status)
+	}
+}
+
+// TestModelsOfAKey checks that clients see only what they may use.
+func TestModelsOfAKey(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{Models: []string{"c*"}, Routes: []string{"chat", "falls"}})
+	for path, want := range map[string]string{"/v1/models": `"id":"chat"`, "/v1/models/chat": `"id":"chat"`, "/api/tags": `"name":"chat"`, "/v1beta/models": `"name":"models/chat"`, "/v1/models/gemini": "model_not_found", "/v1/models/costly": "model_not_found"} {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", g.url+path, nil)
+		bearerOf(key)(r)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(string(body), want) || strings.Contains(string(body), `"costly"`) && want != "model_not_found" || strings.Contains(string(body), "ollama") {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	if resp, body := g.send(t, wire.Chat, question("costly"), false, bearerOf(key)); resp.StatusCode != 403 {
+		t.Errorf("a model of a route that is not allowed: %d %s", resp.StatusCode, body)
+	}
+}
+
+// counting answers like a chat server that counts tokens, or does not.
+func counting(usage string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hello there\"},\"finish_reason\":null}]}\n\n")
+			fmt.Fprintf(w, "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]%s}\n\ndata: [DONE]\n\n", usage)
+			return
+		}
+		fmt.Fprintf(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"Hello there"},"finish_reason":"stop"}]%s}`, usage)
+	})
+}
+
+// TestSpendIsCounted checks what is written of a request: what the upstream counts, or else an estimate.
+func TestSpendIsCounted(t *testing.T) {
+	const usage = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}`
+	for name, test := range map[string]struct {
+		usage     string
+		model     string
+		input     int64
+		money     catalog.Money
+		estimated bool
+		unpriced  bool
+	}{
+		"counted":            {usage, "costly", 1000, catalog.Dollar / 1000 * 2, false, false},
+		"without a price":    {usage, "free-x", 1000, 0, false, true},
+		"not counted":        {"", "costly", 0, 0, true, false},
+		"neither of the two": {"", "free-x", 0, 0, true, true},
+	} {
+		g := guard(t, counting(test.usage))
+		key := g.key(t, access.Key{Team: name})
+		for _, format := range []string{wire.Chat, wire.Messages} {
+			for _, stream := range []bool{false, true} {
+				resp, body := g.send(t, format, question(test.model), stream, bearerOf(key))
+				if resp.StatusCode != 200 {
+					t.Fatalf("%s: %d %s", name, resp.StatusCode, body)
+				}
+				log, err := g.book.Log(t.Context(), 1)
+				if err != nil || len(log) != 1 {
+					t.Fatal(log, err)
+				}
+				l := log[0]
+				if l.ID != resp.Header.Get(gateway.RequestHeader) || l.Status != "ok" || l.Team != name || l.Model != test.model || l.Format != format || l.Key != key[:13] {
+					t.Errorf("%s: %+v", name, l)
+				}
+				if l.Estimated != test.estimated || l.Unpriced != test.unpriced || l.Input < test.input || l.Input == 0 || l.Output == 0 || !test.estimated && l.Money != test.money || (l.Money == 0) != test.unpriced {
+					t.Errorf("%s: %+v", name, l)
+				}
+			}
+		}
+	}
+}
+
+// TestLeavingEarlyIsNotFree checks that what a client used is counted if it goes away in the middle.
+func TestLeavingEarlyIsNotFree(t *testing.T) {
+	left := make(chan struct{})
+	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q},\"finish_reason\":null}]}\n\n", strings.Repeat("word ", 60))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(left)
+	}))
+	store := &telling{g.book.Store, make(chan access.LogLine, 1)}
+	g.book.Store = store
+	key := g.key(t, access.Key{Limits: quotas(t, "tokens/day=100")})
+	ctx, cancel := context.WithCancel(t.Context())
+	post, _ := http.NewRequestWithContext(ctx, "POST", g.url+"/v1/chat/completions", strings.NewReader(`{"model":"costly","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+	bearerOf(key)(post)
+	resp, err := http.DefaultClient.Do(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resp.Body.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	resp.Body.Close()
+	<-left
+	if l := <-store.settled; !l.Estimated || l.Output < 75 || l.Input == 0 || l.Money == 0 || l.Status == "ok" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// telling is a store that tells of requests that are over.
+type telling struct {
+	access.Store
+	settled chan access.LogLine
+}
+
+func (s *telling) Settle(ctx context.Context, l access.LogLine, windows []access.Window) error {
+	err := s.Store.Settle(ctx, l, windows)
+	s.settled <- l
+	return err
+}
+
+// TestBudgetHoldsThemBack checks that requests at the same time do not spend more than there is.
+func TestBudgetHoldsThemBack(t *testing.T) {
+	const usage = `,"usage":{"prompt_tokens":10,"completion_tokens":1000,"total_tokens":1010}`
+	g := guard(t, counting(usage))
+	key := g.key(t, access.Key{Limits: quotas(t, "money/total=0.0101")}) // of five answers
+	req := &llm.Request{Model: "costly", MaxTokens: 1000, Messages: []llm.Message{llm.User("hi")}}
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() { g.send(t, []string{wire.Chat, wire.Messages}[i%2], req, i%3 == 0, bearerOf(key)) })
+	}
+	wg.Wait()
+	spend, err := g.book.Usage(t.Context(), time.Time{})
+	if err != nil || len(spend) != 1 {
+		t.Fatal(spend, err)
+	}
+	if m := spend[0].Money; m < catalog.Dollar/1000*8 || m > catalog.Dollar/10000*121 {
+		t.Errorf("%s was spent in %d requests", m, spend[0].Requests)
+	}
+}

@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// saying is how a refusal is said.
+type saying struct {
+	kind   llm.Kind
+	status int
+	code   string // "" means the format's own for the kind
+}
+
+// grounds are how refusals are said in most formats.
+var grounds = map[access.Ground]saying{
+	access.NoKey:    {llm.Auth, http.StatusUnauthorized, ""},
+	access.WrongKey: {llm.Auth, http.StatusUnauthorized, ""},
+	access.Expired:  {llm.Auth, http.StatusUnauthorized, ""},
+	access.Revoked:  {llm.Auth, http.StatusUnauthorized, ""},
+	access.NoModel:  {llm.Auth, http.StatusForbidden, ""},
+	access.NoRoute:  {llm.Auth, http.StatusForbidden, ""},
+	access.NoTool:   {llm.Auth, http.StatusForbidden, ""},
+	access.NoPrice:  {llm.Auth, http.StatusForbidden, ""},
+	access.TooFast:  {llm.RateLimited, http.StatusTooManyRequests, ""},
+	access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, ""},
+}
+
+// ownGrounds are those that a vendor says in its own way.
+var ownGrounds = map[string]map[access.Ground]saying{
+	wire.Chat:      openaiGrounds,
+	wire.Responses: openaiGrounds,
+	wire.Messages: {
+		access.NoModel: {llm.Auth, http.StatusForbidden, "permission_error"},
+		access.NoRoute: {llm.Auth, http.StatusForbidden, "permission_error"},
+		access.NoTool:  {llm.Auth, http.StatusForbidden, "permission_error"},
+		access.NoPrice: {llm.Auth, http.StatusForbidden, "permission_error"},
+	},
+	wire.Gemini: {
+		access.NoModel: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
+		access.NoRoute: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
+		access.NoTool:  {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
+		access.NoPrice: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
+	},
+	wire.Converse: { // Amazon says 403 to who is nobody, too
+		access.NoKey:    {llm.Auth, http.StatusForbidden, "MissingAuthenticationTokenException"},
+		access.WrongKey: {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
+		access.Revoked:  {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
+		access.Expired:  {llm.Auth, http.StatusForbidden, "ExpiredTokenException"},
+		access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, "ServiceQuotaExceededException"},
+	},
+}
+
+var openaiGrounds = map[access.Ground]saying{
+	access.NoModel: {llm.NotFound, http.StatusForbidden, ""}, // model_not_found
+	access.NoRoute: {llm.NotFound, http.StatusForbidden, ""},
+	access.NoTool:  {llm.Invalid, http.StatusForbidden, ""},
+	access.NoPrice: {llm.Invalid, http.StatusForbidden, ""},
+	access.Spent:   {llm.Auth, http.StatusTooManyRequests, "insufficient_quota"},
+}
+
+// soon is the longest wait after which a client should try again by itself.
+const soon = time.Minute
+
+// refused returns an error about keys and limits in the client's words, and nil for none. What is
+// wrong with the store is told to the log only.
+func (x *exchange) refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	var r *access.Refusal
+	if !errors.As(err, &r) {
+		x.settings.Log.Error("keys and limits cannot be checked", "id", x.id, "error", err.Error())
+		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
+	}
+	x.meters.refused.add(1, string(r.Ground))
+	as, own := ownGrounds[x.Codec.Format][r.Ground]
+	if !own {
+		as = grounds[r.Ground]
+	}
+	h := x.w.Header()
+	if as.status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	if r.Ground == access.TooFast || r.Ground == access.Spent {
+		x.rateHeaders(r.Rooms)
+		if r.RetryAfter == 0 || r.RetryAfter > soon {
+			h.Set("X-Should-Retry", "false") // which the clients of OpenAI and Anthropic heed
+		}
+	}
+	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: errors.New(r.Detail)}
+}
+
+// rateHeaders are the names of the headers in which a vendor says how much is left in this minute; the
+// word stands for the unit. Other vendors have none.
+var rateHeaders = map[string]struct {
+	limit, left, reset string
+	when               func(reset, now time.Time) string
+}{
+	wire.Chat:      {"X-Ratelimit-Limit-*", "X-Ratelimit-Remaining-*", "X-Ratelimit-Reset-*", untilReset},
+	wire.Responses: {"X-Ratelimit-Limit-*", "X-Ratelimit-Remaining-*", "X-Ratelimit-Reset-*", untilReset},
+	wire.Messages:  {"Anthropic-Ratelimit-*-Limit", "Anthropic-Ratelimit-*-Remaining", "Anthropic-Ratelimit-*-Reset", atReset},
+}
+
+func untilReset(reset, now time.Time) string {
+	return max(0, reset.Sub(now)).Round(time.Millisecond).String()
+}
+
+func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
+
+// rateHeaders says how much is left in this minute, of what is least.
+func (x *exchange) rateHeaders(rooms []access.Room) {
+	names, ok := rateHeaders[x.Codec.Format]
+	if !ok {
+		return
+	}
+	least := map[access.Unit]access.Room{}
+	for _, r := range rooms {
+		if old, seen := least[r.Unit]; r.Per == access.Minute && (!seen || r.Left < old.Left) {
+			least[r.Unit] = r
+		}
+	}
+	delete(least, access.Money) // no vendor bounds it by the minute
+	for unit, r := range least {
+		for name, value := range map[string]string{names.limit: strconv.FormatInt(r.Most, 10), names.left: strconv.FormatInt(r.Left, 10), names.reset: names.when(r.Reset, time.Now())} {
+			x.w.Header().Set(strings.Replace(name, "*", strings.ToUpper(string(unit[:1]))+string(unit[1:]), 1), value)
+		}
+	}
+}
