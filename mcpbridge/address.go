@@ -22,13 +22,24 @@ func httpTransport(life context.Context, s ServerConfig, login *tokens) (mcp.Tra
 	if err != nil {
 		return nil, errors.New("the url cannot be read")
 	}
-	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Redirect: outbound.SameHost})
+	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Redirect: sameServer})
 	client.Transport = &guarded{life: life, home: home, headers: s.Headers, login: login, next: client.Transport}
 	if s.transport() == SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame}, nil
 	}
 	return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame, MaxRetries: 2}, nil
 }
+
+// sameServer allows redirects that stay with the server that was named.
+func sameServer(next *url.URL, via []*http.Request) error {
+	if next.Host != via[0].URL.Host || next.Scheme != via[0].URL.Scheme {
+		return &elsewhereError{next}
+	}
+	return nil
+}
+
+// maxStream bounds the events that answer one request.
+const maxStream = 4 * maxFrame
 
 // guarded keeps requests to the server that was named: an SSE server chooses where
 // it is asked, and any server may redirect. It adds the headers and bounds answers.
@@ -43,7 +54,7 @@ type guarded struct {
 // RoundTrip implements [http.RoundTripper].
 func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != g.home.Host || req.URL.Scheme != g.home.Scheme {
-		return nil, fmt.Errorf("the server sends us on to %s://%s, which is not the server that was named", req.URL.Scheme, req.URL.Host)
+		return nil, &elsewhereError{req.URL}
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(g.life, cancel)
@@ -54,9 +65,13 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &ending{resp.Body, over}
-	// The events of a stream are bounded one by one.
+	// The events of a stream are bounded one by one, those of an answer also in all. The
+	// stream that a GET opens has no end.
+	if req.Method == http.MethodPost {
+		resp.Body = &bounded{resp.Body, maxStream, maxStream}
+	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {
-		resp.Body = &body{ReadCloser: &bounded{resp.Body, maxFrame}}
+		resp.Body = &body{ReadCloser: &bounded{resp.Body, maxFrame, maxFrame}}
 	} else {
 		resp.Body = struct {
 			io.Reader
@@ -127,7 +142,7 @@ func (e *ending) Close() error {
 // bounded fails when more is read than there may be.
 type bounded struct {
 	io.ReadCloser
-	left int
+	left, limit int
 }
 
 // Read implements [io.Reader].
@@ -137,7 +152,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		if n, err := b.ReadCloser.Read(probe[:]); n == 0 {
 			return 0, err
 		}
-		return 0, fmt.Errorf("the server's answer has more than %d bytes", maxFrame)
+		return 0, fmt.Errorf("the server's answer has more than %d bytes", b.limit)
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

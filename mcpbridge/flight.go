@@ -19,6 +19,7 @@ type flight struct {
 	caller context.Context // of the tool
 
 	sampled
+	late, stuck bool // it was not answered in time; nor was a ping then
 
 	mu   sync.Mutex
 	asks error // that the call ends with, because a person has to answer first
@@ -69,6 +70,13 @@ func (f *flights) end(one *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.on, one.token)
+}
+
+// alone reports whether there is no more than one call.
+func (f *flights) alone() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.on) <= 1
 }
 
 // asking returns the call that a question belongs to: that of the context or, since

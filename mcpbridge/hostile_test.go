@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,9 @@ func handshakeOf(revision string) string {
 	return `{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"` + revision + `","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}}`
 }
 
+// inside are words that only those know who know the program.
+var inside = regexp.MustCompile(`json:|unmarshal|Go value|Go struct|mcp\.\w|jsonrpc2?\.|calling "|sending "|rejected by`)
+
 func TestHostileServers(t *testing.T) {
 	if len(hostile) < 25 {
 		t.Fatalf("there are %d cases", len(hostile))
@@ -110,6 +114,9 @@ func TestHostileServers(t *testing.T) {
 			if strings.ContainsAny(told.String(), "\x1b\u202e\x07") {
 				t.Errorf("what is told steers a terminal: %q", told)
 			}
+			if words := inside.FindString(told.String()); words != "" || strings.Contains(told.String(), "the program ended") {
+				t.Errorf("what is told holds words of the program, %q, or says that a server ended which did not: %q", words, told)
+			}
 			if _, ok := set.Lookup("bad__good"); ok != c.keeps {
 				t.Errorf("the tools are %s", set.Names())
 			}
@@ -123,6 +130,9 @@ func TestHostileServers(t *testing.T) {
 				}
 				if err != nil {
 					got += tool.FromError(err).Message
+				}
+				if words := inside.FindString(got); words != "" {
+					t.Errorf("the call returned %q, with %q", got, words)
 				}
 				if !strings.Contains(got, c.called) || strings.ContainsAny(got, "\x1b\x07") {
 					t.Errorf("the call returned %q", got)

@@ -139,7 +139,7 @@ func (l *link) try() {
 	if err != nil {
 		l.tries++
 		l.retry = time.Now().Add(min(firstWait<<min(l.tries-1, 10), longWait))
-		l.failed = errors.New(l.clean(err.Error()))
+		l.failed = errors.New(l.clean(inWords(err)))
 		l.host.notify(Notice{Server: l.Name, Text: "is not there: " + l.failed.Error()})
 		return
 	}
@@ -169,6 +169,41 @@ func (l *link) watch(live *connection) {
 	}
 }
 
+// pingTime is how long a server that has not answered a call may take to answer a ping.
+const pingTime = 5 * time.Second
+
+// alive reports whether a server that has not answered a call answers at all. One that
+// does not is ended, unless other calls wait for it, too.
+func (l *link) alive(live *connection) bool {
+	if !live.flights.alone() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(l.host.life, pingTime)
+	defer cancel()
+	if err := live.session.Ping(ctx, nil); err == nil || ctx.Err() == nil && !lost(err) || l.host.life.Err() != nil {
+		return true // what it answers does not matter
+	}
+	l.drop(live, "answers neither the call nor a ping; it was ended, and is started again when it is needed")
+	return false
+}
+
+// drop gives a connection up, so that the next call begins another one, and says why.
+func (l *link) drop(live *connection, why string) {
+	l.mu.Lock()
+	gone := l.live == live
+	if gone {
+		l.live, l.fresh = nil, false
+		l.host.running.Go(live.kill) // under the lock: Close waits for it
+	}
+	l.mu.Unlock()
+	if gone && live.process != nil {
+		live.process.Cancel()
+	}
+	if gone && why != "" {
+		l.host.notify(Notice{Server: l.Name, Text: why})
+	}
+}
+
 // why says how a connection ended.
 func (c *connection) why(err error) string {
 	if c.process != nil {
@@ -190,8 +225,8 @@ func (c *connection) why(err error) string {
 // may fail at what comes before it.
 const legacy = "2025-11-25"
 
-// open connects within the server's time. A server that ends, or says nothing, when
-// it is asked in the newest way is asked again in the older one.
+// open connects within the server's time. A server that ends when it is asked in the
+// newest way, or an HTTP server that says nothing, is asked again in the older one.
 func (l *link) open() (*connection, *listing, error) {
 	s, secrets, err := l.resolve(l.host.options.Lookup)
 	if err != nil {
@@ -201,9 +236,17 @@ func (l *link) open() (*connection, *listing, error) {
 	l.mu.Lock()
 	revision := l.record.Revision
 	l.mu.Unlock()
-	live, list, err := l.openAs(s, revision, s.connectTimeout()/2)
-	if err != nil && revision == "" && l.host.life.Err() == nil && worthAnother(err) {
-		live, list, err = l.openAs(s, legacy, s.connectTimeout())
+	limit, began := s.connectTimeout(), time.Now()
+	if s.transport() != Stdio && revision == "" {
+		limit /= 2
+	}
+	live, list, err := l.openAs(s, revision, limit)
+	left := s.connectTimeout() - time.Since(began)
+	if err != nil && revision == "" && left > 0 && l.host.life.Err() == nil && worthAnother(err) {
+		live, list, err = l.openAs(s, legacy, left)
+	}
+	if errors.Is(err, errSlow) {
+		err = fmt.Errorf("%w (%s)%s", errSlow, s.connectTimeout(), strings.TrimPrefix(err.Error(), errSlow.Error()))
 	}
 	return live, list, err
 }
@@ -248,29 +291,52 @@ func (l *link) openAs(s ServerConfig, revision string, limit time.Duration) (*co
 	if closed(); timer.Stop() && err == nil {
 		return live, list, nil
 	}
-	ended := ""
-	if live.process != nil {
-		live.process.Close()
-		if ended = live.process.Why(); slow.Load() {
-			ended = live.process.Stderr.LastLines(3)
-		}
-		if printed := live.process.printed(); printed != "" {
-			ended = strings.TrimPrefix(ended+"; ", "; ") + "on its standard output, where messages belong: " + printed
-		}
-	}
+	ended := live.lastWords(lost(err))
 	live.kill()
 	switch {
 	case wantsLogin(err) != nil:
 		return nil, nil, wantsLogin(err)
 	case slow.Load() && ended != "":
-		return nil, nil, fmt.Errorf("%w (%s); it said: %s", errSlow, limit, ended)
+		return nil, nil, fmt.Errorf("%w; %s", errSlow, ended)
 	case slow.Load():
-		return nil, nil, fmt.Errorf("%w (%s)", errSlow, limit)
+		return nil, nil, errSlow
+	case ended != "" && lost(err):
+		return nil, nil, &endedError{ended, err}
 	case ended != "":
-		return nil, nil, fmt.Errorf("%s: %w", ended, err)
+		return nil, nil, &endedError{inWords(err) + "; " + ended, err}
 	}
 	return nil, nil, err
 }
+
+// lastWords ends the program of a connection that failed, and returns what it had to say;
+// if it ended by itself, how.
+func (c *connection) lastWords(byItself bool) string {
+	if c.process == nil {
+		return ""
+	}
+	c.process.Close()
+	said := c.process.Stderr.LastLines(3)
+	if byItself {
+		said = c.process.Why()
+	}
+	if printed := c.process.printed(); printed != "" {
+		said = strings.TrimPrefix(said+"; ", "; ") + "on its standard output, where messages belong: " + printed
+	}
+	if byItself || said == "" {
+		return said
+	}
+	return "it said: " + said
+}
+
+// endedError is the error of a connection that could not be made, in words that say
+// what the program had to say, too.
+type endedError struct {
+	text string
+	err  error
+}
+
+func (e *endedError) Error() string { return e.text }
+func (e *endedError) Unwrap() error { return e.err }
 
 // dial starts the server, if it is a program of ours, or names its address.
 func (l *link) dial(life context.Context, s ServerConfig, live *connection) (mcp.Transport, error) {
@@ -378,7 +444,7 @@ func (l *link) refresh(ctx context.Context) {
 
 // clean takes secrets and what a terminal would obey out of an error.
 func (l *link) clean(text string) string {
-	text = l.host.strip(text)
+	text = l.host.strip(plainText(text)) // in this order: what a terminal obeys may stand inside a secret
 	if secrets := l.secrets.Load(); secrets != nil {
 		for _, secret := range *secrets {
 			if len(secret) >= 4 {
@@ -386,7 +452,7 @@ func (l *link) clean(text string) string {
 			}
 		}
 	}
-	return clip(strings.ReplaceAll(plainText(text), "\n", " "), 600)
+	return clip(strings.ReplaceAll(text, "\n", " "), 600)
 }
 
 // close ends the connection.

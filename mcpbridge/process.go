@@ -1,10 +1,12 @@
 package mcpbridge
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,6 +24,10 @@ type process struct {
 	*child.Process
 	write time.Duration // how long it may take to read what we send
 	noise child.Tail    // what it printed where messages belong
+
+	connect time.Duration // how long it may take to be ready
+	asked   *discovery    // nil before Connect
+	sending sync.Mutex
 }
 
 // startProcess starts the program of s, whose variables are resolved.
@@ -34,21 +40,64 @@ func startProcess(s ServerConfig, supervised bool) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{Process: p, write: s.callTimeout()}, nil
+	return &process{Process: p, write: s.callTimeout(), connect: s.connectTimeout()}, nil
 }
 
 // Connect implements [mcp.Transport].
 func (p *process) Connect(ctx context.Context) (mcp.Connection, error) {
-	from := newLines(p.Stdout, func(line []byte) []byte { return message(line, &p.noise) })
-	return (&mcp.IOTransport{Reader: struct {
-		io.Reader
-		io.Closer
-	}{from, p.Stdout}, Writer: p, MaxLineLength: maxFrame}).Connect(ctx)
+	out, in := io.Pipe()
+	p.asked = &discovery{limit: p.connect / 2, tell: func(line []byte) { _, _ = in.Write(line) }, ping: func() {
+		_, _ = p.send([]byte(`{"jsonrpc":"2.0","id":` + pingID + `,"method":"ping"}` + "\n")) // a program that is gone is noticed elsewhere
+	}}
+	go p.pump(in)
+	return (&mcp.IOTransport{Reader: &heardFrom{out, p}, Writer: p, MaxLineLength: maxFrame}).Connect(ctx)
 }
 
-// Write sends to the program. One that does not read what it is sent is ended:
-// others wait to write. Pipes of Windows have no deadlines.
+// pump passes on the messages of the program, line by line, until it ends.
+func (p *process) pump(to *io.PipeWriter) {
+	defer p.asked.end()
+	from := bufio.NewReaderSize(p.Stdout, 64<<10)
+	for {
+		line, err := boundedLine(from, maxFrame)
+		if errors.Is(err, errTooLong) {
+			err = errLongLine
+		}
+		if line = message(line, &p.noise); len(line) > 0 && p.asked.heard(line) {
+			if _, err := to.Write(line); err != nil {
+				return // nobody listens any more
+			}
+		}
+		if err != nil {
+			_ = to.CloseWithError(err)
+			return
+		}
+	}
+}
+
+// heardFrom is what the client reads.
+type heardFrom struct {
+	*io.PipeReader
+	process *process
+}
+
+// Close implements [io.Closer].
+func (h *heardFrom) Close() error {
+	return errors.Join(h.PipeReader.Close(), h.process.Stdout.Close())
+}
+
+// Write sends a message to the program.
 func (p *process) Write(b []byte) (int, error) {
+	if p.asked != nil {
+		p.asked.sent(b)
+	}
+	return p.send(b)
+}
+
+// send writes to the program. One that does not read what it is sent is ended:
+// others wait to write. Pipes of Windows have no deadlines.
+func (p *process) send(b []byte) (int, error) {
+	p.sending.Lock()
+	defer p.sending.Unlock()
 	if err := p.Stdin.SetWriteDeadline(time.Now().Add(p.write)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return 0, err
 	}

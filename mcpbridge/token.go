@@ -254,7 +254,7 @@ func (t *loginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(req)
 	if err == nil {
-		resp.Body = &bounded{resp.Body, maxLogin}
+		resp.Body = &bounded{resp.Body, maxLogin, maxLogin}
 	}
 	return resp, err
 }

@@ -127,11 +127,17 @@ func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effec
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	f := live.flights.begin(ctx, l.callTimeout())
-	defer live.flights.end(f)
-	params := &mcp.CallToolParams{Name: d.Name, Arguments: args}
-	params.SetProgressToken(f.token)
-	res, err := live.session.CallTool(f.ctx, params)
+	res, f, err := l.send(ctx, live, d.Name, args)
+	if errors.Is(err, mcp.ErrSessionMissing) && f.waiting() == nil { // it was not run
+		l.drop(live, "")
+		if live, err = l.connect(ctx); err != nil {
+			return tool.Output{}, l.absent(err, effects)
+		}
+		if err := l.unchanged(d.Name, print); err != nil {
+			return tool.Output{}, err
+		}
+		res, f, err = l.send(ctx, live, d.Name, args)
+	}
 	if asks := f.waiting(); asks != nil {
 		return tool.Output{}, asks
 	}
@@ -140,6 +146,20 @@ func (l *link) call(ctx context.Context, d ServerTool, print journal.Hash, effec
 	}
 	out, err := output(res)
 	return f.used(out), err
+}
+
+// send makes a call. The flight that it returns has ended.
+func (l *link) send(ctx context.Context, live *connection, name string, args json.RawMessage) (*mcp.CallToolResult, *flight, error) {
+	f := live.flights.begin(ctx, l.callTimeout())
+	defer live.flights.end(f)
+	params := &mcp.CallToolParams{Name: name, Arguments: args}
+	params.SetProgressToken(f.token)
+	res, err := live.session.CallTool(f.ctx, params)
+	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
+		f.late = true
+		f.stuck = !l.alive(live)
+	}
+	return res, f, err
 }
 
 // absent is the error of a call that was never sent.
@@ -177,19 +197,23 @@ func (l *link) unchanged(name string, print journal.Hash) error {
 // failure turns the error of a request into one of a tool. A request that was sent
 // and not answered may have taken effect.
 func (l *link) failure(ctx context.Context, live *connection, f *flight, effects tool.Effects, err error) error {
-	var wire *jsonrpc.Error
+	wire, elsewhere := answeredError(err), (*elsewhereError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case f.ctx.Err() != nil:
+	case f.stuck:
+		return tool.Errorf(unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s, and no ping either; it was ended, and the next call starts it again", l.Name, l.callTimeout())
+	case f.late:
 		return tool.Errorf(unanswered(tool.Timeout, effects), "MCP server %s did not answer within %s", l.Name, l.callTimeout())
 	case wantsLogin(err) != nil:
-		e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %v", l.Name, wantsLogin(err))
-		e.Recoverable, e.Fix = false, "The call was not run. Tell the user what the server asks for."
-		return e
-	case errors.As(err, &wire) && strings.Contains(wire.Message, noSampling) && l.sampling() != nil:
+		return l.notRun(wantsLogin(err), "Tell the user what the server asks for.")
+	case errors.As(err, &elsewhere):
+		return l.notRun(elsewhere, "Tell the user that the address of the server has changed.")
+	case errors.Is(err, mcp.ErrSessionMissing):
+		return l.notRun(errors.New("it has forgotten the session, and the new one, too"), "Take another way.")
+	case wire != nil && strings.Contains(wire.Message, noSampling) && l.sampling() != nil:
 		return tool.Errorf(tool.Permission, "MCP server %s wants to ask the model in the middle of the call, and %v", l.Name, l.sampling())
-	case errors.As(err, &wire):
+	case wire != nil:
 		code := tool.Execution
 		switch wire.Code {
 		case jsonrpc.CodeInvalidParams:
@@ -202,7 +226,14 @@ func (l *link) failure(ctx context.Context, live *connection, f *flight, effects
 	if lost(err) {
 		return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended before it answered: %s", l.Name, l.clean(live.why(err)))
 	}
-	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.clean(err.Error()))
+	return tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", l.Name, l.clean(inWords(err)))
+}
+
+// notRun is the error of a call that the server refused to take.
+func (l *link) notRun(why error, fix string) error {
+	e := tool.Errorf(tool.Execution, "MCP server %s did not run the call: %s", l.Name, l.clean(why.Error()))
+	e.Recoverable, e.Fix = false, "The call was not run. "+fix
+	return e
 }
 
 // unanswered is the code of a call that got no answer: what happened, if doing it

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +32,12 @@ func raw(arg string) {
 // nothing; one that is no JSON is written as it is.
 type Script struct {
 	Initialize, List, Call string
+	// Silent are methods that are not answered.
+	Silent []string
+	// Closes ends standard output, and not the server, instead of answering a call.
+	Closes bool
+	// Starts, if it is not empty, is a file that grows by a byte at each start.
+	Starts string
 	// Grow repeats the text of Pad behind "PAD" in answers, so that scripts stay
 	// short.
 	Pad  string
@@ -51,6 +58,12 @@ func (s Script) Write(file string) (kind string, err error) {
 const handshake = `{"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}}`
 
 func (s Script) run() {
+	if s.Starts != "" {
+		if f, err := os.OpenFile(s.Starts, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			_, _ = f.WriteString("x")
+			_ = f.Close()
+		}
+	}
 	in := bufio.NewReader(os.Stdin)
 	out := bufio.NewWriter(os.Stdout)
 	for n := 0; ; n++ {
@@ -64,7 +77,16 @@ func (s Script) run() {
 		}
 		_ = json.Unmarshal([]byte(line), &req)
 		answer := ""
+		if s.Closes && req.Method == "tools/call" {
+			_ = os.Stdout.Close()
+			time.Sleep(time.Hour)
+		}
+		if slices.Contains(s.Silent, req.Method) {
+			continue
+		}
 		switch req.Method {
+		case "ping":
+			answer = `{"jsonrpc":"2.0","id":ID,"result":{}}`
 		case "server/discover":
 			answer = `{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no such method"}}`
 		case "initialize":

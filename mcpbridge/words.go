@@ -1,0 +1,59 @@
+package mcpbridge
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// elsewhereError says that a server sends us to another one.
+type elsewhereError struct{ to *url.URL }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("the server sends us on to %s://%s, which is not the server that was named", e.to.Scheme, e.to.Host)
+}
+
+// codeNotSent is what the SDK makes of a request that HTTP did not take to the server,
+// or not well: no error of the server's.
+const codeNotSent = -32005
+
+// answeredError returns the error that the server answered, nil if it answered none.
+func answeredError(err error) *jsonrpc.Error {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) || e.Code == codeNotSent && e.Message == "rejected by transport" {
+		return nil
+	}
+	return e
+}
+
+// The parts of errors that say where in a program they arose.
+var (
+	steps    = regexp.MustCompile(`(?:calling|sending) "[^"]*": |rejected by transport(?:: )?|failed to connect \(session ID: [^)]*\): |connection closed: `)
+	goType   = regexp.MustCompile(`json: cannot unmarshal (?s:(.*?)) into Go (?:value|struct field [\w.]*?\.?(\w+)) of type (?s:.*)$`)
+	goPrefix = regexp.MustCompile(`unmarshaling (?:\*?[\w.]+): |unmarshaling result: `)
+)
+
+// inWords is an error for a person: what went wrong, without the names of requests, of
+// types and of functions.
+func inWords(err error) string {
+	var address *url.Error
+	if errors.As(err, &address) && address.Err != nil {
+		err = address.Err // without the address, which may hold a secret
+	}
+	text := steps.ReplaceAllString(err.Error(), "")
+	text = goPrefix.ReplaceAllString(text, "")
+	text = goType.ReplaceAllStringFunc(text, func(s string) string {
+		m := goType.FindStringSubmatch(s)
+		where := ""
+		if m[2] != "" {
+			where = " at " + m[2]
+		}
+		return "its answer cannot be read" + where + ": " + clip(m[1], 60) + " is not what belongs there"
+	})
+	text = strings.ReplaceAll(text, "request terminated without response", fmt.Sprintf("its answer ended, or went on beyond %d bytes, without a result", maxStream))
+	return strings.TrimSuffix(strings.TrimSpace(text), ":")
+}
