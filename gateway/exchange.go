@@ -60,6 +60,7 @@ type exchange struct {
 	start    time.Time
 	outlet   outlet
 	tally    tally
+	serving  *serving // the tools of the gateway; nil if there are none
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
@@ -127,7 +128,10 @@ func (x *exchange) answer() (err error) {
 		return err
 	}
 	defer leave()
-	if len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	if err := x.attach(way[0], req); err != nil {
+		return err
+	}
+	if x.serving == nil && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
 	if stream {
@@ -154,7 +158,7 @@ func namesAnother(body []byte) bool {
 // whole answers in one piece.
 func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
 	var b llm.Builder
-	err := x.ask(ways, req, func(ev llm.Event) error {
+	err := x.question(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
 			x.warn(w)
 			return nil

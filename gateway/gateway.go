@@ -53,6 +53,7 @@ type Gateway struct {
 type lasting struct {
 	answers  vendorapi.Answers
 	states   states
+	held     heldTurns
 	checks   validators
 	meters   *meters
 	inFlight atomic.Int64 // requests

@@ -31,6 +31,8 @@ type ModelRoute struct {
 	Fallback []string
 	// Check says what becomes of calls that do not fit the schema of their tool.
 	Check Check
+	// Tools are run by the gateway itself; nil means none.
+	Tools *ServedTools
 	// MaxRequests bounds the requests that the route answers at the same time; 0 means that
 	// there is no bound. One that is too many is refused with status 429.
 	MaxRequests int

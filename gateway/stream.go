@@ -20,7 +20,7 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	defer out.stop()
 	x.streams.Add(1)
 	defer x.streams.Add(-1)
-	err := x.ask(ways, req, func(ev llm.Event) error {
+	err := x.question(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
 			return out.remark(w)
 		}

@@ -1,0 +1,376 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// ServedTools are tools that the gateway runs itself for the clients of a route. The model is
+// offered them beside the client's own; their calls are run while the answer is under way, and
+// the client sees only what the model says afterwards. It must not be copied or changed once it
+// is in use.
+type ServedTools struct {
+	// Tools returns the tools. It is asked with every request, and returns the same set as
+	// long as nothing has changed.
+	Tools func(context.Context) (*tool.Set, error)
+	// Runner says how calls are run: policy, bounds, breakers. Its own tools are not used. Nil
+	// means a zero Runner, which runs what only reads. There is nobody to ask: without an Approve
+	// of its own, what needs a person's consent is refused, and the model learns why.
+	Runner *invoke.Runner
+	// Record begins the record of a request whose model called such a tool; nil records
+	// nothing.
+	Record func(ctx context.Context, run string) (*journal.Recorder, error)
+	// Rounds bounds how often the model is asked again with results for one request; 0 means
+	// 10. After that it is not offered these tools any more.
+	Rounds int
+	// Offer bounds the definitions; the zero value means 64 tools and 16,000 tokens as the
+	// upstream's vendor counts them. The model finds the others with find_tools.
+	Offer tool.SelectionBudget
+
+	mu     sync.Mutex
+	set    *tool.Set
+	runner *invoke.Runner
+	costs  map[string]func(llm.ToolDef) int // by the id of the upstream
+}
+
+// The defaults of ServedTools.
+const (
+	defaultRounds   = 10
+	servedTools     = 64
+	servedToolCosts = 16_000
+)
+
+// current returns the runner of the tools as they are now. It is the same as long as they are,
+// and with it what its breakers know.
+func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
+	set, err := t.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.runner == nil || t.set != set {
+		base := t.Runner
+		if base == nil {
+			base = new(invoke.Runner)
+		}
+		t.set, t.runner = set, base.With(set)
+	}
+	return t.runner, nil
+}
+
+// budget returns how many tools an upstream is told about.
+func (t *ServedTools) budget(to way) tool.SelectionBudget {
+	b := t.Offer
+	if b.Tools == 0 && b.Cost == 0 {
+		b.Tools, b.Cost = servedTools, servedToolCosts
+	}
+	m, ok := to.model.(*provider.Model)
+	if !ok || b.CostOf != nil {
+		return b
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.costs == nil || len(t.costs) > maxOpened {
+		t.costs = make(map[string]func(llm.ToolDef) int)
+	}
+	if t.costs[to.id] == nil {
+		t.costs[to.id] = m.ToolCost()
+	}
+	b.CostOf = t.costs[to.id]
+	return b
+}
+
+// serving is a request whose model is offered tools of the gateway.
+type serving struct {
+	x      *exchange
+	tools  *ServedTools
+	runner *invoke.Runner
+	set    *tool.Set // all that can be run
+	to     way       // who is asked first
+
+	conv    *llm.Request      // as the upstream is asked, without the tools of the gateway
+	before  int               // messages that came with the request
+	asked   [sha256.Size]byte // what the client asks
+	found   []string          // tools that the model has found
+	session *invoke.Session
+	rec     *journal.Recorder
+	ids     map[string]bool // of calls that were run
+	stopped string          // why nothing more is run
+	start   llm.Start       // of the answer
+	usage   llm.Usage       // of all rounds
+	told    bool            // that not all tools are offered
+	said    bool            // the model has said something in an earlier round
+}
+
+// attach makes the tools of a route ready for a request. What was run for the client in earlier
+// ones is put back into the conversation.
+func (x *exchange) attach(to way, req *llm.Request) error {
+	t := to.route.Tools
+	if t == nil {
+		return nil
+	}
+	runner, err := t.current(x.ctx())
+	if err != nil {
+		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
+	}
+	s := &serving{x: x, tools: t, runner: runner, set: runner.Set(), to: to, ids: map[string]bool{}}
+	if name := s.clash(req.Tools); name != "" {
+		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
+			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
+	}
+	s.conv = req.Clone()
+	s.conv.Messages = x.held.merge(x.owner, req.Messages)
+	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
+	if s.conv.N > 1 {
+		s.conv.N = 0
+		x.warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
+	}
+	x.serving = s
+	return nil
+}
+
+// clash returns the name of a client's tool that a tool of the gateway has too, in any case of
+// its letters: vendors map names.
+func (s *serving) clash(tools []llm.ToolDef) string {
+	own := append(s.set.Names(), tool.FinderName)
+	for _, t := range tools {
+		if t.Kind != llm.HostedTool && slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, t.Name) }) {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+// question asks for an answer: an upstream alone, or together with the tools of the gateway.
+func (x *exchange) question(ways []way, req *llm.Request, each func(llm.Event) error) error {
+	if x.serving == nil {
+		return x.ask(ways, req, each)
+	}
+	err := x.serving.run(ways, each)
+	x.serving.end(err)
+	return err
+}
+
+// run asks the model, runs the tools that it calls, and asks it again with their results, until
+// it has said all or calls tools of the client.
+func (s *serving) run(ways []way, each func(llm.Event) error) error {
+	rounds := s.tools.Rounds
+	if rounds <= 0 {
+		rounds = defaultRounds
+	}
+	for round := 0; ; round++ {
+		if round == rounds && s.stopped == "" {
+			s.stopped = fmt.Sprintf("the model called tools of the gateway %d times in a row", rounds)
+		}
+		r := &servedRound{s: s, each: each, first: round == 0}
+		if err := s.x.ask(ways, s.request(), r.take); err != nil {
+			return err
+		}
+		done, err := s.after(r, each)
+		if err != nil || done {
+			return err
+		}
+		s.said = s.said || r.said
+	}
+}
+
+// request is what the upstream is asked next.
+func (s *serving) request() *llm.Request {
+	req := s.conv.Clone()
+	if req.Choice.Mode == llm.MustNotCall {
+		return req
+	}
+	if s.stopped != "" { // the definitions stay: the conversation has their calls
+		if len(s.conv.Tools) == 0 {
+			req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
+		} else if req.Choice.Allowed == nil && req.Choice.Name == "" {
+			for _, t := range s.conv.Tools {
+				req.Choice.Allowed = append(req.Choice.Allowed, t.Name)
+			}
+		}
+	}
+	req.Tools = append(req.Tools, s.offer()...)
+	return req
+}
+
+// offer returns the definitions of the gateway's tools that the model is told about.
+func (s *serving) offer() []llm.ToolDef {
+	budget := s.tools.budget(s.to)
+	if !s.set.Exceeds(budget) {
+		return s.set.Defs()
+	}
+	budget.Pinned = append(slices.Concat(budget.Pinned, s.conv.Choice.Allowed), s.conv.Choice.Name, invoke.ReaderName)
+	kept, left := s.set.Follow(s.conv.Messages[:s.before], budget) // the same in every round, for the vendor's cache
+	defs := append([]llm.ToolDef{s.set.Finder(nil).Def()}, kept.Defs()...)
+	for _, name := range s.found {
+		if t, ok := s.set.Lookup(name); ok && !named(defs, name) {
+			defs = append(defs, t.Def())
+		}
+	}
+	if !s.told {
+		s.told = true
+		s.x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", kept.Len(), kept.Len()+len(left), tool.FinderName)})
+	}
+	return defs
+}
+
+func named(defs []llm.ToolDef, name string) bool {
+	return slices.ContainsFunc(defs, func(d llm.ToolDef) bool { return d.Name == name })
+}
+
+// owns reports whether the gateway runs the tool of that name.
+func (s *serving) owns(name string) bool {
+	_, ok := s.set.Lookup(name)
+	return ok || name == tool.FinderName
+}
+
+// after goes on from an answer of the model, and reports whether it was the last.
+func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, err error) {
+	resp := r.answer.Response()
+	own, theirs := s.split(&resp.Message)
+	finish := resp.Finish
+	s.usage = s.usage.Add(finish.Usage)
+	if len(own) > 0 && (s.stopped != "" || finish.Reason == llm.Length) {
+		why := s.stopped
+		if why == "" {
+			why = "the answer was cut off"
+		}
+		if err := each(llm.Warning{Code: llm.Degraded, Feature: own[0].Name, Detail: "the call was not run: " + why}); err != nil {
+			return true, err
+		}
+		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
+	}
+	var results []llm.Result
+	if len(own) > 0 {
+		if results, err = s.do(own); err != nil {
+			return true, err
+		}
+	}
+	s.conv.Messages = append(s.conv.Messages, resp.Message)
+	if len(own) > 0 && len(theirs) == 0 {
+		s.conv.Messages = append(s.conv.Messages, resultMessage(results))
+		if s.conv.Choice.Mode == llm.MustCall { // it has called one
+			s.conv.Choice = llm.ToolChoice{Allowed: s.conv.Choice.Allowed}
+		}
+		return false, nil
+	}
+	if len(theirs) > 0 {
+		s.hold(theirs, results)
+	}
+	s.end(nil) // the record is there when the client has its answer
+	return true, each(s.finish(finish, theirs))
+}
+
+// finish is the end of the whole answer.
+func (s *serving) finish(f llm.Finish, theirs []llm.Call) llm.Finish {
+	f.Usage = s.usage
+	if s.start.ID != "" {
+		f.ID = s.start.ID
+	}
+	if f.Reason == llm.ToolCalls && len(theirs) == 0 {
+		f.Reason, f.Raw = llm.Stop, ""
+	}
+	return f
+}
+
+func (s *serving) isOwn(p llm.Part) bool {
+	c, ok := p.(llm.Call)
+	return ok && !c.Hosted && s.owns(c.Name)
+}
+
+// split returns the calls of an answer that the gateway runs, and those that the client does.
+// Each of the gateway's has an id that no other call of the request has had.
+func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
+	for i, p := range m.Parts {
+		c, ok := p.(llm.Call)
+		switch {
+		case !ok || c.Hosted:
+		case !s.owns(c.Name):
+			theirs = append(theirs, c)
+		default:
+			for n := 2; c.ID == "" || s.ids[c.ID]; n++ {
+				c.ID = fmt.Sprintf("%s-%d", p.(llm.Call).ID, n)
+			}
+			s.ids[c.ID] = true
+			m.Parts[i] = c
+			own = append(own, c)
+		}
+	}
+	return own, theirs
+}
+
+func resultMessage(results []llm.Result) llm.Message {
+	m := llm.Message{Role: llm.RoleTool}
+	for _, r := range results {
+		m.Parts = append(m.Parts, r)
+	}
+	return m
+}
+
+// servedRound is one answer of the model. The client is shown it without the calls of the
+// gateway's tools, without its beginning if it is not the first, and without its end.
+type servedRound struct {
+	s      *serving
+	each   func(llm.Event) error
+	first  bool
+	said   bool // the client was told text
+	answer llm.Builder
+	hidden map[string]bool // calls that have begun
+}
+
+// roundBreak stands between what the model said before a tool ran and what it says afterwards.
+const roundBreak = "\n\n"
+
+func (r *servedRound) take(ev llm.Event) error {
+	if w, ok := ev.(llm.Warning); ok {
+		if r.s.owns(w.Feature) { // the runtime checks these calls
+			return nil
+		}
+		return r.each(w)
+	}
+	r.answer.Add(ev)
+	switch ev := ev.(type) {
+	case llm.Start:
+		if !r.first {
+			return nil
+		}
+		r.s.start = ev
+	case llm.CallStart:
+		if r.s.owns(ev.Name) {
+			if r.hidden == nil {
+				r.hidden = map[string]bool{}
+			}
+			r.hidden[ev.ID] = true
+			return nil
+		}
+	case llm.CallDelta:
+		if r.hidden[ev.ID] {
+			return nil
+		}
+	case llm.Call:
+		if !ev.Hosted && r.s.owns(ev.Name) {
+			return nil
+		}
+	case llm.Finish:
+		return nil
+	case llm.TextDelta:
+		if ev.Text != "" && r.s.said && !r.said {
+			ev.Text = roundBreak + ev.Text
+		}
+		r.said = r.said || ev.Text != ""
+		return r.each(ev)
+	}
+	return r.each(ev)
+}

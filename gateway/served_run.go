@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
+)
+
+// ProgressHeader is the header of a request whose client wants to be told, in its stream, what
+// the tools of the gateway do: [ToolProgress] as JSON, in an event "toolpost" of a stream of events
+// and under the name "toolpost" in a stream of lines. Any value but 0 and false asks for it.
+const ProgressHeader = "Toolpost-Progress"
+
+// ToolProgress is what a client is told that asks for it.
+type ToolProgress struct {
+	Type   string `json:"type"` // started, progress, refused or ended
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	// Message is what the tool says of its progress, or why the call was refused.
+	Message string         `json:"message,omitempty"`
+	Status  journal.Status `json:"status,omitempty"`  // when it has ended
+	TookMS  int64          `json:"took_ms,omitempty"` // when it has ended
+	Run     string         `json:"run,omitempty"`     // the record, which is that of the request
+}
+
+// maxProgress bounds a message of a tool's.
+const maxProgress = 2000
+
+// do runs calls, and returns their results in order.
+func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	s.session.Turn++
+	s.session.Also(s.finder())
+	results := make([]llm.Result, len(calls))
+	for i, c := range calls { // what has no outcome is said to have none
+		results[i] = llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: "The call was not run: somebody would have to agree to it, and nobody can be asked here."}}}
+	}
+	for ev, err := range s.session.Do(s.x.ctx(), calls) {
+		if err != nil {
+			return nil, s.broken(err)
+		}
+		switch ev := ev.(type) {
+		case invoke.Outcome:
+			results[ev.Index] = s.clean(ev.Result)
+			if ev.Call.Name == tool.FinderName && !ev.Result.Failed {
+				s.find(ev.Call)
+			}
+		case invoke.Stopped:
+			s.stopped = ev.Reason
+		default:
+			if err := s.tell(ev); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.x.ctx().Err() != nil {
+		return nil, errGone
+	}
+	return results, nil
+}
+
+// broken is the error of a session that cannot go on.
+func (s *serving) broken(err error) error {
+	if s.x.ctx().Err() != nil {
+		return errGone
+	}
+	return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusInternalServerError, Err: fmt.Errorf("the calls of the model could not be run: %w", err)}
+}
+
+// begin opens the session of the request, and its record, when the first call comes.
+func (s *serving) begin() error {
+	if s.session != nil {
+		return nil
+	}
+	var err error
+	if s.tools.Record != nil {
+		if s.rec, err = s.tools.Record(s.x.ctx(), s.x.id); err != nil {
+			return s.broken(err)
+		}
+	}
+	if s.session, err = s.runner.Session(s.rec); err != nil {
+		return s.broken(err)
+	}
+	s.session.Model = s.to.id
+	return nil
+}
+
+// end closes the record, once. It is sealed if there is an answer.
+func (s *serving) end(failed error) {
+	if s.rec == nil {
+		return
+	}
+	ctx := context.WithoutCancel(s.x.ctx()) // also that of a client that is gone
+	var err error
+	if failed == nil {
+		_, err = s.rec.Seal(ctx)
+	}
+	err = errors.Join(err, s.rec.Close(ctx))
+	s.rec = nil
+	if err != nil {
+		s.x.settings.Log.Error("the record of a request", "id", s.x.id, "error", err.Error()) // the client has its answer
+	}
+}
+
+// finder is the tool that finds others, if not all are offered.
+func (s *serving) finder() *tool.Set {
+	if !s.set.Exceeds(s.tools.budget(s.to)) {
+		return nil
+	}
+	offered := s.offer()
+	set, err := tool.NewSet(s.set.Finder(func(name string) bool { return named(offered, name) }))
+	if err != nil {
+		return nil
+	}
+	return set
+}
+
+// find adds what a call of find_tools finds to what the model is offered.
+func (s *serving) find(c llm.Call) {
+	offered := s.offer()
+	for _, i := range s.set.Ranker().Found(c.Args, func(name string) bool { return named(offered, name) }) {
+		if name := s.set.Names()[i]; !slices.Contains(s.found, name) {
+			s.found = append(s.found, name)
+		}
+	}
+}
+
+// clean returns a result without the secrets that are known by their values: the upstream is
+// another host.
+func (s *serving) clean(r llm.Result) llm.Result {
+	secrets := s.runner.Output.Secrets
+	if secrets == nil {
+		return r
+	}
+	r.Parts = slices.Clone(r.Parts)
+	for i, p := range r.Parts {
+		if t, ok := p.(llm.Text); ok {
+			t.Text, _ = secrets.StripValues(t.Text)
+			r.Parts[i] = t
+		}
+	}
+	return r
+}
+
+// tell tells a client that asked for it what becomes of a call.
+func (s *serving) tell(ev llm.Event) error {
+	if s.x.out == nil || !asksProgress(s.x.r) {
+		return nil
+	}
+	p := ToolProgress{Run: s.x.id}
+	switch ev := ev.(type) {
+	case invoke.Started:
+		p.Type, p.CallID, p.Tool = "started", ev.CallID, ev.Tool
+	case invoke.Progress:
+		p.Type, p.CallID, p.Tool, p.Message = "progress", ev.CallID, ev.Tool, ev.Message
+	case invoke.Decided:
+		if ev.Allowed {
+			return nil
+		}
+		p.Type, p.CallID, p.Tool, p.Message = "refused", ev.CallID, ev.Tool, ev.Reason
+	case invoke.Ended:
+		p.Type, p.CallID, p.Tool, p.Status, p.TookMS = "ended", ev.CallID, ev.Tool, ev.Status, ev.Took.Milliseconds()
+	default:
+		return nil
+	}
+	p.Message = s.runner.Output.Secrets.Clean(p.Message).String()
+	if len(p.Message) > maxProgress {
+		p.Message = p.Message[:maxProgress]
+	}
+	return s.x.out.progress(p)
+}
+
+func asksProgress(r *http.Request) bool {
+	v := r.Header.Get(ProgressHeader)
+	return v != "" && v != "0" && v != "false"
+}
+
+// progress writes what a tool does between the events of the answer.
+func (s *sink) progress(p ToolProgress) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	s.x.mu.Lock()
+	defer s.x.mu.Unlock()
+	s.begin()
+	switch s.x.Codec.StreamType() {
+	case eventStream:
+		_, err = fmt.Fprintf(s.x.w, "event: toolpost\ndata: %s\n\n", data)
+	case eventstream.MediaType:
+		var frame []byte
+		if frame, err = eventstream.Append(nil, eventstream.Frame{Kind: eventstream.Event, Name: "toolpost", Payload: data}); err == nil {
+			_, err = s.x.w.Write(frame)
+		}
+	default:
+		_, err = fmt.Fprintf(s.x.w, "{\"toolpost\":%s}\n", data)
+	}
+	if err != nil {
+		return s.ended(err)
+	}
+	return s.ended(s.flush.Flush())
+}
