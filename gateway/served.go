@@ -125,7 +125,7 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	if err != nil {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
-	s := &serving{x: x, tools: t, runner: runner, set: runner.Set(), to: to, ids: map[string]bool{}}
+	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
 	if name := s.clash(req.Tools); name != "" {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
@@ -139,6 +139,22 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	}
 	x.serving = s
 	return nil
+}
+
+// allowed returns those of the tools that the client's key may use.
+func (x *exchange) allowed(set *tool.Set) *tool.Set {
+	if x.rights == nil {
+		return set
+	}
+	names := slices.DeleteFunc(set.Names(), func(name string) bool { return name != invoke.ReaderName && x.mayCall(name) != nil })
+	if len(names) == set.Len() {
+		return set
+	}
+	only, err := set.Only(append([]string{}, names...))
+	if err != nil {
+		return new(tool.Set) // which cannot be: the names are its own
+	}
+	return only
 }
 
 // clash returns the name of a client's tool that a tool of the gateway has too, in any case of
@@ -242,6 +258,7 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	own, theirs := s.split(&resp.Message)
 	finish := resp.Finish
 	s.usage = s.usage.Add(finish.Usage)
+	s.x.usage = s.usage // also if it does not come to an end
 	if len(own) > 0 && (s.stopped != "" || finish.Reason == llm.Length) {
 		why := s.stopped
 		if why == "" {

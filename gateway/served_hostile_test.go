@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -239,5 +243,42 @@ func TestServedToolsGone(t *testing.T) {
 		if got := ask(t, url, format, question("m"), true); got.status != 503 || len(model.asked) > 0 {
 			t.Errorf("%s: %d %v", format, got.status, got.err)
 		}
+	}
+}
+
+// TestServedKeys: a key that may not use a tool is not offered it, and what was run for one team
+// is not another's.
+func TestServedKeys(t *testing.T) {
+	var n, hidden counter
+	model := &stage{Model: script(t, "call look {\"what\":\"one\"}\ncall get_weather {\"city\":\"Paris\"}", "text Done.")}
+	up := httptest.NewServer(&sim.Server{Model: model})
+	t.Cleanup(up.Close)
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	route := to("m", "up/sim/native")
+	route.Tools = served(reading("look", "found", &n), reading("secret_files", "found", &hidden))
+	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
+	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{route}, Access: g.book})
+	red, blue := bearerOf(g.key(t, access.Key{Team: "red", Tools: []string{"look"}})), bearerOf(g.key(t, access.Key{Team: "blue"}))
+	req := question("m")
+	resp, answer := g.send(t, wire.Chat, req, false, red)
+	if resp.StatusCode != 200 || n.n() != 1 || strings.Contains(fmt.Sprint(model.last().Tools), "secret_files") || !strings.Contains(fmt.Sprint(model.last().Tools), "look") {
+		t.Fatalf("%s %s, %d runs", resp.Status, answer, n.n())
+	}
+	codec, _ := wire.For(wire.Chat)
+	said, err := codec.DecodeResponse([]byte(answer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Messages = append(req.Messages, said.Message, llm.Results(llm.Result{CallID: said.Message.Calls()[0].ID, Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "sunny"}}}))
+	g.send(t, wire.Chat, req, false, blue)
+	if res := results(model.last()); len(res) != 1 {
+		t.Errorf("another team is given %+v", res)
+	}
+	if !strings.Contains(fmt.Sprint(model.last().Tools), "secret_files") {
+		t.Error("a key without bounds is not offered all tools")
+	}
+	g.send(t, wire.Chat, req, false, red)
+	if res := results(model.last()); len(res) != 2 || n.n() != 1 {
+		t.Errorf("the team itself is given %+v, %d runs", res, n.n())
 	}
 }
