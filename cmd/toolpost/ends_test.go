@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	os.Setenv("XDG_STATE_HOME", state) // no test writes into the store of whoever runs it
+	os.Setenv("XDG_STATE_HOME", state)       // no test writes into the store of whoever runs it
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // no program sleeps before it ends, where races are looked for
 	code := m.Run()
 	os.RemoveAll(state)
 	os.Exit(code)
