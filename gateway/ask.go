@@ -87,7 +87,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
-	for ev, err := range emulate.WholeCalls(to.model.Stream(ctx, req), nil) {
+	for ev, err := range emulate.WholeCalls(to.model.Stream(ctx, x.portable(to.model, req)), nil) {
 		if err != nil {
 			return a.begun, err
 		}
@@ -96,6 +96,20 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 		}
 	}
 	return a.begun, nil
+}
+
+// portable returns a request without what the upstream's vendor does not run. The client, whose own
+// vendor would have run it, is warned.
+func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
+	known, ok := m.(*provider.Model)
+	if !ok {
+		return req
+	}
+	req, warnings := known.Portable(req)
+	for _, w := range warnings {
+		x.warn(w)
+	}
+	return req
 }
 
 // asking is one upstream that is asked.

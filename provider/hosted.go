@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // RunsHosted reports why the model's vendor cannot run the hosted tool def itself, or nil
@@ -40,4 +41,19 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 	}
 	_, _, err = m.codec().EncodeRequest(req, false)
 	return err
+}
+
+// Portable returns req without the hosted tools that nobody would run, with a warning for each:
+// those that the vendor is not known to run, or that its format has no words for, and all where
+// tools are taught in a prompt. It is for servers that pass on what clients of another vendor
+// offer. The request is not changed.
+func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
+	m = m.informed()
+	native := m.choose(req).Kind == Native
+	return wire.WithoutHosted(req, func(def llm.ToolDef) error {
+		if !native {
+			return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
+		}
+		return m.RunsHosted(def)
+	})
 }

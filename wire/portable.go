@@ -12,12 +12,23 @@ import (
 // itself learns from the error of [Codec.EncodeRequest] that nobody will run it. The
 // request is not changed.
 func (c Codec) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
+	return WithoutHosted(req, func(t llm.ToolDef) error {
+		_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
+		if llm.KindOf(err) != llm.Unsupported {
+			return nil
+		}
+		return err
+	})
+}
+
+// WithoutHosted returns req without the hosted tools that refused gives a reason to leave out,
+// and a warning for each. The request is not changed.
+func WithoutHosted(req *llm.Request, refused func(llm.ToolDef) error) (*llm.Request, []llm.Warning) {
 	var warnings []llm.Warning
 	kept := make([]llm.ToolDef, 0, len(req.Tools))
 	for _, t := range req.Tools {
 		if t.Kind == llm.HostedTool {
-			_, _, err := c.EncodeRequest(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User("?")}, Tools: []llm.ToolDef{t}, MaxTokens: 1}, false)
-			if llm.KindOf(err) == llm.Unsupported {
+			if err := refused(t); err != nil {
 				warnings = append(warnings, llm.Warning{Code: llm.Ignored, Feature: t.Name, Detail: "the tool is not offered: " + cause(err)})
 				continue
 			}
