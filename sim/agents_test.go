@@ -30,6 +30,7 @@ func TestForAgents(t *testing.T) {
 		{"a custom tool in a script", "POST", scripted.URL + "/v1/responses", fmt.Sprintf(custom, false), 200, `"name":"apply_patch","input":"*** Begin Patch\n*** End Patch"`, ""},
 		{"and in a namespace", "POST", scripted.URL + "/v1/responses", fmt.Sprintf(custom, false), 200, `"name":"look","namespace":"eyes"`, ""},
 		{"streamed", "POST", scripted.URL + "/v1/responses", fmt.Sprintf(custom, true), 200, `"name":"look","namespace":"eyes"`, ""},
+		{"a custom tool as a function", "POST", scripted.URL + "/v1/messages", `{"model":"claude-x","max_tokens":99,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"apply_patch","input_schema":{"type":"object"}}]}`, 200, `"name":"apply_patch","input":{"input":"*** Begin Patch\n*** End Patch"}`, ""},
 		{"no tools, no calls", "POST", scripted.URL + "/v1/chat/completions", `{"model":"gpt-5","messages":[{"role":"user","content":"A title, please."}]}`, 200, "There is no tool to call.", "tool_calls"},
 		{"usage of the input", "POST", scripted.URL + "/v1/messages", `{"model":"claude-x","max_tokens":99,"messages":[{"role":"user","content":"hi"}]}`, 200, `"input_tokens":1`, `"input_tokens":0`},
 		{"an unknown model is known", "GET", scripted.URL + "/v1/models/gpt-5", "", 200, `"id":"gpt-5"`, ""},

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // Script is a model that gives the answers it was given. Its answer depends on
@@ -146,16 +147,21 @@ func withoutCalls(req *llm.Request, r *llm.Response) {
 	r.Finish.Reason = llm.Stop
 }
 
-// asOffered returns a call as one of the tool that is offered: the arguments of a
-// free-text tool are a text.
+// asOffered returns a call as one of the tool that is offered: the arguments of a free-text tool
+// are a text, and where a client offers the tool as a function, that text is its argument.
 func asOffered(c llm.Call, tools []llm.ToolDef) llm.Call {
 	for _, t := range tools {
-		if t.Name != c.Name || t.Kind != llm.FreeTool {
+		if t.Name != c.Name {
 			continue
 		}
-		if c.Kind = t.Kind; c.Args[0] != '"' {
+		text := c.Args[0] == '"'
+		switch {
+		case t.Kind == llm.FreeTool && !text:
 			c.Args, _ = json.Marshal(string(c.Args))
+		case t.Kind != llm.FreeTool && text:
+			c.Args, _ = json.Marshal(map[string]json.RawMessage{wire.FreeInput: c.Args})
 		}
+		c.Kind = t.Kind
 	}
 	return c
 }

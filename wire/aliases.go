@@ -275,10 +275,24 @@ func (a *Aliases) Call(c llm.Call) llm.Call {
 		return c
 	}
 	c.ID, c.Name = a.ID(c.ID), a.Name(c.Name)
-	if text := js.Get(js.Trim(c.Args), FreeInput); a.free[c.Name] && js.Kind(text) == '"' {
-		c.Kind, c.Args = llm.FreeTool, append([]byte{}, text...)
+	if a.free[c.Name] {
+		c.Kind, c.Args = llm.FreeTool, freeText(c.Args)
 	}
 	return c
+}
+
+// freeText is the text, as JSON, for a free-text tool that was offered as a function: the argument,
+// or the bare text of a model that forgot the function around it. What else a model wrote is text
+// as it stands, which the tool can refuse in its own words.
+func freeText(args []byte) []byte {
+	args = js.Trim(args)
+	if text := js.Get(args, FreeInput); js.Kind(text) == '"' {
+		args = text
+	}
+	if js.Kind(args) != '"' {
+		return js.AppendQuoted(nil, string(args))
+	}
+	return append([]byte{}, args...)
 }
 
 // Response returns an answer of the target in the caller's terms. The answer

@@ -178,6 +178,11 @@ func TestFreeToolsComeBack(t *testing.T) {
 	if string(got.Args) != `"ls"` || got.Kind != llm.FreeTool || joined != string(got.Args) {
 		t.Errorf("got %+v, deltas %q", got, joined)
 	}
+	for args, want := range map[string]string{`"ls"`: `"ls"`, `{"input":1}`: `"{\"input\":1}"`, `{"cmd":"ls"}`: `"{\"cmd\":\"ls\"}"`, ``: `""`} {
+		if c := back.Call(llm.Call{ID: "1", Name: "sh_run", Args: json.RawMessage(args)}); c.Kind != llm.FreeTool || string(c.Args) != want {
+			t.Errorf("%s is read as %s of kind %s", args, c.Args, c.Kind)
+		}
+	}
 	whole := back.Response(&llm.Response{Message: llm.Assistant(call), Invalid: []llm.InvalidCall{{ID: "2", Name: "files_read"}}})
 	if diff := cmp.Diff(got, whole.Message.Calls()[0], same); diff != "" {
 		t.Error(diff)

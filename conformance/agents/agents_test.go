@@ -115,6 +115,9 @@ func (a agent) script(t *testing.T, work string, up upstream) string {
 		case up.native:
 			text += fmt.Sprintf("-- %d --\ntext Step %d.\ncall %s %s\n", i+1, i+1, s.tool, args)
 		default:
+			if args[0] == '"' {
+				args = `{"input":` + args + `}`
+			}
 			call, err := json.Marshal(map[string]any{"name": s.tool, "arguments": json.RawMessage(args)})
 			if err != nil {
 				t.Fatal(err)

@@ -20,7 +20,7 @@ type agent struct {
 	says         bool   // the last word of the model is printed
 }
 
-// step is a call of one of the program's tools.
+// step is a call of one of the program's tools, with its arguments or the text of a free-text tool.
 type step struct{ tool, args string }
 
 // find returns the installed program.
@@ -70,23 +70,26 @@ func pi(name, format, api, base string) agent {
 	}
 }
 
+// codex returns Codex with a model that edits in some way: those that it knows write patches as free
+// text.
+func codex(name, model string, edit step) agent {
+	return agent{
+		name: name, format: "responses", program: "codex", model: model,
+		files: map[string]string{".codex/config.toml": "model = \"{MODEL}\"\nmodel_provider = \"gw\"\n[model_providers.gw]\nname = \"gw\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"GW_KEY\"\n"},
+		args:  []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{TASK}"},
+		env:   []string{"GW_KEY=none"},
+		steps: []step{{"exec_command", `{"cmd":"cat calc.py"}`}, edit, {"exec_command", `{"cmd":"python3 trial.py"}`}},
+		says:  true,
+	}
+}
+
 var agents = []agent{
 	pi("chat", "chat", "openai-completions", "/v1"),
 	pi("responses", "responses", "openai-responses", "/v1"),
 	pi("messages", "messages", "anthropic-messages", ""),
 	pi("gemini", "gemini", "google-generative-ai", "/v1beta"),
-	{
-		name: "codex", format: "responses", program: "codex", model: "gpt-5",
-		files: map[string]string{".codex/config.toml": "model = \"{MODEL}\"\nmodel_provider = \"gw\"\n[model_providers.gw]\nname = \"gw\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"GW_KEY\"\n"},
-		args:  []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{TASK}"},
-		env:   []string{"GW_KEY=none"},
-		steps: []step{
-			{"exec_command", `{"cmd":"cat calc.py"}`},
-			{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`},
-			{"exec_command", `{"cmd":"python3 trial.py"}`},
-		},
-		says: true,
-	},
+	codex("codex", "gpt-5", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
+	codex("codex patch", "gpt-5.5", step{"apply_patch", `"*** Begin Patch\n*** Update File: calc.py\n@@\n def add(a, b):\n-    return a - b\n+    return a + b\n*** End Patch\n"`}),
 	{
 		name: "opencode", format: "chat", program: "../opencode-linux-x64/bin/opencode", model: "sim-model",
 		files: map[string]string{".config/opencode/opencode.json": `{"provider":{"gw":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{URL}/v1","apiKey":"none"},"models":{"{MODEL}":{}}}},"small_model":"gw/{MODEL}"}`},
