@@ -65,7 +65,10 @@ type exchange struct {
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
-	x.outlet.ResponseWriter, x.w = w, &x.outlet
+	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
+	if r.ProtoMajor > 1 {
+		x.outlet.time = -1 // a deadline of HTTP/2 ends streams that are only silent
+	}
 	w.Header().Set(RequestHeader, x.id)
 	return x
 }
@@ -215,17 +218,24 @@ func (x *exchange) asks(upstream string) {
 	x.upstream = upstream
 }
 
-// bodyTime is how long a client may take to send its request.
-const bodyTime = time.Minute
+// The defaults of how long a client may take to send its request, and to read a piece of its answer.
+const (
+	bodyTime  = time.Minute
+	writeTime = 2 * time.Minute
+)
 
 // body reads the request.
 func (x *exchange) body() ([]byte, error) {
 	c := http.NewResponseController(x.w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a server without deadlines has its own bounds
+	_ = c.SetReadDeadline(time.Now().Add(x.settings.BodyTime)) // a server without deadlines has its own bounds
 	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
-	_ = c.SetReadDeadline(time.Time{})
 	x.tally.read = time.Now()
-	return body, err
+	if err != nil { // nobody waits for the rest of the body
+		x.w.Header().Set("Connection", "close")
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return body, nil
 }
 
 // keep remembers what later requests of the client may go on from.

@@ -30,6 +30,9 @@ type Setup struct {
 	MaxRequests int
 	// Access says who may ask for what, and counts what they use; nil lets everybody in.
 	Access *access.Book
+	// BodyTime is how long a client may take to send its request, and WriteTime how long it may
+	// leave a piece of its answer unread, over HTTP/1; 0 means 1 and 2 minutes.
+	BodyTime, WriteTime time.Duration
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
 }
@@ -77,6 +80,12 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 	}
 	if c.MaxRequests == 0 {
 		c.MaxRequests = defaultRequests
+	}
+	if c.BodyTime == 0 {
+		c.BodyTime = bodyTime
+	}
+	if c.WriteTime == 0 {
+		c.WriteTime = writeTime
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -90,26 +90,31 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 	if len(list) == 0 {
 		return errors.New("there are no routes")
 	}
+	var wrong []error
 	for i, r := range list {
 		made, err := g.newRoute(r)
 		if err != nil {
-			return fmt.Errorf("route %d (%s): %w", i+1, r.Model, err)
+			wrong = append(wrong, fmt.Errorf("route %d (%s): %w", i+1, r.Model, err))
+			continue
 		}
 		g.routes = append(g.routes, made)
+	}
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
 	}
 	for i, r := range g.routes {
 		for k, other := range g.routes[:i] {
 			if r.Model == other.Model && overlap(r.From, other.From) {
-				return fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model)
+				wrong = append(wrong, fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model))
 			}
 		}
 		for _, name := range r.Fallback {
 			if to := g.find(name, ""); to == nil || to == r {
-				return fmt.Errorf("route %d (%s): no other route is for its fallback %q", i+1, r.Model, name)
+				wrong = append(wrong, fmt.Errorf("route %d (%s): no other route is for its fallback %q", i+1, r.Model, name))
 			}
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func overlap(a, b []string) bool {

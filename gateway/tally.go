@@ -70,6 +70,7 @@ func (x *exchange) measure() {
 	if route == "" {
 		route = noRoute
 	}
+	x.outlet.rest()
 	m.requests.add(1, route, format, strconv.Itoa(x.outlet.status))
 	if t.read.IsZero() || x.outlet.sent.IsZero() {
 		return
@@ -88,6 +89,8 @@ type outlet struct {
 	sent   time.Time     // when the status was
 	copy   *bytes.Buffer // of the body; nil if nobody wants it
 	most   int           // bytes of the copy; a longer body has none
+	time   time.Duration // that the client has to read a piece
+	until  time.Time     // when it must have read the last one
 }
 
 func (o *outlet) WriteHeader(status int) {
@@ -101,6 +104,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 	if o.status == 0 {
 		o.WriteHeader(http.StatusOK)
 	}
+	o.hurry()
 	if o.copy != nil {
 		if o.copy.Len()+len(b) > o.most {
 			o.copy = nil
@@ -109,6 +113,24 @@ func (o *outlet) Write(b []byte) (int, error) {
 		}
 	}
 	return o.ResponseWriter.Write(b)
+}
+
+// hurry gives the client its time to read the next piece. Setting a deadline for each piece would
+// cost more than it is worth.
+func (o *outlet) hurry() {
+	now := time.Now()
+	if o.time < 0 || o.until.Sub(now) > o.time-o.time/8 {
+		return
+	}
+	o.until = now.Add(o.time)
+	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(o.until) // a server without deadlines has its own bounds
+}
+
+// rest takes the last deadline away: the connection may serve other requests.
+func (o *outlet) rest() {
+	if !o.until.IsZero() {
+		_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Time{})
+	}
 }
 
 // Unwrap is for http.ResponseController.

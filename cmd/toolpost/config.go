@@ -346,9 +346,9 @@ func (s *settings) readFile(file string) error {
 func configError(file string, err error) error {
 	var at yaml.Error
 	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, plainError(err))
 	}
-	text := at.GetMessage()
+	text := plainProblem(at.GetMessage(), at.GetToken().Value)
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) {
 		text = fmt.Sprintf("the key %q is not known", at.GetToken().Value)
@@ -357,6 +357,34 @@ func configError(file string, err error) error {
 		}
 	}
 	return fmt.Errorf("%s:%d: %s", file, at.GetToken().Position.Line, text)
+}
+
+// plainError says what a value is not, where the reader of YAML says it in the words of Go.
+func plainError(err error) error {
+	if value, ok := strings.CutPrefix(err.Error(), "time: invalid duration "); ok {
+		return fmt.Errorf("%s is no duration like 90s or 10m", value)
+	}
+	return err
+}
+
+// goTypes are the types of settings in words, by what their names in Go end in.
+var goTypes = []struct{ end, is string }{
+	{"time.Duration", "a duration like 90s or 10m"}, {"int64", "a whole number"}, {"int", "a whole number"}, {"float64", "a number"},
+	{"bool", "true or false"}, {"string", "a text"},
+}
+
+// plainProblem returns a message of the reader of YAML without the words of Go.
+func plainProblem(message, value string) string {
+	_, rest, found := strings.Cut(message, " of type ")
+	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
+		return strings.NewReplacer("sequence is expected", "a list is expected", "mapping is expected", "keys and values are expected").Replace(message)
+	}
+	for _, t := range goTypes {
+		if strings.HasSuffix(strings.TrimSpace(rest), t.end) {
+			return fmt.Sprintf("%q is not %s", firstLine(value, 60), t.is)
+		}
+	}
+	return fmt.Sprintf("%q does not belong here", firstLine(value, 60))
 }
 
 // nearest is the setting whose key begins or ends like a word.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ type gatewayConfig struct {
 	KeepAlive time.Duration `yaml:"keep_alive"`
 	MaxBody   int64         `yaml:"max_body"`
 	Routes    []routeConfig `yaml:"routes"`
+	Ops       opsConfig     `yaml:",inline"`
 }
 
 // routeConfig is a gateway.ModelRoute in the configuration.
@@ -31,6 +31,8 @@ type routeConfig struct {
 	To       []upstreamConfig `yaml:"to"`
 	Fallback []string         `yaml:"fallback"`
 	Check    string           `yaml:"check"`
+
+	MaxRequests int `yaml:"max_requests"`
 }
 
 // upstreamConfig is a gateway.Upstream in the configuration.
@@ -39,6 +41,8 @@ type upstreamConfig struct {
 	Weight int    `yaml:"weight"`
 	Tools  string `yaml:"tools"` // native, constrained or prompted
 	Style  string `yaml:"style"`
+
+	Health time.Duration `yaml:"health"`
 }
 
 // String returns the names that clients may ask for.
@@ -58,10 +62,10 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	}
 	var list []gateway.ModelRoute
 	for _, r := range c.Routes {
-		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check)}
+		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests}
 		for _, u := range r.To {
 			route.Upstreams = append(route.Upstreams, gateway.Upstream{
-				Model: u.Model, Weight: u.Weight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
+				Model: u.Model, Weight: u.Weight, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
 			})
 		}
 		list = append(list, route)
@@ -124,36 +128,43 @@ they write. What could not be done as asked stands in the header Toolpost-Warnin
 	return cmd
 }
 
-// serve listens until the command is interrupted.
-func serve(cmd *cobra.Command, addr string, check bool) error {
-	s, err := loadSettings(cmd)
-	if err != nil {
-		return err
-	}
+// gatewaySetup is what the settings make of a gateway.
+func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 	open, err := s.opener()
 	if err != nil {
-		return err
+		return gateway.Setup{}, err
 	}
-	g, err := gateway.New(gateway.Setup{
-		Open: open, Routes: s.Gateway.routes(), MaxBody: s.Gateway.MaxBody, KeepAlive: s.Gateway.KeepAlive,
-		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
-	})
+	c := s.Gateway
+	return gateway.Setup{
+		Open: open, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
+		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, Log: log,
+	}, nil
+}
+
+// serve listens until the command is interrupted.
+func serve(cmd *cobra.Command, addr string, check bool) error {
+	v := &serving{cmd: cmd, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
+	s, setup, err := v.setup()
 	if err != nil {
 		return err
 	}
-	out := cmd.OutOrStdout()
-	if check {
-		_, err := fmt.Fprintf(out, "the routes are in order: %s\n", cmp.Or(s.Gateway.String(), "none, so the offline model answers"))
-		return err
-	}
+	v.with = s
 	addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr)
+	host := func(id string, way gateway.Way) (string, error) {
+		m, err := setup.Open(id, way)
+		return hostOf(m), err
+	}
+	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, host))
+	if v.live, err = gateway.NewLive(setup); err != nil || problems != nil {
+		return errors.Join(problems, err)
+	}
+	defer v.live.Close()
 	if err := loopback(addr); err != nil {
 		return usagef(cmd, "%w", errors.New(strings.Replace(err.Error(), "simulator", "gateway", 1)))
 	}
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
+	if check {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "the routes are in order: %s\n", cmp.Or(s.Gateway.String(), "none, so the offline model answers"))
 		return err
 	}
-	fmt.Fprintf(out, "listening on http://%s\n", listener.Addr())
-	return serveUntilDone(cmd.Context(), listener, gateway.LocalOnly(g))
+	return v.serve(cmd.Context(), addr, gateway.LocalOnly(v.live))
 }

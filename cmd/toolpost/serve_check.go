@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/provider"
+)
+
+// problems says everything that is wrong with the settings of the gateway beside its routes.
+func (c gatewayConfig) problems(addr string) error {
+	var list []error
+	wrong := func(key, format string, args ...any) {
+		list = append(list, fmt.Errorf("gateway: "+key+": "+format, args...))
+	}
+	for _, row := range []struct{ key, addr string }{{"addr", addr}, {"ops_addr", c.Ops.OpsAddr}} {
+		if row.addr == "" {
+			continue
+		}
+		if err := listenable(row.addr); err != nil {
+			wrong(row.key, "%w", err)
+		}
+	}
+	for _, row := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"drain", c.Ops.Drain}, {"reload", c.Ops.Reload}, {"header_timeout", c.Ops.HeaderTimeout}, {"body_timeout", c.Ops.BodyTimeout},
+		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive},
+	} {
+		if off := row.key == "keep_alive" && row.value < 0; !off && (row.value < 0 || row.value > 0 && row.value < time.Millisecond) {
+			wrong(row.key, "%v is no time to wait; give a unit, like 30s", row.value)
+		}
+	}
+	for _, row := range []struct {
+		key   string
+		value int64
+	}{{"max_body", c.MaxBody}, {"max_requests", int64(c.Ops.MaxRequests)}, {"max_header", int64(c.Ops.MaxHeader)}} {
+		if row.value < 0 {
+			wrong(row.key, "%d is less than 0", row.value)
+		}
+	}
+	if _, err := c.Ops.TLS.load(); err != nil {
+		list = append(list, err)
+	}
+	return errors.Join(list...)
+}
+
+// listenable says why nobody can listen on an address, as far as it can be told without doing so.
+func listenable(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is no address; write HOST:PORT, like %s", addr, defaultAddr)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q is no port; it can be 0 to 65535", port)
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !strings.EqualFold(host, "localhost") {
+		return fmt.Errorf("%q is no address of this machine; write its IP address, or localhost", host)
+	}
+	return nil
+}
+
+// loops says which routes lead back to the gateway itself.
+func (s *settings) loops(addr string, open func(string, gateway.Way) (string, error)) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "0" {
+		return nil
+	}
+	var list []error
+	for _, r := range s.Gateway.routes() {
+		for _, u := range r.Upstreams {
+			host, err := open(strings.Replace(u.Model, "*", "x", 1), u.Way)
+			if err == nil && here(host, addr) {
+				list = append(list, fmt.Errorf("gateway: the route %s leads to the gateway itself: %s is where it listens", r.Model, host))
+			}
+		}
+	}
+	return errors.Join(list...)
+}
+
+// here reports whether a host and port of an upstream are where a gateway listens.
+func here(host, addr string) bool {
+	uh, up, err := net.SplitHostPort(host)
+	if err != nil {
+		return false
+	}
+	lh, lp, _ := net.SplitHostPort(addr)
+	if up != lp {
+		return false
+	}
+	local := func(h string) bool {
+		ip, err := netip.ParseAddr(h)
+		return strings.EqualFold(h, "localhost") || err == nil && ip.IsLoopback()
+	}
+	any := func(h string) bool {
+		ip, err := netip.ParseAddr(h)
+		return h == "" || err == nil && ip.IsUnspecified()
+	}
+	return uh == lh || local(uh) && (local(lh) || any(lh)) || any(uh)
+}
+
+// hostOf returns the host and port that a model is asked at, "" if it is asked at none.
+func hostOf(m any) string {
+	known, ok := m.(*provider.Model)
+	if !ok {
+		return ""
+	}
+	return known.Host()
+}

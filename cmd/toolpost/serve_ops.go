@@ -1,0 +1,294 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/gateway"
+)
+
+// opsConfig is how a gateway is run, in the configuration.
+type opsConfig struct {
+	OpsAddr       string        `yaml:"ops_addr" help:"a second address for health and metrics; without it, metrics are served on a loopback addr only"`
+	TLS           tlsConfig     `yaml:"tls" help:"the certificate that clients see; it is read again when its files change"`
+	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to end" default:"30s"`
+	Reload        time.Duration `yaml:"reload" help:"how often the configuration is looked at for changes; SIGHUP makes it look at once" default:"2s"`
+	MaxRequests   int           `yaml:"max_requests" help:"requests that are answered at the same time; one more is refused with status 503" default:"16384"`
+	MaxHeader     int           `yaml:"max_header" help:"bytes of the head of a request" default:"65536"`
+	HeaderTimeout time.Duration `yaml:"header_timeout" help:"how long a client may take to send the head of a request" default:"10s"`
+	BodyTimeout   time.Duration `yaml:"body_timeout" help:"how long a client may take to send the rest of it" default:"1m"`
+	WriteTimeout  time.Duration `yaml:"write_timeout" help:"how long a client may leave a piece of an answer unread" default:"2m"`
+	IdleTimeout   time.Duration `yaml:"idle_timeout" help:"how long a connection without a request is kept" default:"2m"`
+}
+
+// tlsConfig names the files of a certificate.
+type tlsConfig struct {
+	Cert string `yaml:"cert" help:"file of the certificate and those that vouch for it, in PEM"`
+	Key  string `yaml:"key" help:"file of its private key, in PEM"`
+}
+
+// The defaults of opsConfig.
+const (
+	defaultDrain  = 30 * time.Second
+	defaultReload = 2 * time.Second
+	defaultHeader = 64 << 10
+)
+
+// serving is a gateway at work.
+type serving struct {
+	cmd  *cobra.Command
+	log  *slog.Logger
+	live *gateway.Live
+	with *settings // that it began with
+	cert atomic.Pointer[tls.Certificate]
+	seen [sha256.Size]byte // of the files it was configured by
+}
+
+// setup reads the configuration anew.
+func (v *serving) setup() (*settings, gateway.Setup, error) {
+	s, err := loadSettings(v.cmd)
+	if err != nil {
+		return nil, gateway.Setup{}, err
+	}
+	c, err := s.gatewaySetup(v.log)
+	return s, c, err
+}
+
+// digest tells the files of the configuration apart from those of another time. A file that cannot
+// be read is one that is empty.
+func (v *serving) digest() [sha256.Size]byte {
+	h := sha256.New()
+	for _, file := range []string{v.with.file, v.with.Gateway.Ops.TLS.Cert, v.with.Gateway.Ops.TLS.Key} {
+		if file == "" {
+			continue
+		}
+		b, err := readFile(file, maxConfig)
+		fmt.Fprintf(h, "%s %d %v ", file, len(b), err == nil)
+		h.Write(b)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// reload takes over what the files say now. If something is wrong with them, everything stays as
+// it is.
+func (v *serving) reload() {
+	err := v.replace()
+	if err != nil {
+		v.log.Error("the configuration is not used; the one before it stays", "error", err.Error())
+		return
+	}
+	v.log.Info("the configuration was read again", "file", v.with.file)
+}
+
+func (v *serving) replace() error {
+	s, c, err := v.setup()
+	if err == nil {
+		err = s.Gateway.problems(s.Gateway.Addr)
+	}
+	var cert *tls.Certificate
+	if err == nil {
+		cert, err = s.Gateway.Ops.TLS.load()
+	}
+	if err != nil {
+		v.live.Refused()
+		return err
+	}
+	if err := v.live.Replace(c); err != nil {
+		return err
+	}
+	if cert != nil {
+		v.cert.Store(cert)
+	}
+	for _, row := range []struct {
+		key     string
+		changed bool
+	}{
+		{"addr", s.Gateway.Addr != v.with.Gateway.Addr}, {"ops_addr", s.Gateway.Ops.OpsAddr != v.with.Gateway.Ops.OpsAddr},
+		{"tls", (s.Gateway.Ops.TLS.Cert == "") != (v.with.Gateway.Ops.TLS.Cert == "")},
+		{"the time limits of connections", s.Gateway.Ops.conns() != v.with.Gateway.Ops.conns()},
+	} {
+		if row.changed {
+			v.log.Warn("a setting needs a new start", "setting", row.key)
+		}
+	}
+	return nil
+}
+
+// conns are the settings that connections are made with.
+func (c opsConfig) conns() [4]int64 {
+	return [4]int64{int64(c.MaxHeader), int64(c.HeaderTimeout), int64(c.IdleTimeout), int64(c.Drain)}
+}
+
+// follow reads the configuration again when its files change, or the program is told to by SIGHUP,
+// until ctx is done.
+func (v *serving) follow(ctx context.Context) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	defer signal.Stop(told)
+	tick := time.NewTicker(cmp.Or(v.with.Gateway.Ops.Reload, defaultReload))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+			v.seen = v.digest()
+			v.reload()
+		case <-tick.C:
+			if now := v.digest(); now != v.seen {
+				v.seen = now
+				v.reload()
+			}
+		}
+	}
+}
+
+// load reads the certificate, nil if there is none.
+func (c tlsConfig) load() (*tls.Certificate, error) {
+	if c.Cert == "" && c.Key == "" {
+		return nil, nil
+	}
+	if c.Cert == "" || c.Key == "" {
+		return nil, errors.New("gateway: tls needs both cert and key")
+	}
+	cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: tls: %w", err)
+	}
+	return &cert, nil
+}
+
+// serve listens until ctx is done, and then gives open answers the time to end.
+func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) error {
+	cert, err := v.with.Gateway.Ops.TLS.load()
+	if err != nil {
+		return err
+	}
+	v.cert.Store(cert)
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	server := v.server(v.with.routed(v.live, handler, addr))
+	scheme := "http"
+	if cert != nil {
+		scheme = "https"
+		server.TLSConfig = &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return v.cert.Load(), nil },
+		}
+	}
+	failed := make(chan error, 2)
+	ops, err := v.ops(failed)
+	if err != nil {
+		return err
+	}
+	if ops != nil {
+		defer ops.Close()
+	}
+	v.seen = v.digest()
+	fmt.Fprintf(v.cmd.OutOrStdout(), "listening on %s://%s\n", scheme, listener.Addr())
+	mustEnd(ctx)
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	go v.follow(following)
+	go func() {
+		if cert != nil {
+			failed <- server.ServeTLS(listener, "", "")
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	v.drain(ctx, server)
+	return nil
+}
+
+// drain refuses new requests and waits for the answers that are being given, up to a limit.
+func (v *serving) drain(ctx context.Context, server *http.Server) {
+	v.live.Drain()
+	limit := cmp.Or(v.with.Gateway.Ops.Drain, defaultDrain)
+	v.log.Info("no more requests are taken; open answers may end", "within", limit)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	if server.Shutdown(within) != nil {
+		v.log.Warn("answers that had not ended are cut off")
+		server.Close()
+	}
+}
+
+// server returns a server with the limits of the configuration.
+func (v *serving) server(handler http.Handler) *http.Server {
+	c := v.with.Gateway.Ops
+	s := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: cmp.Or(c.HeaderTimeout, 10*time.Second),
+		IdleTimeout:       cmp.Or(c.IdleTimeout, 2*time.Minute),
+		MaxHeaderBytes:    cmp.Or(c.MaxHeader, defaultHeader),
+		ErrorLog:          slog.NewLogLogger(v.log.Handler(), slog.LevelDebug),
+		Protocols:         new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(true)
+	s.Protocols.SetUnencryptedHTTP2(true) // Amazon's JavaScript client speaks nothing else
+	return s
+}
+
+// ops serves health and metrics on an address of their own, if there is one.
+func (v *serving) ops(failed chan<- error) (*http.Server, error) {
+	if v.with.Gateway.Ops.OpsAddr == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", v.with.Gateway.Ops.OpsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("ops_addr: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", v.live.Health())
+	mux.Handle("/readyz", v.live.Health())
+	mux.Handle("/metrics", v.live.Metrics())
+	server := v.server(mux)
+	fmt.Fprintf(v.cmd.ErrOrStderr(), "health and metrics on http://%s\n", listener.Addr())
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
+	return server, nil
+}
+
+// routed puts health, and metrics where nobody else can reach them, beside what clients ask for.
+func (s *settings) routed(live *gateway.Live, clients http.Handler, addr string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", live.Health())
+	mux.Handle("/readyz", live.Health())
+	if s.Gateway.Ops.OpsAddr == "" && loopback(addr) == nil {
+		mux.Handle("/metrics", gateway.LocalOnly(live.Metrics()))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" && r.Method != http.MethodPost {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		clients.ServeHTTP(w, r) // a mux would clean paths that vendors' clients mean as they are
+	})
+}

@@ -1,0 +1,378 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// servedAt starts serve with a configuration file, and returns its address, the file and its log.
+func servedAt(t *testing.T, config string) (url, file string, log *lines) {
+	t.Helper()
+	t.Setenv("TOOLPOST_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	file = filepath.Join(t.TempDir(), "gateway.yaml")
+	writeFile(t, file, config)
+	log = newLines()
+	url, _ = startServing(t, log, "--config", file)
+	return url, file, log
+}
+
+// startServing starts the command until the test is over or stop is called.
+func startServing(t *testing.T, log io.Writer, args ...string) (url string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	cmd := newRoot()
+	cmd.SetArgs(append([]string{"serve"}, args...))
+	cmd.SetOut(in)
+	cmd.SetErr(log)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx); in.Close() }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
+	return url, cancel
+}
+
+// lines is a log that can be waited for.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+	more chan struct{}
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(b)
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+// until waits until the log says something, and forgets what it said up to there.
+func (l *lines) until(t *testing.T, what string) {
+	t.Helper()
+	for {
+		l.mu.Lock()
+		all := l.text.String()
+		if i := strings.Index(all, what); i >= 0 {
+			l.text.Reset()
+			l.text.WriteString(all[i+len(what):])
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		select {
+		case <-l.more:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("the log does not say %q: %s", what, all)
+		}
+	}
+}
+
+func writeFile(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fetched(t *testing.T, client *http.Client, url, body string) (int, string) {
+	t.Helper()
+	resp, err := client.Get(url)
+	if body != "" {
+		if err == nil {
+			resp.Body.Close()
+		}
+		resp, err = client.Post(url, "application/json", strings.NewReader(body))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+const routeTo = "gateway:\n  addr: 127.0.0.1:0\n  reload: 5ms\n  routes:\n    - {model: %s, to: [{model: sim/offline}]}\n"
+
+// TestServeReloads checks that the configuration is read again when the file changes and on
+// SIGHUP, and that a bad file changes nothing and is said.
+func TestServeReloads(t *testing.T) {
+	url, file, log := servedAt(t, fmt.Sprintf(routeTo, "first"))
+	asks := func(model string) int {
+		status, _ := fetched(t, http.DefaultClient, url+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"Hello"}]}`)
+		return status
+	}
+	if got := asks("first"); got != 200 {
+		t.Fatal(got)
+	}
+	writeFile(t, file, fmt.Sprintf(routeTo, "second"))
+	log.until(t, "the configuration was read again")
+	if first, second := asks("first"), asks("second"); first != 404 || second != 200 {
+		t.Errorf("after the change: first %d, second %d", first, second)
+	}
+	for _, bad := range []string{"gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{"} {
+		writeFile(t, file, bad)
+		log.until(t, "the configuration is not used")
+		if got := asks("second"); got != 200 {
+			t.Errorf("after %q: %d", bad, got)
+		}
+	}
+	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 4`) {
+		t.Error(text)
+	}
+	writeFile(t, file, fmt.Sprintf(routeTo, "third"))
+	log.until(t, "the configuration was read again")
+	if hangUp(t) {
+		log.until(t, "the configuration was read again")
+	}
+	if got := asks("third"); got != 200 {
+		t.Error(got)
+	}
+}
+
+// TestServeOps checks where health and metrics are to be had.
+func TestServeOps(t *testing.T) {
+	url, _, _ := servedAt(t, fmt.Sprintf(routeTo, "m"))
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/metrics": "toolpost_requests_in_flight 0"} {
+		if status, text := fetched(t, http.DefaultClient, url+path, ""); status != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+	}
+	req, _ := http.NewRequest("GET", url+"/metrics", nil)
+	req.Host = "evil.example.org"
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("metrics for another host: %d", resp.StatusCode)
+	}
+	req.URL.Path = "/readyz" // a probe asks by the address of the container
+	if resp, err = http.DefaultClient.Do(req); err != nil || resp.StatusCode != 200 {
+		t.Errorf("readiness for another host: %v %v", resp.StatusCode, err)
+	}
+	resp.Body.Close()
+	port := freePort(t)
+	url, _, _ = servedAt(t, fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  ops_addr: 127.0.0.1:%d\n", port))
+	if status, _ := fetched(t, http.DefaultClient, url+"/metrics", ""); status != 404 {
+		t.Errorf("metrics on the address of clients: %d", status)
+	}
+	if status, text := fetched(t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), ""); status != 200 || !strings.Contains(text, "go_goroutines") {
+		t.Errorf("metrics on their own address: %d %s", status, text)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// certificate writes a certificate for loopback that vouches for itself.
+func certificate(t *testing.T, dir string, serial int64) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "gateway"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeFile(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	writeFile(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	return cert, key
+}
+
+// TestServeTLS checks that clients see the certificate of the configuration, also the next one.
+func TestServeTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := certificate(t, dir, 1)
+	url, _, log := servedAt(t, fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  reload: 5ms\n  tls: {cert: %s, key: %s}\n", cert, key))
+	if !strings.HasPrefix(url, "https://") {
+		t.Fatal(url)
+	}
+	serial := func() int64 {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 1 {
+		t.Error(got)
+	}
+	writeFile(t, cert, "no certificate")
+	log.until(t, "the configuration is not used")
+	if got := serial(); got != 1 {
+		t.Error("a file that is none was taken:", got)
+	}
+	certificate(t, dir, 2)
+	log.until(t, "the configuration was read again")
+	if got := serial(); got != 2 {
+		t.Error(got)
+	}
+}
+
+// TestServeLimits checks the bounds on the head of a request and on how slowly it may come.
+func TestServeLimits(t *testing.T) {
+	url, _, _ := servedAt(t, "gateway:\n  addr: 127.0.0.1:0\n  max_header: 1000\n  header_timeout: 50ms\n  body_timeout: 50ms\n")
+	req, _ := http.NewRequest("GET", url+"/v1/models", nil)
+	req.Header.Set("X-Long", strings.Repeat("x", 10_000))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a long header: %d", resp.StatusCode)
+	}
+	for name, half := range map[string]string{
+		"head": "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+		"body": "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		io.WriteString(conn, half)
+		if b, err := io.ReadAll(conn); err != nil || name == "body" && !strings.Contains(string(b), " 400 ") {
+			t.Errorf("half a %s: %v %s", name, err, b) // the connection ends
+		}
+	}
+}
+
+// TestServeDrains checks that an open stream ends well after the gateway was told to end, and that
+// it is cut off when it takes too long.
+func TestServeDrains(t *testing.T) {
+	for limit, whole := range map[string]bool{"1m": true, "10ms": false} {
+		goOn := make(chan struct{})
+		upstream := slowChat(t, goOn)
+		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+		file := filepath.Join(t.TempDir(), "gateway.yaml")
+		writeFile(t, file, fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  addr: 127.0.0.1:0\n  drain: %s\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream, limit))
+		log := newLines()
+		url, stop := startServing(t, log, "--config", file)
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Hello"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		stop()
+		log.until(t, "no more requests are taken")
+		if whole {
+			close(goOn)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		if got := strings.Contains(string(b), "[DONE]"); got != whole {
+			t.Errorf("drain %s: the stream ended well: %t\n%s", limit, got, b)
+		}
+		if !whole {
+			log.until(t, "answers that had not ended are cut off")
+			close(goOn)
+		}
+	}
+}
+
+// slowChat is a server of the chat format that says one word and ends when it is told to.
+func slowChat(t *testing.T, goOn <-chan struct{}) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := `data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}` + "\n\n"
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, chunk, `"role":"assistant","content":"one"`, "null")
+		w.(http.Flusher).Flush()
+		<-goOn
+		fmt.Fprintf(w, chunk, "", `"stop"`)
+		io.WriteString(w, "data: [DONE]\n\n")
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// TestServeCheck checks that everything that is wrong is said, in words that are not Go's.
+func TestServeCheck(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	for config, says := range map[string][]string{
+		"gateway:\n  addr: nowhere\n":            {`gateway: addr: "nowhere" is no address`},
+		"gateway:\n  addr: 127.0.0.1:99999\n":    {`"99999" is no port`},
+		"gateway:\n  addr: example.org:80\n":     {`"example.org" is no address of this machine`},
+		"gateway:\n  keep_alive: soon\n":         {`"soon" is no duration like 90s`},
+		"gateway:\n  drain: 15\n":                {`"15" is not a duration like 90s`},
+		"gateway:\n  max_body: 5MB\n":            {`:2: "5MB" is not a whole number`},
+		"gateway:\n  routes: 5\n":                {"a list is expected"},
+		"gateway:\n  tls: {cert: nothing.pem}\n": {"tls needs both cert and key"},
+		"gateway:\n  addr: 127.0.0.1:8230\n  routes: [{model: a, to: [{model: vllm+http://localhost:8230/v1#x}]}]\n": {"the route a leads to the gateway itself"},
+		"gateway:\n  max_body: -1\n  max_requests: -2\n  idle_timeout: -3s\n  ops_addr: x\n  routes:\n    - {model: a, to: [{model: nobody/x}]}\n    - {model: b, to: []}\n": {
+			"max_body: -1 is less than 0", "max_requests: -2 is less than 0", "idle_timeout: -3s is no time", "ops_addr:", "route 1 (a)", "route 2 (b)",
+		},
+		"gateway:\n  routes: [{model: a, to: [{model: sim/offline, health: 5ms}]}]\n": {"cannot be asked every 5ms"},
+	} {
+		writeFile(t, file, config)
+		got := toolpost(t, "", "serve", "--check", "--config", file)
+		for _, text := range says {
+			must(t, got, 1, text)
+		}
+		for _, word := range []string{"unmarshal", "Go struct", "time.Duration", "int64", "interface {}"} {
+			if strings.Contains(got.errOut, word) {
+				t.Errorf("%s: %s", config, got.errOut)
+			}
+		}
+	}
+}
