@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -40,7 +39,7 @@ func (m *Model) count(ctx context.Context, count wire.TokenCount, body []byte) (
 	}
 	w := m.client.watch(ctx, llm.Limits{})
 	defer w.stop()
-	place := m.base.JoinPath(strings.Replace(count.Path, "{model}", m.model, 1)).String()
+	place := m.base.JoinPath(m.codec().CountPath(m.model)).String()
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, place, bytes.NewReader(body))
 	if err != nil {
 		return 0, m.asError(w.ctx, err, key)

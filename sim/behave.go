@@ -21,6 +21,9 @@ func (b Behaviour) respond(ctx context.Context, m llm.Model, req *llm.Request) (
 	if b.Recall {
 		m = Recall{}
 	}
+	if b.Taught {
+		req = learned(req)
+	}
 	r, err := llm.Generate(ctx, m, req)
 	if err != nil {
 		return nil, err

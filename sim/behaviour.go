@@ -20,6 +20,7 @@ const nativeName = "native"
 //	sim/hermes_json           calls as text in a dialect
 //	sim/echo                  no calls: the answer says what the request holds
 //	sim/recall                knows what stands in its request, and nothing else
+//	sim/taught                has no tools, and calls those that its prompt teaches, as text
 //	sim/native+429=2s+times=1 with faults; see Faults
 type Behaviour struct {
 	// Dialect is the dialect calls are written in; empty means calls as the vendor delivers them.
@@ -46,6 +47,7 @@ type Behaviour struct {
 	Fail         int           // end the stream with an error after this many pieces; 0 means never
 	Echo         bool          // say what the request holds
 	Recall       bool          // answer from what the request holds; see Recall
+	Taught       bool          // refuse tools, and call those that the prompt teaches
 	Window       int           // refuse requests of more tokens; 0 means none
 
 	plays catalog.Model // the model that a strict one plays
@@ -138,6 +140,8 @@ func ParseBehaviour(model string) (Behaviour, error) {
 		b.Echo = true
 	case recallName:
 		b.Recall = true
+	case taughtName:
+		b.Taught, b.NoTools, b.Dialect = true, true, taughtDialect
 	default:
 		if _, ok := dialect.Lookup(base); !ok {
 			return b, fmt.Errorf("sim: no model is called %q: use sim/native or sim/ and the name of a dialect, like sim/hermes_json", model)
@@ -169,5 +173,5 @@ func faultNames() string {
 
 // healed returns b without its faults.
 func (b Behaviour) healed() Behaviour {
-	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+	return Behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Taught: b.Taught, NoTools: b.Taught, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
 }

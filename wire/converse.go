@@ -27,6 +27,7 @@ var converseProperties = Properties{
 		StopSequences, ReasoningEffort,
 	},
 	OutputField: "response_format",
+	Count:       TokenCount{"model/{model}/count-tokens", "inputTokens"},
 	UserFirst:   true, DeclaredCalls: true, StreamedArgs: true,
 	Signature: "signature",
 	Errors: map[llm.Kind]string{

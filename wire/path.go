@@ -13,8 +13,14 @@ const modelMark = "{model}"
 
 // Path returns where requests for a model go, below the root of the API's
 // version: "chat/completions" below "https://api.openai.com/v1".
-func (c Codec) Path(model string, stream bool) string {
-	place := c.place(stream)
+func (c Codec) Path(model string, stream bool) string { return placeOf(c.place(stream), model) }
+
+// CountPath returns the path at which hosts of the format count the tokens of a request, and ""
+// if they do not.
+func (c Codec) CountPath(model string) string { return placeOf(c.Properties().Count.Path, model) }
+
+// placeOf returns a path with the name of the model in its place.
+func placeOf(place, model string) string {
 	before, after, found := strings.Cut(place, modelMark)
 	if !found {
 		return place

@@ -1,7 +1,9 @@
 """The table of cells (../cells.json) with the vendors' own Python clients.
 
 TOOLPOST_CELLS is the address of the server to ask, by default that of the
-simulator, TOOLPOST_SIM, which is asked what it saw.
+simulator, TOOLPOST_SIM, which is asked what it saw. TOOLPOST_CELLS_THROUGH is the
+kind of upstream that a gateway between them makes of it. TOOLPOST_CELLS_ONLY runs one
+cell in one mode, as "calls/stream".
 """
 import asyncio
 import base64
@@ -34,7 +36,26 @@ def read_table():
     text = json.dumps(table["cells"])
     for name, data in table["fixtures"].items():
         text = text.replace("{%s}" % name, data)
-    return json.loads(text)
+    cells = json.loads(text)
+    over = os.environ.get("TOOLPOST_CELLS_THROUGH")
+    if not over:
+        return cells
+    only = table["over"][over].get("cells")
+    others = {(o["cell"], o["format"]): o for o in table["through"] if over in o["over"]}
+    return [otherwise(c, others.get((c["cell"], c["format"]))) for c in cells if not only or c["cell"] in only]
+
+
+def otherwise(cell, other):
+    """The cell with what a client of a gateway gets."""
+    if not other:
+        return cell
+    cell = {**cell, "explained": other["why"], "expect": other["expect"]}
+    cell.pop("stream", None)
+    if "stream" in other:
+        cell["stream"] = other["stream"]
+    if "first" in other:
+        cell["reply"] = {**cell["reply"], "first": other["first"]}
+    return cell
 
 
 class Session(plain.SimpleNamespace):
@@ -546,7 +567,9 @@ class Cells(unittest.TestCase):
         if does == "count":
             n = v.count(s, cell["request"])
             self.assertGreater(n, 0)
-            self.assertEqual(n, v.ask(s, cell["request"]).input)
+            answered = v.ask(s, cell["request"]).input
+            if "explained" not in cell:
+                self.assertEqual(n, answered)
         elif does == "model":
             self.assertTrue(v.model(s).endswith(model))
         elif does == "cancel":
@@ -651,7 +674,8 @@ def add_cell(cell, mode):
 
 for each in read_table():
     for how in each.get("modes", ("whole", "stream")):
-        add_cell(each, how)
+        if os.environ.get("TOOLPOST_CELLS_ONLY") in (None, each["cell"] + "/" + how):
+            add_cell(each, how)
 
 if __name__ == "__main__":
     unittest.main()

@@ -24,6 +24,11 @@ type cellsTable struct {
 		Without map[string]string
 	}
 	Absent []struct{ Cell, Format, Why string }
+	// Through is what differs through a gateway, by the kinds of upstream behind it.
+	Through []struct {
+		Over              []string
+		Cell, Format, Why string
+	}
 }
 
 const (
@@ -109,5 +114,15 @@ func (c cellsTable) markdown() string {
 		fmt.Fprintf(&b, "%d. %s.\n", i+1, why)
 	}
 	b.WriteByte('\n')
+	c.through(&b)
 	return b.String()
+}
+
+// through writes what differs through a gateway.
+func (c cellsTable) through(b *strings.Builder) {
+	b.WriteString("Through the gateway these cells say something else:\n\n| cell | client | upstream | why |\n|---|---|---|---|\n")
+	for _, t := range c.Through {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", t.Cell, t.Format, strings.Join(t.Over, ", "), t.Why)
+	}
+	b.WriteByte('\n')
 }
