@@ -47,6 +47,24 @@ func TestSecretsInDefinitions(t *testing.T) {
 	}
 }
 
+// TestPartsOfSecrets: a secret is found before a text is shortened, and after what a
+// terminal obeys was taken out of it.
+func TestPartsOfSecrets(t *testing.T) {
+	const secret = "hush-0123456789"
+	secrets := &journal.Secrets{Values: []string{secret}}
+	for name, message := range map[string]string{
+		"cut":       strings.Repeat("x", 590) + secret,
+		"separated": `hush-0123\u0007456789`,
+	} {
+		s, told := open(t, mcpbridge.Options{Secrets: secrets}, scripted(t, "two", mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"` + message + `"}}`}))
+		err := s.Connect(context.Background(), "two")
+		if seen := fmt.Sprint(told, err, s.Status()); err == nil || strings.Contains(seen, "hush-") {
+			t.Errorf("%s: it is seen: %s", name, seen)
+		}
+		s.Close()
+	}
+}
+
 // TestAServersWordsAreNoRefusal: a tool that ran and says "access denied" was not
 // refused by us.
 func TestAServersWordsAreNoRefusal(t *testing.T) {

@@ -36,6 +36,21 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 // Unwrap returns the problem.
 func (e *LineError) Unwrap() error { return e.Err }
 
+// BadServers are the places of the servers of a file that cannot be understood.
+type BadServers []*LineError
+
+// Error returns the problems with their lines.
+func (b BadServers) Error() string { return errors.Join(b.Unwrap()...).Error() }
+
+// Unwrap returns the problems.
+func (b BadServers) Unwrap() []error {
+	out := make([]error, len(b))
+	for i, e := range b {
+		out[i] = e
+	}
+	return out
+}
+
 // sections are where programs keep their servers.
 var sections = [][]string{
 	{"mcpServers"},                         // Claude Desktop, Claude Code, Cursor
@@ -47,8 +62,10 @@ var sections = [][]string{
 // ReadServers reads the servers of a file: mcpServers of Claude Desktop and Cursor,
 // servers and inputs of VS Code, mcp_servers of Conductor workflows and of our own
 // configuration. JSON may have comments. What cannot be understood is a
-// *[LineError]; a file without servers is an error, too.
+// *[LineError]; if that is some of the servers, [BadServers], beside the others. A file
+// without servers is an error, too.
 func ReadServers(text []byte) ([]ImportedServer, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
 		text = plainJSON(text)
 	}
@@ -67,19 +84,31 @@ func ReadServers(text []byte) ([]ImportedServer, error) {
 		if node == nil {
 			continue
 		}
-		var out []ImportedServer
-		for _, pair := range pairs(node) {
-			s, err := importServer(pair)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, s)
-		}
-		if len(out) > 0 {
+		if out, bad := importServers(pairs(node)); len(bad) > 0 {
+			return out, bad
+		} else if len(out) > 0 {
 			return out, nil
 		}
 	}
 	return nil, errNoServers
+}
+
+// importServers reads servers and says where those stand that it cannot read.
+func importServers(entries []*ast.MappingValueNode) (out []ImportedServer, bad BadServers) {
+	names := make(map[string]bool)
+	for _, pair := range entries {
+		s, err := importServer(pair)
+		if err == nil && names[s.Name] {
+			err = &LineError{pair.GetToken().Position.Line, fmt.Errorf("%s: another server is called %s here, too", keyOf(pair), s.Name)}
+		}
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		names[s.Name] = true
+		out = append(out, s)
+	}
+	return out, bad
 }
 
 func lineOf(err error) error {
@@ -128,9 +157,9 @@ type fields struct {
 }
 
 // importServer reads one server.
-func importServer(pair *ast.MappingValueNode) (ImportedServer, error) {
+func importServer(pair *ast.MappingValueNode) (ImportedServer, *LineError) {
 	s := ImportedServer{Name: keyOf(pair)}
-	at := func(n ast.Node, err error) error {
+	at := func(n ast.Node, err error) *LineError {
 		return &LineError{n.GetToken().Position.Line, fmt.Errorf("%s: %w", keyOf(pair), err)}
 	}
 	if !ValidServerName(s.Name) {
@@ -170,6 +199,9 @@ func (f fields) take(key string, node ast.Node) error {
 		f.note("%s is left out: nothing here corresponds to it", key)
 		return nil
 	}
+	if holdsNull(node) { // it would become an empty text
+		return fmt.Errorf("%s holds null", key)
+	}
 	if err := yaml.NodeToValue(node, into); err != nil {
 		return fmt.Errorf("%s cannot be read as what it should be", key)
 	}
@@ -183,6 +215,17 @@ func (f fields) take(key string, node ast.Node) error {
 		f.note("its annotations are trusted, as the file says")
 	}
 	return nil
+}
+
+// holdsNull reports whether a value, or one in it, is null.
+func holdsNull(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.NullNode:
+		return true
+	case *ast.SequenceNode:
+		return slices.ContainsFunc(n.Values, holdsNull)
+	}
+	return slices.ContainsFunc(pairs(node), func(p *ast.MappingValueNode) bool { return holdsNull(p.Value) })
 }
 
 // takeOther reads a key whose value is not kept as it stands.

@@ -35,6 +35,7 @@ play {"command":"npx","args":["-y","p@latest"],"envFile":"./.env","cwd":"./x"}
   dev is left out: nothing here corresponds to it`},
 		{"Conductor", "workflow:\n  runtime:\n    mcp_servers:\n      s:\n        command: npx\n        timeout: 90000\n        tools: [\"*\"]\n      none:\n        command: x\n        tools: []\n",
 			`s {"command":"npx","call_timeout":90000000000,"tools":["*"]}` + "\n" + `none {"command":"x","tools":[]}`},
+		{"a byte order mark", "\ufeff" + `{"mcpServers":{"a":{"command":"x"}}}`, `a {"command":"x"}`},
 		{"ours", "mcp_servers:\n  a:\n    command: ${BIN:-x}\n    trust: annotations\n    enabled: false\n",
 			`a {"command":"${BIN:-x}","trust":"annotations","enabled":false}` + "\n  its annotations are trusted, as the file says"},
 	} {
@@ -73,11 +74,55 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"mcp_servers:\n  a:\n    command: ${config:x}\n", "${config:x} is not known here"},
 		{"mcp_servers:\n  a:\n    url: ftp://h\n", "http or https"},
 		{"a: [", "line 1"},
+		{`{"mcpServers":{"a":{"command":"x","args":["b",null]}}}`, "line 1: a: args holds null"},
+		{`{"mcpServers":{"a":{"command":null}}}`, "line 1: a: command holds null"},
+		{`{"mcpServers":{"a":{"command":"x","env":{"B":null}}}}`, "line 1: a: env holds null"},
+		{"{\"mcpServers\":{\"a b\":{\"command\":\"x\"},\n\"a_b\":{\"command\":\"y\"}}}", "line 2: a_b: another server is called a_b here, too"},
 	} {
 		if _, err := mcpbridge.ReadServers([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
+}
+
+// TestOneBadServer does not keep the others from being read.
+func TestOneBadServer(t *testing.T) {
+	servers, err := mcpbridge.ReadServers([]byte("{\"mcpServers\":{\n\"a\":{},\n\"b\":{\"command\":\"x\"},\n\"c\":{\"url\":7}}}"))
+	var bad mcpbridge.BadServers
+	if !errors.As(err, &bad) || len(bad) != 2 || bad[0].Line != 2 || bad[1].Line != 4 {
+		t.Errorf("%v", err)
+	}
+	if len(servers) != 1 || servers[0].Name != "b" {
+		t.Errorf("%v", servers)
+	}
+}
+
+// FuzzReadServers: whatever a file holds, each server that is read out of it is one that
+// can be configured, under a name of its own.
+func FuzzReadServers(f *testing.F) {
+	for _, text := range []string{
+		`{"mcpServers":{"a":{"command":"npx","args":["-y"],"env":{"A":"${env:B}"}}}}`,
+		"{// c\n\"servers\": {\"Git Hub\": {\"type\": \"http\", \"url\": \"https://h.example/mcp\", \"headers\": {\"X\": \"${input:git-key}\"}},},}",
+		"workflow:\n  runtime:\n    mcp_servers:\n      s:\n        command: npx\n        timeout: 90000\n        tools: [\"*\"]\n",
+		"mcp_servers:\n  a: &x\n    command: ${BIN:-x}\n    trust: annotations\n    enabled: false\n  b: *x\n",
+		"\ufeff{}", "a: [", `{"mcpServers":{"a":{"args":[null]}}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		servers, err := mcpbridge.ReadServers(text)
+		var bad mcpbridge.BadServers
+		if err != nil && len(servers) > 0 && !errors.As(err, &bad) {
+			t.Errorf("there are servers and the error %v", err)
+		}
+		names := make(map[string]bool)
+		for _, s := range servers {
+			if err := s.Entry.Config(s.Name).Check(); err != nil || names[s.Name] {
+				t.Errorf("%q: %v", s.Name, err)
+			}
+			names[s.Name] = true
+		}
+	})
 }
 
 // TestWorkflows reads the servers of every workflow of the corpus that has some, or

@@ -113,12 +113,16 @@ func remember(dir string, s ServerConfig) (memory, error) {
 // that is trusted it accepts changes, too.
 func (m *memory) learn(s ServerConfig, list *listing) []Notice {
 	var news []Notice
+	first := len(m.Known) == 0
 	for _, d := range list.defs {
 		known, seen := m.Known[d.Name]
 		now := list.prints[d.Name]
 		switch {
 		case !seen && len(m.Known) < maxKnown:
 			m.accept(d, now)
+			if !first && (s.Tools == nil || slices.Contains(s.Tools, d.Name)) {
+				news = append(news, Notice{Server: s.Name, Tool: d.Name, Text: "is new since the server was first listed"})
+			}
 		case !seen, m.print(d.Name) == now:
 		case s.Trust == TrustAnnotations:
 			m.accept(d, now)
@@ -149,6 +153,22 @@ func (m *memory) approve(list *listing) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// ToolChange is a tool that its server describes otherwise than when it was accepted.
+type ToolChange struct {
+	Was, Is ServerTool
+}
+
+// changes returns the tools of a list that are not as they were accepted.
+func (m *memory) changes(list *listing) []ToolChange {
+	var out []ToolChange
+	for _, d := range list.defs {
+		if known, seen := m.Known[d.Name]; seen && !m.accepts(d, list.prints[d.Name]) {
+			out = append(out, ToolChange{known, d})
+		}
+	}
+	return out
 }
 
 // save writes what is known, for the next run.

@@ -182,6 +182,21 @@ func (s *Servers) Approve(ctx context.Context, name string) ([]string, error) {
 	return names, l.record.save(s.options.Dir, l.ServerConfig)
 }
 
+// Changes returns the tools of the named server that it describes otherwise, when it was
+// last listed, than when they were accepted.
+func (s *Servers) Changes(name string) []ToolChange {
+	l, err := s.named(name)
+	if err != nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.list == nil {
+		return nil
+	}
+	return l.record.changes(l.list)
+}
+
 func (s *Servers) named(name string) (*link, error) {
 	i := slices.IndexFunc(s.links, func(l *link) bool { return l.Name == name })
 	if i < 0 {

@@ -144,7 +144,7 @@ func printJSON(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(escapeUnseen(b))
+	_, err = w.Write(b)
 	return err
 }
 
@@ -166,14 +166,15 @@ func escapeUnseen(text []byte) []byte {
 	return b.Bytes()
 }
 
-// marshal is json.Marshal without HTML escapes and with a newline.
+// marshal is json.Marshal without HTML escapes, with a newline, and with escapes for what could
+// steer a terminal.
 func marshal(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	err := enc.Encode(v)
-	return b.Bytes(), err
+	return escapeUnseen(b.Bytes()), err
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

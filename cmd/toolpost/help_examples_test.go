@@ -39,6 +39,7 @@ var elsewhere = map[string]string{
 	`toolpost runs approve RUN call_2 --reason "as agreed"`:                           "needs a run that waits: TestRunsWait",
 	`toolpost runs deny RUN --all --reason "not today"`:                               "needs a run that waits: TestRunsWait",
 	"toolpost models update --from https://models.dev/api.json":                       "needs the network",
+	"toolpost mcp remove files":                                                       "needs a server: TestMCPAddAndImport",
 	"toolpost mcp tools files":                                                        "needs a server: TestMCPCommands",
 	"toolpost mcp tools files --approve":                                              "needs a server: TestMCPCommands",
 	"toolpost mcp tools https://mcp.example.org/mcp":                                  "needs a server: TestMCPCommands",

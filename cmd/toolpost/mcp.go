@@ -34,7 +34,7 @@ until 'toolpost mcp trust' has agreed to them, and nothing again when they have 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPImport(), newMCPTrust(), newMCPDoctor(), newMCPLogin(), newMCPLogout(), newMCPStatus(), newMCPServe())
+	cmd.AddCommand(newMCPList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPRemove(), newMCPImport(), newMCPTrust(), newMCPDoctor(), newMCPLogin(), newMCPLogout(), newMCPStatus(), newMCPServe())
 	return cmd
 }
 
@@ -44,7 +44,7 @@ type listedServer struct {
 	Type     string `json:"type"`
 	Where    string `json:"where"`
 	State    string `json:"state"`
-	Tools    int    `json:"tools"`
+	Tools    *int   `json:"tools"` // null until they are known
 	ListHash string `json:"list_hash,omitempty"`
 }
 
@@ -53,6 +53,7 @@ func newMCPList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the servers that are configured, and start none",
+		Long:    "List the servers with how far each has come and how many of its tools are used, as far as that is known (?). None is started.",
 		Example: "  toolpost mcp list\n  toolpost mcp list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,9 +81,13 @@ func newMCPList() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no servers; 'toolpost mcp add' adds one")
 				return err
 			}
-			table := [][]string{}
+			table := [][]string{{"server", "type", "state", "tools", "where"}}
 			for _, r := range rows {
-				table = append(table, []string{r.Name, r.Type, r.State, fmt.Sprint(r.Tools), printable(r.Where)})
+				tools := "?"
+				if r.Tools != nil {
+					tools = fmt.Sprint(*r.Tools)
+				}
+				table = append(table, []string{r.Name, r.Type, r.State, tools, printable(r.Where)})
 			}
 			return printTable(cmd.OutOrStdout(), "", table)
 		},
@@ -104,7 +109,10 @@ func (s *settings) listServers() ([]listedServer, error) {
 	defer servers.Close()
 	rows := []listedServer{}
 	for i, st := range servers.Status() {
-		row := listedServer{Name: st.Name, Type: string(st.Transport), State: st.State.String(), Tools: st.Tools, ListHash: st.ListHash, Where: whereOf(all[i])}
+		row := listedServer{Name: st.Name, Type: string(st.Transport), State: st.State.String(), ListHash: st.ListHash, Where: whereOf(all[i])}
+		if st.State >= mcpbridge.Listed {
+			row.Tools = &st.Tools
+		}
 		if st.Disabled {
 			row.State = "disabled"
 		}
@@ -164,7 +172,8 @@ func newMCPTools() *cobra.Command {
 		Use:   "tools SERVER",
 		Short: "Start a server and list its tools",
 		Long: `Start a server and list its tools. One that the server has changed since it was seen first
-is marked and not used, unless the server is trusted; --approve takes all as they are now.`,
+is marked and not used, unless the server is trusted; what it was and what it is are shown,
+and --approve takes all as they are now.`,
 		Example: "  toolpost mcp tools files\n  toolpost mcp tools https://mcp.example.org/mcp\n  toolpost mcp tools files --approve",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -175,6 +184,9 @@ is marked and not used, unless the server is trusted; --approve takes all as the
 			defer servers.Close()
 			if err := servers.Connect(cmd.Context(), name); err != nil {
 				return s.hide(err)
+			}
+			for _, c := range servers.Changes(name) {
+				s.showChange(cmd, c)
 			}
 			if approve {
 				changed, err := servers.Approve(cmd.Context(), name)
@@ -240,6 +252,9 @@ result as it is.`,
 				if _, own, _ := servers.Original(offered); own == args[1] {
 					call.Name = offered
 				}
+			}
+			if err := notUsed(servers, name, args[0], args[1]); err != nil {
+				return err
 			}
 			if len(args) == 3 {
 				call.Args = json.RawMessage(args[2])

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -42,7 +43,11 @@ belong into the file: write ${VARIABLE}, which is replaced when the server is st
 			if e.Headers, err = nameValues(headers, ":", "--header is NAME: VALUE"); err != nil {
 				return usagef(cmd, "%w", err)
 			}
-			return addServers(cmd, []mcpbridge.ImportedServer{{Name: args[0], Entry: e}})
+			for _, n := range writtenKeys(e) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", inOneLine(n))
+			}
+			_, err = addServers(cmd, []mcpbridge.ImportedServer{{Name: args[0], Entry: e}}, false)
+			return err
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
@@ -84,34 +89,188 @@ workflows. What cannot be taken over is said. Nothing is started.`,
 				return err
 			}
 			servers, err := mcpbridge.ReadServers(text)
-			var at *mcpbridge.LineError
-			if errors.As(err, &at) {
-				return fmt.Errorf("%s:%d: %w", args[0], at.Line, at.Err)
+			var bad mcpbridge.BadServers
+			if err != nil && !errors.As(err, &bad) {
+				return placed(args[0], err)
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+			for _, e := range bad {
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s\n", inOneLine(placed(args[0], e).Error()))
 			}
+			ready := servers[:0]
 			for _, s := range servers {
 				if err := checkSeen(s); err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
+					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %v\n", args[0], err)
+					continue
 				}
-				for _, n := range s.Notes {
+				inWorkspace(&s.Entry, args[0])
+				for _, n := range append(s.Notes, writtenKeys(s.Entry)...) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s: %s\n", s.Name, printable(n))
 				}
+				ready = append(ready, s)
 			}
-			if !onlyPrint {
-				return addServers(cmd, servers)
-			}
-			block, err := serverBlock(servers)
-			if err == nil {
-				_, err = fmt.Fprint(cmd.OutOrStdout(), "mcp_servers:\n"+block)
-			}
-			return err
+			left := len(bad) + len(servers) - len(ready)
+			return importServers(cmd, ready, left, onlyPrint)
 		},
 	}
 	cmd.Flags().String("config", "", configUsage)
 	cmd.Flags().BoolVar(&onlyPrint, "print", false, "print what would be added, and add nothing")
 	return cmd
+}
+
+// importServers adds or prints those servers of a file that can be taken over. It is a failure
+// if others were left out.
+func importServers(cmd *cobra.Command, ready []mcpbridge.ImportedServer, left int, onlyPrint bool) error {
+	if onlyPrint {
+		block, err := serverBlock(ready)
+		if err == nil && len(ready) > 0 {
+			_, err = fmt.Fprint(cmd.OutOrStdout(), "mcp_servers:\n"+block)
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		taken, err := addServers(cmd, ready, true)
+		if err != nil {
+			return err
+		}
+		left += taken
+	}
+	if left > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s left out\n", counted(left, "server"))
+		return errReported
+	}
+	return nil
+}
+
+// placed returns an error of a file with the line it is about.
+func placed(file string, err error) error {
+	var at *mcpbridge.LineError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s:%d: %w", file, at.Line, at.Err)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+// inWorkspace makes the file of variables of a server in a project's file one that is found from
+// anywhere: elsewhere such paths are those of the project.
+func inWorkspace(e *mcpbridge.ServerEntry, file string) {
+	if e.EnvFile == "" || filepath.IsAbs(e.EnvFile) || strings.HasPrefix(e.EnvFile, "${") {
+		return
+	}
+	dir := filepath.Dir(absolute(file))
+	if base := filepath.Base(dir); base == ".vscode" || base == ".cursor" {
+		dir = filepath.Dir(dir)
+	}
+	e.EnvFile = filepath.Join(dir, e.EnvFile)
+}
+
+// writtenKeys are notes about values that look like keys and stand in the file as they are.
+func writtenKeys(e mcpbridge.ServerEntry) []string {
+	var out []string
+	for what, m := range map[string]map[string]string{"env": e.Env, "header": e.Headers} {
+		for name, value := range m {
+			if !strings.Contains(value, "${") && len(value) >= leastKey && credentialName(name) {
+				out = append(out, fmt.Sprintf("the %s %s looks like a key that stands in the file: better set a variable, and write ${VARIABLE}", what, name))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func newMCPRemove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Remove a server from the configuration file",
+		Long:    "Take a server out of the configuration file; everything else in it stays as it is. A login for it stays until 'toolpost mcp logout' forgets it.",
+		Example: "  toolpost mcp remove files",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := ownConfigFile(cmd)
+			if err != nil {
+				return err
+			}
+			old, err := readBounded(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			before, err := decodeConfig([]byte(old))
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			if _, there := before.MCPServers[args[0]]; !there {
+				return usagef(cmd, "%s has no server %s%s", file, inOneLine(args[0]), didYouMean(args[0], slices.Sorted(keys(before.MCPServers))))
+			}
+			text, err := withoutServer(old, args[0], before)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			if err := replaceFile(file, []byte(text), 0o600); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", args[0])
+			return err
+		},
+	}
+	cmd.Flags().String("config", "", configUsage)
+	return cmd
+}
+
+// withoutServer takes a server out of the text of a configuration file.
+func withoutServer(old, name string, before settings) (string, error) {
+	lines := strings.SplitAfter(old, "\n")
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	says := func(line string) bool {
+		text := strings.TrimSpace(line)
+		return text != "" && text[0] != '#'
+	}
+	var kept []string
+	inside, gone, depth := false, false, 0
+	for _, line := range lines {
+		switch {
+		case says(line) && indent(line) == 0:
+			inside, gone, depth = strings.HasPrefix(line, "mcp_servers:"), false, 0
+			if inside && len(before.MCPServers) == 1 {
+				continue // nothing would stand below it
+			}
+		case inside && says(line) && (depth == 0 || indent(line) == depth):
+			depth = indent(line)
+			key, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			gone = strings.Trim(strings.TrimSpace(key), `"'`) == name
+		case inside && gone && !says(line) && indent(line) <= depth && strings.TrimSpace(line) != "":
+			gone = false // a comment on what follows
+		}
+		if !gone {
+			kept = append(kept, line)
+		}
+	}
+	text := strings.Join(kept, "")
+	after, err := decodeConfig([]byte(text))
+	if _, there := after.MCPServers[name]; err != nil || there || len(after.MCPServers) != len(before.MCPServers)-1 {
+		return "", errors.New("the server cannot be taken out of the text; remove it from the file yourself")
+	}
+	return text, unchangedBut(before, after, name)
+}
+
+// unchangedBut is an error if two configurations differ in more than one server.
+func unchangedBut(before, after settings, name string) error {
+	for key, e := range before.MCPServers {
+		if key != name && !reflect.DeepEqual(e, after.MCPServers[key]) {
+			return fmt.Errorf("server %s would change, too; write the file yourself", key)
+		}
+	}
+	return othersUnchanged(before, after)
+}
+
+// othersUnchanged is an error if two configurations differ in more than their servers.
+func othersUnchanged(before, after settings) error {
+	for _, row := range settingTable {
+		was, is := row.value(&before), row.value(&after)
+		if row.key != "mcp_servers" && !reflect.DeepEqual(was, is) {
+			return fmt.Errorf("%s would change, too; write the servers into the file yourself", row.key)
+		}
+	}
+	return nil
 }
 
 // serverBlock writes servers as they stand below mcp_servers.
@@ -131,46 +290,57 @@ func serverBlock(servers []mcpbridge.ImportedServer) (string, error) {
 
 // addServers writes servers into the configuration file. The text is changed as
 // text, so that comments stay, and read again to see that nothing else became
-// different.
-func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer) error {
+// different. Those whose names are taken are an error, or passed over and counted.
+func addServers(cmd *cobra.Command, servers []mcpbridge.ImportedServer, passOver bool) (taken int, err error) {
 	file, err := ownConfigFile(cmd)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	old, err := readBounded(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return 0, err
 	}
 	before, err := decodeConfig([]byte(old))
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return 0, fmt.Errorf("%s: %w", file, err)
 	}
+	var fresh []mcpbridge.ImportedServer
 	for _, s := range servers {
 		if err := errors.Join(checkSeen(s), s.Entry.Config(s.Name).Check()); err != nil {
-			return usagef(cmd, "%w", err)
+			return 0, usagef(cmd, "%w", err)
 		}
-		if _, there := before.MCPServers[s.Name]; there {
-			return fmt.Errorf("%s has a server %s already; nothing was written", file, s.Name)
+		_, there := before.MCPServers[s.Name]
+		switch {
+		case there && !passOver:
+			return 0, fmt.Errorf("%s has a server %s already; nothing was written", file, s.Name)
+		case there:
+			taken++
+			fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s has a server %s already\n", file, s.Name)
+		default:
+			fresh = append(fresh, s)
 		}
 	}
-	block, err := serverBlock(servers)
-	if err != nil {
-		return err
+	if len(fresh) == 0 {
+		return taken, nil
 	}
-	text, err := withServers(old, block, before, servers)
+	block, err := serverBlock(fresh)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return 0, err
+	}
+	text, err := withServers(old, block, before, fresh)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+		return 0, err
 	}
 	if err := replaceFile(file, []byte(text), 0o600); err != nil {
-		return err
+		return 0, err
 	}
-	for _, s := range servers {
+	for _, s := range fresh {
 		fmt.Fprintf(cmd.OutOrStdout(), "added %s: %s\n", s.Name, inOneLine(whereOf(s.Entry.Config(s.Name))))
 	}
-	return nil
+	return taken, nil
 }
 
 // withServers puts a block of servers into the text of a configuration file.
@@ -198,11 +368,5 @@ func withServers(old, block string, before settings, servers []mcpbridge.Importe
 		}
 		delete(after.MCPServers, s.Name)
 	}
-	for _, row := range settingTable {
-		was, is := row.value(&before), row.value(&after)
-		if row.key != "mcp_servers" && !reflect.DeepEqual(was, is) {
-			return "", fmt.Errorf("%s would change, too; write the servers into the file yourself", row.key)
-		}
-	}
-	return text, nil
+	return text, othersUnchanged(before, after)
 }

@@ -73,7 +73,7 @@ func TestMCPQuestionsForgeNoLines(t *testing.T) {
 // shown as text.
 func TestMCPResultsSteerNoTerminal(t *testing.T) {
 	rawServer(t, mcptest.Script{Call: `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"a\r\nb\rc\u202ed\u009b31me\u001b[2J"},{"type":"image","mimeType":"image/png\u001b[31m\r\nX: y","data":"aGk="}]}}`})
-	for _, words := range [][]string{{"mcp", "call", "raw", "e", "{}", "-y"}, {"mcp", "call", "raw", "e", "{}", "-y", "--json"}} {
+	for _, words := range [][]string{{"mcp", "call", "raw", "e", "{}", "-y"}, {"mcp", "call", "raw", "e", "{}", "-y", "--json"}, {"run", "-m", "sim/script:s.txtar", "--yes", "--json", "go"}} {
 		r := toolpost(t, "", words...)
 		must(t, r, 0, "image/png")
 		if strings.ContainsAny(r.out+r.errOut, "\x1b\r\u202e\u009b") || strings.Contains(r.out, "\nX: y") {

@@ -128,3 +128,44 @@ func checkSeen(s mcpbridge.ImportedServer) error {
 	}
 	return nil
 }
+
+// showChange prints what a server said of a tool when it was accepted, and what it says now.
+func (s *settings) showChange(cmd *cobra.Command, c mcpbridge.ToolChange) {
+	out := cmd.ErrOrStderr()
+	fmt.Fprintf(out, "toolpost: %s was changed by its server:\n", inOneLine(s.clean(c.Is.Name)))
+	hints := func(t mcpbridge.ServerTool) string {
+		text := fmt.Sprintf("readOnly %t, idempotent %t", t.ReadOnlyHint, t.IdempotentHint)
+		if t.DestructiveHint != nil {
+			text += fmt.Sprintf(", destructive %t", *t.DestructiveHint)
+		}
+		if t.OpenWorldHint != nil {
+			text += fmt.Sprintf(", openWorld %t", *t.OpenWorldHint)
+		}
+		return text
+	}
+	for _, row := range [][3]string{
+		{"title", c.Was.Title, c.Is.Title},
+		{"description", c.Was.Description, c.Is.Description},
+		{"schema", string(c.Was.Input), string(c.Is.Input)},
+		{"output schema", string(c.Was.Output), string(c.Is.Output)},
+		{"hints", hints(c.Was), hints(c.Is)},
+	} {
+		if row[1] != row[2] {
+			fmt.Fprintf(out, "  %s\n    was  %s\n    is   %s\n", row[0], inOneLine(s.clean(row[1])), inOneLine(s.clean(row[2])))
+		}
+	}
+}
+
+// notUsed is the error of a call of a tool that the server has, and that is not used.
+func notUsed(servers *mcpbridge.Servers, server, word, tool string) error {
+	defs, used := servers.Definitions(server)
+	if used(tool) || !slices.ContainsFunc(defs, func(d mcpbridge.ServerTool) bool { return d.Name == tool }) {
+		return nil
+	}
+	for _, c := range servers.Changes(server) {
+		if c.Is.Name == tool {
+			return fmt.Errorf("%s was changed by its server and is not used; 'toolpost mcp tools %s' shows how, and with --approve takes it as it is", inOneLine(tool), shellWord(word))
+		}
+	}
+	return fmt.Errorf("%s is a tool of the server, and is not used: it is not among the tools that the configuration chooses, or it was left out", inOneLine(tool))
+}

@@ -56,9 +56,9 @@ func must(t *testing.T, r result, code int, wants ...string) {
 // TestMCPCommands walks through the commands with a server of the configuration.
 func TestMCPCommands(t *testing.T) {
 	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary")+"    tools: [echo, add, fail]\n"+serverYAML("off", "exit:1")+"    enabled: false\n")
-	must(t, toolpost(t, "", "mcp", "list"), 0, "one  stdio  configured  0", "off  stdio  disabled")
+	must(t, toolpost(t, "", "mcp", "list"), 0, "server  type   state       tools  where\n", "one     stdio  configured  ?", "off     stdio  disabled")
 	must(t, toolpost(t, "", "mcp", "tools", "one"), 0, "echo", "Return the text.", "wait         (not used)")
-	must(t, toolpost(t, "", "mcp", "list"), 0, "one  stdio  listed    3")
+	must(t, toolpost(t, "", "mcp", "list"), 0, "one     stdio  listed    3")
 	must(t, toolpost(t, "", "mcp", "call", "one", "echo", `{"text":"hello"}`), 1, "allow it with --yes")
 	must(t, toolpost(t, "", "mcp", "call", "one", "echo", `{"text":"hello"}`, "--yes"), 0, "hello")
 	must(t, toolpost(t, `{"a":1,"b":"2"}`, "mcp", "call", "one", "add", "-", "--yes"), 0, `{"total":3}`)
@@ -142,11 +142,68 @@ func TestMCPAddAndImport(t *testing.T) {
 	must(t, toolpost(t, "", "mcp", "import", "cursor.json"), 0, `"My Files" is called My_Files here`, "autoApprove is left out", "added My_Files")
 	place(t, "bad.json", "{\"mcpServers\":\n{\"a\":{\n\"args\":7}}}")
 	must(t, toolpost(t, "", "mcp", "import", "bad.json"), 1, "bad.json:3: a: args")
+	place(t, "some.json", "\ufeff"+`{"mcpServers":{"broken":{},"files":{"command":"y"},"third":{"command":"z","env":{"API_TOKEN":"0123456789"}}}}`)
+	must(t, toolpost(t, "", "mcp", "import", "some.json"), 1, "some.json:1: broken: a server is a mapping", "has a server files already", "API_TOKEN looks like a key", "added third", "2 servers left out")
+	place(t, ".vscode/mcp.json", `{"servers":{"vs":{"command":"x","envFile":"${workspaceFolder}/my.env"}}}`)
+	here, _ := os.Getwd()
+	must(t, toolpost(t, "", "mcp", "import", ".vscode/mcp.json", "--print"), 0, "envFile: "+filepath.Join(here, "my.env"))
 	text, err := os.ReadFile("config.yaml")
 	if err != nil || !strings.HasPrefix(string(text), "# mine\nmodel: sim/offline\nmcp_servers:\n") {
 		t.Errorf("the file is\n%s%v", text, err)
 	}
-	must(t, toolpost(t, "", "mcp", "list"), 0, "My_Files", "files", "search")
+	must(t, toolpost(t, "", "mcp", "list"), 0, "My_Files", "files", "search", "third")
+	must(t, toolpost(t, "", "mcp", "remove", "file"), 2, "did you mean files?")
+	for _, name := range []string{"files", "third", "My_Files", "search"} {
+		must(t, toolpost(t, "", "mcp", "remove", name), 0, "removed "+name)
+	}
+	must(t, toolpost(t, "", "mcp", "list"), 0, "no servers")
+	if text, err := os.ReadFile("config.yaml"); err != nil || string(text) != "# mine\nmodel: sim/offline\n" {
+		t.Errorf("the file is\n%s%v", text, err)
+	}
+}
+
+// TestMCPRemoveLeavesTheRest: comments, and what stands beside a server, stay as they are.
+func TestMCPRemoveLeavesTheRest(t *testing.T) {
+	for _, c := range []struct{ name, before, after string }{
+		{"between", "mcp_servers:\n  # one\n  a:\n    command: x\n    # of a\n\n  # two\n  \"b\": # b\n    command: y\n    args:\n    - \"b:\"\n  # three\n  c: {command: z}\nmodel: sim/offline\n",
+			"mcp_servers:\n  # one\n  a:\n    command: x\n    # of a\n\n  # two\n  # three\n  c: {command: z}\nmodel: sim/offline\n"},
+		{"last", "mcp_servers:\n    a: {command: x}\n    b:\n        command: y\n# end\nmodel: sim/offline\n", "mcp_servers:\n    a: {command: x}\n# end\nmodel: sim/offline\n"},
+		{"in one line", "mcp_servers: {a: {command: x}, b: {command: y}}\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mcpHome(t, c.before)
+			if c.after == "" {
+				must(t, toolpost(t, "", "mcp", "remove", "b"), 1, "remove it from the file yourself")
+				c.after = c.before
+			} else {
+				must(t, toolpost(t, "", "mcp", "remove", "b"), 0, "removed b")
+			}
+			if text, err := os.ReadFile("config.yaml"); err != nil || string(text) != c.after {
+				t.Errorf("the file is\n%s%v", text, err)
+			}
+		})
+	}
+}
+
+// TestMCPChangesAreShown: a tool that is new is said to be, and one that was changed is shown as
+// it was and as it is before anybody approves it.
+func TestMCPChangesAreShown(t *testing.T) {
+	list := func(tools string) mcptest.Script {
+		return mcptest.Script{List: `{"jsonrpc":"2.0","id":ID,"result":{"tools":[` + tools + `]}}`}
+	}
+	rawServer(t, list(`{"name":"e","description":"Echo.","inputSchema":{"type":"object"}}`))
+	must(t, toolpost(t, "", "mcp", "tools", "raw"), 0, "Echo.")
+	if _, err := list(`{"name":"e","description":"Send keys.","inputSchema":{"type":"object","properties":{"k":{}}}},{"name":"n","inputSchema":{"type":"object"}}`).Write("raw.json"); err != nil {
+		t.Fatal(err)
+	}
+	shown := []string{"description\n    was  Echo.\n    is   Send keys.", `was  {"type":"object"}`, `is   {"properties":{"k":{}},"type":"object"}`}
+	must(t, toolpost(t, "", "mcp", "tools", "raw"), 0, append(shown, "tool n of MCP server raw is new since the server was first listed", "(not used) Send keys.")...)
+	must(t, toolpost(t, "", "mcp", "call", "raw", "e", "{}", "-y"), 1, "e was changed by its server and is not used; 'toolpost mcp tools raw' shows how")
+	must(t, toolpost(t, "", "mcp", "tools", "raw", "--approve"), 0, append(shown, "1 changed tool approved")...)
+	r := toolpost(t, "", "mcp", "tools", "raw")
+	if must(t, r, 0, "Send keys."); strings.Contains(r.errOut, "changed") || strings.Contains(r.errOut, "is new") {
+		t.Errorf("what was approved is news:\n%s", r.errOut)
+	}
 }
 
 // TestProjectFiles: a file that a project brings along starts nothing until somebody

@@ -347,7 +347,7 @@ func (r *runner) show(ev llm.Event) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.cmd.OutOrStdout().Write(append(line, '\n'))
+	_, err = r.cmd.OutOrStdout().Write(append(escapeUnseen(line), '\n'))
 	return err
 }
 

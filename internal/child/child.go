@@ -140,6 +140,7 @@ const maxTail = 16 << 10
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
+	cut  bool // something before kept is gone
 }
 
 // Write implements [io.Writer].
@@ -147,6 +148,7 @@ func (l *Tail) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(b)
+	l.cut = l.cut || len(l.kept)+len(b) > maxTail
 	b = b[max(0, len(b)-maxTail):]
 	l.kept = append(l.kept, b...)
 	if over := len(l.kept) - maxTail; over > 0 {
@@ -155,15 +157,24 @@ func (l *Tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept as text that a terminal can show.
+// String returns what was kept as text that a terminal can show. It begins with a whole
+// word: half a secret would not be recognised as one.
 func (l *Tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return PlainText(string(l.kept))
+	text := PlainText(string(l.kept))
+	if l.cut {
+		if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+			return text[i+1:]
+		}
+		return ""
+	}
+	return text
 }
 
-// LastLines returns the last n lines that are not empty, in one.
+// LastLines returns the last n lines that are not empty, in one. Whoever shows it takes
+// secrets out first, and then shortens it.
 func (l *Tail) LastLines(n int) string {
 	lines := slices.DeleteFunc(strings.Split(l.String(), "\n"), func(s string) bool { return strings.TrimSpace(s) == "" })
-	return Clip(strings.Join(lines[max(0, len(lines)-n):], " / "), 400)
+	return strings.Join(lines[max(0, len(lines)-n):], " / ")
 }
