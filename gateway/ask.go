@@ -199,7 +199,7 @@ func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, err
 	if !ok || a.x.raw == nil {
 		return false, nil
 	}
-	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req}
+	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req, Header: provider.Betas(a.x.r.Header)}
 	var failed error
 	dst := &relayed{x: a.x}
 	relayed, err := m.Relay(ctx, raw, dst, func(ev llm.Event) {

@@ -60,11 +60,16 @@ type exchange struct {
 	start    time.Time
 	outlet   outlet
 	tally    tally
-	serving  *serving // the tools of the gateway; nil if there are none
+	cacheKey cacheKey
+	cacheFor time.Duration // how long the answer may be given again
+	serving  *serving      // the tools of the gateway; nil if there are none
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
+	if e, _ := otherEndpoint(r); e != nil || r.Header.Get("Upgrade") != "" {
+		x.Action = vendorapi.Nothing
+	}
 	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
 	if r.ProtoMajor > 1 {
 		x.outlet.time = -1 // a deadline of HTTP/2 ends streams that are only silent
@@ -121,6 +126,10 @@ func (x *exchange) answer() (err error) {
 	if err != nil {
 		return err
 	}
+	if x.fromCache(way[0].route, req, body) {
+		return nil
+	}
+	defer func() { x.remember(err) }()
 	way, settle, err := x.claim(way, req)
 	if err != nil {
 		return err
@@ -134,7 +143,8 @@ func (x *exchange) answer() (err error) {
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	if x.serving == nil && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	changed := way[0].route.Override.apply(req)
+	if !changed && x.serving == nil && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
 	if stream {

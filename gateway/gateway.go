@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // Setup is what a gateway is made of.
@@ -18,6 +19,8 @@ type Setup struct {
 	// Open opens an upstream by its id, as a provider.Client does that asks in this way. It
 	// asks nobody.
 	Open func(id string, way Way) (llm.Model, error)
+	// Forward opens what passes other endpoints of an upstream on; nil passes none on.
+	Forward func(id string) (*provider.Forwarder, error)
 	// Routes lead from the names of models to upstreams. One is needed.
 	Routes []ModelRoute
 	// MaxBody bounds the body of a request, in bytes; 0 means 64 MiB.
@@ -59,6 +62,7 @@ type lasting struct {
 	held     heldTurns
 	checks   validators
 	meters   *meters
+	cache    cache
 	inFlight atomic.Int64 // requests
 	streams  atomic.Int64 // that are open
 	draining atomic.Bool
@@ -127,7 +131,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case vendorapi.Version:
 		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:
-		err = vendorapi.NoEndpoint(x.Codec, r)
+		err = x.elsewhere()
 	}
 	if err != nil {
 		x.fail(err)

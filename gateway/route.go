@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,6 +37,13 @@ type ModelRoute struct {
 	// MaxRequests bounds the requests that the route answers at the same time; 0 means that
 	// there is no bound. One that is too many is refused with status 429.
 	MaxRequests int
+	// Override is what the route decides in the place of its clients.
+	Override Override
+	// Cache says which answers are given again.
+	Cache Cache
+	// Pass are the kinds of other endpoints that are passed on to the first upstream; see
+	// [Kinds].
+	Pass []string
 }
 
 // Upstream is a model that answers.
@@ -134,34 +142,47 @@ func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 	case r.Check != Annotate && r.Check != CheckOff:
 		return nil, fmt.Errorf("there is no check %q; there is off, and nothing", r.Check)
 	}
+	if err := cmp.Or(r.Override.check(), checkPass(r.Pass)); err != nil {
+		return nil, err
+	}
+	if r.Cache.For < 0 || r.Cache.For > maxCachedFor || r.MaxRequests < 0 {
+		return nil, fmt.Errorf("answers can be given again for up to %v, and bounds are not less than 0", maxCachedFor)
+	}
 	for _, format := range r.From {
 		if _, ok := wire.For(format); !ok {
 			return nil, fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", "))
 		}
 	}
 	for _, u := range r.Upstreams {
-		up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
-		if u.Weight < 0 {
-			return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
-		}
-		up.Weight = max(u.Weight, 1)
-		if !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools) {
-			return nil, fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools)
-		}
-		if u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second) {
-			return nil, fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health)
-		}
-		if up.star && !made.star {
-			return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)
-		}
-		if !up.star {
-			if _, err := up.open(g.settings.Open, ""); err != nil {
-				return nil, err
-			}
+		up, err := g.newUpstream(made, u)
+		if err != nil {
+			return nil, err
 		}
 		made.upstreams = append(made.upstreams, up)
 	}
 	return made, nil
+}
+
+// newUpstream makes an upstream of a route ready for use.
+func (g *Gateway) newUpstream(r *route, u Upstream) (*upstream, error) {
+	up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
+	up.Weight = max(u.Weight, 1)
+	switch {
+	case u.Weight < 0:
+		return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
+	case !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools):
+		return nil, fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools)
+	case u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second):
+		return nil, fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health)
+	case up.star && !r.star:
+		return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)
+	case up.star:
+		return up, nil
+	}
+	if _, err := up.open(g.settings.Open, ""); err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
+		return nil, err // one that is no chat model may still serve other endpoints
+	}
+	return up, nil
 }
 
 // find returns the route for a name, and nil if there is none. Without a format it is

@@ -17,6 +17,8 @@ type tally struct {
 	read  time.Time    // when the request was read
 	asked atomic.Int64 // when the first upstream was asked, in nanoseconds
 	event time.Time    // when the first event of the answer came
+
+	finish llm.Reason // why the answer ended
 }
 
 // noRoute is the route of requests that lead nowhere.
@@ -49,6 +51,7 @@ func (x *exchange) saw(ev llm.Event) {
 			m.unpromoted.add(1, t.route, string(ev.Code))
 		}
 	case llm.Finish:
+		t.finish = ev.Reason
 		for kind, n := range map[string]int{"input": ev.Usage.Input, "output": ev.Usage.Output, "cache_read": ev.Usage.CacheRead,
 			"cache_write": ev.Usage.CacheWrite, "reasoning": ev.Usage.Reasoning} {
 			m.tokens.add(float64(n), t.route, kind)

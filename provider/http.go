@@ -110,6 +110,9 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	if err != nil {
 		return nil, err
 	}
+	for name, values := range j.header {
+		req.Header[name] = values
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	if !j.whole {

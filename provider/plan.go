@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -31,10 +32,11 @@ type job struct {
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
 	answer   reader                     // of an answer that the vendor does not hold to its schema; nil if there is none
 	warnings []llm.Warning
-	tap      io.Writer // gets a copy of the answer's body; nil for nobody
-	asIs     bool      // the request is good as it is: what it does not ask for is not added
-	whole    bool      // the answer is asked for in one piece
-	relay    *relay    // not nil: the bytes of the answer go to a client as they are
+	tap      io.Writer   // gets a copy of the answer's body; nil for nobody
+	asIs     bool        // the request is good as it is: what it does not ask for is not added
+	whole    bool        // the answer is asked for in one piece
+	relay    *relay      // not nil: the bytes of the answer go to a client as they are
+	header   http.Header // of the client, that goes with a relayed request
 }
 
 func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {

@@ -24,6 +24,8 @@ type ClientRequest struct {
 	Body   []byte
 	Stream bool         // the answer is wanted as a stream
 	Says   *llm.Request // what Body says
+	// Header goes with the request where it is relayed; see [Betas].
+	Header http.Header
 }
 
 // Relay sends a client's request as it is and writes the answer as it comes, byte for byte, if
@@ -53,7 +55,7 @@ func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each 
 		return false, nil
 	}
 	out := &relay{dst: dst}
-	j.relay = out
+	j.relay, j.header = out, r.Header
 	pass := func(ev llm.Event, failed error) bool {
 		if err = failed; failed == nil {
 			each(ev)

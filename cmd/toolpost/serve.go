@@ -32,7 +32,14 @@ type routeConfig struct {
 	Fallback []string         `yaml:"fallback"`
 	Check    string           `yaml:"check"`
 
-	MaxRequests int `yaml:"max_requests"`
+	MaxRequests int           `yaml:"max_requests"`
+	Thinking    string        `yaml:"thinking"`
+	ToolChoice  string        `yaml:"tool_choice"`
+	TextCalls   string        `yaml:"text_calls"`
+	Echoes      bool          `yaml:"echoes"`
+	Cache       time.Duration `yaml:"cache"`
+	CacheTools  bool          `yaml:"cache_tools"`
+	Pass        []string      `yaml:"pass"`
 }
 
 // upstreamConfig is a gateway.Upstream in the configuration.
@@ -62,7 +69,9 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	}
 	var list []gateway.ModelRoute
 	for _, r := range c.Routes {
-		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests}
+		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
+			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes},
+			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass}
 		for _, u := range r.To {
 			route.Upstreams = append(route.Upstreams, gateway.Upstream{
 				Model: u.Model, Weight: u.Weight, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
@@ -135,8 +144,12 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 		return gateway.Setup{}, err
 	}
 	c := s.Gateway
+	other, err := s.client()
+	if err != nil {
+		return gateway.Setup{}, err
+	}
 	return gateway.Setup{
-		Open: open, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
+		Open: open, Forward: other.Forwarder, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
 		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, Log: log,
 	}, nil
 }

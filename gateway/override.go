@@ -1,0 +1,63 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Override is what a route decides in the place of its clients. The zero value decides nothing.
+type Override struct {
+	// Thinking is off, low, medium, high, or another word of the vendor's for how much the
+	// model thinks.
+	Thinking string
+	// Choice is auto, required or none: whether the model may, must or must not call the tools
+	// of a request that has some.
+	Choice string
+	// TextCalls is which text of an answer becomes a call.
+	TextCalls llm.Promotion
+	// Echoes lets calls count whose text stands in a tool result or a document of the
+	// conversation.
+	Echoes bool
+}
+
+// The words of an Override.
+var (
+	choices = map[string]llm.ChoiceMode{"auto": llm.MayCall, "required": llm.MustCall, "none": llm.MustNotCall}
+	promote = []llm.Promotion{llm.PromoteDefault, llm.PromoteOff, llm.PromoteMarked, llm.PromoteAll}
+)
+
+// check says what is wrong with an override.
+func (o Override) check() error {
+	if _, ok := choices[o.Choice]; !ok && o.Choice != "" {
+		return fmt.Errorf("there is no tool choice %q; there are auto, required and none", o.Choice)
+	}
+	if !slices.Contains(promote, o.TextCalls) {
+		return fmt.Errorf("there is no way to read calls from text called %q; there are off, marked and all", o.TextCalls)
+	}
+	if strings.ContainsAny(o.Thinking, " \t\r\n") || len(o.Thinking) > 32 {
+		return fmt.Errorf("%q is no word for how much to think, like off, low, medium or high", o.Thinking)
+	}
+	return nil
+}
+
+// apply changes a request as the route wants it. It reports whether the client's own bytes no
+// longer say what is asked.
+func (o Override) apply(req *llm.Request) (changed bool) {
+	if o.Thinking != "" {
+		req.Reasoning, changed = &llm.Reasoning{Effort: o.Thinking}, true
+		if o.Thinking == "off" {
+			req.Reasoning = &llm.Reasoning{Off: true}
+		}
+	}
+	if o.Choice != "" && len(req.Tools) > 0 {
+		req.Choice, changed = llm.ToolChoice{Mode: choices[o.Choice]}, true
+	}
+	if o.TextCalls != llm.PromoteDefault {
+		req.Promotion = o.TextCalls
+	}
+	req.AllowEchoes = req.AllowEchoes || o.Echoes
+	return changed
+}

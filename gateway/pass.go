@@ -1,0 +1,379 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// endpoint is one of a vendor's that is no question to a chat model. A path that ends in "/" is
+// a prefix, and one with a * has the name of the model there.
+type endpoint struct {
+	kind    string
+	methods string // separated by spaces
+	path    string
+	format  string // whose endpoint it is
+	root    string // of the API's version, which is not sent on
+	model   whereModel
+}
+
+// whereModel is where the name of a model stands.
+type whereModel uint8
+
+const (
+	nowhere whereModel = iota // the first route that passes the kind on is taken
+	inBody                    // a member of JSON, or a field of a form
+	inPath
+)
+
+// endpoints are those that can be passed on.
+var endpoints = []endpoint{
+	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody},
+	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody},
+	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody},
+	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath},
+	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath},
+	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody},
+	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody},
+	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody},
+	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody},
+	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody},
+	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody},
+	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody},
+	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody},
+	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere},
+	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere},
+	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere},
+	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere},
+	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere},
+	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere},
+	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere},
+	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere},
+}
+
+// Kinds returns the kinds of endpoints that a route may pass on.
+func Kinds() []string {
+	var list []string
+	for _, e := range endpoints {
+		if !slices.Contains(list, e.kind) {
+			list = append(list, e.kind)
+		}
+	}
+	return list
+}
+
+// checkPass refuses kinds that there are not.
+func checkPass(kinds []string) error {
+	for _, k := range kinds {
+		if !slices.Contains(Kinds(), k) {
+			return fmt.Errorf("no endpoints are called %q; there are %s", k, strings.Join(Kinds(), ", "))
+		}
+	}
+	return nil
+}
+
+// otherEndpoint returns the endpoint that a request is for and the model in its path, nil if there
+// is none.
+func otherEndpoint(r *http.Request) (*endpoint, string) {
+	path := r.URL.Path
+	for i := range endpoints {
+		e := &endpoints[i]
+		if !slices.Contains(strings.Fields(e.methods), r.Method) {
+			continue
+		}
+		if before, after, star := strings.Cut(e.path, "*"); star {
+			if rest, ok := strings.CutPrefix(path, before); ok {
+				if model, ok := strings.CutSuffix(rest, after); ok && model != "" {
+					return e, model
+				}
+			}
+		} else if path == e.path || strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path) {
+			return e, ""
+		}
+	}
+	return nil, ""
+}
+
+// elsewhere serves what is no question to a chat model: it is passed on, or refused.
+func (x *exchange) elsewhere() error {
+	if strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") || x.r.URL.Path == "/v1/realtime" || strings.HasPrefix(x.r.URL.Path, "/v1/realtime/") {
+		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
+			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
+	}
+	e, model := otherEndpoint(x.r)
+	if e == nil {
+		return vendorapi.NoEndpoint(x.Codec, x.r)
+	}
+	x.Codec = wire.Codec{Format: e.format}
+	return x.pass(e, model)
+}
+
+// pass sends a request on to the vendor of a route, and its answer back.
+func (x *exchange) pass(e *endpoint, model string) (err error) {
+	if clean := x.r.URL.EscapedPath(); strings.Contains(clean, "..") || strings.Contains(clean, "%") || strings.Contains(clean, "//") {
+		return vendorapi.NoEndpoint(x.Codec, x.r)
+	}
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	mediaType := x.r.Header.Get("Content-Type")
+	if e.model == inBody {
+		if model, err = modelOf(mediaType, body); err != nil {
+			return err
+		}
+	}
+	r, err := x.passRoute(e, model)
+	if err != nil {
+		return err
+	}
+	x.name, x.tally.route = model, r.Model
+	up, to, err := x.forwarder(e, r, model)
+	if err != nil {
+		return err
+	}
+	path := strings.TrimPrefix(x.r.URL.Path, e.root)
+	switch {
+	case e.model == inPath:
+		path = strings.Replace(path, "/"+model+":", "/"+to.Model()+":", 1)
+	case e.model == inBody && model != "":
+		if body, err = renamed(mediaType, body, to.Model()); err != nil {
+			return err
+		}
+	}
+	_, settle, err := x.claim(nil, &llm.Request{Model: model})
+	if err != nil {
+		return err
+	}
+	defer func() { settle(err) }()
+	leave, err := x.occupy(r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	x.asks(up)
+	resp, err := to.Do(x.ctx(), provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return x.sendBack(e, r, resp)
+}
+
+// passRoute returns the route that passes an endpoint on.
+func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
+	if model != "" {
+		if err := x.mayAsk(model); err != nil {
+			return nil, err
+		}
+		r := x.find(model, e.format)
+		if r == nil {
+			return nil, x.noModel(model)
+		}
+		if !slices.Contains(r.Pass, e.kind) {
+			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on", model, e.kind))
+		}
+		return r, x.mayTake(r)
+	}
+	for _, r := range x.routes {
+		if slices.Contains(r.Pass, e.kind) && x.mayTake(r) == nil {
+			return r, nil
+		}
+	}
+	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.kind))
+}
+
+// forwarder opens the first upstream of a route that has the endpoint.
+func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *provider.Forwarder, error) {
+	if x.settings.Forward == nil {
+		return "", nil, vendorapi.NoEndpoint(x.Codec, x.r)
+	}
+	star := strings.TrimPrefix(model, r.prefix)
+	var problem error
+	for _, u := range r.inOrder() {
+		id := u.Model
+		if u.star {
+			if model != "" && !plainName(star) {
+				return "", nil, x.noModel(model)
+			}
+			id = strings.Replace(id, "*", star, 1)
+		}
+		to, err := x.settings.Forward(id)
+		switch {
+		case err != nil:
+			problem = err
+		case to.Speaks(e.format):
+			return id, to, nil
+		}
+	}
+	if problem != nil {
+		return "", nil, problem
+	}
+	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind", r.Model, e.kind)}
+}
+
+// The headers that are passed on, both ways. Everything else stays here: keys, cookies, addresses,
+// and what selects an account.
+var (
+	toUpstream = []string{"Accept", "Anthropic-Beta", "Anthropic-Version", "Content-Type", "Idempotency-Key", "Openai-Beta"}
+	toClient   = []string{"Content-Disposition", "Content-Type", "Retry-After"}
+)
+
+func allowed(h http.Header, names []string) http.Header {
+	out := http.Header{}
+	for _, name := range names {
+		if values := h[name]; len(values) > 0 {
+			out[name] = slices.Clone(values)
+		}
+	}
+	return out
+}
+
+// maxUsage bounds the answers in which the usage is looked for.
+const maxUsage = 4 << 20
+
+// sendBack sends an upstream's answer to the client as it comes.
+func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response) error {
+	header := x.w.Header()
+	for name, values := range allowed(resp.Header, toClient) {
+		header[name] = values
+	}
+	header.Set(UpstreamHeader, x.upstream)
+	header.Set("X-Content-Type-Options", "nosniff")
+	x.mu.Lock()
+	x.begun = true
+	x.mu.Unlock()
+	x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+	x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxUsage
+	x.w.WriteHeader(resp.StatusCode)
+	flush := http.NewResponseController(x.w)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := resp.Body.Read(buf)
+		if n > 0 {
+			if _, err := x.w.Write(buf[:n]); err != nil {
+				return errGone
+			}
+			_ = flush.Flush() // a client that is gone shows with the next piece
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		}
+	}
+	x.countPassed(resp.StatusCode)
+	return nil
+}
+
+// countPassed takes note of the tokens that an answer says were used.
+func (x *exchange) countPassed(status int) {
+	x.spent.finished = status/100 == 2
+	if x.outlet.copy == nil || !js.Valid(x.outlet.copy.Bytes()) {
+		return
+	}
+	usage := js.Get(js.Trim(x.outlet.copy.Bytes()), "usage")
+	for _, name := range []string{"prompt_tokens", "input_tokens", "total_tokens"} {
+		if n, ok := js.Int(js.Get(usage, name)); ok && n > 0 && x.usage.Input == 0 {
+			x.usage.Input = int(n)
+		}
+	}
+	for _, name := range []string{"completion_tokens", "output_tokens"} {
+		if n, ok := js.Int(js.Get(usage, name)); ok && n > 0 {
+			x.usage.Output = int(n)
+		}
+	}
+	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, "input")
+	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, "output")
+}
+
+func invalid(format string, args ...any) error {
+	return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
+}
+
+// modelOf returns the model that a body names, "" if it names none.
+func modelOf(mediaType string, body []byte) (string, error) {
+	kind, params, _ := mime.ParseMediaType(mediaType)
+	if kind != "multipart/form-data" {
+		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
+			return "", invalid("the body is no JSON object")
+		}
+		if namesAnother(body) {
+			return "", invalid("the request names the model more than once, or in another case")
+		}
+		return js.Text(js.Get(js.Trim(body), "model")), nil
+	}
+	model, _, err := form(body, params["boundary"], "")
+	return model, err
+}
+
+// maxParts bounds the parts of a form.
+const maxParts = 1000
+
+// form reads a form and returns the model that it names, and the same form with another one.
+func form(body []byte, boundary, rename string) (model string, out []byte, err error) {
+	if boundary == "" {
+		return "", nil, invalid("the form has no boundary")
+	}
+	src := multipart.NewReader(bytes.NewReader(body), boundary)
+	var b bytes.Buffer
+	dst := multipart.NewWriter(&b)
+	if err := dst.SetBoundary(boundary); err != nil {
+		return "", nil, invalid("the form cannot be read: %w", err)
+	}
+	named := false
+	for n := 0; ; n++ {
+		part, err := src.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || n >= maxParts {
+			return "", nil, invalid("the form cannot be read, or has more than %d parts", maxParts)
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return "", nil, invalid("the form cannot be read: %w", err)
+		}
+		if strings.EqualFold(part.FormName(), "model") {
+			if named || part.FormName() != "model" || part.FileName() != "" {
+				return "", nil, invalid("the form names the model more than once, or as no plain field")
+			}
+			named, model, value = true, string(value), []byte(rename)
+		}
+		w, err := dst.CreatePart(part.Header)
+		if err != nil {
+			return "", nil, err
+		}
+		w.Write(value)
+	}
+	if err := dst.Close(); err != nil {
+		return "", nil, err
+	}
+	return model, b.Bytes(), nil
+}
+
+// renamed returns a body that names another model.
+func renamed(mediaType string, body []byte, model string) ([]byte, error) {
+	kind, params, _ := mime.ParseMediaType(mediaType)
+	if kind == "multipart/form-data" {
+		_, out, err := form(body, params["boundary"], model)
+		return out, err
+	}
+	name := js.Get(js.Trim(body), "model")
+	at := cap(body) - cap(name) // it is a part of the body
+	out := append(make([]byte, 0, len(body)+len(model)), body[:at]...)
+	return append(js.AppendQuoted(out, model), body[at+len(name):]...), nil
+}
