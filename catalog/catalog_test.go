@@ -282,3 +282,17 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+func TestRuleOf(t *testing.T) {
+	for _, id := range benchIDs {
+		m := Default().Lookup(id)
+		for _, w := range m.Explain() {
+			if got := m.RuleOf(w.Field); got != w.Rule {
+				t.Errorf("%s: %s is given by %q, not by %q", id, w.Field, w.Rule, got)
+			}
+		}
+		if got := m.RuleOf("no such field"); got != "" {
+			t.Errorf("a field that there is not has the rule %q", got)
+		}
+	}
+}

@@ -82,16 +82,31 @@ type Why struct {
 
 // Explain says which rule gave each value, in the order of the documentation.
 func (m Model) Explain() []Why {
-	var all []Why
-	for i, f := range fields {
-		w := Why{Field: f.key, Value: f.format(&m)}
-		if m.cat != nil && m.why[i] != 0 {
-			r := m.cat.rules[m.why[i]]
-			w.Rule, w.From = r.name, r.from
-		}
-		all = append(all, w)
+	all := make([]Why, len(fields))
+	for i := range fields {
+		all[i] = m.explain(i)
 	}
 	return all
+}
+
+// RuleOf returns the name of the rule that gave one value: see [Model.Explain]. It is "" for a field
+// that there is not.
+func (m Model) RuleOf(field string) string {
+	for i := range fields {
+		if fields[i].key == field && m.cat != nil && m.why[i] != 0 {
+			return m.cat.rules[m.why[i]].name
+		}
+	}
+	return ""
+}
+
+func (m *Model) explain(i int) Why {
+	w := Why{Field: fields[i].key, Value: fields[i].format(m)}
+	if m.cat != nil && m.why[i] != 0 {
+		r := m.cat.rules[m.why[i]]
+		w.Rule, w.From = r.name, r.from
+	}
+	return w
 }
 
 // MarshalJSON writes the model as `toolpost models show --json` shows it:

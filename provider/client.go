@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -69,6 +70,8 @@ type Client struct {
 	facts    known
 	narrowed narrowings
 	said     sync.Map // what need not be said again
+
+	strangers atomic.Pointer[strangers] // the secrets that were looked for last
 }
 
 // Timeouts are how long to wait. 0 means the default, less means for ever.

@@ -26,7 +26,7 @@ func (m *Model) withoutKeys(body []byte) ([]byte, []llm.Warning) {
 	if err != nil {
 		return body, nil // nothing is sent
 	}
-	set := secret.NewSet(m.client.foreign(own)...)
+	set := m.client.foreignSet(own)
 	if !set.In(body) {
 		return body, nil
 	}
@@ -45,11 +45,10 @@ func (m *Model) withoutSecrets(req *llm.Request) (*llm.Request, []llm.Warning) {
 	if err != nil {
 		return req, nil // nothing is sent
 	}
-	values := m.client.foreign(own)
-	if len(values) == 0 {
+	c := cleaning{set: m.client.foreignSet(own)}
+	if c.set.Empty() {
 		return req, nil
 	}
-	c := cleaning{set: secret.NewSet(values...)}
 	out := req.Clone()
 	out.System = c.text(req.System)
 	for i := range out.Tools {
@@ -114,16 +113,49 @@ func (c *cleaning) part(p llm.Part) llm.Part {
 	return p
 }
 
+// foreignSet recognises the secrets that are not the key of the target. It is made anew when they
+// have changed.
+func (c *Client) foreignSet(own string) *secret.Set {
+	values := c.foreign(own)
+	if known := c.strangers.Load(); known != nil && slices.Equal(known.values, values) {
+		return known.set
+	}
+	made := &strangers{values, secret.NewSet(values...)}
+	c.strangers.Store(made)
+	return made.set
+}
+
+// strangers are secrets, and the set that recognises them.
+type strangers struct {
+	values []string
+	set    *secret.Set
+}
+
 // foreign returns the secrets that are not the key of the target: those of the
 // program, and the keys of all vendors in the environment.
 func (c *Client) foreign(own string) []string {
-	values := slices.Clone(c.Secrets)
-	for _, v := range slices.Concat(builtin, slices.Collect(maps.Values(c.Vendors))) {
-		for _, name := range v.KeyVars() {
-			values = append(values, strings.TrimSpace(os.Getenv(name)))
+	values := make([]string, 0, len(c.Secrets)+8)
+	add := func(v string) {
+		if v != "" && !strings.Contains(own, v) {
+			values = append(values, v)
 		}
 	}
-	return slices.DeleteFunc(values, func(v string) bool { return v == "" || strings.Contains(own, v) })
+	for _, v := range c.Secrets {
+		add(v)
+	}
+	keys := func(v *Vendor) {
+		for _, name := range v.KeyVars() {
+			add(strings.TrimSpace(os.Getenv(name)))
+		}
+	}
+	for i := range builtin {
+		keys(&builtin[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) { // in one order, so that they can be compared
+		v := c.Vendors[name]
+		keys(&v)
+	}
+	return values
 }
 
 // stripStrings takes secrets out of the strings of a JSON document. A number that

@@ -45,10 +45,8 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 // ownDialect returns the dialect that the model is known to write; the
 // catalogue's default for all models is none of its own.
 func (m *Model) ownDialect() string {
-	for _, w := range m.info.Explain() {
-		if w.Field == "dialect" && w.Rule == "default" && (m.facts == nil || m.facts.dialect == "") {
-			return ""
-		}
+	if m.info.RuleOf("dialect") == "default" && (m.facts == nil || m.facts.dialect == "") {
+		return ""
 	}
 	return m.info.Dialect
 }

@@ -128,6 +128,7 @@ type relay struct {
 	buf     []byte // what was read and not written
 	at      int64  // offset in the stream of the first byte of buf
 	served  int    // bytes of buf that the decoder has
+	room    int    // that a read wants
 	tail    []byte // the last bytes that were written
 	written bool
 	dirty   bool  // written and not flushed
@@ -174,7 +175,12 @@ func (r *relay) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-const relayRead = 32 << 10
+// What is read at once: little where events trickle in, as most streams are open and silent,
+// and more as long as every read is full.
+const (
+	relayLeast = 4 << 10
+	relayMost  = 32 << 10
+)
 
 func (r *relay) fill() error {
 	if r.enc != nil { // nothing is written from buf any more
@@ -184,11 +190,13 @@ func (r *relay) fill() error {
 		return r.c.fail("Relay", llm.Malformed, fmt.Errorf("more than %d bytes are held back", maxHeld))
 	}
 	n := len(r.buf)
-	if cap(r.buf)-n < relayRead {
-		r.buf = append(make([]byte, 0, 2*n+relayRead), r.buf...)
+	if cap(r.buf)-n < max(r.room, relayLeast) {
+		r.buf = append(make([]byte, 0, 2*n+max(r.room, relayLeast)), r.buf...)
 	}
-	m, err := r.src.Read(r.buf[n : n+relayRead])
-	r.buf = r.buf[:n+m]
+	m, err := r.src.Read(r.buf[n:cap(r.buf)])
+	if r.buf = r.buf[:n+m]; n+m == cap(r.buf) {
+		r.room = min(2*m, relayMost)
+	}
 	r.readErr = err
 	return nil
 }
@@ -456,7 +464,7 @@ func (r *relay) rest() {
 	b := r.buf[:cap(r.buf)]
 	for left := maxTrailing; left > 0 && r.readErr == nil && r.err == nil; {
 		if len(b) == 0 {
-			b = make([]byte, relayRead)
+			b = make([]byte, relayMost)
 		}
 		n, err := r.src.Read(b)
 		r.write(b[:n])

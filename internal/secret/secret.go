@@ -106,6 +106,9 @@ func NewSet(values ...string) *Set {
 	return s
 }
 
+// Empty reports whether the set recognises nothing.
+func (s *Set) Empty() bool { return len(s.forms) == 0 }
+
 // startBit is the place of the three bytes at i in Set.start.
 func startBit(text []byte, i int) uint32 {
 	return (uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16) * 2654435761 >> 16
