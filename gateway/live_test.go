@@ -63,6 +63,7 @@ func TestMetrics(t *testing.T) {
 	ask(t, url, wire.Messages, question("text"), true)
 	ask(t, url, wire.Messages, question("busy"), false)
 	ask(t, url, wire.Gemini, question("nobody"), false)
+	quiet(t, url)
 	status, text := get(t, url+"/metrics")
 	if status != 200 {
 		t.Fatal(status, text)

@@ -120,6 +120,7 @@ func TestOtherEndpoints(t *testing.T) {
 			t.Errorf("%s: answer's header %v", test.path, resp.Header)
 		}
 	}
+	quiet(t, url)
 	if _, text := get(t, url+"/metrics"); !strings.Contains(text, `toolpost_passed_total{route="embed*",endpoint="embeddings",status="200"} 1`) ||
 		!strings.Contains(text, `toolpost_tokens_total{route="embed*",kind="input"}`) {
 		t.Error(text)
