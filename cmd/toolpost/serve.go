@@ -22,6 +22,8 @@ type gatewayConfig struct {
 	MaxBody   int64         `yaml:"max_body"`
 	Routes    []routeConfig `yaml:"routes"`
 	Ops       opsConfig     `yaml:",inline"`
+
+	served []*gateway.ServedTools // of each route, once they are open
 }
 
 // routeConfig is a gateway.ModelRoute in the configuration.
@@ -40,6 +42,7 @@ type routeConfig struct {
 	Cache       time.Duration `yaml:"cache"`
 	CacheTools  bool          `yaml:"cache_tools"`
 	Pass        []string      `yaml:"pass"`
+	Served      servedConfig  `yaml:",inline"`
 }
 
 // upstreamConfig is a gateway.Upstream in the configuration.
@@ -68,7 +71,7 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 		return []gateway.ModelRoute{{Model: offlineID, Upstreams: to}, {Model: "*", Upstreams: to}}
 	}
 	var list []gateway.ModelRoute
-	for _, r := range c.Routes {
+	for i, r := range c.Routes {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass}
@@ -76,6 +79,9 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 			route.Upstreams = append(route.Upstreams, gateway.Upstream{
 				Model: u.Model, Weight: u.Weight, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
 			})
+		}
+		if i < len(c.served) {
+			route.Tools = c.served[i]
 		}
 		list = append(list, route)
 	}
@@ -156,8 +162,11 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
-	v := &serving{cmd: cmd, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
+	v := &serving{cmd: cmd, check: check, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
 	s, setup, err := v.setup()
+	if v.tools != nil {
+		defer v.tools.close()
+	}
 	if err != nil {
 		return err
 	}

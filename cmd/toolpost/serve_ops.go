@@ -54,6 +54,9 @@ type serving struct {
 	log  *slog.Logger
 	live *gateway.Live
 	with *settings // that it began with
+
+	check bool        // nothing is started
+	tools *routeTools // of its routes
 	cert atomic.Pointer[tls.Certificate]
 	seen [sha256.Size]byte // of the files it was configured by
 }
@@ -61,6 +64,14 @@ type serving struct {
 // setup reads the configuration anew.
 func (v *serving) setup() (*settings, gateway.Setup, error) {
 	s, err := loadSettings(v.cmd)
+	if err != nil {
+		return nil, gateway.Setup{}, err
+	}
+	if v.tools == nil {
+		v.tools, err = openRouteTools(v.cmd, s, v.check)
+	} else {
+		err = v.tools.attach(s)
+	}
 	if err != nil {
 		return nil, gateway.Setup{}, err
 	}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/tool/builtin"
+)
+
+// servedConfig are the tools that the gateway runs for the clients of a route.
+type servedConfig struct {
+	Tools  []string `yaml:"tools" help:"built-in tools that the gateway runs itself, such as read_file"`
+	MCP    []string `yaml:"mcp" help:"MCP servers of the configuration whose tools the gateway runs"`
+	YesTo  []string `yaml:"yes_to" help:"those of these tools that may do more than read; a name may end in *"`
+	Rounds int      `yaml:"rounds" help:"how often the model is asked again with results for one request" default:"10"`
+}
+
+// any reports whether there are tools.
+func (c servedConfig) any() bool { return len(c.Tools)+len(c.MCP) > 0 }
+
+// routeTools are the tools that routes of the gateway name. They are opened once: a configuration
+// that is read again later has what there was at the beginning.
+type routeTools struct {
+	w       *wiring
+	own     *tool.Set // all built-in tools; nil if no route has any
+	servers *mcpbridge.Servers
+	names   []string // of the servers
+	runner  invoke.ResultView
+	noting  sync.Mutex // one line at a time
+
+	made map[string]*gateway.ServedTools // by what a route says
+}
+
+// openRouteTools opens the tools that the routes name and attaches them. The caller closes them.
+// For a check, nothing is started and nothing recorded.
+func openRouteTools(cmd *cobra.Command, s *settings, check bool) (*routeTools, error) {
+	opened := &routeTools{w: &wiring{settings: s}, made: make(map[string]*gateway.ServedTools)}
+	if err := opened.open(cmd, s, check); err != nil {
+		opened.close()
+		return nil, err
+	}
+	return opened, nil
+}
+
+func (t *routeTools) open(cmd *cobra.Command, s *settings, check bool) error {
+	for _, r := range s.Gateway.Routes {
+		if len(r.Served.Tools) > 0 && t.own == nil {
+			if err := t.openOwn(); err != nil {
+				return err
+			}
+		}
+		for _, name := range r.Served.MCP {
+			if !slices.Contains(t.names, name) {
+				t.names = append(t.names, name)
+			}
+		}
+	}
+	if err := t.openServers(cmd, check); err != nil {
+		return err
+	}
+	if t.own != nil || t.servers != nil {
+		if err := t.record(check); err != nil {
+			return err
+		}
+	}
+	return t.attach(s)
+}
+
+// close ends what the tools need.
+func (t *routeTools) close() { t.w.done() }
+
+// openOwn opens all built-in tools: a route names those that it has.
+func (t *routeTools) openOwn() error {
+	all := *t.w.settings
+	all.Allow = slices.Sorted(keys(allowed))
+	files, err := builtin.OpenFiles(all.Root)
+	if err != nil {
+		return fmt.Errorf("root: %w", err)
+	}
+	t.w.close = append(t.w.close, func() { files.Close() })
+	tools, err := all.tools(files)
+	if err != nil {
+		return err
+	}
+	t.w.hidden = all.hidden
+	t.own, err = tool.NewSet(tools...)
+	return err
+}
+
+// openServers opens the MCP servers that routes name, and starts them unless this is a check.
+func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
+	if len(t.names) == 0 {
+		return nil
+	}
+	all, err := t.w.configuredServers()
+	if err != nil {
+		return err
+	}
+	var chosen []mcpbridge.ServerConfig
+	for _, name := range t.names {
+		c, err := t.w.serverFor(all, name)
+		if err == nil && c.Name != name {
+			err = errors.New("no server of the configuration is called so")
+		}
+		if err != nil {
+			return fmt.Errorf("gateway: mcp %s: %w", name, err)
+		}
+		chosen = append(chosen, c)
+	}
+	if t.servers, err = t.w.openServers(chosen, t.notice(cmd)); err != nil {
+		return err
+	}
+	t.w.close = append(t.w.close, func() { t.servers.Close() })
+	if check {
+		return nil
+	}
+	_, err = t.servers.Tools(cmd.Context()) // one that is not there is said, and tried again later
+	return err
+}
+
+// notice tells the person who started the gateway what becomes known of servers.
+func (t *routeTools) notice(cmd *cobra.Command) func(mcpbridge.Notice) {
+	return func(n mcpbridge.Notice) {
+		t.noting.Lock()
+		defer t.noting.Unlock()
+		fmt.Fprintln(cmd.ErrOrStderr(), "toolpost: "+printable(t.w.clean(n.String())))
+	}
+}
+
+// record opens the record of runs, and keeps secrets out of it and of what is shown.
+func (t *routeTools) record(check bool) error {
+	if !check {
+		store, done, err := openStoreAt(t.w.Journal, true)
+		if err != nil {
+			return fmt.Errorf("the record of runs: %w", err)
+		}
+		t.w.store = store
+		t.w.close = append(t.w.close, done)
+	}
+	var r invoke.Runner
+	t.w.withholdSecrets(&r)
+	t.runner = r.Output
+	t.runner.NoSpill = true // nobody there could read the file
+	return nil
+}
+
+// attach gives the routes of the settings their tools, or says what is not there.
+func (t *routeTools) attach(s *settings) error {
+	s.Gateway.served = make([]*gateway.ServedTools, len(s.Gateway.Routes))
+	for i, r := range s.Gateway.Routes {
+		made, err := t.served(r.Served)
+		if err != nil {
+			return fmt.Errorf("gateway: route %d (%s): %w", i+1, r.Model, err)
+		}
+		s.Gateway.served[i] = made
+	}
+	return nil
+}
+
+// served returns the tools of a route; the same for the same words, so that what is known of them
+// is kept.
+func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
+	if !c.any() {
+		if len(c.YesTo) > 0 || c.Rounds != 0 {
+			return nil, errors.New("yes_to and rounds are for tools and mcp, and it has neither")
+		}
+		return nil, nil
+	}
+	key := fmt.Sprintf("%q %q %q %d", c.Tools, c.MCP, c.YesTo, c.Rounds)
+	if made := t.made[key]; made != nil {
+		return made, nil
+	}
+	own, err := t.builtins(c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.MCP {
+		if !slices.Contains(t.names, name) {
+			return nil, fmt.Errorf("mcp: %s was not there when the gateway began; start it again", name)
+		}
+	}
+	for _, name := range c.YesTo {
+		if _, ok := own.Lookup(name); !ok && !strings.Contains(name, "*") && !t.ofServer(c.MCP, name) {
+			return nil, fmt.Errorf("yes_to: it has no tool %s%s", name, didYouMean(name, own.Names()))
+		}
+	}
+	if c.Rounds < 0 {
+		return nil, fmt.Errorf("rounds: %d is less than nothing", c.Rounds)
+	}
+	source := &toolSource{own: own, servers: t.servers, names: c.MCP}
+	t.made[key] = &gateway.ServedTools{
+		Tools: source.tools, Rounds: c.Rounds, Record: t.recorder(),
+		Runner: &invoke.Runner{Policy: routePolicy(c.YesTo), Output: t.runner},
+	}
+	return t.made[key], nil
+}
+
+// builtins returns the built-in tools of these names.
+func (t *routeTools) builtins(names []string) (*tool.Set, error) {
+	if len(names) == 0 {
+		return tool.NewSet()
+	}
+	if t.own == nil {
+		return nil, errors.New("tools: no route had any when the gateway began; start it again")
+	}
+	for _, name := range names {
+		if _, ok := t.own.Lookup(name); !ok {
+			return nil, fmt.Errorf("tools: no tool is called %s%s; there are %s", name, didYouMean(name, t.own.Names()), strings.Join(t.own.Names(), ", "))
+		}
+	}
+	return t.own.Only(names)
+}
+
+// ofServer reports whether a name can be that of a tool of one of the servers.
+func (t *routeTools) ofServer(servers []string, name string) bool {
+	return slices.ContainsFunc(servers, func(s string) bool { return strings.HasPrefix(name, s+"__") })
+}
+
+// recorder begins the record of a request.
+func (t *routeTools) recorder() func(context.Context, string) (*journal.Recorder, error) {
+	if t.w.store == nil {
+		return nil
+	}
+	return func(ctx context.Context, run string) (*journal.Recorder, error) {
+		rec, err := journal.Open(ctx, t.w.store, run)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := rec.Write(ctx, journal.KindStart, journal.Start{Producer: "toolpost", Task: "calls of a request to the gateway"}); err != nil {
+			return nil, errors.Join(err, rec.Close(ctx))
+		}
+		return rec, nil
+	}
+}
+
+// routePolicy is the policy of a route: the tools that it names may do what they do, and the others
+// only read. Nobody can be asked.
+func routePolicy(names []string) invoke.Policy {
+	return func(ctx context.Context, t tool.Tool, c llm.Call) (invoke.Decision, error) {
+		for _, name := range names {
+			if prefix, all := strings.CutSuffix(name, "*"); t.Name == name || all && strings.HasPrefix(t.Name, prefix) {
+				return invoke.AllowAll(ctx, t, c)
+			}
+		}
+		return invoke.AllowReadOnly(ctx, t, c)
+	}
+}
+
+// toolSource gives the tools of one route: its own, and those that its servers have now.
+type toolSource struct {
+	own     *tool.Set
+	servers *mcpbridge.Servers
+	names   []string
+
+	mu    sync.Mutex
+	last  *tool.Set
+	print string // of those of the servers
+}
+
+// tools returns the same set as long as nothing has changed.
+func (s *toolSource) tools(ctx context.Context) (*tool.Set, error) {
+	if len(s.names) == 0 {
+		return s.own, nil
+	}
+	var plan agent.Plan
+	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &plan); err != nil { // lists that have changed are read
+		return nil, err
+	}
+	var names []string
+	var print strings.Builder
+	for t := range plan.Set.All() {
+		if slices.Contains(s.names, t.Source) {
+			names = append(names, t.Name)
+			fmt.Fprintf(&print, "%s %s\n", t.Name, t.SourceHash)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && s.print == print.String() {
+		return s.last, nil
+	}
+	theirs, err := plan.Set.Only(append([]string{}, names...))
+	if err != nil {
+		return nil, err
+	}
+	set, err := tool.Join(s.own, theirs)
+	if err == nil {
+		s.last, s.print = set, print.String()
+	}
+	return set, err
+}
