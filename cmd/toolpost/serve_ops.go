@@ -57,8 +57,8 @@ type serving struct {
 
 	check bool        // nothing is started
 	tools *routeTools // of its routes
-	cert atomic.Pointer[tls.Certificate]
-	seen [sha256.Size]byte // of the files it was configured by
+	cert  atomic.Pointer[tls.Certificate]
+	seen  [sha256.Size]byte // of the files it was configured by
 }
 
 // setup reads the configuration anew.

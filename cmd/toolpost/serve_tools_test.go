@@ -73,7 +73,7 @@ func TestServeToolsRefuses(t *testing.T) {
 		"yes_to: [read_file]":                    "yes_to and rounds are for tools and mcp",
 		"tools: [read_file], rounds: -1":         "rounds: -1",
 		"tools: [read_file], yes_to: [wite]":     "yes_to: it has no tool wite",
-		"tools: read_file":                       "sequence is expected",
+		"tools: read_file":                       "a list is expected",
 		"tools: [write_file], yes_to: [write_*]": "",
 	} {
 		place(t, "gateway.yaml", "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], "+route+"}\n")
@@ -82,5 +82,39 @@ func TestServeToolsRefuses(t *testing.T) {
 			code = 0
 		}
 		must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), code, says)
+	}
+}
+
+// TestServeToolsLater: a configuration that is read again keeps the tools that are open, and one
+// that names others says that the gateway has to begin again.
+func TestServeToolsLater(t *testing.T) {
+	bare(t, nil)
+	config := func(route string) *settings {
+		place(t, "gateway.yaml", "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], "+route+"}\n")
+		s := &settings{Root: ".", from: make(map[string]string)}
+		if err := s.readFile("gateway.yaml"); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := config("tools: [read_file]")
+	first.Journal = t.TempDir()
+	tools, err := openRouteTools(newServe(), first, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tools.close()
+	again := config("tools: [read_file]")
+	if err := tools.attach(again); err != nil || again.Gateway.routes()[0].Tools == nil || again.Gateway.routes()[0].Tools != first.Gateway.routes()[0].Tools {
+		t.Errorf("%v: what is known of the tools is lost", err)
+	}
+	if err := tools.attach(config("tools: [list_files]")); err != nil {
+		t.Error(err)
+	}
+	if err := tools.attach(config("mcp: [one]")); err == nil || !strings.Contains(err.Error(), "start it again") {
+		t.Errorf("a server that was not there: %v", err)
+	}
+	if none := config("check: off"); tools.attach(none) != nil || none.Gateway.routes()[0].Tools != nil {
+		t.Error("a route without tools has some")
 	}
 }
