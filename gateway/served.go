@@ -98,6 +98,7 @@ type serving struct {
 	tools  *ServedTools
 	runner *invoke.Runner
 	set    *tool.Set // all that can be run
+	kept   *tool.Set // those that are offered from the beginning; the same if all are
 	to     way       // who is asked first
 
 	conv    *llm.Request      // as the upstream is asked, without the tools of the gateway
@@ -110,7 +111,6 @@ type serving struct {
 	stopped string          // why nothing more is run
 	start   llm.Start       // of the answer
 	usage   llm.Usage       // of all rounds
-	told    bool            // that not all tools are offered
 	said    bool            // the model has said something in an earlier round
 }
 
@@ -126,13 +126,17 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
 	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
+	s.conv = req.Clone()
+	s.conv.Messages = x.held.merge(x.owner, req.Messages)
+	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
+	s.choose()
 	if name := s.clash(req.Tools); name != "" {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
 	}
-	s.conv = req.Clone()
-	s.conv.Messages = x.held.merge(x.owner, req.Messages)
-	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
+	if s.kept != s.set {
+		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", s.kept.Len(), s.set.Len(), tool.FinderName)})
+	}
 	if s.conv.N > 1 {
 		s.conv.N = 0
 		x.warn(llm.Warning{Code: llm.Degraded, Feature: "n", Detail: "one answer is given where the gateway runs tools"})
@@ -160,7 +164,10 @@ func (x *exchange) allowed(set *tool.Set) *tool.Set {
 // clash returns the name of a client's tool that a tool of the gateway has too, in any case of
 // its letters: vendors map names.
 func (s *serving) clash(tools []llm.ToolDef) string {
-	own := append(s.set.Names(), tool.FinderName)
+	own := s.set.Names()
+	if s.kept != s.set {
+		own = append(own, tool.FinderName)
+	}
 	for _, t := range tools {
 		if t.Kind != llm.HostedTool && slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, t.Name) }) {
 			return t.Name
@@ -221,23 +228,24 @@ func (s *serving) request() *llm.Request {
 	return req
 }
 
+// choose decides which tools the model is offered. They are the same in every round, so that what
+// the vendor has cached of the prompt stays valid.
+func (s *serving) choose() {
+	budget := s.tools.budget(s.to)
+	budget.Pinned = append(slices.Concat(budget.Pinned, s.conv.Choice.Allowed), s.conv.Choice.Name, invoke.ReaderName)
+	s.kept, _ = s.set.Follow(s.conv.Messages, budget)
+}
+
 // offer returns the definitions of the gateway's tools that the model is told about.
 func (s *serving) offer() []llm.ToolDef {
-	budget := s.tools.budget(s.to)
-	if !s.set.Exceeds(budget) {
+	if s.kept == s.set {
 		return s.set.Defs()
 	}
-	budget.Pinned = append(slices.Concat(budget.Pinned, s.conv.Choice.Allowed), s.conv.Choice.Name, invoke.ReaderName)
-	kept, left := s.set.Follow(s.conv.Messages[:s.before], budget) // the same in every round, for the vendor's cache
-	defs := append([]llm.ToolDef{s.set.Finder(nil).Def()}, kept.Defs()...)
+	defs := append([]llm.ToolDef{s.set.Finder(nil).Def()}, s.kept.Defs()...)
 	for _, name := range s.found {
 		if t, ok := s.set.Lookup(name); ok && !named(defs, name) {
 			defs = append(defs, t.Def())
 		}
-	}
-	if !s.told {
-		s.told = true
-		s.x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: fmt.Sprintf("%d of the %d tools that the gateway runs are offered; %s finds the others", kept.Len(), kept.Len()+len(left), tool.FinderName)})
 	}
 	return defs
 }
@@ -249,7 +257,7 @@ func named(defs []llm.ToolDef, name string) bool {
 // owns reports whether the gateway runs the tool of that name.
 func (s *serving) owns(name string) bool {
 	_, ok := s.set.Lookup(name)
-	return ok || name == tool.FinderName
+	return ok || name == tool.FinderName && s.kept != s.set
 }
 
 // after goes on from an answer of the model, and reports whether it was the last.

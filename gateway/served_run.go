@@ -53,6 +53,7 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 		switch ev := ev.(type) {
 		case invoke.Outcome:
 			results[ev.Index] = s.clean(ev.Result)
+			s.x.meters.served.add(1, s.to.route.Model, string(ev.Receipt.Status))
 			if ev.Call.Name == tool.FinderName && !ev.Result.Failed {
 				s.find(ev.Call)
 			}
@@ -115,7 +116,7 @@ func (s *serving) end(failed error) {
 
 // finder is the tool that finds others, if not all are offered.
 func (s *serving) finder() *tool.Set {
-	if !s.set.Exceeds(s.tools.budget(s.to)) {
+	if s.kept == s.set {
 		return nil
 	}
 	offered := s.offer()

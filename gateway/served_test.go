@@ -59,6 +59,12 @@ func results(req *llm.Request) []llm.Result {
 // and has to be taught its tools.
 func staged(t *testing.T, m llm.Model, upstream string, tools *gateway.ServedTools) (string, *stage) {
 	t.Helper()
+	setup, s := stagedSetup(t, m, upstream, tools)
+	return serve(t, setup), s
+}
+
+func stagedSetup(t *testing.T, m llm.Model, upstream string, tools *gateway.ServedTools) (gateway.Setup, *stage) {
+	t.Helper()
 	s := &stage{Model: m}
 	server := httptest.NewServer(&sim.Server{Model: s})
 	t.Cleanup(server.Close)
@@ -73,7 +79,7 @@ func staged(t *testing.T, m llm.Model, upstream string, tools *gateway.ServedToo
 	}
 	route := to("m", id)
 	route.Tools = tools
-	return serve(t, gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{route}}), s
+	return gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{route}}, s
 }
 
 func script(t *testing.T, answers ...string) *sim.Script {
@@ -211,6 +217,17 @@ func TestServedNamesClash(t *testing.T) {
 	}
 }
 
+// TestServedFinderIsFree: where all tools are offered, find_tools is a name like any other.
+func TestServedFinderIsFree(t *testing.T) {
+	var n counter
+	url, _ := staged(t, script(t, "call find_tools {\"city\":\"x\"}"), wire.Chat, served(reading("look", "found", &n)))
+	req := question("m")
+	req.Tools[0].Name = tool.FinderName
+	if got := ask(t, url, wire.Chat, req, true); got.err != nil || len(got.Message.Calls()) != 1 {
+		t.Errorf("%v %+v", got.err, got.Response)
+	}
+}
+
 // TestServedConsent: what needs a person's consent is refused, the model learns why, and the
 // answer goes on.
 func TestServedConsent(t *testing.T) {
@@ -330,5 +347,30 @@ func TestServedPolicyAndSecrets(t *testing.T) {
 	res := results(model.last())
 	if got.err != nil || n.n() != 1 || len(res) != 1 || !strings.Contains(res[0].Text(), "written") || strings.Contains(fmt.Sprint(model.last()), "hunter2") {
 		t.Errorf("%v, %d runs, %+v", got.err, n.n(), res)
+	}
+}
+
+// TestServedCounted: the calls that the gateway runs are counted, by how they ended.
+func TestServedCounted(t *testing.T) {
+	var n counter
+	write := reading("write", "written", &n)
+	write.Effects, write.Origin = 0, tool.MCP
+	setup, _ := stagedSetup(t, script(t, "call look {\"what\":\"one\"}\ncall write {\"what\":\"two\"}", "text Done."), wire.Chat, served(reading("look", "found", &n), write))
+	live, err := gateway.NewLive(setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(live.Close)
+	server := httptest.NewServer(live)
+	t.Cleanup(server.Close)
+	if got := ask(t, server.URL, wire.Chat, question("m"), true); got.err != nil {
+		t.Fatal(got.err)
+	}
+	w := httptest.NewRecorder()
+	live.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{`toolpost_served_calls_total{route="m",status="ok"} 1`, `toolpost_served_calls_total{route="m",status="refused"} 1`} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("no %s in\n%s", want, w.Body.String())
+		}
 	}
 }
