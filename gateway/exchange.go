@@ -140,10 +140,10 @@ func (x *exchange) answer() (err error) {
 		return err
 	}
 	defer leave()
+	changed := way[0].route.Override.apply(req)
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	changed := way[0].route.Override.apply(req)
 	if !changed && x.serving == nil && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}

@@ -374,3 +374,14 @@ func TestServedCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestServedOverride: what a route decides in the place of its clients holds for its tools, too.
+func TestServedOverride(t *testing.T) {
+	var n counter
+	setup, model := stagedSetup(t, script(t, "text No call."), wire.Chat, served(reading("look", "found", &n)))
+	setup.Routes[0].Override = gateway.Override{Choice: "none"}
+	got := ask(t, serve(t, setup), wire.Chat, question("m"), true)
+	if first := model.asked[0]; got.err != nil || slices.ContainsFunc(first.Tools, func(d llm.ToolDef) bool { return d.Name == "look" }) || len(first.Tools) > 0 && first.Choice.Mode != llm.MustNotCall {
+		t.Errorf("%v; asked %+v", got.err, first)
+	}
+}
