@@ -41,9 +41,9 @@ func (r *Runner) Set() *tool.Set {
 // program may add it to its tools for results that are longer than the limit.
 func ResultReader() tool.Tool {
 	t := tool.New(ReaderName, "Read more of an earlier result that was shortened. Such a result ends in a note with its id. "+
-		"With \"match\" it returns only the lines that have all these words; with \"from\" it goes on at a line. "+
+		"With \"match\" it returns only the lines in which all these words occur; with \"from\" it goes on at a line. "+
 		"It returns up to 200 lines, with their numbers, and says how to go on. Use it only if what you were shown does not have what you need; it runs nothing again and changes nothing.",
-		schema.Schema(`{"type":"object","properties":{"id":{"type":"string","minLength":8,"maxLength":10,"description":"the id in the note at the end of the shortened result","examples":["0a1b2c3d"]},"match":{"type":"string","maxLength":200,"description":"return only lines that have all these words, in any case","examples":["error timeout"]},"from":{"type":"integer","minimum":1,"description":"the number of the first line to return","default":1,"examples":[201]}},"required":["id"],"additionalProperties":false}`),
+		schema.Schema(`{"type":"object","properties":{"id":{"type":"string","minLength":8,"maxLength":10,"description":"the id in the note at the end of the shortened result","examples":["0a1b2c3d"]},"match":{"type":"string","maxLength":200,"description":"return only lines in which all these words occur, in any case and also inside of longer words","examples":["error timeout"]},"from":{"type":"integer","minimum":1,"description":"the number of the first line to return","default":1,"examples":[201]}},"required":["id"],"additionalProperties":false}`),
 		readResult)
 	t.Effects, t.Origin = tool.ReadOnly|tool.Local, tool.Builtin
 	return t
@@ -92,7 +92,7 @@ func page(p shorten.Excerpt, id, match string) string {
 	for i, l := range p.Lines {
 		fmt.Fprintf(&b, "%d: %s\n", p.Numbers[i], l)
 	}
-	if more := p.Matching - len(p.Lines); more > 0 {
+	if more := p.Matching - (len(p.Lines) - p.Heads); more > 0 {
 		next, _ := json.Marshal(struct {
 			ID    string `json:"id"`
 			Match string `json:"match,omitempty"`

@@ -61,11 +61,11 @@ func idNodes(kids []*node) bool {
 }
 
 // joinIDs writes runs of lines that are ids as one line each.
-func joinIDs(lines []string) []string {
-	var out []string
+func joinIDs(lines []line) []line {
+	var out []line
 	for i := 0; i < len(lines); {
 		j := i
-		for j < len(lines) && bareID(strings.TrimSpace(lines[j])) {
+		for j < len(lines) && bareID(strings.TrimSpace(lines[j].text)) {
 			j++
 		}
 		if j-i < leastIDs {
@@ -74,9 +74,9 @@ func joinIDs(lines []string) []string {
 		} else {
 			run := make([]string, 0, j-i)
 			for _, l := range lines[i:j] {
-				run = append(run, strings.TrimSpace(l))
+				run = append(run, strings.TrimSpace(l.text))
 			}
-			out = append(out, strings.Join(run, ","))
+			out = append(out, line{text: strings.Join(run, ","), units: unitsOf(lines[i:j])})
 		}
 		i = j
 	}
@@ -84,14 +84,19 @@ func joinIDs(lines []string) []string {
 }
 
 // lineTokens is how many tokens the lists of ids among lines have.
-func lineTokens(lines []string) int {
+func lineTokens(lines []line) int {
 	n := 0
 	for _, l := range lines {
-		if idLine(l) {
-			n += llm.EstimateText(l) + 1
-		}
+		n += idTokens(l.text)
 	}
 	return n
+}
+
+func idTokens(l string) int {
+	if idLine(l) {
+		return llm.EstimateText(l) + 1
+	}
+	return 0
 }
 
 // treeTokens is the same of a tree.
@@ -103,10 +108,13 @@ func treeTokens(n *node) int {
 		}
 		return sum
 	}
-	if n.kind == '"' {
-		return lineTokens(strings.Split(n.text, "\n"))
-	}
 	sum := 0
+	if n.kind == '"' {
+		for l := range strings.SplitSeq(n.text, "\n") {
+			sum += idTokens(l)
+		}
+		return sum
+	}
 	for _, k := range n.kids {
 		sum += treeTokens(k)
 	}

@@ -17,7 +17,7 @@ const (
 
 // mentions returns the names in a text that are not known yet, the surest first. It is
 // at most `most` bytes long, but for quoted words of up to leastQuoted.
-func mentions(s string, most int, known func(string) bool) string {
+func mentions(s string, most int, known func(string) bool) []string {
 	g := gathered{most: most, known: known, seen: make(map[string]bool)}
 	quotes(s, func(w string) { g.add(quotedName, w) })
 	phrases(s, func(w string) { g.add(phraseName, w) })
@@ -30,7 +30,7 @@ func mentions(s string, most int, known func(string) bool) string {
 			g.add(k, w)
 		}
 	}
-	return strings.Join(g.choose(), ", ")
+	return g.choose()
 }
 
 // trimmed are the signs around a word.

@@ -2,6 +2,7 @@ package shorten
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -28,18 +29,41 @@ func read(text string) (*node, bool) {
 	if len(text) > longestTree {
 		return nil, false
 	}
+	text = strings.TrimPrefix(text, byteOrderMark)
+	n, ok := readWhole(text)
+	if !ok {
+		return readPlain(text)
+	}
+	root := unfold(n)
+	if textual(root) {
+		if in, ok := readPlain(textOf(root)); ok {
+			in.cut = root.cut
+			return in, true
+		}
+	}
+	return root, true
+}
+
+const byteOrderMark = "\uFEFF"
+
+// structured reports whether a text that read does not take begins like JSON and is
+// valid: it has more than can be read.
+func structured(text string) bool {
+	t := strings.TrimSpace(strings.TrimPrefix(text, byteOrderMark))
+	return t != "" && (t[0] == '{' || t[0] == '[') && len(t) > 2 && json.Valid([]byte(t))
+}
+
+// readWhole reads JSON that may break off, or a string that holds something.
+func readWhole(text string) (*node, bool) {
 	nodes := mostNodes
 	if n, ok := readJSON(text, &nodes, true); ok {
-		root := unfold(n)
-		if textual(root) {
-			if in, ok := readPlain(textOf(root)); ok {
-				in.cut = root.cut
-				return in, true
-			}
-		}
-		return root, true
+		return n, true
 	}
-	return readPlain(text)
+	var s string
+	if t := strings.TrimSpace(text); strings.HasPrefix(t, `"`) && json.Unmarshal([]byte(t), &s) == nil {
+		return &node{kind: '"', text: s}, true
+	}
+	return nil, false
 }
 
 // readPlain reads text that has structure without being JSON.
@@ -121,14 +145,14 @@ func (p *parser) nested(open byte, depth int) *node {
 	for first := true; ; first = false {
 		p.space()
 		if p.early() {
-			n.cut = true
-			return n
+			return n.broken()
 		}
 		if p.i >= len(p.s) {
 			return nil
 		}
 		if p.s[p.i] == closer {
 			p.i++
+			n.keys = distinct(n.keys)
 			return n
 		}
 		if !first {
@@ -139,20 +163,48 @@ func (p *parser) nested(open byte, depth int) *node {
 			p.space()
 		}
 		if p.early() {
-			n.cut = true
-			return n
+			return n.broken()
 		}
 		if !p.member(n, depth) {
 			return nil
 		}
-		if k := len(n.kids); k > 0 && n.kids[k-1].cut {
-			n.cut = true
-			return n
-		}
-		if n.cut {
-			return n
+		if k := len(n.kids); n.cut || k > 0 && n.kids[k-1].cut {
+			return n.broken()
 		}
 	}
+}
+
+// broken returns an object or a list that ends too early.
+func (n *node) broken() *node {
+	n.cut, n.keys = true, distinct(n.keys)
+	return n
+}
+
+// distinct numbers the keys that an object has more than once, so that none of their
+// values is lost: JSON allows it, and readers differ about which of them counts.
+func distinct(keys []string) []string {
+	if len(keys) < 2 {
+		return keys
+	}
+	seen := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		seen[k] = true
+	}
+	if len(seen) == len(keys) {
+		return keys
+	}
+	times := make(map[string]int)
+	for i, k := range keys {
+		if times[k]++; times[k] == 1 {
+			continue
+		}
+		for seen[fmt.Sprintf("%s (%d)", k, times[k])] {
+			times[k]++
+		}
+		keys[i] = fmt.Sprintf("%s (%d)", k, times[k])
+		seen[keys[i]] = true
+	}
+	return keys
 }
 
 // member reads the next member or element of n.
@@ -264,20 +316,30 @@ func unfoldAt(n *node, nodes *int, depth int) *node {
 	if depth > deepest {
 		return n
 	}
-	if n.kind == '"' && len(n.text) > 1 && (n.text[0] == '{' || n.text[0] == '[') {
-		if in, ok := readJSON(n.text, nodes, n.cut); ok {
-			in.cut = in.cut || n.cut
-			return unfoldAt(in, nodes, depth+1)
-		}
+	if n.kind == '"' && (depth == 0 || len(n.text) > inlineBytes) { // a short one is shown as the text that it is
+		return opened(n, nodes, depth)
 	}
 	for i, k := range n.kids {
 		n.kids[i] = unfoldAt(k, nodes, depth+1)
 	}
-	return unwrap(n)
+	return unwrap(n, nodes, depth)
+}
+
+// opened returns what a string holds, if it is JSON.
+func opened(n *node, nodes *int, depth int) *node {
+	if n.kind != '"' || len(n.text) < 2 || n.text[0] != '{' && n.text[0] != '[' {
+		return n
+	}
+	in, ok := readJSON(n.text, nodes, n.cut)
+	if !ok {
+		return n
+	}
+	in.cut = in.cut || n.cut
+	return unfoldAt(in, nodes, depth+1)
 }
 
 // unwrap returns the content of an MCP result that has nothing else to say.
-func unwrap(n *node) *node {
+func unwrap(n *node, nodes *int, depth int) *node {
 	content := n.get("content")
 	if n.kind != '{' || content == nil || content.kind != '[' || len(content.kids) == 0 {
 		return n
@@ -288,6 +350,7 @@ func unwrap(n *node) *node {
 		if kind := block.get("type"); block.kind != '{' || text == nil || kind == nil || kind.text != "text" {
 			return n
 		}
+		text = opened(text, nodes, depth+1)
 		out.kids = append(out.kids, text)
 		out.texts = out.texts && text.kind == '"'
 	}
@@ -356,5 +419,5 @@ func (n *node) empty() bool {
 	case 'n':
 		return true
 	}
-	return n.kind == '"' && strings.TrimSpace(n.text) == ""
+	return n.kind == '"' && n.text == ""
 }

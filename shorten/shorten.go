@@ -41,10 +41,11 @@ func ParseMode(name string) (Mode, error) {
 // Options say what a view is for. The zero value shows all.
 type Options struct {
 	Mode Mode
-	// Tokens bounds the view, as [llm.EstimateText] counts. 0 means a third of the
-	// first 900 tokens and a fifth of the rest in Concise, at least 150 and at most
-	// 2,000, and lists of bare ids of up to 2,000 besides; in Minimal a sixteenth, at
-	// least 40 and at most 200.
+	// Tokens bounds the view with its notes, as [llm.EstimateText] counts; less than 40
+	// is taken for 40. 0 means a third of the first 900 tokens and a fifth of the rest in
+	// Concise, at least 150 and at most 2,000, and lists of bare ids of up to 2,000
+	// besides; in Minimal a sixteenth, at least 40 and at most 200. A view by lines then
+	// has a fifth more, and notes of up to 30 tokens are not counted.
 	Tokens int
 	// Task is what the result is for: the words of the user, the arguments of the
 	// call. Lines and items that have its words are kept before others.
@@ -61,16 +62,27 @@ type Options struct {
 // View is what is shown of a result.
 type View struct {
 	Text string
-	// Whole says that no value was left out: at most space, repetitions and null.
+	// Whole says that no value was left out: at most space, lines of signs, repetitions,
+	// null, and tags of a document without their attributes.
 	Whole bool
-	// Shown of Of units ("items", "lines") are in the text, some of them in part.
+	// Shown of Of units are in the text, some of them in part. The units are "items" of
+	// the outermost lists, "entries" of an object without lists, or "lines" that are not
+	// empty. All are 0 if the result is shown as it is.
 	Shown, Of int
 	Unit      string
 }
 
 // longestTree bounds the results that are read as JSON or YAML; longer ones are
-// shown by lines.
+// shown by lines, and so are those with more than mostNodes values or deepest levels.
+// The view says so.
 const longestTree = 4 << 20
+
+// noteTokens is room for the notes at the end of a view, and leastBudget is the least
+// that a view is made for.
+const (
+	noteTokens  = 30
+	leastBudget = 40
+)
 
 // small is how many tokens a result has of which a third is shown in Concise; of what
 // is beyond, a fifth.
@@ -94,28 +106,38 @@ func (o Options) budget(whole int) int {
 // Result returns a view of a result. One that is short enough is returned as it is.
 func Result(text string, o Options) View {
 	whole := llm.EstimateText(text)
-	if o.Mode == Detailed && o.Tokens == 0 || whole <= o.budget(whole) {
+	most := o.budget(whole)
+	if o.Mode == Detailed && o.Tokens == 0 || whole <= most {
 		return View{Text: text, Whole: true}
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	budget := o.budget(whole)
+	if o.Tokens == 0 {
+		s := show(text, o, whole, most)
+		return s.view(s.most + noteTokens)
+	}
+	most = max(most, leastBudget)
+	return show(text, o, whole, max(most-noteTokens, leastBudget/2)).view(most)
+}
+
+// show returns what is shown of a result in about so many tokens.
+func show(text string, o Options, whole, budget int) shown {
 	root, ok := read(text)
 	switch {
 	case !ok:
-		return showText(text, o, budget)
-	case textual(root):
-		v := showText(textOf(root), o, budget)
-		if root.cut {
-			v.Text += "\n" + breaksOff
+		s := showText(text, o, budget)
+		if structured(text) {
+			s.lost |= tooLarge
 		}
-		return v
+		return s
+	case textual(root):
+		s := showText(textOf(root), o, budget)
+		if root.cut {
+			s.lost |= brokenOff
+		}
+		return s
 	}
 	return showTree(root, o, whole, budget)
 }
-
-// breaksOff ends the view of a result whose JSON has no end, so that nobody takes it
-// for the whole.
-const breaksOff = "[The result breaks off here, in the middle of a value]"
 
 // textual reports whether a result is text in a wrapping of JSON.
 func textual(n *node) bool {
@@ -135,15 +157,4 @@ func textOf(n *node) string {
 		parts[i] = k.text
 	}
 	return strings.Join(parts, "\n")
-}
-
-// note says how much is shown. It is empty for a whole view.
-func (v View) note() string {
-	if v.Whole {
-		return ""
-	}
-	if v.Shown >= v.Of {
-		return "\n[Long values are cut]"
-	}
-	return fmt.Sprintf("\n[Showing %d of %d %s]", v.Shown, v.Of, v.Unit)
 }

@@ -244,7 +244,7 @@ func TestAllCanBeHadBack(t *testing.T) {
 		}
 	}
 	p := Page(people(400), Query{Match: "person 317"})
-	if p.Matching != 1 || len(p.Lines) != 1 || !strings.Contains(p.Lines[0], "1317") || p.Numbers[0] < 300 {
+	if p.Matching != 1 || len(p.Lines) != 4 || p.Heads != 3 || p.Lines[0] != "[400]: id|uuid|name|bio" || p.Numbers[0] != 1 || !strings.Contains(p.Lines[3], "1317") || p.Numbers[3] < 300 {
 		t.Errorf("the filter finds %+v", p)
 	}
 	if p := Page(people(400), Query{From: 1 << 40}); len(p.Lines) != 0 || p.Of == 0 {

@@ -22,7 +22,6 @@ func (d *drawing) list(name string, n *node, depth int) {
 			leaves++
 		}
 	}
-	d.of += len(n.kids)
 	switch {
 	case leaves == len(n.kids) && !long(n.kids):
 		d.leaves(label, n, depth)
@@ -51,28 +50,37 @@ func (d *drawing) leaves(label string, n *node, depth int) {
 		most, comma = all, ","
 	}
 	keep := d.choose(n.kids, most, func(k *node) string { return k.text })
-	d.shown += len(keep)
 	var parts []string
 	for i, at := range keep {
 		if i > 0 && at != keep[i-1]+1 {
 			parts = append(parts, "…")
 		}
-		parts = append(parts, d.scalar(n.kids[at]))
+		parts = append(parts, d.part(n.kids[at]))
 	}
 	if len(keep) < len(n.kids) {
-		d.whole = false
+		d.lost |= lostFields
 		parts = append(parts, fmt.Sprintf("(%d of %d)", len(keep), len(n.kids)))
 	}
-	d.add(depth, label+" "+strings.Join(parts, comma))
+	d.addUnits(depth, label+" "+strings.Join(parts, comma), len(keep)*d.item(n))
+}
+
+// item is how many units an element of a list counts for: one, or none.
+func (d *drawing) item(n *node) int {
+	if d.units[n] > 0 && d.counts(n) {
+		return 1
+	}
+	return 0
 }
 
 // each draws a list one value after the other.
 func (d *drawing) each(label string, n *node, depth int) {
 	d.add(depth, label)
 	keep := d.choose(n.kids, d.lim.rows, func(k *node) string { return k.text })
-	d.shown += len(keep)
 	for _, at := range keep {
-		d.value("-", n.kids[at], depth+1)
+		first := len(d.lines)
+		if d.value("-", n.kids[at], depth+1); d.item(n) > 0 {
+			d.lines[first].units = 1
+		}
 	}
 	d.rest(n, keep, depth+1)
 }
@@ -127,7 +135,7 @@ func (d *drawing) rest(n *node, keep []int, depth int) {
 	if len(keep) == len(n.kids) {
 		return
 	}
-	d.whole = false
+	d.lost |= lostFields
 	var named []string
 	times := make(map[string]int)
 	left := 0
@@ -141,7 +149,7 @@ func (d *drawing) rest(n *node, keep []int, depth int) {
 		}
 		h := ""
 		if v := k.get(by); by != "" {
-			h = d.cell(v, true)
+			h = d.called(v)
 		} else {
 			h = d.handle(k)
 		}
@@ -154,7 +162,10 @@ func (d *drawing) rest(n *node, keep []int, depth int) {
 			named[i] = fmt.Sprintf("%s (%d times)", h, times[h])
 		}
 	}
-	line := fmt.Sprintf("(%d more: %s", left, strings.Join(named, "; "))
+	line := fmt.Sprintf("(%d more", left)
+	if len(named) > 0 {
+		line += ": " + strings.Join(named, "; ")
+	}
 	if left > d.lim.refs {
 		line += fmt.Sprintf("; and %d others", left-d.lim.refs)
 	}
@@ -174,7 +185,7 @@ func (d *drawing) telling(n *node) string {
 	for _, key := range n.kids[len(n.kids)/2].keys {
 		values := make(map[string]bool)
 		for _, row := range n.kids {
-			if v := row.get(key); v != nil && v.kind == '"' && (len(v.text) < 80 || isPath(v.text)) && !stamp(v.text) && !strings.Contains(v.text, "\n") {
+			if v := row.get(key); v != nil && v.kind == '"' && (len(v.text) < 80 || isPath(v.text)) && !stamp(v.text) && !strings.Contains(v.text, "\n") && !d.opaque(key, v) {
 				values[v.text] = true
 			}
 		}
@@ -192,30 +203,37 @@ func (d *drawing) table(label string, n *node, depth int) {
 		d.each(label, n, depth)
 		return
 	}
-	head, same, empty := d.header(n, cols)
-	d.add(depth, label+" "+strings.Join(head, "|"))
-	if len(same) > 0 {
-		d.add(depth+1, "(in each: "+strings.Join(same, ", ")+")")
+	above := &head{from: len(d.lines)}
+	d.header(label, cols, depth)
+	above.to = len(d.lines)
+	if !slices.ContainsFunc(cols, column.inRows) { // the head says all of each row
+		d.lines[above.from].units = len(n.kids) * d.item(n)
+		return
 	}
-	d.emptyOnes(empty, depth+1)
+	outer := d.head
+	d.head = above
 	keep := d.choose(n.kids, d.lim.rows, d.rowText)
-	d.shown += len(keep)
 	for _, at := range keep {
-		row := n.kids[at]
-		cells := make([]string, 0, len(head))
-		for _, c := range cols {
-			if c.kind == shownColumn {
-				cells = append(cells, d.cell(at2(row, c.path), c.names()))
-			}
-		}
-		for _, c := range cols {
-			if v := at2(row, c.path); c.kind == sparseColumn && v != nil && !v.empty() {
-				cells = append(cells, strings.Join(c.path, ".")+"="+d.cell(v, false))
-			}
-		}
-		d.add(depth+1, strings.Join(cells, "|"))
+		d.addUnits(depth+1, d.row(n.kids[at], cols), d.item(n))
 	}
 	d.rest(n, keep, depth+1)
+	d.head = outer
+}
+
+// row returns a row of a table.
+func (d *drawing) row(row *node, cols []column) string {
+	var cells []string
+	for _, c := range cols {
+		if c.kind == shownColumn {
+			cells = append(cells, d.cell(at2(row, c.path), c.names()))
+		}
+	}
+	for _, c := range cols {
+		if v := at2(row, c.path); c.kind == sparseColumn && v != nil && !v.empty() {
+			cells = append(cells, c.label()+"="+d.cell(v, false))
+		}
+	}
+	return strings.Join(cells, "|")
 }
 
 // rowText is what of a row is compared with the task.
@@ -236,6 +254,12 @@ type column struct {
 	kind columnKind
 	text string // of all rows, if it is the same
 }
+
+// label is the name of the column.
+func (c column) label() string { return strings.Join(labels(c.path), ".") }
+
+// inRows reports whether the rows say what the column has.
+func (c column) inRows() bool { return c.kind == shownColumn || c.kind == sparseColumn }
 
 // names reports whether the column names the rows.
 func (c column) names() bool { return nameRank(c.path[len(c.path)-1]) < all }
@@ -288,15 +312,30 @@ func addColumn(cols *[]column, at map[string]int, path []string) {
 // which become columns.
 func flatKeys(n *node) map[string]bool {
 	flat := make(map[string]bool)
+	dotted := dottedKeys(n)
 	for _, k := range n.kids[0].keys {
 		first := n.kids[0].get(k)
-		flat[k] = first.kind == '{' && len(first.keys) > 0 && len(first.keys) <= 6
+		flat[k] = !dotted[k] && first.kind == '{' && len(first.keys) > 0 && len(first.keys) <= 6
 		for _, row := range n.kids {
 			v := row.get(k)
 			flat[k] = flat[k] && v != nil && v.kind == '{' && slices.Equal(v.keys, first.keys) && allLeaves(v)
 		}
 	}
 	return flat
+}
+
+// dottedKeys returns what stands before the first dot of a key: such a key has the name
+// of a column that is made of two.
+func dottedKeys(n *node) map[string]bool {
+	dotted := make(map[string]bool)
+	for _, row := range n.kids {
+		for _, k := range row.keys {
+			if before, _, ok := strings.Cut(k, "."); ok {
+				dotted[before] = true
+			}
+		}
+	}
+	return dotted
 }
 
 func allLeaves(n *node) bool {
@@ -345,9 +384,9 @@ func (d *drawing) judge(n *node, cols []column) {
 			c.kind = emptyColumn
 		case opaque:
 			c.kind = droppedColumn
-			d.whole = false
+			d.lost |= lostIDs
 		case same && filled[i] == len(n.kids) && len(n.kids) > 2:
-			c.kind, c.text = sameColumn, d.cell(first, true)
+			c.kind, c.text = sameColumn, d.common(first)
 		case filled[i]*3 <= len(n.kids) && len(n.kids) > 3:
 			c.kind = sparseColumn
 		default:
@@ -362,7 +401,7 @@ func (d *drawing) dropColumns(n *node, cols []column, filled []int, shown int) {
 	if shown <= d.lim.cols {
 		return
 	}
-	d.whole = false
+	d.lost |= lostFields
 	type cand struct {
 		at   int
 		rank float64
@@ -399,27 +438,31 @@ func (d *drawing) sample(n *node, path []string) *node {
 	return nil
 }
 
-// header returns the names of the columns that are shown, what is the same in each
-// row, and the columns without values.
-func (d *drawing) header(n *node, cols []column) (head, same, empty []string) {
+// header draws the names of the columns that are shown, what is the same in each row,
+// and the columns without values.
+func (d *drawing) header(label string, cols []column, depth int) {
+	var head, same, empty []string
 	dropped := 0
 	for _, c := range cols {
-		name := strings.Join(c.path, ".")
 		switch c.kind {
 		case shownColumn:
-			head = append(head, name)
+			head = append(head, c.label())
 		case sameColumn:
-			same = append(same, name+": "+c.text)
+			same = append(same, c.label()+": "+c.text)
 		case emptyColumn:
-			empty = append(empty, name)
+			empty = append(empty, c.label())
 		case droppedColumn:
 			dropped++
 		}
 	}
 	if dropped > 0 {
-		head = append(head, fmt.Sprintf("(%d more columns)", dropped))
+		head = append(head, "("+plural(dropped, "more column")+")")
 	}
-	return head, same, empty
+	d.add(depth, label+" "+strings.Join(head, "|"))
+	if len(same) > 0 {
+		d.add(depth+1, "(in each: "+strings.Join(same, ", ")+")")
+	}
+	d.emptyOnes(empty, depth+1, false)
 }
 
 // required returns the keys that a schema requires, at any depth.

@@ -12,54 +12,88 @@ import (
 )
 
 // showText returns a view of text by lines.
-func showText(text string, o Options, budget int) View {
-	lines := textLines(text)
+func showText(text string, o Options, budget int) shown {
+	lines, lost := textLines(text)
+	s := shown{unit: "lines", of: unitsOf(lines)}
 	a := aimOf(o.Task)
 	joined := joinIDs(lines)
-	if budget, a.ids = o.withIDs(budget, llm.EstimateText(text), lineTokens(joined)); a.ids {
+	if o.Tokens == 0 {
+		budget += budget / 5 // lines say less in as many tokens than tables do
+	}
+	if s.most, a.ids = o.withIDs(budget, llm.EstimateText(text), lineTokens(joined)); a.ids {
 		lines = joined
 	}
 	a.weigh(lines)
-	v := showLines(lines, a, budget)
-	v.Text += v.note()
-	return v
+	s.lines, s.lost = showLines(lines, a, s.most)
+	s.lost |= lost
+	return s
 }
 
 // textLines returns the lines that say something, without tags, targets of images and
-// runs of space. Lines that repeat the one before are left out.
-func textLines(text string) []string {
-	if strings.Count(text, "</") > 4 {
-		text = tagless(text)
+// runs of space. A line that repeats the one before is counted there.
+func textLines(text string) ([]line, loss) {
+	var lost loss
+	text, tags := unmarked(text)
+	if tags {
+		lost = lostMarkup
 	}
-	var out []string
-	for l := range strings.Lines(text) {
-		l = tidy(l)
-		if l == "" || len(out) > 0 && out[len(out)-1] == l {
-			continue
+	var out []line
+	for raw := range strings.Lines(text) {
+		l, targets := tidy(raw)
+		if targets {
+			lost |= lostMarkup
 		}
-		out = append(out, l)
+		switch last := len(out) - 1; {
+		case l == "":
+		case last >= 0 && out[last].text == l:
+			out[last].units++
+		default:
+			out = append(out, line{text: l, units: 1})
+		}
 	}
-	return out
+	for i, l := range out {
+		if l.units > 1 {
+			out[i].text += fmt.Sprintf(" (%d times)", l.units)
+		}
+	}
+	return out, lost
 }
 
-// tidy returns a line without what only lays it out.
-func tidy(l string) string {
+// tidy returns a line without what only lays it out, and whether the target of a link
+// or an image is left out.
+func tidy(l string) (string, bool) {
 	depth := len(l) - len(strings.TrimLeft(l, " \t"))
 	l = strings.Join(strings.Fields(l), " ")
-	if strings.Trim(l, "-=_*|:+~ ") == "" { // a rule, or the line below the head of a table
-		return ""
+	if rule(l) {
+		return "", false
 	}
+	lost := false
 	if strings.Contains(l, "](") {
-		l = untarget(l)
+		l, lost = untarget(l)
 	}
 	if strings.HasPrefix(l, "| ") { // a row of a table
 		l = strings.ReplaceAll(strings.TrimSuffix(l[2:], " |"), " | ", "|")
 	}
-	return strings.Repeat(" ", min((depth+1)/2, 3)) + l
+	return strings.Repeat(" ", min((depth+1)/2, 3)) + l, lost
+}
+
+// rule reports whether a line is one that is drawn, such as that below the head of a
+// table.
+func rule(l string) bool {
+	if strings.Trim(l, "-=_*|:+~ ") != "" {
+		return false
+	}
+	for _, c := range []string{"--", "==", "__", "**", "~~"} {
+		if strings.Contains(l, c) {
+			return true
+		}
+	}
+	return l == ""
 }
 
 // untarget leaves out where images are, and what a link asks of a server.
-func untarget(l string) string {
+func untarget(l string) (string, bool) {
+	lost := false
 	var b strings.Builder
 	for {
 		i := strings.Index(l, "](")
@@ -74,15 +108,17 @@ func untarget(l string) string {
 		target := l[i+2 : i+end]
 		b.WriteString(l[:i+1])
 		if open <= 0 || l[open-1] != '!' {
-			target, _, _ = strings.Cut(target, "#")
-			if len(target) > 0 {
-				b.WriteString("(" + target + ")")
+			before, _, part := strings.Cut(target, "#")
+			if lost = lost || part; before != "" {
+				b.WriteString("(" + before + ")")
 			}
+		} else {
+			lost = true
 		}
 		l = l[i+end+1:]
 	}
 	b.WriteString(l)
-	return b.String()
+	return b.String(), lost
 }
 
 // caps are how long a line may be, from all to little, before lines are left out.
@@ -90,46 +126,48 @@ var caps = []int{all, 3200, 2400, 1600, 1200, 900, 600, 400, 280, 200, 150}
 
 // showLines shows all lines if there is room, the long ones cut, and else those that
 // matter most, in order.
-func showLines(lines []string, a *aim, budget int) View {
+func showLines(lines []line, a *aim, budget int) ([]line, loss) {
 	for _, most := range caps {
-		out, tokens, cut := make([]string, len(lines)), 0, false
+		out, tokens, lost := slices.Clone(lines), 0, loss(0)
 		for i, l := range lines {
-			s, is := a.cut(l, most, nil)
-			out[i], cut = s, cut || is
+			s, cut := a.cut(l.text, most, nil)
+			if out[i].text = s; cut {
+				lost = cutValues
+			}
 			if tokens += llm.EstimateText(s) + 1; tokens > budget {
 				break
 			}
 		}
 		if tokens <= budget {
-			return View{Text: strings.Join(out, "\n"), Whole: !cut, Shown: len(lines), Of: len(lines), Unit: "lines"}
+			return out, lost
 		}
 	}
-	return pick(lines, a, budget)
+	return pick(lines, a, budget), cutValues | lostFields
 }
 
 // scoredLine is a line and how much it matters.
 type scoredLine struct {
+	line
 	at, tokens int
-	text       string
 	score      float64
 }
 
 // pick shows the lines that matter most: the first, the last, those that fit the
 // task, that head a section or report a failure, and that name things.
-func pick(lines []string, a *aim, budget int) View {
+func pick(lines []line, a *aim, budget int) []line {
 	marks := make([]scoredLine, len(lines))
 	for i, l := range lines {
-		fit := a.fits(l)
+		fit := a.fits(l.text)
 		most := 110
 		if fit > 0 || i < 2 {
 			most = 200
 		}
-		s, _ := a.cut(l, most, nil)
+		s, _ := a.cut(l.text, most, nil)
 		n := llm.EstimateText(s) + 1
-		if i+1 < len(lines) && below(l, lines[i+1]) {
+		if i+1 < len(lines) && below(l.text, lines[i+1].text) {
 			fit += 2
 		}
-		marks[i] = scoredLine{i, n, s, (weight(l) + fit + place(i, len(lines))) / float64(24+n)}
+		marks[i] = scoredLine{line{text: s, units: l.units}, i, n, (weight(l.text) + fit + place(i, len(lines))) / float64(24+n)}
 	}
 	slices.SortStableFunc(marks, func(x, y scoredLine) int {
 		return cmp.Or(cmp.Compare(y.score, x.score), x.at-y.at)
@@ -144,7 +182,7 @@ func pick(lines []string, a *aim, budget int) View {
 		}
 	}
 	slices.SortFunc(kept, func(x, y scoredLine) int { return x.at - y.at })
-	return View{Text: gaps(lines, kept, (names+room)*7/2), Shown: len(kept), Of: len(lines), Unit: "lines"}
+	return gaps(lines, kept, names+room)
 }
 
 // below reports whether a line is the first of those that belong to the one before: it
@@ -155,38 +193,51 @@ func below(title, l string) bool {
 	return in(l) > in(title) || in(l) == in(title) && entry(l[in(l):]) && !entry(title[in(title):])
 }
 
-// gaps writes the lines that are kept, with a mark for what is between them, and what
-// that names, in up to most bytes.
-func gaps(lines []string, kept []scoredLine, most int) string {
-	var b strings.Builder
+// gaps returns the lines that are kept, with a mark for what is between them, and what
+// that names, in up to so many tokens.
+func gaps(lines []line, kept []scoredLine, tokens int) []line {
+	var out []line
 	next := 0
 	var left strings.Builder
 	for _, k := range kept {
 		if k.at > next {
-			b.WriteString("…\n")
+			out = append(out, line{text: "…"})
 			leave(&left, lines[next:k.at])
 		}
-		b.WriteString(k.text)
-		b.WriteByte('\n')
+		out = append(out, k.line)
 		next = k.at + 1
 	}
 	leave(&left, lines[next:])
-	text := strings.TrimSuffix(b.String(), "\n")
-	if said := mentions(left.String(), most, func(w string) bool { return strings.Contains(text, w) }); said != "" {
-		text += fmt.Sprintf("\n(also: %s)", said)
+	text := textIn(out)
+	names := mentions(left.String(), tokens*7/2, func(w string) bool { return strings.Contains(text, w) })
+	if names = within(names, tokens-alsoTokens); len(names) > 0 {
+		out = append(out, line{text: "(also: " + strings.Join(names, ", ") + ")"})
 	}
-	return text
+	return out
+}
+
+// alsoTokens is what "(also: )" has.
+const alsoTokens = 4
+
+// within returns the first names that have room in so many tokens.
+func within(names []string, tokens int) []string {
+	for i, w := range names {
+		if tokens -= llm.EstimateText(w) + 1; tokens < 0 {
+			return names[:i]
+		}
+	}
+	return names
 }
 
 // mostLeft bounds the text that is searched for names.
 const mostLeft = 1 << 20
 
-func leave(b *strings.Builder, lines []string) {
+func leave(b *strings.Builder, lines []line) {
 	for _, l := range lines {
 		if b.Len() > mostLeft {
 			return
 		}
-		b.WriteString(l)
+		b.WriteString(l.text)
 		b.WriteByte('\n')
 	}
 }

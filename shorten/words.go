@@ -47,14 +47,14 @@ func aimOf(task string) *aim {
 }
 
 // weigh gives the words their weights: what few of the texts have counts most.
-func (a *aim) weigh(texts []string) {
+func (a *aim) weigh(texts []line) {
 	if len(a.weight) == 0 {
 		return
 	}
 	in := make(map[string]int)
 	last := make(map[string]int)
 	for i, t := range texts {
-		words(t, func(w string) {
+		words(t.text, func(w string) {
 			if _, ok := a.weight[w]; ok && last[w] != i+1 {
 				last[w] = i + 1
 				in[w]++
@@ -152,9 +152,9 @@ func cutText(s string, most int, known func(string) bool) (string, bool) {
 		tail += i + 1
 	}
 	// A name may begin in the head or end in the tail.
-	said := mentions(s[cutAt(s, max(head-longestName/2, 0)):], max(wide/3, leastNamed), func(w string) bool {
+	said := strings.Join(mentions(s[cutAt(s, max(head-longestName/2, 0)):], max(wide/3, leastNamed), func(w string) bool {
 		return known != nil && known(w) || strings.Contains(s[:head], w) || strings.Contains(s[tail:], w)
-	})
+	}), ", ")
 	if said != "" {
 		said += " … "
 	}
