@@ -102,15 +102,25 @@ func openSQLite(file string, create bool) (runStore, func(), error) {
 	if _, err := os.Stat(file); err != nil && !create {
 		return nil, nil, fmt.Errorf("there are no runs: %w", err)
 	}
-	// The file must be private from its first moment.
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	address, err := sqliteAddress(file, "FULL")
 	if err != nil {
 		return nil, nil, err
 	}
+	return openDatabase("sqlite", address)
+}
+
+// sqliteAddress makes the file of a database if it is not there, and returns its address. FULL
+// survives the loss of power, NORMAL the death of the process.
+func sqliteAddress(file, synchronous string) (string, error) {
+	// The file must be private from its first moment.
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
 	f.Close()
 	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(),
-		RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"}
-	return openDatabase("sqlite", address.String())
+		RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + synchronous + ")"}
+	return address.String(), nil
 }
 
 func openDatabase(driver, address string) (runStore, func(), error) {

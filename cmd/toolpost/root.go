@@ -82,7 +82,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(newRepair())
 	root.AddCommand(newModels())
 	root.AddCommand(newTools(), newMCP())
-	root.AddCommand(newSim(), newServe())
+	root.AddCommand(newSim(), newServe(), newKeys(), newUsage())
 	root.AddCommand(newReceipts())
 	root.AddCommand(newRun(), newChat(), newReplay(), newRuns())
 	root.AddCommand(newConfig(), newDoctor())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ type gatewayConfig struct {
 	MaxBody   int64         `yaml:"max_body"`
 	Routes    []routeConfig `yaml:"routes"`
 	Ops       opsConfig     `yaml:",inline"`
+	Keys      keysConfig    `yaml:",inline"`
 
 	served []*gateway.ServedTools // of each route, once they are open
 }
@@ -118,7 +120,7 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the vendors' APIs to any client, over any model",
 		Long: `Answers clients of the OpenAI (Chat Completions and Responses), Anthropic, Gemini, Ollama and
-Amazon Bedrock (Converse) APIs on loopback. The routes of the configuration say which model
+Amazon Bedrock (Converse) APIs. The routes of the configuration say which model
 answers for which name; without any, the offline model answers for every name.
 
   gateway:
@@ -130,14 +132,18 @@ answers for which name; without any, the offline model answers for every name.
         fallback: [fast]
 
 Models that have no tools are taught those of the client, and calls are read from whatever
-they write. What could not be done as asked stands in the header Toolpost-Warning.`,
+they write. What could not be done as asked stands in the header Toolpost-Warning.
+
+Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 		Example: `  toolpost serve
   toolpost serve --addr 127.0.0.1:9000 --config gateway.yaml
   toolpost serve --check --config gateway.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, addr, check) },
 	}
-	cmd.Flags().StringVar(&addr, "addr", "", "loopback address to listen on, "+defaultAddr+" if not given; port 0 picks a free one")
+	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on, "+defaultAddr+" if not given; port 0 picks a free one")
+	cmd.Flags().String("keys", "", keysUsage+"; with it every request needs a key")
+	cmd.Flags().Bool(publicFlag, false, "listen where others can reach it without asking them for a key")
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether the routes are in order")
 	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
 	return cmd
@@ -177,16 +183,32 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return hostOf(m), err
 	}
 	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, host))
+	if !check {
+		if v.guards, err = openGuards(cmd, s); err != nil {
+			return err
+		}
+		defer v.guards.done()
+		setup.Access = v.guards.book
+	}
 	if v.live, err = gateway.NewLive(setup); err != nil || problems != nil {
 		return errors.Join(problems, err)
 	}
 	defer v.live.Close()
-	if err := loopback(addr); err != nil {
-		return usagef(cmd, "%w", errors.New(strings.Replace(err.Error(), "simulator", "gateway", 1)))
+	handler, err := v.guards.handler(cmd, addr, v.live, s)
+	if err != nil {
+		return err
 	}
 	if check {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "the routes are in order: %s\n", cmp.Or(s.Gateway.String(), "none, so the offline model answers"))
 		return err
 	}
-	return v.serve(cmd.Context(), addr, gateway.LocalOnly(v.live))
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	attended, err := v.guards.attend(ctx, cmd, s.Gateway.Keys)
+	if err != nil {
+		return err
+	}
+	err = v.serve(ctx, addr, handler)
+	stop()
+	return errors.Join(err, attended())
 }

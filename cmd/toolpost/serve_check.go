@@ -19,7 +19,7 @@ func (c gatewayConfig) problems(addr string) error {
 	wrong := func(key, format string, args ...any) {
 		list = append(list, fmt.Errorf("gateway: "+key+": "+format, args...))
 	}
-	for _, row := range []struct{ key, addr string }{{"addr", addr}, {"ops_addr", c.Ops.OpsAddr}} {
+	for _, row := range []struct{ key, addr string }{{"addr", addr}, {"ops_addr", c.Ops.OpsAddr}, {"admin_addr", c.Keys.AdminAddr}} {
 		if row.addr == "" {
 			continue
 		}
@@ -32,7 +32,7 @@ func (c gatewayConfig) problems(addr string) error {
 		value time.Duration
 	}{
 		{"drain", c.Ops.Drain}, {"reload", c.Ops.Reload}, {"header_timeout", c.Ops.HeaderTimeout}, {"body_timeout", c.Ops.BodyTimeout},
-		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive},
+		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive}, {"log_retention", c.Keys.Retention},
 	} {
 		if off := row.key == "keep_alive" && row.value < 0; !off && (row.value < 0 || row.value > 0 && row.value < time.Millisecond) {
 			wrong(row.key, "%v is no time to wait; give a unit, like 30s", row.value)

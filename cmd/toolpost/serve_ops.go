@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"reflect"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -55,10 +56,11 @@ type serving struct {
 	live *gateway.Live
 	with *settings // that it began with
 
-	check bool        // nothing is started
-	tools *routeTools // of its routes
-	cert  atomic.Pointer[tls.Certificate]
-	seen  [sha256.Size]byte // of the files it was configured by
+	guards guards
+	check  bool        // nothing is started
+	tools  *routeTools // of its routes
+	cert   atomic.Pointer[tls.Certificate]
+	seen   [sha256.Size]byte // of the files it was configured by
 }
 
 // setup reads the configuration anew.
@@ -76,6 +78,7 @@ func (v *serving) setup() (*settings, gateway.Setup, error) {
 		return nil, gateway.Setup{}, err
 	}
 	c, err := s.gatewaySetup(v.log)
+	c.Access = v.guards.book
 	return s, c, err
 }
 
@@ -128,7 +131,7 @@ func (v *serving) replace() error {
 		key     string
 		changed bool
 	}{
-		{"addr", s.Gateway.Addr != v.with.Gateway.Addr}, {"ops_addr", s.Gateway.Ops.OpsAddr != v.with.Gateway.Ops.OpsAddr},
+		{"keys", !reflect.DeepEqual(s.Gateway.Keys, v.with.Gateway.Keys)}, {"addr", s.Gateway.Addr != v.with.Gateway.Addr}, {"ops_addr", s.Gateway.Ops.OpsAddr != v.with.Gateway.Ops.OpsAddr},
 		{"tls", (s.Gateway.Ops.TLS.Cert == "") != (v.with.Gateway.Ops.TLS.Cert == "")},
 		{"the time limits of connections", s.Gateway.Ops.conns() != v.with.Gateway.Ops.conns()},
 	} {

@@ -47,12 +47,18 @@ func TestServe(t *testing.T) {
 // startServe starts the command until the test is over, and returns its address.
 func startServe(t *testing.T, args ...string) string {
 	t.Helper()
+	return startServeWith(t, io.Discard, args...)
+}
+
+// startServeWith starts the command as startServe does, and says where its standard error goes.
+func startServeWith(t *testing.T, errOut io.Writer, args ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	cmd := newRoot()
 	cmd.SetArgs(append([]string{"serve"}, args...))
 	cmd.SetOut(in)
-	cmd.SetErr(io.Discard)
+	cmd.SetErr(errOut)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx); in.Close() }()
 	t.Cleanup(func() {
@@ -83,5 +89,5 @@ func TestServeRefuses(t *testing.T) {
 		}
 		must(t, toolpost(t, "", "serve", "--check", "--config", file), 1, says)
 	}
-	must(t, toolpost(t, "", "serve", "--addr", "0.0.0.0:0"), 2, "not a loopback address")
+	must(t, toolpost(t, "", "serve", "--addr", "0.0.0.0:0"), 2, "not a loopback address, and without keys")
 }

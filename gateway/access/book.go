@@ -307,7 +307,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		return nil, refuse(NoPrice, "the price of the model %q is not known, and what the key %s may spend is bounded in money", r.Model, g.Key.ID)
 	}
 	now := b.now()
-	a := &Admission{Rights: g, id: r.ID, model: r.Model, at: now}
+	a := &Admission{Rights: g, id: r.ID, model: clip(r.Model), at: now}
 	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Most: Count{Tokens: max(0, r.Tokens), Money: max(0, int64(r.Money))}, Until: now.Add(holdTime)}
 	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Count) error {
 		var refused *Refusal

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -158,12 +157,9 @@ func (m *Memory) Usage(_ context.Context, since string, by []Grouping) ([]Spend,
 
 // sortUsage sorts by what usage is told by.
 func sortUsage(list []Spend, by []Grouping) {
-	field := func(u *Spend, g Grouping) string {
-		return map[Grouping]string{ByTeam: u.Team, ByKey: u.Key, ByModel: u.Model, ByDay: u.Day}[g]
-	}
 	slices.SortFunc(list, func(a, b Spend) int {
 		for _, g := range by {
-			if c := cmp.Compare(field(&a, g), field(&b, g)); c != 0 {
+			if c := strings.Compare(a.Of(g), b.Of(g)); c != 0 {
 				return c
 			}
 		}

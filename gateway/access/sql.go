@@ -80,12 +80,21 @@ func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
 	return &SQL{db}, nil
 }
 
+// StoreError says that a store does not work, whatever it was asked.
+type StoreError struct{ Err error }
+
+// Error says what the store says.
+func (e *StoreError) Error() string { return "access: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StoreError) Unwrap() error { return e.Err }
+
 // failed is the error of a database.
 func failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("access: %w", err)
+	return &StoreError{err}
 }
 
 // Get implements [Store].

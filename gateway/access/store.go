@@ -45,12 +45,12 @@ type LogLine struct {
 	Status   string        `json:"status"` // "ok", or the kind of error
 	Input    int64         `json:"input"`
 	Output   int64         `json:"output"`
-	Money    catalog.Money `json:"money"`
+	Money    catalog.Money `json:"-"` // as usd
 	// Unpriced says that the price is not known, so Money is too little.
 	Unpriced bool `json:"unpriced,omitempty"`
 	// Estimated says that nobody said how many tokens it were.
 	Estimated bool          `json:"estimated,omitempty"`
-	Took      time.Duration `json:"took"`
+	Took      time.Duration `json:"-"` // as seconds
 }
 
 func (e *LogLine) count() Count { return Count{Tokens: add(e.Input, e.Output), Money: int64(e.Money)} }
@@ -68,7 +68,7 @@ type Spend struct {
 	Failed    int64         `json:"failed"`
 	Input     int64         `json:"input"`
 	Output    int64         `json:"output"`
-	Money     catalog.Money `json:"money"`
+	Money     catalog.Money `json:"-"`         // as usd
 	Unpriced  int64         `json:"unpriced"`  // requests without a price
 	Estimated int64         `json:"estimated"` // requests whose tokens nobody counted
 }

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// keysEnv names where keys are kept, for addresses that have a password.
+const keysEnv = "TOOLPOST_GATEWAY_KEYS"
+
+const keysUsage = "where keys and what they use are kept: sqlite:`FILE` or postgres://…"
+
+// addKeysFlags adds what says where keys are.
+func addKeysFlags(cmd *cobra.Command) {
+	cmd.PersistentFlags().String("keys", "", keysUsage)
+	cmd.PersistentFlags().String("config", "", "`FILE` to read in place of your config.yaml")
+}
+
+// keysName returns where keys are kept: --keys, the environment or the configuration; "" if nowhere.
+func keysName(cmd *cobra.Command, s *settings) (string, error) {
+	if f := cmd.Flag("keys"); f != nil && f.Changed {
+		if isPostgres(f.Value.String()) && hasPassword(f.Value.String()) {
+			return "", usagef(cmd, "%s", strings.Replace(passwordShown, "TOOLPOST_STORE", keysEnv, 1))
+		}
+		return f.Value.String(), nil
+	}
+	return cmp.Or(os.Getenv(keysEnv), s.Gateway.Keys.Store), nil
+}
+
+// openKeys opens the keys of that name. The caller calls done.
+func openKeys(ctx context.Context, name string, create bool) (book *access.Book, done func(), err error) {
+	driver, address := "pgx", name
+	switch file, isFile := strings.CutPrefix(name, "sqlite:"); {
+	case isFile:
+		if _, err := os.Stat(file); err != nil && !create {
+			return nil, nil, fmt.Errorf("there are no keys: %w", err)
+		}
+		driver = "sqlite"
+		if address, err = sqliteAddress(file, "NORMAL"); err != nil {
+			return nil, nil, err
+		}
+	case !isPostgres(name):
+		return nil, nil, fmt.Errorf("keys are kept in sqlite:FILE or at postgres://…, not in %s", printable(name))
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		return nil, nil, errors.New("the address of the database cannot be read") // the error may quote a password
+	}
+	if driver == "sqlite" {
+		db.SetMaxOpenConns(1) // those who write wait for each other in the process, not at the file
+	}
+	ctx, cancel := context.WithTimeout(ctx, keysPatience)
+	defer cancel()
+	store, err := access.OpenSQL(ctx, db)
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	return &access.Book{Store: store}, func() { db.Close() }, nil
+}
+
+// keysPatience bounds how long a database may take to be opened.
+const keysPatience = 30 * time.Second
+
+// withKeys runs f with the keys of a command.
+func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error {
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	name, err := keysName(cmd, s)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return usagef(cmd, "nobody says where keys are kept: set keys below gateway in the configuration, or give --keys sqlite:FILE")
+	}
+	book, done, err := openKeys(cmd.Context(), name, create)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return f(book)
+}
+
+func newKeys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Make, list, rotate and revoke the keys of a gateway",
+		Long: `The keys that clients of 'toolpost serve' show. A key belongs to a team; limits of the key
+and of its team hold together. Only a hash of a key is kept: it is shown once, when it
+is made.
+
+A limit is UNIT/PERIOD=AMOUNT: requests, tokens or money (in US dollars), per minute, day
+or month, or total.`,
+		Example: `  toolpost keys create --team research --limit money/month=50 --limit requests/minute=60 --keys sqlite:keys.db
+  toolpost keys list --keys sqlite:keys.db`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	addKeysFlags(cmd)
+	cmd.AddCommand(newKeysCreate(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
+	return cmd
+}
+
+// shownKey is a key with its secret.
+type shownKey struct {
+	access.Key
+	Secret string `json:"secret"`
+}
+
+// showSecret prints a key that nobody can see again.
+func showSecret(cmd *cobra.Command, k access.Key, secret string, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), shownKey{k, secret})
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "the key %s of team %s; it is shown only this once:\n", k.ID, printable(k.Team))
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
+	return err
+}
+
+// readLimits reads the limits of a flag.
+func readLimits(cmd *cobra.Command, texts []string) (list []access.Quota, err error) {
+	for _, s := range texts {
+		q, err := access.ParseQuota(s)
+		if err != nil {
+			return nil, usagef(cmd, "--limit: %w", err)
+		}
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+func newKeysCreate() *cobra.Command {
+	var k access.Key
+	var limits []string
+	var expires string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a key",
+		Long: `Makes a key and prints it on standard output, once. Without --models, --tools or --routes all
+of them are allowed; in their names, * stands for anything. Tools are those that the
+gateway or a vendor runs; clients run their own.`,
+		Example: `  toolpost keys create --team research --name laptop --models 'claude-*,fast' --keys sqlite:keys.db
+  toolpost keys create --team research --limit tokens/day=1000000 --expires 720h --json --keys sqlite:keys.db`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if k.Limits, err = readLimits(cmd, limits); err != nil {
+				return err
+			}
+			if k.Expires, err = readTime(expires, time.Now(), 1); err != nil {
+				return usagef(cmd, "--expires: %w", err)
+			}
+			return withKeys(cmd, true, func(b *access.Book) error {
+				made, secret, err := b.Create(cmd.Context(), k)
+				if err != nil {
+					return err
+				}
+				return showSecret(cmd, made, secret, asJSON)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&k.Team, "team", "", "the `TEAM` that the key belongs to")
+	f.StringVar(&k.Name, "name", "", "what the key is for")
+	f.StringSliceVar(&k.Models, "models", nil, "the models that it may ask for, as clients name them")
+	f.StringSliceVar(&k.Tools, "tools", nil, "the tools of the gateway and of vendors that it may use")
+	f.StringSliceVar(&k.Routes, "routes", nil, "the routes that it may use, as the configuration names them")
+	f.StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=50; may be given several times")
+	f.StringVar(&expires, "expires", "", "when it ends: a `TIME` like 720h, or a day like 2027-01-31")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+// readTime reads a day, or a duration from now in a direction; "" is no time.
+func readTime(s string, now time.Time, direction time.Duration) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	text, days := s, time.Duration(1)
+	if n, ok := strings.CutSuffix(s, "d"); ok {
+		text, days = n+"h", 24
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > 100*365*24*time.Hour/days {
+		return time.Time{}, fmt.Errorf("%q is neither a day like 2027-01-31 nor a time like 720h or 30d", s)
+	}
+	return now.Add(direction * days * d).UTC().Truncate(time.Second), nil
+}
+
+func newKeysList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the keys, the oldest first",
+		Example: "  toolpost keys list --keys sqlite:keys.db\n  toolpost keys list --json --keys sqlite:keys.db",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withKeys(cmd, false, func(b *access.Book) error {
+				keys, err := b.Keys(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), append([]access.Key{}, keys...))
+				}
+				rows := [][]string{{"KEY", "TEAM", "NAME", "STATE", "EXPIRES", "MODELS", "LIMITS"}}
+				for _, k := range keys {
+					expires := "never"
+					if !k.Expires.IsZero() {
+						expires = k.Expires.Format(time.DateOnly)
+					}
+					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), k.State(time.Now()), expires,
+						cmp.Or(printable(strings.Join(k.Models, ",")), "all"), cmp.Or(quotaList(k.Limits), "none")})
+				}
+				return printTable(cmd.OutOrStdout(), "", rows)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	return cmd
+}
+
+func quotaList(list []access.Quota) string {
+	var out []string
+	for _, q := range list {
+		out = append(out, q.String())
+	}
+	return strings.Join(out, " ")
+}
+
+func newKeysRotate() *cobra.Command {
+	var grace time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "rotate KEY",
+		Short:   "Give a key a new secret",
+		Long:    "Prints a new secret for a key. The one before ends at once, or after --grace.",
+		Example: "  toolpost keys rotate tp-k3f9x2qabc --grace 24h --keys sqlite:keys.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if grace < 0 {
+				return usagef(cmd, "--grace is not less than 0")
+			}
+			return withKeys(cmd, false, func(b *access.Book) error {
+				k, secret, err := b.Rotate(cmd.Context(), args[0], grace)
+				if err != nil {
+					return err
+				}
+				return showSecret(cmd, k, secret, asJSON)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&grace, "grace", 0, "how long the secret before is still good")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func newKeysRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke KEY",
+		Short:   "End a key at once and for ever",
+		Example: "  toolpost keys revoke tp-k3f9x2qabc --keys sqlite:keys.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withKeys(cmd, false, func(b *access.Book) error {
+				k, err := b.Revoke(cmd.Context(), args[0])
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is revoked\n", k.ID, printable(k.Team))
+				}
+				return err
+			})
+		},
+	}
+}
+
+func newKeysTeam() *cobra.Command {
+	var limits []string
+	cmd := &cobra.Command{
+		Use:     "team TEAM",
+		Short:   "Set the limits of a team",
+		Long:    "Sets what all keys of a team may use together. Without --limit there are none from then on.",
+		Example: "  toolpost keys team research --limit money/month=500 --limit tokens/minute=200000 --keys sqlite:keys.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := readLimits(cmd, limits)
+			if err != nil {
+				return err
+			}
+			return withKeys(cmd, true, func(b *access.Book) error {
+				if err := b.SetTeam(cmd.Context(), access.Team{Name: args[0], Limits: list}); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "limits of team %s: %s\n", printable(args[0]), cmp.Or(quotaList(list), "none"))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=500; may be given several times")
+	return cmd
+}

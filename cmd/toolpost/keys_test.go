@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// keysFile is where the tests keep keys.
+const keysFile = "sqlite:keys.db"
+
+// makeKey makes a key by the command.
+func makeKey(t *testing.T, args ...string) string {
+	t.Helper()
+	r := toolpost(t, "", append([]string{"keys", "create", "--keys", keysFile}, args...)...)
+	must(t, r, 0, "shown only this once")
+	return strings.TrimSpace(r.out)
+}
+
+// askWith asks a gateway with a key, "" for none, and returns the status and the answer.
+func askWith(t *testing.T, url, key string) (int, string) {
+	t.Helper()
+	status, body, err := tryWith(t, url, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, body
+}
+
+func tryWith(t *testing.T, url, key string) (int, string, error) {
+	r, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"any","messages":[{"role":"user","content":"Hello"}]}`))
+	if err != nil {
+		return 0, "", err
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), err
+}
+
+// TestKeys walks through the life of a key by the commands, while a gateway serves.
+func TestKeys(t *testing.T) {
+	bare(t, nil)
+	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 1, "there are no keys")
+	key := makeKey(t, "--team", "research", "--name", "laptop", "--limit", "requests/day=100")
+	id := key[:13]
+	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, id, "research", "laptop", "active", "requests/day=100")
+	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); strings.Contains(r.out, key) || strings.Contains(r.out, "hash") {
+		t.Errorf("the list shows too much: %s", r.out)
+	}
+	url := startServe(t, "--addr", "127.0.0.1:0", "--keys", keysFile)
+	for shown, want := range map[string]int{key: 200, "": 401, "tp-nobody": 401} {
+		if status, body := askWith(t, url, shown); status != want {
+			t.Errorf("%q: %d %s", shown, status, body)
+		}
+	}
+	r := toolpost(t, "", "keys", "rotate", id, "--keys", keysFile)
+	must(t, r, 0, id)
+	second := strings.TrimSpace(r.out)
+	for shown, want := range map[string]int{key: 401, second: 200} {
+		if status, body := askWith(t, url, shown); status != want {
+			t.Errorf("after rotating: %d %s", status, body)
+		}
+	}
+	must(t, toolpost(t, "", "keys", "team", "research", "--limit", "requests/total=2", "--keys", keysFile), 0, "requests/total=2")
+	if status, body := askWith(t, url, second); status != 429 {
+		t.Errorf("over the limit of the team: %d %s", status, body)
+	}
+	must(t, toolpost(t, "", "keys", "revoke", id, "--keys", keysFile), 0, "is revoked")
+	if status, body := askWith(t, url, second); status != 401 || !strings.Contains(body, "revoked") {
+		t.Errorf("revoked: %d %s", status, body)
+	}
+	must(t, toolpost(t, "", "usage", "--by", "team,model", "--keys", keysFile), 0, "TEAM", "research", "any", "2")
+	must(t, toolpost(t, "", "usage", "--by", "key", "--csv", "--since", "1d", "--keys", keysFile), 0, "key,requests,failed,input,output,usd,unpriced,estimated", id+",2,0,")
+	must(t, toolpost(t, "", "usage", "--by", "request", "--keys", keysFile), 0, "req_", "sim/offline")
+	var sums []struct {
+		Day      string
+		Requests int
+		USD      float64
+	}
+	if r := toolpost(t, "", "usage", "--by", "day", "--json", "--keys", keysFile); json.Unmarshal([]byte(r.out), &sums) != nil || len(sums) != 1 || sums[0].Requests != 2 {
+		t.Errorf("%s", r.out)
+	}
+	must(t, toolpost(t, "", "usage", "--since", "2999-01-01", "--keys", keysFile), 0, "nothing was used")
+}
+
+// TestKeysUsedWrongly checks what the commands refuse.
+func TestKeysUsedWrongly(t *testing.T) {
+	bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})
+	makeKey(t, "--team", "a")
+	for args, says := range map[string]string{
+		"keys list": "nobody says where keys are kept",
+		"keys create --team a --limit money/week=1 --keys " + keysFile: "is no limit like",
+		"keys create --team a --expires soon --keys " + keysFile:       "neither a day",
+		"keys create --team a --keys postgres://u:p@127.0.0.1/x":       "a password on the command line",
+		"keys rotate tp-aaaaaaaaaa --grace -1h --keys " + keysFile:     "--grace",
+		"usage --by moon --keys " + keysFile:                           "is not key, team, model, day or request",
+		"usage --json --csv --keys " + keysFile:                        "use one of them",
+		"usage --since yesterday --keys " + keysFile:                   "neither a day",
+		"serve --addr 0.0.0.0:0":                                       "whoever reaches it spends",
+		"serve --addr :0":                                              "--let-anyone-use-it",
+	} {
+		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
+	}
+	for args, says := range map[string]string{
+		"keys create --keys " + keysFile:               "the team is missing",
+		"keys rotate tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
+		"keys revoke tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
+		"keys list --keys keys.txt":                    "keys are kept in sqlite:FILE",
+		"serve --addr nonsense --let-anyone-use-it":    "is no address",
+		"serve --config admin.yaml":                    "there are none: set keys",
+		"serve --config admin.yaml --keys " + keysFile: adminKeyEnv,
+	} {
+		must(t, toolpost(t, "", strings.Fields(args)...), 1, says)
+	}
+	t.Setenv(adminKeyEnv, "short")
+	must(t, toolpost(t, "", "serve", "--config", "admin.yaml", "--addr", "127.0.0.1:0", "--keys", keysFile), 1, "less than 24 bytes")
+}
+
+// TestPublicAddress checks that a gateway with keys may listen everywhere, and is used under any name.
+func TestPublicAddress(t *testing.T) {
+	bare(t, nil)
+	key := makeKey(t, "--team", "a")
+	for _, test := range []struct {
+		args []string
+		key  string
+		want int
+	}{
+		{[]string{"--keys", keysFile}, key, 200}, {[]string{"--keys", keysFile}, "", 401}, {[]string{"--let-anyone-use-it"}, "", 200},
+	} {
+		url := startServe(t, append(test.args, "--addr", "0.0.0.0:0")...)
+		_, port, _ := strings.Cut(url, "[::]:")
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1:"+port+"/v1/models", nil)
+		r.Host = "gateway.example.org"
+		r.Header.Set("X-Api-Key", test.key)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != test.want {
+			t.Errorf("%v: %d", test, resp.StatusCode)
+		}
+	}
+}
+
+// startProgram starts the gateway as a process of its own and returns it with its address.
+func startProgram(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+	return cmd, url
+}
+
+// TestKilledUnderLoad kills a gateway that is at work, and checks that clients see a closed
+// connection, and that keys and what was spent are as they were: each answer that a client read to
+// its end is counted, and none twice.
+func TestKilledUnderLoad(t *testing.T) {
+	bare(t, nil)
+	key := makeKey(t, "--team", "a", "--limit", "requests/total=100000")
+	gone := makeKey(t, "--team", "a")
+	must(t, toolpost(t, "", "keys", "revoke", gone[:13], "--keys", keysFile), 0)
+	answered := 0
+	for range 2 {
+		cmd, url := startProgram(t, "--keys", keysFile)
+		if status, _ := askWith(t, url, gone); status != 401 {
+			t.Errorf("a revoked key: %d", status)
+		}
+		var got, sent atomic.Int64
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for {
+					sent.Add(1)
+					status, body, err := tryWith(t, url, key)
+					switch {
+					case err != nil:
+						return // the connection was closed
+					case status != 200:
+						t.Errorf("%d %s", status, body)
+						return
+					}
+					if got.Add(1) == 40 {
+						_ = cmd.Process.Kill()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		answered += int(got.Load())
+		var sums []struct{ Requests, Failed int }
+		r := toolpost(t, "", "usage", "--by", "key", "--json", "--keys", keysFile)
+		if err := json.Unmarshal([]byte(r.out), &sums); err != nil || len(sums) != 1 {
+			t.Fatalf("%v\n%s", err, r.out)
+		}
+		if n := sums[0].Requests; n < answered || n > answered+16 {
+			t.Errorf("%d requests are counted, %d were answered", n, answered)
+		}
+		answered = sums[0].Requests
+	}
+	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, key[:13], "revoked", "active")
+}
+
+// TestAdministrators makes a key over the address of administrators.
+func TestAdministrators(t *testing.T) {
+	bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h}\n"})
+	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
+	errOut, in := io.Pipe()
+	said := make(chan string, 1)
+	go func() {
+		lines := bufio.NewReader(errOut)
+		line, _ := lines.ReadString('\n')
+		said <- line
+		_, _ = io.Copy(io.Discard, lines)
+	}()
+	url := startServeWith(t, in, "--config", "admin.yaml", "--addr", "127.0.0.1:0")
+	_, admin, _ := strings.Cut(strings.TrimSpace(<-said), "administrators on ")
+	post, _ := http.NewRequestWithContext(t.Context(), "POST", admin+"/admin/keys", strings.NewReader(`{"team":"a","limits":["requests/day=1"]}`))
+	post.Header.Set("Authorization", "Bearer "+os.Getenv(adminKeyEnv))
+	post.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var made struct{ ID, Secret string }
+	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || resp.StatusCode != 200 || made.Secret == "" {
+		t.Fatalf("%d %+v %v", resp.StatusCode, made, err)
+	}
+	if status, body := askWith(t, url, made.Secret); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := askWith(t, url, os.Getenv(adminKeyEnv)); status != 401 {
+		t.Error("the key of administrators is one of clients")
+	}
+	must(t, toolpost(t, "", "keys", "list", "--config", "admin.yaml"), 0, made.ID)
+}

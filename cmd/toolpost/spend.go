@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// byRequest lists the requests themselves.
+const byRequest = "request"
+
+func newUsage() *cobra.Command {
+	var by, since string
+	var asJSON, asCSV bool
+	var last int
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what the clients of a gateway have used",
+		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, model or day, or several of
+them. --by request lists the latest requests. A sum with a * lacks requests whose price is
+not known.`,
+		Example: `  toolpost usage --by team --keys sqlite:keys.db
+  toolpost usage --by team,day --since 30d --csv --keys sqlite:keys.db
+  toolpost usage --by request --last 20 --json --keys sqlite:keys.db`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON && asCSV {
+				return usagef(cmd, "--json and --csv are two forms: use one of them")
+			}
+			from, err := readTime(since, time.Now(), -1)
+			if err != nil {
+				return usagef(cmd, "--since: %w", err)
+			}
+			if by == byRequest {
+				if asCSV || since != "" {
+					return usagef(cmd, "the list of requests has neither --csv nor --since; --last says how many")
+				}
+				return withKeys(cmd, false, func(b *access.Book) error { return printRequests(cmd, b, last, asJSON) })
+			}
+			var groups []access.Grouping
+			for word := range strings.SplitSeq(by, ",") {
+				if !slices.Contains(access.Groupings, access.Grouping(word)) {
+					return usagef(cmd, "--by: %q is not key, team, model, day or request", word)
+				}
+				groups = append(groups, access.Grouping(word))
+			}
+			return withKeys(cmd, false, func(b *access.Book) error {
+				list, err := b.Usage(cmd.Context(), from, groups...)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					return printJSON(cmd.OutOrStdout(), append([]access.Spend{}, list...))
+				case asCSV:
+					return access.WriteCSV(cmd.OutOrStdout(), list, groups...)
+				}
+				return printSpend(cmd, list, groups)
+			})
+		},
+	}
+	addKeysFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&by, "by", "team", "what to sum up by: key, team, model, day, several of them with commas, or request")
+	f.StringVar(&since, "since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
+	f.IntVar(&last, "last", 50, "with --by request: how many")
+	f.BoolVar(&asJSON, "json", false, "print one JSON array")
+	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
+	return cmd
+}
+
+// printSpend prints sums for people.
+func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) error {
+	var head []string
+	for _, g := range by {
+		head = append(head, strings.ToUpper(string(g)))
+	}
+	rows := [][]string{append(head, "REQUESTS", "FAILED", "INPUT", "OUTPUT", "USD")}
+	for _, s := range list {
+		var row []string
+		for _, g := range by {
+			row = append(row, printable(s.Of(g)))
+		}
+		usd := s.Money.String()
+		if s.Unpriced > 0 {
+			usd += "*"
+		}
+		for _, n := range []int64{s.Requests, s.Failed, s.Input, s.Output} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		rows = append(rows, append(row, usd))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was used")
+		return nil
+	}
+	return printTable(cmd.OutOrStdout(), "", rows)
+}
+
+// printRequests prints the latest requests.
+func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON bool) error {
+	log, err := b.Log(cmd.Context(), last)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), append([]access.LogLine{}, log...))
+	}
+	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
+	for _, l := range log {
+		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, printable(l.Model), printable(l.Upstream), l.Status,
+			strconv.FormatInt(l.Input, 10), strconv.FormatInt(l.Output, 10), l.Money.String(), l.Took.Round(time.Millisecond).String()})
+	}
+	return printTable(cmd.OutOrStdout(), "", rows)
+}

@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/vendorapi"
+)
+
+// minAdminKey is how long the key of administrators is at least.
+const minAdminKey = 24
+
+// maxAdminBody bounds what administrators send.
+const maxAdminBody = 64 << 10
+
+// Admin serves the administrators of a gateway: keys, teams, what they use and the log. It wants a key of
+// its own, as Authorization: Bearer, and answers no browser: no request with an origin, with a header that only
+// browsers send, or to another host than this machine or one of hosts.
+func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error) {
+	if len(key) < minAdminKey {
+		return nil, fmt.Errorf("gateway: the key of administrators has less than %d bytes", minAdminKey)
+	}
+	a := &admin{book: book, key: sha256.Sum256([]byte(key)), hosts: hosts}
+	mux := http.NewServeMux()
+	for pattern, answer := range map[string]func(*http.Request) (any, error){
+		"GET /admin/keys":              a.keys,
+		"POST /admin/keys":             a.create,
+		"POST /admin/keys/{id}/rotate": a.rotate,
+		"POST /admin/keys/{id}/revoke": a.revoke,
+		"GET /admin/teams":             a.teams,
+		"PUT /admin/teams/{name}":      a.setTeam,
+		"GET /admin/requests":          a.requests,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := answer(r)
+			if err != nil {
+				a.fail(w, err)
+				return
+			}
+			vendorapi.WriteJSON(w, v)
+		})
+	}
+	mux.HandleFunc("GET /admin/usage", a.usage)
+	a.mux = mux
+	return a, nil
+}
+
+// admin is the handler of Admin.
+type admin struct {
+	book  *access.Book
+	key   [sha256.Size]byte
+	hosts []string
+	mux   *http.ServeMux
+}
+
+// adminError is an error with its status.
+type adminError struct {
+	status int
+	err    error
+}
+
+func (e *adminError) Error() string { return e.err.Error() }
+
+func bad(format string, args ...any) error {
+	return &adminError{http.StatusBadRequest, fmt.Errorf(format, args...)}
+}
+
+// ServeHTTP answers one request.
+func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if err := a.admit(r); err != nil {
+		a.fail(w, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminTime)) // a server without deadlines has its own bounds
+	a.mux.ServeHTTP(w, r)
+}
+
+// adminTime is how long an administrator may take to send a request.
+const adminTime = 10 * time.Second
+
+// browserHeaders are sent by browsers and by nobody else.
+var browserHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Cookie"}
+
+// admit says why a request is refused, nil if it is not. What a page in a browser can send is refused
+// whatever key it has.
+func (a *admin) admit(r *http.Request) error {
+	if !local(r.Host) && !slices.ContainsFunc(a.hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
+		return &adminError{http.StatusMisdirectedRequest, errors.New("this server is not the host that the request names")}
+	}
+	for _, name := range browserHeaders {
+		if r.Header.Values(name) != nil {
+			return &adminError{http.StatusForbidden, errors.New("this server does not answer browsers")}
+		}
+	}
+	values := r.Header.Values("Authorization")
+	scheme, key, _ := strings.Cut(strings.Join(values, "\x00"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
+	if subtle.ConstantTimeCompare(sum[:], a.key[:]) != 1 || !strings.EqualFold(scheme, bearer) || len(values) != 1 {
+		return &adminError{http.StatusUnauthorized, errors.New("the key of administrators is missing or wrong")}
+	}
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodGet && r.ContentLength != 0 && media != "application/json" {
+		return &adminError{http.StatusUnsupportedMediaType, errors.New("the body has to be application/json")}
+	}
+	return nil
+}
+
+func (a *admin) fail(w http.ResponseWriter, err error) {
+	status := http.StatusBadRequest // what package access refuses
+	var known *adminError
+	if errors.As(err, &known) {
+		status = known.status
+	} else if store := new(access.StoreError); errors.As(err, &store) {
+		status = http.StatusServiceUnavailable
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": err.Error()}}) // who is gone needs no answer
+}
+
+// read reads a JSON document; members that nobody knows are an error, as they would not do what they
+// say.
+func read(r *http.Request, into any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if large := new(http.MaxBytesError); errors.As(err, &large) {
+		return &adminError{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", large.Limit)}
+	}
+	if err == nil && d.More() {
+		err = errors.New("something stands behind it")
+	}
+	if err != nil {
+		return bad("the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// newKey is what an administrator says of a key.
+type newKey struct {
+	Team    string         `json:"team"`
+	Name    string         `json:"name"`
+	Models  []string       `json:"models"`
+	Tools   []string       `json:"tools"`
+	Routes  []string       `json:"routes"`
+	Limits  []access.Quota `json:"limits"`
+	Expires time.Time      `json:"expires"`
+}
+
+// madeKey is a key with its secret, which is shown once.
+type madeKey struct {
+	access.Key
+	Secret string `json:"secret"`
+}
+
+func (a *admin) keys(r *http.Request) (any, error) {
+	keys, err := a.book.Keys(r.Context())
+	return map[string]any{"keys": notNil(keys)}, err
+}
+
+func (a *admin) create(r *http.Request) (any, error) {
+	var n newKey
+	if err := read(r, &n); err != nil {
+		return nil, err
+	}
+	k, secret, err := a.book.Create(r.Context(), access.Key{
+		Team: n.Team, Name: n.Name, Models: n.Models, Tools: n.Tools, Routes: n.Routes, Limits: n.Limits, Expires: n.Expires,
+	})
+	return madeKey{k, secret}, err
+}
+
+func (a *admin) rotate(r *http.Request) (any, error) {
+	var n struct {
+		Grace string `json:"grace"` // like 24h
+	}
+	if err := read(r, &n); err != nil {
+		return nil, err
+	}
+	grace := time.Duration(0)
+	if n.Grace != "" {
+		var err error
+		if grace, err = time.ParseDuration(n.Grace); err != nil || grace < 0 {
+			return nil, bad("grace: %.40q is no duration like 24h", n.Grace)
+		}
+	}
+	k, secret, err := a.book.Rotate(r.Context(), r.PathValue("id"), grace)
+	return madeKey{k, secret}, err
+}
+
+func (a *admin) revoke(r *http.Request) (any, error) {
+	return a.book.Revoke(r.Context(), r.PathValue("id"))
+}
+
+func (a *admin) teams(r *http.Request) (any, error) {
+	teams, err := a.book.Teams(r.Context())
+	return map[string]any{"teams": notNil(teams)}, err
+}
+
+func (a *admin) setTeam(r *http.Request) (any, error) {
+	var n struct {
+		Limits []access.Quota `json:"limits"`
+	}
+	if err := read(r, &n); err != nil {
+		return nil, err
+	}
+	t := access.Team{Name: r.PathValue("name"), Limits: n.Limits}
+	return t, a.book.SetTeam(r.Context(), t)
+}
+
+// defaultLog is how many lines of the log are told if nobody says it.
+const defaultLog = 100
+
+func (a *admin) requests(r *http.Request) (any, error) {
+	most := defaultLog
+	if s := r.URL.Query().Get("limit"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 {
+			return nil, bad("limit: %.40q is no number", s)
+		}
+		most = n
+	}
+	log, err := a.book.Log(r.Context(), most)
+	return map[string]any{"requests": notNil(log)}, err
+}
+
+// usage answers with what was used, as JSON or as a table.
+func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var by []access.Grouping
+	for word := range strings.SplitSeq(query.Get("by"), ",") {
+		if word != "" {
+			by = append(by, access.Grouping(word))
+		}
+	}
+	var since time.Time
+	var err error
+	if s := query.Get("since"); s != "" {
+		if since, err = time.Parse(time.DateOnly, s); err != nil {
+			a.fail(w, bad("since: %.40q is no day like 2026-11-16", s))
+			return
+		}
+	}
+	spend, err := a.book.Usage(r.Context(), since, by...)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	if query.Get("format") != "csv" {
+		vendorapi.WriteJSON(w, map[string]any{"usage": notNil(spend)})
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	_ = access.WriteCSV(w, spend, by...) // who is gone needs no answer
+}
+
+// notNil makes an empty list one in JSON, too.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
