@@ -35,6 +35,8 @@ var elsewhere = map[string]string{
 	"toolpost mcp serve --through files":                                              "serves until it is stopped: TestMCPServe",
 	"toolpost mcp serve --through https://mcp.example.org/mcp --yes":                  "serves until it is stopped: TestMCPServe",
 	"toolpost sim --script conversation.txtar --unknown sim/native":                   "serves until it is stopped: TestSim",
+	"toolpost keys rotate tp-k3f9x2qabc --grace 24h --keys sqlite:keys.db":            "needs a key: TestKeys",
+	"toolpost keys revoke tp-k3f9x2qabc --keys sqlite:keys.db":                        "needs a key: TestKeys",
 	"toolpost runs approve RUN":                                                       "needs a run that waits: TestRunsWait",
 	`toolpost runs approve RUN call_2 --reason "as agreed"`:                           "needs a run that waits: TestRunsWait",
 	`toolpost runs deny RUN --all --reason "not today"`:                               "needs a run that waits: TestRunsWait",
