@@ -458,7 +458,7 @@ func (c *callMatcher) answer(r llm.Result) llm.Result {
 		best = 0
 	}
 	if best < 0 {
-		best = slices.IndexFunc(c.open, func(call llm.Call) bool { return call.Name == r.Name && c.minted[call.ID] })
+		best = slices.IndexFunc(c.open, func(call llm.Call) bool { return (r.Name == "" || call.Name == r.Name) && c.minted[call.ID] })
 	}
 	if best >= 0 {
 		r.CallID = c.open[best].ID
