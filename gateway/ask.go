@@ -87,7 +87,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
-	for ev, err := range emulate.WholeCalls(to.model.Stream(ctx, x.portable(to.model, req)), nil) {
+	for ev, err := range withoutSpace(emulate.WholeCalls(to.model.Stream(ctx, x.portable(to.model, req)), nil)) {
 		if err != nil {
 			return a.begun, err
 		}
