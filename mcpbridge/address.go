@@ -23,7 +23,7 @@ func httpTransport(life context.Context, s ServerConfig, login *tokens) (mcp.Tra
 		return nil, errors.New("the url cannot be read")
 	}
 	client := outbound.New(outbound.Rules{Connect: s.connectTimeout(), Redirect: sameServer})
-	client.Transport = &guarded{life: life, home: home, headers: s.Headers, login: login, next: client.Transport}
+	client.Transport = &guarded{life: life, home: home, headers: s.Headers, login: login, bounded: true, next: client.Transport}
 	if s.transport() == SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxFrame}, nil
 	}
@@ -48,6 +48,7 @@ type guarded struct {
 	home    *url.URL
 	headers map[string]string
 	login   *tokens // nil without one
+	bounded bool    // a request is not answered without end
 	next    http.RoundTripper
 }
 
@@ -65,9 +66,9 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &ending{resp.Body, over}
-	// The events of a stream are bounded one by one, those of an answer also in all. The
-	// stream that a GET opens has no end.
-	if req.Method == http.MethodPost {
+	// The events of a stream are bounded one by one, those of an answer also in all;
+	// what a client listens to has no end.
+	if g.bounded && req.Method == http.MethodPost && req.Header.Get("Mcp-Method") != "subscriptions/listen" {
 		resp.Body = &bounded{resp.Body, maxStream, maxStream}
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" || resp.StatusCode != http.StatusOK {

@@ -25,7 +25,8 @@ import (
 // recorded. All methods are safe for concurrent use.
 type Relay struct {
 	options ServiceOptions
-	server  ServerConfig
+	link    *link
+	server  ServerConfig // with its variables replaced
 	memory  memory
 	tell    func(Notice)
 	up      upstream
@@ -65,14 +66,18 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 		return nil, fmt.Errorf("mcp: server %s: %w", name, err)
 	}
 	l.secrets.Store(&secrets)
-	r := &Relay{options: options, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
+	r := &Relay{options: options, link: l, server: config, tell: s.notify, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), sessions: make(map[string]*relayed)}
 	r.life, r.end = context.WithCancel(context.Background())
 	if r.memory, err = remember(s.options.Dir, l.ServerConfig); err != nil {
 		return nil, err
 	}
 	switch config.transport() {
 	case HTTP:
-		r.up = r.newHTTPUpstream()
+		login, err := l.tokens(config)
+		if err != nil {
+			return nil, fmt.Errorf("mcp: server %s: %w", name, err)
+		}
+		r.up = r.newHTTPUpstream(login)
 	case Stdio:
 		r.up = newStdioUpstream(config, s.options.Supervised)
 	default:
@@ -284,10 +289,10 @@ type httpUpstream struct {
 	home   string
 }
 
-func (r *Relay) newHTTPUpstream() upstream {
-	client := outbound.New(outbound.Rules{Connect: r.server.connectTimeout(), Redirect: outbound.SameHost})
+func (r *Relay) newHTTPUpstream(login *tokens) upstream {
+	client := outbound.New(outbound.Rules{Connect: r.server.connectTimeout(), Redirect: sameServer})
 	home := mustURL(r.server.URL)
-	client.Transport = &guarded{life: context.Background(), home: home, headers: r.server.Headers, next: client.Transport}
+	client.Transport = &guarded{life: context.Background(), home: home, headers: r.server.Headers, login: login, next: client.Transport}
 	return &httpUpstream{client, r.server.URL}
 }
 
@@ -318,7 +323,7 @@ func (u *httpUpstream) roundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.ContentLength = req.ContentLength
+	out.ContentLength, out.GetBody = req.ContentLength, req.GetBody
 	out.Header = req.Header
 	if req.Header.Get("Mcp-Method") != "subscriptions/listen" { // which counts when it is answered
 		dispatched(req.Context())

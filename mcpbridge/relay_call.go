@@ -141,7 +141,7 @@ func (c *relayCall) run() {
 	}
 	one, err := c.tool(ctx)
 	if err != nil {
-		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.clean(err.Error())})
+		c.relay.tell(Notice{Server: c.relay.server.Name, Text: "cannot be asked for its tools: " + c.relay.clean(inWords(err))})
 		c.out.message(http.StatusOK, errorResponse(c.e.ID, jsonrpc.CodeInternalError, "the tools of the server cannot be listed, and the call was not sent"))
 		return
 	}
@@ -277,13 +277,16 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 		if ctx.Err() != nil {
 			return tool.Output{}, ctx.Err()
 		}
-		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(err.Error()))
+		if asks := wantsLogin(err); asks != nil {
+			return tool.Output{}, tool.Errorf(tool.Execution, "MCP server %s did not run the call: %v", r.server.Name, asks)
+		}
+		return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(inWords(err)))
 	}
 	defer resp.Body.Close()
 	if !isStream(resp) {
 		text, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(err.Error()))
+			return tool.Output{}, tool.Errorf(unanswered(tool.Network, effects), "MCP server %s: %s", r.server.Name, r.clean(inWords(err)))
 		}
 		c.reply = &serverReply{status: resp.StatusCode, header: resp.Header, text: c.rounds.keep(text)}
 		return outcomeOf(r.server.Name, resp.StatusCode, text)

@@ -187,14 +187,20 @@ func (r *Relay) pass(w http.ResponseWriter, req *http.Request, body []byte, look
 	}
 }
 
-// absent tells a client that the server cannot be reached.
+// absent tells a client that the server cannot be reached, or wants to know who we are.
 func (r *Relay) absent(w http.ResponseWriter, body []byte, err error) {
 	e, _ := readEnvelope(body)
-	r.tell(Notice{Server: r.server.Name, Text: "cannot be reached: " + r.clean(err.Error())})
-	writeMessage(w, http.StatusBadGateway, errorResponse(e.ID, jsonrpc.CodeInternalError, "the server "+r.server.Name+" cannot be reached"))
+	said, told := "cannot be reached: "+r.clean(inWords(err)), "cannot be reached"
+	if asks := wantsLogin(err); asks != nil {
+		said, told = "does not answer: "+asks.Error(), "wants a login that this relay does not have"
+	}
+	r.tell(Notice{Server: r.server.Name, Text: said})
+	writeMessage(w, http.StatusBadGateway, errorResponse(e.ID, jsonrpc.CodeInternalError, "the server "+r.server.Name+" "+told))
 }
 
+// clean takes what a terminal would obey, secrets and the address out of a text.
 func (r *Relay) clean(text string) string {
+	text = plainText(text)
 	for _, v := range r.server.Headers {
 		if len(v) >= 4 {
 			text = strings.ReplaceAll(text, v, "…")
@@ -203,7 +209,7 @@ func (r *Relay) clean(text string) string {
 	if r.server.URL != "" {
 		text = strings.ReplaceAll(text, r.server.URL, "its address") // which may hold a secret
 	}
-	return clip(strings.ReplaceAll(plainText(text), "\n", " "), 600)
+	return r.link.clean(text)
 }
 
 func isStream(resp *http.Response) bool {

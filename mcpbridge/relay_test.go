@@ -31,8 +31,14 @@ type relaying struct {
 // relayOf relays a server with a policy.
 func relayOf(t *testing.T, server mcpbridge.ServerConfig, policy invoke.Policy) *relaying {
 	t.Helper()
+	return relayFrom(t, mcpbridge.Options{}, server, policy)
+}
+
+// relayFrom relays a server of which something may be known.
+func relayFrom(t *testing.T, o mcpbridge.Options, server mcpbridge.ServerConfig, policy invoke.Policy) *relaying {
+	t.Helper()
 	r := &relaying{serving: serving{store: new(journal.Memory)}}
-	servers, told := open(t, mcpbridge.Options{}, server)
+	servers, told := open(t, o, server)
 	r.told = told
 	var err error
 	r.Relay, err = servers.Relay(server.Name, mcpbridge.ServiceOptions{
@@ -362,5 +368,35 @@ func TestRelayLosesNoNumbers(t *testing.T) {
 		if way == "stdio" && !strings.Contains(got, `"id":9007199254740993`) { // the SDK's own HTTP server reads ids as floating point
 			t.Errorf("the id is another one in %s", got)
 		}
+	}
+}
+
+// TestRelayUsesTheLogin: the token that 'mcp login' has got goes to the server with the
+// requests of all clients, and is renewed; without it clients are told what is missing, and
+// the person who runs the relay what to do.
+func TestRelayUsesTheLogin(t *testing.T) {
+	a, s, o := protected(t, "")
+	ask := func(r *relaying) (int, string) {
+		status, _, data := exchangeRaw(t, r.url(t, mcpbridge.HTTPAccess{}), "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		return status, data
+	}
+	without := relayFrom(t, mcpbridge.Options{Dir: o.Dir}, s, invoke.AllowAll)
+	if status, data := ask(without); status != http.StatusBadGateway || !strings.Contains(data, "the server mine wants a login that this relay does not have") {
+		t.Errorf("%d %s", status, data)
+	}
+	without.told.wait(t, "'toolpost mcp login mine' logs you in")
+	if err := mcpbridge.Login(t.Context(), s, pasting(t, o)); err != nil {
+		t.Fatal(err)
+	}
+	with := relayFrom(t, mcpbridge.Options{Dir: o.Dir}, s, invoke.AllowAll)
+	g := connectGuest(t, with.client(t, "http"), "2025-06-18", false)
+	for _, text := range []string{"hello", "hello again"} {
+		if got, _ := g.do(t, "echo", `{"text":"`+text+`"}`); got != text {
+			t.Errorf("the answer is %q, %s", got, with.told)
+		}
+		a.Revoke()
+	}
+	if strings.Contains(with.told.String(), "access-") {
+		t.Errorf("a token is told: %s", with.told)
 	}
 }
