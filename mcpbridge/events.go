@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
 // envelope is a message as far as a relay looks at it. What it does not look at goes
@@ -40,6 +42,9 @@ func readEnvelope(text []byte) (envelope, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return e, errNoMessage
 	}
+	if err := unambiguous(text, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
+		return envelope{}, err
+	}
 	if string(e.ID) == "null" {
 		e.ID = nil
 	}
@@ -50,6 +55,31 @@ func readEnvelope(text []byte) (envelope, error) {
 		return e, fmt.Errorf("the id of a message is a number or a string of up to %d bytes", maxID)
 	}
 	return e, nil
+}
+
+// unambiguous refuses an object that others may read otherwise than we do: one in which a
+// member stands twice, or in which one is called as those that we look at but for small and
+// capital letters, which our reader does not tell apart.
+func unambiguous(text []byte, names ...string) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errNoMessage
+	}
+	seen := make(map[string]bool)
+	for d.More() {
+		key, err := d.Token()
+		name, _ := key.(string)
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return errNoMessage
+		}
+		alike := slices.ContainsFunc(names, func(known string) bool { return known != name && strings.EqualFold(known, name) })
+		if seen[name] || alike {
+			return fmt.Errorf("the message can be read in two ways: it has %q twice, or in other letters", clip(plainText(name), 60))
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // maxID bounds the id of a message.

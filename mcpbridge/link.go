@@ -144,6 +144,9 @@ func (l *link) try() {
 		return
 	}
 	l.live, l.failed, l.tries = live, nil, 0
+	if l.list == nil || l.list.hash != list.hash {
+		l.host.changed()
+	}
 	l.take(list)
 	l.host.running.Go(func() { l.watch(live) })
 }
@@ -379,6 +382,7 @@ func (l *link) handlers(live *connection) *mcp.ClientOptions {
 			defer l.mu.Unlock()
 			if l.live == live {
 				l.changed = true
+				l.host.changed()
 			}
 		},
 		ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -62,6 +62,10 @@ func (r *Relay) call(w http.ResponseWriter, req *http.Request, body []byte, e en
 		writeMessage(w, http.StatusOK, errorResponse(e.ID, jsonrpc.CodeInvalidParams, "the parameters of a call are a name and arguments"))
 		return
 	}
+	if err := unambiguous(e.Params, "name", "arguments", "_meta", "inputResponses", "requestState"); err != nil {
+		writeMessage(w, http.StatusOK, errorResponse(e.ID, jsonrpc.CodeInvalidParams, err.Error()))
+		return
+	}
 	if sent := req.Header.Get("Mcp-Name"); sent != "" && sent != p.Name && !strings.HasPrefix(sent, "=?") {
 		// Whoever looks at headers only would see another tool.
 		writeMessage(w, http.StatusBadRequest, errorResponse(e.ID, mcp.CodeHeaderMismatch, "the header Mcp-Name and the name in the request differ"))

@@ -61,14 +61,17 @@ const (
 type Service struct {
 	options ServiceOptions
 	server  *mcp.Server
-	asking  *invoke.Runner // of clients that can ask a person
-	alone   *invoke.Runner // of those that cannot
-	slots   chan struct{}  // one for each call that may run
+	slots   chan struct{} // one for each call that may run
 	life    context.Context
 	end     context.CancelFunc
 	closing sync.WaitGroup
 
+	offering sync.Mutex // one at a time
+
 	mu     sync.Mutex
+	tools  *tool.Set      // that are offered
+	asking *invoke.Runner // of clients that can ask a person
+	alone  *invoke.Runner // of those that cannot
 	closed bool
 	served map[*mcp.ServerSession]*served
 }
@@ -81,28 +84,70 @@ func NewService(options ServiceOptions) (*Service, error) {
 	}
 	s := &Service{options: options, slots: make(chan struct{}, cmp.Or(options.MaxCalls, defaultMaxCalls)), served: make(map[*mcp.ServerSession]*served)}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.asking, s.alone = options.Runner.With(options.Runner.Tools), options.Runner.With(options.Runner.Tools)
-	s.asking.Approve, s.alone.Approve = approveByClient, nil
-	for _, r := range []*invoke.Runner{s.asking, s.alone} {
-		r.LoopLimit = -1 // each call has a session of its own
-		if _, err := r.Session(nil); err != nil {
-			return nil, err
-		}
-	}
 	s.server = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(options.Name, "toolpost"), Version: cmp.Or(options.Version, "dev")},
-		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	for t := range options.Runner.Tools.All() {
-		def, err := definition(t)
-		if err == nil {
-			err = addTool(s.server, def, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return s.call(ctx, req, t)
-			})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("mcp: tool %s cannot be offered: %w", t.Name, err)
-		}
+		&mcp.ServerOptions{Instructions: options.Instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
+	if err := s.Offer(options.Runner.Tools); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// Offer has other tools take the place of those that are offered, and tells the clients
+// if they differ. It refuses a tool that no client could call, and changes nothing then.
+// Calls that are under way go on.
+func (s *Service) Offer(tools *tool.Set) error {
+	asking, alone := s.options.Runner.With(tools), s.options.Runner.With(tools)
+	asking.Approve, alone.Approve = approveByClient, nil
+	for _, r := range []*invoke.Runner{asking, alone} {
+		r.LoopLimit = -1 // each call has a session of its own
+		if _, err := r.Session(nil); err != nil {
+			return err
+		}
+	}
+	probe := mcp.NewServer(&mcp.Implementation{Name: "probe"}, nil) // the SDK says what it takes only when it takes it
+	defs := make(map[string]*mcp.Tool)
+	for t := range tools.All() {
+		def, err := definition(t)
+		if err == nil {
+			err = addTool(probe, def, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("mcp: tool %s cannot be offered: %w", t.Name, err)
+		}
+		defs[t.Name] = def
+	}
+	s.offering.Lock()
+	defer s.offering.Unlock()
+	s.mu.Lock()
+	before := s.tools
+	s.tools, s.asking, s.alone = tools, asking, alone
+	s.mu.Unlock()
+	for t := range tools.All() {
+		if old, there := before.Lookup(t.Name); there && sameOffer(old, t) {
+			continue
+		}
+		if err := addTool(s.server, defs[t.Name], func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, req, t)
+		}); err != nil {
+			return fmt.Errorf("mcp: tool %s cannot be offered: %w", t.Name, err)
+		}
+	}
+	var gone []string
+	for _, name := range before.Names() {
+		if _, there := tools.Lookup(name); !there {
+			gone = append(gone, name)
+		}
+	}
+	s.server.RemoveTools(gone...)
+	return nil
+}
+
+// sameOffer reports whether two tools are the same to a client. Which function is called
+// the runner knows.
+func sameOffer(a, b tool.Tool) bool {
+	x, errX := journal.HashValue([]any{a.Def(), a.OutputSchema, a.Effects, a.Origin, a.Source, a.SourceHash})
+	y, errY := journal.HashValue([]any{b.Def(), b.OutputSchema, b.Effects, b.Origin, b.Source, b.SourceHash})
+	return errX == nil && errY == nil && x == y
 }
 
 // ServePipe serves one client by a stream of lines each way, like standard input
@@ -237,10 +282,12 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 
 // run has the runtime run a call, and passes on what happens.
 func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, t tool.Tool) (*mcp.CallToolResult, error) {
+	o.Service.mu.Lock()
 	runner := o.alone
 	if c.canAsk() {
 		runner = o.asking
 	}
+	o.Service.mu.Unlock()
 	session, err := runner.Session(rec)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,14 @@
 package mcpbridge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,4 +123,100 @@ func FuzzClientMessage(f *testing.F) {
 			t.Errorf("a call ran that nobody allowed: %s", out.String())
 		}
 	})
+}
+
+// TestRelayReadsWhatServersRead: a message that two readers understand differently is not
+// passed on. The relay would decide on one call, and the server would run another.
+func TestRelayReadsWhatServersRead(t *testing.T) {
+	const told = "told the server"
+	call := `"params":{"name":"echo","arguments":{"text":"` + told + `"}}`
+	for name, line := range map[string]string{
+		"a second method":              `{"jsonrpc":"2.0","id":2,"method":"tools/call","method":"ping",` + call + `}`,
+		"a method in capitals":         `{"jsonrpc":"2.0","id":2,"method":"tools/call","Method":"ping",` + call + `}`,
+		"a method in capitals first":   `{"jsonrpc":"2.0","id":2,"METHOD":"ping","method":"tools/call",` + call + `}`,
+		"an escaped method":            `{"jsonrpc":"2.0","id":2,"method":"tools/call","m\u0045thod":"ping",` + call + `}`,
+		"an id in capitals":            `{"jsonrpc":"2.0","id":2,"ID":null,"method":"tools/call",` + call + `}`,
+		"a result beside the method":   `{"jsonrpc":"2.0","id":2,"method":"tools/call","Params":{"name":"nothing"},` + call + `}`,
+		"a name in capitals":           `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","Name":"free","arguments":{"text":"` + told + `"}}}`,
+		"a second name":                `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"free","name":"echo","arguments":{"text":"` + told + `"}}}`,
+		"arguments in capitals":        `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"free","arguments":{"text":"` + told + `"},"ARGUMENTS":{"text":"x"}}}`,
+		"an argument twice":            `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"free","arguments":{"text":"` + told + `","text":"x"}}}`,
+		"two messages in one line":     `{"jsonrpc":"2.0","id":2,"method":"ping"}{"jsonrpc":"2.0","id":3,"method":"tools/call",` + call + `}`,
+		"a carriage return inside":     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\r{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\"," + call + "}",
+		"a batch behind a byte order":  "\ufeff[{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\"," + call + "}]",
+		"a call that is a notificaton": `{"jsonrpc":"2.0","method":"tools/call",` + call + `}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, first := range []bool{false, true} {
+				url, ran := readsExactly(t, first)
+				r := relayOf(t, mcpbridge.ServerConfig{Name: "exact", URL: url}, invoke.AskFirst(invoke.AllowNamed("free")))
+				address := r.url(t, mcpbridge.HTTPAccess{})
+				exchangeRaw(t, address, "", initialize)
+				_, _, data := exchangeRaw(t, address, "", line)
+				r.Relay.Close()
+				if text := ran(); text != "" {
+					t.Errorf("the server ran %s\n%s", text, data)
+				}
+			}
+		})
+	}
+}
+
+// readsExactly is a server that knows members by their exact names, and of two the first or
+// the last. It returns what it ran of calls that a policy has to refuse.
+func readsExactly(t *testing.T, first bool) (url string, ran func() string) {
+	var mu sync.Mutex
+	var all []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m := members(string(body), first)
+		answer := `{"tools":[{"name":"free","inputSchema":{"type":"object"}},{"name":"echo","inputSchema":{"type":"object"}}]}`
+		switch {
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		case m["method"] == `"tools/call"`:
+			p := members(m["params"], first)
+			if text := members(p["arguments"], first)["text"]; p["name"] == `"echo"` || text != `"x"` {
+				mu.Lock()
+				all = append(all, string(body))
+				mu.Unlock()
+			}
+			answer = `{"content":[]}`
+		case m["method"] == `"initialize"`:
+			answer = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"exact","version":"1"}}`
+		case m["id"] == "":
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m["id"], answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(all, "\n")
+	}
+}
+
+// members are those of an object, by their exact names.
+func members(text string, first bool) map[string]string {
+	out := make(map[string]string)
+	d := json.NewDecoder(strings.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return out
+	}
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			break
+		}
+		name, _ := key.(string)
+		if _, there := out[name]; !there || !first {
+			out[name] = string(value)
+		}
+	}
+	return out
 }

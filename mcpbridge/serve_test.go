@@ -496,3 +496,62 @@ func TestHTTPAccessKeepsSessionsToTheirKeys(t *testing.T) {
 		t.Errorf("session %q: %d with its key, %d with another, %d for one that is not there", session, mine.StatusCode, other.StatusCode, none.StatusCode)
 	}
 }
+
+// TestServiceAnnouncesOtherTools: clients are told when other tools are offered, and have
+// them then; what has not changed is no news.
+func TestServiceAnnouncesOtherTools(t *testing.T) {
+	news := make(chan struct{}, 10)
+	servers, told := open(t, mcpbridge.Options{Changed: func() { news <- struct{}{} }}, stdio("one", "ordinary"))
+	first := toolsOf(t, servers)
+	<-news
+	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Runner = &invoke.Runner{Tools: first, Policy: invoke.AllowAll} })
+	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			client, server := mcp.NewInMemoryTransports()
+			ended := make(chan error, 1)
+			go func() { ended <- s.Connect(context.Background(), server) }()
+			g := connectGuest(t, client, revision, false)
+			list := func() string {
+				res, err := g.ListTools(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for _, one := range res.Tools {
+					names = append(names, one.Name+": "+one.Description)
+				}
+				return strings.Join(names, "\n")
+			}
+			before := list()
+			if got, res := g.do(t, "one__change", "{}"); res == nil || res.IsError {
+				t.Fatalf("%s, %s", got, told)
+			}
+			<-news
+			tools, err := servers.Refresh(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Offer(tools); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the news", func() bool { return g.heard("tools changed") })
+			if after := list(); after == before || strings.Contains(after, "one__echo") || !strings.Contains(after, "one__new") {
+				t.Errorf("the tools are\n%s", after)
+			}
+			if got, _ := g.do(t, "one__new1", "{}"); got != "new here" {
+				t.Errorf("the new tool says %q", got)
+			}
+			if err := s.Offer(tools); err != nil {
+				t.Error(err)
+			}
+			g.ClientSession.Close()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	bad := tool.MustSet(tool.New("bad", "Bad.", json.RawMessage(`{"type":"array"}`), nothing))
+	if err := s.Offer(bad); err == nil {
+		t.Error("a tool that takes no object is offered")
+	}
+}

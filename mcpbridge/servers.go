@@ -31,6 +31,10 @@ type Options struct {
 	// Notify is told what a person should know: servers that are not there, tools
 	// that were changed or left out. It is called by one goroutine at a time.
 	Notify func(Notice)
+	// Changed is told when a server says that its tools have changed, or has come with
+	// tools that were not known; [Servers.Refresh] has them. It must not wait for
+	// anything.
+	Changed func()
 	// Sample asks the model of the run for a server that may ask it (see
 	// ServerConfig.Sampling); nil has no model. What it used is on the receipt of
 	// the call.
@@ -277,6 +281,19 @@ func (s *Servers) BeforeTurn(first *tool.Set) func(context.Context, *agent.Plan)
 		plan.Set = now
 		plan.Tools = replan(plan.Tools, began, now)
 		return nil
+	}
+}
+
+// Refresh reads the lists that changed and returns the tools of all servers then.
+func (s *Servers) Refresh(ctx context.Context) (*tool.Set, error) {
+	s.catchUp(ctx)
+	return s.current()
+}
+
+// changed tells that there may be other tools now.
+func (s *Servers) changed() {
+	if s.options.Changed != nil {
+		s.options.Changed()
 	}
 }
 

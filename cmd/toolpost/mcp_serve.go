@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // mcpKeysVar holds the keys of clients.
@@ -182,7 +183,14 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 		return nil, err
 	}
 	w.close = append(w.close, done)
+	own, news := w.tools, make(chan struct{}, 1)
 	if len(w.mcp) > 0 {
+		w.news = func() {
+			select {
+			case news <- struct{}{}:
+			default: // it will be looked at
+			}
+		}
 		if err := w.useServers(cmd.Context(), cmd); err != nil {
 			return nil, err
 		}
@@ -199,7 +207,39 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *wiring) (mcpOffer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.bridge != nil {
+		f.follow(cmd, w, s, own, news)
+	}
 	return s, nil
+}
+
+// follow has a service offer what the servers have, as that changes, until the command ends.
+func (f *mcpServe) follow(cmd *cobra.Command, w *wiring, s *mcpbridge.Service, own *tool.Set, news <-chan struct{}) {
+	ctx, end := context.WithCancel(cmd.Context())
+	var following sync.WaitGroup
+	w.close = append(w.close, func() { end(); following.Wait() })
+	following.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-news:
+			}
+			theirs, err := w.bridge.Refresh(ctx)
+			if err == nil {
+				theirs, err = tool.Join(own, theirs)
+			}
+			if err == nil {
+				err = s.Offer(theirs)
+			}
+			if err != nil && ctx.Err() == nil {
+				f.say(cmd, w.clean("the tools of the servers have changed, and cannot be offered: "+err.Error()))
+			}
+			for _, n := range w.takeNotices() {
+				f.say(cmd, n)
+			}
+		}
+	})
 }
 
 // relay opens the server that is passed on.

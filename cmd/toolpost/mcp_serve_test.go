@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
 	"os"
-
 	"strings"
 	"testing"
 )
@@ -73,5 +76,35 @@ func TestMCPServeRefuses(t *testing.T) {
 		if r.code == 0 || !strings.Contains(r.errOut, c.want) || strings.Contains(r.errOut, "secret") || r.out != "" {
 			t.Errorf("%q: %d %s%s", c.args, r.code, r.out, r.errOut)
 		}
+	}
+}
+
+// TestMCPServeFollowsItsServers: when a server has other tools, clients are told, and have them.
+func TestMCPServeFollowsItsServers(t *testing.T) {
+	mcpHome(t, "mcp_servers:\n"+serverYAML("one", "ordinary"))
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	var errOut bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		code := run(t.Context(), []string{"mcp", "serve", "--mcp", "one", "--yes"}, in, out, &errOut)
+		out.Close()
+		ended <- code
+	}()
+	fmt.Fprint(client, mcpSays(mcpCall("2", "one__change", "{}")))
+	news, lists := false, 0
+	for lines := bufio.NewScanner(answers); lines.Scan(); {
+		line := lines.Text()
+		switch {
+		case strings.Contains(line, "notifications/tools/list_changed"):
+			news = true
+			lists++
+			go fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", 10+lists)
+		case strings.Contains(line, `"one__new1"`):
+			go client.Close()
+		}
+	}
+	if code := <-ended; code != 0 || !news {
+		t.Errorf("it ended with %d and told of other tools: %v\n%s", code, news, errOut.String())
 	}
 }

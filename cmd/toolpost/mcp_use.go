@@ -28,6 +28,7 @@ const mcpUsage = "use this MCP `SERVER`: a name in the configuration, a command 
 type mcpServers struct {
 	bridge *mcpbridge.Servers // nil without any
 	first  *tool.Set          // their tools when it began
+	news   func()             // is told when they may have changed; nil if nobody listens
 
 	strip    func(string) string // takes secrets out of what servers say; nil if they say nothing
 	noticing sync.Mutex
@@ -42,7 +43,7 @@ func (w *wiring) useServers(ctx context.Context, cmd *cobra.Command) error {
 	}
 	w.strip = w.told(chosen)
 	options := w.serverOptions(chosen, w.notice)
-	options.Sample = w.sample
+	options.Sample, options.Changed = w.sample, w.news
 	if w.bridge, err = mcpbridge.Open(options, chosen...); err != nil {
 		return err
 	}
