@@ -87,7 +87,8 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
-	for ev, err := range withoutSpace(emulate.WholeCalls(to.model.Stream(ctx, x.portable(to.model, req)), nil)) {
+	answer := x.readable(to.model.Stream(ctx, x.portable(to.model, req)))
+	for ev, err := range withoutSpace(emulate.WholeCalls(answer, nil)) {
 		if err != nil {
 			return a.begun, err
 		}

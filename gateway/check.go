@@ -45,7 +45,7 @@ type checking struct {
 }
 
 func (x *exchange) checking(how Check, req *llm.Request) checking {
-	return checking{how == CheckOff || len(req.Tools) == 0, req.Tools, &x.checks}
+	return checking{how == CheckOff || x.holds || len(req.Tools) == 0, req.Tools, &x.checks}
 }
 
 // fault returns what is wrong with an event, if it is a call that does not fit.

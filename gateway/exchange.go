@@ -53,6 +53,7 @@ type exchange struct {
 	out      *sink  // nil if the answer is in one piece
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
+	holds    bool   // calls are held until they fit
 	name     string // of the model, as the client says it
 	ownID    string // of an answer of another format than the upstream's
 	invalid  int    // calls that do not fit
@@ -144,7 +145,7 @@ func (x *exchange) answer() (err error) {
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	if !changed && x.serving == nil && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
 	if stream {

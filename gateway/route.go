@@ -72,6 +72,9 @@ type Check string
 const (
 	Annotate Check = ""    // the client is told beside the call
 	CheckOff Check = "off" // nobody looks
+	// Reask holds the calls of an answer until they fit: the model is told what is wrong and asked
+	// again, up to twice, and then the request fails.
+	Reask Check = "reask"
 )
 
 // route is a ModelRoute that is in use.
@@ -139,8 +142,8 @@ func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 		return nil, errors.New("a * may only stand at the end")
 	case len(r.Upstreams) == 0:
 		return nil, errors.New("it has no upstream")
-	case r.Check != Annotate && r.Check != CheckOff:
-		return nil, fmt.Errorf("there is no check %q; there is off, and nothing", r.Check)
+	case r.Check != Annotate && r.Check != CheckOff && r.Check != Reask:
+		return nil, fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check)
 	}
 	if err := cmp.Or(r.Override.check(), checkPass(r.Pass)); err != nil {
 		return nil, err

@@ -179,7 +179,7 @@ func (s *serving) clash(tools []llm.ToolDef) string {
 // question asks for an answer: an upstream alone, or together with the tools of the gateway.
 func (x *exchange) question(ways []way, req *llm.Request, each func(llm.Event) error) error {
 	if x.serving == nil {
-		return x.ask(ways, req, each)
+		return x.askChecked(ways, req, each)
 	}
 	err := x.serving.run(ways, each)
 	x.serving.end(err)
@@ -198,7 +198,7 @@ func (s *serving) run(ways []way, each func(llm.Event) error) error {
 			s.stopped = fmt.Sprintf("the model called tools of the gateway %d times in a row", rounds)
 		}
 		r := &servedRound{s: s, each: each, first: round == 0}
-		if err := s.x.ask(ways, s.request(), r.take); err != nil {
+		if err := s.x.askChecked(ways, s.request(), r.take); err != nil {
 			return err
 		}
 		done, err := s.after(r, each)

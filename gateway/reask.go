@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// reaskings is how often a model is asked again about calls that do not fit.
+const reaskings = 2
+
+// askChecked asks as ask does. Where the route says [Reask], the calls of an answer are held until
+// all of them fit: a model whose call does not is told why and asked again, and the client sees
+// nothing of it but what the model says beside its calls. If it does not learn it, the request fails.
+func (x *exchange) askChecked(ways []way, req *llm.Request, each func(llm.Event) error) error {
+	if !x.reasks(ways, req) {
+		return x.ask(ways, req, each)
+	}
+	x.holds = true
+	defer func() { x.holds = false }()
+	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
+	for try := 0; ; try++ {
+		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
+		if err := x.ask(ways, req, r.take); err != nil {
+			return err
+		}
+		r.usage = r.usage.Add(r.finish.Usage)
+		if len(r.faults) == 0 {
+			return r.release()
+		}
+		x.invalid += len(r.faults)
+		x.meters.invalid.add(float64(len(r.faults)), x.tally.route, "schema")
+		x.usage = r.usage
+		if try == reaskings || r.finish.Reason == llm.Length {
+			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}
+		}
+		x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
+		req = r.next(req)
+	}
+}
+
+// reasks reports whether calls have to fit. Of several answers at once each would need a
+// conversation of its own, so they are annotated.
+func (x *exchange) reasks(ways []way, req *llm.Request) bool {
+	return len(ways) > 0 && ways[0].route.Check == Reask && len(req.Tools) > 0 && req.N <= 1
+}
+
+// reasking is a question that is asked until the calls of its answer fit.
+type reasking struct {
+	x       *exchange
+	check   checking
+	each    func(llm.Event) error
+	started string // the id of the answer, which the client knows
+	begun   bool
+	usage   llm.Usage // of all answers
+
+	// Of the answer at hand:
+	calls  []llm.Call
+	faults map[int]string // of calls, by their index
+	said   llm.Builder
+	finish llm.Finish
+}
+
+// take passes on what is no call.
+func (r *reasking) take(ev llm.Event) error {
+	r.said.Add(ev)
+	switch ev := ev.(type) {
+	case llm.Start:
+		if r.begun {
+			return nil
+		}
+		r.begun, r.started = true, ev.ID
+	case llm.CallStart, llm.CallDelta:
+		return nil
+	case llm.Call:
+		if fault := r.check.fault(ev); fault != nil {
+			if r.faults == nil {
+				r.faults = make(map[int]string)
+			}
+			r.faults[len(r.calls)] = fault.Detail
+		}
+		r.calls = append(r.calls, ev)
+		return nil
+	case llm.Finish:
+		r.finish = ev
+		return nil
+	}
+	return r.each(ev)
+}
+
+// first is what is wrong with the first call that does not fit.
+func (r *reasking) first() string {
+	for i := range r.calls {
+		if fault, ok := r.faults[i]; ok {
+			return fault
+		}
+	}
+	return ""
+}
+
+// release hands on the calls, which fit, and the end of the answer.
+func (r *reasking) release() error {
+	for _, c := range r.calls {
+		for _, ev := range []llm.Event{llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind}, llm.CallDelta{ID: c.ID, Args: string(c.Args)}, c} {
+			if err := r.each(ev); err != nil {
+				return err
+			}
+		}
+	}
+	r.finish.Usage = r.usage
+	if r.started != "" {
+		r.finish.ID = r.started
+	}
+	return r.each(r.finish)
+}
+
+// next is the question that tells the model what is wrong. No call of the answer counts, so that
+// the model sends those that fit again, and none is run twice.
+func (r *reasking) next(req *llm.Request) *llm.Request {
+	var results []llm.Result
+	for i, c := range r.calls {
+		text := "The call was not run, because another call of the same answer is wrong. Send it again as it is."
+		if fault, wrong := r.faults[i]; wrong {
+			text = "The call was not run: " + strings.TrimPrefix(fault, "the call "+c.ID+" ") + ". Send it again, corrected."
+		}
+		results = append(results, llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: text}}})
+	}
+	said := r.said.Response().Message
+	for i, p := range said.Parts { // a history of calls is healed by leaving out what is no call
+		if c, ok := p.(llm.Call); ok && c.Kind == llm.FunctionTool && js.Kind(js.Trim(c.Args)) != '{' {
+			c.Args = append(append([]byte(`{"`+wire.FreeInput+`":`), c.Args...), '}')
+			said.Parts[i] = c
+		}
+	}
+	out := req.Clone()
+	out.Messages = append(out.Messages, said, resultMessage(results))
+	return out
+}
+
+// readable returns the events of an answer in which calls that cannot be read, but are whole, are calls
+// whose arguments are a text: they fit no schema, and the model is told so. Without reasking it
+// returns the events as they are.
+func (x *exchange) readable(events iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
+	if !x.holds {
+		return events
+	}
+	return func(yield func(llm.Event, error) bool) {
+		for ev, err := range events {
+			if bad, ok := ev.(llm.InvalidCall); ok && err == nil && bad.Reason != llm.CutOff && bad.ID != "" && bad.Name != "" {
+				ev = llm.Call{ID: bad.ID, Name: bad.Name, Args: js.AppendQuoted(nil, bad.Raw), Provenance: bad.Provenance}
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
