@@ -44,6 +44,7 @@ type cached struct {
 	until  time.Time
 	header http.Header
 	body   []byte
+	words  cacheKey // of the request, where the key is only its name
 }
 
 // cache keeps answers, the ones that were asked for last. The zero value is empty and ready to use.
@@ -181,11 +182,16 @@ func (x *exchange) remember(err error) {
 	if f := x.tally.finish; f != llm.Stop && f != llm.ToolCalls {
 		return
 	}
+	x.lasting.cache.put(&cached{key: x.cacheKey, until: time.Now().Add(x.cacheFor), header: x.keptHeader(), body: x.outlet.copy.Bytes()})
+}
+
+// keptHeader is what of the header belongs to an answer that is given again.
+func (x *exchange) keptHeader() http.Header {
 	header := http.Header{}
 	for _, name := range []string{"Content-Type", "Cache-Control", UpstreamHeader, WarningHeader} {
 		if values := x.w.Header()[http.CanonicalHeaderKey(name)]; values != nil {
 			header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 		}
 	}
-	x.lasting.cache.put(&cached{x.cacheKey, time.Now().Add(x.cacheFor), header, x.outlet.copy.Bytes()})
+	return header
 }

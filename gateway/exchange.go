@@ -64,6 +64,7 @@ type exchange struct {
 	cacheKey cacheKey
 	cacheFor time.Duration // how long the answer may be given again
 	serving  *serving      // the tools of the gateway; nil if there are none
+	repeat   *repeat       // what a request to a route with tools is known by
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
@@ -130,7 +131,10 @@ func (x *exchange) answer() (err error) {
 	if x.fromCache(way[0].route, req, body) {
 		return nil
 	}
-	defer func() { x.remember(err) }()
+	if done, err := x.repeated(way[0].route, body); done || err != nil {
+		return err
+	}
+	defer func() { x.remember(err); x.settled(err) }()
 	way, settle, err := x.claim(way, req)
 	if err != nil {
 		return err

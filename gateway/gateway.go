@@ -60,6 +60,7 @@ type lasting struct {
 	answers  vendorapi.Answers
 	states   states
 	held     heldTurns
+	repeats  repeats
 	checks   validators
 	meters   *meters
 	cache    cache

@@ -295,7 +295,11 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 		s.hold(theirs, results)
 	}
 	s.end(nil) // the record is there when the client has its answer
-	return true, each(s.finish(finish, theirs))
+	err = each(s.finish(finish, theirs))
+	if s.x.repeat != nil {
+		s.x.repeat.answered = err == nil
+	}
+	return true, err
 }
 
 // finish is the end of the whole answer.

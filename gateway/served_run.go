@@ -37,6 +37,9 @@ const maxProgress = 2000
 
 // do runs calls, and returns their results in order.
 func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
+	if err := s.claimRun(calls); err != nil {
+		return nil, err
+	}
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
@@ -56,6 +59,10 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 			s.x.meters.served.add(1, s.to.route.Model, string(ev.Receipt.Status))
 			if ev.Call.Name == tool.FinderName && !ev.Result.Failed {
 				s.find(ev.Call)
+			}
+		case invoke.Intended:
+			if s.x.repeat != nil {
+				s.x.repeat.intended = true
 			}
 		case invoke.Stopped:
 			s.stopped = ev.Reason
