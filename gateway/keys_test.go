@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -440,5 +441,28 @@ func TestBudgetHoldsThemBack(t *testing.T) {
 	}
 	if m := spend[0].Money; m < catalog.Dollar/1000*8 || m > catalog.Dollar/10000*121 {
 		t.Errorf("%s was spent in %d requests", m, spend[0].Requests)
+	}
+}
+
+// broken is a store whose database is gone.
+type broken struct{ access.Store }
+
+func (broken) Get(context.Context, string, string) (access.Row, error) {
+	return access.Row{}, &access.StoreError{Err: errors.New("dial tcp 10.0.0.7:5432: password of gateway is wrong")}
+}
+
+// TestStoreIsGone checks that nobody is let in while keys cannot be checked, and is told no more than that.
+func TestStoreIsGone(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	g.book.Store = broken{g.book.Store}
+	for format := range roots {
+		resp, body := g.send(t, format, question("chat"), false, bearerOf(key))
+		if resp.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, "10.0.0.7") || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", format, resp.StatusCode, body)
+		}
+	}
+	if g.sent() > 0 || !strings.Contains(g.told(), "10.0.0.7") {
+		t.Error("an upstream was asked, or the log does not say why none was")
 	}
 }

@@ -64,6 +64,12 @@ func ParseQuota(s string) (Quota, error) {
 	return l, nil
 }
 
+// readable reports whether the limit can be read again once it is written.
+func (l Quota) readable() bool {
+	again, err := ParseQuota(l.String())
+	return err == nil && again == l
+}
+
 func (l Quota) known() bool {
 	switch l.Per {
 	case Minute, Day, Month, Total:
@@ -101,7 +107,7 @@ func checkLimits(list []Quota) error {
 	for _, l := range list {
 		key := Quota{Unit: l.Unit, Per: l.Per}
 		switch {
-		case !l.known() || l.Most < 0:
+		case !l.readable():
 			return fmt.Errorf("%s is no limit", l)
 		case seen[key]:
 			return fmt.Errorf("there are two limits of %s/%s", l.Unit, l.Per)

@@ -13,7 +13,29 @@ import (
 )
 
 // SQL is a store in a database. Make one with [OpenSQL].
-type SQL struct{ db *sql.DB }
+type SQL struct {
+	db *sql.DB
+	// Every request needs these, and SQLite would read them anew each time.
+	get, addCounts, held, addHolds, dropHolds, addLine, addUsage *sql.Stmt
+}
+
+// The statements of every request. Those that add to counts are of all windows of a request.
+var (
+	selectDoc = `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`
+	addCounts = `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES ` + values(2*len(periods), 6) + `
+ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
+	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
+RETURNING scope, per, begin_at, requests, tokens, money`
+	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2`
+	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + values(2, 5)
+	dropHolds  = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
+	addLine    = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
+VALUES ` + values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
+	addUsage = `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES ` + values(1, 11) + `
+ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
+	input = toolpost_usage.input + excluded.input, output = toolpost_usage.output + excluded.output, money = toolpost_usage.money + excluded.money,
+	unpriced = toolpost_usage.unpriced + excluded.unpriced, estimated = toolpost_usage.estimated + excluded.estimated`
+)
 
 // versions are the tables; see [tables.Set].
 var versions = [][]string{{
@@ -77,7 +99,19 @@ func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
 	if err := (tables.Set{ID: 2, Versions: versions}).Migrate(ctx, db); err != nil {
 		return nil, fmt.Errorf("access: %w", err)
 	}
-	return &SQL{db}, nil
+	s := &SQL{db: db}
+	for _, row := range []struct {
+		into *(*sql.Stmt)
+		text string
+	}{
+		{&s.get, selectDoc}, {&s.addCounts, addCounts}, {&s.held, selectHeld}, {&s.addHolds, addHolds}, {&s.dropHolds, dropHolds}, {&s.addLine, addLine}, {&s.addUsage, addUsage},
+	} {
+		var err error
+		if *row.into, err = db.PrepareContext(ctx, row.text); err != nil {
+			return nil, failed(err)
+		}
+	}
+	return s, nil
 }
 
 // StoreError says that a store does not work, whatever it was asked.
@@ -100,7 +134,7 @@ func failed(err error) error {
 // Get implements [Store].
 func (s *SQL) Get(ctx context.Context, kind, id string) (Row, error) {
 	r := Row{Kind: kind, ID: id}
-	err := s.db.QueryRowContext(ctx, `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`, kind, id).Scan(&r.Rev, &r.Doc)
+	err := s.get.QueryRowContext(ctx, kind, id).Scan(&r.Rev, &r.Doc)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Row{}, nil
 	}
@@ -181,15 +215,12 @@ func values(rows, columns int) string {
 
 // countIn adds to windows and returns what was used in them then. Whoever has done so is alone with the
 // windows until his transaction ends.
-func countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count) (map[Window]Count, error) {
-	var args []any
+func (s *SQL) countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count) (map[Window]Count, error) {
+	args := make([]any, 0, 6*len(windows))
 	for _, w := range windows {
 		args = append(args, w.Scope, string(w.Per), w.Begin, c.Requests, c.Tokens, c.Money)
 	}
-	rows, err := tx.QueryContext(ctx, `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES `+values(len(windows), 6)+`
-ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
-	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
-RETURNING scope, per, begin_at, requests, tokens, money`, args...)
+	rows, err := tx.StmtContext(ctx, s.addCounts).QueryContext(ctx, args...)
 	type row struct {
 		Window
 		Count
@@ -204,13 +235,12 @@ RETURNING scope, per, begin_at, requests, tokens, money`, args...)
 	return used, err
 }
 
-// heldIn returns what is reserved in two scopes.
-func heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.Time) (map[string]Count, error) {
+// heldIn returns what is reserved in scopes.
+func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.Time) (map[string]Count, error) {
 	held := make(map[string]Count, len(scopes))
 	for _, scope := range scopes {
 		var c Count
-		err := tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2`,
-			scope, now.Unix()).Scan(&c.Tokens, &c.Money)
+		err := tx.StmtContext(ctx, s.held).QueryRowContext(ctx, scope, now.Unix()).Scan(&c.Tokens, &c.Money)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -222,11 +252,11 @@ func heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.Time) (ma
 // Admit implements [Store].
 func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
-		used, err := countIn(ctx, tx, windows, Count{Requests: 1})
+		used, err := s.countIn(ctx, tx, windows, Count{Requests: 1})
 		if err != nil {
 			return err
 		}
-		held, err := heldIn(ctx, tx, h.Scopes, now)
+		held, err := s.heldIn(ctx, tx, h.Scopes, now)
 		if err != nil {
 			return err
 		}
@@ -237,7 +267,7 @@ func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window
 		for _, scope := range h.Scopes {
 			args = append(args, scope, h.Request, h.Most.Tokens, h.Most.Money, h.Until.Unix())
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES `+values(len(h.Scopes), 5), args...)
+		_, err = tx.StmtContext(ctx, s.addHolds).ExecContext(ctx, args...)
 		return failed(err)
 	})
 }
@@ -247,8 +277,7 @@ func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window
 func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 	u := usageOf(&e)
 	return s.within(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
-VALUES `+values(1, 14)+` ON CONFLICT (id) DO NOTHING`,
+		res, err := tx.StmtContext(ctx, s.addLine).ExecContext(ctx,
 			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Model, e.Upstream, e.Format, e.Status, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds())
 		if err != nil {
 			return failed(err)
@@ -256,16 +285,13 @@ VALUES `+values(1, 14)+` ON CONFLICT (id) DO NOTHING`,
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return failed(err)
 		}
-		if _, err := countIn(ctx, tx, windows, e.count()); err != nil {
+		if _, err := s.countIn(ctx, tx, windows, e.count()); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
+		if _, err := tx.StmtContext(ctx, s.dropHolds).ExecContext(ctx, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
 			return failed(err)
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES `+values(1, 11)+`
-ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
-	input = toolpost_usage.input + excluded.input, output = toolpost_usage.output + excluded.output, money = toolpost_usage.money + excluded.money,
-	unpriced = toolpost_usage.unpriced + excluded.unpriced, estimated = toolpost_usage.estimated + excluded.estimated`,
+		_, err = tx.StmtContext(ctx, s.addUsage).ExecContext(ctx,
 			u.Day, u.Team, u.Key, u.Model, u.Requests, u.Failed, u.Input, u.Output, int64(u.Money), u.Unpriced, u.Estimated)
 		return failed(err)
 	})

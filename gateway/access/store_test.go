@@ -490,6 +490,7 @@ func TestDescriptions(t *testing.T) {
 		{Team: "a", Tools: []string{long}}, {Team: "a", Routes: []string{"a\r\nb"}}, {Team: "a", Expires: noon},
 		{Team: "a", Limits: []access.Quota{{Unit: "apples", Per: access.Day}}}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: "week"}}},
 		{Team: "a", Limits: limit(t, "money/day=1", "money/day=2")}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: -1}}},
+		{Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: 1 << 62}}},
 	} {
 		if _, _, err := b.Create(t.Context(), k); err == nil {
 			t.Errorf("%+v was made", k)
