@@ -1,7 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
@@ -38,4 +43,51 @@ func (s *settings) checkAgentPrograms() error {
 		}
 	}
 	return nil
+}
+
+// agentProgram is an agent program of the configuration, as it is found.
+type agentProgram struct {
+	id, path string // path is empty if it cannot be started
+	why      error
+}
+
+// findAgents looks for the agent programs, by name, and starts none.
+func (s *settings) findAgents() []agentProgram {
+	var out []agentProgram
+	open := s.agentPrograms()
+	for _, name := range slices.Sorted(maps.Keys(s.AgentPrograms)) {
+		p := agentProgram{id: "agent/" + name}
+		m, err := open(name)
+		if err == nil {
+			p.path, err = lookProgram(m.(*agentcli.Model).Program)
+		}
+		p.why = err
+		out = append(out, p)
+	}
+	return out
+}
+
+// lookProgram returns where the command of a program is, as it will be looked for: a name by
+// our PATH, a path from the folder that the program runs in.
+func lookProgram(p agentcli.Program) (string, error) {
+	if filepath.Base(p.Command) != p.Command && !filepath.IsAbs(p.Command) {
+		if p.Dir == "" {
+			return "", fmt.Errorf("the command %s is a path, and the program runs in an empty folder: write the whole path, or set cwd", inOneLine(p.Command))
+		}
+		return exec.LookPath(filepath.Join(p.Dir, p.Command))
+	}
+	return exec.LookPath(p.Command)
+}
+
+// examineAgents says which agent programs are there.
+func (s *settings) examineAgents() []finding {
+	var out []finding
+	for _, p := range s.findAgents() {
+		f := finding{What: p.id, State: stateOK, Says: inOneLine(p.path)}
+		if p.why != nil {
+			f = finding{p.id, stateMissing, inOneLine(s.clean(p.why.Error())), "install the program, or correct it under agent_programs in the configuration"}
+		}
+		out = append(out, f)
+	}
+	return out
 }

@@ -42,6 +42,12 @@ func TestAgentPrograms(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, toolpost(t, "", "config", "check"), 0, "agent_programs", "mine")
+	place(t, "config.yaml", shell+"  absent:\n    format: codex\n    command: no-such-agent-program\n  unset:\n    format: claude\n    command: ${NOT_SET_AT_ALL}/claude\n")
+	must(t, toolpost(t, "", "doctor"), 0, "✓ agent/mine", "– agent/absent", "no-such-agent-program", "– agent/unset", "NOT_SET_AT_ALL", "under agent_programs")
+	r = toolpost(t, "", "models", "list")
+	if must(t, r, 0, "agent/mine", "an agent program of the configuration"); strings.Contains(r.out, "agent/absent") || strings.Contains(r.out, "agent/unset") {
+		t.Errorf("programs that are not there are listed:\n%s", r.out)
+	}
 	must(t, toolpost(t, "", "run", "-m", "agent/other", "Say hello"), 1, "no agent program of the configuration is called other")
 	for text, want := range map[string]string{
 		"agent_programs:\n  a:\n    comand: x\n":                                                 `the key "comand" is not known`,

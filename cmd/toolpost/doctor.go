@@ -35,7 +35,7 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what is found, what is missing, and what fixes it",
 		Long: `Look at everything run and chat need: the configuration, keys in the environment, servers
-on this machine, tools and the record of runs. No model is asked anything; the only
+on this machine, agent programs, tools and the record of runs. No model is asked anything; the only
 requests go to the usual ports of this machine and ask which models are there.
 
 It is a failure if something is broken, not if something is missing.`,
@@ -73,6 +73,7 @@ func examine(cmd *cobra.Command) []finding {
 	out = append(out, examineKeys()...)
 	local := s.findLocal(cmd.Context())
 	out = append(out, examineLocal(s, local)...)
+	out = append(out, s.examineAgents()...)
 	return append(out, examineModel(cmd.Context(), s), examineTools(s), examineStore(s))
 }
 

@@ -46,8 +46,8 @@ func newModelsList(load loader) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [WORD]...",
 		Short: "List the models that can be asked here and now, or all that are known",
-		Long: `List the models that can be asked here and now: those of vendors whose key is set, and
-those of servers on this machine that answer. With --all, or words that the id or the
+		Long: `List the models that can be asked here and now: those of vendors whose key is set, those
+of servers on this machine that answer, and agent programs that are there. With --all, or words that the id or the
 family must hold, list what is known of all models. --json prints the latter, unless
 --here.`,
 		Example: "  toolpost models list\n  toolpost models list --all\n  toolpost models list gpt claude\n  toolpost models list --json deepseek\n  toolpost models list --here --json",

@@ -106,6 +106,11 @@ func (s *settings) usableModels(ctx context.Context) []found {
 			out = append(out, found{srv.vendor + "/" + model, "a server answers at " + srv.base})
 		}
 	}
+	for _, p := range s.findAgents() {
+		if p.why == nil {
+			out = append(out, found{p.id, "an agent program of the configuration, " + inOneLine(p.path)})
+		}
+	}
 	return append(out, found{offlineID, "it is always there; it follows rules and is no language model"})
 }
 
