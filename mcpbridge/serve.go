@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -213,6 +214,7 @@ type served struct {
 	*account
 	session *mcp.ServerSession
 	turn    turns
+	user    atomic.Pointer[string] // whose key made its first call; nil before it
 }
 
 // connection returns what belongs to a session.
@@ -241,6 +243,26 @@ func (s *Service) connection(session *mcp.ServerSession) *served {
 	return one
 }
 
+// madeBy keeps whose key the calls of the connection come with, which never changes.
+func (o *served) madeBy(req *mcp.CallToolRequest) {
+	user := ""
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		user = extra.TokenInfo.UserID
+	}
+	o.user.CompareAndSwap(nil, &user)
+}
+
+// leaves cancels the calls of a session that its user ends: the SDK waits for them.
+func (s *Service) leaves(session, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.served {
+		if by := one.user.Load(); by != nil && *by == user && session != "" && one.session.ID() == session {
+			one.leave()
+		}
+	}
+}
+
 // Errors of the protocol, for calls that were never begun.
 var (
 	errBusy = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "too many calls are under way; try again later"}
@@ -254,6 +276,7 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 		return nil, errGone
 	}
 	defer one.running.Done()
+	one.madeBy(req)
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
@@ -272,11 +295,9 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	done, err := one.turn.wait(ctx, t.Effects.Has(tool.ReadOnly))
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+	if done, err := one.turn.wait(ctx, t.Effects.Has(tool.ReadOnly)); err == nil {
+		defer done()
+	} // else ctx has ended: the runtime refuses the call and records that
 	return one.run(ctx, c, rec, t)
 }
 
@@ -326,11 +347,12 @@ type turns struct {
 	reads *sync.WaitGroup // that began after it
 }
 
-// wait returns when a call may run; the caller calls done after it.
-func (t *turns) wait(ctx context.Context, reads bool) (done func(), err error) {
+// wait returns when a call may run; the caller calls the function after it. An error
+// means that ctx ended first, and that the call has given up its place.
+func (t *turns) wait(ctx context.Context, reads bool) (func(), error) {
+	var done func()
 	t.mu.Lock()
 	before, readers := t.last, t.reads
-	mine := make(chan struct{})
 	if reads {
 		if readers == nil {
 			readers = new(sync.WaitGroup)
@@ -339,6 +361,7 @@ func (t *turns) wait(ctx context.Context, reads bool) (done func(), err error) {
 		readers.Add(1)
 		done = readers.Done
 	} else {
+		mine := make(chan struct{})
 		t.last, t.reads = mine, nil
 		done = func() { close(mine) }
 	}

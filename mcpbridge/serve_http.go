@@ -92,6 +92,9 @@ func (s *Service) Handler(g HTTPAccess) (http.Handler, error) {
 			http.Error(w, "there are too many sessions; try again later", http.StatusServiceUnavailable)
 			return
 		}
+		if r.Method == http.MethodDelete {
+			s.leaves(r.Header.Get("Mcp-Session-Id"), userOf(r))
+		}
 		sessions.ServeHTTP(w, r)
 	})), nil
 }
