@@ -10,6 +10,9 @@
 // schemas are narrowed. What could not be done as asked stands in the header
 // [WarningHeader].
 //
+// A route may have tools that the gateway runs itself, beside those of its clients; see
+// [ServedTools].
+//
 // Who may ask for what, and how much, is in Setup.Access; see package access. Without it everybody
 // may ask, and the gateway belongs behind [LocalOnly].
 package gateway

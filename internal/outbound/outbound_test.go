@@ -156,6 +156,7 @@ var elsewhere = map[string]string{
 	"internal/outbound": "it is the place",
 	"conformance":       "programs that measure others and are no part of the library",
 	"bench":             "likewise",
+	"internal/load":     "likewise: it asks a gateway that it started itself",
 	"docs/examples":     "programs of users, who have no package internal",
 }
 
