@@ -146,7 +146,7 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 	cmd.Flags().Bool(publicFlag, false, "listen where others can reach it without asking them for a key")
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether the routes are in order")
 	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
-	return cmd
+	return withPrograms(cmd)
 }
 
 // gatewaySetup is what the settings make of a gateway.

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// codingAgent is a coding agent, and the lines that make it use a gateway. In them {URL} is the address
+// of the gateway, {MODEL} a name that its routes know and {KEY} a key for it.
+type codingAgent struct {
+	name, title string
+	file, lines string   // of its configuration; "" if the environment is enough
+	env         []string // variables, as NAME=value
+	run         string   // how it is started
+	note        string   // what else there is to know
+}
+
+// codingAgents are those that conformance/agents has mend a file through the gateway, and aider.
+var codingAgents = []codingAgent{
+	{
+		name: "claude-code", title: "Claude Code",
+		env: []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY={KEY}", "ANTHROPIC_MODEL={MODEL}", "ANTHROPIC_SMALL_FAST_MODEL={MODEL}", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+		run: "claude", note: "It asks in the format of Anthropic, whatever model answers.",
+	},
+	{
+		name: "codex", title: "Codex",
+		file:  "~/.codex/config.toml",
+		lines: "model = \"{MODEL}\"\nmodel_provider = \"toolpost\"\n\n[model_providers.toolpost]\nname = \"toolpost\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"TOOLPOST_KEY\"\n",
+		env:   []string{"TOOLPOST_KEY={KEY}"},
+		run:   "codex", note: "Models whose names it knows are offered its patches as free text; others edit by commands.",
+	},
+	{
+		name: "opencode", title: "opencode",
+		file:  "~/.config/opencode/opencode.json",
+		lines: "{\n  \"provider\": {\n    \"toolpost\": {\n      \"npm\": \"@ai-sdk/openai-compatible\",\n      \"options\": {\"baseURL\": \"{URL}/v1\", \"apiKey\": \"{KEY}\"},\n      \"models\": {\"{MODEL}\": {}}\n    }\n  },\n  \"small_model\": \"toolpost/{MODEL}\"\n}\n",
+		run:   "opencode -m toolpost/{MODEL}",
+	},
+	{
+		name: "pi", title: "pi",
+		file:  "~/.pi/agent/models.json",
+		lines: "{\n  \"providers\": {\n    \"toolpost\": {\n      \"baseUrl\": \"{URL}/v1\",\n      \"apiKey\": \"{KEY}\",\n      \"api\": \"openai-completions\",\n      \"models\": [{\"id\": \"{MODEL}\"}]\n    }\n  }\n}\n",
+		run:   "pi --provider toolpost --model {MODEL}",
+		note:  "It also speaks \"openai-responses\" at the same address, \"anthropic-messages\" at {URL}, and \"google-generative-ai\" at {URL}/v1beta.",
+	},
+	{
+		name: "gemini-cli", title: "Gemini CLI",
+		file:  "~/.gemini/settings.json",
+		lines: "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}}\n",
+		env:   []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY={KEY}"},
+		run:   "gemini -m {MODEL}",
+		note:  "It asks models of its own choosing besides, like gemini-2.5-flash: a route for gemini-* answers them.",
+	},
+	{
+		name: "qwen-code", title: "Qwen Code",
+		file:  "~/.qwen/settings.json",
+		lines: "{\"security\": {\"auth\": {\"selectedType\": \"openai\"}}}\n",
+		env:   []string{"OPENAI_BASE_URL={URL}/v1", "OPENAI_API_KEY={KEY}", "OPENAI_MODEL={MODEL}"},
+		run:   "qwen",
+	},
+	{
+		name: "continue", title: "Continue",
+		file:  "~/.continue/config.yaml",
+		lines: "name: toolpost\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: toolpost\n    provider: openai\n    model: {MODEL}\n    apiBase: {URL}/v1\n    apiKey: {KEY}\n    roles: [chat, edit, apply]\n    capabilities: [tool_use]\n",
+		run:   "cn --config ~/.continue/config.yaml",
+	},
+	{
+		name: "mini-swe-agent", title: "mini-swe-agent",
+		env: []string{"OPENAI_API_BASE={URL}/v1", "OPENAI_API_KEY={KEY}", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"},
+		run: "mini -m openai/{MODEL}",
+	},
+	{
+		name: "llm", title: "llm",
+		file:  "~/.config/io.datasette.llm/extra-openai-models.yaml",
+		lines: "- model_id: toolpost\n  model_name: {MODEL}\n  api_base: {URL}/v1\n  supports_tools: true\n",
+		run:   "llm -m toolpost --key {KEY} -T llm_time --td \"What time is it?\"",
+		note:  "The folder is that of Linux; llm says its own with: dirname \"$(llm logs path)\".",
+	},
+	{
+		name: "aider", title: "aider",
+		env:  []string{"OPENAI_API_BASE={URL}/v1", "OPENAI_API_KEY={KEY}"},
+		run:  "aider --model openai/{MODEL}",
+		note: "It edits by text and needs no tools.",
+	},
+}
+
+// programNames are those that --for takes.
+func programNames() string {
+	var names []string
+	for _, p := range codingAgents {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// print writes what a person puts where, and how the program is started then.
+func (p codingAgent) print(w io.Writer, url, model, key string) {
+	fill := strings.NewReplacer("{URL}", url, "{MODEL}", model, "{KEY}", key).Replace
+	if p.file != "" {
+		fmt.Fprintf(w, "# in %s\n%s\n", p.file, fill(p.lines))
+	}
+	if len(p.env) > 0 {
+		fmt.Fprintln(w, "# in your shell")
+		for _, v := range p.env {
+			fmt.Fprintf(w, "export %s\n", fill(v))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "# then\n%s\n", fill(p.run))
+	if p.note != "" {
+		fmt.Fprintf(w, "\n# %s\n", fill(p.note))
+	}
+}
+
+// noKey is what codingAgents show that must show some key to a gateway that asks for none.
+const noKey = "none"
+
+// serveFor prints how a program is told to use the gateway.
+func serveFor(cmd *cobra.Command, name, addr string) error {
+	i := slices.IndexFunc(codingAgents, func(p codingAgent) bool { return p.name == name })
+	if i < 0 {
+		return usagef(cmd, "--for: nothing is known of %q; there are %s", name, programNames())
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr)
+	scheme := "http"
+	if s.Gateway.Ops.TLS.Cert != "" {
+		scheme = "https"
+	}
+	model := "any"
+	for _, r := range s.Gateway.Routes {
+		if !strings.HasSuffix(r.Model, "*") {
+			model = r.Model
+			break
+		}
+	}
+	codingAgents[i].print(cmd.OutOrStdout(), scheme+"://"+addr, model, noKey)
+	return nil
+}
+
+// withPrograms gives serve the flag --for, and the command that imports the configuration of
+// another gateway.
+func withPrograms(cmd *cobra.Command) *cobra.Command {
+	serve := cmd.RunE
+	name := cmd.Flags().String("for", "", "only print how a `PROGRAM` is told to use this gateway: "+programNames())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *name == "" {
+			return serve(cmd, args)
+		}
+		addr, _ := cmd.Flags().GetString("addr")
+		return serveFor(cmd, *name, addr)
+	}
+	cmd.AddCommand(newServeImport())
+	return cmd
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/internal/yamlcheck"
+)
+
+// newServeImport makes the configuration of a gateway from that of LiteLLM's proxy.
+func newServeImport() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make a configuration from that of LiteLLM's proxy",
+		Long: `Read the config.yaml of LiteLLM's proxy and print the configuration of a gateway that
+does the same. What cannot be taken over is said on standard error, each with its line.
+No key is copied: vendors' keys are read from their variables of the environment.`,
+		Example: "  toolpost serve import litellm/config.yaml > gateway.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := readFile(args[0], maxConfig)
+			if err != nil {
+				return err
+			}
+			out, left, err := importLiteLLM(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			for _, l := range left {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", args[0], l.line, l.text)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), out)
+			return err
+		},
+	}
+}
+
+// leftover is something that was not taken over, and where it stands.
+type leftover struct {
+	line int
+	text string
+}
+
+// liteVendors are LiteLLM's words for vendors, in ours, with the variable that holds the key.
+var liteVendors = map[string]struct{ name, key string }{
+	"openai": {"openai", "OPENAI_API_KEY"}, "anthropic": {"anthropic", "ANTHROPIC_API_KEY"}, "gemini": {"gemini", "GEMINI_API_KEY"},
+	"groq": {"groq", "GROQ_API_KEY"}, "mistral": {"mistral", "MISTRAL_API_KEY"}, "deepseek": {"deepseek", "DEEPSEEK_API_KEY"},
+	"together_ai": {"together", "TOGETHER_API_KEY"}, "fireworks_ai": {"fireworks", "FIREWORKS_API_KEY"}, "openrouter": {"openrouter", "OPENROUTER_API_KEY"},
+	"xai": {"xai", "XAI_API_KEY"}, "cerebras": {"cerebras", "CEREBRAS_API_KEY"}, "bedrock": {"bedrock", "AWS_BEARER_TOKEN_BEDROCK"},
+	"ollama": {"ollama", ""}, "ollama_chat": {"ollama", ""}, "hosted_vllm": {"vllm", ""}, "vllm": {"vllm", ""}, "lm_studio": {"lmstudio", ""},
+	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""},
+}
+
+// importing is one file that is taken over.
+type importing struct {
+	routes   []*importedRoute
+	settings map[string]string
+	left     []leftover
+}
+
+type importedRoute struct {
+	model    string
+	to       []importedUpstream
+	fallback []string
+	cache    string
+}
+
+type importedUpstream struct {
+	id     string
+	weight string
+}
+
+func (in *importing) leave(n ast.Node, format string, args ...any) {
+	line := 0
+	if n != nil && n.GetToken() != nil && n.GetToken().Position != nil {
+		line = n.GetToken().Position.Line
+	}
+	in.left = append(in.left, leftover{line, fmt.Sprintf(format, args...)})
+}
+
+// importLiteLLM returns a configuration and what was left out of it.
+func importLiteLLM(text []byte) (string, []leftover, error) {
+	if err := yamlcheck.Check(text); err != nil {
+		return "", nil, err
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return "", nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
+	}
+	in := &importing{settings: map[string]string{}}
+	for _, models := range []bool{true, false} { // settings are about models, wherever they stand
+		for _, doc := range file.Docs {
+			for key, value := range members(doc.Body) {
+				if (key.String() == "model_list") == models {
+					in.section(key, value)
+				}
+			}
+		}
+	}
+	if len(in.routes) == 0 {
+		return "", nil, fmt.Errorf("it has no model_list, so it is no configuration of LiteLLM's proxy")
+	}
+	in.dropBadFallbacks()
+	slices.SortStableFunc(in.left, func(a, b leftover) int { return a.line - b.line })
+	return in.write(), in.left, nil
+}
+
+// members are the keys and values of a mapping.
+func members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
+	return func(yield func(ast.Node, ast.Node) bool) {
+		switch n := n.(type) {
+		case *ast.MappingNode:
+			for _, v := range n.Values {
+				if !yield(v.Key, v.Value) {
+					return
+				}
+			}
+		case *ast.MappingValueNode:
+			yield(n.Key, n.Value)
+		}
+	}
+}
+
+// scalar is the text of a value, "" if it is a list or a mapping.
+func scalar(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value
+	case *ast.LiteralNode:
+		return n.Value.Value
+	}
+	return ""
+}
+
+func items(n ast.Node) []ast.Node {
+	if s, ok := n.(*ast.SequenceNode); ok {
+		return s.Values
+	}
+	return nil
+}
+
+// section takes one part of the file over.
+func (in *importing) section(key, value ast.Node) {
+	switch name := key.String(); name {
+	case "model_list":
+		for _, m := range items(value) {
+			in.model(m)
+		}
+	case "router_settings", "litellm_settings", "general_settings":
+		for k, v := range members(value) {
+			in.setting(name, k, v)
+		}
+	case "environment_variables":
+		in.leave(key, "environment_variables is not taken over: set the variables of vendors' keys where the gateway is started")
+	default:
+		in.leave(key, "%s is not taken over", name)
+	}
+}
+
+// model takes one entry of model_list over.
+func (in *importing) model(n ast.Node) {
+	var name, weight string
+	up := importedUpstream{}
+	for k, v := range members(n) {
+		switch k.String() {
+		case "model_name":
+			name = scalar(v)
+		case "litellm_params":
+			up.id, weight = in.params(v)
+		case "model_info":
+			in.leave(k, "model_info is not taken over: prices and sizes come from the catalogue, see 'toolpost models show'")
+		default:
+			in.leave(k, "%s of a model is not taken over", k.String())
+		}
+	}
+	if name == "" || up.id == "" {
+		in.leave(n, "this model is left out: its name or what answers for it is not known")
+		return
+	}
+	up.weight = weight
+	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
+	if i < 0 {
+		i = len(in.routes)
+		in.routes = append(in.routes, &importedRoute{model: name})
+	}
+	in.routes[i].to = append(in.routes[i].to, up)
+}
+
+// params takes litellm_params over.
+func (in *importing) params(n ast.Node) (id, weight string) {
+	var model, base ast.Node
+	for k, v := range members(n) {
+		switch name := k.String(); name {
+		case "model":
+			model = v
+		case "api_base":
+			base = v
+		case "weight":
+			if n, err := strconv.Atoi(scalar(v)); err == nil && n > 0 {
+				weight = strconv.Itoa(n)
+			} else {
+				in.leave(k, "weight is no whole number and is left out")
+			}
+		case "api_key":
+			if key := scalar(v); !strings.HasPrefix(key, "os.environ/") {
+				in.leave(k, "api_key is not copied: put the key into the vendor's variable of the environment")
+			} else if want := liteVendors[vendorOf(model)].key; want != "" && key != "os.environ/"+want {
+				in.leave(k, "api_key: the gateway reads this vendor's key from %s, not from %s; for several keys, add rows under providers with key_env", want, strings.TrimPrefix(key, "os.environ/"))
+			}
+		default:
+			in.leave(k, "%s is not taken over", name)
+		}
+	}
+	if model == nil {
+		return "", weight
+	}
+	return in.id(model, base), weight
+}
+
+// vendorOf is LiteLLM's word for the vendor of a model.
+func vendorOf(model ast.Node) string {
+	vendor, _, ok := strings.Cut(scalar(model), "/")
+	if !ok {
+		return "openai"
+	}
+	return vendor
+}
+
+// id is the id of a model in our words, "" if there is none.
+func (in *importing) id(model, base ast.Node) string {
+	word := vendorOf(model)
+	name := strings.TrimPrefix(scalar(model), word+"/")
+	ours, known := liteVendors[word]
+	at := scalar(base)
+	switch {
+	case at != "" && strings.HasPrefix(at, "os.environ/"):
+		in.leave(base, "api_base comes from a variable: add a row under providers with base_url: ${%s}", strings.TrimPrefix(at, "os.environ/"))
+		return ""
+	case !known || ours.name == "":
+		in.leave(model, "the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
+		return ""
+	case at == "":
+		return ours.name + "/" + name
+	}
+	scheme, rest, ok := strings.Cut(strings.TrimSuffix(at, "/"), "://")
+	if !ok {
+		in.leave(base, "api_base is no address")
+		return ""
+	}
+	vendor := ours.name + "+"
+	if ours.name == "openai" || ours.name == "openai-compatible" {
+		vendor = ""
+	}
+	if ours.name == "ollama" && !strings.HasSuffix(rest, "/api") {
+		rest += "/api"
+	}
+	return vendor + scheme + "://" + rest + "#" + name
+}
+
+// setting takes one setting over, or says why not.
+func (in *importing) setting(section string, k, v ast.Node) {
+	switch name := k.String(); name {
+	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
+		for _, row := range items(v) {
+			for from, to := range members(row) {
+				in.fallbacks(from, to)
+			}
+		}
+	case "cache":
+		if scalar(v) == "true" {
+			for _, r := range in.routes {
+				r.cache = "10m"
+			}
+			in.leave(k, "cache: answers are given again for 10 minutes, to requests without tools; see cache and cache_tools")
+		}
+	case "master_key", "database_url", "store_model_in_db":
+		in.leave(k, "%s is not taken over: 'toolpost keys' makes keys, and keys: in the configuration says where they are kept", name)
+	case "num_retries", "allowed_fails", "cooldown_time", "routing_strategy", "enable_pre_call_checks":
+		in.leave(k, "%s is not taken over: an upstream is asked again, and the next one when it fails, by rules of the gateway (docs/gateway.md)", name)
+	case "drop_params":
+		if scalar(v) != "true" {
+			in.leave(k, "drop_params: what an upstream cannot do is always left out with a warning in a header")
+		}
+	case "request_timeout", "timeout":
+		in.leave(k, "%s is not taken over: limits in the configuration bounds answers", name)
+	case "success_callback", "failure_callback", "callbacks":
+		in.leave(k, "%s is not taken over: the gateway has metrics and a log of requests", name)
+	default:
+		in.leave(k, "%s of %s is not taken over", name, section)
+	}
+}
+
+// fallbacks takes the fallbacks of one model over.
+func (in *importing) fallbacks(from, to ast.Node) {
+	name := strings.Trim(from.String(), `"'`)
+	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
+	if i < 0 {
+		in.leave(from, "fallbacks of %s: there is no such model", name)
+		return
+	}
+	for _, t := range items(to) {
+		if other := scalar(t); other != "" && !slices.Contains(in.routes[i].fallback, other) {
+			in.routes[i].fallback = append(in.routes[i].fallback, other)
+		}
+	}
+}
+
+// dropBadFallbacks leaves fallbacks out that lead nowhere.
+func (in *importing) dropBadFallbacks() {
+	for _, r := range in.routes {
+		r.fallback = slices.DeleteFunc(r.fallback, func(name string) bool {
+			bad := name == r.model || !slices.ContainsFunc(in.routes, func(o *importedRoute) bool { return o.model == name })
+			if bad {
+				in.leave(nil, "the fallback %s of %s leads to no other model and is left out", name, r.model)
+			}
+			return bad
+		})
+	}
+}
+
+// write writes the configuration.
+func (in *importing) write() string {
+	var b strings.Builder
+	b.WriteString("gateway:\n  routes:\n")
+	for _, r := range in.routes {
+		fmt.Fprintf(&b, "    - model: %s\n      to:\n", yamlText(r.model))
+		for _, u := range r.to {
+			fmt.Fprintf(&b, "        - {model: %s", yamlText(u.id))
+			if u.weight != "" {
+				fmt.Fprintf(&b, ", weight: %s", u.weight)
+			}
+			b.WriteString("}\n")
+		}
+		if len(r.fallback) > 0 {
+			var list []string
+			for _, f := range r.fallback {
+				list = append(list, yamlText(f))
+			}
+			fmt.Fprintf(&b, "      fallback: [%s]\n", strings.Join(list, ", "))
+		}
+		if r.cache != "" {
+			fmt.Fprintf(&b, "      cache: %s\n", r.cache)
+		}
+	}
+	return b.String()
+}
+
+// yamlText is a text as a value of YAML.
+func yamlText(s string) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./", r))
+	}) < 0 && s[0] >= 'a' && s[0] <= 'z' {
+		return s
+	}
+	return fmt.Sprintf("%q", s)
+}

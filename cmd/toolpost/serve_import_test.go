@@ -1,0 +1,99 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const liteConfig = `router_settings:
+  fallbacks: [{"gpt": ["local"]}, {"nobody": ["gpt"]}]
+  num_retries: 2
+model_list:
+  - model_name: gpt
+    litellm_params:
+      model: openai/gpt-5
+      api_key: os.environ/OPENAI_API_KEY
+      rpm: 60
+  - model_name: gpt
+    litellm_params:
+      model: azure/my-deployment
+      api_base: https://example.openai.azure.com
+      api_key: sk-secret-value
+  - model_name: claude
+    litellm_params:
+      model: anthropic/claude-sonnet-4-5
+      api_key: os.environ/TEAM_KEY
+      weight: 2
+  - model_name: local
+    litellm_params:
+      model: hosted_vllm/Qwen/Qwen3-32B
+      api_base: http://gpu1.example.org:8000/v1
+    model_info:
+      mode: chat
+  - model_name: local
+    litellm_params: {model: ollama_chat/qwen3:8b, api_base: "http://127.0.0.1:11434"}
+litellm_settings:
+  drop_params: true
+  context_window_fallbacks: [{"claude": ["gpt", "missing"]}]
+general_settings:
+  master_key: sk-1234
+`
+
+const liteResult = `gateway:
+  routes:
+    - model: gpt
+      to:
+        - {model: openai/gpt-5}
+      fallback: [local]
+    - model: claude
+      to:
+        - {model: anthropic/claude-sonnet-4-5, weight: 2}
+      fallback: [gpt]
+    - model: local
+      to:
+        - {model: "vllm+http://gpu1.example.org:8000/v1#Qwen/Qwen3-32B"}
+        - {model: "ollama+http://127.0.0.1:11434/api#qwen3:8b"}
+`
+
+// TestServeImport checks that a configuration of LiteLLM's becomes one of ours that is in order, and
+// that everything else in it is said with its line, but no key.
+func TestServeImport(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	writeFile(t, file, liteConfig)
+	got := toolpost(t, "", "serve", "import", file)
+	if got.code != 0 || got.out != liteResult {
+		t.Errorf("exit %d:\n%s", got.code, got.out)
+	}
+	for _, line := range []string{
+		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":9: rpm is not taken over", ":12: the vendor azure is not known here",
+		":14: api_key is not copied", ":10: this model is left out", ":18: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
+		":24: model_info is not taken over", "the fallback missing of claude leads to no other model", ":32: master_key is not taken over",
+	} {
+		if !strings.Contains(got.errOut, line) {
+			t.Errorf("it does not say %q:\n%s", line, got.errOut)
+		}
+	}
+	if strings.Contains(got.errOut+got.out, "sk-") {
+		t.Error("a key was copied")
+	}
+	ours := filepath.Join(dir, "gateway.yaml")
+	writeFile(t, ours, got.out)
+	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local")
+	writeFile(t, file, "model: x\n")
+	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
+}
+
+// TestServeFor checks that the lines for each program name this gateway and one of its routes.
+func TestServeFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	writeFile(t, file, "gateway:\n  addr: 127.0.0.1:9999\n  routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n    - {model: fast, to: [{model: sim/offline}]}\n")
+	for _, p := range codingAgents {
+		got := toolpost(t, "", "serve", "--config", file, "--for", p.name)
+		if got.code != 0 || !strings.Contains(got.out, "http://127.0.0.1:9999") || !strings.Contains(got.out, "fast") || strings.Contains(got.out, "{URL}") || strings.Contains(got.out, "{KEY}") {
+			t.Errorf("%s: %d %s", p.name, got.code, got.out)
+		}
+	}
+	must(t, toolpost(t, "", "serve", "--for", "vim"), 2, "nothing is known of \"vim\"")
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// gatewayHelp is what the settings of a gateway mean that do not say so themselves, by their place.
+var gatewayHelp = map[string][2]string{
+	"addr":                {"where clients are answered", defaultAddr},
+	"keep_alive":          {"how long a stream may be silent before the client is told that it is still there; less than 0 means for ever", "15s"},
+	"max_body":            {"bytes of the body of a request", "67108864"},
+	"routes":              {"which model answers for which name; without any, the offline model answers for every name", ""},
+	"routes.model":        {"the name that clients ask for; one that ends in `*` stands for all that begin so, and the longest that fits counts", ""},
+	"routes.from":         {"the formats of the clients that the route is for: chat, responses, messages, gemini, ollama, converse", "all"},
+	"routes.to":           {"who answers: the least busy one for its weight, and the next if it fails before it has said anything", ""},
+	"routes.fallback":     {"names that are asked for when nobody in `to` can answer, also because the conversation is too long or a filter took the answer away", ""},
+	"routes.check":        {"what becomes of calls that do not fit the schemas of their tools: said in a header or a comment; `off` does not look; `reask` has the model try again", ""},
+	"routes.max_requests": {"requests that the route answers at the same time; one more is refused with status 429", "no bound"},
+	"routes.thinking":     {"how much the model thinks, whatever the client says: off, low, medium, high or a word of the vendor's", ""},
+	"routes.tool_choice":  {"whether the model may, must or must not call the client's tools, whatever the client says: auto, required, none", ""},
+	"routes.text_calls":   {"which text of an answer becomes a call: off, marked, all", ""},
+	"routes.echoes":       {"calls count whose text stands in a tool result or a document of the conversation", "false"},
+	"routes.cache":        {"how long an answer is given again to the same request of the same owner", "not at all"},
+	"routes.cache_tools":  {"also to requests that offer tools, whose calls may change things", "false"},
+	"routes.pass":         {"other endpoints that are passed on: embeddings, images, audio, moderations, rerank, files, batches", "none"},
+	"routes.to.model":     {"the id of a [model](../providers.md); a `*` is what the `*` of the route stood for", ""},
+	"routes.to.weight":    {"its share of the requests", "1"},
+	"routes.to.tools":     {"how it is asked for calls: native, constrained, prompted", "what is known of it"},
+	"routes.to.style":     {"the notation that is taught where calls are prompted; see [emulation](../emulation.md)", ""},
+	"routes.to.health":    {"how often it is asked whether it is there, which costs nothing", "never"},
+}
+
+// kindWords are the types of settings.
+var kindWords = map[reflect.Kind]string{reflect.String: "text", reflect.Int: "number", reflect.Int64: "number", reflect.Bool: "true or false", reflect.Float64: "number"}
+
+// referenceRows are the rows of the table of settings below a place.
+func referenceRows(t *testing.T, in reflect.Type, under string) (rows []string) {
+	for i := range in.NumField() {
+		f := in.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if opts == "inline" {
+			rows = append(rows, referenceRows(t, f.Type, under)...)
+			continue
+		}
+		place := strings.TrimPrefix(under+"."+name, ".")
+		help := [2]string{f.Tag.Get("help"), f.Tag.Get("default")}
+		if help[0] == "" {
+			help = gatewayHelp[place]
+		}
+		if help[0] == "" {
+			t.Errorf("the setting gateway.%s has no help: give its field a tag help:\"…\", and default:\"…\" if it has one", place)
+		}
+		kind, inner := kindWords[f.Type.Kind()], f.Type
+		switch {
+		case f.Type == reflect.TypeFor[time.Duration]():
+			kind = "duration"
+		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+			kind, inner = "list", f.Type.Elem()
+		case f.Type.Kind() == reflect.Slice:
+			kind = "list of texts"
+		case f.Type.Kind() == reflect.Map:
+			kind = "keys and values"
+		case f.Type.Kind() == reflect.Struct:
+			kind = "settings"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", place, kind, help[1], help[0]))
+		if inner.Kind() == reflect.Struct {
+			rows = append(rows, referenceRows(t, inner, place)...)
+		}
+	}
+	return rows
+}
+
+// heldPage checks that a page is what the program makes of it. With TOOLPOST_UPDATE=1 it is written.
+func heldPage(t *testing.T, file, want string) {
+	t.Helper()
+	if os.Getenv("TOOLPOST_UPDATE") != "" {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is not what the program says (%v): TOOLPOST_UPDATE=1 go test ./cmd/toolpost -run Documented", file, err)
+	}
+}
+
+// TestGatewayReferenceIsDocumented checks that the page of all settings of a gateway is made of
+// those settings.
+func TestGatewayReferenceIsDocumented(t *testing.T) {
+	page := `# Settings of the gateway
+
+Every setting below ` + "`gateway:`" + ` of the configuration file. A setting that is not known is refused with its line, and ` + "`toolpost serve --check`" + ` says
+everything that is wrong with a file. This page is made from the program.
+
+| setting | kind | default | meaning |
+|---|---|---|---|
+` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
+
+Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `tls`" + ` being there at all, and the limits of connections need a new start; everything
+else is taken over while the gateway serves.
+`
+	heldPage(t, "../../docs/gateway/configuration.md", page)
+}
+
+// TestProgramsAreDocumented checks that the page about coding agents has the lines that --for prints.
+func TestProgramsAreDocumented(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`# Coding agents on the gateway
+
+A coding agent that is pointed at the gateway uses any model, also one without tools. Start the gateway, then give the program these lines;
+` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway asks for keys, ` + "`none`" + ` becomes one of
+those that ` + "`toolpost keys`" + ` made. This page is made from the program; all but aider are run through the gateway by ` + "`conformance/run agents`" + `.
+`)
+	for _, p := range codingAgents {
+		fmt.Fprintf(&b, "\n## %s\n\n`toolpost serve --for %s`\n\n```text\n", p.title, p.name)
+		p.print(&b, "http://"+defaultAddr, "fast", noKey)
+		b.WriteString("```\n")
+	}
+	heldPage(t, "../../docs/gateway/agents.md", b.String())
+}
