@@ -38,7 +38,7 @@ func textLines(text string) ([]line, loss) {
 		lost = lostMarkup
 	}
 	var out []line
-	for raw := range strings.Lines(text) {
+	for _, raw := range keepColumns(strings.Split(text, "\n")) {
 		l, targets := tidy(raw)
 		if targets {
 			lost |= lostMarkup

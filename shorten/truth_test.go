@@ -104,6 +104,31 @@ func TestViewsSayNothingFalse(t *testing.T) {
 			has:  []string{`0|"{\"a\":0}"|"[Showing 1 of 0 items]"`},
 		},
 		{
+			name: "empty cells between tabs",
+			text: "id\tfirst\tmiddle\tlast\tphone\n" + rows(90, "\n", "%[1]d\tAnn%[1]d\t\tLee%[1]d\t555-%[1]d"),
+			has:  []string{"id|first|middle|last|phone\n", "\n89|Ann89||Lee89|555-89"},
+		},
+		{
+			name: "empty cells between blanks",
+			text: "ID    FIRST     SECOND    THIRD\n" + rows(90, "\n", "%-5[1]d a%-9[1]db%-9[1]dc%[1]d\n%-5[1]d                     c%[1]d"),
+			has:  []string{"ID|FIRST|SECOND|THIRD\n", "\n89|||c89"},
+		},
+		{
+			name: "empty cells below a title",
+			text: "All of the rows of the table:\nID    FIRST     SECOND    THIRD\n" + rows(90, "\n", "%-5[1]d a%-9[1]db%-9[1]dc%[1]d\n                b%-9[1]dc%[1]d"),
+			has:  []string{"\nID|FIRST|SECOND|THIRD\n", "\n||b89|c89"},
+		},
+		{
+			name: "full cells need no bars",
+			text: "NAME        READY   STATUS\n" + rows(90, "\n", "%-12[1]d1/1     Running and %[1]d"),
+			has:  []string{"NAME READY STATUS\n", "\n89 1/1 Running and 89"},
+		},
+		{
+			name: "what is further in is no cell",
+			text: rows(90, "\n", "chapter %[1]d\n    section %[1]d\n        paragraph %[1]d"),
+			not:  []string{"|"},
+		},
+		{
 			name: "names of several rows",
 			text: "[" + rows(200, ",", `{"name":"n%[1]d; m%[1]d (id 7)","price":"%[1]d EUR in all of the shops"}`) + "]",
 			has:  []string{`; "n50; m50 (id 7)"; "n51; m51 (id 7)"`}, not: []string{"; m50 (id 7); "},
