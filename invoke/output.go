@@ -29,9 +29,10 @@ const (
 const (
 	defaultChars = 50_000
 	leastChars   = 1_000
-	mediaBytes   = 16 << 20 // of images and the like in one result; what is more is left out
-	heldBytes    = 64 << 20 // of text in one result: what a tool returns beyond is not kept
-	failedBytes  = 1 << 20  // of an error message, which the receipt holds; the rest is not kept
+	mediaBytes   = 16 << 20      // of images and the like in one result; what is more is left out
+	heldBytes    = 64 << 20      // of text in one result: what a tool returns beyond is not kept
+	mostKept     = 4 * heldBytes // of a file that holds such a text, in which signs may have been replaced by longer ones
+	failedBytes  = 1 << 20       // of an error message, which the receipt holds; the rest is not kept
 )
 
 // ResultView says what the model is shown of a result. The receipt's hash is that

@@ -73,7 +73,7 @@ func TestTheMarker(t *testing.T) {
 	text := strings.Repeat("é", 1200) + strings.Repeat("ü", 1300)
 	o := show(t, invoke.ResultView{MaxChars: 1000, SpillDir: dir}, text)
 	want := regexp.MustCompile(`^é{800}\n\[\.\.\.\]\nü{200}\n\n\[output truncated: 2500 chars -> 1000 kept; full output saved to: (` +
-		regexp.QuoteMeta(dir) + `/f-[0-9a-f]{8}\.txt)\. The full output was truncated; refine the tool arguments to return less data\.\]$`)
+		regexp.QuoteMeta(dir) + `/f-[0-9a-f]{8}-[0-9a-f]{8}\.txt)\. The full output was truncated; refine the tool arguments to return less data\.\]$`)
 	m := want.FindStringSubmatch(o.Result.Text())
 	if m == nil {
 		t.Fatalf("%s", o.Result.Text())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -36,18 +37,23 @@ func (r *Runner) Set() *tool.Set {
 	return r.reading
 }
 
-// ResultReader returns the tool [ReaderName]. It reads the results of the session that
-// runs it. A Runner adds it by itself if its mode is not Detailed; with Detailed, a
+// ResultReader returns the tool [ReaderName]. It reads the results that a session of this
+// user kept in the folder of the session that runs it, so that later turns of a chat and
+// resumed runs can go on, or with NoSpill those of its own session. Whoever asks must know
+// the id, which is in the note of the view. A file that was changed is refused. A Runner adds it by itself if its mode is not Detailed; with Detailed, a
 // program may add it to its tools for results that are longer than the limit.
 func ResultReader() tool.Tool {
 	t := tool.New(ReaderName, "Read more of an earlier result that was shortened. Such a result ends in a note with its id. "+
 		"With \"match\" it returns only the lines in which all these words occur; with \"from\" it goes on at a line. "+
 		"It returns up to 200 lines, with their numbers, and says how to go on. Use it only if what you were shown does not have what you need; it runs nothing again and changes nothing.",
-		schema.Schema(`{"type":"object","properties":{"id":{"type":"string","minLength":8,"maxLength":10,"description":"the id in the note at the end of the shortened result","examples":["0a1b2c3d"]},"match":{"type":"string","maxLength":200,"description":"return only lines in which all these words occur, in any case and also inside of longer words","examples":["error timeout"]},"from":{"type":"integer","minimum":1,"description":"the number of the first line to return","default":1,"examples":[201]}},"required":["id"],"additionalProperties":false}`),
+		schema.Schema(`{"type":"object","properties":{"id":{"type":"string","minLength":8,"maxLength":10,"description":"the id in the note at the end of the shortened result","examples":["0a1b2c3d"]},"match":{"type":"string","maxLength":200,"description":"return only lines in which all these words occur, in any case and also inside of longer words","examples":["error timeout"]},"from":{"type":"integer","minimum":1,"maximum":1000000000,"description":"the number of the first line to return","default":1,"examples":[201]}},"required":["id"],"additionalProperties":false}`),
 		readResult)
 	t.Effects, t.Origin = tool.ReadOnly|tool.Local, tool.Builtin
 	return t
 }
+
+// mostLines is the largest number of a line that may be asked for.
+const mostLines = 1_000_000_000
 
 // validHandle is what a handle looks like: no path, and nothing else.
 var validHandle = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9])?$`)
@@ -56,7 +62,7 @@ var validHandle = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9])?$`)
 func readResult(ctx context.Context, args json.RawMessage) (tool.Output, error) {
 	var in struct {
 		ID, Match string
-		From      int
+		From      float64 // JSON writes 200 as 2e2, too
 	}
 	if err := json.Unmarshal(args, &in); err != nil {
 		return tool.Output{}, tool.Errorf(tool.Validation, "%v", err)
@@ -73,7 +79,7 @@ func readResult(ctx context.Context, args json.RawMessage) (tool.Output, error) 
 		return tool.Output{}, err
 	}
 	o := e.session.runner.Output
-	q := shorten.Query{From: in.From, Match: in.Match}
+	q := shorten.Query{From: int(min(in.From, mostLines)), Match: in.Match}
 	if limit := o.MaxChars; limit > 0 {
 		q.Bytes = max(min(limit/2, 8000), 200) // with the numbers and the note it stays below the limit
 	}
@@ -121,8 +127,12 @@ func (s *Session) keep(j *job, text string, hash journal.Hash, cut *Truncated) (
 	if s.whole == nil {
 		s.whole = make(map[string]string)
 	}
+	if old, ok := s.whole[handle]; ok { // it is the newest now
+		s.heldSize -= len(old)
+		s.held = slices.DeleteFunc(s.held, func(h string) bool { return h == handle })
+	}
 	s.held = append(s.held, handle)
-	s.heldSize += len(text) - len(s.whole[handle])
+	s.heldSize += len(text)
 	s.whole[handle] = text
 	for s.heldSize > heldBytes && len(s.held) > 1 { // the oldest go first
 		s.heldSize -= len(s.whole[s.held[0]])
@@ -167,11 +177,14 @@ func (s *Session) kept(handle string) (string, error) {
 			return "", gone
 		}
 		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, heldBytes))
+		b, err := io.ReadAll(io.LimitReader(f, mostKept))
 		if err != nil {
 			return "", gone
 		}
-		return string(b), nil
+		if strings.HasSuffix(name, "-"+digest(string(b))+"-"+handle+".txt") {
+			return string(b), nil
+		}
+		gone = tool.Errorf(tool.NotFound, "the file with the result %s was changed; call the tool again that returned it", handle)
 	}
 	return "", gone
 }

@@ -101,6 +101,53 @@ func TestReadResultLater(t *testing.T) {
 	}
 }
 
+// TestReadResultChecksTheFile: a file that was changed, or that somebody else put there,
+// is not returned as a result.
+func TestReadResultChecksTheFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spill")
+	o := invoke.ResultView{Mode: invoke.Concise, SpillDir: dir}
+	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(lister()), Output: o})
+	first := outcomes(t, s, call("a", "list", ``))[0]
+	id := noted.FindStringSubmatch(first.Result.Text())[1]
+	b, err := os.ReadFile(first.Receipt.Spill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(){
+		"changed":    func() { os.WriteFile(first.Receipt.Spill, append(b, '!'), 0o600) },
+		"other name": func() { os.WriteFile(filepath.Join(dir, "zzz-bbbbbbbb.txt"), []byte("planted"), 0o600) },
+	} {
+		change()
+		for n, id := range []string{id, "bbbbbbbb"} {
+			out := outcomes(t, s, call(fmt.Sprint(name, n), invoke.ReaderName, fmt.Sprintf(`{"id":%q}`, id)))[0]
+			if !out.Result.Failed && name == "changed" || strings.Contains(out.Result.Text(), "planted") {
+				t.Errorf("%s: it is returned: %.200s", name, out.Result.Text())
+			}
+		}
+		os.WriteFile(first.Receipt.Spill, b, 0o600)
+	}
+	if got := read(t, s, "d", fmt.Sprintf(`{"id":%q,"match":"part 317"}`, id)); !strings.Contains(got, "417|part 317") {
+		t.Errorf("as it was: %s", got)
+	}
+}
+
+// TestReadResultFrom: where to begin is a number, however it is written, and what is none
+// is explained without names of Go.
+func TestReadResultFrom(t *testing.T) {
+	s, _ := session(t, &invoke.Runner{Tools: tool.MustSet(lister()), Output: invoke.ResultView{Mode: invoke.Concise, NoSpill: true}})
+	id := noted.FindStringSubmatch(outcomes(t, s, call("a", "list", ``))[0].Result.Text())[1]
+	for from, want := range map[string]string{"2e2": "200: ", "1e30": "", "100000": "The result has only", "1.5": "", "-1": ""} {
+		got := read(t, s, "from"+from, fmt.Sprintf(`{"id":%q,"from":%s}`, id, from))
+		if !strings.Contains(got, want) || strings.Contains(got, "Go ") || strings.Contains(got, "int64") {
+			t.Errorf("%s: %.300s", from, got)
+		}
+	}
+	got := read(t, s, "heads", fmt.Sprintf(`{"id":%q,"from":100}`, id))
+	if !strings.HasPrefix(got, "1: [500]: id|name") || !strings.Contains(got, "\n100: ") {
+		t.Errorf("a later page has no head:\n%.300s", got)
+	}
+}
+
 // TestTheReaderIsThereWhenNeeded: with a short view, and never in the place of a tool of
 // the program.
 func TestTheReaderIsThereWhenNeeded(t *testing.T) {

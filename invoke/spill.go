@@ -38,7 +38,7 @@ func (s *Session) spill(j *job, text string, hash journal.Hash) (path, handle st
 		if try > 0 { // the same call of another session, or somebody else's file
 			handle += "-" + strconv.Itoa(try)
 		}
-		name := tool.SafeName(j.tool.Name) + "-" + handle + ".txt"
+		name := tool.SafeName(j.tool.Name) + "-" + digest(text) + "-" + handle + ".txt"
 		err = writeNew(root, name, text)
 		if !errors.Is(err, fs.ErrExist) {
 			return filepath.Join(dir, name), handle, err
@@ -53,7 +53,13 @@ func (s *Session) handle(j *job, hash journal.Hash) string {
 	if s.rec != nil {
 		run = s.rec.Run()
 	}
-	sum := sha256.Sum256([]byte(run + "\x00" + j.call.ID + "\x00" + string(hash)))
+	return digest(run + "\x00" + j.call.ID + "\x00" + string(hash))
+}
+
+// digest is a short hash. That of its text stands in the name of a file, so that a file
+// that was changed is not taken for the result.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])
 }
 

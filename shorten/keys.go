@@ -77,11 +77,26 @@ func (d *drawing) opaque(key string, v *node) bool {
 	return is && !d.taken(low) && random(v.text)
 }
 
-// taken reports whether a tool takes what such a key holds.
+// takenAs are other names of parameters that take what a key holds.
+var takenAs = map[string][]string{
+	"sha":  {"commit", "ref", "revision", "rev", "digest", "hash", "tree", "blob", "object", "base", "head"},
+	"hash": {"commit", "ref", "revision", "rev", "digest", "sha", "tree", "blob", "object", "checksum", "tx", "transaction"},
+	"etag": {"if_match", "if-match", "ifmatch", "version"},
+	"uuid": {"guid"},
+	"guid": {"uuid"},
+}
+
+// taken reports whether a tool takes what such a key holds: a parameter has its name, or
+// ends in it, or has another name for it.
 func (d *drawing) taken(key string) bool {
 	for p := range d.takes {
-		if p == key || strings.HasSuffix(p, key) || strings.HasSuffix(key, p) {
+		if strings.HasSuffix(p, key) || strings.HasSuffix(key, p) {
 			return true
+		}
+		for _, other := range takenAs[key] {
+			if strings.HasSuffix(p, other) {
+				return true
+			}
 		}
 	}
 	return false

@@ -12,7 +12,7 @@ type Query struct {
 	// Lines is how many lines to return at most; 0 means 200.
 	Lines int
 	// Bytes is how many bytes they may have together; 0 means 8,000. There is always
-	// one line, of at most 1,000.
+	// one line, of at most 1,000, and the head of its table if it is a row.
 	Bytes int
 	// Match, if it is not empty, are words: only lines in which each of them occurs are
 	// returned, with any capitals, and also as a part of a longer word.

@@ -54,8 +54,9 @@ type Options struct {
 	// the rest.
 	Schema json.RawMessage
 	// Params are the names of all parameters that the tools of the conversation
-	// take. With them, an opaque id is left out that none of these is the name of and
-	// that nothing else in the result refers to. Nil keeps all ids.
+	// take. With them, an opaque id is left out if none of these has its name, or a name
+	// that is known to mean the same, and nothing else in the result refers to it. Nil
+	// keeps all ids.
 	Params []string
 }
 

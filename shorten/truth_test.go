@@ -1,6 +1,7 @@
 package shorten
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -279,5 +280,71 @@ func TestTokensBoundViews(t *testing.T) {
 	v := Result("["+rows(120, ",", `{"id":%[1]d,"about":"a sentence of many words, about number %[1]d, which is long enough"}`)+"]", Options{Mode: Concise, Tokens: 40})
 	if shown := strings.Count(v.Text, "|a "); v.Shown != shown {
 		t.Errorf("it shows %d rows and says %d:\n%s", shown, v.Shown, v.Text)
+	}
+}
+
+// TestFormsThatAreRead: what the documentation says is shown by structure.
+func TestFormsThatAreRead(t *testing.T) {
+	list := "[" + rows(80, ",", `{"id":%[1]d,"name":"the name %[1]d"}`) + "]"
+	quoted, _ := json.Marshal(list)
+	for name, text := range map[string]string{
+		"JSON":                   list,
+		"a byte order mark":      "\uFEFF" + list,
+		"a string of JSON":       string(quoted),
+		"JSON Lines":             rows(80, "\n", `{"id":%[1]d,"name":"the name %[1]d"}`),
+		"YAML":                   rows(80, "\n", "- id: %[1]d\n  name: the name %[1]d"),
+		"YAML below one key":     "items:\n" + rows(80, "\n", "- id: %[1]d\n  name: the name %[1]d"),
+		"YAML further in":        "items:\n" + rows(80, "\n", "  - id: %[1]d\n    name: the name %[1]d"),
+		"the result of a server": `{"content":[{"type":"text","text":` + string(quoted) + `}]}`,
+		"results of a server":    `{"content":[` + rows(80, ",", `{"type":"text","text":"{\"id\":%[1]d,\"name\":\"the name %[1]d\"}"}`) + `]}`,
+	} {
+		v := Result(text, Options{Mode: Concise})
+		expect(t, name, v.Text, []string{"[80]: id|name\n", " 0|the name 0\n", "of 80 items]"}, nil)
+	}
+	for _, prose := range []string{"Note:\n- one thing\n- another\n- a third", "Title: what it is"} {
+		if _, ok := readYAML(prose); ok {
+			t.Errorf("%q is read as YAML", prose)
+		}
+	}
+}
+
+// TestPagesHaveTheHeadsOfTheirRows, once for each table, however they are asked for.
+func TestPagesHaveTheHeadsOfTheirRows(t *testing.T) {
+	text := `{"people":[` + rows(300, ",", `{"id":%[1]d,"name":"person %[1]d","kind":"human"}`) + `],"pets":[` + rows(300, ",", `{"name":"pet %[1]d","of":%[1]d}`) + `]}`
+	people, each, pets := "people[300]: id|name", " (in each: kind: human)", "pets[300]: name|of"
+	cases := []struct {
+		q     Query
+		lines []string
+		heads int
+	}{
+		{Query{Lines: 3}, []string{people, each, " 0|person 0"}, 0},
+		{Query{From: 100, Lines: 4}, []string{people, each, " 97|person 97", " 98|person 98"}, 2},
+		{Query{From: 302, Lines: 5}, []string{people, each, " 299|person 299", pets, " pet 0|0"}, 2},
+		{Query{Match: "299"}, []string{people, each, " 299|person 299", pets, " pet 299|299"}, 3},
+		{Query{From: 100, Lines: 1}, []string{people, each, " 97|person 97"}, 2},
+	}
+	for _, c := range cases {
+		p := Page(text, c.q)
+		if got := strings.Join(p.Lines, "\n"); got != strings.Join(c.lines, "\n") || p.Heads != c.heads || p.Of != 603 {
+			t.Errorf("%+v: %d heads of %d lines:\n%s", c.q, p.Heads, p.Of, got)
+		}
+	}
+}
+
+// TestIDsThatAToolTakesByAnotherName stay, and what is left out is not named either.
+func TestIDsThatAToolTakesByAnotherName(t *testing.T) {
+	text := "[" + rows(60, ",", `{"sha":"%040[1]d","message":"a change that is described in some words, number %[1]d"}`) + "]"
+	sha := fmt.Sprintf("%040d", 0)
+	for _, c := range []struct {
+		param string
+		kept  bool
+	}{{"commit", true}, {"commit_sha", true}, {"ref", true}, {"revision", true}, {"path", false}} {
+		v := Result(text, Options{Mode: Concise, Params: []string{c.param}})
+		if strings.Contains(v.Text, sha) != c.kept {
+			t.Errorf("%s: kept is not %v:\n%s", c.param, c.kept, v.Text)
+		}
+		if strings.Contains(v.Text, fmt.Sprintf("%040d", 30)) && !c.kept {
+			t.Errorf("%s: rows that are not shown are named by what is left out:\n%s", c.param, v.Text)
+		}
 	}
 }

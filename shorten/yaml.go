@@ -15,10 +15,16 @@ func readYAML(text string) (*node, bool) {
 	}
 	n := y.block(0, 0)
 	y.blank()
-	if n == nil || y.at < len(y.lines) || n.kind == '{' && len(n.keys) < 2 || len(n.kids) == 0 {
+	if n == nil || y.at < len(y.lines) || len(n.kids) == 0 || n.kind == '{' && len(n.keys) < 2 && !rich(n.kids[0]) {
 		return nil, false
 	}
 	return n, true
+}
+
+// rich reports whether what stands below one key is more than a paragraph below its
+// title: an object, or a list of objects.
+func rich(n *node) bool {
+	return len(n.keys) > 1 || n.kind == '[' && len(n.kids) > 0 && len(n.kids[0].keys) > 1
 }
 
 type yaml struct {
