@@ -125,6 +125,7 @@ type asking struct {
 	begun  bool
 	start  llm.Event // that is held back
 	given  bool      // it was given up for another
+	heard            // what the answer has held so far
 }
 
 // take takes an event of the answer.
@@ -145,7 +146,11 @@ func (a *asking) take(ev llm.Event) error {
 			a.given = true
 			return &llm.Error{Op: "gateway", Kind: llm.Refused, Err: errors.New("the filter of the vendor let nothing through")}
 		}
+		if err := a.ends(ev); err != nil {
+			return err
+		}
 	}
+	a.hear(ev)
 	if _, is := ev.(llm.Start); is && a.others {
 		a.start = ev // until the answer has begun, another may be asked
 		return nil
@@ -188,6 +193,9 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 		return ev
 	case llm.Finish:
 		ev.ID, ev.Raw = a.x.answerID(), ""
+		if ev.Reason == llm.OtherReason { // for which each vendor has words that mean something else
+			ev.Reason = a.natural()
+		}
 		return ev
 	}
 	return ev

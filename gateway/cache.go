@@ -166,7 +166,7 @@ func (x *exchange) asksAgain(word string) bool {
 // route that leads elsewhere now.
 func (x *exchange) keyOf(r *route, body []byte) cacheKey {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %+v ", x.owner, x.Codec.Format, x.r.URL.Path, r.Model, r.Override)
+	fmt.Fprintf(h, "%q %q %q %q %+v ", x.owner, x.Codec.Format, x.r.URL.RequestURI(), r.Model, r.Override)
 	for _, u := range r.Upstreams {
 		fmt.Fprintf(h, "%q %+v ", u.Model, u.Way)
 	}

@@ -108,6 +108,9 @@ func (x *exchange) fail(err error) {
 
 // answer serves one question.
 func (x *exchange) answer() (err error) {
+	if err := x.hop(); err != nil {
+		return err
+	}
 	body, err := x.body()
 	if err != nil {
 		return err

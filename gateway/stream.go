@@ -15,6 +15,8 @@ import (
 func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	var b llm.Builder
 	keeps := x.Codec.Properties().Previous != ""
+	w, end := x.AsArray(x.w, x.r)
+	x.w = w
 	out := x.newSink()
 	x.out = out
 	defer out.stop()
@@ -43,6 +45,8 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	if err != nil && !x.relaying && !errors.Is(err, errGone) {
 		out.fail(err)
 	}
+	out.stop()
+	end()
 	return err
 }
 
@@ -56,6 +60,8 @@ type sink struct {
 
 	timer *time.Timer // nil if the client is told nothing; it wants x.mu, as does done
 	done  bool
+
+	trailing int // warnings behind the answer
 }
 
 func (x *exchange) newSink() *sink {
@@ -134,13 +140,19 @@ func (s *sink) ended(err error) error {
 	return errGone
 }
 
-// remark tells the client of a warning in the middle of an answer, where the format has
-// room for what is no event: every reader passes over a comment.
+// remark tells the client of a warning in the middle of an answer: in a comment, over which every
+// reader passes, or behind the answer where the format has none.
 func (s *sink) remark(w llm.Warning) error {
 	s.x.warn(w)
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
-	if !s.x.begun || s.x.Codec.StreamType() != eventStream {
+	switch {
+	case !s.x.begun:
+		return nil
+	case s.x.Codec.StreamType() != eventStream:
+		if s.trailing++; s.trailing <= maxWarnings {
+			s.x.w.Header().Add(http.TrailerPrefix+WarningHeader, warningText(w))
+		}
 		return nil
 	}
 	_, err := fmt.Fprintf(s.x.w, ": %s\n\n", warningText(w))

@@ -119,6 +119,7 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 		req.Header.Set("Accept", j.codec.StreamType())
 	}
 	req.Header.Set("User-Agent", "toolpost")
+	setHops(req)
 	if err := m.vendor.authorize(req, payload, key); err != nil {
 		return nil, err
 	}

@@ -212,6 +212,9 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 			if err := w.count(ev); err != nil {
 				return wire.GiveUp(m.lost(w.ctx, err, true, key))
 			}
+			if f, last := ev.(llm.Finish); last && len(side.due) == 0 && !j.codec.FinishFits(f) {
+				side.over = true // the word is encoded anew
+			}
 			return side.judge(ev, yield)
 		})
 	}
@@ -269,6 +272,9 @@ func (m *Model) passDocument(w *watch, j *job, side *lockstep, src io.Reader, yi
 			yield(ev, nil)
 		}
 		side.due = append(side.due, ev)
+		if f, last := ev.(llm.Finish); last && !j.codec.FinishFits(f) {
+			same = false
+		}
 		same = same && side.settle(out)
 		if failed := side.broken(ev); failed != nil {
 			return failed

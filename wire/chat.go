@@ -67,6 +67,25 @@ func finishWord(f llm.Finish, reasons map[string]llm.Reason, words map[llm.Reaso
 	return words[llm.Stop]
 }
 
+// finishes are the words of the formats for why an answer ended: what they mean, and which are written.
+var finishes = map[string]struct {
+	reasons map[string]llm.Reason
+	words   map[llm.Reason]string
+}{
+	Chat: {chatReasons, chatFinish}, Responses: {responsesReasons, responsesFinish}, Messages: {messagesReasons, messagesFinish},
+	Gemini: {geminiReasons, geminiFinish}, Ollama: {ollamaReasons, ollamaFinish}, Converse: {converseReasons, converseFinish},
+}
+
+// FinishFits reports whether the vendor's own word for the end of an answer says what the answer
+// holds: calls, or none. Decoders correct the reason, but not the word.
+func (c Codec) FinishFits(f llm.Finish) bool {
+	t, known := finishes[c.Format]
+	if !known || f.Raw == "" || f.Reason != llm.Stop && f.Reason != llm.ToolCalls {
+		return true
+	}
+	return finishWord(f, t.reasons, t.words) == f.Raw
+}
+
 func (chat) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 	if !d.object(v) {
 		return

@@ -35,9 +35,15 @@ type kept struct {
 	size      int
 }
 
-// find returns the place of an answer, and -1 if it is not there. It wants a.mu.
+// find returns the place of an answer, the last one of that id, and -1 if it is not there. It wants
+// a.mu.
 func (a *Answers) find(owner, id string) int {
-	return slices.IndexFunc(a.list, func(k kept) bool { return k.id == id && k.owner == owner })
+	for i := len(a.list) - 1; i >= 0; i-- {
+		if a.list[i].id == id && a.list[i].owner == owner {
+			return i
+		}
+	}
+	return -1
 }
 
 // Recall puts the conversation that a request goes on from before it. The owner is whose

@@ -1,0 +1,69 @@
+package vendorapi
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/toolpost/toolpost/wire"
+)
+
+// arrays are the formats whose streams are a JSON array unless the query asks for events.
+var arrays = []struct{ format, key, events string }{{wire.Gemini, "alt", "sse"}}
+
+// AsArray returns where the stream of an answer is written, and what ends it: a writer that makes an
+// array of the events if the client did not ask for events, else w.
+func (e Endpoint) AsArray(w http.ResponseWriter, r *http.Request) (out http.ResponseWriter, end func()) {
+	for _, row := range arrays {
+		if row.format == e.Codec.Format && r.URL.Query().Get(row.key) != row.events {
+			a := &arrayWriter{ResponseWriter: w}
+			return a, a.end
+		}
+	}
+	return w, func() {}
+}
+
+// arrayWriter writes the data of a stream of events as the elements of an array.
+type arrayWriter struct {
+	http.ResponseWriter
+	rest  []byte // of an event that is not whole
+	begun bool
+}
+
+// Unwrap returns the writer behind it, for http.ResponseController.
+func (a *arrayWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader sends the status.
+func (a *arrayWriter) WriteHeader(status int) {
+	a.Header().Set("Content-Type", "application/json")
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes the events that are whole. What is no data is left out.
+func (a *arrayWriter) Write(b []byte) (int, error) {
+	a.rest = append(a.rest, b...)
+	for {
+		event, rest, whole := bytes.Cut(a.rest, []byte("\n\n"))
+		if !whole {
+			return len(b), nil
+		}
+		a.rest = rest
+		data, is := bytes.CutPrefix(bytes.TrimSpace(event), []byte("data:"))
+		if !is {
+			continue
+		}
+		before := ",\n"
+		if !a.begun {
+			a.begun, before = true, "["
+		}
+		if _, err := a.ResponseWriter.Write(append([]byte(before), bytes.TrimSpace(data)...)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// end ends the array.
+func (a *arrayWriter) end() {
+	if a.begun {
+		_, _ = a.ResponseWriter.Write([]byte("]\n")) // a client that is gone needs no answer
+	}
+}
