@@ -1,0 +1,177 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+const deployDir = "../../deploy"
+
+// manifest is what the test looks at in a file for Kubernetes.
+type manifest struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Data       map[string]string
+	Resources  []string
+	Spec       struct {
+		Ports []struct {
+			TargetPort string `yaml:"targetPort"`
+		}
+		Template struct {
+			Spec struct {
+				Grace    int `yaml:"terminationGracePeriodSeconds"`
+				Security struct {
+					RunAsNonRoot bool `yaml:"runAsNonRoot"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Args  []string
+					Ports []struct {
+						Name          string
+						ContainerPort int `yaml:"containerPort"`
+					}
+					Liveness  probe `yaml:"livenessProbe"`
+					Readiness probe `yaml:"readinessProbe"`
+					Lifecycle struct {
+						PreStop struct{ Sleep struct{ Seconds int } } `yaml:"preStop"`
+					}
+					Security struct {
+						Escalation *bool `yaml:"allowPrivilegeEscalation"`
+						ReadOnly   bool  `yaml:"readOnlyRootFilesystem"`
+					} `yaml:"securityContext"`
+					Mounts []struct{ Name, MountPath string } `yaml:"volumeMounts"`
+				}
+				Volumes []struct {
+					Name      string
+					ConfigMap struct{ Name string } `yaml:"configMap"`
+				}
+			}
+		}
+	}
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+// configured checks a configuration of deploy, and returns what serve makes of it.
+func configured(t *testing.T, file string) gatewayConfig {
+	t.Helper()
+	t.Setenv("TOOLPOST_CONFIG", "")
+	must(t, toolpost(t, "", "serve", "--check", "--config", file), 0, "the routes are in order")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := decodeConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Gateway
+}
+
+func port(addr string) int {
+	n, _ := strconv.Atoi(addr[strings.LastIndexByte(addr, ':')+1:])
+	return n
+}
+
+// TestKubernetes checks that the manifests fit each other and the configuration that they carry.
+func TestKubernetes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", "*.yaml"))
+	if err != nil || len(files) < 4 {
+		t.Fatal(files, err)
+	}
+	all := map[string]manifest{}
+	var listed, there []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m manifest
+		if err := yaml.Unmarshal(text, &m); err != nil || m.APIVersion == "" || m.Kind == "" {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all[m.Kind] = m
+		if m.Kind == "Kustomization" {
+			listed = m.Resources
+		} else {
+			there = append(there, filepath.Base(file))
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, there) {
+		t.Errorf("kustomization.yaml lists %v of %v", listed, there)
+	}
+	pod := all["Deployment"].Spec.Template.Spec
+	c := pod.Containers[0]
+	t.Setenv("TOOLPOST_GATEWAY_KEYS", "postgres://db.example.org/toolpost") // from the secret
+	name := c.Args[len(c.Args)-1]
+	file := filepath.Join(t.TempDir(), filepath.Base(name))
+	writeFile(t, file, all["ConfigMap"].Data[filepath.Base(name)])
+	config := configured(t, file)
+	ports := map[string]int{}
+	for _, p := range c.Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	if ports["http"] != port(config.Addr) || ports["ops"] != port(config.Ops.OpsAddr) || all["Service"].Spec.Ports[0].TargetPort != "http" {
+		t.Errorf("ports %v, configured %s and %s", ports, config.Addr, config.Ops.OpsAddr)
+	}
+	if c.Liveness.HTTPGet != (struct{ Path, Port string }{"/healthz", "ops"}) || c.Readiness.HTTPGet != (struct{ Path, Port string }{"/readyz", "ops"}) {
+		t.Errorf("probes %+v, %+v", c.Liveness, c.Readiness)
+	}
+	if wait := time.Duration(pod.Grace-c.Lifecycle.PreStop.Sleep.Seconds) * time.Second; wait <= config.Ops.Drain {
+		t.Errorf("the container is killed after %v, and draining may take %v", wait, config.Ops.Drain)
+	}
+	if !pod.Security.RunAsNonRoot || c.Security.Escalation == nil || *c.Security.Escalation || !c.Security.ReadOnly {
+		t.Error("the container may do more than it needs")
+	}
+	if pod.Volumes[0].ConfigMap.Name != all["ConfigMap"].Metadata.Name || c.Mounts[0].Name != pod.Volumes[0].Name || filepath.Dir(name) != "/etc/toolpost" {
+		t.Errorf("the configuration is not where %s is", name)
+	}
+}
+
+// TestContainerAndUnit checks the Dockerfile, the unit of systemd and the configurations beside them.
+func TestContainerAndUnit(t *testing.T) {
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join(deployDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	container := configured(t, filepath.Join(deployDir, "container", "gateway.yaml"))
+	docker := read("container/Dockerfile")
+	for _, want := range []string{"CGO_ENABLED=0", "FROM scratch", "\nUSER 65532:65532\n", "ca-certificates.crt", "STOPSIGNAL SIGTERM",
+		"EXPOSE " + strconv.Itoa(port(container.Addr)) + " " + strconv.Itoa(port(container.Ops.OpsAddr)), "COPY deploy/container/gateway.yaml /etc/toolpost/gateway.yaml"} {
+		if !strings.Contains(docker, want) {
+			t.Errorf("the Dockerfile has no %q", want)
+		}
+	}
+	config := configured(t, filepath.Join(deployDir, "systemd", "gateway.yaml"))
+	values := map[string]string{}
+	for line := range strings.Lines(read("systemd/toolpost.service")) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			values[key] = value
+		}
+	}
+	stop, err := strconv.Atoi(values["TimeoutStopSec"])
+	if err != nil || time.Duration(stop)*time.Second <= config.Ops.Drain {
+		t.Errorf("systemd kills after %v s, and draining may take %v", stop, config.Ops.Drain)
+	}
+	if values["ExecReload"] != "/bin/kill -HUP $MAINPID" || values["DynamicUser"] != "yes" || values["NoNewPrivileges"] != "yes" {
+		t.Errorf("%v", values)
+	}
+	args := strings.Fields(values["ExecStart"])
+	cmd, _, err := newRoot().Find(args[1:])
+	if err != nil || cmd.Name() != "serve" || cmd.ParseFlags(args[2:]) != nil {
+		t.Errorf("%v cannot be run: %v", args, err)
+	}
+}
