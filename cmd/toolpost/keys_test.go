@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/pgtest"
 )
 
 // keysFile is where the tests keep keys.
@@ -259,4 +261,41 @@ func TestAdministrators(t *testing.T) {
 		t.Error("the key of administrators is one of clients")
 	}
 	must(t, toolpost(t, "", "keys", "list", "--config", "admin.yaml"), 0, made.ID)
+}
+
+// TestTwoGatewaysOnPostgres checks that gateways on one PostgreSQL share keys, limits and what was used.
+func TestTwoGatewaysOnPostgres(t *testing.T) {
+	bare(t, nil)
+	t.Setenv(keysEnv, pgtest.Schema(t, pgtest.Server(t)))
+	r := toolpost(t, "", "keys", "create", "--team", "a", "--limit", "requests/total=6")
+	must(t, r, 0, "shown only this once")
+	key := strings.TrimSpace(r.out)
+	one, two := startServe(t, "--addr", "127.0.0.1:0"), startServe(t, "--addr", "127.0.0.1:0")
+	var in, out atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			switch status, body, err := tryWith(t, []string{one, two}[i%2], key); {
+			case err != nil:
+				t.Error(err)
+			case status == 200:
+				in.Add(1)
+			case status == 429:
+				out.Add(1)
+			default:
+				t.Errorf("%d %s", status, body)
+			}
+		})
+	}
+	wg.Wait()
+	if in.Load() != 6 || out.Load() != 14 {
+		t.Errorf("%d were let in, and %d not", in.Load(), out.Load())
+	}
+	must(t, toolpost(t, "", "usage", "--by", "team", "--csv"), 0, "a,6,0,")
+	must(t, toolpost(t, "", "keys", "revoke", key[:13]), 0)
+	for _, url := range []string{one, two} {
+		if status, body := askWith(t, url, key); status != 401 {
+			t.Errorf("%d %s", status, body)
+		}
+	}
 }

@@ -377,6 +377,13 @@ func (r *Refusal) later(other *Refusal) bool {
 // settleTime bounds how long a store may take for a request that is over.
 const settleTime = 30 * time.Second
 
+// How long to wait before a store is asked again that did not work: first, and at most. The client
+// waits for the end of its answer meanwhile.
+const (
+	settleWait    = 50 * time.Millisecond
+	settleLongest = time.Second
+)
+
 // Settle puts what a request used in the place of what was reserved for it. Of e, it sets who asked
 // for what and when. It does not end with ctx: what was spent is spent.
 func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
@@ -384,7 +391,16 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	defer cancel()
 	k := &a.Rights.Key
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
-	return b.Store.Settle(ctx, e, windows(k, a.at))
+	for wait := settleWait; ; wait *= 4 { // a database may be on its way to another machine
+		err := b.Store.Settle(ctx, e, windows(k, a.at))
+		if gone := new(StoreError); !errors.As(err, &gone) || wait > settleLongest || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
 }
 
 // Usage sums up what was used since a day, by what by says.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -525,5 +526,41 @@ func TestPatterns(t *testing.T) {
 	}
 	if k := new(access.Key); !k.AllowsModel("x") {
 		t.Error("a key without patterns does not allow all")
+	}
+}
+
+// shaky is a store that fails a few times.
+type shaky struct {
+	access.Store
+	fails int
+}
+
+func (s *shaky) Settle(ctx context.Context, e access.LogLine, w []access.Window) error {
+	if s.fails--; s.fails >= 0 {
+		return &access.StoreError{Err: errors.New("the server is shutting down")}
+	}
+	return s.Store.Settle(ctx, e, w)
+}
+
+// TestSettleAgain checks that what was used is written once the store works again, and that nobody
+// waits for ever.
+func TestSettleAgain(t *testing.T) {
+	for fails, want := range map[int]int64{0: 1, 2: 1, 100: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &access.Book{Store: &shaky{new(access.Memory), fails}}
+			g, _ := create(t, b, access.Key{})
+			a, err := b.Admit(t.Context(), g, access.Claim{ID: "r", Model: "m"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if err := b.Settle(t.Context(), a, access.LogLine{Status: "ok"}); (err == nil) != (want == 1) {
+				t.Errorf("%d: %v", fails, err)
+			}
+			log, _ := b.Log(t.Context(), 9)
+			if int64(len(log)) != want || time.Since(began) > 30*time.Second {
+				t.Errorf("%d: %d lines after %s", fails, len(log), time.Since(began))
+			}
+		})
 	}
 }

@@ -1,0 +1,85 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// TestAdmin walks through all that administrators can do.
+func TestAdmin(t *testing.T) {
+	f := build(t)
+	do := func(method, path, body string, want int, words ...string) string {
+		t.Helper()
+		status, got := f.try(t, attack{admin: true, method: method, path: path, body: body, header: bearing(adminKey)})
+		if status != want {
+			t.Fatalf("%s %s: %d %s", method, path, status, got)
+		}
+		for _, w := range words {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s %s: no %s in %s", method, path, w, got)
+			}
+		}
+		return got
+	}
+	asks := func(key string, want int) {
+		t.Helper()
+		if status, body := f.try(t, attack{path: "/v1/chat/completions", body: hello, header: bearing(key)}); status != want {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	made := func(text string) (id, secret string) {
+		t.Helper()
+		var k struct{ ID, Secret string }
+		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Secret == "" {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return k.ID, k.Secret
+	}
+	id, first := made(do("POST", "/admin/keys", `{"team":"green","name":"ci","models":["chat"],"tools":["none"],"routes":["chat"],"limits":["requests/day=10"],"expires":"2099-01-01T00:00:00Z"}`, 200))
+	asks(first, 200)
+	list := do("GET", "/admin/keys", "", 200, id, `"limits":["requests/day=10"]`, `"expires":"2099-01-01T00:00:00Z"`)
+	if strings.Contains(list, first[14:]) || strings.Contains(list, "hash") {
+		t.Errorf("the list shows secrets: %s", list)
+	}
+	_, second := made(do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1h"}`, 200))
+	asks(first, 200)
+	asks(second, 200)
+	_, third := made(do("POST", "/admin/keys/"+id+"/rotate", "", 200))
+	asks(second, 401)
+	asks(third, 200)
+	do("PUT", "/admin/teams/green", `{"limits":["requests/total=4","tokens/month=50000000"]}`, 200, `"requests/total=4"`)
+	do("GET", "/admin/teams", "", 200, `"name":"green"`, `"tokens/month=50000000"`)
+	asks(third, 429)
+	do("POST", "/admin/keys/"+id+"/revoke", "", 200, `"revoked"`)
+	asks(third, 401)
+	do("GET", "/admin/usage?by=team,model", "", 200, `{"team":"green","model":"chat","requests":4,`, `"usd":0.0`)
+	do("GET", "/admin/usage?by=team&format=csv&since=2026-01-01", "", 200, "team,requests,failed,input,output,usd,unpriced,estimated\n", "green,4,0,")
+	do("GET", "/admin/requests?limit=2", "", 200, `"id":"req_`, `"key":"`+id+`"`)
+	do("GET", "/admin/usage?since=soon", "", 400, "is no day")
+	do("GET", "/admin/requests?limit=-1", "", 400, "is no number")
+	do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1 day"}`, 400, "is no duration")
+	do("PATCH", "/admin/keys", "", 405)
+	if _, err := gateway.Admin(f.book, "short"); err == nil {
+		t.Error("a short key is taken")
+	}
+	f.book.Store = broken{f.book.Store}
+	do("POST", "/admin/keys", `{"team":"green"}`, 503)
+}
+
+// TestCSVIsNoFormula checks that what clients call a model is no formula in a spreadsheet.
+func TestCSVIsNoFormula(t *testing.T) {
+	var b strings.Builder
+	list := []access.Spend{{Model: "=1+1"}, {Model: "@x"}, {Model: "plain"}, {Model: `a"b,c`}}
+	if err := access.WriteCSV(&b, list, access.ByModel); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n'=1+1,", "\n'@x,", "\nplain,", "\n\"a\"\"b,c\","} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %q", want, b.String())
+		}
+	}
+}
