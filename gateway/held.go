@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -26,25 +28,53 @@ const (
 // owner who has too many before those of others.
 type heldTurns struct {
 	mu    sync.Mutex
-	kept  map[heldKey]heldTurn
-	order []heldKey // oldest first
+	kept  map[heldKey][]heldTurn // the newest last
+	order []heldKey              // of each turn, oldest first
 	size  int
 	sizes map[string]int // by owner
 }
 
-// heldKey is what a turn is found by: its first call of the client's, and what it answers.
+// heldKey is what a turn is found by: what it answers, and the calls of the client in it. Their ids do
+// not count, because some clients do not send them back.
 type heldKey struct {
-	owner, call string
-	asked       [sha256.Size]byte
+	owner        string
+	asked, calls [sha256.Size]byte
 }
 
 // heldTurn is what became of a question up to the calls of the client.
 type heldTurn struct {
-	messages []llm.Message // the last has the calls
-	results  []llm.Result  // of calls in the last message that the gateway ran
-	calls    []string      // ids of those of the client
+	messages []llm.Message     // the last has the calls
+	results  []llm.Result      // of calls in the last message that the gateway ran
+	ids      []string          // of the calls of the client
+	before   [sha256.Size]byte // all that the client had sent
 	size     int
 	until    time.Time
+}
+
+// maxAlike is how many turns are held that answer the same with the same calls, as those of several
+// conversations may.
+const maxAlike = 8
+
+// callsOf returns the hash of calls, however their arguments are written, and their ids.
+func callsOf(calls []llm.Call) (hash [sha256.Size]byte, ids []string) {
+	h := sha256.New()
+	for _, c := range calls {
+		args := []byte(c.Args)
+		var v any
+		d := json.NewDecoder(bytes.NewReader(args))
+		d.UseNumber()
+		if d.Decode(&v) == nil {
+			args, _ = json.Marshal(v) // which was JSON
+		}
+		fmt.Fprintf(h, "%q %q\n", c.Name, args)
+		ids = append(ids, c.ID)
+	}
+	return [sha256.Size]byte(h.Sum(nil)), ids
+}
+
+// saidBefore returns the hash of all that was said to a model.
+func saidBefore(messages []llm.Message) [sha256.Size]byte {
+	return askedBefore(slices.DeleteFunc(slices.Clone(messages), func(m llm.Message) bool { return m.Role == llm.RoleAssistant }))
 }
 
 // hold keeps what was run for an answer that ends with calls of the client.
@@ -53,11 +83,9 @@ func (s *serving) hold(theirs []llm.Call, results []llm.Result) {
 	if len(messages) < 2 && len(results) == 0 {
 		return // nothing was run
 	}
-	turn := heldTurn{messages: messages, results: results, until: time.Now().Add(heldLife)}
-	for _, c := range theirs {
-		turn.calls = append(turn.calls, c.ID)
-	}
-	key := heldKey{s.x.owner, theirs[0].ID, s.asked}
+	turn := heldTurn{messages: messages, results: results, before: s.all, until: time.Now().Add(heldLife)}
+	key := heldKey{owner: s.x.owner, asked: s.asked}
+	key.calls, turn.ids = callsOf(theirs)
 	if !s.x.held.keep(key, turn) {
 		s.x.warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "what the tools of the gateway returned is too long to be kept for the next request"})
 	}
@@ -67,23 +95,23 @@ func (s *serving) hold(theirs []llm.Call, results []llm.Result) {
 func (h *heldTurns) keep(key heldKey, t heldTurn) bool {
 	said, _ := json.Marshal(t.messages) // parts, which have all been decoded
 	gave, _ := json.Marshal(t.results)
-	t.size = len(said) + len(gave) + len(key.owner) + len(key.call) + sha256.Size
+	t.size = len(said) + len(gave) + len(key.owner) + 4*sha256.Size
 	if t.size > maxHeldOwner/4 {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.kept == nil {
-		h.kept, h.sizes = make(map[heldKey]heldTurn), make(map[string]int)
+		h.kept, h.sizes = make(map[heldKey][]heldTurn), make(map[string]int)
 	}
-	if _, ok := h.kept[key]; ok {
-		h.drop(slices.Index(h.order, key))
-	}
-	h.kept[key] = t
+	h.kept[key] = append(h.kept[key], t)
 	h.order = append(h.order, key)
 	h.size += t.size
 	h.sizes[key.owner] += t.size
-	for len(h.order) > 0 && (len(h.order) > maxHeld || h.size > maxHeldSize || !h.kept[h.order[0]].until.After(time.Now())) {
+	if len(h.kept[key]) > maxAlike {
+		h.drop(slices.Index(h.order, key))
+	}
+	for len(h.order) > 0 && (len(h.order) > maxHeld || h.size > maxHeldSize || !h.kept[h.order[0]][0].until.After(time.Now())) {
 		h.drop(0)
 	}
 	for h.sizes[key.owner] > maxHeldOwner {
@@ -92,11 +120,13 @@ func (h *heldTurns) keep(key heldKey, t heldTurn) bool {
 	return true
 }
 
-// drop forgets the turn at a place; it wants h.mu.
+// drop forgets the turn at a place, which is the oldest of its key; it wants h.mu.
 func (h *heldTurns) drop(i int) {
 	key := h.order[i]
-	size := h.kept[key].size
-	delete(h.kept, key)
+	size := h.kept[key][0].size
+	if h.kept[key] = h.kept[key][1:]; len(h.kept[key]) == 0 {
+		delete(h.kept, key)
+	}
 	h.order = slices.Delete(h.order, i, i+1)
 	h.size -= size
 	if h.sizes[key.owner] -= size; h.sizes[key.owner] <= 0 {
@@ -104,17 +134,79 @@ func (h *heldTurns) drop(i int) {
 	}
 }
 
-// find returns what is held for a message of the model, if it has all calls that it had.
+// find returns what is held for a message of the model: of several, the one with the ids of its
+// calls, then the one of the same conversation, then the newest.
 func (h *heldTurns) find(owner string, before []llm.Message, m llm.Message) (heldTurn, bool) {
 	calls := m.Calls()
 	if m.Role != llm.RoleAssistant || len(calls) == 0 {
 		return heldTurn{}, false
 	}
+	hash, ids := callsOf(calls)
 	h.mu.Lock()
-	t, ok := h.kept[heldKey{owner, calls[0].ID, askedBefore(before)}]
-	h.mu.Unlock()
-	same := ok && time.Now().Before(t.until) && slices.EqualFunc(calls, t.calls, func(c llm.Call, id string) bool { return c.ID == id })
-	return t, same
+	defer h.mu.Unlock()
+	turns := h.kept[heldKey{owner, askedBefore(before), hash}]
+	best, most := -1, -1
+	for i, t := range turns {
+		score := 0
+		if slices.Equal(t.ids, ids) {
+			score += 2
+		}
+		if len(turns) > 1 && t.before == saidBefore(before) {
+			score++
+		}
+		if score >= most && time.Now().Before(t.until) {
+			best, most = i, score
+		}
+	}
+	if best < 0 {
+		return heldTurn{}, false
+	}
+	return turns[best].with(calls), true
+}
+
+// with returns the turn with the ids that the client has for its calls, and others for the gateway's
+// that have one of these.
+func (t heldTurn) with(calls []llm.Call) heldTurn {
+	own := func(id string) string {
+		for slices.ContainsFunc(calls, func(c llm.Call) bool { return c.ID == id }) {
+			id += "-held"
+		}
+		return id
+	}
+	either := func(id string) string {
+		if k := slices.Index(t.ids, id); k >= 0 {
+			return calls[k].ID
+		}
+		return own(id)
+	}
+	t.messages, t.results = slices.Clone(t.messages), slices.Clone(t.results)
+	for i := range t.messages {
+		id := own
+		if i == len(t.messages)-1 { // the only one with calls of the client
+			id = either
+		}
+		t.messages[i].Parts = withIDs(t.messages[i].Parts, id)
+	}
+	for i := range t.results {
+		t.results[i].CallID = own(t.results[i].CallID)
+	}
+	return t
+}
+
+// withIDs returns parts whose calls and results have other ids.
+func withIDs(parts []llm.Part, id func(string) string) []llm.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Call:
+			p.ID = id(p.ID)
+			parts[i] = p
+		case llm.Result:
+			p.CallID = id(p.CallID)
+			parts[i] = p
+		}
+	}
+	return parts
 }
 
 // merge returns a conversation with all that is held for it. The conversation is not changed.

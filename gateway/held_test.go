@@ -10,79 +10,148 @@ import (
 )
 
 // conversation is a question and an answer that calls a tool of the client.
-func conversation(question, call string) []llm.Message {
-	return []llm.Message{llm.User(question), llm.Assistant(llm.Call{ID: call, Name: "theirs", Args: []byte("{}")})}
+func conversation(question, call, args string) []llm.Message {
+	return []llm.Message{llm.User(question), llm.Assistant(llm.Call{ID: call, Name: "theirs", Args: []byte(args)})}
 }
 
-func heldFor(call, text string) heldTurn {
-	said := llm.Assistant(llm.Call{ID: "own", Name: "ours", Args: []byte("{}")}, llm.Call{ID: call, Name: "theirs", Args: []byte("{}")})
-	return heldTurn{messages: []llm.Message{said}, calls: []string{call}, until: time.Now().Add(time.Hour),
-		results: []llm.Result{{CallID: "own", Name: "ours", Parts: []llm.Part{llm.Text{Text: text}}}}}
+// heldFor is a turn in which the gateway ran a call, then another beside one of the client's.
+func heldFor(call, text string) (heldKey, heldTurn) {
+	own := func(id string) llm.Call { return llm.Call{ID: id, Name: "ours", Args: []byte("{}")} }
+	result := func(id string) llm.Result {
+		return llm.Result{CallID: id, Name: "ours", Parts: []llm.Part{llm.Text{Text: text}}}
+	}
+	theirs := llm.Call{ID: call, Name: "theirs", Args: []byte(`{"a":1,"b":2}`)}
+	t := heldTurn{until: time.Now().Add(time.Hour), results: []llm.Result{result("own2")}, messages: []llm.Message{
+		llm.Assistant(own("own1")), llm.Results(result("own1")), llm.Assistant(own("own2"), theirs)}}
+	key := heldKey{owner: "me", asked: askedBefore([]llm.Message{llm.User("a")})}
+	key.calls, t.ids = callsOf([]llm.Call{theirs})
+	return key, t
 }
 
-// TestHeldTurns: what is held is found by its owner, by the call and by what it answers, until its
-// time is over, and only where the message has the calls that it had.
+// TestHeldTurns: what is held is found by its owner, by the calls and by what they answer, until its
+// time is over; ids may be others.
 func TestHeldTurns(t *testing.T) {
 	var h heldTurns
-	asked := conversation("a", "c1")
-	key := heldKey{"me", "c1", askedBefore(asked[:1])}
-	if !h.keep(key, heldFor("c1", "found")) {
+	if !h.keep(heldFor("c1", "found")) {
 		t.Fatal("not kept")
 	}
-	more := append(asked, llm.Results(llm.Result{CallID: "c1", Name: "theirs"}))
+	result := llm.Results(llm.Result{CallID: "c1", Name: "theirs"})
+	full := append(conversation("a", "c1", `{"b": 2, "a": 1}`), result)
 	for _, c := range []struct {
 		why, owner string
 		messages   []llm.Message
-		parts      int // of the last message
+		want       int // messages
 	}{
-		{"as it was", "me", more, 2},
-		{"of another", "you", more, 1},
-		{"another question", "me", append(conversation("b", "c1"), more[2]), 1},
-		{"another call", "me", append(conversation("a", "c2"), more[2]), 1},
-		{"a call more", "me", []llm.Message{asked[0], llm.Assistant(append(asked[1].Parts, llm.Call{ID: "c2", Name: "theirs"})...), more[2]}, 1},
-		{"without results", "me", asked, 1},
+		{"as it was", "me", full, 5},
+		{"other ids", "me", append(conversation("a", "call_1", `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: "call_1", Name: "theirs"})), 5},
+		{"without results", "me", full[:2], 5},
+		{"of another", "you", full, 3},
+		{"another question", "me", append(conversation("b", "c1", `{"a":1,"b":2}`), result), 3},
+		{"other arguments", "me", append(conversation("a", "c1", `{"a":1,"b":3}`), result), 3},
+		{"a call more", "me", []llm.Message{full[0], llm.Assistant(append(full[1].Parts, llm.Call{ID: "c2", Name: "theirs"})...), result}, 3},
 	} {
 		got := h.merge(c.owner, c.messages)
-		if last := got[len(got)-1]; len(last.Parts) != c.parts {
+		if len(got) != c.want {
 			t.Errorf("%s: %+v", c.why, got)
 		}
+		if calls := got[len(got)-2].Calls(); c.want == 5 && (len(calls) != 2 || calls[1].ID != c.messages[1].Calls()[0].ID) {
+			t.Errorf("%s: calls %+v", c.why, calls)
+		}
 	}
-	if len(more) != 3 || len(more[2].Parts) != 1 {
+	if len(full) != 3 || len(full[2].Parts) != 1 {
 		t.Error("the conversation was changed")
 	}
-	late := heldFor("c1", "found")
+	key, late := heldFor("c1", "found")
 	late.until = time.Now()
-	h.keep(key, late)
-	if got := h.merge("me", more); len(got[2].Parts) != 1 {
+	var over heldTurns
+	over.keep(key, late)
+	if got := over.merge("me", full); len(got) != 3 {
 		t.Errorf("what is over is found: %+v", got)
+	}
+}
+
+// TestHeldIDs: no two calls of a conversation have one id, whatever ids the client has for its own.
+func TestHeldIDs(t *testing.T) {
+	for _, id := range []string{"own1", "own2", "c1"} {
+		var h heldTurns
+		h.keep(heldFor("c1", "found"))
+		got := h.merge("me", append(conversation("a", id, `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: id, Name: "theirs"})))
+		open, seen := map[string]string{}, map[string]bool{}
+		for _, m := range got {
+			for _, c := range m.Calls() {
+				if seen[c.ID] {
+					t.Errorf("%s: two calls are %s", id, c.ID)
+				}
+				open[c.ID], seen[c.ID] = c.Name, true
+			}
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.Result); ok {
+					if open[r.CallID] != r.Name {
+						t.Errorf("%s: the result of %s is that of %s", id, open[r.CallID], r.Name)
+					}
+					delete(open, r.CallID)
+				}
+			}
+		}
+		if len(open) > 0 || len(seen) != 3 {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
+}
+
+// TestHeldAlike: of two conversations that ask the same, each has its own.
+func TestHeldAlike(t *testing.T) {
+	var h heldTurns
+	for i, c := range []string{"c1", "c2"} {
+		key, turn := heldFor(c, "found "+c)
+		turn.before = saidBefore([]llm.Message{llm.User(fmt.Sprint(i)), llm.User("a")})
+		h.keep(key, turn)
+	}
+	for i, id := range []string{"c1", "c2"} {
+		for _, sent := range []string{id, "call_9"} { // by the id of the call, or by what was said before
+			asked := []llm.Message{llm.User(fmt.Sprint(i)), llm.Assistant(llm.Text{Text: "?"})}
+			got := h.merge("me", append(asked, conversation("a", sent, `{"a":1,"b":2}`)...))
+			if !strings.Contains(fmt.Sprint(got), "found "+id) {
+				t.Errorf("%s as %s: %+v", id, sent, got)
+			}
+		}
 	}
 }
 
 // TestHeldBounds: one owner's turns push out no others', and one that is too long is not kept.
 func TestHeldBounds(t *testing.T) {
 	var h heldTurns
-	mine := heldKey{"me", "c1", askedBefore(conversation("a", "c1")[:1])}
-	h.keep(mine, heldFor("c1", "found"))
-	long := strings.Repeat("x", 1<<20)
+	mine, turn := heldFor("c1", "found")
+	h.keep(mine, turn)
+	yours := mine
+	yours.owner = "you"
+	_, long := heldFor("c", strings.Repeat("x", 1<<20))
 	for i := range 40 {
-		h.keep(heldKey{"you", fmt.Sprint("c", i), mine.asked}, heldFor(fmt.Sprint("c", i), long))
+		yours.asked[0] = byte(i)
+		h.keep(yours, long)
 	}
-	if h.sizes["you"] > maxHeldOwner || h.size != h.sizes["you"]+h.sizes["me"] || len(h.kept) != len(h.order) {
-		t.Errorf("%v, %d in all, %d kept, %d in order", h.sizes, h.size, len(h.kept), len(h.order))
+	if h.sizes["you"] > maxHeldOwner || h.size != h.sizes["you"]+h.sizes["me"] {
+		t.Errorf("%v, %d in all", h.sizes, h.size)
 	}
-	if _, ok := h.kept[mine]; !ok {
-		t.Error("another's turn was forgotten")
+	if h.kept[mine] == nil || h.kept[yours] == nil {
+		t.Error("another's turn was forgotten, or the newest")
 	}
-	if _, ok := h.kept[heldKey{"you", "c39", mine.asked}]; !ok {
-		t.Error("the newest is gone")
+	for range 2 * maxAlike {
+		h.keep(mine, turn)
 	}
-	if h.keep(heldKey{"you", "d", mine.asked}, heldFor("d", strings.Repeat("x", maxHeldOwner))) {
+	if n := len(h.kept[mine]); n != maxAlike {
+		t.Errorf("%d turns of one kind are held", n)
+	}
+	_, tooLong := heldFor("d", strings.Repeat("x", maxHeldOwner))
+	if h.keep(mine, tooLong) {
 		t.Error("a turn that is too long is kept")
 	}
 	for i := range maxHeld + 10 {
-		h.keep(heldKey{fmt.Sprint("o", i%50), fmt.Sprint(i), mine.asked}, heldFor(fmt.Sprint(i), "x"))
+		key := mine
+		key.owner, key.asked[0], key.asked[1] = fmt.Sprint("o", i%50), byte(i), byte(i>>8)
+		h.keep(key, turn)
 	}
-	if len(h.order) > maxHeld {
-		t.Errorf("%d are kept", len(h.order))
+	if n := len(h.order); n > maxHeld {
+		t.Errorf("%d are kept", n)
 	}
 }

@@ -101,17 +101,17 @@ type serving struct {
 	kept   *tool.Set // those that are offered from the beginning; the same if all are
 	to     way       // who is asked first
 
-	conv    *llm.Request      // as the upstream is asked, without the tools of the gateway
-	before  int               // messages that came with the request
-	asked   [sha256.Size]byte // what the client asks
-	found   []string          // tools that the model has found
-	session *invoke.Session
-	rec     *journal.Recorder
-	ids     map[string]bool // of calls that were run
-	stopped string          // why nothing more is run
-	start   llm.Start       // of the answer
-	usage   llm.Usage       // of all rounds
-	said    bool            // the model has said something in an earlier round
+	conv       *llm.Request      // as the upstream is asked, without the tools of the gateway
+	before     int               // messages that came with the request
+	asked, all [sha256.Size]byte // what the client asks, and all that it sent
+	found      []string          // tools that the model has found
+	session    *invoke.Session
+	rec        *journal.Recorder
+	ids        map[string]bool // of calls that were run
+	stopped    string          // why nothing more is run
+	start      llm.Start       // of the answer
+	usage      llm.Usage       // of all rounds
+	said       bool            // the model has said something in an earlier round
 }
 
 // attach makes the tools of a route ready for a request. What was run for the client in earlier
@@ -129,6 +129,7 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	s.conv = req.Clone()
 	s.conv.Messages = x.held.merge(x.owner, req.Messages)
 	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
+	s.all = saidBefore(req.Messages)
 	s.choose()
 	if name := s.clash(req.Tools); name != "" {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
@@ -322,13 +323,14 @@ func (s *serving) isOwn(p llm.Part) bool {
 // split returns the calls of an answer that the gateway runs, and those that the client does.
 // Each of the gateway's has an id that no other call of the request has had.
 func (s *serving) split(m *llm.Message) (own, theirs []llm.Call) {
-	for i, p := range m.Parts {
-		c, ok := p.(llm.Call)
-		switch {
-		case !ok || c.Hosted:
-		case !s.owns(c.Name):
+	for _, c := range m.Calls() {
+		if !s.owns(c.Name) {
 			theirs = append(theirs, c)
-		default:
+			s.ids[c.ID] = true
+		}
+	}
+	for i, p := range m.Parts {
+		if c, ok := p.(llm.Call); ok && s.isOwn(c) {
 			for n := 2; c.ID == "" || s.ids[c.ID]; n++ {
 				c.ID = fmt.Sprintf("%s-%d", p.(llm.Call).ID, n)
 			}

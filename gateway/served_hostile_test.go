@@ -282,3 +282,34 @@ func TestServedKeys(t *testing.T) {
 		t.Errorf("the team itself is given %+v, %d runs", res, n.n())
 	}
 }
+
+// TestServedWithoutIDs: clients that do not send ids of calls back, as many of Gemini's and Ollama's, have
+// the gateway's results in their conversation all the same.
+func TestServedWithoutIDs(t *testing.T) {
+	for path, conversation := range map[string][2]string{
+		"/v1beta/models/m:generateContent": {
+			`{"contents":[{"role":"user","parts":[{"text":"What is the weather in Paris?"}]}REST],"tools":[{"functionDeclarations":[{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}]}]}`,
+			`,{"role":"model","parts":[{"functionCall":{"name":"get_weather","args":{"city":"Paris"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"get_weather","response":{"output":"sunny"}}}]}`},
+		"/api/chat": {
+			`{"model":"m","stream":false,"messages":[{"role":"user","content":"What is the weather in Paris?"}REST],"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]}`,
+			`,{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Paris"}}}]},{"role":"tool","tool_name":"get_weather","content":"sunny"}`},
+	} {
+		var n counter
+		url, model := staged(t, script(t, "call look {\"what\":\"one\"}", "call look {\"what\":\"two\"}\ncall get_weather {\"city\":\"Paris\"}", "text It is sunny."), wire.Chat, served(reading("look", "found", &n)))
+		for _, rest := range []string{"", conversation[1]} {
+			resp, err := http.Post(url+path, "application/json", strings.NewReader(strings.Replace(conversation[0], "REST", rest, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != 200 {
+				t.Fatalf("%s: %s %s", path, resp.Status, b)
+			}
+		}
+		res := results(model.last())
+		if len(res) != 3 || n.n() != 2 || strings.Count(fmt.Sprint(res), "found") != 2 {
+			t.Errorf("%s: %d runs, results %+v", path, n.n(), res)
+		}
+	}
+}
