@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -71,6 +72,9 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Gateway: g, Endpoint: vendorapi.Find(r), r: r, id: "req_" + rand.Text(), start: time.Now()}
 	if e, _ := otherEndpoint(r); e != nil || r.Header.Get("Upgrade") != "" {
 		x.Action = vendorapi.Nothing
+	}
+	if g.settings.Observer != nil {
+		x.r = r.WithContext(observe.With(r.Context(), g.settings.Observer))
 	}
 	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
 	if r.ProtoMajor > 1 {

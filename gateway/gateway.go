@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -36,6 +37,8 @@ type Setup struct {
 	// BodyTime is how long a client may take to send its request, and WriteTime how long it may
 	// leave a piece of its answer unread, over HTTP/1; 0 means 1 and 2 minutes.
 	BodyTime, WriteTime time.Duration
+	// Observer is told of the questions to models and of the calls of tools; nil tells nobody.
+	Observer observe.Observer
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -389,4 +390,27 @@ func says(text string) llm.Model {
 			}
 		}
 	})
+}
+
+// TestObserver checks that questions are observed, whether their answers are relayed or translated.
+func TestObserver(t *testing.T) {
+	seen := make(observed, 4)
+	_, url := live(t, gateway.Setup{Observer: seen, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
+	for _, format := range []string{wire.Chat, wire.Messages} {
+		ask(t, url, format, question("m"), true)
+		if c := <-seen; c.Model != "up-chat/sim/native" || c.Wire != wire.Chat || c.Finish != llm.ToolCalls {
+			t.Errorf("%s: %+v", format, c)
+		}
+	}
+}
+
+// observed are the questions that were observed.
+type observed chan *observe.ModelCall
+
+func (o observed) Begin(ctx context.Context, _ observe.Step) context.Context { return ctx }
+
+func (o observed) End(_ context.Context, s observe.Step) {
+	if c, ok := s.(*observe.ModelCall); ok {
+		o <- c
+	}
 }

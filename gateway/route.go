@@ -182,8 +182,12 @@ func (g *Gateway) newUpstream(r *route, u Upstream) (*upstream, error) {
 	case up.star:
 		return up, nil
 	}
-	if _, err := up.open(g.settings.Open, ""); err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
+	m, err := up.open(g.settings.Open, "")
+	if err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
 		return nil, err // one that is no chat model may still serve other endpoints
+	}
+	if _, ok := m.(checker); !ok && u.Health > 0 {
+		return nil, fmt.Errorf("%s cannot be asked whether it is there", u.Model)
 	}
 	return up, nil
 }

@@ -74,7 +74,11 @@ func (x *exchange) measure() {
 		route = noRoute
 	}
 	x.outlet.rest()
-	m.requests.add(1, route, format, strconv.Itoa(x.outlet.status))
+	status := "gone" // before it was told anything
+	if x.outlet.status != 0 {
+		status = strconv.Itoa(x.outlet.status)
+	}
+	m.requests.add(1, route, format, status)
 	if t.read.IsZero() || x.outlet.sent.IsZero() {
 		return
 	}

@@ -178,11 +178,8 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	}
 	v.with = s
 	addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr)
-	host := func(id string, way gateway.Way) (string, error) {
-		m, err := setup.Open(id, way)
-		return hostOf(m), err
-	}
-	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, host))
+	v.addr = addr
+	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, setup.Open))
 	if !check {
 		if v.guards, err = openGuards(cmd, s); err != nil {
 			return err

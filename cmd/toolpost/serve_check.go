@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -68,7 +69,7 @@ func listenable(addr string) error {
 }
 
 // loops says which routes lead back to the gateway itself.
-func (s *settings) loops(addr string, open func(string, gateway.Way) (string, error)) error {
+func (s *settings) loops(addr string, open func(string, gateway.Way) (llm.Model, error)) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "0" {
 		return nil
@@ -76,8 +77,8 @@ func (s *settings) loops(addr string, open func(string, gateway.Way) (string, er
 	var list []error
 	for _, r := range s.Gateway.routes() {
 		for _, u := range r.Upstreams {
-			host, err := open(strings.Replace(u.Model, "*", "x", 1), u.Way)
-			if err == nil && here(host, addr) {
+			m, err := open(strings.Replace(u.Model, "*", "x", 1), u.Way)
+			if host := hostOf(m); err == nil && here(host, addr) {
 				list = append(list, fmt.Errorf("gateway: the route %s leads to the gateway itself: %s is where it listens", r.Model, host))
 			}
 		}
@@ -107,7 +108,7 @@ func here(host, addr string) bool {
 }
 
 // hostOf returns the host and port that a model is asked at, "" if it is asked at none.
-func hostOf(m any) string {
+func hostOf(m llm.Model) string {
 	known, ok := m.(*provider.Model)
 	if !ok {
 		return ""

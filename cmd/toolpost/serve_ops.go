@@ -55,6 +55,7 @@ type serving struct {
 	log  *slog.Logger
 	live *gateway.Live
 	with *settings // that it began with
+	addr string    // where it listens
 
 	guards guards
 	check  bool        // nothing is started
@@ -111,7 +112,7 @@ func (v *serving) reload() {
 func (v *serving) replace() error {
 	s, c, err := v.setup()
 	if err == nil {
-		err = s.Gateway.problems(s.Gateway.Addr)
+		err = errors.Join(s.Gateway.problems(s.Gateway.Addr), s.loops(v.addr, c.Open))
 	}
 	var cert *tls.Certificate
 	if err == nil {
