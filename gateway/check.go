@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/lark"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -12,11 +15,16 @@ import (
 // maxValidators bounds the schemas that are kept compiled.
 const maxValidators = 4096
 
+// maxGrammars bounds the grammars that are kept.
+const maxGrammars = 256
+
 // validators are the schemas of clients' tools, compiled once. Clients send the same tools
 // with every request.
 type validators struct {
 	mu   sync.Mutex
 	kept map[string]*schema.Compiled // nil for one that cannot be compiled
+
+	grammars map[llm.Grammar]*lark.Grammar // likewise
 }
 
 // of returns the validator of a schema, and nil if there is none.
@@ -35,6 +43,27 @@ func (v *validators) of(s []byte) *schema.Compiled {
 	}
 	v.kept[string(s)] = c
 	return c
+}
+
+// grammar returns the reader of a grammar, and nil if there is none.
+func (v *validators) grammar(of llm.Grammar) *lark.Grammar {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if g, ok := v.grammars[of]; ok {
+		return g
+	}
+	var g *lark.Grammar
+	switch of.Syntax { // those that cannot be read are nil
+	case "lark":
+		g, _ = lark.Compile(of.Definition)
+	case "regex":
+		g, _ = lark.Regexp(of.Definition)
+	}
+	if v.grammars == nil || len(v.grammars) >= maxGrammars {
+		v.grammars = make(map[llm.Grammar]*lark.Grammar)
+	}
+	v.grammars[of] = g
+	return g
 }
 
 // checking checks the calls of an answer against the tools that were offered.
@@ -58,16 +87,35 @@ func (c checking) fault(ev llm.Event) *llm.Warning {
 	if i < 0 {
 		return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s is of a tool that was not offered", call.ID)}
 	}
-	if c.tools[i].Kind != llm.FunctionTool || len(c.tools[i].Schema) == 0 {
+	why := c.misfit(&c.tools[i], call)
+	if why == "" {
 		return nil
 	}
-	v := c.of(c.tools[i].Schema)
+	return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s does not fit the %s", call.ID, why)}
+}
+
+// misfit says what a call does not fit, and how; "" if it fits, or if nobody can tell.
+func (c checking) misfit(t *llm.ToolDef, call llm.Call) string {
+	if t.Kind == llm.FreeTool && t.Grammar != nil {
+		g := c.grammar(*t.Grammar)
+		if g == nil {
+			return ""
+		}
+		var mismatch *lark.Mismatch
+		if errors.As(g.Match(js.Text(call.Args)), &mismatch) {
+			return "grammar of its tool: " + mismatch.Error()
+		}
+		return ""
+	}
+	if t.Kind != llm.FunctionTool || len(t.Schema) == 0 {
+		return ""
+	}
+	v := c.of(t.Schema)
 	if v == nil {
-		return nil
+		return ""
 	}
-	faults := v.Validate(call.Args)
-	if len(faults) == 0 {
-		return nil
+	if faults := v.Validate(call.Args); len(faults) > 0 {
+		return fmt.Sprintf("schema of its tool: %v", faults[0])
 	}
-	return &llm.Warning{Code: llm.Compatibility, Feature: call.Name, Detail: fmt.Sprintf("the call %s does not fit the schema of its tool: %v", call.ID, faults[0])}
+	return ""
 }

@@ -136,3 +136,36 @@ func TestReaskOnlyWhereItIsAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// The text of a free-text tool is held to its grammar, also where the upstream knows nothing of it.
+func TestReaskOfFreeText(t *testing.T) {
+	for _, upstream := range []string{wire.Responses, wire.Messages} {
+		for _, check := range []gateway.Check{gateway.Reask, gateway.Annotate} {
+			var asked atomic.Int32
+			m := llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+				text := `"no patch"`
+				if asked.Add(1) > 1 {
+					text = `"*** x"`
+				}
+				c := llm.Call{ID: "call_1", Name: "apply_patch", Args: json.RawMessage(text), Kind: llm.FreeTool}
+				if req.Tools[0].Kind == llm.FunctionTool {
+					c.Kind, c.Args = llm.FunctionTool, json.RawMessage(`{"input":`+text+`}`)
+				}
+				return func(yield func(llm.Event, error) bool) {
+					_ = yield(llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind}, nil) && yield(llm.CallDelta{ID: c.ID, Args: string(c.Args)}, nil) && yield(c, nil) && yield(llm.Finish{Reason: llm.ToolCalls}, nil)
+				}
+			})
+			req := &llm.Request{Model: upstream, Messages: []llm.Message{llm.User("Mend it.")}, Tools: []llm.ToolDef{{Name: "apply_patch", Kind: llm.FreeTool, Grammar: &llm.Grammar{Syntax: "lark", Definition: "start: \"*** \" /.+/"}}}}
+			got := ask(t, reaskingGateway(t, m, check), wire.Responses, req, false)
+			if got.err != nil {
+				t.Errorf("over %s: %v", upstream, got.err)
+				continue
+			}
+			c := got.Message.Calls()[0]
+			warned := strings.Contains(strings.Join(got.header.Values(gateway.WarningHeader), " "), "grammar")
+			if check == gateway.Reask && (string(c.Args) != `"*** x"` || asked.Load() != 2) || check == gateway.Annotate && (string(c.Args) != `"no patch"` || !warned) {
+				t.Errorf("%q over %s: asked %d times, %s, warned %v", check, upstream, asked.Load(), c.Args, warned)
+			}
+		}
+	}
+}

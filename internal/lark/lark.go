@@ -16,7 +16,7 @@ import (
 // Bounds of grammars and texts.
 const (
 	maxDefinition = 256 << 10
-	maxSymbols    = 200_000
+	maxSymbols    = 20_000
 	maxDepth      = 200
 	maxWork       = 5_000_000 // items that are looked at: a second or so
 )

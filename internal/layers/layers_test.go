@@ -39,6 +39,7 @@ var layer = map[string]int{
 	"internal/corpus":        0,
 	"internal/eventstream":   0,
 	"internal/jsonfix":       0,
+	"internal/lark":          0, // grammars of free-text tools
 	"internal/load":          0, // a program that puts the gateway under load
 	"internal/mcptest":       0,
 	"internal/near":          0,
