@@ -35,6 +35,8 @@ type approver struct {
 	// wait says whether calls wait for somebody who is not here; nil if they
 	// never do.
 	wait *pendingFlags
+	// clean takes secrets out of what a tool asks; nil leaves it as it is.
+	clean func(string) string
 }
 
 // approve answers a question of the runtime.
@@ -42,6 +44,9 @@ func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Appr
 	once := q.Repeats == "" && q.Prompt == 0 // what raises a doubt of its own was not allowed beforehand
 	if a.yes && once {
 		return q.Answer(true, byYes, ""), nil
+	}
+	if q.Prompt > 0 && a.put != nil && (a.wait == nil || !a.wait.later) {
+		return a.inform(ctx, q)
 	}
 	p := propose(ctx, a.tools, q)
 	if g, ok := a.grants.find(p); ok && once {
@@ -56,10 +61,16 @@ func (a *approver) approve(ctx context.Context, q invoke.Question) (journal.Appr
 	if a.put == nil {
 		return q.Answer(false, byProgram, "nobody can be asked here; --yes allows it beforehand"), nil
 	}
+	return a.consult(ctx, p)
+}
+
+// consult has the person decide about a call.
+func (a *approver) consult(ctx context.Context, p *proposal) (journal.Approval, error) {
 	answered, err := a.put(ctx, p)
 	if err != nil {
 		return journal.Approval{}, err
 	}
+	q := p.Question
 	switch answered.word {
 	case "yes":
 		return q.Answer(true, byPerson, ""), nil

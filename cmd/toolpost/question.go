@@ -56,8 +56,12 @@ const (
 // pressed, before keys count. Only tests change it.
 var settle = 600 * time.Millisecond
 
-// consent asks about a call.
+// consent asks about a call, or what a tool asks in the middle of one.
 func consent(c palette, p *proposal, until string) *question {
+	if p.Prompt > 0 {
+		return &question{p: c, text: func(width int) []string { return p.screen(c, width) },
+			answers: []answer{{word: typedAnswer, help: "type it", whole: true, typed: true}, {word: "no", help: "do not answer"}}}
+	}
 	return &question{
 		p: c, until: until, scopes: p.scopes(),
 		text: func(width int) []string { return p.screen(c, width) },
@@ -269,6 +273,8 @@ func (q *question) verdict() string {
 		return "allowed until " + q.until + ": " + q.grant.String()
 	case q.word == "yes":
 		return "allowed this once"
+	case q.word == typedAnswer:
+		return "answered: " + revealed(strings.ReplaceAll(q.typed, "\n", " "))
 	case q.word == "no":
 		return "refused"
 	case q.word == closed:

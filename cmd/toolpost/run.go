@@ -168,6 +168,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		defer over()
 	}
 	ask := newAsker(cmd.InOrStdin(), pr, w.tools, f.yes, stop)
+	ask.clean = w.clean
 	ask.wait = &f.pendingFlags
 	r.grants = &ask.grants
 	var check checking

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+)
+
+// What a person says to a question of a tool.
+const (
+	typedAnswer = "answer"
+	maxTries    = 5 // of answers that do not fit
+)
+
+// inquire puts together what a tool asks in the middle of a call. Its words stand behind a mark,
+// so that they do not look like ours.
+func (a *approver) inquire(q invoke.Question, fault string) *proposal {
+	clean := a.clean
+	if clean == nil {
+		clean = func(text string) string { return text }
+	}
+	p := &proposal{Question: q}
+	p.title(q.Tool + " asks you something before it goes on")
+	p.add("  │ ", clean(q.Message), nil)
+	for _, line := range wanted(q.Schema) {
+		p.add("  │ ", clean(line), palette.dim)
+	}
+	if fault != "" {
+		p.add("! ", "that does not fit: "+clean(fault), palette.yellow)
+	}
+	return p
+}
+
+// fieldsOf are the fields of an object that a schema describes, nil of anything else.
+func fieldsOf(schema json.RawMessage) map[string]map[string]any {
+	var s struct {
+		Properties map[string]map[string]any `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	return s.Properties
+}
+
+// wanted says what an answer has to look like.
+func wanted(schema json.RawMessage) []string {
+	fields := fieldsOf(schema)
+	if len(fields) == 0 {
+		return nil
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		f := fields[name]
+		line := name
+		for _, key := range []string{"type", "enum", "description"} {
+			if v, ok := f[key]; ok {
+				text, _ := json.Marshal(v)
+				line += ", " + strings.Trim(string(text), `"`)
+			}
+		}
+		out = append(out, line)
+	}
+	if len(fields) > 1 {
+		out = append(out, "the answer is a JSON object with these fields")
+	}
+	return out
+}
+
+// inform has the person at the terminal answer a question of a tool. An answer that does not fit is
+// asked for again.
+func (a *approver) inform(ctx context.Context, q invoke.Question) (journal.Approval, error) {
+	fault := ""
+	for range maxTries {
+		answered, err := a.put(ctx, a.inquire(q, fault))
+		if err != nil {
+			return journal.Approval{}, err
+		}
+		switch answered.word {
+		case typedAnswer:
+		case closed:
+			return q.Answer(false, byPerson, "nobody answers any more"), nil
+		default:
+			return q.Answer(false, byPerson, ""), nil
+		}
+		value, problem := valueOf(q, answered.typed)
+		if problem == "" {
+			out := q.Answer(true, byPerson, "")
+			out.Value = value
+			return out, nil
+		}
+		fault = problem
+	}
+	return q.Answer(false, byPerson, fmt.Sprintf("%d answers did not fit", maxTries)), nil
+}
+
+// valueOf turns what was typed into an answer: JSON that fits as it is, or the value of the only field,
+// as JSON or as it was typed.
+func valueOf(q invoke.Question, typed string) (value json.RawMessage, fault string) {
+	text := strings.TrimSpace(typed)
+	plain, _ := json.Marshal(text)
+	candidates := []json.RawMessage{json.RawMessage(text)}
+	fields := fieldsOf(q.Schema)
+	if len(fields) == 1 {
+		for name := range fields {
+			for _, v := range []json.RawMessage{json.RawMessage(text), plain} {
+				if object, err := json.Marshal(map[string]json.RawMessage{name: v}); err == nil {
+					candidates = append(candidates, object)
+				}
+			}
+		}
+	}
+	if len(fields) == 0 {
+		candidates = append(candidates, plain)
+	}
+	for _, c := range candidates {
+		if !json.Valid(c) {
+			continue
+		}
+		if problem := q.Fault(c); problem == "" {
+			return c, ""
+		} else {
+			fault = problem
+		}
+	}
+	if fault == "" {
+		fault = "it is no JSON"
+	}
+	return nil, fault
+}
