@@ -156,7 +156,7 @@ func (x *exchange) answer() (err error) {
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() && x.countsItself(body, stream) {
 		x.raw = body
 	}
 	if stream {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -164,6 +165,12 @@ type spending struct {
 // bounds them.
 const defaultOutput = 4096
 
+// Bounds of what a request reserves, whatever it asks for: tokens of an answer, and answers.
+const (
+	largestOutput = 1 << 20
+	mostAnswers   = 128
+)
+
 // claim lets a question in, if the client may ask it and has enough left. It returns those of the
 // ways that may be taken, and what ends it.
 func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), error) {
@@ -190,12 +197,7 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	for _, w := range ways {
 		info := infoOf(w)
 		s.prices[w.id] = info.Price
-		usage.Output = defaultOutput
-		if req.MaxTokens > 0 {
-			usage.Output = req.MaxTokens
-		} else if info.MaxOutput > 0 {
-			usage.Output = min(info.MaxOutput, defaultOutput)
-		}
+		usage.Output = mostOutput(req, info)
 		cost, _ := info.Price.Cost(usage)
 		claim.Money = max(claim.Money, cost)
 		claim.Tokens = max(claim.Tokens, int64(usage.Input+usage.Output))
@@ -206,6 +208,27 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	}
 	x.rateHeaders(s.admission.Rooms)
 	return ways, x.settle, nil
+}
+
+// mostOutput is how many tokens of output are reserved: what the request allows, but no more than the model
+// gives, for each answer that it wants.
+func mostOutput(req *llm.Request, info catalog.Model) int {
+	most := largestOutput
+	if info.MaxOutput > 0 {
+		most = min(info.MaxOutput, largestOutput)
+	}
+	if req.MaxTokens > 0 {
+		most = min(req.MaxTokens, most)
+	} else {
+		most = min(most, defaultOutput)
+	}
+	return most * min(max(req.N, 1), mostAnswers)
+}
+
+// countsItself reports whether an upstream of the client's own format says what a relayed answer uses.
+// Chat servers do so in streams only for who asks; what a model thinks does not show in its text, so it cannot be estimated.
+func (x *exchange) countsItself(body []byte, stream bool) bool {
+	return x.rights == nil || !stream || x.Codec.Format != wire.Chat || string(js.Get(js.Get(body, "stream_options"), "include_usage")) == "true"
 }
 
 func infoOf(w way) catalog.Model {

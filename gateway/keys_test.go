@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -464,5 +465,69 @@ func TestStoreIsGone(t *testing.T) {
 	}
 	if g.sent() > 0 || !strings.Contains(g.told(), "10.0.0.7") {
 		t.Error("an upstream was asked, or the log does not say why none was")
+	}
+}
+
+// TestReservationOfTheLargest checks that a request that allows the largest output there is reserves what
+// is left, and that one that wants many answers reserves for all of them.
+func TestReservationOfTheLargest(t *testing.T) {
+	for name, body := range map[string]string{
+		"largest": `{"model":"costly","max_tokens":9223372036854775807,"messages":[{"role":"user","content":"hi"}]}`,
+		"large":   `{"model":"costly","max_tokens":4611686018427387904,"messages":[{"role":"user","content":"hi"}]}`,
+		"many":    `{"model":"costly","max_tokens":2000,"n":10,"messages":[{"role":"user","content":"hi"}]}`,
+	} {
+		asked, done := make(chan struct{}, 2), make(chan struct{})
+		var requests atomic.Int64
+		g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{}
+			if requests.Add(1) == 1 {
+				<-done
+			}
+			counting("").ServeHTTP(w, r)
+		}))
+		key := g.key(t, access.Key{Limits: quotas(t, "money/day=0.03", "tokens/day=15000")})
+		f := &fort{guarded: g}
+		first := make(chan int)
+		go func() {
+			status, _ := f.try(t, attack{path: "/v1/chat/completions", header: bearing(key), body: body})
+			first <- status
+		}()
+		select {
+		case <-asked:
+			if status, answer := f.try(t, attack{path: "/v1/chat/completions", header: bearing(key), body: body}); status != 429 {
+				t.Errorf("%s: the second: %d %s", name, status, answer)
+			}
+			close(done)
+			<-first
+		case status := <-first:
+			if status != 400 { // a number that is none of tokens may be refused
+				t.Errorf("%s: the first: %d", name, status)
+			}
+		}
+	}
+}
+
+// TestUsageIsAskedFor checks that what a stream uses is counted by the upstream if that counts for who asks, though the
+// client does not: what a model thinks does not show in its text.
+func TestUsageIsAskedFor(t *testing.T) {
+	g := guard(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		usage := ""
+		if strings.Contains(string(body), `"include_usage":true`) {
+			usage = `,"usage":{"prompt_tokens":1000,"completion_tokens":500,"total_tokens":1500}`
+		}
+		counting(usage).ServeHTTP(w, r)
+	}))
+	key := g.key(t, access.Key{})
+	for _, options := range []string{"", `"stream_options":{"include_usage":true},`, `"stream_options":{"include_usage":false},`} {
+		f := &fort{guarded: g}
+		status, body := f.try(t, attack{path: "/v1/chat/completions", header: bearing(key), body: `{"model":"costly","stream":true,` + options + `"messages":[{"role":"user","content":"hi"}]}`})
+		if status != 200 {
+			t.Errorf("%s: %d %s", options, status, body)
+		}
+		if log, err := g.book.Log(t.Context(), 1); err != nil || log[0].Estimated || log[0].Output != 500 {
+			t.Errorf("%s: %+v, %v", options, log, err)
+		}
 	}
 }
