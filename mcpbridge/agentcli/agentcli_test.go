@@ -326,6 +326,8 @@ func TestErrorsAreClassified(t *testing.T) {
 		kind llm.Kind
 	}{
 		"You have hit your usage limit":          {"runtime-query-quota-exhausted", llm.RateLimited},
+		"You've hit your limit · resets 10pm":    {"runtime-query-quota-exhausted", llm.RateLimited},
+		"5-hour limit reached ∙ resets 3pm":      {"runtime-query-quota-exhausted", llm.RateLimited},
 		"Credit balance is too low":              {"runtime-query-quota-exhausted", llm.RateLimited},
 		"HTTP 429":                               {"runtime-query-quota-exhausted", llm.RateLimited},
 		"Invalid API key · Please run /login":    {"runtime-query-auth-failed", llm.Auth},

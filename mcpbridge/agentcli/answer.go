@@ -2,6 +2,8 @@ package agentcli
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ type answer struct {
 	bytes, text, thinking, events int64
 
 	started bool // the Start was passed on
+	checked bool // the program said what it has
 	spoke   bool // text that is not blank
 	over    bool // there is nothing more to say
 	stopped bool // nobody listens any more
@@ -63,6 +66,9 @@ func (q *question) take(ev llm.Event) error {
 	}
 	if q.nextTurn(ev) {
 		return q.finish()
+	}
+	if q.unchecked(ev) {
+		return q.fail(llm.Unsupported, codeOutside, "the program did not say which tools it has before it began; it was ended")
 	}
 	switch ev := ev.(type) {
 	case llm.Start:
@@ -134,8 +140,24 @@ func (q *question) nextTurn(ev llm.Event) bool {
 	return false
 }
 
+// unchecked reports whether an event is of a program that should have said before what
+// it has.
+func (q *question) unchecked(ev llm.Event) bool {
+	if q.checked || !q.format.introduces {
+		return false
+	}
+	switch ev := ev.(type) {
+	case llm.TextDelta, llm.ThinkingDelta, llm.CallStart, llm.Call, llm.HostedResult:
+		return true
+	case ending:
+		return !ev.Failed
+	}
+	return false
+}
+
 // check refuses a program that has more than the bridge, or not the bridge.
 func (q *question) check(inv inventory) error {
+	q.checked = true
 	allowed := q.bridge.Allowed()
 	for _, name := range inv.Tools {
 		if !slices.Contains(allowed, name) {
@@ -150,13 +172,16 @@ func (q *question) check(inv inventory) error {
 			return q.fail(llm.Unsupported, codeError, "the program does not reach its tools: %s", state)
 		}
 	}
+	if i := slices.IndexFunc(allowed, func(name string) bool { return !slices.Contains(inv.Tools, name) }); i >= 0 {
+		q.emit(llm.Warning{Code: llm.Compatibility, Feature: "tools", Detail: "when it began, the program did not have all tools that it was given: there was no " + allowed[i]})
+	}
 	return nil
 }
 
 // reported takes a call that the program says it makes.
 func (q *question) reported(c llm.Call) {
 	name, known := q.bridge.Original(c.Name)
-	seen := &seenCall{id: c.ID, name: name, known: known, params: journal.ParamsHash(c.Args)}
+	seen := &seenCall{id: c.ID, name: name, known: known, params: argsHash(c.Args)}
 	q.calls = append(q.calls, seen)
 	c.Name = name
 	if q.run == nil {
@@ -194,10 +219,22 @@ func (q *question) alias(theirs, ours string) {
 	q.aliases[theirs] = ours
 }
 
+// argsHash stands for arguments as a program passes them on: one that reads numbers as
+// floating point changes those that are longer.
+func argsHash(args json.RawMessage) journal.Hash {
+	var v any
+	if json.Unmarshal(args, &v) == nil {
+		if text, err := json.Marshal(v); err == nil {
+			args = text
+		}
+	}
+	return journal.ParamsHash(args)
+}
+
 // unreported returns the run of a call that the program reports after it was run.
 func (q *question) unreported(seen *seenCall) *ranCall {
 	for _, r := range q.runs {
-		if !r.reported && r.theirs == seen.id {
+		if !r.reported && r.theirs == seen.id && r.call.Name == seen.name && r.params == seen.params {
 			return r
 		}
 	}
@@ -223,13 +260,21 @@ func (q *question) broken(c llm.InvalidCall) {
 func (q *question) settled(r llm.Result) error {
 	i := slices.IndexFunc(q.calls, func(c *seenCall) bool { return c.id == r.CallID })
 	if i < 0 {
-		return nil // of a call that was never reported
+		if !r.Failed {
+			return q.fail(llm.Unsupported, codeOutside, "the program has a result of a call that it did not report; it was ended")
+		}
+		return nil // of a call that was cut off
 	}
 	c := q.calls[i]
 	again := c.settled
 	c.settled = true
 	if !c.known && !r.Failed {
 		return q.fail(llm.Unsupported, codeOutside, "the program ran %.80q, which it was not given; it was ended", c.name)
+	}
+	if q.run != nil && !c.bound && !r.Failed {
+		c.settled = false
+		q.disown()
+		return q.fail(llm.Unsupported, codeOutside, "the program has a result of %.80q, but did not call it with these arguments; it was ended", c.name)
 	}
 	if q.run == nil {
 		q.turned = !slices.ContainsFunc(q.calls, func(c *seenCall) bool { return !c.settled })
@@ -254,7 +299,7 @@ func (q *question) settled(r llm.Result) error {
 func (q *question) serveHeld(all bool) error {
 	for i := 0; i < len(q.held); {
 		a := q.held[i]
-		r := &ranCall{call: a.call, params: journal.ParamsHash(a.call.Args), theirs: a.call.ID}
+		r := &ranCall{call: a.call, params: argsHash(a.call.Args), theirs: a.call.ID}
 		seen := q.waiting(r)
 		if seen == nil && !all {
 			i++
@@ -275,6 +320,11 @@ func (q *question) serve(a asked, r *ranCall, seen *seenCall) error {
 		a.reply <- answered{err: fmt.Errorf("there were more than %d calls", maxCalls)}
 		return q.fail(llm.EventLimit, "", "the program made more than %d calls", maxCalls)
 	}
+	if other := q.claimed(r); seen == nil && other != nil {
+		q.disown()
+		a.reply <- answered{err: errors.New("the call is not the one that was reported under its id")}
+		return q.fail(llm.Unsupported, codeOutside, "the program reported a call of %.80q and made another one under its id; it was ended", other.name)
+	}
 	if seen != nil {
 		seen.bound, r.reported, r.call.ID = true, true, seen.id
 	}
@@ -293,22 +343,49 @@ func (q *question) serve(a asked, r *ranCall, seen *seenCall) error {
 
 // waiting returns the call that the program reported before it reached the bridge.
 func (q *question) waiting(r *ranCall) *seenCall {
+	same := func(c *seenCall) bool {
+		return !c.bound && c.known && c.name == r.call.Name && c.params == r.params
+	}
 	for _, c := range q.calls {
-		if !c.bound && c.known && c.id == r.theirs {
+		if same(c) && c.id == r.theirs {
 			return c
 		}
 	}
 	for _, c := range q.calls {
-		if !c.bound && c.known && c.name == r.call.Name && c.params == r.params {
+		if same(c) {
 			return c
 		}
 	}
 	return nil
 }
 
+// claimed returns the call that the program reported under the id of another one that it
+// makes.
+func (q *question) claimed(r *ranCall) *seenCall {
+	for _, c := range q.calls {
+		if !c.bound && r.theirs != "" && c.id == r.theirs {
+			return c
+		}
+	}
+	return nil
+}
+
+// disown gives calls that the program reported and did not make a result that says so,
+// or they would count as made.
+func (q *question) disown() {
+	for _, c := range q.calls {
+		if q.run == nil || c.bound || c.settled {
+			continue
+		}
+		c.settled = true
+		q.emit(llm.HostedResult{Result: llm.Result{CallID: c.id, Name: c.name, Hosted: true, Failed: true, Parts: []llm.Part{llm.Text{Text: "The program reported this call and did not make it."}}}})
+	}
+}
+
 // flush reports the calls that were run and that the program said nothing about: no call
 // is lost in silence.
 func (q *question) flush() {
+	q.disown()
 	for _, r := range q.runs {
 		if r.reported || r.result.CallID == "" {
 			continue

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -20,7 +22,7 @@ var codexOff = []string{
 // invokeCodex has Codex answer once. Its servers stand in its configuration file, and it has
 // no strict mode: so it gets a home of its own, whose file has our server and no other.
 func invokeCodex(q *invocation) (*invited, error) {
-	if bytes.Contains(q.settings, []byte("mcp_servers")) {
+	if hasServers(q.settings) {
 		return nil, fmt.Errorf("its settings have mcp_servers; the tools of a question are those of the bridge")
 	}
 	var b strings.Builder
@@ -50,6 +52,22 @@ func invokeCodex(q *invocation) (*invited, error) {
 	}
 	in.args = append(in.args, "-")
 	return in, nil
+}
+
+// tomlEscape is a letter of a TOML string that is written by its number.
+var tomlEscape = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}`)
+
+// hasServers reports whether settings name MCP servers, also if a quoted key writes the
+// name with escapes.
+func hasServers(settings []byte) bool {
+	plain := tomlEscape.ReplaceAllFunc(settings, func(m []byte) []byte {
+		n, err := strconv.ParseUint(string(m[2:]), 16, 32)
+		if err != nil {
+			return m
+		}
+		return []byte(string(rune(n)))
+	})
+	return bytes.Contains(plain, []byte("mcp_servers"))
 }
 
 // tomlString writes a basic string of TOML.

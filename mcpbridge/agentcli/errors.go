@@ -21,7 +21,7 @@ var failures = []struct {
 	kind  llm.Kind
 	words []string
 }{
-	{"runtime-query-quota-exhausted", llm.RateLimited, []string{"quota", "usage limit", "credit balance", "billing", "rate limit", "429"}},
+	{"runtime-query-quota-exhausted", llm.RateLimited, []string{"quota", "usage limit", "credit balance", "billing", "rate limit", "429", "hit your limit", "limit reached"}},
 	{"runtime-query-auth-failed", llm.Auth, []string{"auth", "api key", "unauthorized", "forbidden", "login"}},
 	{"runtime-query-session-missing", llm.NotFound, []string{"no conversation found", "session not found", "resume"}},
 	{codeExit, llm.Unknown, []string{"process exited with code"}},

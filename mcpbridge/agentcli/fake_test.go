@@ -353,6 +353,36 @@ var scenes = map[string]func(*actor, string){
 		a.result("toolu_1", "uid=0", false)
 		hang()
 	},
+	// reports calls that it did not make, or not so
+	"invents a result": func(a *actor, _ string) {
+		a.begin()
+		a.use("toolu_1", weatherTool, object{"city": "Rome"})
+		a.result("toolu_1", "sunny in Rome", false)
+		a.end("It is sunny.")
+	},
+	"calls another city": func(a *actor, id string) {
+		a.begin()
+		a.use("toolu_1", weatherTool, object{"city": "Rome"})
+		params := &mcp.CallToolParams{Name: "weather", Arguments: object{"city": "Bonn"}}
+		if id != "" {
+			params.Meta = mcp.Meta{"claudecode/toolUseId": id}
+		}
+		_, _ = a.session.CallTool(context.Background(), params)
+		a.result("toolu_1", "sunny in Rome", false)
+		a.end("It is sunny.")
+	},
+	"result of nothing": func(a *actor, _ string) { a.begin(); a.result("toolu_7", "sunny", false); a.end("It is sunny.") },
+	"no introduction":   func(a *actor, _ string) { a.text("Here I am."); a.end("Here I am.") },
+	"no tools": func(a *actor, _ string) {
+		a.say(object{"type": "system", "subtype": "init", "session_id": "s1", "tools": []string{}, "mcp_servers": []object{{"name": "toolpost", "status": "connected"}}})
+		a.end("I have none.")
+	},
+	"large number": func(a *actor, _ string) { // as a program that reads numbers as floating point
+		a.begin()
+		a.say(object{"type": "assistant", "message": object{"id": "m", "content": []object{{"type": "tool_use", "id": "toolu_1", "name": weatherTool, "input": json.RawMessage(`{"city":"Rome","n":9007199254740993}`)}}}})
+		a.run("toolu_1", weatherTool, object{"city": "Rome", "n": json.RawMessage("9007199254740992")})
+		a.end("It is sunny.")
+	},
 	"imagines a tool": func(a *actor, _ string) {
 		a.begin()
 		a.use("toolu_1", "Bash", object{})

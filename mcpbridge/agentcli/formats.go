@@ -19,6 +19,8 @@ type format struct {
 	decoder func(b *mcpbridge.Bridge) decoder
 	// bounds says that the program can be held to a number of turns.
 	bounds bool
+	// introduces says that the program says what it has before anything else.
+	introduces bool
 	// passes are the arguments that a configuration may give. All others could give
 	// the program more than the bridge.
 	passes []string
@@ -31,7 +33,7 @@ type format struct {
 
 // formats are all kinds of programs.
 var formats = []*format{
-	{name: "claude", invoke: invokeClaude, decoder: newClaudeDecoder, bounds: true,
+	{name: "claude", invoke: invokeClaude, decoder: newClaudeDecoder, bounds: true, introduces: true,
 		passes: []string{"--effort", "--betas", "--fallback-model", "--max-budget-usd", "--exclude-dynamic-system-prompt-sections"}},
 	{name: "codex", invoke: invokeCodex, decoder: newCodexDecoder, settings: "config.toml", variables: []string{"CODEX_HOME"},
 		passes: []string{}},
