@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -310,6 +311,33 @@ func TestServedWithoutIDs(t *testing.T) {
 		res := results(model.last())
 		if len(res) != 3 || n.n() != 2 || strings.Count(fmt.Sprint(res), "found") != 2 {
 			t.Errorf("%s: %d runs, results %+v", path, n.n(), res)
+		}
+	}
+}
+
+// TestServedUpstreamFails: an upstream that fails after tools have run is an error in the client's
+// words, in the middle of a stream or as a status of its own, and nothing is run again.
+func TestServedUpstreamFails(t *testing.T) {
+	for format := range roots {
+		for _, stream := range []bool{false, true} {
+			var n counter
+			asked := 0
+			m := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+				asked++
+				return func(yield func(llm.Event, error) bool) {
+					if asked > 1 {
+						yield(nil, &llm.Error{Op: "test", Kind: llm.Overloaded, Status: 503, Err: fmt.Errorf("too busy")})
+						return
+					}
+					_ = yield(llm.TextDelta{Text: "Let me look."}, nil) && yield(llm.CallStart{ID: "c1", Name: "look"}, nil) &&
+						yield(llm.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"what":"x"}`)}, nil) && yield(llm.Finish{Reason: llm.ToolCalls}, nil)
+				}
+			})
+			url, _ := staged(t, m, wire.Chat, served(reading("look", "found", &n)))
+			got := ask(t, url, format, question("m"), stream)
+			if got.err == nil || n.n() != 1 || asked != 2 || !stream && got.status != 503 || stream && got.status != 200 {
+				t.Errorf("%s stream=%t: %d %v, %d runs, asked %d times", format, stream, got.status, got.err, n.n(), asked)
+			}
 		}
 	}
 }
