@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -413,4 +414,28 @@ func (o observed) End(_ context.Context, s observe.Step) {
 	if c, ok := s.(*observe.ModelCall); ok {
 		o <- c
 	}
+}
+
+// TestSlowReaders checks that a client that does not read its answer is given up, and its upstream
+// with it.
+func TestSlowReaders(t *testing.T) {
+	gone := make(chan struct{})
+	open := func(string, gateway.Way) (llm.Model, error) {
+		return llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+			return func(yield func(llm.Event, error) bool) {
+				defer close(gone)
+				for yield(llm.TextDelta{Text: strings.Repeat("x", 64<<10)}, nil) {
+				}
+			}
+		}), nil
+	}
+	url := serve(t, gateway.Setup{Open: open, WriteTime: 100 * time.Millisecond, Routes: []gateway.ModelRoute{to("m", "m")}})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
+	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-gone
 }

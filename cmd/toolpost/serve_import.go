@@ -198,7 +198,7 @@ func (in *importing) model(n ast.Node) {
 
 // params takes litellm_params over.
 func (in *importing) params(n ast.Node) (id, weight string) {
-	var model, base ast.Node
+	var model, base, key ast.Node
 	for k, v := range members(n) {
 		switch name := k.String(); name {
 		case "model":
@@ -212,11 +212,7 @@ func (in *importing) params(n ast.Node) (id, weight string) {
 				in.leave(k, "weight is no whole number and is left out")
 			}
 		case "api_key":
-			if key := scalar(v); !strings.HasPrefix(key, "os.environ/") {
-				in.leave(k, "api_key is not copied: put the key into the vendor's variable of the environment")
-			} else if want := liteVendors[vendorOf(model)].key; want != "" && key != "os.environ/"+want {
-				in.leave(k, "api_key: the gateway reads this vendor's key from %s, not from %s; for several keys, add rows under providers with key_env", want, strings.TrimPrefix(key, "os.environ/"))
-			}
+			key = v
 		default:
 			in.leave(k, "%s is not taken over", name)
 		}
@@ -224,7 +220,33 @@ func (in *importing) params(n ast.Node) (id, weight string) {
 	if model == nil {
 		return "", weight
 	}
+	if key != nil {
+		in.key(key, liteVendors[vendorOf(model)].key)
+	}
 	return in.id(model, base), weight
+}
+
+// key says where a key is read from, if that is not where it was.
+func (in *importing) key(n ast.Node, want string) {
+	name, variable := strings.CutPrefix(scalar(n), "os.environ/")
+	switch {
+	case !variable:
+		in.leave(n, "api_key is not copied: put the key into the vendor's variable of the environment")
+	case want != "" && name != want:
+		in.leave(n, "api_key: the gateway reads this vendor's key from %s, not from %s; for several keys, add rows under providers with key_env", want, name)
+	}
+}
+
+// alias takes another name of a model over.
+func (in *importing) alias(name, of ast.Node) {
+	target := scalar(of)
+	for _, r := range in.routes {
+		if r.model == target {
+			in.routes = append(in.routes, &importedRoute{model: strings.Trim(name.String(), `"'`), to: r.to})
+			return
+		}
+	}
+	in.leave(name, "the alias %s is left out: there is no model %s", name.String(), target)
 }
 
 // vendorOf is LiteLLM's word for the vendor of a model.
@@ -275,6 +297,10 @@ func (in *importing) setting(section string, k, v ast.Node) {
 			for from, to := range members(row) {
 				in.fallbacks(from, to)
 			}
+		}
+	case "model_group_alias":
+		for name, of := range members(v) {
+			in.alias(name, of)
 		}
 	case "cache":
 		if scalar(v) == "true" {

@@ -9,6 +9,7 @@ import (
 const liteConfig = `router_settings:
   fallbacks: [{"gpt": ["local"]}, {"nobody": ["gpt"]}]
   num_retries: 2
+  model_group_alias: {"gpt-4": "gpt"}
 model_list:
   - model_name: gpt
     litellm_params:
@@ -22,8 +23,8 @@ model_list:
       api_key: sk-secret-value
   - model_name: claude
     litellm_params:
-      model: anthropic/claude-sonnet-4-5
       api_key: os.environ/TEAM_KEY
+      model: anthropic/claude-sonnet-4-5
       weight: 2
   - model_name: local
     litellm_params:
@@ -54,6 +55,9 @@ const liteResult = `gateway:
       to:
         - {model: "vllm+http://gpu1.example.org:8000/v1#Qwen/Qwen3-32B"}
         - {model: "ollama+http://127.0.0.1:11434/api#qwen3:8b"}
+    - model: gpt-4
+      to:
+        - {model: openai/gpt-5}
 `
 
 // TestServeImport checks that a configuration of LiteLLM's becomes one of ours that is in order, and
@@ -67,9 +71,9 @@ func TestServeImport(t *testing.T) {
 		t.Errorf("exit %d:\n%s", got.code, got.out)
 	}
 	for _, line := range []string{
-		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":9: rpm is not taken over", ":12: the vendor azure is not known here",
-		":14: api_key is not copied", ":10: this model is left out", ":18: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
-		":24: model_info is not taken over", "the fallback missing of claude leads to no other model", ":32: master_key is not taken over",
+		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over", ":13: the vendor azure is not known here",
+		":15: api_key is not copied", ":11: this model is left out", ":18: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
+		":25: model_info is not taken over", "the fallback missing of claude leads to no other model", ":33: master_key is not taken over",
 	} {
 		if !strings.Contains(got.errOut, line) {
 			t.Errorf("it does not say %q:\n%s", line, got.errOut)
@@ -80,7 +84,7 @@ func TestServeImport(t *testing.T) {
 	}
 	ours := filepath.Join(dir, "gateway.yaml")
 	writeFile(t, ours, got.out)
-	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local")
+	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, gpt-4")
 	writeFile(t, file, "model: x\n")
 	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
 }
