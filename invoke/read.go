@@ -89,10 +89,10 @@ func readResult(ctx context.Context, args json.RawMessage) (tool.Output, error) 
 // page writes a part of a result for the model.
 func page(p shorten.Excerpt, id, match string) string {
 	if len(p.Lines) == 0 && match != "" {
-		return fmt.Sprintf("No line has the words %q. The result has %d lines; leave out \"match\" to read them.", match, p.Of)
+		return fmt.Sprintf("No line has the words %q. The result has %s; leave out \"match\" to read it.", match, lines(p.Of))
 	}
 	if len(p.Lines) == 0 {
-		return fmt.Sprintf("The result has only %d lines.", p.Of)
+		return fmt.Sprintf("The result has only %s.", lines(p.Of))
 	}
 	var b strings.Builder
 	for i, l := range p.Lines {
@@ -104,11 +104,18 @@ func page(p shorten.Excerpt, id, match string) string {
 			Match string `json:"match,omitempty"`
 			From  int    `json:"from"`
 		}{id, match, p.Numbers[len(p.Numbers)-1] + 1})
-		fmt.Fprintf(&b, "[%d more lines. To go on call %s with %s]", more, ReaderName, next)
+		fmt.Fprintf(&b, "[%d more. To go on call %s with %s]", more, ReaderName, next)
 	} else {
-		fmt.Fprintf(&b, "[That is all; the result has %d lines]", p.Of)
+		fmt.Fprintf(&b, "[That is all; the result has %s]", lines(p.Of))
 	}
 	return b.String()
+}
+
+func lines(n int) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return fmt.Sprintf("%d lines", n)
 }
 
 // keep stores the whole of a result that is shown in part, in a file or, without

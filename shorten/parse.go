@@ -50,7 +50,7 @@ const byteOrderMark = "\uFEFF"
 // valid: it has more than can be read.
 func structured(text string) bool {
 	t := strings.TrimSpace(strings.TrimPrefix(text, byteOrderMark))
-	return t != "" && (t[0] == '{' || t[0] == '[') && len(t) > 2 && json.Valid([]byte(t))
+	return t != "" && (t[0] == '{' || t[0] == '[') && (len(t) > longestTree || len(t) > 2 && json.Valid([]byte(t)))
 }
 
 // readWhole reads JSON that may break off, or a string that holds something.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -80,7 +81,7 @@ func parseDef(raw json.RawMessage, wrapped bool) (Definition, error) {
 		Function    json.RawMessage   `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return Definition{}, err
+		return Definition{}, js.Explain(err)
 	}
 	if wrapped && d.Name == "" && len(d.Function) > 0 && d.Function[0] == '{' {
 		return parseDef(d.Function, false)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -37,7 +38,11 @@ func (s *Set) search(args json.RawMessage, offered func(name string) bool) (Outp
 		return Text("No other tool fits. Say it in other words, or go on without one."), nil
 	}
 	var text strings.Builder
-	text.WriteString("You can call these tools in your next turn:")
+	if r.fits(args) {
+		text.WriteString("You can call these tools in your next turn:")
+	} else {
+		text.WriteString("No other tool has these words. The nearest in meaning, which you can call in your next turn if one of them fits:")
+	}
 	for _, i := range found {
 		fmt.Fprintf(&text, "\n- %s: %s", r.defs[i].Name, firstSentence(r.defs[i].Description))
 	}
@@ -52,14 +57,53 @@ func (r *Ranker) Found(args json.RawMessage, offered func(name string) bool) []i
 		return nil
 	}
 	var places []int
+	take := func(i int) {
+		name := r.defs[i].Name
+		if len(places) < mostFound && name != FinderName && (offered == nil || !offered(name)) && !slices.Contains(places, i) {
+			places = append(places, i)
+		}
+	}
+	if r.index.Fit(in.Query) == 0 { // by words as they are; a name may have one in another form
+		for _, i := range r.named(in.Query) {
+			take(i)
+		}
+	}
 	for _, h := range r.index.Search(in.Query, 0) {
-		name := r.defs[h.Doc].Name
-		if len(places) < mostFound && name != FinderName && (offered == nil || !offered(name)) {
-			places = append(places, h.Doc)
+		take(h.Doc)
+	}
+	return places
+}
+
+// fits reports whether a definition has words of a query of find_tools, or a name that is
+// like one.
+func (r *Ranker) fits(args json.RawMessage) bool {
+	var in struct{ Query string }
+	return json.Unmarshal(args, &in) == nil && (r.index.Fit(in.Query) > 0 || len(r.named(in.Query)) > 0)
+}
+
+// leastAlike is how many letters a word has in common with a longer one, such as feed with
+// feeder, that is taken for the same.
+const leastAlike = 4
+
+// named returns the places of the definitions whose names have a word that begins with a
+// word of the query, or the other way round.
+func (r *Ranker) named(query string) []int {
+	asked := strings.FieldsFunc(strings.ToLower(query), notLetter)
+	var places []int
+	for i, d := range r.defs {
+		words := strings.FieldsFunc(strings.ToLower(d.Name), notLetter)
+		if slices.ContainsFunc(words, func(w string) bool {
+			return slices.ContainsFunc(asked, func(q string) bool {
+				return min(len(w), len(q)) >= leastAlike && (strings.HasPrefix(w, q) || strings.HasPrefix(q, w))
+			})
+		}) {
+			places = append(places, i)
 		}
 	}
 	return places
 }
+
+func notLetter(c rune) bool { return !unicode.IsLetter(c) }
 
 // longestSentence bounds what a search shows of a description, in bytes.
 const longestSentence = 200

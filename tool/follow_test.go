@@ -168,3 +168,33 @@ func TestFinder(t *testing.T) {
 		t.Error(out, err)
 	}
 }
+
+// TestFindToolsSaysWhatDoesNotFit: a tool whose name has the word in another form is found,
+// and tools that have no word of the query are not offered as if they had.
+func TestFindToolsSaysWhatDoesNotFit(t *testing.T) {
+	feeder := tool.New("zebra_feeder", "Opens hatch nine.", nil, func(context.Context, json.RawMessage) (tool.Output, error) { return tool.Text("done"), nil })
+	set, err := tool.Join(office(t), tool.MustSet(feeder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := set.Finder(nil)
+	ask := func(query string) string {
+		out, err := find.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"query":%q}`, query)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Parts[0].(llm.Text).Text
+	}
+	if got := ask("feed"); !strings.Contains(got, ":\n- zebra_feeder: ") {
+		t.Errorf("feed finds\n%s", got)
+	}
+	if got := ask("qqqq zzzz"); !strings.Contains(got, "No other tool fits") {
+		t.Errorf("what no tool does finds\n%s", got)
+	}
+	if got := ask("astronomy"); strings.HasPrefix(got, "You can call these") {
+		t.Errorf("what no tool does finds\n%s", got)
+	}
+	if got := ask("send an e-mail message"); !strings.HasPrefix(got, "You can call these tools in your next turn:\n- mail__") {
+		t.Errorf("what some tools do finds\n%s", got)
+	}
+}

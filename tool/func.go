@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -72,30 +73,11 @@ func decodeStrictly(args json.RawMessage, v any) error {
 	}
 	field := strings.ReplaceAll(strings.TrimPrefix(fault.Path, "/"), "/", ".")
 	if errors.As(err, &wrong) {
-		e.Details = []Detail{{Field: field, Problem: "has the wrong type", Expected: jsonType(wrong.Type), Got: wrong.Value}}
+		e.Details = []Detail{{Field: field, Problem: "has the wrong type", Expected: js.TypeName(wrong.Type), Got: wrong.Value}}
 	} else {
 		e.Details = []Detail{{Field: field, Problem: "was refused"}}
 	}
 	return e
-}
-
-// jsonType returns the JSON word for a Go type.
-func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "boolean"
-	case reflect.String:
-		return "string"
-	case reflect.Slice, reflect.Array:
-		return "array"
-	case reflect.Struct, reflect.Map:
-		return "object"
-	case reflect.Float32, reflect.Float64:
-		return "number"
-	case reflect.Pointer:
-		return jsonType(t.Elem())
-	}
-	return "integer"
 }
 
 // output turns what a function returned into parts. Of a function that failed,

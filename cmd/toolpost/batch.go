@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // maxLine bounds one line of a batch.
@@ -89,7 +91,7 @@ func answerLine[In any, Out any](line []byte, answer func(In) (Out, error)) (out
 			return out
 		}
 	}
-	return rowError{rowID(line), err.Error()}
+	return rowError{rowID(line), js.Explain(err).Error()}
 }
 
 // rowID returns the "id" of a line, or null.

@@ -158,7 +158,7 @@ func (c *calls) hosted(r llm.Result) *callView {
 		return nil
 	}
 	v := c.begin(r.CallID, r.Name)
-	v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, r.Failed, summary(r)
+	v.took, v.phase, v.failed, v.result = c.now().Sub(v.since), over, r.Failed, summary(r, false)
 	return v
 }
 
@@ -206,7 +206,7 @@ func (c *calls) end(o invoke.Outcome) *callView {
 		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inOneLine(o.Error.Message))
 		return v
 	}
-	v.failed, v.result = o.Result.Failed, summary(o.Result)
+	v.failed, v.result = o.Result.Failed, summary(o.Result, o.Receipt.Truncated)
 	return v
 }
 
@@ -295,8 +295,8 @@ func keyOrder(text string) []string {
 	return names
 }
 
-// summary writes a result in one line.
-func summary(r llm.Result) string {
+// summary writes a result in one line; cut says that the model was shown a part of it.
+func summary(r llm.Result, cut bool) string {
 	text := strings.TrimSpace(r.Text())
 	lines := strings.Count(text, "\n") + 1
 	switch {
@@ -308,6 +308,9 @@ func summary(r llm.Result) string {
 		return inOneLine(text)
 	}
 	first, _, _ := strings.Cut(text, "\n")
+	if cut { // the lines of a view are not those that the tool returned
+		return inOneLine(first) + " …"
+	}
 	return fmt.Sprintf("%d lines: %s …", lines, inOneLine(first))
 }
 

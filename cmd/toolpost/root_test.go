@@ -153,7 +153,7 @@ not json
 	want := []string{
 		`{"id":"1","text":"a<b"}`,
 		`{"id":"2","error":"cannot be done"}`,
-		`{"id":3,"error":"json: `,
+		`{"id":3,"error":"\"id\" is a number and must be a string"}`,
 		`{"id":null,"error":"invalid character`,
 		`{"id":null,"error":"more than one JSON value on the line"}`,
 		`{"id":"7","text":"last line without end"}`,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -263,5 +264,18 @@ func TestWarningsAreFolded(t *testing.T) {
 	want := "· degraded tools.examples: a: no examples (and 2 more)\n· corrected tool_calls: calls were in the text\n· 1 more warning of the kinds above\n"
 	if log.String() != want {
 		t.Errorf("%s", log.String())
+	}
+}
+
+// TestViewsAreNotCounted: how many lines a view of a result has is not how many the tool
+// returned.
+func TestViewsAreNotCounted(t *testing.T) {
+	result := llm.Result{CallID: "a", Parts: []llm.Part{llm.Text{Text: "first\nsecond\nthird"}}}
+	for cut, want := range map[bool]string{false: "3 lines: first …", true: "first …"} {
+		c := calls{now: time.Now}
+		v := c.add(invoke.Outcome{Call: llm.Call{ID: "a", Name: "list_files"}, Result: result, Receipt: journal.Receipt{Truncated: cut}})
+		if v.result != want {
+			t.Errorf("cut %v: %q, want %q", cut, v.result, want)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func newToolsList() *cobra.Command {
 			for _, r := range rows {
 				fmt.Fprintf(w, "%s\t%d\t%s\n", r.Name, r.Tokens, firstLine(r.Description, 80))
 			}
-			fmt.Fprintf(w, "%d tools\t%d\ttokens in every request, estimated\n", len(rows), total)
+			fmt.Fprintf(w, "%s\t%d\ttokens in every request, estimated\n", counted(len(rows), "tool"), total)
 			return w.Flush()
 		},
 	}
@@ -131,7 +131,7 @@ It is a failure if a score is below --min.`,
 			}
 			for _, r := range reports {
 				if err == nil && r.Score < least {
-					return fmt.Errorf("%s has a score of %.1f, and --min is %.1f", r.Tool, r.Score, least)
+					return fmt.Errorf("%s has a score of %.1f, and --min is %g", r.Tool, r.Score, least)
 				}
 				if err == nil && least > 0 && slices.ContainsFunc(r.Findings, func(f tool.Finding) bool { return f.Rule == "broken-schema" }) {
 					return fmt.Errorf("%s has a schema that cannot be used, which passes no --min", r.Tool)
@@ -191,7 +191,7 @@ func printAudit(cmd *cobra.Command, reports []tool.AuditReport) error {
 			fmt.Fprintf(out, "  %s %s%s\n    %s\n", p.yellow(f.Rule), printable(where), printable(f.Problem), p.dim(printable(f.Fix)))
 		}
 	}
-	fmt.Fprintf(out, "%d tools, %.2f on average\n", len(reports), sum/float64(len(reports)))
+	fmt.Fprintf(out, "%s, %.2f on average\n", counted(len(reports), "tool"), sum/float64(len(reports)))
 	return out.Flush()
 }
 
@@ -229,8 +229,13 @@ func newToolsSelect() *cobra.Command {
 		Short: "Name the tools that fit a question, best first",
 		Long: `Name the tools whose words fit a question, best first. No model is asked.
 
+If no tool has words of the question, standard error says so: the tools that are named
+come nearest to it in meaning, or are just the first.
+
 With --batch, each line of the input is {"id","query","k"} and each line of the output
-{"id","tools":["name",…]}. A definition that has an "id" is named by it.`,
+{"id","tools":["name",…]}. A definition that has an "id" is named by it. Without "k", or
+with 0, it is that of -k. A line that cannot be answered is answered by {"id","error"},
+and is no failure of the command: the others go on.`,
 		Example: `  toolpost tools select --tools tools.json "weather in Rome"
   echo '{"id":1,"query":"weather in Rome","k":3}' | toolpost tools select --tools tools.json --batch`,
 		Args: cobra.MaximumNArgs(1),
@@ -252,9 +257,15 @@ With --batch, each line of the input is {"id","query","k"} and each line of the 
 			if batched {
 				return batch(cmd, pick)
 			}
+			if strings.TrimSpace(args[0]) == "" {
+				return usagef(cmd, "the QUERY is empty; say what the tool should do")
+			}
 			answer, err := pick(selectRow{Query: &args[0], K: k})
 			if err != nil {
 				return err
+			}
+			if tool.NewRanker(plainDefs(defs)).Fit(args[0]) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "no tool has words of the question; these come nearest to what it means, if anything does")
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), answer)

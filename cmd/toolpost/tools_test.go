@@ -91,6 +91,55 @@ func TestToolsAudit(t *testing.T) {
 	}
 }
 
+// TestToolsFilesInWords: what is wrong with a file or a line of a batch is said without
+// names of Go.
+func TestToolsFilesInWords(t *testing.T) {
+	for file, want := range map[string]string{
+		`[1,2]`:                       "definition 1: it is a number and must be an object",
+		`[{"name":7}]`:                `definition 1: "name" is a number and must be a string`,
+		`{"tools":["x"]}`:             "definition 1: it is a string and must be an object",
+		`[{"name":"x","examples":1}]`: `definition 1: "examples" is a number and must be an array`,
+	} {
+		if r := toolpost(t, "", "tools", "list", "--tools", toolsFile(t, file)); r.code != 1 || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Go ") {
+			t.Errorf("%s: %+v", file, r)
+		}
+	}
+	r := toolpost(t, `{"id":1,"query":7}`+"\n"+`{"id":2,"query":"rain"}`+"\n[]\n", "tools", "select", "--batch", "-k", "1", "--tools", toolsFile(t, someTools))
+	want := `{"id":1,"error":"\"query\" is a number and must be a string"}` + "\n" + `{"id":2,"tools":["get_weather"]}` + "\n" + `{"id":null,"error":"it is an array and must be an object"}` + "\n"
+	if r.out != want || r.code != 0 || r.errOut != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSelectSaysWhatDoesNotFit: tools that have nothing in common with the question are
+// not named as if they had.
+func TestSelectSaysWhatDoesNotFit(t *testing.T) {
+	file := toolsFile(t, someTools)
+	for _, q := range []string{"", "   "} {
+		if r := toolpost(t, "", "tools", "select", "--tools", file, q); r.code != 2 || !strings.Contains(r.errOut, "QUERY is empty") || r.out != "" {
+			t.Errorf("%q: %+v", q, r)
+		}
+	}
+	if r := toolpost(t, "", "tools", "select", "--tools", file, "qqqq zzzz"); r.code != 0 || !strings.Contains(r.errOut, "no tool has words of the question") || r.out == "" {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, "", "tools", "select", "--tools", file, "weather in Rome"); r.errOut != "" || r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestToolsAuditInWords: scores are as precise as the bar, and one is one.
+func TestToolsAuditInWords(t *testing.T) {
+	one := toolsFile(t, `[{"name":"save","description":"Saves a text, such as a note."}]`)
+	r := toolpost(t, "", "tools", "audit", "--tools", one, "--min", "0.60001")
+	if r.code != 1 || !strings.Contains(r.errOut, "--min is 0.60001") || !strings.Contains(r.out, "1 tool, ") {
+		t.Errorf("%+v", r)
+	}
+	if r := toolpost(t, "", "tools", "list", "--tools", one); !strings.Contains(r.out, "1 tool ") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestToolsWrongUse(t *testing.T) {
 	file := toolsFile(t, someTools)
 	for _, c := range []struct {
