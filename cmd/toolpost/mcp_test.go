@@ -229,6 +229,12 @@ func TestProjectFiles(t *testing.T) {
 	if !uses() {
 		t.Error("after consent the server is not used")
 	}
+	place(t, ".vscode/mcp.json", `{"servers":{"vs":{"command":"x","envFile":"${workspaceFolder}/my.env"}}}`)
+	here, _ := os.Getwd()
+	must(t, toolpost(t, "", "mcp", "trust", ".vscode/mcp.json"), 0, "envFile  "+filepath.Join(here, "my.env"))
+	if err := os.Remove(".vscode/mcp.json"); err != nil {
+		t.Fatal(err)
+	}
 	place(t, ".mcp.json", config(`,"args":["changed"]`))
 	if uses() {
 		t.Error("the file was changed, and its server was started all the same")

@@ -294,6 +294,9 @@ func readProjectFile(file string) (projectFile, error) {
 	if f.servers, err = mcpbridge.ReadServers(text); err != nil {
 		return f, fmt.Errorf("%s: %w", file, err)
 	}
+	for i := range f.servers {
+		inWorkspace(&f.servers[i].Entry, file)
+	}
 	f.hash, err = journal.HashValue(string(text))
 	return f, err
 }
