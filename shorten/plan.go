@@ -49,6 +49,7 @@ func (p *plan) count() {
 	}
 	if p.root.kind == '{' {
 		p.entries, p.total, p.unit = p.root, len(p.root.kids), "entries"
+		p.units[p.root] = p.total
 	}
 }
 

@@ -302,6 +302,15 @@ func TestResultIsLinear(t *testing.T) {
 		"yaml":    func(n int) string { return strings.Repeat("- a: 'it\n    is'\n  b: 2\n", n/24) },
 		"quotes":  func(n int) string { return strings.Repeat("- a: 'it\n", n/9) },
 		"escapes": func(n int) string { return `{"a":"` + strings.Repeat(`\u00e9\n`, n/8) },
+		"html": func(n int) string {
+			return "<html>" + strings.Repeat(`<p class="c">a <b>1</b> < 2</p>`+"\n", n/32) + "</html>"
+		},
+		"half tags": func(n int) string {
+			return "<p>" + strings.Repeat(`<a b="<a c='`, n/12) + "</p>"
+		},
+		"columns": func(n int) string { return "A    B    C\n" + strings.Repeat("1         3\n", n/12) },
+		"keys":    func(n int) string { return "{" + strings.TrimSuffix(strings.Repeat(`"k":1,`, n/6), ",") + "}" },
+		"repeats": func(n int) string { return strings.Repeat("the same line\n", n/14) },
 		"tags":    func(n int) string { return strings.Repeat("<a href=\"", n/18) + strings.Repeat("</", n/4) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -318,6 +327,11 @@ func FuzzResult(f *testing.F) {
 		f.Add(text[:min(len(text), 3000)], "find a name", uint16(50))
 	}
 	f.Add("a: 'b\nc: d'\n- x\n- y\n", "", uint16(1))
+	f.Add("0:\n00  0: 0\n00:\n1:\n", "", uint16(1))
+	f.Add("items:\n- a: 1\n  b: 2\n- a: 3\n  b: []\n", "", uint16(1))
+	f.Add("A    B    C\n1         3\n2    x\n3         y\n", "", uint16(1))
+	f.Add(`<?xml version="1.0"?><r><i id="0" v='1'/><![CDATA[a<b]]><!-- c --><b and c></r>`, "", uint16(1))
+	f.Add(`{"a":1,"a":2,"a (2)":3,"":" ","b|c":"x; y"}`, "", uint16(1))
 	f.Add("1. a\n b: c\n2. d\n e: f\n3. g\n h: i\n", "", uint16(1))
 	f.Fuzz(func(t *testing.T, text, task string, tokens uint16) {
 		for _, mode := range []Mode{Concise, Minimal} {
@@ -326,11 +340,14 @@ func FuzzResult(f *testing.F) {
 			if utf8.ValidString(text) && !utf8.ValidString(v.Text) {
 				t.Fatalf("a character of %q is cut: %q", text, v.Text)
 			}
-			if got := llm.EstimateText(v.Text); v.Text != text && got > o.Tokens*3+400 {
+			if got := llm.EstimateText(v.Text); v.Text != text && got > max(o.Tokens, leastBudget) {
 				t.Fatalf("%d tokens for %d:\n%s", got, o.Tokens, v.Text)
 			}
 			if js := strings.TrimSpace(text); !json.Valid([]byte(js)) && v.Text != text && json.Valid([]byte(v.Text)) {
 				t.Fatalf("%q is no JSON and is shown as %q", text, v.Text)
+			}
+			if v.Shown > v.Of || v.Whole && v.Shown < v.Of {
+				t.Fatalf("whole is %v, and %d of %d are shown:\n%s\nof\n%s", v.Whole, v.Shown, v.Of, v.Text, text)
 			}
 		}
 		p := Page(text, Query{From: int(tokens % 7), Match: task})
