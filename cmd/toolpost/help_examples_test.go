@@ -70,6 +70,7 @@ var exampleFiles = map[string]string{
 	"weather.schema.json": `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`,
 	"api.json":            `{"openai":{"id":"openai","models":{"gpt-9":{"id":"gpt-9","name":"GPT-9","tool_call":true,"limit":{"context":1000,"output":100}}}}}`,
 	"gateway.yaml":        "gateway:\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n",
+	"litellm/config.yaml": "model_list: [{model_name: fast, litellm_params: {model: ollama/qwen3:8b}}]\n",
 	"cursor.json":         `{"mcpServers":{"things":{"command":"npx"}}}`,
 	".mcp.json":           `{"mcpServers":{"other":{"command":"npx"}}}`,
 	"workflow.yaml":       "workflow: {runtime: {mcp_servers: {search: {command: npx}}}}\n",

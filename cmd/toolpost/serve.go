@@ -137,7 +137,8 @@ they write. What could not be done as asked stands in the header Toolpost-Warnin
 Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 		Example: `  toolpost serve
   toolpost serve --addr 127.0.0.1:9000 --config gateway.yaml
-  toolpost serve --check --config gateway.yaml`,
+  toolpost serve --check --config gateway.yaml
+  toolpost serve --for codex`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, addr, check) },
 	}
