@@ -13,9 +13,10 @@ import (
 // other and sees what they make of each. As long as they say the same, the vendor's bytes may
 // pass.
 type lockstep struct {
-	in   chan llm.Event
-	idle chan struct{} // the readers wait for an event; closed when they are done
-	done bool
+	next llm.Event // what the readers get when they go on
+	wake func() (struct{}, bool)
+	end  func()
+	done bool // the readers are through
 
 	out []llm.Event // what the readers said about the last event
 	err error       // with which they ended
@@ -27,33 +28,40 @@ type lockstep struct {
 	unreadable bool // the vendor delivered a call that cannot be read
 }
 
+// newLockstep starts readers. They are a coroutine, not a goroutine: to hand an event to another thread
+// costs more than to read it. What they read from is asked in the coroutine itself.
 func newLockstep(read func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]) *lockstep {
-	l := &lockstep{in: make(chan llm.Event), idle: make(chan struct{})}
-	go func() {
-		defer close(l.idle)
-		for ev, err := range read(l.source) {
+	l := &lockstep{}
+	l.wake, l.end = iter.Pull(func(idle func(struct{}) bool) {
+		for ev, err := range read(l.source(idle)) {
 			if err != nil {
 				l.err = err
 				return
 			}
 			l.out = append(l.out, ev)
 		}
-	}()
-	_, open := <-l.idle
-	l.done = !open
+	})
+	l.goOn()
 	return l
 }
 
-// source is what the readers read.
-func (l *lockstep) source(yield func(llm.Event, error) bool) {
-	for {
-		l.idle <- struct{}{}
-		ev, ok := <-l.in
-		if !ok || !yield(ev, nil) {
-			return
-		}
-		if _, last := ev.(llm.Finish); last {
-			return // what the readers held back comes now
+// goOn lets the readers go on until they wait for an event.
+func (l *lockstep) goOn() {
+	_, waiting := l.wake()
+	l.done = !waiting
+}
+
+// source is what the readers read: an event each time they are woken.
+func (l *lockstep) source(idle func(struct{}) bool) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for idle(struct{}{}) {
+			ev := l.next
+			if !yield(ev, nil) {
+				return
+			}
+			if _, last := ev.(llm.Finish); last {
+				return // what the readers held back comes now
+			}
 		}
 	}
 }
@@ -63,19 +71,13 @@ func (l *lockstep) push(ev llm.Event) []llm.Event {
 	if l.done {
 		return nil
 	}
-	l.out = nil
-	l.in <- ev
-	_, open := <-l.idle
-	l.done = !open
+	l.out, l.next = nil, ev
+	l.goOn()
 	return l.out
 }
 
 // stop ends the readers.
-func (l *lockstep) stop() {
-	close(l.in)
-	for range l.idle { // until they are done
-	}
-}
+func (l *lockstep) stop() { l.end() }
 
 // judge decides about an event of a stream.
 func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.RelayDecision {

@@ -56,8 +56,8 @@ func New(r Rules) *http.Client {
 	t := &http.Transport{
 		DialContext:            r.Dial,
 		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           100,
-		MaxIdleConnsPerHost:    16,
+		MaxIdleConns:           1024,
+		MaxIdleConnsPerHost:    256, // a gateway asks one host for hundreds at once
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    connect,
 		ExpectContinueTimeout:  time.Second,
