@@ -60,7 +60,7 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 		if query.Has("X-Amz-Signature") {
 			err = errSigned
 		}
-		if format == wire.Gemini { // whose clients have keys in addresses
+		if mannersOf(format).keyInAddress {
 			for _, key := range query["key"] {
 				add(key)
 			}
@@ -73,7 +73,7 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 
 // identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
 func (x *exchange) identify() error {
-	if name := requestHeaders[x.Codec.Format]; name != "" {
+	if name := mannersOf(x.Codec.Format).requestID; name != "" {
 		x.w.Header().Set(name, x.id)
 	}
 	keys, err := presented(x.r, x.Codec.Format)
@@ -92,11 +92,6 @@ func (x *exchange) identify() error {
 	}
 	x.owner = x.rights.Key.Team
 	return nil
-}
-
-// requestHeaders are where clients of each format look for the id of a request.
-var requestHeaders = map[string]string{
-	wire.Chat: "X-Request-Id", wire.Responses: "X-Request-Id", wire.Messages: "Request-Id", wire.Converse: "X-Amzn-Requestid",
 }
 
 // mayAsk says why the client may not ask for a model; nil if it may. Whether there is such a model
@@ -228,7 +223,7 @@ func mostOutput(req *llm.Request, info catalog.Model) int {
 // countsItself reports whether an upstream of the client's own format says what a relayed answer uses.
 // Chat servers do so in streams only for who asks; what a model thinks does not show in its text, so it cannot be estimated.
 func (x *exchange) countsItself(body []byte, stream bool) bool {
-	return x.rights == nil || !stream || x.Codec.Format != wire.Chat || string(js.Get(js.Get(body, "stream_options"), "include_usage")) == "true"
+	return x.rights == nil || !stream || !mannersOf(x.Codec.Format).countsIfAsked || string(js.Get(js.Get(body, "stream_options"), "include_usage")) == "true"
 }
 
 func infoOf(w way) catalog.Model {

@@ -33,29 +33,66 @@ var grounds = map[access.Ground]saying{
 	access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, ""},
 }
 
-// ownGrounds are those that a vendor says in its own way.
-var ownGrounds = map[string]map[access.Ground]saying{
-	wire.Chat:      openaiGrounds,
-	wire.Responses: openaiGrounds,
-	wire.Messages: {
-		access.NoModel: {llm.Auth, http.StatusForbidden, "permission_error"},
-		access.NoRoute: {llm.Auth, http.StatusForbidden, "permission_error"},
-		access.NoTool:  {llm.Auth, http.StatusForbidden, "permission_error"},
-		access.NoPrice: {llm.Auth, http.StatusForbidden, "permission_error"},
+// manners are how the clients of a format, and its vendor, speak of keys and limits.
+type manners struct {
+	format string
+	// requestID is the header in which clients look for the id of a request.
+	requestID string
+	// keyInAddress says that clients may have their key in the address.
+	keyInAddress bool
+	// countsIfAsked says that servers count what a stream uses only for who asks.
+	countsIfAsked bool
+	// limit, left and reset are the headers that say how much is left in this minute, with * for the unit, and when says
+	// when it ends. Vendors that have none leave them out.
+	limit, left, reset string
+	when               func(reset, now time.Time) string
+	// grounds are the refusals that the vendor says in its own way.
+	grounds map[access.Ground]saying
+}
+
+// allManners are those of the formats that have any.
+var allManners = []manners{
+	{
+		format: wire.Chat, requestID: "X-Request-Id", countsIfAsked: true,
+		limit: "X-Ratelimit-Limit-*", left: "X-Ratelimit-Remaining-*", reset: "X-Ratelimit-Reset-*", when: untilReset, grounds: openaiGrounds,
+	}, {
+		format: wire.Responses, requestID: "X-Request-Id",
+		limit: "X-Ratelimit-Limit-*", left: "X-Ratelimit-Remaining-*", reset: "X-Ratelimit-Reset-*", when: untilReset, grounds: openaiGrounds,
+	}, {
+		format: wire.Messages, requestID: "Request-Id",
+		limit: "Anthropic-Ratelimit-*-Limit", left: "Anthropic-Ratelimit-*-Remaining", reset: "Anthropic-Ratelimit-*-Reset", when: atReset,
+		grounds: denied("permission_error"),
+	}, {
+		format: wire.Gemini, keyInAddress: true, grounds: denied("PERMISSION_DENIED"),
+	}, {
+		format: wire.Converse, requestID: "X-Amzn-Requestid",
+		grounds: map[access.Ground]saying{ // Amazon says 403 to who is nobody, too
+			access.NoKey:    {llm.Auth, http.StatusForbidden, "MissingAuthenticationTokenException"},
+			access.WrongKey: {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
+			access.Revoked:  {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
+			access.Expired:  {llm.Auth, http.StatusForbidden, "ExpiredTokenException"},
+			access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, "ServiceQuotaExceededException"},
+		},
 	},
-	wire.Gemini: {
-		access.NoModel: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
-		access.NoRoute: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
-		access.NoTool:  {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
-		access.NoPrice: {llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"},
-	},
-	wire.Converse: { // Amazon says 403 to who is nobody, too
-		access.NoKey:    {llm.Auth, http.StatusForbidden, "MissingAuthenticationTokenException"},
-		access.WrongKey: {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
-		access.Revoked:  {llm.Auth, http.StatusForbidden, "UnrecognizedClientException"},
-		access.Expired:  {llm.Auth, http.StatusForbidden, "ExpiredTokenException"},
-		access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, "ServiceQuotaExceededException"},
-	},
+}
+
+// mannersOf returns those of a format.
+func mannersOf(format string) *manners {
+	for i := range allManners {
+		if allManners[i].format == format {
+			return &allManners[i]
+		}
+	}
+	return new(manners)
+}
+
+// denied are the refusals of what a key may not do, with the vendor's code for them.
+func denied(code string) map[access.Ground]saying {
+	out := map[access.Ground]saying{}
+	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice} {
+		out[g] = saying{llm.Auth, http.StatusForbidden, code}
+	}
+	return out
 }
 
 var openaiGrounds = map[access.Ground]saying{
@@ -81,7 +118,7 @@ func (x *exchange) refused(err error) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
 	}
 	x.meters.refused.add(1, string(r.Ground))
-	as, own := ownGrounds[x.Codec.Format][r.Ground]
+	as, own := mannersOf(x.Codec.Format).grounds[r.Ground]
 	if !own {
 		as = grounds[r.Ground]
 	}
@@ -98,17 +135,6 @@ func (x *exchange) refused(err error) error {
 	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: errors.New(r.Detail)}
 }
 
-// rateHeaders are the names of the headers in which a vendor says how much is left in this minute; the
-// word stands for the unit. Other vendors have none.
-var rateHeaders = map[string]struct {
-	limit, left, reset string
-	when               func(reset, now time.Time) string
-}{
-	wire.Chat:      {"X-Ratelimit-Limit-*", "X-Ratelimit-Remaining-*", "X-Ratelimit-Reset-*", untilReset},
-	wire.Responses: {"X-Ratelimit-Limit-*", "X-Ratelimit-Remaining-*", "X-Ratelimit-Reset-*", untilReset},
-	wire.Messages:  {"Anthropic-Ratelimit-*-Limit", "Anthropic-Ratelimit-*-Remaining", "Anthropic-Ratelimit-*-Reset", atReset},
-}
-
 func untilReset(reset, now time.Time) string {
 	return max(0, reset.Sub(now)).Round(time.Millisecond).String()
 }
@@ -117,8 +143,8 @@ func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
 
 // rateHeaders says how much is left in this minute, of what is least.
 func (x *exchange) rateHeaders(rooms []access.Room) {
-	names, ok := rateHeaders[x.Codec.Format]
-	if !ok {
+	names := mannersOf(x.Codec.Format)
+	if names.limit == "" {
 		return
 	}
 	least := map[access.Unit]access.Room{}

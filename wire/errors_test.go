@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -165,5 +166,21 @@ func TestErrorHeaders(t *testing.T) {
 	}
 	if got := (Codec{Format: Chat}).ErrorHeader(known); got != nil {
 		t.Errorf("chat: %v", got)
+	}
+}
+
+// TestGeminiSaysWhenToAskAgain checks that clients of Gemini find the time to wait where its own errors
+// have it, and read it.
+func TestGeminiSaysWhenToAskAgain(t *testing.T) {
+	c := Codec{Format: Gemini}
+	status, body := c.EncodeError(&llm.Error{Kind: llm.RateLimited, RetryAfter: 3500 * time.Millisecond, Err: errors.New("slow down")})
+	if !json.Valid(body) || !strings.Contains(string(body), `"retryDelay":"3.5s"`) {
+		t.Errorf("%s", body)
+	}
+	if err := c.DecodeError(status, nil, body); err.RetryAfter != 3500*time.Millisecond || err.Kind != llm.RateLimited {
+		t.Errorf("%+v", err)
+	}
+	if _, body := c.EncodeError(&llm.Error{Kind: llm.RateLimited, Err: errors.New("slow down")}); strings.Contains(string(body), "details") {
+		t.Errorf("%s", body)
 	}
 }

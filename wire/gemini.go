@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
@@ -141,6 +143,9 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.IntField("code", status)
 	e.StringField("message", errorMessage(err))
 	e.StringField("status", errorCode(err, geminiProperties))
+	if err.RetryAfter > 0 {
+		e.RawField("details", fmt.Appendf(nil, `[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ss"}]`, strconv.FormatFloat(err.RetryAfter.Seconds(), 'f', -1, 64)))
+	}
 	e.End()
 	e.End()
 }
