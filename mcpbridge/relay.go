@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -39,7 +40,8 @@ type Relay struct {
 
 	mu       sync.Mutex
 	closed   bool
-	sessions map[string]*relayed // by user and session
+	sessions map[string]*relayed     // by user and session
+	reported map[string]journal.Hash // changes of tools that were told, by name
 }
 
 // upstream is the server, which is spoken to as over HTTP.
@@ -47,6 +49,8 @@ type upstream interface {
 	roundTrip(*http.Request) (*http.Response, error)
 	// end ends a session that its client has left without a word.
 	end(session string)
+	// alive reports whether a session can still be there.
+	alive(session string) bool
 	close()
 }
 
@@ -79,7 +83,9 @@ func (s *Servers) Relay(name string, options ServiceOptions) (*Relay, error) {
 		}
 		r.up = r.newHTTPUpstream(login)
 	case Stdio:
-		r.up = newStdioUpstream(config, s.options.Supervised)
+		r.up = newStdioUpstream(config, s.options.Supervised, func(why string) {
+			r.tell(Notice{Server: name, Text: "ended: " + r.clean(why)})
+		})
 	default:
 		return nil, fmt.Errorf("mcp: server %s is of type %s, which cannot be relayed", name, config.transport())
 	}
@@ -140,8 +146,9 @@ type relayed struct {
 
 // relayedTool is a tool as the session's server described it.
 type relayedTool struct {
-	def  ServerTool
-	tool tool.Tool
+	def   ServerTool
+	print journal.Hash
+	tool  tool.Tool
 	// set is that of this tool alone.
 	set *tool.Set
 }
@@ -295,6 +302,9 @@ func (r *Relay) newHTTPUpstream(login *tokens) upstream {
 	client.Transport = &guarded{life: context.Background(), home: home, headers: r.server.Headers, login: login, next: client.Transport}
 	return &httpUpstream{client, r.server.URL}
 }
+
+// alive implements [upstream]: only the server knows.
+func (u *httpUpstream) alive(string) bool { return true }
 
 func (u *httpUpstream) close() { u.client.CloseIdleConnections() }
 

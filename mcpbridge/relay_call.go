@@ -199,19 +199,19 @@ func (c *relayCall) perform(ctx context.Context, rec *journal.Recorder, one *rel
 // pass gives the client the answer of the server as it came.
 func (c *relayCall) pass() {
 	if c.reply.event != nil {
-		_ = c.out.event(*c.reply.event)
+		_ = c.out.event(c.relay.toldEvent(*c.reply.event))
 		return
 	}
 	c.out.mu.Lock()
 	begun := c.out.begun
 	c.out.mu.Unlock()
 	if begun {
-		c.out.message(c.reply.status, c.reply.text)
+		c.out.message(c.reply.status, c.relay.told(c.reply.text))
 		return
 	}
 	copyHeaders(c.out.w.Header(), c.reply.header)
 	c.out.w.WriteHeader(c.reply.status)
-	_, _ = c.out.w.Write(c.reply.text)
+	_, _ = c.out.w.Write(c.relay.told(c.reply.text))
 }
 
 // refusal is the response to a call that the server did not get, or did not answer.
@@ -300,7 +300,7 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 	for {
 		e, err := in.next()
 		if err != nil {
-			return c.later(ctx, effects)
+			return c.later(ctx, effects, err)
 		}
 		if e.data != nil && answers(e.data, c.e.ID) {
 			got := e.data
@@ -310,7 +310,10 @@ func (r *Relay) send(ctx context.Context, effects tool.Effects, args json.RawMes
 			c.reply = &serverReply{status: http.StatusOK, event: &e}
 			return outcomeOf(r.server.Name, http.StatusOK, got)
 		}
-		_ = c.out.event(e) // a client that is gone may come back by another stream
+		if news, err := readEnvelope(e.data); err == nil {
+			c.heard(news)
+		}
+		_ = c.out.event(r.toldEvent(e)) // a client that is gone may come back by another stream
 	}
 }
 
@@ -359,10 +362,15 @@ func replaceMember(text []byte, value json.RawMessage, path ...string) ([]byte, 
 
 // later waits for an answer whose stream ended before it: the server may give it to
 // another one that the client opens. The client's request ends.
-func (c *relayCall) later(ctx context.Context, effects tool.Effects) (tool.Output, error) {
+func (c *relayCall) later(ctx context.Context, effects tool.Effects, why error) (tool.Output, error) {
 	lost := tool.Errorf(unanswered(tool.Network, effects), "MCP server %s ended the stream before it answered", c.relay.server.Name)
 	if ctx.Err() != nil {
 		return tool.Output{}, ctx.Err()
+	}
+	var over *programEnded
+	if errors.As(why, &over) { // nothing comes after it
+		lost.Message = fmt.Sprintf("MCP server %s did not answer: %s", c.relay.server.Name, c.relay.clean(over.why))
+		return tool.Output{}, lost
 	}
 	if c.key == "" {
 		return tool.Output{}, lost

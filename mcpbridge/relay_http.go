@@ -37,6 +37,9 @@ func (r *Relay) Handler(a HTTPAccess) (http.Handler, error) {
 
 // serve answers one request of a client.
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request) {
+	if r.gone(w, req) {
+		return
+	}
 	switch req.Method {
 	case http.MethodPost:
 		r.post(w, req)
@@ -80,7 +83,7 @@ func (r *Relay) post(w http.ResponseWriter, req *http.Request) {
 		r.pass(w, req, body, nil)
 		r.cancelled(req, e)
 	case e.Method == "tools/list" && e.isCall():
-		r.pass(w, req, body, func(data []byte) []byte { return r.filterList(data, e.ID) })
+		r.pass(w, req, body, r.watchList(req, e.ID))
 	case e.Method == "initialize":
 		r.pass(&introduced{ResponseWriter: w, relay: r, req: req, params: e.Params}, req, body, nil)
 	default:
@@ -125,11 +128,9 @@ func (r *Relay) watch(req *http.Request) func([]byte) []byte {
 		if err != nil {
 			return nil
 		}
+		s.heard(e)
 		s.inside.Lock()
 		defer s.inside.Unlock()
-		if e.Method == "notifications/tools/list_changed" {
-			s.tools = nil
-		}
 		if late := s.late[string(e.ID)]; e.isResponse() && late != nil {
 			select {
 			case late <- data:
@@ -140,13 +141,29 @@ func (r *Relay) watch(req *http.Request) func([]byte) []byte {
 	}
 }
 
+// watchList does so, too, and looks at a list of tools.
+func (r *Relay) watchList(req *http.Request, id json.RawMessage) func([]byte) []byte {
+	s, watch := r.session(req, false), r.watch(req)
+	return func(data []byte) []byte {
+		if watch != nil {
+			watch(data)
+		}
+		return r.filterList(s, data, id)
+	}
+}
+
 // pass passes a request on and its answer back. Each message of the answer is shown
 // to look, which may return another one in its place.
 func (r *Relay) pass(w http.ResponseWriter, req *http.Request, body []byte, look func([]byte) []byte) {
-	ctx, cancel := context.WithCancel(req.Context())
+	e, _ := readEnvelope(body)
+	ctx, cancel, limit := r.limited(req.Context(), e)
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	resp, err := r.up.roundTrip(requestTo(ctx, req, body))
+	if err != nil && context.Cause(ctx) == errUnanswered {
+		writeMessage(w, http.StatusGatewayTimeout, r.slow(e, limit))
+		return
+	}
 	if err != nil {
 		r.absent(w, body, err)
 		return
@@ -165,24 +182,35 @@ func (r *Relay) pass(w http.ResponseWriter, req *http.Request, body []byte, look
 			}
 		}
 		w.WriteHeader(resp.StatusCode)
-		_, _ = w.Write(text)
+		_, _ = w.Write(r.told(text))
 		return
 	}
 	out := &stream{w: w}
 	out.begin()
-	in := newEvents(resp.Body)
+	if !r.passEvents(out, newEvents(resp.Body), e, look) && context.Cause(ctx) == errUnanswered {
+		_ = out.event(eventOf(r.slow(e, limit)))
+		if e.Method == "initialize" {
+			r.up.end(resp.Header.Get("Mcp-Session-Id"))
+		}
+	}
+}
+
+// passEvents passes a stream on until it ends, and reports whether the request has been
+// answered then.
+func (r *Relay) passEvents(out *stream, in *events, request envelope, look func([]byte) []byte) (answered bool) {
 	for {
 		e, err := in.next()
 		if err != nil {
-			return // the client sees that the stream has ended
+			return answered // the client sees that the stream has ended
 		}
+		answered = answered || request.isCall() && e.data != nil && answers(e.data, request.ID)
 		if look != nil && e.data != nil {
 			if other := look(e.data); other != nil {
 				e = e.with(other)
 			}
 		}
-		if out.event(e) != nil {
-			return
+		if out.event(r.toldEvent(e)) != nil {
+			return true // nobody listens
 		}
 	}
 }

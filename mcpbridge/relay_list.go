@@ -59,6 +59,10 @@ func (c *relayCall) list(ctx context.Context) (*listing, map[string]json.RawMess
 			if _, twice := exact[d.Name]; err != nil || twice {
 				continue // it cannot be called
 			}
+			d, ok := c.relay.link.host.hide(d)
+			if !ok {
+				continue // its schema holds a secret of ours
+			}
 			size += len(raw)
 			defs, exact[d.Name] = append(defs, d), own.InputSchema
 		}
@@ -151,15 +155,13 @@ func responseOf(resp *http.Response, id json.RawMessage) ([]byte, error) {
 func (r *Relay) know(list *listing, exact map[string]json.RawMessage) map[string]*relayedTool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range r.memory.learn(r.server, list) {
-		r.tell(n)
-	}
+	r.learn(list)
 	out := make(map[string]*relayedTool, len(list.defs))
 	for _, d := range list.defs {
 		if r.server.Tools != nil && !slices.Contains(r.server.Tools, d.Name) {
 			continue
 		}
-		one := &relayedTool{def: d}
+		one := &relayedTool{def: d, print: list.prints[d.Name]}
 		one.tool = tool.Tool{
 			Name: tool.SafeName(d.Name), Description: d.Description, Input: exact[d.Name], Origin: tool.MCP, Source: r.server.Name, SourceHash: string(list.hash), Timeout: r.alone.Timeout,
 		}
@@ -187,22 +189,39 @@ func (r *Relay) know(list *listing, exact map[string]json.RawMessage) map[string
 
 // filterList takes tools that may not be used out of a list. It returns nil if the
 // list stays as it is.
-func (r *Relay) filterList(data []byte, id json.RawMessage) []byte {
-	if r.server.Tools == nil || !answers(data, id) {
+func (r *Relay) filterList(s *relayed, data []byte, id json.RawMessage) []byte {
+	if !answers(data, id) {
 		return nil
 	}
 	var e struct {
 		Result struct{ Tools []json.RawMessage }
 	}
-	if json.Unmarshal(data, &e) != nil || e.Result.Tools == nil {
+	if json.Unmarshal(data, &e) != nil || e.Result.Tools == nil || len(e.Result.Tools) > maxTools {
 		return nil
 	}
+	var defs []ServerTool
+	for _, raw := range e.Result.Tools {
+		var t mcp.Tool
+		if json.Unmarshal(raw, &t) != nil {
+			continue
+		}
+		if d, err := define(&t); err == nil {
+			defs = append(defs, d)
+		}
+	}
+	use := r.review(s, defs)
 	kept := []json.RawMessage{}
 	for _, raw := range e.Result.Tools {
 		var t struct{ Name string }
-		if json.Unmarshal(raw, &t) == nil && slices.Contains(r.server.Tools, t.Name) {
+		if json.Unmarshal(raw, &t) != nil || r.server.Tools != nil && !slices.Contains(r.server.Tools, t.Name) {
+			continue
+		}
+		if ok, known := use[t.Name]; ok || !known { // what cannot be read cannot be called
 			kept = append(kept, raw)
 		}
+	}
+	if len(kept) == len(e.Result.Tools) {
+		return nil
 	}
 	tools, err := json.Marshal(kept)
 	if err != nil {

@@ -54,6 +54,7 @@ func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) erro
 		}
 	}
 	cancel()
+	c.leave()
 	c.busy.Wait()
 	c.bye()
 	select {
@@ -79,6 +80,53 @@ type lineClient struct {
 	mu       sync.Mutex
 	session  string // that the server gave
 	revision string
+	hello    []byte // how the client began it
+
+	reviving sync.Mutex
+}
+
+// begin ends the session that there is: the client begins another one.
+func (c *lineClient) begin(hello []byte) {
+	c.leave()
+	c.bye()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session, c.revision, c.hello = "", "", hello
+}
+
+// revive begins the session anew if its program has ended, as the client did: clients of
+// lines do not know of sessions.
+func (c *lineClient) revive() {
+	c.reviving.Lock()
+	defer c.reviving.Unlock()
+	c.mu.Lock()
+	session, hello := c.session, c.hello
+	c.mu.Unlock()
+	if session == "" || c.relay.up.alive(session) || c.ctx.Err() != nil {
+		return
+	}
+	c.begin(hello)
+	e, err := readEnvelope(hello)
+	if err != nil {
+		return
+	}
+	c.again(hello, e)
+	c.again([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), envelope{Method: "notifications/initialized"})
+	c.listen()
+}
+
+// again sends what the client said before, without telling it the answer.
+func (c *lineClient) again(text []byte, e envelope) {
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, "http://relay.invalid/", bytes.NewReader(text))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	c.address(req, e)
+	w := &lineWriter{client: c, e: e, header: make(http.Header), quiet: true}
+	c.relay.serve(w, req)
+	w.finish()
 }
 
 // dispatchedKey is the key of a function that is called when a request has been sent.
@@ -132,6 +180,11 @@ func (c *lineClient) line(text []byte) {
 // post passes a message on as a request of HTTP. Heard is called when something comes
 // back for it.
 func (c *lineClient) post(ctx context.Context, text []byte, e envelope, heard func()) {
+	if e.Method == "initialize" {
+		c.begin(text)
+	} else {
+		c.revive()
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://relay.invalid/", bytes.NewReader(text))
 	if err != nil {
 		return
@@ -201,6 +254,20 @@ func (c *lineClient) listen() {
 	})
 }
 
+// leave cancels the calls of the session, which outlive the requests of HTTP that they
+// came with.
+func (c *lineClient) leave() {
+	c.mu.Lock()
+	key := "\x00" + c.session
+	c.mu.Unlock()
+	c.relay.mu.Lock()
+	s := c.relay.sessions[key]
+	c.relay.mu.Unlock()
+	if s != nil {
+		c.relay.drop(s)
+	}
+}
+
 // bye ends the session, so that nothing of it is left with the server.
 func (c *lineClient) bye() {
 	c.mu.Lock()
@@ -240,6 +307,7 @@ type lineWriter struct {
 	status int
 	body   bytes.Buffer
 	told   bool // the request has its response
+	quiet  bool // the client is not told the response
 	heard  func()
 }
 
@@ -300,6 +368,9 @@ func (w *lineWriter) message(text []byte) {
 			w.client.revision = plainHeader(res.Result.ProtocolVersion)
 			w.client.mu.Unlock()
 		}
+		if w.quiet {
+			return
+		}
 	}
 	w.client.write(text)
 }
@@ -311,7 +382,7 @@ func (w *lineWriter) finish() {
 			w.message(w.body.Bytes())
 		}
 	}
-	if w.e.isCall() && !w.told && w.client.ctx.Err() == nil {
+	if w.e.isCall() && !w.told && !w.quiet && w.client.ctx.Err() == nil {
 		text := "the server did not answer"
 		if w.status >= http.StatusBadRequest {
 			text += ": " + clip(plainText(w.body.String()), 200)

@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -22,6 +25,7 @@ import (
 type stdioUpstream struct {
 	config     ServerConfig
 	supervised bool
+	ended      func(why string) // is told of a program that ends by itself
 
 	mu       sync.Mutex
 	closed   bool
@@ -30,9 +34,30 @@ type stdioUpstream struct {
 	ending   sync.WaitGroup
 }
 
-func newStdioUpstream(config ServerConfig, supervised bool) *stdioUpstream {
-	return &stdioUpstream{config: config, supervised: supervised, sessions: make(map[string]*program)}
+func newStdioUpstream(config ServerConfig, supervised bool, ended func(string)) *stdioUpstream {
+	return &stdioUpstream{config: config, supervised: supervised, ended: ended, sessions: make(map[string]*program)}
 }
+
+// alive implements [upstream].
+func (u *stdioUpstream) alive(session string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.sessions[session]
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.silent:
+		return false
+	default:
+		return true
+	}
+}
+
+// programEnded says that a program ended before it answered.
+type programEnded struct{ why string }
+
+func (e *programEnded) Error() string { return e.why }
 
 func (u *stdioUpstream) close() {
 	u.mu.Lock()
@@ -161,10 +186,22 @@ func (u *stdioUpstream) start(gone func()) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{process: process, calls: make(map[string]*exchange), over: make(chan struct{})}
+	p := &program{process: process, calls: make(map[string]*exchange), over: make(chan struct{}), silent: make(chan struct{})}
 	u.ending.Go(func() {
 		defer close(p.over)
-		p.read()
+		why := p.read()
+		close(p.silent)
+		if why == "" {
+			select {
+			case <-process.Ended():
+			case <-time.After(patience): // it closed its output and goes on
+			}
+			why = cmp.Or(process.Why(), "the program closed its output")
+		}
+		if !p.leaving.Load() {
+			u.ended(why)
+		}
+		p.fail(&programEnded{why})
 		process.Kill()
 		go gone() // which may wait for the lock that close holds
 	})
@@ -175,8 +212,10 @@ func (u *stdioUpstream) start(gone func()) (*program, error) {
 // that several clients can be told apart.
 type program struct {
 	process *process
-	many    bool // clients share it
+	many    bool          // clients share it
+	silent  chan struct{} // closed when it says nothing any more
 	over    chan struct{}
+	leaving atomic.Bool // we end it
 
 	writing sync.Mutex
 
@@ -199,6 +238,7 @@ type exchange struct {
 const maxUnheard = 64
 
 func (p *program) kill() {
+	p.leaving.Store(true)
 	_ = p.process.Close()
 	p.process.Kill()
 	<-p.over
@@ -313,22 +353,30 @@ func (p *program) listen(box *mailbox) {
 	p.unheard = nil
 }
 
-// read takes what the program says until it ends.
-func (p *program) read() {
+// read takes what the program says until it ends. It returns why it reads no more, ""
+// if the program has ended.
+func (p *program) read() (why string) {
 	from := bufio.NewReaderSize(p.process.Stdout, 64<<10)
 	for {
 		line, err := boundedLine(from, maxFrame)
+		if errors.Is(err, errTooLong) {
+			return fmt.Sprintf("a message of it has more than %d bytes; it was ended", maxFrame)
+		}
 		if err != nil {
-			break
+			return ""
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			p.take(line)
 		}
 	}
+}
+
+// fail ends all requests.
+func (p *program) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range p.calls {
-		x.fail(io.ErrUnexpectedEOF)
+		x.fail(err)
 	}
 	if p.listener != nil {
 		p.listener.fail(io.EOF)
@@ -339,10 +387,17 @@ func (p *program) read() {
 func (p *program) take(line []byte) {
 	e, err := readEnvelope(line)
 	if err != nil {
-		return // programs print all kinds of things
+		var odd struct {
+			ID     json.RawMessage
+			Method *string
+		}
+		if json.Unmarshal(line, &odd) != nil || odd.Method != nil {
+			return // programs print all kinds of things
+		}
+		e.ID = odd.ID // an answer all the same, which the client may judge
 	}
-	if e.isResponse() {
-		own := string(e.ID)
+	if e.isResponse() || err != nil {
+		own := string(bytes.Trim(e.ID, `"`))
 		p.mu.Lock()
 		x := p.calls[own]
 		p.mu.Unlock()

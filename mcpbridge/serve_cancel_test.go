@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +77,17 @@ func (l *lines) answer(id string) string {
 	}
 	l.t.Fatalf("the output ended without an answer to %s: %v", id, l.out.Err())
 	return ""
+}
+
+// hear reads lines until one is of the method.
+func (l *lines) hear(method string) {
+	l.t.Helper()
+	for l.out.Scan() {
+		if strings.Contains(l.out.Text(), method) {
+			return
+		}
+	}
+	l.t.Fatalf("the output ended without %s: %v", method, l.out.Err())
 }
 
 // A call that is taken back while it waits for its turn does not run, is on record, and

@@ -1,0 +1,178 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolpost/toolpost/journal"
+)
+
+// told is a message of the server as clients get it: without secrets of ours. Others
+// stay as they are, to the byte.
+func (r *Relay) told(text []byte) []byte {
+	out := []byte(r.link.host.strip(string(text)))
+	if bytes.Equal(out, text) {
+		return text
+	}
+	if json.Valid(out) || !json.Valid(text) {
+		return out
+	}
+	// A number was a secret.
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil
+	}
+	out, err := json.Marshal(r.stripped(v))
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// stripped is a value of JSON without secrets of ours.
+func (r *Relay) stripped(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.link.host.strip(v)
+	case json.Number:
+		if s := r.link.host.strip(v.String()); s != v.String() {
+			return s
+		}
+	case []any:
+		for i := range v {
+			v[i] = r.stripped(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[r.link.host.strip(key)] = r.stripped(value)
+		}
+		return out
+	}
+	return v
+}
+
+// toldEvent is an event of the server as clients get it.
+func (r *Relay) toldEvent(e event) event {
+	if e.data == nil {
+		return e
+	}
+	if data := r.told(e.data); !bytes.Equal(data, e.data) {
+		return e.with(data)
+	}
+	return e
+}
+
+// errUnanswered is why a request is given up that the server does not answer.
+var errUnanswered = errors.New("the server did not answer in time")
+
+// limited bounds how long the server may take to answer a request that is passed on:
+// connect_timeout where it is to be ready, else as long as a call may take. Streams
+// that are meant to stay open have no bound.
+func (r *Relay) limited(ctx context.Context, e envelope) (context.Context, context.CancelFunc, time.Duration) {
+	var limit time.Duration
+	switch e.Method {
+	case "initialize", "server/discover", "tools/list", "ping":
+		limit = r.server.connectTimeout()
+	case "subscriptions/listen":
+	default:
+		limit = r.alone.Timeout
+	}
+	if !e.isCall() || limit == 0 {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, 0
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errUnanswered)
+	return ctx, cancel, limit
+}
+
+// slow is the answer to a request that the server did not answer in time.
+func (r *Relay) slow(e envelope, limit time.Duration) []byte {
+	r.tell(Notice{Server: r.server.Name, Text: fmt.Sprintf("did not answer %s within %s", clip(plainText(e.Method), 60), limit)})
+	return errorResponse(e.ID, jsonrpc.CodeInternalError, fmt.Sprintf("the server %s did not answer within %s", r.server.Name, limit))
+}
+
+// review learns from a list of tools that goes to a client, and reports which of its
+// tools may be used. A tool that the server changed is not, until somebody approves it;
+// what the session knows of one that is another now is forgotten.
+func (r *Relay) review(s *relayed, defs []ServerTool) map[string]bool {
+	for i, d := range defs {
+		defs[i], _ = r.link.host.hide(d)
+	}
+	list := newListing(defs)
+	r.mu.Lock()
+	before := r.memory.List
+	r.learn(list)
+	r.memory.List = before // this may be but a page
+	use := make(map[string]bool, len(defs))
+	for _, d := range defs {
+		use[d.Name] = r.memory.accepts(d, list.prints[d.Name])
+	}
+	r.mu.Unlock()
+	if s == nil {
+		return use
+	}
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	for name, one := range s.tools {
+		if print, listed := list.prints[name]; listed && print != one.print {
+			s.tools = nil
+			break
+		}
+	}
+	return use
+}
+
+// learn keeps what a list says, and reports what is new, once. The caller holds the lock.
+func (r *Relay) learn(list *listing) {
+	if r.reported == nil {
+		r.reported = make(map[string]journal.Hash)
+	}
+	known := len(r.memory.Known)
+	for _, n := range r.memory.learn(r.server, list) {
+		if now := list.prints[n.Tool]; r.reported[n.Tool] != now {
+			if len(r.reported) < maxKnown {
+				r.reported[n.Tool] = now
+			}
+			r.tell(n)
+		}
+	}
+	if len(r.memory.Known) == known {
+		return
+	}
+	if err := r.memory.save(r.link.host.options.Dir, r.link.ServerConfig); err != nil {
+		r.options.failed(fmt.Errorf("mcp: what is known of server %s cannot be kept: %w", r.server.Name, err))
+	}
+}
+
+// heard notices what a message of the server says of its list of tools.
+func (s *relayed) heard(e envelope) {
+	if e.Method != "notifications/tools/list_changed" {
+		return
+	}
+	s.inside.Lock()
+	defer s.inside.Unlock()
+	s.tools = nil
+}
+
+// gone ends a session whose program has ended, and reports whether the request is of one.
+func (r *Relay) gone(w http.ResponseWriter, req *http.Request) bool {
+	id := req.Header.Get("Mcp-Session-Id")
+	if id == "" || r.up.alive(id) {
+		return false
+	}
+	if s := r.session(req, false); s != nil {
+		r.drop(s)
+	}
+	http.Error(w, "session not found", http.StatusNotFound)
+	return true
+}
