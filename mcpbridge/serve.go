@@ -155,8 +155,9 @@ func sameOffer(a, b tool.Tool) bool {
 // and output, until the input or ctx ends. Calls that are under way then are
 // given a moment to end.
 func (s *Service) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
-	p := newPipe(in, out, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
-	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: maxClientFrame})
+	g := newGate(in, out)
+	p := newPipe(g, g, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
+	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: 2 * maxClientFrame})
 }
 
 // Connect serves one client by a transport of the SDK, until the client or ctx
