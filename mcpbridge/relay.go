@@ -51,6 +51,9 @@ type upstream interface {
 	end(session string)
 	// alive reports whether a session can still be there.
 	alive(session string) bool
+	// mute reports whether there is nothing without a session before the newest
+	// revision.
+	mute() bool
 	close()
 }
 
@@ -305,6 +308,9 @@ func (r *Relay) newHTTPUpstream(login *tokens) upstream {
 
 // alive implements [upstream]: only the server knows.
 func (u *httpUpstream) alive(string) bool { return true }
+
+// mute implements [upstream]: there are servers without sessions.
+func (u *httpUpstream) mute() bool { return false }
 
 func (u *httpUpstream) close() { u.client.CloseIdleConnections() }
 

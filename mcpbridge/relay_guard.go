@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -175,4 +178,42 @@ func (r *Relay) gone(w http.ResponseWriter, req *http.Request) bool {
 	}
 	http.Error(w, "session not found", http.StatusNotFound)
 	return true
+}
+
+// oldest is the first revision of the protocol.
+const oldest = "2024-11-05"
+
+// unfit refuses requests of HTTP that are none of the protocol, and reports whether it did.
+func (r *Relay) unfit(w http.ResponseWriter, req *http.Request) bool {
+	kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	accept := strings.Join(req.Header.Values("Accept"), ",")
+	streams := strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "*/*")
+	revision, session := req.Header.Get("Mcp-Protocol-Version"), req.Header.Get("Mcp-Session-Id")
+	post := req.Method == http.MethodPost
+	switch {
+	case post && kind != "application/json":
+		http.Error(w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
+	case post && !(streams && (strings.Contains(accept, "application/json") || strings.Contains(accept, "*/*"))):
+		http.Error(w, "Accept must have application/json and text/event-stream", http.StatusNotAcceptable)
+	case revision != "" && revision < oldest:
+		http.Error(w, "there is no such revision of the protocol", http.StatusBadRequest)
+	case req.Method == http.MethodDelete && session == "":
+		http.Error(w, "a session is ended by its Mcp-Session-Id", http.StatusBadRequest)
+	case post && session == "" && revision < newest && r.mute() && !begins(req):
+		http.Error(w, "a session is needed, which initialize begins", http.StatusBadRequest)
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *Relay) mute() bool { return r.up.mute() }
+
+// begins reports whether a request, whose body was read, may come without a session, or
+// is none, which others say better.
+func begins(req *http.Request) bool {
+	body, err := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	e, bad := readEnvelope(body)
+	return err != nil || bad != nil || e.Method == "initialize" || e.Method == "server/discover" || e.Method == "ping"
 }

@@ -26,6 +26,7 @@ func (r *Relay) Handler(a HTTPAccess) (http.Handler, error) {
 		switch {
 		case r.foreign(req):
 			http.Error(w, "the session belongs to another key", http.StatusForbidden)
+		case r.unfit(w, req):
 		case r.full(a) && r.session(req, false) == nil && req.Method == http.MethodPost:
 			w.Header().Set("Retry-After", "10")
 			http.Error(w, "there are too many sessions; try again later", http.StatusServiceUnavailable)

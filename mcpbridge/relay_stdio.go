@@ -54,6 +54,9 @@ func (u *stdioUpstream) alive(session string) bool {
 	}
 }
 
+// mute implements [upstream]: a session is a program.
+func (u *stdioUpstream) mute() bool { return true }
+
 // programEnded says that a program ended before it answered.
 type programEnded struct{ why string }
 

@@ -122,15 +122,43 @@ func (g HTTPAccess) guard(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Add("Vary", "Origin")
 		switch {
 		case !g.knowsHost(r.Host):
 			http.Error(w, "this host name is not served here", http.StatusForbidden)
 		case !g.knowsOrigin(r):
 			http.Error(w, "pages of this origin may not use this server", http.StatusForbidden)
+		case admitPage(w, r):
 		default:
 			inner.ServeHTTP(w, r)
 		}
 	})
+}
+
+// pageHeaders are the headers that pages may send and read.
+const (
+	pageSends = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, *"
+	pageReads = "Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, WWW-Authenticate"
+)
+
+// admitPage tells a browser that a page whose origin is known may use the server. It
+// reports whether that was all the browser asked: it does so before it sends a request,
+// without a key.
+func admitPage(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	w.Header().Set("Access-Control-Allow-Origin", origin)
+	w.Header().Set("Access-Control-Expose-Headers", pageReads)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	w.Header().Set("Access-Control-Allow-Headers", pageSends)
+	w.Header().Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 // verify says whose key a token is, in the same time for every token. The name is
