@@ -296,9 +296,9 @@ func (s *Service) call(ctx context.Context, req *mcp.CallToolRequest, t tool.Too
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	if done, err := one.turn.wait(ctx, t.Effects.Has(tool.ReadOnly)); err == nil {
-		defer done()
-	} // else ctx has ended: the runtime refuses the call and records that
+	c.turn = &heldTurn{of: &one.turn, reads: t.Effects.Has(tool.ReadOnly)}
+	c.turn.take(ctx)
+	defer c.turn.release()
 	return one.run(ctx, c, rec, t)
 }
 
@@ -346,6 +346,24 @@ type turns struct {
 	mu    sync.Mutex
 	last  chan struct{}   // closed when the last call that changes things is over
 	reads *sync.WaitGroup // that began after it
+}
+
+// heldTurn is the turn of a call, which it gives up while a person is asked about it.
+type heldTurn struct {
+	of    *turns
+	reads bool
+	done  func() // nil while the call does not have it
+}
+
+// take returns when the call has its turn. If ctx ended first it has none: the runtime
+// refuses the call then, and records that.
+func (h *heldTurn) take(ctx context.Context) { h.done, _ = h.of.wait(ctx, h.reads) }
+
+func (h *heldTurn) release() {
+	if h.done != nil {
+		h.done()
+		h.done = nil
+	}
 }
 
 // wait returns when a call may run; the caller calls the function after it. An error

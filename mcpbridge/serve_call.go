@@ -23,6 +23,7 @@ type clientCall struct {
 	req    *mcp.CallToolRequest
 	limit  time.Duration // of a question
 	direct bool          // questions are requests of ours; later revisions have them in results
+	turn   *heldTurn     // nil if the call needs none
 
 	mu       sync.Mutex
 	last     float64
@@ -164,6 +165,10 @@ func approveByClient(ctx context.Context, q invoke.Question) (journal.Approval, 
 	form, refusal := form(q)
 	if refusal != "" {
 		return q.Answer(false, "policy", refusal), nil
+	}
+	if own, ok := c.(*clientCall); ok && q.Prompt == 0 && own.turn != nil {
+		own.turn.release() // it has not begun, and a person takes time
+		defer own.turn.take(ctx)
 	}
 	a, err := c.ask(ctx, questionKey(q), form)
 	if err != nil {

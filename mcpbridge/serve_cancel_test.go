@@ -143,6 +143,28 @@ func TestServiceCancelsACallThatWaitsForItsTurn(t *testing.T) {
 	}
 }
 
+// Calls do not wait while a person is asked about another one.
+func TestServiceDoesNotWaitForAPerson(t *testing.T) {
+	s := serveOwn(t, nil)
+	l := byLines(t, s.ServePipe)
+	l.send(strings.Replace(initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1))
+	l.answer("1")
+	l.call(2, "shout", `{"text":"x"}`)
+	l.hear("elicitation/create")
+	var asked struct{ ID json.RawMessage }
+	if err := json.Unmarshal(l.out.Bytes(), &asked); err != nil {
+		t.Fatal(err)
+	}
+	for id, name := range map[int]string{3: "add", 4: "picture"} {
+		l.call(id, name, `{"a":1,"b":1}`)
+		l.answer(fmt.Sprint(id))
+	}
+	l.send(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{"action":"accept","content":{"allow":true}}}`)
+	if got := l.answer("2"); !strings.Contains(got, "did") {
+		t.Errorf("it said %s", got)
+	}
+}
+
 // One client's end does not end the server for others.
 func TestServiceSurvivesAClientThatEndsItsSession(t *testing.T) {
 	s := serveOwn(t, func(o *mcpbridge.ServiceOptions) { o.Runner.Timeout = time.Hour }) // only a cancellation ends a call

@@ -362,6 +362,8 @@ func (j *jail) outside(name string) error {
 // the machine's own paths.
 func (j *jail) fail(name string, err error) error {
 	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err // whoever called says why
 	case errors.Is(err, fs.ErrNotExist):
 		return withFix(tool.Errorf(tool.NotFound, "there is no %s", name), "Use list_files or search_files to find the right path.")
 	case errors.Is(err, errChanged):
