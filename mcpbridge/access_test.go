@@ -40,6 +40,9 @@ func TestPagesOfKnownOrigins(t *testing.T) {
 		if resp.StatusCode != http.StatusNoContent || h.Get("Access-Control-Allow-Origin") != "https://app.example.org" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Authorization") || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "DELETE") {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, h)
 		}
+		if resp := askedBy(t, http.MethodPost, address, initialize, nil); resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: without a key %d %v", name, resp.StatusCode, resp.Header)
+		}
 		preflight["Origin"] = "https://evil.example.org"
 		if resp := askedBy(t, http.MethodOptions, address, "", preflight); resp.StatusCode != http.StatusForbidden || resp.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: another origin: %d %v", name, resp.StatusCode, resp.Header)
@@ -47,6 +50,15 @@ func TestPagesOfKnownOrigins(t *testing.T) {
 		resp = askedBy(t, http.MethodPost, address, initialize, map[string]string{"Origin": "https://app.example.org", "Authorization": "Bearer 0123456789abcdef", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"})
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Access-Control-Allow-Origin") != "https://app.example.org" || !strings.Contains(resp.Header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
 			t.Errorf("%s: %d %v", name, resp.StatusCode, resp.Header)
+		}
+	}
+}
+
+// A host is a name.
+func TestHostsAreNames(t *testing.T) {
+	for host, good := range map[string]bool{"tools.example.org": true, "tools.example.org:8232": true, "": false, "http://x/y": false, "u@x": false} {
+		if err := (mcpbridge.HTTPAccess{Hosts: []string{host}}).Check(); (err == nil) != good {
+			t.Errorf("%q: %v", host, err)
 		}
 	}
 }

@@ -182,6 +182,9 @@ func approveByClient(ctx context.Context, q invoke.Question) (journal.Approval, 
 
 // reply turns what the client says into a decision.
 func reply(q invoke.Question, by string, a answer) journal.Approval {
+	if a.Action == "cancel" {
+		return q.Answer(false, by, "the user of the client closed the question without an answer")
+	}
 	if a.Action != "accept" {
 		return q.Answer(false, by, "the user of the client said no ("+clip(plainText(a.Action), 40)+")")
 	}

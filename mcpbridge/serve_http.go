@@ -61,6 +61,11 @@ func (g HTTPAccess) Check() error {
 			return fmt.Errorf("mcp: a key has at least %d characters, without spaces", leastKeyBytes)
 		}
 	}
+	for _, host := range g.Hosts {
+		if host == "" || strings.ContainsAny(host, "/@ ") {
+			return fmt.Errorf("mcp: %q is no name of a host, like tools.example.org", host)
+		}
+	}
 	for _, origin := range g.Origins {
 		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {
 			return fmt.Errorf("mcp: %q is no origin, like https://app.example.org", origin)
@@ -118,7 +123,8 @@ func (g HTTPAccess) guard(next http.Handler) http.Handler {
 	})
 	var inner http.Handler = h
 	if len(g.Keys) > 0 {
-		inner = auth.RequireBearerToken(g.verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(h)
+		checked := auth.RequireBearerToken(g.verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(h)
+		inner = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { checked.ServeHTTP(challenging{w}, r) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -135,7 +141,24 @@ func (g HTTPAccess) guard(next http.Handler) http.Handler {
 	})
 }
 
-// pageHeaders are the headers that pages may send and read.
+// challenging says with every 401 what kind of key is wanted.
+type challenging struct{ http.ResponseWriter }
+
+// WriteHeader implements [http.ResponseWriter].
+func (c challenging) WriteHeader(status int) {
+	if status == http.StatusUnauthorized && c.Header().Get("WWW-Authenticate") == "" {
+		c.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap gives [http.ResponseController] the writer below.
+func (c challenging) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Flush implements [http.Flusher].
+func (c challenging) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
+
+// The headers that pages may send and read.
 const (
 	pageSends = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, *"
 	pageReads = "Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, WWW-Authenticate"
