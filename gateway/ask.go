@@ -33,14 +33,15 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 		pass.Done(verdict(err), time.Now, limits)
 		x.failed(to, err)
 		if err == nil || begun || !another(err) || x.ctx().Err() != nil {
-			return joined(failures, err)
+			return outside(joined(failures, err), err, ways...)
 		}
 		failures = append(failures, err)
 		if !last {
-			x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", to.id, llm.KindOf(err), ways[i+1].id)})
+			x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(to.id), llm.KindOf(err), shownID(ways[i+1].id))})
 		}
 	}
-	return joined(failures[:len(failures)-1], failures[len(failures)-1])
+	last := failures[len(failures)-1]
+	return outside(joined(failures[:len(failures)-1], last), last, ways...)
 }
 
 // failed counts an upstream that did not answer.

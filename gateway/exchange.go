@@ -23,7 +23,7 @@ import (
 const (
 	// RequestHeader is the id of the request, which the log has too.
 	RequestHeader = "Toolpost-Request-Id"
-	// UpstreamHeader is the id of the model that answered.
+	// UpstreamHeader is the id of the model that answered, without the address of its host.
 	UpstreamHeader = "Toolpost-Upstream"
 	// WarningHeader says what was not done as asked, as far as it is known when the answer
 	// begins: a warning each, "code; feature; detail".
@@ -107,7 +107,7 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	x.begun = true
-	vendorapi.Fail(x.w, x.Codec, err)
+	vendorapi.Fail(x.w, x.Codec, x.forClient(err))
 }
 
 // answer serves one question.
@@ -221,7 +221,7 @@ func (x *exchange) head(mediaType string) {
 	x.begun = true
 	x.w.Header().Set("Content-Type", mediaType)
 	x.w.Header().Set("Cache-Control", "no-cache")
-	x.w.Header().Set(UpstreamHeader, x.upstream)
+	x.w.Header().Set(UpstreamHeader, shownID(x.upstream))
 	x.w.WriteHeader(http.StatusOK)
 }
 
@@ -302,10 +302,15 @@ func (x *exchange) warn(w llm.Warning) {
 	x.w.Header().Add(WarningHeader, warningText(w))
 }
 
-// warningText is a warning as it may stand in a header: one line of plain letters.
+// warningText is a warning as it may stand in a header: one line of plain letters, without the
+// addresses of upstreams.
 func warningText(w llm.Warning) string {
 	var b strings.Builder
-	for _, r := range fmt.Sprintf("%s; %s; %s", w.Code, w.Feature, w.Detail) {
+	about := shownID(w.Feature)
+	if about != w.Feature {
+		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, about)
+	}
+	for _, r := range fmt.Sprintf("%s; %s; %s", w.Code, about, w.Detail) {
 		if r < ' ' || r > '~' {
 			r = '?'
 		}
@@ -399,7 +404,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 		for _, u := range r.inOrder() {
 			m, err := u.open(x.settings.Open, star)
 			if err != nil {
-				problem = err
+				problem = outside(err, err)
 				continue
 			}
 			list = append(list, way{r, u, m, strings.Replace(u.Model, "*", star, 1)})

@@ -198,7 +198,7 @@ func walk(t *testing.T, url, format, model string, stream bool) {
 }
 
 // TestErrorsAreTheClients checks that what goes wrong before an answer begins has its status
-// and the words of the client's format.
+// and the words of the client's format. A key of the gateway's that is refused is no error of the client's.
 func TestErrorsAreTheClients(t *testing.T) {
 	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{
 		to("busy", "up-chat/sim/native+503"), to("limited", "up-messages/sim/native+429=7s"), to("locked", "up-gemini/sim/native+401"),
@@ -208,7 +208,7 @@ func TestErrorsAreTheClients(t *testing.T) {
 		status int
 		kind   llm.Kind
 	}{
-		{"busy", 503, llm.Overloaded}, {"limited", 429, llm.RateLimited}, {"locked", 401, llm.Auth}, {"nobody", 404, llm.NotFound},
+		{"busy", 503, llm.Overloaded}, {"limited", 429, llm.RateLimited}, {"locked", 502, llm.Server}, {"nobody", 404, llm.NotFound},
 	} {
 		for format := range roots {
 			for _, stream := range []bool{false, true} {

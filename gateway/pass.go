@@ -166,9 +166,15 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	x.asks(up)
 	resp, err := to.Do(x.ctx(), provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
 	if err != nil {
-		return err
+		return outside(err, err)
 	}
 	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		err = &llm.Error{Op: "gateway", Kind: llm.Auth, Status: resp.StatusCode, Err: fmt.Errorf("%s refused the key of the gateway for %s", up, e.kind)}
+		x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
+		return outside(err, err)
+	}
 	return x.sendBack(e, r, resp)
 }
 
@@ -250,7 +256,7 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response) error {
 	for name, values := range allowed(resp.Header, toClient) {
 		header[name] = values
 	}
-	header.Set(UpstreamHeader, x.upstream)
+	header.Set(UpstreamHeader, shownID(x.upstream))
 	header.Set("X-Content-Type-Options", "nosniff")
 	x.mu.Lock()
 	x.begun = true

@@ -180,7 +180,7 @@ func (s *sink) fail(err error) {
 		return // the error has its own status
 	}
 	var known *llm.Error
-	if !errors.As(err, &known) {
+	if err = s.x.forClient(err); !errors.As(err, &known) {
 		known = &llm.Error{Op: "gateway", Kind: llm.KindOf(err), Err: err}
 	}
 	if s.enc.Fail(known) != nil || s.flush.Flush() != nil {

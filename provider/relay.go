@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"reflect"
 	"slices"
@@ -205,10 +208,11 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 	side := newLockstep(j.readWhole)
 	defer side.stop()
 	var err error
+	src := placeless{resp.Body}
 	if j.whole {
-		err = m.passDocument(w, j, side, resp.Body, yield)
+		err = m.passDocument(w, j, side, src, yield)
 	} else {
-		err = j.codec.Relay(j.relay, resp.Body, func(ev llm.Event) wire.RelayDecision {
+		err = j.codec.Relay(j.relay, src, func(ev llm.Event) wire.RelayDecision {
 			if err := w.count(ev); err != nil {
 				return wire.GiveUp(m.lost(w.ctx, err, true, key))
 			}
@@ -222,6 +226,19 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 		return nil, true
 	}
 	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+}
+
+// placeless reads an answer whose errors are told to a client: they do not say between which
+// addresses a connection was lost.
+type placeless struct{ io.Reader }
+
+func (p placeless) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = fmt.Errorf("%s: %w", op.Op, op.Err)
+	}
+	return n, err
 }
 
 // readWhole returns the events of an answer in the caller's terms. Calls that were found in its text

@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+)
+
+// upstreamError is an error of an upstream. The log is told all of it, a client only what it can do
+// something about: where upstreams are, and how the gateway proves who it is, is not its business.
+type upstreamError struct {
+	all   error    // with those of the upstreams that were asked before
+	last  error    // which decides what the client is told
+	hosts []string // of the upstreams
+}
+
+func (e *upstreamError) Error() string { return e.all.Error() }
+func (e *upstreamError) Unwrap() error { return e.all }
+
+// outside marks an error as that of upstreams.
+func outside(all, last error, ways ...way) error {
+	if all == nil {
+		return nil
+	}
+	e := &upstreamError{all: all, last: last}
+	for _, w := range ways {
+		if m, ok := w.model.(*provider.Model); ok {
+			e.hosts = append(e.hosts, m.Host())
+		}
+	}
+	return e
+}
+
+// operatorFaults are errors that only who runs the gateway can mend. Clients must not take them for
+// errors of theirs, or look for them in their own keys.
+var operatorFaults = []struct {
+	is   func(*llm.Error) bool
+	says string
+}{
+	{func(e *llm.Error) bool { return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests },
+		"the upstream refused the credentials of this gateway; who runs the gateway has to look at them"},
+	{func(e *llm.Error) bool { return e.Status/100 == 3 || outbound.Untrusted(e.Err) },
+		"the address of the upstream is wrong, or it does not prove who it is; who runs the gateway has to look at it"},
+}
+
+// unreachable are errors in which the places of hosts stand.
+func unreachable(e *llm.Error) bool {
+	var op *net.OpError
+	var name *net.DNSError
+	return e.Kind == llm.Network || errors.As(e.Err, &op) || errors.As(e.Err, &name)
+}
+
+// forClient returns what a client is told of an error: its own, as it is; of an upstream's, the kind,
+// the status and the words, but nothing that only the operator can mend and no place of a host.
+func (x *exchange) forClient(err error) error {
+	var up *upstreamError
+	if !errors.As(err, &up) {
+		return err
+	}
+	told := &llm.Error{Op: "gateway", Kind: llm.KindOf(up.last), Err: up.last}
+	var known *llm.Error
+	if errors.As(up.last, &known) {
+		copied := *known
+		told = &copied
+	}
+	for _, f := range operatorFaults {
+		if f.is(told) {
+			x.w.Header().Set("X-Should-Retry", "false") // it would be the same again
+			return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusBadGateway, Err: errors.New(f.says)}
+		}
+	}
+	switch {
+	case told.Status == 0 && unreachable(told):
+		told.Err = errors.New("the upstream cannot be reached, or the connection to it was lost")
+		if told.Kind == llm.Timeout {
+			told.Err = errors.New("the upstream did not answer in time")
+		}
+	case told.Err != nil:
+		if text := told.Err.Error(); withoutHosts(text, up.hosts) != text {
+			told.Err = errors.New(withoutHosts(text, up.hosts))
+		}
+	}
+	return told
+}
+
+// withoutHosts takes the places of hosts out of a text. A name without a dot may be any word, so it
+// counts only with its port.
+func withoutHosts(text string, hosts []string) string {
+	for _, host := range hosts {
+		text = strings.ReplaceAll(text, host, "the upstream")
+		if name, _, err := net.SplitHostPort(host); err == nil && strings.ContainsAny(name, ".:") {
+			text = strings.ReplaceAll(text, name, "the upstream")
+		}
+	}
+	return text
+}
+
+// shownID is the id of a model without the address of its host.
+func shownID(id string) string {
+	before, rest, ok := strings.Cut(id, "://")
+	if !ok {
+		return id
+	}
+	vendor, _, _ := strings.Cut(before, "+")
+	_, model, _ := strings.Cut(rest, "#")
+	if vendor == before { // the address stands alone
+		return model
+	}
+	return vendor + "#" + model
+}
