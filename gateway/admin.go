@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
@@ -125,6 +127,8 @@ func (a *admin) fail(w http.ResponseWriter, err error) {
 	var known *adminError
 	if errors.As(err, &known) {
 		status = known.status
+	} else if errors.Is(err, access.ErrNotThere) {
+		status = http.StatusNotFound
 	} else if store := new(access.StoreError); errors.As(err, &store) {
 		status = http.StatusServiceUnavailable
 	}
@@ -136,23 +140,37 @@ func (a *admin) fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": err.Error()}}) // who is gone needs no answer
 }
 
-// read reads a JSON document; members that nobody knows are an error, as they would not do what they
-// say.
+// read reads a JSON object. Members that nobody knows, that stand there twice or that are null are an error, as they would not do
+// what they say. Without a body nothing is read.
 func read(r *http.Request, into any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
+	body, err := io.ReadAll(r.Body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
 		return &adminError{http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", large.Limit)}
 	}
-	if err == nil && d.More() {
-		err = errors.New("something stands behind it")
-	}
 	if err != nil {
 		return bad("the body cannot be read: %v", err)
+	}
+	if body = js.Trim(body); len(body) == 0 {
+		return nil
+	}
+	if !js.Valid(body) || js.Kind(body) != '{' {
+		return bad("the body is no JSON object")
+	}
+	seen := map[string]bool{}
+	for key, value := range js.Members(body) {
+		name := strings.ToLower(string(key)) // as the decoder below finds them
+		switch {
+		case seen[name]:
+			return bad("the member %.40q stands in the body twice", name)
+		case js.Kind(value) == 'n':
+			return bad("the member %.40q is null: leave it out, or say what it is", name)
+		}
+		seen[name] = true
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return bad("the body cannot be read: %v", js.Explain(err))
 	}
 	return nil
 }
@@ -165,7 +183,7 @@ type newKey struct {
 	Tools   []string       `json:"tools"`
 	Routes  []string       `json:"routes"`
 	Limits  []access.Quota `json:"limits"`
-	Expires time.Time      `json:"expires"`
+	Expires *string        `json:"expires"` // as access.ParseTime reads it
 }
 
 // madeKey is a key with its secret, which is shown once.
@@ -184,9 +202,14 @@ func (a *admin) create(r *http.Request) (any, error) {
 	if err := read(r, &n); err != nil {
 		return nil, err
 	}
-	k, secret, err := a.book.Create(r.Context(), access.Key{
-		Team: n.Team, Name: n.Name, Models: n.Models, Tools: n.Tools, Routes: n.Routes, Limits: n.Limits, Expires: n.Expires,
-	})
+	k := access.Key{Team: n.Team, Name: n.Name, Models: n.Models, Tools: n.Tools, Routes: n.Routes, Limits: n.Limits}
+	if n.Expires != nil {
+		var err error
+		if k.Expires, err = access.ParseTime(*n.Expires, time.Now(), false); err != nil {
+			return nil, bad("expires: %v", err)
+		}
+	}
+	k, secret, err := a.book.Create(r.Context(), k)
 	return madeKey{k, secret}, err
 }
 
@@ -223,6 +246,9 @@ func (a *admin) setTeam(r *http.Request) (any, error) {
 	}
 	if err := read(r, &n); err != nil {
 		return nil, err
+	}
+	if n.Limits == nil {
+		return nil, bad("the member limits is missing; [] takes all limits of the team away")
 	}
 	t := access.Team{Name: r.PathValue("name"), Limits: n.Limits}
 	return t, a.book.SetTeam(r.Context(), t)

@@ -49,6 +49,7 @@ func TestAdmin(t *testing.T) {
 	asks(first, 200)
 	asks(second, 200)
 	_, third := made(do("POST", "/admin/keys/"+id+"/rotate", "", 200))
+	asks(first, 401) // without grace, earlier secrets end too
 	asks(second, 401)
 	asks(third, 200)
 	do("PUT", "/admin/teams/green", `{"limits":["requests/total=4","tokens/month=50000000"]}`, 200, `"requests/total=4"`)
@@ -63,6 +64,30 @@ func TestAdmin(t *testing.T) {
 	do("GET", "/admin/requests?limit=-1", "", 400, "is no number")
 	do("POST", "/admin/keys/"+id+"/rotate", `{"grace":"1 day"}`, 400, "is no duration")
 	do("PATCH", "/admin/keys", "", 405)
+	for _, verb := range []string{"rotate", "revoke"} {
+		do("POST", "/admin/keys/tp-aaaaaaaaaa/"+verb, "", 404, "it is not there")
+	}
+	for body, says := range map[string]string{
+		`{"team":"green","models":[]}`:                        "the list of models is empty",
+		`{"team":"green","tools":[""]}`:                       "is no name",
+		`{"team":"green","routes":null}`:                      "is null",
+		`{"team":"green","limits":[]}`:                        "the list of limits is empty",
+		`{"team":"green","limits":["money/day=-1"]}`:          "is no amount",
+		`{"team":"green","model":["chat"]}`:                   `unknown field \"model\"`,
+		`{"team":"green","models":["chat"],"models":["*"]}`:   "twice",
+		`{"team":"green","models":["chat"],"Models":["*"]}`:   "twice",
+		`{"team":"green","models":["chat"]} {"models":["*"]}`: "is no JSON object",
+		`{"team":"green","models":"chat"}`:                    `must be an array`,
+		`["green"]`:                                           "is no JSON object",
+		`{"team":"green","expires":""}`:                       "2027-01-31T12:00:00Z",
+		`{"team":"green","expires":"x"}`:                      "nor a duration like 720h",
+		`{"team":"green","expires":"0h"}`:                     "expired already",
+	} {
+		do("POST", "/admin/keys", body, 400, says)
+	}
+	do("POST", "/admin/keys", `{"team":"green","expires":"30d"}`, 200, `"expires":"`)
+	do("PUT", "/admin/teams/green", "", 400, "limits is missing")
+	do("PUT", "/admin/teams/green", `{"limits":[]}`, 200)
 	if _, err := gateway.Admin(f.book, "short"); err == nil {
 		t.Error("a short key is taken")
 	}

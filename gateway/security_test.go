@@ -347,7 +347,7 @@ func (f *fort) pages() (list []attack) {
 	add("a large body", attack{header: as, body: `{"team":"` + strings.Repeat("x", 1<<20) + `"}`, status: []int{413}})
 	add("a name of several lines", attack{header: as, body: `{"team":"evil\nlevel=INFO msg=trust"}`, status: []int{400}})
 	add("another way to group", attack{method: "GET", path: "/admin/usage?by=team,drop", header: as, status: []int{400}})
-	add("a key that is none", attack{path: "/admin/keys/tp-x/rotate", body: "{}", header: as, status: []int{400}})
+	add("a key that is none", attack{path: "/admin/keys/tp-x/rotate", body: "{}", header: as, status: []int{404}})
 	add("questions of clients", attack{path: "/v1/chat/completions", body: hello, header: as, status: []int{404}})
 	return list
 }

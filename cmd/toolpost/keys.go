@@ -144,7 +144,6 @@ func readLimits(cmd *cobra.Command, texts []string) (list []access.Quota, err er
 func newKeysCreate() *cobra.Command {
 	var k access.Key
 	var limits []string
-	var expires string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -159,8 +158,8 @@ gateway or a vendor runs; clients run their own.`,
 			if k.Limits, err = readLimits(cmd, limits); err != nil {
 				return err
 			}
-			if k.Expires, err = readTime(expires, time.Now(), 1); err != nil {
-				return usagef(cmd, "--expires: %w", err)
+			if k.Expires, err = timeFlag(cmd, "expires", false); err != nil {
+				return err
 			}
 			return withKeys(cmd, true, func(b *access.Book) error {
 				made, secret, err := b.Create(cmd.Context(), k)
@@ -178,28 +177,23 @@ gateway or a vendor runs; clients run their own.`,
 	f.StringSliceVar(&k.Tools, "tools", nil, "the tools of the gateway and of vendors that it may use")
 	f.StringSliceVar(&k.Routes, "routes", nil, "the routes that it may use, as the configuration names them")
 	f.StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=50; may be given several times")
-	f.StringVar(&expires, "expires", "", "when it ends: a `TIME` like 720h, or a day like 2027-01-31")
+	f.String("expires", "", "when it ends: after a `TIME` like 720h or 30d, with a day like 2027-01-31, or at 2027-01-31T12:00:00Z")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 
-// readTime reads a day, or a duration from now in a direction; "" is no time.
-func readTime(s string, now time.Time, direction time.Duration) (time.Time, error) {
-	if s == "" {
+// timeFlag reads the time of a flag; the zero time if it is not given. One that is given but empty is an error, as a variable that is not
+// set makes it.
+func timeFlag(cmd *cobra.Command, name string, back bool) (time.Time, error) {
+	f := cmd.Flag(name)
+	if !f.Changed {
 		return time.Time{}, nil
 	}
-	if t, err := time.Parse(time.DateOnly, s); err == nil {
-		return t, nil
+	t, err := access.ParseTime(f.Value.String(), time.Now(), back)
+	if err != nil {
+		return time.Time{}, usagef(cmd, "--%s: %w", name, err)
 	}
-	text, days := s, time.Duration(1)
-	if n, ok := strings.CutSuffix(s, "d"); ok {
-		text, days = n+"h", 24
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > 100*365*24*time.Hour/days {
-		return time.Time{}, fmt.Errorf("%q is neither a day like 2027-01-31 nor a time like 720h or 30d", s)
-	}
-	return now.Add(direction * days * d).UTC().Truncate(time.Second), nil
+	return t, nil
 }
 
 func newKeysList() *cobra.Command {
@@ -290,19 +284,31 @@ func newKeysRevoke() *cobra.Command {
 
 func newKeysTeam() *cobra.Command {
 	var limits []string
+	var none bool
 	cmd := &cobra.Command{
-		Use:     "team TEAM",
-		Short:   "Set the limits of a team",
-		Long:    "Sets what all keys of a team may use together. Without --limit there are none from then on.",
-		Example: "  toolpost keys team research --limit money/month=500 --limit tokens/minute=200000 --keys sqlite:keys.db",
-		Args:    cobra.ExactArgs(1),
+		Use:   "team TEAM",
+		Short: "Show or set the limits of a team",
+		Long: `Sets what all keys of a team may use together, in the place of the limits that it had.
+Without --limit and --no-limits it shows them.`,
+		Example: `  toolpost keys team research --limit money/month=500 --limit tokens/minute=200000 --keys sqlite:keys.db
+  toolpost keys team research --keys sqlite:keys.db`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := readLimits(cmd, limits)
 			if err != nil {
 				return err
 			}
-			return withKeys(cmd, true, func(b *access.Book) error {
-				if err := b.SetTeam(cmd.Context(), access.Team{Name: args[0], Limits: list}); err != nil {
+			if none && len(list) > 0 {
+				return usagef(cmd, "--limit and --no-limits cannot both be meant")
+			}
+			set := none || len(list) > 0
+			return withKeys(cmd, set, func(b *access.Book) error {
+				if set {
+					err = b.SetTeam(cmd.Context(), access.Team{Name: args[0], Limits: list})
+				} else {
+					list, err = limitsOf(cmd, b, args[0])
+				}
+				if err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "limits of team %s: %s\n", printable(args[0]), cmp.Or(quotaList(list), "none"))
@@ -311,5 +317,20 @@ func newKeysTeam() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=500; may be given several times")
+	cmd.Flags().BoolVar(&none, "no-limits", false, "take all limits of the team away")
 	return cmd
+}
+
+// limitsOf returns the limits of a team.
+func limitsOf(cmd *cobra.Command, b *access.Book, name string) ([]access.Quota, error) {
+	teams, err := b.Teams(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range teams {
+		if t.Name == name {
+			return t.Limits, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no team %s", printable(name))
 }

@@ -106,17 +106,37 @@ func TestKeysUsedWrongly(t *testing.T) {
 	for args, says := range map[string]string{
 		"keys list": "nobody says where keys are kept",
 		"keys create --team a --limit money/week=1 --keys " + keysFile: "is no limit like",
-		"keys create --team a --expires soon --keys " + keysFile:       "neither a day",
+		"keys create --team a --expires soon --keys " + keysFile:       "nor a day",
 		"keys create --team a --keys postgres://u:p@127.0.0.1/x":       "a password on the command line",
 		"keys rotate tp-aaaaaaaaaa --grace -1h --keys " + keysFile:     "--grace",
 		"usage --by moon --keys " + keysFile:                           "is not key, team, model, day or request",
 		"usage --json --csv --keys " + keysFile:                        "use one of them",
-		"usage --since yesterday --keys " + keysFile:                   "neither a day",
+		"usage --since yesterday --keys " + keysFile:                   "nor a day",
 		"serve --addr 0.0.0.0:0":                                       "whoever reaches it spends",
 		"serve --addr :0":                                              "--let-anyone-use-it",
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
 	}
+	for says, args := range map[string][]string{ // as variables that are not set leave them
+		"the list of models is empty":  {"--models", ""},
+		"the list of tools is empty":   {"--tools", ""},
+		"the list of routes is empty":  {"--routes", ""},
+		"models: \"\" is no name":      {"--models", "fast,"},
+		"models: \" slow\" is no name": {"--models", "fast, slow"},
+		"--expires: \"\" is neither":   {"--expires", ""},
+		"--limit: \"\" is no limit":    {"--limit", ""},
+		"--limit: \"money/day=-1\"":    {"--limit", "money/day=-1"},
+	} {
+		code := 1
+		if strings.HasPrefix(says, "--") {
+			code = 2
+		}
+		must(t, toolpost(t, "", append([]string{"keys", "create", "--team", "a", "--keys", keysFile}, args...)...), code, says)
+	}
+	must(t, toolpost(t, "", "keys", "team", "a", "--limit", "tokens/day=5", "--keys", keysFile), 0, "tokens/day=5")
+	must(t, toolpost(t, "", "keys", "team", "a", "--keys", keysFile), 0, "tokens/day=5")
+	must(t, toolpost(t, "", "keys", "team", "b", "--keys", keysFile), 1, "there is no team b")
+	must(t, toolpost(t, "", "keys", "team", "a", "--no-limits", "--keys", keysFile), 0, "limits of team a: none")
 	for args, says := range map[string]string{
 		"keys create --keys " + keysFile:               "the team is missing",
 		"keys rotate tp-aaaaaaaaaa --keys " + keysFile: "it is not there",

@@ -16,7 +16,7 @@ import (
 const byRequest = "request"
 
 func newUsage() *cobra.Command {
-	var by, since string
+	var by string
 	var asJSON, asCSV bool
 	var last int
 	cmd := &cobra.Command{
@@ -33,12 +33,12 @@ not known.`,
 			if asJSON && asCSV {
 				return usagef(cmd, "--json and --csv are two forms: use one of them")
 			}
-			from, err := readTime(since, time.Now(), -1)
+			from, err := timeFlag(cmd, "since", true)
 			if err != nil {
-				return usagef(cmd, "--since: %w", err)
+				return err
 			}
 			if by == byRequest {
-				if asCSV || since != "" {
+				if asCSV || !from.IsZero() {
 					return usagef(cmd, "the list of requests has neither --csv nor --since; --last says how many")
 				}
 				return withKeys(cmd, false, func(b *access.Book) error { return printRequests(cmd, b, last, asJSON) })
@@ -67,7 +67,7 @@ not known.`,
 	addKeysFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&by, "by", "team", "what to sum up by: key, team, model, day, several of them with commas, or request")
-	f.StringVar(&since, "since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
+	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
 	f.IntVar(&last, "last", 50, "with --by request: how many")
 	f.BoolVar(&asJSON, "json", false, "print one JSON array")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")

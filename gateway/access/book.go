@@ -128,19 +128,18 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 	return s.Key, secret, err
 }
 
-// Rotate gives a key a new secret and returns it. The one before is good for a while longer.
+// Rotate gives a key a new secret and returns it. The one before is good for a grace time more, and so are those of earlier rotations, each
+// until its own end; without a grace time all of them end at once.
 func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key, string, error) {
 	secret, now := newSecret(id), b.now().Truncate(time.Second)
 	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
 		switch {
 		case !there:
-			return errNotThere
+			return ErrNotThere
 		case !s.Revoked.IsZero():
 			return errors.New("it is revoked")
 		}
-		s.Before, s.Until = s.Hash, now.Add(max(0, grace))
-		s.Hash, s.Rotated = hashOf(secret), now
-		return nil
+		return s.rotate(secret, now, grace)
 	})
 	return s.Key, secret, err
 }
@@ -149,7 +148,7 @@ func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key,
 func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
 	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
 		if !there {
-			return errNotThere
+			return ErrNotThere
 		}
 		if s.Revoked.IsZero() {
 			s.Revoked = b.now().Truncate(time.Second)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,10 +46,18 @@ type Team struct {
 type stored struct {
 	Key
 	Hash string `json:"hash"` // of the secret, in hexadecimal
-	// Before is the hash of the secret before the last rotation, which ends at Until.
-	Before string    `json:"before,omitempty"`
-	Until  time.Time `json:"until,omitzero"`
+	// Earlier are secrets before rotations, each of which is good for a while longer.
+	Earlier []earlier `json:"earlier,omitempty"`
 }
+
+// earlier is a secret of a key before a rotation.
+type earlier struct {
+	Hash  string    `json:"hash"`
+	Until time.Time `json:"until"`
+}
+
+// maxEarlier bounds how many secrets of a key are good at the same time, beside the present one.
+const maxEarlier = 8
 
 // Prefix is what every secret begins with.
 const Prefix = "tp-"
@@ -77,9 +86,28 @@ func hashOf(secret string) string {
 // has reports whether a secret is the key's, at a time.
 func (k *stored) has(secret string, now time.Time) bool {
 	hash := []byte(hashOf(secret))
-	is := subtle.ConstantTimeCompare(hash, []byte(k.Hash))
-	was := subtle.ConstantTimeCompare(hash, []byte(k.Before))
-	return is == 1 || was == 1 && now.Before(k.Until)
+	is := subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1
+	for _, e := range k.Earlier {
+		was := subtle.ConstantTimeCompare(hash, []byte(e.Hash)) == 1
+		is = is || was && now.Before(e.Until)
+	}
+	return is
+}
+
+// rotate puts another secret in the place of the present one, which is good for a grace time more. Earlier ones keep their own end,
+// unless there is no grace: then all end.
+func (k *stored) rotate(secret string, now time.Time, grace time.Duration) error {
+	if grace <= 0 {
+		k.Earlier = nil
+	} else {
+		k.Earlier = slices.DeleteFunc(k.Earlier, func(e earlier) bool { return !now.Before(e.Until) })
+		if len(k.Earlier) >= maxEarlier {
+			return fmt.Errorf("%d earlier secrets of it are still good: rotate it without grace, which ends them, or wait until %s", len(k.Earlier), k.Earlier[0].Until.Format(time.RFC3339))
+		}
+		k.Earlier = append(k.Earlier, earlier{k.Hash, now.Add(min(grace, longest))})
+	}
+	k.Hash, k.Rotated = hashOf(secret), now
+	return nil
 }
 
 // Bounds of what describes a key.
@@ -100,17 +128,39 @@ func (k *Key) check() error {
 			return err
 		}
 	}
-	for what, list := range map[string][]string{"models": k.Models, "tools": k.Tools, "routes": k.Routes} {
-		if len(list) > maxPatterns {
-			return fmt.Errorf("there may be %d %s, not %d", maxPatterns, what, len(list))
-		}
-		for _, p := range list {
-			if p == "" || len(p) > maxPattern || hasControl(p) {
-				return fmt.Errorf("%.40q names no %s", p, what)
-			}
+	for _, bound := range []struct {
+		what string
+		list []string
+	}{{"models", k.Models}, {"tools", k.Tools}, {"routes", k.Routes}} {
+		if err := checkPatterns(bound.what, bound.list); err != nil {
+			return err
 		}
 	}
+	if k.Limits != nil && len(k.Limits) == 0 {
+		return emptyList("limits")
+	}
 	return checkLimits(k.Limits)
+}
+
+// checkPatterns refuses a list of names that cannot be meant. One that is there but empty, as a variable that is not set
+// makes it, would allow everything, like none at all.
+func checkPatterns(what string, list []string) error {
+	if list != nil && len(list) == 0 {
+		return emptyList(what)
+	}
+	if len(list) > maxPatterns {
+		return fmt.Errorf("there may be %d %s, not %d", maxPatterns, what, len(list))
+	}
+	for _, p := range list {
+		if p == "" || len(p) > maxPattern || hasControl(p) || strings.TrimSpace(p) != p {
+			return fmt.Errorf("%s: %.40q is no name: it is empty, has spaces at its ends or more than %d bytes, or something that cannot be printed", what, p, maxPattern)
+		}
+	}
+	return nil
+}
+
+func emptyList(what string) error {
+	return fmt.Errorf("the list of %s is empty: leave it out to set no bound, or name what it bounds", what)
 }
 
 // checkName allows what can stand in tables, logs and headers.
@@ -184,5 +234,5 @@ func (k *Key) State(now time.Time) string {
 	return "active"
 }
 
-// errNotThere is why a key or a team is not found.
-var errNotThere = errors.New("it is not there")
+// ErrNotThere is why a key is not changed: there is none of that id.
+var ErrNotThere = errors.New("it is not there")

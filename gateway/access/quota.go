@@ -145,6 +145,31 @@ func (p Period) end(t time.Time) time.Time {
 	return time.Time{}
 }
 
+// longest bounds how far from now a time may be that is said as a duration.
+const longest = 100 * 365 * 24 * time.Hour
+
+// ParseTime reads a time as people write it: of RFC 3339, like 2027-01-31T12:00:00Z; a day, like 2027-01-31, which begins in UTC; or a duration
+// from now, like 720h or 30d. With back, a duration leads into the past.
+func ParseTime(s string, now time.Time, back bool) (time.Time, error) {
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(form, s); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	text, unit := s, time.Duration(1)
+	if n, ok := strings.CutSuffix(s, "d"); ok && strings.Trim(n, "0123456789.") == "" {
+		text, unit = n+"h", 24
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > longest/unit {
+		return time.Time{}, fmt.Errorf("%.60q is neither a time like 2027-01-31T12:00:00Z, nor a day like 2027-01-31, nor a duration like 720h or 30d", s)
+	}
+	if d *= unit; back {
+		d = -d
+	}
+	return now.Add(d).UTC().Truncate(time.Second), nil
+}
+
 // Count is how much was used.
 type Count struct{ Requests, Tokens, Money int64 }
 

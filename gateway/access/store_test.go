@@ -492,6 +492,9 @@ func TestDescriptions(t *testing.T) {
 		{Team: "a", Limits: []access.Quota{{Unit: "apples", Per: access.Day}}}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: "week"}}},
 		{Team: "a", Limits: limit(t, "money/day=1", "money/day=2")}, {Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: -1}}},
 		{Team: "a", Limits: []access.Quota{{Unit: access.Money, Per: access.Day, Most: 1 << 62}}},
+		// Lists that are there but empty would allow everything.
+		{Team: "a", Models: []string{}}, {Team: "a", Tools: []string{}}, {Team: "a", Routes: []string{}}, {Team: "a", Limits: []access.Quota{}},
+		{Team: "a", Models: []string{"fast", ""}}, {Team: "a", Models: []string{"fast", " slow"}}, {Team: "a", Tools: []string{" "}},
 	} {
 		if _, _, err := b.Create(t.Context(), k); err == nil {
 			t.Errorf("%+v was made", k)
@@ -562,5 +565,67 @@ func TestSettleAgain(t *testing.T) {
 				t.Errorf("%d: %d lines after %s", fails, len(log), time.Since(began))
 			}
 		})
+	}
+}
+
+// TestRotateTwice checks that each secret of a key is good for as long as its own rotation said, that a rotation without grace ends all of
+// them, and that there are not many.
+func TestRotateTwice(t *testing.T) {
+	at := newClock()
+	b := &access.Book{Store: new(access.Memory), Now: at.now}
+	k, first, err := b.Create(t.Context(), access.Key{Team: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotate := func(grace time.Duration) string {
+		t.Helper()
+		_, secret, err := b.Rotate(t.Context(), k.ID, grace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	good := func(when string, want bool, secrets ...string) {
+		t.Helper()
+		for i, s := range secrets {
+			if _, err := b.Authenticate(t.Context(), s); (err == nil) != want {
+				t.Errorf("%s: secret %d: %v", when, i+1, err)
+			}
+		}
+	}
+	second := rotate(24 * time.Hour)
+	at.pass(time.Hour)
+	third := rotate(time.Hour)
+	good("within both grace times", true, first, second, third)
+	at.pass(time.Hour)
+	good("after the second grace time", true, first, third)
+	good("after the second grace time", false, second)
+	at.pass(22 * time.Hour)
+	good("after the first grace time", false, first, second)
+	good("after the first grace time", true, third)
+	fourth := rotate(time.Hour)
+	good("again", true, third, fourth)
+	fifth := rotate(0)
+	good("without grace", false, first, second, third, fourth)
+	good("without grace", true, fifth)
+	for range 8 {
+		rotate(time.Hour)
+	}
+	if _, _, err := b.Rotate(t.Context(), k.ID, time.Hour); err == nil || !strings.Contains(err.Error(), "earlier secrets") {
+		t.Errorf("a ninth earlier secret: %v", err)
+	}
+	rotate(0)
+}
+
+// TestParseTime checks which times people may write.
+func TestParseTime(t *testing.T) {
+	for s, want := range map[string]string{
+		"2027-01-31": "2027-01-31T00:00:00Z", "2027-01-31T12:00:00+02:00": "2027-01-31T10:00:00Z", "90m": noon.Add(90 * time.Minute).Format(time.RFC3339),
+		"2d": noon.Add(48 * time.Hour).Format(time.RFC3339), "": "", "soon": "", "-1h": "", "1000000h": "", "5": "", "99999999d": "", "1h1d": "",
+	} {
+		got, err := access.ParseTime(s, noon, false)
+		if (err != nil) != (want == "") || err == nil && got.Format(time.RFC3339) != want {
+			t.Errorf("%q: %v, %v", s, got, err)
+		}
 	}
 }
