@@ -124,8 +124,8 @@ func (x *exchange) answer() (err error) {
 		return err
 	}
 	x.name = req.Model
-	if namesAnother(body) {
-		return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the request names the model more than once, or in another case")}
+	if err := ambiguous(body); err != nil {
+		return err
 	}
 	before := len(req.Messages)
 	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
@@ -163,6 +163,30 @@ func (x *exchange) answer() (err error) {
 		return x.stream(way, req, len(body))
 	}
 	return x.whole(way, req, len(body))
+}
+
+// weighed are the names of members that the gateway decides by: what may be asked, how much it may
+// cost, and how it is answered.
+var weighed = []string{
+	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
+	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
+}
+
+// ambiguous says why a body may be read in more than one way, nil if it may not: an upstream must not
+// be asked something else than what was checked.
+func ambiguous(body []byte) error {
+	body = js.Trim(body)
+	if name := js.Repeated(body); name != nil {
+		return invalid("the request has the member %.60q twice, or in two spellings", name)
+	}
+	for key := range js.Members(body) {
+		for _, name := range weighed {
+			if string(key) != name && strings.EqualFold(string(key), name) {
+				return invalid("the member %.60q of the request has to be written %q", key, name)
+			}
+		}
+	}
+	return nil
 }
 
 // namesAnother reports whether a body has more than one member that an upstream may take for the
@@ -334,6 +358,9 @@ func (x *exchange) count() error {
 		return err
 	}
 	x.name = req.Model
+	if err := ambiguous(body); err != nil {
+		return err
+	}
 	before := len(req.Messages)
 	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
 		return err
