@@ -55,6 +55,8 @@ type exchange struct {
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
 	holds    bool   // calls are held until they fit
+	untold   bool   // the client did not ask what its stream uses, and is not told
+	counts   bool   // the upstream was asked for it in the client's place
 	name     string // of the model, as the client says it
 	ownID    string // of an answer of another format than the upstream's
 	invalid  int    // calls that do not fit
@@ -156,10 +158,11 @@ func (x *exchange) answer() (err error) {
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() && x.countsItself(body, stream) {
+	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
 		x.raw = body
 	}
 	if stream {
+		x.askUsage(body)
 		return x.stream(way, req, len(body))
 	}
 	return x.whole(way, req, len(body))
@@ -202,6 +205,16 @@ func namesAnother(body []byte) bool {
 		}
 	}
 	return n > 1 || n > exact
+}
+
+// askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway
+// has to know it, the upstream is asked for it all the same: what a model thinks does not show in its
+// text, so it cannot be estimated.
+func (x *exchange) askUsage(body []byte) {
+	asking, added := x.Codec.AskUsage(body)
+	if x.untold = added; added && x.rights != nil && x.raw != nil {
+		x.raw, x.counts = asking, true
+	}
 }
 
 // whole answers in one piece.

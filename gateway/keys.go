@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -218,12 +217,6 @@ func mostOutput(req *llm.Request, info catalog.Model) int {
 		most = min(most, defaultOutput)
 	}
 	return most * min(max(req.N, 1), mostAnswers)
-}
-
-// countsItself reports whether an upstream of the client's own format says what a relayed answer uses.
-// Chat servers do so in streams only for who asks; what a model thinks does not show in its text, so it cannot be estimated.
-func (x *exchange) countsItself(body []byte, stream bool) bool {
-	return x.rights == nil || !stream || !mannersOf(x.Codec.Format).countsIfAsked || string(js.Get(js.Get(body, "stream_options"), "include_usage")) == "true"
 }
 
 func infoOf(w way) catalog.Model {

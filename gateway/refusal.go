@@ -40,8 +40,6 @@ type manners struct {
 	requestID string
 	// keyInAddress says that clients may have their key in the address.
 	keyInAddress bool
-	// countsIfAsked says that servers count what a stream uses only for who asks.
-	countsIfAsked bool
 	// limit, left and reset are the headers that say how much is left in this minute, with * for the unit, and when says
 	// when it ends. Vendors that have none leave them out.
 	limit, left, reset string
@@ -53,7 +51,7 @@ type manners struct {
 // allManners are those of the formats that have any.
 var allManners = []manners{
 	{
-		format: wire.Chat, requestID: "X-Request-Id", countsIfAsked: true,
+		format: wire.Chat, requestID: "X-Request-Id",
 		limit: "X-Ratelimit-Limit-*", left: "X-Ratelimit-Remaining-*", reset: "X-Ratelimit-Reset-*", when: untilReset, grounds: openaiGrounds,
 	}, {
 		format: wire.Responses, requestID: "X-Request-Id",

@@ -66,7 +66,7 @@ type sink struct {
 
 func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
-	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name})
+	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold})
 	if s.every > 0 && x.Codec.Properties().KeepAlive != "" {
 		s.x.mu.Lock()
 		s.timer = time.AfterFunc(s.every, s.alive)
@@ -118,7 +118,13 @@ func (r *relayed) Write(b []byte) (int, error) {
 		return r.x.w.Write(b)
 	}
 	r.x.out.begin()
-	return r.x.w.Write(b)
+	if !r.x.counts {
+		return r.x.w.Write(b)
+	}
+	if _, err := r.x.w.Write(r.x.Codec.WithoutUsage(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // FlushError sends all that was written.

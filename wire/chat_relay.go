@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -63,4 +65,79 @@ func (w *chatWriter) nextIndex() int {
 		n++
 	}
 	return n
+}
+
+// AskUsage returns the body of a request for a stream with the wish to be told what it uses, and
+// whether that had to be added. Only servers of the chat format tell it to none but who asks.
+func (c Codec) AskUsage(body []byte) (asking []byte, added bool) {
+	if c.Format != Chat || js.Kind(js.Trim(body)) != '{' {
+		return body, false
+	}
+	const asked = `{"include_usage":true`
+	options := js.Get(js.Trim(body), "stream_options")
+	switch {
+	case options == nil:
+		at := bytes.IndexByte(body, '{') + 1
+		member := `"stream_options":` + asked + `}`
+		if js.Trim(body[at:])[0] != '}' {
+			member += ","
+		}
+		return append(append(append(make([]byte, 0, len(body)+len(member)), body[:at]...), member...), body[at:]...), true
+	case js.Kind(js.Get(options, "include_usage")) == 't':
+		return body, false
+	}
+	out := append(make([]byte, 0, len(body)+len(asked)), body[:cap(body)-cap(options)]...)
+	rest := body[cap(body)-cap(options)+len(options):]
+	out = append(out, asked...)
+	for key, value := range js.Members(options) {
+		if string(key) != "include_usage" {
+			out = append(js.AppendQuoted(append(out, ','), string(key)), ':')
+			out = append(out, value...)
+		}
+	}
+	return append(append(out, '}'), rest...), true
+}
+
+// WithoutUsage returns whole events of a stream without the chunk that says nothing but what was
+// used, for a client that did not ask for it. In formats other than chat there is none.
+func (c Codec) WithoutUsage(events []byte) []byte {
+	if c.Format != Chat || !bytes.Contains(events, []byte(`"usage"`)) {
+		return events
+	}
+	out := events[:0:0]
+	for len(events) > 0 {
+		n := endOfEvent(events)
+		if event := events[:n]; !saysOnlyUsage(event) {
+			out = append(out, event...)
+		}
+		events = events[n:]
+	}
+	return out
+}
+
+// endOfEvent returns where the first event of a stream ends, with the blank line behind it.
+func endOfEvent(events []byte) int {
+	end := len(events)
+	for _, blank := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
+		if i := bytes.Index(events[:end], []byte(blank)); i >= 0 {
+			end = i + len(blank)
+		}
+	}
+	return end
+}
+
+// saysOnlyUsage reports whether an event is the chunk with the usage behind an answer.
+func saysOnlyUsage(event []byte) bool {
+	data, ok := bytes.CutPrefix(js.Trim(event), []byte("data:"))
+	if !ok {
+		return false
+	}
+	data = js.Trim(data)
+	if js.Kind(js.Get(data, "usage")) != '{' {
+		return false
+	}
+	for range js.Elements(js.Get(data, "choices")) {
+		return false
+	}
+	return true
 }
