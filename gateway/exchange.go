@@ -137,6 +137,9 @@ func (x *exchange) answer() (err error) {
 	if err != nil {
 		return err
 	}
+	if len(req.Messages) == 0 {
+		return x.WriteReady(x.w, req.Model)
+	}
 	if x.fromCache(way[0].route, req, body) {
 		return nil
 	}

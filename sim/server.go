@@ -84,6 +84,9 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return vendorapi.NotFound(codec, err)
 	}
+	if len(req.Messages) == 0 {
+		return e.WriteReady(w, req.Model)
+	}
 	ended := s.saw(req.Model)
 	sent := false
 	defer func() { ended(!sent && r.Context().Err() != nil) }()

@@ -24,6 +24,7 @@ var ollamaProperties = Properties{
 	},
 	Models:      ModelList{Path: "tags", List: "models", ID: "name"},
 	OutputField: "format",
+	EmptyLoads:  true,
 }
 
 func (ollama) properties() *Properties { return &ollamaProperties }
@@ -189,13 +190,22 @@ func (o ollama) encodeResponse(e *encoder, r *llm.Response) {
 	top, _, message := splitFinish(e.ownExtra(r.Finish.Extra))
 	start := e.Object()
 	o.encodeHead(e, r.Finish.Model, createdAt(r.Start), top)
+	o.encodeSaid(e, o.withInvalid(e, r), message)
+	o.encodeEnd(e, r.Finish)
+	e.endWith(start, top)
+}
+
+// encodeSaid writes what an answer, or a line of one, says; more are fields that nobody knows.
+func (o ollama) encodeSaid(e *encoder, parts []llm.Part, more map[string]json.RawMessage) {
+	if e.c.Quirks.Prompt {
+		o.encodeText(e, parts)
+		return
+	}
 	e.Key("message")
 	msg := e.Object()
 	e.StringField("role", "assistant")
-	o.encodeAssistant(e, o.withInvalid(e, r), "", true)
-	e.endWith(msg, message)
-	o.encodeEnd(e, r.Finish)
-	e.endWith(start, top)
+	o.encodeAssistant(e, parts, "", true)
+	e.endWith(msg, more)
 }
 
 // withInvalid adds the calls that cannot be run as text.
@@ -254,11 +264,7 @@ func (w *ollamaWriter) unknown(ev llm.UnknownEvent) {
 	top, _, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.e.Object()
 	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
-	w.e.Key("message")
-	msg := w.e.Object()
-	w.e.StringField("role", "assistant")
-	w.e.StringField("content", "")
-	w.e.endWith(msg, message)
+	w.encodeSaid(w.e, nil, message)
 	w.e.BoolField("done", false)
 	w.e.endWith(start, top)
 	w.e.Buf = append(w.e.Buf, '\n')
@@ -273,11 +279,7 @@ func (w *ollamaWriter) parts(parts ...llm.Part) {
 	} else {
 		w.e.Buf = append(w.e.Buf, w.opening...)
 	}
-	w.e.Key("message")
-	w.e.Object()
-	w.e.StringField("role", "assistant")
-	w.encodeAssistant(w.e, parts, "", true)
-	w.e.End()
+	w.encodeSaid(w.e, parts, nil)
 	w.e.BoolField("done", false)
 	w.e.End()
 	w.e.Buf = append(w.e.Buf, '\n')
@@ -287,11 +289,7 @@ func (w *ollamaWriter) finish(f llm.Finish) {
 	top, _, message := splitFinish(w.e.ownExtra(f.Extra))
 	start := w.e.Object()
 	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
-	w.e.Key("message")
-	msg := w.e.Object()
-	w.e.StringField("role", "assistant")
-	w.e.StringField("content", "")
-	w.e.endWith(msg, message)
+	w.encodeSaid(w.e, nil, message)
 	w.encodeEnd(w.e, f)
 	w.e.endWith(start, top)
 	w.e.Buf = append(w.e.Buf, '\n')

@@ -260,6 +260,9 @@ func (o ollama) encodeResults(e *encoder, m llm.Message, calls map[string]llm.Ca
 // Decoding.
 
 func (o ollama) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
+	if d.c.Quirks.Prompt {
+		body = o.chatOfPrompt(d, body)
+	}
 	stream = true // unless the client says otherwise
 	calls := &callMatcher{}
 	for key, v := range js.Members(body) {
@@ -358,6 +361,9 @@ func (o ollama) decodeMessage(d *decoder, v []byte) llm.Message {
 		case "thinking":
 			thinking = d.str(val)
 		case "images":
+			if js.Kind(val) != 'n' && !d.is(val, '[', "a list of images") {
+				continue
+			}
 			for el := range js.Elements(val) {
 				images = append(images, o.decodeImage(d, el))
 			}

@@ -77,6 +77,9 @@ type Properties struct {
 	// SearchModels says that the vendor searches the web only for models that are made
 	// to, which have the word in their name.
 	SearchModels bool
+	// EmptyLoads says that a request without messages asks for nothing but that the model is
+	// ready.
+	EmptyLoads bool
 }
 
 // TokenCount is how hosts of a format count the tokens of a request. The zero value says that they

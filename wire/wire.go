@@ -101,6 +101,9 @@ type Quirks struct {
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
+	// Prompt says that requests of the Ollama format hold one prompt instead of messages, and
+	// answers one text instead of a message.
+	Prompt bool
 }
 
 // For returns the codec of a format.

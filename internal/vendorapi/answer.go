@@ -37,6 +37,18 @@ func Fail(w http.ResponseWriter, codec wire.Codec, err error) {
 	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
+// WriteReady answers a request without messages: the model is ready.
+func (e Endpoint) WriteReady(w http.ResponseWriter, model string) error {
+	answer := &llm.Response{Start: llm.Start{Created: time.Now()}, Finish: llm.Finish{Model: model, Reason: llm.OtherReason}}
+	body, _, err := e.Codec.EncodeResponse(answer)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // a client that is gone needs no answer
+	return nil
+}
+
 // NotFound is the error about something that is not there. The code is the format's own.
 func NotFound(codec wire.Codec, err error) error {
 	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: codec.Properties().Errors[llm.NotFound], Err: err}

@@ -57,6 +57,7 @@ var places = []place{
 	{"POST", "/model/*/invoke", Answer, wire.Messages, wire.OnBedrock()},
 	{"POST", "/model/*/invoke-with-response-stream", Answer, wire.Messages, wire.OnBedrock()},
 	{"POST", "/model/", Answer, wire.Converse, wire.Quirks{}},
+	{"POST", "/api/generate", Answer, wire.Ollama, wire.OnGenerate()},
 	{"POST", "/api/show", ShowModel, wire.Ollama, wire.Quirks{}},
 	{"GET", "/api/tags", ListTags, wire.Ollama, wire.Quirks{}},
 	{"GET", "/api/version", Version, wire.Ollama, wire.Quirks{}},

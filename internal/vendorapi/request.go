@@ -43,7 +43,7 @@ func (e Endpoint) Request(path string, body []byte) (req *llm.Request, stream bo
 			stream = streams
 		}
 	}
-	if len(req.Messages) == 0 {
+	if len(req.Messages) == 0 && !format.EmptyLoads {
 		return nil, false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
 	}
 	return req, stream, nil
