@@ -44,6 +44,36 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeAsDocumented sends the requests that the pages show with curl.
+func TestServeAsDocumented(t *testing.T) {
+	t.Setenv("TOOLPOST_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	url := startServe(t, "--addr", "127.0.0.1:0")
+	for _, page := range []string{"README.md", "docs/gateway.md"} {
+		text, err := os.ReadFile(filepath.Join(moduleRoot(t), page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, command, found := strings.Cut(string(text), "curl -s http://127.0.0.1:8230")
+		path, rest, _ := strings.Cut(command, " ")
+		_, rest, _ = strings.Cut(rest, "-d '")
+		body, _, closed := strings.Cut(rest, "'\n")
+		if !found || !closed {
+			t.Errorf("%s shows no curl", page)
+			continue
+		}
+		resp, err := http.Post(url+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || !strings.Contains(string(b), `"name":"get_weather"`) || !strings.Contains(string(b), `Rome`) {
+			t.Errorf("%s: %d %s", page, resp.StatusCode, b)
+		}
+	}
+}
+
 // startServe starts the command until the test is over, and returns its address.
 func startServe(t *testing.T, args ...string) string {
 	t.Helper()
