@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // The headers of answers.
@@ -51,6 +51,7 @@ type exchange struct {
 	unsaid   int    // warnings that came too late for it
 
 	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
+	streamed bool   // the answer is wanted as a stream
 	out      *sink  // nil if the answer is in one piece
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
@@ -117,20 +118,8 @@ func (x *exchange) answer() (err error) {
 	if err := x.hop(); err != nil {
 		return err
 	}
-	body, err := x.body()
+	body, req, recalled, err := x.read()
 	if err != nil {
-		return err
-	}
-	req, stream, err := x.Request(x.r.URL.Path, body)
-	if err != nil {
-		return err
-	}
-	x.name = req.Model
-	if err := ambiguous(body); err != nil {
-		return err
-	}
-	before := len(req.Messages)
-	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
 		return err
 	}
 	way, err := x.ways(req.Model)
@@ -161,15 +150,35 @@ func (x *exchange) answer() (err error) {
 	if err := x.attach(way[0], req); err != nil {
 		return err
 	}
-	if !changed && x.serving == nil && !x.reasks(way, req) && len(req.Messages) == before && reflect.ValueOf(x.Codec.Quirks).IsZero() {
+	if !changed && !recalled && x.serving == nil && !x.reasks(way, req) && x.plain() {
 		x.raw = body
 	}
-	if stream {
+	if x.streamed {
 		x.askUsage(body)
 		return x.stream(way, req, len(body))
 	}
 	return x.whole(way, req, len(body))
 }
+
+// read reads the request. What it goes on from is put before it.
+func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err error) {
+	if body, err = x.body(); err != nil {
+		return nil, nil, false, err
+	}
+	if req, x.streamed, err = x.Request(x.r.URL.Path, body); err != nil {
+		return nil, nil, false, err
+	}
+	x.name = req.Model
+	if err = ambiguous(body); err != nil {
+		return nil, nil, false, err
+	}
+	before := len(req.Messages)
+	err = x.answers.Recall(x.owner, x.Codec, req)
+	return body, req, len(req.Messages) != before, err
+}
+
+// plain reports whether the client speaks its format as the vendor does.
+func (x *exchange) plain() bool { return x.Codec.Quirks == wire.Quirks{} }
 
 // weighed are the names of members that the gateway decides by: what may be asked, how much it may
 // cost, and how it is answered.

@@ -124,24 +124,33 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch x.Action {
 	case vendorapi.Answer:
 		err = x.answer()
-	case vendorapi.Count:
-		err = x.count()
-	case vendorapi.ListModels, vendorapi.ListTags:
-		x.WriteModels(w, x.models())
-	case vendorapi.GetModel, vendorapi.ShowModel:
-		err = x.getModel()
-	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:
-		g.answers.Serve(x.owner, x.Endpoint, w, r)
-	case vendorapi.Version:
-		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
 	default:
-		err = x.elsewhere()
+		err = x.serveOther(w, r)
 	}
 	if err != nil {
 		x.fail(err)
 	}
 	x.end(err)
 	x.measure()
+}
+
+// serveOther serves what is no question to a model.
+func (x *exchange) serveOther(w http.ResponseWriter, r *http.Request) error {
+	switch x.Action {
+	case vendorapi.Count:
+		return x.count()
+	case vendorapi.ListModels, vendorapi.ListTags:
+		x.WriteModels(w, x.models())
+	case vendorapi.GetModel, vendorapi.ShowModel:
+		return x.getModel()
+	case vendorapi.GetAnswer, vendorapi.DeleteAnswer:
+		x.answers.Serve(x.owner, x.Endpoint, w, r)
+	case vendorapi.Version:
+		vendorapi.WriteJSON(w, map[string]string{"version": ollamaVersion})
+	default:
+		return x.elsewhere()
+	}
+	return nil
 }
 
 // ollamaVersion is the version of the API that clients of Ollama are told.

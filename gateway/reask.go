@@ -20,6 +20,11 @@ func (x *exchange) askChecked(ways []way, req *llm.Request, each func(llm.Event)
 	if !x.reasks(ways, req) {
 		return x.ask(ways, req, each)
 	}
+	return x.askUntilFit(ways, req, each)
+}
+
+// askUntilFit asks until all calls of an answer fit.
+func (x *exchange) askUntilFit(ways []way, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}

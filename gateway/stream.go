@@ -13,29 +13,18 @@ import (
 // stream answers piece by piece. Until the first piece is there nothing is sent, so that an
 // error has its own status.
 func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
-	var b llm.Builder
-	keeps := x.Codec.Properties().Previous != ""
-	w, end := x.AsArray(x.w, x.r)
-	x.w = w
-	out := x.newSink()
-	x.out = out
+	end := x.open()
+	out := x.out
 	defer out.stop()
+	kept := x.keeper(req, size)
 	x.streams.Add(1)
 	defer x.streams.Add(-1)
 	err := x.question(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
 			return out.remark(w)
 		}
-		ev = x.seen(ev)
-		if keeps {
-			if f, last := ev.(llm.Finish); last {
-				b.Add(f)
-				resp := b.Response()
-				x.keep(req, resp, size)
-				ev = resp.Finish
-			} else {
-				b.Add(ev)
-			}
+		if ev = x.seen(ev); kept != nil {
+			ev = kept.add(ev)
 		}
 		if x.relaying {
 			return nil
@@ -48,6 +37,45 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 	out.stop()
 	end()
 	return err
+}
+
+// open makes the sink of a stream, and returns what ends it. Like others that are called before an
+// answer comes it is not inlined: what it needs of the stack would be held as long as the stream.
+//
+//go:noinline
+func (x *exchange) open() (end func()) {
+	x.w, end = x.AsArray(x.w, x.r)
+	x.out = x.newSink()
+	return end
+}
+
+// keeper collects an answer that later requests may go on from.
+type keeper struct {
+	x    *exchange
+	req  *llm.Request
+	size int
+	llm.Builder
+}
+
+// keeper returns nil if the format has no such answers.
+//
+//go:noinline
+func (x *exchange) keeper(req *llm.Request, size int) *keeper {
+	if x.Codec.Properties().Previous == "" {
+		return nil
+	}
+	return &keeper{x: x, req: req, size: size}
+}
+
+// add takes an event and returns it as it is said. The last one keeps the answer.
+func (k *keeper) add(ev llm.Event) llm.Event {
+	k.Add(ev)
+	if _, last := ev.(llm.Finish); !last {
+		return ev
+	}
+	resp := k.Response()
+	k.x.keep(k.req, resp, k.size)
+	return resp.Finish
 }
 
 // sink is where a stream is written. While nothing comes, it tells the client that it is

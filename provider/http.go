@@ -48,7 +48,7 @@ func (c *Client) httpClient() *http.Client {
 // once sends a request and passes on its answer. It returns the error that
 // ended it, if one did, and whether the answer had begun.
 func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm.Event, error) bool) (failure *llm.Error, began bool) {
-	key, err := m.client.key(m.target)
+	key, err := m.secret()
 	if err != nil {
 		return m.asError(ctx, err, key), false
 	}
@@ -62,12 +62,17 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	w.rest()
 	w.waited = 0 // the vendor has begun to answer
 	resp.Body = &body{ReadCloser: resp.Body, w: w}
-	if resp.StatusCode/100 != 2 {
-		return m.salvage(j, hidden(m.refusal(j, resp), key), yield), false
-	}
-	if j.relay != nil {
+	switch {
+	case resp.StatusCode/100 != 2:
+		return m.refused(j, resp, key, yield), false
+	case j.relay != nil:
 		return m.passOn(w, j, resp, key, yield)
 	}
+	return m.receive(w, j, resp, key, yield)
+}
+
+// receive reads a successful answer.
+func (m *Model) receive(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (failure *llm.Error, began bool) {
 	src := io.Reader(resp.Body)
 	if j.tap != nil {
 		src = io.TeeReader(src, j.tap)
@@ -100,6 +105,12 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	}
 	return nil, true
 }
+
+// secret returns the key of the vendor. It is not inlined: the copy of the target would be held as
+// long as an answer takes.
+//
+//go:noinline
+func (m *Model) secret() (string, error) { return m.client.key(m.target) }
 
 // post sends the request.
 func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*http.Response, error) {
@@ -203,6 +214,11 @@ func stream(events []llm.Event) iter.Seq2[llm.Event, error] {
 			}
 		}
 	}
+}
+
+// refused is the error of a response that is no success, unless there is an answer in it.
+func (m *Model) refused(j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) *llm.Error {
+	return m.salvage(j, hidden(m.refusal(j, resp), key), yield)
 }
 
 // refusal reads a response that is no success.

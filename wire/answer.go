@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -99,8 +98,8 @@ type answer struct {
 	plainStop bool
 }
 
-func newAnswer(c Codec, send func(llm.Event) bool) *answer {
-	return &answer{decoder: decoder{c: c}, send: send, ids: llm.CallIDs{After: c.Calls}}
+func newAnswer(c *Codec, send func(llm.Event) bool) *answer {
+	return &answer{decoder: decoder{c: *c}, send: send, ids: llm.CallIDs{After: c.Calls}}
 }
 
 // emit sends an event, after the llm.Start.
@@ -188,7 +187,7 @@ func (a *answer) other(index int) *answer {
 		a.refuse(fmt.Errorf("an answer with the index %d; there may be %d", index, maxAnswers))
 		return nil
 	}
-	o := newAnswer(a.c, func(ev llm.Event) bool {
+	o := newAnswer(&a.c, func(ev llm.Event) bool {
 		a.emit(llm.Alternative{Index: index, Event: ev})
 		return !a.stopped
 	})
@@ -468,32 +467,66 @@ var errNoEnd = errors.New("the stream ended before the answer did")
 // events reads a stream of server-sent events, or the one document that a
 // server sent instead.
 func (a *answer) events(f format, src io.Reader, chunk func(data []byte) (more bool)) error {
-	buffered := bufio.NewReader(src)
-	if firstByte(buffered) == '{' {
-		body, err := ReadDocument(buffered)
+	looked := lookAt(src)
+	if looked.first == '{' {
+		body, err := ReadDocument(looked)
 		if err != nil {
 			return a.ended(err)
 		}
 		return a.whole(f, body)
 	}
-	return a.readEvents(sse.NewReader(buffered), chunk)
+	return a.readEvents(sse.NewReader(looked), chunk)
 }
 
-// firstByte returns the first byte that is not white space, without taking
-// it, and 0 if there is none nearby.
-func firstByte(r *bufio.Reader) byte {
-	for n := 1; n < 64; n++ {
-		b, err := r.Peek(n)
-		if err != nil {
-			return 0
+// looked is a reader whose beginning is known. It keeps nothing but that: most streams are open
+// and silent, and those who read from it have buffers of their own.
+type looked struct {
+	io.Reader
+	first byte   // that is not white space; 0 if there is none nearby
+	seen  []byte // read and not yet served
+	err   error  // behind what was seen
+}
+
+// nearby is how far a look goes.
+const nearby = 64
+
+// beforeAll are the bytes that may stand before a document: white space, and a mark of the order of
+// bytes.
+var beforeAll = []byte(" \t\r\n\ufeff")
+
+// lookAt looks for the first byte of a stream that is not white space.
+func lookAt(src io.Reader) *looked {
+	l := &looked{Reader: src, seen: make([]byte, 0, nearby)}
+	for range nearby {
+		before := len(l.seen)
+		n, err := src.Read(l.seen[before:nearby])
+		l.seen, l.err = l.seen[:before+n], err
+		for _, c := range l.seen[before:] {
+			if bytes.IndexByte(beforeAll, c) < 0 {
+				l.first = c
+				return l
+			}
 		}
-		switch b[n-1] {
-		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf:
-		default:
-			return b[n-1]
+		if err != nil || len(l.seen) == nearby {
+			break
 		}
 	}
-	return 0
+	return l
+}
+
+// Read serves what was seen, and then the rest.
+func (l *looked) Read(p []byte) (int, error) {
+	if len(l.seen) > 0 {
+		n := copy(p, l.seen)
+		if l.seen = l.seen[n:]; len(l.seen) == 0 {
+			l.seen = nil
+		}
+		return n, nil
+	}
+	if l.err != nil {
+		return 0, l.err
+	}
+	return l.Reader.Read(p)
 }
 
 // readEvents feeds the data of server-sent events to chunk, which reports
@@ -514,7 +547,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 			return a.doneMarker()
 		}
 		if !js.Valid(data) {
-			return a.broken(data, src.Partial())
+			return a.broken(data, src.Cut())
 		}
 		more := a.take(data, maxEventValues) && chunk(js.Trim(data))
 		if a.err != nil {
@@ -572,9 +605,12 @@ func (a *answer) done() error {
 }
 
 // broken judges an event that is not JSON: at the very end it was cut off.
-func (a *answer) broken(data []byte, partial bool) error {
-	if partial {
+func (a *answer) broken(data []byte, cut error) error {
+	switch {
+	case sse.IsEnd(cut):
 		return errNoEnd
+	case cut != nil:
+		return fmt.Errorf("%w: %w", errNoEnd, cut)
 	}
 	return a.c.fail("DecodeStream", llm.Malformed, fmt.Errorf("an event is not JSON: %.200q", data))
 }
@@ -588,8 +624,9 @@ func (s *arena) add(p []byte) string {
 		return string(p)
 	}
 	if s.b.Cap()-s.b.Len() < len(p) {
+		size := min(max(2*s.b.Cap(), arenaSize/8), arenaSize) // a silent stream needs little
 		s.b = strings.Builder{}
-		s.b.Grow(arenaSize)
+		s.b.Grow(max(size, len(p)))
 	}
 	n := s.b.Len()
 	s.b.Write(p)

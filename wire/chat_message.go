@@ -458,7 +458,7 @@ func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 // decodeAssistant reads a message of history like an answer, except that parts
 // stay as they are and calls are not judged.
 func (c chat) decodeAssistant(d *decoder, v []byte, m *llm.Message) {
-	a := newAnswer(d.c, nil)
+	a := newAnswer(&d.c, nil)
 	a.body = d.body
 	var b llm.Builder
 	a.send = func(ev llm.Event) bool { b.Add(ev); return true }

@@ -80,9 +80,9 @@ var converseFinish = map[llm.Reason]string{
 
 // decodeStream reads frames, or the one document that a server sent instead.
 func (converse) decodeStream(a *answer, src io.Reader) error {
-	buffered := bufio.NewReader(src)
-	if firstByte(buffered) == '{' {
-		body, err := ReadDocument(buffered)
+	looked := lookAt(src)
+	if looked.first == '{' {
+		body, err := ReadDocument(looked)
 		if err != nil {
 			return a.ended(err)
 		}
@@ -92,7 +92,7 @@ func (converse) decodeStream(a *answer, src io.Reader) error {
 	if a.relaying {
 		a.place = s
 	}
-	for frames := eventstream.NewReader(buffered); !a.stopped; {
+	for frames := eventstream.NewReader(bufio.NewReader(looked)); !a.stopped; {
 		f, err := frames.Next()
 		switch {
 		case errors.Is(err, eventstream.ErrMalformed):

@@ -33,11 +33,11 @@ type unframed struct {
 // unframe returns the server-sent events in the frames of src. A server that
 // sends one JSON document instead of frames is passed through.
 func unframe(src io.Reader) io.Reader {
-	buffered := bufio.NewReader(src)
-	if firstByte(buffered) == '{' {
-		return buffered
+	looked := lookAt(src)
+	if looked.first == '{' {
+		return looked
 	}
-	return &unframed{frames: eventstream.NewReader(buffered)}
+	return &unframed{frames: eventstream.NewReader(bufio.NewReader(looked))}
 }
 
 // Read returns the next bytes.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -74,19 +73,19 @@ func (gemini) decodeStream(a *answer, src io.Reader) error {
 	if a.relaying {
 		a.place = s
 	}
-	buffered := bufio.NewReader(src)
-	switch firstByte(buffered) {
+	looked := lookAt(src)
+	switch looked.first {
 	case '[':
 		a.list = true
-		return s.array(buffered)
+		return s.array(looked)
 	case '{':
-		body, err := ReadDocument(buffered)
+		body, err := ReadDocument(looked)
 		if err != nil {
 			return a.ended(err)
 		}
 		return a.whole(gemini{}, body)
 	}
-	return a.readEvents(sse.NewReader(buffered), s.chunk)
+	return a.readEvents(sse.NewReader(looked), s.chunk)
 }
 
 // array reads a stream that is one JSON array, as the vendor sends it where

@@ -69,10 +69,10 @@ func (o ollama) decodeStream(a *answer, src io.Reader) error {
 			continue
 		}
 		if !js.Valid(line) {
-			if first && line[0] == '{' && !lines.Partial() {
+			if first && line[0] == '{' && lines.Cut() == nil {
 				return s.document(line, lines)
 			}
-			return a.broken(line, lines.Partial())
+			return a.broken(line, lines.Cut())
 		}
 		more := a.take(line, maxEventValues) && s.chunk(line)
 		if a.err != nil {

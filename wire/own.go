@@ -138,7 +138,7 @@ func (a *Answer) Lines(src io.Reader, each func(line []byte) (more bool)) error 
 			continue
 		}
 		if !js.Valid(line) {
-			return a.a.broken(line, lines.Partial())
+			return a.a.broken(line, lines.Cut())
 		}
 		if !each(line) {
 			break

@@ -88,14 +88,23 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Relay
 		observe = func(llm.Event) RelayDecision { return Pass }
 	}
 	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
-	r.a = newAnswer(c, r.event)
+	r.a = newAnswer(&r.c, r.event)
 	r.a.relaying, r.a.asSent = !c.Quirks.Framed, true
+	return r.run()
+}
+
+// run relays the whole stream.
+func (r *relay) run() error {
 	from := io.Reader(r)
-	if c.Quirks.Framed {
+	if r.c.Quirks.Framed {
 		r.translate()
 		from = unframe(r)
 	}
-	err = f.decodeStream(r.a, from)
+	return r.over(r.format.decodeStream(r.a, from))
+}
+
+// over ends a stream of which nothing more can be read.
+func (r *relay) over(err error) error {
 	if err == nil && r.gaveUp == nil {
 		r.a.conclude()
 	}
@@ -107,10 +116,10 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Relay
 	default:
 		r.failing = true
 		r.a.cut()
-		err = r.fail(c.kinded("Relay", err))
+		err = r.fail(r.c.kinded("Relay", err))
 	}
 	if r.err != nil {
-		return c.fail("Relay", llm.Network, fmt.Errorf("writing to the client: %w", r.err))
+		return r.c.fail("Relay", llm.Network, fmt.Errorf("writing to the client: %w", r.err))
 	}
 	return err
 }
@@ -178,7 +187,7 @@ func (r *relay) Read(p []byte) (int, error) {
 // What is read at once: little where events trickle in, as most streams are open and silent,
 // and more as long as every read is full.
 const (
-	relayLeast = 4 << 10
+	relayLeast = 2 << 10
 	relayMost  = 32 << 10
 )
 
@@ -187,7 +196,7 @@ func (r *relay) fill() error {
 		r.buf, r.served = r.buf[:0], 0
 	}
 	if len(r.buf) > maxHeld {
-		return r.c.fail("Relay", llm.Malformed, fmt.Errorf("more than %d bytes are held back", maxHeld))
+		return r.tooMuch()
 	}
 	n := len(r.buf)
 	if cap(r.buf)-n < max(r.room, relayLeast) {
@@ -199,6 +208,10 @@ func (r *relay) fill() error {
 	}
 	r.readErr = err
 	return nil
+}
+
+func (r *relay) tooMuch() error {
+	return r.c.fail("Relay", llm.Malformed, fmt.Errorf("more than %d bytes are held back", maxHeld))
 }
 
 // decided returns the offset up to which the stream may be written.

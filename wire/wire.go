@@ -259,7 +259,7 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 		return nil, err
 	}
 	var b llm.Builder
-	a := newAnswer(c, func(ev llm.Event) bool { b.Add(ev); return true })
+	a := newAnswer(&c, func(ev llm.Event) bool { b.Add(ev); return true })
 	if err := a.whole(f, body); err != nil {
 		a.cut()
 		return b.Response(), c.kinded("DecodeResponse", err)
@@ -286,7 +286,7 @@ func (c Codec) decodeStream(src io.Reader, asSent bool) iter.Seq2[llm.Event, err
 			yield(nil, err)
 			return
 		}
-		a := newAnswer(c, func(ev llm.Event) bool { return yield(ev, nil) })
+		a := newAnswer(&c, func(ev llm.Event) bool { return yield(ev, nil) })
 		if c.Quirks.Framed {
 			src = unframe(src)
 		}

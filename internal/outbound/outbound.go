@@ -62,6 +62,7 @@ func New(r Rules) *http.Client {
 		TLSHandshakeTimeout:    connect,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
+		WriteBufferSize:        2 << 10, // held as long as an answer takes; large bodies pass it by
 		DisableKeepAlives:      r.Once,
 	}
 	if t.DialContext == nil {

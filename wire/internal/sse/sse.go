@@ -32,8 +32,14 @@ type Lines struct {
 // NewLines returns the lines of src.
 func NewLines(src io.Reader) *Lines { return &Lines{src: src} }
 
-// Partial reports whether the last line was ended by the end of the stream.
-func (l *Lines) Partial() bool { return l.partial }
+// Cut returns what ended the last line, if the end of the stream did: io.EOF, or the error of the
+// reader. It is nil if the line had its end.
+func (l *Lines) Cut() error {
+	if !l.partial {
+		return nil
+	}
+	return l.err
+}
 
 // Offset returns how many bytes of the stream belong to the lines returned so
 // far. The LF of a CR LF may count for the line after it.
@@ -92,6 +98,10 @@ func lineEnd(b []byte) int {
 	return lf
 }
 
+// leastRead is the room that reading begins with. It grows with the lines: most streams are open and
+// silent, and all that they have is kept.
+const leastRead = 1 << 10
+
 // fill reads more, and sets err when nothing more can come.
 func (l *Lines) fill() {
 	if l.start > 0 && l.end == len(l.buf) {
@@ -103,7 +113,7 @@ func (l *Lines) fill() {
 			l.start, l.end, l.scanned, l.err = 0, 0, 0, ErrTooLong
 			return
 		}
-		l.buf = append(l.buf, make([]byte, max(4096, len(l.buf)))...)
+		l.buf = append(l.buf, make([]byte, max(leastRead, len(l.buf)))...)
 	}
 	for range 100 {
 		n, err := l.src.Read(l.buf[l.end:])
@@ -130,8 +140,8 @@ func NewReader(src io.Reader) *Reader { return &Reader{lines: NewLines(src), dat
 // far.
 func (r *Reader) Offset() int64 { return r.lines.Offset() }
 
-// Partial reports whether the last event was ended by the end of the stream.
-func (r *Reader) Partial() bool { return r.lines.Partial() }
+// Cut returns what ended the last event, if the end of the stream did, as that of [Lines].
+func (r *Reader) Cut() error { return r.lines.Cut() }
 
 // Next returns the name and the data of the next event that has data; both
 // are valid until the next call. A comment between events, which servers send
