@@ -170,6 +170,9 @@ func (x *exchange) keyOf(r *route, body []byte) cacheKey {
 	for _, u := range r.Upstreams {
 		fmt.Fprintf(h, "%q %+v ", u.Model, u.Way)
 	}
+	if x.rights != nil { // keys of one team that have other tools have other answers
+		fmt.Fprintf(h, "%q ", x.rights.Key.Tools)
+	}
 	h.Write(body)
 	return cacheKey(h.Sum(nil))
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -69,6 +70,7 @@ type exchange struct {
 	cacheFor time.Duration // how long the answer may be given again
 	serving  *serving      // the tools of the gateway; nil if there are none
 	repeat   *repeat       // what a request to a route with tools is known by
+	members  []saidMember  // of the request, by which a vendor may do more than its model and tools say
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
@@ -126,6 +128,9 @@ func (x *exchange) answer() (err error) {
 	if err != nil {
 		return err
 	}
+	if err := x.mayMean(); err != nil {
+		return err
+	}
 	if len(req.Messages) == 0 {
 		return x.WriteReady(x.w, req.Model)
 	}
@@ -169,7 +174,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 		return nil, nil, false, err
 	}
 	x.name = req.Model
-	if err = ambiguous(body); err != nil {
+	if err = cmp.Or(ambiguous(body), x.readMembers(body)); err != nil {
 		return nil, nil, false, err
 	}
 	before := len(req.Messages)
@@ -202,21 +207,6 @@ func ambiguous(body []byte) error {
 		}
 	}
 	return nil
-}
-
-// namesAnother reports whether a body has more than one member that an upstream may take for the
-// model: some read the last of them, and some in any case.
-func namesAnother(body []byte) bool {
-	n, exact := 0, 0
-	for key := range js.Members(js.Trim(body)) {
-		if strings.EqualFold(string(key), "model") {
-			n++
-		}
-		if string(key) == "model" {
-			exact++
-		}
-	}
-	return n > 1 || n > exact
 }
 
 // askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway

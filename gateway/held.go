@@ -209,8 +209,22 @@ func withIDs(parts []llm.Part, id func(string) string) []llm.Part {
 	return parts
 }
 
-// merge returns a conversation with all that is held for it. The conversation is not changed.
-func (h *heldTurns) merge(owner string, messages []llm.Message) []llm.Message {
+// fits reports whether all tools of the gateway that a turn has results of are allowed.
+func (t heldTurn) fits(allowed func(tool string) bool) bool {
+	all := slices.Clone(t.results)
+	for _, m := range t.messages {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.Result); ok {
+				all = append(all, r)
+			}
+		}
+	}
+	return !slices.ContainsFunc(all, func(r llm.Result) bool { return !allowed(r.Name) })
+}
+
+// merge returns a conversation with all that is held for it, but for turns with results of tools that are not allowed: keys of one
+// owner need not have the same tools. The conversation is not changed.
+func (h *heldTurns) merge(owner string, messages []llm.Message, allowed func(tool string) bool) []llm.Message {
 	var out []llm.Message
 	var results []llm.Result // that belong to the message before
 	for i, m := range messages {
@@ -223,7 +237,7 @@ func (h *heldTurns) merge(owner string, messages []llm.Message) []llm.Message {
 				out = append(out, own)
 			}
 		}
-		if t, ok := h.find(owner, messages[:i], m); ok {
+		if t, ok := h.find(owner, messages[:i], m); ok && t.fits(allowed) {
 			out, results = append(out, t.messages...), t.results
 			continue
 		}

@@ -28,6 +28,8 @@ func heldFor(call, text string) (heldKey, heldTurn) {
 	return key, t
 }
 
+func anyTool(string) bool { return true }
+
 // TestHeldTurns: what is held is found by its owner, by the calls and by what they answer, until its
 // time is over; ids may be others.
 func TestHeldTurns(t *testing.T) {
@@ -50,7 +52,7 @@ func TestHeldTurns(t *testing.T) {
 		{"other arguments", "me", append(conversation("a", "c1", `{"a":1,"b":3}`), result), 3},
 		{"a call more", "me", []llm.Message{full[0], llm.Assistant(append(full[1].Parts, llm.Call{ID: "c2", Name: "theirs"})...), result}, 3},
 	} {
-		got := h.merge(c.owner, c.messages)
+		got := h.merge(c.owner, c.messages, anyTool)
 		if len(got) != c.want {
 			t.Errorf("%s: %+v", c.why, got)
 		}
@@ -65,7 +67,7 @@ func TestHeldTurns(t *testing.T) {
 	late.until = time.Now()
 	var over heldTurns
 	over.keep(key, late)
-	if got := over.merge("me", full); len(got) != 3 {
+	if got := over.merge("me", full, anyTool); len(got) != 3 {
 		t.Errorf("what is over is found: %+v", got)
 	}
 }
@@ -75,7 +77,7 @@ func TestHeldIDs(t *testing.T) {
 	for _, id := range []string{"own1", "own2", "c1"} {
 		var h heldTurns
 		h.keep(heldFor("c1", "found"))
-		got := h.merge("me", append(conversation("a", id, `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: id, Name: "theirs"})))
+		got := h.merge("me", append(conversation("a", id, `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: id, Name: "theirs"})), anyTool)
 		open, seen := map[string]string{}, map[string]bool{}
 		for _, m := range got {
 			for _, c := range m.Calls() {
@@ -110,7 +112,7 @@ func TestHeldAlike(t *testing.T) {
 	for i, id := range []string{"c1", "c2"} {
 		for _, sent := range []string{id, "call_9"} { // by the id of the call, or by what was said before
 			asked := []llm.Message{llm.User(fmt.Sprint(i)), llm.Assistant(llm.Text{Text: "?"})}
-			got := h.merge("me", append(asked, conversation("a", sent, `{"a":1,"b":2}`)...))
+			got := h.merge("me", append(asked, conversation("a", sent, `{"a":1,"b":2}`)...), anyTool)
 			if !strings.Contains(fmt.Sprint(got), "found "+id) {
 				t.Errorf("%s as %s: %+v", id, sent, got)
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // keyHeaders are where the vendors' clients put their key, beside Authorization: Anthropic's, Gemini's
@@ -118,13 +117,6 @@ func (x *exchange) mayCall(tool string) error {
 	return x.refused(x.rights.MayUse(access.NoTool, tool))
 }
 
-// vendorTools are members of requests that have the vendor run tools that no list of tools
-// names.
-var vendorTools = []struct{ format, member, tool string }{
-	{wire.Messages, "mcp_servers", "mcp"},
-	{wire.Chat, "web_search_options", llm.WebSearch},
-}
-
 // hosted returns the tools that a request has the vendor run.
 func (x *exchange) hosted(req *llm.Request) []string {
 	var names []string
@@ -133,12 +125,7 @@ func (x *exchange) hosted(req *llm.Request) []string {
 			names = append(names, t.Name)
 		}
 	}
-	for _, row := range vendorTools {
-		if row.format == x.Codec.Format && req.Extra[row.format][row.member] != nil {
-			names = append(names, row.tool)
-		}
-	}
-	return names
+	return append(names, x.vendorTools()...)
 }
 
 // models are those that the client may know of.

@@ -131,12 +131,15 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	}
 	mediaType := x.r.Header.Get("Content-Type")
 	if e.model == inBody {
-		if model, err = modelOf(mediaType, body); err != nil {
+		if model, err = x.modelOf(mediaType, body); err != nil {
 			return err
 		}
 	}
 	r, err := x.passRoute(e, model)
 	if err != nil {
+		return err
+	}
+	if err := x.mayMean(); err != nil {
 		return err
 	}
 	x.name, x.tally.route = model, r.Model
@@ -310,27 +313,27 @@ func invalid(format string, args ...any) error {
 	return &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf(format, args...)}
 }
 
-// modelOf returns the model that a body names, "" if it names none.
-func modelOf(mediaType string, body []byte) (string, error) {
+// modelOf returns the model that a body names, "" if it names none, and takes note of its other members.
+func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 	kind, params, _ := mime.ParseMediaType(mediaType)
 	if kind != "multipart/form-data" {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
 			return "", invalid("the body is no JSON object")
 		}
-		if namesAnother(body) {
-			return "", invalid("the request names the model more than once, or in another case")
+		if err := x.readMembers(body); err != nil {
+			return "", err
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
 	}
-	model, _, err := form(body, params["boundary"], "")
+	model, _, err := form(body, params["boundary"], "", x.readMember)
 	return model, err
 }
 
 // maxParts bounds the parts of a form.
 const maxParts = 1000
 
-// form reads a form and returns the model that it names, and the same form with another one.
-func form(body []byte, boundary, rename string) (model string, out []byte, err error) {
+// form reads a form and returns the model that it names, and the same form with another one. It tells each of the other fields.
+func form(body []byte, boundary, rename string, each func(name, value []byte)) (model string, out []byte, err error) {
 	if boundary == "" {
 		return "", nil, invalid("the form has no boundary")
 	}
@@ -358,6 +361,8 @@ func form(body []byte, boundary, rename string) (model string, out []byte, err e
 				return "", nil, invalid("the form names the model more than once, or as no plain field")
 			}
 			named, model, value = true, string(value), []byte(rename)
+		} else if part.FileName() == "" {
+			each([]byte(strings.TrimSuffix(part.FormName(), "[]")), fieldValue(value))
 		}
 		w, err := dst.CreatePart(part.Header)
 		if err != nil {
@@ -371,11 +376,19 @@ func form(body []byte, boundary, rename string) (model string, out []byte, err e
 	return model, b.Bytes(), nil
 }
 
+// fieldValue returns the value of a field of a form as JSON: what it is, or a text.
+func fieldValue(v []byte) []byte {
+	if t := js.Trim(v); js.Valid(t) {
+		return t
+	}
+	return js.AppendQuoted(nil, v)
+}
+
 // renamed returns a body that names another model.
 func renamed(mediaType string, body []byte, model string) ([]byte, error) {
 	kind, params, _ := mime.ParseMediaType(mediaType)
 	if kind == "multipart/form-data" {
-		_, out, err := form(body, params["boundary"], model)
+		_, out, err := form(body, params["boundary"], model, func(_, _ []byte) {})
 		return out, err
 	}
 	name := js.Get(js.Trim(body), "model")

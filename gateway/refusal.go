@@ -29,6 +29,7 @@ var grounds = map[access.Ground]saying{
 	access.NoRoute:  {llm.Auth, http.StatusForbidden, ""},
 	access.NoTool:   {llm.Auth, http.StatusForbidden, ""},
 	access.NoPrice:  {llm.Auth, http.StatusForbidden, ""},
+	access.NoMember: {llm.Auth, http.StatusForbidden, ""},
 	access.TooFast:  {llm.RateLimited, http.StatusTooManyRequests, ""},
 	access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, ""},
 }
@@ -87,18 +88,19 @@ func mannersOf(format string) *manners {
 // denied are the refusals of what a key may not do, with the vendor's code for them.
 func denied(code string) map[access.Ground]saying {
 	out := map[access.Ground]saying{}
-	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice} {
+	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice, access.NoMember} {
 		out[g] = saying{llm.Auth, http.StatusForbidden, code}
 	}
 	return out
 }
 
 var openaiGrounds = map[access.Ground]saying{
-	access.NoModel: {llm.NotFound, http.StatusForbidden, ""}, // model_not_found
-	access.NoRoute: {llm.NotFound, http.StatusForbidden, ""},
-	access.NoTool:  {llm.Invalid, http.StatusForbidden, ""},
-	access.NoPrice: {llm.Invalid, http.StatusForbidden, ""},
-	access.Spent:   {llm.Auth, http.StatusTooManyRequests, "insufficient_quota"},
+	access.NoModel:  {llm.NotFound, http.StatusForbidden, ""}, // model_not_found
+	access.NoRoute:  {llm.NotFound, http.StatusForbidden, ""},
+	access.NoTool:   {llm.Invalid, http.StatusForbidden, ""},
+	access.NoPrice:  {llm.Invalid, http.StatusForbidden, ""},
+	access.NoMember: {llm.Invalid, http.StatusForbidden, ""},
+	access.Spent:    {llm.Auth, http.StatusTooManyRequests, "insufficient_quota"},
 }
 
 // soon is the longest wait after which a client should try again by itself.

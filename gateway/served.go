@@ -127,7 +127,7 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	}
 	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
 	s.conv = req.Clone()
-	s.conv.Messages = x.held.merge(x.owner, req.Messages)
+	s.conv.Messages = x.held.merge(x.owner, req.Messages, x.mayHave)
 	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
 	s.all = saidBefore(req.Messages)
 	s.choose()
@@ -146,12 +146,18 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	return nil
 }
 
+// mayHave reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with
+// the others.
+func (x *exchange) mayHave(name string) bool {
+	return x.rights == nil || name == invoke.ReaderName || name == tool.FinderName || x.rights.Key.AllowsTool(name)
+}
+
 // allowed returns those of the tools that the client's key may use.
 func (x *exchange) allowed(set *tool.Set) *tool.Set {
 	if x.rights == nil {
 		return set
 	}
-	names := slices.DeleteFunc(set.Names(), func(name string) bool { return name != invoke.ReaderName && x.mayCall(name) != nil })
+	names := slices.DeleteFunc(set.Names(), func(name string) bool { return !x.mayHave(name) })
 	if len(names) == set.Len() {
 		return set
 	}

@@ -282,6 +282,17 @@ func TestServedKeys(t *testing.T) {
 	if res := results(model.last()); len(res) != 2 || n.n() != 1 {
 		t.Errorf("the team itself is given %+v, %d runs", res, n.n())
 	}
+	g.send(t, wire.Chat, req, false, bearerOf(g.key(t, access.Key{Team: "red", Tools: []string{"secret_files"}})))
+	if res := results(model.last()); len(res) != 1 {
+		t.Errorf("a key of the team without the tool is given %+v", res)
+	}
+	named := func(set func(*http.Request)) func(*http.Request) {
+		return func(r *http.Request) { set(r); r.Header.Set(gateway.IdempotencyHeader, "once") }
+	}
+	g.send(t, wire.Chat, question("m"), false, named(red))
+	if resp, answer := g.send(t, wire.Chat, question("m"), false, named(bearerOf(g.key(t, access.Key{Team: "red", Tools: []string{"secret_files"}})))); resp.StatusCode != 422 {
+		t.Errorf("a key of the team without the tool is given the answer again: %s %s", resp.Status, answer)
+	}
 }
 
 // TestServedWithoutIDs: clients that do not send ids of calls back, as many of Gemini's and Ollama's, have

@@ -37,6 +37,7 @@ const (
 	NoModel  Ground = "model"  // that the key may use
 	NoTool   Ground = "tool"   // that the key may use
 	NoRoute  Ground = "route"  // that the key may use
+	NoMember Ground = "member" // of a request, by which the bounds of the key could be left
 	TooFast  Ground = "rate"   // a limit per minute
 	Spent    Ground = "budget" // any other limit
 	NoPrice  Ground = "price"  // that is known, where money is bounded
@@ -209,6 +210,11 @@ func (g *Rights) MayUse(what Ground, name string) error {
 		return nil
 	}
 	return refuse(what, "the key %s may not use the %s %.100q", g.Key.ID, what, name)
+}
+
+// MayNotSay is a *[Refusal] of a member of a request, by which something could happen that the key does not allow.
+func (g *Rights) MayNotSay(member, why string) error {
+	return refuse(NoMember, "the key %s may not send the member %q: with it, %s; leave it out", g.Key.ID, member, why)
 }
 
 // BoundsSize reports whether tokens or money are bounded, so that the size of a request counts.

@@ -1,0 +1,267 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// memberMeaning is what a member of a request can do that the model's name and the list of tools do not show.
+type memberMeaning uint8
+
+const (
+	namesModels  memberMeaning = iota + 1 // that may answer in the place of the one that is asked for
+	runsTool                              // of the vendor
+	runsPlugins                           // a list of tools of the vendor
+	holdsMembers                          // that a server reads as if they stood in the request
+	changesAll                            // it may lead to another model or to any tool
+	raisesPrice                           // beyond what the catalogue knows
+)
+
+// vendorMember is a member of requests that some vendor or gateway understands.
+type vendorMember struct {
+	name    string // in lower case: some servers read members in any case
+	meaning memberMeaning
+	tool    string   // that it runs
+	at      string   // the member of it that decides, "" if it does itself
+	plain   []string // values that change nothing
+}
+
+// vendorMembers are those by which a client can reach another model, a tool or a higher price. They are known in every format: a
+// member that a server does not know does no harm, and one that we did not look for could.
+var vendorMembers = membersByName([]vendorMember{
+	// OpenRouter
+	{name: "models", meaning: namesModels},
+	{name: "plugins", meaning: runsPlugins},
+	{name: "preset", meaning: changesAll},
+	{name: "provider", meaning: raisesPrice},
+	{name: "route", meaning: raisesPrice},
+	// LiteLLM
+	{name: "fallbacks", meaning: namesModels},
+	{name: "context_window_fallbacks", meaning: namesModels},
+	{name: "content_policy_fallbacks", meaning: namesModels},
+	{name: "fallback_models", meaning: namesModels},
+	{name: "model_list", meaning: changesAll},
+	{name: "user_config", meaning: changesAll},
+	{name: "router_settings_override", meaning: changesAll},
+	{name: "custom_llm_provider", meaning: changesAll},
+	{name: "api_base", meaning: changesAll},
+	{name: "base_url", meaning: changesAll},
+	{name: "extra_body", meaning: holdsMembers},
+	{name: "extra_headers", meaning: changesAll},
+	{name: "num_retries", meaning: raisesPrice},
+	// Vercel's gateway
+	{name: "provideroptions", meaning: changesAll},
+	// Search that the vendor runs: OpenAI, xAI, Qwen, Groq, Cohere
+	{name: "web_search_options", meaning: runsTool, tool: llm.WebSearch},
+	{name: "search_parameters", meaning: runsTool, tool: llm.WebSearch, at: "mode", plain: []string{"off"}},
+	{name: "enable_search", meaning: runsTool, tool: llm.WebSearch},
+	{name: "search_settings", meaning: runsTool, tool: llm.WebSearch},
+	{name: "compound_custom", meaning: runsTool, tool: llm.WebSearch},
+	{name: "connectors", meaning: runsTool, tool: llm.WebSearch},
+	// Anthropic
+	{name: "mcp_servers", meaning: runsTool, tool: "mcp"},
+	{name: "speed", meaning: raisesPrice, plain: []string{"standard"}},
+	{name: "inference_geo", meaning: raisesPrice, plain: []string{"global"}},
+	// OpenAI, Anthropic, Groq, Gemini, Bedrock
+	{name: "service_tier", meaning: raisesPrice, plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand"}},
+	{name: "servicetier", meaning: raisesPrice, at: "type", plain: []string{"default", "flex", "reserved"}},
+	{name: "performanceconfig", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
+	{name: "additionalmodelrequestfields", meaning: holdsMembers},
+})
+
+// insideMembers are members that are known where they stand in the request, and may be anything inside of another one.
+var insideMembers = []string{"model", "tools"}
+
+// longestMember is the length of the longest of their names.
+const longestMember = 40
+
+func membersByName(list []vendorMember) map[string]*vendorMember {
+	out := make(map[string]*vendorMember, len(list))
+	for i := range list {
+		out[list[i].name] = &list[i]
+	}
+	return out
+}
+
+// memberOf returns what is known of a member, nil if that is nothing.
+func memberOf(key []byte) *vendorMember {
+	var lower [longestMember]byte
+	if len(key) > len(lower) {
+		return nil
+	}
+	for i, c := range key {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return vendorMembers[string(lower[:len(key)])]
+}
+
+// saidMember is such a member of a request, with its value.
+type saidMember struct {
+	*vendorMember
+	value []byte
+}
+
+// errModels is why a request is refused that may name more than one model: servers differ in which they read.
+var errModels = errors.New("the request names the model more than once, or in another case")
+
+// readMembers takes note of the members of a request by which a vendor may do more than its model and its tools say.
+func (x *exchange) readMembers(body []byte) error {
+	n, exact := 0, 0
+	for key, value := range js.Members(js.Trim(body)) {
+		if isModel(key) {
+			n++
+			if string(key) == "model" {
+				exact++
+			}
+		} else {
+			x.readMember(key, value)
+		}
+	}
+	if n > 1 || n > exact {
+		return invalid("%w", errModels)
+	}
+	return nil
+}
+
+func isModel(key []byte) bool {
+	return len(key) == len("model") && strings.EqualFold(string(key), "model")
+}
+
+// readMember takes note of one member.
+func (x *exchange) readMember(key, value []byte) {
+	m := memberOf(key)
+	if m == nil || m.idle(value) {
+		return
+	}
+	if m.meaning != holdsMembers {
+		x.members = append(x.members, saidMember{m, value})
+		return
+	}
+	for inner, value := range js.Members(value) {
+		if slices.ContainsFunc(insideMembers, func(name string) bool { return strings.EqualFold(name, string(inner)) }) {
+			x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: changesAll}, value})
+		} else if memberOf(inner) == nil || memberOf(inner).meaning != holdsMembers { // once is enough: nobody reads them twice
+			x.readMember(inner, value)
+		}
+	}
+}
+
+// idle reports whether a value asks for nothing.
+func (m *vendorMember) idle(v []byte) bool {
+	switch string(v) {
+	case "null", "false", `""`, "0", "[]":
+		return true
+	}
+	if m.at != "" && js.Kind(v) == '{' {
+		v = js.Get(v, m.at)
+	}
+	return js.Kind(v) == '"' && slices.Contains(m.plain, js.Text(v))
+}
+
+// vendorTools returns the tools of the vendor that members of the request run.
+func (x *exchange) vendorTools() (names []string) {
+	for _, m := range x.members {
+		switch m.meaning {
+		case runsTool:
+			names = append(names, m.tool)
+		case runsPlugins:
+			for p := range js.Elements(m.value) {
+				names = append(names, pluginTool(js.Text(js.Get(p, "id"))))
+			}
+			if js.Kind(m.value) != '[' {
+				names = append(names, m.name)
+			}
+		}
+	}
+	return names
+}
+
+// pluginTool is the name of the tool that a plugin of OpenRouter is.
+func pluginTool(id string) string {
+	if id == "web" {
+		return llm.WebSearch
+	}
+	return "plugin:" + id
+}
+
+// mayMean says why members of the request are refused, by which the client could leave the bounds of its key; nil if there are none.
+func (x *exchange) mayMean() error {
+	if x.rights == nil || len(x.members) == 0 {
+		return nil
+	}
+	k, money := &x.rights.Key, x.rights.BoundsMoney()
+	leads := len(k.Models)+len(k.Routes) > 0
+	for _, m := range x.members {
+		var err error
+		switch {
+		case m.meaning == namesModels && (leads || money):
+			err = x.mayName(m, money)
+		case m.meaning == changesAll && (leads || money || len(k.Tools) > 0):
+			err = x.rights.MayNotSay(m.name, "a server may take another model, or run tools")
+		case m.meaning == raisesPrice && money:
+			err = x.rights.MayNotSay(m.name, "a request may cost more than is known, and money is bounded")
+		}
+		if err != nil {
+			return x.refused(err)
+		}
+	}
+	return nil
+}
+
+// mayName says why the client may not name the models of a member.
+func (x *exchange) mayName(m saidMember, money bool) error {
+	if money {
+		return x.rights.MayNotSay(m.name, "models of other prices may answer, and money is bounded")
+	}
+	names, ok := modelNames(m.value, nil, 0)
+	if !ok {
+		return x.rights.MayNotSay(m.name, "models may answer that cannot be told from it")
+	}
+	for _, name := range names {
+		if err := x.rights.MayUse(access.NoModel, name); err != nil {
+			return err
+		}
+		if r := x.find(name, x.Codec.Format); len(x.rights.Key.Routes) > 0 && (r == nil || !x.rights.Key.AllowsRoute(r.Model)) {
+			return x.rights.MayNotSay(m.name, fmt.Sprintf("%.100q may answer, to which none of its routes leads", name))
+		}
+	}
+	return nil
+}
+
+// modelNames returns the models that a value names: a text, an object with a model, an object of lists as LiteLLM has it, or a
+// list of these. It reports false for what it cannot read.
+func modelNames(v []byte, names []string, depth int) ([]string, bool) {
+	ok := true
+	switch kind := js.Kind(v); {
+	case kind == '"':
+		return append(names, js.Text(v)), true
+	case kind == '[' && depth < 3:
+		for e := range js.Elements(v) {
+			if names, ok = modelNames(e, names, depth+1); !ok {
+				return nil, false
+			}
+		}
+		return names, true
+	case kind == '{' && depth < 3:
+		before := len(names)
+		for key, value := range js.Members(v) {
+			if !isModel(key) && js.Kind(value) != '[' {
+				continue // another option of the request to that model
+			}
+			if names, ok = modelNames(value, names, depth+1); !ok {
+				return nil, false
+			}
+		}
+		return names, len(names) > before
+	}
+	return nil, false
+}
