@@ -10,7 +10,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +19,8 @@ import (
 	"github.com/toolpost/toolpost/internal/vendorapi"
 )
 
-// minAdminKey is how long the key of administrators is at least.
-const minAdminKey = 24
+// MinAdminKey is how many bytes the key of administrators has at least.
+const MinAdminKey = 24
 
 // maxAdminBody bounds what administrators send.
 const maxAdminBody = 64 << 10
@@ -30,8 +29,8 @@ const maxAdminBody = 64 << 10
 // its own, as Authorization: Bearer, and answers no browser: no request with an origin, with a header that only
 // browsers send, or to another host than this machine or one of hosts.
 func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error) {
-	if len(key) < minAdminKey {
-		return nil, fmt.Errorf("gateway: the key of administrators has less than %d bytes", minAdminKey)
+	if len(key) < MinAdminKey {
+		return nil, fmt.Errorf("gateway: the key of administrators has less than %d bytes", MinAdminKey)
 	}
 	a := &admin{book: book, key: sha256.Sum256([]byte(key)), hosts: hosts}
 	mux := http.NewServeMux()
@@ -96,19 +95,11 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // adminTime is how long an administrator may take to send a request.
 const adminTime = 10 * time.Second
 
-// browserHeaders are sent by browsers and by nobody else.
-var browserHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Cookie"}
-
 // admit says why a request is refused, nil if it is not. What a page in a browser can send is refused
 // whatever key it has.
 func (a *admin) admit(r *http.Request) error {
-	if !local(r.Host) && !slices.ContainsFunc(a.hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
-		return &adminError{http.StatusMisdirectedRequest, errors.New("this server is not the host that the request names")}
-	}
-	for _, name := range browserHeaders {
-		if r.Header.Values(name) != nil {
-			return &adminError{http.StatusForbidden, errors.New("this server does not answer browsers")}
-		}
+	if err := noPage(r, local, a.hosts); err != nil {
+		return err
 	}
 	values := r.Header.Values("Authorization")
 	scheme, key, _ := strings.Cut(strings.Join(values, "\x00"), " ")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -22,6 +23,9 @@ import (
 type Live struct {
 	now atomic.Pointer[Gateway]
 
+	requests context.Context // of which those of requests are made
+	end      context.CancelCauseFunc
+
 	mu     sync.Mutex // of what follows
 	stop   context.CancelFunc
 	probes sync.WaitGroup
@@ -36,6 +40,7 @@ func NewLive(c Setup) (*Live, error) {
 		return nil, err
 	}
 	l := new(Live)
+	l.requests, l.end = context.WithCancelCause(context.Background())
 	l.use(g)
 	return l, nil
 }
@@ -87,6 +92,24 @@ func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.now.Load().
 
 // Drain refuses requests from now on, and lets those finish that have begun.
 func (l *Live) Drain() { l.now.Load().draining.Store(true) }
+
+// errEnding is what clients are told whose answers had not ended when the gateway had to.
+var errEnding = &llm.Error{
+	Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
+	Err: errors.New("the gateway had to end before this answer did; ask again"),
+}
+
+// BaseContext is for http.Server: [Live.End] reaches the requests of a server that has it.
+func (l *Live) BaseContext(net.Listener) context.Context { return l.requests }
+
+// End ends the answers that are still open, each with an error in the words of its client's format, so
+// that none is cut off. What was run for them is cancelled.
+func (l *Live) End() { l.end(errEnding) }
+
+// ending reports whether the answer has to end because the gateway does.
+func (x *exchange) ending() bool {
+	return x.ctx().Err() != nil && errors.Is(context.Cause(x.ctx()), errEnding)
+}
 
 // Ready says why no request should be sent here, nil if there is no reason: the gateway is being
 // drained, or the breakers of all upstreams are open.

@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -42,4 +44,43 @@ func localOrigin(origin string) bool {
 	}
 	u, err := url.Parse(origin)
 	return err == nil && local(u.Host)
+}
+
+// browserHeaders are sent by browsers and by nobody else.
+var browserHeaders = []string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Cookie"}
+
+// noPage refuses what a page in a browser can send: a request to a host that is neither one of those that
+// known accepts nor in hosts, and one with a header of browsers.
+func noPage(r *http.Request, known func(host string) bool, hosts []string) *adminError {
+	if !known(r.Host) && !slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
+		return &adminError{http.StatusMisdirectedRequest, errors.New("this server is not the host that the request names")}
+	}
+	for _, name := range browserHeaders {
+		if r.Header.Values(name) != nil {
+			return &adminError{http.StatusForbidden, errors.New("this server does not answer browsers")}
+		}
+	}
+	return nil
+}
+
+// NoPages is for health and metrics on an address of their own: it refuses what a page in a browser can send.
+// Monitors ask by an IP address, by a name without a dot, which no page has, or by one of hosts, with its port.
+func NoPages(next http.Handler, hosts ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := noPage(r, inside, hosts); err != nil {
+			http.Error(w, err.Error(), err.status)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// inside reports whether a host is named in a way that no page of another can have: by its address, or by
+// a name that only a network of one's own knows.
+func inside(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || host != "" && !strings.Contains(host, ".")
 }

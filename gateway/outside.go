@@ -58,6 +58,9 @@ func unreachable(e *llm.Error) bool {
 // forClient returns what a client is told of an error: its own, as it is; of an upstream's, the kind,
 // the status and the words, but nothing that only the operator can mend and no place of a host.
 func (x *exchange) forClient(err error) error {
+	if x.ending() {
+		return errEnding
+	}
 	var up *upstreamError
 	if !errors.As(err, &up) {
 		return err

@@ -31,7 +31,7 @@ func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
 		}
 		return out.write(ev)
 	})
-	if err != nil && !x.relaying && !errors.Is(err, errGone) {
+	if err != nil && !x.relaying && (!errors.Is(err, errGone) || x.ending()) {
 		out.fail(err)
 	}
 	out.stop()

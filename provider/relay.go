@@ -208,7 +208,7 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 	side := newLockstep(j.readWhole)
 	defer side.stop()
 	var err error
-	src := placeless{resp.Body}
+	src := placeless{resp.Body, w.ctx}
 	if j.whole {
 		err = m.passDocument(w, j, side, src, yield)
 	} else {
@@ -229,13 +229,19 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 }
 
 // placeless reads an answer whose errors are told to a client: they do not say between which
-// addresses a connection was lost.
-type placeless struct{ io.Reader }
+// addresses a connection was lost, and if it was given up they say why.
+type placeless struct {
+	io.Reader
+	ctx context.Context
+}
 
 func (p placeless) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	var op *net.OpError
-	if errors.As(err, &op) {
+	switch why := context.Cause(p.ctx); {
+	case errors.Is(err, context.Canceled) && why != nil:
+		err = why
+	case errors.As(err, &op):
 		err = fmt.Errorf("%s: %w", op.Op, op.Err)
 	}
 	return n, err

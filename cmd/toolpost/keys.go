@@ -50,7 +50,7 @@ func openKeys(ctx context.Context, name string, create bool) (book *access.Book,
 			return nil, nil, err
 		}
 	case !isPostgres(name):
-		return nil, nil, fmt.Errorf("keys are kept in sqlite:FILE or at postgres://…, not in %s", printable(name))
+		return nil, nil, errors.New("keys are kept in sqlite:FILE or at postgres://…, and what keys says is neither") // it may hold a password
 	}
 	db, err := sql.Open(driver, address)
 	if err != nil {

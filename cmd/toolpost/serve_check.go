@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -47,10 +48,28 @@ func (c gatewayConfig) problems(addr string) error {
 			wrong(row.key, "%d is less than 0", row.value)
 		}
 	}
+	if err := c.Keys.problem(); err != nil {
+		list = append(list, err)
+	}
 	if _, err := c.Ops.TLS.load(); err != nil {
 		list = append(list, err)
 	}
 	return errors.Join(list...)
+}
+
+// problem says what is wrong with how administrators are served. It never repeats their key.
+func (c keysConfig) problem() error {
+	switch key := strings.TrimSpace(os.Getenv(adminKeyEnv)); {
+	case c.AdminAddr == "" || listenable(c.AdminAddr) != nil:
+		return nil
+	case loopback(c.AdminAddr) != nil && len(c.AdminHosts) == 0:
+		return fmt.Errorf("gateway: admin_addr: %s can be reached by others, and the key of administrators goes over it in the clear; keep it on loopback (127.0.0.1:PORT), or say in admin_hosts by which names of this host others may ask, and put TLS before it", c.AdminAddr)
+	case key == "":
+		return fmt.Errorf("gateway: admin_addr needs a key for administrators in %s", adminKeyEnv)
+	case len(key) < gateway.MinAdminKey:
+		return fmt.Errorf("gateway: admin_addr: the key in %s has less than %d bytes", adminKeyEnv, gateway.MinAdminKey)
+	}
+	return nil
 }
 
 // listenable says why nobody can listen on an address, as far as it can be told without doing so.

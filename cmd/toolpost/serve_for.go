@@ -4,16 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // codingAgent is a coding agent, and the lines that make it use a gateway. In them {URL} is the address
 // of the gateway, {MODEL} a name that its routes know and {KEY} a key for it.
 type codingAgent struct {
 	name, title string
+	format      string   // in which it asks; "" means chat
 	file, lines string   // of its configuration; "" if the environment is enough
 	env         []string // variables, as NAME=value
 	run         string   // how it is started
@@ -23,12 +29,12 @@ type codingAgent struct {
 // codingAgents are those that conformance/agents has mend a file through the gateway, and aider.
 var codingAgents = []codingAgent{
 	{
-		name: "claude-code", title: "Claude Code",
+		name: "claude-code", title: "Claude Code", format: wire.Messages,
 		env: []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY={KEY}", "ANTHROPIC_MODEL={MODEL}", "ANTHROPIC_SMALL_FAST_MODEL={MODEL}", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		run: "claude", note: "It asks in the format of Anthropic, whatever model answers.",
 	},
 	{
-		name: "codex", title: "Codex",
+		name: "codex", title: "Codex", format: wire.Responses,
 		file:  "~/.codex/config.toml",
 		lines: "model = \"{MODEL}\"\nmodel_provider = \"toolpost\"\n\n[model_providers.toolpost]\nname = \"toolpost\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"TOOLPOST_KEY\"\n",
 		env:   []string{"TOOLPOST_KEY={KEY}"},
@@ -48,7 +54,7 @@ var codingAgents = []codingAgent{
 		note:  "It also speaks \"openai-responses\" at the same address, \"anthropic-messages\" at {URL}, and \"google-generative-ai\" at {URL}/v1beta.",
 	},
 	{
-		name: "gemini-cli", title: "Gemini CLI",
+		name: "gemini-cli", title: "Gemini CLI", format: wire.Gemini,
 		file:  "~/.gemini/settings.json",
 		lines: "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}}\n",
 		env:   []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY={KEY}"},
@@ -135,15 +141,63 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 	if s.Gateway.Ops.TLS.Cert != "" {
 		scheme = "https"
 	}
-	model := "any"
-	for _, r := range s.Gateway.Routes {
-		if !strings.HasSuffix(r.Model, "*") {
-			model = r.Model
-			break
+	format := cmp.Or(codingAgents[i].format, wire.Chat)
+	model := s.Gateway.nameFor(format)
+	if model == "" {
+		return fmt.Errorf("gateway: no route answers clients of the format %s by a name that is known; add one with a name without *", format)
+	}
+	codingAgents[i].print(cmd.OutOrStdout(), scheme+"://"+reachable(addr), model, noKey)
+	return nil
+}
+
+// reachable is an address at which this machine reaches a server that listens on addr.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return addr
+}
+
+// nameFor returns a name of a model by which clients of a format get an answer, "" if none is known.
+func (c gatewayConfig) nameFor(format string) string {
+	if len(c.Routes) == 0 {
+		return "any"
+	}
+	for _, star := range []bool{false, true} {
+		for _, r := range c.Routes {
+			if (r.From == nil || slices.Contains(r.From, format)) && strings.HasSuffix(r.Model, "*") == star {
+				if name := r.aName(); name != "" {
+					return name
+				}
+			}
 		}
 	}
-	codingAgents[i].print(cmd.OutOrStdout(), scheme+"://"+addr, model, noKey)
-	return nil
+	return ""
+}
+
+// aName returns a name that leads to the route, "" if none is known that its upstream has.
+func (r routeConfig) aName() string {
+	prefix, star := strings.CutSuffix(r.Model, "*")
+	if !star || len(r.To) == 0 {
+		return prefix
+	}
+	before, after, part := strings.Cut(r.To[0].Model, "*")
+	if !part {
+		return prefix + "any"
+	}
+	_, name, _ := strings.Cut(before, "/") // the catalogue has most models without their vendors
+	for _, m := range catalog.Default().Models() {
+		for _, start := range []string{before, name} {
+			if rest, ok := strings.CutPrefix(m.ID.Raw, start); ok && start != "" && strings.HasSuffix(rest, after) && len(rest) > len(after) {
+				return prefix + strings.TrimSuffix(rest, after)
+			}
+		}
+	}
+	return ""
 }
 
 // withPrograms gives serve the flag --for, and the command that imports the configuration of

@@ -99,5 +99,19 @@ func TestServeFor(t *testing.T) {
 			t.Errorf("%s: %d %s", p.name, got.code, got.out)
 		}
 	}
+	for config, want := range map[string][2]string{
+		"addr: 0.0.0.0:9999\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n":                                                      {"codex", "http://127.0.0.1:9999/v1"},
+		"addr: \"[::]:9999\"\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n":                                                     {"aider", "http://127.0.0.1:9999/v1"},
+		"routes:\n    - {model: a, from: [chat], to: [{model: sim/offline}]}\n    - {model: b, from: [messages], to: [{model: sim/offline}]}\n": {"claude-code", "ANTHROPIC_MODEL=b"},
+		"routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n":                                                                         {"aider", "openai/x-any"},
+		"routes:\n    - {model: \"claude-*\", to: [{model: anthropic/claude-*}]}\n":                                                             {"claude-code", "ANTHROPIC_MODEL=claude-"},
+	} {
+		writeFile(t, file, "gateway:\n  "+config)
+		if got := toolpost(t, "", "serve", "--config", file, "--for", want[0]); got.code != 0 || !strings.Contains(got.out, want[1]) || strings.Contains(got.out, "*") || strings.Contains(got.out, "=claude-\n") {
+			t.Errorf("%s: %d %s%s", config, got.code, got.out, got.errOut)
+		}
+	}
+	writeFile(t, file, "gateway:\n  routes:\n    - {model: a, from: [gemini], to: [{model: sim/offline}]}\n")
+	must(t, toolpost(t, "", "serve", "--config", file, "--for", "codex"), 1, "no route answers clients of the format responses")
 	must(t, toolpost(t, "", "serve", "--for", "vim"), 2, "nothing is known of \"vim\"")
 }

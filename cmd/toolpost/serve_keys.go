@@ -112,7 +112,7 @@ func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c keysConf
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", c.AdminAddr)
+	listener, err := listenOn(c.AdminAddr)
 	if err != nil {
 		return nil, fmt.Errorf("admin_addr: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"reflect"
@@ -25,6 +26,7 @@ import (
 // opsConfig is how a gateway is run, in the configuration.
 type opsConfig struct {
 	OpsAddr       string        `yaml:"ops_addr" help:"a second address for health and metrics; without it, metrics are served on a loopback addr only"`
+	OpsHosts      []string      `yaml:"ops_hosts" help:"names with a dot by which monitors may ask at ops_addr, with the port; IP addresses and names without a dot are always good"`
 	TLS           tlsConfig     `yaml:"tls" help:"the certificate that clients see; it is read again when its files change"`
 	Drain         time.Duration `yaml:"drain" help:"how long open answers may take after the gateway was told to end" default:"30s"`
 	Reload        time.Duration `yaml:"reload" help:"how often the configuration is looked at for changes; SIGHUP makes it look at once" default:"2s"`
@@ -55,6 +57,7 @@ type serving struct {
 	log  *slog.Logger
 	live *gateway.Live
 	with *settings // that it began with
+	last *settings // that it took over last
 	addr string    // where it listens
 
 	guards guards
@@ -87,7 +90,8 @@ func (v *serving) setup() (*settings, gateway.Setup, error) {
 // be read is one that is empty.
 func (v *serving) digest() [sha256.Size]byte {
 	h := sha256.New()
-	for _, file := range []string{v.with.file, v.with.Gateway.Ops.TLS.Cert, v.with.Gateway.Ops.TLS.Key} {
+	s := v.now()
+	for _, file := range []string{s.file, s.Gateway.Ops.TLS.Cert, s.Gateway.Ops.TLS.Key} {
 		if file == "" {
 			continue
 		}
@@ -96,6 +100,14 @@ func (v *serving) digest() [sha256.Size]byte {
 		h.Write(b)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// now are the settings that were taken over last.
+func (v *serving) now() *settings {
+	if v.last != nil {
+		return v.last
+	}
+	return v.with
 }
 
 // reload takes over what the files say now. If something is wrong with them, everything stays as
@@ -111,6 +123,9 @@ func (v *serving) reload() {
 
 func (v *serving) replace() error {
 	s, c, err := v.setup()
+	if err == nil {
+		err = v.emptied(s)
+	}
 	if err == nil {
 		err = errors.Join(s.Gateway.problems(s.Gateway.Addr), s.loops(v.addr, c.Open))
 	}
@@ -128,24 +143,48 @@ func (v *serving) replace() error {
 	if cert != nil {
 		v.cert.Store(cert)
 	}
-	for _, row := range []struct {
-		key     string
-		changed bool
-	}{
-		{"keys", !reflect.DeepEqual(s.Gateway.Keys, v.with.Gateway.Keys)}, {"addr", s.Gateway.Addr != v.with.Gateway.Addr}, {"ops_addr", s.Gateway.Ops.OpsAddr != v.with.Gateway.Ops.OpsAddr},
-		{"tls", (s.Gateway.Ops.TLS.Cert == "") != (v.with.Gateway.Ops.TLS.Cert == "")},
-		{"the time limits of connections", s.Gateway.Ops.conns() != v.with.Gateway.Ops.conns()},
-	} {
-		if row.changed {
-			v.log.Warn("a setting needs a new start", "setting", row.key)
+	v.last = s
+	for _, row := range fixedSettings {
+		if !reflect.DeepEqual(row.of(&s.Gateway), row.of(&v.with.Gateway)) {
+			v.log.Warn("a setting was changed that needs a restart; until then it is as it was", "setting", row.key)
 		}
 	}
 	return nil
 }
 
-// conns are the settings that connections are made with.
-func (c opsConfig) conns() [4]int64 {
-	return [4]int64{int64(c.MaxHeader), int64(c.HeaderTimeout), int64(c.IdleTimeout), int64(c.Drain)}
+// emptied refuses a configuration whose routes are all gone. Editors empty a file for a moment, and the
+// offline model must not answer in the meantime.
+func (v *serving) emptied(s *settings) error {
+	last := v.now()
+	if len(last.Gateway.Routes) == 0 || len(s.Gateway.Routes) > 0 {
+		return nil
+	}
+	for _, from := range s.from {
+		if from == s.file && from != "" {
+			return fmt.Errorf("%s has no routes any more, and the offline model would answer for every name; restart the gateway if that is meant", s.file)
+		}
+	}
+	return fmt.Errorf("%s is empty or gone", last.file)
+}
+
+// fixedSettings are those that a gateway has from its beginning to its end.
+var fixedSettings = []struct {
+	key string
+	of  func(*gatewayConfig) any
+}{
+	{"gateway.addr", func(c *gatewayConfig) any { return c.Addr }},
+	{"gateway.ops_addr", func(c *gatewayConfig) any { return c.Ops.OpsAddr }},
+	{"gateway.ops_hosts", func(c *gatewayConfig) any { return c.Ops.OpsHosts }},
+	{"gateway.keys", func(c *gatewayConfig) any { return c.Keys.Store }},
+	{"gateway.log_retention", func(c *gatewayConfig) any { return c.Keys.Retention }},
+	{"gateway.admin_addr", func(c *gatewayConfig) any { return c.Keys.AdminAddr }},
+	{"gateway.admin_hosts", func(c *gatewayConfig) any { return c.Keys.AdminHosts }},
+	{"gateway.tls", func(c *gatewayConfig) any { return c.Ops.TLS.Cert == "" }}, // other files of certificates are taken over
+	{"gateway.drain", func(c *gatewayConfig) any { return c.Ops.Drain }},
+	{"gateway.reload", func(c *gatewayConfig) any { return c.Ops.Reload }},
+	{"gateway.max_header", func(c *gatewayConfig) any { return c.Ops.MaxHeader }},
+	{"gateway.header_timeout", func(c *gatewayConfig) any { return c.Ops.HeaderTimeout }},
+	{"gateway.idle_timeout", func(c *gatewayConfig) any { return c.Ops.IdleTimeout }},
 }
 
 // follow reads the configuration again when its files change, or the program is told to by SIGHUP,
@@ -194,12 +233,13 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		return err
 	}
 	v.cert.Store(cert)
-	listener, err := net.Listen("tcp", addr)
+	listener, err := listenOn(addr)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	server := v.server(v.with.routed(v.live, handler, addr))
+	server.BaseContext = v.live.BaseContext
 	scheme := "http"
 	if cert != nil {
 		scheme = "https"
@@ -245,10 +285,29 @@ func (v *serving) drain(ctx context.Context, server *http.Server) {
 	v.log.Info("no more requests are taken; open answers may end", "within", limit)
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
+	if server.Shutdown(within) == nil {
+		return
+	}
+	v.log.Warn("answers that had not ended are ended with an error")
+	v.live.End()
+	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
 	if server.Shutdown(within) != nil {
-		v.log.Warn("answers that had not ended are cut off")
+		v.log.Warn("answers that nobody reads are cut off")
 		server.Close()
 	}
+}
+
+// endTime is how long the error may take that ends an answer.
+const endTime = 5 * time.Second
+
+// listenOn listens on an address. One of IPv4, 0.0.0.0 too, is for IPv4 alone.
+func listenOn(addr string) (net.Listener, error) {
+	network := "tcp"
+	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is4() {
+		network = "tcp4"
+	}
+	return net.Listen(network, addr)
 }
 
 // server returns a server with the limits of the configuration.
@@ -273,7 +332,7 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	if v.with.Gateway.Ops.OpsAddr == "" {
 		return nil, nil
 	}
-	listener, err := net.Listen("tcp", v.with.Gateway.Ops.OpsAddr)
+	listener, err := listenOn(v.with.Gateway.Ops.OpsAddr)
 	if err != nil {
 		return nil, fmt.Errorf("ops_addr: %w", err)
 	}
@@ -281,7 +340,7 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	mux.Handle("/healthz", v.live.Health())
 	mux.Handle("/readyz", v.live.Health())
 	mux.Handle("/metrics", v.live.Metrics())
-	server := v.server(mux)
+	server := v.server(gateway.NoPages(mux, v.with.Gateway.Ops.OpsHosts...))
 	fmt.Fprintf(v.cmd.ErrOrStderr(), "health and metrics on http://%s\n", listener.Addr())
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -130,6 +130,7 @@ const routeTo = "gateway:\n  addr: 127.0.0.1:0\n  reload: 5ms\n  routes:\n    - 
 // TestServeReloads checks that the configuration is read again when the file changes and on
 // SIGHUP, and that a bad file changes nothing and is said.
 func TestServeReloads(t *testing.T) {
+	t.Setenv(adminKeyEnv, "an-admin-key-of-more-than-24-bytes")
 	url, file, log := servedAt(t, fmt.Sprintf(routeTo, "first"))
 	asks := func(model string) int {
 		status, _ := fetched(t, http.DefaultClient, url+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"Hello"}]}`)
@@ -143,17 +144,22 @@ func TestServeReloads(t *testing.T) {
 	if first, second := asks("first"), asks("second"); first != 404 || second != 200 {
 		t.Errorf("after the change: first %d, second %d", first, second)
 	}
-	for _, bad := range []string{"gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{"} {
+	for _, bad := range []string{"", "# only a comment\n\n", "model: x\n", "gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{"} {
 		writeFile(t, file, bad)
 		log.until(t, "the configuration is not used")
 		if got := asks("second"); got != 200 {
 			t.Errorf("after %q: %d", bad, got)
 		}
 	}
-	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 4`) {
+	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 7`) {
 		t.Error(text)
 	}
 	writeFile(t, file, fmt.Sprintf(routeTo, "third"))
+	log.until(t, "the configuration was read again")
+	writeFile(t, file, strings.Replace(fmt.Sprintf(routeTo, "third"), "127.0.0.1:0", "127.0.0.1:1", 1)+"  ops_addr: 127.0.0.1:0\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n")
+	for _, key := range []string{"gateway.addr", "gateway.ops_addr", "gateway.keys", "gateway.admin_addr"} {
+		log.until(t, "needs a restart; until then it is as it was\" setting="+key)
+	}
 	log.until(t, "the configuration was read again")
 	if hangUp(t) {
 		log.until(t, "the configuration was read again")
@@ -193,6 +199,53 @@ func TestServeOps(t *testing.T) {
 	}
 	if status, text := fetched(t, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), ""); status != 200 || !strings.Contains(text, "go_goroutines") {
 		t.Errorf("metrics on their own address: %d %s", status, text)
+	}
+}
+
+// TestMonitorsAreNoPages checks that health and metrics on an address of their own are not to be had by a page in
+// a browser, and are by an address, a name of one's own network and a name that the configuration has.
+func TestMonitorsAreNoPages(t *testing.T) {
+	port := freePort(t)
+	servedAt(t, fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  ops_addr: 127.0.0.1:%d\n  ops_hosts: [\"gw.example.org:9464\"]\n", port))
+	for _, test := range []struct {
+		host, header string
+		status       int
+	}{
+		{"10.1.2.3:9464", "", 200}, {"[fd00::1]:9464", "", 200}, {"toolpost:9464", "", 200}, {"gw.example.org:9464", "", 200},
+		{"evil.example.org", "", 421}, {"evil.example.org:9464", "", 421}, {"127.0.0.1", "Origin", 403}, {"127.0.0.1", "Sec-Fetch-Site", 403}, {"localhost", "Cookie", 403},
+	} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+			req, _ := http.NewRequest("GET", fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
+			req.Host = test.host
+			if test.header != "" {
+				req.Header.Set(test.header, "null")
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != test.status {
+				t.Errorf("%+v %s: %d", test, path, resp.StatusCode)
+			}
+		}
+	}
+}
+
+// TestIPv4Only checks that 0.0.0.0 is every address of IPv4 and none of IPv6.
+func TestIPv4Only(t *testing.T) {
+	l, err := listenOn("0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at := l.Addr().(*net.TCPAddr)
+	if at.IP.To4() == nil {
+		t.Errorf("it listens on %v", at)
+	}
+	if conn, err := net.Dial("tcp6", fmt.Sprintf("[::1]:%d", at.Port)); err == nil {
+		conn.Close()
+		t.Error("it is reached over IPv6")
 	}
 }
 
@@ -290,9 +343,17 @@ func TestServeLimits(t *testing.T) {
 }
 
 // TestServeDrains checks that an open stream ends well after the gateway was told to end, and that
-// it is cut off when it takes too long.
+// it ends with an error in the words of its format when it takes too long, whether it is passed on as it
+// is or translated.
 func TestServeDrains(t *testing.T) {
-	for limit, whole := range map[string]bool{"1m": true, "10ms": false} {
+	for _, test := range []struct {
+		limit, path, end string
+		whole            bool
+	}{
+		{"1m", "/v1/chat/completions", "[DONE]", true}, {"10ms", "/v1/chat/completions", `data: {"error":{"message":"the gateway had to end before this answer did`, false},
+		{"10ms", "/v1/messages", "event: error\ndata: ", false}, {"10ms", "/api/chat", `{"error":"the gateway had to end before this answer did`, false},
+	} {
+		limit, whole := test.limit, test.whole
 		goOn := make(chan struct{})
 		upstream := slowChat(t, goOn)
 		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -300,7 +361,7 @@ func TestServeDrains(t *testing.T) {
 		writeFile(t, file, fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  addr: 127.0.0.1:0\n  drain: %s\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream, limit))
 		log := newLines()
 		url, stop := startServing(t, log, "--config", file)
-		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Hello"}]}`))
+		resp, err := http.Post(url+test.path, "application/json", strings.NewReader(`{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,12 +371,12 @@ func TestServeDrains(t *testing.T) {
 		if whole {
 			close(goOn)
 		}
-		b, _ := io.ReadAll(resp.Body)
-		if got := strings.Contains(string(b), "[DONE]"); got != whole {
-			t.Errorf("drain %s: the stream ended well: %t\n%s", limit, got, b)
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.Contains(string(b), test.end) {
+			t.Errorf("drain %s, %s: %v\n%s", limit, test.path, err, b)
 		}
 		if !whole {
-			log.until(t, "answers that had not ended are cut off")
+			log.until(t, "answers that had not ended are ended with an error")
 			close(goOn)
 		}
 	}
@@ -344,6 +405,38 @@ func slowChat(t *testing.T, goOn <-chan struct{}) string {
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
 	return "http://" + l.Addr().String()
+}
+
+// TestAdministratorsStayHere checks that administrators are served on loopback, or by the names that somebody allowed, and with
+// a key, and that no error repeats a part of a key or a password.
+func TestAdministratorsStayHere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	const good = "an-admin-key-of-more-than-24-bytes"
+	for _, test := range []struct{ config, key, says string }{
+		{"admin_addr: 0.0.0.0:8232", good, "admin_addr: 0.0.0.0:8232 can be reached by others"},
+		{"admin_addr: \":8232\"", good, "can be reached by others"},
+		{"admin_addr: 192.0.2.1:8232", good, "can be reached by others"},
+		{"admin_addr: 127.0.0.1:8232", "", "needs a key for administrators in TOOLPOST_ADMIN_KEY"},
+		{"admin_addr: 127.0.0.1:8232", "s3cr3t-short", "has less than 24 bytes"},
+		{"admin_addr: 127.0.0.1:8232", good, ""},
+		{"admin_addr: 0.0.0.0:8232\n  admin_hosts: [\"gw.example.org:8232\"]", good, ""},
+	} {
+		t.Setenv(adminKeyEnv, test.key)
+		writeFile(t, file, "gateway:\n  keys: sqlite:"+filepath.Join(t.TempDir(), "k.db")+"\n  "+test.config+"\n")
+		for _, args := range [][]string{{"--check"}, nil} {
+			if test.says == "" && args == nil {
+				continue // it would serve
+			}
+			got := toolpost(t, "", append([]string{"serve", "--addr", "127.0.0.1:0", "--config", file}, args...)...)
+			if code := min(len(test.says), 1); got.code != code || !strings.Contains(got.errOut, test.says) || strings.Contains(got.errOut, "s3cr3t") {
+				t.Errorf("%+v %v: %d %s", test, args, got.code, got.errOut)
+			}
+		}
+	}
+	writeFile(t, file, "gateway:\n  keys: mysql://u:s3cr3t@db.example.org/x\n")
+	if got := toolpost(t, "", "serve", "--addr", "127.0.0.1:0", "--config", file); got.code != 1 || strings.Contains(got.errOut, "s3cr3t") {
+		t.Errorf("%d %s", got.code, got.errOut)
+	}
 }
 
 // TestServeCheck checks that everything that is wrong is said, in words that are not Go's.

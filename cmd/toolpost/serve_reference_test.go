@@ -105,8 +105,9 @@ everything that is wrong with a file. This page is made from the program.
 |---|---|---|---|
 ` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
 
-Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `tls`" + ` being there at all, and the limits of connections need a new start; everything
-else is taken over while the gateway serves.
+Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
+being there at all, and the limits of connections need a restart, and the log says so; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
+every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
 `
 	heldPage(t, "../../docs/gateway/configuration.md", page)
 }
