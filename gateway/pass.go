@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -74,8 +75,11 @@ func Kinds() []string {
 	return list
 }
 
-// checkPass refuses kinds that there are not.
-func checkPass(kinds []string) error {
+// checkPass refuses kinds that there are not, and a team where none is needed.
+func checkPass(kinds []string, team string) error {
+	if shared := slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.model == nowhere && slices.Contains(kinds, e.kind) }); team != "" && !shared {
+		return errors.New("pass_team says whose files and batches are passed on, and the route passes neither on")
+	}
 	for _, k := range kinds {
 		if !slices.Contains(Kinds(), k) {
 			return fmt.Errorf("no endpoints are called %q; there are %s", k, strings.Join(Kinds(), ", "))
@@ -151,6 +155,9 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	switch {
 	case e.model == inPath:
 		path = strings.Replace(path, "/"+model+":", "/"+to.Model()+":", 1)
+		if body, err = renamedInside(body, model, to.Model()); err != nil {
+			return err
+		}
 	case e.model == inBody && model != "":
 		if body, err = renamed(mediaType, body, to.Model()); err != nil {
 			return err
@@ -196,12 +203,40 @@ func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
 		}
 		return r, x.mayTake(r)
 	}
+	if err := x.refused(x.mayPass(e)); err != nil {
+		return nil, err
+	}
+	others := false // have such a route
 	for _, r := range x.routes {
-		if slices.Contains(r.Pass, e.kind) && x.mayTake(r) == nil {
-			return r, nil
+		if slices.Contains(r.Pass, e.kind) && (x.rights == nil || x.rights.Key.AllowsRoute(r.Model)) {
+			if x.rights == nil || e.model != nowhere || r.PassTeam == x.owner {
+				return r, nil
+			}
+			others = true
 		}
 	}
+	if others {
+		return nil, x.refused(&access.Refusal{Ground: access.NoRoute, Detail: fmt.Sprintf("no route passes %s of the team %.100q on: those who use them share one account, so a route names the team (pass_team)", e.kind, x.owner)})
+	}
 	return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("no route passes %s on", e.kind))
+}
+
+// mayPass says why a client may not use an endpoint without naming a model; nil if it may. What such a request, or a batch of them, uses is
+// neither known before nor counted afterwards, so that a key with bounds could leave them.
+func (x *exchange) mayPass(e *endpoint) error {
+	if x.rights == nil {
+		return nil
+	}
+	k := &x.rights.Key
+	switch {
+	case len(k.Models) > 0:
+		return &access.Refusal{Ground: access.NoModel, Detail: fmt.Sprintf("the request names no model, and the key %s may use only some", k.ID)}
+	case e.model == nowhere && len(k.Tools) > 0:
+		return &access.Refusal{Ground: access.NoTool, Detail: fmt.Sprintf("%s may use any tool of the vendor, and the key %s may use only some", e.kind, k.ID)}
+	case e.model == nowhere && x.rights.BoundsSize():
+		return &access.Refusal{Ground: access.NoPrice, Detail: fmt.Sprintf("what %s use is not counted, and what the key %s may use is bounded", e.kind, k.ID)}
+	}
+	return nil
 }
 
 // forwarder opens the first upstream of a route that has the endpoint.
@@ -382,6 +417,47 @@ func fieldValue(v []byte) []byte {
 		return t
 	}
 	return js.AppendQuoted(nil, v)
+}
+
+// renamedInside returns a body of Gemini's, which may name the model of its path again, in itself and in each of several requests, with
+// another name for it. It must not name another model.
+func renamedInside(body []byte, model, to string) ([]byte, error) {
+	text := js.Trim(body)
+	if !js.Valid(text) || js.Kind(text) != '{' {
+		return nil, invalid("the body is no JSON object")
+	}
+	var out []byte
+	done := 0
+	rename := func(key, value []byte) error {
+		if name := js.Text(value); string(key) != "model" || strings.TrimPrefix(name, "models/") != model {
+			return invalid("the body names the model %.100q, and the address %.100q", name, model)
+		}
+		at := cap(text) - cap(value) // it is a part of the text
+		out = js.AppendQuoted(append(out, text[done:at]...), "models/"+to)
+		done = at + len(value)
+		return nil
+	}
+	for key, value := range js.Members(text) {
+		if isModel(key) {
+			if err := rename(key, value); err != nil {
+				return nil, err
+			}
+		}
+		if !strings.EqualFold(string(key), "requests") {
+			continue
+		}
+		for each := range js.Elements(value) {
+			for key, value := range js.Members(each) {
+				if !isModel(key) {
+					continue
+				}
+				if err := rename(key, value); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return append(out, text[done:]...), nil
 }
 
 // renamed returns a body that names another model.

@@ -44,6 +44,9 @@ type ModelRoute struct {
 	// Pass are the kinds of other endpoints that are passed on to the first upstream; see
 	// [Kinds].
 	Pass []string
+	// PassTeam is the team whose keys may use the files and batches that are passed on. All who use them share the account
+	// of the upstream, so there is one for each account; "" means that nobody with a key may.
+	PassTeam string
 }
 
 // Upstream is a model that answers.
@@ -119,6 +122,9 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 				wrong = append(wrong, fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model))
 			}
 		}
+		if other := g.sharesFiles(r, g.routes[:i]); other != nil {
+			wrong = append(wrong, fmt.Errorf("route %d (%s): its files and batches are in the account of route %s, which are those of the team %q", i+1, r.Model, other.Model, other.PassTeam))
+		}
 		for _, name := range r.Fallback {
 			if to := g.find(name, ""); to == nil || to == r {
 				wrong = append(wrong, fmt.Errorf("route %d (%s): no other route is for its fallback %q", i+1, r.Model, name))
@@ -126,6 +132,22 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// sharesFiles returns one of the routes that passes files of another team on, from an account that this one uses, too.
+func (g *Gateway) sharesFiles(r *route, others []*route) *route {
+	for _, o := range others {
+		if r.PassTeam == "" || o.PassTeam == "" || r.PassTeam == o.PassTeam {
+			continue
+		}
+		for _, u := range r.Upstreams {
+			vendor, _, _ := strings.Cut(u.Model, "/")
+			if slices.ContainsFunc(o.Upstreams, func(u Upstream) bool { name, _, _ := strings.Cut(u.Model, "/"); return name == vendor }) {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 func overlap(a, b []string) bool {
@@ -145,7 +167,7 @@ func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 	case r.Check != Annotate && r.Check != CheckOff && r.Check != Reask:
 		return nil, fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check)
 	}
-	if err := cmp.Or(r.Override.check(), checkPass(r.Pass)); err != nil {
+	if err := cmp.Or(r.Override.check(), checkPass(r.Pass, r.PassTeam)); err != nil {
 		return nil, err
 	}
 	if r.Cache.For < 0 || r.Cache.For > maxCachedFor || r.MaxRequests < 0 {

@@ -44,6 +44,7 @@ type routeConfig struct {
 	Cache       time.Duration `yaml:"cache"`
 	CacheTools  bool          `yaml:"cache_tools"`
 	Pass        []string      `yaml:"pass"`
+	PassTeam    string        `yaml:"pass_team"`
 	Served      servedConfig  `yaml:",inline"`
 }
 
@@ -76,7 +77,7 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	for i, r := range c.Routes {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes},
-			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass}
+			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam}
 		for _, u := range r.To {
 			route.Upstreams = append(route.Upstreams, gateway.Upstream{
 				Model: u.Model, Weight: u.Weight, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},

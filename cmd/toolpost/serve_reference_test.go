@@ -28,6 +28,7 @@ var gatewayHelp = map[string][2]string{
 	"routes.cache":        {"how long an answer is given again to the same request of the same owner", "not at all"},
 	"routes.cache_tools":  {"also to requests that offer tools, whose calls may change things", "false"},
 	"routes.pass":         {"other endpoints that are passed on: embeddings, images, audio, moderations, rerank, files, batches", "none"},
+	"routes.pass_team":    {"the team whose keys may use the `files` and `batches` that are passed on; all who use them share the account of the upstream", "no key may"},
 	"routes.to.model":     {"the id of a [model](../providers.md); a `*` is what the `*` of the route stood for", ""},
 	"routes.to.weight":    {"its share of the requests", "1"},
 	"routes.to.tools":     {"how it is asked for calls: native, constrained, prompted", "what is known of it"},
