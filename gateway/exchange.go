@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,10 +47,11 @@ type exchange struct {
 	// mu guards what follows up to the blank line: a stream that is silent is kept alive beside
 	// whoever waits for the upstream.
 	mu       sync.Mutex
-	begun    bool   // the status is sent
-	upstream string // that answers
-	told     int    // warnings in the header
-	unsaid   int    // warnings that came too late for it
+	begun    bool          // the status is sent
+	upstream string        // that answers
+	told     int           // warnings in the header
+	beyond   []llm.Warning // that the header has no room for
+	unsaid   int           // warnings that came too late for it
 
 	raw      []byte // the request as it came, if it may be passed on so; nil if it was changed
 	streamed bool   // the answer is wanted as a stream
@@ -261,6 +263,7 @@ func (x *exchange) head(mediaType string) {
 	x.w.Header().Set("Content-Type", mediaType)
 	x.w.Header().Set("Cache-Control", "no-cache")
 	x.w.Header().Set(UpstreamHeader, shownID(x.upstream))
+	x.sayBeyond()
 	x.w.WriteHeader(http.StatusOK)
 }
 
@@ -323,11 +326,30 @@ func (x *exchange) seen(ev llm.Event) llm.Event {
 	return ev
 }
 
-// Bounds of the header of warnings.
+// Bounds of the header of warnings: many proxies and clients take no more than 8 KiB of headers. The log takes more.
 const (
 	maxWarnings = 16
 	maxWarning  = 300
+	maxBeyond   = 512
 )
+
+// sayBeyond says in one more line of the header what the warnings are about that it has no room for, and has the log
+// name them all; it wants x.mu.
+func (x *exchange) sayBeyond() {
+	if len(x.beyond) == 0 {
+		return
+	}
+	var features, all []string
+	for _, w := range x.beyond {
+		if !slices.Contains(features, w.Feature) {
+			features = append(features, w.Feature)
+		}
+		all = append(all, warningText(w))
+	}
+	x.w.Header().Add(WarningHeader, warningText(llm.Warning{Code: llm.Degraded, Feature: "warnings",
+		Detail: fmt.Sprintf("%d more are in the log, about %s", x.unsaid, strings.Join(features, ", "))}))
+	x.settings.Log.Warn("more warnings than the header has room for", "id", x.id, "warnings", all)
+}
 
 // warn tells the client of a warning, if its answer has not begun.
 func (x *exchange) warn(w llm.Warning) {
@@ -335,6 +357,9 @@ func (x *exchange) warn(w llm.Warning) {
 	defer x.mu.Unlock()
 	if x.begun || x.told >= maxWarnings {
 		x.unsaid++
+		if !x.begun && len(x.beyond) < maxBeyond {
+			x.beyond = append(x.beyond, w)
+		}
 		return
 	}
 	x.told++

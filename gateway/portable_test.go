@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,5 +33,45 @@ func TestHostedToolsThatTheUpstreamDoesNotRun(t *testing.T) {
 		if resp.StatusCode != 200 || !strings.Contains(string(answer), `"name":"get_weather"`) || !strings.Contains(warnings, "web_search") {
 			t.Errorf("%s: %d, warnings %q: %s", upstream, resp.StatusCode, warnings, answer)
 		}
+	}
+}
+
+// lines are what a log is told, one after the other.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// A client is told of every kind of thing that was not done as asked, however many there are, and the log has them all.
+func TestWarningsBeyondTheHeader(t *testing.T) {
+	log := make(lines, 8)
+	url := serve(t, gateway.Setup{
+		Routes: []gateway.ModelRoute{to("m", "up-gemini/sim/native")},
+		Log:    slog.New(slog.NewTextHandler(log, nil)),
+	})
+	var fields strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&fields, `"own_%02d":true,`, i)
+	}
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{`+fields.String()+`"model":"m","messages":[{"role":"user","content":"Hello."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(resp.Body)
+	resp.Body.Close()
+	logged, header := <-log, resp.Header.Values("Toolpost-Warning")
+	said, size := strings.Join(header, "\n"), 0
+	for _, line := range header {
+		size += len(line)
+	}
+	for i := range 40 {
+		if name := fmt.Sprintf("own_%02d", i); !strings.Contains(said, name) || i >= 20 && !strings.Contains(logged, name) {
+			t.Errorf("%s is lost in silence", name)
+		}
+	}
+	if len(header) != 17 || size > 6000 {
+		t.Errorf("%d lines of %d bytes", len(header), size)
 	}
 }

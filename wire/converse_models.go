@@ -111,6 +111,7 @@ func encodeOpenAIFields(e *encoder, req *llm.Request) {
 		e.unsupported(r.Off, "reasoning.off")
 		e.unsupported(r.Budget > 0, "reasoning.budget")
 		e.unsupported(r.Summary != "", "reasoning.summary")
+		e.unsupported(*r == llm.Reasoning{}, "reasoning")
 	}
 	e.unsupported(req.TopK != nil, "top_k")
 }
@@ -134,6 +135,7 @@ func (converse) encodeModelFields(e *encoder, req *llm.Request) {
 			e.unsupported(r.Off, "reasoning.off")
 			e.unsupported(r.Budget > 0, "reasoning.budget")
 			e.unsupported(r.Summary != "", "reasoning.summary")
+			e.unsupported(*r == llm.Reasoning{}, "reasoning")
 		}
 	}
 	e.endMember(mark, start, req.Extra[e.c.Format]["additionalModelRequestFields"])

@@ -42,11 +42,17 @@ func (e *encoder) refuse(format string, args ...any) {
 	}
 }
 
-// lost notes once per feature that something was not carried.
+// maxNotes bounds the warnings about one feature.
+const maxNotes = 8
+
+// lost notes that something was not carried, once for each thing that is said about a feature.
 func (e *encoder) lost(code llm.WarningCode, feature, detail string) {
+	n := 0
 	for _, w := range e.warnings {
 		if w.Code == code && w.Feature == feature {
-			return
+			if n++; w.Detail == detail || n == maxNotes {
+				return
+			}
 		}
 	}
 	e.warnings = append(e.warnings, llm.Warning{Code: code, Feature: feature, Detail: detail})
@@ -162,9 +168,18 @@ func (e *encoder) opaque(t llm.Text) (json.RawMessage, bool) {
 	}
 	raw := e.own(t.State)
 	if raw == nil {
-		e.lost(llm.Ignored, "opaque part", "a part of a type that only "+t.State.Vendor+" knows")
+		e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
 	}
 	return raw, true
+}
+
+// foreignPart says what a part is that another format decoded without understanding it.
+func foreignPart(s llm.State) string {
+	what := "a part"
+	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && len(typ) <= 100 {
+		what = fmt.Sprintf("a part of type %q", typ)
+	}
+	return what + ", which only " + s.Vendor + " knows"
 }
 
 // dropEmpty takes back a message that began at mark and of which nothing could

@@ -68,7 +68,7 @@ func (g gemini) encodeText(e *encoder, t llm.Text) {
 		e.Raw(data)
 		return
 	case t.Text == "" && data == nil && !t.State.IsZero():
-		e.lost(llm.Ignored, "opaque part", "a part of a type that only "+t.State.Vendor+" knows")
+		e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
 		return
 	}
 	start := e.Object()

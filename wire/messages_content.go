@@ -51,6 +51,10 @@ func (m messages) encodeText(e *encoder, t llm.Text) {
 	if t.Text == "" {
 		return // the vendor refuses empty text
 	}
+	if raw, typ := e.ownType(t.State); typ == toolReference {
+		e.Raw(raw)
+		return
+	}
 	start := e.Object()
 	e.StringField("type", "text")
 	e.StringField("text", t.Text)
@@ -223,12 +227,20 @@ func (m messages) decodeBlock(d *decoder, v []byte) llm.Part {
 		return m.decodeResult(d, v)
 	case "server_tool_use", "mcp_tool_use":
 		return m.decodeHostedCall(d, v)
+	case toolReference:
+		return llm.Text{Text: toolFound(js.Text(js.Get(v, "tool_name"))), State: d.state(v)}
 	}
 	if strings.HasSuffix(kind, "_tool_result") && js.Get(v, "tool_use_id") != nil {
 		return m.decodeHostedResult(d, v, kind)
 	}
 	return d.opaque(v)
 }
+
+// toolReference is the block with which a client that searches tools itself has the vendor load one.
+const toolReference = "tool_reference"
+
+// toolFound says to models of others that a tool was found. They are offered it anyway.
+func toolFound(name string) string { return "The tool " + name + " can be called now." }
 
 func (m messages) decodeText(d *decoder, v []byte) llm.Text {
 	var t llm.Text

@@ -336,7 +336,7 @@ func (r responses) decodeItem(d *decoder, v []byte, req *llm.Request) {
 // foundByServer reports whether an item is what the vendor's own search for tools found,
 // which is part of its answer; what a client found is the result of a call.
 func foundByServer(v []byte, kind string) bool {
-	return kind == "tool_search_output" && js.Text(js.Get(v, "call_id")) == ""
+	return kind == searchOutput && js.Text(js.Get(v, "call_id")) == ""
 }
 
 func (responses) add(req *llm.Request, role llm.Role, parts ...llm.Part) {
@@ -456,6 +456,9 @@ func (r responses) decodeResult(d *decoder, v []byte, kind string) llm.Result {
 	if kind != "function_call_output" && kind != "custom_tool_call_output" {
 		res.State, res.Extra = d.state(v), nil
 		res.Parts = clientOutput(js.Get(v, "output"))
+		for _, t := range r.foundTools(d, v) {
+			res.Parts = append(res.Parts, llm.Text{Text: toolFound(t.Name)})
+		}
 	}
 	return res
 }
@@ -488,7 +491,7 @@ func (r responses) decodeOutput(d *decoder, v []byte) []llm.Part {
 	case "function_call", "custom_tool_call":
 		return []llm.Part{r.decodeCall(d, v)}
 	}
-	if args, ok := clientCalls[kind]; ok {
+	if args, ok := clientCalls[kind]; ok && (kind != searchCall || js.Text(js.Get(v, "call_id")) != "") {
 		return []llm.Part{llm.Call{
 			ID: d.str(js.Get(v, "call_id")), Name: strings.TrimSuffix(kind, "_call"),
 			Args: objectOf(d.raw(js.Get(v, args))), State: d.state(v),
@@ -504,6 +507,7 @@ func (r responses) decodeOutput(d *decoder, v []byte) []llm.Part {
 // runs, with the member that holds what to do.
 var clientCalls = map[string]string{
 	"computer_call": "action", "local_shell_call": "action", "shell_call": "action", "apply_patch_call": "operation",
+	searchCall: "arguments",
 }
 
 func (r responses) decodeSaid(d *decoder, v []byte) []llm.Part {
@@ -592,7 +596,7 @@ var hostedItems = map[string]hostedItem{
 	"code_interpreter_call": {name: "code_execution", args: "code", wrap: true, result: "outputs"},
 	"image_generation_call": {name: "image_generation", args: "revised_prompt", wrap: true, result: "result"},
 	"mcp_call":              {args: "arguments", result: "output"},
-	"tool_search_call":      {name: "tool_search", args: "arguments"},
+	searchCall:              {name: llm.ToolSearch, args: "arguments"},
 }
 
 func (h hostedItem) parts(d *decoder, v []byte) []llm.Part {

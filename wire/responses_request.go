@@ -18,7 +18,7 @@ func (r responses) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 		r.encodeMessage(e, m, calls)
 	}
 	e.EndArray()
-	r.encodeTools(e, req.Tools)
+	r.encodeTools(e, withoutFound(e, req))
 	r.encodeChoice(e, req)
 	if req.OneCall && len(req.Tools) > 0 {
 		e.flag(!e.c.Quirks.NoParallel, "parallel_tool_calls", false)
@@ -110,6 +110,7 @@ func (r responses) decodeRequest(d *decoder, body []byte, req *llm.Request) (str
 			d.extra(&req.Extra, key, v)
 		}
 	}
+	r.offerFound(d, req)
 	return stream
 }
 

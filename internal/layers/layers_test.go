@@ -51,6 +51,7 @@ var layer = map[string]int{
 	"internal/compare":       0,
 	"internal/suite":         0,
 	"internal/tables":        0, // versions of tables in databases
+	"internal/losses":        2, // what translations lose, for tests
 	"internal/vendorapi":     2, // what servers that look like a vendor's share: sim and gateway
 	"tool/internal/outgoing": 0, // what tool/builtin and tool/openapi share
 	"tool":                   1, "wire": 1, "dialect": 1, "journal": 1,
@@ -75,7 +76,7 @@ var why = []string{
 }
 
 // testOnly may be imported by tests of any layer.
-var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true, "internal/mcptest": true}
+var testOnly = map[string]bool{"llmtest": true, "sim": true, "internal/pgtest": true, "internal/corpus": true, "internal/linear": true, "internal/leaks": true, "internal/pages": true, "internal/mcptest": true, "internal/losses": true}
 
 type pkg struct {
 	Dir, ImportPath                             string

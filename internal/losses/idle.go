@@ -1,0 +1,138 @@
+package losses
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Idle returns the members of a request, and the elements of its lists, that say nothing: without them the same is
+// sent, and the client is told the same. A member that a warning names is none of them, nor one that says what holds
+// anyway.
+func Idle(from, to string, body []byte) ([]string, error) {
+	whole, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	base, err := Translate(from, to, plain)
+	if err != nil {
+		return nil, err
+	}
+	var idle []string
+	cut := func(path []string, value any) {
+		about := path
+		if object, ok := value.(map[string]any); ok {
+			about = append(slices.Clone(path), kinds(object)...)
+		}
+		if usual(from, to, path, value) || slices.ContainsFunc(about, base.named) {
+			return
+		}
+		less, err := json.Marshal(whole) // while the member is missing
+		if err != nil {
+			idle = append(idle, err.Error())
+			return
+		}
+		t, err := Translate(from, to, less)
+		if err == nil && bytes.Equal(t.Out, base.Out) && slices.Equal(t.Warnings, base.Warnings) {
+			text, _ := json.Marshal(value)
+			idle = append(idle, fmt.Sprintf("%s: %.100s", strings.Join(path, "."), text))
+		}
+	}
+	without(whole, nil, func(any) {}, cut)
+	return idle, nil
+}
+
+func parse(body []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v any
+	return v, d.Decode(&v)
+}
+
+// without calls cut while one member or element of a document is missing, for each in turn. set replaces the value v
+// where it stands.
+func without(v any, path []string, set func(any), cut func(path []string, value any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		path := append(slices.Clone(path), kinds(v)...)
+		for _, key := range sorted(v) {
+			val, at := v[key], append(slices.Clone(path), key)
+			delete(v, key)
+			cut(at, val)
+			v[key] = val
+			without(val, at, func(n any) { v[key] = n }, cut)
+		}
+	case []any:
+		for i, val := range v {
+			set(slices.Delete(slices.Clone(v), i, i+1))
+			cut(append(slices.Clone(path), fmt.Sprint(i)), val)
+			set(v)
+			without(val, append(slices.Clone(path), fmt.Sprint(i)), func(n any) { v[i] = n }, cut)
+		}
+	}
+}
+
+func sorted(v map[string]any) []string { return slices.Sorted(maps.Keys(v)) }
+
+// habit is a member that may be left out without saying anything else.
+type habit struct {
+	from, to string // formats, "" for all, "-" for all but that of the client
+	under    string // a member or a kind of object that it stands in, "" for any
+	member   string
+	value    string // as JSON, "" for any
+	why      string
+}
+
+var habits = []habit{
+	{to: wire.Gemini, member: "model", why: "it stands in the address"},
+	{to: wire.Converse, member: "model", why: "it stands in the address"},
+	{to: wire.Gemini, member: "stream", why: "it stands in the address"},
+	{to: wire.Converse, member: "stream", why: "it stands in the address"},
+	{from: wire.Chat, member: "stream_options", value: `{"include_usage":true}`, why: "streams are always asked for what they use"},
+	{from: wire.Chat, member: "include_usage", value: `true`, why: "streams are always asked for what they use"},
+	{member: "tool_choice", value: `"auto"`, why: "the default"},
+	{member: "parallel_tool_calls", value: `true`, why: "the default"},
+	{member: "strict", value: `false`, why: "the default of most, and said to those with another"},
+	{member: "type", value: `"function"`, why: "the default of servers"},
+	{member: "type", value: `"message"`, why: "the default"},
+	{from: wire.Responses, member: "status", value: `"completed"`, why: "what is sent back is complete"},
+	{to: wire.Gemini, member: "summary", value: `"auto"`, why: "thoughts are asked for anyway"},
+	{from: wire.Gemini, member: "role", value: `"user"`, why: "the default"},
+	{member: "content", value: `""`, why: "no text"},
+	{member: "arguments", value: `"{}"`, why: "none"},
+	{from: wire.Responses, member: "execution", value: `"client"`, why: "of a search that has an id: the client does those"},
+	{from: wire.Responses, member: "type", value: `"summary_text"`, why: "the only one"},
+	{to: wire.Ollama, member: "media_type", why: "the server sees what a picture is"},
+	{to: wire.Converse, member: "media_type", value: `"image/png"`, why: "it is said as a format"},
+	{member: "annotations", value: `[]`, why: "none"},
+	{from: wire.Messages, member: "is_error", value: `false`, why: "the default"},
+	{from: wire.Gemini, member: "thinkingBudget", value: `-1`, why: "the default: the model decides"},
+	{member: "id", why: "pairs calls and results, which stand in order"},
+	{from: wire.Responses, member: "namespace", why: "a name that only one tool has needs none"},
+	{from: wire.Gemini, under: "functionResponse", member: "name", why: "of a result: its call has it"},
+	{from: wire.Chat, under: kindMark + "tool", member: "name", why: "of a result: its call has it"},
+	{to: "-", member: "signature", why: "nobody else can read it"},
+	{to: "-", member: "encrypted_content", why: "nobody else can read it"},
+	{to: "-", member: "thoughtSignature", why: "nobody else can read it"},
+}
+
+// usual reports whether a member says what holds without it.
+func usual(from, to string, path []string, value any) bool {
+	text, err := json.Marshal(value)
+	if err != nil || value == nil {
+		return err == nil
+	}
+	return slices.ContainsFunc(habits, func(h habit) bool {
+		return (h.from == "" || h.from == from) && (h.to == "" || h.to == to || h.to == "-" && to != from) &&
+			(h.under == "" || slices.Contains(path, h.under)) && h.member == path[len(path)-1] && (h.value == "" || h.value == string(text))
+	})
+}

@@ -1,0 +1,257 @@
+// Package losses finds what a translation of a request loses in silence. It is for tests.
+package losses
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Translation is a request of a client and what was made of it for an upstream.
+type Translation struct {
+	From, To  string // formats
+	Body, Out []byte
+	Warnings  []llm.Warning // that the client was given
+	// Narrow returns a schema as the upstream takes it, and whether it says less than before; nil if it takes all.
+	Narrow func(schema []byte) (narrowed []byte, less bool)
+}
+
+// Translate says a request in another format as a server does that passes on what its clients send.
+func Translate(from, to string, body []byte) (Translation, error) {
+	t := Translation{From: from, To: to, Body: body}
+	req, stream, err := wire.Codec{Format: from}.DecodeRequest(body)
+	if err != nil {
+		return t, err
+	}
+	c := wire.Codec{Format: to}
+	req, left := c.Portable(req)
+	out, warnings, err := c.EncodeRequest(req, stream)
+	t.Out, t.Warnings = out, append(left, warnings...)
+	return t, err
+}
+
+// Silent returns what is neither in the translation nor named by a warning: texts, tools, schemas, calls and results.
+func (t Translation) Silent() []string {
+	from, _, err := wire.Codec{Format: t.From}.DecodeRequest(t.Body)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	to, _, err := wire.Codec{Format: t.To}.DecodeRequest(t.Out)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lost := t.tools(from, to)
+	lost = append(lost, differ("call", calls(from), calls(to))...)
+	lost = append(lost, differ("result", results(from), results(to))...)
+	return append(lost, t.texts()...)
+}
+
+// tools compares the tools that are offered.
+func (t Translation) tools(from, to *llm.Request) []string {
+	var lost []string
+	for _, d := range from.Tools {
+		i := slices.IndexFunc(to.Tools, func(g llm.ToolDef) bool { return g.Name == d.Name })
+		switch {
+		case i < 0:
+			if !t.named(d.Name) {
+				lost = append(lost, fmt.Sprintf("the tool %s is not offered", d.Name))
+			}
+		case d.Kind == llm.FunctionTool && !t.sameSchema(d, to.Tools[i].Schema):
+			lost = append(lost, fmt.Sprintf("the schema of %s is another: %s became %s", d.Name, d.Schema, to.Tools[i].Schema))
+		case d.Kind != llm.HostedTool && squeeze(to.Tools[i].Description) != squeeze(d.Description) && !strings.Contains(squeeze(to.Tools[i].Description), squeeze(d.Description)):
+			lost = append(lost, fmt.Sprintf("the description of %s is another: %q became %q", d.Name, d.Description, to.Tools[i].Description))
+		}
+	}
+	return lost
+}
+
+// noParameters are the schemas of a tool without parameters: some formats demand one.
+var noParameters = []string{"", `{"type":"object"}`, `{"properties":{},"type":"object"}`}
+
+// sameSchema reports whether a tool has its schema, or one that says less and a warning about that.
+func (t Translation) sameSchema(d llm.ToolDef, got []byte) bool {
+	x, y := canonical(d.Schema), canonical(got)
+	if x == y || slices.Contains(noParameters, x) && slices.Contains(noParameters, y) {
+		return true
+	}
+	if t.Narrow == nil {
+		return false
+	}
+	narrowed, less := t.Narrow(d.Schema)
+	return canonical(narrowed) == y && (!less || t.told(d.Name))
+}
+
+// told reports whether a warning speaks of the schema of a tool.
+func (t Translation) told(tool string) bool {
+	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
+		return (w.Feature == "schema" || w.Feature == "strict") && strings.HasPrefix(w.Detail, tool)
+	})
+}
+
+// named reports whether a warning is about a member of the request, or about what stands in it.
+func (t Translation) named(member string) bool {
+	names := append([]string{strings.TrimPrefix(member, kindMark)}, words[member]...)
+	return slices.ContainsFunc(t.Warnings, func(w llm.Warning) bool {
+		return slices.ContainsFunc(names, func(n string) bool {
+			return w.Feature == n || strings.HasPrefix(w.Feature, n+".") || strings.HasSuffix(w.Feature, "."+n)
+		})
+	})
+}
+
+// kindMark stands in a path before what says what an object is: its type or its name.
+const kindMark = "="
+
+// words are what warnings call members of requests, and kinds of objects.
+var words = map[string][]string{
+	"thinking": {"reasoning"}, "=thought": {"thinking"}, "=reasoning": {"thinking"}, "reasoning_content": {"thinking"}, "thinkingConfig": {"reasoning"},
+	"is_error": {"failed"}, "definition": {"grammar"}, "syntax": {"grammar"}, "strict": {"tools.strict"},
+}
+
+// calls lists the calls of a conversation.
+func calls(req *llm.Request) []string {
+	var list []string
+	for _, m := range req.Messages {
+		for _, c := range m.Calls() {
+			if args := string(c.Args); !c.Hosted {
+				if c.Kind == llm.FreeTool {
+					args = `{"` + wire.FreeInput + `":` + args + `}`
+				}
+				list = append(list, c.Name+" "+canonical([]byte(args)))
+			}
+		}
+	}
+	return list
+}
+
+// results lists the results, with the number of the call that each answers.
+func results(req *llm.Request) []string {
+	var list []string
+	n, index := 0, map[string]int{}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Call:
+				if n++; !p.Hosted {
+					index[p.ID] = n
+				}
+			case llm.Result:
+				if !p.Hosted {
+					list = append(list, fmt.Sprint(index[p.CallID], " ", squeeze(p.Text())))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// differ compares two lists.
+func differ(what string, from, to []string) []string {
+	var lost []string
+	for i, s := range from {
+		if i >= len(to) || to[i] != s {
+			lost = append(lost, fmt.Sprintf("%s %d is %q", what, i+1, s))
+		}
+	}
+	if len(to) > len(from) {
+		lost = append(lost, fmt.Sprintf("%d more of %s", len(to)-len(from), what))
+	}
+	return lost
+}
+
+// ownWords are members whose text is a word of the format, which others say in their own, and those that only the
+// vendor can read.
+var ownWords = []string{
+	"signature", "encrypted_content", "thoughtSignature", "type", "role", "effort", "reasoning_effort", "tool_choice", "url", "data", "syntax", "summary", "model",
+	"call_id", "id", "tool_use_id", "tool_call_id",
+}
+
+// unquoted is for texts inside of JSON that is a text itself.
+var unquoted = strings.NewReplacer(`\"`, `"`, `\n`, "", `\t`, "", `\\`, `\`)
+
+// texts looks for every text of the request in the translation.
+func (t Translation) texts() []string {
+	var from, to any
+	if err := json.Unmarshal(t.Body, &from); err != nil {
+		return []string{err.Error()}
+	}
+	if err := json.Unmarshal(t.Out, &to); err != nil {
+		return []string{err.Error()}
+	}
+	var all strings.Builder
+	leaves(to, nil, func(_ []string, text string) { all.WriteString(squeeze(text) + "\n") })
+	there := unquoted.Replace(all.String())
+	var lost []string
+	leaves(from, nil, func(path []string, text string) {
+		if t.Narrow != nil && slices.ContainsFunc(path, isSchema) { // which is compared as a whole
+			return
+		}
+		if slices.Contains(ownWords, path[len(path)-1]) || usual(t.From, t.To, path, text) || strings.Contains(there, unquoted.Replace(squeeze(text))) || json.Valid([]byte(text)) { // arguments, which calls compares
+			return
+		}
+		if !slices.ContainsFunc(path, t.named) {
+			lost = append(lost, fmt.Sprintf("%s %q", strings.Join(path, "."), text))
+		}
+	})
+	return lost
+}
+
+// kinds returns what an object says that it is.
+func kinds(v map[string]any) []string {
+	var list []string
+	for _, key := range []string{"type", "name"} {
+		if word, ok := v[key].(string); ok {
+			list = append(list, kindMark+word)
+		}
+	}
+	if v["role"] == "tool" {
+		list = append(list, kindMark+"tool")
+	}
+	if v["thought"] == true {
+		list = append(list, kindMark+"thought")
+	}
+	return list
+}
+
+// isSchema reports whether a member is the schema of a tool.
+func isSchema(member string) bool {
+	return slices.Contains([]string{"input_schema", "parameters", "parametersJsonSchema"}, member)
+}
+
+// leaves calls found with every text of a document. What its objects are is part of its path.
+func leaves(v any, path []string, found func(path []string, text string)) {
+	switch v := v.(type) {
+	case string:
+		if len(path) > 0 {
+			found(path, v)
+		}
+	case []any:
+		for _, el := range v {
+			leaves(el, path, found)
+		}
+	case map[string]any:
+		path := append(slices.Clone(path), kinds(v)...)
+		for key, el := range v {
+			leaves(el, append(slices.Clone(path), key), found)
+		}
+	}
+}
+
+// squeeze removes white space, which formats with one text a message add.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// canonical writes JSON with sorted keys.
+func canonical(b []byte) string {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(b)
+	}
+	out, _ := json.Marshal(v)
+	return string(out)
+}
