@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,7 +107,7 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 	for i, r := range list {
 		made, err := g.newRoute(r)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("route %d (%s): %w", i+1, r.Model, err))
+			wrong = append(wrong, &RouteError{i, r.Model, err})
 			continue
 		}
 		g.routes = append(g.routes, made)
@@ -119,15 +118,15 @@ func (g *Gateway) addRoutes(list []ModelRoute) error {
 	for i, r := range g.routes {
 		for k, other := range g.routes[:i] {
 			if r.Model == other.Model && overlap(r.From, other.From) {
-				wrong = append(wrong, fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model))
+				wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model)})
 			}
 		}
 		if other := g.sharesFiles(r, g.routes[:i]); other != nil {
-			wrong = append(wrong, fmt.Errorf("route %d (%s): its files and batches are in the account of route %s, which are those of the team %q", i+1, r.Model, other.Model, other.PassTeam))
+			wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("its files and batches are in the account of route %s, which are those of the team %q", other.Model, other.PassTeam)})
 		}
 		for _, name := range r.Fallback {
 			if to := g.find(name, ""); to == nil || to == r {
-				wrong = append(wrong, fmt.Errorf("route %d (%s): no other route is for its fallback %q", i+1, r.Model, name))
+				wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("no other route is for its fallback %q", name)})
 			}
 		}
 	}
@@ -150,6 +149,21 @@ func (g *Gateway) sharesFiles(r *route, others []*route) *route {
 	return nil
 }
 
+// RouteError is what is wrong with a route of a Setup, or several things that are joined.
+type RouteError struct {
+	Route int // its place in Setup.Routes, from 0
+	Model string
+	Err   error
+}
+
+// Error names the route, counted from 1.
+func (e *RouteError) Error() string {
+	return fmt.Sprintf("route %d (%s): %v", e.Route+1, e.Model, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RouteError) Unwrap() error { return e.Err }
+
 func overlap(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }
@@ -157,35 +171,33 @@ func overlap(a, b []string) bool {
 func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 	made := &route{ModelRoute: r, inFlight: new(atomic.Int64)}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
+	wrong := []error{r.Override.check(), checkPass(r.Pass, r.PassTeam)}
 	switch {
 	case r.Model == "":
-		return nil, errors.New("it names no model")
+		wrong = append(wrong, errors.New("it names no model"))
 	case strings.Contains(made.prefix, "*"):
-		return nil, errors.New("a * may only stand at the end")
-	case len(r.Upstreams) == 0:
-		return nil, errors.New("it has no upstream")
-	case r.Check != Annotate && r.Check != CheckOff && r.Check != Reask:
-		return nil, fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check)
+		wrong = append(wrong, errors.New("a * may only stand at the end"))
 	}
-	if err := cmp.Or(r.Override.check(), checkPass(r.Pass, r.PassTeam)); err != nil {
-		return nil, err
+	if len(r.Upstreams) == 0 {
+		wrong = append(wrong, errors.New("it has no upstream"))
+	}
+	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
+		wrong = append(wrong, fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))
 	}
 	if r.Cache.For < 0 || r.Cache.For > maxCachedFor || r.MaxRequests < 0 {
-		return nil, fmt.Errorf("answers can be given again for up to %v, and bounds are not less than 0", maxCachedFor)
+		wrong = append(wrong, fmt.Errorf("answers can be given again for up to %v, and bounds are not less than 0", maxCachedFor))
 	}
 	for _, format := range r.From {
 		if _, ok := wire.For(format); !ok {
-			return nil, fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", "))
+			wrong = append(wrong, fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", ")))
 		}
 	}
 	for _, u := range r.Upstreams {
 		up, err := g.newUpstream(made, u)
-		if err != nil {
-			return nil, err
-		}
+		wrong = append(wrong, err)
 		made.upstreams = append(made.upstreams, up)
 	}
-	return made, nil
+	return made, errors.Join(wrong...)
 }
 
 // newUpstream makes an upstream of a route ready for use.

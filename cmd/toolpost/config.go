@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/shorten"
@@ -344,11 +345,20 @@ func (s *settings) readFile(file string) error {
 
 // configError says where in the file the mistake is, in one line.
 func configError(file string, err error) error {
-	var at yaml.Error
-	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+	line, text := configProblem(err)
+	if line == 0 {
 		return fmt.Errorf("%s: %w", file, plainError(err))
 	}
-	text := plainProblem(at.GetMessage(), at.GetToken().Value)
+	return fmt.Errorf("%s:%d: %s", file, line, text)
+}
+
+// configProblem returns the line of a mistake, 0 if it is not known, and what is wrong.
+func configProblem(err error) (line int, text string) {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil || at.GetToken().Position == nil {
+		return 0, plainError(err).Error()
+	}
+	text = plainProblem(at.GetMessage(), at.GetToken().Value)
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) {
 		text = fmt.Sprintf("the key %q is not known", at.GetToken().Value)
@@ -356,7 +366,7 @@ func configError(file string, err error) error {
 			text += "; did you mean " + near + "?"
 		}
 	}
-	return fmt.Errorf("%s:%d: %s", file, at.GetToken().Position.Line, text)
+	return at.GetToken().Position.Line, text
 }
 
 // plainError says what a value is not, where the reader of YAML says it in the words of Go.
@@ -493,8 +503,18 @@ func (s *settings) check() error {
 		if p.BaseURL == "" {
 			return wrong("providers", "providers: %s has no base_url", name)
 		}
+		if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
+			return wrong("providers", "providers: key_env of %s is no name of a variable; the key itself does not belong into the file", name)
+		}
 	}
 	return nil
+}
+
+// variableName reports whether a text can be the name of a variable of the environment.
+func variableName(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	}) < 0
 }
 
 // The bounds of max_turns.

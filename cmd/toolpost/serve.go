@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -111,6 +110,9 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 	return func(id string, way gateway.Way) (llm.Model, error) { return clients[way].Open(id) }, nil
 }
 
+// addressOf is where serve listens, whatever a flag says.
+func addressOf(s *settings, flag string) string { return cmp.Or(flag, s.Gateway.Addr, defaultAddr) }
+
 // defaultAddr is where serve listens.
 const defaultAddr = "127.0.0.1:8230"
 
@@ -139,6 +141,7 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 		Example: `  toolpost serve
   toolpost serve --addr 127.0.0.1:9000 --config gateway.yaml
   toolpost serve --check --config gateway.yaml
+  toolpost serve --check --json --config gateway.yaml
   toolpost serve --for codex`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, addr, check) },
@@ -146,7 +149,8 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on, "+defaultAddr+" if not given; port 0 picks a free one")
 	cmd.Flags().String("keys", "", keysUsage+"; with it every request needs a key")
 	cmd.Flags().Bool(publicFlag, false, "listen where others can reach it without asking them for a key")
-	cmd.Flags().BoolVar(&check, "check", false, "only say whether the routes are in order")
+	cmd.Flags().BoolVar(&check, "check", false, "only say everything that is wrong with the configuration, with its line")
+	cmd.Flags().Bool("json", false, "with --check: print one JSON object")
 	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
 	return withPrograms(cmd)
 }
@@ -171,34 +175,40 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
 	v := &serving{cmd: cmd, check: check, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
-	s, setup, err := v.setup()
-	if v.tools != nil {
-		defer v.tools.close()
+	defer func() {
+		if v.tools != nil {
+			v.tools.close()
+		}
+	}()
+	asJSON, _ := cmd.Flags().GetBool("json")
+	if check {
+		return v.serveCheck(addr, asJSON)
 	}
+	if asJSON {
+		return usagef(cmd, "--json is for --check")
+	}
+	s, setup, err := v.setup()
 	if err != nil {
 		return err
 	}
 	v.with = s
-	addr = cmp.Or(addr, s.Gateway.Addr, defaultAddr)
+	addr = addressOf(s, addr)
 	v.addr = addr
 	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, setup.Open))
-	if !check {
-		if v.guards, err = openGuards(cmd, s); err != nil {
-			return err
-		}
-		defer v.guards.done()
-		setup.Access = v.guards.book
+	if v.guards, err = openGuards(cmd, s); err != nil {
+		return errors.Join(problems, err)
 	}
+	defer v.guards.done()
+	setup.Access = v.guards.book
 	if v.live, err = gateway.NewLive(setup); err != nil || problems != nil {
 		return errors.Join(problems, err)
+	}
+	for _, w := range s.missingKeys(setup.Open) {
+		v.log.Warn("an upstream has no key", "setting", w.path, "problem", w.err.Error())
 	}
 	defer v.live.Close()
 	handler, err := v.guards.handler(cmd, addr, v.live, s)
 	if err != nil {
-		return err
-	}
-	if check {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "the routes are in order: %s\n", cmp.Or(s.Gateway.String(), "none, so the offline model answers"))
 		return err
 	}
 	ctx, stop := context.WithCancel(cmd.Context())

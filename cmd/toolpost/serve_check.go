@@ -19,7 +19,7 @@ import (
 func (c gatewayConfig) problems(addr string) error {
 	var list []error
 	wrong := func(key, format string, args ...any) {
-		list = append(list, fmt.Errorf("gateway: "+key+": "+format, args...))
+		list = append(list, &placedError{key, fmt.Errorf(format, args...)})
 	}
 	for _, row := range []struct{ key, addr string }{{"addr", addr}, {"ops_addr", c.Ops.OpsAddr}, {"admin_addr", c.Keys.AdminAddr}} {
 		if row.addr == "" {
@@ -52,22 +52,25 @@ func (c gatewayConfig) problems(addr string) error {
 		list = append(list, err)
 	}
 	if _, err := c.Ops.TLS.load(); err != nil {
-		list = append(list, err)
+		list = append(list, &placedError{"tls", err})
 	}
 	return errors.Join(list...)
 }
 
 // problem says what is wrong with how administrators are served. It never repeats their key.
 func (c keysConfig) problem() error {
+	wrong := func(format string, args ...any) error {
+		return &placedError{"admin_addr", fmt.Errorf(format, args...)}
+	}
 	switch key := strings.TrimSpace(os.Getenv(adminKeyEnv)); {
 	case c.AdminAddr == "" || listenable(c.AdminAddr) != nil:
 		return nil
 	case loopback(c.AdminAddr) != nil && len(c.AdminHosts) == 0:
-		return fmt.Errorf("gateway: admin_addr: %s can be reached by others, and the key of administrators goes over it in the clear; keep it on loopback (127.0.0.1:PORT), or say in admin_hosts by which names of this host others may ask, and put TLS before it", c.AdminAddr)
+		return wrong("%s can be reached by others, and the key of administrators goes over it in the clear; keep it on loopback (127.0.0.1:PORT), or say in admin_hosts by which names of this host others may ask, and put TLS before it", c.AdminAddr)
 	case key == "":
-		return fmt.Errorf("gateway: admin_addr needs a key for administrators in %s", adminKeyEnv)
+		return wrong("it needs a key for administrators in %s", adminKeyEnv)
 	case len(key) < gateway.MinAdminKey:
-		return fmt.Errorf("gateway: admin_addr: the key in %s has less than %d bytes", adminKeyEnv, gateway.MinAdminKey)
+		return wrong("the key in %s has less than %d bytes", adminKeyEnv, gateway.MinAdminKey)
 	}
 	return nil
 }
@@ -94,11 +97,11 @@ func (s *settings) loops(addr string, open func(string, gateway.Way) (llm.Model,
 		return nil
 	}
 	var list []error
-	for _, r := range s.Gateway.routes() {
-		for _, u := range r.Upstreams {
+	for i, r := range s.Gateway.routes() {
+		for k, u := range r.Upstreams {
 			m, err := open(strings.Replace(u.Model, "*", "x", 1), u.Way)
 			if host := hostOf(m); err == nil && here(host, addr) {
-				list = append(list, fmt.Errorf("gateway: the route %s leads to the gateway itself: %s is where it listens", r.Model, host))
+				list = append(list, &placedError{fmt.Sprintf("routes[%d].to[%d].model", i, k), fmt.Errorf("the route %s leads to the gateway itself: %s is where it listens", r.Model, host)})
 			}
 		}
 	}

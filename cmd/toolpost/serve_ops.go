@@ -217,11 +217,11 @@ func (c tlsConfig) load() (*tls.Certificate, error) {
 		return nil, nil
 	}
 	if c.Cert == "" || c.Key == "" {
-		return nil, errors.New("gateway: tls needs both cert and key")
+		return nil, errors.New("it needs both cert and key")
 	}
 	cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {
-		return nil, fmt.Errorf("gateway: tls: %w", err)
+		return nil, fmt.Errorf("the certificate cannot be used: %w", err)
 	}
 	return &cert, nil
 }

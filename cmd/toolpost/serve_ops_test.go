@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -443,29 +444,69 @@ func TestAdministratorsStayHere(t *testing.T) {
 func TestServeCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	for config, says := range map[string][]string{
-		"gateway:\n  addr: nowhere\n":            {`gateway: addr: "nowhere" is no address`},
+		"gateway:\n  addr: nowhere\n":            {`:2: gateway.addr: "nowhere" is no address`},
 		"gateway:\n  addr: 127.0.0.1:99999\n":    {`"99999" is no port`},
 		"gateway:\n  addr: example.org:80\n":     {`"example.org" is no address of this machine`},
 		"gateway:\n  keep_alive: soon\n":         {`"soon" is no duration like 90s`},
 		"gateway:\n  drain: 15\n":                {`"15" is not a duration like 90s`},
-		"gateway:\n  max_body: 5MB\n":            {`:2: "5MB" is not a whole number`},
+		"gateway:\n  max_body: 5MB\n":            {`:2: gateway.max_body: "5MB" is not a whole number`},
 		"gateway:\n  routes: 5\n":                {"a list is expected"},
-		"gateway:\n  tls: {cert: nothing.pem}\n": {"tls needs both cert and key"},
+		"gateway:\n  tls: {cert: nothing.pem}\n": {":2: gateway.tls: it needs both cert and key"},
 		"gateway:\n  addr: 127.0.0.1:8230\n  routes: [{model: a, to: [{model: vllm+http://localhost:8230/v1#x}]}]\n": {"the route a leads to the gateway itself"},
 		"gateway:\n  max_body: -1\n  max_requests: -2\n  idle_timeout: -3s\n  ops_addr: x\n  routes:\n    - {model: a, to: [{model: nobody/x}]}\n    - {model: b, to: []}\n": {
-			"max_body: -1 is less than 0", "max_requests: -2 is less than 0", "idle_timeout: -3s is no time", "ops_addr:", "route 1 (a)", "route 2 (b)",
+			":2: gateway.max_body: -1 is less than 0", ":3: gateway.max_requests: -2 is less than 0", ":4: gateway.idle_timeout: -3s is no time", ":5: gateway.ops_addr:",
+			":7: gateway.routes[0]: route 1 (a)", ":8: gateway.routes[1]: route 2 (b)",
 		},
-		"gateway:\n  routes: [{model: a, to: [{model: sim/offline, health: 5ms}]}]\n": {"cannot be asked every 5ms"},
+		"gateway:\n  adr: x\n  max_body: 5MB\n  drain: 15\n  routes:\n    - model: a\n      chek: off\n      to:\n        - {modl: x, weight: heavy}\n": {
+			`:2: gateway.adr: the key "adr" is not known`, ":3: gateway.max_body:", ":4: gateway.drain:", ":7: gateway.routes[0].chek:", ":9: gateway.routes[0].to[0].modl:", ":9: gateway.routes[0].to[0].weight:",
+		},
+		"gateway:\n  adr: x\n  max_body: -1\n": {":2: gateway.adr:", ":3: gateway.max_body: -1 is less than 0"},
+		"gateway:\n  routes:\n    - {model: a*b, check: never, from: [tea], pass: [coffee], to: [{model: sim/offline, weight: -1}]}\n": {
+			"a * may only stand at the end", "no check \"never\"", "no format is called \"tea\"", "no endpoints are called \"coffee\"", "weight of sim/offline is -1",
+		},
+		"providers: {up: {base_url: \"https://up.example.org/v1\", key_env: sk-abc123abc123abc123abc123}}\n": {"key_env of up is no name of a variable"},
+		"gateway:\n  routes: [{model: a, to: [{model: sim/offline, health: 5ms}]}]\n":                        {"cannot be asked every 5ms"},
 	} {
 		writeFile(t, file, config)
 		got := toolpost(t, "", "serve", "--check", "--config", file)
 		for _, text := range says {
 			must(t, got, 1, text)
 		}
-		for _, word := range []string{"unmarshal", "Go struct", "time.Duration", "int64", "interface {}"} {
+		for _, word := range []string{"sk-abc", "unmarshal", "Go struct", "time.Duration", "int64", "interface {}"} {
 			if strings.Contains(got.errOut, word) {
 				t.Errorf("%s: %s", config, got.errOut)
 			}
 		}
 	}
+}
+
+// TestServeCheckFindsMissingKeys checks that upstreams without a key are said with their variable, and that programs can
+// read what is wrong.
+func TestServeCheckFindsMissingKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	writeFile(t, file, "gateway:\n  routes:\n    - model: local\n      to: [{model: sim/offline}]\n    - model: claude-*\n      to:\n        - {model: anthropic/claude-*}\n")
+	got := toolpost(t, "", "serve", "--check", "--config", file)
+	must(t, got, 0, "the routes are in order: local, claude-*")
+	if want := file + ":7: gateway.routes[1].to[0].model: clients of claude-* get no answer: anthropic: auth: no key: set ANTHROPIC_API_KEY"; !strings.Contains(got.errOut, want) {
+		t.Errorf("it does not say %q: %s", want, got.errOut)
+	}
+	var said struct {
+		OK       bool
+		Mistakes []mistake
+	}
+	got = toolpost(t, "", "serve", "--check", "--json", "--config", file)
+	if err := json.Unmarshal([]byte(got.out), &said); err != nil || !said.OK || len(said.Mistakes) != 1 || said.Mistakes[0].Line != 7 || !said.Mistakes[0].Warning {
+		t.Errorf("%v %s", err, got.out)
+	}
+	t.Setenv("ANTHROPIC_API_KEY", "sk-ant-abcdefghijklmnop")
+	if got := toolpost(t, "", "serve", "--check", "--config", file); got.errOut != "" {
+		t.Error(got.errOut)
+	}
+	writeFile(t, file, "gateway:\n  drain: 1\n  rout: 2\n")
+	got = toolpost(t, "", "serve", "--check", "--json", "--config", file)
+	if err := json.Unmarshal([]byte(got.out), &said); err != nil || got.code != 1 || said.OK || len(said.Mistakes) != 2 || said.Mistakes[1].Path != "gateway.rout" || said.Mistakes[1].File != file {
+		t.Errorf("%v %d %s", err, got.code, got.out)
+	}
+	must(t, toolpost(t, "", "serve", "--json"), 2, "--json is for --check")
 }
