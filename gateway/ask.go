@@ -19,6 +19,9 @@ import (
 //
 // An upstream that keeps failing is left alone for a while, as long as there is another.
 func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error) error {
+	if err := x.claimAgain(ways, req); err != nil {
+		return err
+	}
 	var failures []error
 	for i, to := range ways {
 		last := i == len(ways)-1
@@ -29,7 +32,9 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 		if open != nil && !(last && len(failures) == 0) {
 			continue
 		}
+		x.spent.begin(to.id, req)
 		begun, err := x.askOne(to, req, each, !last)
+		x.lost(err)
 		pass.Done(verdict(err), time.Now, limits)
 		x.failed(to, err)
 		if err == nil || begun || !another(err) || x.ctx().Err() != nil {
@@ -132,6 +137,10 @@ type asking struct {
 // take takes an event of the answer.
 func (a *asking) take(ev llm.Event) error {
 	a.x.saw(ev)
+	a.x.spent.count(ev)
+	if f, ok := ev.(llm.Finish); ok {
+		a.x.spend(f.Usage)
+	}
 	switch ev := ev.(type) {
 	case llm.Warning:
 		a.x.warn(ev)

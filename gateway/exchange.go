@@ -313,14 +313,13 @@ func (x *exchange) keep(req *llm.Request, resp *llm.Response, size int) {
 // seen takes note of an event and returns it as the client shall see it: the model is
 // the one that was asked for, and what only the upstream can read is kept aside.
 func (x *exchange) seen(ev llm.Event) llm.Event {
-	x.spent.count(ev)
 	switch ev := ev.(type) {
 	case llm.Start:
 		ev.Model = x.name
 		return ev
 	case llm.Finish:
 		ev.Model = x.name
-		x.usage = ev.Usage
+		x.usage, x.spent.finished = ev.Usage, true
 		return ev
 	}
 	return ev

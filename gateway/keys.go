@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
@@ -133,15 +132,6 @@ func (x *exchange) mayKnow(r *route, name string) bool {
 	return x.rights == nil || x.rights.Key.AllowsModel(name) && x.rights.Key.AllowsRoute(r.Model)
 }
 
-// spending is what a request spends.
-type spending struct {
-	admission *access.Admission
-	prices    map[string]catalog.Price // of those who may answer, by id
-	req       *llm.Request
-	text      int // bytes of the answer so far
-	finished  bool
-}
-
 // defaultOutput is how many tokens of output are reserved where neither the request nor the catalogue
 // bounds them.
 const defaultOutput = 4096
@@ -165,24 +155,17 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 		}
 	}
 	s := &x.spent
-	s.req, s.prices = req, make(map[string]catalog.Price, len(ways))
-	claim := access.Claim{ID: x.id, Model: x.name}
+	s.models = make(map[string]catalog.Model, len(ways))
+	unpriced := false
 	if x.rights.BoundsMoney() {
 		ways = slices.DeleteFunc(ways, func(w way) bool { return !priced(w, hosted) })
-		claim.Unpriced = len(ways) == 0
-	}
-	usage := llm.Usage{}
-	if x.rights.BoundsSize() {
-		usage.Input = llm.EstimateRequest(req)
+		unpriced = len(ways) == 0
 	}
 	for _, w := range ways {
-		info := infoOf(w)
-		s.prices[w.id] = info.Price
-		usage.Output = mostOutput(req, info)
-		cost, _ := info.Price.Cost(usage)
-		claim.Money = max(claim.Money, cost)
-		claim.Tokens = max(claim.Tokens, int64(usage.Input+usage.Output))
+		s.models[w.id] = infoOf(w)
 	}
+	claim := x.most(ways, req)
+	claim.ID, claim.Model, claim.Unpriced = x.id, x.name, unpriced
 	var err error
 	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
 		return nil, nil, x.refused(err)
@@ -221,52 +204,6 @@ func priced(w way, hosted []string) bool {
 	}
 	_, known := infoOf(w).Price.Cost(usage)
 	return known
-}
-
-// count notes what of an answer the client was given: what is used is estimated by it where nobody says it.
-func (s *spending) count(ev llm.Event) {
-	switch ev := ev.(type) {
-	case llm.TextDelta:
-		s.text += len(ev.Text)
-	case llm.ThinkingDelta:
-		s.text += len(ev.Text)
-	case llm.CallDelta:
-		s.text += len(ev.Args)
-	case llm.Finish:
-		s.finished = true
-	}
-}
-
-// bytesPerToken is how long a token is, at the least that is usual.
-const bytesPerToken = 3
-
-// settle ends what claim began.
-func (x *exchange) settle(err error) {
-	s := &x.spent
-	line := access.LogLine{Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start)}
-	switch {
-	case err != nil:
-		line.Status = llm.KindOf(err).String()
-	case !s.finished:
-		line.Status = llm.Incomplete.String()
-	}
-	usage := x.usage
-	gone := errors.Is(err, errGone) || x.ctx().Err() != nil
-	if usage.Input+usage.Output == 0 && (s.finished || s.text > 0 || gone) {
-		usage = llm.Usage{Input: llm.EstimateRequest(s.req), Output: (s.text + bytesPerToken - 1) / bytesPerToken}
-		line.Estimated = true
-	}
-	price, known := s.prices[x.upstream], false
-	if line.Money, known = price.Cost(usage); !known {
-		line.Unpriced = usage.Input+usage.Output > 0
-		plain := usage
-		plain.Hosted = nil
-		line.Money, _ = price.Cost(plain)
-	}
-	line.Input, line.Output = int64(usage.Input), int64(usage.Output)
-	if err := x.settings.Access.Settle(x.ctx(), s.admission, line); err != nil {
-		x.settings.Log.Error("what a request used could not be written", "id", x.id, "error", err.Error())
-	}
 }
 
 // whose are the attributes of the log that say who asked.

@@ -326,6 +326,11 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response) error {
 // countPassed takes note of the tokens that an answer says were used.
 func (x *exchange) countPassed(status int) {
 	x.spent.finished = status/100 == 2
+	defer func() {
+		if x.rights != nil {
+			x.spent.book(x.usage)
+		}
+	}()
 	if x.outlet.copy == nil || !js.Valid(x.outlet.copy.Bytes()) {
 		return
 	}

@@ -54,7 +54,9 @@ func (x *exchange) saw(ev llm.Event) {
 		t.finish = ev.Reason
 		for kind, n := range map[string]int{"input": ev.Usage.Input, "output": ev.Usage.Output, "cache_read": ev.Usage.CacheRead,
 			"cache_write": ev.Usage.CacheWrite, "reasoning": ev.Usage.Reasoning} {
-			m.tokens.add(float64(n), t.route, kind)
+			if n > 0 && n <= mostInput { // a counter never falls, and one odd answer must not be all that it shows
+				m.tokens.add(float64(n), t.route, kind)
+			}
 		}
 	}
 }

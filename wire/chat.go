@@ -95,9 +95,9 @@ func (chat) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "prompt_tokens":
-			u.Input = d.integer(val)
+			u.Input = d.tokens(val)
 		case "completion_tokens":
-			u.Output = d.integer(val)
+			u.Output = d.tokens(val)
 		case "total_tokens":
 		case "prompt_tokens_details":
 			if details := d.counts(val, map[string]*int{"cached_tokens": &u.CacheRead, "cache_write_tokens": &u.CacheWrite}); details != nil {
@@ -125,7 +125,7 @@ func (d *decoder) counts(v []byte, known map[string]*int) []byte {
 	var rest fields
 	for key, val := range js.Members(v) {
 		if n, ok := known[string(key)]; ok {
-			*n = d.integer(val)
+			*n = d.tokens(val)
 		} else {
 			rest.add(key, val)
 		}

@@ -123,12 +123,8 @@ func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream b
 			req.OneCall = js.Kind(v) == 'f'
 		case "response_format":
 			c.decodeOutput(d, v, req)
-		case "max_tokens":
-			if req.MaxTokens == 0 {
-				req.MaxTokens = d.integer(v)
-			}
-		case "max_completion_tokens":
-			req.MaxTokens = d.integer(v)
+		case "max_tokens", "max_completion_tokens": // of both, a host may read either
+			req.MaxTokens = max(req.MaxTokens, d.integer(v))
 		case "reasoning_effort":
 			req.Reasoning = decodeEffort(d.str(v))
 		case "n":

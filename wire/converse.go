@@ -167,13 +167,13 @@ func (converse) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "inputTokens":
-			u.input = d.integer(val)
+			u.input = d.tokens(val)
 		case "outputTokens":
-			u.output = d.integer(val)
+			u.output = d.tokens(val)
 		case "cacheReadInputTokens":
-			u.read = d.integer(val)
+			u.read = d.tokens(val)
 		case "cacheWriteInputTokens":
-			u.write = d.integer(val)
+			u.write = d.tokens(val)
 		case "totalTokens":
 		default:
 			rest.add(key, val)

@@ -111,6 +111,15 @@ func (d *decoder) integer(v []byte) int {
 	return int(n)
 }
 
+// tokens reads a count of what was used. One that is no whole number is none: the answer is not worth less for it.
+func (d *decoder) tokens(v []byte) int {
+	n, ok := js.Int(v)
+	if !ok || int64(int(n)) != n {
+		return 0
+	}
+	return int(n)
+}
+
 func (d *decoder) float(v []byte) *float64 {
 	if !d.is(v, '0', "a number") {
 		return nil

@@ -192,14 +192,14 @@ func (gemini) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 	for key, val := range js.Members(v) {
 		switch string(camel(key)) {
 		case "promptTokenCount":
-			u.Input = d.integer(val)
+			u.Input = d.tokens(val)
 		case "candidatesTokenCount":
-			u.Output += d.integer(val)
+			u.Output += d.tokens(val)
 		case "thoughtsTokenCount":
-			u.Reasoning = d.integer(val)
+			u.Reasoning = d.tokens(val)
 			u.Output += u.Reasoning
 		case "cachedContentTokenCount":
-			u.CacheRead = d.integer(val)
+			u.CacheRead = d.tokens(val)
 		case "totalTokenCount":
 		default:
 			rest.add(key, val)

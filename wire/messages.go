@@ -120,7 +120,7 @@ func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
 		case "server_tool_use":
 			for key, n := range js.Members(val) {
 				name, ok := cutSuffix(string(key), usesSuffix)
-				if uses := d.integer(n); ok && uses > 0 {
+				if uses := d.tokens(n); ok && uses > 0 {
 					if hosted == nil {
 						hosted = map[string]int{}
 					}
@@ -139,7 +139,7 @@ func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
 
 func (*messagesUsage) set(d *decoder, n *int, v []byte) {
 	if js.Kind(v) == '0' {
-		*n = d.integer(v)
+		*n = d.tokens(v)
 	}
 }
 

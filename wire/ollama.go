@@ -133,9 +133,9 @@ func (s *ollamaStream) chunk(v []byte) (more bool) {
 		case "done_reason":
 			reason = s.str(val)
 		case "prompt_eval_count":
-			s.finish.Usage.Input = s.integer(val)
+			s.finish.Usage.Input = s.tokens(val)
 		case "eval_count":
-			s.finish.Usage.Output = s.integer(val)
+			s.finish.Usage.Output = s.tokens(val)
 		case "created_at":
 			created = val
 			s.moment(val)

@@ -83,9 +83,9 @@ func (responses) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "input_tokens":
-			f.Usage.Input = d.integer(val)
+			f.Usage.Input = d.tokens(val)
 		case "output_tokens":
-			f.Usage.Output = d.integer(val)
+			f.Usage.Output = d.tokens(val)
 		case "total_tokens":
 		case "input_tokens_details":
 			if more := d.counts(val, map[string]*int{"cached_tokens": &f.Usage.CacheRead, "cache_write_tokens": &f.Usage.CacheWrite}); more != nil {

@@ -340,6 +340,32 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	return a, nil
 }
 
+// Renew reserves what the next part of a request may use at most, that was let in and has spent something since, or returns a *[Refusal]: a
+// request goes on while anything is left of each budget. Limits per minute only say how often and how much is begun.
+func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim) error {
+	now, k := b.now(), &a.Rights.Key
+	most := Count{Tokens: max(0, next.Tokens), Money: max(0, int64(next.Money))}
+	hold := Hold{Request: a.id, Again: true, Scopes: scopes(k), Most: spent.plus(most), Until: now.Add(holdTime)}
+	return b.Store.Admit(ctx, now, hold, windows(k, a.at), func(used map[Window]Count, held map[string]Count) error {
+		var refused *Refusal
+		a.Rights.limits(func(scope string, l Quota) bool {
+			if l.Per == Minute || l.Unit == Requests {
+				return true
+			}
+			w := Window{scope, l.Per, l.Per.begin(a.at).Unix()}
+			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
+			if _, over := l.admit(room, used[w].plus(spent), held[scope], most, now); over != nil && (refused == nil || over.later(refused)) {
+				refused = over
+			}
+			return true
+		})
+		if refused == nil {
+			return nil
+		}
+		return refused
+	})
+}
+
 // admit returns what is left of the limit after a request, or a refusal. What was used counts the
 // request already; what is held does not.
 func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Refusal) {

@@ -69,10 +69,10 @@ func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Windo
 	defer m.mu.Unlock()
 	used, held := make(map[Window]Count, len(windows)), make(map[string]Count)
 	for _, w := range windows {
-		used[w] = m.counts[w].plus(Count{Requests: 1})
+		used[w] = m.counts[w].plus(h.counts())
 	}
 	for _, other := range m.holds {
-		if !now.Before(other.Until) {
+		if !now.Before(other.Until) || other.Request == h.Request {
 			continue
 		}
 		for _, scope := range other.Scopes {

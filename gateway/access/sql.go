@@ -26,10 +26,11 @@ var (
 ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
 	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
 RETURNING scope, per, begin_at, requests, tokens, money`
-	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2`
-	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + values(2, 5)
-	dropHolds  = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
-	addLine    = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
+	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2 AND request <> $3`
+	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + values(2, 5) + `
+ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, until_at = excluded.until_at`
+	dropHolds = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
+	addLine   = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
 VALUES ` + values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
 	addUsage = `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES ` + values(1, 11) + `
 ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
@@ -235,12 +236,12 @@ func (s *SQL) countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count
 	return used, err
 }
 
-// heldIn returns what is reserved in scopes.
-func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.Time) (map[string]Count, error) {
+// heldIn returns what is reserved in scopes for other requests.
+func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, request string, now time.Time) (map[string]Count, error) {
 	held := make(map[string]Count, len(scopes))
 	for _, scope := range scopes {
 		var c Count
-		err := tx.StmtContext(ctx, s.held).QueryRowContext(ctx, scope, now.Unix()).Scan(&c.Tokens, &c.Money)
+		err := tx.StmtContext(ctx, s.held).QueryRowContext(ctx, scope, now.Unix(), request).Scan(&c.Tokens, &c.Money)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -252,11 +253,11 @@ func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, now time.
 // Admit implements [Store].
 func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
-		used, err := s.countIn(ctx, tx, windows, Count{Requests: 1})
+		used, err := s.countIn(ctx, tx, windows, h.counts())
 		if err != nil {
 			return err
 		}
-		held, err := s.heldIn(ctx, tx, h.Scopes, now)
+		held, err := s.heldIn(ctx, tx, h.Scopes, h.Request, now)
 		if err != nil {
 			return err
 		}

@@ -27,10 +27,20 @@ var ErrConflict = errors.New("access: somebody else has changed it")
 // Hold is what is reserved for a request that runs.
 type Hold struct {
 	Request string
-	Scopes  []string
-	Most    Count // tokens and money
+	// Again says that the request was admitted before: it is not counted again, and this takes the place of what was reserved then.
+	Again  bool
+	Scopes []string
+	Most   Count // tokens and money
 	// Until is when it ends by itself, if the gateway that made it has died.
 	Until time.Time
+}
+
+// counts is what the request adds to its windows when it is admitted.
+func (h Hold) counts() Count {
+	if h.Again {
+		return Count{}
+	}
+	return Count{Requests: 1}
 }
 
 // LogLine is what is known of a request once it is over. It is a line of the log.
@@ -108,7 +118,7 @@ type Store interface {
 	List(ctx context.Context, kind string) ([]Row, error)
 	// Put writes a record that was read at r.Rev, or [ErrConflict].
 	Put(ctx context.Context, r Row) error
-	// Admit counts a request in its windows and reserves h, if check allows it: it is told what was
+	// Admit counts a request in its windows, unless it was admitted before, and reserves h, if check allows it: it is told what was
 	// used in each window, with this request, and what others have reserved in each scope. No
 	// other request of the scopes is checked in between. An error of check is returned as it is, and then
 	// nothing is counted.

@@ -131,6 +131,7 @@ var promises = []struct {
 	{"changes at once", changesAtOnce},
 	{"limits", limits},
 	{"together", together},
+	{"rounds", rounds},
 	{"two gateways", twoGateways},
 	{"reservations of the dead", reservationsOfTheDead},
 	{"periods", periods},
@@ -148,6 +149,54 @@ func TestStores(t *testing.T) {
 				t.Run(p.name, func(t *testing.T) { p.test(t, empty(t)) })
 			}
 		})
+	}
+}
+
+// rounds checks that a request which goes on is held to the budgets of its key by what it has spent itself and by what others have reserved, that
+// it is counted once, and that what it reserves takes the place of what it had.
+func rounds(t *testing.T, open opener) {
+	b := &access.Book{Store: open(t), Now: newClock().now}
+	ctx := t.Context()
+	k, secret, err := b.Create(ctx, access.Key{Team: "red", Limits: limit(t, "tokens/day=100", "tokens/minute=1000", "requests/day=3")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := b.Authenticate(ctx, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admit := func(id string, tokens int64) *access.Admission {
+		t.Helper()
+		a, err := b.Admit(ctx, g, access.Claim{ID: id, Model: "m", Tokens: tokens})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	one := admit("one", 10)
+	for spent := int64(10); spent < 60; spent += 10 { // each takes the place of the one before
+		if err := b.Renew(ctx, one, access.Count{Tokens: spent}, access.Claim{Tokens: 10}); err != nil {
+			t.Fatalf("after %d: %v", spent, err)
+		}
+	}
+	two := admit("two", 30) // 60 are reserved
+	if err := b.Renew(ctx, one, access.Count{Tokens: 69}, access.Claim{Tokens: 10}); err != nil {
+		t.Errorf("99 of 100: %v", err)
+	}
+	if err := b.Renew(ctx, one, access.Count{Tokens: 70}, access.Claim{Tokens: 10}); reason(t, err) != access.Spent {
+		t.Errorf("100 of 100: %v", err)
+	}
+	for _, a := range []*access.Admission{one, two} {
+		if err := b.Settle(ctx, a, access.LogLine{Status: "ok", Input: 20}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	three := admit("three", 1) // nothing is left of the reservations, and there were two requests
+	if err := b.Renew(ctx, three, access.Count{Tokens: 59}, access.Claim{Tokens: 1}); err != nil {
+		t.Errorf("%s: %v", k.ID, err)
+	}
+	if err := b.Renew(ctx, three, access.Count{Tokens: 60}, access.Claim{Tokens: 1}); reason(t, err) != access.Spent {
+		t.Errorf("%v", err)
 	}
 }
 

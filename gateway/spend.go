@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// spending is what a request spends, which may ask models several times.
+type spending struct {
+	admission *access.Admission
+	models    map[string]catalog.Model // those who may answer, by id
+	asked     int                      // questions to models
+
+	// Of the question at hand:
+	open bool // nobody has said what it used
+	to   string
+	req  *llm.Request
+	text int // bytes of the answer so far
+
+	// Of those that are over:
+	used                llm.Usage
+	money               catalog.Money
+	unpriced, estimated bool
+
+	finished bool // the client has its answer
+}
+
+// begin notes who is asked what.
+func (s *spending) begin(to string, req *llm.Request) {
+	s.open, s.to, s.req, s.text = s.admission != nil, to, req, 0
+}
+
+// count notes what an answer holds: what is used is estimated by it where nobody says it.
+func (s *spending) count(ev llm.Event) {
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		s.text += len(ev.Text)
+	case llm.ThinkingDelta:
+		s.text += len(ev.Text)
+	case llm.CallDelta:
+		s.text += len(ev.Args)
+	}
+}
+
+// bytesPerToken is how long a token is, at the least that is usual.
+const bytesPerToken = 3
+
+// estimate is what the question at hand used, by its text.
+func (s *spending) estimate() llm.Usage {
+	return llm.Usage{Input: llm.EstimateRequest(s.req), Output: (s.text + bytesPerToken - 1) / bytesPerToken}
+}
+
+// Bounds of what one answer can have used; an upstream that says more is not believed. Where the model is known to take or give more, four
+// times as much as that counts.
+const (
+	mostInput  = 1 << 22
+	mostHosted = 10_000
+)
+
+// odd reports whether no answer can have used what an upstream says.
+func (s *spending) odd(u llm.Usage) bool {
+	info := s.models[s.to]
+	in := max(mostInput, 4*info.ContextWindow)
+	out := max(largestOutput, 4*info.MaxOutput) * min(max(s.req.N, 1), mostAnswers)
+	for _, n := range []int{u.Input, u.CacheRead, u.CacheWrite} {
+		if n < 0 || n > in {
+			return true
+		}
+	}
+	for _, n := range u.Hosted {
+		if n < 0 || n > mostHosted {
+			return true
+		}
+	}
+	return u.Output < 0 || u.Output > out || u.Reasoning < 0 || u.Reasoning > out
+}
+
+// spend books what an upstream says that an answer used. What it does not say, or what cannot be, is estimated.
+func (x *exchange) spend(u llm.Usage) {
+	s := &x.spent
+	if !s.open {
+		return
+	}
+	guess := s.estimate()
+	switch {
+	case s.odd(u):
+		x.estimates("odd", guess)
+		x.warn(llm.Warning{Code: llm.Degraded, Feature: "usage", Detail: "the upstream says that the answer used what it cannot have used; it is estimated"})
+	case u.Input+u.Output == 0:
+		x.estimates("absent", guess)
+	case u.Input == 0 || u.Output == 0 && s.text > 0:
+		u.Input = max(u.Input, 0)
+		if u.Input == 0 {
+			u.Input = guess.Input
+		}
+		if u.Output == 0 {
+			u.Output = guess.Output
+		}
+		x.estimates("partly", u)
+	default:
+		s.book(u)
+	}
+}
+
+// estimates books what was estimated.
+func (x *exchange) estimates(why string, u llm.Usage) {
+	x.spent.estimated = true
+	x.meters.estimated.add(1, x.tally.route, why)
+	x.spent.book(u)
+}
+
+// lost ends a question whose answer has no end. What came of it, or was asked by a client that went away, is estimated.
+func (x *exchange) lost(err error) {
+	s := &x.spent
+	if s.open && (s.text > 0 || errors.Is(err, errGone) || x.ctx().Err() != nil) {
+		x.estimates("lost", s.estimate())
+	}
+	s.open = false
+}
+
+// book adds what a question used to what the request did.
+func (s *spending) book(u llm.Usage) {
+	s.open = false
+	price := s.models[s.to].Price
+	cost, known := price.Cost(u)
+	if !known {
+		s.unpriced = s.unpriced || u.Input+u.Output > 0
+		plain := u
+		plain.Hosted = nil
+		cost, _ = price.Cost(plain)
+	}
+	s.money += cost
+	s.used = s.used.Add(u)
+}
+
+// most is what a question may use at most, whoever answers.
+func (x *exchange) most(ways []way, req *llm.Request) (claim access.Claim) {
+	usage := llm.Usage{}
+	if x.rights.BoundsSize() {
+		usage.Input = llm.EstimateRequest(req)
+	}
+	for _, w := range ways {
+		info := infoOf(w)
+		usage.Output = mostOutput(req, info)
+		cost, _ := info.Price.Cost(usage)
+		claim.Money = max(claim.Money, cost)
+		claim.Tokens = max(claim.Tokens, int64(usage.Input+usage.Output))
+	}
+	return claim
+}
+
+// claimAgain reserves what another question of a request may use, if anything is left of the budgets of its key and team: a model whose tools the gateway
+// runs, or that is told what is wrong with its calls, is asked several times.
+func (x *exchange) claimAgain(ways []way, req *llm.Request) error {
+	s := &x.spent
+	if s.asked++; s.asked == 1 || s.admission == nil || !x.rights.BoundsSize() {
+		return nil
+	}
+	spent := access.Count{Tokens: int64(s.used.Input + s.used.Output), Money: int64(s.money)}
+	return x.refused(x.settings.Access.Renew(x.ctx(), s.admission, spent, x.most(ways, req)))
+}
+
+// settle ends what claim began.
+func (x *exchange) settle(err error) {
+	x.lost(err)
+	s := &x.spent
+	line := access.LogLine{Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start),
+		Input: int64(s.used.Input), Output: int64(s.used.Output), Money: s.money, Unpriced: s.unpriced, Estimated: s.estimated}
+	switch {
+	case err != nil:
+		line.Status = llm.KindOf(err).String()
+	case !s.finished:
+		line.Status = llm.Incomplete.String()
+	}
+	if err := x.settings.Access.Settle(x.ctx(), s.admission, line); err != nil {
+		x.settings.Log.Error("what a request used could not be written", "id", x.id, "error", err.Error())
+	}
+}
