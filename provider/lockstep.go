@@ -13,6 +13,7 @@ import (
 // other and sees what they make of each. As long as they say the same, the vendor's bytes may
 // pass.
 type lockstep struct {
+	read reader
 	next llm.Event // what the readers get when they go on
 	wake func() (struct{}, bool)
 	end  func()
@@ -25,15 +26,39 @@ type lockstep struct {
 	said []llm.Event // what they said since something is due
 	over bool        // they said something else: the answer is a translation
 
+	textPasses bool // see there
 	unreadable bool // the vendor delivered a call that cannot be read
 }
 
-// newLockstep starts readers. They are a coroutine, not a goroutine: to hand an event to another thread
+// newLockstep returns the readers of a job, which are started when they are needed.
+func newLockstep(j *job) *lockstep { return &lockstep{read: j.readWhole, textPasses: j.textPasses()} }
+
+// textPasses reports whether the readers leave all text as it is, and need not see it to judge what
+// follows: where no tool is offered, no call is wanted, and the answer has no form.
+func (j *job) textPasses() bool {
+	return len(j.req.Tools) == 0 && len(j.asked.Tools) == 0 && j.asked.Output == nil && j.asked.Choice.Mode != llm.MustCall
+}
+
+// needless reports whether an event need not be shown to the readers: they have not begun, and would
+// say the same.
+func (l *lockstep) needless(ev llm.Event) bool {
+	if l.wake != nil || !l.textPasses {
+		return false
+	}
+	switch ev := ev.(type) {
+	case llm.Start, llm.ThinkingDelta, llm.KeepAlive:
+		return true
+	case llm.TextDelta:
+		return ev.Part == nil
+	}
+	return false
+}
+
+// start starts the readers. They are a coroutine, not a goroutine: to hand an event to another thread
 // costs more than to read it. What they read from is asked in the coroutine itself.
-func newLockstep(read func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error]) *lockstep {
-	l := &lockstep{}
+func (l *lockstep) start() {
 	l.wake, l.end = iter.Pull(func(idle func(struct{}) bool) {
-		for ev, err := range read(l.source(idle)) {
+		for ev, err := range l.read(l.source(idle)) {
 			if err != nil {
 				l.err = err
 				return
@@ -42,7 +67,6 @@ func newLockstep(read func(iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, err
 		}
 	})
 	l.goOn()
-	return l
 }
 
 // goOn lets the readers go on until they wait for an event.
@@ -66,8 +90,31 @@ func (l *lockstep) source(idle func(struct{}) bool) iter.Seq2[llm.Event, error] 
 	}
 }
 
+// given is the source of readers to whom a whole answer is given. What they get is due. They get no
+// more of one that count refuses.
+func (l *lockstep) given(events []llm.Event, count func(llm.Event) error) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		for _, ev := range events {
+			if err := count(ev); err != nil {
+				yield(nil, err)
+				return
+			}
+			l.due = append(l.due, ev)
+			if !yield(ev, nil) {
+				return
+			}
+			if failed := l.broken(ev); failed != nil {
+				l.err = failed
+			}
+		}
+	}
+}
+
 // push gives the readers an event and returns what they say.
 func (l *lockstep) push(ev llm.Event) []llm.Event {
+	if l.wake == nil {
+		l.start()
+	}
 	if l.done {
 		return nil
 	}
@@ -77,14 +124,27 @@ func (l *lockstep) push(ev llm.Event) []llm.Event {
 }
 
 // stop ends the readers.
-func (l *lockstep) stop() { l.end() }
+func (l *lockstep) stop() {
+	if l.end != nil {
+		l.end()
+	}
+}
+
+// errUnheard ends an answer that nobody wants to hear.
+var errUnheard = &llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("nobody listens")}
 
 // judge decides about an event of a stream.
 func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.RelayDecision {
+	if l.needless(ev) {
+		if !yield(ev, nil) {
+			return wire.GiveUp(errUnheard)
+		}
+		return wire.Pass
+	}
 	out := l.push(ev)
 	for _, said := range out {
 		if !yield(said, nil) {
-			return wire.GiveUp(&llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("nobody listens")})
+			return wire.GiveUp(errUnheard)
 		}
 	}
 	if broken := l.broken(ev); broken != nil {

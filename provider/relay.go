@@ -205,13 +205,13 @@ func (r *relay) FlushError() error {
 
 // passOn relays a successful answer.
 func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (*llm.Error, bool) {
-	side := newLockstep(j.readWhole)
-	defer side.stop()
 	var err error
 	src := placeless{resp.Body, w.ctx}
 	if j.whole {
-		err = m.passDocument(w, j, side, src, yield)
+		err = m.passDocument(w, j, src, yield)
 	} else {
+		side := newLockstep(j)
+		defer side.stop()
 		err = j.codec.Relay(j.relay, src, func(ev llm.Event) wire.RelayDecision {
 			if err := w.count(ev); err != nil {
 				return wire.GiveUp(m.lost(w.ctx, err, true, key))
@@ -270,8 +270,9 @@ func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, er
 }
 
 // passDocument relays an answer in one piece: as it came if the readers of the answer have
-// nothing to say about it, else as they read it.
-func (m *Model) passDocument(w *watch, j *job, side *lockstep, src io.Reader, yield func(llm.Event, error) bool) error {
+// nothing to say about it, else as they read it. All of it is there, so the readers need not run
+// beside the relay.
+func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Event, error) bool) error {
 	b, err := wire.ReadDocument(src)
 	if err != nil {
 		return err
@@ -281,33 +282,25 @@ func (m *Model) passDocument(w *watch, j *job, side *lockstep, src io.Reader, yi
 		return err
 	}
 	var said llm.Builder
+	var side lockstep
 	same := true
-	for _, ev := range r.Events() {
-		if err := w.count(ev); err != nil {
+	for ev, err := range j.readWhole(side.given(r.Events(), w.count)) {
+		if err != nil {
 			return err
 		}
-		out := side.push(ev)
-		if side.err != nil {
-			return side.err
-		}
-		for _, ev := range out {
-			said.Add(ev)
-			yield(ev, nil)
-		}
-		side.due = append(side.due, ev)
-		if f, last := ev.(llm.Finish); last && !j.codec.FinishFits(f) {
-			same = false
-		}
-		same = same && side.settle(out)
-		if failed := side.broken(ev); failed != nil {
-			return failed
-		}
+		said.Add(ev)
+		yield(ev, nil)
+		same = same && side.settle([]llm.Event{ev})
 	}
-	if !same || len(side.due) > 0 {
+	if side.err != nil {
+		return side.err
+	}
+	side.skip()
+	if !same || len(side.due) > 0 || !j.codec.FinishFits(r.Finish) {
 		if b, _, err = j.codec.EncodeResponse(said.Response()); err != nil {
 			return err
 		}
 	}
-	_, err = io.Copy(j.relay, bytes.NewReader(b))
+	_, err = j.relay.Write(b)
 	return err
 }
