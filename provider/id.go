@@ -122,7 +122,7 @@ func (v Vendor) Root() (string, error) {
 }
 
 // serves refuses the models a vendor serves in ways we do not speak.
-func (v Vendor) serves(model string) error {
+func (v *Vendor) serves(model string) error {
 	why, refused := v.Refuse[catalog.ParseID(model).Root()]
 	if !refused {
 		return nil

@@ -88,7 +88,7 @@ func loopback(host string) bool {
 
 // authorize puts the key into a request that is complete but for it, or signs
 // the request with it.
-func (v Vendor) authorize(req *http.Request, payload []byte, key string) error {
+func (v *Vendor) authorize(req *http.Request, payload []byte, key string) error {
 	for name, value := range v.Headers {
 		req.Header.Set(name, value)
 	}

@@ -52,7 +52,7 @@ func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) (sc
 }
 
 // schemas is whose rules the vendor has.
-func (v Vendor) schemas() schema.Vendor {
+func (v *Vendor) schemas() schema.Vendor {
 	if v.Schemas != "" {
 		return v.Schemas
 	}

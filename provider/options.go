@@ -58,7 +58,7 @@ func (o Option) On(format wire.Properties) Handling {
 }
 
 // handling is what becomes of an option at a vendor.
-func (v Vendor) handling(o Option, format wire.Properties) Handling {
+func (v *Vendor) handling(o Option, format wire.Properties) Handling {
 	own, changed := v.Options[o.Name]
 	switch {
 	case v.Fields[o.Name] != "":
@@ -79,7 +79,7 @@ func (v Vendor) handling(o Option, format wire.Properties) Handling {
 
 // freeTools reports whether a vendor has tools that take free text. Who only
 // copies a format does not.
-func (v Vendor) freeTools(format wire.Properties) bool {
+func (v *Vendor) freeTools(format wire.Properties) bool {
 	return format.Has(wire.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 

@@ -64,9 +64,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // nothing in it has to do with tools
 		j.route.Kind = Native
 	}
-	if !m.info.Known() {
-		j.warnings = append(j.warnings, m.info.Warnings()...)
-	}
+	j.warnings = append(j.warnings, m.unknown()...)
 	j.req = req.Clone()
 	j.req.Model = m.model
 	if err := m.options(j); err != nil {
@@ -92,7 +90,7 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 
 // planNative hands the tools to the vendor.
 func (m *Model) planNative(j *job) error {
-	if !m.vendor.freeTools(m.format()) {
+	if !m.freeTools() {
 		for _, t := range j.req.Tools {
 			if t.Kind == llm.FreeTool {
 				j.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", m.vendor.Name, t.Name, wire.FreeInput)
@@ -124,12 +122,29 @@ func (m *Model) planNative(j *job) error {
 	return nil
 }
 
+// unknown warns about a model that the catalogue does not know.
+func (m *Model) unknown() []llm.Warning {
+	if m.info.Known() {
+		return nil
+	}
+	return m.info.Warnings()
+}
+
+// freeTools reports whether the vendor has tools that take free text. It is not inlined, nor is
+// letterFirst: what is known of a format is large, and plans are made deep in the stack of a request.
+//
+//go:noinline
+func (m *Model) freeTools() bool { return m.vendor.freeTools(m.format()) }
+
+//go:noinline
+func (m *Model) letterFirst() bool { return m.format().LetterFirst }
+
 // rules are the vendor's demands on names and ids.
 func (m *Model) rules() wire.Rules {
 	return wire.Rules{
 		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
-		LetterFirst: m.format().LetterFirst,
-		NoFreeTools: !m.vendor.freeTools(m.format()),
+		LetterFirst: m.letterFirst(),
+		NoFreeTools: !m.freeTools(),
 	}
 }
 

@@ -262,6 +262,7 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	go v.follow(following)
+	go collect(following, time.Second)
 	go func() {
 		if cert != nil {
 			failed <- server.ServeTLS(listener, "", "")
