@@ -64,6 +64,7 @@ type lasting struct {
 	states   states
 	held     heldTurns
 	repeats  repeats
+	pending  pendings
 	checks   validators
 	meters   *meters
 	cache    cache

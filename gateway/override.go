@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // Override is what a route decides in the place of its clients. The zero value decides nothing.
@@ -18,6 +20,10 @@ type Override struct {
 	Choice string
 	// TextCalls is which text of an answer becomes a call.
 	TextCalls llm.Promotion
+	// Dialect is the notation in which the model is taught its tools and its calls are read, as
+	// package emulate names them, whatever is known of the model. An upstream that says itself how it is
+	// asked goes before.
+	Dialect string
 	// Echoes lets calls count whose text stands in a tool result or a document of the
 	// conversation.
 	Echoes bool
@@ -37,10 +43,21 @@ func (o Override) check() error {
 	if !slices.Contains(promote, o.TextCalls) {
 		return fmt.Errorf("there is no way to read calls from text called %q; there are off, marked and all", o.TextCalls)
 	}
+	if taught := append(emulate.Styles(), "markdown"); o.Dialect != "" && !slices.Contains(taught, o.Dialect) {
+		return fmt.Errorf("no dialect that can be taught is called %q; there are %s", o.Dialect, strings.Join(taught, ", "))
+	}
 	if strings.ContainsAny(o.Thinking, " \t\r\n") || len(o.Thinking) > 32 {
 		return fmt.Errorf("%q is no word for how much to think, like off, low, medium or high", o.Thinking)
 	}
 	return nil
+}
+
+// WayOf returns how an upstream of the route is asked.
+func (r ModelRoute) WayOf(u Upstream) Way {
+	if r.Override.Dialect != "" && u.Way == (Way{}) {
+		return Way{Tools: provider.Prompted, Style: r.Override.Dialect}
+	}
+	return u.Way
 }
 
 // apply changes a request as the route wants it. It reports whether the client's own bytes no

@@ -305,7 +305,7 @@ func TestOverrides(t *testing.T) {
 	if got := ask(t, url, wire.Messages, question("m"), true); len(got.Message.Calls()) != 0 {
 		t.Errorf("text became a call: %+v", got.Message)
 	}
-	for _, bad := range []gateway.Override{{Choice: "sometimes"}, {TextCalls: "some"}, {Thinking: "a lot"}} {
+	for _, bad := range []gateway.Override{{Choice: "sometimes"}, {TextCalls: "some"}, {Thinking: "a lot"}, {Dialect: "klingon"}} {
 		r.Override = bad
 		if _, err := gateway.New(gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{r}}); err == nil {
 			t.Errorf("%+v is taken", bad)

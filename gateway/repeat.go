@@ -53,6 +53,7 @@ type repeat struct {
 	named    bool
 	intended bool // a tool may have changed something
 	answered bool // the model has said all
+	waits    bool // a call waits for a person, so another answer comes later
 }
 
 // repeated reports whether a request was answered as the one that it repeats, or why it is refused.
@@ -158,6 +159,15 @@ func (p *repeats) claim(key cacheKey, run string) string {
 	return ""
 }
 
+// release gives a name back that a run has.
+func (p *repeats) release(key cacheKey, run string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[key].run == run {
+		delete(p.open, key)
+	}
+}
+
 // hold notes an open run; it wants p.mu.
 func (p *repeats) hold(key cacheKey, o openRun) {
 	if p.open == nil {
@@ -205,7 +215,7 @@ func (x *exchange) settled(err error) {
 		}
 		delete(p.open, r.name)
 	}
-	if !ok || !r.named || x.outlet.copy == nil || x.outlet.status != http.StatusOK {
+	if !ok || !r.named || r.waits || x.outlet.copy == nil || x.outlet.status != http.StatusOK {
 		return
 	}
 	header := x.keptHeader()

@@ -171,7 +171,7 @@ func overlap(a, b []string) bool {
 func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 	made := &route{ModelRoute: r, inFlight: new(atomic.Int64)}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
-	wrong := []error{r.Override.check(), checkPass(r.Pass, r.PassTeam)}
+	wrong := []error{r.Override.check(), checkPass(r.Pass, r.PassTeam), r.Tools.check()}
 	switch {
 	case r.Model == "":
 		wrong = append(wrong, errors.New("it names no model"))
@@ -203,7 +203,7 @@ func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
 // newUpstream makes an upstream of a route ready for use.
 func (g *Gateway) newUpstream(r *route, u Upstream) (*upstream, error) {
 	up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
-	up.Weight = max(u.Weight, 1)
+	up.Weight, up.Way = max(u.Weight, 1), r.WayOf(u)
 	switch {
 	case u.Weight < 0:
 		return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)

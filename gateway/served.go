@@ -34,6 +34,9 @@ type ServedTools struct {
 	// Rounds bounds how often the model is asked again with results for one request; 0 means
 	// 10. After that it is not offered these tools any more.
 	Rounds int
+	// Approvals has calls that the policy wants a person asked about wait for that; nil refuses
+	// them. It takes the place of the Approve of Runner.
+	Approvals *Approvals
 	// Offer bounds the definitions; the zero value means 64 tools and 16,000 tokens as the
 	// upstream's vendor counts them. The model finds the others with find_tools.
 	Offer tool.SelectionBudget
@@ -66,6 +69,9 @@ func (t *ServedTools) current(ctx context.Context) (*invoke.Runner, error) {
 			base = new(invoke.Runner)
 		}
 		t.set, t.runner = set, base.With(set)
+		if t.Approvals != nil {
+			t.runner.Approve = t.Approvals.ask
+		}
 	}
 	return t.runner, nil
 }
@@ -112,6 +118,9 @@ type serving struct {
 	start      llm.Start       // of the answer
 	usage      llm.Usage       // of all rounds
 	said       bool            // the model has said something in an earlier round
+	hidden     []string        // tools of the route that the client's key may not use
+	waited     bool            // a call waits for a person
+	pend       []llm.Warning   // of calls that wait, which the client is not told yet
 }
 
 // attach makes the tools of a route ready for a request. What was run for the client in earlier
@@ -126,6 +135,7 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
 	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
+	s.hidden = s.hides(runner.Set(), req.Tools)
 	s.conv = req.Clone()
 	s.conv.Messages = x.held.merge(x.owner, req.Messages, x.mayHave)
 	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
@@ -166,6 +176,26 @@ func (x *exchange) allowed(set *tool.Set) *tool.Set {
 		return new(tool.Set) // which cannot be: the names are its own
 	}
 	return only
+}
+
+// hides returns the names of tools of the route that are not for the client's key, and are not the
+// client's own.
+func (s *serving) hides(all *tool.Set, theirs []llm.ToolDef) (names []string) {
+	if all == s.set {
+		return nil
+	}
+	for _, name := range all.Names() {
+		if _, ok := s.set.Lookup(name); !ok && !named(theirs, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// withheld reports whether a tool of the route is not for the client: a model that calls it all the same
+// is told that there is none.
+func (s *serving) withheld(name string) bool {
+	return slices.ContainsFunc(s.hidden, func(h string) bool { return strings.EqualFold(h, name) }) && !named(s.conv.Tools, name)
 }
 
 // clash returns the name of a client's tool that a tool of the gateway has too, in any case of
@@ -264,7 +294,7 @@ func named(defs []llm.ToolDef, name string) bool {
 // owns reports whether the gateway runs the tool of that name.
 func (s *serving) owns(name string) bool {
 	_, ok := s.set.Lookup(name)
-	return ok || name == tool.FinderName && s.kept != s.set
+	return ok || name == tool.FinderName && s.kept != s.set || s.withheld(name)
 }
 
 // after goes on from an answer of the model, and reports whether it was the last.
@@ -274,11 +304,7 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	finish := resp.Finish
 	s.usage = s.usage.Add(finish.Usage)
 	s.x.usage = s.usage // also if it does not come to an end
-	if len(own) > 0 && (s.stopped != "" || finish.Reason == llm.Length) {
-		why := s.stopped
-		if why == "" {
-			why = "the answer was cut off"
-		}
+	if why := s.unwanted(finish); len(own) > 0 && why != "" {
 		if err := each(llm.Warning{Code: llm.Degraded, Feature: own[0].Name, Detail: "the call was not run: " + why}); err != nil {
 			return true, err
 		}
@@ -290,6 +316,12 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 			return true, err
 		}
 	}
+	for _, w := range s.pend {
+		if err := each(w); err != nil {
+			return true, err
+		}
+	}
+	s.pend = nil
 	s.conv.Messages = append(s.conv.Messages, resp.Message)
 	if len(own) > 0 && len(theirs) == 0 {
 		s.conv.Messages = append(s.conv.Messages, resultMessage(results))
@@ -302,11 +334,27 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 		s.hold(theirs, results)
 	}
 	s.end(nil) // the record is there when the client has its answer
+	if r := s.x.repeat; r != nil && !r.intended && !r.named {
+		s.x.repeats.release(r.name, s.x.id) // nothing was changed: who has the answer may ask again
+	}
 	err = each(s.finish(finish, theirs))
 	if s.x.repeat != nil {
 		s.x.repeat.answered = err == nil
 	}
 	return true, err
+}
+
+// unwanted says why no call of an answer is run, "" if they are.
+func (s *serving) unwanted(f llm.Finish) string {
+	switch {
+	case s.stopped != "":
+		return s.stopped
+	case f.Reason == llm.Length:
+		return "the answer was cut off"
+	case s.conv.Choice.Mode == llm.MustNotCall:
+		return "the request says that no tool may be called"
+	}
+	return ""
 }
 
 // finish is the end of the whole answer.

@@ -22,14 +22,14 @@ const ProgressHeader = "Toolpost-Progress"
 
 // ToolProgress is what a client is told that asks for it.
 type ToolProgress struct {
-	Type   string `json:"type"` // started, progress, refused or ended
+	Type   string `json:"type"` // started, progress, refused, waiting or ended
 	CallID string `json:"call_id"`
 	Tool   string `json:"tool"`
-	// Message is what the tool says of its progress, or why the call was refused.
+	// Message is what the tool says of its progress, or why the call was refused or waits.
 	Message string         `json:"message,omitempty"`
 	Status  journal.Status `json:"status,omitempty"`  // when it has ended
 	TookMS  int64          `json:"took_ms,omitempty"` // when it has ended
-	Run     string         `json:"run,omitempty"`     // the record, which is that of the request
+	Run     string         `json:"run,omitempty"`     // the record: that of the request, or of the one in which a call began to wait
 }
 
 // maxProgress bounds a message of a tool's.
@@ -37,6 +37,41 @@ const maxProgress = 2000
 
 // do runs calls, and returns their results in order.
 func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
+	results := make([]llm.Result, len(calls))
+	var fresh []llm.Call // those that are not answered otherwise
+	var at []int
+	for i, c := range calls {
+		r, known, err := s.answered(c)
+		switch {
+		case err != nil:
+			return nil, err
+		case known:
+			results[i] = r
+		default:
+			fresh, at = append(fresh, c), append(at, i)
+		}
+	}
+	if len(fresh) == 0 {
+		return results, nil
+	}
+	given, err := s.execute(fresh)
+	for k, r := range given {
+		results[at[k]] = r
+	}
+	return results, err
+}
+
+// answered returns the result of a call that is not to be run: the client's key may not, or it waited for a
+// person before.
+func (s *serving) answered(c llm.Call) (llm.Result, bool, error) {
+	if _, ok := s.set.Lookup(c.Name); !ok && s.withheld(c.Name) {
+		return failedResult(c, "The call was not run: there is no such tool here."), true, nil
+	}
+	return s.decided(c)
+}
+
+// execute runs calls, and returns their results in order.
+func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	if err := s.claimRun(calls); err != nil {
 		return nil, err
 	}
@@ -47,7 +82,10 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 	s.session.Also(s.finder())
 	results := make([]llm.Result, len(calls))
 	for i, c := range calls { // what has no outcome is said to have none
-		results[i] = llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: "The call was not run: somebody would have to agree to it, and nobody can be asked here."}}}
+		results[i] = failedResult(c, "The call was not run: somebody would have to agree to it, and nobody can be asked here.")
+		if s.tools.Approvals != nil {
+			results[i] = failedResult(c, "The call was not run, because another call of the same answer awaits a person's approval. Send it again by itself.")
+		}
 	}
 	for ev, err := range s.session.Do(s.x.ctx(), calls) {
 		if err != nil {
@@ -61,8 +99,11 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 				s.find(ev.Call)
 			}
 		case invoke.Intended:
-			if s.x.repeat != nil {
-				s.x.repeat.intended = true
+			s.intends()
+		case invoke.Waiting:
+			i := slices.IndexFunc(calls, func(c llm.Call) bool { return c.ID == ev.CallID })
+			if results[i], err = s.waits(calls[i], ev.Question); err != nil {
+				return nil, err
 			}
 		case invoke.Stopped:
 			s.stopped = ev.Reason
@@ -76,6 +117,13 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 		return nil, errGone
 	}
 	return results, nil
+}
+
+// intends notes that a tool may change something from now on.
+func (s *serving) intends() {
+	if s.x.repeat != nil {
+		s.x.repeat.intended = true
+	}
 }
 
 // broken is the error of a session that cannot go on.
@@ -104,14 +152,14 @@ func (s *serving) begin() error {
 	return nil
 }
 
-// end closes the record, once. It is sealed if there is an answer.
+// end closes the record, once. It is sealed if there is an answer, and no call waits for a person.
 func (s *serving) end(failed error) {
 	if s.rec == nil {
 		return
 	}
 	ctx := context.WithoutCancel(s.x.ctx()) // also that of a client that is gone
 	var err error
-	if failed == nil {
+	if failed == nil && !s.waited {
 		_, err = s.rec.Seal(ctx)
 	}
 	err = errors.Join(err, s.rec.Close(ctx))
@@ -163,9 +211,6 @@ func (s *serving) clean(r llm.Result) llm.Result {
 
 // tell tells a client that asked for it what becomes of a call.
 func (s *serving) tell(ev llm.Event) error {
-	if s.x.out == nil || !asksProgress(s.x.r) {
-		return nil
-	}
 	p := ToolProgress{Run: s.x.id}
 	switch ev := ev.(type) {
 	case invoke.Started:
@@ -180,6 +225,14 @@ func (s *serving) tell(ev llm.Event) error {
 	case invoke.Ended:
 		p.Type, p.CallID, p.Tool, p.Status, p.TookMS = "ended", ev.CallID, ev.Tool, ev.Status, ev.Took.Milliseconds()
 	default:
+		return nil
+	}
+	return s.progress(p)
+}
+
+// progress tells a client that asked for it.
+func (s *serving) progress(p ToolProgress) error {
+	if s.x.out == nil || !asksProgress(s.x.r) {
 		return nil
 	}
 	p.Message = s.runner.Output.Secrets.Clean(p.Message).String()

@@ -307,6 +307,9 @@ func (f decideFlags) say(ctx context.Context, cmd *cobra.Command, store runStore
 		return err
 	}
 	next := "toolpost run --resume " + run + recordedAt(cmd) + " goes on"
+	if strings.HasPrefix(run, "req_") { // of a gateway
+		next = "the gateway goes on when its client makes the same call again"
+	}
 	if len(left) > 0 {
 		next = "the run still waits for " + counted(len(left), "call")
 	}

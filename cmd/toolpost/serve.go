@@ -40,6 +40,7 @@ type routeConfig struct {
 	ToolChoice  string        `yaml:"tool_choice"`
 	TextCalls   string        `yaml:"text_calls"`
 	Echoes      bool          `yaml:"echoes"`
+	Dialect     string        `yaml:"dialect" help:"the notation in which the model is taught its tools and its calls are read, whatever is known of it; see [emulation](../emulation.md)"`
 	Cache       time.Duration `yaml:"cache"`
 	CacheTools  bool          `yaml:"cache_tools"`
 	Pass        []string      `yaml:"pass"`
@@ -75,7 +76,7 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	var list []gateway.ModelRoute
 	for i, r := range c.Routes {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
-			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes},
+			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam}
 		for _, u := range r.To {
 			route.Upstreams = append(route.Upstreams, gateway.Upstream{
@@ -96,7 +97,7 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 	ways := []gateway.Way{{}}
 	for _, r := range s.Gateway.routes() {
 		for _, u := range r.Upstreams {
-			ways = append(ways, u.Way)
+			ways = append(ways, r.WayOf(u))
 		}
 	}
 	for _, way := range ways {

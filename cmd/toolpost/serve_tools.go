@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,14 @@ import (
 
 // servedConfig are the tools that the gateway runs for the clients of a route.
 type servedConfig struct {
-	Tools  []string `yaml:"tools" help:"built-in tools that the gateway runs itself, such as read_file"`
-	MCP    []string `yaml:"mcp" help:"MCP servers of the configuration whose tools the gateway runs"`
-	YesTo  []string `yaml:"yes_to" help:"those of these tools that may do more than read; a name may end in *"`
-	Rounds int      `yaml:"rounds" help:"how often the model is asked again with results for one request" default:"10"`
+	Tools []string `yaml:"tools" help:"built-in tools that the gateway runs itself, such as read_file"`
+	MCP   []string `yaml:"mcp" help:"MCP servers of the configuration whose tools the gateway runs"`
+	YesTo []string `yaml:"yes_to" help:"those of these tools that may do more than read; a name may end in *"`
+	// Approval is refuse or pending.
+	Approval    string        `yaml:"approval" help:"what becomes of calls that need a person's consent: refuse, or pending, where they wait for 'toolpost runs approve'" default:"refuse"`
+	ApprovalFor time.Duration `yaml:"approval_for" help:"how long a call waits for that" default:"24h"`
+
+	Rounds int `yaml:"rounds" help:"how often the model is asked again with results for one request" default:"10"`
 }
 
 // any reports whether there are tools.
@@ -174,12 +179,15 @@ func (t *routeTools) attach(s *settings) error {
 // is kept.
 func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
 	if !c.any() {
-		if len(c.YesTo) > 0 || c.Rounds != 0 {
-			return nil, errors.New("yes_to and rounds are for tools and mcp, and it has neither")
+		if len(c.YesTo) > 0 || c.Rounds != 0 || c.Approval != "" || c.ApprovalFor != 0 {
+			return nil, errors.New("yes_to and rounds are for tools and mcp, and it has neither; so are approval and approval_for")
 		}
 		return nil, nil
 	}
-	key := fmt.Sprintf("%q %q %q %d", c.Tools, c.MCP, c.YesTo, c.Rounds)
+	if c.Approval != "" && c.Approval != "refuse" && c.Approval != pendingApproval || c.ApprovalFor != 0 && c.Approval != pendingApproval {
+		return nil, fmt.Errorf("approval: %q is neither refuse nor pending, or approval_for stands without pending", c.Approval)
+	}
+	key := fmt.Sprintf("%q %q %q %d %q %v", c.Tools, c.MCP, c.YesTo, c.Rounds, c.Approval, c.ApprovalFor)
 	if made := t.made[key]; made != nil {
 		return made, nil
 	}
@@ -205,8 +213,15 @@ func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
 		Tools: source.tools, Rounds: c.Rounds, Record: t.recorder(),
 		Runner: &invoke.Runner{Policy: routePolicy(c.YesTo), Output: t.runner},
 	}
+	if c.Approval == pendingApproval && t.w.store != nil {
+		t.made[key].Runner.Policy = invoke.AskFirst(t.made[key].Runner.Policy)
+		t.made[key].Approvals = &gateway.Approvals{Store: t.w.store, For: c.ApprovalFor}
+	}
 	return t.made[key], nil
 }
+
+// pendingApproval is the word for calls that wait for a person.
+const pendingApproval = "pending"
 
 // builtins returns the built-in tools of these names.
 func (t *routeTools) builtins(names []string) (*tool.Set, error) {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -74,6 +75,10 @@ func TestServeToolsRefuses(t *testing.T) {
 		"tools: [read_file], rounds: -1":         "rounds: -1",
 		"tools: [read_file], yes_to: [wite]":     "yes_to: it has no tool wite",
 		"tools: read_file":                       "a list is expected",
+		"tools: [read_file], approval: maybe":    "neither refuse nor pending",
+		"tools: [write_file], approval: pending": "",
+		"dialect: klingon":                       "no dialect that can be taught is called",
+		"dialect: hermes":                        "",
 		"tools: [write_file], yes_to: [write_*]": "",
 	} {
 		place(t, "gateway.yaml", "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], "+route+"}\n")
@@ -117,4 +122,49 @@ func TestServeToolsLater(t *testing.T) {
 	if none := config("check: off"); tools.attach(none) != nil || none.Gateway.routes()[0].Tools != nil {
 		t.Error("a route without tools has some")
 	}
+}
+
+// TestServeApproval: a call that needs consent waits for it, is allowed by another process, and is run once,
+// when the client asks again.
+func TestServeApproval(t *testing.T) {
+	dir := bare(t, nil)
+	script, err := sim.ParseScript([]byte("-- 1 --\ncall write_file {\"path\":\"note.txt\",\"content\":\"hello\"}\n-- 2 --\ntext Done.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &heard{Model: script}
+	server := httptest.NewServer(&sim.Server{Model: model})
+	t.Cleanup(server.Close)
+	place(t, "gateway.yaml", fmt.Sprintf("gateway:\n  addr: 127.0.0.1:0\n  routes:\n    - model: m\n      to: [{model: \"openai+%s/v1#sim/native\", tools: native}]\n      tools: [write_file]\n      approval: pending\n", server.URL))
+	url := startServe(t, "--config", filepath.Join(dir, "gateway.yaml"))
+	ask := func(told string) string {
+		t.Helper()
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != 200 || !strings.Contains(string(b), "Done.") || !strings.Contains(model.last, told) {
+			t.Fatalf("%s %s; the model was told %s", resp.Status, b, model.last)
+		}
+		return resp.Header.Get("Toolpost-Request-Id")
+	}
+	run := ask("awaits a person's approval")
+	ask("awaits a person's approval")
+	must(t, toolpost(t, "", "runs", "list"), 0, run)
+	must(t, toolpost(t, "", "runs", "approve", run), 0, "the gateway goes on")
+	if _, err := os.Stat(filepath.Join(dir, "note.txt")); err == nil {
+		t.Fatal("it was written before anybody asked again")
+	}
+	ask("note.txt")
+	if b, err := os.ReadFile(filepath.Join(dir, "note.txt")); err != nil || string(b) != "hello" {
+		t.Fatalf("%q %v", b, err)
+	}
+	os.Remove(filepath.Join(dir, "note.txt"))
+	ask("note.txt")
+	if _, err := os.Stat(filepath.Join(dir, "note.txt")); err == nil {
+		t.Error("it was written twice")
+	}
+	must(t, toolpost(t, "", "receipts", "verify", run), 0, "")
 }
