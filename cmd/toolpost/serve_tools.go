@@ -184,8 +184,8 @@ func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
 		}
 		return nil, nil
 	}
-	if c.Approval != "" && c.Approval != "refuse" && c.Approval != pendingApproval || c.ApprovalFor != 0 && c.Approval != pendingApproval {
-		return nil, fmt.Errorf("approval: %q is neither refuse nor pending, or approval_for stands without pending", c.Approval)
+	if err := c.checkApproval(); err != nil {
+		return nil, err
 	}
 	key := fmt.Sprintf("%q %q %q %d %q %v", c.Tools, c.MCP, c.YesTo, c.Rounds, c.Approval, c.ApprovalFor)
 	if made := t.made[key]; made != nil {
@@ -222,6 +222,15 @@ func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
 
 // pendingApproval is the word for calls that wait for a person.
 const pendingApproval = "pending"
+
+// checkApproval says what is wrong with the words about consent.
+func (c servedConfig) checkApproval() error {
+	known := c.Approval == "" || c.Approval == "refuse" || c.Approval == pendingApproval
+	if !known || c.ApprovalFor != 0 && c.Approval != pendingApproval {
+		return fmt.Errorf("approval: %q is neither refuse nor pending, or approval_for stands without pending", c.Approval)
+	}
+	return nil
+}
 
 // builtins returns the built-in tools of these names.
 func (t *routeTools) builtins(names []string) (*tool.Set, error) {
