@@ -212,14 +212,14 @@ func newKeysList() *cobra.Command {
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), append([]access.Key{}, keys...))
 				}
-				rows := [][]string{{"KEY", "TEAM", "NAME", "STATE", "EXPIRES", "MODELS", "LIMITS"}}
+				rows := [][]string{{"KEY", "TEAM", "NAME", "STATE", "EXPIRES", "MODELS", "TOOLS", "ROUTES", "LIMITS"}}
 				for _, k := range keys {
 					expires := "never"
 					if !k.Expires.IsZero() {
-						expires = k.Expires.Format(time.DateOnly)
+						expires = k.Expires.UTC().Format(time.RFC3339)
 					}
 					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), k.State(time.Now()), expires,
-						cmp.Or(printable(strings.Join(k.Models, ",")), "all"), cmp.Or(quotaList(k.Limits), "none")})
+						boundList(k.Models), boundList(k.Tools), boundList(k.Routes), cmp.Or(quotaList(k.Limits), "none")})
 				}
 				return printTable(cmd.OutOrStdout(), "", rows)
 			})
@@ -228,6 +228,9 @@ func newKeysList() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	return cmd
 }
+
+// boundList shows what a key may use.
+func boundList(list []string) string { return cmp.Or(printable(strings.Join(list, ",")), "all") }
 
 func quotaList(list []access.Quota) string {
 	var out []string

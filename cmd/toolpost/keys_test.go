@@ -60,6 +60,12 @@ func TestKeys(t *testing.T) {
 	key := makeKey(t, "--team", "research", "--name", "laptop", "--limit", "requests/day=100")
 	id := key[:13]
 	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, id, "research", "laptop", "active", "requests/day=100")
+	bounded := makeKey(t, "--team", "bounded", "--models", "fast", "--tools", "web_search", "--routes", "main", "--expires", "2099-01-31")
+	must(t, toolpost(t, "", "keys", "list", "--keys", keysFile), 0, "TOOLS", "ROUTES", "fast", "web_search", "main", "2099-01-31T00:00:00Z")
+	must(t, toolpost(t, "", "keys", "revoke", bounded[:13], "--keys", keysFile), 0)
+	if tokenSum(5, true)+tokenSum(5, false)+amountSum(0, true) != "5~5$0.00*" {
+		t.Error("what is estimated or has no price is not marked")
+	}
 	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); strings.Contains(r.out, key) || strings.Contains(r.out, "hash") {
 		t.Errorf("the list shows too much: %s", r.out)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
@@ -23,8 +24,8 @@ func newUsage() *cobra.Command {
 		Use:   "usage",
 		Short: "Show what the clients of a gateway have used",
 		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, model or day, or several of
-them. --by request lists the latest requests. A sum with a * lacks requests whose price is
-not known.`,
+them. --by request lists the latest requests. An amount with a * lacks requests whose price is
+not known; tokens with a ~ hold some that were estimated.`,
 		Example: `  toolpost usage --by team --keys sqlite:keys.db
   toolpost usage --by team,day --since 30d --csv --keys sqlite:keys.db
   toolpost usage --by request --last 20 --json --keys sqlite:keys.db`,
@@ -86,20 +87,30 @@ func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) e
 		for _, g := range by {
 			row = append(row, printable(s.Of(g)))
 		}
-		usd := s.Money.String()
-		if s.Unpriced > 0 {
-			usd += "*"
-		}
-		for _, n := range []int64{s.Requests, s.Failed, s.Input, s.Output} {
-			row = append(row, strconv.FormatInt(n, 10))
-		}
-		rows = append(rows, append(row, usd))
+		rows = append(rows, append(row, strconv.FormatInt(s.Requests, 10), strconv.FormatInt(s.Failed, 10),
+			tokenSum(s.Input, s.Estimated > 0), tokenSum(s.Output, s.Estimated > 0), amountSum(s.Money, s.Unpriced > 0)))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was used")
 		return nil
 	}
 	return printTable(cmd.OutOrStdout(), "", rows)
+}
+
+// tokenSum shows tokens, and whether some were estimated.
+func tokenSum(n int64, estimated bool) string {
+	if estimated {
+		return strconv.FormatInt(n, 10) + "~"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// amountSum shows an amount, and whether some of it is not known.
+func amountSum(m catalog.Money, unpriced bool) string {
+	if unpriced {
+		return m.String() + "*"
+	}
+	return m.String()
 }
 
 // printRequests prints the latest requests.
@@ -114,7 +125,7 @@ func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON bool) er
 	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
 	for _, l := range log {
 		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, printable(l.Model), printable(l.Upstream), l.Status,
-			strconv.FormatInt(l.Input, 10), strconv.FormatInt(l.Output, 10), l.Money.String(), l.Took.Round(time.Millisecond).String()})
+			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
 	return printTable(cmd.OutOrStdout(), "", rows)
 }
