@@ -56,7 +56,12 @@ var liteVendors = map[string]struct{ name, key string }{
 	"together_ai": {"together", "TOGETHER_API_KEY"}, "fireworks_ai": {"fireworks", "FIREWORKS_API_KEY"}, "openrouter": {"openrouter", "OPENROUTER_API_KEY"},
 	"xai": {"xai", "XAI_API_KEY"}, "cerebras": {"cerebras", "CEREBRAS_API_KEY"}, "bedrock": {"bedrock", "AWS_BEARER_TOKEN_BEDROCK"},
 	"ollama": {"ollama", ""}, "ollama_chat": {"ollama", ""}, "hosted_vllm": {"vllm", ""}, "vllm": {"vllm", ""}, "lm_studio": {"lmstudio", ""},
-	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""},
+	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""}, "azure": {"azure", "AZURE_OPENAI_API_KEY"},
+}
+
+// liteModes are LiteLLM's words for what is no chat model, and the endpoints that are passed on for it.
+var liteModes = map[string]string{
+	"embedding": "embeddings", "image_generation": "images", "audio_transcription": "audio", "audio_speech": "audio", "moderation": "moderations", "rerank": "rerank",
 }
 
 // importing is one file that is taken over.
@@ -64,6 +69,7 @@ type importing struct {
 	routes   []*importedRoute
 	settings map[string]string
 	left     []leftover
+	azure    string // the endpoint of models on Azure
 }
 
 type importedRoute struct {
@@ -71,6 +77,9 @@ type importedRoute struct {
 	to       []importedUpstream
 	fallback []string
 	cache    string
+	pass     string // endpoints that are passed on
+	places   map[string]ast.Node
+	aliasOf  *importedRoute
 }
 
 type importedUpstream struct {
@@ -79,7 +88,7 @@ type importedUpstream struct {
 }
 
 func (in *importing) leave(n ast.Node, format string, args ...any) {
-	line := 0
+	line := 1
 	if n != nil && n.GetToken() != nil && n.GetToken().Position != nil {
 		line = n.GetToken().Position.Line
 	}
@@ -153,6 +162,9 @@ func items(n ast.Node) []ast.Node {
 func (in *importing) section(key, value ast.Node) {
 	switch name := key.String(); name {
 	case "model_list":
+		if len(items(value)) == 0 {
+			in.leave(key, "model_list is no list of models")
+		}
 		for _, m := range items(value) {
 			in.model(m)
 		}
@@ -169,7 +181,7 @@ func (in *importing) section(key, value ast.Node) {
 
 // model takes one entry of model_list over.
 func (in *importing) model(n ast.Node) {
-	var name, weight string
+	var name, weight, pass string
 	up := importedUpstream{}
 	for k, v := range members(n) {
 		switch k.String() {
@@ -178,7 +190,7 @@ func (in *importing) model(n ast.Node) {
 		case "litellm_params":
 			up.id, weight = in.params(v)
 		case "model_info":
-			in.leave(k, "model_info is not taken over: prices and sizes come from the catalogue, see 'toolpost models show'")
+			pass = in.mode(k, v)
 		default:
 			in.leave(k, "%s of a model is not taken over", k.String())
 		}
@@ -188,12 +200,37 @@ func (in *importing) model(n ast.Node) {
 		return
 	}
 	up.weight = weight
+	if pass == "" && strings.Contains(strings.ToLower(up.id), "embed") {
+		pass = "embeddings"
+	}
 	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
 	if i < 0 {
 		i = len(in.routes)
 		in.routes = append(in.routes, &importedRoute{model: name})
 	}
 	in.routes[i].to = append(in.routes[i].to, up)
+	if pass != "" {
+		in.routes[i].pass = pass
+	}
+}
+
+// mode takes over what kind of model one is, and says what else model_info has.
+func (in *importing) mode(key, info ast.Node) (pass string) {
+	rest := false
+	for k, v := range members(info) {
+		if k.String() != "mode" {
+			rest = true
+			continue
+		}
+		mode := scalar(v)
+		if pass = liteModes[mode]; pass == "" && mode != "chat" && mode != "completion" && mode != "responses" {
+			in.leave(v, "the mode %s is not known here; the model is taken for one that chats", mode)
+		}
+	}
+	if rest {
+		in.leave(key, "model_info is not taken over: prices and sizes come from the catalogue, see 'toolpost models show'")
+	}
+	return pass
 }
 
 // params takes litellm_params over.
@@ -213,6 +250,8 @@ func (in *importing) params(n ast.Node) (id, weight string) {
 			}
 		case "api_key":
 			key = v
+		case "rpm", "tpm", "max_parallel_requests":
+			in.leave(k, "%s is not taken over: it is a limit of the vendor's. max_requests of the route bounds requests at the same time, and limits of keys (requests/minute, tokens/minute) what each may use", name)
 		default:
 			in.leave(k, "%s is not taken over", name)
 		}
@@ -242,7 +281,7 @@ func (in *importing) alias(name, of ast.Node) {
 	target := scalar(of)
 	for _, r := range in.routes {
 		if r.model == target {
-			in.routes = append(in.routes, &importedRoute{model: strings.Trim(name.String(), `"'`), to: r.to})
+			in.routes = append(in.routes, &importedRoute{model: strings.Trim(name.String(), `"'`), to: r.to, pass: r.pass, aliasOf: r})
 			return
 		}
 	}
@@ -275,9 +314,16 @@ func (in *importing) id(model, base ast.Node) string {
 		return ours.name + "/" + name
 	}
 	scheme, rest, ok := strings.Cut(strings.TrimSuffix(at, "/"), "://")
-	if !ok {
+	host, _, _ := strings.Cut(rest, "/")
+	switch {
+	case !ok:
 		in.leave(base, "api_base is no address")
 		return ""
+	case strings.Contains(host, "@"):
+		in.leave(base, "api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
+		return ""
+	case ours.name == "azure":
+		return in.onAzure(base, scheme+"://"+host, name)
 	}
 	vendor := ours.name + "+"
 	if ours.name == "openai" || ours.name == "openai-compatible" {
@@ -289,10 +335,26 @@ func (in *importing) id(model, base ast.Node) string {
 	return vendor + scheme + "://" + rest + "#" + name
 }
 
+// onAzure is the id of a deployment on Azure. The endpoint comes from the environment, so there is one.
+func (in *importing) onAzure(base ast.Node, endpoint, name string) string {
+	if in.azure != "" && in.azure != endpoint {
+		in.leave(base, "a second endpoint on Azure is not taken over: the gateway has one, in AZURE_OPENAI_ENDPOINT")
+		return ""
+	}
+	if in.azure == "" {
+		in.leave(base, "api_base: set AZURE_OPENAI_ENDPOINT to %s where the gateway is started", endpoint)
+	}
+	in.azure = endpoint
+	return "azure/" + name
+}
+
 // setting takes one setting over, or says why not.
 func (in *importing) setting(section string, k, v ast.Node) {
 	switch name := k.String(); name {
 	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
+		if len(items(v)) == 0 {
+			in.leave(k, "%s is no list of models and their fallbacks", name)
+		}
 		for _, row := range items(v) {
 			for from, to := range members(row) {
 				in.fallbacks(from, to)
@@ -337,6 +399,12 @@ func (in *importing) fallbacks(from, to ast.Node) {
 	for _, t := range items(to) {
 		if other := scalar(t); other != "" && !slices.Contains(in.routes[i].fallback, other) {
 			in.routes[i].fallback = append(in.routes[i].fallback, other)
+			if in.routes[i].places == nil {
+				in.routes[i].places = map[string]ast.Node{}
+			}
+			in.routes[i].places[other] = t
+		} else if other == "" {
+			in.leave(t, "a fallback of %s is no name of a model and is left out", name)
 		}
 	}
 }
@@ -344,10 +412,13 @@ func (in *importing) fallbacks(from, to ast.Node) {
 // dropBadFallbacks leaves fallbacks out that lead nowhere.
 func (in *importing) dropBadFallbacks() {
 	for _, r := range in.routes {
+		if r.aliasOf != nil && r.fallback == nil {
+			r.fallback, r.places = slices.Clone(r.aliasOf.fallback), r.aliasOf.places
+		}
 		r.fallback = slices.DeleteFunc(r.fallback, func(name string) bool {
 			bad := name == r.model || !slices.ContainsFunc(in.routes, func(o *importedRoute) bool { return o.model == name })
 			if bad {
-				in.leave(nil, "the fallback %s of %s leads to no other model and is left out", name, r.model)
+				in.leave(r.places[name], "the fallback %s of %s leads to no other model and is left out", name, r.model)
 			}
 			return bad
 		})
@@ -373,6 +444,9 @@ func (in *importing) write() string {
 				list = append(list, yamlText(f))
 			}
 			fmt.Fprintf(&b, "      fallback: [%s]\n", strings.Join(list, ", "))
+		}
+		if r.pass != "" {
+			fmt.Fprintf(&b, "      pass: [%s]\n", r.pass)
 		}
 		if r.cache != "" {
 			fmt.Fprintf(&b, "      cache: %s\n", r.cache)

@@ -21,6 +21,7 @@ model_list:
       model: azure/my-deployment
       api_base: https://example.openai.azure.com
       api_key: sk-secret-value
+      api_version: 2024-10-21
   - model_name: claude
     litellm_params:
       api_key: os.environ/TEAM_KEY
@@ -32,6 +33,16 @@ model_list:
       api_base: http://gpu1.example.org:8000/v1
     model_info:
       mode: chat
+  - model_name: vectors
+    litellm_params: {model: openai/text-embedding-3-small}
+    model_info: {mode: embedding}
+  - model_name: scores
+    litellm_params:
+      model: hosted_vllm/reranker
+      api_base: http://user:pass-word-1@gpu2.example.org:8000/v1
+    model_info: {mode: rerank}
+  - model_name: other-azure
+    litellm_params: {model: azure/x, api_base: "https://second.openai.azure.com"}
   - model_name: local
     litellm_params: {model: ollama_chat/qwen3:8b, api_base: "http://127.0.0.1:11434"}
 litellm_settings:
@@ -46,6 +57,7 @@ const liteResult = `gateway:
     - model: gpt
       to:
         - {model: openai/gpt-5}
+        - {model: azure/my-deployment}
       fallback: [local]
     - model: claude
       to:
@@ -55,9 +67,15 @@ const liteResult = `gateway:
       to:
         - {model: "vllm+http://gpu1.example.org:8000/v1#Qwen/Qwen3-32B"}
         - {model: "ollama+http://127.0.0.1:11434/api#qwen3:8b"}
+    - model: vectors
+      to:
+        - {model: openai/text-embedding-3-small}
+      pass: [embeddings]
     - model: gpt-4
       to:
         - {model: openai/gpt-5}
+        - {model: azure/my-deployment}
+      fallback: [local]
 `
 
 // TestServeImport checks that a configuration of LiteLLM's becomes one of ours that is in order, and
@@ -71,20 +89,26 @@ func TestServeImport(t *testing.T) {
 		t.Errorf("exit %d:\n%s", got.code, got.out)
 	}
 	for _, line := range []string{
-		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over", ":13: the vendor azure is not known here",
-		":15: api_key is not copied", ":11: this model is left out", ":18: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
-		":25: model_info is not taken over", "the fallback missing of claude leads to no other model", ":33: master_key is not taken over",
+		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over: it is a limit of the vendor's", ":14: api_base: set AZURE_OPENAI_ENDPOINT to https://example.openai.azure.com",
+		":15: api_key is not copied", ":16: api_version is not taken over", ":19: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
+		":34: api_base has a user or a password in it", ":37: a second endpoint on Azure", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
 	} {
 		if !strings.Contains(got.errOut, line) {
 			t.Errorf("it does not say %q:\n%s", line, got.errOut)
 		}
 	}
-	if strings.Contains(got.errOut+got.out, "sk-") {
+	for line := range strings.Lines(got.errOut) {
+		if !strings.HasPrefix(line, file+":") || strings.HasPrefix(line, file+":0:") {
+			t.Errorf("a line without its place: %s", line)
+		}
+	}
+	if strings.Contains(got.errOut+got.out, "sk-") || strings.Contains(got.errOut+got.out, "pass-word") {
 		t.Error("a key was copied")
 	}
 	ours := filepath.Join(dir, "gateway.yaml")
+	t.Setenv("AZURE_OPENAI_ENDPOINT", "https://example.openai.azure.com")
 	writeFile(t, ours, got.out)
-	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, gpt-4")
+	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, vectors, gpt-4")
 	writeFile(t, file, "model: x\n")
 	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
 }
