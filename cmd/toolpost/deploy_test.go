@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
 const deployDir = "../../deploy"
@@ -135,6 +138,69 @@ func TestKubernetes(t *testing.T) {
 	}
 	if pod.Volumes[0].ConfigMap.Name != all["ConfigMap"].Metadata.Name || c.Mounts[0].Name != pod.Volumes[0].Name || filepath.Dir(name) != "/etc/toolpost" {
 		t.Errorf("the configuration is not where %s is", name)
+	}
+}
+
+// TestSecretExample checks that the example of a Secret is the one that the Deployment reads, that the keys of its gateway are
+// found by it, and that all manifests are plain YAML.
+func TestSecretExample(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = yamlcheck.Check(text)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	var secret struct {
+		Kind     string
+		Metadata struct{ Name string }
+		Data     map[string]string `yaml:"stringData"`
+	}
+	text, err := os.ReadFile(filepath.Join(deployDir, "kubernetes", "examples", "secret.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(text, &secret)
+	}
+	deployment, _ := os.ReadFile(filepath.Join(deployDir, "kubernetes", "deployment.yaml"))
+	if err != nil || secret.Kind != "Secret" || !strings.Contains(string(deployment), "secretRef: {name: "+secret.Metadata.Name+"}") {
+		t.Errorf("%v %+v", err, secret)
+	}
+	if !isPostgres(secret.Data[keysEnv]) || secret.Data["ANTHROPIC_API_KEY"] == "" {
+		t.Errorf("%+v", secret.Data)
+	}
+	for _, args := range [][]string{{"keys", "create", "--team", "ops", "--config", "/etc/toolpost/gateway.yaml"}} { // docs/gateway/operations.md
+		if cmd, rest, err := newRoot().Find(args); err != nil || cmd.Name() != "create" || cmd.ParseFlags(rest) != nil {
+			t.Errorf("%v cannot be run: %v", args, err)
+		}
+	}
+}
+
+// TestUnitVerifies has systemd look at the unit, where it is installed.
+func TestUnitVerifies(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd is not here")
+	}
+	text, err := os.ReadFile(filepath.Join(deployDir, "systemd", "toolpost.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "toolpost.service")
+	writeFile(t, file, strings.Replace(string(text), "/usr/local/bin/toolpost", "/bin/true", 1)) // which need not be installed
+	out, _ := exec.Command(analyze, "verify", file).CombinedOutput()                             // it also fails where systemd does not run
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "toolpost.service:") && !strings.Contains(line, "not found") {
+			t.Error(line)
+		}
 	}
 }
 
