@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/emulate"
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/breaker"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -178,7 +179,11 @@ func (a *asking) take(ev llm.Event) error {
 // pass hands an event on.
 func (a *asking) pass(ev llm.Event) error {
 	ev = a.foreign(a.labels.out(ev))
-	a.x.states.note(a.notes, ev)
+	if err := a.x.note(a.notes, ev); err != nil {
+		if err := a.each(forgotten(state.Signature)); err != nil {
+			return err
+		}
+	}
 	if err := a.each(ev); err != nil {
 		return err
 	}

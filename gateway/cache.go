@@ -44,7 +44,6 @@ type cached struct {
 	until  time.Time
 	header http.Header
 	body   []byte
-	words  cacheKey // of the request, where the key is only its name
 }
 
 // cache keeps answers, the ones that were asked for last. The zero value is empty and ready to use.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
@@ -73,6 +74,7 @@ type exchange struct {
 	serving  *serving      // the tools of the gateway; nil if there are none
 	repeat   *repeat       // what a request to a route with tools is known by
 	members  []saidMember  // of the request, by which a vendor may do more than its model and tools say
+	signed   map[state.Hash]signed
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
@@ -139,7 +141,7 @@ func (x *exchange) answer() (err error) {
 	if x.fromCache(way[0].route, req, body) {
 		return nil
 	}
-	if done, err := x.repeated(way[0].route, body); done || err != nil {
+	if done, err := x.repeated(way[0].route, req, body, x.streamed); done || err != nil {
 		return err
 	}
 	defer func() { x.remember(err); x.settled(err) }()
@@ -162,9 +164,9 @@ func (x *exchange) answer() (err error) {
 	}
 	if x.streamed {
 		x.askUsage(body)
-		return x.stream(way, req, len(body))
+		return x.stream(way, req)
 	}
-	return x.whole(way, req, len(body))
+	return x.whole(way, req)
 }
 
 // read reads the request. What it goes on from is put before it.
@@ -180,7 +182,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 		return nil, nil, false, err
 	}
 	before := len(req.Messages)
-	err = x.answers.Recall(x.owner, x.Codec, req)
+	err = x.answers.Recall(x.ctx(), x.owner, x.Codec, req)
 	return body, req, len(req.Messages) != before, err
 }
 
@@ -222,7 +224,7 @@ func (x *exchange) askUsage(body []byte) {
 }
 
 // whole answers in one piece.
-func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
+func (x *exchange) whole(ways []way, req *llm.Request) error {
 	var b llm.Builder
 	err := x.question(ways, req, func(ev llm.Event) error {
 		if w, ok := ev.(llm.Warning); ok {
@@ -230,16 +232,16 @@ func (x *exchange) whole(ways []way, req *llm.Request, size int) error {
 			return nil
 		}
 		b.Add(x.seen(ev))
+		if _, last := ev.(llm.Finish); last && x.relaying { // the bytes follow
+			x.keep(req, b.Response())
+		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || x.relaying {
 		return err
 	}
 	resp := b.Response()
-	x.keep(req, resp, size)
-	if x.relaying {
-		return nil
-	}
+	x.keep(req, resp)
 	body, lost, err := x.Codec.EncodeResponse(resp)
 	if err != nil {
 		return err
@@ -302,12 +304,24 @@ func (x *exchange) body() ([]byte, error) {
 	return body, nil
 }
 
-// keep remembers what later requests of the client may go on from.
-func (x *exchange) keep(req *llm.Request, resp *llm.Response, size int) {
+// keep remembers what later requests of the client may go on from, before it has the end of the answer.
+func (x *exchange) keep(req *llm.Request, resp *llm.Response) {
 	if resp.Start.ID == "" {
 		resp.Start.ID = resp.Finish.ID
 	}
-	x.answers.Keep(x.owner, x.Codec, req, resp, size)
+	if err := x.answers.Keep(x.ctx(), x.owner, x.Codec, req, resp); err != nil {
+		x.tell(forgotten(state.Answer))
+	}
+}
+
+// tell tells the client of a warning, wherever its answer is. What went wrong with its connection
+// shows with the next event.
+func (x *exchange) tell(w llm.Warning) {
+	if x.out != nil && !x.relaying {
+		_ = x.out.remark(w)
+		return
+	}
+	x.warn(w)
 }
 
 // seen takes note of an event and returns it as the client shall see it: the model is
@@ -401,7 +415,7 @@ func (x *exchange) count() error {
 		return err
 	}
 	before := len(req.Messages)
-	if err := x.answers.Recall(x.owner, x.Codec, req); err != nil {
+	if err := x.answers.Recall(x.ctx(), x.owner, x.Codec, req); err != nil {
 		return err
 	}
 	ways, err := x.ways(req.Model)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
@@ -39,6 +40,12 @@ type Setup struct {
 	BodyTime, WriteTime time.Duration
 	// Observer is told of the questions to models and of the calls of tools; nil tells nobody.
 	Observer observe.Observer
+	// State is where it keeps what it remembers between requests: answers that clients go on from,
+	// signatures, results of its tools, requests that must not be run twice. Gateways that share
+	// one know the same. Nil means in memory.
+	State state.Store
+	// AnswerLife is how long answers are kept that clients may go on from by id; 0 means 30 days.
+	AnswerLife time.Duration
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
 }
@@ -55,15 +62,14 @@ type Gateway struct {
 	settings Setup
 	routes   []*route
 	since    time.Time
+	store    *remembering
+	answers  vendorapi.Answers
 	*lasting
 }
 
 // lasting is what a gateway shares with those that replace it; see [Live].
 type lasting struct {
-	answers  vendorapi.Answers
-	states   states
-	held     heldTurns
-	repeats  repeats
+	memory   state.Memory // what is remembered, if nobody says where
 	pending  pendings
 	checks   validators
 	meters   *meters
@@ -104,6 +110,11 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.takeOver(before)
+	if c.State == nil {
+		c.State = &g.memory
+	}
+	g.store = &remembering{store: c.State, meters: g.meters, log: c.Log}
+	g.answers.Store, g.answers.Life = g.store, c.AnswerLife
 	return g, nil
 }
 

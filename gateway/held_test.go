@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -15,17 +17,36 @@ func conversation(question, call, args string) []llm.Message {
 }
 
 // heldFor is a turn in which the gateway ran a call, then another beside one of the client's.
-func heldFor(call, text string) (heldKey, heldTurn) {
+func heldFor(call, text string) (state.Hash, heldTurn) {
 	own := func(id string) llm.Call { return llm.Call{ID: id, Name: "ours", Args: []byte("{}")} }
 	result := func(id string) llm.Result {
 		return llm.Result{CallID: id, Name: "ours", Parts: []llm.Part{llm.Text{Text: text}}}
 	}
 	theirs := llm.Call{ID: call, Name: "theirs", Args: []byte(`{"a":1,"b":2}`)}
-	t := heldTurn{until: time.Now().Add(time.Hour), results: []llm.Result{result("own2")}, messages: []llm.Message{
+	t := heldTurn{Results: []llm.Result{result("own2")}, Messages: []llm.Message{
 		llm.Assistant(own("own1")), llm.Results(result("own1")), llm.Assistant(own("own2"), theirs)}}
-	key := heldKey{owner: "me", asked: askedBefore([]llm.Message{llm.User("a")})}
-	key.calls, t.ids = callsOf([]llm.Call{theirs})
-	return key, t
+	hash, ids := callsOf([]llm.Call{theirs})
+	t.IDs = ids
+	return heldKey(askedBefore([]llm.Message{llm.User("a")}), hash), t
+}
+
+// holder is a gateway with a clock.
+func holder(t *testing.T, clock func() time.Time) *Gateway {
+	t.Helper()
+	g, err := New(Setup{State: &state.Memory{Now: clock}, Routes: []ModelRoute{{Model: "m", Upstreams: []Upstream{{Model: "m"}}}},
+		Open: func(string, Way) (llm.Model, error) { return llm.ModelFunc(nil), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// of is a request of an owner.
+func (g *Gateway) of(owner, id string) *exchange {
+	r := httptest.NewRequest("POST", "/v1/chat/completions", nil)
+	x := g.begin(httptest.NewRecorder(), r)
+	x.owner, x.id = owner, id
+	return x
 }
 
 func anyTool(string) bool { return true }
@@ -33,10 +54,9 @@ func anyTool(string) bool { return true }
 // TestHeldTurns: what is held is found by its owner, by the calls and by what they answer, until its
 // time is over; ids may be others.
 func TestHeldTurns(t *testing.T) {
-	var h heldTurns
-	if !h.keep(heldFor("c1", "found")) {
-		t.Fatal("not kept")
-	}
+	at := time.Now()
+	h := holder(t, func() time.Time { return at })
+	h.of("me", "1").keepTurn(heldFor("c1", "found"))
 	result := llm.Results(llm.Result{CallID: "c1", Name: "theirs"})
 	full := append(conversation("a", "c1", `{"b": 2, "a": 1}`), result)
 	for _, c := range []struct {
@@ -52,7 +72,7 @@ func TestHeldTurns(t *testing.T) {
 		{"other arguments", "me", append(conversation("a", "c1", `{"a":1,"b":3}`), result), 3},
 		{"a call more", "me", []llm.Message{full[0], llm.Assistant(append(full[1].Parts, llm.Call{ID: "c2", Name: "theirs"})...), result}, 3},
 	} {
-		got := h.merge(c.owner, c.messages, anyTool)
+		got := h.of(c.owner, "2").merge(c.messages, anyTool)
 		if len(got) != c.want {
 			t.Errorf("%s: %+v", c.why, got)
 		}
@@ -63,11 +83,8 @@ func TestHeldTurns(t *testing.T) {
 	if len(full) != 3 || len(full[2].Parts) != 1 {
 		t.Error("the conversation was changed")
 	}
-	key, late := heldFor("c1", "found")
-	late.until = time.Now()
-	var over heldTurns
-	over.keep(key, late)
-	if got := over.merge("me", full, anyTool); len(got) != 3 {
+	at = at.Add(heldLife + time.Second)
+	if got := h.of("me", "2").merge(full, anyTool); len(got) != 3 {
 		t.Errorf("what is over is found: %+v", got)
 	}
 }
@@ -75,9 +92,9 @@ func TestHeldTurns(t *testing.T) {
 // TestHeldIDs: no two calls of a conversation have one id, whatever ids the client has for its own.
 func TestHeldIDs(t *testing.T) {
 	for _, id := range []string{"own1", "own2", "c1"} {
-		var h heldTurns
-		h.keep(heldFor("c1", "found"))
-		got := h.merge("me", append(conversation("a", id, `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: id, Name: "theirs"})), anyTool)
+		h := holder(t, nil)
+		h.of("me", "1").keepTurn(heldFor("c1", "found"))
+		got := h.of("me", "2").merge(append(conversation("a", id, `{"a":1,"b":2}`), llm.Results(llm.Result{CallID: id, Name: "theirs"})), anyTool)
 		open, seen := map[string]string{}, map[string]bool{}
 		for _, m := range got {
 			for _, c := range m.Calls() {
@@ -103,16 +120,16 @@ func TestHeldIDs(t *testing.T) {
 
 // TestHeldAlike: of two conversations that ask the same, each has its own.
 func TestHeldAlike(t *testing.T) {
-	var h heldTurns
+	h := holder(t, nil)
 	for i, c := range []string{"c1", "c2"} {
 		key, turn := heldFor(c, "found "+c)
-		turn.before = saidBefore([]llm.Message{llm.User(fmt.Sprint(i)), llm.User("a")})
-		h.keep(key, turn)
+		turn.Before = saidBefore([]llm.Message{llm.User(fmt.Sprint(i)), llm.User("a")})
+		h.of("me", c).keepTurn(key, turn)
 	}
 	for i, id := range []string{"c1", "c2"} {
 		for _, sent := range []string{id, "call_9"} { // by the id of the call, or by what was said before
 			asked := []llm.Message{llm.User(fmt.Sprint(i)), llm.Assistant(llm.Text{Text: "?"})}
-			got := h.merge("me", append(asked, conversation("a", sent, `{"a":1,"b":2}`)...), anyTool)
+			got := h.of("me", "2").merge(append(asked, conversation("a", sent, `{"a":1,"b":2}`)...), anyTool)
 			if !strings.Contains(fmt.Sprint(got), "found "+id) {
 				t.Errorf("%s as %s: %+v", id, sent, got)
 			}
@@ -120,40 +137,37 @@ func TestHeldAlike(t *testing.T) {
 	}
 }
 
-// TestHeldBounds: one owner's turns push out no others', and one that is too long is not kept.
+// TestHeldBounds: a turn that is too long is not kept, and the client is told.
 func TestHeldBounds(t *testing.T) {
-	var h heldTurns
-	mine, turn := heldFor("c1", "found")
-	h.keep(mine, turn)
-	yours := mine
-	yours.owner = "you"
-	_, long := heldFor("c", strings.Repeat("x", 1<<20))
-	for i := range 40 {
-		yours.asked[0] = byte(i)
-		h.keep(yours, long)
+	h := holder(t, nil)
+	x := h.of("me", "1")
+	x.keepTurn(heldFor("c1", strings.Repeat("x", 10<<20)))
+	if got := x.w.Header().Get(WarningHeader); !strings.Contains(got, "too long to be kept") {
+		t.Errorf("the client is told %q", got)
 	}
-	if h.sizes["you"] > maxHeldOwner || h.size != h.sizes["you"]+h.sizes["me"] {
-		t.Errorf("%v, %d in all", h.sizes, h.size)
+	if got := h.of("me", "2").merge(conversation("a", "c1", `{"a":1,"b":2}`), anyTool); len(got) != 2 {
+		t.Errorf("it is kept: %+v", got)
 	}
-	if h.kept[mine] == nil || h.kept[yours] == nil {
-		t.Error("another's turn was forgotten, or the newest")
-	}
-	for range 2 * maxAlike {
-		h.keep(mine, turn)
-	}
-	if n := len(h.kept[mine]); n != maxAlike {
-		t.Errorf("%d turns of one kind are held", n)
-	}
-	_, tooLong := heldFor("d", strings.Repeat("x", maxHeldOwner))
-	if h.keep(mine, tooLong) {
-		t.Error("a turn that is too long is kept")
-	}
-	for i := range maxHeld + 10 {
-		key := mine
-		key.owner, key.asked[0], key.asked[1] = fmt.Sprint("o", i%50), byte(i), byte(i>>8)
-		h.keep(key, turn)
-	}
-	if n := len(h.order); n > maxHeld {
-		t.Errorf("%d are kept", n)
+}
+
+// TestCanonical: however a request is written, it is the same; what means something else is not.
+func TestCanonical(t *testing.T) {
+	want := string(canonical([]byte(`{"a":[1,2.5,"x\u0041"],"b":{"c":null,"d":1e2}}`), "stream"))
+	for text, same := range map[string]bool{
+		`{ "b": {"d": 100, "c": null}, "a": [1.0, 25e-1, "xA"] }`:                   true,
+		`{"stream":true,"a":[1,2.5,"xA"],"b":{"c":null,"d":100.00}}`:                true,
+		`{"a":[1,2.5,"xA"],"b":{"c":null,"d":100,"stream":true}}`:                   false,
+		`{"a":[2.5,1,"xA"],"b":{"c":null,"d":100}}`:                                 false,
+		`{"a":[1,2.5,"xA"],"b":{"d":100}}`:                                          false,
+		`{"a":[1,2.5,"xA"],"b":{"c":null,"d":-100}}`:                                false,
+		`{"a":[1,2.5,"xA"],"b":{"c":null,"d":"100"}}`:                               false,
+		`{"a":[1,2.50000000000000000000000001,"xA"],"b":{"c":null,"d":100}}`:        false,
+		`{"a":[1,2.5,"xA"],"b":{"c":null,"d":1e99999999999999999999}}`:              false,
+		`{"a":[1,2.5,"xA"],"b":{"c":null,"d":100}} {}`:                              false,
+		`{"a":[10e-1,0.25e+1,"\u0078A"],"b":{"c":null,"d":0.001e5},"stream":false}`: true,
+	} {
+		if got := string(canonical([]byte(text), "stream")); (got == want) != same {
+			t.Errorf("%s: %s, and the other %s", text, got, want)
+		}
 	}
 }

@@ -76,6 +76,7 @@ func (l *Live) use(g *Gateway) {
 	var ctx context.Context
 	ctx, l.stop = context.WithCancel(context.Background())
 	g.probe(ctx, &l.probes)
+	g.sweep(ctx, &l.probes)
 }
 
 // Close ends the questions to upstreams how they are. Requests are still answered.

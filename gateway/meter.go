@@ -170,8 +170,8 @@ var (
 
 // meters are what a gateway counts. Those that replace it go on counting.
 type meters struct {
-	requests, tokens, calls, repairs, unpromoted, invalid, failures, refused, warnings, cached, passed, reloads, served, estimated meter
-	total, first, added                                                                                                            meter
+	requests, tokens, calls, repairs, unpromoted, invalid, failures, refused, warnings, cached, passed, reloads, served, estimated, state meter
+	total, first, added                                                                                                                   meter
 }
 
 func newMeters() *meters {
@@ -198,6 +198,7 @@ func newMeters() *meters {
 		{&m.passed, "toolpost_passed_total", "Requests that were passed on to endpoints that are no questions to models.", nil, []string{"route", "endpoint", "status"}},
 		{&m.served, "toolpost_served_calls_total", "Calls of tools that the gateway runs itself, by how they ended.", nil, []string{"route", "status"}},
 		{&m.estimated, "toolpost_estimated_total", "Answers whose tokens were estimated for the limits of keys, because the upstream did not say them (absent, partly), said what cannot be (odd), or the answer has no end (lost).", nil, []string{"route", "reason"}},
+		{&m.state, "toolpost_state_failures_total", "What could not be kept or found of what is remembered between requests.", nil, []string{"kind", "op"}},
 		{&m.reloads, "toolpost_config_reloads_total", "Configurations that were read while serving.", nil, []string{"result"}},
 	} {
 		row.of.name, row.of.help, row.of.buckets, row.of.labels = row.name, row.help, row.buckets, row.labels
@@ -208,7 +209,7 @@ func newMeters() *meters {
 // all are the families in the order in which they are written.
 func (m *meters) all() []*meter {
 	return []*meter{&m.requests, &m.total, &m.first, &m.added, &m.tokens, &m.calls, &m.repairs, &m.unpromoted, &m.invalid, &m.warnings,
-		&m.failures, &m.refused, &m.cached, &m.passed, &m.served, &m.estimated, &m.reloads}
+		&m.failures, &m.refused, &m.cached, &m.passed, &m.served, &m.estimated, &m.state, &m.reloads}
 }
 
 // gauge is a value as it is now.

@@ -69,7 +69,7 @@ type pendingCall struct {
 	begun  bool       // it may have changed something
 	done   bool
 	result llm.Result
-	words  cacheKey // of the request that was given the result
+	words  string // of the request that was given the result
 }
 
 // pendings are the calls that wait, the oldest first. What is not found here is asked about anew.

@@ -2,19 +2,23 @@ package gateway
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/wire"
 )
 
-// Clients send a request again when its answer is late or lost. Where the gateway runs tools, that
-// must not do things twice.
+// Clients send a request again when its answer is late or lost, also to another gateway. Where the
+// gateway runs tools, that must not do things twice.
 
 // The headers of requests that may come again.
 const (
@@ -28,64 +32,179 @@ const (
 // The bounds of what is known of requests that may come again.
 const (
 	maxIdempotencyKey = 255
-	maxOpenRuns       = 20_000
-	openRunLife       = time.Hour      // after a request that ended without an answer
 	replayLife        = 24 * time.Hour // of an answer
+	// lease is how long a request with a name stays open that has changed nothing yet, if its gateway
+	// dies. One that may have changed something stays open for openRunLife, also after it ended without an answer.
+	lease       = 2 * time.Minute
+	openRunLife = time.Hour
 )
 
-// repeats are the requests that must not be run again.
-type repeats struct {
-	mu      sync.Mutex
-	open    map[cacheKey]openRun
-	answers cache // to requests with a name
-}
-
-// openRun is a request that may have changed something and has no answer.
-type openRun struct {
-	run   string
-	until time.Time // zero while it is being answered
+// known is what is kept of a request that must not be run again. It is open until it has a header.
+type known struct {
+	Run    string      `json:"run"`
+	Words  string      `json:"words"`            // what the request says
+	Form   string      `json:"form,omitempty"`   // of the answer
+	Header http.Header `json:"header,omitempty"` // of the answer
+	Body   []byte      `json:"body,omitempty"`
 }
 
 // repeat is what a request to a route with tools is known by.
 type repeat struct {
-	name     cacheKey // that the client gave it, or that of its words
-	words    cacheKey
-	named    bool
+	key     state.Place // of the name that the client gave it, or of its words
+	words   string
+	form    string // in which it is answered
+	named   bool
+	changes bool // tools that may change something are offered
+
 	intended bool // a tool may have changed something
 	answered bool // the model has said all
 	waits    bool // a call waits for a person, so another answer comes later
+
+	// mu guards what follows: the lease is renewed while the request is answered.
+	mu    sync.Mutex
+	mine  []byte        // what is kept while it is open; nil if nothing is
+	life  time.Duration // how long that is
+	timer *time.Timer
 }
 
 // repeated reports whether a request was answered as the one that it repeats, or why it is refused.
-func (x *exchange) repeated(r *route, body []byte) (bool, error) {
+func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool) (bool, error) {
+	name := x.r.Header.Get(IdempotencyHeader)
 	if r.Tools == nil {
 		return false, nil
 	}
-	words := x.keyOf(r, body)
-	x.repeat = &repeat{name: words, words: words}
-	key := x.r.Header.Get(IdempotencyHeader)
-	if len(key) > maxIdempotencyKey {
+	changes := x.mayChange(r.Tools)
+	switch {
+	case name == "" && !changes:
+		return false, nil
+	case len(name) > maxIdempotencyKey:
 		return false, x.notAgain(http.StatusBadRequest, fmt.Sprintf("the header %s is longer than %d bytes", IdempotencyHeader, maxIdempotencyKey))
 	}
-	if key != "" {
-		x.repeat.named, x.repeat.name = true, sha256.Sum256(fmt.Appendf(nil, "%q %q", x.owner, key))
+	p := &repeat{named: name != "", changes: changes, form: x.form(stream)}
+	var tools []string
+	if x.rights != nil { // keys of one team that have other tools have other answers
+		tools = x.rights.Key.Tools
 	}
-	found, run := x.repeats.begin(x.repeat, x.id)
+	words := state.HashOf([]byte(x.Codec.Format), []byte(req.Model), fmt.Appendf(nil, "%q", tools), canonical(body, "stream", "stream_options"))
+	p.words = fmt.Sprintf("%x", words)
+	p.key = state.Place{Kind: state.Request, Owner: x.owner, Hash: state.HashOf([]byte("words"), words[:])}
+	if p.named {
+		p.key.Hash = state.HashOf([]byte("name"), []byte(name))
+	}
+	x.repeat = p
+	found, err := x.earlier(p)
 	switch {
-	case run != "":
-		return false, x.underWay(run)
+	case err != nil && changes:
+		return false, x.unsure()
+	case err != nil: // nothing can happen twice
+		x.repeat = nil
+		x.warn(forgotten(state.Request))
+		return false, nil
 	case found == nil:
-		if x.repeat.named && x.outlet.copy == nil {
+		if p.named && x.outlet.copy == nil {
 			x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxCached
 		}
 		return false, nil
-	case found.words != words:
-		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.header.Get(ReplayHeader)))
+	case found.Header == nil:
+		return false, x.underWay(found.Run)
+	case found.Words != p.words:
+		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
 	}
-	x.repeat = nil
-	x.replay(found)
-	return true, nil
+	return true, x.replay(found)
 }
+
+// mayChange reports whether tools that may change something are offered to the client. Tools that
+// are not there may.
+func (x *exchange) mayChange(t *ServedTools) bool {
+	runner, err := t.current(x.ctx())
+	if err != nil {
+		return true
+	}
+	for own := range x.allowed(runner.Set()).All() {
+		if own.Effects&tool.ReadOnly == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// earlier returns what is known of a request that this one repeats, nil if it repeats none. Then one
+// with a name is open.
+func (x *exchange) earlier(p *repeat) (*known, error) {
+	if p.named {
+		return x.openRun(p, lease)
+	}
+	found, err := x.store.Get(x.ctx(), p.key.Kind, p.key.Owner, p.key.Hash)
+	if err != nil || len(found[p.key.Hash]) == 0 {
+		return nil, err
+	}
+	return readKnown(found[p.key.Hash][0])
+}
+
+func readKnown(value []byte) (*known, error) {
+	k := new(known)
+	return k, json.Unmarshal(value, k)
+}
+
+// openRun has nobody else run the same request, or returns what is known of the one that is. Called
+// again, it makes sure that this is still so.
+func (x *exchange) openRun(p *repeat, life time.Duration) (*known, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	value, err := json.Marshal(known{Run: x.id, Words: p.words})
+	if err != nil {
+		return nil, err
+	}
+	held, err := x.store.Claim(x.detached(), p.entry(value, life), p.mine)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(held, value) {
+		return readKnown(held)
+	}
+	p.mine, p.life = value, life
+	if p.timer == nil {
+		p.timer = time.AfterFunc(life/3, func() { x.renew(p) })
+	}
+	return nil, nil
+}
+
+// entry is what is kept of a request.
+func (p *repeat) entry(value []byte, life time.Duration) state.Kept {
+	return state.Kept{Place: p.key, Value: value, Until: time.Now().Add(life), Hold: true}
+}
+
+// detached is a context that outlives the client: what is known of a request does too.
+func (x *exchange) detached() context.Context { return context.WithoutCancel(x.ctx()) }
+
+// renew keeps a request open that is being answered. If that fails, it is tried again.
+func (x *exchange) renew(p *repeat) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer == nil {
+		return
+	}
+	_, _ = x.store.Claim(x.detached(), p.entry(p.mine, p.life), p.mine) // which is asked again before anything is changed
+	p.timer.Reset(p.life / 3)
+}
+
+// form is the form of an answer: one and the same may be asked for as a whole or as a stream.
+func (x *exchange) form(stream bool) string {
+	if !stream {
+		return wholeForm
+	}
+	if w, _ := x.AsArray(x.w, x.r); w != x.w {
+		return arrayForm
+	}
+	return streamForm
+}
+
+// The forms of answers.
+const (
+	wholeForm  = "whole"
+	streamForm = "stream"
+	arrayForm  = "array"
+)
 
 // underWay is the error of a request whose like is being answered or has ended badly.
 func (x *exchange) underWay(run string) error {
@@ -93,44 +212,88 @@ func (x *exchange) underWay(run string) error {
 		"To have this one run all the same, send it with another %s", run, IdempotencyHeader))
 }
 
+// unsure is the error of a request of which nobody can say whether it was run already.
+func (x *exchange) unsure() error {
+	return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
+		Err: fmt.Errorf("it cannot be found out now whether this request has been run already, and its tools may change things; ask again later")}
+}
+
 // notAgain is the error of a request that is not run. Clients that try again on their own are told
 // not to.
 func (x *exchange) notAgain(status int, why string) error {
-	x.repeat = nil
 	x.w.Header().Set("X-Should-Retry", "false")
 	return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: status, Err: fmt.Errorf("%s", why)}
 }
 
-// replay gives an answer again.
-func (x *exchange) replay(found *cached) {
+// replay gives an answer again, in the form that is asked for now.
+func (x *exchange) replay(found *known) error {
+	form := x.repeat.form
+	x.repeat = nil
+	send := func() error { _, err := x.w.Write(found.Body); return err }
+	if form != found.Form {
+		said, err := x.said(found)
+		if err != nil {
+			return x.notAgain(http.StatusConflict, fmt.Sprintf("the same request (%s) was answered in another form, which cannot be given in this one: ask for it as the first time", found.Run))
+		}
+		send = func() error { return x.sayAgain(said, form) }
+	}
 	header := x.w.Header()
-	for name, values := range found.header {
+	for name, values := range found.Header {
 		header[name] = slices.Clone(values)
+	}
+	header.Set(ReplayHeader, found.Run)
+	if form != found.Form {
+		header.Set("Content-Type", map[bool]string{true: x.Codec.StreamType(), false: "application/json"}[form == streamForm])
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.begun, x.upstream = true, found.header.Get(UpstreamHeader)
+	x.begun, x.upstream = true, found.Header.Get(UpstreamHeader)
 	x.w.WriteHeader(http.StatusOK)
-	_, _ = x.w.Write(found.body) // a client that is gone needs no answer
+	_ = send() // a client that is gone needs no answer
+	return nil
 }
 
-// begin returns the answer to a request of the same name, or the id of one that has none yet. If there is
-// neither, a name is taken by this one.
-func (p *repeats) begin(r *repeat, run string) (*cached, string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if o, ok := p.open[r.name]; ok && (o.until.IsZero() || now.Before(o.until)) {
-		return nil, o.run
+// said is what an answer that was given says.
+func (x *exchange) said(found *known) (*llm.Response, error) {
+	body := found.Body
+	switch found.Form {
+	case wholeForm:
+		return x.Codec.DecodeResponse(body)
+	case arrayForm:
+		var events bytes.Buffer
+		for event := range js.Elements(js.Trim(body)) {
+			fmt.Fprintf(&events, "data: %s\n\n", event)
+		}
+		body = events.Bytes()
 	}
-	if !r.named {
-		return nil, ""
+	var b llm.Builder
+	for ev, err := range x.Codec.DecodeStream(bytes.NewReader(body)) {
+		if err != nil {
+			return nil, err
+		}
+		b.Add(ev)
 	}
-	if found := p.answers.get(r.name, now); found != nil {
-		return found, ""
+	return b.Response(), nil
+}
+
+// sayAgain writes an answer in a form.
+func (x *exchange) sayAgain(said *llm.Response, form string) error {
+	if form == wholeForm {
+		body, _, err := x.Codec.EncodeResponse(said)
+		if err == nil {
+			_, err = x.w.Write(body)
+		}
+		return err
 	}
-	p.hold(r.name, openRun{run: run})
-	return nil, ""
+	w, end := x.AsArray(x.w, x.r)
+	enc := x.Codec.NewStream(w, wire.Head{Model: x.name})
+	for _, ev := range said.Events() {
+		if err := enc.Write(ev); err != nil {
+			return err
+		}
+	}
+	end()
+	return nil
 }
 
 // claimRun has nobody else run the same request, before calls of it that may change something. Of two
@@ -140,85 +303,67 @@ func (s *serving) claimRun(calls []llm.Call) error {
 		t, ok := s.set.Lookup(c.Name)
 		return ok && t.Effects&tool.ReadOnly == 0
 	})
-	if r := s.x.repeat; changes && r != nil {
-		if run := s.x.repeats.claim(r.name, s.x.id); run != "" {
-			return s.x.underWay(run)
-		}
+	if !changes || s.x.repeat == nil {
+		return nil
+	}
+	found, err := s.x.openRun(s.x.repeat, openRunLife)
+	switch {
+	case err != nil:
+		return s.x.unsure()
+	case found != nil:
+		return s.x.underWay(found.Run)
 	}
 	return nil
 }
 
-// claim takes a name for a run, or returns the id of the one that has it.
-func (p *repeats) claim(key cacheKey, run string) string {
+// release gives up what is open of a request.
+func (x *exchange) release(p *repeat) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o, ok := p.open[key]; ok && o.run != run && (o.until.IsZero() || time.Now().Before(o.until)) {
-		return o.run
-	}
-	p.hold(key, openRun{run: run})
-	return ""
-}
-
-// release gives a name back that a run has.
-func (p *repeats) release(key cacheKey, run string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open[key].run == run {
-		delete(p.open, key)
-	}
-}
-
-// hold notes an open run; it wants p.mu.
-func (p *repeats) hold(key cacheKey, o openRun) {
-	if p.open == nil {
-		p.open = make(map[cacheKey]openRun)
-	}
-	if len(p.open) >= maxOpenRuns {
-		p.sweep()
-	}
-	p.open[key] = o
-}
-
-// sweep makes room: it forgets what is over, and if that is nothing, all that has ended; it wants
-// p.mu.
-func (p *repeats) sweep() {
-	now, before := time.Now(), len(p.open)
-	for key, o := range p.open {
-		if !o.until.IsZero() && now.After(o.until) {
-			delete(p.open, key)
-		}
-	}
-	if len(p.open) < before {
+	if p.timer == nil {
 		return
 	}
-	for key, o := range p.open {
-		if !o.until.IsZero() {
-			delete(p.open, key)
-		}
-	}
+	p.timer.Stop()
+	p.timer = nil
+	_, _ = x.store.Delete(x.detached(), p.key, p.mine)
 }
 
-// settled ends what repeated began.
+// settled ends what repeated began. What cannot be written stays open until its lease ends.
 func (x *exchange) settled(err error) {
-	r := x.repeat
-	if r == nil {
+	p := x.repeat
+	if p == nil {
 		return
 	}
-	p, ok := &x.repeats, err == nil && r.answered // a handler that was aborted has no error
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o, held := p.open[r.name]; held && o.run == x.id {
-		if !ok && r.intended {
-			o.until = time.Now().Add(openRunLife)
-			p.open[r.name] = o
-			return
-		}
-		delete(p.open, r.name)
-	}
-	if !ok || !r.named || r.waits || x.outlet.copy == nil || x.outlet.status != http.StatusOK {
+	if p.timer == nil {
 		return
 	}
-	header := x.keptHeader()
-	header.Set(ReplayHeader, x.id)
-	p.answers.put(&cached{key: r.name, until: time.Now().Add(replayLife), header: header, body: x.outlet.copy.Bytes(), words: r.words})
+	p.timer.Stop()
+	p.timer = nil
+	ok := err == nil && p.answered // a handler that was aborted has no error
+	switch {
+	case !ok && p.intended:
+		_, _ = x.store.Claim(x.detached(), p.entry(p.mine, openRunLife), p.mine)
+	case ok && p.named && !p.waits && x.keepAnswer(p):
+	case ok && p.named && p.intended && !p.waits: // its answer is too long to be kept, and it must not be run again
+		_, _ = x.store.Claim(x.detached(), p.entry(p.mine, replayLife), p.mine)
+	default:
+		_, _ = x.store.Delete(x.detached(), p.key, p.mine)
+	}
+}
+
+// keepAnswer keeps the answer to a request, and reports whether there is one to be kept.
+func (x *exchange) keepAnswer(p *repeat) bool {
+	if x.outlet.copy == nil || x.outlet.status != http.StatusOK {
+		return false
+	}
+	value, err := json.Marshal(known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes()})
+	if err != nil || len(value) > 2*maxCached {
+		return false
+	}
+	e := p.entry(value, replayLife)
+	e.Hold = false
+	_, _ = x.store.Claim(x.detached(), e, p.mine)
+	return true
 }

@@ -137,7 +137,7 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
 	s.hidden = s.hides(runner.Set(), req.Tools)
 	s.conv = req.Clone()
-	s.conv.Messages = x.held.merge(x.owner, req.Messages, x.mayHave)
+	s.conv.Messages = slices.Clip(x.merge(req.Messages, x.mayHave))
 	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
 	s.all = saidBefore(req.Messages)
 	s.choose()
@@ -335,7 +335,7 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	}
 	s.end(nil) // the record is there when the client has its answer
 	if r := s.x.repeat; r != nil && !r.intended && !r.named {
-		s.x.repeats.release(r.name, s.x.id) // nothing was changed: who has the answer may ask again
+		s.x.release(r) // nothing was changed: who has the answer may ask again
 	}
 	err = each(s.finish(finish, theirs))
 	if s.x.repeat != nil {

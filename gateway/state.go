@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 )
@@ -86,7 +87,7 @@ func (x *exchange) inTermsOf(l label, req *llm.Request) *llm.Request {
 	case l.upstream == "":
 		return req
 	case l.client == "":
-		return x.states.restore(x.owner, l.upstream, req)
+		return x.restore(l.upstream, req)
 	}
 	back := label{upstream: l.client, client: l.upstream}
 	out := req.Clone()
@@ -119,27 +120,8 @@ func (l label) part(p llm.Part) llm.Part {
 	return p
 }
 
-// Bounds of what is kept for clients that cannot carry it.
-const (
-	maxStates     = 50_000
-	maxStatesSize = 64 << 20
-	stateLife     = 24 * time.Hour
-)
-
-// states are the signatures of calls whose clients cannot carry them. The oldest go first.
-type states struct {
-	mu    sync.Mutex
-	kept  map[stateKey]signed
-	order []stateKey // oldest first
-	size  int
-}
-
-// stateKey is what a signature is found by. Ids of calls repeat where we number them, so what the
-// call answers counts too.
-type stateKey struct {
-	owner, signer, call string
-	asked               [sha256.Size]byte
-}
+// stateLife is how long signatures are kept for clients that cannot carry them.
+const stateLife = 24 * time.Hour
 
 // askedBefore returns the hash of what a message of the model answers: all that was said since the
 // one before it.
@@ -161,19 +143,23 @@ func askedBefore(messages []llm.Message) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// signed is what belongs to a call.
-type signed struct {
-	state    llm.State
-	thinking []llm.Thinking // that came before it in the same answer
-	size     int
-	until    time.Time
+// signatureKey is what the signature of a call is found by. Ids of calls repeat where we number them,
+// so what the call answers counts too.
+func signatureKey(signer string, asked [sha256.Size]byte, call string) state.Hash {
+	return state.HashOf([]byte(signer), asked[:], []byte(call))
 }
+
+// signed is what belongs to a call: the thinking that came before it in the same answer, then the call
+// itself, with its signature.
+type signed []llm.Part
 
 // notes collects what is signed in one answer.
 type notes struct {
-	key      stateKey // but for the call
-	thinking []llm.Thinking
+	signer   string
+	asked    [sha256.Size]byte
+	thinking []llm.Part
 	text     strings.Builder
+	taken    []state.Kept
 }
 
 // notes returns the notes of an answer whose signatures have to be kept, and nil if there are none:
@@ -182,13 +168,14 @@ func (x *exchange) notes(l label, req *llm.Request) *notes {
 	if l.upstream == "" || l.client != "" {
 		return nil
 	}
-	return &notes{key: stateKey{owner: x.owner, signer: l.upstream, asked: askedBefore(req.Messages)}}
+	return &notes{signer: l.upstream, asked: askedBefore(req.Messages)}
 }
 
-// note takes down an event of an answer.
-func (s *states) note(n *notes, ev llm.Event) {
+// note takes down an event of an answer. Before the answer ends, what it signed is kept: the client may
+// send the results to another gateway at once.
+func (x *exchange) note(n *notes, ev llm.Event) error {
 	if n == nil {
-		return
+		return nil
 	}
 	switch ev := ev.(type) {
 	case llm.ThinkingDelta:
@@ -200,84 +187,90 @@ func (s *states) note(n *notes, ev llm.Event) {
 			n.text.Reset()
 		}
 	case llm.Call:
-		if ev.Hosted || ev.State.IsZero() && len(n.thinking) == 0 {
-			return
+		if ev.Hosted || ev.State.IsZero() && len(n.thinking) == 0 || x.serving != nil && x.serving.owns(ev.Name) {
+			return nil
 		}
-		key := n.key
-		key.call = ev.ID
-		s.keep(key, signed{state: ev.State, thinking: n.thinking, until: time.Now().Add(stateLife)})
+		s := append(signed(n.thinking), llm.Call{ID: ev.ID, Name: ev.Name, State: ev.State})
 		n.thinking = nil // it stands before the first call of the answer
+		value, err := json.Marshal(llm.Message{Role: llm.RoleAssistant, Parts: s})
+		if err != nil {
+			return err
+		}
+		key := state.Place{Kind: state.Signature, Owner: x.owner, Hash: signatureKey(n.signer, n.asked, ev.ID)}
+		x.recalled(key.Hash, s)
+		n.taken = append(n.taken, state.Kept{Place: key, Value: value, Until: time.Now().Add(stateLife)})
+	case llm.Finish:
+		return x.store.Put(x.ctx(), n.taken...)
 	}
+	return nil
 }
 
-func (s *states) keep(key stateKey, e signed) {
-	e.size = len(key.owner) + len(key.signer) + len(key.call) + sha256.Size + len(e.state.Data)
-	for _, t := range e.thinking {
-		e.size += len(t.Text) + len(t.State.Data)
+// recalled notes what belongs to a call, so that it is looked up once in a request.
+func (x *exchange) recalled(key state.Hash, s signed) {
+	if x.signed == nil {
+		x.signed = make(map[state.Hash]signed)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept == nil {
-		s.kept = make(map[stateKey]signed)
-	}
-	if old, ok := s.kept[key]; ok {
-		s.size -= old.size
-	} else {
-		s.order = append(s.order, key)
-	}
-	s.kept[key] = e
-	s.size += e.size
-	for len(s.order) > maxStates || s.size > maxStatesSize {
-		s.size -= s.kept[s.order[0]].size
-		delete(s.kept, s.order[0])
-		s.order = s.order[1:]
-	}
-}
-
-func (s *states) find(key stateKey) (signed, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, ok := s.kept[key]
-	return e, ok && time.Now().Before(e.until)
+	x.signed[key] = s
 }
 
 // restore returns a request whose calls have what belongs to them. The request is not changed.
-func (s *states) restore(owner, signer string, req *llm.Request) *llm.Request {
-	s.mu.Lock()
-	empty := len(s.kept) == 0
-	s.mu.Unlock()
-	if empty {
+func (x *exchange) restore(signer string, req *llm.Request) *llm.Request {
+	if len(x.signed) == 0 && x.store.empty(state.Signature) {
 		return req
 	}
-	out := req.Clone()
-	for i, msg := range out.Messages {
-		if msg.Role == llm.RoleAssistant && len(msg.Calls()) > 0 {
-			key := stateKey{owner: owner, signer: signer, asked: askedBefore(req.Messages[:i])}
-			out.Messages[i].Parts = s.restored(key, msg.Parts)
+	keys := make(map[int][]state.Hash) // of the calls of each message
+	var unknown []state.Hash
+	for i, msg := range req.Messages {
+		if msg.Role != llm.RoleAssistant || len(msg.Calls()) == 0 {
+			continue
 		}
+		asked := askedBefore(req.Messages[:i])
+		for _, c := range msg.Calls() {
+			key := signatureKey(signer, asked, c.ID)
+			keys[i] = append(keys[i], key)
+			if _, known := x.signed[key]; !known {
+				unknown = append(unknown, key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return req
+	}
+	found := x.lookUp(state.Signature, unknown)
+	for _, key := range unknown {
+		var m llm.Message
+		if values := found[key]; len(values) > 0 && json.Unmarshal(values[0], &m) != nil {
+			m = llm.Message{} // of another version
+		}
+		x.recalled(key, m.Parts)
+	}
+	out := req.Clone()
+	for i, list := range keys {
+		out.Messages[i].Parts = x.restored(list, req.Messages[i].Parts)
 	}
 	return out
 }
 
-// restored returns the parts of a message with what belongs to its calls.
-func (s *states) restored(key stateKey, parts []llm.Part) []llm.Part {
+// restored returns the parts of a message with what belongs to its calls, which is found by keys.
+func (x *exchange) restored(keys []state.Hash, parts []llm.Part) []llm.Part {
 	parts = slices.Clone(parts)
-	var thinking []llm.Thinking
+	var thinking []llm.Part
+	n := 0
 	for k, p := range parts {
 		c, ok := p.(llm.Call)
 		if !ok {
 			continue
 		}
-		key.call = c.ID
-		e, ok := s.find(key)
-		if !ok {
+		s := x.signed[keys[n]]
+		n++
+		if len(s) == 0 {
 			continue
 		}
-		if !e.state.IsZero() {
-			c.State = e.state // what the client's own format says of it means nothing to the upstream
+		if own, ok := s[len(s)-1].(llm.Call); ok && !own.State.IsZero() {
+			c.State = own.State // what the client's own format says of it means nothing to the upstream
 			parts[k] = c
 		}
-		thinking = append(thinking, e.thinking...)
+		thinking = append(thinking, s[:len(s)-1]...)
 	}
 	if len(thinking) == 0 {
 		return parts
@@ -286,11 +279,8 @@ func (s *states) restored(key stateKey, parts []llm.Part) []llm.Part {
 }
 
 // think returns parts that begin with signed thinking, in the place of any that is not.
-func think(parts []llm.Part, thinking []llm.Thinking) []llm.Part {
-	var out []llm.Part
-	for _, t := range thinking {
-		out = append(out, t)
-	}
+func think(parts, thinking []llm.Part) []llm.Part {
+	out := slices.Clone(thinking)
 	for _, p := range parts {
 		if _, ok := p.(llm.Thinking); !ok {
 			out = append(out, p)

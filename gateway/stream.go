@@ -12,11 +12,11 @@ import (
 
 // stream answers piece by piece. Until the first piece is there nothing is sent, so that an
 // error has its own status.
-func (x *exchange) stream(ways []way, req *llm.Request, size int) error {
+func (x *exchange) stream(ways []way, req *llm.Request) error {
 	end := x.open()
 	out := x.out
 	defer out.stop()
-	kept := x.keeper(req, size)
+	kept := x.keeper(req)
 	x.streams.Add(1)
 	defer x.streams.Add(-1)
 	err := x.question(ways, req, func(ev llm.Event) error {
@@ -51,20 +51,19 @@ func (x *exchange) open() (end func()) {
 
 // keeper collects an answer that later requests may go on from.
 type keeper struct {
-	x    *exchange
-	req  *llm.Request
-	size int
+	x   *exchange
+	req *llm.Request
 	llm.Builder
 }
 
 // keeper returns nil if the format has no such answers.
 //
 //go:noinline
-func (x *exchange) keeper(req *llm.Request, size int) *keeper {
+func (x *exchange) keeper(req *llm.Request) *keeper {
 	if x.Codec.Properties().Previous == "" {
 		return nil
 	}
-	return &keeper{x: x, req: req, size: size}
+	return &keeper{x: x, req: req}
 }
 
 // add takes an event and returns it as it is said. The last one keeps the answer.
@@ -74,7 +73,7 @@ func (k *keeper) add(ev llm.Event) llm.Event {
 		return ev
 	}
 	resp := k.Response()
-	k.x.keep(k.req, resp, k.size)
+	k.x.keep(k.req, resp)
 	return resp.Finish
 }
 

@@ -52,7 +52,7 @@ func (s *Server) count(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	if err := s.answers.Recall("", e.Codec, req); err != nil {
+	if err := s.answers.Recall(r.Context(), "", e.Codec, req); err != nil {
 		return err
 	}
 	e.WriteCount(w, inputTokens(req))

@@ -101,7 +101,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 		}
 		req.Model = model
 	}
-	if err := s.answers.Recall("", codec, req); err != nil {
+	if err := s.answers.Recall(r.Context(), "", codec, req); err != nil {
 		return err
 	}
 	if err := b.check(codec, req, body); err != nil {
@@ -146,8 +146,7 @@ func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, re
 	answer.Finish.Model = req.Model
 	start.Model, start.Usage.Input = answer.Finish.Model, answer.Finish.Usage.Input
 	answer.Start = start
-	s.answers.Keep("", codec, req, answer, len(body))
-	return answer, nil
+	return answer, s.answers.Keep(ctx, "", codec, req, answer)
 }
 
 func (s *Server) model() llm.Model {

@@ -39,34 +39,53 @@ func keysName(cmd *cobra.Command, s *settings) (string, error) {
 
 // openKeys opens the keys of that name. The caller calls done.
 func openKeys(ctx context.Context, name string, create bool) (book *access.Book, done func(), err error) {
-	driver, address := "pgx", name
-	switch file, isFile := strings.CutPrefix(name, "sqlite:"); {
-	case isFile:
-		if _, err := os.Stat(file); err != nil && !create {
-			return nil, nil, fmt.Errorf("there are no keys: %w", err)
-		}
-		driver = "sqlite"
-		if address, err = sqliteAddress(file, "NORMAL"); err != nil {
-			return nil, nil, err
-		}
-	case !isPostgres(name):
-		return nil, nil, errors.New("keys are kept in sqlite:FILE or at postgres://…, and what keys says is neither") // it may hold a password
-	}
-	db, err := sql.Open(driver, address)
+	db, err := openGatewayDB(name, create)
 	if err != nil {
-		return nil, nil, errors.New("the address of the database cannot be read") // the error may quote a password
+		return nil, nil, err
 	}
-	if driver == "sqlite" {
-		db.SetMaxOpenConns(1) // those who write wait for each other in the process, not at the file
-	}
-	ctx, cancel := context.WithTimeout(ctx, keysPatience)
-	defer cancel()
-	store, err := access.OpenSQL(ctx, db)
+	book, err = keysIn(ctx, db)
 	if err != nil {
 		db.Close()
 		return nil, nil, err
 	}
-	return &access.Book{Store: store}, func() { db.Close() }, nil
+	return book, func() { db.Close() }, nil
+}
+
+// openGatewayDB opens the database of that name, in which a gateway keeps things.
+func openGatewayDB(name string, create bool) (*sql.DB, error) {
+	driver, address := "pgx", name
+	switch file, isFile := strings.CutPrefix(name, "sqlite:"); {
+	case isFile:
+		if _, err := os.Stat(file); err != nil && !create {
+			return nil, fmt.Errorf("there are no keys: %w", err)
+		}
+		driver = "sqlite"
+		var err error
+		if address, err = sqliteAddress(file, "NORMAL"); err != nil {
+			return nil, err
+		}
+	case !isPostgres(name):
+		return nil, errors.New("keys are kept in sqlite:FILE or at postgres://…, and what keys says is neither") // it may hold a password
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		return nil, errors.New("the address of the database cannot be read") // the error may quote a password
+	}
+	if driver == "sqlite" {
+		db.SetMaxOpenConns(1) // those who write wait for each other in the process, not at the file
+	}
+	return db, nil
+}
+
+// keysIn opens the keys in a database.
+func keysIn(ctx context.Context, db *sql.DB) (*access.Book, error) {
+	ctx, cancel := context.WithTimeout(ctx, keysPatience)
+	defer cancel()
+	store, err := access.OpenSQL(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return &access.Book{Store: store}, nil
 }
 
 // keysPatience bounds how long a database may take to be opened.

@@ -169,7 +169,7 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 	}
 	return gateway.Setup{
 		Open: open, Forward: other.Forwarder, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
-		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, Log: log,
+		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log,
 	}, nil
 }
 
@@ -200,7 +200,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return errors.Join(problems, err)
 	}
 	defer v.guards.done()
-	setup.Access = v.guards.book
+	setup.Access, setup.State = v.guards.book, v.guards.state
 	if v.live, err = gateway.NewLive(setup); err != nil || problems != nil {
 		return errors.Join(problems, err)
 	}

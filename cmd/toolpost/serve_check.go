@@ -35,6 +35,7 @@ func (c gatewayConfig) problems(addr string) error {
 	}{
 		{"drain", c.Ops.Drain}, {"reload", c.Ops.Reload}, {"header_timeout", c.Ops.HeaderTimeout}, {"body_timeout", c.Ops.BodyTimeout},
 		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive}, {"log_retention", c.Keys.Retention},
+		{"answers_for", c.Ops.AnswersFor},
 	} {
 		if off := row.key == "keep_alive" && row.value < 0; !off && (row.value < 0 || row.value > 0 && row.value < time.Millisecond) {
 			wrong(row.key, "%v is no time to wait; give a unit, like 30s", row.value)
@@ -50,6 +51,9 @@ func (c gatewayConfig) problems(addr string) error {
 	}
 	if err := c.Keys.problem(); err != nil {
 		list = append(list, err)
+	}
+	if name := c.Keys.State; name != "" && name != inMemory && !strings.HasPrefix(name, "sqlite:") && !isPostgres(name) {
+		wrong("state", "it is kept in sqlite:FILE, at postgres://… or in memory, and what state says is none of these") // it may hold a password
 	}
 	if _, err := c.Ops.TLS.load(); err != nil {
 		list = append(list, &placedError{"tls", err})

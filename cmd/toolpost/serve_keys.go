@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -14,15 +16,24 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/state"
 )
 
 // keysConfig is who may use a gateway, in the configuration.
 type keysConfig struct {
 	Store      string        `yaml:"keys" help:"where keys and what they use are kept: sqlite:FILE or postgres://…; with it every request needs a key"`
+	State      string        `yaml:"state" help:"where the gateway keeps what it remembers between requests: sqlite:FILE, postgres://… or memory; without it, where keys are, or in memory if there are none"`
 	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h"`
 	AdminAddr  string        `yaml:"admin_addr" help:"an address for administrators, who show the key in TOOLPOST_ADMIN_KEY"`
 	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use beside those of loopback, with the port"`
 }
+
+// stateEnv names where a gateway remembers, for addresses that have a password, and inMemory is no
+// database.
+const (
+	stateEnv = "TOOLPOST_GATEWAY_STATE"
+	inMemory = "memory"
+)
 
 // adminKeyEnv has the key of administrators.
 const adminKeyEnv = "TOOLPOST_ADMIN_KEY"
@@ -36,26 +47,69 @@ const (
 // publicFlag lets a gateway without keys listen where others can reach it.
 const publicFlag = "let-anyone-use-it"
 
-// guards is who may use a gateway that is served.
+// guards is who may use a gateway that is served, and where it remembers what it did for them.
 type guards struct {
-	book *access.Book // nil if everybody may
-	done func()
+	book  *access.Book // nil if everybody may
+	state state.Store  // nil means in memory
+	done  func()
 }
 
-// openGuards opens the keys of a gateway, if it has any. The caller calls done.
+// openGuards opens the keys of a gateway, if it has any, and what it remembers. The caller calls done.
 func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 	name, err := keysName(cmd, s)
 	if err != nil {
 		return guards{}, err
 	}
-	if name == "" {
-		if s.Gateway.Keys.AdminAddr != "" {
-			return guards{}, errors.New("gateway: admin_addr is for those who look after keys, and there are none: set keys")
-		}
-		return guards{done: func() {}}, nil
+	if name == "" && s.Gateway.Keys.AdminAddr != "" {
+		return guards{}, errors.New("gateway: admin_addr is for those who look after keys, and there are none: set keys")
 	}
-	book, done, err := openKeys(cmd.Context(), name, true)
-	return guards{book, done}, err
+	var opened []*sql.DB
+	g := guards{done: func() {
+		for _, db := range opened {
+			db.Close()
+		}
+	}}
+	open := func(name string) (db *sql.DB, err error) {
+		if db, err = openGatewayDB(name, true); err == nil {
+			opened = append(opened, db)
+		}
+		return db, err
+	}
+	err = g.open(cmd.Context(), name, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State, name), open)
+	if err != nil {
+		g.done()
+	}
+	return g, err
+}
+
+// open opens keys and state, each where its name says; one database is opened once.
+func (g *guards) open(ctx context.Context, keys, remembered string, open func(string) (*sql.DB, error)) error {
+	var db *sql.DB
+	var err error
+	if keys != "" {
+		if db, err = open(keys); err != nil {
+			return err
+		}
+		if g.book, err = keysIn(ctx, db); err != nil {
+			return err
+		}
+	}
+	if remembered == "" || remembered == inMemory {
+		return nil
+	}
+	if remembered != keys {
+		if db, err = open(remembered); err != nil {
+			return fmt.Errorf("gateway: state: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, keysPatience)
+	defer cancel()
+	store, err := state.OpenSQL(ctx, db)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	g.state = store
+	return nil
 }
 
 // handler returns what listens at an address: on loopback it answers nobody but this machine, and

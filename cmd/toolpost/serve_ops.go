@@ -35,6 +35,7 @@ type opsConfig struct {
 	HeaderTimeout time.Duration `yaml:"header_timeout" help:"how long a client may take to send the head of a request" default:"10s"`
 	BodyTimeout   time.Duration `yaml:"body_timeout" help:"how long a client may take to send the rest of it" default:"1m"`
 	WriteTimeout  time.Duration `yaml:"write_timeout" help:"how long a client may leave a piece of an answer unread" default:"2m"`
+	AnswersFor    time.Duration `yaml:"answers_for" help:"how long answers are kept that clients may go on from by their id (previous_response_id)" default:"720h"`
 	IdleTimeout   time.Duration `yaml:"idle_timeout" help:"how long a connection without a request is kept" default:"2m"`
 }
 
@@ -82,7 +83,7 @@ func (v *serving) setup() (*settings, gateway.Setup, error) {
 		return nil, gateway.Setup{}, err
 	}
 	c, err := s.gatewaySetup(v.log)
-	c.Access = v.guards.book
+	c.Access, c.State = v.guards.book, v.guards.state
 	return s, c, err
 }
 
@@ -176,6 +177,7 @@ var fixedSettings = []struct {
 	{"gateway.ops_addr", func(c *gatewayConfig) any { return c.Ops.OpsAddr }},
 	{"gateway.ops_hosts", func(c *gatewayConfig) any { return c.Ops.OpsHosts }},
 	{"gateway.keys", func(c *gatewayConfig) any { return c.Keys.Store }},
+	{"gateway.state", func(c *gatewayConfig) any { return c.Keys.State }},
 	{"gateway.log_retention", func(c *gatewayConfig) any { return c.Keys.Retention }},
 	{"gateway.admin_addr", func(c *gatewayConfig) any { return c.Keys.AdminAddr }},
 	{"gateway.admin_hosts", func(c *gatewayConfig) any { return c.Keys.AdminHosts }},

@@ -22,17 +22,17 @@ type SQL struct {
 // The statements of every request. Those that add to counts are of all windows of a request.
 var (
 	selectDoc = `SELECT rev, doc FROM toolpost_access WHERE kind = $1 AND id = $2`
-	addCounts = `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES ` + values(2*len(periods), 6) + `
+	addCounts = `INSERT INTO toolpost_count (scope, per, begin_at, requests, tokens, money) VALUES ` + tables.Values(2*len(periods), 6) + `
 ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
 	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
 RETURNING scope, per, begin_at, requests, tokens, money`
 	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2 AND request <> $3`
-	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + values(2, 5) + `
+	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + tables.Values(2, 5) + `
 ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, until_at = excluded.until_at`
 	dropHolds = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
 	addLine   = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
-VALUES ` + values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
-	addUsage = `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES ` + values(1, 11) + `
+VALUES ` + tables.Values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
+	addUsage = `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES ` + tables.Values(1, 11) + `
 ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
 	input = toolpost_usage.input + excluded.input, output = toolpost_usage.output + excluded.output, money = toolpost_usage.money + excluded.money,
 	unpriced = toolpost_usage.unpriced + excluded.unpriced, estimated = toolpost_usage.estimated + excluded.estimated`
@@ -101,16 +101,10 @@ func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
 		return nil, fmt.Errorf("access: %w", err)
 	}
 	s := &SQL{db: db}
-	for _, row := range []struct {
-		into *(*sql.Stmt)
-		text string
-	}{
-		{&s.get, selectDoc}, {&s.addCounts, addCounts}, {&s.held, selectHeld}, {&s.addHolds, addHolds}, {&s.dropHolds, dropHolds}, {&s.addLine, addLine}, {&s.addUsage, addUsage},
-	} {
-		var err error
-		if *row.into, err = db.PrepareContext(ctx, row.text); err != nil {
-			return nil, failed(err)
-		}
+	if err := tables.Prepare(ctx, db, tables.Statement{Into: &s.get, Text: selectDoc}, tables.Statement{Into: &s.addCounts, Text: addCounts},
+		tables.Statement{Into: &s.held, Text: selectHeld}, tables.Statement{Into: &s.addHolds, Text: addHolds}, tables.Statement{Into: &s.dropHolds, Text: dropHolds},
+		tables.Statement{Into: &s.addLine, Text: addLine}, tables.Statement{Into: &s.addUsage, Text: addUsage}); err != nil {
+		return nil, failed(err)
 	}
 	return s, nil
 }
@@ -150,19 +144,8 @@ func (s *SQL) List(ctx context.Context, kind string) ([]Row, error) {
 
 // collect reads all rows of an answer.
 func collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, error) {
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(fields(&v)...); err != nil {
-			return nil, failed(err)
-		}
-		out = append(out, v)
-	}
-	return out, failed(rows.Err())
+	list, err := tables.Collect(rows, err, fields)
+	return list, failed(err)
 }
 
 // Put implements [Store].
@@ -193,25 +176,6 @@ func (s *SQL) within(ctx context.Context, f func(tx *sql.Tx) error) error {
 		return err
 	}
 	return failed(tx.Commit())
-}
-
-// values returns so many rows of so many placeholders.
-func values(rows, columns int) string {
-	var b strings.Builder
-	for i := range rows {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte('(')
-		for k := range columns {
-			if k > 0 {
-				b.WriteString(", ")
-			}
-			fmt.Fprintf(&b, "$%d", i*columns+k+1)
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
 }
 
 // countIn adds to windows and returns what was used in them then. Whoever has done so is alone with the

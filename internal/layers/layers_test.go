@@ -60,6 +60,7 @@ var layer = map[string]int{
 	"provider":     3, "invoke": 3, "refine": 3,
 	"agent": 4, "sim": 4, "llmtest": 4,
 	"gateway/access": 1, // keys, budgets and spend, without any server
+	"gateway/state":  1, // what a gateway remembers between requests, without any server
 	"gateway":        5, "console": 5, "mcpbridge": 5, "eval": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }

@@ -11,7 +11,8 @@ import (
 
 // Set is some tables that belong together and have a version of their own.
 type Set struct {
-	// ID tells the sets in one database apart: 1 is the journal, 2 the gateway's keys and spend.
+	// ID tells the sets in one database apart: 1 is the journal, 2 the gateway's keys and spend, 3 what
+	// it remembers between requests.
 	ID int
 	// Versions are the statements that make each version of the tables out of the one before;
 	// the first makes them out of nothing. They are the part of SQL that SQLite and PostgreSQL

@@ -1,54 +1,74 @@
 package vendorapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
-const (
-	maxKept     = 1000     // answers
-	maxKeptSize = 64 << 20 // bytes of the requests they belong to
-)
-
 // Answers are answers that are kept, as vendors do whose clients go on from an answer by
-// its id. The oldest go first. The zero value is empty and ready to use, and safe for
-// concurrent use.
+// its id. The zero value keeps them in memory, and is safe for concurrent use.
 type Answers struct {
-	mu   sync.Mutex
-	list []kept // oldest first
-	size int
+	// Store is where they are kept; nil means in memory.
+	Store state.Store
+	// Life is how long they are; 0 means 30 days, as with OpenAI.
+	Life time.Duration
+
+	memory state.Memory
 }
+
+// AnswerLife is how long answers are kept if nobody says otherwise.
+const AnswerLife = 30 * 24 * time.Hour
 
 // kept is an answer with the conversation before it.
 type kept struct {
-	owner, id string
-	messages  []llm.Message // with the answer
-	answer    *llm.Response
-	size      int
+	Messages []llm.Message   `json:"messages"` // with the answer
+	Answer   json.RawMessage `json:"answer"`   // as the vendor would show it
 }
 
-// find returns the place of an answer, the last one of that id, and -1 if it is not there. It wants
-// a.mu.
-func (a *Answers) find(owner, id string) int {
-	for i := len(a.list) - 1; i >= 0; i-- {
-		if a.list[i].id == id && a.list[i].owner == owner {
-			return i
-		}
+func (a *Answers) store() state.Store {
+	if a.Store == nil {
+		return &a.memory
 	}
-	return -1
+	return a.Store
+}
+
+func answerKey(owner, id string) state.Place {
+	return state.Place{Kind: state.Answer, Owner: owner, Hash: state.HashOf([]byte(id))}
+}
+
+// find returns an answer, nil if it is not there.
+func (a *Answers) find(ctx context.Context, owner, id string) (*kept, error) {
+	key := answerKey(owner, id)
+	found, err := a.store().Get(ctx, key.Kind, key.Owner, key.Hash)
+	if err != nil || len(found[key.Hash]) == 0 {
+		return nil, unavailable(err)
+	}
+	k := new(kept)
+	return k, unavailable(json.Unmarshal(found[key.Hash][0], k))
+}
+
+// unavailable is the error of a store that does not work. What it says itself is not for clients.
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &llm.Error{Op: "server", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+		Err: errors.New("what is kept of earlier answers cannot be reached now; ask again later")}
 }
 
 // Recall puts the conversation that a request goes on from before it. The owner is whose
 // answers these are: nobody goes on from another's.
-func (a *Answers) Recall(owner string, codec wire.Codec, req *llm.Request) error {
+func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, req *llm.Request) error {
 	member := codec.Properties().Previous
 	if member == "" {
 		return nil
@@ -57,25 +77,25 @@ func (a *Answers) Recall(owner string, codec wire.Codec, req *llm.Request) error
 	if id == "" {
 		return nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	i := a.find(owner, id)
-	if i < 0 {
+	k, err := a.find(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	if k == nil {
 		return &llm.Error{
 			Op: "server", Kind: llm.Invalid, Status: http.StatusBadRequest, Code: "previous_response_not_found",
 			Err: errors.New("Previous response with id '" + id + "' not found."),
 		}
 	}
-	req.Messages = slices.Concat(a.list[i].messages, req.Messages)
+	req.Messages = slices.Concat(k.Messages, req.Messages)
 	return nil
 }
 
-// Keep remembers an answer, unless the request says otherwise, and lets the oldest go.
-// The size is that of the request.
-func (a *Answers) Keep(owner string, codec wire.Codec, req *llm.Request, r *llm.Response, size int) {
+// Keep remembers an answer, unless the request says otherwise. An error says that it is not kept.
+func (a *Answers) Keep(ctx context.Context, owner string, codec wire.Codec, req *llm.Request, r *llm.Response) error {
 	own, member := req.Extra[codec.Format], codec.Properties().Previous
 	if member == "" {
-		return
+		return nil
 	}
 	if before := own[member]; before != nil {
 		if r.Finish.Extra == nil {
@@ -84,46 +104,59 @@ func (a *Answers) Keep(owner string, codec wire.Codec, req *llm.Request, r *llm.
 		r.Finish.Extra[codec.Format] = map[string]json.RawMessage{member: before}
 	}
 	if string(own["store"]) == "false" {
-		return
+		return nil
 	}
 	answer := *r
-	answer.Message.Parts = slices.Clone(r.Message.Parts) // sending may change them
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.list = append(a.list, kept{owner, r.Start.ID, slices.Concat(req.Messages, []llm.Message{answer.Message}), &answer, size})
-	a.size += size
-	for len(a.list) > maxKept || a.size > maxKeptSize {
-		a.size -= a.list[0].size
-		a.list = slices.Delete(a.list, 0, 1)
+	answer.Message.Parts = slices.Clone(r.Message.Parts) // encoding may change them
+	body, _, err := codec.EncodeResponse(&answer)
+	if err != nil {
+		return err
 	}
+	value, err := json.Marshal(kept{whole(slices.Concat(req.Messages, []llm.Message{r.Message})), body})
+	if err != nil {
+		return err
+	}
+	life := a.Life
+	if life <= 0 {
+		life = AnswerLife
+	}
+	return a.store().Put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: time.Now().Add(life)})
+}
+
+// whole returns messages without calls whose arguments were cut off: nobody has run them.
+func whole(messages []llm.Message) []llm.Message {
+	cut := func(p llm.Part) bool {
+		c, ok := p.(llm.Call)
+		return ok && len(c.Args) > 0 && !js.Valid(c.Args)
+	}
+	for i, m := range messages {
+		if slices.ContainsFunc(m.Parts, cut) {
+			messages[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), cut)
+		}
+	}
+	return messages
 }
 
 // Serve answers what is asked about an answer that is kept: to have it, or to forget it.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	a.mu.Lock()
-	i := a.find(owner, id)
-	var answer *llm.Response
-	if i >= 0 {
-		answer = a.list[i].answer
-		if e.Action == DeleteAnswer {
-			a.size -= a.list[i].size
-			a.list = slices.Delete(a.list, i, i+1)
+	k, err := a.find(r.Context(), owner, id)
+	if err == nil && k != nil && e.Action == DeleteAnswer {
+		var was bool
+		if was, err = a.store().Delete(r.Context(), answerKey(owner, id), nil); !was {
+			k = nil // somebody else has deleted it
 		}
+		err = unavailable(err)
 	}
-	a.mu.Unlock()
 	switch {
-	case answer == nil:
+	case err != nil:
+		Fail(w, e.Codec, err)
+	case k == nil:
 		Fail(w, e.Codec, &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Err: errors.New("Response with id '" + id + "' not found.")})
 	case e.Action == DeleteAnswer:
 		WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
 	default:
-		body, _, err := e.Codec.EncodeResponse(answer)
-		if err != nil {
-			Fail(w, e.Codec, err)
-			return
-		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // a client that is gone needs no answer
+		_, _ = w.Write(k.Answer) // a client that is gone needs no answer
 	}
 }

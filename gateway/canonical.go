@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// canonical returns JSON in the one form that all ways to write it have: members sorted, no white
+// space, texts and numbers as short as they can be. What is no JSON stays as it is.
+func canonical(text []byte, without ...string) []byte {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&v) != nil || d.More() {
+		return text
+	}
+	if object, ok := v.(map[string]any); ok {
+		for _, name := range without {
+			delete(object, name)
+		}
+	}
+	out, err := json.Marshal(plainNumbers(v))
+	if err != nil {
+		return text // which cannot be: it was JSON
+	}
+	return out
+}
+
+// plainNumbers writes the numbers in a value in one way.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return plainNumber(string(v))
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainNumbers(v[name])
+		}
+	}
+	return v
+}
+
+// plainNumber writes a number as its digits and a power of ten, so that 1, 1.0 and 10e-1 are the same.
+// Nothing is rounded.
+func plainNumber(s string) json.Number {
+	digits, minus := strings.CutPrefix(s, "-")
+	power := 0
+	if i := strings.IndexAny(digits, "eE"); i >= 0 {
+		n, err := strconv.Atoi(digits[i+1:])
+		if err != nil || n > 1<<30 || n < -1<<30 {
+			return json.Number(s)
+		}
+		digits, power = digits[:i], n
+	}
+	whole, rest, _ := strings.Cut(digits, ".")
+	digits, power = strings.TrimLeft(whole+rest, "0"), power-len(rest)
+	short := strings.TrimRight(digits, "0")
+	if short == "" {
+		return "0"
+	}
+	power += len(digits) - len(short)
+	if minus {
+		short = "-" + short
+	}
+	if power == 0 {
+		return json.Number(short)
+	}
+	return json.Number(short + "e" + strconv.Itoa(power))
+}

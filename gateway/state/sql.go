@@ -1,0 +1,296 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/tables"
+)
+
+// SQL is a store in a database, which several gateways may share. Make one with [OpenSQL].
+type SQL struct {
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+
+	db                                        *sql.DB
+	get, put, claim, alike, deleteAny, delete *sql.Stmt
+
+	mu    sync.Mutex
+	since map[Kind]int             // bytes put since it was last looked whether they are too many
+	full  map[Kind]map[string]bool // owners with too many entries that are held, when that was last counted
+}
+
+const columns = `kind, owner, hash, item, size, held, at, until_at, value`
+
+// The statements. The value stands last, so that SQLite need not read it to sum up sizes.
+var (
+	replace = ` ON CONFLICT (kind, owner, hash, item) DO UPDATE SET size = excluded.size, held = excluded.held,
+	at = excluded.at, until_at = excluded.until_at, value = excluded.value`
+	insert      = `INSERT INTO toolpost_state (` + columns + `) VALUES ` + tables.Values(1, 9) + replace
+	insertClaim = insert + ` WHERE toolpost_state.until_at <= $10 OR toolpost_state.value = $11`
+	selectOne   = `SELECT hash, value FROM toolpost_state WHERE kind = $1 AND owner = $2 AND hash = $3 AND until_at > $4 ORDER BY at DESC, item`
+	dropAlike   = `DELETE FROM toolpost_state WHERE kind = $1 AND owner = $2 AND hash = $3 AND item NOT IN (
+	SELECT item FROM toolpost_state WHERE kind = $4 AND owner = $5 AND hash = $6 ORDER BY at DESC, item LIMIT $7)`
+	dropAny   = `DELETE FROM toolpost_state WHERE kind = $1 AND owner = $2 AND hash = $3 AND until_at > $4`
+	dropMine  = dropAny + ` AND value = $5`
+	dropEnded = `DELETE FROM toolpost_state WHERE until_at <= $1`
+	dropRest  = `DELETE FROM toolpost_state WHERE (kind, owner, hash, item) IN (
+	SELECT kind, owner, hash, item FROM (
+		SELECT kind, owner, hash, item,
+			SUM(size) OVER (PARTITION BY owner ORDER BY at DESC, hash, item) AS own,
+			SUM(size) OVER (ORDER BY at DESC, owner, hash, item) AS total,
+			ROW_NUMBER() OVER (ORDER BY at DESC, owner, hash, item) AS n
+		FROM toolpost_state WHERE kind = $1 AND held = 0) AS newest
+	WHERE own > $2 OR total > $3 OR n > $4)`
+	countHeld = `SELECT owner FROM toolpost_state WHERE kind = $1 AND held = 1 GROUP BY owner HAVING COUNT(*) >= $2`
+)
+
+// versions are the tables; see [tables.Set].
+var versions = [][]string{{
+	`CREATE TABLE IF NOT EXISTS toolpost_state (
+	kind     TEXT NOT NULL,
+	owner    TEXT NOT NULL,
+	hash     TEXT NOT NULL,
+	item     TEXT NOT NULL,
+	size     BIGINT NOT NULL,
+	held     BIGINT NOT NULL,
+	at       BIGINT NOT NULL,
+	until_at BIGINT NOT NULL,
+	value    BYTEA NOT NULL,
+	PRIMARY KEY (kind, owner, hash, item))`,
+	`CREATE INDEX IF NOT EXISTS toolpost_state_until ON toolpost_state (until_at)`,
+}}
+
+// OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
+// not there, and brings those of an earlier version up to date; those of a newer version are an
+// error. The database stays the caller's. Give SQLite journal_mode(WAL), a busy_timeout and one
+// connection. Somebody has to call Sweep from time to time, as [gateway.Live] does.
+//
+// [gateway.Live]: https://pkg.go.dev/github.com/toolpost/toolpost/gateway#Live
+func OpenSQL(ctx context.Context, db *sql.DB) (*SQL, error) {
+	if err := (tables.Set{ID: 3, Versions: versions}).Migrate(ctx, db); err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	s := &SQL{db: db, since: make(map[Kind]int)}
+	err := tables.Prepare(ctx, db, tables.Statement{Into: &s.get, Text: selectOne}, tables.Statement{Into: &s.put, Text: insert}, tables.Statement{Into: &s.claim, Text: insertClaim},
+		tables.Statement{Into: &s.alike, Text: dropAlike}, tables.Statement{Into: &s.deleteAny, Text: dropAny}, tables.Statement{Into: &s.delete, Text: dropMine})
+	if err != nil {
+		return nil, fmt.Errorf("state: %w", err)
+	}
+	return s, nil
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("state: %w", err)
+}
+
+func (h Hash) text() string { return hex.EncodeToString(h[:]) }
+
+// row is an entry as it is found.
+type row struct {
+	hash  string
+	value []byte
+}
+
+func (r *row) fields() []any { return []any{&r.hash, &r.value} }
+
+// batch is how many keys one question is about.
+const batch = 200
+
+// Get implements [Store].
+func (s *SQL) Get(ctx context.Context, kind Kind, owner string, hashes ...Hash) (map[Hash][][]byte, error) {
+	at := now(s.Now).UnixMicro()
+	found := make(map[Hash][][]byte)
+	for part := range slices.Chunk(hashes, batch) {
+		var rows *sql.Rows
+		var err error
+		if len(part) == 1 {
+			rows, err = s.get.QueryContext(ctx, string(kind), owner, part[0].text(), at)
+		} else {
+			rows, err = s.several(ctx, kind, owner, part, at)
+		}
+		list, err := tables.Collect(rows, err, (*row).fields)
+		if err != nil {
+			return nil, failed(err)
+		}
+		for _, r := range list {
+			var h Hash
+			if _, err := hex.Decode(h[:], []byte(r.hash)); err != nil {
+				return nil, failed(err)
+			}
+			found[h] = append(found[h], r.value)
+		}
+	}
+	return found, nil
+}
+
+// several asks about several keys at once.
+func (s *SQL) several(ctx context.Context, kind Kind, owner string, hashes []Hash, at int64) (*sql.Rows, error) {
+	args := []any{string(kind), owner, at}
+	var places strings.Builder
+	for i, h := range hashes {
+		if i > 0 {
+			places.WriteString(", ")
+		}
+		args = append(args, h.text())
+		fmt.Fprintf(&places, "$%d", len(args))
+	}
+	return s.db.QueryContext(ctx, `SELECT hash, value FROM toolpost_state WHERE kind = $1 AND owner = $2 AND until_at > $3 AND hash IN (`+places.String()+`) ORDER BY at DESC, item`, args...)
+}
+
+// args are those of the columns of an entry.
+func (e *Kept) args(at time.Time) []any {
+	held := 0
+	if e.Hold {
+		held = 1
+	}
+	return []any{string(e.Kind), e.Owner, e.Hash.text(), e.Item, e.size(), held, at.UnixMicro(), e.Until.UnixMicro(), e.Value}
+}
+
+// Put implements [Store].
+func (s *SQL) Put(ctx context.Context, entries ...Kept) error {
+	for _, e := range entries {
+		if err := e.check(); err != nil {
+			return err
+		}
+	}
+	at := now(s.Now)
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return failed(err)
+	}
+	defer tx.Rollback() // does nothing after Commit
+	put, alike := tx.StmtContext(ctx, s.put), tx.StmtContext(ctx, s.alike)
+	entries = slices.Clone(entries) // two that put the same rows in different order would wait for each other
+	slices.SortFunc(entries, func(a, b Kept) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
+	for _, e := range entries {
+		if _, err := put.ExecContext(ctx, e.args(at)...); err != nil {
+			return failed(err)
+		}
+		if n := limits[e.Kind].alike; n > 1 {
+			h := e.Hash.text()
+			if _, err := alike.ExecContext(ctx, string(e.Kind), e.Owner, h, string(e.Kind), e.Owner, h, n); err != nil {
+				return failed(err)
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return failed(err)
+	}
+	for _, e := range entries {
+		if s.tooMany(&e) {
+			return s.trim(ctx, e.Kind)
+		}
+	}
+	return nil
+}
+
+// tooMany counts what is put, and reports from time to time that it should be looked at.
+func (s *SQL) tooMany(e *Kept) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since[e.Kind] += e.size(); s.since[e.Kind] < limits[e.Kind].owner {
+		return false
+	}
+	s.since[e.Kind] = 0
+	return true
+}
+
+// claims bounds how often a claim is tried that others get in the way of.
+const claims = 10
+
+// Claim implements [Store].
+func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	full := s.full[e.Kind][e.Owner]
+	s.mu.Unlock()
+	if full && e.Hold && mine == nil {
+		return nil, ErrFull
+	}
+	for range claims {
+		at := now(s.Now)
+		res, err := s.claim.ExecContext(ctx, append(e.args(at), at.UnixMicro(), mine)...)
+		if err != nil {
+			return nil, failed(err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			return e.Value, failed(err)
+		}
+		found, err := s.Get(ctx, e.Kind, e.Owner, e.Hash)
+		if err != nil {
+			return nil, err
+		}
+		if list := found[e.Hash]; len(list) > 0 { // else it has ended in between
+			return list[0], nil
+		}
+	}
+	return nil, failed(fmt.Errorf("%s is claimed by too many at once", e.Kind))
+}
+
+// Delete implements [Store].
+func (s *SQL) Delete(ctx context.Context, k Place, mine []byte) (bool, error) {
+	statement, args := s.deleteAny, []any{string(k.Kind), k.Owner, k.Hash.text(), now(s.Now).UnixMicro()}
+	if mine != nil {
+		statement, args = s.delete, append(args, mine)
+	}
+	res, err := statement.ExecContext(ctx, args...)
+	if err != nil {
+		return false, failed(err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, failed(err)
+}
+
+// Sweep implements [Store].
+func (s *SQL) Sweep(ctx context.Context) error {
+	if _, err := s.db.ExecContext(ctx, dropEnded, now(s.Now).UnixMicro()); err != nil {
+		return failed(err)
+	}
+	for kind := range limits {
+		if err := s.trim(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim drops the oldest entries of a kind that are too many, and notes whose entries that cannot be
+// dropped are.
+func (s *SQL) trim(ctx context.Context, kind Kind) error {
+	most := limits[kind]
+	if _, err := s.db.ExecContext(ctx, dropRest, string(kind), room*most.owner, room*most.size, room*most.entries); err != nil {
+		return failed(err)
+	}
+	if most.held == 0 {
+		return nil
+	}
+	rows, err := s.db.QueryContext(ctx, countHeld, string(kind), most.held)
+	owners, err := tables.Collect(rows, err, func(o *string) []any { return []any{o} })
+	if err != nil {
+		return failed(err)
+	}
+	full := make(map[string]bool, len(owners))
+	for _, o := range owners {
+		full[o] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full == nil {
+		s.full = make(map[Kind]map[string]bool)
+	}
+	s.full[kind] = full
+	return nil
+}
