@@ -121,7 +121,7 @@ func (x *exchange) mayChange(t *ServedTools) bool {
 		return true
 	}
 	for own := range x.allowed(runner.Set()).All() {
-		if own.Effects&tool.ReadOnly == 0 {
+		if !own.Effects.Has(tool.ReadOnly) {
 			return true
 		}
 	}
@@ -301,7 +301,7 @@ func (x *exchange) sayAgain(said *llm.Response, form string) error {
 func (s *serving) claimRun(calls []llm.Call) error {
 	changes := slices.ContainsFunc(calls, func(c llm.Call) bool {
 		t, ok := s.set.Lookup(c.Name)
-		return ok && t.Effects&tool.ReadOnly == 0
+		return ok && !t.Effects.Has(tool.ReadOnly)
 	})
 	if !changes || s.x.repeat == nil {
 		return nil
