@@ -55,8 +55,23 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "extra_body", meaning: holdsMembers},
 	{name: "extra_headers", meaning: changesAll},
 	{name: "num_retries", meaning: raisesPrice},
+	{name: "fallback", meaning: namesModels},
+	{name: "litellm_params", meaning: changesAll},
+	{name: "router_settings", meaning: changesAll},
+	{name: "tags", meaning: changesAll},
+	{name: "api_key", meaning: changesAll},
+	{name: "headers", meaning: changesAll},
+	// Portkey, Azure
+	{name: "config", meaning: changesAll},
+	{name: "deployment_id", meaning: changesAll},
+	{name: "engine", meaning: changesAll},
+	{name: "data_sources", meaning: runsTool, tool: llm.WebSearch},
+	// SGLang, llama.cpp: another adapter answers
+	{name: "lora_path", meaning: changesAll},
+	{name: "lora", meaning: changesAll},
 	// Vercel's gateway
 	{name: "provideroptions", meaning: changesAll},
+	{name: "provider_options", meaning: changesAll},
 	// Search that the vendor runs: OpenAI, xAI, Qwen, Groq, Cohere
 	{name: "web_search_options", meaning: runsTool, tool: llm.WebSearch},
 	{name: "search_parameters", meaning: runsTool, tool: llm.WebSearch, at: "mode", plain: []string{"off"}},
@@ -71,6 +86,7 @@ var vendorMembers = membersByName([]vendorMember{
 	// OpenAI, Anthropic, Groq, Gemini, Bedrock
 	{name: "service_tier", meaning: raisesPrice, plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand"}},
 	{name: "servicetier", meaning: raisesPrice, at: "type", plain: []string{"default", "flex", "reserved"}},
+	{name: "performance_config", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
 	{name: "performanceconfig", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
 	{name: "additionalmodelrequestfields", meaning: holdsMembers},
 })
@@ -146,10 +162,16 @@ func (x *exchange) readMember(key, value []byte) {
 		x.members = append(x.members, saidMember{m, value})
 		return
 	}
+	anything := saidMember{&vendorMember{name: m.name, meaning: changesAll}, value}
+	if js.Kind(value) != '{' {
+		x.members = append(x.members, anything) // nobody knows what a server reads out of it
+		return
+	}
 	for inner, value := range js.Members(value) {
-		if slices.ContainsFunc(insideMembers, func(name string) bool { return strings.EqualFold(name, string(inner)) }) {
-			x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: changesAll}, value})
-		} else if memberOf(inner) == nil || memberOf(inner).meaning != holdsMembers { // once is enough: nobody reads them twice
+		known := memberOf(inner)
+		if known != nil && known.meaning == holdsMembers || slices.ContainsFunc(insideMembers, func(name string) bool { return strings.EqualFold(name, string(inner)) }) {
+			x.members = append(x.members, anything)
+		} else {
 			x.readMember(inner, value)
 		}
 	}

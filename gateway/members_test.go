@@ -59,7 +59,13 @@ func TestMembersBeyondTheKey(t *testing.T) {
 		`"performanceConfig":{"latency":"standard"}`:                     "",
 		`"additionalModelRequestFields":{"top_k":5}`:                     "",
 		`"additionalModelRequestFields":{"speed":"fast"}`:                "money",
-		`"additionalModelRequestFields":{"extra_body":{"models":["x"]}}`: "",
+		`"additionalModelRequestFields":{"extra_body":{"models":["x"]}}`: "models routes tools money",
+		`"extra_body":{"extra_body":{"models":["x"]}}`:                   "models routes tools money",
+		`"extra_body":[{"models":["x"]}]`:                                "models routes tools money",
+		`"extra_body":"{\"models\":[\"x\"]}"`:                            "models routes tools money",
+		`"lora_path":"x"`:                                                "models routes tools money",
+		`"litellm_params":{"model":"x"}`:                                 "models routes tools money",
+		`"fallback":"x"`:                                                 "models routes money",
 		`"metadata":{"models":["other"]},"user":"a"`:                     "",
 	} {
 		for name, key := range keys {

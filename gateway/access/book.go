@@ -132,6 +132,7 @@ func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 // Rotate gives a key a new secret and returns it. The one before is good for a grace time more, and so are those of earlier rotations, each
 // until its own end; without a grace time all of them end at once.
 func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key, string, error) {
+	id = named(id)
 	secret, now := newSecret(id), b.now().Truncate(time.Second)
 	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
 		switch {
@@ -147,7 +148,7 @@ func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key,
 
 // Revoke ends a key at once and for ever.
 func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
-	s, err := change(ctx, b.Store, keyRecord, id, func(s *stored, there bool) error {
+	s, err := change(ctx, b.Store, keyRecord, named(id), func(s *stored, there bool) error {
 		if !there {
 			return ErrNotThere
 		}

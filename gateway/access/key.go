@@ -78,6 +78,15 @@ func idOf(secret string) (string, bool) {
 	return Prefix + id, true
 }
 
+// named returns the id of a key that is named by its id, or by its secret or a piece of it: whoever
+// wants to be rid of a key has that at hand, and it must not be said again in an error.
+func named(key string) string {
+	if n := len(Prefix) + 10; len(key) > n && key[n] == '-' && strings.HasPrefix(key, Prefix) {
+		return key[:n]
+	}
+	return key
+}
+
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
