@@ -21,6 +21,7 @@ const (
 	holdsMembers                          // that a server reads as if they stood in the request
 	changesAll                            // it may lead to another model or to any tool
 	raisesPrice                           // beyond what the catalogue knows
+	notServed                             // its answer would come elsewhere, uncounted
 )
 
 // vendorMember is a member of requests that some vendor or gateway understands.
@@ -69,6 +70,8 @@ var vendorMembers = membersByName([]vendorMember{
 	// SGLang, llama.cpp: another adapter answers
 	{name: "lora_path", meaning: changesAll},
 	{name: "lora", meaning: changesAll},
+	// OpenAI: the answer is fetched later
+	{name: "background", meaning: notServed},
 	// Vercel's gateway
 	{name: "provideroptions", meaning: changesAll},
 	{name: "provider_options", meaning: changesAll},
@@ -144,6 +147,9 @@ func (x *exchange) readMembers(body []byte) error {
 	}
 	if n > 1 || n > exact {
 		return invalid("%w", errModels)
+	}
+	if i := slices.IndexFunc(x.members, func(m saidMember) bool { return m.meaning == notServed }); i >= 0 {
+		return invalid("%s is not served here; ask for a stream", x.members[i].name)
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package gateway_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
 )
 
@@ -80,6 +82,28 @@ func TestMembersBeyondTheKey(t *testing.T) {
 			if n := asked() - before; refused && n > 0 {
 				t.Errorf("%s with the key %q: the upstream was asked", member, name)
 			}
+		}
+	}
+}
+
+// What would be answered elsewhere is refused, whoever asks: it would be lost, and not counted.
+func TestNothingInTheBackground(t *testing.T) {
+	url := serve(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-responses/echo")}})
+	for body, want := range map[string]int{
+		`{"model":"m","input":"Hello","background":true}`:                   400,
+		`{"model":"m","input":"Hello","background":true,"stream":true}`:     400,
+		`{"model":"m","input":"Hello","extra_body":{"background":true}}`:    400,
+		`{"model":"m","input":"Hello","background":false}`:                  200,
+		`{"model":"m","input":"Hello","background":null,"service_tier":""}`: 200,
+	} {
+		resp, err := http.Post(url+"/v1/responses", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 400 && !strings.Contains(string(text), "background is not served") {
+			t.Errorf("%s: %d %s", body, resp.StatusCode, text)
 		}
 	}
 }

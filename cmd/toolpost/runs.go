@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,6 +154,9 @@ func questionLines(p palette, q invoke.Question) []string {
 	case q.Reason != "":
 		lines = append(lines, theirs("", q.Reason, p.dim)...)
 	}
+	if q.Prompt == 0 && bytes.Contains(q.Args, []byte(stripped)) {
+		lines = append(lines, p.yellow("not shown whole: "+stripped+"…] stands for what looks like a secret, and may be anything"))
+	}
 	if !q.Until.IsZero() {
 		lines = append(lines, p.dim("refused if nobody decides before "+q.Until.Local().Format("2006-01-02 15:04:05")))
 	}
@@ -175,7 +179,7 @@ func theirs(head, text string, style func(string) string) []string {
 
 // decideFlags are the options of approve and deny.
 type decideFlags struct {
-	all               bool
+	all, unseen       bool
 	by, reason        string
 	args, value, hash string
 }
@@ -206,6 +210,7 @@ only, or --all must be given.`
 	} else {
 		cmd.Flags().StringVar(&f.args, "args", "", "run the call with this `JSON` instead")
 		cmd.Flags().StringVar(&f.value, "value", "", "answer the tool's question with this `JSON`")
+		cmd.Flags().BoolVar(&f.unseen, "unseen", false, "allow calls although part of their arguments is not on the record, because it looks like a secret")
 		cmd.Flags().StringVar(&f.hash, "params-hash", "", "decide only if the call's arguments have this `HASH`")
 	}
 	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "decide about every call that the run waits for")
@@ -234,6 +239,11 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 	if calls, err = f.chosen(cmd, run, open, calls); err != nil {
 		return err
 	}
+	if allow && f.args == "" && !f.unseen {
+		if err := allShown(open, calls); err != nil {
+			return err
+		}
+	}
 	var grants []agent.Grant
 	for _, id := range calls {
 		g := agent.Grant{Call: id, Allowed: allow, By: f.who(), Reason: f.reason, Args: json.RawMessage(f.args), Value: json.RawMessage(f.value), ParamsHash: journal.Hash(f.hash)}
@@ -247,6 +257,20 @@ func (f decideFlags) decide(cmd *cobra.Command, allow bool, run string, calls []
 		return errors.New(strings.TrimPrefix(err.Error(), "agent: "))
 	}
 	return f.say(ctx, cmd, store, run, allow, calls)
+}
+
+// stripped stands on the record in the place of what looks like a secret.
+const stripped = "[stripped:"
+
+// allShown says why calls are not allowed without a further word: what a person cannot see, nobody has
+// agreed to. A model can make any text look like a key.
+func allShown(open []invoke.Question, calls []string) error {
+	for _, q := range open {
+		if slices.Contains(calls, q.CallID) && q.Prompt == 0 && bytes.Contains(q.Args, []byte(stripped)) {
+			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", printable(q.CallID), stripped)
+		}
+	}
+	return nil
 }
 
 // hasRun reports whether a store has anything of a run.

