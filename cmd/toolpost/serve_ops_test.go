@@ -140,13 +140,13 @@ func TestServeReloads(t *testing.T) {
 	if got := asks("first"); got != 200 {
 		t.Fatal(got)
 	}
-	writeFile(t, file, fmt.Sprintf(routeTo, "second"))
+	exchangeFile(t, file, fmt.Sprintf(routeTo, "second"))
 	log.until(t, "the configuration was read again")
 	if first, second := asks("first"), asks("second"); first != 404 || second != 200 {
 		t.Errorf("after the change: first %d, second %d", first, second)
 	}
 	for _, bad := range []string{"", "# only a comment\n\n", "model: x\n", "gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{"} {
-		writeFile(t, file, bad)
+		exchangeFile(t, file, bad)
 		log.until(t, "the configuration is not used")
 		if got := asks("second"); got != 200 {
 			t.Errorf("after %q: %d", bad, got)
@@ -155,9 +155,9 @@ func TestServeReloads(t *testing.T) {
 	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 7`) {
 		t.Error(text)
 	}
-	writeFile(t, file, fmt.Sprintf(routeTo, "third"))
+	exchangeFile(t, file, fmt.Sprintf(routeTo, "third"))
 	log.until(t, "the configuration was read again")
-	writeFile(t, file, strings.Replace(fmt.Sprintf(routeTo, "third"), "127.0.0.1:0", "127.0.0.1:1", 1)+"  ops_addr: 127.0.0.1:0\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n")
+	exchangeFile(t, file, strings.Replace(fmt.Sprintf(routeTo, "third"), "127.0.0.1:0", "127.0.0.1:1", 1)+"  ops_addr: 127.0.0.1:0\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n")
 	for _, key := range []string{"gateway.addr", "gateway.ops_addr", "gateway.keys", "gateway.admin_addr"} {
 		log.until(t, "needs a restart; until then it is as it was\" setting="+key)
 	}
@@ -167,6 +167,16 @@ func TestServeReloads(t *testing.T) {
 	}
 	if got := asks("third"); got != 200 {
 		t.Error(got)
+	}
+}
+
+// exchangeFile puts a file in the place of another at once: one that is written in place is seen empty by
+// who reads it in that moment.
+func exchangeFile(t *testing.T, file, text string) {
+	t.Helper()
+	writeFile(t, file+".new", text)
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
 	}
 }
 
