@@ -41,7 +41,7 @@ type Setup struct {
 	// Observer is told of the questions to models and of the calls of tools; nil tells nobody.
 	Observer observe.Observer
 	// State is where it keeps what it remembers between requests: answers that clients go on from,
-	// signatures, results of its tools, requests that must not be run twice. Gateways that share
+	// signatures, results of its tools, calls that wait for a person, requests that must not be run twice. Gateways that share
 	// one know the same. Nil means in memory.
 	State state.Store
 	// AnswerLife is how long answers are kept that clients may go on from by id; 0 means 30 days.
@@ -70,7 +70,6 @@ type Gateway struct {
 // lasting is what a gateway shares with those that replace it; see [Live].
 type lasting struct {
 	memory   state.Memory // what is remembered, if nobody says where
-	pending  pendings
 	checks   validators
 	meters   *meters
 	cache    cache

@@ -1,13 +1,17 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -16,7 +20,8 @@ import (
 // Approvals has calls wait for a person's consent that need it and are run by the gateway. The
 // question is on the record of the request, where a person decides about it ('toolpost runs
 // approve'); nobody waits for that. The model is told, answers without the result, and has it when the
-// same client makes the same call again.
+// same client makes the same call again. Which calls wait is kept in Setup.State: gateways that share
+// that and Store go on with each other's.
 type Approvals struct {
 	// Store is where the requests of the route are recorded, and so what a person decides.
 	Store journal.Store
@@ -28,8 +33,9 @@ type Approvals struct {
 const (
 	defaultApproval = 24 * time.Hour
 	maxApproval     = 30 * 24 * time.Hour
-	maxPending      = 10_000
-	maxPendingOwner = 200
+	// pendingRest is how much longer a call is known that nobody came for, and one that was decided
+	// after that.
+	pendingRest = 24 * time.Hour
 )
 
 // check says what is wrong with the tools of a route.
@@ -43,85 +49,170 @@ func (t *ServedTools) check() error {
 	return nil
 }
 
-// ask has a call wait.
-func (a *Approvals) ask(context.Context, invoke.Question) (journal.Approval, error) {
+// asker is who has a question, as the context of a call knows it.
+type asker struct {
+	s *serving
+	p *pendingCall // that is gone on with; nil for a new call
+}
+
+type askerKey struct{}
+
+// ask has a call wait, unless the same call waits already: there is one question about it.
+func (a *Approvals) ask(ctx context.Context, q invoke.Question) (journal.Approval, error) {
+	by, ok := ctx.Value(askerKey{}).(asker)
+	switch {
+	case !ok:
+		return journal.Approval{}, errors.New("nobody can be asked here")
+	case by.p != nil:
+		return journal.Approval{}, &invoke.PendingError{Until: by.p.Until}
+	}
 	life := a.For
 	if life == 0 {
 		life = defaultApproval
 	}
-	return journal.Approval{}, &invoke.PendingError{Until: time.Now().Add(life)}
+	until := time.Now().Add(life).UTC()
+	if err := by.s.claimCall(q, until); err != nil {
+		return journal.Approval{}, err
+	}
+	return journal.Approval{}, &invoke.PendingError{Until: until}
 }
 
-// pendingKey is a call that somebody wants to make.
-type pendingKey struct {
-	owner, route, tool string
-	args               journal.Hash
-}
-
-// pendingCall is one that waits, or was run after it waited.
+// pendingCall is a call that waits for a person, or was decided after it waited, as it is kept. The
+// record has the question, the decision and what became of it.
 type pendingCall struct {
-	key   pendingKey
-	run   string // whose record has the question
-	call  llm.Call
-	until time.Time
+	Run   string    `json:"run"`  // whose record it is
+	Call  llm.Call  `json:"call"` // as the model made it
+	Route string    `json:"route"`
+	Until time.Time `json:"until"` // when it is refused
+	// Over is when it was run or refused, and Given the request that has the result.
+	Over  time.Time `json:"over,omitzero"`
+	Given string    `json:"given,omitempty"`
 
-	mu     sync.Mutex // of one who looks after it
-	begun  bool       // it may have changed something
-	done   bool
-	result llm.Result
-	words  string // of the request that was given the result
+	value []byte        // as it is kept
+	was   *recordedCall // what became of it, if it was decided for this request
 }
 
-// pendings are the calls that wait, the oldest first. What is not found here is asked about anew.
-type pendings struct {
-	mu    sync.Mutex
-	calls []*pendingCall
+// kept returns what is kept of the call at a place.
+func (p *pendingCall) kept(at state.Place) (state.Kept, error) {
+	value, err := json.Marshal(p)
+	e := state.Kept{Place: at, Value: value, Until: p.Until.Add(pendingRest), Hold: true}
+	if !p.Over.IsZero() {
+		e.Until, e.Hold = p.Over.Add(pendingRest), false
+	}
+	return e, err
 }
 
-// find returns the call that waits, nil if none does.
-func (p *pendings) find(key pendingKey) *pendingCall {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.calls, func(c *pendingCall) bool { return c.key == key })
-	if i < 0 {
+func readPending(value []byte) (*pendingCall, error) {
+	p := &pendingCall{value: value}
+	return p, json.Unmarshal(value, p)
+}
+
+// placeOf is what a call of the client's is found by: the arguments are those that it would be run with,
+// and that a person is shown.
+func (s *serving) placeOf(tool string, args journal.Hash) state.Place {
+	return state.Place{Kind: state.Waiting, Owner: s.x.owner, Hash: state.HashOf([]byte(s.to.route.Model), []byte(tool), []byte(args))}
+}
+
+// place is what a call of the model's is found by.
+func (s *serving) place(c llm.Call) state.Place {
+	args := c.Args
+	if compiled := s.set.Schema(c.Name); compiled != nil {
+		if checked := compiled.Check(args); checked.Valid() {
+			args = checked.Args
+		}
+	}
+	return s.placeOf(c.Name, journal.ParamsHash(args))
+}
+
+// given is what the request is known by that is given a result: another one wants the call made again.
+func (s *serving) given() string {
+	if s.x.repeat == nil {
+		return s.x.id
+	}
+	return fmt.Sprintf("%x", s.x.repeat.key.Hash)
+}
+
+// recallPending finds out which of the calls wait, or were decided after they waited.
+func (s *serving) recallPending(calls []llm.Call) error {
+	if s.tools.Approvals == nil || s.x.store.empty(state.Waiting) {
 		return nil
 	}
-	return p.calls[i]
-}
-
-// keep notes a call that waits. It makes room by forgetting those whose time has been over for long, and
-// the oldest.
-func (p *pendings) keep(c *pendingCall) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now, own := time.Now(), 0
-	p.calls = slices.DeleteFunc(p.calls, func(old *pendingCall) bool {
-		if old.key.owner == c.key.owner {
-			own++
+	places := make([]state.Hash, len(calls))
+	for i, c := range calls {
+		places[i] = s.place(c).Hash
+	}
+	found, err := s.x.store.Get(s.x.ctx(), state.Waiting, s.x.owner, places...)
+	switch {
+	case err != nil && s.x.ctx().Err() != nil:
+		return errGone
+	case err != nil:
+		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter,
+			Err: errors.New("it cannot be found out now which calls wait for a person; ask again later")}
+	}
+	for hash, values := range found {
+		if old := s.pending[hash]; old != nil && old.was != nil {
+			continue // which is newer
 		}
-		return old.key == c.key || now.After(old.until.Add(defaultApproval))
-	})
-	if own >= maxPendingOwner {
-		i := slices.IndexFunc(p.calls, func(old *pendingCall) bool { return old.key.owner == c.key.owner })
-		if i >= 0 {
-			p.calls = slices.Delete(p.calls, i, i+1)
+		if p, err := readPending(values[0]); err == nil {
+			s.remind(hash, p)
 		}
 	}
-	if len(p.calls) >= maxPending {
-		p.calls = slices.Delete(p.calls, 0, 1)
-	}
-	p.calls = append(p.calls, c)
+	return nil
 }
 
-// keyOf names a call of the request.
-func (s *serving) keyOf(c llm.Call) pendingKey {
-	return pendingKey{owner: s.x.owner, route: s.to.route.Model, tool: c.Name, args: journal.ParamsHash(c.Args)}
+// remind notes a call that waits or was decided, for this request.
+func (s *serving) remind(at state.Hash, p *pendingCall) {
+	if s.pending == nil {
+		s.pending = make(map[state.Hash]*pendingCall)
+	}
+	s.pending[at] = p
+}
+
+// claimCall has a call of the request wait. If the same call waits already, also for another gateway,
+// it says so, and that one is noted.
+func (s *serving) claimCall(q invoke.Question, until time.Time) error {
+	i := slices.IndexFunc(s.calls, func(c llm.Call) bool { return c.ID == q.CallID })
+	if i < 0 {
+		return errors.New("it is no call of this answer")
+	}
+	at := s.placeOf(q.Tool, q.ParamsHash)
+	var mine []byte
+	if old := s.pending[at.Hash]; old != nil && !old.Over.IsZero() {
+		mine = old.value
+	}
+	p := &pendingCall{Run: s.x.id, Call: s.calls[i], Route: s.to.route.Model, Until: until}
+	e, err := p.kept(at)
+	if err != nil {
+		return err
+	}
+	held, err := s.x.store.Claim(s.x.detached(), e, mine)
+	switch {
+	case errors.Is(err, state.ErrFull):
+		return errors.New("too many calls wait for a person already")
+	case errors.Is(err, state.ErrTooLarge):
+		return errors.New("its arguments are too long for a call that waits")
+	case err != nil:
+		return errors.New("it cannot be kept that the call waits")
+	}
+	p.value = e.Value
+	if bytes.Equal(held, e.Value) {
+		s.remind(at.Hash, p)
+		return nil
+	}
+	if p, err = readPending(held); err != nil {
+		return err
+	}
+	s.remind(at.Hash, p)
+	if s.same == nil {
+		s.same = make(map[string]*pendingCall)
+	}
+	s.same[q.CallID] = p
+	return fmt.Errorf("the same call waits already, as %s of %s", p.Call.ID, p.Run)
 }
 
 // waits notes that a call waits for a person, and tells model and client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
-	s.x.pending.keep(&pendingCall{key: s.keyOf(c), run: s.x.id, call: c, until: q.Until})
 	return s.waiting(c, s.x.id, c.ID, q.Until)
 }
 
@@ -147,87 +238,203 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	if s.tools.Approvals == nil {
 		return llm.Result{}, false, nil
 	}
-	p := s.x.pending.find(s.keyOf(c))
-	if p == nil {
+	at := s.place(c)
+	p := s.pending[at.Hash]
+	switch {
+	case p == nil, !p.Over.IsZero() && p.Given != s.given(): // another request wants it done again, which is another question
 		return llm.Result{}, false, nil
-	}
-	if p.run == s.x.id {
-		r, err := s.waiting(c, p.run, p.call.ID, p.until)
+	case !p.Over.IsZero():
+		r, err := s.again(c, p)
+		return r, true, err
+	case p.Run == s.x.id:
+		r, err := s.waiting(c, p.Run, p.Call.ID, p.Until)
 		return r, true, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.done && (s.x.repeat == nil || p.words != s.x.repeat.words) {
-		return llm.Result{}, false, nil // another request wants it done again, which is another question
+	was, err := s.resume(p)
+	var held *journal.HeldError
+	switch {
+	case errors.As(err, &held), err == nil && was.waits():
+		r, err := s.waiting(c, p.Run, p.Call.ID, p.Until)
+		return r, true, err
+	case err != nil:
+		return llm.Result{}, true, s.broken(err)
+	case was.begun:
+		return failedResult(c, fmt.Sprintf("The call was approved and begun (%s of %s), and nobody knows how it ended, so it is not run again. Ask the user to look.", p.Call.ID, p.Run)), true, nil
 	}
-	if p.begun && !p.done {
-		return failedResult(c, fmt.Sprintf("The call was approved and begun (%s of %s), and nobody knows how it ended, so it is not run again. Ask the user to look.", p.call.ID, p.run)), true, nil
+	p.Over, p.Given, p.was = time.Now().UTC(), s.given(), &was
+	s.settlePending(at, p)
+	if !was.now { // but for a request that never had its answer
+		r, err := s.again(c, p)
+		return r, true, err
 	}
-	if !p.done {
-		outcome, err := s.resume(p)
-		var held *journal.HeldError
-		switch {
-		case errors.As(err, &held), err == nil && outcome == nil:
-			r, err := s.waiting(c, p.run, p.call.ID, p.until)
-			return r, true, err
-		case err != nil:
-			return llm.Result{}, true, s.broken(err)
-		}
-		p.done, p.result = true, *outcome
-		if s.x.repeat != nil {
-			p.words = s.x.repeat.words
-		}
-	}
-	result := p.result
+	result := *was.result
 	result.CallID = c.ID
 	return result, true, nil
 }
 
-// resume goes on with a call that waits, on the record that has the question. It returns nil if nobody has
-// decided yet.
-func (s *serving) resume(p *pendingCall) (result *llm.Result, err error) {
+// settlePending keeps that a call is over. If that cannot be, the record says so all the same.
+func (s *serving) settlePending(at state.Place, p *pendingCall) {
+	e, err := p.kept(at)
+	if err != nil {
+		return
+	}
+	p.value = e.Value
+	if s.x.store.Put(s.x.detached(), e) != nil {
+		s.pend = append(s.pend, forgotten(state.Waiting))
+	}
+}
+
+// again gives the result of a call once more. Model and client are told that it was not run now.
+func (s *serving) again(c llm.Call, p *pendingCall) (llm.Result, error) {
+	if p.was == nil {
+		was, err := s.recorded(p)
+		if err != nil {
+			return llm.Result{}, s.broken(err)
+		}
+		p.was = &was
+	}
+	out := failedResult(c, "Its record has no result.")
+	if p.was.result != nil {
+		out = *p.was.result
+		out.CallID = c.ID
+	}
+	if p.was.receipt != nil && p.was.receipt.Status == journal.Refused {
+		return out, nil
+	}
+	when := p.Over.Format(time.RFC3339)
+	note := fmt.Sprintf("This call was made before, as %s of %s, and was over at %s. It is not run again. Its result then:", p.Call.ID, p.Run, when)
+	out.Parts = append([]llm.Part{llm.Text{Text: note}}, out.Parts...)
+	s.pend = append(s.pend, llm.Warning{Code: llm.Degraded, Feature: c.Name, Detail: fmt.Sprintf("the result is that of the call %s of %s, which was over at %s; it was not run again", p.Call.ID, p.Run, when)})
+	return out, nil
+}
+
+// recordedCall is what a record says of a call that waited.
+type recordedCall struct {
+	entries int
+	begun   bool             // it may have changed something, and nobody knows how it ended
+	receipt *journal.Receipt // nil if it is not over
+	open    map[string]bool  // calls that a person was asked about and that are not over
+	result  *llm.Result
+	now     bool // it was decided just now
+}
+
+// waits reports whether nothing has become of the call yet.
+func (r *recordedCall) waits() bool { return !r.begun && r.receipt == nil }
+
+// take reads one entry.
+func (r *recordedCall) take(e journal.Entry, call string) error {
+	r.entries++
+	switch e.Kind {
+	case journal.KindQuestion:
+		var q journal.Question
+		if err := e.Decode(&q); err != nil {
+			return err
+		}
+		if r.open == nil {
+			r.open = make(map[string]bool)
+		}
+		r.open[q.Call] = true
+		if q.Call == call {
+			r.begun = false // a tool that asks has done nothing yet
+		}
+	case journal.KindIntent:
+		var i journal.Intent
+		if err := e.Decode(&i); err != nil {
+			return err
+		}
+		r.begun = r.begun || i.Call == call
+	case journal.KindReceipt, journal.KindRefusal:
+		var receipt journal.Receipt
+		if err := e.Decode(&receipt); err != nil {
+			return err
+		}
+		delete(r.open, receipt.Call)
+		if receipt.Call == call {
+			r.begun, r.receipt, r.result = false, &receipt, receipt.Result
+		}
+	}
+	return nil
+}
+
+// recorded reads what the record says of a call that waits.
+func (s *serving) recorded(p *pendingCall) (recordedCall, error) {
+	var was recordedCall
+	for e, err := range journal.Whole(s.tools.Approvals.Store.Read(s.x.ctx(), p.Run, 0)) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err == nil {
+			err = was.take(e, p.Call.ID)
+		}
+		if err != nil {
+			return was, err
+		}
+	}
+	if was.entries == 0 {
+		s.x.settings.Log.Error("a call waits whose record is not here: gateways that share what they remember have to share the records too", "run", p.Run, "call", p.Call.ID)
+	}
+	return was, nil
+}
+
+// resume goes on with a call that waits, on the record that has the question.
+func (s *serving) resume(p *pendingCall) (was recordedCall, err error) {
+	if was, err = s.recorded(p); err != nil || was.entries == 0 || was.receipt != nil {
+		return was, err
+	}
 	store := s.tools.Approvals.Store
 	ctx := s.x.ctx()
-	rec, err := journal.Open(ctx, store, p.run)
+	rec, err := journal.Open(ctx, store, p.Run)
+	if errors.Is(err, journal.ErrSealed) { // since it was read
+		return s.recorded(p)
+	}
 	if err != nil {
-		return nil, err
+		return was, err
 	}
 	after := context.WithoutCancel(ctx)
 	defer func() { err = errors.Join(err, rec.Close(after)) }()
 	session, err := s.runner.Session(rec)
 	if err != nil {
-		return nil, err
+		return was, err
 	}
 	session.Model, session.Turn = s.to.id, 1
-	for e, err := range store.Read(ctx, p.run, 0) {
+	was = recordedCall{}
+	for e, err := range journal.Whole(store.Read(ctx, p.Run, 0)) {
 		if err == nil {
-			err = session.Recall(e)
+			err = errors.Join(was.take(e, p.Call.ID), session.Recall(e))
 		}
 		if err != nil {
-			return nil, err
+			return was, err
 		}
 	}
-	for ev, err := range session.Do(ctx, []llm.Call{p.call}) {
+	if was.begun || was.receipt != nil {
+		return was, nil
+	}
+	if err = s.runPending(session, p, &was); err != nil || was.waits() {
+		return was, err
+	}
+	delete(was.open, p.Call.ID)
+	if len(was.open) == 0 { // else the record is needed for the other calls
+		_, err = rec.Seal(after)
+	}
+	return was, err
+}
+
+// runPending runs a call that waited, if a person has allowed it.
+func (s *serving) runPending(session *invoke.Session, p *pendingCall, was *recordedCall) error {
+	for ev, err := range session.Do(context.WithValue(s.x.ctx(), askerKey{}, asker{s, p}), []llm.Call{p.Call}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		switch ev := ev.(type) {
 		case invoke.Outcome:
 			clean := s.clean(ev.Result)
-			result = &clean
+			was.receipt, was.result, was.now = &ev.Receipt, &clean, true
 			s.x.meters.served.add(1, s.to.route.Model, string(ev.Receipt.Status))
-		case invoke.Intended:
-			p.begun = true
 		default:
 			if err := s.tell(ev); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	if result != nil {
-		if _, err := rec.Seal(after); err != nil {
-			return nil, err
-		}
-	}
-	return result, nil
+	return nil
 }

@@ -80,6 +80,14 @@ func (r *remembering) Delete(ctx context.Context, k state.Place, mine []byte) (b
 	return was, r.did(writing, k.Kind, err)
 }
 
+// Held implements [state.Store].
+func (r *remembering) Held(ctx context.Context, kind state.Kind, most int) ([]state.Kept, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	list, err := r.store.Held(ctx, kind, most)
+	return list, r.did(reading, kind, err)
+}
+
 // Sweep implements [state.Store].
 func (r *remembering) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepEvery/2)
@@ -125,6 +133,7 @@ var stateWords = map[state.Kind]string{
 	state.Turn:      "what the tools of the gateway returned in this conversation",
 	state.Answer:    "the answer, for requests that go on from it by its id",
 	state.Request:   "whether this request was answered before",
+	state.Waiting:   "which calls wait for a person",
 }
 
 // forgotten is the warning about something that could not be kept or found.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -120,7 +121,11 @@ type serving struct {
 	said       bool            // the model has said something in an earlier round
 	hidden     []string        // tools of the route that the client's key may not use
 	waited     bool            // a call waits for a person
-	pend       []llm.Warning   // of calls that wait, which the client is not told yet
+	pend       []llm.Warning   // about calls that wait or waited, which the client is not told yet
+
+	calls   []llm.Call                  // that are being run
+	pending map[state.Hash]*pendingCall // that wait, or waited
+	same    map[string]*pendingCall     // by ids of calls that are the same as one that waits
 }
 
 // attach makes the tools of a route ready for a request. What was run for the client in earlier

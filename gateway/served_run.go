@@ -37,6 +37,9 @@ const maxProgress = 2000
 
 // do runs calls, and returns their results in order.
 func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
+	if err := s.recallPending(calls); err != nil {
+		return nil, err
+	}
 	results := make([]llm.Result, len(calls))
 	var fresh []llm.Call // those that are not answered otherwise
 	var at []int
@@ -87,7 +90,8 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 			results[i] = failedResult(c, "The call was not run, because another call of the same answer awaits a person's approval. Send it again by itself.")
 		}
 	}
-	for ev, err := range s.session.Do(s.x.ctx(), calls) {
+	s.calls = calls
+	for ev, err := range s.session.Do(context.WithValue(s.x.ctx(), askerKey{}, asker{s: s}), calls) {
 		if err != nil {
 			return nil, s.broken(err)
 		}
@@ -116,7 +120,17 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	if s.x.ctx().Err() != nil {
 		return nil, errGone
 	}
-	return results, nil
+	return results, s.sameWaits(calls, results)
+}
+
+// sameWaits tells of calls that were not asked about because the same call waits already.
+func (s *serving) sameWaits(calls []llm.Call, results []llm.Result) (err error) {
+	for i, c := range calls {
+		if p := s.same[c.ID]; p != nil && err == nil {
+			results[i], err = s.waiting(c, p.Run, p.Call.ID, p.Until)
+		}
+	}
+	return err
 }
 
 // intends notes that a tool may change something from now on.

@@ -33,7 +33,7 @@ type depot struct {
 	models map[string]*heard // behind each route
 }
 
-// newDepot configures the routes work (the model calls a tool of the gateway), mixed (it calls one of the
+// newDepot configures the routes ask (the model calls a tool of the gateway that needs consent), work (the model calls a tool of the gateway), mixed (it calls one of the
 // client beside it) and signed (its vendor signs calls, and wants the signatures back).
 func newDepot(t *testing.T, keys string) *depot {
 	t.Helper()
@@ -43,6 +43,7 @@ func newDepot(t *testing.T, keys string) *depot {
 	place(t, "own.yaml", strings.ReplaceAll(deliverTool, "FOLDER", d.dir))
 	var routes strings.Builder
 	for name, script := range map[string]string{
+		"ask":   "-- 1 --\ncall deliver {\"to\":\"Rome\"}\n-- 2 --\ntext Done.\n",
 		"work":  "-- 1 --\ncall deliver {\"to\":\"Rome\"}\n-- 2 --\ntext Done.\n",
 		"mixed": "-- 1 --\ncall deliver {\"to\":\"Rome\"}\ncall look {\"at\":\"it\"}\n-- 2 --\ntext Done.\n",
 		"plain": "-- 1 --\ntext One.\n-- 2 --\ntext Two.\n",
@@ -55,7 +56,10 @@ func newDepot(t *testing.T, keys string) *depot {
 		server := httptest.NewServer(&sim.Server{Model: d.models[name]})
 		t.Cleanup(server.Close)
 		fmt.Fprintf(&routes, "    - model: %s\n      to: [{model: \"openai+%s/v1#sim/native\", tools: native}]\n", name, server.URL)
-		if name != "plain" {
+		switch name {
+		case "ask":
+			routes.WriteString("      tools: [deliver]\n      approval: pending\n")
+		case "work", "mixed":
 			routes.WriteString("      tools: [deliver]\n      yes_to: [deliver]\n")
 		}
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"context"
 	"slices"
@@ -25,6 +26,7 @@ type shelf struct {
 	order  list.List         // of *kept that may be dropped, the oldest first
 	size   int               // of those
 	owners map[string]*holding
+	puts   int // ever
 }
 
 // holding is what one owner has of a kind.
@@ -36,6 +38,7 @@ type holding struct {
 
 type kept struct {
 	Kept
+	n        int           // how many were put before it
 	all, own *list.Element // nil if it is held
 }
 
@@ -127,6 +130,30 @@ func (m *Memory) Delete(_ context.Context, key Place, mine []byte) (bool, error)
 	return was, nil
 }
 
+// Held implements [Store].
+func (m *Memory) Held(_ context.Context, kind Kind, most int) ([]Kept, error) {
+	at := now(m.Now)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []*kept
+	if s := m.kinds[kind]; s != nil {
+		for _, list := range s.at {
+			for _, k := range list {
+				if k.Hold && at.Before(k.Until) {
+					found = append(found, k)
+				}
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *kept) int { return cmp.Compare(a.n, b.n) })
+	found = found[:min(most, len(found))]
+	out := make([]Kept, len(found))
+	for i, k := range found {
+		out[i] = k.Kept
+	}
+	return out, nil
+}
+
 // Sweep implements [Store].
 func (m *Memory) Sweep(context.Context) error {
 	at := now(m.Now)
@@ -157,7 +184,8 @@ func (s *shelf) put(e Kept) {
 			break
 		}
 	}
-	k := &kept{Kept: e}
+	s.puts++
+	k := &kept{Kept: e, n: s.puts}
 	o := s.owners[e.Owner]
 	if o == nil {
 		o = new(holding)

@@ -49,6 +49,8 @@ var (
 			ROW_NUMBER() OVER (ORDER BY at DESC, owner, hash, item) AS n
 		FROM toolpost_state WHERE kind = $1 AND held = 0) AS newest
 	WHERE own > $2 OR total > $3 OR n > $4)`
+	selectHeld = `SELECT owner, hash, item, until_at, value FROM toolpost_state WHERE kind = $1 AND held = 1 AND until_at > $2
+	ORDER BY at, owner, hash, item LIMIT $3`
 	countHeld = `SELECT owner FROM toolpost_state WHERE kind = $1 AND held = 1 GROUP BY owner HAVING COUNT(*) >= $2`
 )
 
@@ -252,6 +254,32 @@ func (s *SQL) Delete(ctx context.Context, k Place, mine []byte) (bool, error) {
 	}
 	n, err := res.RowsAffected()
 	return n > 0, failed(err)
+}
+
+// heldRow is an entry that is held, as it is found.
+type heldRow struct {
+	owner, hash, item string
+	until             int64
+	value             []byte
+}
+
+func (r *heldRow) fields() []any { return []any{&r.owner, &r.hash, &r.item, &r.until, &r.value} }
+
+// Held implements [Store].
+func (s *SQL) Held(ctx context.Context, kind Kind, most int) ([]Kept, error) {
+	rows, err := s.db.QueryContext(ctx, selectHeld, string(kind), now(s.Now).UnixMicro(), most)
+	list, err := tables.Collect(rows, err, (*heldRow).fields)
+	if err != nil {
+		return nil, failed(err)
+	}
+	out := make([]Kept, len(list))
+	for i, r := range list {
+		out[i] = Kept{Place: Place{Kind: kind, Owner: r.owner}, Item: r.item, Value: r.value, Until: time.UnixMicro(r.until).UTC(), Hold: true}
+		if _, err := hex.Decode(out[i].Hash[:], []byte(r.hash)); err != nil {
+			return nil, failed(err)
+		}
+	}
+	return out, nil
 }
 
 // Sweep implements [Store].

@@ -23,6 +23,8 @@ const (
 	Answer Kind = "answer"
 	// Request is a request that must not be run again: it is open, or was answered.
 	Request Kind = "request"
+	// Waiting is a call that waits for a person, or was decided after it waited.
+	Waiting Kind = "waiting"
 )
 
 // Hash is what an entry is found by.
@@ -62,7 +64,7 @@ var (
 	// ErrTooLarge says that a value is larger than its kind may be.
 	ErrTooLarge = errors.New("state: it is too large to be kept")
 	// ErrFull says that the owner has too many entries that must not be dropped.
-	ErrFull = errors.New("state: too many requests are open")
+	ErrFull = errors.New("state: too many of the kind are open")
 )
 
 // Store keeps entries. All methods are safe for concurrent use.
@@ -79,6 +81,9 @@ type Store interface {
 	// Delete drops what is under a key, if it is mine; nil means whatever it is. It reports whether
 	// something was there.
 	Delete(ctx context.Context, k Place, mine []byte) (bool, error)
+	// Held returns entries of a kind that are not dropped to make room, of all owners, the oldest
+	// first, and no more than most.
+	Held(ctx context.Context, kind Kind, most int) ([]Kept, error)
 	// Sweep drops what has ended and what is too much.
 	Sweep(ctx context.Context) error
 }
@@ -99,6 +104,7 @@ var limits = map[Kind]limit{
 	Turn:      {entries: 20_000, size: 128 << 20, owner: 32 << 20, value: 8 << 20, alike: 8},
 	Answer:    {entries: 5_000, size: 128 << 20, owner: 64 << 20, value: 16 << 20, alike: 1},
 	Request:   {entries: 20_000, size: 64 << 20, owner: 32 << 20, value: 2 << 20, alike: 1, held: 20_000},
+	Waiting:   {entries: 20_000, size: 64 << 20, owner: 16 << 20, value: 1 << 20, alike: 1, held: 200},
 }
 
 // room is how much more a database may keep than memory.

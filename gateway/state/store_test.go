@@ -280,3 +280,37 @@ func TestFull(t *testing.T) {
 		}
 	})
 }
+
+// TestHeld: entries that are not dropped are listed for all owners, the oldest first, with all that is known of
+// them; those that have ended, that may be dropped or that are of another kind are not.
+func TestHeld(t *testing.T) {
+	onEach(t, func(t *testing.T, open opener) {
+		c := newClock()
+		one, two := open(t, c), open(t, c)
+		var want []state.Kept
+		for i := range 6 {
+			c.pass(time.Millisecond)
+			e := state.Kept{Place: key(state.Waiting, fmt.Sprint("team", 6-i), fmt.Sprint(i)), Value: fmt.Append(nil, i), Until: c.now().Add(time.Hour).Truncate(time.Microsecond), Hold: true}
+			if _, err := one.Claim(t.Context(), e, nil); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, e)
+		}
+		ended, loose, other := want[0], want[0], want[0]
+		ended.Hash, ended.Until = state.HashOf([]byte("ended")), c.now().Add(-time.Second)
+		loose.Hash, loose.Hold = state.HashOf([]byte("loose")), false
+		other.Kind = state.Request
+		if err := one.Put(t.Context(), ended, loose); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Put(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		for _, most := range []int{100, 6, 4} {
+			got, err := two.Held(t.Context(), state.Waiting, most)
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want[:min(most, 6)]) {
+				t.Errorf("most %d: %v\n%v\n%v", most, err, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,374 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/agent"
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/schema"
+	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// open are all questions that wait, by run.
+func openQuestions(t *testing.T, store *journal.Memory) map[string][]invoke.Question {
+	t.Helper()
+	found := map[string][]invoke.Question{}
+	for info, err := range store.Runs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		open, err := agent.Waiting(t.Context(), store, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) > 0 {
+			found[info] = open
+		}
+	}
+	return found
+}
+
+// theOnly returns the question that waits, of which there must be one.
+func theOnly(t *testing.T, store *journal.Memory) (run string, q invoke.Question) {
+	t.Helper()
+	found := openQuestions(t, store)
+	if len(found) != 1 {
+		t.Fatalf("%d runs wait: %+v", len(found), found)
+	}
+	for run, open := range found {
+		if len(open) != 1 {
+			t.Fatalf("%d questions: %+v", len(open), open)
+		}
+		return run, open[0]
+	}
+	return "", q
+}
+
+func decide(t *testing.T, store journal.Store, run, call string, allowed bool) {
+	t.Helper()
+	if err := agent.Decide(t.Context(), store, run, agent.Grant{Call: call, Allowed: allowed, By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSameCallTwiceInOneAnswer: there is one question about calls that are the same, also if their arguments
+// are written in other ways that come to the same; the decision about it is that about all of them, and what
+// is allowed is run once. The model is told which result is not of a run of its own.
+func TestSameCallTwiceInOneAnswer(t *testing.T) {
+	for _, calls := range []string{
+		"call write {\"what\":\"x\"}\ncall write {\"what\":\"x\"}",
+		"call write {\"what\":\"x\",\"n\":1}\ncall write {\"n\":\"1\",\"what\":\"x\"}",
+	} {
+		for _, allowed := range []bool{true, false} {
+			var n counter
+			tools, store := asking(&n, 0)
+			widen(t, tools, &n)
+			url, model := staged(t, script(t, calls, "text Well."), wire.Chat, tools)
+			first := ask(t, url, wire.Chat, question("m"), false)
+			run, q := theOnly(t, store)
+			told := results(model.last())
+			if len(told) != 2 || !strings.Contains(told[0].Text(), "awaits a person's approval") || !strings.Contains(told[1].Text(), "as "+q.CallID+" of "+run) || first.err != nil {
+				t.Fatalf("%v %+v", first.err, told)
+			}
+			decide(t, store, run, q.CallID, allowed)
+			second := ask(t, url, wire.Chat, question("m"), false)
+			told = results(model.last())
+			want, runs := "ada refused it", 0
+			if allowed {
+				want, runs = "written", 1
+			}
+			if second.err != nil || n.n() != runs || len(told) != 2 || !strings.Contains(told[0].Text(), want) || !strings.Contains(told[1].Text(), want) {
+				t.Errorf("%t: %v, %d runs, %+v", allowed, second.err, n.n(), told)
+			}
+			if again := strings.Contains(told[1].Text(), "It is not run again"); again != allowed || strings.Contains(told[0].Text(), "not run again") {
+				t.Errorf("%t: the model is told %+v", allowed, told)
+			}
+			if report, err := journal.Verify(store.Read(t.Context(), run, 0)); err != nil || !report.Sealed {
+				t.Errorf("%v %+v", err, report)
+			}
+			if open := openQuestions(t, store); len(open) > 0 {
+				t.Errorf("still open: %+v", open)
+			}
+		}
+	}
+}
+
+// widen gives the tool a number beside its text.
+func widen(t *testing.T, tools *gateway.ServedTools, n *counter) {
+	t.Helper()
+	write := reading("write", "written", n)
+	write.Effects, write.Origin = 0, tool.MCP
+	write.Input = schema.Schema(`{"type":"object","properties":{"what":{"type":"string"},"n":{"type":"integer"}},"required":["what"]}`)
+	tools.Tools = served(write).Tools
+}
+
+// TestSameCallShownAlike: calls that a person is shown in the same way are the same call, in whatever request.
+func TestSameCallShownAlike(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	widen(t, tools, &n)
+	memory := new(state.Memory)
+	for i, call := range []string{`{"what":"x","n":1}`, `{"what":"x","n":"1"}`, `{"n":1,"what":"x"}`} {
+		setup, model := stagedSetup(t, script(t, "call write "+call, "text Well."), wire.Chat, tools)
+		setup.State = memory
+		req := question("m")
+		req.MaxTokens += i
+		if got := ask(t, serve(t, setup), wire.Chat, req, false); got.err != nil || !strings.Contains(results(model.last())[0].Text(), "awaits") {
+			t.Fatalf("%s: %v %+v", call, got.err, results(model.last()))
+		}
+	}
+	if _, q := theOnly(t, store); !strings.Contains(string(q.Args), `"n":1`) {
+		t.Errorf("shown as %s", q.Args)
+	}
+}
+
+// TestSameCallAtOnce: of many requests that make the same call at once one asks, and all are told of that
+// question; whichever gateway they ask.
+func TestSameCallAtOnce(t *testing.T) {
+	for round := range 5 {
+		var n counter
+		tools, store := asking(&n, 0)
+		memory := new(state.Memory)
+		var urls []string
+		for range 2 {
+			setup, _ := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text It waits."), wire.Chat, tools)
+			setup.State = memory
+			urls = append(urls, serve(t, setup))
+		}
+		var wg sync.WaitGroup
+		got := make([]reply, 12)
+		for i := range got {
+			wg.Go(func() {
+				req := question("m")
+				req.MaxTokens += i
+				got[i] = ask(t, urls[i%2], wire.Chat, req, false)
+			})
+		}
+		wg.Wait()
+		run, q := theOnly(t, store)
+		for i, g := range got {
+			if warned := fmt.Sprint(g.header.Values(gateway.WarningHeader)); g.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") {
+				t.Errorf("round %d, %d: %v %s; the question is %s of %s", round, i, g.err, warned, q.CallID, run)
+			}
+		}
+		decide(t, store, run, q.CallID, true)
+		for i := range got {
+			wg.Go(func() {
+				req := question("m")
+				req.MaxTokens += i
+				got[i] = ask(t, urls[i%2], wire.Chat, req, false)
+			})
+		}
+		wg.Wait()
+		if n.n() != 1 {
+			t.Errorf("round %d: %d runs", round, n.n())
+		}
+		if open := openQuestions(t, store); len(open) > 1 { // who came after the run asks anew, once
+			t.Errorf("round %d: %+v", round, open)
+		}
+	}
+}
+
+// TestTwoCallsOfOneAnswer: different calls of one answer are two questions on one record, which stays open
+// until both are decided.
+func TestTwoCallsOfOneAnswer(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	url, model := staged(t, script(t, "call write {\"what\":\"x\"}\ncall write {\"what\":\"y\"}", "text Well."), wire.Chat, tools)
+	run := ask(t, url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+	open := openQuestions(t, store)[run]
+	if len(open) != 2 {
+		t.Fatalf("%+v", open)
+	}
+	for i, want := range []string{"awaits", "written"} {
+		decide(t, store, run, open[i].CallID, true)
+		got := ask(t, url, wire.Chat, question("m"), false)
+		if told := results(model.last()); got.err != nil || n.n() != i+1 || !strings.Contains(told[0].Text(), "written") || !strings.Contains(told[1].Text(), want) {
+			t.Errorf("%d: %v, %d runs, %+v", i, got.err, n.n(), told)
+		}
+	}
+	if report, err := journal.Verify(store.Read(t.Context(), run, 0)); err != nil || !report.Sealed {
+		t.Errorf("%v %+v", err, report)
+	}
+}
+
+// TestOldResultSaysSo: a result that is given again is said to be an old one, to the model and to the client; who
+// names the request anew is asked about anew.
+func TestOldResultSaysSo(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	url, model := staged(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
+	send := func(name string) (http.Header, string) {
+		t.Helper()
+		return named(t, url, name), results(model.last())[0].Text()
+	}
+	send("")
+	run, q := theOnly(t, store)
+	decide(t, store, run, q.CallID, true)
+	if h, told := send(""); strings.Contains(told+fmt.Sprint(h.Values(gateway.WarningHeader)), "not run again") {
+		t.Errorf("the first time: %q %v", told, h)
+	}
+	h, told := send("")
+	if want := fmt.Sprintf("as %s of %s", q.CallID, run); !strings.Contains(told, want) || !strings.Contains(told, "It is not run again") || !strings.Contains(told, "written") {
+		t.Errorf("the model is told %q", told)
+	}
+	if warned := fmt.Sprint(h.Values(gateway.WarningHeader)); !strings.Contains(warned, "the result is that of the call "+q.CallID+" of "+run) || !strings.Contains(warned, "it was not run again") {
+		t.Errorf("the client is told %s", warned)
+	}
+	if _, told := send("another"); !strings.Contains(told, "awaits") || n.n() != 1 {
+		t.Errorf("with another name: %q, %d runs", told, n.n())
+	}
+	run, q = theOnly(t, store)
+	decide(t, store, run, q.CallID, true)
+	if _, told := send("another"); !strings.Contains(told, "written") || n.n() != 2 {
+		t.Errorf("after its approval: %q, %d runs", told, n.n())
+	}
+	if h, _ := send("another"); h.Get(gateway.ReplayHeader) == "" || n.n() != 2 {
+		t.Errorf("%v, %d runs", h, n.n())
+	}
+}
+
+// named asks with an Idempotency-Key, if it is not empty.
+func named(t *testing.T, url, name string) http.Header {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Write."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "" {
+		req.Header.Set(gateway.IdempotencyHeader, name)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Fatal(resp.Status)
+	}
+	return resp.Header
+}
+
+// TestPendingAfterRestart: a gateway that begins anew goes on with what waits, from what is kept and the record
+// alone: also if the one before it ended after the call was run and before that was kept, or had begun the call.
+func TestPendingAfterRestart(t *testing.T) {
+	for name, test := range map[string]struct {
+		forget bool   // that the call is over
+		cut    string // the record after entries of this kind
+		want   string
+		runs   int
+	}{
+		"it waits":                   {false, "question", "written", 1},
+		"it was run":                 {true, "", "It is not run again", 1},
+		"it was begun":               {true, "intent", "nobody knows how it ended", 1},
+		"the question was not asked": {false, "start", "awaits", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n counter
+			tools, store := asking(&n, 0)
+			memory := new(state.Memory)
+			begin := func(tools *gateway.ServedTools) (string, *stage) {
+				setup, model := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
+				setup.State = memory
+				return serve(t, setup), model
+			}
+			url, _ := begin(tools)
+			ask(t, url, wire.Chat, question("m"), false)
+			run, q := theOnly(t, store)
+			kept, err := memory.Held(t.Context(), state.Waiting, 10)
+			if err != nil || len(kept) != 1 {
+				t.Fatal(kept, err)
+			}
+			if test.cut != "start" {
+				decide(t, store, run, q.CallID, true)
+			}
+			if test.forget {
+				ask(t, url, wire.Chat, question("m"), false)
+				if err := memory.Put(t.Context(), kept[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after, _ := asking(&n, 0)
+			after.Approvals.Store = store
+			if test.cut == "intent" || test.cut == "start" {
+				after.Approvals.Store = copied(t, store, run, journal.Kind(test.cut))
+			}
+			url, model := begin(after)
+			got := ask(t, url, wire.Chat, question("m"), false)
+			if told := results(model.last()); got.err != nil || len(told) != 1 || !strings.Contains(told[0].Text(), test.want) || n.n() != test.runs {
+				t.Errorf("%v, %d runs, %+v", got.err, n.n(), told)
+			}
+			if test.cut == "start" {
+				if open, err := agent.Waiting(t.Context(), after.Approvals.Store, run); err != nil || len(open) != 1 || open[0].CallID != q.CallID {
+					t.Errorf("%+v %v", open, err)
+				}
+			}
+		})
+	}
+}
+
+// copied is a store with the entries of a run up to the first of a kind.
+func copied(t *testing.T, from *journal.Memory, run string, last journal.Kind) journal.Store {
+	t.Helper()
+	to := new(journal.Memory)
+	rec, err := journal.Open(t.Context(), to, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rec.Write(t.Context(), journal.KindStart, journal.Start{Task: "a request"}); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range journal.Whole(from.Read(t.Context(), run, 0)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last == journal.KindStart {
+			break
+		}
+		if _, err := rec.Write(t.Context(), e.Kind, e.Body); err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == last {
+			break
+		}
+	}
+	if err := rec.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestTooManyWait: an owner that has too many calls waiting gets no more, and none of those that wait is
+// forgotten.
+func TestTooManyWait(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, time.Hour)
+	memory := new(state.Memory)
+	for i := range 200 {
+		e := state.Kept{Place: state.Place{Kind: state.Waiting, Hash: state.HashOf(fmt.Append(nil, i))}, Value: []byte("{}"), Until: time.Now().Add(time.Hour), Hold: true}
+		if _, err := memory.Claim(t.Context(), e, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setup, model := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
+	setup.State = memory
+	got := ask(t, serve(t, setup), wire.Chat, question("m"), false)
+	if told := results(model.last()); got.err != nil || len(told) != 1 || !strings.Contains(told[0].Text(), "too many calls wait") || n.n() != 0 {
+		t.Errorf("%v %+v", got.err, told)
+	}
+	if open := openQuestions(t, store); len(open) > 0 {
+		t.Errorf("%+v", open)
+	}
+	if held, err := memory.Held(t.Context(), state.Waiting, 1000); err != nil || len(held) != 200 {
+		t.Errorf("%d are kept: %v", len(held), err)
+	}
+}
