@@ -1,21 +1,22 @@
 // Command gateway measures what a gateway adds to a request: toolpost serve beside no gateway, a
-// plain Go reverse proxy and a Go proxy that reads and writes every event anew, in one run.
+// plain Go reverse proxy, a Go proxy that reads and writes every event anew, and gateways of others,
+// in one run.
 //
-//	go build -o toolpost ../../cmd/toolpost && go run . -toolpost ./toolpost
+//	go build -o toolpost ../../cmd/toolpost && go run . -toolpost ./toolpost -peers ~/.cache/toolpost-peers
 //
-// Upstream, proxies and gateway are processes of their own. Every answer has one tool call, in one
+// Upstream, proxies and gateways are processes of their own. Every answer has one tool call, in one
 // piece or as 21 events. Rounds go around, so that a busy machine disturbs all alike; compare by the
 // ratios. Another gateway that speaks Chat Completions is measured with -peer NAME=URL,PID.
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"slices"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -27,23 +28,27 @@ func main() {
 		each     = flag.Duration("each", 2*time.Second, "how long each measurement takes")
 		rounds   = flag.Int("rounds", 3, "how often each is measured; the median counts")
 		levels   = flag.String("c", "1,32,128", "requests at once")
+		dir      = flag.String("peers", "", "measure other gateways too, and install them below this `FOLDER`")
 		peers    = peerList{}
 	)
-	flag.Var(&peers, "peer", "another gateway: `NAME=URL,PID`")
+	flag.Var(&peers, "peer", "another gateway that runs already: `NAME=URL,PID`")
+	flag.Func("header", "a `NAME: VALUE` that requests to the -peer before it have", peers.header)
 	flag.Parse()
 	if *role != "" {
 		log.Fatal(serve(*role, *to))
 	}
-	if err := measure(*toolpost, *each, *rounds, strings.Split(*levels, ","), peers); err != nil {
+	if err := measure(*toolpost, *dir, *each, *rounds, strings.Split(*levels, ","), peers); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // target is what is measured.
 type target struct {
-	name, url string
-	pid       int
-	messages  bool // the client speaks Anthropic's format
+	name, url, model string
+	pid              int
+	messages         bool // the client speaks Anthropic's format
+	headers          []string
+	other            bool // a gateway of others: where it fails, the run goes on without it
 }
 
 // cell is one measurement.
@@ -51,63 +56,65 @@ type cell struct {
 	target, mode, c string
 }
 
-func measure(toolpost string, each time.Duration, rounds int, levels []string, peers peerList) error {
-	servers, targets, err := startAll(toolpost)
-	defer servers.stop()
+var modes = []string{"json", "stream"}
+
+func measure(toolpost, dir string, each time.Duration, rounds int, levels []string, peers peerList) error {
+	p := &processes{}
+	defer p.stop()
+	stopped := make(chan os.Signal, 1)
+	signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stopped
+		p.stop()
+		os.Exit(1)
+	}()
+	targets, err := p.startAll(toolpost)
 	if err != nil {
 		return err
 	}
+	if dir != "" {
+		targets = append(targets, p.startPeers(dir, targets[0].url)...)
+	}
 	targets = append(targets, peers...)
-	results := map[cell][]result{}
+	fmt.Println(machine())
+	t := table{targets: targets, levels: levels, rounds: rounds, results: map[cell][]result{}}
 	for range rounds {
-		for _, mode := range []string{"json", "stream"} {
-			for _, c := range levels {
-				for _, t := range targets {
-					r, err := load(t, mode == "stream", c, each)
-					if err != nil {
-						return fmt.Errorf("%s, %s, c=%s: %w", t.name, mode, c, err)
-					}
-					key := cell{t.name, mode, c}
-					results[key] = append(results[key], r)
-				}
-			}
+		if err := t.round(each); err != nil {
+			return err
 		}
 	}
-	print(targets, levels, results)
+	fmt.Println(machine())
+	t.print()
 	return nil
 }
 
-// print writes a table. Ratios are to the plain proxy: of the CPU time of a request, and of what is
-// added to the median over asking the upstream itself.
-func print(targets []target, levels []string, results map[cell][]result) {
-	fmt.Println("| mode | c | gateway | requests/s | p50 ms (added) | p90 | p99 | CPU ms/request | CPU ratio | added p50 ratio | errors |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
-	for _, mode := range []string{"json", "stream"} {
-		for _, c := range levels {
-			direct, plain := median(results[cell{"direct", mode, c}]), median(results[cell{"plain proxy", mode, c}])
-			for _, t := range targets {
-				r := median(results[cell{t.name, mode, c}])
-				cpu, added := "", ""
-				if t.name != "direct" {
-					cpu = fmt.Sprintf("%.2f", r.cpu/plain.cpu)
-					added = fmt.Sprintf("%.2f", (r.p50-direct.p50)/(plain.p50-direct.p50))
+// round measures every cell once.
+func (t table) round(each time.Duration) error {
+	for _, mode := range modes {
+		for _, c := range t.levels {
+			for _, one := range t.targets {
+				r, err := load(one, mode == "stream", c, each)
+				if err != nil && !one.other {
+					return fmt.Errorf("%s, %s, c=%s: %w", one.name, mode, c, err)
 				}
-				fmt.Printf("| %s | %s | %s | %.0f | %.2f (%+.2f) | %.2f | %.2f | %.3f | %s | %s | %d |\n",
-					mode, c, t.name, r.rate, r.p50, r.p50-direct.p50, r.p90, r.p99, r.cpu, cpu, added, r.errors)
+				if err != nil {
+					fmt.Printf("%s, %s, c=%s: %v\n", one.name, mode, c, err)
+				}
+				key := cell{one.name, mode, c}
+				t.results[key] = append(t.results[key], r)
 			}
 		}
 	}
+	return nil
 }
 
-// median is the measurement whose CPU time per request is in the middle, with the sum of all errors.
-func median(list []result) result {
-	sorted := slices.SortedFunc(slices.Values(list), func(a, b result) int { return cmp.Compare(a.cpu+a.p50, b.cpu+b.p50) })
-	r := sorted[len(sorted)/2]
-	r.errors = 0
-	for _, one := range list {
-		r.errors += one.errors
-	}
-	return r
+// machine says when and where, and how busy it is.
+func machine() string {
+	busy, _ := os.ReadFile("/proc/loadavg")
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, _ := strings.Cut(string(info), "model name")
+	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
+	return fmt.Sprintf("%s, %d × %s, load %.14s", time.Now().UTC().Format("2006-01-02 15:04"), strings.Count(string(info), "processor\t"), model, busy)
 }
 
 // peerList are gateways that somebody else started.
@@ -124,7 +131,7 @@ func (p *peerList) String() string {
 
 // Set adds one.
 func (p *peerList) Set(text string) error {
-	var t target
+	t := target{other: true}
 	name, rest, _ := strings.Cut(text, "=")
 	url, pid, ok := strings.Cut(rest, ",")
 	if _, err := fmt.Sscan(pid, &t.pid); !ok || err != nil {
@@ -132,6 +139,16 @@ func (p *peerList) Set(text string) error {
 	}
 	t.name, t.url = name, url
 	*p = append(*p, t)
+	return nil
+}
+
+// header adds a header to the one that was added last.
+func (p *peerList) header(text string) error {
+	if len(*p) == 0 || !strings.Contains(text, ":") {
+		return fmt.Errorf("%q is not NAME: VALUE after a -peer", text)
+	}
+	last := &(*p)[len(*p)-1]
+	last.headers = append(last.headers, text)
 	return nil
 }
 

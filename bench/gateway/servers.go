@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 )
 
 // serve is one of the servers beside the gateway. It prints its address.
@@ -58,7 +60,7 @@ const whole = `{"id":"chatcmpl-1","object":"chat.completion","created":170000000
 // answer is the upstream.
 func answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	if !bytes.Contains(body, []byte(`"stream":true`)) {
+	if !bytes.Contains(body, []byte(`"stream":true`)) && !bytes.Contains(body, []byte(`"stream": true`)) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, whole)
 		return
@@ -138,69 +140,99 @@ func anew(b []byte) ([]byte, error) {
 
 // processes are the servers of a run.
 type processes struct {
-	list []*exec.Cmd
+	mu   sync.Mutex
+	list []*process
 	dir  string
 }
 
+// process is a server and what it started, a process group of its own.
+type process struct {
+	*exec.Cmd
+	ended chan struct{}
+}
+
+// stop ends all of them.
 func (p *processes) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range p.list {
-		_ = c.Process.Kill()
-		_ = c.Wait()
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		<-c.ended
 	}
+	p.list = nil
 	if p.dir != "" {
 		_ = os.RemoveAll(p.dir)
 	}
 }
 
-// start starts a server and reads its address from its first line.
-func (p *processes) start(name string, args ...string) (url string, pid int, err error) {
-	c := exec.Command(name, args...)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return "", 0, err
-	}
+// run starts a command.
+func (p *processes) run(c *exec.Cmd) (*process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	p.list = append(p.list, c)
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		return "", 0, errors.New(name + " says nothing")
-	}
-	url, ok := strings.CutPrefix(lines.Text(), "listening on ")
-	if !ok {
-		return "", 0, fmt.Errorf("%s says %q", name, lines.Text())
-	}
-	return url, c.Process.Pid, nil
+	one := &process{c, make(chan struct{})}
+	p.list = append(p.list, one)
+	go func() {
+		_ = c.Wait()
+		close(one.ended)
+	}()
+	return one, nil
 }
 
-// startAll starts the upstream and what is measured.
-func startAll(toolpost string) (*processes, []target, error) {
-	p := &processes{}
-	up, upPID, err := p.start(self, "-role", "upstream")
+// start starts a server and reads its address from its first line.
+func (p *processes) start(name string, args ...string) (url string, pid int, err error) {
+	in, out, err := os.Pipe()
 	if err != nil {
-		return p, nil, err
+		return "", 0, err
 	}
-	targets := []target{{name: "direct", url: up, pid: upPID}}
-	for _, t := range []target{{name: "plain proxy"}, {name: "re-encoding proxy"}} {
-		role, _, _ := strings.Cut(strings.ReplaceAll(t.name, "-", ""), "ing")
-		role, _, _ = strings.Cut(strings.Replace(role, "reencod", "reencode", 1), " ")
-		if t.url, t.pid, err = p.start(self, "-role", role, "-to", up); err != nil {
-			return p, nil, err
+	defer out.Close()
+	c := exec.Command(name, args...)
+	c.Stdout = out
+	one, err := p.run(c)
+	if err != nil {
+		return "", 0, err
+	}
+	out.Close() // so that the end of the server is the end of what is read
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil {
+		return "", 0, errors.New(name + " says nothing")
+	}
+	go func() { _, _ = io.Copy(io.Discard, in) }()
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		return "", 0, fmt.Errorf("%s says %q", name, line)
+	}
+	return url, one.Process.Pid, nil
+}
+
+// startAll starts the upstream and what is measured, the upstream first.
+func (p *processes) startAll(toolpost string) ([]target, error) {
+	up, pid, err := p.start(self, "-role", "upstream")
+	if err != nil {
+		return nil, err
+	}
+	targets := []target{{name: "direct", url: up, pid: pid}}
+	for _, proxy := range []struct{ name, role string }{{"plain proxy", "plain"}, {"re-encoding proxy", "reencode"}} {
+		url, pid, err := p.start(self, "-role", proxy.role, "-to", up)
+		if err != nil {
+			return nil, err
 		}
-		targets = append(targets, t)
+		targets = append(targets, target{name: proxy.name, url: url, pid: pid})
 	}
 	if p.dir, err = os.MkdirTemp("", "bench-gateway"); err != nil {
-		return p, nil, err
+		return nil, err
 	}
 	config := filepath.Join(p.dir, "gateway.yml")
 	text := "providers:\n  up: {base_url: '" + up + "/v1', wire: chat}\ngateway:\n  routes:\n    - {model: bench, to: [{model: up/bench, tools: native}]}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return p, nil, err
+		return nil, err
 	}
 	url, pid, err := p.start(toolpost, "serve", "--addr", "127.0.0.1:0", "--config", config)
 	if err != nil {
-		return p, nil, err
+		return nil, err
 	}
-	return p, append(targets, target{name: "toolpost", url: url, pid: pid}, target{name: "toolpost, translating", url: url, pid: pid, messages: true}), nil
+	return append(targets, target{name: "toolpost", url: url, pid: pid}, target{name: "toolpost, translating", url: url, pid: pid, messages: true}), nil
 }
