@@ -74,6 +74,7 @@ type exchange struct {
 	serving  *serving      // the tools of the gateway; nil if there are none
 	repeat   *repeat       // what a request to a route with tools is known by
 	members  []saidMember  // of the request, by which a vendor may do more than its model and tools say
+	allows   allowance     // of output
 	signed   map[state.Hash]signed
 }
 
@@ -181,6 +182,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	if err = cmp.Or(ambiguous(body), x.readMembers(body)); err != nil {
 		return nil, nil, false, err
 	}
+	req.MaxTokens, x.spent.answers = max(req.MaxTokens, 0), x.allows.answers // some clients write no bound as -1
 	before := len(req.Messages)
 	err = x.answers.Recall(x.ctx(), x.owner, x.Codec, req)
 	return body, req, len(req.Messages) != before, err

@@ -132,8 +132,8 @@ func (x *exchange) mayKnow(r *route, name string) bool {
 	return x.rights == nil || x.rights.Key.AllowsModel(name) && x.rights.Key.AllowsRoute(r.Model)
 }
 
-// defaultOutput is how many tokens of output are reserved where neither the request nor the catalogue
-// bounds them.
+// defaultOutput is how many tokens of output are usual where a request does not bound them. Limits per minute count it as so many, and
+// budgets do where the catalogue does not know how many the model gives.
 const defaultOutput = 4096
 
 // Bounds of what a request reserves, whatever it asks for: tokens of an answer, and answers.
@@ -172,21 +172,6 @@ func (x *exchange) claim(ways []way, req *llm.Request) ([]way, func(error), erro
 	}
 	x.rateHeaders(s.admission.Rooms)
 	return ways, x.settle, nil
-}
-
-// mostOutput is how many tokens of output are reserved: what the request allows, but no more than the model
-// gives, for each answer that it wants.
-func mostOutput(req *llm.Request, info catalog.Model) int {
-	most := largestOutput
-	if info.MaxOutput > 0 {
-		most = min(info.MaxOutput, largestOutput)
-	}
-	if req.MaxTokens > 0 {
-		most = min(req.MaxTokens, most)
-	} else {
-		most = min(most, defaultOutput)
-	}
-	return most * min(max(req.N, 1), mostAnswers)
 }
 
 func infoOf(w way) catalog.Model {

@@ -62,7 +62,7 @@ func (g *guarded) told() string {
 }
 
 // prices say what the model priced costs: a dollar and two per million tokens.
-const prices = "rules:\n  - match: {family: priced}\n    set: {price: {input: 1, output: 2}}\n"
+const prices = "rules:\n  - match: {family: priced}\n    set: {price: {input: 1, output: 2}}\n  - match: {family: lengthy}\n    set: {max_output_tokens: 60000}\n"
 
 // guard starts a gateway that wants keys. It has a route for each format of upstream, named like
 // it, and others.
@@ -84,7 +84,7 @@ func guard(t *testing.T, upstream http.Handler) *guarded {
 		client.Vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
 		routes = append(routes, to(format, "up-"+format+"/sim/native"))
 	}
-	routes = append(routes, to("costly", "up-chat/priced"), to("free-*", "up-chat/*"),
+	routes = append(routes, to("costly", "up-chat/priced"), to("long", "up-chat/lengthy"), to("free-*", "up-chat/*"),
 		gateway.ModelRoute{Model: "falls", Upstreams: []gateway.Upstream{{Model: "up-chat/sim/native+status=500"}}, Fallback: []string{"chat"}})
 	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: routes, Access: g.book, MaxBody: 1 << 20, Log: slog.New(slog.NewTextHandler(g, nil))})
 	return g

@@ -15,18 +15,22 @@ import (
 type memberMeaning uint8
 
 const (
-	namesModels  memberMeaning = iota + 1 // that may answer in the place of the one that is asked for
-	runsTool                              // of the vendor
-	runsPlugins                           // a list of tools of the vendor
-	holdsMembers                          // that a server reads as if they stood in the request
-	changesAll                            // it may lead to another model or to any tool
-	raisesPrice                           // beyond what the catalogue knows
-	notServed                             // its answer would come elsewhere, uncounted
+	namesModels   memberMeaning = iota + 1 // that may answer in the place of the one that is asked for
+	runsTool                               // of the vendor
+	runsPlugins                            // a list of tools of the vendor
+	holdsMembers                           // that a server reads as if they stood in the request
+	holdsNumbers                           // like those of the next two
+	allowsOutput                           // so many tokens of an answer
+	allowsAnswers                          // so many of them
+	hidesMembers                           // which nobody can know
+	changesAll                             // it may lead to another model or to any tool
+	raisesPrice                            // beyond what the catalogue knows
+	notServed                              // its answer would come elsewhere, uncounted
 )
 
 // vendorMember is a member of requests that some vendor or gateway understands.
 type vendorMember struct {
-	name    string // in lower case: some servers read members in any case
+	name    string // compared by [foldMember]: some servers read members in any case, and some in two spellings
 	meaning memberMeaning
 	tool    string   // that it runs
 	at      string   // the member of it that decides, "" if it does itself
@@ -73,7 +77,6 @@ var vendorMembers = membersByName([]vendorMember{
 	// OpenAI: the answer is fetched later
 	{name: "background", meaning: notServed},
 	// Vercel's gateway
-	{name: "provideroptions", meaning: changesAll},
 	{name: "provider_options", meaning: changesAll},
 	// Search that the vendor runs: OpenAI, xAI, Qwen, Groq, Cohere
 	{name: "web_search_options", meaning: runsTool, tool: llm.WebSearch},
@@ -87,11 +90,34 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "speed", meaning: raisesPrice, plain: []string{"standard"}},
 	{name: "inference_geo", meaning: raisesPrice, plain: []string{"global"}},
 	// OpenAI, Anthropic, Groq, Gemini, Bedrock
-	{name: "service_tier", meaning: raisesPrice, plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand"}},
-	{name: "servicetier", meaning: raisesPrice, at: "type", plain: []string{"default", "flex", "reserved"}},
+	{name: "service_tier", meaning: raisesPrice, at: "type", plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand", "reserved"}},
 	{name: "performance_config", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
-	{name: "performanceconfig", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
-	{name: "additionalmodelrequestfields", meaning: holdsMembers},
+	{name: "additional_model_request_fields", meaning: holdsMembers},
+	// How long answers may be, and how many there may be: OpenAI, Anthropic, Gemini, Bedrock and the models on it, Ollama, llama.cpp, vLLM, TGI
+	{name: "generation_config", meaning: holdsNumbers},
+	{name: "inference_config", meaning: holdsNumbers},
+	{name: "options", meaning: holdsNumbers},
+	{name: "parameters", meaning: holdsNumbers},
+	{name: "sampling_params", meaning: holdsNumbers},
+	{name: "text_generation_config", meaning: holdsNumbers},
+	{name: "max_tokens", meaning: allowsOutput},
+	{name: "max_completion_tokens", meaning: allowsOutput},
+	{name: "max_output_tokens", meaning: allowsOutput},
+	{name: "max_new_tokens", meaning: allowsOutput},
+	{name: "max_tokens_to_sample", meaning: allowsOutput},
+	{name: "max_gen_len", meaning: allowsOutput},
+	{name: "max_token_count", meaning: allowsOutput},
+	{name: "n_predict", meaning: allowsOutput},
+	{name: "num_predict", meaning: allowsOutput},
+	{name: "min_tokens", meaning: allowsOutput},
+	{name: "min_new_tokens", meaning: allowsOutput},
+	{name: "thinking_budget", meaning: allowsOutput},
+	{name: "n", meaning: allowsAnswers},
+	{name: "best_of", meaning: allowsAnswers},
+	{name: "candidate_count", meaning: allowsAnswers},
+	{name: "num_return_sequences", meaning: allowsAnswers},
+	{name: "num_generations", meaning: allowsAnswers},
+	{name: "beam_width", meaning: allowsAnswers},
 })
 
 // insideMembers are members that are known where they stand in the request, and may be anything inside of another one.
@@ -103,24 +129,35 @@ const longestMember = 40
 func membersByName(list []vendorMember) map[string]*vendorMember {
 	out := make(map[string]*vendorMember, len(list))
 	for i := range list {
-		out[list[i].name] = &list[i]
+		var name [longestMember]byte
+		out[string(foldMember(&name, []byte(list[i].name)))] = &list[i]
 	}
 	return out
 }
 
-// memberOf returns what is known of a member, nil if that is nothing.
-func memberOf(key []byte) *vendorMember {
-	var lower [longestMember]byte
-	if len(key) > len(lower) {
-		return nil
-	}
-	for i, c := range key {
-		if 'A' <= c && c <= 'Z' {
+// foldMember returns the name of a member as it is compared: in lower case, without underscores and dashes. A name that is too long is
+// none.
+func foldMember(into *[longestMember]byte, key []byte) []byte {
+	n := 0
+	for _, c := range key {
+		switch {
+		case c == '_' || c == '-':
+			continue
+		case n == len(into):
+			return nil
+		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
 		}
-		lower[i] = c
+		into[n] = c
+		n++
 	}
-	return vendorMembers[string(lower[:len(key)])]
+	return into[:n]
+}
+
+// memberOf returns what is known of a member, nil if that is nothing.
+func memberOf(key []byte) *vendorMember {
+	var name [longestMember]byte
+	return vendorMembers[string(foldMember(&name, key))]
 }
 
 // saidMember is such a member of a request, with its value.
@@ -141,8 +178,8 @@ func (x *exchange) readMembers(body []byte) error {
 			if string(key) == "model" {
 				exact++
 			}
-		} else {
-			x.readMember(key, value)
+		} else if err := x.readMember(key, value); err != nil {
+			return err
 		}
 	}
 	if n > 1 || n > exact {
@@ -158,29 +195,60 @@ func isModel(key []byte) bool {
 	return len(key) == len("model") && strings.EqualFold(string(key), "model")
 }
 
+// mostNested bounds how deep members stand in members that hold others.
+const mostNested = 8
+
 // readMember takes note of one member.
-func (x *exchange) readMember(key, value []byte) {
+func (x *exchange) readMember(key, value []byte) error { return x.readMemberIn(key, value, 0) }
+
+// readMemberIn takes note of a member that stands in so many others.
+func (x *exchange) readMemberIn(key, value []byte, depth int) error {
 	m := memberOf(key)
-	if m == nil || m.idle(value) {
-		return
-	}
-	if m.meaning != holdsMembers {
+	switch {
+	case m == nil || js.Kind(value) == 'n':
+		return nil
+	case m.meaning == allowsOutput || m.meaning == allowsAnswers:
+		return x.allows.add(m, key, value)
+	case m.meaning == holdsNumbers:
+		return x.readNumbers(value)
+	case m.idle(value):
+		return nil
+	case m.meaning != holdsMembers:
 		x.members = append(x.members, saidMember{m, value})
-		return
-	}
-	anything := saidMember{&vendorMember{name: m.name, meaning: changesAll}, value}
-	if js.Kind(value) != '{' {
-		x.members = append(x.members, anything) // nobody knows what a server reads out of it
-		return
+		return nil
+	case js.Kind(value) != '{':
+		x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: hidesMembers}, value})
+		return nil
+	case depth == mostNested:
+		return invalid("%s stands in itself more than %d deep", m.name, mostNested)
 	}
 	for inner, value := range js.Members(value) {
-		known := memberOf(inner)
-		if known != nil && known.meaning == holdsMembers || slices.ContainsFunc(insideMembers, func(name string) bool { return strings.EqualFold(name, string(inner)) }) {
-			x.members = append(x.members, anything)
-		} else {
-			x.readMember(inner, value)
+		if known := memberOf(inner); known != nil && known.meaning == holdsMembers || insideOnly(inner) {
+			x.members = append(x.members, saidMember{&vendorMember{name: m.name, meaning: changesAll}, value})
+		}
+		if err := x.readMemberIn(inner, value, depth+1); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// insideOnly reports whether a member is one of insideMembers.
+func insideOnly(key []byte) bool {
+	var name [longestMember]byte
+	return slices.Contains(insideMembers, string(foldMember(&name, key)))
+}
+
+// readNumbers takes note of how much output the options of a request allow.
+func (x *exchange) readNumbers(options []byte) error {
+	for key, value := range js.Members(options) {
+		if m := memberOf(key); m != nil && (m.meaning == allowsOutput || m.meaning == allowsAnswers) && js.Kind(value) != 'n' {
+			if err := x.allows.add(m, key, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // idle reports whether a value asks for nothing.
@@ -235,6 +303,8 @@ func (x *exchange) mayMean() error {
 			err = x.mayName(m, money)
 		case m.meaning == changesAll && (leads || money || len(k.Tools) > 0):
 			err = x.rights.MayNotSay(m.name, "a server may take another model, or run tools")
+		case m.meaning == hidesMembers && (leads || len(k.Tools) > 0 || x.rights.BoundsSize()):
+			err = x.rights.MayNotSay(m.name, "which is no object, nobody knows what a server reads out of it")
 		case m.meaning == raisesPrice && money:
 			err = x.rights.MayNotSay(m.name, "a request may cost more than is known, and money is bounded")
 		}

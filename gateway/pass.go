@@ -373,7 +373,7 @@ func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 const maxParts = 1000
 
 // form reads a form and returns the model that it names, and the same form with another one. It tells each of the other fields.
-func form(body []byte, boundary, rename string, each func(name, value []byte)) (model string, out []byte, err error) {
+func form(body []byte, boundary, rename string, each func(name, value []byte) error) (model string, out []byte, err error) {
 	if boundary == "" {
 		return "", nil, invalid("the form has no boundary")
 	}
@@ -402,7 +402,9 @@ func form(body []byte, boundary, rename string, each func(name, value []byte)) (
 			}
 			named, model, value = true, string(value), []byte(rename)
 		} else if part.FileName() == "" {
-			each([]byte(strings.TrimSuffix(part.FormName(), "[]")), fieldValue(value))
+			if err := each([]byte(strings.TrimSuffix(part.FormName(), "[]")), fieldValue(value)); err != nil {
+				return "", nil, err
+			}
 		}
 		w, err := dst.CreatePart(part.Header)
 		if err != nil {
@@ -469,7 +471,7 @@ func renamedInside(body []byte, model, to string) ([]byte, error) {
 func renamed(mediaType string, body []byte, model string) ([]byte, error) {
 	kind, params, _ := mime.ParseMediaType(mediaType)
 	if kind == "multipart/form-data" {
-		_, out, err := form(body, params["boundary"], model, func(_, _ []byte) {})
+		_, out, err := form(body, params["boundary"], model, func(_, _ []byte) error { return nil })
 		return out, err
 	}
 	name := js.Get(js.Trim(body), "model")

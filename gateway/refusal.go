@@ -32,6 +32,7 @@ var grounds = map[access.Ground]saying{
 	access.NoMember: {llm.Auth, http.StatusForbidden, ""},
 	access.TooFast:  {llm.RateLimited, http.StatusTooManyRequests, ""},
 	access.Spent:    {llm.RateLimited, http.StatusTooManyRequests, ""},
+	access.Reserved: {llm.RateLimited, http.StatusTooManyRequests, ""},
 }
 
 // manners are how the clients of a format, and its vendor, speak of keys and limits.
@@ -126,7 +127,7 @@ func (x *exchange) refused(err error) error {
 	if as.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	if r.Ground == access.TooFast || r.Ground == access.Spent {
+	if as.status == http.StatusTooManyRequests {
 		x.rateHeaders(r.Rooms)
 		if r.RetryAfter == 0 || r.RetryAfter > soon {
 			h.Set("X-Should-Retry", "false") // which the clients of OpenAI and Anthropic heed

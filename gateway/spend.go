@@ -14,6 +14,7 @@ type spending struct {
 	admission *access.Admission
 	models    map[string]catalog.Model // those who may answer, by id
 	asked     int                      // questions to models
+	answers   int                      // that a question may want, by members that are not in its request
 
 	// Of the question at hand:
 	open bool // nobody has said what it used
@@ -65,7 +66,7 @@ const (
 func (s *spending) odd(u llm.Usage) bool {
 	info := s.models[s.to]
 	in := max(mostInput, 4*info.ContextWindow)
-	out := max(largestOutput, 4*info.MaxOutput) * min(max(s.req.N, 1), mostAnswers)
+	out := max(largestOutput, 4*info.MaxOutput) * min(max(s.req.N, s.answers, 1), mostAnswers)
 	for _, n := range []int{u.Input, u.CacheRead, u.CacheWrite} {
 		if n < 0 || n > in {
 			return true
@@ -145,10 +146,15 @@ func (x *exchange) most(ways []way, req *llm.Request) (claim access.Claim) {
 	}
 	for _, w := range ways {
 		info := infoOf(w)
-		usage.Output = mostOutput(req, info)
+		most, usual := x.allows.output(req, info)
+		usage.Output = usual
 		cost, _ := info.Price.Cost(usage)
+		claim.Usual.Money = max(claim.Usual.Money, int64(cost))
+		claim.Usual.Tokens = max(claim.Usual.Tokens, int64(usage.Input+usual))
+		usage.Output = most
+		cost, _ = info.Price.Cost(usage)
 		claim.Money = max(claim.Money, cost)
-		claim.Tokens = max(claim.Tokens, int64(usage.Input+usage.Output))
+		claim.Tokens = max(claim.Tokens, int64(usage.Input+most))
 	}
 	return claim
 }

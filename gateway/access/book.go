@@ -34,13 +34,14 @@ const (
 	WrongKey Ground = "wrong_key"
 	Expired  Ground = "expired"
 	Revoked  Ground = "revoked"
-	NoModel  Ground = "model"  // that the key may use
-	NoTool   Ground = "tool"   // that the key may use
-	NoRoute  Ground = "route"  // that the key may use
-	NoMember Ground = "member" // of a request, by which the bounds of the key could be left
-	TooFast  Ground = "rate"   // a limit per minute
-	Spent    Ground = "budget" // any other limit
-	NoPrice  Ground = "price"  // that is known, where money is bounded
+	NoModel  Ground = "model"    // that the key may use
+	NoTool   Ground = "tool"     // that the key may use
+	NoRoute  Ground = "route"    // that the key may use
+	NoMember Ground = "member"   // of a request, by which the bounds of the key could be left
+	TooFast  Ground = "rate"     // a limit per minute
+	Spent    Ground = "budget"   // any other limit
+	Reserved Ground = "reserved" // a limit that is reached if requests that are under way use all that they may
+	NoPrice  Ground = "price"    // that is known, where money is bounded
 )
 
 // Refusal says that a request is refused, and why. It names no secret.
@@ -279,6 +280,8 @@ type Claim struct {
 	// Tokens and Money are what it may use at most, as far as that is known.
 	Tokens int64
 	Money  catalog.Money
+	// Usual is what limits per minute count it as until it is over, if that is less; zero means the same.
+	Usual Count
 	// Unpriced says that what it costs is not known.
 	Unpriced bool
 }
@@ -314,14 +317,14 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	}
 	now := b.now()
 	a := &Admission{Rights: g, id: r.ID, model: clip(r.Model), at: now}
-	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Most: Count{Tokens: max(0, r.Tokens), Money: max(0, int64(r.Money))}, Until: now.Add(holdTime)}
-	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Count) error {
+	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Reservation: r.reservation(Count{}), Until: now.Add(holdTime)}
+	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Reservation) error {
 		var refused *Refusal
 		a.Rooms = nil
 		g.limits(func(scope string, l Quota) bool {
 			w := Window{scope, l.Per, l.Per.begin(now).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
-			left, over := l.admit(room, used[w], held[scope], hold.Most, now)
+			left, over := l.admit(room, used[w], held[scope].of(l.Per), hold.of(l.Per), now)
 			room.Left = left
 			a.Rooms = append(a.Rooms, room)
 			if over != nil && (refused == nil || over.later(refused)) {
@@ -345,9 +348,8 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 // request goes on while anything is left of each budget. Limits per minute only say how often and how much is begun.
 func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim) error {
 	now, k := b.now(), &a.Rights.Key
-	most := Count{Tokens: max(0, next.Tokens), Money: max(0, int64(next.Money))}
-	hold := Hold{Request: a.id, Again: true, Scopes: scopes(k), Most: spent.plus(most), Until: now.Add(holdTime)}
-	return b.Store.Admit(ctx, now, hold, windows(k, a.at), func(used map[Window]Count, held map[string]Count) error {
+	hold := Hold{Request: a.id, Again: true, Scopes: scopes(k), Reservation: next.reservation(spent), Until: now.Add(holdTime)}
+	return b.Store.Admit(ctx, now, hold, windows(k, a.at), func(used map[Window]Count, held map[string]Reservation) error {
 		var refused *Refusal
 		a.Rights.limits(func(scope string, l Quota) bool {
 			if l.Per == Minute || l.Unit == Requests {
@@ -355,7 +357,7 @@ func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim)
 			}
 			w := Window{scope, l.Per, l.Per.begin(a.at).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
-			if _, over := l.admit(room, used[w].plus(spent), held[scope], most, now); over != nil && (refused == nil || over.later(refused)) {
+			if _, over := l.admit(room, used[w].plus(spent), held[scope].Most, Count{}, now); over != nil && (refused == nil || over.later(refused)) {
 				refused = over
 			}
 			return true
@@ -378,12 +380,9 @@ func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Ref
 	if !over {
 		return max(0, l.Most-add(before, most.of(l.Unit))), nil
 	}
-	whose, reason := "key", Spent
+	whose := "key"
 	if r.Team {
 		whose = "team"
-	}
-	if l.Per == Minute {
-		reason = TooFast
 	}
 	amount := l.Unit.amount(l.Most) + " " + string(l.Unit)
 	if l.Unit == Money {
@@ -393,11 +392,31 @@ func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Ref
 	if l.Per == Total {
 		per = "in total"
 	}
-	out := &Refusal{Ground: reason, Detail: fmt.Sprintf("the limit of the %s is reached: %s %s", whose, amount, per)}
+	out := &Refusal{Ground: Spent, Detail: fmt.Sprintf("the limit of the %s is reached: %s %s", whose, amount, per)}
 	if !r.Reset.IsZero() {
 		out.RetryAfter = max(time.Second, r.Reset.Sub(now))
 	}
+	switch {
+	case l.Per == Minute:
+		out.Ground = TooFast
+	case l.Unit != Requests && used.of(l.Unit) < l.Most:
+		out.Ground, out.RetryAfter = Reserved, reservedWait
+		out.Detail = fmt.Sprintf("what is left of the limit of the %s is reserved for requests that are under way: %s %s; ask again when one of them is over, and say in your requests how long an answer may be, so that less is reserved", whose, amount, per)
+	}
 	return 0, out
+}
+
+// reservedWait is when to ask again where others have reserved what is left: any of them may end at any time.
+const reservedWait = 5 * time.Second
+
+// reservation is what is reserved for what is asked, and for what was spent before it.
+func (c Claim) reservation(spent Count) Reservation {
+	most := Count{Tokens: max(0, c.Tokens), Money: max(0, int64(c.Money))}
+	usual := c.Usual
+	if usual == (Count{}) {
+		usual = most
+	}
+	return Reservation{Most: spent.plus(most), Usual: spent.plus(usual)}
 }
 
 // later reports whether a limit is there again later than that of another refusal: waiting for the

@@ -64,10 +64,10 @@ func (m *Memory) Put(_ context.Context, r Row) error {
 }
 
 // Admit implements [Store].
-func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
+func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Reservation) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	used, held := make(map[Window]Count, len(windows)), make(map[string]Count)
+	used, held := make(map[Window]Count, len(windows)), make(map[string]Reservation)
 	for _, w := range windows {
 		used[w] = m.counts[w].plus(h.counts())
 	}
@@ -76,7 +76,7 @@ func (m *Memory) Admit(_ context.Context, now time.Time, h Hold, windows []Windo
 			continue
 		}
 		for _, scope := range other.Scopes {
-			held[scope] = held[scope].plus(other.Most)
+			held[scope] = held[scope].plus(other.Reservation)
 		}
 	}
 	if err := check(used, held); err != nil {

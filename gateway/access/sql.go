@@ -26,9 +26,11 @@ var (
 ON CONFLICT (scope, per, begin_at) DO UPDATE SET requests = toolpost_count.requests + excluded.requests,
 	tokens = toolpost_count.tokens + excluded.tokens, money = toolpost_count.money + excluded.money
 RETURNING scope, per, begin_at, requests, tokens, money`
-	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2 AND request <> $3`
-	addHolds   = `INSERT INTO toolpost_hold (scope, request, tokens, money, until_at) VALUES ` + tables.Values(2, 5) + `
-ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, until_at = excluded.until_at`
+	selectHeld = `SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(money), 0) AS BIGINT),
+	CAST(COALESCE(SUM(usual_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(usual_money), 0) AS BIGINT) FROM toolpost_hold WHERE scope = $1 AND until_at > $2 AND request <> $3`
+	addHolds = `INSERT INTO toolpost_hold (scope, request, tokens, money, usual_tokens, usual_money, until_at) VALUES ` + tables.Values(2, 7) + `
+ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, usual_tokens = excluded.usual_tokens,
+	usual_money = excluded.usual_money, until_at = excluded.until_at`
 	dropHolds = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
 	addLine   = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
 VALUES ` + tables.Values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
@@ -90,6 +92,9 @@ var versions = [][]string{{
 	estimated BIGINT NOT NULL,
 	took      BIGINT NOT NULL)`,
 	`CREATE INDEX IF NOT EXISTS toolpost_request_at ON toolpost_request (at)`,
+}, {
+	`ALTER TABLE toolpost_hold ADD COLUMN usual_tokens BIGINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE toolpost_hold ADD COLUMN usual_money BIGINT NOT NULL DEFAULT 0`,
 }}
 
 // OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
@@ -201,11 +206,11 @@ func (s *SQL) countIn(ctx context.Context, tx *sql.Tx, windows []Window, c Count
 }
 
 // heldIn returns what is reserved in scopes for other requests.
-func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, request string, now time.Time) (map[string]Count, error) {
-	held := make(map[string]Count, len(scopes))
+func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, request string, now time.Time) (map[string]Reservation, error) {
+	held := make(map[string]Reservation, len(scopes))
 	for _, scope := range scopes {
-		var c Count
-		err := tx.StmtContext(ctx, s.held).QueryRowContext(ctx, scope, now.Unix(), request).Scan(&c.Tokens, &c.Money)
+		var c Reservation
+		err := tx.StmtContext(ctx, s.held).QueryRowContext(ctx, scope, now.Unix(), request).Scan(&c.Most.Tokens, &c.Most.Money, &c.Usual.Tokens, &c.Usual.Money)
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -215,7 +220,7 @@ func (s *SQL) heldIn(ctx context.Context, tx *sql.Tx, scopes []string, request s
 }
 
 // Admit implements [Store].
-func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Count) error) error {
+func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(map[Window]Count, map[string]Reservation) error) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		used, err := s.countIn(ctx, tx, windows, h.counts())
 		if err != nil {
@@ -230,7 +235,7 @@ func (s *SQL) Admit(ctx context.Context, now time.Time, h Hold, windows []Window
 		}
 		var args []any
 		for _, scope := range h.Scopes {
-			args = append(args, scope, h.Request, h.Most.Tokens, h.Most.Money, h.Until.Unix())
+			args = append(args, scope, h.Request, h.Most.Tokens, h.Most.Money, h.Usual.Tokens, h.Usual.Money, h.Until.Unix())
 		}
 		_, err = tx.StmtContext(ctx, s.addHolds).ExecContext(ctx, args...)
 		return failed(err)

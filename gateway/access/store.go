@@ -30,7 +30,7 @@ type Hold struct {
 	// Again says that the request was admitted before: it is not counted again, and this takes the place of what was reserved then.
 	Again  bool
 	Scopes []string
-	Most   Count // tokens and money
+	Reservation
 	// Until is when it ends by itself, if the gateway that made it has died.
 	Until time.Time
 }
@@ -41,6 +41,25 @@ func (h Hold) counts() Count {
 		return Count{}
 	}
 	return Count{Requests: 1}
+}
+
+// Reservation is what requests may still use, in tokens and money.
+type Reservation struct {
+	Most  Count // at most
+	Usual Count // by the usual length of answers, where a request does not say how long one may be
+}
+
+// of is what a limit counts: one per minute only says how much is begun, and waits for no answer that is longer than most.
+func (r Reservation) of(p Period) Count {
+	if p == Minute {
+		return r.Usual
+	}
+	return r.Most
+}
+
+// plus adds.
+func (r Reservation) plus(s Reservation) Reservation {
+	return Reservation{r.Most.plus(s.Most), r.Usual.plus(s.Usual)}
 }
 
 // LogLine is what is known of a request once it is over. It is a line of the log.
@@ -122,7 +141,7 @@ type Store interface {
 	// used in each window, with this request, and what others have reserved in each scope. No
 	// other request of the scopes is checked in between. An error of check is returned as it is, and then
 	// nothing is counted.
-	Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(used map[Window]Count, held map[string]Count) error) error
+	Admit(ctx context.Context, now time.Time, h Hold, windows []Window, check func(used map[Window]Count, held map[string]Reservation) error) error
 	// Settle ends the reservation of a request, adds what it used to its windows and
 	// writes it to the log. Doing so twice is doing it once.
 	Settle(ctx context.Context, e LogLine, windows []Window) error

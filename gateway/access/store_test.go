@@ -132,6 +132,7 @@ var promises = []struct {
 	{"limits", limits},
 	{"together", together},
 	{"rounds", rounds},
+	{"reserved", reserved},
 	{"two gateways", twoGateways},
 	{"reservations of the dead", reservationsOfTheDead},
 	{"periods", periods},
@@ -183,7 +184,7 @@ func rounds(t *testing.T, open opener) {
 	if err := b.Renew(ctx, one, access.Count{Tokens: 69}, access.Claim{Tokens: 10}); err != nil {
 		t.Errorf("99 of 100: %v", err)
 	}
-	if err := b.Renew(ctx, one, access.Count{Tokens: 70}, access.Claim{Tokens: 10}); reason(t, err) != access.Spent {
+	if err := b.Renew(ctx, one, access.Count{Tokens: 70}, access.Claim{Tokens: 10}); reason(t, err) != access.Reserved {
 		t.Errorf("100 of 100: %v", err)
 	}
 	for _, a := range []*access.Admission{one, two} {
@@ -197,6 +198,49 @@ func rounds(t *testing.T, open opener) {
 	}
 	if err := b.Renew(ctx, three, access.Count{Tokens: 60}, access.Claim{Tokens: 1}); reason(t, err) != access.Spent {
 		t.Errorf("%v", err)
+	}
+}
+
+// reserved checks that a budget counts what requests under way may use at most, and a limit per minute what is usual; that who is refused for
+// the sake of others is told to ask again soon, not at the end of the period; and that what is left is there again when the others end.
+func reserved(t *testing.T, open opener) {
+	b := &access.Book{Store: open(t), Now: newClock().now}
+	ctx := t.Context()
+	for _, test := range []struct {
+		limit  string
+		claim  access.Claim // of two requests
+		want   access.Ground
+		within time.Duration // the client is to ask again
+	}{
+		{"tokens/month=1000", access.Claim{Tokens: 2000, Usual: access.Count{Tokens: 100}}, access.Reserved, 5 * time.Second},
+		{"tokens/total=1000", access.Claim{Tokens: 2000}, access.Reserved, 5 * time.Second},
+		{"money/day=0.001", access.Claim{Money: 1 << 50, Usual: access.Count{Money: 1}}, access.Reserved, 5 * time.Second},
+		{"tokens/minute=1000", access.Claim{Tokens: 2000, Usual: access.Count{Tokens: 100}}, "", 0},
+		{"tokens/minute=1000", access.Claim{Tokens: 2000}, access.TooFast, time.Minute},
+		{"requests/day=1", access.Claim{Tokens: 2000}, access.Spent, 24 * time.Hour},
+	} {
+		g, _ := create(t, b, access.Key{Limits: limit(t, test.limit)})
+		first, second := test.claim, test.claim
+		first.ID, second.ID = g.Key.ID+"1", g.Key.ID+"2"
+		a, err := b.Admit(ctx, g, first)
+		if err != nil {
+			t.Fatalf("%s: %v", test.limit, err)
+		}
+		_, err = b.Admit(ctx, g, second)
+		if got := reason(t, err); got != test.want {
+			t.Errorf("%s: %q, not %q", test.limit, got, test.want)
+		}
+		var r *access.Refusal
+		if errors.As(err, &r) && (r.RetryAfter <= 0 || r.RetryAfter > test.within) {
+			t.Errorf("%s: ask again after %s", test.limit, r.RetryAfter)
+		}
+		if err := b.Settle(ctx, a, access.LogLine{Status: "ok", Input: 10}); err != nil {
+			t.Fatal(err)
+		}
+		second.ID += "again"
+		if _, err := b.Admit(ctx, g, second); (err == nil) != (test.want != access.Spent) {
+			t.Errorf("%s, after the first: %v", test.limit, err)
+		}
 	}
 }
 
@@ -391,7 +435,7 @@ func reservationsOfTheDead(t *testing.T, open opener) {
 		t.Fatal(err)
 	}
 	b = &access.Book{Store: open(t), Now: c.now}
-	if _, err := admit("too much"); reason(t, err) != access.Spent {
+	if _, err := admit("too much"); reason(t, err) != access.Reserved {
 		t.Errorf("while it is reserved: %v", err)
 	}
 	c.pass(2 * time.Hour)

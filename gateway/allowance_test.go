@@ -1,0 +1,183 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// slow is an upstream that answers when it is let, but for the second question, which it answers at once.
+type slow struct {
+	begun, let chan struct{}
+}
+
+// second is a question that is not made to wait.
+const second = `{"model":"chat","max_tokens":9,"messages":[{"role":"user","content":"the second"}]}`
+
+func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), "the second") {
+		s.begun <- struct{}{}
+		<-s.let
+	}
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`)
+}
+
+// TestReservations holds a request open and sends another, with a key of 10,000 tokens in total: what the first one allows by any member is
+// reserved, so the second is refused, and is told to ask again soon. Where it allows little, the second is let in.
+func TestReservations(t *testing.T) {
+	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
+	g := guard(t, up)
+	const chat, gemini, converse, ollama = "/v1/chat/completions", "/v1beta/models/chat:generateContent", "/model/chat/converse", "/api/chat"
+	bodies := map[string]string{chat: hello, gemini: helloBlock, converse: helloAWS, ollama: hello}
+	for _, test := range []struct {
+		path, members string
+		much          bool
+	}{
+		{chat, `"max_tokens":200`, false},
+		{chat, `"max_tokens":12000`, true},
+		{chat, `"max_tokens":1,"max_completion_tokens":12000`, true},
+		{chat, `"max_tokens":200,"n":60`, true},
+		{chat, `"max_tokens":200,"n":2`, false},
+		{chat, `"max_tokens":1,"n_predict":12000`, true},
+		{chat, `"max_tokens":1,"N-Predict":12000`, true},
+		{chat, `"max_tokens":1,"maxNewTokens":12000`, true},
+		{chat, `"max_tokens":200,"best_of":60`, true},
+		{chat, `"max_tokens":200,"bestOf":60`, true},
+		{chat, `"max_tokens":1,"min_tokens":12000`, true},
+		{chat, `"max_tokens":1,"thinking_budget":12000`, true},
+		{chat, `"max_tokens":1,"extra_body":{"max_tokens":12000}`, true},
+		{chat, `"max_tokens":200,"extra_body":{"n":60}`, true},
+		{chat, `"max_tokens":200,"extra_body":{"n":null}`, false},
+		{chat, `"max_tokens":1,"extra_body":{"extra_body":{"ExtraBody":{"max_new_tokens":12000}}}`, true},
+		{chat, `"max_tokens":1,"extra_body":{"options":{"num_predict":12000}}`, true},
+		{chat, `"max_tokens":1,"sampling_params":{"max_new_tokens":12000}`, true},
+		{chat, `"max_tokens":1,"metadata":{"max_tokens":12000}`, false},
+		{gemini, `"generationConfig":{"maxOutputTokens":200}`, false},
+		{gemini, `"generationConfig":{"maxOutputTokens":12000}`, true},
+		{gemini, `"generationConfig":{"maxOutputTokens":200,"candidateCount":60}`, true},
+		{gemini, `"generation_config":{"max_output_tokens":12000}`, true},
+		{converse, `"inferenceConfig":{"maxTokens":200}`, false},
+		{converse, `"inferenceConfig":{"maxTokens":12000}`, true},
+		{converse, `"inferenceConfig":{"maxTokens":1},"additionalModelRequestFields":{"max_gen_len":12000}`, true},
+		{converse, `"inferenceConfig":{"maxTokens":1},"additionalModelRequestFields":{"textGenerationConfig":{"maxTokenCount":12000}}`, true},
+		{ollama, `"stream":false,"options":{"num_predict":200}`, false},
+		{ollama, `"stream":false,"options":{"num_predict":12000}`, true},
+	} {
+		key := g.key(t, access.Key{Limits: quotas(t, "tokens/total=10000")})
+		body := strings.Replace(bodies[test.path], "{", "{"+test.members+",", 1)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			send(t, "POST", g.url+test.path, "application/json", body, "Authorization", "Bearer "+key)
+		}()
+		select {
+		case <-up.begun:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: the upstream is not asked", test.members)
+		}
+		resp, got := send(t, "POST", g.url+chat, "application/json", second, "Authorization", "Bearer "+key)
+		if (resp.StatusCode == http.StatusTooManyRequests) != test.much {
+			t.Errorf("%s: %d %s", test.members, resp.StatusCode, got)
+		}
+		if test.much && (resp.Header.Get("Retry-After") != "5" || !strings.Contains(got, "reserved") || strings.Contains(got, "insufficient_quota")) {
+			t.Errorf("%s: Retry-After %q, %s", test.members, resp.Header.Get("Retry-After"), got)
+		}
+		up.let <- struct{}{}
+		<-done
+	}
+}
+
+// TestOddBounds sends numbers that no host can mean: the error names the member. What some hosts read as "no bound" passes.
+func TestOddBounds(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	for _, test := range []struct {
+		path, members, names string // "" passes
+	}{
+		{"/v1/chat/completions", `"max_tokens":-5`, "max_tokens"},
+		{"/v1/chat/completions", `"max_tokens":-100000`, "max_tokens"},
+		{"/v1/chat/completions", `"max_tokens":1.5`, "max_tokens"},
+		{"/v1/chat/completions", `"max_tokens":"100"`, "max_tokens"},
+		{"/v1/chat/completions", `"max_tokens":0`, ""},
+		{"/v1/chat/completions", `"max_tokens":-1`, ""},
+		{"/v1/chat/completions", `"max_tokens":null`, ""},
+		{"/v1/chat/completions", `"max_tokens":100000000`, ""},
+		{"/v1/chat/completions", `"n":-60`, "n has to be"},
+		{"/v1/chat/completions", `"n":0`, "n has to be"},
+		{"/v1/chat/completions", `"n":129`, "n has to be"},
+		{"/v1/chat/completions", `"best_of":-1`, "best_of"},
+		{"/v1/chat/completions", `"extra_body":{"max_tokens":"12000"}`, "max_tokens"},
+		{"/v1/chat/completions", `"extra_body":{"n":1e9}`, "n has to be"},
+		{"/v1/chat/completions", `"extra_body":` + strings.Repeat(`{"extra_body":`, 20) + `{}` + strings.Repeat(`}`, 20), "extra_body"},
+		{"/v1/chat/completions", `"n_predict":-7`, "n_predict"},
+		{"/v1/responses", `"max_output_tokens":-3`, "max_output_tokens"},
+		{"/v1/messages", `"max_tokens":-3`, "max_tokens"},
+		{"/v1beta/models/chat:generateContent", `"generationConfig":{"maxOutputTokens":-3}`, "maxOutputTokens"},
+		{"/v1beta/models/chat:generateContent", `"generationConfig":{"candidateCount":-3}`, "candidateCount"},
+		{"/model/chat/converse", `"inferenceConfig":{"maxTokens":-3}`, "maxTokens"},
+		{"/api/chat", `"stream":false,"options":{"num_predict":-3}`, "num_predict"},
+		{"/api/chat", `"stream":false,"options":{"num_predict":-2}`, ""},
+		{"/api/chat", `"stream":false,"options":{"num_predict":-1}`, ""},
+	} {
+		body := map[string]string{"/v1/responses": `{"model":"chat","input":"hi"}`, "/v1/messages": hello, "/v1beta/models/chat:generateContent": helloBlock, "/model/chat/converse": helloAWS}[test.path]
+		if body == "" {
+			body = hello
+		}
+		before := g.sent()
+		resp, got := send(t, "POST", g.url+test.path, "application/json", strings.Replace(body, "{", "{"+test.members+",", 1), "Authorization", "Bearer "+key)
+		want := http.StatusOK
+		if test.names != "" {
+			want = http.StatusBadRequest
+		}
+		if resp.StatusCode != want || !strings.Contains(got, test.names) {
+			t.Errorf("%s %s: %d %s", test.path, test.members, resp.StatusCode, got)
+		}
+		if asked := g.sent() != before; asked != (test.names == "") {
+			t.Errorf("%s %s: asked=%t", test.path, test.members, asked)
+		}
+	}
+}
+
+// TestUnsaidOutput checks what a request reserves that does not say how long its answer may be: of a budget, what the model gives at most, if that is
+// known; of a limit per minute, what is usual.
+func TestUnsaidOutput(t *testing.T) {
+	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
+	g := guard(t, up)
+	for _, test := range []struct {
+		model, limit, member string
+		refused              bool
+	}{
+		{"long", "tokens/day=50000", "", true}, // gives 60,000
+		{"long", "tokens/day=50000", `"max_tokens":-1,`, true},
+		{"long", "tokens/day=50000", `"max_tokens":0,`, true},
+		{"long", "tokens/day=50000", `"max_tokens":9,"n_predict":-1,`, true},
+		{"long", "tokens/day=50000", `"max_tokens":900,`, false},
+		{"long", "tokens/day=70000", `"max_tokens":900000,`, false},
+		{"long", "tokens/minute=50000", "", false},
+		{"long", "tokens/minute=4000", "", true},
+		{"chat", "tokens/day=50000", "", false}, // nobody knows how much it gives
+		{"chat", "tokens/day=4000", "", true},
+		{"chat", "tokens/minute=4000", "", true},
+	} {
+		key := g.key(t, access.Key{Limits: quotas(t, test.limit)})
+		body := fmt.Sprintf(`{"model":%q,%s"messages":[{"role":"user","content":"hi"}]}`, test.model, test.member)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			send(t, "POST", g.url+"/v1/chat/completions", "application/json", body, "Authorization", "Bearer "+key)
+		}()
+		<-up.begun
+		resp, got := send(t, "POST", g.url+"/v1/chat/completions", "application/json", second, "Authorization", "Bearer "+key)
+		if (resp.StatusCode == http.StatusTooManyRequests) != test.refused {
+			t.Errorf("%+v: %d %s", test, resp.StatusCode, got)
+		}
+		up.let <- struct{}{}
+		<-done
+	}
+}
