@@ -29,12 +29,17 @@ const maxAdminBody = 64 << 10
 // its own, as Authorization: Bearer, and answers no browser: no request with an origin, with a header that only
 // browsers send, or to another host than this machine or one of hosts.
 func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error) {
-	if len(key) < MinAdminKey {
+	return Administration{Book: book, Key: key, Hosts: hosts}.Handler()
+}
+
+// Handler serves administrators, as [Admin] does, and tells them of calls that wait for a person.
+func (c Administration) Handler() (http.Handler, error) {
+	if len(c.Key) < MinAdminKey {
 		return nil, fmt.Errorf("gateway: the key of administrators has less than %d bytes", MinAdminKey)
 	}
-	a := &admin{book: book, key: sha256.Sum256([]byte(key)), hosts: hosts}
+	a := &admin{book: c.Book, live: c.Live, key: sha256.Sum256([]byte(c.Key)), hosts: c.Hosts}
 	mux := http.NewServeMux()
-	for pattern, answer := range map[string]func(*http.Request) (any, error){
+	answers := map[string]func(*http.Request) (any, error){
 		"GET /admin/keys":              a.keys,
 		"POST /admin/keys":             a.create,
 		"POST /admin/keys/{id}/rotate": a.rotate,
@@ -42,7 +47,11 @@ func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error)
 		"GET /admin/teams":             a.teams,
 		"PUT /admin/teams/{name}":      a.setTeam,
 		"GET /admin/requests":          a.requests,
-	} {
+	}
+	if c.Live != nil {
+		answers["GET /admin/approvals"], answers["POST /admin/approvals/{id}"] = a.approvals, a.decide
+	}
+	for pattern, answer := range answers {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			v, err := answer(r)
 			if err != nil {
@@ -60,6 +69,7 @@ func Admin(book *access.Book, key string, hosts ...string) (http.Handler, error)
 // admin is the handler of Admin.
 type admin struct {
 	book  *access.Book
+	live  *Live // nil if nothing waits for them
 	key   [sha256.Size]byte
 	hosts []string
 	mux   *http.ServeMux

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,10 @@ type Question struct {
 func (q Question) Answer(allowed bool, by, reason string) journal.Approval {
 	return journal.Approval{Call: q.CallID, Tool: q.Tool, ParamsHash: q.ParamsHash, Allowed: allowed, By: by, Reason: reason, Prompt: q.Prompt, Asked: q.Message}
 }
+
+// Hides reports whether part of the arguments is not shown, because it looks like a secret. It may be
+// anything: a model can make any text look like a key.
+func (q Question) Hides() bool { return q.Prompt == 0 && bytes.Contains(q.Args, []byte("[stripped:")) }
 
 // PendingError is what Approve returns if nobody has decided yet and the run is
 // to wait: it ends without a failure, gives up its record, and goes on when it

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +153,7 @@ func questionLines(p palette, q invoke.Question) []string {
 	case q.Reason != "":
 		lines = append(lines, theirs("", q.Reason, p.dim)...)
 	}
-	if q.Prompt == 0 && bytes.Contains(q.Args, []byte(stripped)) {
+	if q.Hides() {
 		lines = append(lines, p.yellow("not shown whole: "+stripped+"…] stands for what looks like a secret, and may be anything"))
 	}
 	if !q.Until.IsZero() {
@@ -266,7 +265,7 @@ const stripped = "[stripped:"
 // agreed to. A model can make any text look like a key.
 func allShown(open []invoke.Question, calls []string) error {
 	for _, q := range open {
-		if slices.Contains(calls, q.CallID) && q.Prompt == 0 && bytes.Contains(q.Args, []byte(stripped)) {
+		if slices.Contains(calls, q.CallID) && q.Hides() {
 			return fmt.Errorf("the arguments of %s are not shown whole: %s…] stands for what looks like a secret, and may be anything; --args gives them anew, --unseen allows them as they are", printable(q.CallID), stripped)
 		}
 	}

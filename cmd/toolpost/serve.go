@@ -207,6 +207,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	for _, w := range s.missingKeys(setup.Open) {
 		v.log.Warn("an upstream has no key", "setting", w.path, "problem", w.err.Error())
 	}
+	v.guards.live = v.live
 	defer v.live.Close()
 	handler, err := v.guards.handler(cmd, addr, v.live, s)
 	if err != nil {

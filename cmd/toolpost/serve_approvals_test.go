@@ -3,6 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,14 +27,47 @@ func waitingRuns(t *testing.T) []waitingRun {
 	return runs
 }
 
+// startAdministrated starts a gateway with an address for administrators, and returns what asks there.
+func (d *depot) startAdministrated(t *testing.T) (*exec.Cmd, string, func(method, path, body string) got) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
+	config, err := os.ReadFile(filepath.Join(d.dir, "gateway.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(t, "administrated.yaml", strings.Replace(string(config), "gateway:\n", "gateway:\n  admin_addr: "+addr+"\n", 1))
+	cmd, url := startProgram(t, "--config", filepath.Join(d.dir, "administrated.yaml"))
+	return cmd, url, func(method, path, body string) got {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+os.Getenv(adminKeyEnv))
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return got{err: err}
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		return got{resp.StatusCode, resp.Header, string(b), err}
+	}
+}
+
 // TestApprovalsAreShared: a question that one gateway asked is known to the other, on one PostgreSQL and one folder
 // of records. The gateway that asked is killed before anybody decides; a person approves, and the other one runs the
-// call, once, for the team that wanted it. A third one that begins then gives the same result, and says so.
+// call, once, for the team that wanted it. An administrator refuses what the other team wants. A third one that begins then gives the same result, and says so.
 func TestApprovalsAreShared(t *testing.T) {
 	d := newDepot(t, pgtest.Schema(t, pgtest.Server(t)))
 	mine, theirs := keyOf(t, "a"), keyOf(t, "b")
 	first, one := d.start(t)
-	second, two := d.start(t)
+	second, two, admin := d.startAdministrated(t)
 	send := func(url, key string) got {
 		return call(t.Context(), "POST", url+"/v1/chat/completions", key, "", chatBody("ask", "Deliver it."))
 	}
@@ -57,6 +96,17 @@ func TestApprovalsAreShared(t *testing.T) {
 	must(t, toolpost(t, "", "receipts", "verify", run), 0, "")
 	if other := send(two, theirs); !strings.Contains(warned(other), "awaits") {
 		t.Errorf("another team: %v %d %s", other.err, other.status, warned(other))
+	}
+	their := admin("GET", "/admin/approvals", "")
+	var list struct{ Approvals []gateway.WaitingCall }
+	if err := json.Unmarshal([]byte(their.body), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Team != "b" || list.Approvals[0].Tool != "deliver" {
+		t.Fatalf("%v: %d %s", err, their.status, their.body)
+	}
+	if decided := admin("POST", "/admin/approvals/"+list.Approvals[0].ID, `{"decision":"deny","by":"ada","reason":"not today"}`); decided.status != 200 {
+		t.Errorf("%v %d %s", decided.err, decided.status, decided.body)
+	}
+	if other := send(two, theirs); other.status != 200 || !strings.Contains(d.models["ask"].last, "ada refused it: not today") || d.delivered() != "Rome " {
+		t.Errorf("%v %d %s; the model is told %s", other.err, other.status, other.body, d.models["ask"].last)
 	}
 	_ = second.Process.Kill()
 	_, three := d.start(t)

@@ -51,6 +51,7 @@ const publicFlag = "let-anyone-use-it"
 type guards struct {
 	book  *access.Book // nil if everybody may
 	state state.Store  // nil means in memory
+	live  *gateway.Live
 	done  func()
 }
 
@@ -162,7 +163,7 @@ func (g guards) administrate(ctx context.Context, cmd *cobra.Command, c keysConf
 	if key == "" {
 		return nil, fmt.Errorf("gateway: admin_addr needs a key for administrators in %s", adminKeyEnv)
 	}
-	handler, err := gateway.Admin(g.book, strings.TrimSpace(key), c.AdminHosts...)
+	handler, err := gateway.Administration{Book: g.book, Live: g.live, Key: strings.TrimSpace(key), Hosts: c.AdminHosts}.Handler()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,175 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// desk is a gateway with calls that wait, and its administrators.
+type desk struct {
+	url, admin string
+	model      *stage
+	store      *journal.Memory
+	n          counter
+}
+
+func newDesk(t *testing.T, life time.Duration, calls string) *desk {
+	t.Helper()
+	d := new(desk)
+	tools, store := asking(&d.n, life)
+	d.store = store
+	setup, model := stagedSetup(t, script(t, calls, "text Well."), wire.Chat, tools)
+	d.model = model
+	live, err := gateway.NewLive(setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(live.Close)
+	admin, err := gateway.Administration{Book: &access.Book{Store: new(access.Memory)}, Live: live, Key: adminKey}.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for into, h := range map[*string]http.Handler{&d.url: live, &d.admin: admin} {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		*into = server.URL
+	}
+	return d
+}
+
+// do asks the administrators' side.
+func (d *desk) do(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, d.admin+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+adminKey)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// waiting lists the calls that wait.
+func (d *desk) waiting(t *testing.T) []gateway.WaitingCall {
+	t.Helper()
+	status, body := d.do(t, "GET", "/admin/approvals", "")
+	var list struct{ Approvals []gateway.WaitingCall }
+	if err := json.Unmarshal([]byte(body), &list); err != nil || status != 200 || !strings.Contains(body, `"approvals":[`) {
+		t.Fatalf("%v: %d %s", err, status, body)
+	}
+	return list.Approvals
+}
+
+// TestAdminApprovals: administrators see the calls that wait, each with its arguments, and decide about one; the
+// gateway goes on when the client asks again.
+func TestAdminApprovals(t *testing.T) {
+	d := newDesk(t, 0, "call write {\"what\":\"x\"}\ncall write {\"what\":\"y\"}")
+	if list := d.waiting(t); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	run := ask(t, d.url, wire.Chat, question("m"), false).header.Get(gateway.RequestHeader)
+	list := d.waiting(t)
+	if len(list) != 2 || list[0].ID == list[1].ID || list[0].Run != run || list[0].Route != "m" || list[0].Tool != "write" || list[0].Hidden ||
+		!strings.Contains(fmt.Sprintf("%s%s", list[0].Args, list[1].Args), `"x"`) || list[0].ParamsHash == "" || time.Until(list[0].Until) < time.Hour {
+		t.Fatalf("%+v", list)
+	}
+	id := "/admin/approvals/" + list[0].ID
+	for body, want := range map[string]string{
+		`{"by":"ada"}`:                                                 "is neither approve nor deny",
+		`{"decision":"Approve","by":"ada"}`:                            "is neither approve nor deny",
+		`{"decision":"approve"}`:                                       "by is missing",
+		`{"decision":"approve","by":" "}`:                              "by is missing",
+		`{"decision":"approve","by":"ada","all":true}`:                 "unknown",
+		`{"decision":"approve","by":"ada","params_hash":"sha256:0"}`:   "for other arguments",
+		`{"decision":"deny","by":"` + strings.Repeat("a", 1001) + `"}`: "at most",
+		"": "neither",
+	} {
+		if status, got := d.do(t, "POST", id, body); status != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: %d %s", body, status, got)
+		}
+	}
+	if status, got := d.do(t, "POST", "/admin/approvals/apr_none", `{"decision":"approve","by":"ada"}`); status != 404 {
+		t.Errorf("%d %s", status, got)
+	}
+	if len(d.waiting(t)) != 2 || d.n.n() != 0 {
+		t.Error("a decision that was refused counts")
+	}
+	if status, got := d.do(t, "POST", id, `{"decision":"approve","by":"ada","reason":"as agreed"}`); status != 200 || !strings.Contains(got, list[0].ID) || d.n.n() != 0 {
+		t.Fatalf("%d %s", status, got)
+	}
+	if left := d.waiting(t); len(left) != 1 || left[0].ID != list[1].ID {
+		t.Errorf("%+v", left)
+	}
+	if status, got := d.do(t, "POST", id, `{"decision":"deny","by":"eve"}`); status != 404 {
+		t.Errorf("decided twice: %d %s", status, got)
+	}
+	if status, got := d.do(t, "POST", "/admin/approvals/"+list[1].ID, `{"decision":"deny","by":"ada","reason":"not that"}`); status != 200 {
+		t.Fatalf("%d %s", status, got)
+	}
+	ask(t, d.url, wire.Chat, question("m"), false)
+	told := results(d.model.last())
+	if said := told[0].Text() + told[1].Text(); d.n.n() != 1 || !strings.Contains(said, "written") || !strings.Contains(said, "ada refused it: not that") {
+		t.Errorf("%d runs, %+v", d.n.n(), told)
+	}
+	if report, err := journal.Verify(d.store.Read(t.Context(), run, 0)); err != nil || !report.Sealed {
+		t.Errorf("%v %+v", err, report)
+	}
+}
+
+// TestAdminApprovesNothingUnseen: a call whose arguments are not shown whole is approved only if that is said, or with
+// other arguments; it may be refused as it is.
+func TestAdminApprovesNothingUnseen(t *testing.T) {
+	hidden := `call write {"what":"-----BEGIN RSA PRIVATE KEY-----\nrm -rf /\n-----END RSA PRIVATE KEY-----"}`
+	for body, want := range map[string]struct {
+		status int
+		runs   string
+	}{
+		`{"decision":"approve","by":"ada"}`:                       {409, ""},
+		`{"decision":"approve","by":"ada","unseen":false}`:        {409, ""},
+		`{"decision":"approve","by":"ada","unseen":true}`:         {200, "rm -rf"},
+		`{"decision":"approve","by":"ada","args":{"what":"tea"}}`: {200, "tea"},
+		`{"decision":"deny","by":"ada"}`:                          {200, ""},
+	} {
+		d := newDesk(t, 0, hidden)
+		ask(t, d.url, wire.Chat, question("m"), false)
+		list := d.waiting(t)
+		if len(list) != 1 || !list[0].Hidden || strings.Contains(string(list[0].Args), "rm -rf") {
+			t.Fatalf("%+v", list)
+		}
+		status, got := d.do(t, "POST", "/admin/approvals/"+list[0].ID, body)
+		ask(t, d.url, wire.Chat, question("m"), false)
+		if ran := strings.Join(d.n.args, " "); status != want.status || (ran == "") != (want.runs == "") || !strings.Contains(ran, want.runs) {
+			t.Errorf("%s: %d %s; ran %s", body, status, got, ran)
+		}
+	}
+}
+
+// TestAdminApprovalsEnd: what nobody decided about in time does not wait any more.
+func TestAdminApprovalsEnd(t *testing.T) {
+	d := newDesk(t, time.Millisecond, `call write {"what":"x"}`)
+	ask(t, d.url, wire.Chat, question("m"), false)
+	time.Sleep(5 * time.Millisecond)
+	if list := d.waiting(t); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+}
