@@ -87,6 +87,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	defer stop()
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
+	to.route.taken(to.upstream)
 	x.asks(to.id)
 	labels := x.labels(to.model)
 	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each, others: others, stop: stop}
@@ -94,7 +95,15 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
-	answer := x.readable(to.model.Stream(ctx, x.portable(to.model, req)))
+	if others && x.out == nil {
+		return a.whole(ctx, to, req)
+	}
+	return a.stream(ctx, to, req)
+}
+
+// stream has the upstream answer in events.
+func (a *asking) stream(ctx context.Context, to way, req *llm.Request) (begun bool, err error) {
+	answer := a.x.readable(to.model.Stream(ctx, a.x.portable(to.model, req)))
 	for ev, err := range withoutSpace(emulate.WholeCalls(answer, nil)) {
 		if err != nil {
 			return a.begun, err
@@ -104,6 +113,26 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 		}
 	}
 	return a.begun, nil
+}
+
+// whole hands the events of an answer on once all of them are there: a client that waits for all of it has seen nothing
+// until then, so another upstream can be asked.
+func (a *asking) whole(ctx context.Context, to way, req *llm.Request) (begun bool, err error) {
+	var held []llm.Event
+	each := a.each
+	a.each = func(ev llm.Event) error {
+		held = append(held, ev)
+		return nil
+	}
+	if _, err := a.stream(ctx, to, req); err != nil {
+		return false, err
+	}
+	for _, ev := range held {
+		if err := each(ev); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // portable returns a request without what the upstream's vendor does not run. The client, whose own
@@ -158,6 +187,7 @@ func (a *asking) take(ev llm.Event) error {
 			return &llm.Error{Op: "gateway", Kind: llm.Refused, Err: errors.New("the filter of the vendor let nothing through")}
 		}
 		if err := a.ends(ev); err != nil {
+			a.given = a.others && !a.begun
 			return err
 		}
 	}
@@ -225,7 +255,7 @@ func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, err
 	}
 	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req, Header: provider.Betas(a.x.r.Header)}
 	var failed error
-	dst := &relayed{x: a.x}
+	dst := &relayed{x: a.x, waits: a.others && a.x.out != nil}
 	relayed, err := m.Relay(ctx, raw, dst, func(ev llm.Event) {
 		a.x.relaying = true
 		if failed == nil {
@@ -234,7 +264,13 @@ func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, err
 				a.stop()
 			}
 		}
+		if a.begun && dst.waits {
+			dst.begin()
+		}
 	})
+	if err == nil && failed == nil && dst.waits {
+		dst.begin()
+	}
 	a.x.relaying = a.x.relayed // an error after the first bytes has been told
 	return relayed, cmp.Or(failed, err)
 }

@@ -211,6 +211,7 @@ type standing struct {
 	busy    atomic.Int64
 	breaker breaker.Breaker
 	sick    atomic.Bool // it did not answer when it was last asked how it is
+	turn    float64     // see turns, whose mutex it wants
 }
 
 // reachable reports whether an upstream would be asked.
@@ -229,7 +230,7 @@ func (g *Gateway) takeOver(before *Gateway) {
 			if r.Model != old.Model || !slices.Equal(r.From, old.From) {
 				continue
 			}
-			r.inFlight = old.inFlight
+			r.inFlight, r.turns = old.inFlight, old.turns
 			for _, u := range r.upstreams {
 				if i := slices.IndexFunc(old.upstreams, func(o *upstream) bool { return o.Model == u.Model && o.Way == u.Way }); i >= 0 {
 					u.standing = old.upstreams[i].standing

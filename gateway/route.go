@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -86,6 +88,7 @@ type route struct {
 	star      bool
 	upstreams []*upstream
 	inFlight  *atomic.Int64 // requests
+	turns     *turns
 }
 
 // upstream is an Upstream that is in use.
@@ -169,7 +172,7 @@ func overlap(a, b []string) bool {
 }
 
 func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
-	made := &route{ModelRoute: r, inFlight: new(atomic.Int64)}
+	made := &route{ModelRoute: r, inFlight: new(atomic.Int64), turns: new(turns)}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
 	wrong := []error{r.Override.check(), checkPass(r.Pass, r.PassTeam), r.Tools.check()}
 	switch {
@@ -283,27 +286,56 @@ func plainName(name string) bool {
 	return true
 }
 
-// inOrder returns the upstreams of a route in the order in which they are asked: the
-// least busy for its weight first.
+// inOrder returns the upstreams of a route in the order in which they are asked. Those come first that have no more
+// requests at the moment than their weight gives them of all, by turns; then the others, the least busy for its weight first.
 func (r *route) inOrder() []*upstream {
 	if len(r.upstreams) == 1 {
 		return r.upstreams
 	}
-	load := make(map[*upstream]float64, len(r.upstreams))
-	for _, u := range r.upstreams {
-		load[u] = float64(u.busy.Load()+1) / float64(u.Weight)
+	type place struct {
+		*upstream
+		busy, next float64
 	}
-	list := slices.Clone(r.upstreams)
-	slices.SortStableFunc(list, func(a, b *upstream) int {
-		switch {
-		case load[a] < load[b]:
-			return -1
-		case load[a] > load[b]:
-			return 1
+	list := make([]place, len(r.upstreams))
+	all, weights := 1.0, 0.0
+	r.turns.mu.Lock()
+	for i, u := range r.upstreams {
+		list[i] = place{u, float64(u.busy.Load() + 1), max(u.turn+1/float64(u.Weight), r.turns.now)}
+		all, weights = all+list[i].busy-1, weights+float64(u.Weight)
+	}
+	r.turns.mu.Unlock()
+	for i, p := range list {
+		share := all * float64(p.Weight) / weights
+		if p.busy <= math.Ceil(share-1e-9) {
+			list[i].busy = 0
+		} else {
+			list[i].busy /= float64(p.Weight)
 		}
-		return 0
-	})
-	return list
+	}
+	slices.SortStableFunc(list, func(a, b place) int { return cmp.Or(cmp.Compare(a.busy, b.busy), cmp.Compare(a.next, b.next)) })
+	out := make([]*upstream, len(list))
+	for i, p := range list {
+		out[i] = p.upstream
+	}
+	return out
+}
+
+// turns share the requests of a route among its upstreams, each as many as its weight says: every request moves the
+// turn of the one that is asked on, by less the more it weighs. One that was left alone for a while does not make up for it.
+type turns struct {
+	mu  sync.Mutex // of now and of the turns of the upstreams
+	now float64    // the turn to which the last request has moved its upstream
+}
+
+// taken counts a request to an upstream.
+func (r *route) taken(u *upstream) {
+	if len(r.upstreams) == 1 {
+		return
+	}
+	r.turns.mu.Lock()
+	defer r.turns.mu.Unlock()
+	u.turn = max(u.turn+1/float64(u.Weight), r.turns.now)
+	r.turns.now = u.turn
 }
 
 // models are those that the routes name. A name that ends in * is none.

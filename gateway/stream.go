@@ -129,7 +129,9 @@ func (s *sink) begin() {
 // relayed is where an upstream's own bytes go.
 type relayed struct {
 	x       *exchange
-	refused error // why nothing is sent, because another upstream is asked
+	refused error  // why nothing is sent, because another upstream is asked
+	waits   bool   // for the answer to begin: until then another upstream may be asked
+	held    []byte // meanwhile
 }
 
 // Write sends bytes of an answer: whole events of a stream, or all of a document.
@@ -137,8 +139,27 @@ func (r *relayed) Write(b []byte) (int, error) {
 	if r.refused != nil {
 		return 0, r.refused
 	}
+	if r.waits {
+		r.held = append(r.held, b...)
+		return len(b), nil
+	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
+	return r.send(b)
+}
+
+// begin sends what was held; from now on nothing is.
+func (r *relayed) begin() {
+	if r.waits = false; len(r.held) == 0 {
+		return
+	}
+	held := r.held
+	r.held = nil
+	_, _ = r.Write(held) // a client that is gone shows with the next bytes
+}
+
+// send writes bytes; it wants r.x.mu.
+func (r *relayed) send(b []byte) (int, error) {
 	r.x.relayed = true
 	if r.x.out == nil {
 		r.x.head("application/json")
@@ -156,7 +177,7 @@ func (r *relayed) Write(b []byte) (int, error) {
 
 // FlushError sends all that was written.
 func (r *relayed) FlushError() error {
-	if r.x.out == nil {
+	if r.x.out == nil || r.waits {
 		return nil
 	}
 	r.x.mu.Lock()

@@ -1,0 +1,432 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// once sends each request once.
+var once = provider.Retry{Attempts: -1}
+
+// greeting is a question without tools.
+func greeting(model string) *llm.Request {
+	return &llm.Request{Model: model, MaxTokens: 99, Messages: []llm.Message{llm.User("Hello there")}}
+}
+
+// TestRouteOfAName checks who is asked for what, for each way in which a route may fit a name, over HTTP and for
+// clients of every format.
+func TestRouteOfAName(t *testing.T) {
+	a, b := newStation(t, "a", says("a")), newStation(t, "b", says("b"))
+	only := to("both", "b-chat/for-some")
+	only.From = []string{wire.Chat, wire.Gemini}
+	routes := []gateway.ModelRoute{
+		to("*", "a-chat/default-*"), to("exact", "a-chat/one"), to("alias", "b-messages/real-name"), to("pre-*", "b-chat/short-*"),
+		to("pre-fix-*", "a-gemini/long-*"), to("pre-fix-x", "b-responses/whole"), only,
+	}
+	url := serve(t, gateway.Setup{Open: opens(once, nil, a, b), Routes: routes})
+	for _, c := range clients {
+		both := "default-both"
+		if slices.Contains(only.From, c.format) {
+			both = "for-some"
+		}
+		for name, want := range map[string]string{
+			"exact": "one", "alias": "real-name", "pre-1": "short-1", "pre-fix-1": "long-1", "pre-fix-x": "whole", "pre-": "", "other": "default-other", "Exact": "default-Exact",
+			"both": both,
+		} {
+			got := c.ask(t, url, greeting(name), false)
+			if asked := strings.Join(append(a.take(), b.take()...), " "); asked != want || (got.err == nil) != (want != "") {
+				t.Errorf("%s asks for %s: the upstream was asked for %q, want %q: %v", c.name, name, asked, want, got.err)
+			}
+		}
+	}
+}
+
+// TestShares checks that each upstream of a route has the share of the requests that its weight says, whether they
+// come one after the other or many at once.
+func TestShares(t *testing.T) {
+	for _, weights := range [][]int{{1, 1}, {2, 1}, {1, 3}, {5, 3, 2}, {0, 1}, {100, 1}} {
+		for _, atOnce := range []int{1, 12} {
+			var stations []*station
+			var route gateway.ModelRoute
+			sum := 0
+			for i, w := range weights {
+				s := newStation(t, string(rune('a'+i)), says("yes"))
+				s.before = func(http.ResponseWriter, *http.Request) bool {
+					time.Sleep(time.Duration(atOnce-1) * time.Millisecond)
+					return false
+				}
+				stations = append(stations, s)
+				route.Upstreams = append(route.Upstreams, gateway.Upstream{Model: s.name + "-chat/m", Weight: w})
+				sum += max(w, 1)
+			}
+			route.Model = "m"
+			const n = 240
+			url := serve(t, gateway.Setup{Open: opens(once, nil, stations...), Routes: []gateway.ModelRoute{route}})
+			askMany(t, url, n, atOnce)
+			for i, s := range stations {
+				share, got := float64(n*max(weights[i], 1))/float64(sum), float64(s.n())
+				if slack := 1 + 0.15*float64(n)*float64(atOnce-1)/11; math.Abs(got-share) > slack {
+					t.Errorf("weights %v, %d at once: upstream %d has %v requests, want %.0f", weights, atOnce, i+1, got, share)
+				}
+			}
+		}
+	}
+}
+
+// askMany sends n requests, some at once.
+func askMany(t *testing.T, url string, n, atOnce int) {
+	var all sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(n))
+	for range atOnce {
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				if got := clients[0].ask(t, url, greeting("m"), false); got.err != nil {
+					t.Error(got.err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestLeastBusy checks that an upstream that is slow has no requests queued up before it while another is free: no
+// more than its weight says.
+func TestLeastBusy(t *testing.T) {
+	for _, weight := range []int{1, 3} {
+		slow, fast := newStation(t, "slow", says("slow")), newStation(t, "fast", says("fast"))
+		free := make(chan struct{})
+		slow.before = func(http.ResponseWriter, *http.Request) bool { <-free; return false }
+		route := gateway.ModelRoute{Model: "m", Upstreams: []gateway.Upstream{{Model: "slow-chat/m", Weight: weight}, {Model: "fast-chat/m"}}}
+		_, url := live(t, gateway.Setup{Open: opens(once, nil, slow, fast), Routes: []gateway.ModelRoute{route}})
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() { clients[0].ask(t, url, greeting("m"), true) })
+			for text := ""; slow.n()+fast.n() <= n || !strings.Contains(text, `toolpost_upstream_busy{route="m",upstream="fast-chat/m"} 0`+"\n"); {
+				_, text = get(t, url+"/metrics") // a request ends after its client has the answer
+			}
+		}
+		if slow.n() != weight {
+			t.Errorf("the slow one, of weight %d, had %d requests, the fast one %d", weight, slow.n(), fast.n())
+		}
+		close(free)
+		all.Wait()
+	}
+}
+
+// TestCooldown checks that an upstream that failed three times in a row is left alone for a while, that one request
+// tries it again when that is over, and that it has its share again if it answers.
+func TestCooldown(t *testing.T) {
+	const wait = 300 * time.Millisecond
+	defer gateway.SetCooldown(wait)()
+	for _, c := range clients {
+		for _, stream := range []bool{false, true} {
+			var down atomic.Bool
+			down.Store(true)
+			bad, good := newStation(t, "bad", says("bad")), newStation(t, "good", says("good"))
+			bad.before = func(w http.ResponseWriter, r *http.Request) bool {
+				if down.Load() {
+					http.Error(w, `{"error":{"message":"down"}}`, http.StatusServiceUnavailable)
+				}
+				return down.Load()
+			}
+			route := gateway.ModelRoute{Model: "m", Upstreams: []gateway.Upstream{{Model: "bad-" + c.format + "/m", Weight: 9}, {Model: "good-" + c.format + "/m"}}}
+			url := serve(t, gateway.Setup{Open: opens(once, nil, bad, good), Routes: []gateway.ModelRoute{route}})
+			answered := func(n int) {
+				t.Helper()
+				for range n {
+					if got := c.ask(t, url, greeting("m"), stream); got.err != nil {
+						t.Fatalf("%s, stream=%t: %v", c.name, stream, got.err)
+					}
+				}
+			}
+			begun := time.Now()
+			answered(8)
+			if n := bad.n(); n != 3 && time.Since(begun) < wait {
+				t.Errorf("%s, stream=%t: it was asked %d times in a row", c.name, stream, n)
+			}
+			bad.take()
+			time.Sleep(wait)
+			begun = time.Now()
+			answered(8)
+			if n := bad.n(); n != 1 && time.Since(begun) < wait {
+				t.Errorf("%s, stream=%t: %d requests tried it", c.name, stream, n)
+			}
+			down.Store(false)
+			bad.take()
+			time.Sleep(wait)
+			all := 0
+			for ; all < 100 && bad.n() < 8; all++ { // a request that tries it ends after its client has the answer
+				answered(1)
+			}
+			if all == 100 {
+				t.Errorf("%s, stream=%t: it is back, and has %d of %d requests", c.name, stream, bad.n(), all)
+			}
+		}
+	}
+}
+
+// failures are the ways in which an upstream fails before it has said anything.
+var failures = map[string]func(http.ResponseWriter, *http.Request){
+	"busy":    func(w http.ResponseWriter, _ *http.Request) { refuse(w, 503, "busy") },
+	"limited": func(w http.ResponseWriter, _ *http.Request) { refuse(w, 429, "slow down") },
+	"broken":  func(w http.ResponseWriter, _ *http.Request) { refuse(w, 500, "oh") },
+	"locked":  func(w http.ResponseWriter, _ *http.Request) { refuse(w, 401, "no key") },
+	"hang up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	"headers alone": func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	},
+	"an empty answer": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) },
+	"no JSON":         func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>It works!</html>") },
+	"too long": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(400)
+		// The words and codes of all vendors at once.
+		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","status":"INVALID_ARGUMENT","code":"context_length_exceeded","message":"prompt is too long: the input token count exceeds the maximum number of tokens, Input is too long for requested model"},"message":"Input is too long for requested model."}`)
+	},
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":{"message":%q},"message":%q}`, why, why)
+}
+
+// TestOneAnswer checks that another upstream is asked as long as nothing has reached the client, and never after that:
+// for clients of every way, streamed and not, whatever becomes of the answer.
+func TestOneAnswer(t *testing.T) {
+	defer gateway.SetCooldown(time.Nanosecond)()
+	const words = "These are the first words of an answer that is never said to its end, however long one waits for it."
+	var alone bool
+	begins := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			if alone {
+				yield(llm.Start{ID: "x", Model: "m", Created: time.Now()}, nil)
+				panic(http.ErrAbortHandler)
+			}
+			_ = yield(llm.TextDelta{Text: words}, nil) && yield(llm.TextDelta{Text: " More."}, nil) && yield(llm.Finish{Reason: llm.Stop}, nil)
+		}
+	})
+	first, second := newStation(t, "first", begins), newStation(t, "second", says("second"))
+	var fault func(http.ResponseWriter, *http.Request)
+	first.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if fault == nil {
+			first.sim.ServeHTTP(&cutting{ResponseWriter: w, after: "however"}, r)
+		} else {
+			fault(w, r)
+		}
+		return true
+	}
+	var routes []gateway.ModelRoute
+	for _, c := range clients {
+		for _, path := range paths {
+			r := gateway.ModelRoute{Model: c.name + "-" + path, Upstreams: []gateway.Upstream{{Model: c.via(path, "first"), Weight: 1000}, {Model: c.via(path, "second")}}}
+			f := gateway.ModelRoute{Model: c.name + "-" + path + "-f", Upstreams: []gateway.Upstream{{Model: c.via(path, "first")}}, Fallback: []string{"spare-" + c.name + "-" + path}}
+			routes = append(routes, r, f, to("spare-"+c.name+"-"+path, c.via(path, "second")))
+		}
+	}
+	open := opens(provider.Retry{Attempts: 3, Base: time.Hour, Cap: time.Hour}, nil, first, second)
+	kinds := map[string]func(http.ResponseWriter, *http.Request){"cut off": nil}
+	for name, f := range failures {
+		kinds[name] = f
+	}
+	kinds["start alone"] = func(w http.ResponseWriter, r *http.Request) { first.sim.ServeHTTP(w, r) }
+	for name, f := range kinds {
+		fault, alone = f, name == "start alone"
+		url := serve(t, gateway.Setup{Open: open, Routes: routes}) // whose breakers are closed
+		for _, c := range clients {
+			for _, path := range paths {
+				for _, stream := range []bool{false, true} {
+					for _, suffix := range []string{"", "-f"} {
+						first.take()
+						second.take()
+						req := question(c.name + "-" + path + suffix)
+						got := c.ask(t, url, req, stream)
+						asked, again := first.n(), second.n()
+						where := fmt.Sprintf("%s, %s %s, stream=%t: asked %d and %d times", name, c.name, path+suffix, stream, asked, again)
+						switch said := f == nil && stream; {
+						case asked != 1, said && again != 0, !said && again != 1:
+							t.Errorf("%s: %v", where, got.err)
+						case said && (got.err == nil || !strings.Contains(got.Message.Text(), "first words")):
+							t.Errorf("%s: the client has %+v, %v", where, got.Response, got.err)
+						case !said && (got.err != nil || got.Message.Text() != "second"):
+							t.Errorf("%s: the client has %+v, %v", where, got.Response, got.err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// cutting is a connection that breaks after some words were written.
+type cutting struct {
+	http.ResponseWriter
+	after string
+	said  bool
+}
+
+func (c *cutting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c *cutting) Write(b []byte) (int, error) {
+	if c.said {
+		panic(http.ErrAbortHandler)
+	}
+	if at := strings.Index(string(b), c.after); at >= 0 && c.Header().Get("Content-Type") == "application/json" {
+		_, _ = c.ResponseWriter.Write(b[:at])
+		panic(http.ErrAbortHandler) // in the middle of a document
+	} else if at >= 0 {
+		c.said = true
+	}
+	n, err := c.ResponseWriter.Write(b)
+	_ = http.NewResponseController(c.ResponseWriter).Flush()
+	return n, err
+}
+
+// TestAskedAgain checks that the only upstream is asked again while nothing has reached the client, and never after
+// that.
+func TestAskedAgain(t *testing.T) {
+	defer gateway.SetCooldown(time.Nanosecond)()
+	only := newStation(t, "only", says("These are the first words, and however long they are, they come once."))
+	var times atomic.Int64
+	var late bool
+	only.before = func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case !asks(r):
+			return false
+		case late:
+			only.sim.ServeHTTP(&cutting{ResponseWriter: w, after: "however"}, r)
+		case times.Add(-1) >= 0:
+			refuse(w, 503, "busy")
+		default:
+			return false
+		}
+		return true
+	}
+	var routes []gateway.ModelRoute
+	for _, c := range clients {
+		for _, path := range paths {
+			routes = append(routes, to(c.name+"-"+path, c.via(path, "only")))
+		}
+	}
+	url := serve(t, gateway.Setup{Open: opens(provider.Retry{Base: time.Millisecond}, nil, only), Routes: routes})
+	for _, c := range clients {
+		for _, path := range paths {
+			for _, stream := range []bool{false, true} {
+				for _, late = range []bool{false, true} {
+					times.Store(2)
+					only.take()
+					got := c.ask(t, url, question(c.name+"-"+path), stream)
+					switch n := only.n(); {
+					case !late && (n != 3 || got.err != nil):
+						t.Errorf("%s, %s, stream=%t: asked %d times, %v", c.name, path, stream, n, got.err)
+					case late && stream && (n != 1 || got.err == nil):
+						t.Errorf("%s, %s: asked %d times after the first words, %v", c.name, path, n, got.err)
+					case late && got.err == nil:
+						t.Errorf("%s, %s, stream=%t: half of an answer is a whole one: %+v", c.name, path, stream, got.Response)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFilteredFallsBack checks that an answer that the vendor's filter took away is asked for elsewhere, in every format
+// of the upstream, and given as it is where there is nobody else.
+func TestFilteredFallsBack(t *testing.T) {
+	filter := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			if yield(llm.Start{ID: "x", Model: "m", Created: time.Now()}, nil) {
+				time.Sleep(2 * time.Millisecond) // the start has arrived
+				yield(llm.Finish{Reason: llm.ContentFilter}, nil)
+			}
+		}
+	})
+	first, second := newStation(t, "first", filter), newStation(t, "second", says("second"))
+	var routes []gateway.ModelRoute
+	for _, c := range clients {
+		for _, path := range paths {
+			r := to(c.name+"-"+path, c.via(path, "first"))
+			r.Fallback = []string{"spare"}
+			routes = append(routes, r, to("only-"+c.name+"-"+path, c.via(path, "first")))
+		}
+	}
+	routes = append(routes, to("spare", "second-chat/m"))
+	url := serve(t, gateway.Setup{Open: opens(once, nil, first, second), Routes: routes})
+	for _, c := range clients {
+		for _, path := range paths {
+			if c.format == wire.Ollama && path == "relay" {
+				continue // its API has no word for it
+			}
+			for _, stream := range []bool{false, true} {
+				first.take()
+				if got := c.ask(t, url, question(c.name+"-"+path), stream); got.err != nil || got.Message.Text() != "second" || first.n() != 1 {
+					t.Errorf("%s, %s, stream=%t: asked %d times: %v, %+v", c.name, path, stream, first.n(), got.err, got.Response)
+				}
+				if got := c.ask(t, url, question("only-"+c.name+"-"+path), stream); got.err == nil && got.Message.Text() != "" {
+					t.Errorf("%s, %s, stream=%t, alone: %+v", c.name, path, stream, got.Response)
+				}
+			}
+		}
+	}
+}
+
+// TestHealthOverHTTP checks that upstreams are asked how they are by requests that cost nothing, that one that does not answer
+// is passed over, and asked again when it is back.
+func TestHealthOverHTTP(t *testing.T) {
+	var down atomic.Bool
+	down.Store(true)
+	watched, spare := newStation(t, "watched", says("watched")), newStation(t, "spare", says("spare"))
+	var looked atomic.Int64
+	watched.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			looked.Add(1)
+		}
+		if down.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	route := gateway.ModelRoute{Model: "m", Upstreams: []gateway.Upstream{{Model: "watched-chat/sim/native", Weight: 100, Health: time.Second}, {Model: "spare-chat/sim/native"}}}
+	_, url := live(t, gateway.Setup{Open: opens(once, nil, watched, spare), Routes: []gateway.ModelRoute{route}})
+	until := func(healthy string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if _, text := get(t, url+"/metrics"); strings.Contains(text, `toolpost_upstream_healthy{route="m",upstream="watched-chat/sim/native"} `+healthy+"\n") {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("it is never healthy=%s; asked %d times", healthy, looked.Load())
+			}
+		}
+	}
+	until("0")
+	for _, c := range clients {
+		if got := c.ask(t, url, greeting("m"), true); got.err != nil || got.Message.Text() != "spare" || watched.n() != 0 {
+			t.Errorf("%s: %v %+v, asked %d times", c.name, got.err, got.Response, watched.n())
+		}
+	}
+	down.Store(false)
+	until("1")
+	for _, c := range clients {
+		if got := c.ask(t, url, greeting("m"), true); got.err != nil || got.Message.Text() != "watched" {
+			t.Errorf("%s: %v %+v", c.name, got.err, got.Response)
+		}
+	}
+}
