@@ -102,6 +102,9 @@ func (x *exchange) end(err error) {
 		attrs = append(attrs, "model", x.name, "upstream", x.upstream, "input_tokens", x.usage.Input, "output_tokens", x.usage.Output,
 			"warnings", x.told+x.unsaid, "invalid_calls", x.invalid)
 	}
+	if err != nil && x.ending() { // what the upstream says of that is only that it was left
+		err = fmt.Errorf("%w (%w)", errEnding, err)
+	}
 	if err != nil {
 		x.settings.Log.Warn("request failed", append(attrs, "kind", llm.KindOf(err).String(), "error", err.Error())...)
 		return

@@ -91,8 +91,26 @@ func (l *Live) Close() {
 // ServeHTTP answers one request.
 func (l *Live) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.now.Load().ServeHTTP(w, r) }
 
-// Drain refuses requests from now on, and lets those finish that have begun.
+// Drain refuses requests from now on, with status 503 in the words of each client's format, and lets those finish that
+// have begun; see [Live.Idle]. Whoever listens goes on listening, so that clients and balancers are told.
 func (l *Live) Drain() { l.now.Load().draining.Store(true) }
+
+// idleEvery is how often it is looked whether the last request has ended.
+const idleEvery = 20 * time.Millisecond
+
+// Idle waits until no request is being answered. If ctx is done before that, it returns its error.
+func (l *Live) Idle(ctx context.Context) error {
+	tick := time.NewTicker(idleEvery)
+	defer tick.Stop()
+	for l.now.Load().inFlight.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
 
 // errEnding is what clients are told whose answers had not ended when the gateway had to.
 var errEnding = &llm.Error{

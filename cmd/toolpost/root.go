@@ -57,7 +57,7 @@ Output is for people; --json makes it one JSON document, --batch reads JSON line
 and answers each with one line, in order, with errors in the row.
 
 Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use; 3 a run waits for a person;
-130 interrupted by Ctrl-C, 143 by SIGTERM.
+130 interrupted by Ctrl-C, 143 by SIGTERM; 'serve' ends with 0 on both.
 Colour appears on a terminal only; NO_COLOR turns it off.`,
 		Example: `  toolpost run 'Search for "checkpoint" and read the file it shows'
   toolpost doctor

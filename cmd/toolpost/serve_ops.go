@@ -281,24 +281,28 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 	return nil
 }
 
-// drain refuses new requests and waits for the answers that are being given, up to a limit.
+// drain waits for the answers that are being given, up to a limit. In the meantime it still listens: who asks is told
+// that the gateway is about to end. Only then nobody can connect any more.
 func (v *serving) drain(ctx context.Context, server *http.Server) {
 	v.live.Drain()
 	limit := cmp.Or(v.with.Gateway.Ops.Drain, defaultDrain)
 	v.log.Info("no more requests are taken; open answers may end", "within", limit)
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	if server.Shutdown(within) == nil {
-		return
+	began := time.Now()
+	bounded := func(limit time.Duration, wait func(context.Context) error) bool {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		return wait(within) == nil
 	}
-	v.log.Warn("answers that had not ended are ended with an error")
-	v.live.End()
-	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), endTime)
-	defer cancel()
-	if server.Shutdown(within) != nil {
+	if !bounded(limit, v.live.Idle) {
+		v.log.Warn("answers that had not ended are ended with an error")
+		v.live.End()
+		bounded(endTime, v.live.Idle)
+	}
+	if !bounded(endTime, server.Shutdown) {
 		v.log.Warn("answers that nobody reads are cut off")
 		server.Close()
 	}
+	v.log.Info("the gateway has ended", "after", time.Since(began).Round(time.Millisecond))
 }
 
 // endTime is how long the error may take that ends an answer.

@@ -388,8 +388,10 @@ func TestServeDrains(t *testing.T) {
 		}
 		if !whole {
 			log.until(t, "answers that had not ended are ended with an error")
+			log.until(t, "kind=overloaded error=\"gateway: overloaded (HTTP 503): the gateway had to end before this answer did")
 			close(goOn)
 		}
+		log.until(t, "the gateway has ended")
 	}
 }
 

@@ -106,7 +106,7 @@ everything that is wrong with a file. This page is made from the program.
 |---|---|---|---|
 ` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
 
-Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
+Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
 being there at all, and the limits of connections need a restart, and the log says so; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
 every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
 `

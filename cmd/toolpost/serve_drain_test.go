@@ -1,0 +1,118 @@
+//go:build !windows
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestListensWhileDraining tells a gateway that is a process of its own to end while a stream is open. Until that has ended
+// it listens: /readyz says no, new requests in every format are refused with their own error, on new connections and on ones
+// that were there before, and the stream goes on to its end. Then nobody can connect, and it ends with status 0.
+func TestListensWhileDraining(t *testing.T) {
+	goOn := make(chan struct{})
+	upstream := slowChat(t, goOn)
+	dir := bare(t, map[string]string{"gateway.yaml": fmt.Sprintf("providers: {up: {base_url: %s/v1, wire: chat}}\ngateway:\n  drain: 1m\n  routes: [{model: m, to: [{model: up/m}]}]\n", upstream)})
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve", "--addr", "127.0.0.1:0", "--config", filepath.Join(dir, "gateway.yaml"))
+	cmd.Env = append(os.Environ(), "TOOLPOST_BE_THE_PROGRAM=1")
+	log := newLines()
+	cmd.Stderr = log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, url, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+	addr := strings.TrimPrefix(url, "http://")
+
+	stream, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Hello"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	before, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	fmt.Fprintf(before, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", addr)
+	kept := bufio.NewReader(before)
+	if resp, err := http.ReadResponse(kept, nil); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	} else {
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	log.until(t, "no more requests are taken")
+	for range 3 {
+		refusedWhileDraining(t, url)
+		time.Sleep(100 * time.Millisecond)
+	}
+	fmt.Fprintf(before, "POST /v1/messages HTTP/1.1\r\nHost: %s\r\nContent-Length: 2\r\n\r\n{}", addr)
+	if resp, err := http.ReadResponse(kept, nil); err != nil || resp.StatusCode != 503 || !resp.Close {
+		t.Errorf("a connection that was there before: %v %v", resp, err)
+	}
+
+	close(goOn)
+	if b, err := io.ReadAll(stream.Body); err != nil || !strings.HasSuffix(strings.TrimSpace(string(b)), "[DONE]") {
+		t.Errorf("the stream: %v\n%s", err, b)
+	}
+	log.until(t, "the gateway has ended")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	if _, err := net.DialTimeout("tcp", addr, time.Second); err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// refusedWhileDraining asks a gateway that is about to end, each time over a new connection.
+func refusedWhileDraining(t *testing.T, url string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for path, want := range map[string]string{
+		"/v1/chat/completions": `"type":`, "/v1/responses": `"type":`, "/v1/messages": `"type":"overloaded_error"`, "/v1beta/models/m:generateContent": `"status":"UNAVAILABLE"`,
+		"/api/chat": `{"error":"`, "/model/m/converse": `"message":`,
+	} {
+		resp, err := client.Post(url+path, "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hello"}]}`))
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || !resp.Close || !strings.Contains(string(b), want) || !strings.Contains(string(b), "about to end") {
+			t.Errorf("%s: %d %v close=%t %s", path, resp.StatusCode, resp.Header, resp.Close, b)
+		}
+	}
+	for path, want := range map[string]int{"/readyz": 503, "/healthz": 200} {
+		resp, err := client.Get(url + path)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%s: %v %v", path, resp, err)
+			continue
+		}
+		resp.Body.Close()
+	}
+}
