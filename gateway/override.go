@@ -36,18 +36,23 @@ var (
 )
 
 // check says what is wrong with an override.
-func (o Override) check() error {
+func (o Override) check(add func(setting string, err error)) {
 	if _, ok := choices[o.Choice]; !ok && o.Choice != "" {
-		return fmt.Errorf("there is no tool choice %q; there are auto, required and none", o.Choice)
+		add("tool_choice", fmt.Errorf("there is no tool choice %q; there are auto, required and none", o.Choice))
 	}
 	if !slices.Contains(promote, o.TextCalls) {
-		return fmt.Errorf("there is no way to read calls from text called %q; there are off, marked and all", o.TextCalls)
+		add("text_calls", fmt.Errorf("there is no way to read calls from text called %q; there are off, marked and all", o.TextCalls))
 	}
-	if taught := append(emulate.Styles(), "markdown"); o.Dialect != "" && !slices.Contains(taught, o.Dialect) {
-		return fmt.Errorf("no dialect that can be taught is called %q; there are %s", o.Dialect, strings.Join(taught, ", "))
-	}
+	add("dialect", checkDialect(o.Dialect))
 	if strings.ContainsAny(o.Thinking, " \t\r\n") || len(o.Thinking) > 32 {
-		return fmt.Errorf("%q is no word for how much to think, like off, low, medium or high", o.Thinking)
+		add("thinking", fmt.Errorf("%q is no word for how much to think, like off, low, medium or high", o.Thinking))
+	}
+}
+
+// checkDialect refuses a notation that nobody can be taught.
+func checkDialect(name string) error {
+	if taught := append(emulate.Styles(), "markdown"); name != "" && !slices.Contains(taught, name) {
+		return fmt.Errorf("no dialect that can be taught is called %q; there are %s", name, strings.Join(taught, ", "))
 	}
 	return nil
 }

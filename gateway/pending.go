@@ -29,10 +29,12 @@ type Approvals struct {
 	For time.Duration
 }
 
+// MaxApproval is how long a call can wait at most.
+const MaxApproval = 30 * 24 * time.Hour
+
 // The bounds of calls that wait.
 const (
 	defaultApproval = 24 * time.Hour
-	maxApproval     = 30 * 24 * time.Hour
 	// pendingRest is how much longer a call is known that nobody came for, and one that was decided
 	// after that.
 	pendingRest = 24 * time.Hour
@@ -43,8 +45,8 @@ func (t *ServedTools) check() error {
 	if t == nil || t.Approvals == nil {
 		return nil
 	}
-	if a := t.Approvals; a.Store == nil || a.For < 0 || a.For > maxApproval {
-		return fmt.Errorf("calls that wait for a person need a store, and a time of up to %v", maxApproval)
+	if a := t.Approvals; a.Store == nil || a.For < 0 || a.For > MaxApproval {
+		return fmt.Errorf("calls that wait for a person need a store, and a time of up to %v", MaxApproval)
 	}
 	return nil
 }

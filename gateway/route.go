@@ -57,7 +57,9 @@ type Upstream struct {
 	Model string
 	// Weight is its share of the requests among the upstreams of the route; 0 means 1.
 	Weight int
-	Way    Way
+	// Off keeps it out of the draw: it is checked, and never asked.
+	Off bool
+	Way Way
 	// Health is how often the upstream is asked whether it is there, which costs nothing; 0
 	// means never. One that is not is left alone while there is another.
 	Health time.Duration
@@ -101,39 +103,54 @@ type upstream struct {
 	opened map[string]llm.Model // by id
 }
 
-// addRoutes makes the routes ready for use.
+// addRoutes makes the routes ready for use, or says everything that is wrong with them.
 func (g *Gateway) addRoutes(list []ModelRoute) error {
 	if len(list) == 0 {
 		return errors.New("there are no routes")
 	}
 	var wrong []error
 	for i, r := range list {
-		made, err := g.newRoute(r)
-		if err != nil {
-			wrong = append(wrong, &RouteError{i, r.Model, err})
-			continue
+		made, problems := g.newRoute(r)
+		for _, p := range problems {
+			p.Route, p.Model = i, r.Model
+			wrong = append(wrong, p)
 		}
 		g.routes = append(g.routes, made)
 	}
-	if len(wrong) > 0 {
-		return errors.Join(wrong...)
-	}
-	for i, r := range g.routes {
-		for k, other := range g.routes[:i] {
-			if r.Model == other.Model && overlap(r.From, other.From) {
-				wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("routes %d and %d are both for %s", k+1, i+1, r.Model)})
-			}
-		}
-		if other := g.sharesFiles(r, g.routes[:i]); other != nil {
-			wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("its files and batches are in the account of route %s, which are those of the team %q", other.Model, other.PassTeam)})
-		}
-		for _, name := range r.Fallback {
-			if to := g.find(name, ""); to == nil || to == r {
-				wrong = append(wrong, &RouteError{i, r.Model, fmt.Errorf("no other route is for its fallback %q", name)})
-			}
-		}
+	for _, p := range g.together() {
+		wrong = append(wrong, p)
 	}
 	return errors.Join(wrong...)
+}
+
+// together says what is wrong with routes that each are good.
+func (g *Gateway) together() (wrong []*RouteError) {
+	named := make(map[string][]int, len(g.routes))
+	var passing []*route
+	for i, r := range g.routes {
+		add := func(setting, format string, args ...any) {
+			wrong = append(wrong, &RouteError{i, r.Model, setting, fmt.Errorf(format, args...)})
+		}
+		for _, k := range named[r.Model] {
+			if r.Model != "" && overlap(r.From, g.routes[k].From) {
+				add("model", "routes %d and %d are both for %s", k+1, i+1, r.Model)
+				break
+			}
+		}
+		named[r.Model] = append(named[r.Model], i)
+		if other := g.sharesFiles(r, passing); other != nil {
+			add("pass_team", "its files and batches are in the account of route %s, which are those of the team %q", other.Model, other.PassTeam)
+		}
+		if r.PassTeam != "" {
+			passing = append(passing, r)
+		}
+		for k, name := range r.Fallback {
+			if to := g.find(name, ""); to == nil || to == r {
+				add(fmt.Sprintf("fallback[%d]", k), "no other route is for its fallback %q", name)
+			}
+		}
+	}
+	return wrong
 }
 
 // sharesFiles returns one of the routes that passes files of another team on, from an account that this one uses, too.
@@ -152,15 +169,19 @@ func (g *Gateway) sharesFiles(r *route, others []*route) *route {
 	return nil
 }
 
-// RouteError is what is wrong with a route of a Setup, or several things that are joined.
+// RouteError is something that is wrong with a route of a Setup.
 type RouteError struct {
-	Route int // its place in Setup.Routes, from 0
-	Model string
-	Err   error
+	Route   int // its place in Setup.Routes, from 0
+	Model   string
+	Setting string // what is wrong, as the configuration of the command names it below the route, like to[1].weight; "" if it is no one setting
+	Err     error
 }
 
 // Error names the route, counted from 1.
 func (e *RouteError) Error() string {
+	if e.Model == "" {
+		return fmt.Sprintf("route %d: %v", e.Route+1, e.Err)
+	}
 	return fmt.Sprintf("route %d (%s): %v", e.Route+1, e.Model, e.Err)
 }
 
@@ -171,62 +192,102 @@ func overlap(a, b []string) bool {
 	return a == nil || b == nil || slices.ContainsFunc(a, func(f string) bool { return slices.Contains(b, f) })
 }
 
-func (g *Gateway) newRoute(r ModelRoute) (*route, error) {
-	made := &route{ModelRoute: r, inFlight: new(atomic.Int64), turns: new(turns)}
+// newRoute makes a route ready for use, and says everything that is wrong with it.
+func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
+	made = &route{ModelRoute: r, inFlight: new(atomic.Int64), turns: new(turns)}
 	made.prefix, made.star = strings.CutSuffix(r.Model, "*")
-	wrong := []error{r.Override.check(), checkPass(r.Pass, r.PassTeam), r.Tools.check()}
-	switch {
-	case r.Model == "":
-		wrong = append(wrong, errors.New("it names no model"))
-	case strings.Contains(made.prefix, "*"):
-		wrong = append(wrong, errors.New("a * may only stand at the end"))
-	}
-	if len(r.Upstreams) == 0 {
-		wrong = append(wrong, errors.New("it has no upstream"))
-	}
-	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
-		wrong = append(wrong, fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))
-	}
-	if r.Cache.For < 0 || r.Cache.For > maxCachedFor || r.MaxRequests < 0 {
-		wrong = append(wrong, fmt.Errorf("answers can be given again for up to %v, and bounds are not less than 0", maxCachedFor))
-	}
-	for _, format := range r.From {
-		if _, ok := wire.For(format); !ok {
-			wrong = append(wrong, fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", ")))
+	add := func(setting string, err error) {
+		if err != nil {
+			wrong = append(wrong, &RouteError{Setting: setting, Err: err})
 		}
 	}
-	for _, u := range r.Upstreams {
-		up, err := g.newUpstream(made, u)
-		wrong = append(wrong, err)
-		made.upstreams = append(made.upstreams, up)
+	switch {
+	case r.Model == "":
+		add("model", errors.New("it names no model; say which name clients ask for"))
+	case strings.Contains(made.prefix, "*"):
+		add("model", errors.New("a * may only stand at the end"))
 	}
-	return made, errors.Join(wrong...)
+	r.Override.check(add)
+	r.check(add)
+	for i, u := range r.Upstreams {
+		at := fmt.Sprintf("to[%d].", i)
+		up := g.newUpstream(made, u, func(setting string, err error) { add(at+setting, err) })
+		if !u.Off {
+			made.upstreams = append(made.upstreams, up)
+		}
+	}
+	if len(made.upstreams) == 0 {
+		add("to", errors.New("it has no upstream that is asked; one without a weight, or with more than 0, is needed"))
+	}
+	return made, wrong
 }
 
+// check says what is wrong with the settings of a route beside its name and its upstreams.
+func (r ModelRoute) check(add func(string, error)) {
+	add("pass", checkPass(r.Pass, r.PassTeam))
+	add("tools", r.Tools.check())
+	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
+		add("check", fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))
+	}
+	if r.Cache.For < 0 || r.Cache.For > maxCachedFor {
+		add("cache", fmt.Errorf("answers can be given again for up to %v, and this says %v", maxCachedFor, r.Cache.For))
+	}
+	if r.Cache.Tools && r.Cache.For == 0 {
+		add("cache_tools", errors.New("it is for cache, which the route does not have"))
+	}
+	if r.MaxRequests < 0 {
+		add("max_requests", fmt.Errorf("%d is less than 0", r.MaxRequests))
+	}
+	if r.From != nil && len(r.From) == 0 {
+		add("from", errors.New("the list is empty, so the route is for nobody; leave it out to mean all formats"))
+	}
+	for i, format := range r.From {
+		if _, ok := wire.For(format); !ok {
+			add(fmt.Sprintf("from[%d]", i), fmt.Errorf("no format is called %q; there are %s", format, strings.Join(wire.Formats(), ", ")))
+		}
+	}
+}
+
+// maxWeight bounds the weight of an upstream.
+const maxWeight = 1_000_000
+
 // newUpstream makes an upstream of a route ready for use.
-func (g *Gateway) newUpstream(r *route, u Upstream) (*upstream, error) {
+func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err error)) *upstream {
 	up := &upstream{Upstream: u, standing: new(standing), star: strings.Contains(u.Model, "*"), opened: make(map[string]llm.Model)}
 	up.Weight, up.Way = max(u.Weight, 1), r.WayOf(u)
+	if u.Weight < 0 || u.Weight > maxWeight {
+		add("weight", fmt.Errorf("the weight of %s is %d; it can be 0, which keeps it out of the draw, to %d", u.Model, u.Weight, maxWeight))
+	}
+	if !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools) {
+		add("tools", fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools))
+		up.Way.Tools = ""
+	}
+	if err := checkDialect(u.Way.Style); err != nil {
+		add("style", err)
+		up.Way.Style = ""
+	}
+	if u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second) {
+		add("health", fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health))
+	}
 	switch {
-	case u.Weight < 0:
-		return nil, fmt.Errorf("the weight of %s is %d", u.Model, u.Weight)
-	case !slices.Contains([]provider.RouteKind{"", provider.Native, provider.Constrained, provider.Prompted}, u.Way.Tools):
-		return nil, fmt.Errorf("%s cannot be asked for calls in the way %q; there are native, constrained and prompted", u.Model, u.Way.Tools)
-	case u.Health < 0 || u.Health > 0 && (up.star || u.Health < time.Second):
-		return nil, fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health)
+	case u.Model == "":
+		add("model", errors.New("it names no model; say who answers, like ollama/qwen3:8b"))
+		return up
 	case up.star && !r.star:
-		return nil, fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model)
+		add("model", fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model))
+		return up
 	case up.star:
-		return up, nil
+		return up
 	}
 	m, err := up.open(g.settings.Open, "")
 	if err != nil && !(llm.KindOf(err) == llm.Unsupported && len(r.Pass) > 0) {
-		return nil, err // one that is no chat model may still serve other endpoints
+		add("model", err) // one that is no chat model may still serve other endpoints
+		return up
 	}
 	if _, ok := m.(checker); !ok && u.Health > 0 {
-		return nil, fmt.Errorf("%s cannot be asked whether it is there", u.Model)
+		add("health", fmt.Errorf("%s cannot be asked whether it is there", u.Model))
 	}
-	return up, nil
+	return up
 }
 
 // find returns the route for a name, and nil if there is none. Without a format it is

@@ -42,6 +42,9 @@ func (c *Client) Forwarder(id string) (*Forwarder, error) {
 // Model returns the name of the model in the vendor's words.
 func (f *Forwarder) Model() string { return f.m.model }
 
+// Ready returns nil if a request could be sent: there is a key, or none is needed.
+func (f *Forwarder) Ready() error { return f.m.Ready() }
+
 // Speaks reports whether the vendor has the endpoints of a format.
 func (f *Forwarder) Speaks(format string) bool { return slices.Contains(f.m.vendor.Wires, format) }
 

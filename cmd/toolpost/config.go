@@ -22,6 +22,7 @@ import (
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
 	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // settings are what run and chat are told besides the task. Each comes from
@@ -263,7 +264,7 @@ func configFile(cmd *cobra.Command) (file string, named bool) {
 
 // loadSettings reads the settings of a command.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
-	s := &settings{Root: ".", MaxTurns: defaultTurns, Local: slices.Clone(locals), from: make(map[string]string)}
+	s := newSettings()
 	file, named := configFile(cmd)
 	if file != "" {
 		if err := s.readFile(file); errors.Is(err, fs.ErrNotExist) && !named {
@@ -273,16 +274,33 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 		}
 	}
 	s.file = file
+	if err := s.override(cmd); err != nil {
+		return nil, err
+	}
+	err := s.check()
+	if wrong := (settingError{}); errors.As(err, &wrong) && wrong.ofCommand() {
+		err = usagef(cmd, "%w", err)
+	}
+	return s, err
+}
+
+// newSettings are the defaults.
+func newSettings() *settings {
+	return &settings{Root: ".", MaxTurns: defaultTurns, Local: slices.Clone(locals), from: make(map[string]string)}
+}
+
+// override takes over what the environment and the flags say.
+func (s *settings) override(cmd *cobra.Command) error {
 	for _, row := range settingTable {
 		if v, ok := os.LookupEnv(row.env); ok && v != "" && row.env != "" {
 			if err := row.set(s, v); err != nil {
-				return nil, usagef(cmd, "%s: %w", row.env, err)
+				return usagef(cmd, "%s: %w", row.env, err)
 			}
 			s.from[row.key] = row.env
 		}
 		if v, ok := row.flagOf(cmd); ok {
 			if err := row.set(s, v); err != nil {
-				return nil, usagef(cmd, "--%s: %w", row.key, err)
+				return usagef(cmd, "--%s: %w", row.key, err)
 			}
 			s.from[row.key] = "--" + strings.ReplaceAll(row.key, "_", "-")
 		}
@@ -291,20 +309,22 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 		s.mcp, _ = cmd.Flags().GetStringArray("mcp")
 	}
 	s.Journal = cmp.Or(s.Journal, filepath.Join(stateDir(), "runs"))
-	err := s.check()
-	if wrong := (settingError{}); errors.As(err, &wrong) && (strings.HasPrefix(wrong.from, "--") || strings.HasPrefix(wrong.from, "TOOLPOST_")) {
-		err = usagef(cmd, "%w", err)
-	}
-	return s, err
+	return nil
 }
 
 // settingError is a value that a setting cannot have, and where it comes from.
 type settingError struct {
 	from string
-	err  error
+	path string // in the file, like providers.gpu.wire
+	err  error  // names the setting
 }
 
 func (e settingError) Error() string { return e.from + ": " + e.err.Error() }
+
+// ofCommand reports whether the value came from a flag or a variable.
+func (e settingError) ofCommand() bool {
+	return strings.HasPrefix(e.from, "--") || strings.HasPrefix(e.from, "TOOLPOST_")
+}
 func (e settingError) Unwrap() error { return e.err }
 
 // maxConfig bounds the configuration file.
@@ -371,7 +391,12 @@ func configProblem(err error) (line int, text string) {
 
 // plainError says what a value is not, where the reader of YAML says it in the words of Go.
 func plainError(err error) error {
-	if value, ok := strings.CutPrefix(err.Error(), "time: invalid duration "); ok {
+	text := err.Error()
+	if i := strings.LastIndex(text, "duration "); strings.HasPrefix(text, "time: ") && i >= 0 {
+		value := text[i+len("duration "):]
+		if strings.HasSuffix(value, `d"`) {
+			return fmt.Errorf("%s is no duration like 90s or 10m; the largest unit is h, and a day is 24h", value)
+		}
 		return fmt.Errorf("%s is no duration like 90s or 10m", value)
 	}
 	return err
@@ -383,10 +408,25 @@ var goTypes = []struct{ end, is string }{
 	{"bool", "true or false"}, {"string", "a text"},
 }
 
+// yamlWords are what the reader of YAML says of mistakes that people make often, in words that help.
+var yamlWords = []struct{ says, means string }{
+	{"found character '\t'", "a tab stands here; YAML is indented with spaces alone"},
+	{"found a tab character", "a tab stands here; YAML is indented with spaces alone"},
+	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
+	{"could not find flow mapping end token '}'", "the settings in braces that begin here do not end; a } is missing"},
+	{"non-map value is specified", "a setting and its value are expected here, like NAME: VALUE, with a space behind the colon and as far to the right as the line before"},
+	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
+}
+
 // plainProblem returns a message of the reader of YAML without the words of Go.
 func plainProblem(message, value string) string {
 	_, rest, found := strings.Cut(message, " of type ")
 	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
+		for _, row := range yamlWords {
+			if strings.Contains(message, row.says) {
+				return row.means
+			}
+		}
 		return strings.NewReplacer("sequence is expected", "a list is expected", "mapping is expected", "keys and values are expected").Replace(message)
 	}
 	for _, t := range goTypes {
@@ -468,46 +508,65 @@ func (s *settings) checks() []settingCheck {
 
 // check refuses values that are invalid, whatever source they came from.
 func (s *settings) check() error {
-	wrong := func(key, format string, args ...any) error {
-		return settingError{cmp.Or(s.from[key], "the settings"), fmt.Errorf(format, args...)}
+	for _, p := range s.problems() {
+		return p
+	}
+	return nil
+}
+
+// problems are all values that are invalid, whatever source they came from.
+func (s *settings) problems() (list []error) {
+	wrong := func(path, format string, args ...any) {
+		key, _, _ := strings.Cut(path, ".")
+		list = append(list, settingError{cmp.Or(s.from[key], "the settings"), path, fmt.Errorf(format, args...)})
 	}
 	for _, c := range s.checks() {
 		if err := c.check(); err != nil {
-			return wrong(c.key, c.key+": %w", err)
+			wrong(c.key, c.key+": %w", err)
 		}
 	}
 	if s.Sandbox {
 		if err := builtin.CanSandbox(); err != nil {
-			return fmt.Errorf("%s: programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", cmp.Or(s.from["sandbox"], "the settings"), err)
+			wrong("sandbox", "programs cannot be kept to a folder here: %w. Leave sandbox out, or run toolpost in a container", err)
 		}
 	}
 	if s.MaxTurns < 1 || s.MaxTurns > maxTurns {
-		return wrong("max_turns", "max_turns is %d; it can be 1 to %d", s.MaxTurns, maxTurns)
+		wrong("max_turns", "max_turns is %d; it can be 1 to %d", s.MaxTurns, maxTurns)
 	}
 	if s.MaxTokens < 0 {
-		return wrong("max_tokens", "max_tokens is %d; it cannot be less than 0", s.MaxTokens)
+		wrong("max_tokens", "max_tokens is %d; it cannot be less than 0", s.MaxTokens)
 	}
 	if s.ToolTokens < 0 {
-		return wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
+		wrong("tool_tokens", "tool_tokens is %d; it cannot be less than 0", s.ToolTokens)
 	}
 	if s.Timeout < 0 {
-		return wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)
+		wrong("timeout", "timeout is %s; it cannot be less than 0", s.Timeout)
 	}
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
-		return wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
+		wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
 	}
 	if i := slices.IndexFunc(s.Local, func(name string) bool { return name != "none" && !slices.Contains(locals, name) }); i >= 0 {
-		return wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
+		wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(locals, ", "))
 	}
-	for name, p := range s.Providers {
-		if p.BaseURL == "" {
-			return wrong("providers", "providers: %s has no base_url", name)
-		}
-		if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
-			return wrong("providers", "providers: key_env of %s is no name of a variable; the key itself does not belong into the file", name)
-		}
+	for _, name := range slices.Sorted(keys(s.Providers)) {
+		s.Providers[name].problems(func(setting, format string, args ...any) {
+			wrong("providers."+name+setting, "providers: "+format, append([]any{name}, args...)...)
+		})
 	}
-	return nil
+	return list
+}
+
+// problems says what is wrong with a server of the user's own.
+func (p providerConfig) problems(wrong func(setting, format string, args ...any)) {
+	if p.BaseURL == "" {
+		wrong("", "%s has no base_url")
+	}
+	if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
+		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")
+	}
+	if _, ok := wire.For(p.Wire); p.Wire != "" && !ok {
+		wrong(".wire", "%s speaks no format that is called %q; there are %s", p.Wire, strings.Join(wire.Formats(), ", "))
+	}
 }
 
 // variableName reports whether a text can be the name of a variable of the environment.

@@ -68,7 +68,11 @@ type probe struct {
 func configured(t *testing.T, file string) gatewayConfig {
 	t.Helper()
 	t.Setenv("TOOLPOST_CONFIG", "")
-	must(t, toolpost(t, "", "serve", "--check", "--config", file), 0, "the routes are in order")
+	args := []string{"serve", "--check", "--config", file}
+	if os.Getenv(keysEnv) == "" {
+		args = append(args, "--keys", "sqlite:"+filepath.Join(t.TempDir(), "keys.db")) // whose folder is here
+	}
+	must(t, toolpost(t, "", args...), 0, "the routes are in order")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -120,6 +120,7 @@ func TestKeysUsedWrongly(t *testing.T) {
 		"usage --since yesterday --keys " + keysFile:                   "nor a day",
 		"serve --addr 0.0.0.0:0":                                       "whoever reaches it spends",
 		"serve --addr :0":                                              "--let-anyone-use-it",
+		"serve --addr nonsense --let-anyone-use-it":                    "is no address",
 	} {
 		must(t, toolpost(t, "", strings.Fields(args)...), 2, says)
 	}
@@ -148,7 +149,6 @@ func TestKeysUsedWrongly(t *testing.T) {
 		"keys rotate tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
 		"keys revoke tp-aaaaaaaaaa --keys " + keysFile: "it is not there",
 		"keys list --keys keys.txt":                    "keys are kept in sqlite:FILE",
-		"serve --addr nonsense --let-anyone-use-it":    "is no address",
 		"serve --config admin.yaml":                    "there are none: set keys",
 		"serve --config admin.yaml --keys " + keysFile: adminKeyEnv,
 	} {
@@ -263,7 +263,7 @@ func TestKilledUnderLoad(t *testing.T) {
 
 // TestAdministrators makes a key over the address of administrators.
 func TestAdministrators(t *testing.T) {
-	bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h}\n"})
+	bare(t, map[string]string{"admin.yaml": "gateway: {keys: 'sqlite:keys.db', admin_addr: '127.0.0.1:0', log_retention: 24h, routes: [{model: '*', to: [{model: sim/offline}]}]}\n"})
 	t.Setenv(adminKeyEnv, "a-key-that-is-long-enough-for-it")
 	errOut, in := io.Pipe()
 	said := make(chan string, 1)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -51,21 +52,27 @@ type routeConfig struct {
 // upstreamConfig is a gateway.Upstream in the configuration.
 type upstreamConfig struct {
 	Model  string `yaml:"model"`
-	Weight int    `yaml:"weight"`
-	Tools  string `yaml:"tools"` // native, constrained or prompted
+	Weight *int   `yaml:"weight"` // nil means 1
+	Tools  string `yaml:"tools"`  // native, constrained or prompted
 	Style  string `yaml:"style"`
 
 	Health time.Duration `yaml:"health"`
 }
 
-// String returns the names that clients may ask for.
+// String returns the names that clients may ask for, and how many more there are.
 func (c gatewayConfig) String() string {
 	var names []string
-	for _, r := range c.Routes {
+	for i, r := range c.Routes {
+		if i == maxNames {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(c.Routes)-i)
+		}
 		names = append(names, r.Model)
 	}
 	return strings.Join(names, ", ")
 }
+
+// maxNames bounds the names that are said in one line.
+const maxNames = 50
 
 // routes returns the routes; without any, the offline model answers for every name.
 func (c gatewayConfig) routes() []gateway.ModelRoute {
@@ -79,9 +86,11 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam}
 		for _, u := range r.To {
-			route.Upstreams = append(route.Upstreams, gateway.Upstream{
-				Model: u.Model, Weight: u.Weight, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style},
-			})
+			up := gateway.Upstream{Model: u.Model, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
+			if u.Weight != nil {
+				up.Weight, up.Off = *u.Weight, *u.Weight == 0
+			}
+			route.Upstreams = append(route.Upstreams, up)
 		}
 		if i < len(c.served) {
 			route.Tools = c.served[i]
@@ -101,6 +110,9 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 		}
 	}
 	for _, way := range ways {
+		if clients[way] != nil {
+			continue
+		}
 		c, err := s.client()
 		if err != nil {
 			return nil, err
@@ -108,7 +120,9 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 		c.Route, c.Style = way.Tools, way.Style
 		clients[way] = c
 	}
-	return func(id string, way gateway.Way) (llm.Model, error) { return clients[way].Open(id) }, nil
+	return func(id string, way gateway.Way) (llm.Model, error) {
+		return cmp.Or(clients[way], clients[gateway.Way{}]).Open(id)
+	}, nil
 }
 
 // addressOf is where serve listens, whatever a flag says.
@@ -175,7 +189,7 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
-	v := &serving{cmd: cmd, check: check, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
+	v := &serving{cmd: cmd, addrFlag: addr, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
 	defer func() {
 		if v.tools != nil {
 			v.tools.close()
@@ -183,43 +197,40 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	}()
 	asJSON, _ := cmd.Flags().GetBool("json")
 	if check {
-		return v.serveCheck(addr, asJSON)
+		return v.serveCheck(asJSON)
 	}
 	if asJSON {
 		return usagef(cmd, "--json is for --check")
 	}
-	s, setup, err := v.setup()
-	if err != nil {
+	m, s, setup := v.examine()
+	wrong, said := m.split(false)
+	if err := v.refusal(wrong); err != nil {
 		return err
 	}
-	v.with = s
-	addr = addressOf(s, addr)
-	v.addr = addr
-	problems := errors.Join(s.Gateway.problems(addr), s.loops(addr, setup.Open))
+	v.say(slog.LevelWarn, "the gateway begins, though something may not be meant so", said)
+	v.with, v.addr = s, addressOf(s, addr)
+	var err error
+	if v.tools, err = openRouteTools(cmd, s, false); err != nil {
+		return err
+	}
+	setup.Routes = s.Gateway.routes() // now with their tools
 	if v.guards, err = openGuards(cmd, s); err != nil {
-		return errors.Join(problems, err)
+		return err
 	}
 	defer v.guards.done()
 	setup.Access, setup.State = v.guards.book, v.guards.state
-	if v.live, err = gateway.NewLive(setup); err != nil || problems != nil {
-		return errors.Join(problems, err)
-	}
-	for _, w := range s.missingKeys(setup.Open) {
-		v.log.Warn("an upstream has no key", "setting", w.path, "problem", w.err.Error())
+	if v.live, err = gateway.NewLive(setup); err != nil {
+		return err
 	}
 	v.guards.live = v.live
 	defer v.live.Close()
-	handler, err := v.guards.handler(cmd, addr, v.live, s)
-	if err != nil {
-		return err
-	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	attended, err := v.guards.attend(ctx, cmd, s.Gateway.Keys)
 	if err != nil {
 		return err
 	}
-	err = v.serve(ctx, addr, handler)
+	err = v.serve(ctx, v.addr, onlyHere(v.addr, v.live))
 	stop()
 	return errors.Join(err, attended())
 }

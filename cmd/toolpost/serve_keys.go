@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -61,9 +59,6 @@ func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 	if err != nil {
 		return guards{}, err
 	}
-	if name == "" && s.Gateway.Keys.AdminAddr != "" {
-		return guards{}, errors.New("gateway: admin_addr is for those who look after keys, and there are none: set keys")
-	}
 	var opened []*sql.DB
 	g := guards{done: func() {
 		for _, db := range opened {
@@ -113,20 +108,12 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 	return nil
 }
 
-// handler returns what listens at an address: on loopback it answers nobody but this machine, and
-// elsewhere only who has a key.
-func (g guards) handler(cmd *cobra.Command, addr string, next http.Handler, s *settings) (http.Handler, error) {
+// onlyHere answers nobody but this machine on a loopback address.
+func onlyHere(addr string, next http.Handler) http.Handler {
 	if loopback(addr) == nil {
-		return gateway.LocalOnly(next), nil
+		return gateway.LocalOnly(next)
 	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return nil, usagef(cmd, "--addr: %w", err)
-	}
-	name, err := keysName(cmd, s) // which is not opened by --check
-	if anyone, _ := cmd.Flags().GetBool(publicFlag); err == nil && name == "" && !anyone {
-		return nil, usagef(cmd, "%s is not a loopback address, and without keys whoever reaches it spends what your keys are good for: set keys below gateway (see 'toolpost keys --help'), or give --%s", addr, publicFlag)
-	}
-	return next, err
+	return next
 }
 
 // attend looks after the keys of a gateway until ctx is done: it forgets the log that is too old, and

@@ -4,28 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/toolpost/toolpost/gateway"
-	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // mistake is something in a configuration that is wrong, or may be.
 type mistake struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"` // 0 if it does not stand in the file
-	Path    string `json:"path,omitempty"` // like gateway.routes[0].to[1].model
+	Path    string `json:"path,omitempty"` // like gateway.routes[0].to[1].model, --addr or the name of a variable
 	Problem string `json:"problem"`
 	Warning bool   `json:"warning,omitempty"` // the gateway begins all the same
+
+	missing bool // a key that is not in the environment: serve refuses, and --check, which runs where keys are not, warns
+	flag    bool // of a flag or a variable
 }
 
 // String is the mistake in one line.
@@ -45,64 +44,93 @@ func (m mistake) String() string {
 
 // placedError is a problem of a setting.
 type placedError struct {
-	path string // below gateway
-	err  error
+	path    string // below gateway; of a flag or a variable its name
+	err     error
+	flag    bool
+	missing bool // see mistake
 }
 
-func (e *placedError) Error() string { return "gateway: " + e.path + ": " + e.err.Error() }
+func (e *placedError) Error() string {
+	if e.flag {
+		return e.path + ": " + e.err.Error()
+	}
+	return "gateway: " + e.path + ": " + e.err.Error()
+}
 func (e *placedError) Unwrap() error { return e.err }
 
-// mistakes are those of one file.
+// mistakes are those of one configuration.
 type mistakes struct {
-	file string
-	tree *ast.File
-	list []mistake
+	file    string
+	tree    *ast.File
+	anchors map[string]ast.Node
+	form    []string // the paths that cannot be read at all
+	meant   []string // those that somebody may have meant by a name that is not known
+	list    []mistake
 }
 
-// add takes a problem down. What has the form of a secret is not repeated.
-func (m *mistakes) add(line int, path, problem string, warning bool) {
-	clean, _ := new(journal.Secrets).Strip(problem)
-	m.list = append(m.list, mistake{m.file, line, path, clean, warning})
+// add takes a problem down. What has the form of a secret is not repeated, and what was said of the form of a value is not said again of
+// its meaning.
+func (m *mistakes) add(x mistake) {
+	if slices.Contains(m.meant, x.Path) || slices.ContainsFunc(m.form, func(p string) bool {
+		return x.Path == p || strings.HasPrefix(x.Path, p+".") || strings.HasPrefix(x.Path, p+"[")
+	}) {
+		return
+	}
+	x.Problem, _ = new(journal.Secrets).Strip(x.Problem)
+	m.list = append(m.list, x)
+}
+
+// misread takes down that a value cannot be read.
+func (m *mistakes) misread(line int, path, problem string) {
+	m.add(mistake{File: m.file, Line: line, Path: path, Problem: problem})
+	if path != "" {
+		m.form = append(m.form, path)
+	}
 }
 
 // addError takes all problems down that are joined in an error.
 func (m *mistakes) addError(err error) {
 	var placed *placedError
 	var route *gateway.RouteError
-	joined, isJoined := err.(interface{ Unwrap() []error })
-	if !isJoined && err != nil && !errors.As(err, &placed) {
-		joined, isJoined = errors.Unwrap(err).(interface{ Unwrap() []error }) // a word before a list
-		_, isRoute := err.(*gateway.RouteError)
-		isJoined = isJoined && !isRoute
+	var setting settingError
+	var usage usageError
+	if err == nil {
+		return
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) { // a word may stand before a list
+		if joined, ok := e.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				m.addError(e)
+			}
+			return
+		}
 	}
 	switch {
-	case err == nil:
-	case isJoined:
-		for _, e := range joined.Unwrap() {
-			m.addError(e)
-		}
+	case errors.As(err, &placed) && placed.flag:
+		m.add(mistake{Path: placed.path, Problem: placed.err.Error(), flag: true})
 	case errors.As(err, &placed):
-		m.at("gateway."+placed.path, placed.err.Error(), false)
+		m.at(mistake{Path: "gateway." + placed.path, Problem: placed.err.Error(), missing: placed.missing})
 	case errors.As(err, &route):
-		m.addRoute(route)
+		path := fmt.Sprintf("gateway.routes[%d].%s", route.Route, route.Setting)
+		m.at(mistake{Path: strings.TrimSuffix(path, "."), Problem: route.Error()})
+	case errors.As(err, &setting) && !setting.ofCommand():
+		m.at(mistake{Path: setting.path, Problem: setting.err.Error()})
+	case errors.As(err, &usage):
+		m.add(mistake{Problem: usage.err.Error(), flag: true})
 	default:
-		m.add(0, "", strings.TrimPrefix(err.Error(), m.file+": "), false)
-	}
-}
-
-func (m *mistakes) addRoute(e *gateway.RouteError) {
-	list := []error{e.Err}
-	if joined, ok := e.Err.(interface{ Unwrap() []error }); ok {
-		list = joined.Unwrap()
-	}
-	for _, err := range list {
-		m.at(fmt.Sprintf("gateway.routes[%d]", e.Route), fmt.Sprintf("route %d (%s): %s", e.Route+1, e.Model, err), false)
+		m.add(mistake{File: m.file, Problem: strings.TrimPrefix(err.Error(), m.file+": ")})
 	}
 }
 
 // at takes a problem of a place down, with the line on which it, or what it is a part of, stands.
-func (m *mistakes) at(path, problem string, warning bool) {
-	m.add(m.line(path), path, problem, warning)
+func (m *mistakes) at(x mistake) {
+	x.File, x.Line = m.file, m.line(x.Path)
+	m.add(x)
+}
+
+// warn takes down what may not be meant so.
+func (m *mistakes) warn(path, format string, args ...any) {
+	m.at(mistake{Path: path, Problem: fmt.Sprintf(format, args...), Warning: true})
 }
 
 func (m *mistakes) line(path string) int {
@@ -117,199 +145,167 @@ func (m *mistakes) line(path string) int {
 	return 0
 }
 
-// read looks at the structure of a file: keys that are not known and values that are none.
-func (m *mistakes) read() error {
-	text, err := readFile(m.file, maxConfig)
-	if err != nil {
-		return err
+// split returns what is refused and what is only said, in the order of the file. A check does not refuse what only the environment
+// lacks.
+func (m *mistakes) split(check bool) (wrong, said []mistake) {
+	slices.SortStableFunc(m.list, func(a, b mistake) int { return a.Line - b.Line })
+	for _, x := range m.list {
+		if x.Warning = x.Warning || check && x.missing; x.Warning {
+			said = append(said, x)
+		} else {
+			wrong = append(wrong, x)
+		}
 	}
-	line := new(yamlcheck.LineError)
-	if err := yamlcheck.Check(text); errors.As(err, &line) {
-		m.add(line.Line, "", line.Problem, false)
+	return wrong, said
+}
+
+// refusal is the error of all that is wrong, nil if nothing is.
+func (v *serving) refusal(wrong []mistake) error {
+	if len(wrong) == 0 {
 		return nil
-	} else if err != nil {
-		m.add(0, "", err.Error(), false)
-		return nil
 	}
-	if m.tree, err = parser.ParseBytes(text, 0); err != nil {
-		line, problem := configProblem(err)
-		m.add(line, "", problem, false)
-		return nil
+	var lines []string
+	flags := true
+	for _, x := range wrong {
+		lines = append(lines, x.String())
+		flags = flags && x.flag
 	}
-	for _, doc := range m.tree.Docs {
-		m.walk(doc.Body, reflect.TypeFor[settings](), "")
-	}
-	return nil
-}
-
-// walk looks at a value that should be of a type.
-func (m *mistakes) walk(n ast.Node, t reflect.Type, path string) {
-	switch n := n.(type) {
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return
-	case *ast.MappingNode, *ast.MappingValueNode:
-		if ours := t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[settings]().PkgPath(); ours {
-			m.members(n, t, path)
-			return
-		}
-	case *ast.SequenceNode:
-		if t.Kind() == reflect.Slice {
-			for i, v := range n.Values {
-				m.walk(v, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
-			}
-			return
-		}
-	}
-	if err := yaml.NodeToValue(n, reflect.New(t).Interface(), yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
-		line, problem := configProblem(err)
-		if line == 0 && n.GetToken() != nil && n.GetToken().Position != nil {
-			line = n.GetToken().Position.Line
-		}
-		m.add(line, path, problem, false)
+	if text := strings.Join(lines, "\n"); flags {
+		return usagef(v.cmd, "%s", text)
+	} else {
+		return errors.New(text)
 	}
 }
 
-// members looks at the members of a mapping.
-func (m *mistakes) members(n ast.Node, t reflect.Type, path string) {
-	known := map[string]reflect.Type{}
-	settingKeys(t, known)
-	for k, v := range members(n) {
-		name := scalar(k)
-		if name == "" || name == "<<" {
-			continue // decoding says what is wrong
-		}
-		in, ok := known[name]
-		if ok {
-			m.walk(v, in, strings.TrimPrefix(path+"."+name, "."))
-			continue
-		}
-		problem := fmt.Sprintf("the key %q is not known", name)
-		if near := nearest(name); near != "" && path == "" {
-			problem += "; did you mean " + near + "?"
-		}
-		m.add(k.GetToken().Position.Line, strings.TrimPrefix(path+"."+name, "."), problem, false)
-	}
-}
-
-// settingKeys adds the keys of a struct of settings, and what they are.
-func settingKeys(t reflect.Type, into map[string]reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		switch {
-		case opts == "inline":
-			settingKeys(f.Type, into)
-		case f.IsExported() && name != "":
-			into[name] = f.Type
-		}
-	}
-}
-
-// mistakesIn looks at everything in the configuration of a serve that is not started. Settings that
-// cannot be read leave the rest of the checks out.
-func (v *serving) mistakesIn(addr string) (*mistakes, *settings) {
+// examine looks at everything that can be wrong with what serve is told, and starts and changes nothing. serve, serve --check and a
+// configuration that is read again all ask it, so that none knows less than another. What serve meets later is only what cannot be seen
+// without doing it, like a port that is taken.
+func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m := new(mistakes)
+	s := v.readInto(m)
+	if s == nil {
+		return m, nil, gateway.Setup{}
+	}
+	for _, err := range s.problems() {
+		m.addError(err)
+	}
+	addr := addressOf(s, v.addrFlag)
+	m.addError(s.Gateway.problems(addr, v.addrFlag != ""))
+	m.addError(v.publicProblem(addr, s))
+	m.addError(v.storeProblems(s))
+	m.addError(v.tryTools(s))
+	setup, err := s.gatewaySetup(v.log)
+	m.addError(err)
+	if err == nil {
+		m.addError(s.loops(addr, setup.Open))
+		if len(s.Gateway.Routes) > 0 {
+			_, err = gateway.New(setup)
+			m.addError(err)
+		}
+		s.missingKeys(m, setup.Open)
+	}
+	v.warnings(m, s)
+	return m, s, setup
+}
+
+// readInto reads the settings, and as much of them as can be read if something is wrong. Nil means that nothing can.
+func (v *serving) readInto(m *mistakes) *settings {
+	s, partly := newSettings(), newSettings()
 	file, named := configFile(v.cmd)
 	if file != "" {
 		m.file = file
-		if err := m.read(); errors.Is(err, fs.ErrNotExist) && !named {
+		if err := m.read(partly); errors.Is(err, fs.ErrNotExist) && !named {
 			m.file = ""
 		} else if err != nil {
-			m.add(0, "", fmt.Sprintf("the configuration cannot be read: %v", err), false)
-			return m, nil
+			m.add(mistake{File: file, Problem: fmt.Sprintf("the configuration cannot be read: %v", err)})
+			return nil
 		}
 	}
-	if len(m.list) > 0 {
-		s := v.lenient(m)
-		if s != nil {
-			m.addError(s.Gateway.problems(addressOf(s, addr)))
+	if m.tree == nil && len(m.list) > 0 {
+		return nil // it is no YAML
+	}
+	switch {
+	case len(m.list) > 0:
+		s = partly
+	case m.file != "":
+		if err := s.readFile(file); err != nil {
+			m.addError(err)
+			return nil
 		}
-		return m, nil
 	}
-	s, setup, err := v.setup()
-	if err != nil {
+	s.file = m.file
+	if err := s.override(v.cmd); err != nil {
 		m.addError(err)
-		return m, nil
-	}
-	addr = addressOf(s, addr)
-	m.addError(s.Gateway.problems(addr))
-	m.addError(s.loops(addr, setup.Open))
-	if live, err := gateway.NewLive(setup); err != nil {
-		m.addError(err)
-	} else {
-		live.Close()
-	}
-	for _, w := range s.missingKeys(setup.Open) {
-		m.at(w.path, w.err.Error(), true)
-	}
-	if _, err := v.guards.handler(v.cmd, addr, nil, s); err != nil {
-		m.addError(err)
-	}
-	return m, s
-}
-
-// lenient reads what can be read of a file that has keys which are not known; nil if more is wrong.
-func (v *serving) lenient(m *mistakes) *settings {
-	text, err := readFile(m.file, maxConfig)
-	if err != nil || slices.ContainsFunc(m.list, func(x mistake) bool { return !strings.Contains(x.Problem, "is not known") }) {
-		return nil
-	}
-	s := new(settings)
-	if yaml.Unmarshal(text, s) != nil {
 		return nil
 	}
 	return s
 }
 
-// missingKeys says which upstreams have no key.
-func (s *settings) missingKeys(open func(string, gateway.Way) (llm.Model, error)) (list []placedError) {
-	for i, r := range s.Gateway.Routes {
-		for k, u := range r.To {
-			m, err := open(strings.Replace(u.Model, "*", "x", 1), gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style})
-			known, ok := m.(interface{ Ready() error })
+// tryTools looks at the tools that routes name. Without any that are open, it opens them for the time of the look, and starts none.
+func (v *serving) tryTools(s *settings) error {
+	if v.tools != nil {
+		return v.tools.attach(s)
+	}
+	tools, err := openRouteTools(v.cmd, s, true)
+	if err != nil {
+		return err
+	}
+	tools.close()
+	return nil
+}
+
+// missingKeys warns of upstreams that have no key.
+func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.Model, error)) {
+	other, err := s.client()
+	if err != nil {
+		return
+	}
+	for i, r := range s.Gateway.routes() {
+		for k, u := range r.Upstreams {
+			if len(s.Gateway.Routes) == 0 || u.Off {
+				continue
+			}
+			id := strings.Replace(u.Model, "*", "x", 1)
+			asked, err := open(id, r.WayOf(u))
+			known, ok := asked.(interface{ Ready() error })
+			if (err != nil || !ok) && len(r.Pass) > 0 { // it is no chat model, perhaps
+				known, err = other.Forwarder(id)
+				ok = err == nil
+			}
 			if err != nil || !ok {
 				continue
 			}
 			if err := known.Ready(); err != nil {
-				list = append(list, placedError{fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), fmt.Errorf("clients of %s get no answer: %w", r.Model, err)})
+				m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "clients of %s get no answer: %v", r.Model, err)
 			}
 		}
 	}
-	return list
 }
 
 // serveCheck says everything that is wrong with a configuration, and starts nothing.
-func (v *serving) serveCheck(addr string, asJSON bool) error {
-	m, s := v.mistakesIn(addr)
-	slices.SortStableFunc(m.list, func(a, b mistake) int { return a.Line - b.Line })
+func (v *serving) serveCheck(asJSON bool) error {
+	m, s, _ := v.examine()
+	wrong, said := m.split(true)
 	names := ""
-	if s != nil {
+	if s != nil && len(wrong) == 0 {
 		names = s.Gateway.String()
 	}
-	var wrong []string
-	for _, x := range m.list {
-		if !x.Warning {
-			wrong = append(wrong, x.String())
-		} else if !asJSON {
-			fmt.Fprintln(v.cmd.ErrOrStderr(), x)
-		}
-	}
 	if asJSON {
-		if m.list == nil {
-			m.list = []mistake{}
-		}
-		if err := printJSON(v.cmd.OutOrStdout(), map[string]any{"ok": len(wrong) == 0, "routes": names, "mistakes": m.list}); err != nil {
+		if err := printJSON(v.cmd.OutOrStdout(), map[string]any{"ok": len(wrong) == 0, "routes": names, "mistakes": append([]mistake{}, m.list...)}); err != nil {
 			return err
 		}
+		return v.refusal(wrong)
 	}
-	switch {
-	case len(wrong) > 0:
-		return errors.New(strings.Join(wrong, "\n"))
-	case asJSON:
-		return nil
-	case names == "":
-		names = "none, so the offline model answers"
+	for _, x := range said {
+		fmt.Fprintln(v.cmd.ErrOrStderr(), x)
 	}
-	_, err := fmt.Fprintf(v.cmd.OutOrStdout(), "the routes are in order: %s\n", names)
+	if err := v.refusal(wrong); err != nil {
+		return err
+	}
+	text := "the routes are in order: " + names
+	if names == "" {
+		text = "nothing is wrong, and there are no routes: the offline model answers for every name"
+	}
+	_, err := fmt.Fprintln(v.cmd.OutOrStdout(), text)
 	return err
 }

@@ -61,30 +61,19 @@ type serving struct {
 	last *settings // that it took over last
 	addr string    // where it listens
 
+	addrFlag string // what --addr says
+
 	guards guards
-	check  bool        // nothing is started
 	tools  *routeTools // of its routes
 	cert   atomic.Pointer[tls.Certificate]
 	seen   [sha256.Size]byte // of the files it was configured by
 }
 
-// setup reads the configuration anew.
-func (v *serving) setup() (*settings, gateway.Setup, error) {
-	s, err := loadSettings(v.cmd)
-	if err != nil {
-		return nil, gateway.Setup{}, err
+// say writes what is wrong, or may be, to the log, a line each.
+func (v *serving) say(level slog.Level, what string, list []mistake) {
+	for _, x := range list {
+		v.log.Log(context.Background(), level, what, "file", x.File, "line", x.Line, "setting", x.Path, "problem", x.Problem)
 	}
-	if v.tools == nil {
-		v.tools, err = openRouteTools(v.cmd, s, v.check)
-	} else {
-		err = v.tools.attach(s)
-	}
-	if err != nil {
-		return nil, gateway.Setup{}, err
-	}
-	c, err := s.gatewaySetup(v.log)
-	c.Access, c.State = v.guards.book, v.guards.state
-	return s, c, err
 }
 
 // digest tells the files of the configuration apart from those of another time. A file that cannot
@@ -114,33 +103,39 @@ func (v *serving) now() *settings {
 // reload takes over what the files say now. If something is wrong with them, everything stays as
 // it is.
 func (v *serving) reload() {
-	err := v.replace()
-	if err != nil {
-		v.log.Error("the configuration is not used; the one before it stays", "error", err.Error())
-		return
+	const kept = "the configuration is not used; the one before it stays"
+	wrong, err := v.replace()
+	switch v.say(slog.LevelError, "a mistake in the configuration", wrong); {
+	case err != nil:
+		v.log.Error(kept, "error", err.Error())
+	case len(wrong) > 0:
+		v.log.Error(kept, "file", v.now().file, "mistakes", len(wrong))
+	default:
+		v.log.Info("the configuration was read again", "file", v.with.file)
 	}
-	v.log.Info("the configuration was read again", "file", v.with.file)
 }
 
-func (v *serving) replace() error {
-	s, c, err := v.setup()
-	if err == nil {
-		err = v.emptied(s)
+// replace returns what is wrong with the files.
+func (v *serving) replace() (wrong []mistake, err error) {
+	m, s, c := v.examine()
+	if wrong, _ := m.split(false); s != nil && len(wrong) == 0 {
+		m.addError(v.emptied(s))
 	}
-	if err == nil {
-		err = errors.Join(s.Gateway.problems(s.Gateway.Addr), s.loops(v.addr, c.Open))
+	wrong, said := m.split(false)
+	if len(wrong) > 0 {
+		v.live.Refused()
+		return wrong, nil
 	}
-	var cert *tls.Certificate
-	if err == nil {
-		cert, err = s.Gateway.Ops.TLS.load()
-	}
+	cert, err := s.Gateway.Ops.TLS.load()
 	if err != nil {
 		v.live.Refused()
-		return err
+		return nil, err
 	}
+	c.Routes, c.Access, c.State = s.Gateway.routes(), v.guards.book, v.guards.state
 	if err := v.live.Replace(c); err != nil {
-		return err
+		return nil, err
 	}
+	v.say(slog.LevelWarn, "the configuration was read, though something may not be meant so", said)
 	if cert != nil {
 		v.cert.Store(cert)
 	}
@@ -150,7 +145,7 @@ func (v *serving) replace() error {
 			v.log.Warn("a setting was changed that needs a restart; until then it is as it was", "setting", row.key)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // emptied refuses a configuration whose routes are all gone. Editors empty a file for a moment, and the
@@ -162,7 +157,7 @@ func (v *serving) emptied(s *settings) error {
 	}
 	for _, from := range s.from {
 		if from == s.file && from != "" {
-			return fmt.Errorf("%s has no routes any more, and the offline model would answer for every name; restart the gateway if that is meant", s.file)
+			return &placedError{path: "routes", err: errors.New("there are none any more, and the offline model would answer for every name; restart the gateway if that is meant")}
 		}
 	}
 	return fmt.Errorf("%s is empty or gone", last.file)

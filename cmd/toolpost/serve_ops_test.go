@@ -155,6 +155,10 @@ func TestServeReloads(t *testing.T) {
 	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 7`) {
 		t.Error(text)
 	}
+	exchangeFile(t, file, "gateway:\n  drain: 9\n  routes:\n    - {model: x, tols: [a], to: [{model: sim/offline}]}\n    - {model: x, to: [{model: sim/offline}], tools: [rm_rf]}\n")
+	for _, says := range []string{`line=2 setting=gateway.drain problem="\"9\" is not a duration`, "line=4 setting=gateway.routes[0].tols", "line=5 setting=gateway.routes[1].tools[0]", "line=5 setting=gateway.routes[1].model", "mistakes=4"} {
+		log.until(t, says)
+	}
 	exchangeFile(t, file, fmt.Sprintf(routeTo, "third"))
 	log.until(t, "the configuration was read again")
 	exchangeFile(t, file, strings.Replace(fmt.Sprintf(routeTo, "third"), "127.0.0.1:0", "127.0.0.1:1", 1)+"  ops_addr: 127.0.0.1:0\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n")
@@ -441,7 +445,11 @@ func TestAdministratorsStayHere(t *testing.T) {
 				continue // it would serve
 			}
 			got := toolpost(t, "", append([]string{"serve", "--addr", "127.0.0.1:0", "--config", file}, args...)...)
-			if code := min(len(test.says), 1); got.code != code || !strings.Contains(got.errOut, test.says) || strings.Contains(got.errOut, "s3cr3t") {
+			code := min(len(test.says), 1)
+			if test.key == "" && args != nil {
+				code = 0 // a check also runs where the keys are not
+			}
+			if got.code != code || !strings.Contains(got.errOut, test.says) || strings.Contains(got.errOut, "s3cr3t") {
 				t.Errorf("%+v %v: %d %s", test, args, got.code, got.errOut)
 			}
 		}
@@ -467,7 +475,7 @@ func TestServeCheck(t *testing.T) {
 		"gateway:\n  addr: 127.0.0.1:8230\n  routes: [{model: a, to: [{model: vllm+http://localhost:8230/v1#x}]}]\n": {"the route a leads to the gateway itself"},
 		"gateway:\n  max_body: -1\n  max_requests: -2\n  idle_timeout: -3s\n  ops_addr: x\n  routes:\n    - {model: a, to: [{model: nobody/x}]}\n    - {model: b, to: []}\n": {
 			":2: gateway.max_body: -1 is less than 0", ":3: gateway.max_requests: -2 is less than 0", ":4: gateway.idle_timeout: -3s is no time", ":5: gateway.ops_addr:",
-			":7: gateway.routes[0]: route 1 (a)", ":8: gateway.routes[1]: route 2 (b)",
+			":7: gateway.routes[0].to[0].model: route 1 (a)", ":8: gateway.routes[1].to: route 2 (b)",
 		},
 		"gateway:\n  adr: x\n  max_body: 5MB\n  drain: 15\n  routes:\n    - model: a\n      chek: off\n      to:\n        - {modl: x, weight: heavy}\n": {
 			`:2: gateway.adr: the key "adr" is not known`, ":3: gateway.max_body:", ":4: gateway.drain:", ":7: gateway.routes[0].chek:", ":9: gateway.routes[0].to[0].modl:", ":9: gateway.routes[0].to[0].weight:",

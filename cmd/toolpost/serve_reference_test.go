@@ -30,7 +30,7 @@ var gatewayHelp = map[string][2]string{
 	"routes.pass":         {"other endpoints that are passed on: embeddings, images, audio, moderations, rerank, files, batches", "none"},
 	"routes.pass_team":    {"the team whose keys may use the `files` and `batches` that are passed on; all who use them share the account of the upstream", "no key may"},
 	"routes.to.model":     {"the id of a [model](../providers.md); a `*` is what the `*` of the route stood for", ""},
-	"routes.to.weight":    {"its share of the requests", "1"},
+	"routes.to.weight":    {"its share of the requests, a whole number; 0 keeps it out of the draw: it is not asked at all", "1"},
 	"routes.to.tools":     {"how it is asked for calls: native, constrained, prompted", "what is known of it"},
 	"routes.to.style":     {"the notation that is taught where calls are prompted; see [emulation](../emulation.md)", ""},
 	"routes.to.health":    {"how often it is asked whether it is there, which costs nothing", "never"},
@@ -58,6 +58,9 @@ func referenceRows(t *testing.T, in reflect.Type, under string) (rows []string) 
 		}
 		if help[0] == "" {
 			t.Errorf("the setting gateway.%s has no help: give its field a tag help:\"…\", and default:\"…\" if it has one", place)
+		}
+		if f.Type.Kind() == reflect.Pointer {
+			f.Type = f.Type.Elem()
 		}
 		kind, inner := kindWords[f.Type.Kind()], f.Type
 		switch {
@@ -106,7 +109,7 @@ everything that is wrong with a file. This page is made from the program.
 |---|---|---|---|
 ` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
 
-Durations have a unit, like ` + "`90s`" + ` or ` + "`10m`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
+A file has up to 1 MiB. Texts are not empty: a setting that is not meant is left out. Durations have a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
 being there at all, and the limits of connections need a restart, and the log says so; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
 every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
 `

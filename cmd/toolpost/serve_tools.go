@@ -42,7 +42,8 @@ type routeTools struct {
 	w       *wiring
 	own     *tool.Set // all built-in tools; nil if no route has any
 	servers *mcpbridge.Servers
-	names   []string // of the servers
+	names   []string         // of the servers
+	unknown map[string]error // those of them that the configuration does not have
 	runner  invoke.ResultView
 	noting  sync.Mutex // one line at a time
 
@@ -73,7 +74,7 @@ func (t *routeTools) open(cmd *cobra.Command, s *settings, check bool) error {
 			}
 		}
 	}
-	if err := t.openServers(cmd, check); err != nil {
+	if err := t.openServers(cmd, s, check); err != nil {
 		return err
 	}
 	if t.own != nil || t.servers != nil {
@@ -106,7 +107,7 @@ func (t *routeTools) openOwn() error {
 }
 
 // openServers opens the MCP servers that routes name, and starts them unless this is a check.
-func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
+func (t *routeTools) openServers(cmd *cobra.Command, s *settings, check bool) error {
 	if len(t.names) == 0 {
 		return nil
 	}
@@ -115,13 +116,15 @@ func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
 		return err
 	}
 	var chosen []mcpbridge.ServerConfig
+	t.unknown = make(map[string]error)
 	for _, name := range t.names {
 		c, err := t.w.serverFor(all, name)
 		if err == nil && c.Name != name {
-			err = errors.New("no server of the configuration is called so")
+			err = fmt.Errorf("no server of the configuration is called so%s", didYouMean(name, slices.Sorted(keys(s.MCPServers))))
 		}
 		if err != nil {
-			return fmt.Errorf("gateway: mcp %s: %w", name, err)
+			t.unknown[name] = fmt.Errorf("mcp %s: %w", name, err)
+			continue
 		}
 		chosen = append(chosen, c)
 	}
@@ -129,7 +132,7 @@ func (t *routeTools) openServers(cmd *cobra.Command, check bool) error {
 		return err
 	}
 	t.w.close = append(t.w.close, func() { t.servers.Close() })
-	if check {
+	if check || len(t.unknown) > 0 {
 		return nil
 	}
 	_, err = t.servers.Tools(cmd.Context()) // one that is not there is said, and tried again later
@@ -162,51 +165,96 @@ func (t *routeTools) record(check bool) error {
 	return nil
 }
 
-// attach gives the routes of the settings their tools, or says what is not there.
+// attach gives the routes of the settings their tools, or says everything that is not there.
 func (t *routeTools) attach(s *settings) error {
+	var wrong []error
 	s.Gateway.served = make([]*gateway.ServedTools, len(s.Gateway.Routes))
 	for i, r := range s.Gateway.Routes {
-		made, err := t.served(r.Served)
-		if err != nil {
-			return fmt.Errorf("gateway: route %d (%s): %w", i+1, r.Model, err)
+		problems := r.Served.problems()
+		own, more := t.check(r.Served)
+		if problems = append(problems, more...); len(problems) == 0 && r.Served.any() {
+			s.Gateway.served[i] = t.served(r.Served, own)
 		}
-		s.Gateway.served[i] = made
+		for _, p := range problems {
+			p.Route, p.Model = i, r.Model
+			wrong = append(wrong, p)
+		}
 	}
-	return nil
+	return errors.Join(wrong...)
+}
+
+// problems says what is wrong with the words about tools, whatever tools there are.
+func (c servedConfig) problems() (list []*gateway.RouteError) {
+	wrong := func(setting, format string, args ...any) {
+		list = append(list, &gateway.RouteError{Setting: setting, Err: fmt.Errorf(format, args...)})
+	}
+	for _, row := range []struct {
+		setting string
+		set     bool
+	}{{"yes_to", len(c.YesTo) > 0}, {"rounds", c.Rounds != 0}, {"approval", c.Approval != ""}, {"approval_for", c.ApprovalFor != 0}} {
+		if row.set && !c.any() {
+			wrong(row.setting, "%s is for tools and mcp, and the route has neither", row.setting)
+		}
+	}
+	if c.Approval != "" && c.Approval != "refuse" && c.Approval != pendingApproval {
+		wrong("approval", "approval: %q is neither refuse nor pending", c.Approval)
+	}
+	switch {
+	case c.ApprovalFor != 0 && c.Approval != pendingApproval && c.any():
+		wrong("approval_for", "approval_for is for approval: pending, which the route does not say")
+	case c.ApprovalFor < 0 || c.ApprovalFor > gateway.MaxApproval:
+		wrong("approval_for", "approval_for: a call can wait for up to %v, and this says %v", gateway.MaxApproval, c.ApprovalFor)
+	}
+	if c.Rounds < 0 {
+		wrong("rounds", "rounds: %d is less than nothing", c.Rounds)
+	}
+	return list
+}
+
+// check returns the built-in tools that a route names, and says which of its tools are not there.
+func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.RouteError) {
+	wrong := func(setting string, at int, format string, args ...any) {
+		list = append(list, &gateway.RouteError{Setting: fmt.Sprintf("%s[%d]", setting, at), Err: fmt.Errorf(format, args...)})
+	}
+	var names []string
+	for i, name := range c.Tools {
+		switch {
+		case t.own == nil:
+			wrong("tools", i, "tools: no route had any when the gateway began; start it again")
+		case !slices.Contains(t.own.Names(), name):
+			wrong("tools", i, "tools: no tool is called %s%s; there are %s", name, didYouMean(name, t.own.Names()), strings.Join(t.own.Names(), ", "))
+		default:
+			names = append(names, name)
+		}
+	}
+	own = new(tool.Set)
+	if len(names) > 0 {
+		own, _ = t.own.Only(names) // they are there
+	}
+	for i, name := range c.MCP {
+		if err := t.unknown[name]; err != nil {
+			wrong("mcp", i, "%w", err)
+		} else if !slices.Contains(t.names, name) {
+			wrong("mcp", i, "mcp: %s was not there when the gateway began; start it again", name)
+		}
+	}
+	for i, name := range c.YesTo {
+		if !c.any() {
+			break // which is said
+		}
+		if _, ok := own.Lookup(name); !ok && !strings.Contains(name, "*") && !t.ofServer(c.MCP, name) {
+			wrong("yes_to", i, "yes_to: it has no tool %s%s", name, didYouMean(name, own.Names()))
+		}
+	}
+	return own, list
 }
 
 // served returns the tools of a route; the same for the same words, so that what is known of them
 // is kept.
-func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
-	if !c.any() {
-		if len(c.YesTo) > 0 || c.Rounds != 0 || c.Approval != "" || c.ApprovalFor != 0 {
-			return nil, errors.New("yes_to and rounds are for tools and mcp, and it has neither; so are approval and approval_for")
-		}
-		return nil, nil
-	}
-	if err := c.checkApproval(); err != nil {
-		return nil, err
-	}
+func (t *routeTools) served(c servedConfig, own *tool.Set) *gateway.ServedTools {
 	key := fmt.Sprintf("%q %q %q %d %q %v", c.Tools, c.MCP, c.YesTo, c.Rounds, c.Approval, c.ApprovalFor)
 	if made := t.made[key]; made != nil {
-		return made, nil
-	}
-	own, err := t.builtins(c.Tools)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range c.MCP {
-		if !slices.Contains(t.names, name) {
-			return nil, fmt.Errorf("mcp: %s was not there when the gateway began; start it again", name)
-		}
-	}
-	for _, name := range c.YesTo {
-		if _, ok := own.Lookup(name); !ok && !strings.Contains(name, "*") && !t.ofServer(c.MCP, name) {
-			return nil, fmt.Errorf("yes_to: it has no tool %s%s", name, didYouMean(name, own.Names()))
-		}
-	}
-	if c.Rounds < 0 {
-		return nil, fmt.Errorf("rounds: %d is less than nothing", c.Rounds)
+		return made
 	}
 	source := &toolSource{own: own, servers: t.servers, names: c.MCP}
 	t.made[key] = &gateway.ServedTools{
@@ -217,36 +265,11 @@ func (t *routeTools) served(c servedConfig) (*gateway.ServedTools, error) {
 		t.made[key].Runner.Policy = invoke.AskFirst(t.made[key].Runner.Policy)
 		t.made[key].Approvals = &gateway.Approvals{Store: t.w.store, For: c.ApprovalFor}
 	}
-	return t.made[key], nil
+	return t.made[key]
 }
 
 // pendingApproval is the word for calls that wait for a person.
 const pendingApproval = "pending"
-
-// checkApproval says what is wrong with the words about consent.
-func (c servedConfig) checkApproval() error {
-	known := c.Approval == "" || c.Approval == "refuse" || c.Approval == pendingApproval
-	if !known || c.ApprovalFor != 0 && c.Approval != pendingApproval {
-		return fmt.Errorf("approval: %q is neither refuse nor pending, or approval_for stands without pending", c.Approval)
-	}
-	return nil
-}
-
-// builtins returns the built-in tools of these names.
-func (t *routeTools) builtins(names []string) (*tool.Set, error) {
-	if len(names) == 0 {
-		return tool.NewSet()
-	}
-	if t.own == nil {
-		return nil, errors.New("tools: no route had any when the gateway began; start it again")
-	}
-	for _, name := range names {
-		if _, ok := t.own.Lookup(name); !ok {
-			return nil, fmt.Errorf("tools: no tool is called %s%s; there are %s", name, didYouMean(name, t.own.Names()), strings.Join(t.own.Names(), ", "))
-		}
-	}
-	return t.own.Only(names)
-}
 
 // ofServer reports whether a name can be that of a tool of one of the servers.
 func (t *routeTools) ofServer(servers []string, name string) bool {

@@ -70,8 +70,8 @@ func TestServeToolsRefuses(t *testing.T) {
 	bare(t, nil)
 	for route, says := range map[string]string{
 		"tools: [read_fil]":                      "no tool is called read_fil",
-		"mcp: [nowhere]":                         "gateway: mcp nowhere",
-		"yes_to: [read_file]":                    "yes_to and rounds are for tools and mcp",
+		"mcp: [nowhere]":                         "gateway.routes[0].mcp[0]: route 1 (a): mcp nowhere",
+		"yes_to: [read_file]":                    "yes_to is for tools and mcp",
 		"tools: [read_file], rounds: -1":         "rounds: -1",
 		"tools: [read_file], yes_to: [wite]":     "yes_to: it has no tool wite",
 		"tools: read_file":                       "a list is expected",

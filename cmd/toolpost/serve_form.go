@@ -1,0 +1,218 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/toolpost/toolpost/internal/near"
+	"github.com/toolpost/toolpost/internal/yamlcheck"
+)
+
+// read looks at the form of a file: keys that are not known and values that are none. What can be read goes into s.
+func (m *mistakes) read(s *settings) error {
+	text, err := readFile(m.file, maxConfig)
+	if err != nil {
+		return err
+	}
+	line := new(yamlcheck.LineError)
+	if err := yamlcheck.Check(text); errors.As(err, &line) {
+		m.misread(line.Line, "", line.Problem)
+		return nil
+	} else if err != nil {
+		m.misread(0, "", err.Error())
+		return nil
+	}
+	tree, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		line, problem := configProblem(err)
+		m.misread(line, "", problem)
+		return nil
+	}
+	m.tree, m.anchors = tree, make(map[string]ast.Node)
+	for _, doc := range tree.Docs {
+		m.walk(doc.Body, reflect.ValueOf(s).Elem(), "")
+	}
+	return nil
+}
+
+// plain returns the value that an anchor names or an alias stands for.
+func (m *mistakes) plain(n ast.Node) ast.Node {
+	for range 8 { // an alias of an alias of …
+		switch x := n.(type) {
+		case *ast.AnchorNode:
+			m.anchors[x.Name.String()] = x.Value
+			n = x.Value
+		case *ast.AliasNode:
+			n = m.anchors[x.Value.String()]
+		case *ast.TagNode:
+			n = x.Value
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// walk reads a value into its place, and takes down what is wrong with it.
+func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
+	n = m.plain(n)
+	if n == nil || n.Type() == ast.CommentType {
+		return
+	}
+	line := 0
+	if n.GetToken() != nil && n.GetToken().Position != nil {
+		line = n.GetToken().Position.Line
+	}
+	if problem := misfit(n, into.Type(), path); problem != "" {
+		m.misread(line, path, problem)
+		return
+	}
+	_, isNull := n.(*ast.NullNode)
+	list, isList := n.(*ast.SequenceNode)
+	_, isMapping := n.(*ast.MappingNode)
+	_, isPair := n.(*ast.MappingValueNode)
+	switch t := into.Type(); {
+	case isNull:
+		return
+	case t.Kind() == reflect.Pointer:
+		into.Set(reflect.New(t.Elem()))
+		m.walk(n, into.Elem(), path)
+		return
+	case isList && t.Kind() == reflect.Slice:
+		into.Set(reflect.MakeSlice(t, len(list.Values), len(list.Values)))
+		for i, v := range list.Values {
+			m.walk(v, into.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+		return
+	case (isMapping || isPair) && hasSettings(t):
+		m.members(n, into, path)
+		return
+	case (isMapping || isPair) && t.Kind() == reflect.Map && hasSettings(t.Elem()):
+		m.named(n, into, path)
+		return
+	}
+	if err := yaml.NodeToValue(n, into.Addr().Interface(), yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+		at, problem := configProblem(err)
+		if at == 0 {
+			at = line
+		}
+		m.misread(at, path, problem)
+		into.SetZero()
+	}
+}
+
+// misfit says why a value cannot be of a type, in the words of who wrote it; "" if it may be, which reading it shows.
+func misfit(n ast.Node, t reflect.Type, path string) string {
+	value := firstLine(scalar(n), 60)
+	_, isList := n.(*ast.SequenceNode)
+	_, isMapping := n.(*ast.MappingNode)
+	_, isPair := n.(*ast.MappingValueNode)
+	isMapping = isMapping || isPair
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n.Type() == ast.NullType && t.Kind() != reflect.String {
+		return ""
+	}
+	switch kind := t.Kind(); {
+	case hasSettings(t) && !isMapping:
+		return noSettings(t, value, isList)
+	case kind == reflect.Slice && isMapping:
+		return "settings by name stand where a list is expected; begin each of its items with a -"
+	case kind == reflect.Slice && !isList:
+		return fmt.Sprintf("a list is expected; write [%s]", value)
+	case kind == reflect.String && (isList || isMapping):
+		return "a text is expected, and this is a list or has settings of its own"
+	case (kind == reflect.Int || kind == reflect.Int64) && n.Type() == ast.FloatType:
+		return fmt.Sprintf("%q is not a whole number", value)
+	case kind == reflect.String && value == "" && strings.HasPrefix(path, "gateway."):
+		return "it is empty, as a variable that is not set leaves it; give it a value, or leave it out"
+	}
+	return ""
+}
+
+// noSettings says that settings by name are expected, and how a text would be one of them.
+func noSettings(t reflect.Type, value string, isList bool) string {
+	f, ok := t.FieldByName("Model")
+	switch {
+	case isList:
+		return "a list stands where settings by name are expected; write NAME: VALUE, without the - or the [ ]"
+	case ok && f.Type.Kind() == reflect.String && value != "":
+		return fmt.Sprintf("%q stands where settings by name are expected; write {model: %s}", value, value)
+	}
+	return fmt.Sprintf("%q stands where settings by name are expected; write NAME: VALUE", value)
+}
+
+// hasSettings reports whether a type has settings by name, which its fields name.
+func hasSettings(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("yaml") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// named reads settings that have names of the user's own.
+func (m *mistakes) named(n ast.Node, into reflect.Value, path string) {
+	made := reflect.MakeMap(into.Type())
+	for k, v := range members(n) {
+		name := scalar(k)
+		if name == "" || name == "<<" {
+			continue
+		}
+		one := reflect.New(into.Type().Elem()).Elem()
+		m.walk(v, one, path+"."+name)
+		made.SetMapIndex(reflect.ValueOf(name), one)
+	}
+	into.Set(made)
+}
+
+// members reads the settings of a mapping.
+func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
+	known := map[string]reflect.Value{}
+	settingKeys(into, known)
+	for k, v := range members(n) {
+		name := scalar(k)
+		if k.Type() == ast.MergeKeyType {
+			m.members(m.plain(v), into, path)
+			continue
+		}
+		if name == "" {
+			continue // decoding says what is wrong
+		}
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if in, ok := known[name]; ok {
+			m.walk(v, in, at)
+			continue
+		}
+		m.misread(k.GetToken().Position.Line, at, fmt.Sprintf("the key %q is not known%s", name, didYouMean(name, slices.Sorted(keys(known)))))
+		for _, meant := range near.Names(name, slices.Sorted(keys(known)), 1) {
+			m.meant = append(m.meant, strings.TrimPrefix(path+"."+meant, ".")) // that it is not there was said
+		}
+	}
+}
+
+// settingKeys adds the keys of a struct of settings, and where they are kept.
+func settingKeys(in reflect.Value, into map[string]reflect.Value) {
+	for i := range in.NumField() {
+		f := in.Type().Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case opts == "inline":
+			settingKeys(in.Field(i), into)
+		case f.IsExported() && name != "":
+			into[name] = in.Field(i)
+		}
+	}
+}
