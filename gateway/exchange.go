@@ -139,6 +139,9 @@ func (x *exchange) answer() (err error) {
 	if err := x.mayMean(); err != nil {
 		return err
 	}
+	if way, err = x.mayReach(way, req); err != nil {
+		return err
+	}
 	if len(req.Messages) == 0 {
 		return x.WriteReady(x.w, req.Model)
 	}
@@ -416,7 +419,7 @@ func (x *exchange) count() error {
 		return err
 	}
 	x.name = req.Model
-	if err := ambiguous(body); err != nil {
+	if err := cmp.Or(ambiguous(body), x.readMembers(body)); err != nil {
 		return err
 	}
 	before := len(req.Messages)
@@ -425,6 +428,9 @@ func (x *exchange) count() error {
 	}
 	ways, err := x.ways(req.Model)
 	if err != nil {
+		return err
+	}
+	if ways, err = x.mayReach(ways, req); err != nil {
 		return err
 	}
 	x.asks(ways[0].id)

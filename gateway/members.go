@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,13 +19,15 @@ const (
 	namesModels   memberMeaning = iota + 1 // that may answer in the place of the one that is asked for
 	runsTool                               // of the vendor
 	runsPlugins                            // a list of tools of the vendor
+	aside                                  // nothing by itself
 	holdsMembers                           // that a server reads as if they stood in the request
-	holdsNumbers                           // like those of the next two
+	holdsOptions                           // like those of the next two, or that raise the price
 	allowsOutput                           // so many tokens of an answer
 	allowsAnswers                          // so many of them
 	hidesMembers                           // which nobody can know
 	changesAll                             // it may lead to another model or to any tool
 	raisesPrice                            // beyond what the catalogue knows
+	inAccount                              // it names what the vendor keeps in the account of the gateway
 	notServed                              // its answer would come elsewhere, uncounted
 )
 
@@ -35,6 +38,9 @@ type vendorMember struct {
 	tool    string   // that it runs
 	at      string   // the member of it that decides, "" if it does itself
 	plain   []string // values that change nothing
+	kind    byte     // of the values that count, as js.Kind has it; 0 means all
+	// inner are what members of it mean if it is an object, which does not count by itself then.
+	inner []vendorMember
 }
 
 // vendorMembers are those by which a client can reach another model, a tool or a higher price. They are known in every format: a
@@ -66,27 +72,47 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "tags", meaning: changesAll},
 	{name: "api_key", meaning: changesAll},
 	{name: "headers", meaning: changesAll},
-	// Portkey, Azure
+	{name: "prompt_id", meaning: changesAll},
+	{name: "vector_store_ids", meaning: inAccount},
+	{name: "metadata", meaning: aside, inner: routing},
+	{name: "litellm_metadata", meaning: aside, inner: routing},
+	// Portkey, Azure, Mistral
+	{name: "agent_id", meaning: changesAll},
 	{name: "config", meaning: changesAll},
 	{name: "deployment_id", meaning: changesAll},
 	{name: "engine", meaning: changesAll},
 	{name: "data_sources", meaning: runsTool, tool: llm.WebSearch},
-	// SGLang, llama.cpp: another adapter answers
+	// SGLang, llama.cpp, vLLM, TGI: another adapter answers
+	{name: "lora_request", meaning: changesAll},
+	{name: "adapter_id", meaning: changesAll},
 	{name: "lora_path", meaning: changesAll},
 	{name: "lora", meaning: changesAll},
-	// OpenAI: the answer is fetched later
+	// OpenAI, xAI: the answer is fetched later
 	{name: "background", meaning: notServed},
+	{name: "deferred", meaning: notServed},
+	// OpenAI: a prompt of the account has a model and tools of its own, sound is dearer than text
+	{name: "prompt", meaning: aside, inner: []vendorMember{{name: "id", meaning: changesAll}}},
+	{name: "conversation", meaning: inAccount},
+	{name: "modalities", meaning: raisesPrice, plain: []string{"text"}},
+	{name: "audio", meaning: raisesPrice, kind: '{'},
+	// Gemini
+	{name: "response_modalities", meaning: raisesPrice, plain: []string{"text", "TEXT"}},
+	{name: "speech_config", meaning: raisesPrice},
+	{name: "cached_content", meaning: inAccount},
 	// Vercel's gateway
 	{name: "provider_options", meaning: changesAll},
 	// Search that the vendor runs: OpenAI, xAI, Qwen, Groq, Cohere
 	{name: "web_search_options", meaning: runsTool, tool: llm.WebSearch},
 	{name: "search_parameters", meaning: runsTool, tool: llm.WebSearch, at: "mode", plain: []string{"off"}},
 	{name: "enable_search", meaning: runsTool, tool: llm.WebSearch},
+	{name: "web_search", meaning: runsTool, tool: llm.WebSearch},
+	{name: "enable_web_search", meaning: runsTool, tool: llm.WebSearch},
 	{name: "search_settings", meaning: runsTool, tool: llm.WebSearch},
 	{name: "compound_custom", meaning: runsTool, tool: llm.WebSearch},
 	{name: "connectors", meaning: runsTool, tool: llm.WebSearch},
 	// Anthropic
 	{name: "mcp_servers", meaning: runsTool, tool: "mcp"},
+	{name: "container", meaning: inAccount, inner: []vendorMember{{name: "id", meaning: inAccount}, {name: "skills", meaning: changesAll}}},
 	{name: "speed", meaning: raisesPrice, plain: []string{"standard"}},
 	{name: "inference_geo", meaning: raisesPrice, plain: []string{"global"}},
 	// OpenAI, Anthropic, Groq, Gemini, Bedrock
@@ -94,12 +120,12 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "performance_config", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
 	{name: "additional_model_request_fields", meaning: holdsMembers},
 	// How long answers may be, and how many there may be: OpenAI, Anthropic, Gemini, Bedrock and the models on it, Ollama, llama.cpp, vLLM, TGI
-	{name: "generation_config", meaning: holdsNumbers},
-	{name: "inference_config", meaning: holdsNumbers},
-	{name: "options", meaning: holdsNumbers},
-	{name: "parameters", meaning: holdsNumbers},
-	{name: "sampling_params", meaning: holdsNumbers},
-	{name: "text_generation_config", meaning: holdsNumbers},
+	{name: "generation_config", meaning: holdsOptions},
+	{name: "inference_config", meaning: holdsOptions},
+	{name: "options", meaning: holdsOptions},
+	{name: "parameters", meaning: holdsOptions},
+	{name: "sampling_params", meaning: holdsOptions},
+	{name: "text_generation_config", meaning: holdsOptions},
 	{name: "max_tokens", meaning: allowsOutput},
 	{name: "max_completion_tokens", meaning: allowsOutput},
 	{name: "max_output_tokens", meaning: allowsOutput},
@@ -120,8 +146,33 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "beam_width", meaning: allowsAnswers},
 })
 
+// routing are members of labels that a gateway of another make routes by; others may be anything.
+var routing = []vendorMember{{name: "tags", meaning: changesAll, kind: '['}, {name: "fallbacks", meaning: changesAll, kind: '['}}
+
 // insideMembers are members that are known where they stand in the request, and may be anything inside of another one.
-var insideMembers = []string{"model", "tools"}
+var insideMembers = []string{"model", "tools", "functions"}
+
+// betas are the features that a client may ask for in the header Anthropic-Beta, by what they begin with.
+var betas = []vendorMember{
+	{name: "fast-mode", meaning: raisesPrice},
+	{name: "context-1m", meaning: raisesPrice},
+	{name: "mcp-client", meaning: runsTool, tool: "mcp"},
+	{name: "skills", meaning: changesAll},
+}
+
+// readBetas takes note of what the client's headers ask for.
+func (x *exchange) readBetas() {
+	for _, value := range x.r.Header.Values("Anthropic-Beta") {
+		for word := range strings.SplitSeq(value, ",") {
+			word = strings.ToLower(strings.TrimSpace(word))
+			if i := slices.IndexFunc(betas, func(b vendorMember) bool { return strings.HasPrefix(word, b.name) }); i >= 0 {
+				said := betas[i]
+				said.name = "Anthropic-Beta: " + said.name
+				x.members = append(x.members, saidMember{vendorMember: &said})
+			}
+		}
+	}
+}
 
 // longestMember is the length of the longest of their names.
 const longestMember = 40
@@ -186,7 +237,7 @@ func (x *exchange) readMembers(body []byte) error {
 		return invalid("%w", errModels)
 	}
 	if i := slices.IndexFunc(x.members, func(m saidMember) bool { return m.meaning == notServed }); i >= 0 {
-		return invalid("%s is not served here; ask for a stream", x.members[i].name)
+		return invalid("%s is not served here: its answer would have to be fetched later; ask for a stream", x.members[i].name)
 	}
 	return nil
 }
@@ -209,9 +260,12 @@ func (x *exchange) readMemberIn(key, value []byte, depth int) error {
 		return nil
 	case m.meaning == allowsOutput || m.meaning == allowsAnswers:
 		return x.allows.add(m, key, value)
-	case m.meaning == holdsNumbers:
-		return x.readNumbers(value)
-	case m.idle(value):
+	case m.meaning == holdsOptions:
+		return x.readOptions(value)
+	case m.inner != nil && js.Kind(value) == '{':
+		x.readInner(m, value)
+		return nil
+	case m.meaning == aside || m.idle(value):
 		return nil
 	case m.meaning != holdsMembers:
 		x.members = append(x.members, saidMember{m, value})
@@ -239,16 +293,32 @@ func insideOnly(key []byte) bool {
 	return slices.Contains(insideMembers, string(foldMember(&name, key)))
 }
 
-// readNumbers takes note of how much output the options of a request allow.
-func (x *exchange) readNumbers(options []byte) error {
+// readOptions takes note of how much output the options of a request allow, and of what is dearer.
+func (x *exchange) readOptions(options []byte) error {
 	for key, value := range js.Members(options) {
-		if m := memberOf(key); m != nil && (m.meaning == allowsOutput || m.meaning == allowsAnswers) && js.Kind(value) != 'n' {
-			if err := x.allows.add(m, key, value); err != nil {
-				return err
-			}
+		m := memberOf(key)
+		if m == nil || m.meaning != allowsOutput && m.meaning != allowsAnswers && m.meaning != raisesPrice {
+			continue
+		}
+		if err := x.readMemberIn(key, value, mostNested); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// readInner takes note of members of a member.
+func (x *exchange) readInner(m *vendorMember, value []byte) {
+	for key, value := range js.Members(value) {
+		var a, b [longestMember]byte
+		for i := range m.inner {
+			known := m.inner[i]
+			if bytes.Equal(foldMember(&a, key), foldMember(&b, []byte(known.name))) && !known.idle(value) {
+				known.name = m.name + "." + known.name
+				x.members = append(x.members, saidMember{&known, value})
+			}
+		}
+	}
 }
 
 // idle reports whether a value asks for nothing.
@@ -257,10 +327,18 @@ func (m *vendorMember) idle(v []byte) bool {
 	case "null", "false", `""`, "0", "[]":
 		return true
 	}
+	if m.kind != 0 && js.Kind(v) != m.kind {
+		return true
+	}
 	if m.at != "" && js.Kind(v) == '{' {
 		v = js.Get(v, m.at)
 	}
-	return js.Kind(v) == '"' && slices.Contains(m.plain, js.Text(v))
+	for each := range js.Elements(v) {
+		if !slices.Contains(m.plain, js.Text(each)) {
+			return false
+		}
+	}
+	return js.Kind(v) == '[' || js.Kind(v) == '"' && slices.Contains(m.plain, js.Text(v))
 }
 
 // vendorTools returns the tools of the vendor that members of the request run.
@@ -291,7 +369,10 @@ func pluginTool(id string) string {
 
 // mayMean says why members of the request are refused, by which the client could leave the bounds of its key; nil if there are none.
 func (x *exchange) mayMean() error {
-	if x.rights == nil || len(x.members) == 0 {
+	if x.rights == nil {
+		return nil
+	}
+	if x.readBetas(); len(x.members) == 0 {
 		return nil
 	}
 	k, money := &x.rights.Key, x.rights.BoundsMoney()

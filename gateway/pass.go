@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,11 +76,8 @@ func Kinds() []string {
 	return list
 }
 
-// checkPass refuses kinds that there are not, and a team where none is needed.
-func checkPass(kinds []string, team string) error {
-	if shared := slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.model == nowhere && slices.Contains(kinds, e.kind) }); team != "" && !shared {
-		return errors.New("pass_team says whose files and batches are passed on, and the route passes neither on")
-	}
+// checkPass refuses kinds that there are not.
+func checkPass(kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(Kinds(), k) {
 			return fmt.Errorf("no endpoints are called %q; there are %s", k, strings.Join(Kinds(), ", "))
@@ -143,7 +141,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := x.mayMean(); err != nil {
+	if err := cmp.Or(x.mayMean(), x.mayPassKept(r, body)); err != nil {
 		return err
 	}
 	x.name, x.tally.route = model, r.Model

@@ -86,8 +86,8 @@ func TestPassedWithKeys(t *testing.T) {
 	if _, err := gateway.New(setup); err == nil || !strings.Contains(err.Error(), `those of the team "red"`) {
 		t.Errorf("two teams share an account: %v", err)
 	}
-	setup.Routes = []gateway.ModelRoute{{Model: "a", Upstreams: []gateway.Upstream{{Model: "up/a"}}, Pass: []string{"embeddings"}, PassTeam: "red"}}
-	if _, err := gateway.New(setup); err == nil {
-		t.Error("a team is named where nothing is passed on that needs one")
+	setup.Routes = []gateway.ModelRoute{{Model: "a", Upstreams: []gateway.Upstream{{Model: "up/a"}}, PassTeam: "red"}, {Model: "b", Upstreams: []gateway.Upstream{{Model: "up/b"}}, PassTeam: "blue"}}
+	if _, err := gateway.New(setup); err == nil || !strings.Contains(err.Error(), `those of the team "red"`) {
+		t.Errorf("two teams share an account whose routes pass nothing on: %v", err)
 	}
 }

@@ -45,8 +45,8 @@ type ModelRoute struct {
 	// Pass are the kinds of other endpoints that are passed on to the first upstream; see
 	// [Kinds].
 	Pass []string
-	// PassTeam is the team whose keys may use the files and batches that are passed on. All who use them share the account
-	// of the upstream, so there is one for each account; "" means that nobody with a key may.
+	// PassTeam is the team whose account with the vendor the upstreams use: its keys may use files and batches that are passed on, and
+	// name what the vendor keeps (files, conversations, containers). There is one for each account; "" means that nobody with a key may.
 	PassTeam string
 }
 
@@ -224,7 +224,7 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 
 // check says what is wrong with the settings of a route beside its name and its upstreams.
 func (r ModelRoute) check(add func(string, error)) {
-	add("pass", checkPass(r.Pass, r.PassTeam))
+	add("pass", checkPass(r.Pass))
 	add("tools", r.Tools.check())
 	if r.Check != Annotate && r.Check != CheckOff && r.Check != Reask {
 		add("check", fmt.Errorf("there is no check %q; there are off and reask, and without one the client is told", r.Check))

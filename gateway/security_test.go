@@ -24,8 +24,8 @@ type fort struct {
 	victim  string // a server that nobody may be made to ask
 	touched atomic.Int64
 
-	good, other, narrow, expired, revoked, rotated string // keys
-	answer                                         string // the id of an answer of the team of good
+	good, other, narrow, bounded, expired, revoked, rotated string // keys
+	answer                                                  string // the id of an answer of the team of good
 }
 
 const adminKey = "the-key-of-administrators-0123"
@@ -46,6 +46,7 @@ func build(t *testing.T) *fort {
 	f.book.Now = func() time.Time { return now }
 	f.good, f.other = f.key(t, access.Key{Team: "red"}), f.key(t, access.Key{Team: "blue"})
 	f.narrow = f.key(t, access.Key{Team: "red", Models: []string{"chat", "free-*"}, Tools: []string{"none"}})
+	f.bounded = f.key(t, access.Key{Models: []string{"costly"}, Tools: []string{"none"}, Limits: quotas(t, "money/month=50")})
 	f.expired, f.revoked, f.rotated = f.key(t, access.Key{Expires: now.Add(time.Minute)}), f.key(t, access.Key{}), f.key(t, access.Key{})
 	now = now.Add(time.Hour)
 	if _, err := f.book.Revoke(t.Context(), f.revoked[:13]); err != nil {
@@ -262,11 +263,41 @@ func (f *fort) intruders() []attack {
 	return list
 }
 
+// spenders have a key that is bounded in money, tools and models, and want more for it than they may; and some want what others keep in the vendor's account.
+func (f *fort) spenders() (list []attack) {
+	add := func(key, name, path, body string, status int, header ...string) {
+		list = append(list, attack{name: "member: " + name, path: path, header: append(header, bearing(key)...), body: body, status: []int{status}})
+	}
+	chat := func(member string) string { return strings.Replace(helloCost, "{", "{"+member+",", 1) }
+	for _, member := range []string{
+		`"prompt":{"id":"pmpt_1"}`, `"fallback":"other"`, `"fallbacks":["other"]`, `"litellm_params":{"model":"x"}`, `"metadata":{"fallbacks":[{"costly":["other"]}]}`, `"metadata":{"tags":["dear"]}`,
+		`"config":{"targets":[]}`, `"engine":"x"`, `"lora":[{"id":1}]`, `"lora_path":"x"`, `"LoraPath":"x"`, `"data_sources":[{"type":"azure_search"}]`, `"extra_body":{"extra_body":{"models":["x"]}}`,
+		`"extra_body":[{"models":["x"]}]`, `"providerOptions":{"gateway":{}}`, `"performance_config":{"latency":"optimized"}`, `"modalities":["audio"]`, `"service_tier":"priority"`,
+	} {
+		add(f.bounded, member, "/v1/chat/completions", chat(member), 403)
+	}
+	for _, member := range []string{`"n":-60`, `"n":0`, `"best_of":-1`, `"max_tokens":-5`, `"extra_body":{"max_tokens":-5}`, `"extra_body":{"n":1000}`, `"n_predict":-9`, `"deferred":true`, `"background":true`} {
+		add(f.bounded, member, "/v1/chat/completions", chat(member), 400)
+	}
+	for _, beta := range []string{"fast-mode-2026-02-01", "context-1m-2025-08-07", "mcp-client-2025-04-04", "skills-2025-10-02"} {
+		add(f.bounded, beta, "/v1/messages", strings.Replace(helloMax, `"chat"`, `"costly"`, 1), 403, "Anthropic-Beta: "+beta)
+	}
+	add(f.bounded, "skills of Messages", "/v1/messages", strings.Replace(helloMax, `{"model":"chat"`, `{"container":{"skills":[{"skill_id":"x"}]},"model":"costly"`, 1), 403)
+	add(f.good, "conversation of another", "/v1/responses", `{"model":"responses","input":"hi","conversation":"conv_1"}`, 403)
+	add(f.good, "item of another", "/v1/responses", `{"model":"responses","input":[{"type":"item_reference","id":"msg_1"}]}`, 403)
+	add(f.good, "file of another", "/v1/responses", `{"model":"responses","input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]}`, 403)
+	add(f.good, "store of another", "/v1/responses", `{"model":"responses","input":"hi","tools":[{"type":"file_search","vector_store_ids":["vs_1"]}]}`, 403)
+	add(f.good, "container of another", "/v1/messages", strings.Replace(helloMax, "{", `{"container":"cont_1",`, 1), 403)
+	add(f.good, "cache of another", "/v1beta/models/gemini:generateContent", strings.Replace(helloBlock, "{", `{"cachedContent":"cachedContents/x",`, 1), 403)
+	add(f.good, "bucket of the account", "/model/converse/converse", `{"messages":[{"role":"user","content":[{"document":{"format":"pdf","name":"a","source":{"s3Location":{"uri":"s3://b/x.pdf"}}}}]}]}`, 403)
+	return list
+}
+
 // diverters want the gateway to ask a host of their choice. Their requests are in order, or refused, but
 // the host is not asked.
 func (f *fort) diverters() (list []attack) {
 	add := func(name, path, body string, header ...string) {
-		list = append(list, attack{name: "host: " + name, path: path, header: append(header, bearing(f.good)...), body: body, status: []int{200, 400}, passes: true})
+		list = append(list, attack{name: "host: " + name, path: path, header: append(header, bearing(f.good)...), body: body, status: []int{200, 400, 403}, passes: true})
 	}
 	image := f.victim + "/x.png"
 	add("image of Chat", "/v1/chat/completions", `{"model":"chat","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+image+`"}}]}]}`)
@@ -360,9 +391,19 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := slices.Concat(nobody(), f.impostors(), f.smugglers(), f.intruders(), f.diverters(), f.wreckers(), f.pages())
-	if len(all) < 60 {
-		t.Errorf("there are only %d", len(all))
+	all := slices.Concat(nobody(), f.impostors(), f.smugglers(), f.intruders(), f.spenders(), f.diverters(), f.wreckers(), f.pages())
+	classes := map[string]int{}
+	for _, a := range all {
+		class, _, _ := strings.Cut(a.name, ":")
+		classes[class]++
+	}
+	for _, class := range []string{"no key", "key", "team", "model", "tool", "member", "smuggling", "path", "address", "host", "body", "head", "admin"} {
+		if classes[class] == 0 {
+			t.Errorf("no attack is of the class %q", class)
+		}
+	}
+	if len(all) < 200 {
+		t.Errorf("there are only %d: %v", len(all), classes)
 	}
 	for _, a := range all {
 		before := f.sent()

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -140,13 +142,14 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, Err: fmt.Errorf("the tools of the route are not there: %w", err)}
 	}
 	s := &serving{x: x, tools: t, runner: runner, set: x.allowed(runner.Set()), to: to, ids: map[string]bool{}}
-	s.hidden = s.hides(runner.Set(), req.Tools)
+	theirs := slices.Concat(req.Tools, legacyTools(req.Extra[x.Codec.Format]))
+	s.hidden = s.hides(runner.Set(), theirs)
 	s.conv = req.Clone()
 	s.conv.Messages = slices.Clip(x.merge(req.Messages, x.mayHave))
 	s.before, s.asked = len(s.conv.Messages), askedBefore(req.Messages)
 	s.all = saidBefore(req.Messages)
 	s.choose()
-	if name := s.clash(req.Tools); name != "" {
+	if name := s.clash(theirs); name != "" {
 		return &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: fmt.Errorf("the tool %q of the request has the name of a tool that this gateway runs itself; give it another name", name)}
 	}
@@ -159,6 +162,14 @@ func (x *exchange) attach(to way, req *llm.Request) error {
 	}
 	x.serving = s
 	return nil
+}
+
+// legacyTools returns the tools of a request that stand in the member of old, functions, which goes to the upstream as it is.
+func legacyTools(own map[string]json.RawMessage) (list []llm.ToolDef) {
+	for f := range js.Elements(own["functions"]) {
+		list = append(list, llm.ToolDef{Name: js.Text(js.Get(f, "name"))})
+	}
+	return list
 }
 
 // mayHave reports whether the client's key may use a tool of the gateway. Those that only find tools, or read what others returned, come with

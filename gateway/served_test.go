@@ -212,6 +212,12 @@ func TestServedNamesClash(t *testing.T) {
 			}
 		}
 	}
+	for _, member := range []string{`"functions":[{"name":"get_weather","parameters":{"type":"object"}}]`, `"functions":[{"name":"other"},{"name":"GET_WEATHER"}],"function_call":"auto"`} {
+		resp, body := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"m","messages":[{"role":"user","content":"hi"}],`+member+`}`)
+		if resp.StatusCode != 400 || !strings.Contains(body, "has the name of a tool that this gateway runs") {
+			t.Errorf("%s: %d %s", member, resp.StatusCode, body)
+		}
+	}
 	if len(model.asked) > 0 || n.n() > 0 {
 		t.Error("and yet the model was asked")
 	}

@@ -28,7 +28,7 @@ var gatewayHelp = map[string][2]string{
 	"routes.cache":        {"how long an answer is given again to the same request of the same owner", "not at all"},
 	"routes.cache_tools":  {"also to requests that offer tools, whose calls may change things", "false"},
 	"routes.pass":         {"other endpoints that are passed on: embeddings, images, audio, moderations, rerank, files, batches", "none"},
-	"routes.pass_team":    {"the team whose keys may use the `files` and `batches` that are passed on; all who use them share the account of the upstream", "no key may"},
+	"routes.pass_team":    {"the team whose account with the vendor the upstreams use: its keys may use `files` and `batches` that are passed on, and name what the vendor keeps", "no key may"},
 	"routes.to.model":     {"the id of a [model](../providers.md); a `*` is what the `*` of the route stood for", ""},
 	"routes.to.weight":    {"its share of the requests, a whole number; 0 keeps it out of the draw: it is not asked at all", "1"},
 	"routes.to.tools":     {"how it is asked for calls: native, constrained, prompted", "what is known of it"},
