@@ -131,7 +131,7 @@ func (t target) catalogID(id string) string {
 	if strings.Contains(id, "://") {
 		return id
 	}
-	return t.vendor.Name + "/" + t.model
+	return cmp.Or(t.vendor.Like, t.vendor.Name) + "/" + t.model
 }
 
 // label is who the vendor is: at another address it is somebody else.
@@ -148,7 +148,7 @@ func (m *Model) owner() string {
 	if m.vendor.Name == compatible {
 		return m.label()
 	}
-	return cmp.Or(m.vendor.Signers[m.info.ID.Root()], m.vendor.Name)
+	return cmp.Or(m.vendor.Signers[m.info.ID.Root()], m.vendor.Like, m.vendor.Name)
 }
 
 // wire chooses the format: the catalogue's, if the vendor speaks it. At another

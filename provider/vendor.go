@@ -81,6 +81,10 @@ type Vendor struct {
 	// key cannot use, and why.
 	Refuse map[string]string
 
+	// Like names the row of the table that it is another account of: all is as
+	// there but the key, and what else it says itself.
+	Like string
+
 	// server is the row whose server stands at the address of a user's row,
 	// where the row's own name says nothing about it.
 	server string
@@ -221,7 +225,11 @@ func (c *Client) vendor(name string) (Vendor, bool) {
 		return Vendor{}, false
 	case i < 0:
 		own.Name = name
-		return own.whole(own.unnamed()), true
+		base := own.unnamed()
+		if k := slices.IndexFunc(builtin, func(v Vendor) bool { return own.Like != "" && v.Name == own.Like }); k >= 0 {
+			base = builtin[k]
+		}
+		return own.whole(base), true
 	case !changed:
 		return builtin[i], true
 	}
@@ -258,7 +266,7 @@ func (v Vendor) mainWire() string {
 // goes to another address does not inherit the key.
 func (v Vendor) whole(base Vendor) Vendor {
 	out := base
-	out.Name = cmp.Or(v.Name, base.Name)
+	out.Name, out.Like = cmp.Or(v.Name, base.Name), v.Like
 	if v.BaseURL = strings.TrimRight(v.BaseURL, "/"); v.BaseURL != "" && v.BaseURL != base.BaseURL {
 		out.BaseURL, out.BaseEnv, out.KeyEnv = v.BaseURL, "", ""
 		base.Promotion, out.Apart = "", false // it is somebody else's server

@@ -20,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
 	"github.com/toolpost/toolpost/mcpbridge/agentcli"
+	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/shorten"
 	"github.com/toolpost/toolpost/tool/builtin"
 	"github.com/toolpost/toolpost/wire"
@@ -69,6 +70,7 @@ type providerConfig struct {
 	BaseURL string            `yaml:"base_url"`
 	Wire    string            `yaml:"wire"`
 	KeyEnv  string            `yaml:"key_env"`
+	Like    string            `yaml:"like"` // the vendor that it is another account of
 	Headers map[string]string `yaml:"headers"`
 }
 
@@ -558,8 +560,15 @@ func (s *settings) problems() (list []error) {
 
 // problems says what is wrong with a server of the user's own.
 func (p providerConfig) problems(wrong func(setting, format string, args ...any)) {
-	if p.BaseURL == "" {
-		wrong("", "%s has no base_url")
+	if p.BaseURL == "" && p.Like == "" {
+		wrong("", "%s has no base_url, and no like, which names a vendor that it is another account of")
+	}
+	var vendors []string
+	for _, v := range provider.Vendors() {
+		vendors = append(vendors, v.Name)
+	}
+	if p.Like != "" && !slices.Contains(vendors, p.Like) {
+		wrong(".like", "%s is like no vendor that is called %q%s", p.Like, didYouMean(p.Like, vendors))
 	}
 	if _, found := new(journal.Secrets).Strip(p.KeyEnv); p.KeyEnv != "" && (len(found) > 0 || !variableName(p.KeyEnv)) { // which is not repeated: it may be the key
 		wrong(".key_env", "key_env of %s is no name of a variable; the key itself does not belong into the file")

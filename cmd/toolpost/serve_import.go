@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/wire"
 )
 
 // newServeImport makes the configuration of a gateway from that of LiteLLM's proxy.
@@ -30,14 +33,15 @@ No key is copied: vendors' keys are read from their variables of the environment
 			if err != nil {
 				return err
 			}
-			out, left, err := importLiteLLM(text)
+			in, err := importLiteLLM(text)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			for _, l := range left {
+			for _, l := range in.left {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", args[0], l.line, l.text)
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), out)
+			fmt.Fprintln(cmd.ErrOrStderr(), in.summary())
+			_, err = io.WriteString(cmd.OutOrStdout(), in.write())
 			return err
 		},
 	}
@@ -57,7 +61,12 @@ var liteVendors = map[string]struct{ name, key string }{
 	"xai": {"xai", "XAI_API_KEY"}, "cerebras": {"cerebras", "CEREBRAS_API_KEY"}, "bedrock": {"bedrock", "AWS_BEARER_TOKEN_BEDROCK"},
 	"ollama": {"ollama", ""}, "ollama_chat": {"ollama", ""}, "hosted_vllm": {"vllm", ""}, "vllm": {"vllm", ""}, "lm_studio": {"lmstudio", ""},
 	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""}, "azure": {"azure", "AZURE_OPENAI_API_KEY"},
+	"cohere": {"cohere", "COHERE_API_KEY"}, "cohere_chat": {"cohere", "COHERE_API_KEY"}, "perplexity": {"perplexity", "PERPLEXITY_API_KEY"},
+	"deepinfra": {"deepinfra", "DEEPINFRA_API_KEY"}, "moonshot": {"moonshot", "MOONSHOT_API_KEY"}, "nvidia_nim": {"nvidia", "NVIDIA_API_KEY"}, "huggingface": {"huggingface", "HF_TOKEN"},
 }
+
+// liteBare are the vendors of names without one, by what these begin with. All others are OpenAI's.
+var liteBare = []struct{ begin, vendor string }{{"claude", "anthropic"}, {"gemini", "gemini"}, {"command", "cohere"}, {"rerank", "cohere"}, {"embed-", "cohere"}}
 
 // liteModes are LiteLLM's words for what is no chat model, and the endpoints that are passed on for it.
 var liteModes = map[string]string{
@@ -70,7 +79,15 @@ type importing struct {
 	settings map[string]string
 	left     []leftover
 	azure    string // the endpoint of models on Azure
+	region   string // of models on Bedrock
+
+	models, lost int // entries of model_list, and those that are left out
+	rows         []importedRow
+	keys         bool // clients had keys
 }
+
+// importedRow is a row of providers.
+type importedRow struct{ name, like, base, wire, keyEnv string }
 
 type importedRoute struct {
 	model    string
@@ -95,31 +112,57 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 	in.left = append(in.left, leftover{line, fmt.Sprintf(format, args...)})
 }
 
-// importLiteLLM returns a configuration and what was left out of it.
-func importLiteLLM(text []byte) (string, []leftover, error) {
+// importLiteLLM reads a configuration of LiteLLM's proxy.
+func importLiteLLM(text []byte) (*importing, error) {
 	if err := yamlcheck.Check(text); err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return "", nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
+		return nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
 	}
 	in := &importing{settings: map[string]string{}}
+	found := false
 	for _, models := range []bool{true, false} { // settings are about models, wherever they stand
 		for _, doc := range file.Docs {
 			for key, value := range members(doc.Body) {
-				if (key.String() == "model_list") == models {
+				is := key.String() == "model_list"
+				if found = found || is; is == models {
 					in.section(key, value)
 				}
 			}
 		}
 	}
-	if len(in.routes) == 0 {
-		return "", nil, fmt.Errorf("it has no model_list, so it is no configuration of LiteLLM's proxy")
+	switch {
+	case !found:
+		return nil, errors.New("it has no model_list, so it is no configuration of LiteLLM's proxy")
+	case in.models == 0:
+		return nil, errors.New("its model_list is no list of models, each with model_name and litellm_params")
+	case len(in.routes) == 0:
+		var why []string
+		for _, l := range in.left {
+			why = append(why, fmt.Sprintf("line %d: %s", l.line, l.text))
+		}
+		return nil, fmt.Errorf("none of its %d models can be taken over: %s", in.models, strings.Join(why, "; "))
 	}
 	in.dropBadFallbacks()
 	slices.SortStableFunc(in.left, func(a, b leftover) int { return a.line - b.line })
-	return in.write(), in.left, nil
+	return in, nil
+}
+
+// summary says in one line what became of the file.
+func (in *importing) summary() string {
+	text := fmt.Sprintf("%d of %d models are taken over, in %d routes", in.models-in.lost, in.models, len(in.routes))
+	if in.lost > 0 {
+		text += fmt.Sprintf("; %d models are left out", in.lost)
+	}
+	if len(in.left) > 0 {
+		text += fmt.Sprintf("; %d lines above say what is not as it was", len(in.left))
+	}
+	if in.keys {
+		text += "; nobody needs a key until you set keys"
+	}
+	return text + ". Next: toolpost serve --check"
 }
 
 // members are the keys and values of a mapping.
@@ -162,9 +205,6 @@ func items(n ast.Node) []ast.Node {
 func (in *importing) section(key, value ast.Node) {
 	switch name := key.String(); name {
 	case "model_list":
-		if len(items(value)) == 0 {
-			in.leave(key, "model_list is no list of models")
-		}
 		for _, m := range items(value) {
 			in.model(m)
 		}
@@ -181,25 +221,31 @@ func (in *importing) section(key, value ast.Node) {
 
 // model takes one entry of model_list over.
 func (in *importing) model(n ast.Node) {
-	var name, weight, pass string
-	up := importedUpstream{}
+	var name, pass string
+	var params ast.Node
 	for k, v := range members(n) {
 		switch k.String() {
 		case "model_name":
 			name = scalar(v)
 		case "litellm_params":
-			up.id, weight = in.params(v)
+			params = v
 		case "model_info":
 			pass = in.mode(k, v)
 		default:
 			in.leave(k, "%s of a model is not taken over", k.String())
 		}
 	}
-	if name == "" || up.id == "" {
-		in.leave(n, "this model is left out: its name or what answers for it is not known")
+	in.models++
+	if name == "" || params == nil {
+		in.lost++
+		in.leave(n, "a model is left out: it has no %s", map[bool]string{true: "model_name", false: "litellm_params"}[name == ""])
 		return
 	}
-	up.weight = weight
+	up := importedUpstream{}
+	if up.id, up.weight = in.params(params, pass); up.id == "" {
+		in.lost++ // it was said why
+		return
+	}
 	if pass == "" && strings.Contains(strings.ToLower(up.id), "embed") {
 		pass = "embeddings"
 	}
@@ -234,7 +280,7 @@ func (in *importing) mode(key, info ast.Node) (pass string) {
 }
 
 // params takes litellm_params over.
-func (in *importing) params(n ast.Node) (id, weight string) {
+func (in *importing) params(n ast.Node, pass string) (id, weight string) {
 	var model, base, key ast.Node
 	for k, v := range members(n) {
 		switch name := k.String(); name {
@@ -243,13 +289,15 @@ func (in *importing) params(n ast.Node) (id, weight string) {
 		case "api_base":
 			base = v
 		case "weight":
-			if n, err := strconv.Atoi(scalar(v)); err == nil && n > 0 {
+			if n, err := strconv.Atoi(scalar(v)); err == nil && n >= 0 {
 				weight = strconv.Itoa(n)
 			} else {
 				in.leave(k, "weight is no whole number and is left out")
 			}
 		case "api_key":
 			key = v
+		case "aws_region_name":
+			in.onAmazon(k, scalar(v))
 		case "rpm", "tpm", "max_parallel_requests":
 			in.leave(k, "%s is not taken over: it is a limit of the vendor's. max_requests of the route bounds requests at the same time, and limits of keys (requests/minute, tokens/minute) what each may use", name)
 		default:
@@ -257,23 +305,79 @@ func (in *importing) params(n ast.Node) (id, weight string) {
 		}
 	}
 	if model == nil {
+		in.leave(n, "a model is left out: its litellm_params have no model")
 		return "", weight
 	}
-	if key != nil {
-		in.key(key, liteVendors[vendorOf(model)].key)
+	if id = in.id(model, base); id != "" {
+		id = in.keyed(id, model, base, key, pass)
 	}
-	return in.id(model, base), weight
+	return id, weight
 }
 
-// key says where a key is read from, if that is not where it was.
-func (in *importing) key(n ast.Node, want string) {
-	name, variable := strings.CutPrefix(scalar(n), "os.environ/")
+// onAmazon says which region the models on Bedrock need. It comes from the environment, so there is one.
+func (in *importing) onAmazon(n ast.Node, region string) {
 	switch {
-	case !variable:
-		in.leave(n, "api_key is not copied: put the key into the vendor's variable of the environment")
-	case want != "" && name != want:
-		in.leave(n, "api_key: the gateway reads this vendor's key from %s, not from %s; for several keys, add rows under providers with key_env", want, name)
+	case region == "" || strings.HasPrefix(region, "os.environ/"):
+		in.leave(n, "aws_region_name: set AWS_REGION where the gateway is started")
+	case in.region == "":
+		in.region = region
+		in.leave(n, "aws_region_name: set AWS_REGION to %s where the gateway is started", region)
+	case in.region != region:
+		in.leave(n, "aws_region_name: a second region (%s) is not taken over: the gateway has one, in AWS_REGION", region)
 	}
+}
+
+// keyed has a model asked with its key: where that is not in the variable of its vendor, through a row of providers.
+func (in *importing) keyed(id string, model, base, key ast.Node, pass string) string {
+	ours := liteVendors[vendorOf(model)]
+	variable, isVariable := strings.CutPrefix(scalar(key), "os.environ/")
+	if !isVariable {
+		variable = ""
+	}
+	_, name, _ := strings.Cut(id, "/")
+	row := importedRow{like: ours.name, keyEnv: variable}
+	if at, rest, own := strings.Cut(id, "#"); own {
+		row, name = importedRow{base: at[max(strings.Index(at, "+")+1, 0):], wire: wire.Chat, keyEnv: variable}, rest
+		if ours.name == "ollama" {
+			row.wire = wire.Ollama
+		}
+	} else if ours.name == "cohere" && pass == "rerank" { // its other endpoints are elsewhere
+		if key != nil && !isVariable {
+			in.leave(key, "api_key is not copied: put the key into %s where the gateway is started", ours.key)
+		}
+		return in.row(importedRow{base: "https://api.cohere.com/v2", wire: wire.Chat, keyEnv: cmp.Or(variable, ours.key)}) + "/" + name
+	}
+	switch {
+	case key == nil:
+		return id
+	case !isVariable && row.base != "":
+		in.leave(key, "api_key is not copied: this server is asked without a key; put the key into a variable, and add a row under providers with base_url and key_env")
+		return id
+	case !isVariable:
+		in.leave(key, "api_key is not copied: put the key into %s where the gateway is started", ours.key)
+		return id
+	case row.base == "" && variable == ours.key, ours.name == "azure", ours.name == "bedrock":
+		if variable != ours.key {
+			in.leave(key, "api_key: the gateway reads this vendor's key from %s, not from %s", ours.key, variable)
+		}
+		return id
+	}
+	return in.row(row) + "/" + name
+}
+
+// row returns the name of a row of providers, which is written once.
+func (in *importing) row(row importedRow) string {
+	for _, r := range in.rows {
+		if row.name = r.name; row == r {
+			return r.name
+		}
+	}
+	row.name = strings.Trim(strings.ReplaceAll(strings.ToLower(row.keyEnv), "_", "-"), "-")
+	for _, taken := liteVendors[row.name]; taken || slices.ContainsFunc(in.rows, func(r importedRow) bool { return r.name == row.name }); taken = false {
+		row.name += "-2"
+	}
+	in.rows = append(in.rows, row)
+	return row.name
 }
 
 // alias takes another name of a model over.
@@ -291,10 +395,15 @@ func (in *importing) alias(name, of ast.Node) {
 // vendorOf is LiteLLM's word for the vendor of a model.
 func vendorOf(model ast.Node) string {
 	vendor, _, ok := strings.Cut(scalar(model), "/")
-	if !ok {
-		return "openai"
+	if ok {
+		return vendor
 	}
-	return vendor
+	for _, row := range liteBare {
+		if strings.HasPrefix(vendor, row.begin) {
+			return row.vendor
+		}
+	}
+	return "openai"
 }
 
 // id is the id of a model in our words, "" if there is none.
@@ -305,22 +414,25 @@ func (in *importing) id(model, base ast.Node) string {
 	at := scalar(base)
 	switch {
 	case at != "" && strings.HasPrefix(at, "os.environ/"):
-		in.leave(base, "api_base comes from a variable: add a row under providers with base_url: ${%s}", strings.TrimPrefix(at, "os.environ/"))
+		in.leave(base, "a model is left out: its api_base comes from a variable; add a row under providers with base_url: ${%s}", strings.TrimPrefix(at, "os.environ/"))
 		return ""
 	case !known || ours.name == "":
-		in.leave(model, "the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
+		in.leave(model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
 		return ""
 	case at == "":
+		if word == "gemini" && !strings.Contains(scalar(model), "/") {
+			in.leave(model, "%s is asked at Gemini's own API, with GEMINI_API_KEY; LiteLLM asks Vertex AI for a name without a vendor", name)
+		}
 		return ours.name + "/" + name
 	}
 	scheme, rest, ok := strings.Cut(strings.TrimSuffix(at, "/"), "://")
 	host, _, _ := strings.Cut(rest, "/")
 	switch {
 	case !ok:
-		in.leave(base, "api_base is no address")
+		in.leave(base, "a model is left out: its api_base is no address")
 		return ""
 	case strings.Contains(host, "@"):
-		in.leave(base, "api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
+		in.leave(base, "a model is left out: its api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
 		return ""
 	case ours.name == "azure":
 		return in.onAzure(base, scheme+"://"+host, name)
@@ -338,7 +450,7 @@ func (in *importing) id(model, base ast.Node) string {
 // onAzure is the id of a deployment on Azure. The endpoint comes from the environment, so there is one.
 func (in *importing) onAzure(base ast.Node, endpoint, name string) string {
 	if in.azure != "" && in.azure != endpoint {
-		in.leave(base, "a second endpoint on Azure is not taken over: the gateway has one, in AZURE_OPENAI_ENDPOINT")
+		in.leave(base, "a model is left out: a second endpoint on Azure is not taken over: the gateway has one, in AZURE_OPENAI_ENDPOINT")
 		return ""
 	}
 	if in.azure == "" {
@@ -372,15 +484,16 @@ func (in *importing) setting(section string, k, v ast.Node) {
 			in.leave(k, "cache: answers are given again for 10 minutes, to requests without tools; see cache and cache_tools")
 		}
 	case "master_key", "database_url", "store_model_in_db":
+		in.keys = true
 		in.leave(k, "%s is not taken over: 'toolpost keys' makes keys, and keys: in the configuration says where they are kept", name)
 	case "num_retries", "allowed_fails", "cooldown_time", "routing_strategy", "enable_pre_call_checks":
-		in.leave(k, "%s is not taken over: an upstream is asked again, and the next one when it fails, by rules of the gateway (docs/gateway.md)", name)
+		in.leave(k, "%s is not taken over: an upstream is asked again, and the next one when it fails, by rules of the gateway (docs/gateway/operations.md)", name)
 	case "drop_params":
 		if scalar(v) != "true" {
 			in.leave(k, "drop_params: what an upstream cannot do is always left out with a warning in a header")
 		}
 	case "request_timeout", "timeout":
-		in.leave(k, "%s is not taken over: limits in the configuration bounds answers", name)
+		in.leave(k, "%s is not taken over: limits at the top of the configuration bounds how long an answer may take (limits: {time: 10m, idle: 1m})", name)
 	case "success_callback", "failure_callback", "callbacks":
 		in.leave(k, "%s is not taken over: the gateway has metrics and a log of requests", name)
 	default:
@@ -415,6 +528,9 @@ func (in *importing) dropBadFallbacks() {
 		if r.aliasOf != nil && r.fallback == nil {
 			r.fallback, r.places = slices.Clone(r.aliasOf.fallback), r.aliasOf.places
 		}
+		if r.aliasOf != nil {
+			r.cache = r.aliasOf.cache
+		}
 		r.fallback = slices.DeleteFunc(r.fallback, func(name string) bool {
 			bad := name == r.model || !slices.ContainsFunc(in.routes, func(o *importedRoute) bool { return o.model == name })
 			if bad {
@@ -428,7 +544,23 @@ func (in *importing) dropBadFallbacks() {
 // write writes the configuration.
 func (in *importing) write() string {
 	var b strings.Builder
-	b.WriteString("gateway:\n  routes:\n")
+	if len(in.rows) > 0 {
+		b.WriteString("providers:\n")
+	}
+	for _, row := range in.rows {
+		fmt.Fprintf(&b, "  %s: {", yamlText(row.name))
+		if row.like != "" {
+			fmt.Fprintf(&b, "like: %s", yamlText(row.like))
+		} else {
+			fmt.Fprintf(&b, "base_url: %s, wire: %s", yamlText(row.base), row.wire)
+		}
+		fmt.Fprintf(&b, ", key_env: %s}\n", yamlText(row.keyEnv))
+	}
+	b.WriteString("gateway:\n")
+	if in.keys {
+		b.WriteString("  # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'\n")
+	}
+	b.WriteString("  routes:\n")
 	for _, r := range in.routes {
 		fmt.Fprintf(&b, "    - model: %s\n      to:\n", yamlText(r.model))
 		for _, u := range r.to {

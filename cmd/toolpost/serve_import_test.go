@@ -52,7 +52,10 @@ general_settings:
   master_key: sk-1234
 `
 
-const liteResult = `gateway:
+const liteResult = `providers:
+  team-key: {like: anthropic, key_env: "TEAM_KEY"}
+gateway:
+  # keys: sqlite:keys.db   # without it nobody needs a key; make them with 'toolpost keys create'
   routes:
     - model: gpt
       to:
@@ -61,7 +64,7 @@ const liteResult = `gateway:
       fallback: [local]
     - model: claude
       to:
-        - {model: anthropic/claude-sonnet-4-5, weight: 2}
+        - {model: team-key/claude-sonnet-4-5, weight: 2}
       fallback: [gpt]
     - model: local
       to:
@@ -90,14 +93,15 @@ func TestServeImport(t *testing.T) {
 	}
 	for _, line := range []string{
 		":2: fallbacks of nobody: there is no such model", ":3: num_retries is not taken over", ":10: rpm is not taken over: it is a limit of the vendor's", ":14: api_base: set AZURE_OPENAI_ENDPOINT to https://example.openai.azure.com",
-		":15: api_key is not copied", ":16: api_version is not taken over", ":19: api_key: the gateway reads this vendor's key from ANTHROPIC_API_KEY, not from TEAM_KEY",
-		":34: api_base has a user or a password in it", ":37: a second endpoint on Azure", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
+		":15: api_key is not copied", ":16: api_version is not taken over",
+		":34: a model is left out: its api_base has a user or a password in it", ":37: a model is left out: a second endpoint on Azure", ":42: the fallback missing of claude leads to no other model", ":44: master_key is not taken over",
+		"6 of 8 models are taken over, in 5 routes; 2 models are left out",
 	} {
 		if !strings.Contains(got.errOut, line) {
 			t.Errorf("it does not say %q:\n%s", line, got.errOut)
 		}
 	}
-	for line := range strings.Lines(got.errOut) {
+	for line := range strings.Lines(got.errOut[:strings.Index(got.errOut, "6 of 8")]) {
 		if !strings.HasPrefix(line, file+":") || strings.HasPrefix(line, file+":0:") {
 			t.Errorf("a line without its place: %s", line)
 		}
@@ -111,6 +115,49 @@ func TestServeImport(t *testing.T) {
 	must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order: gpt, claude, local, vectors, gpt-4")
 	writeFile(t, file, "model: x\n")
 	must(t, toolpost(t, "", "serve", "import", file), 1, "it is no configuration of LiteLLM's proxy")
+}
+
+// TestServeImportOf checks single entries: the vendor of a name without one, keys, regions, aliases, and what cannot be.
+func TestServeImportOf(t *testing.T) {
+	dir := t.TempDir()
+	file, ours := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "gateway.yaml")
+	t.Setenv("AWS_REGION", "eu-central-1")
+	entry := func(name, params, more string) string {
+		return "  - {model_name: " + name + ", litellm_params: {" + params + "}" + more + "}\n"
+	}
+	for _, test := range []struct{ config, writes, says string }{
+		{entry("c", "model: claude-3-5-sonnet-20240620", ""), "{model: anthropic/claude-3-5-sonnet-20240620}", "1 of 1 models are taken over"},
+		{entry("g", "model: gemini-2.5-pro", ""), "{model: gemini/gemini-2.5-pro}", "LiteLLM asks Vertex AI"},
+		{entry("k", "model: command-r-plus", ""), "{model: cohere/command-r-plus}", ""},
+		{entry("o", "model: gpt-4o-mini", ""), "{model: openai/gpt-4o-mini}", ""},
+		{entry("r", "model: cohere/rerank-v3.5", ", model_info: {mode: rerank}"), "cohere-api-key: {base_url: \"https://api.cohere.com/v2\", wire: chat, key_env: \"COHERE_API_KEY\"}", ""},
+		{entry("r", "model: cohere/rerank-v3.5", ", model_info: {mode: rerank}"), "{model: cohere-api-key/rerank-v3.5}\n      pass: [rerank]", ""},
+		{entry("a", "model: openai/gpt-4o, api_key: os.environ/OPENAI_KEY_1", "") + entry("a", "model: openai/gpt-4o, api_key: os.environ/OPENAI_KEY_2", ""),
+			"providers:\n  openai-key-1: {like: openai, key_env: \"OPENAI_KEY_1\"}\n  openai-key-2: {like: openai, key_env: \"OPENAI_KEY_2\"}\ngateway:\n  routes:\n    - model: a\n      to:\n        - {model: openai-key-1/gpt-4o}\n        - {model: openai-key-2/gpt-4o}\n", "2 of 2 models"},
+		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: os.environ/GPU_KEY", ""), "gpu-key: {base_url: \"http://gpu2:8000/v1\", wire: chat, key_env: \"GPU_KEY\"}", ""},
+		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: sk-abcdefghijklmnopqrst", ""), "{model: \"http://gpu2:8000/v1#m\"}", "this server is asked without a key"},
+		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "bedrock/", "aws_region_name: set AWS_REGION to eu-central-1"},
+		{entry("w", "model: sim, weight: 0", "") + entry("w", "model: gpt-4o", ""), "{model: openai/sim, weight: 0}", ""},
+		{entry("x", "model: gpt-4o", "") + "litellm_settings: {cache: true}\nrouter_settings: {model_group_alias: {y: x}}\n", "    - model: y\n      to:\n        - {model: openai/gpt-4o}\n      cache: 10m\n", ""},
+		{entry("x", "model: gpt-4o", "") + entry("z", "model: watsonx/q", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "1 of 2 models are taken over, in 1 routes; 1 models are left out"},
+		{entry("x", "model: gpt-4o", "") + "litellm_settings: {request_timeout: 5}\n", "openai/gpt-4o", "limits: {time: 10m"},
+	} {
+		writeFile(t, file, "model_list:\n"+test.config)
+		got := toolpost(t, "", "serve", "import", file)
+		if got.code != 0 || !strings.Contains(got.out, test.writes) || !strings.Contains(got.errOut, test.says) || strings.Contains(got.out+got.errOut, "sk-") {
+			t.Errorf("%s: %d\n%s\n%s", test.config, got.code, got.out, got.errOut)
+		}
+		writeFile(t, ours, got.out)
+		must(t, toolpost(t, "", "serve", "--check", "--config", ours), 0, "the routes are in order")
+	}
+	for config, says := range map[string]string{
+		"model_list: hello\n":                    "its model_list is no list of models",
+		"model_list:\n  - {model_name: x}\n":     "none of its 1 models can be taken over: line 2: a model is left out: it has no litellm_params",
+		"model_list:\n" + entry("z", "a: b", ""): "its litellm_params have no model",
+	} {
+		writeFile(t, file, config)
+		must(t, toolpost(t, "", "serve", "import", file), 1, says)
+	}
 }
 
 // TestServeFor checks that the lines for each program name this gateway and one of its routes.
