@@ -53,10 +53,16 @@ type Model struct {
 func (m Model) Known() bool { return m.why[fieldNativeTools] > defaultRule }
 
 // Warnings returns what a user of the model should be told.
-func (m Model) Warnings() []llm.Warning {
+func (m Model) Warnings() []llm.Warning { return m.warnings("no native tools, JSON emulation and ") }
+
+// WarningsAsked returns what a user of the model should be told who has decided how it is asked for calls.
+func (m Model) WarningsAsked() []llm.Warning { return m.warnings("") }
+
+// warnings are those of a model, of which this is assumed if it is not known, beside its context.
+func (m Model) warnings(assumed string) []llm.Warning {
 	if !m.Known() {
 		return []llm.Warning{{Code: llm.UnknownModel, Feature: m.ID.Raw,
-			Detail: "unknown model (" + m.reason() + "): assuming no native tools, JSON emulation and a context of " +
+			Detail: "unknown model (" + m.reason() + "): assuming " + assumed + "a context of " +
 				strconv.Itoa(m.ContextWindow) + " tokens; models.yaml can say better"}}
 	}
 	if m.Kind != "chat" {

@@ -173,8 +173,7 @@ func (a *asking) take(ev llm.Event) error {
 	}
 	switch ev := ev.(type) {
 	case llm.Warning:
-		a.x.warn(ev)
-		return nil
+		return a.each(ev) // also in the middle of a stream
 	case provider.RequestRetry:
 		if a.others {
 			a.given = true

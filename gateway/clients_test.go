@@ -7,9 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -55,8 +57,15 @@ func (c client) post(ctx context.Context, url string, req *llm.Request, stream b
 	return http.DefaultClient.Do(post)
 }
 
+// told is a reply with all that the gateway says beside the answer.
+type told struct {
+	reply
+	body     string
+	warnings string // in the header, in comments and behind the answer
+}
+
 // ask sends a request and reads all of its answer.
-func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) reply {
+func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) told {
 	t.Helper()
 	resp, err := c.post(t.Context(), url, req, stream)
 	if err != nil {
@@ -64,24 +73,24 @@ func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) rep
 	}
 	defer resp.Body.Close()
 	codec, _ := wire.For(c.format)
-	out := reply{status: resp.StatusCode, header: resp.Header, Response: &llm.Response{}}
+	out := told{reply: reply{status: resp.StatusCode, header: resp.Header, Response: &llm.Response{}}}
+	body, broken := io.ReadAll(resp.Body)
+	out.body = string(body)
+	out.warnings = fmt.Sprint(resp.Header.Values(gateway.WarningHeader), resp.Trailer.Values(gateway.WarningHeader), comment.FindAllString(out.body, -1))
 	var build llm.Builder
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		b, _ := io.ReadAll(resp.Body)
-		out.err = codec.DecodeError(resp.StatusCode, resp.Header, b)
+		out.err = codec.DecodeError(resp.StatusCode, resp.Header, body)
 		return out
 	case c.prompt:
-		out.err = readPrompted(resp.Body, &build)
+		out.err = readPrompted(bytes.NewReader(body), &build)
 	case !stream:
-		b, err := io.ReadAll(resp.Body)
-		if err == nil {
-			out.Response, err = codec.DecodeResponse(b)
+		if out.err = broken; broken == nil {
+			out.Response, out.err = codec.DecodeResponse(body)
 		}
-		out.err = err
 		return out
 	default:
-		for ev, err := range codec.DecodeStream(resp.Body) {
+		for ev, err := range codec.DecodeStream(bytes.NewReader(body)) {
 			if err != nil {
 				out.err = err
 				break
@@ -92,6 +101,9 @@ func (c client) ask(t *testing.T, url string, req *llm.Request, stream bool) rep
 	out.Response = build.Response()
 	return out
 }
+
+// comment is a line of a stream that every reader passes over.
+var comment = regexp.MustCompile(`(?m)^: .+$`)
 
 // readPrompted reads the lines of an answer to a prompt.
 func readPrompted(r io.Reader, b *llm.Builder) error {

@@ -40,6 +40,10 @@ type speaker struct{ llm.Model }
 // ServeHTTP answers one request.
 func (s speaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := vendorapi.Find(r)
+	if e.Action != vendorapi.Answer {
+		vendorapi.Fail(w, e.Codec, vendorapi.NoEndpoint(e.Codec, r))
+		return
+	}
 	body, _ := io.ReadAll(r.Body)
 	req, stream, err := e.Request(r.URL.Path, body)
 	if err != nil {

@@ -117,7 +117,10 @@ func TestLeastBusy(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() { clients[0].ask(t, url, greeting("m"), true) })
-			for text := ""; slow.n()+fast.n() <= n || !strings.Contains(text, `toolpost_upstream_busy{route="m",upstream="fast-chat/m"} 0`+"\n"); {
+			for slow.n()+fast.n() <= n {
+				time.Sleep(time.Millisecond)
+			}
+			for text := ""; !strings.Contains(text, `toolpost_upstream_busy{route="m",upstream="fast-chat/m"} 0`+"\n"); {
 				_, text = get(t, url+"/metrics") // a request ends after its client has the answer
 			}
 		}

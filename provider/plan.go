@@ -127,6 +127,9 @@ func (m *Model) unknown() []llm.Warning {
 	if m.info.Known() {
 		return nil
 	}
+	if m.client.Route != "" {
+		return m.info.WarningsAsked()
+	}
 	return m.info.Warnings()
 }
 
