@@ -26,6 +26,8 @@ type Live struct {
 	requests context.Context // of which those of requests are made
 	end      context.CancelCauseFunc
 
+	trouble atomic.Pointer[string] // why no request should be sent here, besides what it knows itself
+
 	mu     sync.Mutex // of what follows
 	stop   context.CancelFunc
 	probes sync.WaitGroup
@@ -130,12 +132,19 @@ func (x *exchange) ending() bool {
 	return x.ctx().Err() != nil && errors.Is(context.Cause(x.ctx()), errEnding)
 }
 
+// Trouble has [Live.Ready] say that no request should be sent here, for a reason that whoever runs the gateway knows; "" takes
+// that back. Everybody may be told the reason.
+func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
+
 // Ready says why no request should be sent here, nil if there is no reason: the gateway is being
-// drained, or the breakers of all upstreams are open.
+// drained, is in [Live.Trouble], or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
 	if g.draining.Load() {
 		return errors.New("draining")
+	}
+	if why := l.trouble.Load(); why != nil && *why != "" {
+		return errors.New(*why)
 	}
 	for _, r := range g.routes {
 		if slices.ContainsFunc(r.upstreams, func(u *upstream) bool { return u.reachable() }) {
@@ -204,6 +213,10 @@ func (g *Gateway) gauges() []gauge {
 			}
 		}
 	}
+	unwritten := 0
+	if g.settings.Access != nil {
+		unwritten = g.settings.Access.Late()
+	}
 	pair := []string{"route", "upstream"}
 	return []gauge{
 		{"toolpost_upstream_breaker", "How the breaker of an upstream stands: 0 closed, 1 one request may try, 2 open.", pair, breakers},
@@ -212,6 +225,7 @@ func (g *Gateway) gauges() []gauge {
 		{"toolpost_requests_in_flight", "Requests that are being answered.", nil, one(float64(g.inFlight.Load()))},
 		{"toolpost_open_streams", "Streams that are open.", nil, one(float64(g.streams.Load()))},
 		{"toolpost_draining", "Whether requests are refused because the gateway is about to end.", nil, one(flag(g.draining.Load()))},
+		{"toolpost_usage_unwritten", "Requests whose use could not be written yet and is kept.", nil, one(float64(unwritten))},
 		{"go_goroutines", "Goroutines of the program.", nil, one(float64(runtime.NumGoroutine()))},
 		{"process_start_time_seconds", "When the program began, in seconds since 1970.", nil, one(float64(processStart.Unix()))},
 	}

@@ -182,7 +182,10 @@ func (x *exchange) settle(err error) {
 	case !s.finished:
 		line.Status = llm.Incomplete.String()
 	}
-	if err := x.settings.Access.Settle(x.ctx(), s.admission, line); err != nil {
+	err = x.settings.Access.Settle(x.ctx(), s.admission, line)
+	if later := new(access.LateError); errors.As(err, &later) {
+		x.settings.Log.Warn("what a request used could not be written yet; it is kept and written later", "id", x.id, "error", later.Err.Error())
+	} else if err != nil {
 		x.settings.Log.Error("what a request used could not be written", "id", x.id, "error", err.Error())
 	}
 }

@@ -39,7 +39,7 @@ func keysName(cmd *cobra.Command, s *settings) (string, error) {
 
 // openKeys opens the keys of that name. The caller calls done.
 func openKeys(ctx context.Context, name string, create bool) (book *access.Book, done func(), err error) {
-	db, err := openGatewayDB(name, create)
+	db, err := openGatewayDB(name, create, commandBusy)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,8 +51,9 @@ func openKeys(ctx context.Context, name string, create bool) (book *access.Book,
 	return book, func() { db.Close() }, nil
 }
 
-// openGatewayDB opens the database of that name, in which a gateway keeps things.
-func openGatewayDB(name string, create bool) (*sql.DB, error) {
+// openGatewayDB opens the database of that name, in which a gateway keeps things. One of SQLite is waited for, if it is
+// locked, as long as busy says.
+func openGatewayDB(name string, create bool, busy time.Duration) (*sql.DB, error) {
 	driver, address := "pgx", name
 	switch file, isFile := strings.CutPrefix(name, "sqlite:"); {
 	case isFile:
@@ -61,7 +62,7 @@ func openGatewayDB(name string, create bool) (*sql.DB, error) {
 		}
 		driver = "sqlite"
 		var err error
-		if address, err = sqliteAddress(file, "NORMAL"); err != nil {
+		if address, err = sqliteAddress(file, "NORMAL", busy); err != nil {
 			return nil, err
 		}
 	case !isPostgres(name):

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/spf13/cobra"
@@ -102,16 +103,23 @@ func openSQLite(file string, create bool) (runStore, func(), error) {
 	if _, err := os.Stat(file); err != nil && !create {
 		return nil, nil, fmt.Errorf("there are no runs: %w", err)
 	}
-	address, err := sqliteAddress(file, "FULL")
+	address, err := sqliteAddress(file, "FULL", commandBusy)
 	if err != nil {
 		return nil, nil, err
 	}
 	return openDatabase("sqlite", address)
 }
 
+// How long a file of SQLite is waited for that another program has locked: by a command, and by a gateway, which asks
+// again on its own for two seconds: SQLite's waiting ends with no context.
+const (
+	commandBusy = 10 * time.Second
+	servedBusy  = 20 * time.Millisecond
+)
+
 // sqliteAddress makes the file of a database if it is not there, and returns its address. FULL
 // survives the loss of power, NORMAL the death of the process.
-func sqliteAddress(file, synchronous string) (string, error) {
+func sqliteAddress(file, synchronous string, busy time.Duration) (string, error) {
 	// The file must be private from its first moment.
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -119,7 +127,7 @@ func sqliteAddress(file, synchronous string) (string, error) {
 	}
 	f.Close()
 	address := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(),
-		RawQuery: "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + synchronous + ")"}
+		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)", busy.Milliseconds(), synchronous)}
 	return address.String(), nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -50,6 +52,7 @@ type guards struct {
 	book  *access.Book // nil if everybody may
 	state state.Store  // nil means in memory
 	live  *gateway.Live
+	files []storeFile
 	done  func()
 }
 
@@ -66,8 +69,9 @@ func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 		}
 	}}
 	open := func(name string) (db *sql.DB, err error) {
-		if db, err = openGatewayDB(name, true); err == nil {
+		if db, err = openGatewayDB(name, true, servedBusy); err == nil {
 			opened = append(opened, db)
+			g.watch(name)
 		}
 		return db, err
 	}
@@ -76,6 +80,32 @@ func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 		g.done()
 	}
 	return g, err
+}
+
+// storeFile is a file of SQLite that a gateway has open.
+type storeFile struct {
+	name string
+	was  os.FileInfo
+}
+
+// watch notes the file of a database, if it is one.
+func (g *guards) watch(name string) {
+	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
+		if was, err := os.Stat(file); err == nil {
+			g.files = append(g.files, storeFile{file, was})
+		}
+	}
+}
+
+// lost names the files that are not there any more, or are others: what is written now is gone when the gateway ends, and
+// other programs do not see it.
+func (g *guards) lost() (names []string) {
+	for _, f := range g.files {
+		if now, err := os.Stat(f.name); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(f.was, now) {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // open opens keys and state, each where its name says; one database is opened once.

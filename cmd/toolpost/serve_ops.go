@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -67,6 +68,7 @@ type serving struct {
 	tools  *routeTools // of its routes
 	cert   atomic.Pointer[tls.Certificate]
 	seen   [sha256.Size]byte // of the files it was configured by
+	lost   []string          // files of stores that are not there any more
 }
 
 // say writes what is wrong, or may be, to the log, a line each.
@@ -200,12 +202,28 @@ func (v *serving) follow(ctx context.Context) {
 			v.seen = v.digest()
 			v.reload()
 		case <-tick.C:
+			v.lookAtStores()
 			if now := v.digest(); now != v.seen {
 				v.seen = now
 				v.reload()
 			}
 		}
 	}
+}
+
+// lookAtStores says when a file of a store was removed or replaced, and has /readyz say so until it is there again.
+func (v *serving) lookAtStores() {
+	lost := v.guards.lost()
+	if slices.Equal(lost, v.lost) {
+		return
+	}
+	if v.lost = lost; len(lost) == 0 {
+		v.live.Trouble("")
+		v.log.Info("the files of the stores are there again")
+		return
+	}
+	v.live.Trouble("a file in which the gateway keeps things was removed or replaced; it has to be started again")
+	v.log.Error("a file in which the gateway keeps things was removed or replaced while it is open: what is written now is lost when the gateway ends, and other programs do not see it; start it again", "files", lost)
 }
 
 // load reads the certificate, nil if there is none.
@@ -296,6 +314,14 @@ func (v *serving) drain(ctx context.Context, server *http.Server) {
 	if !bounded(endTime, server.Shutdown) {
 		v.log.Warn("answers that nobody reads are cut off")
 		server.Close()
+	}
+	if book := v.guards.book; book != nil {
+		bounded(endTime, func(ctx context.Context) error {
+			if left := book.Close(ctx); left > 0 {
+				v.log.Error("what some requests used could not be written and is lost", "requests", left)
+			}
+			return nil
+		})
 	}
 	v.log.Info("the gateway has ended", "after", time.Since(began).Round(time.Millisecond))
 }

@@ -16,6 +16,8 @@ type Book struct {
 	Store Store
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
+
+	late late
 }
 
 func (b *Book) now() time.Time {
@@ -425,18 +427,18 @@ func (r *Refusal) later(other *Refusal) bool {
 	return other.RetryAfter != 0 && (r.RetryAfter == 0 || r.RetryAfter > other.RetryAfter)
 }
 
-// settleTime bounds how long a store may take for a request that is over.
-const settleTime = 30 * time.Second
+// settleTime bounds how long a store may take for a request that is over: its client waits for the end of its answer.
+const settleTime = 2 * time.Second
 
-// How long to wait before a store is asked again that did not work: first, and at most. The client
-// waits for the end of its answer meanwhile.
+// How long to wait before a store is asked again that did not work: first, and at most.
 const (
 	settleWait    = 50 * time.Millisecond
 	settleLongest = time.Second
 )
 
 // Settle puts what a request used in the place of what was reserved for it. Of e, it sets who asked
-// for what and when. It does not end with ctx: what was spent is spent.
+// for what and when. It does not end with ctx: what was spent is spent. If the store does not work, that is kept and
+// written later, and the error is a *[LateError]; until then it stays reserved.
 func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -444,8 +446,14 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	e.ID, e.At, e.Team, e.Key, e.Model = a.id, a.at, k.Team, k.ID, a.model
 	for wait := settleWait; ; wait *= 4 { // a database may be on its way to another machine
 		err := b.Store.Settle(ctx, e, windows(k, a.at))
-		if gone := new(StoreError); !errors.As(err, &gone) || wait > settleLongest || ctx.Err() != nil {
+		gone := new(StoreError)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &gone) && ctx.Err() == nil:
 			return err
+		case wait > settleLongest || ctx.Err() != nil:
+			return b.settleLater(lateLine{e, windows(k, a.at)}, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -134,7 +134,7 @@ func failed(err error) error {
 // Get implements [Store].
 func (s *SQL) Get(ctx context.Context, kind, id string) (Row, error) {
 	r := Row{Kind: kind, ID: id}
-	err := s.get.QueryRowContext(ctx, kind, id).Scan(&r.Rev, &r.Doc)
+	err := tables.Patiently(ctx, func() error { return s.get.QueryRowContext(ctx, kind, id).Scan(&r.Rev, &r.Doc) })
 	if errors.Is(err, sql.ErrNoRows) {
 		return Row{}, nil
 	}
@@ -159,7 +159,11 @@ func (s *SQL) Put(ctx context.Context, r Row) error {
 	if r.Rev == 0 {
 		statement, args = `INSERT INTO toolpost_access (doc, kind, id, rev) VALUES ($1, $2, $3, 1) ON CONFLICT (kind, id) DO NOTHING`, args[:3]
 	}
-	res, err := s.db.ExecContext(ctx, statement, args...)
+	var res sql.Result
+	err := tables.Patiently(ctx, func() (err error) {
+		res, err = s.db.ExecContext(ctx, statement, args...)
+		return err
+	})
 	if err != nil {
 		return failed(err)
 	}
@@ -172,6 +176,11 @@ func (s *SQL) Put(ctx context.Context, r Row) error {
 // within runs f in a transaction, which begins with a statement that writes: so SQLite does not have to
 // give up one that has only read.
 func (s *SQL) within(ctx context.Context, f func(tx *sql.Tx) error) error {
+	return tables.Patiently(ctx, func() error { return s.once(ctx, f) })
+}
+
+// once runs f in a transaction, once.
+func (s *SQL) once(ctx context.Context, f func(tx *sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return failed(err)

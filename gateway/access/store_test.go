@@ -628,37 +628,78 @@ func TestPatterns(t *testing.T) {
 // shaky is a store that fails a few times.
 type shaky struct {
 	access.Store
+	mu    sync.Mutex
 	fails int
 }
 
 func (s *shaky) Settle(ctx context.Context, e access.LogLine, w []access.Window) error {
-	if s.fails--; s.fails >= 0 {
+	s.mu.Lock()
+	s.fails--
+	fails := s.fails >= 0
+	s.mu.Unlock()
+	if fails {
 		return &access.StoreError{Err: errors.New("the server is shutting down")}
 	}
 	return s.Store.Settle(ctx, e, w)
 }
 
-// TestSettleAgain checks that what was used is written once the store works again, and that nobody
-// waits for ever.
+// TestSettleAgain checks that what was used is written once the store works again: before the request ends if that is soon, and else
+// later, in which case whoever asked is told so and does not wait long.
 func TestSettleAgain(t *testing.T) {
-	for fails, want := range map[int]int64{0: 1, 2: 1, 100: 0} {
+	for fails, late := range map[int]bool{0: false, 2: false, 100: true} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &access.Book{Store: &shaky{new(access.Memory), fails}}
+			b := &access.Book{Store: &shaky{Store: new(access.Memory), fails: fails}}
 			g, _ := create(t, b, access.Key{})
 			a, err := b.Admit(t.Context(), g, access.Claim{ID: "r", Model: "m"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			if err := b.Settle(t.Context(), a, access.LogLine{Status: "ok"}); (err == nil) != (want == 1) {
-				t.Errorf("%d: %v", fails, err)
+			err = b.Settle(t.Context(), a, access.LogLine{Status: "ok", Input: 7})
+			later := new(access.LateError)
+			if errors.As(err, &later) != late || err != nil && !late || time.Since(began) > 3*time.Second {
+				t.Errorf("%d: %v after %s", fails, err, time.Since(began))
+			}
+			if n := b.Late(); (n == 1) != late {
+				t.Errorf("%d: %d are late", fails, n)
+			}
+			if left := b.Close(t.Context()); left != 0 {
+				t.Errorf("%d: %d are left", fails, left)
 			}
 			log, _ := b.Log(t.Context(), 9)
-			if int64(len(log)) != want || time.Since(began) > 30*time.Second {
-				t.Errorf("%d: %d lines after %s", fails, len(log), time.Since(began))
+			if len(log) != 1 || log[0].Input != 7 {
+				t.Errorf("%d: %+v", fails, log)
 			}
 		})
 	}
+}
+
+// TestTooMuchIsLate checks that what could not be written is bounded, and that what is lost is said.
+func TestTooMuchIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &access.Book{Store: &shaky{Store: new(access.Memory), fails: 1 << 30}}
+		g, _ := create(t, b, access.Key{})
+		a, err := b.Admit(t.Context(), g, access.Claim{ID: "r", Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var lost atomic.Int64
+		for range 10_005 {
+			wg.Go(func() {
+				later := new(access.LateError)
+				if err := b.Settle(t.Context(), a, access.LogLine{Status: "ok"}); !errors.As(err, &later) {
+					lost.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if left := b.Close(ctx); left != 10_000 || lost.Load() != 5 {
+			t.Errorf("%d are left, %d were lost", left, lost.Load())
+		}
+	})
 }
 
 // TestRotateTwice checks that each secret of a key is good for as long as its own rotation said, that a rotation without grace ends all of

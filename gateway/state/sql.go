@@ -114,14 +114,17 @@ func (s *SQL) Get(ctx context.Context, kind Kind, owner string, hashes ...Hash) 
 	at := now(s.Now).UnixMicro()
 	found := make(map[Hash][][]byte)
 	for part := range slices.Chunk(hashes, batch) {
-		var rows *sql.Rows
-		var err error
-		if len(part) == 1 {
-			rows, err = s.get.QueryContext(ctx, string(kind), owner, part[0].text(), at)
-		} else {
-			rows, err = s.several(ctx, kind, owner, part, at)
-		}
-		list, err := tables.Collect(rows, err, (*row).fields)
+		var list []row
+		err := tables.Patiently(ctx, func() (err error) {
+			var rows *sql.Rows
+			if len(part) == 1 {
+				rows, err = s.get.QueryContext(ctx, string(kind), owner, part[0].text(), at)
+			} else {
+				rows, err = s.several(ctx, kind, owner, part, at)
+			}
+			list, err = tables.Collect(rows, err, (*row).fields)
+			return err
+		})
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -166,27 +169,9 @@ func (s *SQL) Put(ctx context.Context, entries ...Kept) error {
 			return err
 		}
 	}
-	at := now(s.Now)
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return failed(err)
-	}
-	defer tx.Rollback() // does nothing after Commit
-	put, alike := tx.StmtContext(ctx, s.put), tx.StmtContext(ctx, s.alike)
 	entries = slices.Clone(entries) // two that put the same rows in different order would wait for each other
 	slices.SortFunc(entries, func(a, b Kept) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
-	for _, e := range entries {
-		if _, err := put.ExecContext(ctx, e.args(at)...); err != nil {
-			return failed(err)
-		}
-		if n := limits[e.Kind].alike; n > 1 {
-			h := e.Hash.text()
-			if _, err := alike.ExecContext(ctx, string(e.Kind), e.Owner, h, string(e.Kind), e.Owner, h, n); err != nil {
-				return failed(err)
-			}
-		}
-	}
-	if err := tx.Commit(); err != nil {
+	if err := tables.Patiently(ctx, func() error { return s.putOnce(ctx, entries) }); err != nil {
 		return failed(err)
 	}
 	for _, e := range entries {
@@ -195,6 +180,29 @@ func (s *SQL) Put(ctx context.Context, entries ...Kept) error {
 		}
 	}
 	return nil
+}
+
+// putOnce keeps entries in one transaction.
+func (s *SQL) putOnce(ctx context.Context, entries []Kept) error {
+	at := now(s.Now)
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // does nothing after Commit
+	put, alike := tx.StmtContext(ctx, s.put), tx.StmtContext(ctx, s.alike)
+	for _, e := range entries {
+		if _, err := put.ExecContext(ctx, e.args(at)...); err != nil {
+			return err
+		}
+		if n := limits[e.Kind].alike; n > 1 {
+			h := e.Hash.text()
+			if _, err := alike.ExecContext(ctx, string(e.Kind), e.Owner, h, string(e.Kind), e.Owner, h, n); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Commit()
 }
 
 // tooMany counts what is put, and reports from time to time that it should be looked at.
@@ -224,7 +232,11 @@ func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
 	}
 	for range claims {
 		at := now(s.Now)
-		res, err := s.claim.ExecContext(ctx, append(e.args(at), at.UnixMicro(), mine)...)
+		var res sql.Result
+		err := tables.Patiently(ctx, func() (err error) {
+			res, err = s.claim.ExecContext(ctx, append(e.args(at), at.UnixMicro(), mine)...)
+			return err
+		})
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -248,7 +260,11 @@ func (s *SQL) Delete(ctx context.Context, k Place, mine []byte) (bool, error) {
 	if mine != nil {
 		statement, args = s.delete, append(args, mine)
 	}
-	res, err := statement.ExecContext(ctx, args...)
+	var res sql.Result
+	err := tables.Patiently(ctx, func() (err error) {
+		res, err = statement.ExecContext(ctx, args...)
+		return err
+	})
 	if err != nil {
 		return false, failed(err)
 	}

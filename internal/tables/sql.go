@@ -3,8 +3,10 @@ package tables
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The statements of stores are the part of SQL that SQLite and PostgreSQL share: parameters are $1,
@@ -38,8 +40,11 @@ type Statement struct {
 // Prepare prepares statements.
 func Prepare(ctx context.Context, db *sql.DB, list ...Statement) error {
 	for _, s := range list {
-		var err error
-		if *s.Into, err = db.PrepareContext(ctx, s.Text); err != nil {
+		err := Patiently(ctx, func() (err error) {
+			*s.Into, err = db.PrepareContext(ctx, s.Text)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -61,4 +66,48 @@ func Collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, erro
 		out = append(out, v)
 	}
 	return out, rows.Err()
+}
+
+// How long a database of SQLite is waited for that another program has locked, and how long between two tries at most.
+const (
+	patience    = 1800 * time.Millisecond
+	longestWait = 50 * time.Millisecond
+)
+
+// Patiently runs op, and again for up to two seconds if another program has locked the database. SQLite's own waiting does
+// not end with a context, so give it a busy_timeout of some milliseconds. What op does must be one transaction.
+func Patiently(ctx context.Context, op func() error) error {
+	var end time.Time
+	for wait := time.Millisecond; ; wait = min(2*wait, longestWait) {
+		err := op()
+		if err == nil || !locked(err) || ctx.Err() != nil {
+			return err
+		}
+		if now := time.Now(); end.IsZero() {
+			end = now.Add(patience)
+		} else if now.After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// The codes of SQLite for a database that somebody else has locked.
+const (
+	sqliteBusy   = 5
+	sqliteLocked = 6
+)
+
+// locked reports whether an error says that another program has locked the database.
+func locked(err error) bool {
+	var coded interface{ Code() int }
+	if !errors.As(err, &coded) {
+		return false
+	}
+	code := coded.Code() & 0xff
+	return code == sqliteBusy || code == sqliteLocked
 }

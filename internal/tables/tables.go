@@ -50,7 +50,7 @@ func (s Set) Migrate(ctx context.Context, db *sql.DB) error {
 				return newer
 			}
 		}
-		err := s.migrateOnce(ctx, db)
+		err := Patiently(ctx, func() error { return s.migrateOnce(ctx, db) })
 		if newer := new(NewerError); err == nil || errors.As(err, &newer) {
 			return err
 		}
