@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,16 +70,16 @@ type repeat struct {
 
 // repeated reports whether a request was answered as the one that it repeats, or why it is refused.
 func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool) (bool, error) {
-	name := x.r.Header.Get(IdempotencyHeader)
 	if r.Tools == nil {
 		return false, nil
 	}
+	name, err := x.givenName()
+	if err != nil {
+		return false, err
+	}
 	changes := x.mayChange(r.Tools)
-	switch {
-	case name == "" && !changes:
+	if name == "" && !changes {
 		return false, nil
-	case len(name) > maxIdempotencyKey:
-		return false, x.notAgain(http.StatusBadRequest, fmt.Sprintf("the header %s is longer than %d bytes", IdempotencyHeader, maxIdempotencyKey))
 	}
 	p := &repeat{named: name != "", changes: changes, form: x.form(stream)}
 	var tools []string
@@ -111,6 +112,26 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
 	}
 	return true, x.replay(found)
+}
+
+// givenName returns the name that the client gave its request, "" if it gave none. One that cannot be meant is an error: the client
+// believes that nothing is done twice.
+func (x *exchange) givenName() (string, error) {
+	names := x.r.Header.Values(IdempotencyHeader)
+	wrong := ""
+	switch {
+	case len(names) == 0:
+		return "", nil
+	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		wrong = "is empty: send a name for the request, or leave the header out"
+	case slices.ContainsFunc(names, func(n string) bool { return n != names[0] }):
+		wrong = "stands in the request more than once, with different names: send one"
+	case len(names[0]) > maxIdempotencyKey:
+		wrong = fmt.Sprintf("is longer than %d bytes", maxIdempotencyKey)
+	default:
+		return names[0], nil
+	}
+	return "", x.notAgain(http.StatusBadRequest, "the header "+IdempotencyHeader+" "+wrong)
 }
 
 // mayChange reports whether tools that may change something are offered to the client. Tools that

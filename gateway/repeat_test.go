@@ -149,6 +149,37 @@ func TestRepeatedByName(t *testing.T) {
 	}
 }
 
+// TestNamesThatAreNone: a request whose name is empty, or that has two, is refused with words that say so, and nothing is run; the same
+// name twice is one.
+func TestNamesThatAreNone(t *testing.T) {
+	for _, test := range []struct {
+		names  []string
+		status int
+		says   string
+	}{
+		{[]string{""}, 400, "Idempotency-Key is empty"}, {[]string{"  \t"}, 400, "Idempotency-Key is empty"}, {[]string{"a", ""}, 400, "is empty"},
+		{[]string{"a", "b"}, 400, "more than once, with different names"}, {[]string{"a", "A"}, 400, "different names"}, {[]string{strings.Repeat("x", 256)}, 400, "longer than 255 bytes"},
+		{[]string{"a", "a"}, 200, "Done."}, {[]string{"a"}, 200, "Done."}, {nil, 200, "Done."},
+	} {
+		var n counter
+		url := writing(t, &n, nil, nil)
+		post, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Write."}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		post.Header[gateway.IdempotencyHeader] = test.names
+		resp, err := http.DefaultClient.Do(post)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != test.status || !strings.Contains(string(b), test.says) || n.n() != map[int]int{200: 1}[test.status] {
+			t.Errorf("%q: %d %s, %d runs", test.names, resp.StatusCode, b, n.n())
+		}
+	}
+}
+
 // TestReadingRepeats: requests whose tools only read may come as often as they like.
 func TestReadingRepeats(t *testing.T) {
 	var n counter
