@@ -127,7 +127,7 @@ func Functions(tools []llm.ToolDef) []llm.ToolDef {
 // Read returns the events of an answer with the calls of its text.
 func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		r := &reading{CallReader: c, yield: yield, ids: map[string]string{}, holding: c.Whole}
+		r := &reading{CallReader: c, yield: yield, holding: c.Whole}
 		r.run(raw)
 	}
 }
@@ -450,6 +450,9 @@ func (r *reading) id(parsed string) string {
 	id, ok := r.ids[parsed]
 	if !ok {
 		id = r.IDs.Take("")
+		if r.ids == nil {
+			r.ids = make(map[string]string)
+		}
 		r.ids[parsed] = id
 	}
 	return id

@@ -15,7 +15,7 @@ import (
 // An answer of which no call is left does not end with one.
 func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		w := wholeCalls{yield: yield, passes: passes, held: make(map[string]llm.CallStart)}
+		w := wholeCalls{yield: yield, passes: passes}
 		for ev, err := range events {
 			if err != nil {
 				yield(nil, err)
@@ -42,6 +42,9 @@ func (w *wholeCalls) take(ev llm.Event) bool {
 		if w.passes != nil && w.passes(ev.ID) {
 			w.calls++
 			break
+		}
+		if w.held == nil {
+			w.held = make(map[string]llm.CallStart)
 		}
 		w.held[ev.ID] = ev
 		return true

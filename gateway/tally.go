@@ -52,14 +52,17 @@ func (x *exchange) saw(ev llm.Event) {
 		}
 	case llm.Finish:
 		t.finish = ev.Reason
-		for kind, n := range map[string]int{"input": ev.Usage.Input, "output": ev.Usage.Output, "cache_read": ev.Usage.CacheRead,
-			"cache_write": ev.Usage.CacheWrite, "reasoning": ev.Usage.Reasoning} {
+		u := ev.Usage
+		for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
 			if n > 0 && n <= mostInput { // a counter never falls, and one odd answer must not be all that it shows
-				m.tokens.add(float64(n), t.route, kind)
+				m.tokens.add(float64(n), t.route, tokenKinds[i])
 			}
 		}
 	}
 }
+
+// tokenKinds are the kinds of tokens that are counted, in the order in which they are looked at.
+var tokenKinds = [...]string{"input", "output", "cache_read", "cache_write", "reasoning"}
 
 func dialectOf(p llm.Provenance) string {
 	if p.Dialect == "" {

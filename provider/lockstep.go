@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
@@ -19,7 +20,7 @@ type lockstep struct {
 	end  func()
 	done bool // the readers are through
 
-	out []llm.Event // what the readers said about the last event
+	out []llm.Event // what the readers said about the last event, until they get the next
 	err error       // with which they ended
 
 	due  []llm.Event // what they were given and have not said
@@ -118,7 +119,8 @@ func (l *lockstep) push(ev llm.Event) []llm.Event {
 	if l.done {
 		return nil
 	}
-	l.out, l.next = nil, ev
+	clear(l.out)
+	l.out, l.next = l.out[:0], ev
 	l.goOn()
 	return l.out
 }
@@ -150,14 +152,11 @@ func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.R
 	if broken := l.broken(ev); broken != nil {
 		return wire.GiveUp(broken)
 	}
-	var failed *llm.Error
 	switch {
-	case errors.As(l.err, &failed):
-		return wire.GiveUp(failed)
 	case l.err != nil:
-		return wire.GiveUp(&llm.Error{Op: "relay", Kind: llm.KindOf(l.err), Err: l.err})
+		return wire.GiveUp(asFailure(l.err))
 	case l.over:
-		return wire.Replace(out...)
+		return wire.Replace(slices.Clone(out)...)
 	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
 		return wire.Pass
 	}
@@ -171,6 +170,15 @@ func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.R
 	}
 	l.said = nil
 	return wire.Pass
+}
+
+// asFailure is the error with which readers ended.
+func asFailure(err error) *llm.Error {
+	var known *llm.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &llm.Error{Op: "relay", Kind: llm.KindOf(err), Err: err}
 }
 
 // broken returns an error if an answer ends as if all were well although a call in it cannot be read:
@@ -259,6 +267,9 @@ func same(a, b llm.Event) bool {
 		return ok && a == b
 	case llm.ThinkingDelta:
 		b, ok := b.(llm.ThinkingDelta)
+		return ok && a == b
+	case llm.CallStart:
+		b, ok := b.(llm.CallStart)
 		return ok && a == b
 	case llm.CallDelta:
 		b, ok := b.(llm.CallDelta)

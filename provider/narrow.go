@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"crypto/sha256"
 	"iter"
 	"sync"
 
@@ -10,9 +9,8 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// narrowKey is what a narrowed schema depends on.
+// narrowKey is what a narrowed schema depends on, beside the schema.
 type narrowKey struct {
-	schema [sha256.Size]byte
 	vendor schema.Vendor
 	strict bool
 }
@@ -25,7 +23,8 @@ const maxNarrowed = 1024
 // narrowings remembers narrowed schemas: the same tools come with every turn.
 type narrowings struct {
 	mu   sync.Mutex
-	seen map[narrowKey]narrowed
+	n    int                               // that are kept
+	seen map[narrowKey]map[string]narrowed // by the text of the schema
 }
 
 type narrowed struct {
@@ -34,9 +33,9 @@ type narrowed struct {
 }
 
 func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) (schema.Narrowed, error) {
-	key := narrowKey{sha256.Sum256(s), vendor, strict}
+	key := narrowKey{vendor, strict}
 	n.mu.Lock()
-	got, ok := n.seen[key]
+	got, ok := n.seen[key][string(s)]
 	n.mu.Unlock()
 	if ok {
 		return got.Narrowed, got.err
@@ -44,10 +43,14 @@ func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) (sc
 	got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.seen == nil || len(n.seen) >= maxNarrowed {
-		n.seen = map[narrowKey]narrowed{}
+	if n.seen == nil || n.n >= maxNarrowed {
+		n.seen, n.n = map[narrowKey]map[string]narrowed{}, 0
 	}
-	n.seen[key] = got
+	if n.seen[key] == nil {
+		n.seen[key] = map[string]narrowed{}
+	}
+	n.seen[key][string(s)] = got
+	n.n++
 	return got.Narrowed, got.err
 }
 
@@ -62,8 +65,6 @@ func (v *Vendor) schemas() schema.Vendor {
 // narrowTools rewrites the schemas of tools into what the vendor accepts, and
 // asks it to hold the model to them wherever it can.
 func (m *Model) narrowTools(j *job) error {
-	wrapped := map[string]schema.Narrowed{}
-	nullable := map[string]*schema.Shape{}
 	room := &strictRoom{vendor: m.vendor}
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
@@ -71,20 +72,22 @@ func (m *Model) narrowTools(j *job) error {
 		if t.Kind != llm.FunctionTool {
 			continue
 		}
-		shape := schema.ShapeOf(t.Schema)
+		own := t.Schema
 		n, err := m.narrowTool(j, t, room)
 		if err != nil {
 			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: err}
 		}
 		if n.Wrapped != "" {
-			wrapped[t.Name] = n
+			if j.unwrap == nil {
+				j.unwrap = map[string]schema.Narrowed{}
+			}
+			j.unwrap[t.Name] = n
 		} else if n.Strict && m.vendor.schemas() == schema.OpenAI {
-			nullable[t.Name] = shape
+			if j.nullable == nil {
+				j.nullable = map[string]*schema.Shape{}
+			}
+			j.nullable[t.Name] = schema.ShapeOf(own)
 		}
-	}
-	j.nullable = nullable
-	if len(wrapped) > 0 {
-		j.unwrap = wrapped
 	}
 	return nil
 }

@@ -250,16 +250,22 @@ func (p placeless) Read(b []byte) (int, error) {
 // readWhole returns the events of an answer in the caller's terms. Calls that were found in its text
 // come when they are whole; those that the vendor delivers pass as they come.
 func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	native := make(map[string]bool)
+	var native map[string]bool
+	note := func(id string) {
+		if native == nil {
+			native = make(map[string]bool)
+		}
+		native[id] = true
+	}
 	noted := func(yield func(llm.Event, error) bool) {
 		for ev, err := range raw {
 			switch ev := ev.(type) {
 			case llm.CallStart:
-				native[ev.ID] = true
+				note(ev.ID)
 			case llm.Call:
-				native[ev.ID] = true
+				note(ev.ID)
 			case llm.InvalidCall:
-				native[ev.ID] = true
+				note(ev.ID)
 			}
 			if !yield(ev, err) {
 				return

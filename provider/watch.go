@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
@@ -22,19 +23,25 @@ func beyond(kind llm.Kind, format string, args ...any) *limitError {
 }
 
 // Why a request is given up before its answer meets a limit.
-var (
-	errFirst   = &limitError{llm.Timeout, "the answer did not begin in time"}
-	errSilence = &limitError{llm.Timeout, "the answer stopped coming"}
-)
+func notBegun() *limitError { return beyond(llm.Timeout, "the answer did not begin in time") }
+func silent() *limitError   { return beyond(llm.Timeout, "the answer stopped coming") }
 
 // watch gives a request up that takes too long or whose answer is too large.
+//
+// Its clock is started and stopped with every piece of an answer, so that does not touch the timer:
+// the timer looks now and then whether the time of what is waited for is over.
 type watch struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	timer   *time.Timer // nil while nothing is waited for
-	since   time.Time   // when the clock was started; zero while it rests
+	since   time.Time // when the clock was started; zero while it rests
 	silence time.Duration
 	limits  llm.Limits
+
+	mu    sync.Mutex
+	timer *time.Timer // nil until something is waited for
+	until time.Time   // how long is waited; zero while the clock rests
+	rings time.Time   // when the timer looks next; zero if it does not
+	why   func() *limitError
 
 	bytes, text, thinking, events int64
 	took, waited                  time.Duration // for the vendor: in all, and since the last piece of the answer
@@ -43,41 +50,87 @@ type watch struct {
 func (c *Client) watch(ctx context.Context, limits llm.Limits) *watch {
 	w := &watch{silence: orDefault(c.Timeouts.Silence, 2*time.Minute), limits: limits.Or(c.Limits).Or(llm.DefaultLimits)}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.wait(orDefault(c.Timeouts.First, 5*time.Minute), errFirst)
+	w.wait(orDefault(c.Timeouts.First, 5*time.Minute), notBegun)
 	return w
 }
 
 // wait starts the clock while we wait for the vendor: for at most d, which if it
 // is over means why, and for what is left of the limits.
-func (w *watch) wait(d time.Duration, why *limitError) {
+func (w *watch) wait(d time.Duration, why func() *limitError) {
 	w.rest()
 	w.since = time.Now()
-	nearer := func(limit, spent time.Duration, kind llm.Kind, text string) {
+	nearer := func(limit, spent time.Duration, reason func() *limitError) {
 		if left := max(limit-spent, 1); limit > 0 && (d <= 0 || left < d) {
-			d, why = left, beyond(kind, text, limit)
+			d, why = left, reason
 		}
 	}
-	nearer(w.limits.Idle, w.waited, llm.Stalled, "nothing of the answer came for %v")
-	nearer(w.limits.Time, w.took, llm.TimeLimit, "the answer takes longer than %v")
+	nearer(w.limits.Idle, w.waited, w.stalled)
+	nearer(w.limits.Time, w.took, w.late)
 	if d > 0 {
-		w.timer = time.AfterFunc(d, func() { w.cancel(why) })
+		w.set(w.since.Add(d), d, why)
+	}
+}
+
+func (w *watch) stalled() *limitError {
+	return beyond(llm.Stalled, "nothing of the answer came for %v", w.limits.Idle)
+}
+
+func (w *watch) late() *limitError {
+	return beyond(llm.TimeLimit, "the answer takes longer than %v", w.limits.Time)
+}
+
+// set says how long is waited, which is d from now, and has the timer look no later than that.
+func (w *watch) set(until time.Time, d time.Duration, why func() *limitError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until, w.why = until, why
+	switch {
+	case w.timer == nil:
+		w.timer = time.AfterFunc(d, w.look)
+	case w.rings.IsZero() || until.Before(w.rings):
+		w.timer.Reset(d)
+	default:
+		return
+	}
+	w.rings = until
+}
+
+// look gives the request up if its time is over.
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := time.Until(w.until)
+	switch {
+	case w.until.IsZero():
+		w.rings = time.Time{}
+	case left > 0:
+		w.rings = w.until
+		w.timer.Reset(left)
+	default:
+		w.rings = time.Time{}
+		w.cancel(w.why())
 	}
 }
 
 // rest stops the clock: the vendor is not waited for.
 func (w *watch) rest() {
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
+	if w.since.IsZero() {
+		return
 	}
-	if !w.since.IsZero() {
-		d := time.Since(w.since)
-		w.took, w.waited, w.since = w.took+d, w.waited+d, time.Time{}
-	}
+	w.mu.Lock()
+	w.until = time.Time{}
+	w.mu.Unlock()
+	d := time.Since(w.since)
+	w.took, w.waited, w.since = w.took+d, w.waited+d, time.Time{}
 }
 
 func (w *watch) stop() {
 	w.rest()
+	w.mu.Lock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
 	w.cancel(nil)
 }
 
@@ -90,7 +143,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	w := b.w
-	w.wait(w.silence, errSilence)
+	w.wait(w.silence, silent)
 	n, err := b.ReadCloser.Read(p)
 	w.rest()
 	if w.bytes += int64(n); w.limits.Bytes > 0 && w.bytes > w.limits.Bytes {

@@ -39,8 +39,12 @@ type Aliases struct {
 // Apply returns req in the terms of the target, and the way back. An alias
 // depends on the name or id alone, not on the order of tools or turns, so that
 // it stays the same over a conversation. Names that would become equal all
-// get a suffix made of their own hash. The request is not changed.
+// get a suffix made of their own hash. The request is not changed; where the
+// target accepts it as it is, it is what is returned, and the way back is nil.
 func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
+	if r.accepts(req) {
+		return req, nil
+	}
 	out := req.Clone()
 	a := &Aliases{names: map[string]string{}, ids: map[string]string{}, free: map[string]bool{}}
 	t := &translation{rules: r, aliases: a, names: r.aliasNames(req), open: map[string][]string{}, seen: map[string]int{}, answered: map[string]bool{}}
@@ -62,6 +66,41 @@ func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 		}
 	}
 	return out, a
+}
+
+// accepts reports whether nothing of a request has to be renamed.
+func (r Rules) accepts(req *llm.Request) bool {
+	for _, t := range req.Tools {
+		if t.Kind != llm.HostedTool && !r.acceptsName(t.Name) || t.Kind == llm.FreeTool && r.NoFreeTools {
+			return false
+		}
+	}
+	var ids map[string]bool
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			c, ok := p.(llm.Call)
+			if !ok || c.Hosted {
+				continue
+			}
+			if !r.acceptsCall(c) || ids[c.ID] {
+				return false
+			}
+			if ids == nil {
+				ids = make(map[string]bool)
+			}
+			ids[c.ID] = true
+		}
+	}
+	return true
+}
+
+func (r Rules) acceptsName(name string) bool {
+	return name == "" || r.Name.Allows(name) && !(r.LetterFirst && !letterFirst(name))
+}
+
+// acceptsCall reports whether the name and the id of a call may stay as they are, if no other call has that id.
+func (r Rules) acceptsCall(c llm.Call) bool {
+	return r.acceptsName(c.Name) && r.IDForm == "" && c.ID != "" && r.ID.Allows(c.ID) && !(c.Kind == llm.FreeTool && r.NoFreeTools)
 }
 
 // aliasNames finds the alias of every name that the target does not accept.
