@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,20 +97,22 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 
 // end tells the log.
 func (x *exchange) end(err error) {
-	attrs := []any{"id", x.id, "method", x.r.Method, "path", x.r.URL.Path, "took", time.Since(x.start)}
+	attrs := make([]slog.Attr, 0, 16)
+	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
-		attrs = append(attrs, "model", x.name, "upstream", x.upstream, "input_tokens", x.usage.Input, "output_tokens", x.usage.Output,
-			"warnings", x.told+x.unsaid, "invalid_calls", x.invalid)
+		attrs = append(attrs, slog.String("model", x.name), slog.String("upstream", x.upstream),
+			slog.Int("input_tokens", x.usage.Input), slog.Int("output_tokens", x.usage.Output),
+			slog.Int("warnings", x.told+x.unsaid), slog.Int("invalid_calls", x.invalid))
 	}
 	if err != nil && x.ending() { // what the upstream says of that is only that it was left
 		err = fmt.Errorf("%w (%w)", errEnding, err)
 	}
 	if err != nil {
-		x.settings.Log.Warn("request failed", append(attrs, "kind", llm.KindOf(err).String(), "error", err.Error())...)
+		x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", err.Error()))...)
 		return
 	}
-	x.settings.Log.Info("request", attrs...)
+	x.settings.Log.LogAttrs(x.ctx(), slog.LevelInfo, "request", attrs...)
 }
 
 // fail answers with an error, unless an answer has begun: then it has been told already.

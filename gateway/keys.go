@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -192,9 +193,9 @@ func priced(w way, hosted []string) bool {
 }
 
 // whose are the attributes of the log that say who asked.
-func (x *exchange) whose() []any {
+func (x *exchange) whose() []slog.Attr {
 	if x.rights == nil {
 		return nil
 	}
-	return []any{"team", x.rights.Key.Team, "key", x.rights.Key.ID}
+	return []slog.Attr{slog.String("team", x.rights.Key.Team), slog.String("key", x.rights.Key.ID)}
 }

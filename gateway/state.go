@@ -33,46 +33,57 @@ func (x *exchange) labels(m llm.Model) label {
 	return l
 }
 
-// out returns an event in the client's words.
+// out returns an event in the client's words. Nearly all are as they were, and not made anew.
 func (l label) out(ev llm.Event) llm.Event {
 	if l.client == "" {
 		return ev
 	}
-	switch ev := ev.(type) {
+	switch own := ev.(type) {
 	case llm.TextDelta:
-		if ev.Part != nil && ev.Part.State.Vendor == l.upstream {
-			part := *ev.Part
-			part.State.Vendor = l.client
-			ev.Part = &part
+		if own.Part != nil && l.signs(own.Part.State) {
+			part := *own.Part
+			l.sign(&part.State)
+			own.Part = &part
+			return own
 		}
-		return ev
 	case llm.ThinkingDelta:
-		if ev.Part != nil && ev.Part.State.Vendor == l.upstream {
-			part := *ev.Part
-			part.State.Vendor = l.client
-			ev.Part = &part
+		if own.Part != nil && l.signs(own.Part.State) {
+			part := *own.Part
+			l.sign(&part.State)
+			own.Part = &part
+			return own
 		}
-		return ev
 	case llm.Call:
-		l.sign(&ev.State)
-		return ev
-	case llm.HostedCall:
-		l.sign(&ev.State)
-		return ev
-	case llm.HostedResult:
-		l.sign(&ev.State)
-		return ev
-	case llm.PartEnd:
-		if ev.Vendor == l.upstream {
-			ev.Vendor = l.client
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own
 		}
-		return ev
+	case llm.HostedCall:
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own
+		}
+	case llm.HostedResult:
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own
+		}
 	case llm.Finish:
-		l.sign(&ev.State)
-		return ev
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own
+		}
+	case llm.PartEnd:
+		if own.Vendor == l.upstream {
+			own.Vendor = l.client
+			return own
+		}
 	}
 	return ev
 }
+
+// signs reports whether a state is the upstream's.
+func (l label) signs(s llm.State) bool { return s.Vendor == l.upstream }
 
 func (l label) sign(s *llm.State) {
 	if s.Vendor == l.upstream {
@@ -90,34 +101,47 @@ func (x *exchange) inTermsOf(l label, req *llm.Request) *llm.Request {
 		return x.restore(l.upstream, req)
 	}
 	back := label{upstream: l.client, client: l.upstream}
-	out := req.Clone()
-	for i := range out.Messages {
-		parts := slices.Clone(out.Messages[i].Parts)
-		for k, p := range parts {
-			parts[k] = back.part(p)
+	out := req
+	for i := range req.Messages {
+		for k, p := range req.Messages[i].Parts {
+			own, changed := back.part(p)
+			if !changed {
+				continue
+			}
+			if out == req {
+				out = req.Clone()
+			}
+			out.Messages[i].Parts[k] = own
 		}
-		out.Messages[i].Parts = parts
 	}
 	return out
 }
 
-// part returns a part of a message in the other words.
-func (l label) part(p llm.Part) llm.Part {
-	switch p := p.(type) {
+// part returns a part of a message in the other words, and whether they are others.
+func (l label) part(p llm.Part) (llm.Part, bool) {
+	switch own := p.(type) {
 	case llm.Text:
-		l.sign(&p.State)
-		return p
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own, true
+		}
 	case llm.Thinking:
-		l.sign(&p.State)
-		return p
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own, true
+		}
 	case llm.Call:
-		l.sign(&p.State)
-		return p
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own, true
+		}
 	case llm.Result:
-		l.sign(&p.State)
-		return p
+		if l.signs(own.State) {
+			l.sign(&own.State)
+			return own, true
+		}
 	}
-	return p
+	return p, false
 }
 
 // stateLife is how long signatures are kept for clients that cannot carry them.

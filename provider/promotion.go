@@ -15,11 +15,6 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	if len(emulate.Functions(req.Tools)) == 0 {
 		return
 	}
-	own := "of the model's own dialect, " + m.ownDialect()
-	if m.ownDialect() == "" {
-		own = "with the markers of any dialect"
-	}
-	meaning := map[llm.Promotion]string{llm.PromoteOff: "no text becomes a call", llm.PromoteMarked: "text becomes a call if it is one " + own, llm.PromoteAll: "text becomes a call in any form"}
 	entry, vendor := llm.Promotion(m.info.Promotion), cmp.Or(m.vendor.Promotion, llm.PromoteMarked)
 	switch {
 	case req.Promotion != "":
@@ -39,7 +34,21 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 		r.Promotion = llm.PromoteOff
 		r.promoted += ", but the catalogue knows this model, and no dialect of its own"
 	}
-	r.because("text calls %s: %s, because %s", r.Promotion, meaning[r.Promotion], r.promoted)
+	r.because("text calls %s: %s, because %s", r.Promotion, m.meaning(r.Promotion), r.promoted)
+}
+
+// meaning says which text becomes a call.
+func (m *Model) meaning(p llm.Promotion) string {
+	switch own := m.ownDialect(); {
+	case p == llm.PromoteOff:
+		return "no text becomes a call"
+	case p == llm.PromoteAll:
+		return "text becomes a call in any form"
+	case own == "":
+		return "text becomes a call if it is one with the markers of any dialect"
+	default:
+		return "text becomes a call if it is one of the model's own dialect, " + own
+	}
 }
 
 // ownDialect returns the dialect that the model is known to write; the

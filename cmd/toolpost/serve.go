@@ -189,7 +189,9 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 
 // serve listens until the command is interrupted.
 func serve(cmd *cobra.Command, addr string, check bool) error {
-	v := &serving{cmd: cmd, addrFlag: addr, log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
+	log, endLog := gatewayLog(cmd.ErrOrStderr())
+	defer endLog()
+	v := &serving{cmd: cmd, addrFlag: addr, log: log}
 	defer func() {
 		if v.tools != nil {
 			v.tools.close()

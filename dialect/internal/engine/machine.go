@@ -75,8 +75,7 @@ func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[ll
 
 // pump takes the chunks to the readers and what they found to the consumer.
 func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, error) bool) {
-	wake, stop := iter.Pull(m.answer)
-	defer stop()
+	var wake func() (struct{}, bool) // nil until there is text: many answers have none
 	for chunk, err := range chunks {
 		if err != nil {
 			m.err = err
@@ -90,6 +89,11 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 				return
 			}
 			continue
+		}
+		if wake == nil {
+			var stop func()
+			wake, stop = iter.Pull(m.answer)
+			defer stop()
 		}
 		m.add(chunk)
 		if m.flow == nil || !m.flow() {
@@ -108,7 +112,9 @@ func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, er
 		}
 	}
 	m.eof = true
-	wake()
+	if wake != nil {
+		wake()
+	}
 	if m.deliver(yield) && m.err != nil {
 		yield(nil, m.err)
 	}

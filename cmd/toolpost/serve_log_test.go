@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// logWrites notes each time something is written.
+type logWrites struct {
+	mu   sync.Mutex
+	each []string
+}
+
+func (w *logWrites) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.each = append(w.each, string(b))
+	return len(b), nil
+}
+
+func (w *logWrites) all() (text string, times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.each, ""), len(w.each)
+}
+
+// A log holds lines back only while others have just been written, in their order, and never a warning.
+func TestLogOfManyRequests(t *testing.T) {
+	var out logWrites
+	log, end := gatewayLog(&out)
+	log.Info("line", "n", 0)
+	if text, _ := out.all(); !strings.Contains(text, "n=0") {
+		t.Fatalf("the first line waits: %q", text)
+	}
+	for n := 1; n < 1000; n++ {
+		log.Info("line", "n", n)
+	}
+	if _, times := out.all(); times > 900 {
+		t.Errorf("1000 lines were written %d times", times)
+	}
+	log.With("a", 1).WithGroup("g").Warn("look")
+	if text, _ := out.all(); !strings.Contains(text, "msg=look") {
+		t.Error("a warning waits")
+	}
+	log.Info("line", "n", 1000)
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		if text, _ := out.all(); strings.Contains(text, "n=1000") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a line that was held never came")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	log.Info("line", "n", 1001)
+	log.Info("line", "n", 1002)
+	end()
+	text, _ := out.all()
+	at := 0
+	for n := range 1003 {
+		next := strings.Index(text[at:], fmt.Sprintf(" n=%d\n", n))
+		if next < 0 {
+			t.Fatalf("line %d is missing or out of order", n)
+		}
+		at += next
+	}
+	if strings.Count(text, slog.LevelInfo.String()) != 1003 {
+		t.Error("lines came twice")
+	}
+}
