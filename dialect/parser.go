@@ -75,6 +75,32 @@ type Parser struct {
 //
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	lex, o := p.options()
+	return engine.Parse(lex, o, chunks)
+}
+
+// Feed is an answer that is handed over in chunks, for those who get them one by one and cannot be
+// asked for the next. It finds what [Parser.Parse] finds. Stop has to be called when it is no longer
+// needed, whether it has ended or not.
+type Feed struct{ feed *engine.Feed }
+
+// Open begins to read an answer. What is found goes to yield, which reports whether more is wanted.
+func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
+	lex, o := p.options()
+	return &Feed{engine.Open(lex, o, yield)}
+}
+
+// Add takes a chunk of the text. It reports whether more is wanted.
+func (f *Feed) Add(chunk string) bool { return f.feed.Add(chunk) }
+
+// End says that nothing more comes, and why if that is an error: yield gets it last.
+func (f *Feed) End(err error) { f.feed.End(err) }
+
+// Stop lets go of what the reading holds.
+func (f *Feed) Stop() { f.feed.Stop() }
+
+// options are the parser's fields in the engine's terms.
+func (p *Parser) options() (*engine.Lexicon, *engine.Options) {
 	list := p.Dialects
 	if list == nil {
 		list = builtin()
@@ -93,7 +119,7 @@ func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, err
 			trace(Span{Start: s.Start, End: s.End, Kind: SpanKind(s.Kind), Dialect: s.Dialect, Rule: s.Rule})
 		}
 	}
-	return engine.Parse(list.lex, o, chunks)
+	return list.lex, o
 }
 
 // Markup is what the model wrote of the call with that id, whose event follows.

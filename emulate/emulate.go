@@ -172,7 +172,7 @@ func (e Emulation) around(req *llm.Request) (*EmulatedRequest, error) {
 	if plan.Taught {
 		plan.warn(llm.Emulated, "tools", "the tools are taught in a prompt, in the dialect %s", plan.Dialect)
 	}
-	plan.readers = append(plan.readers, Keep("emulate", req))
+	plan.readers = append(plan.readers, Keep("emulate", req).Read)
 	return plan, nil
 }
 

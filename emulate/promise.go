@@ -3,7 +3,6 @@ package emulate
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
@@ -18,36 +17,37 @@ type promise struct {
 	output *llm.OutputFormat
 }
 
-// Keep returns a Reader that holds an answer to what req demands of it: the
+// Keep returns a Stage that holds an answer to what req demands of it: the
 // tools that may and must be called, one call or several, the schema of the
 // answer. A call that the choice excludes becomes an InvalidCall, so that nobody
 // runs it. An answer that breaks the promise ends in an error of kind
 // BrokenPromise and operation op, in place of its Finish.
-func Keep(op string, req *llm.Request) Reader {
+func Keep(op string, req *llm.Request) Stage {
 	p := promise{op: op, choice: req.Choice, one: req.OneCall, output: req.Output}
 	if req.Choice.Mode == llm.MustCall { // this answer is for calls
 		p.output = nil
 	}
-	return p.keep
+	return func(out func(llm.Event, error) bool) Taker { return &keeping{promise: p, out: out} }
 }
 
-func (p promise) keep(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		k := keeping{promise: p}
-		for ev, err := range raw {
-			if err == nil {
-				ev, err = k.event(ev)
-			}
-			if !yield(ev, err) || err != nil {
-				return
-			}
-		}
+// Take takes an event.
+func (k *keeping) Take(ev llm.Event, err error) bool {
+	if err == nil {
+		ev, err = k.event(ev)
 	}
+	return k.out(ev, err) && err == nil
 }
+
+// End has nothing to add: the promise was looked at with the finish.
+func (k *keeping) End() {}
+
+// Stop has nothing to let go of.
+func (k *keeping) Stop() {}
 
 // keeping is one answer being checked.
 type keeping struct {
 	promise
+	out      func(llm.Event, error) bool
 	calls    int
 	invalid  int
 	excluded string // the name of a call that the choice excludes

@@ -126,10 +126,16 @@ func Functions(tools []llm.ToolDef) []llm.ToolDef {
 
 // Read returns the events of an answer with the calls of its text.
 func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		r := &reading{CallReader: c, yield: yield, holding: c.Whole}
-		r.run(raw)
-	}
+	return Stage(c.Begin).Read(raw)
+}
+
+// Begin begins to read an answer.
+func (c CallReader) Begin(out func(llm.Event, error) bool) Taker {
+	r := &reading{CallReader: c, yield: out, holding: c.Whole}
+	p := r.parser()
+	p.Finish = r.reason
+	r.feed = p.Open(r.found)
+	return r
 }
 
 // parser returns the parser for the promotion.
@@ -145,6 +151,7 @@ func (c *CallReader) parser() dialect.Parser {
 type reading struct {
 	CallReader
 	yield   func(llm.Event, error) bool
+	feed    *dialect.Feed
 	stopped bool
 
 	finish  *llm.Finish
@@ -173,26 +180,47 @@ func (r *reading) emit(ev llm.Event) bool {
 	return !r.stopped
 }
 
-func (r *reading) run(raw iter.Seq2[llm.Event, error]) {
-	p := r.parser()
-	p.Finish = func() llm.Reason {
-		if r.finish == nil {
-			return llm.Stop
-		}
-		return r.finish.Reason
+// reason is why the model stopped, as far as it is known.
+func (r *reading) reason() llm.Reason {
+	if r.finish == nil {
+		return llm.Stop
 	}
-	for ev, err := range p.Parse(r.texts(raw)) {
-		if r.stopped {
-			return
-		}
-		if err != nil {
-			r.yield(nil, err)
-			return
-		}
-		if !r.parsed(ev) {
-			return
-		}
+	return r.finish.Reason
+}
+
+// found takes what the parser found in the text.
+func (r *reading) found(ev llm.Event, err error) bool {
+	if r.stopped {
+		return false
 	}
+	if err != nil {
+		r.yield(nil, err)
+		r.stopped = true
+		return false
+	}
+	return r.parsed(ev)
+}
+
+// Take takes an event of the vendor: text goes to the parser, and everything else on at once.
+func (r *reading) Take(ev llm.Event, err error) bool {
+	if r.stopped {
+		return false
+	}
+	if err != nil {
+		if r.release() {
+			r.feed.End(err)
+		}
+		return false
+	}
+	return r.raw(ev)
+}
+
+// End reads what is left at the end of the answer.
+func (r *reading) End() {
+	if r.stopped || !r.release() {
+		return
+	}
+	r.feed.End(nil)
 	if r.stopped || r.finish == nil || !r.sign() {
 		return
 	}
@@ -203,25 +231,11 @@ func (r *reading) run(raw iter.Seq2[llm.Event, error]) {
 	r.end()
 }
 
-// texts yields the text of the answer to the parser and passes everything else
-// on at once.
-func (r *reading) texts(raw iter.Seq2[llm.Event, error]) iter.Seq2[string, error] {
-	return func(push func(string, error) bool) {
-		for ev, err := range raw {
-			if err != nil {
-				_ = r.release(push) && push("", err)
-				return
-			}
-			if !r.raw(ev, push) {
-				return
-			}
-		}
-		r.release(push)
-	}
-}
+// Stop lets go of the parser.
+func (r *reading) Stop() { r.feed.Stop() }
 
 // raw takes an event of the vendor.
-func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
+func (r *reading) raw(ev llm.Event) bool {
 	ok := true
 	switch ev := ev.(type) {
 	case llm.Start, llm.KeepAlive, llm.Alternative, llm.UnknownEvent:
@@ -231,9 +245,9 @@ func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
 	case llm.TextDelta:
 		if r.mayCall(ev) {
 			r.said = r.said || strings.TrimSpace(ev.Text) != ""
-			return r.declare() && r.text(ev, push)
+			return r.declare() && r.text(ev)
 		}
-		ok = r.release(push)
+		ok = r.release()
 	case llm.ThinkingDelta:
 		if r.thought.Len() < maxThought {
 			r.thought.WriteString(ev.Text)
@@ -245,10 +259,10 @@ func (r *reading) raw(ev llm.Event, push func(string, error) bool) bool {
 		r.native++
 		ok = r.giveUp()
 	case llm.PartEnd, llm.Media:
-		ok = r.release(push)
+		ok = r.release()
 	case llm.Finish:
 		r.finish = &ev
-		return r.release(push)
+		return r.release()
 	}
 	return ok && r.sign() && r.emit(ev)
 }
@@ -271,7 +285,7 @@ func (r *reading) declare() bool {
 
 // text hands text to the parser. What the vendor says about the part as a
 // whole waits until the part is over.
-func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
+func (r *reading) text(ev llm.TextDelta) bool {
 	if ev.Text != "" {
 		if !r.sign() {
 			return false
@@ -280,7 +294,7 @@ func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
 		if r.written.Len() <= maxReviewed {
 			r.written.WriteString(ev.Text)
 		}
-		if !r.push(ev.Text, push) {
+		if !r.push(ev.Text) {
 			return false
 		}
 	}
@@ -295,14 +309,14 @@ func (r *reading) text(ev llm.TextDelta, push func(string, error) bool) bool {
 
 // push hands text to the parser, or holds it as long as it may be nothing but
 // calls.
-func (r *reading) push(text string, push func(string, error) bool) bool {
+func (r *reading) push(text string) bool {
 	switch {
 	case r.Promotion == llm.PromoteOff && !r.read: // not a byte of the text changes; the parser only looks for suspicions
-		return r.emit(llm.TextDelta{Text: text}) && push(text, nil)
+		return r.emit(llm.TextDelta{Text: text}) && r.feed.Add(text)
 	case r.plain:
 		return r.emit(llm.TextDelta{Text: text})
 	case !r.holding:
-		return push(text, nil)
+		return r.feed.Add(text)
 	}
 	r.held.WriteString(text)
 	start := strings.TrimLeft(r.held.String(), " \t\r\n")
@@ -314,14 +328,14 @@ func (r *reading) push(text string, push func(string, error) bool) bool {
 
 // release hands the text that was held to the parser if it is nothing but
 // calls.
-func (r *reading) release(push func(string, error) bool) bool {
+func (r *reading) release() bool {
 	text := r.held.String()
 	if text == "" || !r.isEnvelope(text) {
 		return r.giveUp()
 	}
 	r.holding = false
 	r.held.Reset()
-	return push(text, nil)
+	return r.feed.Add(text)
 }
 
 // isEnvelope reports whether a text is one JSON object that holds calls, or the

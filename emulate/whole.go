@@ -14,18 +14,12 @@ import (
 // that the model wrote. Calls for which passes reports true are left as they come; nil means none.
 // An answer of which no call is left does not end with one.
 func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		w := wholeCalls{yield: yield, passes: passes}
-		for ev, err := range events {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !w.take(ev) {
-				return
-			}
-		}
-	}
+	return WholeCallsStage(passes).Read(events)
+}
+
+// WholeCallsStage is [WholeCalls] as a stage.
+func WholeCallsStage(passes func(id string) bool) Stage {
+	return func(out func(llm.Event, error) bool) Taker { return &wholeCalls{yield: out, passes: passes} }
 }
 
 type wholeCalls struct {
@@ -35,6 +29,21 @@ type wholeCalls struct {
 	calls  int                      // that were passed on
 	cut    bool                     // a call was cut off
 }
+
+// Take takes an event.
+func (w *wholeCalls) Take(ev llm.Event, err error) bool {
+	if err != nil {
+		w.yield(nil, err)
+		return false
+	}
+	return w.take(ev)
+}
+
+// End has nothing to add: a call that is not whole is none.
+func (w *wholeCalls) End() {}
+
+// Stop has nothing to let go of.
+func (w *wholeCalls) Stop() {}
 
 func (w *wholeCalls) take(ev llm.Event) bool {
 	switch ev := ev.(type) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -14,11 +15,14 @@ import (
 // other and sees what they make of each. As long as they say the same, the vendor's bytes may
 // pass.
 type lockstep struct {
-	read reader
-	next llm.Event // what the readers get when they go on
-	wake func() (struct{}, bool)
-	end  func()
-	done bool // the readers are through
+	job    *job
+	begun  bool          // the readers were started
+	taker  emulate.Taker // the readers, if each can be handed its events
+	native delivered     // with them
+	next   llm.Event     // what readers that ask get when they go on
+	wake   func() (struct{}, bool)
+	end    func()
+	done   bool // the readers are through
 
 	out []llm.Event // what the readers said about the last event, until they get the next
 	err error       // with which they ended
@@ -32,7 +36,7 @@ type lockstep struct {
 }
 
 // newLockstep returns the readers of a job, which are started when they are needed.
-func newLockstep(j *job) *lockstep { return &lockstep{read: j.readWhole, textPasses: j.textPasses()} }
+func newLockstep(j *job) *lockstep { return &lockstep{job: j, textPasses: j.textPasses()} }
 
 // textPasses reports whether the readers leave all text as it is, and need not see it to judge what
 // follows: where no tool is offered, no call is wanted, and the answer has no form.
@@ -43,7 +47,7 @@ func (j *job) textPasses() bool {
 // needless reports whether an event need not be shown to the readers: they have not begun, and would
 // say the same.
 func (l *lockstep) needless(ev llm.Event) bool {
-	if l.wake != nil || !l.textPasses {
+	if l.begun || !l.textPasses {
 		return false
 	}
 	switch ev := ev.(type) {
@@ -55,19 +59,46 @@ func (l *lockstep) needless(ev llm.Event) bool {
 	return false
 }
 
-// start starts the readers. They are a coroutine, not a goroutine: to hand an event to another thread
-// costs more than to read it. What they read from is asked in the coroutine itself.
+// start starts the readers. Those that ask for their events are a coroutine, not a goroutine: to hand an
+// event to another thread costs more than to read it. What they read from is asked in the coroutine itself.
 func (l *lockstep) start() {
+	l.begun = true
+	if !l.job.asks {
+		stages := append(slices.Clone(l.job.stages), emulate.WholeCallsStage(l.native.has))
+		l.taker = emulate.Chain(stages...)(l.hears)
+		return
+	}
 	l.wake, l.end = iter.Pull(func(idle func(struct{}) bool) {
-		for ev, err := range l.read(l.source(idle)) {
-			if err != nil {
-				l.err = err
+		for ev, err := range l.job.readWhole(l.source(idle)) {
+			if !l.hears(ev, err) {
 				return
 			}
-			l.out = append(l.out, ev)
 		}
 	})
 	l.goOn()
+}
+
+// hears takes what the readers say.
+func (l *lockstep) hears(ev llm.Event, err error) bool {
+	if err != nil {
+		l.err = err
+		return false
+	}
+	l.out = append(l.out, ev)
+	return true
+}
+
+// hand hands the readers an event.
+func (l *lockstep) hand(ev llm.Event) {
+	l.native.note(ev)
+	if !l.taker.Take(ev, nil) {
+		l.done = true
+		return
+	}
+	if _, last := ev.(llm.Finish); last { // what the readers held back comes now
+		l.done = true
+		l.taker.End()
+	}
 }
 
 // goOn lets the readers go on until they wait for an event.
@@ -113,20 +144,27 @@ func (l *lockstep) given(events []llm.Event, count func(llm.Event) error) iter.S
 
 // push gives the readers an event and returns what they say.
 func (l *lockstep) push(ev llm.Event) []llm.Event {
-	if l.wake == nil {
+	if !l.begun {
 		l.start()
 	}
 	if l.done {
 		return nil
 	}
 	clear(l.out)
-	l.out, l.next = l.out[:0], ev
+	if l.out = l.out[:0]; l.taker != nil {
+		l.hand(ev)
+		return l.out
+	}
+	l.next = ev
 	l.goOn()
 	return l.out
 }
 
 // stop ends the readers.
 func (l *lockstep) stop() {
+	if l.taker != nil {
+		l.taker.Stop()
+	}
 	if l.end != nil {
 		l.end()
 	}

@@ -3,7 +3,6 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -165,5 +164,5 @@ func (m *Model) readOutput(j *job, req *llm.Request) reader {
 	case j.output.Strict && m.vendor.schemas() == schema.OpenAI:
 		return dropTextNulls(shape)
 	}
-	return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] { return raw }
+	return nil
 }

@@ -27,6 +27,8 @@ type job struct {
 	req      *llm.Request // in the vendor's terms
 	codec    wire.Codec
 	readers  []reader                   // from the wire to the caller
+	stages   []emulate.Stage            // the same, if each can be handed its events
+	asks     bool                       // one of them cannot
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
 	nullable map[string]*schema.Shape   // tools whose optional parameters had to become nullable
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
@@ -41,6 +43,16 @@ type job struct {
 
 func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {
 	j.warnings = append(j.warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
+}
+
+// reads adds a reader.
+func (j *job) reads(r reader) {
+	j.readers, j.asks = append(j.readers, r), true
+}
+
+// takes adds a reader that can be handed its events.
+func (j *job) takes(s emulate.Stage) {
+	j.readers, j.stages = append(j.readers, s.Read), append(j.stages, s)
 }
 
 // read returns the events of an answer in the caller's terms.
@@ -84,7 +96,10 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.readers = append(j.readers, m.readOutput(j, req), emulate.Keep(m.vendor.Name, req))
+	if output := m.readOutput(j, req); output != nil {
+		j.reads(output)
+	}
+	j.takes(emulate.Keep(m.vendor.Name, req))
 	return j, nil
 }
 
@@ -108,16 +123,20 @@ func (m *Model) planNative(j *job) error {
 		j.req, restored = emulate.FamilyTokens(m.info.ID.Root()).Guard(j.req)
 	}
 	j.req, aliases = m.rules().Apply(j.req)
-	j.readers = append(j.readers, m.findLeaks(j))
-	if restored != nil {
-		j.readers = append(j.readers, restored)
+	if len(j.req.Tools) > 0 { // calls that the vendor left in the text, as far as the promotion of the route allows
+		j.takes(m.callReader(j).Begin)
 	}
-	j.readers = append(j.readers, aliases.Stream)
+	if restored != nil {
+		j.reads(restored)
+	}
+	if aliases != nil {
+		j.reads(aliases.Stream)
+	}
 	if len(j.unwrap) > 0 {
-		j.readers = append(j.readers, unwrapArgs(j.unwrap))
+		j.reads(unwrapArgs(j.unwrap))
 	}
 	if len(j.nullable) > 0 {
-		j.readers = append(j.readers, dropNulls(j.nullable))
+		j.reads(dropNulls(j.nullable))
 	}
 	return nil
 }
@@ -165,7 +184,7 @@ func (m *Model) planEmulated(j *job) error {
 	}
 	j.req = plan.Request
 	j.warnings = append(j.warnings, plan.Warnings...)
-	j.readers = append(j.readers, plan.Read)
+	j.reads(plan.Read)
 	if plan.Dialect != "" {
 		j.route.Dialect = plan.Dialect
 	}

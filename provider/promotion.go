@@ -2,7 +2,6 @@ package provider
 
 import (
 	"cmp"
-	"iter"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -78,13 +77,4 @@ func (m *Model) callReader(j *job) emulate.CallReader {
 		c.Tools = nil
 	}
 	return c
-}
-
-// findLeaks reads the calls that a vendor with tools left in the text, as far
-// as the promotion of the route allows.
-func (m *Model) findLeaks(j *job) reader {
-	if len(j.req.Tools) == 0 {
-		return func(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] { return raw }
-	}
-	return m.callReader(j).Read
 }

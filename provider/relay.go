@@ -250,30 +250,41 @@ func (p placeless) Read(b []byte) (int, error) {
 // readWhole returns the events of an answer in the caller's terms. Calls that were found in its text
 // come when they are whole; those that the vendor delivers pass as they come.
 func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	var native map[string]bool
-	note := func(id string) {
-		if native == nil {
-			native = make(map[string]bool)
-		}
-		native[id] = true
-	}
+	var native delivered
 	noted := func(yield func(llm.Event, error) bool) {
 		for ev, err := range raw {
-			switch ev := ev.(type) {
-			case llm.CallStart:
-				note(ev.ID)
-			case llm.Call:
-				note(ev.ID)
-			case llm.InvalidCall:
-				note(ev.ID)
-			}
+			native.note(ev)
 			if !yield(ev, err) {
 				return
 			}
 		}
 	}
-	return emulate.WholeCalls(j.read(noted), func(id string) bool { return native[id] })
+	return emulate.WholeCalls(j.read(noted), native.has)
 }
+
+// delivered are the ids of the calls that a vendor delivers.
+type delivered struct{ ids map[string]bool }
+
+// note takes the id of a call.
+func (d *delivered) note(ev llm.Event) {
+	var id string
+	switch ev := ev.(type) {
+	case llm.CallStart:
+		id = ev.ID
+	case llm.Call:
+		id = ev.ID
+	case llm.InvalidCall:
+		id = ev.ID
+	default:
+		return
+	}
+	if d.ids == nil {
+		d.ids = make(map[string]bool)
+	}
+	d.ids[id] = true
+}
+
+func (d *delivered) has(id string) bool { return d.ids[id] }
 
 // passDocument relays an answer in one piece: as it came if the readers of the answer have
 // nothing to say about it, else as they read it. All of it is there, so the readers need not run

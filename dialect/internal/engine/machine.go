@@ -27,8 +27,8 @@ const maxWaste = 16
 // be resumed, and nothing can depend on where chunks were cut.
 //
 // The readers run in a coroutine. What is around them, the source of the
-// chunks and the consumer of the events, does not: [machine.pump] adds a chunk,
-// wakes the readers, and passes on what they found. A reader of long text
+// chunks and the consumer of the events, does not: a [Feed] adds a chunk, wakes
+// the readers, and passes on what they found. A reader of long text
 // leaves a flow behind when it waits, so that it need not be woken for more of
 // the same.
 type machine struct {
@@ -64,59 +64,82 @@ type output struct {
 // Parse reads an answer that arrives in chunks; see dialect.Parser.Parse.
 func Parse(x *Lexicon, o *Options, chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		m := &machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}
-		m.letGo, m.call, m.showing.at = m.flush, &m.idle, -1
-		if o.ThinkingOpen {
-			m.mode = inThinking
+		f := Open(x, o, yield)
+		defer f.Stop()
+		for chunk, err := range chunks {
+			if err != nil {
+				f.End(err)
+				return
+			}
+			if !f.Add(chunk) {
+				return
+			}
 		}
-		m.pump(chunks, yield)
+		f.End(nil)
 	}
 }
 
-// pump takes the chunks to the readers and what they found to the consumer.
-func (m *machine) pump(chunks iter.Seq2[string, error], yield func(llm.Event, error) bool) {
-	var wake func() (struct{}, bool) // nil until there is text: many answers have none
-	for chunk, err := range chunks {
-		if err != nil {
-			m.err = err
-			break
-		}
-		if chunk == "" {
-			continue
-		}
-		if m.prose && m.prosaic(chunk) { // most of most answers: no detour
-			if !yield(m.piece(chunk), nil) {
-				return
-			}
-			continue
-		}
-		if wake == nil {
-			var stop func()
-			wake, stop = iter.Pull(m.answer)
-			defer stop()
-		}
-		m.add(chunk)
-		if m.flow == nil || !m.flow() {
-			m.prose = false
-			wake()
-		} else if m.direct && !m.stop {
-			if ev := m.next(); ev != nil && !yield(ev, nil) {
-				return
-			}
-			continue
-		} else {
-			m.flush()
-		}
-		if !m.deliver(yield) {
-			return
-		}
+// Feed is an answer whose chunks are handed over one by one: it takes them to the readers, and what
+// they found to the consumer.
+type Feed struct {
+	machine
+	yield func(llm.Event, error) bool
+	wake  func() (struct{}, bool) // nil until there is text: many answers have none
+	end   func()
+}
+
+// Open begins to read an answer. What is found goes to yield.
+func Open(x *Lexicon, o *Options, yield func(llm.Event, error) bool) *Feed {
+	f := &Feed{machine: machine{opts: o, input: input{lex: x}, names: newNames(o.Tools), hint: x.rowOf(o.Dialect)}, yield: yield}
+	m := &f.machine
+	m.letGo, m.call, m.showing.at = m.flush, &m.idle, -1
+	if o.ThinkingOpen {
+		m.mode = inThinking
 	}
-	m.eof = true
-	if wake != nil {
-		wake()
+	return f
+}
+
+// Add takes a chunk. It reports whether more is wanted.
+func (f *Feed) Add(chunk string) bool {
+	m := &f.machine
+	if chunk == "" {
+		return true
 	}
-	if m.deliver(yield) && m.err != nil {
-		yield(nil, m.err)
+	if m.prose && m.prosaic(chunk) { // most of most answers: no detour
+		return f.yield(m.piece(chunk), nil)
+	}
+	if f.wake == nil {
+		f.wake, f.end = iter.Pull(m.answer)
+	}
+	m.add(chunk)
+	if m.flow == nil || !m.flow() {
+		m.prose = false
+		f.wake()
+	} else if m.direct && !m.stop {
+		ev := m.next()
+		return ev == nil || f.yield(ev, nil)
+	} else {
+		m.flush()
+	}
+	return m.deliver(f.yield)
+}
+
+// End says that nothing more comes, and why if that is an error.
+func (f *Feed) End(err error) {
+	m := &f.machine
+	m.err, m.eof = err, true
+	if f.wake != nil {
+		f.wake()
+	}
+	if m.deliver(f.yield) && m.err != nil {
+		f.yield(nil, m.err)
+	}
+}
+
+// Stop lets go of the readers. It can be called at any time, and has to be.
+func (f *Feed) Stop() {
+	if f.end != nil {
+		f.end()
 	}
 }
 
