@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/state"
@@ -215,6 +216,9 @@ func ambiguous(body []byte) error {
 		return invalid("the request has the member %.60q twice, or in two spellings", name)
 	}
 	for key := range js.Members(body) {
+		if oneSpelling(key) {
+			continue
+		}
 		for _, name := range weighed {
 			if string(key) != name && strings.EqualFold(string(key), name) {
 				return invalid("the member %.60q of the request has to be written %q", key, name)
@@ -222,6 +226,17 @@ func ambiguous(body []byte) error {
 		}
 	}
 	return nil
+}
+
+// oneSpelling reports whether a name can be no other spelling of one that is weighed: it has neither
+// capitals nor letters that fold to others.
+func oneSpelling(name []byte) bool {
+	for _, c := range name {
+		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
 }
 
 // askUsage finds out whether the client of a stream wants to be told what it uses. Where the gateway

@@ -22,6 +22,9 @@ type chatStream struct {
 	audible  int64 // start of the frame with its first piece
 	logprobs bytes.Buffer
 	streams  map[int]*chatStream // of the answers after the first, by index
+	// head and tail are what stood before and behind the choices of a chunk that said nothing else:
+	// nearly all chunks of an answer repeat them.
+	head, tail []byte
 }
 
 func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
@@ -31,34 +34,10 @@ func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
 
 // chunk reads one chunk or one whole answer.
 func (s *chatStream) chunk(v []byte) bool {
-	var choices []byte
-	alive := true // nothing but the envelope
-	for key, val := range js.Members(v) {
-		switch string(key) {
-		case "choices":
-			choices = val
-			alive = alive && len(val) <= 2
-		case "created":
-			if !s.seconds(val) {
-				s.extra(&s.finish.Extra, key, val)
-			}
-		case "id":
-			s.same(&s.finish.ID, val)
-		case "model":
-			s.same(&s.finish.Model, val)
-		case "usage":
-			if js.Kind(val) == '{' {
-				alive = false
-				chat{}.decodeUsage(&s.decoder, val, &s.finish)
-			}
-		case "error":
-			if js.Kind(val) != 'n' {
-				s.fail(v)
-			}
-		case "object", "obfuscation":
-		default:
-			s.keepField(string(key), val)
-		}
+	choices, known := s.repeated(v)
+	alive := len(choices) <= 2 // nothing but the envelope
+	if !known {
+		choices, alive = s.envelope(v)
 	}
 	if s.err != nil {
 		return true
@@ -71,6 +50,56 @@ func (s *chatStream) chunk(v []byte) bool {
 	return true
 }
 
+// repeated returns the choices of a chunk in which nothing else is new, and whether it is one.
+func (s *chatStream) repeated(v []byte) ([]byte, bool) {
+	at := len(s.head)
+	if at == 0 || !bytes.HasPrefix(v, s.head) {
+		return nil, false
+	}
+	end := js.EndOfValue(v, at)
+	return v[at:end], bytes.Equal(v[end:], s.tail)
+}
+
+// envelope reads all of a chunk but its choices, and reports whether there is nothing else in it.
+func (s *chatStream) envelope(v []byte) (choices []byte, alive bool) {
+	alive = true
+	plain, lists := !s.entire && !s.history, 0
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "choices":
+			choices = val
+			alive = alive && len(val) <= 2
+			lists++
+		case "created":
+			if !s.seconds(val) {
+				s.extra(&s.finish.Extra, key, val)
+			}
+		case "id":
+			s.same(&s.finish.ID, val)
+		case "model":
+			s.same(&s.finish.Model, val)
+		case "usage":
+			if js.Kind(val) == '{' {
+				alive, plain = false, false
+				chat{}.decodeUsage(&s.decoder, val, &s.finish)
+			}
+		case "error":
+			if plain = false; js.Kind(val) != 'n' {
+				s.fail(v)
+			}
+		case "object", "obfuscation":
+		default:
+			s.keepField(string(key), val)
+		}
+	}
+	if plain && lists == 1 {
+		at := cap(v) - cap(choices)
+		s.head = append(s.head[:0], v[:at]...)
+		s.tail = append(s.tail[:0], v[at+len(choices):]...)
+	}
+	return choices, alive
+}
+
 // same reads a string that every chunk repeats.
 func (a *answer) same(old *string, v []byte) {
 	if len(v) > 2 && !js.Is(v, *old) {
@@ -79,48 +108,73 @@ func (a *answer) same(old *string, v []byte) {
 }
 
 func (s *chatStream) choices(v []byte) {
-	for choice := range js.Elements(v) {
-		if i := js.Get(choice, "index"); len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
-			s.otherChoice(s.integer(i), choice)
+	for el := range js.Elements(v) {
+		c := readChoice(el)
+		if i := c.index; len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
+			s.otherChoice(s.integer(i), &c)
 			continue
 		}
-		s.choice(choice)
+		s.choice(&c)
 	}
 }
 
+// chatChoice is a choice, as it came and by its members.
+type chatChoice struct {
+	all, index, message, reason, logprobs []byte
+
+	more bool // there are other members
+}
+
+func readChoice(v []byte) chatChoice {
+	c := chatChoice{all: v}
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "delta", "message":
+			c.message = val
+		case "finish_reason":
+			c.reason = val
+		case "logprobs":
+			c.logprobs = val
+		case "index":
+			c.index = val
+		default:
+			c.more = true
+		}
+	}
+	return c
+}
+
 // otherChoice reads a piece of an answer after the first.
-func (s *chatStream) otherChoice(index int, v []byte) {
+func (s *chatStream) otherChoice(index int, c *chatChoice) {
 	o := otherStream(&s.streams, s.answer, index, func(a *answer) *chatStream { return &chatStream{answer: a} })
 	if o == nil {
 		return
 	}
 	o.body, o.frame = s.body, s.frame
-	o.choice(v)
+	o.choice(c)
 	if o.err != nil {
 		s.refuse(o.err)
 	}
 }
 
-func (s *chatStream) choice(v []byte) {
-	var reason, message []byte
-	for key, val := range js.Members(v) {
-		switch string(key) {
-		case "delta", "message":
-			message = val
-		case "finish_reason":
-			reason = val
-		case "logprobs":
-			s.readProbs(val)
-		case "index":
-		default:
-			s.keepField("choice."+string(key), val)
+func (s *chatStream) choice(c *chatChoice) {
+	if c.logprobs != nil {
+		s.readProbs(c.logprobs)
+	}
+	if c.more {
+		for key, val := range js.Members(c.all) {
+			switch string(key) {
+			case "delta", "message", "finish_reason", "logprobs", "index":
+			default:
+				s.keepField("choice."+string(key), val)
+			}
 		}
 	}
-	s.message(message, &s.finish.Extra)
+	s.message(c.message, &s.finish.Extra)
 	s.keepProbs()
-	if len(reason) > 2 && js.Kind(reason) == '"' {
+	if len(c.reason) > 2 && js.Kind(c.reason) == '"' {
 		s.flush()
-		s.stop(s.str(reason), chatReasons)
+		s.stop(s.str(c.reason), chatReasons)
 	}
 }
 

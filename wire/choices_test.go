@@ -275,3 +275,37 @@ func TestUnknownEvents(t *testing.T) {
 		}
 	}
 }
+
+// Chunks that repeat what stands around their choices are read as those that do not.
+func TestChunksThatRepeat(t *testing.T) {
+	chunk := func(head, delta, tail string) string {
+		return `data: {"id":"c","object":"chat.completion.chunk","created":1790000000,"model":"m",` + head + `"choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]` + tail + "}\n\n"
+	}
+	deltas := []string{`{"role":"assistant","content":"a"}`, `{"content":"b"}`, `{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":"{"}}]}`,
+		`{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}`}
+	for _, around := range [][2][]string{
+		{{"", "", "", ""}, {"", "", "", ""}},
+		{{`"service_tier":"x",`, `"service_tier":"x",`, `"service_tier":"y",`, `"service_tier":"x",`}, {"", "", "", ""}},
+		{{"", "", "", ""}, {`,"usage":null`, `,"usage":null`, `,"usage":{"prompt_tokens":3,"completion_tokens":4}`, `,"usage":null`}},
+		{{"", "", "", ""}, {`,"choices":[]`, "", `,"choices":[]`, ""}},
+	} {
+		var plain, padded strings.Builder
+		for i, d := range deltas {
+			plain.WriteString(chunk(around[0][i], d, around[1][i]))
+			padded.WriteString(chunk(around[0][i], d, fmt.Sprintf(`%s,"obfuscation":"%d"`, around[1][i], i)))
+		}
+		const end = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+		read := func(text string) (events []llm.Event) {
+			for ev, err := range (Codec{Format: Chat}).DecodeStream(strings.NewReader(text + end)) {
+				if err != nil {
+					t.Error(err)
+				}
+				events = append(events, ev)
+			}
+			return events
+		}
+		if a, b := read(plain.String()), read(padded.String()); !cmp.Equal(a, b) {
+			t.Errorf("around %q:\n%+v\nand padded\n%+v", around, a, b)
+		}
+	}
+}

@@ -99,6 +99,9 @@ func space(v []byte, i int) int {
 	return i
 }
 
+// EndOfValue returns where the value that starts at i ends.
+func EndOfValue(v []byte, i int) int { return skip(v, i) }
+
 // skip returns where the value that starts at i ends.
 func skip(v []byte, i int) int {
 	if i >= len(v) {
