@@ -264,26 +264,40 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 		return failedResult(c, fmt.Sprintf("The call was approved and begun (%s of %s), and nobody knows how it ended, so it is not run again. Ask the user to look.", p.Call.ID, p.Run)), true, nil
 	}
 	p.Over, p.Given, p.was = time.Now().UTC(), s.given(), &was
-	s.settlePending(at, p)
-	if !was.now { // but for a request that never had its answer
-		r, err := s.again(c, p)
-		return r, true, err
+	newer := s.settlePending(at, p)
+	switch {
+	case was.now:
+		result := *was.result
+		result.CallID = c.ID
+		return result, true, nil
+	case newer != nil: // another request was given it since, and perhaps a third has asked anew
+		s.remind(at.Hash, newer)
+		return s.decided(c)
 	}
-	result := *was.result
-	result.CallID = c.ID
-	return result, true, nil
+	r, err := s.again(c, p) // for a request that never had its answer
+	return r, true, err
 }
 
-// settlePending keeps that a call is over. If that cannot be, the record says so all the same.
-func (s *serving) settlePending(at state.Place, p *pendingCall) {
+// settlePending keeps that a call is over, unless others have changed what is kept since it was read: then it returns that.
+// If it cannot be kept, the record says so all the same.
+func (s *serving) settlePending(at state.Place, p *pendingCall) (newer *pendingCall) {
 	e, err := p.kept(at)
 	if err != nil {
-		return
+		return nil
 	}
-	p.value = e.Value
-	if s.x.store.Put(s.x.detached(), e) != nil {
+	held, err := s.x.store.Claim(s.x.detached(), e, p.value)
+	if err != nil {
 		s.pend = append(s.pend, forgotten(state.Waiting))
+		return nil
 	}
+	if p.value = e.Value; bytes.Equal(held, e.Value) {
+		return nil
+	}
+	newer, err = readPending(held)
+	if err != nil {
+		return nil // of another version
+	}
+	return newer
 }
 
 // again gives the result of a call once more. Model and client are told that it was not run now.

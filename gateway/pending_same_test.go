@@ -1,10 +1,14 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,7 +138,7 @@ func TestSameCallShownAlike(t *testing.T) {
 // TestSameCallAtOnce: of many requests that make the same call at once one asks, and all are told of that
 // question; whichever gateway they ask.
 func TestSameCallAtOnce(t *testing.T) {
-	for round := range 5 {
+	for round := range 8 {
 		var n counter
 		tools, store := asking(&n, 0)
 		memory := new(state.Memory)
@@ -370,5 +374,88 @@ func TestTooManyWait(t *testing.T) {
 	}
 	if held, err := memory.Held(t.Context(), state.Waiting, 1000); err != nil || len(held) != 200 {
 		t.Errorf("%d are kept: %v", len(held), err)
+	}
+}
+
+// TestRecordsThatAreNotShared: a gateway that knows of a waiting call, and does not have its record, says that it waits and runs nothing,
+// whatever was decided elsewhere; the log says why.
+func TestRecordsThatAreNotShared(t *testing.T) {
+	var n counter
+	memory, stores, urls := new(state.Memory), []*journal.Memory{}, []string{}
+	log := new(guarded) // for its log
+	for range 2 {
+		tools, store := asking(&n, 0)
+		setup, _ := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text It waits."), wire.Chat, tools)
+		setup.State, setup.Log = memory, slog.New(slog.NewTextHandler(log, nil))
+		stores, urls = append(stores, store), append(urls, serve(t, setup))
+	}
+	ask(t, urls[0], wire.Chat, question("m"), false)
+	run, q := theOnly(t, stores[0])
+	for _, decided := range []bool{false, true} {
+		if decided {
+			decide(t, stores[0], run, q.CallID, true)
+		}
+		got := ask(t, urls[1], wire.Chat, question("m"), false)
+		if warned := fmt.Sprint(got.header.Values(gateway.WarningHeader)); got.err != nil || !strings.Contains(warned, "the call "+q.CallID+" of "+run+" awaits") || n.n() != 0 || len(openQuestions(t, stores[1])) > 0 {
+			t.Errorf("decided=%t: %v %s, %d runs", decided, got.err, warned, n.n())
+		}
+	}
+	if !strings.Contains(log.log.String(), "have to share the records too") {
+		t.Error("the log does not say why")
+	}
+	if got := ask(t, urls[0], wire.Chat, question("m"), false); got.err != nil || n.n() != 1 {
+		t.Errorf("where the record is: %v, %d runs", got.err, n.n())
+	}
+}
+
+// lateReader is a store that has been read a while ago: it gives a value that is not there any more.
+type lateReader struct {
+	*state.Memory
+	stale atomic.Pointer[state.Kept]
+}
+
+func (l *lateReader) Get(ctx context.Context, kind state.Kind, owner string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
+	if e := l.stale.Load(); e != nil && kind == e.Kind && slices.Contains(hashes, e.Hash) {
+		return map[state.Hash][][]byte{e.Hash: {e.Value}}, nil
+	}
+	return l.Memory.Get(ctx, kind, owner, hashes...)
+}
+
+// TestCallThatIsOverMeanwhile: a request that found a call waiting which others have had run since, and asked about anew, takes nothing away
+// from the new question: it is told of that one.
+func TestCallThatIsOverMeanwhile(t *testing.T) {
+	var n counter
+	tools, store := asking(&n, 0)
+	setup, model := stagedSetup(t, script(t, "call write {\"what\":\"x\"}", "text Well."), wire.Chat, tools)
+	kept := &lateReader{Memory: new(state.Memory)}
+	setup.State = kept
+	url := serve(t, setup)
+	send := func(words int) string {
+		t.Helper()
+		req := question("m")
+		req.MaxTokens += words
+		if got := ask(t, url, wire.Chat, req, false); got.err != nil {
+			t.Fatal(got.err)
+		}
+		return results(model.last())[0].Text()
+	}
+	send(1)
+	run, q := theOnly(t, store)
+	waiting, err := kept.Held(t.Context(), state.Waiting, 9)
+	if err != nil || len(waiting) != 1 {
+		t.Fatal(waiting, err)
+	}
+	decide(t, store, run, q.CallID, true)
+	send(1)
+	send(2)
+	second, q := theOnly(t, store)
+	kept.stale.Store(&waiting[0])
+	if told := send(3); !strings.Contains(told, "as "+q.CallID+" of "+second) || n.n() != 1 {
+		t.Errorf("the late one is told %q, %d runs", told, n.n())
+	}
+	kept.stale.Store(nil)
+	decide(t, store, second, q.CallID, true)
+	if told := send(2); !strings.Contains(told, "written") || n.n() != 2 || len(openQuestions(t, store)) > 0 {
+		t.Errorf("the new question: %q, %d runs", told, n.n())
 	}
 }

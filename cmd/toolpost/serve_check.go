@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -210,6 +211,13 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 	for path, address := range map[string]string{"keys": c.Keys.Store, "state": c.Keys.State} {
 		if isPostgres(address) && storable(address, "") == nil && hasPassword(address) {
 			m.warn("gateway."+path, "a password stands in the file; it belongs into %s in the environment", map[string]string{"keys": keysEnv, "state": stateEnv}[path])
+		}
+	}
+	if at := cmp.Or(os.Getenv(stateEnv), c.Keys.State, name); err == nil && (at == "" || at == inMemory) {
+		for i, r := range c.Routes {
+			if r.Served.Approval == pendingApproval {
+				m.warn(fmt.Sprintf("gateway.routes[%d].approval", i), "which calls wait is kept in memory, and a restart forgets it: set state or keys")
+			}
 		}
 	}
 	s.routeWarnings(m)

@@ -133,6 +133,7 @@ func TestCheckWarns(t *testing.T) {
 		"gateway:\n  log_retention: 1h\n" + goodRoute:                                                                                        ":2: gateway.log_retention: it is for the log that is kept with keys",
 		"gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:8232\n" + goodRoute:                                                          ":3: gateway.admin_addr: it needs a key for administrators in TOOLPOST_ADMIN_KEY",
 		"gateway:\n  routes:\n    - {model: v, pass: [embeddings], to: [{model: openai/text-embedding-3-small}]}\n":                          ":3: gateway.routes[0].to[0].model: clients of v get no answer: openai: auth: no key: set OPENAI_API_KEY",
+		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending}]\n":                             ":2: gateway.routes[0].approval: which calls wait is kept in memory, and a restart forgets it",
 		"mcp_servers: {tickets: {command: no-such-program}}\ngateway:\n  routes: [{model: a, to: [{model: sim/offline}], mcp: [tickets]}]\n": ":3: gateway.routes[0].mcp[0]: the tools of tickets are not there until it can be started",
 	} {
 		place(t, "gateway.yaml", config)
