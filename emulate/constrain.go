@@ -1,8 +1,10 @@
 package emulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -95,6 +97,7 @@ func wholeJSON(before, after string) Reader {
 type valueEnd struct {
 	js.Tracker
 	began, whole bool
+	first        byte   // that is no space
 	word         []byte // the value if it is a number, true, false or null
 }
 
@@ -105,6 +108,9 @@ func (v *valueEnd) add(text string) {
 	v.began = true
 	for i := range len(text) {
 		c := text[i]
+		if v.first == 0 && strings.IndexByte(" \t\r\n", c) < 0 {
+			v.first = c
+		}
 		switch inString := v.Next(c); {
 		case inString:
 			v.whole = !v.InString() && v.Depth == 0
@@ -122,11 +128,27 @@ func (v *valueEnd) isWhole() bool {
 	return v.whole || v.Depth == 0 && !v.InString() && json.Valid(v.word)
 }
 
+// words reports whether the text cannot be the beginning of a value.
+func (v *valueEnd) words() bool {
+	word := string(bytes.TrimLeft(v.word, " \t\r\n"))
+	if v.first == '{' || v.first == '[' || v.first == '"' || word == "" || strings.IndexByte("-0123456789", word[0]) >= 0 {
+		return false
+	}
+	for _, whole := range []string{"true", "false", "null"} {
+		if strings.HasPrefix(whole, word) {
+			return false
+		}
+	}
+	return true
+}
+
 // ended closes a whole value and corrects the reason of one that is not.
 func (v *valueEnd) ended(yield func(llm.Event, error) bool, f *llm.Finish, after string) bool {
 	switch {
 	case v.isWhole():
 		return after == "" || yield(llm.TextDelta{Text: after}, nil)
+	case v.words():
+		return yield(llm.Warning{Code: llm.Degraded, Feature: "output", Detail: "the server did not hold the answer to the schema: it is in words"}, nil)
 	case v.began && f.Reason != llm.Length:
 		f.Reason = llm.Length
 		return yield(llm.Warning{Code: llm.Corrected, Feature: "finish", Detail: "the answer ends in the middle of a value: it was cut off, though the server does not say so"}, nil)

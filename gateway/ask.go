@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptrace"
+	"slices"
 	"time"
 
 	"github.com/toolpost/toolpost/emulate"
@@ -138,8 +140,10 @@ func (a *asking) whole(ctx context.Context, to way, req *llm.Request) (begun boo
 // portable returns a request without what the upstream's vendor does not run. The client, whose own
 // vendor would have run it, is warned.
 func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
+	req = x.withoutPrevious(req)
 	known, ok := m.(*provider.Model)
 	if !ok {
+		x.warnPlain(req)
 		return req
 	}
 	req, warnings := known.Portable(req)
@@ -147,6 +151,36 @@ func (x *exchange) portable(m llm.Model, req *llm.Request) *llm.Request {
 		x.warn(w)
 	}
 	return req
+}
+
+// withoutPrevious returns a request without the id of the answer that it goes on from, if all that was said until then stands in it.
+func (x *exchange) withoutPrevious(req *llm.Request) *llm.Request {
+	if !x.goesOn {
+		return req
+	}
+	out := *req
+	out.Extra = maps.Clone(req.Extra)
+	own := maps.Clone(out.Extra[x.Codec.Format])
+	delete(own, x.Codec.Properties().Previous)
+	if out.Extra[x.Codec.Format] = own; len(own) == 0 {
+		delete(out.Extra, x.Codec.Format)
+	}
+	return &out
+}
+
+// warnPlain warns about what a model that is no vendor's does not do.
+func (x *exchange) warnPlain(req *llm.Request) {
+	ignored := func(feature string) {
+		x.warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the model that answers does not know it"})
+	}
+	if req.N > 1 {
+		ignored("n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.Extra[x.Codec.Format])) {
+		if name != "store" {
+			ignored(name)
+		}
+	}
 }
 
 // asking is one upstream that is asked.

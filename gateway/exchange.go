@@ -62,6 +62,7 @@ type exchange struct {
 	relaying bool   // the bytes of the answer are the upstream's
 	relayed  bool   // some of them were sent
 	holds    bool   // calls are held until they fit
+	goesOn   bool   // what the request goes on from stands before it
 	untold   bool   // the client did not ask what its stream uses, and is not told
 	counts   bool   // the upstream was asked for it in the client's place
 	name     string // of the model, as the client says it
@@ -195,7 +196,8 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	req.MaxTokens, x.spent.answers = max(req.MaxTokens, 0), x.allows.answers // some clients write no bound as -1
 	before := len(req.Messages)
 	err = x.answers.Recall(x.ctx(), x.owner, x.Codec, req)
-	return body, req, len(req.Messages) != before, err
+	x.goesOn = len(req.Messages) != before
+	return body, req, x.goesOn, err
 }
 
 // plain reports whether the client speaks its format as the vendor does.
@@ -273,7 +275,9 @@ func (x *exchange) whole(ways []way, req *llm.Request) error {
 		return err
 	}
 	for _, w := range lost {
-		x.warn(w)
+		if w.Feature != "model" { // whose name the client has said itself
+			x.warn(w)
+		}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -476,7 +480,10 @@ func (x *exchange) getModel() error {
 }
 
 func (x *exchange) noModel(name string) error {
-	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q", name))
+	if name == "" {
+		return invalid("the request names no model; the list of models has those that there are")
+	}
+	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are", name))
 }
 
 // way is an upstream that may answer a question.
@@ -496,7 +503,7 @@ func (x *exchange) ways(name string) ([]way, error) {
 		return nil, err
 	}
 	first := x.find(name, x.Codec.Format)
-	if first == nil {
+	if first == nil || name == "" {
 		return nil, x.noModel(name)
 	}
 	x.tally.route = first.Model

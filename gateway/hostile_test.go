@@ -114,7 +114,8 @@ func TestHalfARequest(t *testing.T) {
 
 // TestLocalOnly checks that pages in a browser are refused.
 func TestLocalOnly(t *testing.T) {
-	h := gateway.LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	fine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	h, keyed := gateway.LocalOnly(fine), gateway.NoOtherOrigins(fine)
 	for _, test := range []struct {
 		host, origin, site string
 		status             int
@@ -133,8 +134,16 @@ func TestLocalOnly(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != test.status {
-			t.Errorf("%+v: %d", test, w.Code)
+		if w.Code != test.status || test.status != 200 && !strings.HasPrefix(w.Body.String(), `{"error":{"message":"this server `) {
+			t.Errorf("%+v: %d %s", test, w.Code, w.Body)
+		}
+		if test.status == 421 && !strings.Contains(w.Body.String(), "the setting keys") {
+			t.Errorf("%+v: it does not say what to do: %s", test, w.Body)
+		}
+		w = httptest.NewRecorder()
+		keyed.ServeHTTP(w, r)
+		if want := map[int]int{200: 200, 421: 200, 403: 403}[test.status]; w.Code != want {
+			t.Errorf("%+v, with keys: %d", test, w.Code)
 		}
 	}
 }

@@ -8,22 +8,41 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // LocalOnly refuses requests that a page in a browser sends: those that name another host than this
 // machine, whatever the address they came to, and those of another origin. A gateway that asks no
 // client for a key belongs behind it, because its own keys would be spent.
 func LocalOnly(next http.Handler) http.Handler {
+	next = NoOtherOrigins(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !local(r.Host):
-			http.Error(w, "this server answers requests to this machine only", http.StatusMisdirectedRequest)
-		case r.Header.Get("Sec-Fetch-Site") == "cross-site", !localOrigin(r.Header.Get("Origin")):
-			http.Error(w, "this server does not answer pages of other origins", http.StatusForbidden)
-		default:
-			next.ServeHTTP(w, r)
+		if !local(r.Host) {
+			refusePage(w, r, http.StatusMisdirectedRequest,
+				"this server answers requests to this machine only, and the request names another host; behind a proxy, give its clients keys (the setting keys), or have the proxy name this machine in Host")
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
+}
+
+// NoOtherOrigins refuses requests of pages of other origins. It is enough for a gateway that asks each client for a key, whatever
+// the host that a request names: a page that is led here by a name of its own has none.
+func NoOtherOrigins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Sec-Fetch-Site") == "cross-site" || !localOrigin(r.Header.Get("Origin")) {
+			refusePage(w, r, http.StatusForbidden, "this server does not answer pages of other origins")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refusePage refuses a request in the words of the vendor that its path is of.
+func refusePage(w http.ResponseWriter, r *http.Request, status int, why string) {
+	vendorapi.Fail(w, vendorapi.Find(r).Codec, &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: status, Err: errors.New(why)})
 }
 
 // local reports whether a host, with or without its port, is this machine.

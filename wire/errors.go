@@ -52,7 +52,7 @@ var codeKinds = sync.OnceValue(func() map[string]llm.Kind {
 
 // moreCodes are codes that are read and never written.
 var moreCodes = map[string]llm.Kind{
-	"string_above_max_length": llm.TooLong, "unknown_url": llm.NotFound, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
+	"string_above_max_length": llm.TooLong, "unknown_url": llm.NotFound, "response_not_found": llm.NotFound, "insufficient_quota": llm.Auth, "billing_error": llm.Auth,
 	"permission_error": llm.Auth, "PERMISSION_DENIED": llm.Auth, "authentication_error": llm.Auth,
 	"content_filter": llm.Refused, "bio_policy": llm.Refused, "misalignment_policy_violation": llm.Refused,
 	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
@@ -76,7 +76,7 @@ var moreCodes = map[string]llm.Kind{
 // openaiCodes are codes of the OpenAI formats beside those for kinds of errors.
 var openaiCodes = []string{
 	"string_above_max_length", "insufficient_quota", "content_filter", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation",
-	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt", "unknown_url",
+	"unsupported_parameter", "previous_response_not_found", "tool_use_failed", "invalid_prompt", "unknown_url", "response_not_found",
 }
 
 // phrases are words of vendors' messages that tell the kind of an error whose

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -26,7 +27,7 @@ func (ollama) chatOfPrompt(d *decoder, body []byte) []byte {
 	var prompt, system, images []byte
 	w.Object()
 	for key, v := range js.Members(body) {
-		switch name := string(key); {
+		switch name := strings.ToLower(string(key)); { // Ollama reads names in any case
 		case name == "prompt":
 			prompt = v
 		case name == "system":
@@ -34,11 +35,11 @@ func (ollama) chatOfPrompt(d *decoder, body []byte) []byte {
 		case name == "images":
 			images = v
 		case notInPrompts[name]:
-			if !emptyValue(v) {
-				d.want(v, "no "+name+": a prompt is put into the model's own template")
+			if !emptyValue(v) && d.err == nil {
+				d.err = fmt.Errorf("%s is not supported here: a prompt is put into the model's own template", name)
 			}
 		default:
-			w.AnyKey(name)
+			w.AnyKey(string(key))
 			w.Raw(v)
 		}
 	}

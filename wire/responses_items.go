@@ -313,6 +313,10 @@ func (r responses) decodeInput(d *decoder, v []byte, req *llm.Request) {
 		req.Messages = append(req.Messages, llm.User(js.Text(v)))
 		return
 	}
+	if js.Kind(v) != '[' {
+		d.want(v, "a text or an array")
+		return
+	}
 	for el := range d.objects(v) {
 		r.decodeItem(d, el, req)
 	}

@@ -232,7 +232,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	if err != nil {
 		return err
 	}
-	err = v.serve(ctx, v.addr, onlyHere(v.addr, v.live))
+	err = v.serve(ctx, v.addr, onlyHere(v.addr, v.guards.book != nil, v.live))
 	stop()
 	return errors.Join(err, attended())
 }

@@ -138,12 +138,16 @@ func (g *guards) open(ctx context.Context, keys, remembered string, open func(st
 	return nil
 }
 
-// onlyHere answers nobody but this machine on a loopback address.
-func onlyHere(addr string, next http.Handler) http.Handler {
-	if loopback(addr) == nil {
-		return gateway.LocalOnly(next)
+// onlyHere answers nobody but this machine on a loopback address. With keys it answers whoever has one, also through a proxy
+// on this machine that passes on the host that its clients name.
+func onlyHere(addr string, keys bool, next http.Handler) http.Handler {
+	switch {
+	case loopback(addr) != nil:
+		return next
+	case keys:
+		return gateway.NoOtherOrigins(next)
 	}
-	return next
+	return gateway.LocalOnly(next)
 }
 
 // attend looks after the keys of a gateway until ctx is done: it forgets the log that is too old, and

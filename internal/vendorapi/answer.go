@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
@@ -58,6 +59,29 @@ func NotFound(codec wire.Codec, err error) error {
 // ours would not do.
 var endpointWords = []struct{ format, words, code string }{{wire.Chat, "Invalid URL (%s %s)", "unknown_url"}}
 
+// hints say what to ask instead of a path that is not served. An entry ends in "/" if it stands for all paths that begin so.
+var hints = []struct{ path, hint string }{
+	{"/v1/completions", "completions are asked for at /v1/chat/completions, with messages"},
+	{"/completions", "completions are asked for at /v1/chat/completions, with messages"},
+	{"/v1/v1/", "the base address of the client has /v1 twice: leave it out at the end"},
+	{"/v1/v1beta/", "the base address of the client must not end in /v1"},
+	{"/v1/api/", "the base address of the client must not end in /v1"},
+	{"/v1/model/", "the base address of the client must not end in /v1"},
+}
+
+// hint says what to ask instead of a path, "" if nobody knows.
+func hint(path string) string {
+	for _, h := range hints {
+		if path == h.path || strings.HasSuffix(h.path, "/") && strings.HasPrefix(path, h.path) {
+			return "; " + h.hint
+		}
+	}
+	if len(path) > 1 && strings.HasSuffix(path, "/") {
+		return "; leave out the / at the end"
+	}
+	return ""
+}
+
 // NoEndpoint is the error about a path that no vendor has.
 func NoEndpoint(codec wire.Codec, r *http.Request) error {
 	words, code := "no such endpoint: %s %s", codec.Properties().Errors[llm.NotFound]
@@ -66,5 +90,5 @@ func NoEndpoint(codec wire.Codec, r *http.Request) error {
 			words, code = row.words, row.code
 		}
 	}
-	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: code, Err: fmt.Errorf(words, r.Method, r.URL.Path)}
+	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: code, Err: fmt.Errorf(words+"%s", r.Method, r.URL.Path, hint(r.URL.Path))}
 }

@@ -42,6 +42,11 @@ type place struct {
 var places = []place{
 	{"POST", "/v1/chat/completions", Answer, wire.Chat, wire.Quirks{}},
 	{"POST", "/chat/completions", Answer, wire.Chat, wire.Quirks{}},
+	{"POST", "/openai/v1/chat/completions", Answer, wire.Chat, wire.Quirks{}},
+	{"POST", deployments + "*/chat/completions", Answer, wire.Chat, wire.Quirks{}},
+	{"POST", "/openai/v1/responses", Answer, wire.Responses, wire.Quirks{}},
+	{"POST", "/openai/responses", Answer, wire.Responses, wire.Quirks{}},
+	{"GET", "/openai/v1/models", ListModels, wire.Chat, wire.Quirks{}},
 	{"POST", "/v1/responses", Answer, wire.Responses, wire.Quirks{}},
 	{"POST", "/responses", Answer, wire.Responses, wire.Quirks{}},
 	{"POST", "/v1/messages", Answer, wire.Messages, wire.Quirks{}},

@@ -73,7 +73,11 @@ func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, re
 	if member == "" {
 		return nil
 	}
-	id := js.Text(req.Extra[codec.Format][member])
+	named := req.Extra[codec.Format][member]
+	if kind := js.Kind(named); len(named) > 0 && kind != '"' && kind != 'n' {
+		return &llm.Error{Op: "server", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New(member + " must be a string")}
+	}
+	id := js.Text(named)
 	if id == "" {
 		return nil
 	}
@@ -152,7 +156,7 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 	case err != nil:
 		Fail(w, e.Codec, err)
 	case k == nil:
-		Fail(w, e.Codec, &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Err: errors.New("Response with id '" + id + "' not found.")})
+		Fail(w, e.Codec, &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "response_not_found", Err: errors.New("Response with id '" + id + "' not found.")})
 	case e.Action == DeleteAnswer:
 		WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
 	default:

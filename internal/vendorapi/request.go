@@ -43,11 +43,28 @@ func (e Endpoint) Request(path string, body []byte) (req *llm.Request, stream bo
 			stream = streams
 		}
 	}
+	if name := deployment(path); name != "" {
+		req.Model = name
+	}
 	if len(req.Messages) == 0 && !format.EmptyLoads {
-		return nil, false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the conversation has no messages")}
+		return nil, false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest,
+			Err: errors.New("the conversation has no messages, or none but results of calls that are not in it")}
 	}
 	return req, stream, nil
 }
+
+// deployment returns the model that a path of Azure's names.
+func deployment(path string) string {
+	rest, ok := strings.CutPrefix(path, deployments)
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return name
+}
+
+// deployments are where Azure has models of its customers.
+const deployments = "/openai/deployments/"
 
 // counting is how a vendor counts the tokens of a request that is not answered.
 type counting struct {
