@@ -46,7 +46,6 @@ func (c Administration) Handler() (http.Handler, error) {
 		"POST /admin/keys/{id}/revoke": a.revoke,
 		"GET /admin/teams":             a.teams,
 		"PUT /admin/teams/{name}":      a.setTeam,
-		"GET /admin/requests":          a.requests,
 	}
 	if c.Live != nil {
 		answers["GET /admin/approvals"], answers["POST /admin/approvals/{id}"] = a.approvals, a.decide
@@ -62,6 +61,7 @@ func (c Administration) Handler() (http.Handler, error) {
 		})
 	}
 	mux.HandleFunc("GET /admin/usage", a.usage)
+	mux.HandleFunc("GET /admin/requests", a.requests)
 	a.mux = mux
 	return a, nil
 }
@@ -258,17 +258,34 @@ func (a *admin) setTeam(r *http.Request) (any, error) {
 // defaultLog is how many lines of the log are told if nobody says it.
 const defaultLog = 100
 
-func (a *admin) requests(r *http.Request) (any, error) {
+// requests answers with the latest requests, as JSON or as a table.
+func (a *admin) requests(w http.ResponseWriter, r *http.Request) {
 	most := defaultLog
 	if s := r.URL.Query().Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 {
-			return nil, bad("limit: %.40q is no number", s)
+			a.fail(w, bad("limit: %.40q is no number", s))
+			return
 		}
 		most = n
 	}
 	log, err := a.book.Log(r.Context(), most)
-	return map[string]any{"requests": notNil(log)}, err
+	a.list(w, r, err, map[string]any{"requests": notNil(log)}, func() error { return access.WriteLog(w, log) })
+}
+
+// list answers with a list, as JSON or as a table.
+func (a *admin) list(w http.ResponseWriter, r *http.Request, err error, asJSON any, asCSV func() error) {
+	switch format := r.URL.Query().Get("format"); {
+	case err != nil:
+		a.fail(w, err)
+	case format == "" || format == "json":
+		vendorapi.WriteJSON(w, asJSON)
+	case format == "csv":
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		_ = asCSV() // who is gone needs no answer
+	default:
+		a.fail(w, bad("format: %.40q is neither json nor csv", format))
+	}
 }
 
 // usage answers with what was used, as JSON or as a table.
@@ -289,16 +306,7 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	spend, err := a.book.Usage(r.Context(), since, by...)
-	if err != nil {
-		a.fail(w, err)
-		return
-	}
-	if query.Get("format") != "csv" {
-		vendorapi.WriteJSON(w, map[string]any{"usage": notNil(spend)})
-		return
-	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	_ = access.WriteCSV(w, spend, by...) // who is gone needs no answer
+	a.list(w, r, err, map[string]any{"usage": notNil(spend)}, func() error { return access.WriteCSV(w, spend, by...) })
 }
 
 // notNil makes an empty list one in JSON, too.

@@ -91,6 +91,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 	defer to.busy.Add(-1)
 	to.route.taken(to.upstream)
 	x.asks(to.id)
+	x.tally.upstream = to.Model
 	labels := x.labels(to.model)
 	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each, others: others, stop: stop}
 	req = x.inTermsOf(labels, req)

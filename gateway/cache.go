@@ -44,6 +44,8 @@ type cached struct {
 	until  time.Time
 	header http.Header
 	body   []byte
+	// upstream is the id of who answered.
+	upstream string
 }
 
 // cache keeps answers, the ones that were asked for last. The zero value is empty and ready to use.
@@ -100,14 +102,14 @@ func (a *cached) cost() int { return len(a.body) + 1024 }
 
 // fresh reports whether an answer was given from the cache. If not, one that is given now may be
 // kept.
-func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) bool {
+func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) (bool, error) {
 	if r.Cache.For == 0 {
-		return false
+		return false, nil
 	}
 	if !x.cacheable(r, req) {
 		x.w.Header().Set(CacheHeader, "off")
 		x.meters.cached.add(1, r.Model, "off")
-		return false
+		return false, nil
 	}
 	x.cacheKey = x.keyOf(r, body)
 	x.cacheFor = r.Cache.For
@@ -119,8 +121,14 @@ func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) bool {
 		x.w.Header().Set(CacheHeader, "miss")
 		x.meters.cached.add(1, r.Model, "miss")
 		x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxCached
-		return false
+		return false, nil
 	}
+	x.asks(found.upstream)
+	settle, err := x.claimFree(true)
+	if err != nil {
+		return false, err
+	}
+	defer settle(nil)
 	x.meters.cached.add(1, r.Model, "hit")
 	header := x.w.Header()
 	for name, values := range found.header {
@@ -129,10 +137,10 @@ func (x *exchange) fromCache(r *route, req *llm.Request, body []byte) bool {
 	header.Set(CacheHeader, "hit")
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.begun, x.upstream = true, found.header.Get(UpstreamHeader)
+	x.begun = true
 	x.w.WriteHeader(http.StatusOK)
 	_, _ = x.w.Write(found.body) // a client that is gone needs no answer
-	return true
+	return true, nil
 }
 
 // cacheable reports whether the same request may have the same answer: nothing that it leads to
@@ -184,7 +192,7 @@ func (x *exchange) remember(err error) {
 	if f := x.tally.finish; f != llm.Stop && f != llm.ToolCalls {
 		return
 	}
-	x.lasting.cache.put(&cached{key: x.cacheKey, until: time.Now().Add(x.cacheFor), header: x.keptHeader(), body: x.outlet.copy.Bytes()})
+	x.lasting.cache.put(&cached{key: x.cacheKey, until: time.Now().Add(x.cacheFor), header: x.keptHeader(), body: x.outlet.copy.Bytes(), upstream: x.upstream})
 }
 
 // keptHeader is what of the header belongs to an answer that is given again.

@@ -99,11 +99,11 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 
 // end tells the log.
 func (x *exchange) end(err error) {
-	attrs := make([]slog.Attr, 0, 16)
+	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
-		attrs = append(attrs, slog.String("model", x.name), slog.String("upstream", x.upstream),
+		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.name), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
 			slog.Int("input_tokens", x.usage.Input), slog.Int("output_tokens", x.usage.Output),
 			slog.Int("warnings", x.told+x.unsaid), slog.Int("invalid_calls", x.invalid))
 	}
@@ -150,8 +150,8 @@ func (x *exchange) answer() (err error) {
 	if len(req.Messages) == 0 {
 		return x.WriteReady(x.w, req.Model)
 	}
-	if x.fromCache(way[0].route, req, body) {
-		return nil
+	if done, err := x.fromCache(way[0].route, req, body); done || err != nil {
+		return err
 	}
 	if done, err := x.repeated(way[0].route, req, body, x.streamed); done || err != nil {
 		return err
@@ -431,7 +431,7 @@ func warningText(w llm.Warning) string {
 
 // count answers how many tokens a request has: what the upstream says if it speaks the client's
 // format, else our own estimate.
-func (x *exchange) count() error {
+func (x *exchange) count() (err error) {
 	body, err := x.body()
 	if err != nil {
 		return err
@@ -455,7 +455,13 @@ func (x *exchange) count() error {
 	if ways, err = x.mayReach(ways, req); err != nil {
 		return err
 	}
+	settle, err := x.claimFree(false)
+	if err != nil {
+		return err
+	}
+	defer func() { settle(err) }()
 	x.asks(ways[0].id)
+	x.tally.upstream = ways[0].Model
 	if m, ok := ways[0].model.(*provider.Model); ok && len(req.Messages) == before {
 		raw := provider.ClientRequest{Format: x.Codec.Format, Body: body, Says: req}
 		if n, counted, err := m.CountTokens(x.ctx(), raw); counted && err == nil {

@@ -140,6 +140,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		x.fail(err)
+		x.bookRefusal()
 	}
 	x.end(err)
 	x.measure()

@@ -71,12 +71,12 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(status, text)
 	}
 	for _, line := range []string{
-		`toolpost_requests_total{route="native",format="chat",status="200"} 1`,
-		`toolpost_requests_total{route="busy",format="messages",status="503"} 1`,
-		`toolpost_requests_total{route="none",format="gemini",status="404"} 1`,
+		`toolpost_requests_total{route="native",upstream="up-chat/sim/native",format="chat",status="200"} 1`,
+		`toolpost_requests_total{route="busy",upstream="up-chat/sim/native+503",format="messages",status="503"} 1`,
+		`toolpost_requests_total{route="none",upstream="none",format="gemini",status="404"} 1`,
 		`toolpost_calls_total{route="native",dialect="native"} 1`,
 		`toolpost_calls_total{route="text",dialect="hermes`,
-		`toolpost_tokens_total{route="text",kind="output"} `,
+		`toolpost_tokens_total{route="text",upstream="up-chat/sim/hermes_json",kind="output"} `,
 		`toolpost_upstream_failures_total{route="busy",upstream="up-chat/sim/native+503",kind="overloaded"} 1`,
 		`toolpost_upstream_breaker{route="native",upstream="up-chat/sim/native"} 0`,
 		`toolpost_first_byte_seconds_count{route="native",format="chat"} 1`,

@@ -25,7 +25,7 @@ type meter struct {
 }
 
 // marks are the values of the labels of a series.
-type marks [3]string
+type marks [4]string
 
 // series is the value of a counter, or the counts of a histogram.
 type series struct {
@@ -182,11 +182,11 @@ func newMeters() *meters {
 		buckets    []float64
 		labels     []string
 	}{
-		{&m.requests, "toolpost_requests_total", "Requests that were answered, by the status of the answer.", nil, []string{"route", "format", "status"}},
+		{&m.requests, "toolpost_requests_total", "Requests that were answered, by the status of the answer.", nil, []string{"route", "upstream", "format", "status"}},
 		{&m.total, "toolpost_request_seconds", "How long questions to models took from the first byte of the request to the last of the answer.", seconds, []string{"route", "format"}},
 		{&m.first, "toolpost_first_byte_seconds", "How long it took from the request to the first byte of the answer.", seconds, []string{"route", "format"}},
 		{&m.added, "toolpost_added_seconds", "What the gateway added before the first byte: from the last byte of the request until the upstream was asked, and from the first event of its answer until that was sent.", small, []string{"route", "format"}},
-		{&m.tokens, "toolpost_tokens_total", "Tokens that upstreams counted.", nil, []string{"route", "kind"}},
+		{&m.tokens, "toolpost_tokens_total", "Tokens that upstreams counted.", nil, []string{"route", "upstream", "kind"}},
 		{&m.calls, "toolpost_calls_total", "Tool calls of models, by the dialect that they were written in; native ones came as calls.", nil, []string{"route", "dialect"}},
 		{&m.repairs, "toolpost_repairs_total", "Repairs of tool calls, by class.", nil, []string{"route", "class"}},
 		{&m.unpromoted, "toolpost_unpromoted_calls_total", "Text that looks like a call and was left as text.", nil, []string{"route", "code"}},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
@@ -29,7 +30,17 @@ type endpoint struct {
 	format  string // whose endpoint it is
 	root    string // of the API's version, which is not sent on
 	model   whereModel
+	costs   whatCosts
 }
+
+// whatCosts is what the price of a request depends on.
+type whatCosts uint8
+
+const (
+	someThing whatCosts = iota // that is not counted here: pictures, sound, batches
+	tokens                     // of input
+	nothing
+)
 
 // whereModel is where the name of a model stands.
 type whereModel uint8
@@ -42,27 +53,27 @@ const (
 
 // endpoints are those that can be passed on.
 var endpoints = []endpoint{
-	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody},
-	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody},
-	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody},
-	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath},
-	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath},
-	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody},
-	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody},
-	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody},
-	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody},
-	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody},
-	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody},
-	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody},
-	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody},
-	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere},
-	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere},
-	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere},
-	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere},
-	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere},
-	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere},
-	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere},
-	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere},
+	{"embeddings", "POST", "/v1/embeddings", wire.Chat, "/v1", inBody, tokens},
+	{"embeddings", "POST", "/api/embed", wire.Ollama, "/api", inBody, tokens},
+	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody, tokens},
+	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath, tokens},
+	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath, tokens},
+	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody, someThing},
+	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody, someThing},
+	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody, someThing},
+	{"audio", "POST", "/v1/audio/speech", wire.Chat, "/v1", inBody, someThing},
+	{"audio", "POST", "/v1/audio/transcriptions", wire.Chat, "/v1", inBody, someThing},
+	{"audio", "POST", "/v1/audio/translations", wire.Chat, "/v1", inBody, someThing},
+	{"moderations", "POST", "/v1/moderations", wire.Chat, "/v1", inBody, nothing},
+	{"rerank", "POST", "/v1/rerank", wire.Chat, "/v1", inBody, someThing},
+	{"files", "GET POST", "/v1/files", wire.Chat, "/v1", nowhere, nothing},
+	{"files", "GET DELETE", "/v1/files/", wire.Chat, "/v1", nowhere, nothing},
+	{"files", "POST", "/v1/uploads", wire.Chat, "/v1", nowhere, nothing},
+	{"files", "POST", "/v1/uploads/", wire.Chat, "/v1", nowhere, nothing},
+	{"batches", "GET POST", "/v1/batches", wire.Chat, "/v1", nowhere, someThing},
+	{"batches", "GET POST", "/v1/batches/", wire.Chat, "/v1", nowhere, someThing},
+	{"batches", "GET POST", "/v1/messages/batches", wire.Messages, "/v1", nowhere, someThing},
+	{"batches", "GET POST DELETE", "/v1/messages/batches/", wire.Messages, "/v1", nowhere, someThing},
 }
 
 // Kinds returns the kinds of endpoints that a route may pass on.
@@ -161,7 +172,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 			return err
 		}
 	}
-	_, settle, err := x.claim(nil, &llm.Request{Model: model})
+	settle, err := x.claimPassed(e, up, to.Info(), body)
 	if err != nil {
 		return err
 	}
@@ -183,8 +194,36 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
 		return outside(err, err)
 	}
-	return x.sendBack(e, r, resp)
+	return x.sendBack(e, r, resp, len(body))
 }
+
+// claimPassed lets a request to another endpoint in, if the client has enough left and what is to be bounded can be counted. It returns what ends it.
+func (x *exchange) claimPassed(e *endpoint, up string, info catalog.Model, body []byte) (func(error), error) {
+	if x.rights == nil {
+		return func(error) {}, nil
+	}
+	s := &x.spent
+	s.to, s.models, s.req = up, map[string]catalog.Model{up: info}, &llm.Request{}
+	claim := access.Claim{ID: x.id, Model: x.name}
+	switch e.costs {
+	case tokens:
+		usage := llm.Usage{Input: tokensOf(len(body))}
+		claim.Tokens = int64(usage.Input)
+		cost, known := info.Price.Cost(usage)
+		claim.Money, claim.Unpriced = cost, !known
+	case someThing:
+		claim.Unpriced = true
+	}
+	var err error
+	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
+		return nil, x.refused(err)
+	}
+	x.rateHeaders(s.admission.Rooms)
+	return x.settle, nil
+}
+
+// tokensOf estimates how many tokens a body has.
+func tokensOf(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
 // passRoute returns the route that passes an endpoint on.
 func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
@@ -257,6 +296,7 @@ func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *prov
 		case err != nil:
 			problem = err
 		case to.Speaks(e.format):
+			x.tally.upstream = u.Model
 			return id, to, nil
 		}
 	}
@@ -287,7 +327,7 @@ func allowed(h http.Header, names []string) http.Header {
 const maxUsage = 4 << 20
 
 // sendBack sends an upstream's answer to the client as it comes.
-func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response) error {
+func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int) error {
 	header := x.w.Header()
 	for name, values := range allowed(resp.Header, toClient) {
 		header[name] = values
@@ -317,34 +357,52 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response) error {
 			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 		}
 	}
-	x.countPassed(resp.StatusCode)
+	x.countPassed(e, resp.StatusCode, sent)
 	return nil
 }
 
-// countPassed takes note of the tokens that an answer says were used.
-func (x *exchange) countPassed(status int) {
-	x.spent.finished = status/100 == 2
-	defer func() {
-		if x.rights != nil {
-			x.spent.book(x.usage)
+// usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.
+var (
+	usedIn = [][]string{{"usage", "prompt_tokens"}, {"usage", "input_tokens"}, {"usage", "total_tokens"}, {"prompt_eval_count"}, {"usageMetadata", "promptTokenCount"}, {"meta", "billed_units", "input_tokens"}}
+	saidIn = [][]string{{"usage", "completion_tokens"}, {"usage", "output_tokens"}, {"meta", "billed_units", "output_tokens"}}
+)
+
+// firstNumber returns the first number above 0 that stands in one of the places.
+func firstNumber(v []byte, places [][]string) int {
+	for _, place := range places {
+		at := v
+		for _, name := range place {
+			at = js.Get(at, name)
 		}
-	}()
-	if x.outlet.copy == nil || !js.Valid(x.outlet.copy.Bytes()) {
+		if n, ok := js.Int(at); ok && n > 0 && n <= mostInput {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// countPassed takes note of what an answer says was used. Where tokens are paid for and it does not say so, they are estimated by what was sent; what is paid for in
+// another way has no price here, unless the answer says tokens.
+func (x *exchange) countPassed(e *endpoint, status, sent int) {
+	x.spent.finished = status/100 == 2
+	if x.outlet.copy != nil && js.Valid(x.outlet.copy.Bytes()) {
+		body := js.Trim(x.outlet.copy.Bytes())
+		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
+	}
+	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, x.tally.upstream, "input")
+	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, x.tally.upstream, "output")
+	if x.rights == nil {
 		return
 	}
-	usage := js.Get(js.Trim(x.outlet.copy.Bytes()), "usage")
-	for _, name := range []string{"prompt_tokens", "input_tokens", "total_tokens"} {
-		if n, ok := js.Int(js.Get(usage, name)); ok && n > 0 && x.usage.Input == 0 {
-			x.usage.Input = int(n)
-		}
+	silent := x.usage.Input+x.usage.Output == 0 && x.spent.finished && x.r.Method == http.MethodPost
+	switch {
+	case silent && e.costs == tokens:
+		x.estimates("absent", llm.Usage{Input: tokensOf(sent)})
+	case silent && e.costs == someThing:
+		x.spent.unpriced, x.spent.open = true, false
+	default:
+		x.spent.book(x.usage)
 	}
-	for _, name := range []string{"completion_tokens", "output_tokens"} {
-		if n, ok := js.Int(js.Get(usage, name)); ok && n > 0 {
-			x.usage.Output = int(n)
-		}
-	}
-	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, "input")
-	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, "output")
 }
 
 func invalid(format string, args ...any) error {

@@ -119,6 +119,7 @@ func (x *exchange) refused(err error) error {
 		return &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: errors.New("keys and limits cannot be checked at the moment")}
 	}
 	x.meters.refused.add(1, string(r.Ground))
+	x.spent.refused = true
 	as, own := mannersOf(x.Codec.Format).grounds[r.Ground]
 	if !own {
 		as = grounds[r.Ground]

@@ -111,6 +111,11 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 	case found.Words != p.words:
 		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
 	}
+	settle, err := x.claimFree(true)
+	if err != nil {
+		return false, err
+	}
+	defer settle(nil)
 	return true, x.replay(found)
 }
 

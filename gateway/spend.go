@@ -26,6 +26,8 @@ type spending struct {
 	used                llm.Usage
 	money               catalog.Money
 	unpriced, estimated bool
+	cached              bool // nobody was asked
+	refused             bool // for a bound or a limit of the key
 
 	finished bool // the client has its answer
 }
@@ -174,7 +176,7 @@ func (x *exchange) claimAgain(ways []way, req *llm.Request) error {
 func (x *exchange) settle(err error) {
 	x.lost(err)
 	s := &x.spent
-	line := access.LogLine{Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start),
+	line := access.LogLine{Route: x.tally.route, Upstream: x.upstream, Format: x.Codec.Format, Status: "ok", Took: time.Since(x.start), Cached: s.cached,
 		Input: int64(s.used.Input), Output: int64(s.used.Output), Money: s.money, Unpriced: s.unpriced, Estimated: s.estimated}
 	switch {
 	case err != nil:
@@ -187,5 +189,31 @@ func (x *exchange) settle(err error) {
 		x.settings.Log.Warn("what a request used could not be written yet; it is kept and written later", "id", x.id, "error", later.Err.Error())
 	} else if err != nil {
 		x.settings.Log.Error("what a request used could not be written", "id", x.id, "error", err.Error())
+	}
+}
+
+// claimFree lets a request in that uses neither tokens nor money: one that is answered from what was answered before, or that only counts. It returns
+// what ends it.
+func (x *exchange) claimFree(cached bool) (func(error), error) {
+	if x.rights == nil {
+		return func(error) {}, nil
+	}
+	s := &x.spent
+	var err error
+	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, access.Claim{ID: x.id, Model: x.name, Free: true}); err != nil {
+		return nil, x.refused(err)
+	}
+	x.rateHeaders(s.admission.Rooms)
+	s.cached, s.finished = cached, true
+	return x.settle, nil
+}
+
+// bookRefusal counts a request that was refused for a bound or a limit of its key.
+func (x *exchange) bookRefusal() {
+	if !x.spent.refused || x.rights == nil || x.spent.admission != nil { // what was let in is in the log
+		return
+	}
+	if err := x.settings.Access.Refuse(x.ctx(), x.rights, x.tally.route); err != nil {
+		x.settings.Log.Error("a refused request could not be counted", "id", x.id, "error", err.Error())
 	}
 }

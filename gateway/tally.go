@@ -13,10 +13,12 @@ import (
 
 // tally is what is measured of one request.
 type tally struct {
-	route string       // the name of the route, "" if none was found
-	read  time.Time    // when the request was read
-	asked atomic.Int64 // when the first upstream was asked, in nanoseconds
-	event time.Time    // when the first event of the answer came
+	route string // the name of the route, "" if none was found
+	// upstream is who was asked last, as the configuration names it; "" if nobody was. Clients can make up any number of ids, but not of these.
+	upstream string
+	read     time.Time    // when the request was read
+	asked    atomic.Int64 // when the first upstream was asked, in nanoseconds
+	event    time.Time    // when the first event of the answer came
 
 	finish llm.Reason // why the answer ended
 }
@@ -55,7 +57,7 @@ func (x *exchange) saw(ev llm.Event) {
 		u := ev.Usage
 		for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
 			if n > 0 && n <= mostInput { // a counter never falls, and one odd answer must not be all that it shows
-				m.tokens.add(float64(n), t.route, tokenKinds[i])
+				m.tokens.add(float64(n), t.route, t.upstream, tokenKinds[i])
 			}
 		}
 	}
@@ -83,7 +85,11 @@ func (x *exchange) measure() {
 	if x.outlet.status != 0 {
 		status = strconv.Itoa(x.outlet.status)
 	}
-	m.requests.add(1, route, format, status)
+	upstream := t.upstream
+	if upstream == "" {
+		upstream = noRoute
+	}
+	m.requests.add(1, route, upstream, format, status)
 	if t.read.IsZero() || x.outlet.sent.IsZero() {
 		return
 	}

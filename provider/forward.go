@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -44,6 +45,9 @@ func (f *Forwarder) Model() string { return f.m.model }
 
 // Ready returns nil if a request could be sent: there is a key, or none is needed.
 func (f *Forwarder) Ready() error { return f.m.Ready() }
+
+// Info returns what the catalogue knows of the model.
+func (f *Forwarder) Info() catalog.Model { return f.m.info }
 
 // Speaks reports whether the vendor has the endpoints of a format.
 func (f *Forwarder) Speaks(format string) bool { return slices.Contains(f.m.vendor.Wires, format) }

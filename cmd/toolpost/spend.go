@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,9 +24,12 @@ func newUsage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Show what the clients of a gateway have used",
-		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, model or day, or several of
-them. --by request lists the latest requests. An amount with a * lacks requests whose price is
-not known; tokens with a ~ hold some that were estimated.`,
+		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, route (as the configuration
+names it), model (as clients ask for it), upstream (who answered) or day, or several of them.
+--by request lists the latest requests; --last says how many. CACHED are requests that were
+answered with an earlier answer; REFUSED were refused for a limit or a bound of their key, and
+are not in REQUESTS. An amount with a * lacks requests whose price is not known; tokens with a
+~ hold some that were estimated.`,
 		Example: `  toolpost usage --by team --keys sqlite:keys.db
   toolpost usage --by team,day --since 30d --csv --keys sqlite:keys.db
   toolpost usage --by request --last 20 --json --keys sqlite:keys.db`,
@@ -39,15 +43,15 @@ not known; tokens with a ~ hold some that were estimated.`,
 				return err
 			}
 			if by == byRequest {
-				if asCSV || !from.IsZero() {
-					return usagef(cmd, "the list of requests has neither --csv nor --since; --last says how many")
+				if !from.IsZero() {
+					return usagef(cmd, "the list of requests has no --since; --last says how many")
 				}
-				return withKeys(cmd, false, func(b *access.Book) error { return printRequests(cmd, b, last, asJSON) })
+				return withKeys(cmd, false, func(b *access.Book) error { return printRequests(cmd, b, last, asJSON, asCSV) })
 			}
 			var groups []access.Grouping
 			for word := range strings.SplitSeq(by, ",") {
 				if !slices.Contains(access.Groupings, access.Grouping(word)) {
-					return usagef(cmd, "--by: %q is not key, team, model, day or request", word)
+					return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
 				}
 				groups = append(groups, access.Grouping(word))
 			}
@@ -67,7 +71,7 @@ not known; tokens with a ~ hold some that were estimated.`,
 	}
 	addKeysFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&by, "by", "team", "what to sum up by: key, team, model, day, several of them with commas, or request")
+	f.StringVar(&by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
 	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
 	f.IntVar(&last, "last", 50, "with --by request: how many")
 	f.BoolVar(&asJSON, "json", false, "print one JSON array")
@@ -81,13 +85,13 @@ func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) e
 	for _, g := range by {
 		head = append(head, strings.ToUpper(string(g)))
 	}
-	rows := [][]string{append(head, "REQUESTS", "FAILED", "INPUT", "OUTPUT", "USD")}
+	rows := [][]string{append(head, "REQUESTS", "FAILED", "CACHED", "REFUSED", "INPUT", "OUTPUT", "USD")}
 	for _, s := range list {
 		var row []string
 		for _, g := range by {
-			row = append(row, printable(s.Of(g)))
+			row = append(row, cmp.Or(printable(s.Of(g)), "-"))
 		}
-		rows = append(rows, append(row, strconv.FormatInt(s.Requests, 10), strconv.FormatInt(s.Failed, 10),
+		rows = append(rows, append(row, strconv.FormatInt(s.Requests, 10), strconv.FormatInt(s.Failed, 10), strconv.FormatInt(s.Cached, 10), strconv.FormatInt(s.Refused, 10),
 			tokenSum(s.Input, s.Estimated > 0), tokenSum(s.Output, s.Estimated > 0), amountSum(s.Money, s.Unpriced > 0)))
 	}
 	if len(list) == 0 {
@@ -114,7 +118,7 @@ func amountSum(m catalog.Money, unpriced bool) string {
 }
 
 // printRequests prints the latest requests.
-func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON bool) error {
+func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON, asCSV bool) error {
 	log, err := b.Log(cmd.Context(), last)
 	if err != nil {
 		return err
@@ -122,9 +126,16 @@ func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON bool) er
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), append([]access.LogLine{}, log...))
 	}
-	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
+	if asCSV {
+		return access.WriteLog(cmd.OutOrStdout(), log)
+	}
+	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
 	for _, l := range log {
-		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, printable(l.Model), printable(l.Upstream), l.Status,
+		status := l.Status
+		if l.Cached {
+			status += " (cached)"
+		}
+		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, cmp.Or(printable(l.Route), "-"), printable(l.Model), cmp.Or(printable(l.Upstream), "-"), status,
 			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
 	return printTable(cmd.OutOrStdout(), "", rows)

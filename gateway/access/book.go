@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -286,6 +287,8 @@ type Claim struct {
 	Usual Count
 	// Unpriced says that what it costs is not known.
 	Unpriced bool
+	// Free says that it uses neither tokens nor money, so that only limits of requests hold for it.
+	Free bool
 }
 
 // Room is what is left of a limit.
@@ -324,6 +327,9 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		var refused *Refusal
 		a.Rooms = nil
 		g.limits(func(scope string, l Quota) bool {
+			if r.Free && l.Unit != Requests {
+				return true
+			}
 			w := Window{scope, l.Per, l.Per.begin(now).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
 			left, over := l.admit(room, used[w], held[scope].of(l.Per), hold.of(l.Per), now)
@@ -462,11 +468,21 @@ func (b *Book) Settle(ctx context.Context, a *Admission, e LogLine) error {
 	}
 }
 
+// refuseTime bounds how long a store may take for a request that is refused.
+const refuseTime = 2 * time.Second
+
+// Refuse counts a request of a key that was refused. Its model is not named: a client could make up any number of them.
+func (b *Book) Refuse(ctx context.Context, g *Rights, route string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseTime)
+	defer cancel()
+	return b.Store.Add(ctx, Spend{Team: g.Key.Team, Key: g.Key.ID, Route: route, Day: b.now().Format(time.DateOnly), Refused: 1})
+}
+
 // Usage sums up what was used since a day, by what by says.
 func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Spend, error) {
 	for _, g := range by {
 		if !slices.Contains(Groupings, g) {
-			return nil, fmt.Errorf("access: usage cannot be told by %.40q", g)
+			return nil, fmt.Errorf("access: usage cannot be told by %.40q, only by %s", g, groupingNames())
 		}
 	}
 	day := ""
@@ -477,7 +493,16 @@ func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Sp
 }
 
 // Groupings are all of them.
-var Groupings = []Grouping{ByTeam, ByKey, ByModel, ByDay}
+var Groupings = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByDay}
+
+// groupingNames are their names, for people.
+func groupingNames() string {
+	var names []string
+	for _, g := range Groupings {
+		names = append(names, string(g))
+	}
+	return strings.Join(names, ", ")
+}
 
 // maxLog bounds how much of the log is read at once.
 const maxLog = 10_000

@@ -101,15 +101,27 @@ func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 	for _, w := range windows {
 		m.counts[w] = m.counts[w].plus(e.count())
 	}
-	if m.usage == nil {
-		m.usage = make(map[Spend]Spend)
-	}
-	u := usageOf(&e)
-	of := u.common([]Grouping{ByTeam, ByKey, ByModel, ByDay})
-	m.usage[of] = m.usage[of].plus(u, of)
+	m.add(usageOf(&e))
 	if m.log = append(m.log, e); len(m.log) >= maxMemoryLog {
 		m.log = slices.Clone(m.log[maxMemoryLog/2:])
 	}
+	return nil
+}
+
+// add adds to the sums; it wants m.mu.
+func (m *Memory) add(u Spend) {
+	if m.usage == nil {
+		m.usage = make(map[Spend]Spend)
+	}
+	of := u.common(Groupings)
+	m.usage[of] = m.usage[of].plus(u, of)
+}
+
+// Add implements [Store].
+func (m *Memory) Add(_ context.Context, u Spend) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(u)
 	return nil
 }
 
@@ -117,23 +129,14 @@ func (m *Memory) Settle(_ context.Context, e LogLine, windows []Window) error {
 func (u Spend) common(by []Grouping) Spend {
 	var of Spend
 	for _, g := range by {
-		switch g {
-		case ByTeam:
-			of.Team = u.Team
-		case ByKey:
-			of.Key = u.Key
-		case ByModel:
-			of.Model = u.Model
-		case ByDay:
-			of.Day = u.Day
-		}
+		*of.at(g) = u.Of(g)
 	}
 	return of
 }
 
 // plus adds v, as usage of a group.
 func (u Spend) plus(v, of Spend) Spend {
-	of.Requests, of.Failed = u.Requests+v.Requests, u.Failed+v.Failed
+	of.Requests, of.Failed, of.Cached, of.Refused = u.Requests+v.Requests, u.Failed+v.Failed, u.Cached+v.Cached, u.Refused+v.Refused
 	of.Input, of.Output, of.Money = u.Input+v.Input, u.Output+v.Output, u.Money+v.Money
 	of.Unpriced, of.Estimated = u.Unpriced+v.Unpriced, u.Estimated+v.Estimated
 	return of

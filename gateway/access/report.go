@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // clip returns what clients called a model as it may stand in a table or a log: they choose the
@@ -23,23 +24,72 @@ func clip(name string) string {
 	return b.String()
 }
 
+// column is a column of a table in CSV. Its names are those of the members in JSON.
+type column[T any] struct {
+	name string
+	of   func(*T) string
+}
+
+func count[T any](of func(*T) int64) func(*T) string {
+	return func(v *T) string { return strconv.FormatInt(of(v), 10) }
+}
+
+// spendColumns are those of sums, behind what they are told by.
+var spendColumns = []column[Spend]{
+	{"requests", count(func(s *Spend) int64 { return s.Requests })},
+	{"failed", count(func(s *Spend) int64 { return s.Failed })},
+	{"cached", count(func(s *Spend) int64 { return s.Cached })},
+	{"refused", count(func(s *Spend) int64 { return s.Refused })},
+	{"input", count(func(s *Spend) int64 { return s.Input })},
+	{"output", count(func(s *Spend) int64 { return s.Output })},
+	{"usd", func(s *Spend) string { return Money.amount(int64(s.Money)) }},
+	{"unpriced", count(func(s *Spend) int64 { return s.Unpriced })},
+	{"estimated", count(func(s *Spend) int64 { return s.Estimated })},
+}
+
+// logColumns are those of requests.
+var logColumns = []column[LogLine]{
+	{"at", func(e *LogLine) string { return e.At.UTC().Format(time.RFC3339) }},
+	{"id", func(e *LogLine) string { return e.ID }},
+	{"team", func(e *LogLine) string { return e.Team }},
+	{"key", func(e *LogLine) string { return e.Key }},
+	{"route", func(e *LogLine) string { return e.Route }},
+	{"model", func(e *LogLine) string { return e.Model }},
+	{"upstream", func(e *LogLine) string { return e.Upstream }},
+	{"format", func(e *LogLine) string { return e.Format }},
+	{"status", func(e *LogLine) string { return e.Status }},
+	{"cached", func(e *LogLine) string { return strconv.FormatBool(e.Cached) }},
+	{"input", count(func(e *LogLine) int64 { return e.Input })},
+	{"output", count(func(e *LogLine) int64 { return e.Output })},
+	{"usd", func(e *LogLine) string { return Money.amount(int64(e.Money)) }},
+	{"unpriced", func(e *LogLine) string { return strconv.FormatBool(e.Unpriced) }},
+	{"estimated", func(e *LogLine) string { return strconv.FormatBool(e.Estimated) }},
+	{"seconds", func(e *LogLine) string { return strconv.FormatFloat(e.Took.Seconds(), 'f', 3, 64) }},
+}
+
 // WriteCSV writes what was used as a table, with a line of names first. Amounts are in dollars.
 func WriteCSV(w io.Writer, list []Spend, by ...Grouping) error {
-	out := csv.NewWriter(w)
-	var head []string
+	var columns []column[Spend]
 	for _, g := range by {
-		head = append(head, string(g))
+		columns = append(columns, column[Spend]{string(g), func(s *Spend) string { return s.Of(g) }})
 	}
-	_ = out.Write(append(head, "requests", "failed", "input", "output", "usd", "unpriced", "estimated")) // Flush says what failed
-	for _, s := range list {
-		row := make([]string, 0, len(by)+7)
-		for _, g := range by {
-			row = append(row, cell(s.Of(g)))
+	return writeTable(w, list, append(columns, spendColumns...))
+}
+
+// WriteLog writes requests as a table, like [WriteCSV].
+func WriteLog(w io.Writer, list []LogLine) error { return writeTable(w, list, logColumns) }
+
+func writeTable[T any](w io.Writer, list []T, columns []column[T]) error {
+	out := csv.NewWriter(w)
+	row := make([]string, len(columns))
+	for i, c := range columns {
+		row[i] = c.name
+	}
+	_ = out.Write(row) // Flush says what failed
+	for i := range list {
+		for k, c := range columns {
+			row[k] = cell(c.of(&list[i]))
 		}
-		for _, n := range []int64{s.Requests, s.Failed, s.Input, s.Output} {
-			row = append(row, strconv.FormatInt(n, 10))
-		}
-		row = append(row, Money.amount(int64(s.Money)), strconv.FormatInt(s.Unpriced, 10), strconv.FormatInt(s.Estimated, 10))
 		_ = out.Write(row)
 	}
 	out.Flush()
@@ -56,17 +106,26 @@ func cell(s string) string {
 
 // Of returns what the requests have in common, by what they are told by.
 func (u *Spend) Of(g Grouping) string {
+	return *u.at(g)
+}
+
+// at is where that stands.
+func (u *Spend) at(g Grouping) *string {
 	switch g {
 	case ByTeam:
-		return u.Team
+		return &u.Team
 	case ByKey:
-		return u.Key
+		return &u.Key
+	case ByRoute:
+		return &u.Route
 	case ByModel:
-		return u.Model
+		return &u.Model
+	case ByUpstream:
+		return &u.Upstream
 	case ByDay:
-		return u.Day
+		return &u.Day
 	}
-	return ""
+	return new(string)
 }
 
 // dollars writes an amount as a number of JSON.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,13 +33,36 @@ RETURNING scope, per, begin_at, requests, tokens, money`
 ON CONFLICT (scope, request) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, usual_tokens = excluded.usual_tokens,
 	usual_money = excluded.usual_money, until_at = excluded.until_at`
 	dropHolds = `DELETE FROM toolpost_hold WHERE request = $1 AND scope IN ($2, $3)`
-	addLine   = `INSERT INTO toolpost_request (id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took)
-VALUES ` + tables.Values(1, 14) + ` ON CONFLICT (id) DO NOTHING`
-	addUsage = `INSERT INTO toolpost_usage (day, team, key, model, requests, failed, input, output, money, unpriced, estimated) VALUES ` + tables.Values(1, 11) + `
-ON CONFLICT (day, team, key, model) DO UPDATE SET requests = toolpost_usage.requests + excluded.requests, failed = toolpost_usage.failed + excluded.failed,
-	input = toolpost_usage.input + excluded.input, output = toolpost_usage.output + excluded.output, money = toolpost_usage.money + excluded.money,
-	unpriced = toolpost_usage.unpriced + excluded.unpriced, estimated = toolpost_usage.estimated + excluded.estimated`
+	addLine   = `INSERT INTO toolpost_request (id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took)
+VALUES ` + tables.Values(1, 16) + ` ON CONFLICT (id) DO NOTHING`
+	addUsage = `INSERT INTO toolpost_spend (` + strings.Join(groupColumns, ", ") + ", " + strings.Join(sumColumns, ", ") + `) VALUES ` + tables.Values(1, len(groupColumns)+len(sumColumns)) + `
+ON CONFLICT (` + strings.Join(groupColumns, ", ") + `) DO UPDATE SET ` + addingUp()
+	// The columns of sums: what they are told by, and what is added up.
+	groupColumns = []string{"team", "key", "route", "model", "upstream", "day"}
+	sumColumns   = []string{"requests", "failed", "cached", "refused", "input", "output", "money", "unpriced", "estimated"}
 )
+
+// addingUp adds the numbers of a row to those that are there.
+func addingUp() string {
+	var set []string
+	for _, c := range sumColumns {
+		set = append(set, c+" = toolpost_spend."+c+" + excluded."+c)
+	}
+	return strings.Join(set, ", ")
+}
+
+// groups and sums are the fields of those columns.
+func (u *Spend) groups() []any {
+	var list []any
+	for _, c := range groupColumns {
+		list = append(list, u.at(Grouping(c)))
+	}
+	return list
+}
+
+func (u *Spend) sums() []any {
+	return []any{&u.Requests, &u.Failed, &u.Cached, &u.Refused, &u.Input, &u.Output, (*int64)(&u.Money), &u.Unpriced, &u.Estimated}
+}
 
 // versions are the tables; see [tables.Set].
 var versions = [][]string{{
@@ -95,6 +119,30 @@ var versions = [][]string{{
 }, {
 	`ALTER TABLE toolpost_hold ADD COLUMN usual_tokens BIGINT NOT NULL DEFAULT 0`,
 	`ALTER TABLE toolpost_hold ADD COLUMN usual_money BIGINT NOT NULL DEFAULT 0`,
+}, {
+	`ALTER TABLE toolpost_request ADD COLUMN route TEXT NOT NULL DEFAULT ''`,
+	`ALTER TABLE toolpost_request ADD COLUMN cached BIGINT NOT NULL DEFAULT 0`,
+	`CREATE TABLE IF NOT EXISTS toolpost_spend (
+	team      TEXT NOT NULL,
+	key       TEXT NOT NULL,
+	route     TEXT NOT NULL,
+	model     TEXT NOT NULL,
+	upstream  TEXT NOT NULL,
+	day       TEXT NOT NULL,
+	requests  BIGINT NOT NULL,
+	failed    BIGINT NOT NULL,
+	cached    BIGINT NOT NULL,
+	refused   BIGINT NOT NULL,
+	input     BIGINT NOT NULL,
+	output    BIGINT NOT NULL,
+	money     BIGINT NOT NULL,
+	unpriced  BIGINT NOT NULL,
+	estimated BIGINT NOT NULL,
+	PRIMARY KEY (team, key, route, model, upstream, day))`,
+	// The old table stays for gateways of the version before that still run.
+	`INSERT INTO toolpost_spend (team, key, route, model, upstream, day, requests, failed, cached, refused, input, output, money, unpriced, estimated)
+SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, money, unpriced, estimated FROM toolpost_usage`,
+	`CREATE INDEX IF NOT EXISTS toolpost_spend_day ON toolpost_spend (day)`,
 }}
 
 // OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
@@ -257,7 +305,7 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 	u := usageOf(&e)
 	return s.within(ctx, func(tx *sql.Tx) error {
 		res, err := tx.StmtContext(ctx, s.addLine).ExecContext(ctx,
-			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Model, e.Upstream, e.Format, e.Status, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds())
+			e.ID, e.At.UnixMilli(), e.Team, e.Key, e.Route, e.Model, e.Upstream, e.Format, e.Status, u.Cached, e.Input, e.Output, int64(e.Money), u.Unpriced, u.Estimated, e.Took.Milliseconds())
 		if err != nil {
 			return failed(err)
 		}
@@ -270,57 +318,72 @@ func (s *SQL) Settle(ctx context.Context, e LogLine, windows []Window) error {
 		if _, err := tx.StmtContext(ctx, s.dropHolds).ExecContext(ctx, e.ID, "key:"+e.Key, "team:"+e.Team); err != nil {
 			return failed(err)
 		}
-		_, err = tx.StmtContext(ctx, s.addUsage).ExecContext(ctx,
-			u.Day, u.Team, u.Key, u.Model, u.Requests, u.Failed, u.Input, u.Output, int64(u.Money), u.Unpriced, u.Estimated)
+		_, err = tx.StmtContext(ctx, s.addUsage).ExecContext(ctx, u.row()...)
 		return failed(err)
 	})
 }
 
+// row is all of a sum, as it is written.
+func (u *Spend) row() []any {
+	row := make([]any, 0, len(groupColumns)+len(sumColumns))
+	for _, at := range append(u.groups(), u.sums()...) {
+		switch at := at.(type) {
+		case *string:
+			row = append(row, *at)
+		case *int64:
+			row = append(row, *at)
+		}
+	}
+	return row
+}
+
+// Add implements [Store].
+func (s *SQL) Add(ctx context.Context, u Spend) error {
+	_, err := s.addUsage.ExecContext(ctx, u.row()...)
+	return failed(err)
+}
+
 // Usage implements [Store].
 func (s *SQL) Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error) {
-	columns := []Grouping{ByTeam, ByKey, ByModel, ByDay}
 	var names, groups []string
-	for _, c := range columns {
+	for _, c := range groupColumns {
 		name := "''"
-		for _, g := range by {
-			if g == c {
-				name = string(c)
-				groups = append(groups, name)
-			}
+		if slices.Contains(by, Grouping(c)) {
+			name = c
+			groups = append(groups, c)
 		}
 		names = append(names, name)
 	}
 	query := `SELECT ` + strings.Join(names, ", ")
-	for _, sum := range []string{"requests", "failed", "input", "output", "money", "unpriced", "estimated"} {
+	for _, sum := range sumColumns {
 		query += `, CAST(COALESCE(SUM(` + sum + `), 0) AS BIGINT)`
 	}
-	query += ` FROM toolpost_usage WHERE day >= $1`
+	query += ` FROM toolpost_spend WHERE day >= $1`
 	if len(groups) > 0 {
 		query += ` GROUP BY ` + strings.Join(groups, ", ")
 	}
 	rows, err := s.db.QueryContext(ctx, query+` HAVING COUNT(*) > 0`, since)
-	list, err := collect(rows, err, func(u *Spend) []any {
-		return []any{&u.Team, &u.Key, &u.Model, &u.Day, &u.Requests, &u.Failed, &u.Input, &u.Output, &u.Money, &u.Unpriced, &u.Estimated}
-	})
+	list, err := collect(rows, err, func(u *Spend) []any { return append(u.groups(), u.sums()...) })
 	sortUsage(list, by) // a database may have its own idea of order
 	return list, err
 }
 
 // Log implements [Store].
 func (s *SQL) Log(ctx context.Context, most int) ([]LogLine, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, model, upstream, format, status, input, output, money, unpriced, estimated, took
+	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took
 FROM toolpost_request ORDER BY at DESC, id LIMIT $1`, most)
 	type row struct {
 		LogLine
-		at, money, unpriced, estimated, took int64
+		at, cached, money, unpriced, estimated, took int64
 	}
 	list, err := collect(rows, err, func(r *row) []any {
-		return []any{&r.ID, &r.at, &r.Team, &r.Key, &r.Model, &r.Upstream, &r.Format, &r.Status, &r.Input, &r.Output, &r.money, &r.unpriced, &r.estimated, &r.took}
+		return []any{&r.ID, &r.at, &r.Team, &r.Key, &r.Route, &r.Model, &r.Upstream, &r.Format, &r.Status, &r.cached, &r.Input, &r.Output, &r.money, &r.unpriced, &r.estimated, &r.took}
 	})
 	out := make([]LogLine, len(list))
 	for i, r := range list {
 		out[i] = r.LogLine
 		out[i].At, out[i].Took = time.UnixMilli(r.at).UTC(), time.Duration(r.took)*time.Millisecond
+		out[i].Cached = r.cached > 0
 		out[i].Money, out[i].Unpriced, out[i].Estimated = catalog.Money(r.money), r.unpriced > 0, r.estimated > 0
 	}
 	return out, err

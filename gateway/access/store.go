@@ -68,13 +68,16 @@ type LogLine struct {
 	At       time.Time     `json:"at"`
 	Team     string        `json:"team"`
 	Key      string        `json:"key"`
-	Model    string        `json:"model"` // as the client asked for it
-	Upstream string        `json:"upstream"`
+	Route    string        `json:"route"`    // as the configuration names it
+	Model    string        `json:"model"`    // as the client asked for it
+	Upstream string        `json:"upstream"` // the id of the model that answered
 	Format   string        `json:"format"`
 	Status   string        `json:"status"` // "ok", or the kind of error
 	Input    int64         `json:"input"`
 	Output   int64         `json:"output"`
 	Money    catalog.Money `json:"-"` // as usd
+	// Cached says that the answer was given before: nobody was asked, and nothing was used.
+	Cached bool `json:"cached,omitempty"`
 	// Unpriced says that the price is not known, so Money is too little.
 	Unpriced bool `json:"unpriced,omitempty"`
 	// Estimated says that nobody said how many tokens it were.
@@ -88,13 +91,17 @@ func (e *LogLine) day() string { return e.At.UTC().Format(time.DateOnly) }
 
 // Spend is what some requests used together.
 type Spend struct {
-	// Team, Key, Model and Day are what they have in common; others are empty.
+	// Team, Key, Route, Model, Upstream and Day are what they have in common; others are empty.
 	Team      string        `json:"team,omitempty"`
 	Key       string        `json:"key,omitempty"`
+	Route     string        `json:"route,omitempty"`
 	Model     string        `json:"model,omitempty"`
+	Upstream  string        `json:"upstream,omitempty"`
 	Day       string        `json:"day,omitempty"`
 	Requests  int64         `json:"requests"`
-	Failed    int64         `json:"failed"`
+	Failed    int64         `json:"failed"`  // of the requests
+	Cached    int64         `json:"cached"`  // of the requests: answers that were given before
+	Refused   int64         `json:"refused"` // beside the requests: a limit or a bound of the key
 	Input     int64         `json:"input"`
 	Output    int64         `json:"output"`
 	Money     catalog.Money `json:"-"`         // as usd
@@ -104,17 +111,14 @@ type Spend struct {
 
 // usageOf is the usage of one request.
 func usageOf(e *LogLine) Spend {
-	u := Spend{Team: e.Team, Key: e.Key, Model: e.Model, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money}
-	if e.Status != "ok" {
-		u.Failed = 1
+	one := func(is bool) int64 {
+		if is {
+			return 1
+		}
+		return 0
 	}
-	if e.Unpriced {
-		u.Unpriced = 1
-	}
-	if e.Estimated {
-		u.Estimated = 1
-	}
-	return u
+	return Spend{Team: e.Team, Key: e.Key, Route: e.Route, Model: e.Model, Upstream: e.Upstream, Day: e.day(), Requests: 1, Input: e.Input, Output: e.Output, Money: e.Money,
+		Failed: one(e.Status != "ok"), Cached: one(e.Cached), Unpriced: one(e.Unpriced), Estimated: one(e.Estimated)}
 }
 
 // Grouping is what usage is told by. The order of the result is theirs.
@@ -122,10 +126,12 @@ type Grouping string
 
 // The groupings.
 const (
-	ByTeam  Grouping = "team"
-	ByKey   Grouping = "key"
-	ByModel Grouping = "model"
-	ByDay   Grouping = "day"
+	ByTeam     Grouping = "team"
+	ByKey      Grouping = "key"
+	ByRoute    Grouping = "route"
+	ByModel    Grouping = "model"
+	ByUpstream Grouping = "upstream"
+	ByDay      Grouping = "day"
 )
 
 // Store holds keys, teams, counts and the log. All methods are safe for concurrent use, and
@@ -145,6 +151,8 @@ type Store interface {
 	// Settle ends the reservation of a request, adds what it used to its windows and
 	// writes it to the log. Doing so twice is doing it once.
 	Settle(ctx context.Context, e LogLine, windows []Window) error
+	// Add adds what is neither in the log nor counted in windows to the sums of a day.
+	Add(ctx context.Context, u Spend) error
 	// Usage sums up requests since a day, in order.
 	Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error)
 	// Log returns the latest requests, the newest first.

@@ -501,10 +501,11 @@ func usageAndLog(t *testing.T, open opener) {
 		model string
 		e     access.LogLine
 	}{
-		{red, "fast", access.LogLine{Status: "ok", Upstream: "sim/offline", Format: "chat", Input: 10, Output: 5, Money: 7, Took: time.Second}},
+		{red, "fast", access.LogLine{Status: "ok", Route: "fast", Upstream: "sim/offline", Format: "chat", Input: 10, Output: 5, Money: 7, Took: time.Second}},
 		{red, "big", access.LogLine{Status: "rate_limited", Input: 1, Unpriced: true}},
 		{blue, "fast", access.LogLine{Status: "ok", Input: 100, Output: 50, Money: 70, Estimated: true}},
 		{red, "fast", access.LogLine{Status: "ok", Input: 20, Output: 10, Money: 14}},
+		{blue, "free-x", access.LogLine{Status: "ok", Route: "free-*", Upstream: "sim/x", Cached: true}},
 	} {
 		a, err := b.Admit(ctx, one.g, access.Claim{ID: fmt.Sprint("r", i), Model: one.model})
 		if err != nil {
@@ -513,43 +514,50 @@ func usageAndLog(t *testing.T, open opener) {
 		if err := b.Settle(ctx, a, one.e); err != nil {
 			t.Fatal(err)
 		}
-		c.pass(8 * time.Hour) // the third is of the next day
+		if i < 4 {
+			c.pass(8 * time.Hour) // the third is of the next day
+		}
 	}
+	if err := b.Refuse(ctx, blue, "free-*"); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Hour)
 	b = &access.Book{Store: open(t), Now: c.now}
 	for _, test := range []struct {
 		since time.Time
 		by    []access.Grouping
 		want  string
 	}{
-		{time.Time{}, nil, "[{    4 1 131 65 91 1 1}]"},
-		{time.Time{}, []access.Grouping{access.ByTeam}, "[{blue    1 0 100 50 70 0 1} {red    3 1 31 15 21 1 0}]"},
-		{time.Time{}, []access.Grouping{access.ByModel, access.ByDay}, "[{  big 2026-11-16 1 1 1 0 0 1 0} {  fast 2026-11-16 1 0 10 5 7 0 0} {  fast 2026-11-17 2 0 120 60 84 0 1}]"},
-		{noon.AddDate(0, 0, 1), []access.Grouping{access.ByDay}, "[{   2026-11-17 2 0 120 60 84 0 1}]"},
+		{time.Time{}, nil, "[{      5 1 1 1 131 65 91 1 1}]"},
+		{time.Time{}, []access.Grouping{access.ByTeam}, "[{blue      2 0 1 1 100 50 70 0 1} {red      3 1 0 0 31 15 21 1 0}]"},
+		{time.Time{}, []access.Grouping{access.ByModel, access.ByDay}, "[{     2026-11-17 0 0 0 1 0 0 0 0 0} {   big  2026-11-16 1 1 0 0 1 0 0 1 0} {   fast  2026-11-16 1 0 0 0 10 5 7 0 0} {   fast  2026-11-17 2 0 0 0 120 60 84 0 1} {   free-x  2026-11-17 1 0 1 0 0 0 0 0 0}]"},
+		{noon.AddDate(0, 0, 1), []access.Grouping{access.ByDay}, "[{     2026-11-17 3 0 1 1 120 60 84 0 1}]"},
+		{noon.AddDate(0, 0, 1), []access.Grouping{access.ByRoute, access.ByUpstream}, "[{      2 0 0 0 120 60 84 0 1} {  free-*    0 0 0 1 0 0 0 0 0} {  free-*  sim/x  1 0 1 0 0 0 0 0 0}]"},
 		{noon.AddDate(0, 0, 5), []access.Grouping{access.ByDay}, "[]"},
 	} {
 		got, err := b.Usage(ctx, test.since, test.by...)
 		text := make([]string, len(got))
 		for i, u := range got {
-			text[i] = fmt.Sprintf("{%s %s %s %s %d %d %d %d %d %d %d}", u.Team, u.Key, u.Model, u.Day, u.Requests, u.Failed, u.Input, u.Output, int64(u.Money), u.Unpriced, u.Estimated)
+			text[i] = fmt.Sprintf("{%s %s %s %s %s %s %d %d %d %d %d %d %d %d %d}", u.Team, u.Key, u.Route, u.Model, u.Upstream, u.Day, u.Requests, u.Failed, u.Cached, u.Refused, u.Input, u.Output, int64(u.Money), u.Unpriced, u.Estimated)
 		}
 		if s := "[" + strings.Join(text, " ") + "]"; err != nil || s != test.want {
 			t.Errorf("%v: %s, %v", test.by, s, err)
 		}
 	}
-	if _, err := b.Usage(ctx, time.Time{}, "1; DROP TABLE toolpost_usage"); err == nil {
+	if _, err := b.Usage(ctx, time.Time{}, "1; DROP TABLE toolpost_spend"); err == nil {
 		t.Error("usage was told by something else")
 	}
-	if log, err := b.Log(ctx, 2); err != nil || len(log) != 2 || log[0].ID != "r3" || log[1].ID != "r2" || !log[1].Estimated {
+	if log, err := b.Log(ctx, 2); err != nil || len(log) != 2 || log[0].ID != "r4" || !log[0].Cached || log[0].Route != "free-*" || log[1].ID != "r3" || log[1].Cached {
 		t.Errorf("%+v, %v", log, err)
 	}
-	if err := b.Clean(ctx, 20*time.Hour); err != nil {
+	if err := b.Clean(ctx, 10*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	log, err := b.Log(ctx, 100)
-	if err != nil || len(log) != 2 || log[1].ID != "r2" {
+	if err != nil || len(log) != 2 || log[1].ID != "r3" {
 		t.Errorf("%+v, %v", log, err)
 	}
-	if sum, err := b.Usage(ctx, time.Time{}); err != nil || sum[0].Requests != 4 {
+	if sum, err := b.Usage(ctx, time.Time{}); err != nil || sum[0].Requests != 5 {
 		t.Errorf("the sums went with the log: %+v, %v", sum, err)
 	}
 }
