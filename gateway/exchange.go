@@ -70,6 +70,7 @@ type exchange struct {
 	invalid  int    // calls that do not fit
 	usage    llm.Usage
 	start    time.Time
+	step     *observe.Request // nil if nobody observes
 	outlet   outlet
 	tally    tally
 	cacheKey cacheKey
@@ -86,9 +87,7 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	if e, _ := otherEndpoint(r); e != nil || r.Header.Get("Upgrade") != "" {
 		x.Action = vendorapi.Nothing
 	}
-	if g.settings.Observer != nil {
-		x.r = r.WithContext(observe.With(r.Context(), g.settings.Observer))
-	}
+	x.trace()
 	x.outlet.ResponseWriter, x.outlet.time, x.w = w, g.settings.WriteTime, &x.outlet
 	if r.ProtoMajor > 1 {
 		x.outlet.time = -1 // a deadline of HTTP/2 ends streams that are only silent
@@ -97,8 +96,37 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// end tells the log.
+// trace takes over which trace the client's request is part of, and tells the observer that it begins.
+func (x *exchange) trace() {
+	ctx := x.r.Context()
+	if list := x.r.Header["Traceparent"]; len(list) == 1 {
+		if t, ok := observe.ParseTrace(list[0], strings.Join(x.r.Header["Tracestate"], ",")); ok {
+			ctx = observe.WithTrace(ctx, t)
+		}
+	}
+	if x.settings.Observer != nil {
+		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.id, Method: x.r.Method, Path: x.r.URL.Path})
+	}
+	if ctx != x.r.Context() {
+		x.r = x.r.WithContext(ctx)
+	}
+}
+
+// observed tells the observer how the request ended.
+func (x *exchange) observed(err error) {
+	if x.step == nil {
+		return
+	}
+	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.status, x.usage
+	if x.rights != nil {
+		x.step.Team = x.rights.Key.Team
+	}
+	observe.End(x.r.Context(), x.step, err)
+}
+
+// end tells the observer and the log.
 func (x *exchange) end(err error) {
+	x.observed(err)
 	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)

@@ -35,7 +35,7 @@ type Observer interface {
 	End(ctx context.Context, s Step)
 }
 
-// Step is a *[Run], a *[Turn], a *[ModelCall] or a *[ToolCall].
+// Step is a *[Request], a *[Run], a *[Turn], a *[ModelCall] or a *[ToolCall].
 type Step interface {
 	// Timing returns when the step began, how long it took and why it failed.
 	Timing() *Span
@@ -47,6 +47,19 @@ type Span struct {
 	Began time.Time
 	Took  time.Duration // when it is over
 	Err   error         // why it failed, nil if it did not
+}
+
+// Request is a request of a client to a gateway.
+type Request struct {
+	Span
+	ID     string // that the answer has, and the record of the tools that were run for it
+	Method string
+	Path   string
+
+	Team     string // whose key it had
+	Upstream string // the model that answered
+	Status   int    // of the answer
+	Usage    llm.Usage
 }
 
 // Run is a conversation of an agent. A run that was resumed is observed once for
@@ -165,6 +178,7 @@ func (c *ToolCall) Classes() []string {
 	return out
 }
 
+func (*Request) step()   {}
 func (*Run) step()       {}
 func (*Turn) step()      {}
 func (*ModelCall) step() {}
@@ -197,6 +211,16 @@ func placeOf(ctx context.Context) place {
 		return place{}
 	}
 	return *p
+}
+
+// BeginRequest tells the observer of ctx about a request, like BeginRun.
+func BeginRequest(ctx context.Context, r Request) (context.Context, *Request) {
+	o := From(ctx)
+	if o == nil {
+		return ctx, nil
+	}
+	own := r
+	return begin(ctx, o, &own)
 }
 
 // BeginRun tells the observer of ctx about a run. Without one it returns nil,

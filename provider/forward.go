@@ -91,6 +91,7 @@ func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error)
 		req.Header[name] = values
 	}
 	req.Header.Set("User-Agent", "toolpost")
+	setTrace(req)
 	if err := m.vendor.authorize(req, clean, key); err != nil {
 		w.stop()
 		return nil, m.asError(ctx, err, key)

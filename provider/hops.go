@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+
+	"github.com/toolpost/toolpost/observe"
 )
 
 // HopsHeader is the header in which gateways count how often a request was passed on.
@@ -21,5 +23,17 @@ func WithHops(ctx context.Context, hops int) context.Context {
 func setHops(req *http.Request) {
 	if hops, ok := req.Context().Value(hopsKey{}).(int); ok {
 		req.Header.Set(HopsHeader, strconv.Itoa(hops))
+	}
+}
+
+// setTrace says which trace a request is part of.
+func setTrace(req *http.Request) {
+	t, ok := observe.TraceOf(req.Context())
+	if !ok {
+		return
+	}
+	req.Header.Set("Traceparent", t.Parent())
+	if t.State != "" {
+		req.Header.Set("Tracestate", t.State)
 	}
 }

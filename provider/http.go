@@ -131,6 +131,7 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	}
 	req.Header.Set("User-Agent", "toolpost")
 	setHops(req)
+	setTrace(req)
 	if err := m.vendor.authorize(req, payload, key); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe/otlp"
 	"github.com/toolpost/toolpost/provider"
 )
 
@@ -216,6 +218,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 		return err
 	}
 	setup.Routes = s.Gateway.routes() // now with their tools
+	defer v.openSpans(&setup)()
 	if v.guards, err = openGuards(cmd, s); err != nil {
 		return err
 	}
@@ -235,4 +238,24 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 	err = v.serve(ctx, v.addr, onlyHere(v.addr, v.guards.book != nil, v.live))
 	stop()
 	return errors.Join(err, attended())
+}
+
+// openSpans has spans sent to the collector that the environment names, if it names one. The caller calls done.
+func (v *serving) openSpans(setup *gateway.Setup) (done func()) {
+	o, err := otlp.FromEnv(os.Getenv)
+	if o == nil || err != nil { // which was said
+		return func() {}
+	}
+	o.Failed = func(err error) { v.log.Warn("traces are lost", "error", err.Error()) }
+	v.spans = otlp.New(*o)
+	setup.Observer = v.spans
+	return v.spans.Close
+}
+
+// traceProblem says why spans cannot be sent where the environment says.
+func traceProblem() error {
+	if _, err := otlp.FromEnv(os.Getenv); err != nil {
+		return &placedError{path: "the environment", err: err, flag: true}
+	}
+	return nil
 }

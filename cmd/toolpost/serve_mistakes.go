@@ -193,6 +193,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m.addError(s.Gateway.problems(addr, v.addrFlag != ""))
 	m.addError(v.publicProblem(addr, s))
 	m.addError(v.storeProblems(s))
+	m.addError(traceProblem())
 	m.addError(v.tryTools(s))
 	setup, err := s.gatewaySetup(v.log)
 	m.addError(err)

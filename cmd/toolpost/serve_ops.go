@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/observe/otlp"
 )
 
 // opsConfig is how a gateway is run, in the configuration.
@@ -62,7 +63,8 @@ type serving struct {
 	last *settings // that it took over last
 	addr string    // where it listens
 
-	addrFlag string // what --addr says
+	addrFlag string         // what --addr says
+	spans    *otlp.Exporter // of traces; nil if nobody collects them
 
 	guards guards
 	tools  *routeTools // of its routes
@@ -134,6 +136,9 @@ func (v *serving) replace() (wrong []mistake, err error) {
 		return nil, err
 	}
 	c.Routes, c.Access, c.State = s.Gateway.routes(), v.guards.book, v.guards.state
+	if v.spans != nil {
+		c.Observer = v.spans
+	}
 	if err := v.live.Replace(c); err != nil {
 		return nil, err
 	}
@@ -253,7 +258,7 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		return err
 	}
 	defer listener.Close()
-	server := v.server(v.with.routed(v.live, handler, addr))
+	server := v.server(v.with.routed(v.live, v.metrics(), handler, addr))
 	server.BaseContext = v.live.BaseContext
 	scheme := "http"
 	if cert != nil {
@@ -355,6 +360,17 @@ func (v *serving) server(handler http.Handler) *http.Server {
 	return s
 }
 
+// metrics are what the gateway counts, and the spans that were lost.
+func (v *serving) metrics() http.Handler {
+	if v.spans == nil {
+		return v.live.Metrics()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.live.Metrics().ServeHTTP(w, r)
+		fmt.Fprintf(w, "# HELP toolpost_spans_dropped_total Spans of traces that could not be sent.\n# TYPE toolpost_spans_dropped_total counter\ntoolpost_spans_dropped_total %d\n", v.spans.Dropped())
+	})
+}
+
 // ops serves health and metrics on an address of their own, if there is one.
 func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	if v.with.Gateway.Ops.OpsAddr == "" {
@@ -367,7 +383,7 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", v.live.Health())
 	mux.Handle("/readyz", v.live.Health())
-	mux.Handle("/metrics", v.live.Metrics())
+	mux.Handle("/metrics", v.metrics())
 	server := v.server(gateway.NoPages(mux, v.with.Gateway.Ops.OpsHosts...))
 	fmt.Fprintf(v.cmd.ErrOrStderr(), "health and metrics on http://%s\n", listener.Addr())
 	go func() {
@@ -379,12 +395,12 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 }
 
 // routed puts health, and metrics where nobody else can reach them, beside what clients ask for.
-func (s *settings) routed(live *gateway.Live, clients http.Handler, addr string) http.Handler {
+func (s *settings) routed(live *gateway.Live, metrics, clients http.Handler, addr string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", live.Health())
 	mux.Handle("/readyz", live.Health())
 	if s.Gateway.Ops.OpsAddr == "" && loopback(addr) == nil {
-		mux.Handle("/metrics", gateway.LocalOnly(live.Metrics()))
+		mux.Handle("/metrics", gateway.LocalOnly(metrics))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" && r.Method != http.MethodPost {

@@ -32,6 +32,7 @@ var layer = map[string]int{
 	"observe":                0, // what happens, for all layers
 	"observe/internal/pairs": 0, // what slogobserve and otelobserve share
 	"observe/slogobserve":    1, // a log of what observe says
+	"observe/otlp":           1, // what observe says, for a collector
 	"observe/otelobserve":    5, // spans of what observe says
 	"internal/breaker":       0,
 	"internal/contain":       0,

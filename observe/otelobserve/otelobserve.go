@@ -49,11 +49,28 @@ type observer struct {
 // Begin starts a span.
 func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
 	name, kind := title(s), trace.SpanKindInternal
-	if _, asks := s.(*observe.ModelCall); asks {
+	switch s.(type) {
+	case *observe.ModelCall:
 		kind = trace.SpanKindClient
+	case *observe.Request:
+		kind = trace.SpanKindServer
 	}
-	ctx, _ = o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Timing().Began), trace.WithAttributes(first(s)...))
+	ctx = parent(ctx)
+	ctx, span := o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(s.Timing().Began), trace.WithAttributes(first(s)...))
+	if at := span.SpanContext(); at.IsValid() {
+		ctx = observe.WithTrace(ctx, observe.Trace{ID: at.TraceID(), Span: at.SpanID(), Flags: byte(at.TraceFlags()), State: at.TraceState().String()})
+	}
 	return ctx
+}
+
+// parent makes the trace of a client's request the one that a first span is part of.
+func parent(ctx context.Context) context.Context {
+	t, ok := observe.TraceOf(ctx)
+	if !ok || trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	state, _ := trace.ParseTraceState(t.State)
+	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: t.ID, SpanID: t.Span, TraceFlags: trace.TraceFlags(t.Flags), TraceState: state, Remote: true}))
 }
 
 // End ends the span that Begin started.
@@ -61,6 +78,11 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 	span, t := trace.SpanFromContext(ctx), s.Timing()
 	if span.IsRecording() {
 		switch s := s.(type) {
+		case *observe.Request:
+			a := attrs{semconv.HTTPResponseStatusCode(s.Status)}
+			a.text("toolpost.team", s.Team, "gen_ai.request.model", s.Upstream)
+			a.usage(s.Usage)
+			span.SetAttributes(a...)
 		case *observe.Run:
 			span.SetAttributes(run(s)...)
 		case *observe.Turn:
@@ -99,6 +121,8 @@ func (o *observer) failed(span trace.Span, s observe.Step) {
 // title is the name of a span.
 func title(s observe.Step) string {
 	switch s := s.(type) {
+	case *observe.Request:
+		return s.Method
 	case *observe.Run:
 		return "invoke_agent"
 	case *observe.Turn:
@@ -118,6 +142,8 @@ func title(s observe.Step) string {
 func first(s observe.Step) []attribute.KeyValue {
 	var a attrs
 	switch s := s.(type) {
+	case *observe.Request:
+		a = attrs{semconv.HTTPRequestMethodKey.String(s.Method), semconv.URLPath(s.Path), attribute.String("toolpost.request", s.ID)}
 	case *observe.Run:
 		a = attrs{semconv.GenAIOperationNameInvokeAgent, semconv.GenAIConversationID(s.ID), attribute.Bool("toolpost.run.resumed", s.Resumed)}
 		a.text("toolpost.run.parent", s.Parent)

@@ -55,6 +55,14 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 func describe(s observe.Step, over bool) (string, []slog.Attr) {
 	var a attrs
 	switch s := s.(type) {
+	case *observe.Request:
+		a.text("request", s.ID, "method", s.Method, "path", s.Path)
+		if over {
+			a.text("team", s.Team, "upstream", s.Upstream)
+			a.number("status", s.Status)
+			a.usage(s.Usage)
+		}
+		return "request", a
 	case *observe.Run:
 		a.text("run", s.ID, "parent", s.Parent, "model", s.Model)
 		if over {

@@ -1,0 +1,340 @@
+// Package otlp sends what package observe says to a collector of traces, as OpenTelemetry's protocol OTLP over HTTP in JSON. It is for
+// programs that cannot link OpenTelemetry's SDK, which is larger than they are; package observe/otelobserve is for those that do.
+//
+// Spans hold names, ids, counts and kinds of errors: nothing that people, models or tools wrote.
+package otlp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+)
+
+// Options are where spans go.
+type Options struct {
+	// Endpoint is the address that takes traces, like http://127.0.0.1:4318/v1/traces.
+	Endpoint string
+	// Headers go with every request. They may hold a key.
+	Headers map[string]string
+	// Service is what the program is called; "" means toolpost.
+	Service string
+	// Failed is told why spans could not be sent, at most once a minute; nil tells nobody. The error has no header in it.
+	Failed func(error)
+}
+
+// The bounds of an exporter.
+const (
+	maxQueue  = 4096 // spans that wait
+	maxBatch  = 512  // spans of one request
+	sendEvery = 5 * time.Second
+	sendTime  = 10 * time.Second
+)
+
+// FromEnv reads the options from the variables that OpenTelemetry names for them: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_HEADERS or OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME. Without an address
+// nothing is meant to be sent, and it returns nil.
+func FromEnv(getenv func(string) string) (*Options, error) {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, nil
+	}
+	o := &Options{Endpoint: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), Service: getenv("OTEL_SERVICE_NAME"), Headers: map[string]string{}}
+	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); o.Endpoint == "" && base != "" {
+		o.Endpoint = strings.TrimRight(base, "/") + "/v1/traces"
+	}
+	if o.Endpoint == "" {
+		return nil, nil
+	}
+	if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is no address; write http://HOST:4318") // it may hold a password
+	}
+	if p := cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), getenv("OTEL_EXPORTER_OTLP_PROTOCOL")); p == "grpc" {
+		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and traces are sent over HTTP in JSON: name the collector's address for HTTP, and leave the variable out")
+	}
+	for _, pair := range strings.Split(cmp.Or(getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), getenv("OTEL_EXPORTER_OTLP_HEADERS")), ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		text, err := url.PathUnescape(strings.TrimSpace(value))
+		if name = strings.TrimSpace(name); !ok || name == "" || err != nil || strings.ContainsAny(name, "\r\n\x00: \t") || strings.ContainsAny(text, "\r\n\x00") {
+			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,other=value")
+		}
+		o.Headers[name] = text
+	}
+	return o, nil
+}
+
+// Exporter is an observer that sends spans. It never waits for the collector: spans that find no room are dropped and counted.
+type Exporter struct {
+	options Options
+	client  *http.Client
+	queue   chan *span
+	stop    chan struct{}
+	done    chan struct{}
+	once    sync.Once
+	dropped atomic.Int64
+	said    time.Time // of the last failure that was told
+}
+
+// New returns an exporter. The caller closes it.
+func New(o Options) *Exporter {
+	e := &Exporter{options: o, client: outbound.New(outbound.Rules{Timeout: sendTime}), queue: make(chan *span, maxQueue), stop: make(chan struct{}), done: make(chan struct{})}
+	go e.work()
+	return e
+}
+
+// Dropped counts the spans that were not sent: there was no room for them, or the collector did not take them.
+func (e *Exporter) Dropped() int64 { return e.dropped.Load() }
+
+// Close sends what waits and ends. Spans that end later are dropped.
+func (e *Exporter) Close() {
+	e.once.Do(func() { close(e.stop) })
+	<-e.done
+}
+
+// span is a span in the words of the protocol.
+type span struct {
+	TraceID    string      `json:"traceId"`
+	SpanID     string      `json:"spanId"`
+	TraceState string      `json:"traceState,omitempty"`
+	ParentID   string      `json:"parentSpanId,omitempty"`
+	Name       string      `json:"name"`
+	Kind       int         `json:"kind"` // 1 internal, 2 server, 3 client
+	Start      string      `json:"startTimeUnixNano"`
+	End        string      `json:"endTimeUnixNano"`
+	Attributes []attribute `json:"attributes,omitempty"`
+	Status     status      `json:"status"`
+}
+
+type status struct {
+	Code    int    `json:"code,omitempty"` // 2 is an error
+	Message string `json:"message,omitempty"`
+}
+
+type attribute struct {
+	Key   string `json:"key"`
+	Value value  `json:"value"`
+}
+
+type value struct {
+	Text  string `json:"stringValue,omitempty"`
+	Whole string `json:"intValue,omitempty"` // numbers of 64 bits are texts in JSON
+}
+
+type parentKey struct{}
+
+// Begin makes the step a part of the trace of ctx, or the first of a new one.
+func (e *Exporter) Begin(ctx context.Context, _ observe.Step) context.Context {
+	t, ok := observe.TraceOf(ctx)
+	parent := ""
+	if ok {
+		parent = hex.EncodeToString(t.Span[:])
+	} else {
+		_, _ = rand.Read(t.ID[:]) // which never fails
+		t.Flags = observe.Sampled
+	}
+	_, _ = rand.Read(t.Span[:])
+	return context.WithValue(observe.WithTrace(ctx, t), parentKey{}, parent)
+}
+
+// End has the span sent, unless the client's trace is not recorded.
+func (e *Exporter) End(ctx context.Context, s observe.Step) {
+	t, ok := observe.TraceOf(ctx)
+	if !ok || t.Flags&observe.Sampled == 0 {
+		return
+	}
+	parent, _ := ctx.Value(parentKey{}).(string)
+	at := s.Timing()
+	out := &span{
+		TraceID: hex.EncodeToString(t.ID[:]), SpanID: hex.EncodeToString(t.Span[:]), TraceState: t.State, ParentID: parent, Kind: 1,
+		Start: nanos(at.Began), End: nanos(at.Began.Add(at.Took)),
+	}
+	out.describe(s)
+	if at.Err != nil { // its text may quote people
+		out.Status = status{2, llm.KindOf(at.Err).String()}
+		out.text("error.type", llm.KindOf(at.Err).String())
+	}
+	select {
+	case <-e.stop:
+		e.dropped.Add(1)
+	case e.queue <- out:
+	default:
+		e.dropped.Add(1)
+	}
+}
+
+func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
+
+// maxText bounds a text of a span.
+const maxText = 256
+
+// text adds names and values, except those that are empty.
+func (s *span) text(list ...string) {
+	for i := 0; i+1 < len(list); i += 2 {
+		if v := list[i+1]; v != "" {
+			s.Attributes = append(s.Attributes, attribute{list[i], value{Text: strings.ToValidUTF8(v[:min(len(v), maxText)], "")}})
+		}
+	}
+}
+
+func (s *span) number(name string, n int64) {
+	if n != 0 {
+		s.Attributes = append(s.Attributes, attribute{name, value{Whole: strconv.FormatInt(n, 10)}})
+	}
+}
+
+func (s *span) usage(u llm.Usage) {
+	s.number("gen_ai.usage.input_tokens", int64(u.Input))
+	s.number("gen_ai.usage.output_tokens", int64(u.Output))
+}
+
+// named is the model of an id, without the address in it, which may hold a password.
+func named(id string) string {
+	if at, name, ok := strings.Cut(id, "#"); ok && strings.Contains(at, "://") {
+		return name
+	}
+	return id
+}
+
+// describe says what a step is, in the words of the semantic conventions where they have one.
+func (s *span) describe(step observe.Step) {
+	switch x := step.(type) {
+	case *observe.Request:
+		s.Name, s.Kind = x.Method, 2
+		s.text("http.request.method", x.Method, "url.path", x.Path, "toolpost.request", x.ID, "toolpost.team", x.Team, "gen_ai.request.model", named(x.Upstream))
+		s.number("http.response.status_code", int64(x.Status))
+		s.usage(x.Usage)
+	case *observe.Run:
+		s.Name = "invoke_agent"
+		s.text("gen_ai.operation.name", "invoke_agent", "gen_ai.conversation.id", x.ID, "toolpost.run.status", x.Status)
+		s.usage(x.Usage)
+	case *observe.Turn:
+		s.Name = "turn " + strconv.Itoa(x.N)
+	case *observe.ModelCall:
+		s.Name, s.Kind = "chat "+cmp.Or(x.Name, named(x.Model)), 3
+		s.text("gen_ai.operation.name", "chat", "gen_ai.request.model", cmp.Or(x.Name, named(x.Model)), "gen_ai.provider.name", x.Vendor, "server.address", x.Host,
+			"gen_ai.response.model", x.Answered, "toolpost.finish", string(x.Finish), "toolpost.wire", x.Wire, "toolpost.route", x.Route)
+		s.number("toolpost.attempts", int64(x.Attempts))
+		s.number("toolpost.first_ms", x.First.Milliseconds())
+		s.usage(x.Usage)
+	case *observe.ToolCall:
+		s.Name = "execute_tool " + x.Tool
+		s.text("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", x.Tool, "gen_ai.tool.call.id", x.ID, "toolpost.call.status", x.Status, "toolpost.call.decided_by", x.By)
+		s.number("toolpost.attempts", int64(x.Attempts))
+	default:
+		s.Name = "step"
+	}
+}
+
+// work sends what waits, when there is enough of it or some time has passed.
+func (e *Exporter) work() {
+	defer close(e.done)
+	tick := time.NewTicker(sendEvery)
+	defer tick.Stop()
+	batch := make([]*span, 0, maxBatch)
+	flush := func() {
+		if len(batch) > 0 {
+			e.send(batch)
+			batch = batch[:0]
+		}
+	}
+	for {
+		select {
+		case s := <-e.queue:
+			if batch = append(batch, s); len(batch) == maxBatch {
+				flush()
+			}
+		case <-tick.C:
+			flush()
+		case <-e.stop:
+			for {
+				select {
+				case s := <-e.queue:
+					if batch = append(batch, s); len(batch) == maxBatch {
+						flush()
+					}
+				default:
+					flush()
+					return
+				}
+			}
+		}
+	}
+}
+
+// send sends spans once. Those that are not taken are lost: whoever keeps trying has ever more to keep.
+func (e *Exporter) send(batch []*span) {
+	err := e.post(batch)
+	if err == nil {
+		return
+	}
+	e.dropped.Add(int64(len(batch)))
+	if e.options.Failed != nil && time.Since(e.said) > time.Minute {
+		e.said = time.Now()
+		e.options.Failed(fmt.Errorf("%d spans were not sent: %w", len(batch), err))
+	}
+}
+
+func (e *Exporter) post(batch []*span) error {
+	type scope struct {
+		Name string `json:"name"`
+	}
+	type scopeSpans struct {
+		Scope scope   `json:"scope"`
+		Spans []*span `json:"spans"`
+	}
+	type resource struct {
+		Attributes []attribute `json:"attributes"`
+	}
+	type resourceSpans struct {
+		Resource resource     `json:"resource"`
+		Scopes   []scopeSpans `json:"scopeSpans"`
+	}
+	body, err := json.Marshal(map[string][]resourceSpans{"resourceSpans": {{
+		Resource: resource{[]attribute{{"service.name", value{Text: cmp.Or(e.options.Service, "toolpost")}}}},
+		Scopes:   []scopeSpans{{scope{"github.com/toolpost/toolpost"}, batch}},
+	}}})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(http.MethodPost, e.options.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the address is none")
+	}
+	for name, text := range e.options.Headers {
+		req.Header.Set(name, text)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "toolpost")
+	resp, err := e.client.Do(req)
+	if err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err // without the address, which may hold a password
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("the collector answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
