@@ -216,10 +216,10 @@ func refuse(w http.ResponseWriter, status int, why string) {
 func TestOneAnswer(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	const words = "These are the first words of an answer that is never said to its end, however long one waits for it."
-	var alone bool
+	var alone atomic.Bool
 	begins := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
-			if alone {
+			if alone.Load() {
 				yield(llm.Start{ID: "x", Model: "m", Created: time.Now()}, nil)
 				panic(http.ErrAbortHandler)
 			}
@@ -227,12 +227,12 @@ func TestOneAnswer(t *testing.T) {
 		}
 	})
 	first, second := newStation(t, "first", begins), newStation(t, "second", says("second"))
-	var fault func(http.ResponseWriter, *http.Request)
+	var fault atomic.Value // of type func(http.ResponseWriter, *http.Request)
 	first.before = func(w http.ResponseWriter, r *http.Request) bool {
-		if fault == nil {
-			first.sim.ServeHTTP(&cutting{ResponseWriter: w, after: "however"}, r)
+		if f, _ := fault.Load().(func(http.ResponseWriter, *http.Request)); f != nil {
+			f(w, r)
 		} else {
-			fault(w, r)
+			first.sim.ServeHTTP(&cutting{ResponseWriter: w, after: "however"}, r)
 		}
 		return true
 	}
@@ -251,7 +251,8 @@ func TestOneAnswer(t *testing.T) {
 	}
 	kinds["start alone"] = func(w http.ResponseWriter, r *http.Request) { first.sim.ServeHTTP(w, r) }
 	for name, f := range kinds {
-		fault, alone = f, name == "start alone"
+		fault.Store(f)
+		alone.Store(name == "start alone")
 		url := serve(t, gateway.Setup{Open: open, Routes: routes}) // whose breakers are closed
 		for _, c := range clients {
 			for _, path := range paths {
@@ -308,12 +309,12 @@ func TestAskedAgain(t *testing.T) {
 	defer gateway.SetCooldown(time.Nanosecond)()
 	only := newStation(t, "only", says("These are the first words, and however long they are, they come once."))
 	var times atomic.Int64
-	var late bool
+	var late atomic.Bool
 	only.before = func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case !asks(r):
 			return false
-		case late:
+		case late.Load():
 			only.sim.ServeHTTP(&cutting{ResponseWriter: w, after: "however"}, r)
 		case times.Add(-1) >= 0:
 			refuse(w, 503, "busy")
@@ -332,16 +333,17 @@ func TestAskedAgain(t *testing.T) {
 	for _, c := range clients {
 		for _, path := range paths {
 			for _, stream := range []bool{false, true} {
-				for _, late = range []bool{false, true} {
+				for _, cut := range []bool{false, true} {
+					late.Store(cut)
 					times.Store(2)
 					only.take()
 					got := c.ask(t, url, question(c.name+"-"+path), stream)
 					switch n := only.n(); {
-					case !late && (n != 3 || got.err != nil):
+					case !cut && (n != 3 || got.err != nil):
 						t.Errorf("%s, %s, stream=%t: asked %d times, %v", c.name, path, stream, n, got.err)
-					case late && stream && (n != 1 || got.err == nil):
+					case cut && stream && (n != 1 || got.err == nil):
 						t.Errorf("%s, %s: asked %d times after the first words, %v", c.name, path, n, got.err)
-					case late && got.err == nil:
+					case cut && got.err == nil:
 						t.Errorf("%s, %s, stream=%t: half of an answer is a whole one: %+v", c.name, path, stream, got.Response)
 					}
 				}
