@@ -126,7 +126,7 @@ func TestRelayedIsMended(t *testing.T) {
 func TestWarningsWithoutComments(t *testing.T) {
 	client := saying(t, `{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"get_weather","arguments":"{\"town\":1}"}}]}`, "tool_calls")
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
-	for _, format := range []string{wire.Ollama, wire.Converse} {
+	for _, format := range []string{wire.Ollama, wire.Converse, wire.Gemini} {
 		codec, _ := wire.For(format)
 		body, _, _ := codec.EncodeRequest(question("m"), true)
 		resp, err := http.Post(url+roots[format]+"/"+codec.Path("m", true), "application/json", strings.NewReader(string(body)))

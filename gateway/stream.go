@@ -203,7 +203,7 @@ func (s *sink) remark(w llm.Warning) error {
 	switch {
 	case !s.x.begun:
 		return nil
-	case s.x.Codec.StreamType() != eventStream:
+	case s.x.Codec.StreamType() != eventStream || s.x.Codec.Properties().NoComments:
 		if s.trailing++; s.trailing <= maxWarnings {
 			s.x.w.Header().Add(http.TrailerPrefix+WarningHeader, warningText(w))
 		}

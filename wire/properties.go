@@ -27,6 +27,8 @@ type Properties struct {
 	// KeepAlive is what a stream holds while nothing comes, so that nobody
 	// gives up waiting. Empty means that the format has no place for it.
 	KeepAlive string
+	// NoComments says that clients of the vendor do not pass over comments in a stream of events.
+	NoComments bool
 	// Features are what a request of this format can ask for.
 	Features []Feature
 	// Models is where hosts list their models.
