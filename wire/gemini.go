@@ -20,8 +20,8 @@ type gemini struct{}
 // geminiProperties are what the format can do.
 var geminiProperties = Properties{
 	Name: Gemini, Path: "models/{model}:generateContent", StreamPath: "models/{model}:streamGenerateContent?alt=sse", StreamType: "text/event-stream",
-	KeepAlive: sseKeepAlive, LogProbs: "gemini",
-	NoComments: true, // Google's client for Go ends with an error at one
+	KeepAlive: "\n\n", LogProbs: "gemini",
+	NoComments: true, // Google's clients for Go and Python end with an error at one
 	Features: []Feature{
 		HostedSearch, ChoiceRequired, ChoiceNamed, ChoiceNone, ChoiceAllowed, OutputSchema, OutputAnyJSON, MaxTokens, Temperature, TopP,
 		TopK, FrequencyPenalty, PresencePenalty, Seed, StopSequences, SeveralAnswers, ReasoningOff, ReasoningEffort, ReasoningBudget,

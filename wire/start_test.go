@@ -124,3 +124,26 @@ func TestKeepAlive(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepAliveWithoutComments: Google's clients for Go and Python take a comment for a broken event, and pass over empty
+// lines, before the first event and after it.
+func TestKeepAliveWithoutComments(t *testing.T) {
+	var b bytes.Buffer
+	enc := Codec{Format: Gemini}.NewStream(&b, Head{})
+	for _, ev := range []llm.Event{llm.KeepAlive{}, llm.TextDelta{Text: "hi"}, llm.KeepAlive{}, llm.Finish{Reason: llm.Stop}} {
+		write(t, enc, ev)
+	}
+	said := 0
+	for _, event := range strings.Split(b.String(), "\n\n") {
+		switch {
+		case event == "":
+		case strings.HasPrefix(event, "data: {"):
+			said++
+		default:
+			t.Errorf("%q is no event", event)
+		}
+	}
+	if !strings.HasPrefix(b.String(), "\n\n") || said == 0 || strings.Count(b.String(), "\n\n\n\n") != 1 {
+		t.Errorf("%q", b.String())
+	}
+}

@@ -164,7 +164,7 @@ const sseKeepAlive = ": keep-alive\n\n"
 func (s *StreamEncoder) keepAlive() {
 	p := s.e.c.Properties()
 	alive := p.KeepAlive
-	if alive != "" && s.s == nil && p.StreamType == "text/event-stream" {
+	if alive != "" && s.s == nil && p.StreamType == "text/event-stream" && !p.NoComments {
 		alive = sseKeepAlive
 	}
 	s.e.Buf = append(s.e.Buf, alive...)
