@@ -59,6 +59,7 @@ func (m Money) String() string {
 // Rates are prices of one token each: a Money of 3,000,000 is $3 per million
 // tokens.
 type Rates struct {
+	// CacheWrite is that of entries for a short time where a host has several; see docs/models.md.
 	Input, Output, CacheRead, CacheWrite Money
 }
 

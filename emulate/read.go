@@ -115,14 +115,17 @@ func requested(req *llm.Request) string {
 
 // Functions returns the tools that a model can call itself.
 func Functions(tools []llm.ToolDef) []llm.ToolDef {
-	out := []llm.ToolDef{}
+	out := make([]llm.ToolDef, 0, len(tools))
 	for _, t := range tools {
-		if t.Kind != llm.HostedTool {
+		if Callable(t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
+
+// Callable reports whether a model can call the tool itself.
+func Callable(t llm.ToolDef) bool { return t.Kind != llm.HostedTool }
 
 // Read returns the events of an answer with the calls of its text.
 func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {

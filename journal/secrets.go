@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,6 +164,17 @@ func (s *Secrets) stripOwn(text []byte, rules []string) ([]byte, []string) {
 		}
 	}
 	return text, rules
+}
+
+// StripJSON returns a JSON value, without space between its parts, and with each of its strings stripped of what [Secrets.Strip] finds in what it says,
+// however that is escaped. A string under the name of a secret goes whole. False means that body is no JSON.
+func (s *Secrets) StripJSON(body []byte) ([]byte, bool) {
+	var compact bytes.Buffer
+	if !js.Valid(body) || json.Compact(&compact, body) != nil {
+		return nil, false
+	}
+	out, _ := s.stripStrings(compact.Bytes())
+	return out, true
 }
 
 // stripBody strips every string of a canonical JSON value, keys included, and

@@ -141,3 +141,23 @@ func BenchmarkStrip(b *testing.B) {
 		(*journal.Secrets)(nil).Strip(text)
 	}
 }
+
+// TestStripJSON: a secret is found however a string escapes it, one under a known name goes whole, and what stays is JSON in the order of before.
+func TestStripJSON(t *testing.T) {
+	s := &journal.Secrets{Values: []string{"hunter2hunter2"}}
+	for in, want := range map[string]string{
+		` { "b" : 1.50 , "a" : [ "x y" , null ] } `:                                               `{"b":1.50,"a":["x y",null]}`,
+		`{"z":"hunter2\u0068unter2","a":"\ud83d\ude00 \ud800"}`:                                   `{"z":"[stripped:value]","a":"\ud83d\ude00 \ud800"}`,
+		`{"Password":"a b","password":"","token":"sk\u002dant-` + "api03-0123456789abcdef" + `"}`: `{"Password":"[stripped:password]","password":"","token":"[stripped:anthropic-key]"}`,
+		`{"arguments":"{\"api_key\":\"abcdef12\",\"n\":1}"}`:                                      `{"arguments":"{\"api_key\":\"[stripped:api-key]\",\"n\":1}"}`,
+		`"\\"`: `"\\"`, `{"a":`: "", `a`: "", ``: "",
+	} {
+		got, ok := s.StripJSON([]byte(in))
+		if string(got) != want || ok != (want != "") {
+			t.Errorf("%s: %s, %t", in, got, ok)
+		}
+	}
+	if got, ok := (*journal.Secrets)(nil).StripJSON([]byte(`["Bearer abcdef0123456789"]`)); !ok || string(got) != `["Bearer [stripped:authorization]"]` {
+		t.Errorf("%s", got)
+	}
+}

@@ -217,6 +217,8 @@ const (
 	UnknownModel  WarningCode = "unknown_model"  // safe defaults are used
 	Compatibility WarningCode = "compatibility"  // works, but not as the caller may expect
 	Stripped      WarningCode = "stripped"       // a secret was taken out of what goes to somebody else; Feature says where
+	RefusedCall   WarningCode = "refused_call"   // a call that is not run by who asked was refused; Feature is the tool
+	FailedCall    WarningCode = "failed_call"    // such a call failed, or nobody knows how it ended; Feature is the tool
 )
 
 // TextRead says that the calls in the text of this answer have been read, by

@@ -55,11 +55,33 @@ type Request struct {
 	ID     string // that the answer has, and the record of the tools that were run for it
 	Method string
 	Path   string
+	// Endpoint is the path with * in the place of names and ids, like
+	// /v1/responses/*; "" if the gateway has none of that path.
+	Endpoint string
 
 	Team     string // whose key it had
+	Route    string // of the gateway, by the name that its setup gives it
+	Model    string // that the client asked for
 	Upstream string // the model that answered
 	Status   int    // of the answer
 	Usage    llm.Usage
+}
+
+// Name is what a span of the request is called: its method and its endpoint.
+func (r *Request) Name() string {
+	if r.Endpoint == "" {
+		return r.KnownMethod()
+	}
+	return r.KnownMethod() + " " + r.Endpoint
+}
+
+// KnownMethod is the method, or _OTHER for one that the client made up.
+func (r *Request) KnownMethod() string {
+	switch r.Method {
+	case "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH":
+		return r.Method
+	}
+	return "_OTHER"
 }
 
 // Run is a conversation of an agent. A run that was resumed is observed once for

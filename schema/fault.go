@@ -32,7 +32,7 @@ type Fault struct {
 func (f Fault) Error() string { return f.Message }
 
 func unreadable(err error) Fault {
-	return Fault{Keyword: "json", Expected: "valid JSON", Message: "The arguments cannot be read as JSON: " + err.Error() + "."}
+	return Fault{Keyword: "json", Expected: "valid JSON", Message: "This cannot be read as JSON: " + err.Error() + "."}
 }
 
 // maxFaults bounds what is reported: nobody mends more at once, and a wrong

@@ -72,7 +72,7 @@ func TestUnreadableArguments(t *testing.T) {
 		`{"a"}`, `{"a":"\x"}`, `nul`, strings.Repeat(`{"a":`, 600) + `1` + strings.Repeat(`}`, 600), "\x00", `{"a":1}` + "\x00",
 	} {
 		f := c.Validate(json.RawMessage(text))
-		if len(f) != 1 || f[0].Keyword != "json" || !strings.HasPrefix(f[0].Message, "The arguments cannot be read as JSON: ") {
+		if len(f) != 1 || f[0].Keyword != "json" || !strings.HasPrefix(f[0].Message, "This cannot be read as JSON: ") {
 			t.Errorf("%.40q: got %v", text, f)
 		}
 	}

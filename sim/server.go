@@ -75,6 +75,9 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return err
 	}
+	if body, err = s.answers.Refer(r.Context(), "", e.Codec, body, maxBody); err != nil {
+		return err
+	}
 	req, stream, err := e.Request(r.URL.Path, body)
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func (s *Server) answer(e vendorapi.Endpoint, w http.ResponseWriter, r *http.Req
 		return vendorapi.NotFound(codec, err)
 	}
 	if len(req.Messages) == 0 {
-		return e.WriteReady(w, req.Model)
+		return e.WriteReady(w, req)
 	}
 	ended := s.saw(req.Model)
 	sent := false

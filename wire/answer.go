@@ -80,6 +80,7 @@ type answer struct {
 	late     bool    // what is sent was said by the frames since from
 	from     int64
 	reported bool // the vendor sent an error
+	changed  bool // its events are no longer what the vendor's bytes say
 	list     bool // the stream is one JSON array
 
 	// others are the answers after the first; first is the first of an other.
@@ -451,6 +452,12 @@ func (a *answer) decodeFailure() error {
 		return a.err
 	}
 	return a.c.fail("Decode", llm.Malformed, a.err)
+}
+
+// correct warns that a part of the answer is not given as the vendor wrote it. A relay writes it anew.
+func (a *answer) correct(feature, format string, args ...any) {
+	a.changed = true
+	a.warn(llm.Corrected, feature, format, args...)
 }
 
 // fail notes an error that the vendor sent inside its answer.

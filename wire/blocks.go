@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -59,7 +58,7 @@ var blockRoles = map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.Role
 func decodeBlockMessage(d *decoder, v []byte, content func(*decoder, []byte) []llm.Part) []llm.Message {
 	var m llm.Message
 	known := false
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "role":
 			if m.Role, known = blockRoles[d.str(val)]; !known {

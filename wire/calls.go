@@ -61,7 +61,7 @@ func (a *answer) find(index int, id, name string) *pending {
 		return p
 	}
 	if id == "" && name == "" && len(a.calls) > 0 {
-		a.warn(llm.Corrected, "index", "arguments for index %d, where no call began, belong to the last call", index)
+		a.correct("index", "arguments for index %d, where no call began, belong to the last call", index)
 		last := a.calls[len(a.calls)-1]
 		last.index = index
 		return last
@@ -77,7 +77,7 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 	}
 	a.settle()
 	if id != "" && a.ids.Taken(id) {
-		a.warn(llm.Corrected, "id", "two calls have the id %q; the second gets another", id)
+		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
 	id = a.ids.Take(id)
 	p := &pending{id: id, name: name, index: index, kind: kind}
@@ -125,7 +125,7 @@ func (a *answer) passArgs(p *pending) {
 func (a *answer) addArgs(p *pending, s []byte) {
 	if p == nil || len(s) == 0 || p.done {
 		if p != nil && p.done && strings.TrimSpace(string(s)) != "" {
-			a.warn(llm.Corrected, "arguments", "text after the end of the arguments of %s was dropped: %.100q", p.name, s)
+			a.correct("arguments", "text after the end of the arguments of %s was dropped: %.100q", p.name, s)
 		}
 		return
 	}

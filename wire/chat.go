@@ -134,7 +134,7 @@ func (d *decoder) counts(v []byte, known map[string]*int) []byte {
 }
 
 func (chat) encodeUsage(e *encoder, f llm.Finish) {
-	u := f.Usage
+	u := told(f.Usage)
 	more := f.Extra[e.c.Format]["usage"]
 	e.Key("usage")
 	start := e.Object()
@@ -198,7 +198,7 @@ var openaiThinking = ThinkingRules{MinTopP: 1, Families: []string{"gpt", "o-seri
 var openaiErrors = map[llm.Kind]string{
 	llm.Unknown: "unknown", llm.Invalid: "invalid_request", llm.Auth: "invalid_api_key", llm.NotFound: "model_not_found",
 	llm.TooLong: "context_length_exceeded", llm.Unsupported: "unsupported_value", llm.RateLimited: "rate_limit_exceeded",
-	llm.Overloaded: "overloaded", llm.Server: "server_error", llm.Network: "network_error", llm.Timeout: "timeout",
+	llm.Overloaded: "server_is_overloaded", llm.Server: "server_error", llm.Network: "network_error", llm.Timeout: "timeout",
 	llm.Incomplete: "incomplete", llm.Malformed: "malformed", llm.Refused: "content_policy_violation",
 	llm.BrokenPromise: "broken_promise", llm.Canceled: "canceled", llm.ByteLimit: "byte_limit", llm.TextLimit: "text_limit",
 	llm.ThinkingLimit: "thinking_limit", llm.EventLimit: "event_limit", llm.TimeLimit: "time_limit", llm.Stalled: "stalled",
@@ -208,5 +208,8 @@ var openaiErrors = map[llm.Kind]string{
 var openaiErrorTypes = map[llm.Kind]string{
 	llm.Invalid: "invalid_request_error", llm.Auth: "invalid_request_error", llm.NotFound: "invalid_request_error",
 	llm.TooLong: "invalid_request_error", llm.Unsupported: "invalid_request_error", llm.Refused: "invalid_request_error",
-	llm.RateLimited: "rate_limit_error",
+	llm.RateLimited: "rate_limit_error", llm.Overloaded: "service_unavailable_error",
 }
+
+// openaiCodeTypes are the types of codes that have one of their own.
+var openaiCodeTypes = map[string]string{"insufficient_quota": "insufficient_quota"}

@@ -189,7 +189,7 @@ type chatDelta struct {
 // rest, which is the message of history or the end of the answer.
 func (s *chatStream) message(v []byte, rest *llm.Extra) {
 	var d chatDelta
-	for key, val := range js.Members(v) {
+	for key, val := range s.members(v) {
 		switch string(key) {
 		case "role":
 		case "content":
@@ -236,27 +236,32 @@ func (s *chatStream) delta(d *chatDelta) {
 	if says(d.content) {
 		s.content(d.content)
 	}
-	for el := range js.Elements(d.annotations) {
+	for el := range s.elements(d.annotations) {
 		s.cite(s.annotation(el))
 	}
 	if says(d.refusal) {
 		s.refusal(s.quoted(d.refusal))
 	}
-	for el := range js.Elements(d.images) {
+	for el := range s.elements(d.images) {
 		if m, ok := (chat{}).decodePart(&s.decoder, el).(llm.Media); ok {
 			s.media(m)
+		} else if s.asking {
+			s.want(el, "an image")
 		}
 	}
-	if js.Kind(d.audio) == '{' {
+	if s.oneOf(d.audio, "{", "an object") {
 		if !s.audio.seen {
 			s.audible = s.frame.start
 		}
 		s.audio.add(&s.decoder, d.audio)
 	}
-	for el := range js.Elements(d.toolCalls) {
+	for el := range s.elements(d.toolCalls) {
+		if s.asking && !s.element(el, '{', "an object") {
+			return
+		}
 		s.toolCall(el)
 	}
-	if js.Kind(d.functionCall) == '{' {
+	if s.oneOf(d.functionCall, "{", "an object") {
 		s.function(0, "", d.functionCall)
 	}
 }
@@ -264,21 +269,25 @@ func (s *chatStream) delta(d *chatDelta) {
 // reasoning reads thinking under whichever name it comes. Some servers send
 // the same piece under two names.
 func (s *chatStream) reasoning(d *chatDelta) {
+	if s.asking { // those that are not read are of the right kind, too
+		s.oneOf(d.reasoning, `"`, "a string")
+		s.oneOf(d.reasoningOpenRouter, `"`, "a string")
+	}
 	switch {
 	case len(d.reasoning) > 2:
 		s.thinking(s.quoted(d.reasoning))
 	case len(d.reasoningOpenRouter) > 2:
 		s.thinking(s.quoted(d.reasoningOpenRouter))
 	case len(d.details) > 2:
-		for el := range js.Elements(d.details) {
-			s.thinking(detailText(el))
+		for el := range s.elements(d.details) {
+			s.thinking(s.detailText(el))
 		}
 	}
-	for el := range js.Elements(d.details) {
+	for el := range s.elements(d.details) {
 		if len(s.details.items) == 0 {
 			s.detailed = s.frame.start
 		}
-		s.details.add(el)
+		s.details.add(&s.decoder, el)
 	}
 }
 
@@ -317,7 +326,7 @@ func (a *answer) textPart(t llm.Text) {
 }
 
 func (s *chatStream) annotation(v []byte) llm.Citation {
-	if inner := js.Get(v, "url_citation"); s.str(js.Get(v, "type")) == "url_citation" && inner != nil {
+	if inner := s.get(v, "url_citation"); s.str(s.get(v, "type")) == "url_citation" && inner != nil {
 		if c, ok := s.urlCitation(inner); ok {
 			return c
 		}
@@ -329,7 +338,7 @@ func (s *chatStream) annotation(v []byte) llm.Citation {
 // reports whether there are no others.
 func (d *decoder) urlCitation(v []byte) (c llm.Citation, complete bool) {
 	complete = true
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "start_index":
@@ -353,10 +362,10 @@ func (s *chatStream) toolCall(v []byte) {
 	var id, function, custom []byte
 	var rest fields
 	var extra llm.Extra
-	for key, val := range js.Members(v) {
+	for key, val := range s.members(v) {
 		switch string(key) {
 		case "index":
-			if js.Kind(val) == '0' {
+			if s.oneOf(val, "0", "an integer") {
 				index = s.integer(val)
 			}
 		case "id":
@@ -366,6 +375,7 @@ func (s *chatStream) toolCall(v []byte) {
 		case "custom":
 			custom = val
 		case "type":
+			s.oneOf(val, `"`, "a string")
 		case "extra_content":
 			rest.add(key, val)
 		default:
@@ -391,7 +401,7 @@ func (s *chatStream) toolCall(v []byte) {
 func (s *chatStream) function(index int, id string, v []byte) *pending {
 	var name, args []byte
 	var extra llm.Extra
-	for key, val := range js.Members(v) {
+	for key, val := range s.members(v) {
 		switch string(key) {
 		case "name":
 			name = val
@@ -416,11 +426,11 @@ func (s *chatStream) function(index int, id string, v []byte) *pending {
 
 // custom reads a piece of a call of a free-text tool.
 func (s *chatStream) custom(index int, id string, v []byte) *pending {
-	p := s.answer.delta(index, id, s.quoted(js.Get(v, "name")), llm.FreeTool)
+	p := s.answer.delta(index, id, s.quoted(s.get(v, "name")), llm.FreeTool)
 	if p == nil {
 		return nil
 	}
-	s.addInput(p, js.Get(v, "input"))
+	s.addInput(p, s.get(v, "input"))
 	return p
 }
 

@@ -411,6 +411,6 @@ func (w *chatWriter) finish(f llm.Finish) {
 
 func (w *chatWriter) fail(err *llm.Error) {
 	w.e.Buf = append(w.e.Buf, "data: "...)
-	w.encodeError(w.e, err, errorStatus(err))
+	w.encodeError(w.e, err, errorStatus(err, &chatProperties))
 	w.e.frameEnd()
 }

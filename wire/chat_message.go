@@ -332,7 +332,7 @@ var chatRoles = map[string]llm.Role{
 }
 
 func (c chat) decodeMessage(d *decoder, v []byte) llm.Message {
-	word := js.Get(v, "role")
+	word := d.get(v, "role")
 	role, ok := chatRoles[d.str(word)]
 	if !ok {
 		if word == nil {
@@ -347,7 +347,7 @@ func (c chat) decodeMessage(d *decoder, v []byte) llm.Message {
 	case llm.RoleAssistant:
 		c.decodeAssistant(d, v, &m)
 	default:
-		for key, val := range js.Members(v) {
+		for key, val := range d.members(v) {
 			switch string(key) {
 			case "role":
 			case "content":
@@ -362,7 +362,7 @@ func (c chat) decodeMessage(d *decoder, v []byte) llm.Message {
 
 func (c chat) decodeResult(d *decoder, v []byte) llm.Result {
 	var r llm.Result
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "role":
 		case "tool_call_id":
@@ -381,7 +381,7 @@ func (c chat) decodeResult(d *decoder, v []byte) llm.Result {
 func (c chat) decodeContent(d *decoder, v []byte) []llm.Part {
 	switch js.Kind(v) {
 	case '"':
-		if s := js.Text(v); s != "" {
+		if s := d.text(v); s != "" {
 			return []llm.Part{llm.Text{Text: s}}
 		}
 	case '[':
@@ -398,11 +398,11 @@ func (c chat) decodeContent(d *decoder, v []byte) []llm.Part {
 }
 
 func (c chat) decodePart(d *decoder, v []byte) llm.Part {
-	kind := d.str(js.Get(v, "type"))
+	kind := d.str(d.get(v, "type"))
 	switch kind {
 	case "text", "refusal", "output_text", "input_text":
 		t := llm.Text{Refusal: kind == "refusal"}
-		for key, val := range js.Members(v) {
+		for key, val := range d.members(v) {
 			switch string(key) {
 			case "type":
 			case "text", "refusal":
@@ -422,7 +422,7 @@ var chatMedia = map[string]llm.MediaKind{"image_url": llm.Image, "video_url": ll
 
 func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 	m := llm.Media{Kind: chatMedia[kind]}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			continue
@@ -431,11 +431,11 @@ func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 			d.extra(&m.Extra, key, val)
 			continue
 		}
-		if js.Kind(val) == '"' { // {"image_url":"https://…"} of lenient clients
+		if js.Kind(val) == '"' && strings.HasSuffix(kind, "_url") { // {"image_url":"https://…"} of lenient clients
 			d.url(val, &m)
 			continue
 		}
-		for key, val := range js.Members(val) {
+		for key, val := range d.members(val) {
 			switch string(key) {
 			case "url", "file_data":
 				d.url(val, &m)
@@ -459,7 +459,7 @@ func (chat) decodeMedia(d *decoder, v []byte, kind string) llm.Media {
 // stay as they are and calls are not judged.
 func (c chat) decodeAssistant(d *decoder, v []byte, m *llm.Message) {
 	a := newAnswer(&d.c, nil)
-	a.body = d.body
+	a.body, a.asking = d.body, d.asking
 	var b llm.Builder
 	a.send = func(ev llm.Event) bool { b.Add(ev); return true }
 	s := &chatStream{answer: a, history: true}

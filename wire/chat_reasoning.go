@@ -18,9 +18,9 @@ var grows = map[string]bool{"text": true, "summary": true, "data": true}
 
 const maxDetails = 1024
 
-func (r *reasoningDetails) add(v []byte) {
+func (r *reasoningDetails) add(d *decoder, v []byte) {
 	item := make(map[string][]byte)
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		if js.Kind(val) != 'n' {
 			item[string(key)] = slices.Clone(val)
 		}
@@ -64,11 +64,11 @@ func (r *reasoningDetails) object() []byte {
 	return w.Buf
 }
 
-func detailText(v []byte) string {
-	if text := js.Get(v, "text"); text != nil {
-		return js.Text(text)
+func (d *decoder) detailText(v []byte) string {
+	if text := d.get(v, "text"); text != nil {
+		return d.text(text)
 	}
-	return js.Text(js.Get(v, "summary"))
+	return d.text(d.get(v, "summary"))
 }
 
 // chatAudio joins the pieces of a spoken answer.
@@ -82,14 +82,16 @@ type chatAudio struct {
 
 func (a *chatAudio) add(d *decoder, v []byte) {
 	a.seen = true
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "id":
 			a.id = d.str(val)
 		case "data":
 			a.data = append(a.data, d.data(val)...)
 		case "transcript":
-			a.text = js.AppendText(a.text, val)
+			if d.oneOf(val, `"`, "a string") {
+				a.text = js.AppendText(a.text, val)
+			}
 		default:
 			d.extra(&a.extra, key, val)
 		}

@@ -109,7 +109,7 @@ func (e *encoder) outputFields(out *llm.OutputFormat) {
 }
 
 func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(key) {
 		case "messages":
 			c.decodeMessages(d, v, req)
@@ -120,7 +120,7 @@ func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream b
 		case "tool_choice":
 			c.decodeChoice(d, v, &req.Choice)
 		case "parallel_tool_calls":
-			req.OneCall = js.Kind(v) == 'f'
+			req.OneCall = d.refused(v)
 		case "response_format":
 			c.decodeOutput(d, v, req)
 		case "max_tokens", "max_completion_tokens": // of both, a host may read either
@@ -181,9 +181,11 @@ func decodeEffort(word string) *llm.Reasoning {
 // decodeStreamOptions drops include_usage, which every stream of ours has.
 func (chat) decodeStreamOptions(d *decoder, v []byte, req *llm.Request) {
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		if string(key) != "include_usage" {
 			rest.add(key, val)
+		} else {
+			d.boolean(val)
 		}
 	}
 	if more := rest.object(); more != nil {
@@ -192,12 +194,12 @@ func (chat) decodeStreamOptions(d *decoder, v []byte, req *llm.Request) {
 }
 
 func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
-	switch d.str(js.Get(v, "type")) {
-	case "text", "":
+	switch d.str(d.get(v, "type")) {
+	case "text":
 	case "json_object":
 		req.Output = new(llm.OutputFormat)
 	case "json_schema":
-		req.Output = d.outputFields(js.Get(v, "json_schema"))
+		req.Output = d.outputFields(d.get(v, "json_schema"))
 	default:
 		d.extraNamed(&req.Extra, "response_format", v)
 	}
@@ -205,14 +207,14 @@ func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
 
 func (d *decoder) outputFields(v []byte) *llm.OutputFormat {
 	out := new(llm.OutputFormat)
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "name":
 			out.Name = d.str(val)
 		case "description":
 			out.Description = d.str(val)
 		case "schema":
-			out.Schema = d.raw(val)
+			out.Schema = d.schema(val)
 		case "strict":
 			out.Strict = d.boolean(val)
 		}
@@ -344,12 +346,15 @@ func (chat) encodeSearch(e *encoder, h *llm.HostedConfig) {
 
 func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
 	h := new(llm.HostedConfig)
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "search_context_size":
 			h.ContextSize = d.str(val)
 		case "user_location":
-			h.Location = d.location(js.Get(val, "approximate"))
+			d.str(d.get(val, "type"))
+			if h.Location = d.location(d.get(val, "approximate")); h.Location == nil {
+				d.option(h, key, val)
+			}
 		default:
 			d.option(h, key, val)
 		}
@@ -365,7 +370,7 @@ func (c chat) decodeTools(d *decoder, v []byte, req *llm.Request) {
 
 func (c chat) decodeTool(d *decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
-	kind := d.str(js.Get(v, "type"))
+	kind := d.str(d.get(v, "type"))
 	switch kind {
 	case "custom":
 		t.Kind = llm.FreeTool
@@ -375,7 +380,7 @@ func (c chat) decodeTool(d *decoder, v []byte) llm.ToolDef {
 		d.extraNamed(&t.Extra, "tool", v)
 		return t
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "function", "custom":
@@ -388,18 +393,21 @@ func (c chat) decodeTool(d *decoder, v []byte) llm.ToolDef {
 }
 
 func (chat) decodeToolBody(d *decoder, v []byte, t *llm.ToolDef) {
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "name":
 			t.Name = d.str(val)
 		case "description":
 			t.Description = d.str(val)
 		case "parameters":
-			t.Schema = d.raw(val)
+			t.Schema = d.schema(val)
 		case "strict":
 			t.Strict = d.flag(val)
 		case "format":
-			t.Grammar = d.grammar(js.Get(val, "grammar"))
+			kind := d.str(d.get(val, "type"))
+			if t.Grammar = d.grammar(d.get(val, "grammar")); t.Grammar == nil && kind != "text" {
+				d.extraNamed(&t.Extra, innerPrefix+string(key), val)
+			}
 		default:
 			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
 		}
@@ -415,11 +423,17 @@ func (d *decoder) flag(v []byte) *bool {
 	return &b
 }
 
+// refused reports whether a boolean that may be absent is false.
+func (d *decoder) refused(v []byte) bool {
+	b := d.flag(v)
+	return b != nil && !*b
+}
+
 func (d *decoder) grammar(v []byte) *llm.Grammar {
-	if js.Kind(v) != '{' {
+	if !d.object(v) {
 		return nil
 	}
-	return &llm.Grammar{Syntax: d.str(js.Get(v, "syntax")), Definition: d.str(js.Get(v, "definition"))}
+	return &llm.Grammar{Syntax: d.str(d.get(v, "syntax")), Definition: d.str(d.get(v, "definition"))}
 }
 
 func (chat) encodeChoice(e *encoder, req *llm.Request) {
@@ -473,19 +487,28 @@ func (chat) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
 	if !d.object(v) {
 		return
 	}
-	kind := d.str(js.Get(v, "type"))
+	kind := d.str(d.get(v, "type"))
 	if kind != "allowed_tools" {
 		ch.Mode = llm.MustCall
-		ch.Name = d.str(js.Get(js.Get(v, kind), "name"))
+		ch.Name = d.chosen(v, kind)
 		return
 	}
-	allowed := js.Get(v, "allowed_tools")
-	d.mode(js.Get(allowed, "mode"), ch)
+	allowed := d.get(v, "allowed_tools")
+	d.mode(d.get(allowed, "mode"), ch)
 	ch.Allowed = []string{}
-	for el := range js.Elements(js.Get(allowed, "tools")) {
-		kind := d.str(js.Get(el, "type"))
-		ch.Allowed = append(ch.Allowed, d.str(js.Get(js.Get(el, kind), "name")))
+	for el := range d.elements(d.get(allowed, "tools")) {
+		kind := d.str(d.get(el, "type"))
+		ch.Allowed = append(ch.Allowed, d.chosen(el, kind))
 	}
+}
+
+// chosen returns the name of the tool that a choice of some kind names.
+func (d *decoder) chosen(v []byte, kind string) string {
+	name := d.str(d.get(d.get(v, kind), "name"))
+	if name == "" {
+		d.want(v, "a choice that names a tool")
+	}
+	return name
 }
 
 func (d *decoder) mode(v []byte, ch *llm.ToolChoice) {

@@ -38,6 +38,17 @@ var converseProperties = Properties{
 		llm.Malformed: "ModelErrorException", llm.Refused: "ValidationException", llm.BrokenPromise: "ModelErrorException",
 		llm.Canceled: "ModelStreamErrorException",
 	},
+	ErrorForms: []ErrorForm{
+		{Kind: llm.Auth, As: http.StatusForbidden},
+		{Kind: llm.Timeout, As: http.StatusRequestTimeout},
+		{Kind: llm.Incomplete, As: http.StatusFailedDependency},
+		{Kind: llm.Malformed, As: http.StatusFailedDependency},
+		{Kind: llm.BrokenPromise, As: http.StatusFailedDependency},
+		{Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Code: "RequestEntityTooLargeException"},
+		{Kind: llm.TooLong, Words: "Input is too long"},
+		{Kind: llm.Invalid, Status: http.StatusConflict, Code: "ConflictException"},
+		{Kind: llm.Unsupported, Status: http.StatusNotImplemented, Code: "UnknownOperationException"},
+	},
 	MoreErrors: []string{
 		"ServiceQuotaExceededException", "ModelNotReadyException", "InternalFailureException", "ThrottledException", "TooManyRequestsException", "ExpiredTokenException",
 		"UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignatureException", "MissingAuthenticationTokenException", "SerializationException",
@@ -124,7 +135,7 @@ const awsErrorHeader = "X-Amzn-Errortype"
 func (converse) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.Object()
 	e.StringField("__type", awsCode(err))
-	e.StringField("message", errorMessage(err))
+	e.StringField("message", errorMessage(err, &converseProperties))
 	e.End()
 }
 
@@ -134,10 +145,10 @@ func (converse) errorHeader(err *llm.Error) http.Header {
 
 // awsCode returns the code of an error: its own, if it is one of Amazon's.
 func awsCode(err *llm.Error) string {
-	if code := errorCode(err, converseProperties); strings.HasSuffix(code, "Exception") {
+	if code := errorCode(err, &converseProperties); strings.HasSuffix(code, "Exception") {
 		return code
 	}
-	return errorCode(&llm.Error{Kind: err.Kind}, converseProperties)
+	return errorCode(&llm.Error{Kind: err.Kind}, &converseProperties)
 }
 
 func (converse) decodeError(body []byte) (code, message string) { return awsError(nil, body) }
@@ -186,7 +197,7 @@ func (converse) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 }
 
 func (converse) encodeUsage(e *encoder, f llm.Finish) {
-	u := f.Usage
+	u := told(f.Usage)
 	e.Key("usage")
 	start := e.Object()
 	e.IntField("inputTokens", max(0, u.Input-u.CacheRead-u.CacheWrite))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -209,7 +208,7 @@ func (c converse) encodeResultPart(e *encoder, p llm.Part) {
 func (c converse) decodeBlocks(d *decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	for el := range d.objects(v) {
-		point := js.Get(el, cachePoint)
+		point := d.get(el, cachePoint)
 		if n := len(parts); n > 0 && point != nil {
 			if p, ok := c.withCachePoint(d, parts[n-1], point); ok {
 				parts[n-1] = p
@@ -254,7 +253,7 @@ func (converse) withCachePoint(d *decoder, p llm.Part, point []byte) (llm.Part, 
 // splitBlock returns the member that says what a block is, and keeps those that
 // stand beside it.
 func (converse) splitBlock(d *decoder, v []byte) (kind string, body []byte, extra llm.Extra) {
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch name := string(key); name {
 		case "text", "image", "document", "video", "audio", "toolUse", "toolResult", "reasoningContent", "citationsContent",
 			cachePoint, "json", "toolSpec", systemTool:
@@ -292,11 +291,11 @@ func (c converse) decodeBlock(d *decoder, v []byte) llm.Part {
 
 func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
 	t := llm.Text{Extra: extra}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "content":
 			for el := range d.objects(val) {
-				t.Text += d.str(js.Get(el, "text"))
+				t.Text += d.str(d.get(el, "text"))
 			}
 		case "citations":
 			for el := range d.objects(val) {
@@ -311,11 +310,11 @@ func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
 
 func (converse) decodeCitation(d *decoder, v []byte) llm.Citation {
 	c := llm.Citation{
-		URL:   or(js.Text(js.Get(js.Get(js.Get(v, "location"), "web"), "url")), js.Text(js.Get(v, "source"))),
-		Title: js.Text(js.Get(v, "title")), Raw: d.state(v),
+		URL:   or(d.text(d.get(d.get(d.get(v, "location"), "web"), "url")), d.text(d.get(v, "source"))),
+		Title: d.text(d.get(v, "title")), Raw: d.state(v),
 	}
-	for el := range js.Elements(js.Get(v, "sourceContent")) {
-		c.Quote += js.Text(js.Get(el, "text"))
+	for el := range d.elements(d.get(v, "sourceContent")) {
+		c.Quote += d.text(d.get(el, "text"))
 	}
 	return c
 }
@@ -323,16 +322,17 @@ func (converse) decodeCitation(d *decoder, v []byte) llm.Citation {
 func (converse) decodeThinking(d *decoder, v []byte, extra llm.Extra) llm.Thinking {
 	t := llm.Thinking{Extra: extra}
 	var state fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "reasoningText":
-			t.Text = d.str(js.Get(val, "text"))
-			if s := js.Get(val, "signature"); says(s) {
+			t.Text = d.str(d.get(val, "text"))
+			if s := d.get(val, "signature"); d.oneOf(s, `"`, "a string") && says(s) {
 				state.add([]byte("signature"), s)
 			}
 		case "redactedContent":
-			t.Redacted = true
-			state.add(key, val)
+			if t.Redacted = d.oneOf(val, `"`, "base64"); t.Redacted {
+				state.add(key, val)
+			}
 		default:
 			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
 		}
@@ -346,7 +346,7 @@ func (converse) decodeThinking(d *decoder, v []byte, extra llm.Extra) llm.Thinki
 // decodeCall reads a call. One that the vendor runs itself has a type.
 func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Call {
 	c := llm.Call{Extra: extra}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "toolUseId":
 			c.ID = d.str(val)
@@ -355,7 +355,7 @@ func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Cal
 		case "input":
 			c.Args = d.args(val)
 		case "type":
-			c.Hosted = says(val)
+			c.Hosted = d.text(val) != ""
 		default:
 			d.extraNamed(&c.Extra, innerPrefix+string(key), val)
 		}
@@ -369,7 +369,7 @@ func (converse) decodeCall(d *decoder, block, v []byte, extra llm.Extra) llm.Cal
 
 func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm.Result {
 	r := llm.Result{Extra: extra}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "toolUseId":
 			r.CallID = d.str(val)
@@ -378,10 +378,10 @@ func (c converse) decodeResult(d *decoder, block, v []byte, extra llm.Extra) llm
 				r.Parts = append(r.Parts, c.decodeBlock(d, el))
 			}
 		case "status":
-			r.Failed = js.Is(val, "error")
+			r.Failed = d.text(val) == "error"
 		case "type":
-			r.Hosted = says(val)
-			r.Name = hostedResultName(d.str(val))
+			kind := d.str(val)
+			r.Hosted, r.Name = kind != "", hostedResultName(kind)
 		default:
 			d.extraNamed(&r.Extra, innerPrefix+string(key), val)
 		}

@@ -324,7 +324,7 @@ func (w *converseWriter) fail(err *llm.Error) {
 	before := w.e.Buf
 	w.e.Buf = nil
 	w.e.Object()
-	w.e.StringField("message", errorMessage(err))
+	w.e.StringField("message", errorMessage(err, &converseProperties))
 	w.e.End()
 	name := strings.ToLower(code[:1]) + code[1:]
 	w.seal(before, eventstream.Frame{Kind: eventstream.Exception, Name: name, Payload: w.e.Buf})

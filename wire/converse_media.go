@@ -162,7 +162,7 @@ func (converse) documentName(e *encoder, name, format string) string {
 func (c converse) decodeMedia(d *decoder, kind llm.MediaKind, v []byte, extra llm.Extra) (llm.Media, bool) {
 	m := llm.Media{Kind: kind, Extra: extra}
 	known := false
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "format":
 			m.MIME = converseMIME(kind, d.str(val))
@@ -182,7 +182,7 @@ func (c converse) decodeMedia(d *decoder, kind llm.MediaKind, v []byte, extra ll
 
 func (converse) decodeSource(d *decoder, v []byte, m *llm.Media) bool {
 	known := false
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "bytes":
 			m.Data = d.data(val)
@@ -192,8 +192,8 @@ func (converse) decodeSource(d *decoder, v []byte, m *llm.Media) bool {
 			d.extraNamed(&m.Extra, sourceField, []byte(`"text"`))
 			known = len(m.Data) > 0
 		case "s3Location":
-			m.URL = d.str(js.Get(val, "uri"))
-			if owner := js.Get(val, ownerField); owner != nil {
+			m.URL = d.str(d.get(val, "uri"))
+			if owner := d.get(val, ownerField); owner != nil {
 				d.extraNamed(&m.Extra, ownerField, owner)
 			}
 			known = strings.HasPrefix(m.URL, s3Scheme)

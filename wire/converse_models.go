@@ -147,7 +147,7 @@ func (converse) decodeModelFields(d *decoder, v []byte, req *llm.Request) {
 	}
 	maker := converseMakers[d.c.Quirks.ModelFields]
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		if maker.decode == nil || !maker.decode(d, string(key), val, req) {
 			rest.add(key, val)
 		}

@@ -220,7 +220,7 @@ func (c converse) encodeHosted(e *encoder, t llm.ToolDef) {
 
 func (c converse) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
 	var config []byte
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(key) {
 		case "system":
 			c.decodeSystem(d, v, req)
@@ -262,7 +262,7 @@ func (converse) decodeInference(d *decoder, v []byte, req *llm.Request) {
 		return
 	}
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "maxTokens":
 			req.MaxTokens = d.integer(val)
@@ -289,16 +289,16 @@ func (d *decoder) keep(req *llm.Request, key string, rest fields) {
 // decodeOutputConfig reads the schema and the effort. Where thinking is asked
 // for apart, an effort alone asks for none and stays a field of this format.
 func (c converse) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
-	if _, apart := converseMakers[d.c.Quirks.ModelFields]; !apart && says(js.Get(v, "effort")) {
+	if _, apart := converseMakers[d.c.Quirks.ModelFields]; !apart && says(d.get(v, "effort")) {
 		req.Reasoning = new(llm.Reasoning)
 	}
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch {
 		case string(key) == "effort" && req.Reasoning != nil && !req.Reasoning.Off:
 			req.Reasoning.Effort = d.str(val)
-		case string(key) == "textFormat" && js.Is(js.Get(val, "type"), "json_schema"):
-			c.decodeSchema(d, js.Get(js.Get(val, "structure"), "jsonSchema"), req)
+		case string(key) == "textFormat" && d.str(d.get(val, "type")) == "json_schema":
+			c.decodeSchema(d, d.get(d.get(val, "structure"), "jsonSchema"), req)
 		default:
 			rest.add(key, val)
 		}
@@ -308,13 +308,13 @@ func (c converse) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 
 // decodeSchema reads a schema, which is JSON in a string.
 func (converse) decodeSchema(d *decoder, v []byte, req *llm.Request) {
-	text := d.str(js.Get(v, "schema"))
+	text := d.str(d.get(v, "schema"))
 	if !json.Valid([]byte(text)) {
 		d.want(v, "a JSON schema as a string")
 		return
 	}
 	req.Output = &llm.OutputFormat{
-		Schema: json.RawMessage(text), Name: d.str(js.Get(v, "name")), Description: d.str(js.Get(v, "description")),
+		Schema: json.RawMessage(text), Name: d.str(d.get(v, "name")), Description: d.str(d.get(v, "description")),
 	}
 }
 
@@ -323,7 +323,7 @@ func (c converse) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
 		return
 	}
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "tools":
 			for el := range d.objects(val) {
@@ -345,14 +345,16 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 	t := llm.ToolDef{Extra: extra}
 	switch kind {
 	case "toolSpec":
-		for key, val := range js.Members(body) {
+		for key, val := range d.members(body) {
 			switch string(key) {
 			case "name":
 				t.Name = d.str(val)
 			case "description":
 				t.Description = d.str(val)
 			case "inputSchema":
-				t.Schema = d.raw(js.Get(val, "json"))
+				if t.Schema = d.schema(d.get(val, "json")); t.Schema == nil && js.Kind(val) == '{' {
+					d.want(val, "an object with the member json")
+				}
 			case "strict":
 				t.Strict = d.flag(val)
 			default:
@@ -360,9 +362,9 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 			}
 		}
 	case systemTool:
-		name := d.str(js.Get(body, "name"))
+		name := d.str(d.get(body, "name"))
 		t.Kind, t.Name, t.Hosted = llm.HostedTool, or(converseHostedNames[name], name), &llm.HostedConfig{Type: systemTool}
-		for key, val := range js.Members(body) {
+		for key, val := range d.members(body) {
 			if string(key) != "name" {
 				d.option(t.Hosted, key, val)
 			}
@@ -385,13 +387,14 @@ func (converse) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	if !d.object(v) {
 		return
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
+		d.object(val)
 		switch string(key) {
 		case "auto":
 		case "any":
 			req.Choice.Mode = llm.MustCall
 		case "tool":
-			req.Choice.Mode, req.Choice.Name = llm.MustCall, d.str(js.Get(val, "name"))
+			req.Choice.Mode, req.Choice.Name = llm.MustCall, d.str(d.get(val, "name"))
 		default:
 			d.want(v, "auto, any or tool")
 		}

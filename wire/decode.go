@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -48,6 +49,8 @@ func (d *decoder) read(f format, body []byte) ([]byte, bool) {
 func (d *decoder) document(body []byte) ([]byte, bool) {
 	v := js.Trim(bytes.TrimPrefix(body, []byte("\ufeff")))
 	switch {
+	case d.asking && !utf8.Valid(v):
+		d.err = errors.New("the body is not UTF-8")
 	case !js.Valid(v):
 		d.err = errors.New(syntaxProblem(v))
 	case js.Kind(v) != '{':
@@ -153,6 +156,66 @@ func (d *decoder) raw(v []byte) json.RawMessage {
 func (d *decoder) object(v []byte) bool { return d.is(v, '{', "an object") }
 func (d *decoder) array(v []byte) bool  { return d.is(v, '[', "an array") }
 
+// Requests are read through members, elements, get and text alone: a value that is there and is of another
+// kind than the one that is read is an error that names it, and never passed over. Answers are read as far as they can
+// be: their client did not write them.
+
+// askObject refuses a value of a request that is there and is no object.
+func (d *decoder) askObject(v []byte) []byte {
+	if d.asking && js.Kind(v) != '{' {
+		d.object(v)
+	}
+	return v
+}
+
+// askArray refuses a value of a request that is there and is no array.
+func (d *decoder) askArray(v []byte) []byte {
+	if d.asking && js.Kind(v) != '[' {
+		d.array(v)
+	}
+	return v
+}
+
+// members yields the members of an object.
+func (d *decoder) members(v []byte) iter.Seq2[[]byte, []byte] {
+	return js.Members(d.askObject(v))
+}
+
+// elements yields the elements of an array.
+func (d *decoder) elements(v []byte) iter.Seq[[]byte] {
+	return js.Elements(d.askArray(v))
+}
+
+// get returns a member of an object, and nil if it has none of that name.
+func (d *decoder) get(v []byte, key string) []byte {
+	return js.Get(d.askObject(v), key)
+}
+
+// text reads a string.
+func (d *decoder) text(v []byte) string {
+	if d.asking {
+		return d.str(v)
+	}
+	return js.Text(v)
+}
+
+// oneOf reports whether a value is of one of some kinds, as [js.Kind] names them. A request that has another is
+// refused; null and nothing are none of them.
+func (d *decoder) oneOf(v []byte, kinds, what string) bool {
+	kind := js.Kind(v)
+	if kind == 0 || kind == 'n' {
+		return false
+	}
+	known := strings.IndexByte(kinds, kind) >= 0
+	if !known && d.asking {
+		d.want(v, what)
+	}
+	return known
+}
+
+// schema reads a schema, which is an object; some languages write an empty one as an empty list.
+func (d *decoder) schema(v []byte) json.RawMessage { return d.args(v) }
+
 // objects yields the objects of an array. Whatever else is there is an error.
 func (d *decoder) objects(v []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -160,7 +223,7 @@ func (d *decoder) objects(v []byte) iter.Seq[[]byte] {
 			return
 		}
 		for el := range js.Elements(v) {
-			if d.object(el) && !yield(el) {
+			if d.element(el, '{', "an object") && !yield(el) {
 				return
 			}
 		}
@@ -177,9 +240,19 @@ func (d *decoder) strings(v []byte) []string {
 	}
 	list := []string{}
 	for el := range js.Elements(v) {
-		list = append(list, d.str(el))
+		if d.element(el, '"', "a string") {
+			list = append(list, js.Text(el))
+		}
 	}
 	return list
+}
+
+// element is is for an element of a list: null in a list of a request is a mistake, and not an absent member.
+func (d *decoder) element(v []byte, kind byte, what string) bool {
+	if d.asking && js.Kind(v) == 'n' {
+		d.want(v, what)
+	}
+	return d.is(v, kind, what)
 }
 
 // data reads base64 in any of its four spellings.

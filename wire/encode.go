@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -74,6 +75,10 @@ func (e *encoder) own(s llm.State) json.RawMessage {
 	return nil
 }
 
+// restated marks extra fields that say again, in the words of their vendor, what stands in the request itself: other formats lose nothing
+// without them.
+const restated = "restated."
+
 // ownExtra returns the fields that only this format knows, and notes those
 // that only others know.
 func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
@@ -82,7 +87,7 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 			continue
 		}
 		for _, key := range sortedKeys(x[format]) {
-			if _, said := x[e.c.Format][key]; said { // in this format, too
+			if _, said := x[e.c.Format][key]; said || strings.HasPrefix(key, restated) || saidAnyway[[2]string{format, key}] { // in this format, too
 				continue
 			}
 			name, _ := cutPrefix(key, innerPrefix)
@@ -91,6 +96,9 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 	}
 	return x[e.c.Format]
 }
+
+// saidAnyway are the fields of formats that are kept as they came, beside what every format has for them.
+var saidAnyway = map[[2]string]bool{{Ollama, "created_at"}: true}
 
 // end closes the object that began at start, after the fields that only this
 // format knows.
@@ -256,4 +264,11 @@ func (e *encoder) partOf(ev llm.Event) llm.Part {
 		return llm.Text{Text: ev.Raw}
 	}
 	return nil
+}
+
+// told returns what a client is told of what was used: an upstream that counts below 0 is not repeated.
+func told(u llm.Usage) llm.Usage {
+	u.Input, u.Output, u.Reasoning = max(0, u.Input), max(0, u.Output), max(0, u.Reasoning)
+	u.CacheRead, u.CacheWrite = max(0, u.CacheRead), max(0, u.CacheWrite)
+	return u
 }

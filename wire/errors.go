@@ -58,8 +58,10 @@ var moreCodes = map[string]llm.Kind{
 	"image_content_policy_violation": llm.Refused, "unsupported_parameter": llm.Unsupported,
 	"previous_response_not_found": llm.Invalid, "tool_use_failed": llm.BrokenPromise, "invalid_prompt": llm.Invalid, "conflict_error": llm.Invalid,
 	"rate_limit_error": llm.RateLimited, "not_found_error": llm.NotFound, "overloaded_error": llm.Overloaded,
-	"exceed_context_size_error": llm.TooLong, "not_supported_error": llm.Unsupported,
-	"unavailable_error": llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
+	"exceed_context_size_error": llm.TooLong, "request_too_large": llm.TooLong, "RequestEntityTooLargeException": llm.TooLong, "OUT_OF_RANGE": llm.TooLong,
+	"overloaded": llm.Overloaded, "slow_down": llm.Overloaded, "UNIMPLEMENTED": llm.Unsupported, "unsupported_error": llm.Unsupported, "ABORTED": llm.Invalid,
+	"not_supported_error": llm.Unsupported,
+	"unavailable_error":   llm.Overloaded, "FAILED_PRECONDITION": llm.Invalid, "timeout_error": llm.Timeout,
 	// Those of Amazon's services.
 	"ServiceQuotaExceededException": llm.RateLimited, "ModelNotReadyException": llm.Overloaded, "ModelErrorException": llm.Server,
 	"ModelStreamErrorException": llm.Server, "InternalFailure": llm.Server, "InternalFailureException": llm.Server,
@@ -70,7 +72,7 @@ var moreCodes = map[string]llm.Kind{
 	"UnknownOperationException": llm.NotFound, "ConflictException": llm.Invalid,
 	// Codes that several kinds share mean the first of them.
 	"InternalServerException": llm.Server, "ValidationException": llm.Invalid,
-	"api_error": llm.Server, "INTERNAL": llm.Server, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
+	"api_error": llm.Server, "INTERNAL": llm.Server, "INVALID_ARGUMENT": llm.Invalid, "server_error": llm.Server, "invalid_request_error": llm.Invalid,
 }
 
 // openaiCodes are codes of the OpenAI formats beside those for kinds of errors.
@@ -102,6 +104,7 @@ var phrases = []struct {
 	{"exceed context limit", llm.TooLong},
 	{"input token count", llm.TooLong},
 	{"too many tokens", llm.TooLong},
+	{"payload size exceeds", llm.TooLong},
 	{"content policy", llm.Refused},
 }
 
@@ -114,7 +117,7 @@ func (c Codec) EncodeError(err *llm.Error) (status int, body []byte) {
 		return http.StatusInternalServerError, []byte(`{"error":{"message":"unknown format"}}`)
 	}
 	e := &encoder{c: c}
-	status = errorStatus(err)
+	status = errorStatus(err, f.properties())
 	f.encodeError(e, err, status)
 	return status, e.Buf
 }
@@ -129,6 +132,15 @@ func (c Codec) ErrorHeader(err *llm.Error) http.Header {
 	return nil
 }
 
+// ErrorsOf returns the name of the format whose vendor says the errors: a model of one vendor may be asked at another's.
+func (c Codec) ErrorsOf() string {
+	f, err := c.errorFormat("ErrorsOf")
+	if err != nil {
+		return ""
+	}
+	return f.properties().Name
+}
+
 // errorFormat returns the format in which the host says errors.
 func (c Codec) errorFormat(op string) (format, error) {
 	if c.Quirks.Framed {
@@ -137,8 +149,25 @@ func (c Codec) errorFormat(op string) (format, error) {
 	return c.lookup(op)
 }
 
-// errorStatus is the status of err, or the one its kind suggests.
-func errorStatus(err *llm.Error) int {
+// errorForm returns how a format sends err, the zero value if in no way of its own.
+func errorForm(err *llm.Error, p *Properties) ErrorForm {
+	status := err.Status
+	if status < 400 || status > 599 {
+		status = 0
+	}
+	for _, form := range p.ErrorForms {
+		if (form.Kind == err.Kind || form.Kind == standIns[err.Kind]) && form.Status == status {
+			return form
+		}
+	}
+	return ErrorForm{}
+}
+
+// errorStatus is the status with which a format sends err: its own, or the one its kind suggests.
+func errorStatus(err *llm.Error, p *Properties) int {
+	if form := errorForm(err, p); form.As != 0 {
+		return form.As
+	}
 	if err.Status >= 400 && err.Status < 600 {
 		return err.Status
 	}
@@ -147,18 +176,26 @@ func errorStatus(err *llm.Error) int {
 
 // errorCode returns the code of err if the format has it for the kind, and otherwise the
 // format's code for the kind: the code of another vendor says nothing to a client.
-func errorCode(err *llm.Error, p Properties) string {
+func errorCode(err *llm.Error, p *Properties) string {
 	if codeKinds()[err.Code] == err.Kind && slices.Contains(p.MoreErrors, err.Code) {
 		return err.Code
+	}
+	if code := errorForm(err, p).Code; code != "" {
+		return code
 	}
 	return or(p.Errors[err.Kind], p.Errors[standIns[err.Kind]])
 }
 
-func errorMessage(err *llm.Error) string {
+// errorMessage returns what err says, with the words by which clients of the format know it.
+func errorMessage(err *llm.Error, p *Properties) string {
+	message := strings.ReplaceAll(err.Kind.String(), "_", " ")
 	if err.Err != nil {
-		return err.Err.Error()
+		message = err.Err.Error()
 	}
-	return strings.ReplaceAll(err.Kind.String(), "_", " ")
+	if words := errorForm(err, p).Words; !strings.Contains(strings.ToLower(message), strings.ToLower(words)) {
+		return words + ": " + message
+	}
+	return message
 }
 
 // FailedGeneration is the cause of an error of a vendor that could not read
@@ -282,11 +319,12 @@ func openaiError(e *encoder, err *llm.Error) {
 	e.Object()
 	e.Key("error")
 	e.Object()
-	e.StringField("message", errorMessage(err))
-	e.StringField("type", or(openaiErrorTypes[err.Kind], "server_error"))
+	code := errorCode(err, &chatProperties)
+	e.StringField("message", errorMessage(err, &chatProperties))
+	e.StringField("type", or(openaiCodeTypes[code], or(openaiErrorTypes[err.Kind], "server_error")))
 	e.Key("param")
 	e.Null()
-	e.StringField("code", errorCode(err, chatProperties))
+	e.StringField("code", code)
 	e.End()
 	e.End()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -36,10 +37,16 @@ var geminiProperties = Properties{
 	Thinking: ThinkingRules{EffortSince: catalog.MakeVersion(3), Unsigned: "skip_thought_signature_validator", UnsignedSince: catalog.MakeVersion(3)},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "UNKNOWN", llm.Invalid: "INVALID_ARGUMENT", llm.Auth: "UNAUTHENTICATED", llm.NotFound: "NOT_FOUND",
-		llm.TooLong: "OUT_OF_RANGE", llm.Unsupported: "UNIMPLEMENTED", llm.RateLimited: "RESOURCE_EXHAUSTED",
+		llm.TooLong: "INVALID_ARGUMENT", llm.Unsupported: "INVALID_ARGUMENT", llm.RateLimited: "RESOURCE_EXHAUSTED",
 		llm.Overloaded: "UNAVAILABLE", llm.Server: "INTERNAL", llm.Network: "INTERNAL", llm.Timeout: "DEADLINE_EXCEEDED",
 		llm.Incomplete: "DATA_LOSS", llm.Malformed: "INTERNAL", llm.Refused: "FAILED_PRECONDITION",
-		llm.BrokenPromise: "ABORTED", llm.Canceled: "CANCELLED",
+		llm.BrokenPromise: "INTERNAL", llm.Canceled: "CANCELLED",
+	},
+	ErrorForms: []ErrorForm{
+		{Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, As: http.StatusBadRequest, Words: "Request payload size exceeds the limit"},
+		{Kind: llm.TooLong, Words: "The input token count exceeds the maximum number of tokens allowed"},
+		{Kind: llm.Invalid, Status: http.StatusConflict, Code: "ABORTED"},
+		{Kind: llm.Unsupported, Status: http.StatusNotImplemented, Code: "UNIMPLEMENTED"},
 	},
 	MoreErrors: []string{"PERMISSION_DENIED"},
 }
@@ -141,8 +148,8 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.Key("error")
 	e.Object()
 	e.IntField("code", status)
-	e.StringField("message", errorMessage(err))
-	e.StringField("status", errorCode(err, geminiProperties))
+	e.StringField("message", errorMessage(err, &geminiProperties))
+	e.StringField("status", errorCode(err, &geminiProperties))
 	if err.RetryAfter > 0 {
 		e.RawField("details", fmt.Appendf(nil, `[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ss"}]`, strconv.FormatFloat(err.RetryAfter.Seconds(), 'f', -1, 64)))
 	}
@@ -175,6 +182,11 @@ func camel(key []byte) []byte {
 		}
 	}
 	return out
+}
+
+// camelGet returns the member of an object, however its name is written.
+func (d *decoder) camelGet(v []byte, name string) []byte {
+	return camelGet(d.askObject(v), name)
 }
 
 // camelGet returns the value of a name, however it is written.
@@ -213,7 +225,7 @@ func (gemini) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 }
 
 func (gemini) encodeUsage(e *encoder, f llm.Finish) {
-	u := f.Usage
+	u := told(f.Usage)
 	e.Key("usageMetadata")
 	start := e.Object()
 	e.IntField("promptTokenCount", u.Input)

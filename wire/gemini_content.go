@@ -213,7 +213,7 @@ var geminiRoles = map[string]llm.Role{"user": llm.RoleUser, "model": llm.RoleAss
 
 func (g gemini) decodeContent(d *decoder, v []byte, req *llm.Request, calls *callMatcher) {
 	m := llm.Message{Role: llm.RoleUser}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "role":
 			role, ok := geminiRoles[d.str(val)]
@@ -222,20 +222,25 @@ func (g gemini) decodeContent(d *decoder, v []byte, req *llm.Request, calls *cal
 			}
 			m.Role = role
 		case "parts":
-			if js.Kind(val) == '{' {
-				m.Parts = append(m.Parts, g.decodePart(d, val))
-			}
-			for el := range js.Elements(val) {
-				if d.object(el) {
-					m.Parts = append(m.Parts, g.decodePart(d, el))
-				}
-			}
+			m.Parts = g.decodeParts(d, val)
 		default:
 			d.extra(&m.Extra, key, val)
 		}
 	}
 	calls.match(m.Parts)
 	req.Messages = append(req.Messages, splitResults(m)...)
+}
+
+// decodeParts reads a list of parts, or one instead of a list.
+func (g gemini) decodeParts(d *decoder, v []byte) []llm.Part {
+	if js.Kind(v) == '{' {
+		return []llm.Part{g.decodePart(d, v)}
+	}
+	var parts []llm.Part
+	for el := range d.objects(v) {
+		parts = append(parts, g.decodePart(d, el))
+	}
+	return parts
 }
 
 // decodePart reads a part: the member that says what it is, and those that
@@ -246,12 +251,14 @@ func (g gemini) decodePart(d *decoder, v []byte) llm.Part {
 	var signature fields
 	var extra llm.Extra
 	thought := false
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch name := string(camel(key)); name {
 		case "thought":
 			thought = d.boolean(val)
 		case "thoughtSignature":
-			signature.add([]byte(name), val)
+			if d.oneOf(val, `"`, "a string") {
+				signature.add([]byte(name), val)
+			}
 		case "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse":
 			kind, body = name, val
 		default:
@@ -289,7 +296,7 @@ func (g gemini) decodePart(d *decoder, v []byte) llm.Part {
 
 func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 	var m llm.Media
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "mimeType":
 			m.MIME = d.str(val)
@@ -307,7 +314,7 @@ func (gemini) decodeMedia(d *decoder, v []byte) llm.Media {
 
 func (gemini) decodeCall(d *decoder, v []byte, state llm.State, extra llm.Extra) llm.Call {
 	c := llm.Call{State: state, Extra: extra}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "id":
 			c.ID = d.str(val)
@@ -327,7 +334,7 @@ func (gemini) decodeCall(d *decoder, v []byte, state llm.State, extra llm.Extra)
 
 func (g gemini) decodeResult(d *decoder, v []byte, extra llm.Extra) llm.Result {
 	r := llm.Result{Extra: extra}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "id":
 			r.CallID = d.str(val)
@@ -336,9 +343,11 @@ func (g gemini) decodeResult(d *decoder, v []byte, extra llm.Extra) llm.Result {
 		case "response":
 			g.decodeOutput(d, val, &r)
 		case "parts":
-			for el := range js.Elements(val) {
+			for el := range d.elements(val) {
 				if m, ok := g.decodePart(d, el).(llm.Media); ok {
 					r.Parts = append(r.Parts, m)
+				} else if d.asking {
+					d.want(el, "inlineData or fileData")
 				}
 			}
 		default:
@@ -351,7 +360,7 @@ func (g gemini) decodeResult(d *decoder, v []byte, extra llm.Extra) llm.Result {
 // decodeOutput reads the text of a result. An object that we would not have
 // written stays in the state as it is, and its JSON is the text.
 func (gemini) decodeOutput(d *decoder, v []byte, r *llm.Result) {
-	output, failure := js.Get(v, "output"), js.Get(v, "error")
+	output, failure := d.get(v, "output"), d.get(v, "error")
 	value := output
 	if failure != nil {
 		value, r.Failed = failure, true
@@ -374,10 +383,10 @@ func (gemini) decodeOutput(d *decoder, v []byte, r *llm.Result) {
 }
 
 func (gemini) decodeHostedCall(d *decoder, v []byte, kind string, body []byte) llm.Call {
-	c := llm.Call{ID: d.str(camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
+	c := llm.Call{ID: d.str(d.camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
 	if kind == "toolCall" {
-		c.Name = d.str(camelGet(body, "toolType"))
-		c.Args = objectOf(d.raw(camelGet(body, "args")))
+		c.Name = d.str(d.camelGet(body, "toolType"))
+		c.Args = objectOf(d.raw(d.camelGet(body, "args")))
 		return c
 	}
 	c.Args = d.raw(body)
@@ -385,12 +394,12 @@ func (gemini) decodeHostedCall(d *decoder, v []byte, kind string, body []byte) l
 }
 
 func (gemini) decodeHostedResult(d *decoder, v []byte, kind string, body []byte) llm.Result {
-	r := llm.Result{CallID: d.str(camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
-	text := d.str(camelGet(body, "output"))
+	r := llm.Result{CallID: d.str(d.camelGet(body, "id")), Name: "code_execution", Hosted: true, State: d.state(v)}
+	text := d.str(d.camelGet(body, "output"))
 	if kind == "toolResponse" {
-		r.Name = d.str(camelGet(body, "toolType"))
-		text = string(camelGet(body, "response"))
-	} else if outcome := camelGet(body, "outcome"); outcome != nil {
+		r.Name = d.str(d.camelGet(body, "toolType"))
+		text = string(d.camelGet(body, "response"))
+	} else if outcome := d.camelGet(body, "outcome"); outcome != nil {
 		r.Failed = !js.Is(outcome, "OUTCOME_OK")
 	}
 	if text != "" {

@@ -242,11 +242,11 @@ func (w *geminiWriter) usage(f llm.Finish) func() {
 func (w *geminiWriter) fail(err *llm.Error) {
 	if w.list {
 		w.element()
-		w.encodeError(w.e, err, errorStatus(err))
+		w.encodeError(w.e, err, errorStatus(err, &geminiProperties))
 		w.e.Buf = append(w.e.Buf, ']')
 		return
 	}
 	w.e.Buf = append(w.e.Buf, "data: "...)
-	w.encodeError(w.e, err, errorStatus(err))
+	w.encodeError(w.e, err, errorStatus(err, &geminiProperties))
 	w.e.frameEnd()
 }

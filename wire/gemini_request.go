@@ -101,7 +101,7 @@ const hiddenThoughts = "none"
 
 func (g gemini) decodeRequest(d *decoder, body []byte, req *llm.Request) bool {
 	calls := &callMatcher{}
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(camel(key)) {
 		case "systemInstruction":
 			g.decodeSystem(d, v, req)
@@ -124,12 +124,19 @@ func (g gemini) decodeRequest(d *decoder, body []byte, req *llm.Request) bool {
 
 func (g gemini) decodeSystem(d *decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
-		req.System = js.Text(v)
+		req.System = d.text(v)
 		return
 	}
 	var parts []llm.Part
-	for el := range js.Elements(camelGet(v, "parts")) {
-		parts = append(parts, g.decodePart(d, el))
+	for key, val := range d.members(v) {
+		switch string(camel(key)) {
+		case "parts":
+			parts = g.decodeParts(d, val)
+		case "role":
+			d.str(val) // the instructions are the system's, whoever it names
+		default:
+			d.want(val, "absent: instructions have a role and parts")
+		}
 	}
 	if s, ok := plainText(parts); ok {
 		req.System = s
@@ -143,7 +150,7 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 		return
 	}
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "temperature":
 			req.Temperature = d.float(val)
@@ -167,15 +174,15 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 		case "candidateCount":
 			req.N = d.integer(val)
 		case "responseMimeType":
-			if !js.Is(val, "application/json") {
+			if d.str(val) != "application/json" {
 				rest.add(key, val)
 			} else if req.Output == nil {
 				req.Output = new(llm.OutputFormat)
 			}
 		case "responseJsonSchema":
-			req.Output = &llm.OutputFormat{Schema: d.raw(val)}
+			req.Output = &llm.OutputFormat{Schema: d.schema(val)}
 		case "responseSchema":
-			req.Output = &llm.OutputFormat{Schema: openAPISchema(val)}
+			req.Output = &llm.OutputFormat{Schema: openAPISchema(d.schema(val))}
 		case "thinkingConfig":
 			g.decodeThinkingConfig(d, val, req)
 		default:
@@ -190,7 +197,7 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 func (gemini) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
 	r := &llm.Reasoning{Summary: hiddenThoughts}
 	zero := false
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "includeThoughts":
 			if d.boolean(val) {
@@ -250,7 +257,8 @@ func (gemini) encodeTool(e *encoder, t llm.ToolDef) {
 	e.StringField("name", t.Name)
 	e.optString("description", t.Description)
 	switch {
-	case fields["parameters"] != nil:
+	case fields[restated+"parameters"] != nil:
+		e.RawField("parameters", fields[restated+"parameters"])
 	case t.Kind == llm.FreeTool:
 		e.RawField("parametersJsonSchema", e.freeSchema(t))
 	case e.c.Quirks.OpenAPISchema:
@@ -258,7 +266,7 @@ func (gemini) encodeTool(e *encoder, t llm.ToolDef) {
 	default:
 		e.optRaw("parametersJsonSchema", t.Schema)
 	}
-	e.endWith(start, fields)
+	e.endWith(start, without(fields, restated+"parameters"))
 }
 
 // geminiHosted is what the vendor calls the hosted tools that have a common
@@ -308,12 +316,12 @@ func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
 
 func (g gemini) decodeTools(d *decoder, v []byte, req *llm.Request) {
 	for el := range d.objects(v) {
-		for key, val := range js.Members(el) {
+		for key, val := range d.members(el) {
 			if string(camel(key)) != "functionDeclarations" {
 				req.Tools = append(req.Tools, g.decodeHosted(d, string(camel(key)), val))
 				continue
 			}
-			for decl := range js.Elements(val) {
+			for decl := range d.objects(val) {
 				req.Tools = append(req.Tools, g.decodeTool(d, decl))
 			}
 		}
@@ -322,18 +330,18 @@ func (g gemini) decodeTools(d *decoder, v []byte, req *llm.Request) {
 
 func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(camel(key)) {
 		case "name":
 			t.Name = d.str(val)
 		case "description":
 			t.Description = d.str(val)
 		case "parametersJsonSchema":
-			t.Schema = d.raw(val)
+			t.Schema = d.schema(val)
 		case "parameters":
-			if js.Kind(val) != 'n' {
-				t.Schema = openAPISchema(val)
-				d.extraNamed(&t.Extra, "parameters", val)
+			if schema := d.schema(val); schema != nil {
+				t.Schema = openAPISchema(schema)
+				d.extraNamed(&t.Extra, restated+"parameters", val)
 			}
 		default:
 			d.extra(&t.Extra, key, val)
@@ -345,10 +353,14 @@ func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
 func (gemini) decodeHosted(d *decoder, kind string, v []byte) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(geminiHostedNames[kind], kind), Hosted: h}
+	if t.Name != kind {
+		d.askObject(v) // the others may be lists
+	}
 	if js.Kind(v) != '{' {
 		d.extraNamed(&t.Extra, "value", v)
+		return t
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		if string(camel(key)) == "excludeDomains" {
 			h.BlockedDomains = d.strings(val)
 		} else {
@@ -394,12 +406,16 @@ func (gemini) encodeToolConfig(e *encoder, req *llm.Request) {
 
 func (gemini) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
 	var rest fields
-	for key, val := range js.Members(v) {
-		mode := d.str(camelGet(val, "mode"))
-		names := d.strings(camelGet(val, "allowedFunctionNames"))
+	for key, val := range d.members(v) {
+		if string(camel(key)) != "functionCallingConfig" {
+			rest.add(key, val)
+			continue
+		}
+		mode := d.str(d.camelGet(val, "mode"))
+		names := d.strings(d.camelGet(val, "allowedFunctionNames"))
 		_, known := geminiModes[mode]
 		switch {
-		case string(camel(key)) != "functionCallingConfig", !known && mode != "" && mode != "MODE_UNSPECIFIED", mode == "VALIDATED" && len(names) == 0:
+		case !known && mode != "" && mode != "MODE_UNSPECIFIED", mode == "VALIDATED" && len(names) == 0:
 			rest.add(key, val)
 		case mode == "ANY" && len(names) == 1:
 			req.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: names[0]}
@@ -433,7 +449,7 @@ func writeSchema(w *js.Writer, v []byte, schema bool) {
 		for key, val := range js.Members(v) {
 			name := string(camel(key))
 			switch {
-			case schema && name == "nullable":
+			case schema && name == "nullable" && strings.IndexByte("tfn", js.Kind(val)) >= 0:
 			case schema && name == "type" && js.Kind(val) == '"':
 				w.Key("type")
 				writeType(w, strings.ToLower(js.Text(val)), nullable)

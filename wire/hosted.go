@@ -30,12 +30,13 @@ func (e *encoder) location(l *llm.Location) {
 }
 
 func (d *decoder) location(v []byte) *llm.Location {
-	if js.Kind(v) != '{' {
+	if !d.oneOf(v, "{", "an object") {
 		return nil
 	}
+	d.str(d.get(v, "type"))
 	return &llm.Location{
-		City: d.str(js.Get(v, "city")), Region: d.str(js.Get(v, "region")),
-		Country: d.str(js.Get(v, "country")), Timezone: d.str(js.Get(v, "timezone")),
+		City: d.str(d.get(v, "city")), Region: d.str(d.get(v, "region")),
+		Country: d.str(d.get(v, "country")), Timezone: d.str(d.get(v, "timezone")),
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 
 // probsOf reads a list of log probabilities, one a token. An empty one is nil.
 func (d *decoder) probsOf(list []byte) *llm.LogProbs {
-	if js.Kind(list) != '[' || len(list) <= 2 {
+	if !d.oneOf(list, "[", "an array") || len(list) <= 2 {
 		return nil
 	}
 	p := &llm.LogProbs{Form: d.c.Properties().LogProbs}
-	for el := range js.Elements(list) {
+	for el := range d.elements(list) {
 		p.Tokens = append(p.Tokens, slices.Clone(el))
 	}
 	return p

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+	"net/http"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
@@ -32,10 +33,17 @@ var messagesProperties = Properties{
 	},
 	Errors: map[llm.Kind]string{
 		llm.Unknown: "api_error", llm.Invalid: "invalid_request_error", llm.Auth: "authentication_error", llm.NotFound: "not_found_error",
-		llm.TooLong: "request_too_large", llm.Unsupported: "unsupported_error", llm.RateLimited: "rate_limit_error",
+		llm.TooLong: "invalid_request_error", llm.Unsupported: "invalid_request_error", llm.RateLimited: "rate_limit_error",
 		llm.Overloaded: "overloaded_error", llm.Server: "api_error", llm.Network: "api_error", llm.Timeout: "timeout_error",
 		llm.Incomplete: "api_error", llm.Malformed: "api_error", llm.Refused: "invalid_request_error",
 		llm.BrokenPromise: "api_error", llm.Canceled: "api_error",
+	},
+	ErrorForms: []ErrorForm{
+		{Kind: llm.Overloaded, As: 529},
+		{Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Code: "request_too_large"},
+		{Kind: llm.TooLong, Words: "prompt is too long"},
+		{Kind: llm.Invalid, Status: http.StatusConflict, Code: "conflict_error"},
+		{Kind: llm.Unsupported, Status: http.StatusNotImplemented, Code: "api_error"},
 	},
 	MoreErrors: []string{"permission_error", "billing_error", "conflict_error"},
 }
@@ -76,8 +84,8 @@ func (messages) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.StringField("type", "error")
 	e.Key("error")
 	e.Object()
-	e.StringField("type", errorCode(err, messagesProperties))
-	e.StringField("message", errorMessage(err))
+	e.StringField("type", errorCode(err, &messagesProperties))
+	e.StringField("message", errorMessage(err, &messagesProperties))
 	e.End()
 	e.End()
 }
@@ -151,7 +159,7 @@ func cutSuffix(s, suffix string) (string, bool) {
 }
 
 func (messages) encodeUsage(e *encoder, f llm.Finish) {
-	u := f.Usage
+	u := told(f.Usage)
 	more := f.Extra[e.c.Format]["usage"]
 	e.Key("usage")
 	start := e.Object()

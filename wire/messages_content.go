@@ -198,7 +198,7 @@ func (m messages) decodeContent(d *decoder, v []byte) []llm.Part {
 		}
 		return nil
 	}
-	if s := js.Text(v); s != "" {
+	if s := d.text(v); s != "" {
 		return []llm.Part{llm.Text{Text: s}}
 	}
 	return nil
@@ -213,7 +213,7 @@ func (m messages) decodeBlocks(d *decoder, v []byte) []llm.Part {
 }
 
 func (m messages) decodeBlock(d *decoder, v []byte) llm.Part {
-	kind := d.str(js.Get(v, "type"))
+	kind := d.str(d.get(v, "type"))
 	switch kind {
 	case "text":
 		return m.decodeText(d, v)
@@ -228,9 +228,9 @@ func (m messages) decodeBlock(d *decoder, v []byte) llm.Part {
 	case "server_tool_use", "mcp_tool_use":
 		return m.decodeHostedCall(d, v)
 	case toolReference:
-		return llm.Text{Text: toolFound(js.Text(js.Get(v, "tool_name"))), State: d.state(v)}
+		return llm.Text{Text: toolFound(d.text(d.get(v, "tool_name"))), State: d.state(v)}
 	}
-	if strings.HasSuffix(kind, "_tool_result") && js.Get(v, "tool_use_id") != nil {
+	if strings.HasSuffix(kind, "_tool_result") && d.get(v, "tool_use_id") != nil {
 		return m.decodeHostedResult(d, v, kind)
 	}
 	return d.opaque(v)
@@ -244,13 +244,13 @@ func toolFound(name string) string { return "The tool " + name + " can be called
 
 func (m messages) decodeText(d *decoder, v []byte) llm.Text {
 	var t llm.Text
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "text":
 			t.Text = d.str(val)
 		case "citations":
-			for el := range js.Elements(val) {
+			for el := range d.elements(val) {
 				t.Citations = append(t.Citations, m.decodeCitation(d, el))
 			}
 		default:
@@ -262,7 +262,7 @@ func (m messages) decodeText(d *decoder, v []byte) llm.Text {
 
 func (messages) decodeCitation(d *decoder, v []byte) llm.Citation {
 	c := llm.Citation{Raw: d.state(v)}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "url", "source":
 			c.URL = d.str(val)
@@ -278,14 +278,14 @@ func (messages) decodeCitation(d *decoder, v []byte) llm.Citation {
 func (messages) decodeThinking(d *decoder, v []byte) llm.Thinking {
 	var t llm.Thinking
 	var state fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			t.Redacted = js.Is(val, "redacted_thinking")
 		case "thinking":
 			t.Text = d.str(val)
 		case "signature", "data":
-			if says(val) {
+			if d.oneOf(val, `"`, "a string") && says(val) {
 				state.add(key, val)
 			}
 		default:
@@ -299,8 +299,8 @@ func (messages) decodeThinking(d *decoder, v []byte) llm.Thinking {
 }
 
 func (m messages) decodeMedia(d *decoder, v []byte) llm.Part {
-	md := llm.Media{Kind: llm.MediaKind(js.Text(js.Get(v, "type")))}
-	for key, val := range js.Members(v) {
+	md := llm.Media{Kind: llm.MediaKind(d.text(d.get(v, "type")))}
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "title":
@@ -318,17 +318,17 @@ func (m messages) decodeMedia(d *decoder, v []byte) llm.Part {
 
 // decodeSource reports whether it knows the kind of source.
 func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
-	kind := d.str(js.Get(v, "type"))
-	md.MIME = d.str(js.Get(v, "media_type"))
+	kind := d.str(d.get(v, "type"))
+	md.MIME = d.str(d.get(v, "media_type"))
 	switch kind {
 	case "base64":
-		md.Data = d.data(js.Get(v, "data"))
+		md.Data = d.data(d.get(v, "data"))
 	case "text":
-		md.Data = []byte(d.str(js.Get(v, "data")))
+		md.Data = []byte(d.str(d.get(v, "data")))
 	case "url":
-		md.URL = d.str(js.Get(v, "url"))
+		md.URL = d.str(d.get(v, "url"))
 	case "file":
-		md.ID = d.str(js.Get(v, "file_id"))
+		md.ID = d.str(d.get(v, "file_id"))
 	default:
 		return false
 	}
@@ -337,7 +337,7 @@ func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
 
 func (messages) decodeCall(d *decoder, v []byte) llm.Call {
 	var c llm.Call
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "id":
@@ -356,7 +356,7 @@ func (messages) decodeCall(d *decoder, v []byte) llm.Call {
 
 func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
 	var r llm.Result
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "tool_use_id":
@@ -364,12 +364,7 @@ func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
 		case "is_error":
 			r.Failed = d.boolean(val)
 		case "content":
-			switch {
-			case js.Kind(val) == '[':
-				r.Parts = m.decodeBlocks(d, val)
-			case len(val) > 2:
-				r.Parts = []llm.Part{llm.Text{Text: d.str(val)}}
-			}
+			r.Parts = m.decodeContent(d, val)
 		default:
 			d.extra(&r.Extra, key, val)
 		}
@@ -378,22 +373,22 @@ func (m messages) decodeResult(d *decoder, v []byte) llm.Result {
 }
 
 func (messages) decodeHostedCall(d *decoder, v []byte) llm.Call {
-	name := d.str(js.Get(v, "name"))
+	name := d.str(d.get(v, "name"))
 	if strings.HasPrefix(name, messagesSearch) {
 		name = llm.ToolSearch
 	}
 	return llm.Call{
-		ID: d.str(js.Get(v, "id")), Name: name,
-		Args: objectOf(d.raw(js.Get(v, "input"))), Hosted: true, State: d.state(v),
+		ID: d.str(d.get(v, "id")), Name: name,
+		Args: objectOf(d.raw(d.get(v, "input"))), Hosted: true, State: d.state(v),
 	}
 }
 
 // decodeHostedResult keeps the block for the vendor and shows what can be
 // read of it.
 func (messages) decodeHostedResult(d *decoder, v []byte, kind string) llm.Result {
-	content := js.Get(v, "content")
+	content := d.get(v, "content")
 	r := llm.Result{
-		CallID: d.str(js.Get(v, "tool_use_id")), Name: strings.TrimSuffix(kind, "_tool_result"),
+		CallID: d.str(d.get(v, "tool_use_id")), Name: strings.TrimSuffix(kind, "_tool_result"),
 		Hosted: true, State: d.state(v),
 	}
 	show := func(s string) {
@@ -401,16 +396,23 @@ func (messages) decodeHostedResult(d *decoder, v []byte, kind string) llm.Result
 			r.Parts = append(r.Parts, llm.Text{Text: s})
 		}
 	}
-	for el := range js.Elements(content) {
-		show(strings.TrimSpace(js.Text(js.Get(el, "title")) + "\n" + js.Text(js.Get(el, "url"))))
-		show(js.Text(js.Get(el, "text")))
+	if !d.oneOf(content, "[{", "an array or an object") {
+		return r
 	}
-	for el := range js.Elements(js.Get(content, "tool_references")) {
-		show(js.Text(js.Get(el, "tool_name")))
+	if js.Kind(content) == '[' {
+		for el := range d.elements(content) {
+			show(strings.TrimSpace(d.text(d.get(el, "title")) + "\n" + d.text(d.get(el, "url"))))
+			d.text(d.get(el, "type"))
+			show(d.text(d.get(el, "text")))
+		}
+		return r
 	}
-	show(js.Text(js.Get(content, "stdout")))
-	show(js.Text(js.Get(content, "stderr")))
-	if code := js.Text(js.Get(content, "error_code")); code != "" {
+	for el := range d.elements(d.get(content, "tool_references")) {
+		show(d.text(d.get(el, "tool_name")))
+	}
+	show(d.text(d.get(content, "stdout")))
+	show(d.text(d.get(content, "stderr")))
+	if code := d.text(d.get(content, "error_code")); code != "" {
 		r.Failed = true
 		show(code)
 	}

@@ -316,6 +316,6 @@ func (w *messagesWriter) finish(f llm.Finish) {
 
 func (w *messagesWriter) fail(err *llm.Error) {
 	w.e.Buf = append(w.e.Buf, "event: error\ndata: "...)
-	w.encodeError(w.e, err, errorStatus(err))
+	w.encodeError(w.e, err, errorStatus(err, &messagesProperties))
 	w.e.frameEnd()
 }

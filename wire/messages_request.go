@@ -136,7 +136,7 @@ func (messages) encodeOutputConfig(e *encoder, req *llm.Request) {
 
 func (m messages) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
 	var config []byte
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(key) {
 		case "system":
 			m.decodeSystem(d, v, req)
@@ -176,12 +176,12 @@ func (m messages) decodeRequest(d *decoder, body []byte, req *llm.Request) (stre
 }
 
 func (messages) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
-	r := &llm.Reasoning{Summary: d.str(js.Get(v, "display"))}
-	switch d.str(js.Get(v, "type")) {
+	r := &llm.Reasoning{Summary: d.str(d.get(v, "display"))}
+	switch d.str(d.get(v, "type")) {
 	case "disabled":
 		r.Off = true
 	case "enabled":
-		r.Budget = d.integer(js.Get(v, "budget_tokens"))
+		r.Budget = d.integer(d.get(v, "budget_tokens"))
 	case "adaptive":
 	default:
 		d.extraNamed(&req.Extra, "thinking", v)
@@ -194,12 +194,12 @@ func (messages) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
 // thinking does not ask for thinking, so it stays a field of this format.
 func (messages) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch {
 		case string(key) == "effort" && req.Reasoning != nil && !req.Reasoning.Off:
 			req.Reasoning.Effort = d.str(val)
-		case string(key) == "format" && js.Is(js.Get(val, "type"), "json_schema"):
-			req.Output = &llm.OutputFormat{Schema: d.raw(js.Get(val, "schema"))}
+		case string(key) == "format" && d.str(d.get(val, "type")) == "json_schema":
+			req.Output = &llm.OutputFormat{Schema: d.schema(d.get(val, "schema"))}
 		default:
 			rest.add(key, val)
 		}
@@ -213,7 +213,7 @@ func (messages) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 // that stands before all others.
 func (m messages) decodeSystem(d *decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
-		req.System = js.Text(v)
+		req.System = d.text(v)
 		return
 	}
 	if !d.array(v) {
@@ -377,7 +377,7 @@ func (m messages) decodeTools(d *decoder, v []byte, req *llm.Request) {
 var clientTools = []string{"bash_", "text_editor_", "computer_", "memory_"}
 
 func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
-	typ := d.str(js.Get(v, "type"))
+	typ := d.str(d.get(v, "type"))
 	client := typ == "" || typ == "custom"
 	for _, prefix := range clientTools {
 		client = client || strings.HasPrefix(typ, prefix) && !strings.HasPrefix(typ, "computer_toolset")
@@ -386,18 +386,18 @@ func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
 		return m.decodeHosted(d, v)
 	}
 	var t llm.ToolDef
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "name":
 			t.Name = d.str(val)
 		case "description":
 			t.Description = d.str(val)
 		case "input_schema":
-			t.Schema = d.raw(val)
+			t.Schema = d.schema(val)
 		case "strict":
 			t.Strict = d.flag(val)
 		case "input_examples":
-			for el := range js.Elements(val) {
+			for el := range d.elements(val) {
 				t.Examples = append(t.Examples, d.raw(el))
 			}
 		case "type":
@@ -414,7 +414,7 @@ func (m messages) decodeTool(d *decoder, v []byte) llm.ToolDef {
 func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 	h := new(llm.HostedConfig)
 	t := llm.ToolDef{Kind: llm.HostedTool, Hosted: h}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			h.Type = d.str(val)
@@ -471,7 +471,7 @@ func (messages) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	if !d.object(v) {
 		return
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			switch d.str(val) {

@@ -118,16 +118,19 @@ func (c Codec) flattenNames(req *llm.Request) {
 func (r responses) decodeNamespace(d *decoder, v []byte) ([]llm.ToolDef, bool) {
 	space := make(map[string]json.RawMessage)
 	var inner []byte
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "tools":
 			inner = val
+		case "name":
+			d.str(val)
+			space[string(key)] = slices.Clone(val)
 		default:
 			space[string(key)] = slices.Clone(val)
 		}
 	}
-	if js.Kind(inner) != '[' || js.Text(space["name"]) == "" || space[functionField] != nil {
+	if !d.array(inner) || js.Text(space["name"]) == "" || space[functionField] != nil {
 		return nil, false
 	}
 	raw, err := json.Marshal(space)
@@ -135,8 +138,8 @@ func (r responses) decodeNamespace(d *decoder, v []byte) ([]llm.ToolDef, bool) {
 		return nil, false
 	}
 	var tools []llm.ToolDef
-	for el := range js.Elements(inner) {
-		if kind := js.Get(el, "type"); js.Kind(el) != '{' || js.Get(el, namespaceField) != nil || !js.Is(kind, "function") && !js.Is(kind, "custom") {
+	for el := range d.elements(inner) {
+		if kind := d.str(d.get(el, "type")); js.Kind(el) != '{' || d.get(el, namespaceField) != nil || kind != "function" && kind != "custom" {
 			return nil, false
 		}
 		t := r.decodeTool(d, el)

@@ -25,6 +25,7 @@ var ollamaProperties = Properties{
 	Models:      ModelList{Path: "tags", List: "models", ID: "name"},
 	OutputField: "format",
 	EmptyLoads:  true,
+	ErrorForms:  []ErrorForm{{Kind: llm.TooLong, Words: "the input length exceeds the context length"}},
 }
 
 func (ollama) properties() *Properties { return &ollamaProperties }
@@ -43,7 +44,7 @@ var ollamaFinish = map[llm.Reason]string{
 
 func (ollama) encodeError(e *encoder, err *llm.Error, _ int) {
 	e.Object()
-	e.StringField("error", errorMessage(err))
+	e.StringField("error", errorMessage(err, &ollamaProperties))
 	e.End()
 }
 
@@ -228,8 +229,8 @@ func (ollama) encodeHead(e *encoder, model string, created int64, top map[string
 func (ollama) encodeEnd(e *encoder, f llm.Finish) {
 	e.BoolField("done", true)
 	e.StringField("done_reason", finishWord(f, ollamaReasons, ollamaFinish))
-	e.IntField("prompt_eval_count", f.Usage.Input)
-	e.IntField("eval_count", f.Usage.Output)
+	e.IntField("prompt_eval_count", told(f.Usage).Input)
+	e.IntField("eval_count", told(f.Usage).Output)
 	e.unsupported(f.ID != "", "id")
 	u := f.Usage
 	e.unsupported(u.CacheRead+u.CacheWrite+u.Reasoning+len(u.Hosted) > 0, "usage details")
@@ -296,6 +297,6 @@ func (w *ollamaWriter) finish(f llm.Finish) {
 }
 
 func (w *ollamaWriter) fail(err *llm.Error) {
-	w.encodeError(w.e, err, errorStatus(err))
+	w.encodeError(w.e, err, errorStatus(err, &ollamaProperties))
 	w.e.Buf = append(w.e.Buf, '\n')
 }

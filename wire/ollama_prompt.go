@@ -26,14 +26,17 @@ func (ollama) chatOfPrompt(d *decoder, body []byte) []byte {
 	var w js.Writer
 	var prompt, system, images []byte
 	w.Object()
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch name := strings.ToLower(string(key)); { // Ollama reads names in any case
 		case name == "prompt":
 			prompt = v
+			d.is(v, '"', "a string")
 		case name == "system":
 			system = v
+			d.is(v, '"', "a string")
 		case name == "images":
 			images = v
+			d.is(v, '[', "a list of images")
 		case notInPrompts[name]:
 			if !emptyValue(v) && d.err == nil {
 				d.err = fmt.Errorf("%s is not supported here: a prompt is put into the model's own template", name)
@@ -51,6 +54,7 @@ func (ollama) chatOfPrompt(d *decoder, body []byte) []byte {
 	}
 	w.EndArray()
 	w.End()
+	d.body = w.Buf // which errors are about from now on
 	return w.Buf
 }
 

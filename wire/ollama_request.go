@@ -265,7 +265,7 @@ func (o ollama) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream
 	}
 	stream = true // unless the client says otherwise
 	calls := &callMatcher{}
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(key) {
 		case "model":
 			req.Model = d.str(v)
@@ -274,14 +274,10 @@ func (o ollama) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream
 		case "tools":
 			chat{}.decodeTools(d, v, req)
 		case "format":
-			if js.Is(v, "json") {
-				req.Output = new(llm.OutputFormat)
-			} else if len(v) > 2 && js.Kind(v) == '{' {
-				req.Output = &llm.OutputFormat{Schema: d.raw(v)}
-			}
+			req.Output = o.decodeFormat(d, v)
 		case "think":
 			if js.Kind(v) == '"' {
-				req.Reasoning = &llm.Reasoning{Effort: js.Text(v)}
+				req.Reasoning = &llm.Reasoning{Effort: d.text(v)}
 			} else if js.Kind(v) != 'n' {
 				req.Reasoning = &llm.Reasoning{Off: !d.boolean(v)}
 			}
@@ -296,9 +292,21 @@ func (o ollama) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream
 	return stream
 }
 
+// decodeFormat reads what form the answer has to have, nil if any.
+func (ollama) decodeFormat(d *decoder, v []byte) *llm.OutputFormat {
+	switch {
+	case js.Is(v, "json"):
+		return new(llm.OutputFormat)
+	case js.Is(v, ""): // as many clients say nothing
+	case d.is(v, '{', `"json" or a schema`) && len(v) > 2:
+		return &llm.OutputFormat{Schema: d.raw(v)}
+	}
+	return nil
+}
+
 func (ollama) decodeOptions(d *decoder, v []byte, req *llm.Request) {
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "num_predict":
 			req.MaxTokens = max(0, d.integer(val)) // below 0 means no limit
@@ -338,7 +346,7 @@ func (o ollama) decodeMessages(d *decoder, v []byte, req *llm.Request, calls *ca
 }
 
 func (o ollama) decodeMessage(d *decoder, v []byte) llm.Message {
-	word := js.Get(v, "role")
+	word := d.get(v, "role")
 	role, ok := chatRoles[d.str(word)]
 	if !ok {
 		if word == nil {
@@ -353,7 +361,7 @@ func (o ollama) decodeMessage(d *decoder, v []byte) llm.Message {
 	}
 	var thinking, text string
 	var images, calls []llm.Part
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "role":
 		case "content":
@@ -361,14 +369,12 @@ func (o ollama) decodeMessage(d *decoder, v []byte) llm.Message {
 		case "thinking":
 			thinking = d.str(val)
 		case "images":
-			if js.Kind(val) != 'n' && !d.is(val, '[', "a list of images") {
-				continue
-			}
-			for el := range js.Elements(val) {
+			for el := range d.elements(val) {
+				d.element(el, '"', "base64")
 				images = append(images, o.decodeImage(d, el))
 			}
 		case "tool_calls":
-			for el := range js.Elements(val) {
+			for el := range d.objects(val) {
 				calls = append(calls, o.decodeCall(d, el))
 			}
 		default:
@@ -387,7 +393,7 @@ func (o ollama) decodeMessage(d *decoder, v []byte) llm.Message {
 
 func (ollama) decodeResult(d *decoder, v []byte) llm.Result {
 	var r llm.Result
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "role":
 		case "content":
@@ -414,19 +420,21 @@ func (ollama) decodeImage(d *decoder, v []byte) llm.Media {
 
 func (ollama) decodeCall(d *decoder, v []byte) llm.Call {
 	var c llm.Call
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "id":
 			c.ID = d.str(val)
 		case "type":
+			d.oneOf(val, `"`, "a string")
 		case "function":
-			for key, val := range js.Members(val) {
+			for key, val := range d.members(val) {
 				switch string(key) {
 				case "name":
 					c.Name = d.str(val)
 				case "arguments":
 					c.Args = d.ollamaArgs(val)
 				case "index":
+					d.oneOf(val, "0", "an integer")
 				default:
 					d.extraNamed(&c.Extra, innerPrefix+string(key), val)
 				}
@@ -445,7 +453,7 @@ func (d *decoder) ollamaArgs(v []byte) json.RawMessage {
 	if js.Kind(v) != '"' {
 		return d.args(v)
 	}
-	text := js.Trim([]byte(js.Text(v)))
+	text := js.Trim([]byte(d.text(v)))
 	if d.asking && len(text) > 0 && (js.Kind(text) != '{' || !js.Valid(text)) {
 		d.want(v, "an object")
 	}

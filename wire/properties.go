@@ -73,6 +73,9 @@ type Properties struct {
 	Thinking ThinkingRules
 	// Errors are the codes that the format has for kinds of errors.
 	Errors map[llm.Kind]string
+	// ErrorForms are errors that the vendor sends otherwise than with that code and the usual
+	// status. The first that fits counts.
+	ErrorForms []ErrorForm
 	// MoreErrors are codes of the vendor beside those. The code of an error that is none
 	// of its own is not passed on.
 	MoreErrors []string
@@ -82,6 +85,15 @@ type Properties struct {
 	// EmptyLoads says that a request without messages asks for nothing but that the model is
 	// ready.
 	EmptyLoads bool
+}
+
+// ErrorForm is how a vendor sends an error of a kind.
+type ErrorForm struct {
+	Kind   llm.Kind
+	Status int    // that the error has; 0 fits errors that have none
+	As     int    // the status that is sent; 0 means the error's, or the usual one of the kind
+	Code   string // "" means that of the kind
+	Words  string // that clients look for in the message
 }
 
 // TokenCount is how hosts of a format count the tokens of a request. The zero value says that they

@@ -65,7 +65,8 @@ const maxTrailing = 1 << 20
 // frame (an event of the format's own stream) that an event came in. A nil
 // observe passes everything.
 //
-// The events are those of [Codec.DecodeStream], with two differences. Arguments
+// The events are those of [Codec.DecodeStream], with three differences. An error that the upstream tells
+// in its stream is shown as a [RelayFailure]. Arguments
 // of calls are shown as they come and are not repaired, since the client gets
 // them as they came: a call that DecodeStream would repair is invalid here. And the
 // frames that end an answer are written when the verdict about the llm.Finish
@@ -116,7 +117,7 @@ func (r *relay) over(err error) error {
 	default:
 		r.failing = true
 		r.a.cut()
-		err = r.fail(r.c.kinded("Relay", err))
+		err = r.fail(r.reworded(r.c.kinded("Relay", err)))
 	}
 	if r.err != nil {
 		return r.c.fail("Relay", llm.Network, fmt.Errorf("writing to the client: %w", r.err))
@@ -283,7 +284,7 @@ func (r *relay) event(ev llm.Event) bool {
 			v.events = append(slices.Clone(v.events), ev)
 		}
 	}
-	if r.enc == nil && (r.a.place == nil || r.a.entire) {
+	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.changed) {
 		r.translate()
 	}
 	switch {
@@ -484,6 +485,33 @@ func (r *relay) rest() {
 		left -= max(n, 1)
 		r.readErr = err
 	}
+}
+
+// RelayFailure is shown to the observer of a relay where the upstream ends its answer with an error of its
+// own. [Pass] lets its bytes go on as they are; with [GiveUp] the client is told that error instead.
+type RelayFailure struct {
+	Err  *llm.Error
+	Said []byte // the upstream's own words, if they would go on as they are
+}
+
+// EventType names the event.
+func (RelayFailure) EventType() string { return "relay_failure" }
+
+// reworded returns the error that a client is told.
+func (r *relay) reworded(err error) error {
+	var told *llm.Error
+	if !r.a.reported || !errors.As(err, &told) {
+		return err
+	}
+	f := RelayFailure{Err: told}
+	if from, to := int(r.a.frame.start-r.at), int(r.a.frame.end-r.at); r.enc == nil && 0 <= from && from <= to && to <= len(r.buf) {
+		f.Said = r.buf[from:to]
+	}
+	if v := r.observe(f); v.action == endWith {
+		r.a.reported = false // its own words are not for the client
+		return v.err
+	}
+	return err
 }
 
 // fail ends the stream of an answer that failed with err.

@@ -105,7 +105,7 @@ func (responses) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 }
 
 func (responses) encodeUsage(e *encoder, f llm.Finish) {
-	u := f.Usage
+	u := told(f.Usage)
 	more := f.Extra[e.c.Format]["usage"]
 	e.Key("usage")
 	start := e.Object()

@@ -233,7 +233,9 @@ func (w *responsesWriter) added(item func()) {
 func (w *responsesWriter) finishItem(item func(e *encoder)) {
 	inner := &encoder{c: w.e.c, items: w.e.items, answerID: w.head.ID}
 	item(inner)
-	w.e.items = inner.items
+	if w.item == "" {
+		w.e.items = inner.items // else the item has its id already
+	}
 	if inner.Err != nil && w.e.Err == nil {
 		w.e.Err = inner.Err
 	}
@@ -506,8 +508,8 @@ func (w *responsesWriter) finish(f llm.Finish) {
 
 func (w *responsesWriter) fail(err *llm.Error) {
 	w.frame("error", func() {
-		w.e.StringField("code", errorCode(err, responsesProperties))
-		w.e.StringField("message", errorMessage(err))
+		w.e.StringField("code", errorCode(err, &responsesProperties))
+		w.e.StringField("message", errorMessage(err, &responsesProperties))
 		w.e.RawField("param", []byte("null"))
 	})
 }

@@ -87,6 +87,9 @@ func (r responses) encodeItems(e *encoder, parts []llm.Part, answer bool) {
 				flush()
 				e.Raw(raw)
 				continue
+			} else if t.Text == "" && raw == nil && !t.State.IsZero() {
+				e.lost(llm.Ignored, "opaque part", foreignPart(t.State))
+				continue
 			}
 			run = append(run, t)
 			if !t.State.IsZero() {
@@ -310,7 +313,7 @@ func (responses) encodeClientOutput(e *encoder, res llm.Result, typ string) {
 
 func (r responses) decodeInput(d *decoder, v []byte, req *llm.Request) {
 	if js.Kind(v) == '"' {
-		req.Messages = append(req.Messages, llm.User(js.Text(v)))
+		req.Messages = append(req.Messages, llm.User(d.text(v)))
 		return
 	}
 	if js.Kind(v) != '[' {
@@ -325,8 +328,11 @@ func (r responses) decodeInput(d *decoder, v []byte, req *llm.Request) {
 // decodeItem adds an item to the conversation. Items of one role in a row are
 // one message.
 func (r responses) decodeItem(d *decoder, v []byte, req *llm.Request) {
-	kind := d.str(js.Get(v, "type"))
-	role := d.str(js.Get(v, "role"))
+	kind := d.str(d.get(v, "type"))
+	role := d.str(d.get(v, "role"))
+	for _, key := range itemWords {
+		d.oneOf(d.get(v, key), `"`, "a string")
+	}
 	switch {
 	case (kind == "message" || kind == "") && role != "assistant":
 		r.decodeMessage(d, v, role, req)
@@ -336,6 +342,9 @@ func (r responses) decodeItem(d *decoder, v []byte, req *llm.Request) {
 		r.add(req, llm.RoleAssistant, r.decodeOutput(d, v)...)
 	}
 }
+
+// itemWords are members of items that are kept for the vendor alone, and are strings wherever they stand.
+var itemWords = []string{"id", "status", "encrypted_content", namespaceField, "execution", "call_id"}
 
 // foundByServer reports whether an item is what the vendor's own search for tools found,
 // which is part of its answer; what a client found is the result of a call.
@@ -357,7 +366,7 @@ func (r responses) decodeMessage(d *decoder, v []byte, role string, req *llm.Req
 		d.want(v, "an item with a type or a message with a role")
 		return
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type", "role":
 		case "content":
@@ -381,7 +390,7 @@ func (r responses) decodeContent(d *decoder, v []byte) []llm.Part {
 }
 
 func (r responses) decodePart(d *decoder, v []byte) llm.Part {
-	switch kind := d.str(js.Get(v, "type")); kind {
+	switch kind := d.str(d.get(v, "type")); kind {
 	case "input_text", "text", "output_text", "refusal":
 		return r.decodeOutputText(d, v)
 	case "input_image":
@@ -396,7 +405,7 @@ func (r responses) decodePart(d *decoder, v []byte) llm.Part {
 
 func (responses) decodeMedia(d *decoder, v []byte, kind llm.MediaKind) llm.Media {
 	m := llm.Media{Kind: kind}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "image_url", "file_data":
@@ -416,14 +425,14 @@ func (responses) decodeMedia(d *decoder, v []byte, kind llm.MediaKind) llm.Media
 
 func (responses) decodeOutputText(d *decoder, v []byte) llm.Text {
 	var t llm.Text
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			t.Refusal = js.Is(val, "refusal")
 		case "text", "refusal":
 			t.Text = d.str(val)
 		case "annotations":
-			for el := range js.Elements(val) {
+			for el := range d.elements(val) {
 				t.Citations = append(t.Citations, decodeAnnotation(d, el))
 			}
 		case "logprobs":
@@ -436,30 +445,31 @@ func (responses) decodeOutputText(d *decoder, v []byte) llm.Text {
 }
 
 func decodeAnnotation(d *decoder, v []byte) llm.Citation {
-	if c, complete := d.urlCitation(v); complete && js.Is(js.Get(v, "type"), "url_citation") {
+	if c, complete := d.urlCitation(v); complete && js.Is(d.get(v, "type"), "url_citation") {
 		return c
 	}
-	return llm.Citation{URL: d.str(js.Get(v, "url")), Title: d.str(js.Get(v, "filename")), Raw: d.state(v)}
+	return llm.Citation{URL: d.str(d.get(v, "url")), Title: d.str(d.get(v, "filename")), Raw: d.state(v)}
 }
 
 func (r responses) decodeResult(d *decoder, v []byte, kind string) llm.Result {
 	var res llm.Result
-	for key, val := range js.Members(v) {
+	ofFunction := kind == "function_call_output" || kind == "custom_tool_call_output"
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "call_id":
 			res.CallID = d.str(val)
 		case "output":
-			if js.Kind(val) == '"' || js.Kind(val) == '[' {
+			if ofFunction || js.Kind(val) == '[' {
 				res.Parts = r.decodeContent(d, val)
 			}
 		default:
 			d.extra(&res.Extra, key, val)
 		}
 	}
-	if kind != "function_call_output" && kind != "custom_tool_call_output" {
+	if !ofFunction {
 		res.State, res.Extra = d.state(v), nil
-		res.Parts = clientOutput(js.Get(v, "output"))
+		res.Parts = d.clientOutput(d.get(v, "output"))
 		for _, t := range r.foundTools(d, v) {
 			res.Parts = append(res.Parts, llm.Text{Text: toolFound(t.Name)})
 		}
@@ -469,36 +479,40 @@ func (r responses) decodeResult(d *decoder, v []byte, kind string) llm.Result {
 
 // clientOutput shows what can be read of the result of a tool that the vendor
 // defines.
-func clientOutput(v []byte) []llm.Part {
+func (d *decoder) clientOutput(v []byte) []llm.Part {
 	var parts []llm.Part
 	show := func(v []byte) {
-		if s := js.Text(v); s != "" {
+		if s := d.text(v); s != "" {
 			parts = append(parts, llm.Text{Text: s})
 		}
 	}
-	show(v)
-	for el := range js.Elements(v) {
-		show(js.Get(el, "stdout"))
-		show(js.Get(el, "stderr"))
+	switch d.oneOf(v, `"[{`, "a string, an array or an object"); js.Kind(v) {
+	case '"':
+		show(v)
+	case '[':
+		for el := range d.elements(v) {
+			show(d.get(el, "stdout"))
+			show(d.get(el, "stderr"))
+		}
 	}
 	return parts
 }
 
 // decodeOutput reads an item of an answer as the parts it stands for.
 func (r responses) decodeOutput(d *decoder, v []byte) []llm.Part {
-	kind := d.str(js.Get(v, "type"))
+	kind := d.str(d.get(v, "type"))
 	switch kind {
 	case "message", "":
 		return r.decodeSaid(d, v)
 	case "reasoning":
-		return []llm.Part{llm.Thinking{Text: reasoningText(v), State: d.state(v)}}
+		return []llm.Part{llm.Thinking{Text: d.reasoningText(v), State: d.state(v)}}
 	case "function_call", "custom_tool_call":
 		return []llm.Part{r.decodeCall(d, v)}
 	}
-	if args, ok := clientCalls[kind]; ok && (kind != searchCall || js.Text(js.Get(v, "call_id")) != "") {
+	if args, ok := clientCalls[kind]; ok && (kind != searchCall || d.text(d.get(v, "call_id")) != "") {
 		return []llm.Part{llm.Call{
-			ID: d.str(js.Get(v, "call_id")), Name: strings.TrimSuffix(kind, "_call"),
-			Args: objectOf(d.raw(js.Get(v, args))), State: d.state(v),
+			ID: d.str(d.get(v, "call_id")), Name: strings.TrimSuffix(kind, "_call"),
+			Args: objectOf(d.raw(d.get(v, args))), State: d.state(v),
 		}}
 	}
 	if h, ok := hostedItems[kind]; ok {
@@ -517,7 +531,7 @@ var clientCalls = map[string]string{
 func (r responses) decodeSaid(d *decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	var state fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type", "role":
 		case "content":
@@ -542,11 +556,12 @@ func (r responses) decodeSaid(d *decoder, v []byte) []llm.Part {
 
 // reasoningText returns what a reasoning item shows: its summary, or else the
 // thoughts themselves.
-func reasoningText(v []byte) string {
+func (d *decoder) reasoningText(v []byte) string {
 	for _, key := range []string{"summary", "content"} {
 		var texts []string
-		for el := range js.Elements(js.Get(v, key)) {
-			texts = append(texts, js.Text(js.Get(el, "text")))
+		for el := range d.elements(d.get(v, key)) {
+			d.text(d.get(el, "type"))
+			texts = append(texts, d.text(d.get(el, "text")))
 		}
 		if len(texts) > 0 {
 			return strings.Join(texts, "\n\n")
@@ -558,7 +573,7 @@ func reasoningText(v []byte) string {
 func (responses) decodeCall(d *decoder, v []byte) llm.Call {
 	var c llm.Call
 	var state fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 			if js.Is(val, "custom_tool_call") {
@@ -577,6 +592,12 @@ func (responses) decodeCall(d *decoder, v []byte) llm.Call {
 		default:
 			state.add(key, val)
 		}
+	}
+	switch {
+	case c.Kind == llm.FreeTool && c.Args == nil:
+		c.Args = []byte(`""`)
+	case c.Kind == llm.FunctionTool:
+		c.Args = objectOf(c.Args)
 	}
 	d.c.names.flatten(&c)
 	if data := state.object(); data != nil {
@@ -604,28 +625,33 @@ var hostedItems = map[string]hostedItem{
 }
 
 func (h hostedItem) parts(d *decoder, v []byte) []llm.Part {
-	c := llm.Call{ID: d.str(js.Get(v, "id")), Name: or(h.name, js.Text(js.Get(v, "name"))), Hosted: true, State: d.state(v)}
-	args := js.Get(v, h.args)
+	c := llm.Call{ID: d.str(d.get(v, "id")), Name: or(h.name, d.text(d.get(v, "name"))), Hosted: true, State: d.state(v)}
+	args := d.get(v, h.args)
 	switch {
-	case h.wrap && args != nil:
+	case h.wrap && says(args):
 		c.Args = append(append([]byte(`{"`+h.args+`":`), args...), '}')
 	case js.Kind(args) == '"':
-		c.Args = []byte(js.Text(args))
-	case js.Kind(args) == '{':
+		c.Args = []byte(d.text(args))
+	case d.oneOf(args, "{", "a string or an object"):
 		c.Args = d.raw(args)
 	}
 	c.Args = objectOf(c.Args)
-	res := llm.Result{CallID: c.ID, Name: c.Name, Hosted: true, Failed: js.Is(js.Get(v, "status"), "failed")}
-	result := js.Get(v, h.result)
+	res := llm.Result{CallID: c.ID, Name: c.Name, Hosted: true, Failed: js.Is(d.get(v, "status"), "failed")}
+	result := d.get(v, h.result)
+	kind := js.Kind(result)
+	d.oneOf(result, `"[`, "a string or an array")
 	if h.result == "result" {
-		if b, ok := unbase64(js.Text(result)); ok && b != nil {
-			res.Parts = []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/" + or(js.Text(js.Get(v, "output_format")), "png"), Data: b}}
+		if b, ok := unbase64(d.text(result)); ok && b != nil {
+			res.Parts = []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/" + or(d.text(d.get(v, "output_format")), "png"), Data: b}}
 		}
-	} else if js.Kind(result) == '"' {
-		res.Parts = []llm.Part{llm.Text{Text: js.Text(result)}}
+	} else if kind == '"' {
+		res.Parts = []llm.Part{llm.Text{Text: d.text(result)}}
 	}
-	for el := range js.Elements(result) {
-		if s := or(js.Text(js.Get(el, "logs")), js.Text(js.Get(el, "text"))); s != "" {
+	if kind != '[' {
+		result = nil
+	}
+	for el := range d.elements(result) {
+		if s := or(d.text(d.get(el, "logs")), d.text(d.get(el, "text"))); s != "" {
 			res.Parts = append(res.Parts, llm.Text{Text: s})
 		}
 	}

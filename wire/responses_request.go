@@ -84,7 +84,7 @@ func (responses) encodeText(e *encoder, req *llm.Request) {
 }
 
 func (r responses) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream bool) {
-	for key, v := range js.Members(body) {
+	for key, v := range d.members(body) {
 		switch string(key) {
 		case "instructions":
 			req.System = d.str(v)
@@ -95,7 +95,7 @@ func (r responses) decodeRequest(d *decoder, body []byte, req *llm.Request) (str
 		case "tool_choice":
 			r.decodeChoice(d, v, &req.Choice)
 		case "parallel_tool_calls":
-			req.OneCall = js.Kind(v) == 'f'
+			req.OneCall = d.refused(v)
 		case "max_output_tokens":
 			req.MaxTokens = d.integer(v)
 		case "reasoning":
@@ -120,7 +120,7 @@ func (responses) decodeReasoning(d *decoder, v []byte, req *llm.Request) {
 	}
 	r := new(llm.Reasoning)
 	var rest fields
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "effort":
 			if r.Effort = d.str(val); r.Effort == "none" {
@@ -140,16 +140,18 @@ func (responses) decodeReasoning(d *decoder, v []byte, req *llm.Request) {
 
 func (responses) decodeText(d *decoder, v []byte, req *llm.Request) {
 	var rest fields
-	for key, val := range js.Members(v) {
-		kind := js.Get(val, "type")
-		switch {
-		case string(key) != "format":
+	for key, val := range d.members(v) {
+		if string(key) != "format" {
 			rest.add(key, val)
-		case js.Is(kind, "json_schema"):
+			continue
+		}
+		switch d.str(d.get(val, "type")) {
+		case "text":
+		case "json_schema":
 			req.Output = d.outputFields(val)
-		case js.Is(kind, "json_object"):
+		case "json_object":
 			req.Output = new(llm.OutputFormat)
-		case !js.Is(kind, "text"):
+		default:
 			rest.add(key, val)
 		}
 	}
@@ -265,7 +267,7 @@ func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 
 func (r responses) decodeTools(d *decoder, v []byte, req *llm.Request) {
 	for el := range d.objects(v) {
-		if js.Is(js.Get(el, "type"), "namespace") {
+		if js.Is(d.get(el, "type"), "namespace") {
 			if tools, ok := r.decodeNamespace(d, el); ok {
 				req.Tools = append(req.Tools, tools...)
 				continue
@@ -277,14 +279,14 @@ func (r responses) decodeTools(d *decoder, v []byte, req *llm.Request) {
 
 func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 	var t llm.ToolDef
-	switch kind := d.str(js.Get(v, "type")); kind {
+	switch kind := d.str(d.get(v, "type")); kind {
 	case "function", "":
 	case "custom":
 		t.Kind = llm.FreeTool
 	default:
 		return r.decodeHosted(d, v, kind)
 	}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "name":
@@ -292,12 +294,16 @@ func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 		case "description":
 			t.Description = d.str(val)
 		case "parameters":
-			t.Schema = d.raw(val)
+			t.Schema = d.schema(val)
 		case "strict":
 			t.Strict = d.flag(val)
 		case "format":
-			if js.Is(js.Get(val, "type"), "grammar") {
+			switch d.str(d.get(val, "type")) {
+			case "text":
+			case "grammar":
 				t.Grammar = d.grammar(val)
+			default:
+				d.extra(&t.Extra, key, val)
 			}
 		default:
 			d.extra(&t.Extra, key, val)
@@ -309,11 +315,11 @@ func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
 	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(hostedTypes[kind], kind), Hosted: h}
-	for key, val := range js.Members(v) {
+	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":
 		case "filters":
-			domains := js.Get(val, "allowed_domains")
+			domains := d.get(val, "allowed_domains")
 			if domains == nil || !onlyKey(val, "allowed_domains") {
 				d.option(h, key, val)
 				continue
@@ -328,7 +334,7 @@ func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
 		}
 	}
 	if hostedTypes[kind] == "" {
-		d.extraNamed(&t.Extra, "type", js.Get(v, "type"))
+		d.extraNamed(&t.Extra, "type", d.get(v, "type"))
 	}
 	return t
 }
@@ -392,19 +398,22 @@ func (responses) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
 		return
 	}
 	name := func(ref []byte) string {
-		if n := js.Get(ref, "name"); n != nil {
+		kind := d.str(d.get(ref, "type"))
+		if n := d.get(ref, "name"); n != nil {
 			return d.str(n)
 		}
-		kind := d.str(js.Get(ref, "type"))
+		if kind == "" {
+			d.want(ref, "a choice that names a tool")
+		}
 		return or(hostedTypes[kind], kind)
 	}
-	if !js.Is(js.Get(v, "type"), "allowed_tools") {
+	if !js.Is(d.get(v, "type"), "allowed_tools") {
 		ch.Mode, ch.Name = llm.MustCall, name(v)
 		return
 	}
-	d.mode(js.Get(v, "mode"), ch)
+	d.mode(d.get(v, "mode"), ch)
 	ch.Allowed = []string{}
-	for el := range js.Elements(js.Get(v, "tools")) {
+	for el := range d.elements(d.get(v, "tools")) {
 		ch.Allowed = append(ch.Allowed, name(el))
 	}
 }

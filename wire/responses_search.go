@@ -20,11 +20,11 @@ const foundField = "tool_search"
 
 // foundTools returns the tools that the output of a search defines.
 func (r responses) foundTools(d *decoder, v []byte) []llm.ToolDef {
-	if !js.Is(js.Get(v, "type"), searchOutput) || js.Kind(js.Get(v, "tools")) != '[' {
+	if !js.Is(d.get(v, "type"), searchOutput) {
 		return nil
 	}
 	var found llm.Request
-	r.decodeTools(d, js.Get(v, "tools"), &found)
+	r.decodeTools(d, d.get(v, "tools"), &found)
 	return found.Tools
 }
 

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,9 +14,8 @@ const manyNames = 24
 // that differ only in the case of their letters or in underscores, because some readers take one for
 // the other; further down there are schemas and arguments, whose names may be anything.
 func Repeated(v []byte) []byte {
-	var room [32]object
-	var names [64][]byte
-	r := repeats{open: room[:0], names: names[:0]}
+	r := walks.Get().(*repeats)
+	defer r.done()
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '"':
@@ -52,13 +52,32 @@ type object struct {
 type repeats struct {
 	open   []object
 	names  [][]byte
-	naming bool // the next string is a name
+	folded []byte // the names of the outermost object, as they are compared
+	naming bool   // the next string is a name
+}
+
+// walks are those that are over: most documents are small, and walked while somebody waits.
+var walks = sync.Pool{New: func() any {
+	return &repeats{open: make([]object, 0, 32), names: make([][]byte, 0, 64), folded: make([]byte, 0, 256)}
+}}
+
+// done makes the walk ready for another document.
+func (r *repeats) done() {
+	if cap(r.open)+cap(r.names)+cap(r.folded) > 4096 { // a large document
+		return
+	}
+	clear(r.open[:cap(r.open)])
+	clear(r.names[:cap(r.names)])
+	*r = repeats{open: r.open[:0], names: r.names[:0], folded: r.folded[:0]}
+	walks.Put(r)
 }
 
 // has reports whether the innermost object has a name already, and notes it if not.
 func (r *repeats) has(name []byte) bool {
 	if len(r.open) == 1 {
-		name = folded(name)
+		begin := len(r.folded)
+		r.folded = appendFolded(r.folded, name)
+		name = r.folded[begin:]
 	}
 	o := &r.open[len(r.open)-1]
 	if o.many != nil {
@@ -81,23 +100,32 @@ func (r *repeats) has(name []byte) bool {
 	return false
 }
 
-// folded returns a name without the case of its letters, as encoding/json compares them, and without
-// underscores.
-func folded(name []byte) []byte {
-	out := make([]byte, 0, len(name))
+// appendFolded appends a name without the case of its letters, as encoding/json compares them, and
+// without underscores.
+func appendFolded(out, name []byte) []byte {
 	for len(name) > 0 {
 		c, n := utf8.DecodeRune(name)
 		name = name[n:]
-		if c == '_' {
-			continue
+		switch {
+		case c == '_':
+		case 'a' <= c && c <= 'z':
+			out = append(out, byte(c)-'a'+'A')
+		case c < utf8.RuneSelf:
+			out = append(out, byte(c))
+		default:
+			out = utf8.AppendRune(out, least(c))
 		}
-		for next := unicode.SimpleFold(c); ; c, next = next, unicode.SimpleFold(next) {
-			if next <= c { // the orbit begins again: next is its least
-				c = next
-				break
-			}
-		}
-		out = utf8.AppendRune(out, c)
 	}
 	return out
+}
+
+// least returns the first of the letters that differ only in their case.
+func least(c rune) rune {
+	for {
+		next := unicode.SimpleFold(c)
+		if next <= c { // the orbit begins again
+			return next
+		}
+		c = next
+	}
 }

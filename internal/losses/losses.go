@@ -23,8 +23,12 @@ type Translation struct {
 
 // Translate says a request in another format as a server does that passes on what its clients send.
 func Translate(from, to string, body []byte) (Translation, error) {
-	t := Translation{From: from, To: to, Body: body}
-	req, stream, err := wire.Codec{Format: from}.DecodeRequest(body)
+	return translate(wire.Codec{Format: from}, to, body)
+}
+
+func translate(from wire.Codec, to string, body []byte) (Translation, error) {
+	t := Translation{From: from.Format, To: to, Body: body}
+	req, stream, err := from.DecodeRequest(body)
 	if err != nil {
 		return t, err
 	}

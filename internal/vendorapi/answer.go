@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -38,9 +39,12 @@ func Fail(w http.ResponseWriter, codec wire.Codec, err error) {
 	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
-// WriteReady answers a request without messages: the model is ready.
-func (e Endpoint) WriteReady(w http.ResponseWriter, model string) error {
-	answer := &llm.Response{Start: llm.Start{Created: time.Now()}, Finish: llm.Finish{Model: model, Reason: llm.OtherReason}}
+// WriteReady answers a request without messages: the model is ready, or is not kept in memory any longer.
+func (e Endpoint) WriteReady(w http.ResponseWriter, req *llm.Request) error {
+	answer := &llm.Response{Start: llm.Start{Created: time.Now()}, Finish: llm.Finish{Model: req.Model, Reason: llm.OtherReason}}
+	if unloads(req.Extra[e.Codec.Format]["keep_alive"]) {
+		answer.Finish.Raw = "unload"
+	}
 	body, _, err := e.Codec.EncodeResponse(answer)
 	if err != nil {
 		return err
@@ -48,6 +52,16 @@ func (e Endpoint) WriteReady(w http.ResponseWriter, model string) error {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // a client that is gone needs no answer
 	return nil
+}
+
+// unloads reports whether a model is kept in memory for no time: a number of seconds, or a duration.
+func unloads(keep json.RawMessage) bool {
+	if js.Kind(keep) == '0' {
+		n, err := strconv.ParseFloat(string(keep), 64)
+		return err == nil && n == 0
+	}
+	d, err := time.ParseDuration(js.Text(keep))
+	return err == nil && d == 0
 }
 
 // NotFound is the error about something that is not there. The code is the format's own.

@@ -25,8 +25,9 @@ func (e Endpoint) AsArray(w http.ResponseWriter, r *http.Request) (out http.Resp
 // arrayWriter writes the data of a stream of events as the elements of an array.
 type arrayWriter struct {
 	http.ResponseWriter
-	rest  []byte // of an event that is not whole
-	begun bool
+	rest   []byte // of an event that is not whole
+	begun  bool
+	failed bool // what is written is an error, and no stream
 }
 
 // Unwrap returns the writer behind it, for http.ResponseController.
@@ -35,11 +36,15 @@ func (a *arrayWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 // WriteHeader sends the status.
 func (a *arrayWriter) WriteHeader(status int) {
 	a.Header().Set("Content-Type", "application/json")
+	a.failed = status != http.StatusOK
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Write writes the events that are whole. What is no data is left out.
 func (a *arrayWriter) Write(b []byte) (int, error) {
+	if a.failed {
+		return a.ResponseWriter.Write(b)
+	}
 	a.rest = append(a.rest, b...)
 	for {
 		event, rest, whole := bytes.Cut(a.rest, []byte("\n\n"))

@@ -113,6 +113,25 @@ func Find(r *http.Request) Endpoint {
 	return Endpoint{Nothing, wire.Codec{Format: formatOf(r)}}
 }
 
+// Route returns the path of a request with * in the place of names and ids, and "" for what no
+// vendor has. There are only so many of them, whatever clients write.
+func Route(r *http.Request) string {
+	for _, p := range places {
+		if !p.matches(r.Method, r.URL.Path) {
+			continue
+		}
+		if !strings.HasSuffix(p.path, "/") {
+			return p.path
+		}
+		model, _, ok := wire.Codec{Format: p.format}.SplitPath(r.URL.Path)
+		if verb, found := strings.CutPrefix(r.URL.Path, p.path+model); p.action == Answer && ok && found {
+			return p.path + "*" + verb
+		}
+		return p.path + "*"
+	}
+	return ""
+}
+
 // formatOf is the format of the client that sends a request, as far as its path and its
 // headers tell.
 func formatOf(r *http.Request) string {

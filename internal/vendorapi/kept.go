@@ -124,7 +124,8 @@ func (a *Answers) Keep(ctx context.Context, owner string, codec wire.Codec, req 
 	if life <= 0 {
 		life = AnswerLife
 	}
-	return a.store().Put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: time.Now().Add(life)})
+	until := time.Now().Add(life)
+	return a.store().Put(ctx, append([]state.Kept{{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}}, itemsOf(owner, body, until)...)...)
 }
 
 // whole returns messages without calls whose arguments were cut off: nobody has run them.
@@ -141,6 +142,16 @@ func whole(messages []llm.Message) []llm.Message {
 	return messages
 }
 
+// forgetItems drops the items of an answer.
+func (a *Answers) forgetItems(ctx context.Context, owner string, answer []byte) error {
+	var errs []error
+	for _, id := range itemIDs(answer) {
+		_, err := a.store().Delete(ctx, itemKey(owner, id), nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // Serve answers what is asked about an answer that is kept: to have it, or to forget it.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
@@ -149,6 +160,8 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 		var was bool
 		if was, err = a.store().Delete(r.Context(), answerKey(owner, id), nil); !was {
 			k = nil // somebody else has deleted it
+		} else {
+			err = a.forgetItems(r.Context(), owner, k.Answer)
 		}
 		err = unavailable(err)
 	}

@@ -80,7 +80,7 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 		switch s := s.(type) {
 		case *observe.Request:
 			a := attrs{semconv.HTTPResponseStatusCode(s.Status)}
-			a.text("toolpost.team", s.Team, "gen_ai.request.model", s.Upstream)
+			a.text("toolpost.team", s.Team, "toolpost.gateway.route", s.Route, "gen_ai.request.model", s.Model, "toolpost.upstream", s.Upstream)
 			a.usage(s.Usage)
 			span.SetAttributes(a...)
 		case *observe.Run:
@@ -122,7 +122,7 @@ func (o *observer) failed(span trace.Span, s observe.Step) {
 func title(s observe.Step) string {
 	switch s := s.(type) {
 	case *observe.Request:
-		return s.Method
+		return s.Name()
 	case *observe.Run:
 		return "invoke_agent"
 	case *observe.Turn:
@@ -143,7 +143,8 @@ func first(s observe.Step) []attribute.KeyValue {
 	var a attrs
 	switch s := s.(type) {
 	case *observe.Request:
-		a = attrs{semconv.HTTPRequestMethodKey.String(s.Method), semconv.URLPath(s.Path), attribute.String("toolpost.request", s.ID)}
+		a = attrs{semconv.HTTPRequestMethodKey.String(s.KnownMethod()), attribute.String("toolpost.request", s.ID)}
+		a.text("http.route", s.Endpoint)
 	case *observe.Run:
 		a = attrs{semconv.GenAIOperationNameInvokeAgent, semconv.GenAIConversationID(s.ID), attribute.Bool("toolpost.run.resumed", s.Resumed)}
 		a.text("toolpost.run.parent", s.Parent)

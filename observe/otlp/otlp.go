@@ -35,6 +35,10 @@ type Options struct {
 	Headers map[string]string
 	// Service is what the program is called; "" means toolpost.
 	Service string
+	// Resource are more attributes of the program.
+	Resource map[string]string
+	// Sampling says which traces are recorded; nil means those that their client records, and all that begin here.
+	Sampling *Sampling
 	// Failed is told why spans could not be sent, at most once a minute; nil tells nobody. The error has no header in it.
 	Failed func(error)
 }
@@ -48,7 +52,8 @@ const (
 )
 
 // FromEnv reads the options from the variables that OpenTelemetry names for them: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_HEADERS or OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME. Without an address
+// OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_HEADERS or OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME,
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. Without an address
 // nothing is meant to be sent, and it returns nil.
 func FromEnv(getenv func(string) string) (*Options, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
@@ -78,7 +83,7 @@ func FromEnv(getenv func(string) string) (*Options, error) {
 		}
 		o.Headers[name] = text
 	}
-	return o, nil
+	return o, errors.Join(o.sample(getenv("OTEL_TRACES_SAMPLER"), getenv("OTEL_TRACES_SAMPLER_ARG")), o.describe(getenv("OTEL_RESOURCE_ATTRIBUTES")))
 }
 
 // Exporter is an observer that sends spans. It never waits for the collector: spans that find no room are dropped and counted.
@@ -148,8 +153,8 @@ func (e *Exporter) Begin(ctx context.Context, _ observe.Step) context.Context {
 		parent = hex.EncodeToString(t.Span[:])
 	} else {
 		_, _ = rand.Read(t.ID[:]) // which never fails
-		t.Flags = observe.Sampled
 	}
+	t.Flags = e.options.Sampling.flags(t, ok)
 	_, _ = rand.Read(t.Span[:])
 	return context.WithValue(observe.WithTrace(ctx, t), parentKey{}, parent)
 }
@@ -217,8 +222,9 @@ func named(id string) string {
 func (s *span) describe(step observe.Step) {
 	switch x := step.(type) {
 	case *observe.Request:
-		s.Name, s.Kind = x.Method, 2
-		s.text("http.request.method", x.Method, "url.path", x.Path, "toolpost.request", x.ID, "toolpost.team", x.Team, "gen_ai.request.model", named(x.Upstream))
+		s.Name, s.Kind = x.Name(), 2
+		s.text("http.request.method", x.KnownMethod(), "http.route", x.Endpoint, "toolpost.request", x.ID, "toolpost.team", x.Team,
+			"toolpost.gateway.route", x.Route, "gen_ai.request.model", x.Model, "toolpost.upstream", named(x.Upstream))
 		s.number("http.response.status_code", int64(x.Status))
 		s.usage(x.Usage)
 	case *observe.Run:
@@ -308,7 +314,7 @@ func (e *Exporter) post(batch []*span) error {
 		Scopes   []scopeSpans `json:"scopeSpans"`
 	}
 	body, err := json.Marshal(map[string][]resourceSpans{"resourceSpans": {{
-		Resource: resource{[]attribute{{"service.name", value{Text: cmp.Or(e.options.Service, "toolpost")}}}},
+		Resource: resource{e.options.resource()},
 		Scopes:   []scopeSpans{{scope{"github.com/toolpost/toolpost"}, batch}},
 	}}})
 	if err != nil {

@@ -1,0 +1,121 @@
+package vendorapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// Clients that go on from a kept answer may name its items one by one, in place of the answer, by
+// elements of their input that are references.
+const (
+	itemsMember   = "output" // of an answer
+	inputMember   = "input"  // of a request
+	itemReference = "item_reference"
+
+	maxReferences = 1000 // of one request
+)
+
+func itemKey(owner, id string) state.Place {
+	return state.Place{Kind: state.Item, Owner: owner, Hash: state.HashOf([]byte(id))}
+}
+
+// itemIDs returns the ids of the items of an answer.
+func itemIDs(answer []byte) (ids []string) {
+	for item := range js.Elements(js.Get(answer, itemsMember)) {
+		if id := js.Text(js.Get(item, "id")); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// itemsOf returns the items of an answer as they are kept.
+func itemsOf(owner string, answer []byte, until time.Time) (list []state.Kept) {
+	for item := range js.Elements(js.Get(answer, itemsMember)) {
+		if id := js.Text(js.Get(item, "id")); id != "" {
+			list = append(list, state.Kept{Place: itemKey(owner, id), Value: bytes.Clone(item), Until: until})
+		}
+	}
+	return list
+}
+
+// Refer returns the body of a request with the items that it names in place of their names, as far as
+// they are the owner's. Others are left as they are. The body may have no more than most bytes then.
+func (a *Answers) Refer(ctx context.Context, owner string, codec wire.Codec, body []byte, most int64) ([]byte, error) {
+	if codec.Properties().Previous == "" || !bytes.Contains(body, []byte(itemReference)) || !js.Valid(body) {
+		return body, nil
+	}
+	body = js.Trim(body)
+	items, err := a.named(ctx, owner, js.Get(body, inputMember))
+	if err != nil || len(items) == 0 {
+		return body, err
+	}
+	var w js.Writer
+	w.Object()
+	for key, value := range js.Members(body) {
+		w.AnyKey(string(key))
+		if string(key) != inputMember || js.Kind(value) != '[' {
+			w.Raw(value)
+			continue
+		}
+		w.Array()
+		for element := range js.Elements(value) {
+			if item := items[referred(element)]; item != nil {
+				element = item
+			}
+			if w.Raw(element); int64(len(w.Buf)) > most {
+				return nil, &llm.Error{Op: "server", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("with the items that it names, the body has more than %d bytes", most)}
+			}
+		}
+		w.EndArray()
+	}
+	w.End()
+	return w.Buf, nil
+}
+
+// referred returns the id that a reference names, "" if it is none.
+func referred(element []byte) string {
+	if !js.Is(js.Get(element, "type"), itemReference) {
+		return ""
+	}
+	return js.Text(js.Get(element, "id"))
+}
+
+// named returns the items that are named in an input and kept for the owner.
+func (a *Answers) named(ctx context.Context, owner string, input []byte) (map[string]json.RawMessage, error) {
+	ids := map[string]state.Hash{}
+	var hashes []state.Hash
+	for element := range js.Elements(input) {
+		if id := referred(element); id != "" && ids[id] == (state.Hash{}) {
+			ids[id] = itemKey(owner, id).Hash
+			hashes = append(hashes, ids[id])
+		}
+	}
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	if len(hashes) > maxReferences {
+		return nil, &llm.Error{Op: "server", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: errors.New("the request names too many items by reference; send them whole")}
+	}
+	found, err := a.store().Get(ctx, state.Item, owner, hashes...)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	items := map[string]json.RawMessage{}
+	for id, hash := range ids {
+		if len(found[hash]) > 0 {
+			items[id] = found[hash][0]
+		}
+	}
+	return items, nil
+}

@@ -1,0 +1,90 @@
+package otlp
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolpost/toolpost/observe"
+)
+
+// Sampling says which traces are recorded.
+type Sampling struct {
+	// Share of the traces is recorded, from 0 to 1, chosen by their ids.
+	Share float64
+	// Alone decides so about traces of clients too; else the client has decided.
+	Alone bool
+}
+
+// flags are those of a trace that goes on, or begins.
+func (s *Sampling) flags(t observe.Trace, known bool) byte {
+	switch {
+	case known && (s == nil || !s.Alone):
+		return t.Flags
+	case s == nil, s.Share >= 1, float64(binary.BigEndian.Uint64(t.ID[8:])>>1) < s.Share*(1<<63):
+		return t.Flags | observe.Sampled
+	}
+	return t.Flags &^ observe.Sampled
+}
+
+// samplers are those of OpenTelemetry. A share below 0 is that of the argument.
+var samplers = map[string]Sampling{
+	"always_on": {1, true}, "always_off": {0, true}, "traceidratio": {-1, true},
+	"parentbased_always_on": {1, false}, "parentbased_always_off": {0, false}, "parentbased_traceidratio": {-1, false},
+}
+
+// sample takes over a sampler and its argument.
+func (o *Options) sample(name, arg string) error {
+	if name == "" {
+		return nil
+	}
+	s, ok := samplers[name]
+	if !ok {
+		return fmt.Errorf("OTEL_TRACES_SAMPLER: there are %s", strings.Join(slices.Sorted(maps.Keys(samplers)), ", "))
+	}
+	if s.Share < 0 {
+		share, err := strconv.ParseFloat(cmp.Or(strings.TrimSpace(arg), "1"), 64)
+		if err != nil || !(share >= 0 && share <= 1) {
+			return errors.New("OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1")
+		}
+		s.Share = share
+	}
+	o.Sampling = &s
+	return nil
+}
+
+// describe takes over the attributes of the program.
+func (o *Options) describe(list string) error {
+	o.Resource = map[string]string{}
+	for _, pair := range strings.Split(list, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, text, ok := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(strings.TrimSpace(text))
+		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
+			return errors.New("OTEL_RESOURCE_ATTRIBUTES is no list like name=value,other=value")
+		}
+		o.Resource[name] = value
+	}
+	return nil
+}
+
+// resource are the attributes of the program. The name of the service has a variable of its own, which comes first.
+func (o *Options) resource() []attribute {
+	list := []attribute{{serviceName, value{Text: cmp.Or(o.Service, o.Resource[serviceName], "toolpost")}}}
+	for _, name := range slices.Sorted(maps.Keys(o.Resource)) {
+		if name != serviceName {
+			list = append(list, attribute{name, value{Text: o.Resource[name]}})
+		}
+	}
+	return list
+}
+
+const serviceName = "service.name"

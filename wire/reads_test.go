@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Whoever is given the decoder of a request reads through it: the functions of package js pass over values of other kinds
+// without a word.
+func TestRequestsAreReadByTheDecoder(t *testing.T) {
+	free := []string{ // functions that look at values of any kind, or read answers
+		"decodeAnthropicFields", "decodeAmazonFields", "decodeUsage", "decode", "set", "counts", "decodeOutput", "decodeNamespace", "mode",
+	}
+	files, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") || f.Name() == "decode.go" {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, f.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || !hasDecoder(fn) || slices.Contains(free, fn.Name.Name) {
+				continue
+			}
+			seen++
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "js" && slices.Contains([]string{"Members", "Elements", "Get", "Text"}, sel.Sel.Name) {
+						t.Errorf("%s: %s reads by js.%s", set.Position(n.Pos()), fn.Name.Name, sel.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d functions were looked at", seen)
+	}
+}
+
+// hasDecoder reports whether a function has a parameter d of type *decoder.
+func hasDecoder(fn *ast.FuncDecl) bool {
+	for _, p := range fn.Type.Params.List {
+		star, ok := p.Type.(*ast.StarExpr)
+		if !ok || len(p.Names) == 0 || p.Names[0].Name != "d" {
+			continue
+		}
+		if id, ok := star.X.(*ast.Ident); ok && id.Name == "decoder" {
+			return true
+		}
+	}
+	return false
+}
