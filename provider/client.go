@@ -60,6 +60,9 @@ type Client struct {
 	Gate emulate.Gate
 	// Whole asks vendors for whole answers instead of streams.
 	Whole bool
+	// StrictByCheck lets a strict schema of the answer be asked for where the vendor cannot be held to
+	// all of it, with a warning: the answer is checked in any case. Without it such a request is refused.
+	StrictByCheck bool
 
 	Retry    Retry
 	Timeouts Timeouts
@@ -179,6 +182,8 @@ type Model struct {
 	// it was opened with.
 	facts *facts
 	moved string
+	// explains has its routes say why, and repeats has warnings said with each question.
+	explains, repeats bool
 }
 
 // quirks are those of the vendor, for this model.
@@ -222,15 +227,28 @@ func (c *Client) ownFormat(name string) wire.Format {
 	return nil
 }
 
+// ForMany returns the model for a program that asks it for many clients: what is otherwise said once about a model is a
+// warning of each question, because each may be another client's.
+func (m *Model) ForMany() *Model {
+	many := *m
+	many.repeats = true
+	return &many
+}
+
 // sayOnce reports whether something is to be said about the model, which it is one
 // time.
 func (m *Model) sayOnce(what string) bool {
+	if m.repeats {
+		return true
+	}
 	_, said := m.client.said.LoadOrStore(m.key()+" "+what, true)
 	return !said
 }
 
 // format returns the properties of the format the model is asked in.
-func (m *Model) format() wire.Properties { return m.codec().Properties() }
+func (m *Model) format() wire.Properties {
+	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Quirks: m.quirks()}.Properties()
+}
 
 // codec returns the codec of the model's requests.
 func (m *Model) codec() wire.Codec {
@@ -243,7 +261,9 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 	if req == nil {
 		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
 	}
-	j, err := m.informed().plan(req)
+	asked := *m.informed()
+	asked.explains = true
+	j, err := asked.plan(req)
 	if err != nil {
 		return Route{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -116,46 +117,65 @@ func (c *cleaning) part(p llm.Part) llm.Part {
 // foreignSet recognises the secrets that are not the key of the target. It is made anew when they
 // have changed.
 func (c *Client) foreignSet(own string) *secret.Set {
-	values := c.foreign(own)
-	if known := c.strangers.Load(); known != nil && slices.Equal(known.values, values) {
+	known := c.strangers.Load()
+	if known != nil && known.rows == len(c.Vendors) && known.are(c.foreign(own, known.vars)) {
 		return known.set
 	}
-	made := &strangers{values, secret.NewSet(values...)}
+	vars := c.keyVars()
+	values := slices.Collect(c.foreign(own, vars))
+	made := &strangers{len(c.Vendors), vars, values, secret.NewSet(values...)}
 	c.strangers.Store(made)
 	return made.set
 }
 
 // strangers are secrets, and the set that recognises them.
 type strangers struct {
+	rows   int      // of vendors
+	vars   []string // where keys are, in one order, so that what is in them can be compared
 	values []string
 	set    *secret.Set
 }
 
-// foreign returns the secrets that are not the key of the target: those of the
+// are reports whether the secrets are these.
+func (s *strangers) are(values iter.Seq[string]) bool {
+	n := 0
+	for v := range values {
+		if n == len(s.values) || s.values[n] != v {
+			return false
+		}
+		n++
+	}
+	return n == len(s.values)
+}
+
+// keyVars are the variables in which the keys of all vendors are.
+func (c *Client) keyVars() []string {
+	var names []string
+	for _, v := range builtin {
+		names = append(names, v.KeyVars()...)
+	}
+	for _, vendor := range slices.Sorted(maps.Keys(c.Vendors)) {
+		names = append(names, c.Vendors[vendor].KeyVars()...)
+	}
+	return names
+}
+
+// foreign yields the secrets that are not the key of the target: those of the
 // program, and the keys of all vendors in the environment.
-func (c *Client) foreign(own string) []string {
-	values := make([]string, 0, len(c.Secrets)+8)
-	add := func(v string) {
-		if v != "" && !strings.Contains(own, v) {
-			values = append(values, v)
+func (c *Client) foreign(own string, vars []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		strange := func(v string) bool { return v != "" && !strings.Contains(own, v) }
+		for _, v := range c.Secrets {
+			if strange(v) && !yield(v) {
+				return
+			}
+		}
+		for _, name := range vars {
+			if v := strings.TrimSpace(os.Getenv(name)); strange(v) && !yield(v) {
+				return
+			}
 		}
 	}
-	for _, v := range c.Secrets {
-		add(v)
-	}
-	keys := func(v *Vendor) {
-		for _, name := range v.KeyVars() {
-			add(strings.TrimSpace(os.Getenv(name)))
-		}
-	}
-	for i := range builtin {
-		keys(&builtin[i])
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) { // in one order, so that they can be compared
-		v := c.Vendors[name]
-		keys(&v)
-	}
-	return values
 }
 
 // stripStrings takes secrets out of the strings of a JSON document. A number that

@@ -133,9 +133,17 @@ func (v *Vendor) serves(model string) error {
 // variable is ${NAME} in an address.
 var variable = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
 
+// UnsetError is that the address of a vendor needs variables of the environment
+// that are not set.
+type UnsetError struct{ Names []string }
+
+func (e *UnsetError) Error() string {
+	return fmt.Sprintf("its address needs %s to be set", strings.Join(e.Names, ", "))
+}
+
 // expand puts variables of the environment into an address.
 func expand(base string) (string, error) {
-	var missing []string
+	var missing, odd []string
 	text := variable.ReplaceAllStringFunc(base, func(ref string) string {
 		name := ref[2 : len(ref)-1]
 		value := strings.TrimRight(strings.TrimSpace(os.Getenv(name)), "/")
@@ -143,13 +151,16 @@ func expand(base string) (string, error) {
 			missing = append(missing, name)
 		}
 		if !strings.HasPrefix(base, ref) && strings.ContainsAny(value, "/@?#:") {
-			missing = append(missing, "a plain word in "+name)
+			odd = append(odd, name)
 		}
 		return value
 	})
+	if len(odd) > 0 {
+		return "", fmt.Errorf("its address needs a plain word in %s to be set", strings.Join(odd, ", "))
+	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return "", fmt.Errorf("its address needs %s to be set", strings.Join(slices.Compact(missing), ", "))
+		return "", &UnsetError{slices.Compact(missing)}
 	}
 	return wideHosts.Replace(text), nil
 }

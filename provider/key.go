@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/llm"
 )
+
+// ErrNoKey is in the error of a question that was not asked, because there is no key for the vendor.
+var ErrNoKey = errors.New("no key")
 
 // key returns the key of a target, and "" if none is needed.
 //
@@ -22,7 +25,7 @@ import (
 func (c *Client) key(t target) (string, error) {
 	key, err := c.lookupKey(t)
 	if err != nil {
-		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: fmt.Errorf("no key: %w", err)}
+		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: fmt.Errorf("%w: %w", ErrNoKey, err)}
 	}
 	key = strings.TrimSpace(key)
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -132,7 +135,7 @@ func redact(text, key string) string {
 		if len(s) < 4 {
 			continue
 		}
-		for _, form := range []string{s, strings.ReplaceAll(s, "/", `\/`), url.QueryEscape(s), url.PathEscape(s)} {
+		for _, form := range secret.Forms(s) {
 			text = strings.ReplaceAll(text, form, "[key]")
 		}
 	}

@@ -64,8 +64,7 @@ func (l *lockstep) needless(ev llm.Event) bool {
 func (l *lockstep) start() {
 	l.begun = true
 	if !l.job.asks {
-		stages := append(slices.Clone(l.job.stages), emulate.WholeCallsStage(l.native.has))
-		l.taker = emulate.Chain(stages...)(l.hears)
+		l.taker = emulate.Chain(append(l.job.stages(), emulate.WholeCallsStage(l.native.has))...)(l.hears)
 		return
 	}
 	l.wake, l.end = iter.Pull(func(idle func(struct{}) bool) {
@@ -122,26 +121,6 @@ func (l *lockstep) source(idle func(struct{}) bool) iter.Seq2[llm.Event, error] 
 	}
 }
 
-// given is the source of readers to whom a whole answer is given. What they get is due. They get no
-// more of one that count refuses.
-func (l *lockstep) given(events []llm.Event, count func(llm.Event) error) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		for _, ev := range events {
-			if err := count(ev); err != nil {
-				yield(nil, err)
-				return
-			}
-			l.due = append(l.due, ev)
-			if !yield(ev, nil) {
-				return
-			}
-			if failed := l.broken(ev); failed != nil {
-				l.err = failed
-			}
-		}
-	}
-}
-
 // push gives the readers an event and returns what they say.
 func (l *lockstep) push(ev llm.Event) []llm.Event {
 	if !l.begun {
@@ -175,39 +154,51 @@ var errUnheard = &llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("no
 
 // judge decides about an event of a stream.
 func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.RelayDecision {
+	switch instead, err := l.show(ev, yield); {
+	case err != nil:
+		return wire.GiveUp(err)
+	case l.over:
+		return wire.Replace(slices.Clone(instead)...)
+	case len(l.due) > 0:
+		return wire.Hold
+	}
+	return wire.Pass
+}
+
+// show shows the readers an event. What they say goes to yield; where it is something else than they
+// were shown, it is returned, and so is all that they say from there on.
+func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instead []llm.Event, err *llm.Error) {
 	if l.needless(ev) {
 		if !yield(ev, nil) {
-			return wire.GiveUp(errUnheard)
+			return nil, errUnheard
 		}
-		return wire.Pass
+		return nil, nil
 	}
 	out := l.push(ev)
 	for _, said := range out {
 		if !yield(said, nil) {
-			return wire.GiveUp(errUnheard)
+			return nil, errUnheard
 		}
 	}
-	if broken := l.broken(ev); broken != nil {
-		return wire.GiveUp(broken)
-	}
-	switch {
+	switch broken := l.broken(ev); {
+	case broken != nil:
+		return nil, broken
 	case l.err != nil:
-		return wire.GiveUp(asFailure(l.err))
+		return nil, asFailure(l.err)
 	case l.over:
-		return wire.Replace(slices.Clone(out)...)
+		return out, nil
 	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
-		return wire.Pass
+		return nil, nil
 	}
 	l.due, l.said = append(l.due, ev), append(l.said, out...)
-	switch {
-	case !l.settle(out):
+	if !l.settle(out) {
 		l.over = true
-		return wire.Replace(l.said...)
-	case len(l.due) > 0:
-		return wire.Hold
+		return l.said, nil
 	}
-	l.said = nil
-	return wire.Pass
+	if len(l.due) == 0 {
+		l.said = nil
+	}
+	return nil, nil
 }
 
 // asFailure is the error with which readers ended.

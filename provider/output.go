@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -79,10 +80,13 @@ func (m *Model) planOutput(j *job) error {
 		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
 	}
 	if out.Strict && (way == OutputPrompted || len(n.Losses) > 0) {
-		return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s cannot be held to the schema of the output without weakening it", m.model)}
+		if !m.client.StrictByCheck {
+			return &llm.Error{Op: m.vendor.Name, Kind: llm.Unsupported, Err: fmt.Errorf("%s cannot be held to the schema of the output without weakening it", m.model)}
+		}
+		j.warn(llm.Degraded, "output", "%s cannot be held to all of the strict schema: the answer is checked, and is an error if it does not match", m.model)
 	}
 	for _, loss := range n.Losses {
-		j.warn(llm.Degraded, "output", "%s: %s: %s", loss.Path, loss.Keyword, loss.Why)
+		j.warn(llm.Degraded, "output", "%s: %s: %s", cmp.Or(loss.Path, "schema"), loss.Keyword, loss.Why)
 	}
 	return m.askOutput(j, way, n)
 }
@@ -123,7 +127,7 @@ func (m *Model) askOutput(j *job, way OutputWay, n schema.Narrowed) error {
 		for _, l := range losses {
 			j.warn(llm.Degraded, "output", "%s: %s: %s", l.Path, l.Keyword, l.Why)
 		}
-		j.readers = append(j.readers, read)
+		j.reads(read)
 	}
 	return nil
 }

@@ -26,9 +26,8 @@ type job struct {
 	asked    *llm.Request // as the caller asked
 	req      *llm.Request // in the vendor's terms
 	codec    wire.Codec
-	readers  []reader                   // from the wire to the caller
-	stages   []emulate.Stage            // the same, if each can be handed its events
-	asks     bool                       // one of them cannot
+	steps    []step                     // from the wire to the caller
+	asks     bool                       // one of them cannot be handed its events
 	unwrap   map[string]schema.Narrowed // tools whose arguments had to be put into an object
 	nullable map[string]*schema.Shape   // tools whose optional parameters had to become nullable
 	output   schema.Narrowed            // of the answer, if the vendor holds the model to it
@@ -45,20 +44,39 @@ func (j *job) warn(code llm.WarningCode, feature, format string, args ...any) {
 	j.warnings = append(j.warnings, llm.Warning{Code: code, Feature: feature, Detail: fmt.Sprintf(format, args...)})
 }
 
+// step is a reader of an answer: one that can be handed its events, or one that asks for them.
+type step struct {
+	stage emulate.Stage
+	asks  reader
+}
+
 // reads adds a reader.
 func (j *job) reads(r reader) {
-	j.readers, j.asks = append(j.readers, r), true
+	j.steps, j.asks = append(j.steps, step{asks: r}), true
 }
 
 // takes adds a reader that can be handed its events.
 func (j *job) takes(s emulate.Stage) {
-	j.readers, j.stages = append(j.readers, s.Read), append(j.stages, s)
+	j.steps = append(j.steps, step{stage: s})
+}
+
+// stages returns the readers of a job none of which asks.
+func (j *job) stages() []emulate.Stage {
+	list := make([]emulate.Stage, 0, len(j.steps)+1)
+	for _, s := range j.steps {
+		list = append(list, s.stage)
+	}
+	return list
 }
 
 // read returns the events of an answer in the caller's terms.
 func (j *job) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	for _, r := range j.readers {
-		raw = r(raw)
+	for _, s := range j.steps {
+		if s.asks != nil {
+			raw = s.asks(raw)
+		} else {
+			raw = s.stage.Read(raw)
+		}
 	}
 	return raw
 }
@@ -243,12 +261,17 @@ func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event,
 	m.attempt(ctx, j, yield)
 }
 
-// attempt asks in one way. It reports an error, and true, if another way is
-// open and nothing has been said yet.
-func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error) bool) (error, bool) {
+// observed tells whoever observes how the model is asked.
+func (m *Model) observed(ctx context.Context, j *job) {
 	if c := observe.CallOf(ctx); c != nil {
 		c.Vendor, c.Name, c.Host, c.Wire, c.Route = m.vendor.Name, m.model, m.base.Host, j.route.Wire, string(j.route.Kind)
 	}
+}
+
+// attempt asks in one way. It reports an error, and true, if another way is
+// open and nothing has been said yet.
+func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error) bool) (error, bool) {
+	m.observed(ctx, j)
 	for _, w := range j.warnings {
 		if !yield(w, nil) {
 			return nil, false

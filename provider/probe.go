@@ -132,7 +132,12 @@ func (p *probing) ask(req *llm.Request) probeAnswer {
 			p.note(h)
 			return h
 		}
-		if stop := sleep(p.ctx, p.client.Retry.wait(n, h.err.RetryAfter, rand.Float64())); stop != nil {
+		wait, soon := p.client.Retry.wait(n, h.err, Patient, rand.Float64())
+		if !soon {
+			p.note(h)
+			return h
+		}
+		if stop := sleep(p.ctx, wait); stop != nil {
 			return h
 		}
 	}

@@ -262,8 +262,12 @@ func TestUnknownModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := m.(*Model).plan(&llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}})
-	if err != nil || j.route.Kind != Prompted || len(j.route.Why) == 0 {
+	req := &llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}}}
+	if r, err := m.(*Model).Explain(req); err != nil || r.Kind != Prompted || len(r.Why) == 0 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	j, err := m.(*Model).plan(req)
+	if err != nil || j.route.Kind != Prompted {
 		t.Fatalf("%+v %v", j, err)
 	}
 	codes := map[llm.WarningCode]bool{}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
@@ -11,7 +12,7 @@ import (
 // promote decides which text of an answer may become a call. The request comes
 // before the model's entry in the catalogue, and that before the vendor's row.
 func (m *Model) promote(r *Route, req *llm.Request) {
-	if len(emulate.Functions(req.Tools)) == 0 {
+	if !slices.ContainsFunc(req.Tools, emulate.Callable) {
 		return
 	}
 	entry, vendor := llm.Promotion(m.info.Promotion), cmp.Or(m.vendor.Promotion, llm.PromoteMarked)
@@ -19,7 +20,7 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	case req.Promotion != "":
 		r.Promotion, r.promoted = req.Promotion, "the request says so"
 	case entry != "":
-		r.Promotion, r.promoted = entry, "the catalogue says so"+m.rule("text_calls")
+		r.Promotion, r.promoted = entry, "the catalogue says so"+m.rule("text_calls").String()
 	case r.Kind != Native:
 		r.Promotion, r.promoted = llm.PromoteAll, "the tools are taught, so calls are text"
 	case vendor == llm.PromoteOff:
@@ -32,6 +33,9 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	if r.Kind == Native && r.Promotion == llm.PromoteMarked && m.ownDialect() == "" && m.isKnown() {
 		r.Promotion = llm.PromoteOff
 		r.promoted += ", but the catalogue knows this model, and no dialect of its own"
+	}
+	if !r.explains {
+		return
 	}
 	r.because("text calls %s: %s, because %s", r.Promotion, m.meaning(r.Promotion), r.promoted)
 }

@@ -42,7 +42,10 @@ func TestPromotion(t *testing.T) {
 			t.Fatal(err)
 		}
 		req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolDef{{Name: "f"}}, Promotion: c.request}
-		r := opened.(*Model).choose(req)
+		r, err := opened.(*Model).Explain(req)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if why := strings.Join(r.Why, "; "); r.Promotion != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s, entry %q, request %q: %s, because %s", c.id, c.entry, c.request, r.Promotion, why)
 		}
@@ -84,7 +87,11 @@ func TestMarkedReadsOwnDialect(t *testing.T) {
 			}
 			m := opened.(*Model)
 			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolDef{{Name: "f"}}, Promotion: c.request}
-			if why := strings.Join(m.choose(req).Why, "; "); !strings.Contains(why, c.why) {
+			route, err := m.Explain(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := strings.Join(route.Why, "; "); !strings.Contains(why, c.why) {
 				t.Errorf("%s%s: %s", scheme, c.model, why)
 			}
 			r, err := llm.Generate(context.Background(), m, req)

@@ -67,6 +67,7 @@ func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each 
 	}
 	run := func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
+			m.observed(ctx, j)
 			for _, w := range j.warnings {
 				if !yield(w, nil) {
 					return
@@ -213,6 +214,9 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 		side := newLockstep(j)
 		defer side.stop()
 		err = j.codec.Relay(j.relay, src, func(ev llm.Event) wire.RelayDecision {
+			if f, failed := ev.(wire.RelayFailure); failed {
+				return m.withoutKey(w.ctx, f, key)
+			}
 			if err := w.count(ev); err != nil {
 				return wire.GiveUp(m.lost(w.ctx, err, true, key))
 			}
@@ -226,6 +230,14 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 		return nil, true
 	}
 	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+}
+
+// withoutKey decides about the error of an upstream that may repeat the key it was asked with.
+func (m *Model) withoutKey(ctx context.Context, f wire.RelayFailure, key string) wire.RelayDecision {
+	if said := string(f.Said); f.Said != nil && redact(said, key) == said {
+		return wire.Pass
+	}
+	return wire.GiveUp(m.lost(ctx, f.Err, true, key))
 }
 
 // placeless reads an answer whose errors are told to a client: they do not say between which
@@ -298,23 +310,27 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	if err != nil {
 		return err
 	}
-	var said llm.Builder
-	var side lockstep
-	same := true
-	for ev, err := range j.readWhole(side.given(r.Events(), w.count)) {
-		if err != nil {
+	side := newLockstep(j)
+	defer side.stop()
+	var said []llm.Event
+	hear := func(ev llm.Event, err error) bool {
+		said = append(said, ev)
+		return yield(ev, err)
+	}
+	for _, ev := range r.Events() {
+		if err := w.count(ev); err != nil {
 			return err
 		}
-		said.Add(ev)
-		yield(ev, nil)
-		same = same && side.settle([]llm.Event{ev})
+		if _, err := side.show(ev, hear); err != nil {
+			return err
+		}
 	}
-	if side.err != nil {
-		return side.err
-	}
-	side.skip()
-	if !same || len(side.due) > 0 || !j.codec.FinishFits(r.Finish) {
-		if b, _, err = j.codec.EncodeResponse(said.Response()); err != nil {
+	if side.over || len(side.due) > 0 || !j.codec.FinishFits(r.Finish) {
+		var anew llm.Builder
+		for _, ev := range said {
+			anew.Add(ev)
+		}
+		if b, _, err = j.codec.EncodeResponse(anew.Response()); err != nil {
 			return err
 		}
 	}

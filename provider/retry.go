@@ -18,7 +18,33 @@ import (
 type Retry struct {
 	Attempts int           // in all; default 3, less than 2 means once
 	Base     time.Duration // before the second; default 1 s, doubled each time
-	Cap      time.Duration // never longer; default 30 s
+	Cap      time.Duration // never longer; default 30 s; a vendor that asks for more is not asked again
+}
+
+// Patience is how much waiting suits whoever asks, within what the Retry of a
+// Client allows.
+type Patience uint8
+
+const (
+	Patient Patience = iota // waits as Retry says
+	// Brief repeats what may work in a moment. A rate limit for which the vendor
+	// says a time, and any failure for which that is longer than Retry would
+	// wait, is an error at once: whoever asks is told the time.
+	Brief
+	Once // repeats nothing: there is another to ask
+)
+
+type patienceKey struct{}
+
+// WithPatience returns a context whose questions are repeated with patience p.
+func WithPatience(ctx context.Context, p Patience) context.Context {
+	return context.WithValue(ctx, patienceKey{}, p)
+}
+
+// patience is that of a context, Patient if it has none.
+func patience(ctx context.Context) Patience {
+	p, _ := ctx.Value(patienceKey{}).(Patience)
+	return p
 }
 
 // RequestRetry is the event that a request failed and will be sent again.
@@ -43,8 +69,8 @@ func (r Retry) attempts() int {
 
 // wait is how long to wait after the n-th failure, counted from 1: what the
 // vendor asked for, else twice as long each time; a quarter of chance keeps
-// clients apart.
-func (r Retry) wait(n int, after time.Duration, chance float64) time.Duration {
+// clients apart. It reports false if that is too long.
+func (r Retry) wait(n int, e *llm.Error, p Patience, chance float64) (time.Duration, bool) {
 	base, limit := r.Base, r.Cap
 	if base <= 0 {
 		base = time.Second
@@ -53,10 +79,13 @@ func (r Retry) wait(n int, after time.Duration, chance float64) time.Duration {
 		limit = 30 * time.Second
 	}
 	d := min(base<<min(n-1, 20), limit)
-	if after > 0 {
-		d = min(after, limit)
+	if after := e.RetryAfter; after > 0 {
+		if after > limit || p == Brief && (e.Kind == llm.RateLimited || after > d) {
+			return 0, false
+		}
+		d = after
 	}
-	return d + time.Duration(chance*0.25*float64(d))
+	return d + time.Duration(chance*0.25*float64(d)), p != Once
 }
 
 // retryable reports whether the same request may be sent again: the vendor
@@ -102,11 +131,11 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 		if err == nil {
 			return
 		}
-		if began || n >= policy.attempts() || !retryable(err) {
+		wait, soon := policy.wait(n, err, patience(ctx), rand.Float64())
+		if began || n >= policy.attempts() || !retryable(err) || !soon {
 			yield(nil, err)
 			return
 		}
-		wait := policy.wait(n, err.RetryAfter, rand.Float64())
 		if seen != nil {
 			seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
 		}

@@ -98,7 +98,8 @@ func TestRetry(t *testing.T) {
 		{"body of the error", []reply{after("", `{"error":{"message":"x","retry_after":"4"}}`), ok}, []time.Duration{4 * s}, llm.Unknown},
 		{"body beside a plain error", []reply{after("", `{"error":"slow down","retry_after_ms":1500}`), ok}, []time.Duration{1500 * time.Millisecond}, llm.Unknown},
 		{"wrapped", []reply{{err: fmt.Errorf("proxy: %w", &llm.Error{Kind: llm.RateLimited, RetryAfter: 5 * s})}, ok}, []time.Duration{5 * s}, llm.Unknown},
-		{"too long", []reply{after("Retry-After: 3600", ""), ok}, []time.Duration{30 * s}, llm.Unknown},
+		{"as long as may be", []reply{after("Retry-After: 30", ""), ok}, []time.Duration{30 * s}, llm.Unknown},
+		{"too long", []reply{after("Retry-After: 31", ""), ok}, nil, llm.RateLimited},
 		{"not a number", []reply{after("Retry-After: NaN", ""), ok}, []time.Duration{s}, llm.Unknown},
 		{"negative", []reply{after("Retry-After: -5", ""), ok}, []time.Duration{s}, llm.Unknown},
 		{"infinite", []reply{after("Retry-After: inf", ""), ok}, []time.Duration{s}, llm.Unknown},
@@ -115,6 +116,48 @@ func TestRetry(t *testing.T) {
 				fits := slices.EqualFunc(v.waits(), c.waits, func(got, want time.Duration) bool { return got >= want && got <= want+want/4 })
 				if !fits {
 					t.Errorf("waited %v, want %v and up to a quarter more", v.waits(), c.waits)
+				}
+			})
+		})
+	}
+}
+
+// Whoever has a client of its own that waits, or somebody else to ask, is told of a
+// failure at once where the vendor says when to come back.
+func TestPatience(t *testing.T) {
+	later := func(status int, after string) reply {
+		return reply{status: status, header: "Retry-After: " + after}
+	}
+	ok := reply{status: 200, body: good}
+	for _, c := range []struct {
+		why   string
+		p     provider.Patience
+		first reply
+		sent  int
+		after time.Duration // of the error
+	}{
+		{"a rate limit with a time", provider.Brief, later(429, "1"), 1, time.Second},
+		{"a longer one", provider.Brief, later(429, "120"), 1, 2 * time.Minute},
+		{"a rate limit without one", provider.Brief, reply{status: 429}, 2, 0},
+		{"busy", provider.Brief, reply{status: 503}, 2, 0},
+		{"busy for a moment", provider.Brief, later(503, "1"), 2, 0},
+		{"busy for long", provider.Brief, later(503, "9"), 1, 9 * time.Second},
+		{"a rate limit, and there is another", provider.Once, later(429, "1"), 1, time.Second},
+		{"busy, and there is another", provider.Once, reply{status: 503}, 1, 0},
+		{"a patient program", provider.Patient, later(429, "7"), 2, 0},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &vendor{replies: []reply{c.first, ok}}
+				m := open(t, &provider.Client{HTTP: &http.Client{Transport: v}}, "http://host/v1#m")
+				start := time.Now()
+				_, err := llm.Generate(provider.WithPatience(t.Context(), c.p), m, hi)
+				var known *llm.Error
+				if sent := len(v.waits()) + 1; sent != c.sent || (err == nil) != (c.sent == 2) {
+					t.Errorf("sent %d times, want %d: %v", sent, c.sent, err)
+				}
+				if errors.As(err, &known) && (known.RetryAfter != c.after || time.Since(start) > 0) {
+					t.Errorf("the error says %v, want %v, after %v", known.RetryAfter, c.after, time.Since(start))
 				}
 			})
 		})

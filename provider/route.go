@@ -46,6 +46,7 @@ type Route struct {
 	Why []string `json:"why"`
 
 	promoted string // why Promotion
+	explains bool   // somebody wants to know why
 }
 
 // String says the route in one line.
@@ -59,7 +60,11 @@ func (r Route) String() string {
 	return strings.Join(words, " ")
 }
 
+// because gives a reason, if somebody wants to know.
 func (r *Route) because(format string, args ...any) {
+	if !r.explains {
+		return
+	}
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 
@@ -84,7 +89,7 @@ func thinks(req *llm.Request) bool { return req.Reasoning != nil && !req.Reasoni
 
 // choose picks the way for a request.
 func (m *Model) choose(req *llm.Request) Route {
-	r := Route{Wire: m.wire, Dialect: m.info.Dialect, Style: m.client.Style}
+	r := Route{Wire: m.wire, Dialect: m.info.Dialect, Style: m.client.Style, explains: m.explains}
 	native := m.info.NativeTools.In(m.conditions(req) &^ catalog.WithTools)
 	lesson, refused := m.client.learned.about(m.key())
 	switch {
@@ -148,9 +153,17 @@ func (m *Model) emulated(r *Route) {
 }
 
 // rule names the rule of the catalogue that gave a value.
-func (m *Model) rule(field string) string {
-	for _, w := range m.info.Explain() {
-		if w.Field == field && w.Rule != "" {
+func (m *Model) rule(field string) rule { return rule{m, field} }
+
+// rule is looked for when it is said.
+type rule struct {
+	model *Model
+	field string
+}
+
+func (r rule) String() string {
+	for _, w := range r.model.info.Explain() {
+		if w.Field == r.field && w.Rule != "" {
 			return fmt.Sprintf(" (rule %s)", w.Rule)
 		}
 	}
