@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -83,7 +84,7 @@ func keptFile(m llm.Media) string {
 		return ""
 	}
 	u, err := url.Parse(m.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "data" || u.Hostname() == filesHost {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "data" || strings.EqualFold(strings.TrimRight(u.Hostname(), "."), filesHost) {
 		return "file_uri"
 	}
 	return ""

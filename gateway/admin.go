@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,8 +44,10 @@ func (c Administration) Handler() (http.Handler, error) {
 	answers := map[string]func(*http.Request) (any, error){
 		"GET /admin/keys":              a.keys,
 		"POST /admin/keys":             a.create,
+		"PATCH /admin/keys/{id}":       a.change,
 		"POST /admin/keys/{id}/rotate": a.rotate,
 		"POST /admin/keys/{id}/revoke": a.revoke,
+		"GET /admin/requests/{id}":     a.bodies,
 		"GET /admin/teams":             a.teams,
 		"PUT /admin/teams/{name}":      a.setTeam,
 	}
@@ -93,13 +97,37 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if err := a.admit(r); err != nil {
+	if err := cmp.Or(a.admit(r), a.understand(r)); err != nil {
 		a.fail(w, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminTime)) // a server without deadlines has its own bounds
 	a.mux.ServeHTTP(w, r)
+}
+
+// adminQueries are the parameters of requests of administrators.
+var adminQueries = map[string][]string{"GET /admin/usage": {"by", "since", "format"}, "GET /admin/requests": {"limit", "format"}}
+
+// understand says why a request is none that there is: of another path or method, or with parameters that would be ignored.
+func (a *admin) understand(r *http.Request) error {
+	_, pattern := a.mux.Handler(r)
+	if pattern == "" {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, there := a.mux.Handler(other); there != "" {
+				return &adminError{http.StatusMethodNotAllowed, fmt.Errorf("%.100q takes %s, not %.20s", r.URL.Path, method, r.Method)}
+			}
+		}
+		return &adminError{http.StatusNotFound, fmt.Errorf("there is nothing at %.100q", r.URL.Path)}
+	}
+	for name := range r.URL.Query() {
+		if !slices.Contains(adminQueries[pattern], name) {
+			return bad("the parameter %.40q is not known here", name)
+		}
+	}
+	return nil
 }
 
 // adminTime is how long an administrator may take to send a request.
@@ -157,16 +185,13 @@ func read(r *http.Request, into any) error {
 	if !js.Valid(body) || js.Kind(body) != '{' {
 		return bad("the body is no JSON object")
 	}
-	seen := map[string]bool{}
+	if name := js.Repeated(body); name != nil {
+		return bad("the member %.40q stands in the body twice", name)
+	}
 	for key, value := range js.Members(body) {
-		name := strings.ToLower(string(key)) // as the decoder below finds them
-		switch {
-		case seen[name]:
-			return bad("the member %.40q stands in the body twice", name)
-		case js.Kind(value) == 'n':
-			return bad("the member %.40q is null: leave it out, or say what it is", name)
+		if js.Kind(value) == 'n' {
+			return bad("the member %.40q is null: leave it out, or say what it is", key)
 		}
-		seen[name] = true
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -214,6 +239,46 @@ func (a *admin) create(r *http.Request) (any, error) {
 	return madeKey{k, secret}, err
 }
 
+// change gives a key other bounds: those that are named, in the place of what they were.
+func (a *admin) change(r *http.Request) (any, error) {
+	var n struct {
+		Name    *string        `json:"name"`
+		Models  []string       `json:"models"`
+		Tools   []string       `json:"tools"`
+		Routes  []string       `json:"routes"`
+		Limits  []access.Quota `json:"limits"`
+		Expires *string        `json:"expires"` // "never" takes the end away
+	}
+	if err := read(r, &n); err != nil {
+		return nil, err
+	}
+	var expires time.Time
+	if n.Expires != nil && *n.Expires != "never" {
+		var err error
+		if expires, err = access.ParseTime(*n.Expires, time.Now(), false); err != nil {
+			return nil, bad("expires: %v", err)
+		}
+	}
+	return a.book.Change(r.Context(), r.PathValue("id"), func(k *access.Key) {
+		if n.Name != nil {
+			k.Name = *n.Name
+		}
+		for _, bound := range []struct{ into, list *[]string }{{&k.Models, &n.Models}, {&k.Tools, &n.Tools}, {&k.Routes, &n.Routes}} {
+			if *bound.list != nil {
+				*bound.into = *bound.list
+			}
+		}
+		if n.Limits != nil {
+			if k.Limits = n.Limits; len(n.Limits) == 0 { // as of a team
+				k.Limits = nil
+			}
+		}
+		if n.Expires != nil {
+			k.Expires = expires
+		}
+	})
+}
+
 func (a *admin) rotate(r *http.Request) (any, error) {
 	var n struct {
 		Grace string `json:"grace"` // like 24h
@@ -224,8 +289,8 @@ func (a *admin) rotate(r *http.Request) (any, error) {
 	grace := time.Duration(0)
 	if n.Grace != "" {
 		var err error
-		if grace, err = time.ParseDuration(n.Grace); err != nil || grace < 0 {
-			return nil, bad("grace: %.40q is no duration like 24h", n.Grace)
+		if grace, err = access.ParseDuration(n.Grace); err != nil {
+			return nil, bad("grace: %v", err)
 		}
 	}
 	k, secret, err := a.book.Rotate(r.Context(), r.PathValue("id"), grace)
@@ -253,6 +318,11 @@ func (a *admin) setTeam(r *http.Request) (any, error) {
 	}
 	t := access.Team{Name: r.PathValue("name"), Limits: n.Limits}
 	return t, a.book.SetTeam(r.Context(), t)
+}
+
+// bodies answers with what a request asked and was answered.
+func (a *admin) bodies(r *http.Request) (any, error) {
+	return a.book.Bodies(r.Context(), r.PathValue("id"))
 }
 
 // defaultLog is how many lines of the log are told if nobody says it.
@@ -300,8 +370,8 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
 	var since time.Time
 	var err error
 	if s := query.Get("since"); s != "" {
-		if since, err = time.Parse(time.DateOnly, s); err != nil {
-			a.fail(w, bad("since: %.40q is no day like 2026-11-16", s))
+		if since, err = access.ParseTime(s, time.Now(), true); err != nil {
+			a.fail(w, bad("since: %v", err))
 			return
 		}
 	}

@@ -1,6 +1,13 @@
 package gateway
 
 import (
+	"encoding/base64"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -11,6 +18,8 @@ type allowance struct {
 	tokens  int  // the largest bound of an answer; 0 if none is said
 	open    bool // one of them says that there is no bound
 	answers int  // the largest number of answers; 0 if none is said
+	size    int  // of the body
+	guessed int  // tokens of the answer that the client expects, which are read, and paid for as output where they are not what comes
 }
 
 // add takes note of a member. A number that no host can mean is an error, which names the member as the client wrote it.
@@ -23,33 +32,131 @@ func (a *allowance) add(m *vendorMember, name, value []byte) error {
 		a.answers = max(a.answers, int(n))
 		return nil
 	}
-	switch {
-	case !whole || n < -2:
+	if !whole || n < -2 {
 		return invalid("%.60s has to be a whole number of tokens; -1 means no bound", name)
-	case n <= 0:
-		a.open = true // which local servers write as -1 or -2, and some read 0 as
-	default:
-		a.tokens = max(a.tokens, int(min(n, largestOutput)))
 	}
+	a.bound(m.name, n)
 	return nil
+}
+
+// bound takes note of a bound of an answer.
+func (a *allowance) bound(name string, n int64) {
+	switch {
+	case n > 0:
+		a.tokens = max(a.tokens, int(min(n, largestOutput)))
+	case n < 0 || hasWord(name, mostWords):
+		a.open = true // which local servers write as -1 or -2, and some read 0 as
+	}
+}
+
+// Nobody knows all members by which hosts bound answers, but their names say what they are: reasoning.max_tokens, thinking.budget_tokens,
+// chat_template_kwargs.thinking_budget, max_seq_len. So each number counts whose name has one of the first words, as a length, or of the next, as a number of
+// answers, unless it has one that says otherwise. Names are those of foldMember.
+var (
+	lengthWords  = []string{"token", "length", "budget", "predict", "genlen", "seqlen", "maxlen", "minlen", "maxoutput", "maxcompletion"}
+	answersWords = []string{"beam", "sequences", "completions", "generations", "candidate", "samples", "choices", "bestof"}
+	otherWords   = []string{"context", "prompt", "input", "penalty", "cache", "logprob", "keep", "tokenid", "auth"}
+	mostWords    = []string{"max", "predict"} // of which 0 may mean no bound; no thinking and no least length are bounds of nothing
+)
+
+// unread are members, and words in their names, that hold what a model reads or writes, labels, or schemas: there, names are anybody's.
+var (
+	unread      = []string{"messages", "contents", "content", "system", "systeminstruction", "instructions", "prompt", "metadata", "litellmmetadata", "logitbias", "format", "documents", "user"}
+	unreadWords = []string{"schema", "tool", "function", "json", "grammar", "responseformat"}
+)
+
+func hasWord(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// look takes note of what a member allows, at any depth, whatever it is called. It refuses nothing: what it does not understand may be something else.
+func (a *allowance) look(key, value []byte, depth int) {
+	var room [longestMember]byte
+	name, kind := string(foldMember(&room, key)), js.Kind(value)
+	switch {
+	case name == "prediction":
+		a.guessed += tokensOf(len(value))
+	case slices.Contains(unread, name), name == "input" && kind != '{', hasWord(name, unreadWords):
+	case kind != '{' && kind != '[':
+		a.guess(name, value)
+	case depth == mostNested:
+		a.tokens = largestOutput // nobody looks deeper, and it may be there
+	case kind == '{':
+		for key, value := range js.Members(value) {
+			a.look(key, value, depth+1)
+		}
+	default:
+		for value := range js.Elements(value) {
+			if kind := js.Kind(value); kind == '{' || kind == '[' {
+				a.look(nil, value, depth+1)
+			}
+		}
+	}
+}
+
+// guess takes note of a value by the words in its name. Servers read numbers also where they stand in quotes or have a fraction.
+func (a *allowance) guess(name string, value []byte) {
+	length := hasWord(name, lengthWords)
+	if !length && name != "n" && !hasWord(name, answersWords) || hasWord(name, otherWords) {
+		return
+	}
+	text := string(value)
+	if js.Kind(value) == '"' {
+		text = strings.TrimSpace(js.Text(value))
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
+		return
+	}
+	n := int64(math.Ceil(max(-1, min(f, largestOutput))))
+	if length {
+		a.bound(name, n)
+	} else {
+		a.answers = max(a.answers, int(n))
+	}
 }
 
 // output returns how many tokens of output a request may use at most, and how many are usual where it does not say so: what it allows, but no more
 // than the model gives, for each answer that it wants.
 func (a allowance) output(req *llm.Request, info catalog.Model) (most, usual int) {
-	answers := min(max(req.N, a.answers, 1), mostAnswers)
+	answers := max(min(req.N, mostAnswers), a.answers, 1)
 	gives := largestOutput
 	if info.MaxOutput > 0 {
 		gives = min(info.MaxOutput, largestOutput)
 	}
 	said := min(max(req.MaxTokens, a.tokens), gives)
 	if said > 0 && !a.open {
-		return said * answers, said * answers
+		return (said + a.guessed) * answers, (said + a.guessed) * answers
 	}
 	usual = max(said, min(defaultOutput, gives))
 	most = usual
 	if info.MaxOutput > 0 {
 		most = gives
 	}
-	return most * answers, usual * answers
+	return (most + a.guessed) * answers, (usual + a.guessed) * answers
+}
+
+// longToken is how long tokens are, at the most that is usual.
+const longToken = 5
+
+// read is how many tokens the body of a request may have, whatever stands in it: spaces, and members that only some servers read, are read too.
+func (a *allowance) read(req *llm.Request) int {
+	files := 0
+	for _, msg := range req.Messages {
+		files += fileBytes(msg.Parts)
+	}
+	return max(0, a.size-files) / longToken
+}
+
+// fileBytes is how long the files among parts are in a body.
+func fileBytes(parts []llm.Part) (n int) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Media:
+			n += base64.StdEncoding.EncodedLen(len(p.Data))
+		case llm.Result:
+			n += fileBytes(p.Parts)
+		}
+	}
+	return n
 }

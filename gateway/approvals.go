@@ -32,6 +32,7 @@ type WaitingCall struct {
 	Hidden bool `json:"hidden,omitempty"`
 
 	store journal.Store
+	tools *ServedTools
 }
 
 // maxWaiting bounds the calls that administrators are told of at once.
@@ -57,10 +58,11 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 		if err != nil {
 			continue // of another version
 		}
-		store := g.recordsOf(p.Route)
-		if store == nil {
+		tools := g.waitingTools(p.Route)
+		if tools == nil {
 			continue // no route goes on with it
 		}
+		store := tools.Approvals.Store
 		if _, read := open[p.Run]; !read {
 			if open[p.Run], err = agent.Waiting(ctx, store, p.Run); err != nil && ctx.Err() == nil {
 				g.settings.Log.Error("the record of a call that waits cannot be read", "run", p.Run, "call", p.Call.ID, "error", err.Error())
@@ -68,20 +70,48 @@ func (g *Gateway) waitingCalls(ctx context.Context) ([]WaitingCall, error) {
 		}
 		for _, q := range open[p.Run] {
 			if _, late := q.Expired(time.Now()); q.CallID == p.Call.ID && !late {
-				list = append(list, WaitingCall{ID: waitingID(p), Team: e.Owner, Route: p.Route, Run: p.Run, Question: q, Hidden: q.Hides(), store: store})
+				list = append(list, WaitingCall{ID: waitingID(p), Team: e.Owner, Route: p.Route, Run: p.Run, Question: q, Hidden: q.Hides(), store: store, tools: tools})
 			}
 		}
 	}
 	return list, ctx.Err()
 }
 
-// recordsOf is where calls of a route are recorded that wait; nil if they are refused there.
-func (g *Gateway) recordsOf(model string) journal.Store {
+// waitingTools are the tools of a route whose calls wait; nil if they are refused there.
+func (g *Gateway) waitingTools(model string) *ServedTools {
 	i := slices.IndexFunc(g.routes, func(r *route) bool { return r.Model == model && r.Tools != nil && r.Tools.Approvals != nil })
 	if i < 0 {
 		return nil
 	}
-	return g.routes[i].Tools.Approvals.Store
+	return g.routes[i].Tools
+}
+
+// wasWaiting reports whether a call of that id is known that does not wait any more.
+func (g *Gateway) wasWaiting(ctx context.Context, id string) bool {
+	kept, _ := g.store.Held(ctx, state.Waiting, maxWaiting) // which was asked just now
+	return slices.ContainsFunc(kept, func(e state.Kept) bool {
+		p, err := readPending(e.Value)
+		return err == nil && waitingID(p) == id
+	})
+}
+
+// misfit says why the call cannot be run with other arguments: the question stays open, so that who decides can mend them.
+func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
+	if len(args) == 0 {
+		return nil
+	}
+	set, err := c.tools.Tools(ctx)
+	if err != nil {
+		return &adminError{http.StatusServiceUnavailable, errors.New("the tools of the route are not there now, so args cannot be checked; decide again later")}
+	}
+	compiled := set.Schema(c.Tool)
+	if compiled == nil {
+		return nil // running it says that there is no such tool
+	}
+	if checked := compiled.Check(args); !checked.Valid() {
+		return bad("args do not fit %s: %s", c.Tool, checked.Faults[0].Error())
+	}
+	return nil
 }
 
 // Administration is what the administrators of a gateway look after.
@@ -139,18 +169,25 @@ func (a *admin) decide(r *http.Request) (any, error) {
 	if err := cmp.Or(read(r, &d), d.check()); err != nil {
 		return nil, err
 	}
-	list, err := a.live.now.Load().waitingCalls(r.Context())
+	g := a.live.now.Load()
+	list, err := g.waitingCalls(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(list, func(c WaitingCall) bool { return c.ID == r.PathValue("id") })
-	if i < 0 {
-		return nil, &adminError{http.StatusNotFound, errors.New("no such call waits: it was decided, its time is over, or it never was")}
+	switch {
+	case i < 0 && g.wasWaiting(r.Context(), r.PathValue("id")):
+		return nil, &adminError{http.StatusConflict, errors.New("the call does not wait any more: it was decided, or its time is over")}
+	case i < 0:
+		return nil, &adminError{http.StatusNotFound, errors.New("no such call waits: it is over, or it never was")}
 	}
 	c := list[i]
 	approved := d.Decision == approveWord
 	if approved && c.Hidden && !d.Unseen && len(d.Args) == 0 {
 		return nil, &adminError{http.StatusConflict, errors.New("the arguments are not shown whole: [stripped:…] stands for what looks like a secret, and may be anything; args gives them anew, \"unseen\": true approves them as they are")}
+	}
+	if err := c.misfit(r.Context(), d.Args); approved && err != nil {
+		return nil, err
 	}
 	err = agent.Decide(r.Context(), c.store, c.Run, agent.Grant{Call: c.CallID, Allowed: approved, By: d.By, Reason: d.Reason, ParamsHash: cmp.Or(d.ParamsHash, c.ParamsHash), Args: d.Args, Value: d.Value})
 	var held *journal.HeldError

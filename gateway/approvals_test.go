@@ -111,6 +111,14 @@ func TestAdminApprovals(t *testing.T) {
 	if status, got := d.do(t, "POST", "/admin/approvals/apr_none", `{"decision":"approve","by":"ada"}`); status != 404 {
 		t.Errorf("%d %s", status, got)
 	}
+	if status, got := d.do(t, "POST", id, `{"decision":"approve","by":"ada","args":{"what":["x"]}}`); status != 400 || !strings.Contains(got, "args do not fit write") {
+		t.Errorf("%d %s", status, got)
+	}
+	for path, want := range map[string]int{id: 405, "/admin/nothing": 404} {
+		if status, got := d.do(t, "GET", path, ""); status != want || !strings.HasPrefix(got, `{"error":{"message":`) {
+			t.Errorf("GET %s: %d %s", path, status, got)
+		}
+	}
 	if len(d.waiting(t)) != 2 || d.n.n() != 0 {
 		t.Error("a decision that was refused counts")
 	}
@@ -120,7 +128,7 @@ func TestAdminApprovals(t *testing.T) {
 	if left := d.waiting(t); len(left) != 1 || left[0].ID != list[1].ID {
 		t.Errorf("%+v", left)
 	}
-	if status, got := d.do(t, "POST", id, `{"decision":"deny","by":"eve"}`); status != 404 {
+	if status, got := d.do(t, "POST", id, `{"decision":"deny","by":"eve"}`); status != 409 {
 		t.Errorf("decided twice: %d %s", status, got)
 	}
 	if status, got := d.do(t, "POST", "/admin/approvals/"+list[1].ID, `{"decision":"deny","by":"ada","reason":"not that"}`); status != 200 {
@@ -144,11 +152,12 @@ func TestAdminApprovesNothingUnseen(t *testing.T) {
 		status int
 		runs   string
 	}{
-		`{"decision":"approve","by":"ada"}`:                       {409, ""},
-		`{"decision":"approve","by":"ada","unseen":false}`:        {409, ""},
-		`{"decision":"approve","by":"ada","unseen":true}`:         {200, "rm -rf"},
-		`{"decision":"approve","by":"ada","args":{"what":"tea"}}`: {200, "tea"},
-		`{"decision":"deny","by":"ada"}`:                          {200, ""},
+		`{"decision":"approve","by":"ada"}`:                                    {409, ""},
+		`{"decision":"approve","by":"ada","unseen":false}`:                     {409, ""},
+		`{"decision":"approve","by":"ada","unseen":true}`:                      {200, "rm -rf"},
+		`{"decision":"approve","by":"ada","args":{"what":"tea"}}`:              {200, "tea"},
+		`{"decision":"approve","by":"ada","args":{"what":"tea","what":"gin"}}`: {400, ""},
+		`{"decision":"deny","by":"ada"}`:                                       {200, ""},
 	} {
 		d := newDesk(t, 0, hidden)
 		ask(t, d.url, wire.Chat, question("m"), false)

@@ -85,7 +85,11 @@ func another(err error) bool {
 // askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
 // its filter took away is none.
 func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
-	ctx, stop := context.WithCancel(httptrace.WithClientTrace(x.ctx(), x.tally.trace()))
+	patience := provider.Brief // the client has one of its own
+	if others {
+		patience = provider.Once
+	}
+	ctx, stop := context.WithCancel(provider.WithPatience(httptrace.WithClientTrace(x.ctx(), x.tally.trace()), patience))
 	defer stop()
 	to.busy.Add(1)
 	defer to.busy.Add(-1)
@@ -210,10 +214,6 @@ func (a *asking) take(ev llm.Event) error {
 	case llm.Warning:
 		return a.each(ev) // also in the middle of a stream
 	case provider.RequestRetry:
-		if a.others {
-			a.given = true
-			return &llm.Error{Op: "gateway", Kind: ev.Kind, Err: errors.New(ev.Problem)}
-		}
 		return nil
 	case llm.Finish:
 		if a.others && !a.begun && ev.Reason == llm.ContentFilter {
@@ -311,9 +311,10 @@ func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, err
 
 // verdict is what an answer says about its upstream.
 func verdict(err error) breaker.Verdict {
-	switch kind := llm.KindOf(err); {
-	case err == nil:
+	if err == nil {
 		return breaker.Succeeded
+	}
+	switch kind := llm.KindOf(err); {
 	case kind == llm.Canceled || errors.Is(err, errGone):
 		return breaker.Unknown
 	case kind.Transient(), kind == llm.Incomplete, kind == llm.Malformed:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // CacheHeader says of an answer of a route with a cache whether it was given before: hit, miss, or
@@ -149,12 +150,22 @@ func (x *exchange) cacheable(r *route, req *llm.Request) bool {
 	p := x.Codec.Properties()
 	own := req.Extra[x.Codec.Format]
 	switch {
-	case x.asksAgain("no-store"), r.Tools != nil, len(x.hosted(req)) > 0, len(req.Tools) > 0 && !r.Cache.Tools:
+	case x.asksAgain("no-store"), r.Tools != nil, len(x.hosted(req)) > 0, !r.Cache.Tools && x.offersTools(req):
 		return false
 	case p.Previous != "" && (string(own["store"]) != "false" || own[p.Previous] != nil):
 		return false
 	}
 	return true
+}
+
+// offersTools reports whether a request offers tools, also by members that only some servers read: the old functions of chat, or what stands in extra_body.
+func (x *exchange) offersTools(req *llm.Request) bool {
+	for name := range req.Extra[x.Codec.Format] {
+		if insideOnly([]byte(name)) {
+			return true
+		}
+	}
+	return len(req.Tools) > 0 || slices.ContainsFunc(x.members, func(m saidMember) bool { return m.meaning == changesAll || m.meaning == hidesMembers })
 }
 
 // asksAgain reports whether the client says in Cache-Control that it wants no answer from a cache.
@@ -180,6 +191,7 @@ func (x *exchange) keyOf(r *route, body []byte) cacheKey {
 	if x.rights != nil { // keys of one team that have other tools have other answers
 		fmt.Fprintf(h, "%q ", x.rights.Key.Tools)
 	}
+	fmt.Fprintf(h, "%q ", provider.Betas(x.r.Header)) // which go to the upstream
 	h.Write(body)
 	return cacheKey(h.Sum(nil))
 }

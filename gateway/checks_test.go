@@ -212,3 +212,59 @@ func TestCallsLeftAsText(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownCallsInText checks that a call of a tool that was not offered, which a model wrote after the marker of its dialect, never reaches a
+// client as a call, and that the client is told of it.
+func TestUnknownCallsInText(t *testing.T) {
+	for _, check := range []gateway.Check{gateway.CheckOff, gateway.Annotate} {
+		up := upstreamOf(t, llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+			return calling(req, "get_wether", `{"city":"Rome"}`)
+		}))
+		routes := throughAll("up")
+		for i := range routes {
+			routes[i].Check = check
+		}
+		url := serve(t, gateway.Setup{Open: opens(once, nil, up), Routes: routes})
+		for _, c := range clients {
+			for _, stream := range []bool{false, true} {
+				if c.prompt {
+					continue
+				}
+				got := c.ask(t, url, question(c.name+"-emulated"), stream)
+				where := fmt.Sprintf("check %q, %s, stream=%t", check, c.name, stream)
+				if got.err != nil || len(got.Message.Calls()) > 0 || got.Finish.Reason != llm.Stop || !strings.Contains(got.Message.Text(), "get_wether") || !strings.Contains(got.warnings, `there is no tool called "get_wether"`) {
+					t.Errorf("%s: %v, finish %q, told %s: %s", where, got.err, got.Finish.Reason, got.warnings, got.body)
+				}
+			}
+		}
+	}
+}
+
+// TestCallsThatSayStop checks that an answer which has a call and says that it has just ended reaches clients of every format as one that ends with
+// calls, on every path.
+func TestCallsThatSayStop(t *testing.T) {
+	var routes []gateway.ModelRoute
+	for _, c := range clients {
+		for _, path := range []string{"relay", "translate"} {
+			id := strings.TrimSuffix(c.via(path, "up"), "/m")
+			routes = append(routes, to(c.name+"-"+path, id+"/sim/native+wrong-finish"))
+		}
+	}
+	url := serve(t, gateway.Setup{Routes: routes})
+	for _, c := range clients {
+		for _, path := range []string{"relay", "translate"} {
+			for _, stream := range []bool{false, true} {
+				if c.prompt {
+					continue
+				}
+				got := c.ask(t, url, question(c.name+"-"+path), stream)
+				if got.err != nil || len(got.Message.Calls()) != 1 || got.Finish.Reason != llm.ToolCalls || finishWords[c.format] != "" && !strings.Contains(got.body, finishWords[c.format]) {
+					t.Errorf("%s, %s, stream=%t: %v, finish %q: %s", c.name, path, stream, got.err, got.Finish.Reason, got.body)
+				}
+			}
+		}
+	}
+}
+
+// finishWords are how formats say that an answer ends with calls. The others say nothing of it.
+var finishWords = map[string]string{wire.Chat: `"finish_reason":"tool_calls"`, wire.Messages: `"stop_reason":"tool_use"`, wire.Converse: `"stopReason":"tool_use"`}

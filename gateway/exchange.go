@@ -46,13 +46,14 @@ type exchange struct {
 
 	rights *access.Rights // nil if everybody may ask
 	spent  spending
+	bodies *bodyLog // nil if they are not kept
 
 	// mu guards what follows up to the blank line: a stream that is silent is kept alive beside
 	// whoever waits for the upstream.
 	mu       sync.Mutex
 	begun    bool          // the status is sent
 	upstream string        // that answers
-	told     int           // warnings in the header
+	told     []llm.Warning // in the header
 	beyond   []llm.Warning // that the header has no room for
 	unsaid   int           // warnings that came too late for it
 
@@ -76,7 +77,7 @@ type exchange struct {
 	cacheKey cacheKey
 	cacheFor time.Duration // how long the answer may be given again
 	serving  *serving      // the tools of the gateway; nil if there are none
-	repeat   *repeat       // what a request to a route with tools is known by
+	repeat   *repeat       // what a request that may come again is known by
 	members  []saidMember  // of the request, by which a vendor may do more than its model and tools say
 	allows   allowance     // of output
 	signed   map[state.Hash]signed
@@ -105,7 +106,7 @@ func (x *exchange) trace() {
 		}
 	}
 	if x.settings.Observer != nil {
-		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.id, Method: x.r.Method, Path: x.r.URL.Path})
+		ctx, x.step = observe.BeginRequest(observe.With(ctx, x.settings.Observer), observe.Request{ID: x.id, Method: x.r.Method, Path: x.r.URL.Path, Endpoint: endpointOf(x.r)})
 	}
 	if ctx != x.r.Context() {
 		x.r = x.r.WithContext(ctx)
@@ -117,6 +118,7 @@ func (x *exchange) observed(err error) {
 	if x.step == nil {
 		return
 	}
+	x.step.Route, x.step.Model = x.tally.route, x.name
 	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.status, x.usage
 	if x.rights != nil {
 		x.step.Team = x.rights.Key.Team
@@ -128,21 +130,29 @@ func (x *exchange) observed(err error) {
 func (x *exchange) end(err error) {
 	x.observed(err)
 	attrs := make([]slog.Attr, 0, 20)
-	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Duration("took", time.Since(x.start)))
+	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.withoutKeys(x.r.URL.Path)), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
-		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.name), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
+		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.withoutKeys(x.name)), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
 			slog.Int("input_tokens", x.usage.Input), slog.Int("output_tokens", x.usage.Output),
-			slog.Int("warnings", x.told+x.unsaid), slog.Int("invalid_calls", x.invalid))
+			slog.Int("warnings", len(x.told)+x.unsaid), slog.Int("invalid_calls", x.invalid))
 	}
 	if err != nil && x.ending() { // what the upstream says of that is only that it was left
 		err = fmt.Errorf("%w (%w)", errEnding, err)
 	}
 	if err != nil {
-		x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", err.Error()))...)
+		x.settings.Log.LogAttrs(x.ctx(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", x.withoutKeys(err.Error())))...)
 		return
 	}
 	x.settings.Log.LogAttrs(x.ctx(), slog.LevelInfo, "request", attrs...)
+}
+
+// withoutKeys returns a text for the log without the keys that a client wrote where none belong.
+func (x *exchange) withoutKeys(text string) string {
+	if !strings.Contains(text, access.Prefix) {
+		return text
+	}
+	return x.settings.Secrets.Clean(text).String()
 }
 
 // fail answers with an error, unless an answer has begun: then it has been told already.
@@ -172,11 +182,12 @@ func (x *exchange) answer() (err error) {
 	if err := x.mayMean(); err != nil {
 		return err
 	}
+	x.logs(way[0].route, body)
 	if way, err = x.mayReach(way, req); err != nil {
 		return err
 	}
 	if len(req.Messages) == 0 {
-		return x.WriteReady(x.w, req.Model)
+		return x.WriteReady(x.w, req)
 	}
 	if done, err := x.fromCache(way[0].route, req, body); done || err != nil {
 		return err
@@ -214,11 +225,14 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	if body, err = x.body(); err != nil {
 		return nil, nil, false, err
 	}
+	if body, err = x.answers.Refer(x.ctx(), x.owner, x.Codec, body, x.settings.MaxBody); err != nil {
+		return nil, nil, false, err
+	}
 	if req, x.streamed, err = x.Request(x.r.URL.Path, body); err != nil {
 		return nil, nil, false, err
 	}
 	x.name = req.Model
-	if err = cmp.Or(ambiguous(body), x.readMembers(body)); err != nil {
+	if err = cmp.Or(ambiguous(body), x.readMembers(body), x.readStore(req)); err != nil {
 		return nil, nil, false, err
 	}
 	req.MaxTokens, x.spent.answers = max(req.MaxTokens, 0), x.allows.answers // some clients write no bound as -1
@@ -226,6 +240,16 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	err = x.answers.Recall(x.ctx(), x.owner, x.Codec, req)
 	x.goesOn = len(req.Messages) != before
 	return body, req, x.goesOn, err
+}
+
+// readStore refuses a request that does not say clearly whether its answer is kept, where the gateway keeps answers.
+func (x *exchange) readStore(req *llm.Request) error {
+	value := req.Extra[x.Codec.Format]["store"]
+	switch {
+	case x.Codec.Properties().Previous == "", value == nil, js.Kind(value) == 't', js.Kind(value) == 'f', js.Kind(value) == 'n':
+		return nil
+	}
+	return invalid("store has to be true or false")
 }
 
 // plain reports whether the client speaks its format as the vendor does.
@@ -355,7 +379,7 @@ func (x *exchange) body() ([]byte, error) {
 	body, err := vendorapi.Body(x.w, x.r, x.settings.MaxBody)
 	x.tally.read = time.Now()
 	if err != nil { // nobody waits for the rest of the body
-		x.w.Header().Set("Connection", "close")
+		x.hangUp()
 		return nil, err
 	}
 	_ = c.SetReadDeadline(time.Time{})
@@ -392,6 +416,9 @@ func (x *exchange) seen(ev llm.Event) llm.Event {
 	case llm.Finish:
 		ev.Model = x.name
 		x.usage, x.spent.finished = ev.Usage, true
+		if x.repeat != nil && x.serving == nil {
+			x.repeat.answered = true
+		}
 		return ev
 	}
 	return ev
@@ -426,30 +453,48 @@ func (x *exchange) sayBeyond() {
 func (x *exchange) warn(w llm.Warning) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.begun || x.told >= maxWarnings {
-		x.unsaid++
-		if !x.begun && len(x.beyond) < maxBeyond {
-			x.beyond = append(x.beyond, w)
-		}
+	text, lines := warningText(w), x.w.Header()[WarningHeader]
+	if slices.Contains(lines, text) { // as each round of a route's tools says it
 		return
 	}
-	x.told++
-	x.w.Header().Add(WarningHeader, warningText(w))
+	if x.begun {
+		x.unsaid++
+		return
+	}
+	at := len(x.told)
+	if slices.Contains(saidFirst, w.Code) {
+		if i := slices.IndexFunc(x.told, func(t llm.Warning) bool { return !slices.Contains(saidFirst, t.Code) }); i >= 0 {
+			at = i
+		}
+	}
+	if x.told = slices.Insert(x.told, at, w); len(x.told) > maxWarnings {
+		if x.unsaid++; len(x.beyond) < maxBeyond {
+			x.beyond = append(x.beyond, x.told[maxWarnings])
+		}
+		x.told = x.told[:maxWarnings]
+	}
+	lines = slices.Insert(lines, min(at, len(lines)), text)
+	x.w.Header()[WarningHeader] = lines[:min(len(lines), maxWarnings)]
 }
+
+// saidFirst are the warnings that stand before all others: without them a client takes for done what was not.
+var saidFirst = []llm.WarningCode{llm.RefusedCall, llm.FailedCall}
 
 // warningText is a warning as it may stand in a header: one line of plain letters, without the
 // addresses of upstreams.
 func warningText(w llm.Warning) string {
-	var b strings.Builder
 	about := shownID(w.Feature)
 	if about != w.Feature {
 		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, about)
 	}
-	for _, r := range fmt.Sprintf("%s; %s; %s", w.Code, about, w.Detail) {
+	text := string(w.Code) + "; " + about + "; " + w.Detail
+	var b strings.Builder
+	b.Grow(min(len(text), maxWarning) + len("..."))
+	for _, r := range text {
 		if r < ' ' || r > '~' {
 			r = '?'
 		}
-		if b.WriteRune(r); b.Len() >= maxWarning {
+		if b.WriteByte(byte(r)); b.Len() >= maxWarning {
 			b.WriteString("...")
 			break
 		}
@@ -462,6 +507,9 @@ func warningText(w llm.Warning) string {
 func (x *exchange) count() (err error) {
 	body, err := x.body()
 	if err != nil {
+		return err
+	}
+	if body, err = x.answers.Refer(x.ctx(), x.owner, x.Codec, body, x.settings.MaxBody); err != nil {
 		return err
 	}
 	req, err := x.CountRequest(x.r.URL.Path, body)
@@ -480,6 +528,7 @@ func (x *exchange) count() (err error) {
 	if err != nil {
 		return err
 	}
+	x.logs(ways[0].route, body)
 	if ways, err = x.mayReach(ways, req); err != nil {
 		return err
 	}
@@ -517,7 +566,7 @@ func (x *exchange) noModel(name string) error {
 	if name == "" {
 		return invalid("the request names no model; the list of models has those that there are")
 	}
-	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are", name))
+	return vendorapi.NotFound(x.Codec, fmt.Errorf("no route leads to the model %q; the list of models has those that there are, but for routes of all names that begin alike", name))
 }
 
 // way is an upstream that may answer a question.

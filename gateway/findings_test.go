@@ -166,7 +166,7 @@ func TestErrorsOfVendors(t *testing.T) {
 		status       int
 		says         string
 	}{
-		{wire.Messages, "hi", 503, `"type":"overloaded_error"`},
+		{wire.Messages, "hi", 529, `"type":"overloaded_error"`},
 		{wire.Messages, strings.Repeat("x", 500), 413, `"type":"request_too_large"`},
 		{wire.Gemini, "hi", 503, `"status":"UNAVAILABLE"`},
 		{wire.Chat, strings.Repeat("x", 500), 413, `"type":"invalid_request_error"`},

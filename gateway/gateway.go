@@ -11,6 +11,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/vendorapi"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
@@ -48,6 +49,10 @@ type Setup struct {
 	AnswerLife time.Duration
 	// Log is told of every request; nil tells nobody.
 	Log *slog.Logger
+	// Secrets are taken out of the bodies that routes have kept in the log of Access, and MaxKeptBody bounds each of them, in bytes; 0
+	// means 64 KiB.
+	Secrets     *journal.Secrets
+	MaxKeptBody int
 }
 
 // The defaults of Setup.
@@ -101,6 +106,9 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 	if c.WriteTime == 0 {
 		c.WriteTime = writeTime
 	}
+	if c.MaxKeptBody == 0 {
+		c.MaxKeptBody = defaultKeptBody
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -119,11 +127,13 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.admit(w, r) {
+	reason, full := g.admit()
+	x := g.begin(w, r)
+	if full != nil {
+		x.refuse(reason, full)
 		return
 	}
 	defer g.leave()
-	x := g.begin(w, r)
 	w = x.w
 	if err := x.identify(); err != nil {
 		x.fail(err)
@@ -142,6 +152,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(err)
 		x.bookRefusal()
 	}
+	x.keepBodies(err)
 	x.end(err)
 	x.measure()
 }

@@ -71,7 +71,7 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 
 // identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
 func (x *exchange) identify() error {
-	if name := mannersOf(x.Codec.Format).requestID; name != "" {
+	if name := mannersOf(x.Codec.ErrorsOf()).requestID; name != "" {
 		x.w.Header().Set(name, x.id)
 	}
 	keys, err := presented(x.r, x.Codec.Format)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/breaker"
-	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -137,7 +137,7 @@ func (x *exchange) ending() bool {
 func (l *Live) Trouble(why string) { l.trouble.Store(&why) }
 
 // Ready says why no request should be sent here, nil if there is no reason: the gateway is being
-// drained, is in [Live.Trouble], or the breakers of all upstreams are open.
+// drained, is in [Live.Trouble], cannot ask for keys, or the breakers of all upstreams are open.
 func (l *Live) Ready() error {
 	g := l.now.Load()
 	if g.draining.Load() {
@@ -146,12 +146,30 @@ func (l *Live) Ready() error {
 	if why := l.trouble.Load(); why != nil && *why != "" {
 		return errors.New(*why)
 	}
+	if !g.hasKeys() {
+		return errors.New("keys and limits cannot be checked")
+	}
 	for _, r := range g.routes {
 		if slices.ContainsFunc(r.upstreams, func(u *upstream) bool { return u.reachable() }) {
 			return nil
 		}
 	}
 	return errors.New("no upstream can be reached")
+}
+
+// readyTime is how long the store of keys may take to show that it is there.
+const readyTime = 2 * time.Second
+
+// hasKeys reports whether the store of keys answers, if there is one.
+func (g *Gateway) hasKeys() bool {
+	book := g.settings.Access
+	if book == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	_, err := book.Store.Get(ctx, "ready", "") // nothing is there; it is enough to be told so
+	return err == nil
 }
 
 // Health answers /healthz and /readyz. It says nothing about the setup, and may be served to
@@ -278,28 +296,48 @@ const defaultRequests = 16384
 // retryAfter is when clients that were refused may try again.
 const retryAfter = time.Second
 
-// admit lets a request in, or refuses it: there are too many, or the gateway is about to end.
+// admit lets a request in, or says why not: there are too many, or the gateway is about to end.
 // A request that was let in leaves by leave.
-func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) bool {
-	var reason string
-	var err error
+func (g *Gateway) admit() (reason string, err error) {
 	switch {
 	case g.draining.Load():
 		reason, err = "draining", errors.New("the gateway is about to end; ask again")
-		w.Header().Set("Connection", "close")
 	case g.inFlight.Add(1) > int64(g.settings.MaxRequests):
 		g.inFlight.Add(-1)
 		reason, err = "busy", fmt.Errorf("the gateway answers %d requests already", g.settings.MaxRequests)
 	default:
-		return true
+		return "", nil
 	}
-	codec := vendorapi.Find(r).Codec
-	g.meters.refused.add(1, reason)
-	vendorapi.Fail(w, codec, &llm.Error{
-		Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: err,
-	})
-	g.meters.requests.add(1, noRoute, codec.Format, "503")
-	return false
+	return reason, &llm.Error{Op: "gateway", Kind: llm.Overloaded, Status: http.StatusServiceUnavailable, RetryAfter: retryAfter, Err: err}
+}
+
+// What is read of a request that is refused, and for how long.
+const (
+	refusedBody = 1 << 20
+	refusedTime = time.Second
+)
+
+// refuse answers a request that was not let in. Its body is read first: clients of HTTP/2 that are still sending, and see
+// their stream or connection end, lose the answer.
+func (x *exchange) refuse(reason string, err error) {
+	x.meters.refused.add(1, reason)
+	c := http.NewResponseController(x.w)
+	_ = c.SetReadDeadline(time.Now().Add(refusedTime)) // a server without deadlines has its own bounds
+	_, _ = io.CopyN(io.Discard, x.r.Body, refusedBody) // what is wrong with it does not matter any more
+	_ = c.SetReadDeadline(time.Time{})
+	if x.draining.Load() {
+		x.hangUp()
+	}
+	x.fail(err)
+	x.end(err)
+	x.measure()
+}
+
+// hangUp ends the connection after the answer. One of HTTP/2 is shared with other answers, and ends with the server.
+func (x *exchange) hangUp() {
+	if x.r.ProtoMajor < 2 {
+		x.w.Header().Set("Connection", "close")
+	}
 }
 
 func (g *Gateway) leave() { g.inFlight.Add(-1) }

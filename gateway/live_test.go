@@ -3,9 +3,11 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider"
@@ -72,7 +75,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, line := range []string{
 		`toolpost_requests_total{route="native",upstream="up-chat/sim/native",format="chat",status="200"} 1`,
-		`toolpost_requests_total{route="busy",upstream="up-chat/sim/native+503",format="messages",status="503"} 1`,
+		`toolpost_requests_total{route="busy",upstream="up-chat/sim/native+503",format="messages",status="529"} 1`,
 		`toolpost_requests_total{route="none",upstream="none",format="gemini",status="404"} 1`,
 		`toolpost_calls_total{route="native",dialect="native"} 1`,
 		`toolpost_calls_total{route="text",dialect="hermes`,
@@ -393,6 +396,77 @@ func says(text string) llm.Model {
 	})
 }
 
+// TestDrainingOverHTTP2 checks that clients of HTTP/2 are told whole that the gateway is about to end, also while they
+// still send, and that the log knows it by the id that they have.
+func TestDrainingOverHTTP2(t *testing.T) {
+	log := make(logged, 64)
+	l, err := gateway.NewLive(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	server := httptest.NewUnstartedServer(l)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	l.Drain()
+	for _, size := range []int{10, 300_000} {
+		body := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", size) + `"}]}`
+		resp, err := server.Client().Post(server.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		id := resp.Header.Get(gateway.RequestHeader)
+		if err != nil || resp.ProtoMajor != 2 || resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "about to end") || id == "" {
+			t.Fatalf("%s %d, %v, %s: %v", resp.Proto, resp.StatusCode, resp.Header, text, err)
+		}
+		if line := <-log; !strings.Contains(line, id) || !strings.Contains(line, "about to end") {
+			t.Errorf("the log says %s", line)
+		}
+	}
+}
+
+// logged are the lines of a log.
+type logged chan string
+
+func (l logged) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+// steps are those that were observed, when they are over.
+type steps chan observe.Step
+
+func (s steps) Begin(ctx context.Context, _ observe.Step) context.Context { return ctx }
+func (s steps) End(_ context.Context, step observe.Step)                  { s <- step }
+
+// TestObservedRequest checks that a trace says which endpoint and route a request was for, which hosts were asked, and why one
+// of them did not answer, whether the answer is relayed or translated.
+func TestObservedRequest(t *testing.T) {
+	for _, format := range []string{wire.Chat, wire.Gemini} {
+		seen := make(steps, 8)
+		route := to("team-*", "up-chat/sim/native+503")
+		route.Fallback = []string{"spare"}
+		_, url := live(t, gateway.Setup{Observer: seen, Routes: []gateway.ModelRoute{route, to("spare", "up-chat/sim/native")}})
+		if got := ask(t, url, format, greeting("team-a"), true); got.err != nil {
+			t.Fatal(got.err)
+		}
+		endpoint := map[string]string{wire.Chat: "/v1/chat/completions", wire.Gemini: "/v1beta/models/*:streamGenerateContent"}[format]
+		for i, failed := range []string{"overloaded", ""} {
+			c := (<-seen).(*observe.ModelCall)
+			if c.Vendor != "up-chat" || !strings.HasPrefix(c.Host, "127.0.0.1:") || c.Wire != wire.Chat || failed == "" && c.Err != nil || failed != "" && llm.KindOf(c.Err).String() != failed {
+				t.Errorf("%s: question %d is %+v", format, i, c)
+			}
+		}
+		r := (<-seen).(*observe.Request)
+		if r.Endpoint != endpoint || r.Name() != "POST "+endpoint || r.Route != "team-*" || r.Model != "team-a" || r.Upstream != "up-chat/sim/native" {
+			t.Errorf("%s: the request is %+v", format, r)
+		}
+	}
+}
+
 // TestObserver checks that questions are observed, whether their answers are relayed or translated.
 func TestObserver(t *testing.T) {
 	seen := make(observed, 4)
@@ -438,4 +512,37 @@ func TestSlowReaders(t *testing.T) {
 	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	<-gone
+}
+
+// A gateway that cannot check keys answers no request, and says so to whoever sends them.
+func TestNotReadyWithoutKeys(t *testing.T) {
+	store := &failingStore{Store: new(access.Memory)}
+	live, err := gateway.NewLive(gateway.Setup{Open: opening(upstreams(t)), Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}, Access: &access.Book{Store: store}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	store.down.Store(true)
+	if err := live.Ready(); err == nil || !strings.Contains(err.Error(), "keys") {
+		t.Errorf("ready without keys: %v", err)
+	}
+	store.down.Store(false)
+	if err := live.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
+// failingStore is one that can be down.
+type failingStore struct {
+	access.Store
+	down atomic.Bool
+}
+
+func (s *failingStore) Get(ctx context.Context, kind, id string) (access.Row, error) {
+	if s.down.Load() {
+		return access.Row{}, errors.New("down")
+	}
+	return s.Store.Get(ctx, kind, id)
 }

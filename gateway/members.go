@@ -24,6 +24,7 @@ const (
 	holdsOptions                           // like those of the next two, or that raise the price
 	allowsOutput                           // so many tokens of an answer
 	allowsAnswers                          // so many of them
+	asksBetas                              // features, as Anthropic-Beta does
 	hidesMembers                           // which nobody can know
 	changesAll                             // it may lead to another model or to any tool
 	raisesPrice                            // beyond what the catalogue knows
@@ -119,6 +120,9 @@ var vendorMembers = membersByName([]vendorMember{
 	{name: "service_tier", meaning: raisesPrice, at: "type", plain: []string{"auto", "default", "standard", "standard_only", "flex", "on_demand", "reserved"}},
 	{name: "performance_config", meaning: raisesPrice, at: "latency", plain: []string{"standard"}},
 	{name: "additional_model_request_fields", meaning: holdsMembers},
+	// Features that a header asks for elsewhere: Bedrock, and Anthropic's own client
+	{name: "anthropic_beta", meaning: asksBetas},
+	{name: "betas", meaning: asksBetas},
 	// How long answers may be, and how many there may be: OpenAI, Anthropic, Gemini, Bedrock and the models on it, Ollama, llama.cpp, vLLM, TGI
 	{name: "generation_config", meaning: holdsOptions},
 	{name: "inference_config", meaning: holdsOptions},
@@ -163,15 +167,38 @@ var betas = []vendorMember{
 // readBetas takes note of what the client's headers ask for.
 func (x *exchange) readBetas() {
 	for _, value := range x.r.Header.Values("Anthropic-Beta") {
-		for word := range strings.SplitSeq(value, ",") {
-			word = strings.ToLower(strings.TrimSpace(word))
-			if i := slices.IndexFunc(betas, func(b vendorMember) bool { return strings.HasPrefix(word, b.name) }); i >= 0 {
-				said := betas[i]
-				said.name = "Anthropic-Beta: " + said.name
-				x.members = append(x.members, saidMember{vendorMember: &said})
-			}
+		x.noteBetas("Anthropic-Beta", value)
+	}
+}
+
+// noteBetas takes note of the features in a list that stands in such a place.
+func (x *exchange) noteBetas(place, list string) {
+	for word := range strings.SplitSeq(list, ",") {
+		word = strings.ToLower(strings.TrimSpace(word))
+		if i := slices.IndexFunc(betas, func(b vendorMember) bool { return strings.HasPrefix(word, b.name) }); i >= 0 {
+			said := betas[i]
+			said.name = place + ": " + said.name
+			x.members = append(x.members, saidMember{vendorMember: &said})
 		}
 	}
+}
+
+// readBetaMember takes note of the features that a member asks for: some hosts read them from the body.
+func (x *exchange) readBetaMember(m *vendorMember, value []byte) error {
+	switch js.Kind(value) {
+	case '"':
+		x.noteBetas(m.name, js.Text(value))
+		return nil
+	case '[':
+		for item := range js.Elements(value) {
+			if js.Kind(item) != '"' {
+				return invalid("%s has to be a list of texts", m.name)
+			}
+			x.noteBetas(m.name, js.Text(item))
+		}
+		return nil
+	}
+	return invalid("%s has to be a list of texts", m.name)
 }
 
 // longestMember is the length of the longest of their names.
@@ -222,6 +249,7 @@ var errModels = errors.New("the request names the model more than once, or in an
 
 // readMembers takes note of the members of a request by which a vendor may do more than its model and its tools say.
 func (x *exchange) readMembers(body []byte) error {
+	x.allows.size = len(body)
 	n, exact := 0, 0
 	for key, value := range js.Members(js.Trim(body)) {
 		if isModel(key) {
@@ -250,7 +278,12 @@ func isModel(key []byte) bool {
 const mostNested = 8
 
 // readMember takes note of one member.
-func (x *exchange) readMember(key, value []byte) error { return x.readMemberIn(key, value, 0) }
+func (x *exchange) readMember(key, value []byte) error {
+	if x.rights != nil {
+		x.allows.look(key, value, 0)
+	}
+	return x.readMemberIn(key, value, 0)
+}
 
 // readMemberIn takes note of a member that stands in so many others.
 func (x *exchange) readMemberIn(key, value []byte, depth int) error {
@@ -262,6 +295,8 @@ func (x *exchange) readMemberIn(key, value []byte, depth int) error {
 		return x.allows.add(m, key, value)
 	case m.meaning == holdsOptions:
 		return x.readOptions(value)
+	case m.meaning == asksBetas:
+		return x.readBetaMember(m, value)
 	case m.inner != nil && js.Kind(value) == '{':
 		x.readInner(m, value)
 		return nil

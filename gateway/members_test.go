@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -140,11 +141,17 @@ func TestBetasBeyondTheKey(t *testing.T) {
 	} {
 		for name, key := range keys {
 			body := strings.Replace(helloMax, `"chat"`, `"costly"`, 1)
-			before := g.sent()
-			resp, got := send(t, "POST", g.url+"/v1/messages", "application/json", body, "X-Api-Key", key, "Anthropic-Beta", beta)
 			refused := strings.Contains(" "+refuses+" ", " "+name+" ")
-			if (resp.StatusCode == http.StatusForbidden) != refused || refused && g.sent() != before {
-				t.Errorf("%s with the key %q: %d %s", beta, name, resp.StatusCode, got)
+			for place, sent := range map[string][]string{
+				"header": {body, "Anthropic-Beta", beta},
+				"member": {strings.Replace(body, "{", fmt.Sprintf(`{"anthropic_beta":[%q],`, beta), 1)},
+				"text":   {strings.Replace(body, "{", fmt.Sprintf(`{"betas":%q,`, beta), 1)},
+			} {
+				before := g.sent()
+				resp, got := send(t, "POST", g.url+"/v1/messages", "application/json", sent[0], append([]string{"X-Api-Key", key}, sent[1:]...)...)
+				if (resp.StatusCode == http.StatusForbidden) != refused || refused && g.sent() != before {
+					t.Errorf("%s in a %s with the key %q: %d %s", beta, place, name, resp.StatusCode, got)
+				}
 			}
 		}
 	}
@@ -206,6 +213,7 @@ func TestWhatVendorsKeep(t *testing.T) {
 		{"/v1beta/models/%sgemini:generateContent", `{"contents":[{"role":"user","parts":[{"file_data":{"mime_type":"image/png","file_uri":"gs://bucket/x.png"}}]}]}`, true},
 		{"/v1beta/models/%sgemini:generateContent", `{"cachedContent":"cachedContents/x","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, true},
 		{"/v1beta/models/%sgemini:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`, false},
+		{"/v1beta/models/%sgemini:generateContent", `{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/png","fileUri":"HTTPS://GenerativeLanguage.googleapis.com./v1beta/files/x"}}]}]}`, true},
 		{"/v1beta/models/%sgemini:countTokens", `{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/x"}}]}]}`, true},
 		{"/model/%sconverse/converse", `{"messages":[{"role":"user","content":[{"document":{"format":"pdf","name":"a","source":{"s3Location":{"uri":"s3://bucket/x.pdf"}}}}]}]}`, true},
 		{"/model/%sconverse/converse", `{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`, false},

@@ -196,7 +196,7 @@ func newMeters() *meters {
 		{&m.refused, "toolpost_refused_total", "Requests that were refused without asking anybody, by reason.", nil, []string{"reason"}},
 		{&m.cached, "toolpost_cache_total", "Requests to routes with a cache, by what became of them.", nil, []string{"route", "result"}},
 		{&m.passed, "toolpost_passed_total", "Requests that were passed on to endpoints that are no questions to models.", nil, []string{"route", "endpoint", "status"}},
-		{&m.served, "toolpost_served_calls_total", "Calls of tools that the gateway runs itself, by how they ended.", nil, []string{"route", "status"}},
+		{&m.served, "toolpost_served_calls_total", "Calls of tools that the gateway runs itself, by how they ended; waiting are those that began to wait for a person.", nil, []string{"route", "status"}},
 		{&m.estimated, "toolpost_estimated_total", "Answers whose tokens were estimated for the limits of keys, because the upstream did not say them (absent, partly), said what cannot be (odd), or the answer has no end (lost).", nil, []string{"route", "reason"}},
 		{&m.state, "toolpost_state_failures_total", "What could not be kept or found of what is remembered between requests.", nil, []string{"kind", "op"}},
 		{&m.reloads, "toolpost_config_reloads_total", "Configurations that were read while serving.", nil, []string{"result"}},

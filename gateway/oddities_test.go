@@ -56,7 +56,7 @@ func TestOddRequests(t *testing.T) {
 		}
 		return opens(once, nil, up)(id, way)
 	}
-	url := serve(t, gateway.Setup{Open: plain, Routes: []gateway.ModelRoute{to("m", "up-chat/m"), to("plain", "plain")}})
+	url := serve(t, gateway.Setup{Open: plain, Routes: []gateway.ModelRoute{to("m", "up-chat/m"), to("plain", "plain"), to("messages", "up-messages/m")}})
 	const hi = `"messages":[{"role":"user","content":"hi"}]`
 	for _, test := range []struct {
 		method, path, body string
@@ -82,6 +82,28 @@ func TestOddRequests(t *testing.T) {
 		{"POST", "/api/generate", `{"model":"m","prompt":"hi","Raw":true}`, 400, "raw is not supported here", ""},
 		{"POST", "/api/generate", `{"model":"m","prompt":"hi","SUFFIX":"x"}`, 400, "suffix is not supported here", ""},
 		{"POST", "/api/generate", `{"model":"m","Prompt":"hi","stream":false}`, 200, "Fine.", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":5}`, 400, "prompt must be a string", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","system":5}`, 400, "system must be a string", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","images":"x"}`, 400, "images must be a list", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","options":"x"}`, 400, "options must be an object", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","options":{"seed":"x"}}`, 400, "options.seed must be", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","format":"xml"}`, 400, "format must be ", ""},
+		{"POST", "/api/generate", `{"model":"m","prompt":"hi","format":"","stream":false}`, 200, "Fine.", ""},
+		{"POST", "/api/generate", `{"model":"m"}`, 200, `"done_reason":"load"`, ""},
+		{"POST", "/api/generate", `{"model":"m","keep_alive":0}`, 200, `"done_reason":"unload"`, ""},
+		{"POST", "/api/generate", `{"model":"m","keep_alive":"0s"}`, 200, `"done_reason":"unload"`, ""},
+		{"POST", "/api/generate", `{"model":"m","keep_alive":"5m"}`, 200, `"done_reason":"load"`, ""},
+		{"POST", "/api/chat", `{"model":"m","keep_alive":0,"messages":[]}`, 200, `"done_reason":"unload"`, ""},
+		{"POST", "/api/chat", `{"model":"m","keep_alive":0,"stream":false,` + hi + `}`, 200, "ignored; keep_alive; ", ""},
+		{"POST", "/api/chat", `{"model":"m","options":"x",` + hi + `}`, 400, "options must be an object", ""},
+		{"POST", "/api/chat", `{"model":"m","format":"xml",` + hi + `}`, 400, "format must be ", ""},
+		{"POST", "/api/chat", `{"model":"m","messages":[null]}`, 400, "messages[0] must be an object", ""},
+		{"POST", "/v1beta/models/m:generateContent", `{"tools":[{"functionDeclarations":[{"name":"now"},{"name":"go","parameters":{"type":"OBJECT","properties":{"to":{"type":"STRING"}}}}]}],` + hiBlock + `}`, 200, "Fine.", "ignored; parameters"},
+		{"POST", "/v1beta/models/m:generateContent", `{"parameters":1,"unheardOf":1,` + hiBlock + `}`, 200, "ignored; parameters", ""},
+		{"POST", "/v1/chat/completions", `{"model":"messages","n":2,` + hi + `}`, 200, "ignored; n; ", ""},
+		{"POST", "/v1/chat/completions", `{"model":"messages","seed":2,` + hi + `}`, 200, "ignored; seed; ", ""},
+		{"POST", "/v1/chat/completions", `{"model":"messages","logprobs":true,` + hi + `}`, 200, "ignored; logprobs; ", ""},
+		{"POST", "/v1/chat/completions", `{"model":"messages","unheard_of":2,` + hi + `}`, 200, "ignored; unheard_of; ", ""},
 		{"POST", "/openai/deployments/m/chat/completions?api-version=2024-10-21", `{` + hi + `}`, 200, "Fine.", ""},
 		{"POST", "/openai/deployments/m/chat/completions?api-version=2024-10-21", `{"model":"other",` + hi + `}`, 200, "Fine.", ""},
 		{"POST", "/openai/deployments/other/chat/completions", `{"model":"m",` + hi + `}`, 404, "other", ""},

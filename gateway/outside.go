@@ -42,10 +42,27 @@ var operatorFaults = []struct {
 	is   func(*llm.Error) bool
 	says string
 }{
+	{func(e *llm.Error) bool { return errors.Is(e.Err, provider.ErrNoKey) },
+		"this gateway has no key for the upstream, which was not asked; who runs the gateway has to give it one"},
 	{func(e *llm.Error) bool { return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests },
 		"the upstream refused the credentials of this gateway; who runs the gateway has to look at them"},
 	{func(e *llm.Error) bool { return e.Status/100 == 3 || outbound.Untrusted(e.Err) },
 		"the address of the upstream is wrong, or it does not prove who it is; who runs the gateway has to look at it"},
+}
+
+// sameEverywhere are the statuses of upstreams that mean the same kind of error to clients of every format. What has another status is
+// sent with that which the client's vendor has for the kind.
+var sameEverywhere = map[int]llm.Kind{
+	http.StatusRequestEntityTooLarge: llm.TooLong, http.StatusInternalServerError: llm.Server, http.StatusNotImplemented: llm.Unsupported,
+	http.StatusBadGateway: llm.Server,
+}
+
+// clientStatus is the status of an upstream's error that a client is told; 0 leaves it to the client's format.
+func clientStatus(e *llm.Error) int {
+	if kind, same := sameEverywhere[e.Status]; e.Status == http.StatusTooManyRequests || same && kind == e.Kind {
+		return e.Status
+	}
+	return 0
 }
 
 // unreachable are errors in which the places of hosts stand.
@@ -88,6 +105,7 @@ func (x *exchange) forClient(err error) error {
 			told.Err = errors.New(withoutHosts(text, up.hosts))
 		}
 	}
+	told.Status = clientStatus(told)
 	return told
 }
 

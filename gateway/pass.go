@@ -103,25 +103,38 @@ func otherEndpoint(r *http.Request) (*endpoint, string) {
 	path := r.URL.Path
 	for i := range endpoints {
 		e := &endpoints[i]
-		if !slices.Contains(strings.Fields(e.methods), r.Method) {
-			continue
-		}
-		if before, after, star := strings.Cut(e.path, "*"); star {
-			if rest, ok := strings.CutPrefix(path, before); ok {
-				if model, ok := strings.CutSuffix(rest, after); ok && model != "" {
-					return e, model
-				}
-			}
-		} else if path == e.path || strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path) {
-			return e, ""
+		if model, is := e.at(path); is && slices.Contains(strings.Fields(e.methods), r.Method) {
+			return e, model
 		}
 	}
 	return nil, ""
 }
 
+// at reports whether a path is that of the endpoint, and returns the model in it.
+func (e *endpoint) at(path string) (model string, is bool) {
+	before, after, star := strings.Cut(e.path, "*")
+	if !star {
+		return "", path == e.path || strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path)
+	}
+	rest, begins := strings.CutPrefix(path, before)
+	model, ends := strings.CutSuffix(rest, after)
+	return model, begins && ends && model != ""
+}
+
+// endpointOf is the path of a request with * in the place of names and ids, "" if there is no such endpoint.
+func endpointOf(r *http.Request) string {
+	if e, _ := otherEndpoint(r); e != nil && strings.HasSuffix(e.path, "/") {
+		return e.path + "*"
+	} else if e != nil {
+		return e.path
+	}
+	return vendorapi.Route(r)
+}
+
 // elsewhere serves what is no question to a chat model: it is passed on, or refused.
 func (x *exchange) elsewhere() error {
 	if strings.EqualFold(x.r.Header.Get("Upgrade"), "websocket") || x.r.URL.Path == "/v1/realtime" || strings.HasPrefix(x.r.URL.Path, "/v1/realtime/") {
+		x.w.Header().Set("X-Should-Retry", "false")
 		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
 			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
 	}
@@ -156,6 +169,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return err
 	}
 	x.name, x.tally.route = model, r.Model
+	x.logs(r, body)
 	up, to, err := x.forwarder(e, r, model)
 	if err != nil {
 		return err
@@ -185,6 +199,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	x.asks(up)
 	resp, err := to.Do(x.ctx(), provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
 	if err != nil {
+		x.leftPassed(e, len(body))
 		return outside(err, err)
 	}
 	defer resp.Body.Close()
@@ -195,6 +210,13 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 		return outside(err, err)
 	}
 	return x.sendBack(e, r, resp, len(body))
+}
+
+// leftPassed books what was sent to an endpoint that is paid for by tokens, if its client went away before the answer: it was read all the same.
+func (x *exchange) leftPassed(e *endpoint, sent int) {
+	if x.rights != nil && e.costs == tokens && x.ctx().Err() != nil && !x.ending() {
+		x.estimates("lost", llm.Usage{Input: tokensOf(sent)})
+	}
 }
 
 // claimPassed lets a request to another endpoint in, if the client has enough left and what is to be bounded can be counted. It returns what ends it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
@@ -252,6 +253,22 @@ func TestCache(t *testing.T) {
 			t.Errorf("Cache-Control %q: %q", step.control, got)
 		}
 	}
+	for _, step := range []struct{ member, header, value, want string }{
+		{`"user":"a"`, "Anthropic-Beta", "context-1m-2025-08-07", "miss"},
+		{`"user":"a"`, "Anthropic-Beta", "context-1m-2025-08-07", "hit"},
+		{`"user":"a"`, "Anthropic-Beta", "other-2025", "miss"},
+		{`"user":"a"`, "Openai-Beta", "other-2025", "miss"},
+		{`"user":"a"`, "X-Other", "1", "miss"},
+		{`"user":"a"`, "X-Other", "2", "hit"},
+		{`"functions":[{"name":"f","parameters":{}}]`, "X-Other", "1", "off"},
+		{`"extra_body":{"tools":[{"type":"function","function":{"name":"f"}}]}`, "X-Other", "1", "off"},
+	} {
+		resp, got := send(t, "POST", url+"/v1/chat/completions", "application/json", strings.Replace(body, "{", "{"+step.member+",", 1), step.header, step.value)
+		quiet(t, url)
+		if resp.Header.Get(gateway.CacheHeader) != step.want {
+			t.Errorf("%s, %s %q: %q %s", step.member, step.header, step.value, resp.Header.Get(gateway.CacheHeader), got)
+		}
+	}
 	if err := l.Replace(gateway.Setup{Open: open, Routes: []gateway.ModelRoute{cached("plain", "up-messages/sim/native", false)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -309,6 +326,43 @@ func TestOverrides(t *testing.T) {
 		r.Override = bad
 		if _, err := gateway.New(gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{r}}); err == nil {
 			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+// TestNamedRequests checks that a request with a name is answered once, also on a route without tools of the gateway, and that names which cannot be meant are refused there.
+func TestNamedRequests(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{})
+	for _, test := range []struct {
+		path, body, name string
+		status           int
+		asked            bool
+	}{
+		{"/v1/chat/completions", hello, "one", http.StatusOK, true},
+		{"/v1/chat/completions", hello, "one", http.StatusOK, false},
+		{"/v1/chat/completions", strings.Replace(hello, "{", `{"stream":true,`, 1), "one", http.StatusOK, false},
+		{"/v1/chat/completions", hello, "two", http.StatusOK, true},
+		{"/v1/chat/completions", strings.Replace(hello, "{", `{"max_tokens":7,`, 1), "two", http.StatusUnprocessableEntity, false},
+		{"/v1/chat/completions", strings.Replace(hello, "{", `{"stream":true,`, 1), "three", http.StatusOK, true},
+		{"/v1/chat/completions", strings.Replace(hello, "{", `{"stream":true,`, 1), "three", http.StatusOK, false},
+		{"/v1/messages", strings.Replace(hello, "{", `{"max_tokens":7,`, 1), "four", http.StatusOK, true},
+		{"/v1/messages", strings.Replace(hello, "{", `{"max_tokens":7,`, 1), "four", http.StatusOK, false},
+		{"/v1/chat/completions", hello, " ", http.StatusBadRequest, false},
+		{"/v1/chat/completions", hello, strings.Repeat("x", 256), http.StatusBadRequest, false},
+		{"/v1/responses", `{"model":"chat","input":"hi","store":"false"}`, "five", http.StatusBadRequest, false},
+		{"/v1/responses", `{"model":"chat","input":"hi","store":0}`, "five", http.StatusBadRequest, false},
+		{"/v1/responses", `{"model":"chat","input":"hi","store":false}`, "five", http.StatusOK, true},
+		{"/v1/responses", `{"model":"chat","input":"hi","store":null}`, "six", http.StatusOK, true},
+	} {
+		before := g.sent()
+		resp, got := send(t, "POST", g.url+test.path, "application/json", test.body, "Authorization", "Bearer "+key, "Idempotency-Key", test.name)
+		time.Sleep(50 * time.Millisecond) // a client may see the end of an answer before it is kept
+		if asked := g.sent() != before; resp.StatusCode != test.status || asked != test.asked {
+			t.Errorf("%s %s %.20q: %d asked=%t %s", test.path, test.body, test.name, resp.StatusCode, asked, got)
+		}
+		if again := test.status == http.StatusOK && !test.asked; (resp.Header.Get(gateway.ReplayHeader) != "") != again {
+			t.Errorf("%s %.20q: %s %q", test.body, test.name, gateway.ReplayHeader, resp.Header.Get(gateway.ReplayHeader))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -215,6 +216,10 @@ func (s *serving) claimCall(q invoke.Question, until time.Time) error {
 // waits notes that a call waits for a person, and tells model and client.
 func (s *serving) waits(c llm.Call, q invoke.Question) (llm.Result, error) {
 	s.waited = true
+	s.x.meters.served.add(1, s.to.route.Model, "waiting")
+	attrs := []slog.Attr{slog.String("id", s.x.id), slog.String("call", c.ID), slog.String("tool", c.Name), slog.String("route", s.to.route.Model),
+		slog.String("approval", waitingID(&pendingCall{Run: s.x.id, Call: c})), slog.Time("until", q.Until)}
+	s.x.settings.Log.LogAttrs(s.x.ctx(), slog.LevelWarn, "a call waits for a person", append(attrs, s.x.whose()...)...)
 	return s.waiting(c, s.x.id, c.ID, q.Until)
 }
 
@@ -261,6 +266,7 @@ func (s *serving) decided(c llm.Call) (llm.Result, bool, error) {
 	case err != nil:
 		return llm.Result{}, true, s.broken(err)
 	case was.begun:
+		s.toldEnding(p.Call, &journal.Receipt{Status: journal.Unknown, Reason: "it is not run again"}, p.Run)
 		return failedResult(c, fmt.Sprintf("The call was approved and begun (%s of %s), and nobody knows how it ended, so it is not run again. Ask the user to look.", p.Call.ID, p.Run)), true, nil
 	}
 	p.Over, p.Given, p.was = time.Now().UTC(), s.given(), &was
@@ -314,8 +320,10 @@ func (s *serving) again(c llm.Call, p *pendingCall) (llm.Result, error) {
 		out = *p.was.result
 		out.CallID = c.ID
 	}
-	if p.was.receipt != nil && p.was.receipt.Status == journal.Refused {
-		return out, nil
+	if p.was.receipt != nil {
+		if s.toldEnding(p.Call, p.was.receipt, p.Run); p.was.receipt.Status == journal.Refused {
+			return out, nil
+		}
 	}
 	when := p.Over.Format(time.RFC3339)
 	note := fmt.Sprintf("This call was made before, as %s of %s, and was over at %s. It is not run again. Its result then:", p.Call.ID, p.Run, when)
@@ -445,7 +453,7 @@ func (s *serving) runPending(session *invoke.Session, p *pendingCall, was *recor
 		case invoke.Outcome:
 			clean := s.clean(ev.Result)
 			was.receipt, was.result, was.now = &ev.Receipt, &clean, true
-			s.x.meters.served.add(1, s.to.route.Model, string(ev.Receipt.Status))
+			s.ended(p.Call, &ev.Receipt, p.Run)
 		default:
 			if err := s.tell(ev); err != nil {
 				return err

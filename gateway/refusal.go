@@ -76,7 +76,7 @@ var allManners = []manners{
 	},
 }
 
-// mannersOf returns those of a format.
+// mannersOf returns those of a format whose vendor serves it.
 func mannersOf(format string) *manners {
 	for i := range allManners {
 		if allManners[i].format == format {
@@ -120,7 +120,7 @@ func (x *exchange) refused(err error) error {
 	}
 	x.meters.refused.add(1, string(r.Ground))
 	x.spent.refused = true
-	as, own := mannersOf(x.Codec.Format).grounds[r.Ground]
+	as, own := mannersOf(x.Codec.ErrorsOf()).grounds[r.Ground]
 	if !own {
 		as = grounds[r.Ground]
 	}
@@ -145,7 +145,7 @@ func atReset(reset, _ time.Time) string { return reset.Format(time.RFC3339) }
 
 // rateHeaders says how much is left in this minute, of what is least.
 func (x *exchange) rateHeaders(rooms []access.Room) {
-	names := mannersOf(x.Codec.Format)
+	names := mannersOf(x.Codec.ErrorsOf())
 	if names.limit == "" {
 		return
 	}
@@ -156,8 +156,12 @@ func (x *exchange) rateHeaders(rooms []access.Room) {
 		}
 	}
 	delete(least, access.Money) // no vendor bounds it by the minute
+	now := time.Now()
+	if clock := x.settings.Access.Now; clock != nil {
+		now = clock()
+	}
 	for unit, r := range least {
-		for name, value := range map[string]string{names.limit: strconv.FormatInt(r.Most, 10), names.left: strconv.FormatInt(r.Left, 10), names.reset: names.when(r.Reset, time.Now())} {
+		for name, value := range map[string]string{names.limit: strconv.FormatInt(r.Most, 10), names.left: strconv.FormatInt(r.Left, 10), names.reset: names.when(r.Reset, now)} {
 			x.w.Header().Set(strings.Replace(name, "*", strings.ToUpper(string(unit[:1]))+string(unit[1:]), 1), value)
 		}
 	}

@@ -132,6 +132,7 @@ var stateWords = map[state.Kind]string{
 	state.Signature: "what the vendor signed for the calls of this conversation",
 	state.Turn:      "what the tools of the gateway returned in this conversation",
 	state.Answer:    "the answer, for requests that go on from it by its id",
+	state.Item:      "the items of answers that the request names by their ids",
 	state.Request:   "whether this request was answered before",
 	state.Waiting:   "which calls wait for a person",
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Clients send a request again when its answer is late or lost, also to another gateway. Where the
-// gateway runs tools, that must not do things twice.
+// gateway runs tools, that must not do things twice; where a client names its request, it is not paid for twice.
 
 // The headers of requests that may come again.
 const (
@@ -49,7 +49,7 @@ type known struct {
 	Body   []byte      `json:"body,omitempty"`
 }
 
-// repeat is what a request to a route with tools is known by.
+// repeat is what a request is known by that has a name, or that leads to tools of the gateway.
 type repeat struct {
 	key     state.Place // of the name that the client gave it, or of its words
 	words   string
@@ -70,14 +70,11 @@ type repeat struct {
 
 // repeated reports whether a request was answered as the one that it repeats, or why it is refused.
 func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool) (bool, error) {
-	if r.Tools == nil {
-		return false, nil
-	}
 	name, err := x.givenName()
 	if err != nil {
 		return false, err
 	}
-	changes := x.mayChange(r.Tools)
+	changes := r.Tools != nil && x.mayChange(r.Tools)
 	if name == "" && !changes {
 		return false, nil
 	}

@@ -48,6 +48,9 @@ type ModelRoute struct {
 	// PassTeam is the team whose account with the vendor the upstreams use: its keys may use files and batches that are passed on, and
 	// name what the vendor keeps (files, conversations, containers). There is one for each account; "" means that nobody with a key may.
 	PassTeam string
+	// LogBodies has what clients ask and are answered kept beside the log of requests, without the secrets that are known. It wants
+	// Setup.Access.
+	LogBodies bool
 }
 
 // Upstream is a model that answers.
@@ -326,6 +329,9 @@ func (u *upstream) open(open func(string, Way) (llm.Model, error), star string) 
 		return m, nil
 	}
 	m, err := open(id, u.Way)
+	if p, ok := m.(*provider.Model); ok && err == nil {
+		m = p.ForMany()
+	}
 	if err == nil && len(u.opened) < maxOpened {
 		u.opened[id] = m
 	}

@@ -279,6 +279,46 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
+// TestRateLimitAtOnce checks that a client is told at once when the vendor may be asked again, where nobody else is left to
+// ask: each upstream is asked once, and not before that time.
+func TestRateLimitAtOnce(t *testing.T) {
+	defer gateway.SetCooldown(time.Nanosecond)()
+	first, second := newStation(t, "first", says("first")), newStation(t, "second", says("second"))
+	for _, s := range []*station{first, second} {
+		s.before = func(w http.ResponseWriter, r *http.Request) bool {
+			if asks(r) {
+				w.Header().Set("Retry-After", "120")
+				refuse(w, 429, "slow down")
+			}
+			return asks(r)
+		}
+	}
+	var routes []gateway.ModelRoute
+	for _, c := range clients {
+		for _, path := range paths {
+			one, other := c.via(path, "first"), c.via(path, "second")
+			both := gateway.ModelRoute{Model: c.name + "-" + path + "-2", Upstreams: []gateway.Upstream{{Model: one}, {Model: other}}}
+			routes = append(routes, to(c.name+"-"+path+"-1", one), both)
+		}
+	}
+	url := serve(t, gateway.Setup{Open: opens(provider.Retry{Attempts: 3, Base: time.Hour, Cap: time.Hour}, nil, first, second), Routes: routes})
+	for _, c := range clients {
+		for _, path := range paths {
+			for _, stream := range []bool{false, true} {
+				for upstreams := 1; upstreams <= 2; upstreams++ {
+					first.take()
+					second.take()
+					got := c.ask(t, url, question(fmt.Sprintf("%s-%s-%d", c.name, path, upstreams)), stream)
+					asked := first.n() + second.n()
+					if after := got.header.Get("Retry-After"); asked != upstreams || got.status != 429 || after != "120" || llm.KindOf(got.err) != llm.RateLimited {
+						t.Errorf("%s, %s, stream=%t, %d upstreams: status %d, Retry-After %q, asked %d times, %v", c.name, path, stream, upstreams, got.status, after, asked, got.err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // cutting is a connection that breaks after some words were written.
 type cutting struct {
 	http.ResponseWriter

@@ -123,7 +123,7 @@ type serving struct {
 	said       bool            // the model has said something in an earlier round
 	hidden     []string        // tools of the route that the client's key may not use
 	waited     bool            // a call waits for a person
-	pend       []llm.Warning   // about calls that wait or waited, which the client is not told yet
+	pend       []llm.Warning   // about calls that wait, or did not go well, which the client is not told yet
 
 	calls   []llm.Call                  // that are being run
 	pending map[state.Hash]*pendingCall // that wait, or waited
@@ -321,8 +321,8 @@ func (s *serving) after(r *servedRound, each func(llm.Event) error) (done bool, 
 	s.usage = s.usage.Add(finish.Usage)
 	s.x.usage = s.usage // also if it does not come to an end
 	if why := s.unwanted(finish); len(own) > 0 && why != "" {
-		if err := each(llm.Warning{Code: llm.Degraded, Feature: own[0].Name, Detail: "the call was not run: " + why}); err != nil {
-			return true, err
+		for _, c := range own {
+			s.notRun(c, why)
 		}
 		own, resp.Message.Parts = nil, slices.DeleteFunc(resp.Message.Parts, s.isOwn)
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -16,8 +15,9 @@ import (
 )
 
 // ProgressHeader is the header of a request whose client wants to be told, in its stream, what
-// the tools of the gateway do: [ToolProgress] as JSON, in an event "toolpost" of a stream of events
-// and under the name "toolpost" in a stream of lines. Any value but 0 and false asks for it.
+// the tools of the gateway do: [ToolProgress] as JSON, in an event "toolpost" where the format names its events (Messages,
+// Responses, Converse), and as the member "toolpost" of a chunk that says nothing else where it does not. Any value but 0 and
+// false asks for it.
 const ProgressHeader = "Toolpost-Progress"
 
 // ToolProgress is what a client is told that asks for it.
@@ -68,6 +68,7 @@ func (s *serving) do(calls []llm.Call) ([]llm.Result, error) {
 // person before.
 func (s *serving) answered(c llm.Call) (llm.Result, bool, error) {
 	if _, ok := s.set.Lookup(c.Name); !ok && s.withheld(c.Name) {
+		s.notRun(c, "there is no such tool here")
 		return failedResult(c, "The call was not run: there is no such tool here."), true, nil
 	}
 	return s.decided(c)
@@ -84,12 +85,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	s.session.Turn++
 	s.session.Also(s.finder())
 	results := make([]llm.Result, len(calls))
-	for i, c := range calls { // what has no outcome is said to have none
-		results[i] = failedResult(c, "The call was not run: somebody would have to agree to it, and nobody can be asked here.")
-		if s.tools.Approvals != nil {
-			results[i] = failedResult(c, "The call was not run, because another call of the same answer awaits a person's approval. Send it again by itself.")
-		}
-	}
+	known := make([]bool, len(calls)) // what became of them
 	s.calls = calls
 	for ev, err := range s.session.Do(context.WithValue(s.x.ctx(), askerKey{}, asker{s: s}), calls) {
 		if err != nil {
@@ -97,8 +93,10 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 		}
 		switch ev := ev.(type) {
 		case invoke.Outcome:
-			results[ev.Index] = s.clean(ev.Result)
-			s.x.meters.served.add(1, s.to.route.Model, string(ev.Receipt.Status))
+			results[ev.Index], known[ev.Index] = s.clean(ev.Result), true
+			if s.same[ev.Call.ID] == nil {
+				s.ended(ev.Call, &ev.Receipt, s.x.id)
+			}
 			if ev.Call.Name == tool.FinderName && !ev.Result.Failed {
 				s.find(ev.Call)
 			}
@@ -106,6 +104,7 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 			s.intends()
 		case invoke.Waiting:
 			i := slices.IndexFunc(calls, func(c llm.Call) bool { return c.ID == ev.CallID })
+			known[i] = true
 			if results[i], err = s.waits(calls[i], ev.Question); err != nil {
 				return nil, err
 			}
@@ -120,7 +119,22 @@ func (s *serving) execute(calls []llm.Call) ([]llm.Result, error) {
 	if s.x.ctx().Err() != nil {
 		return nil, errGone
 	}
+	for i, c := range calls {
+		if !known[i] {
+			results[i] = s.left(c)
+		}
+	}
 	return results, s.sameWaits(calls, results)
+}
+
+// left is the result of a call that has no outcome.
+func (s *serving) left(c llm.Call) llm.Result {
+	if s.tools.Approvals == nil {
+		s.notRun(c, "somebody would have to agree to it, and nobody can be asked here")
+		return failedResult(c, "The call was not run: somebody would have to agree to it, and nobody can be asked here.")
+	}
+	s.notRun(c, "another call of the same answer awaits a person's approval")
+	return failedResult(c, "The call was not run, because another call of the same answer awaits a person's approval. Send it again by itself.")
 }
 
 // sameWaits tells of calls that were not asked about because the same call waits already.
@@ -249,10 +263,7 @@ func (s *serving) progress(p ToolProgress) error {
 	if s.x.out == nil || !asksProgress(s.x.r) {
 		return nil
 	}
-	p.Message = s.runner.Output.Secrets.Clean(p.Message).String()
-	if len(p.Message) > maxProgress {
-		p.Message = p.Message[:maxProgress]
-	}
+	p.Message = s.runner.Output.Secrets.Clean(p.Message).Cut(maxProgress)
 	return s.x.out.progress(p)
 }
 
@@ -261,28 +272,12 @@ func asksProgress(r *http.Request) bool {
 	return v != "" && v != "0" && v != "false"
 }
 
-// progress writes what a tool does between the events of the answer.
+// progress writes what a tool does between the events of the answer, as what the client's format has for events and members that its vendor does not know: strict
+// clients stumble over anything else.
 func (s *sink) progress(p ToolProgress) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	s.x.mu.Lock()
-	defer s.x.mu.Unlock()
-	s.begin()
-	switch s.x.Codec.StreamType() {
-	case eventStream:
-		_, err = fmt.Fprintf(s.x.w, "event: toolpost\ndata: %s\n\n", data)
-	case eventstream.MediaType:
-		var frame []byte
-		if frame, err = eventstream.Append(nil, eventstream.Frame{Kind: eventstream.Event, Name: "toolpost", Payload: data}); err == nil {
-			_, err = s.x.w.Write(frame)
-		}
-	default:
-		_, err = fmt.Fprintf(s.x.w, "{\"toolpost\":%s}\n", data)
-	}
-	if err != nil {
-		return s.ended(err)
-	}
-	return s.ended(s.flush.Flush())
+	return s.write(llm.UnknownEvent{Format: s.x.Codec.Format, Type: "toolpost", Raw: data})
 }

@@ -38,15 +38,19 @@ func (s *spending) begin(to string, req *llm.Request) {
 }
 
 // count notes what an answer holds: what is used is estimated by it where nobody says it.
-func (s *spending) count(ev llm.Event) {
+func (s *spending) count(ev llm.Event) { s.text += written(ev) }
+
+// written is how many bytes a model wrote with an event.
+func written(ev llm.Event) int {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		s.text += len(ev.Text)
+		return len(ev.Text)
 	case llm.ThinkingDelta:
-		s.text += len(ev.Text)
+		return len(ev.Text)
 	case llm.CallDelta:
-		s.text += len(ev.Args)
+		return len(ev.Args)
 	}
+	return 0
 }
 
 // bytesPerToken is how long a token is, at the least that is usual.
@@ -119,10 +123,32 @@ func (x *exchange) estimates(why string, u llm.Usage) {
 // lost ends a question whose answer has no end. What came of it, or was asked by a client that went away, is estimated.
 func (x *exchange) lost(err error) {
 	s := &x.spent
-	if s.open && (s.text > 0 || errors.Is(err, errGone) || x.ctx().Err() != nil) {
-		x.estimates("lost", s.estimate())
+	gone := errors.Is(err, errGone) || x.ctx().Err() != nil
+	if s.open && (s.text > 0 || gone) {
+		used := s.estimate()
+		if gone && !x.ending() {
+			used.Output = max(used.Output, x.unseen())
+		}
+		x.estimates("lost", used)
 	}
 	s.open = false
+}
+
+// unseenSpeed is how many tokens a second a model is taken to write that nobody sees.
+const unseenSpeed = 100
+
+// unseen is how much output an upstream is taken to have made for a client that went away, beside its text. Of an answer in one piece nothing is seen, and vendors
+// finish it whoever waits: it is all that was reserved. They end a stream, whose model may have thought in silence until then.
+func (x *exchange) unseen() int {
+	s, sent := &x.spent, x.tally.sent.Load()
+	if sent == 0 || !x.rights.BoundsSize() { // nobody was asked, or nothing was reserved
+		return 0
+	}
+	most, _ := x.allows.output(s.req, s.models[s.to])
+	if x.streamed || s.text > 0 {
+		most = min(most, int(time.Since(time.Unix(0, sent)).Seconds()*unseenSpeed))
+	}
+	return most
 }
 
 // book adds what a question used to what the request did.
@@ -144,7 +170,7 @@ func (s *spending) book(u llm.Usage) {
 func (x *exchange) most(ways []way, req *llm.Request) (claim access.Claim) {
 	usage := llm.Usage{}
 	if x.rights.BoundsSize() {
-		usage.Input = llm.EstimateRequest(req)
+		usage.Input = max(llm.EstimateRequest(req), x.allows.read(req)) + x.allows.guessed
 	}
 	for _, w := range ways {
 		info := infoOf(w)

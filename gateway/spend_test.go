@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/gateway/access"
@@ -121,6 +124,68 @@ func TestMostOutputIsSeen(t *testing.T) {
 		req, _, err := codec.DecodeRequest([]byte(`{` + test.members + `}`))
 		if err != nil || req.MaxTokens != 77 {
 			t.Errorf("%s %s: %+v, %v", test.format, test.members, req, err)
+		}
+	}
+}
+
+// TestLeavingIsBooked sends requests whose clients go away before there is an answer. What was reserved for an answer in one piece is booked: the vendor makes it, whoever
+// waits. So a limit ends such requests, too. Of a stream, the text and the time count.
+func TestLeavingIsBooked(t *testing.T) {
+	begun := make(chan struct{}, 99)
+	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body) // so that the end of the connection is seen
+		begun <- struct{}{}
+		<-r.Context().Done()
+	})
+	g := guard(t, silent)
+	for _, test := range []struct {
+		name, limit, members string
+		least, most, asked   int64
+	}{
+		{"in one piece", "tokens/day=1000", `"max_tokens":900`, 1800, 2000, 2},
+		{"in one piece, a thinking budget", "tokens/day=1000", `"max_tokens":5,"reasoning":{"max_tokens":900}`, 1800, 2000, 2},
+		{"a stream", "tokens/day=1000", `"max_tokens":900,"stream":true`, 0, 400, 3},
+		{"no limit of tokens", "requests/day=1000", `"max_tokens":900`, 0, 100, 3},
+	} {
+		key := g.key(t, access.Key{Team: test.name, Limits: quotas(t, test.limit)})
+		asked := int64(0)
+		for range 3 {
+			ctx, leave := context.WithCancel(t.Context())
+			post, err := http.NewRequestWithContext(ctx, "POST", g.url+"/v1/chat/completions", strings.NewReader(strings.Replace(hello, "{", "{"+test.members+",", 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			post.Header.Set("Authorization", "Bearer "+key)
+			post.Header.Set("Content-Type", "application/json")
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if resp, err := http.DefaultClient.Do(post); err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body) // until it is left, or refused
+					resp.Body.Close()
+				}
+			}()
+			select {
+			case <-begun:
+				asked++
+			case <-done: // it is refused
+			}
+			leave()
+			<-done
+			for range 500 { // what was used is written when the gateway sees that the client is gone
+				if sums, _ := g.book.Usage(t.Context(), time.Time{}, access.ByTeam); slices.ContainsFunc(sums, func(s access.Spend) bool { return s.Team == test.name && s.Requests == asked }) {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		sums, err := g.book.Usage(t.Context(), time.Time{}, access.ByTeam)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(sums, func(s access.Spend) bool { return s.Team == test.name })
+		if got := sums[i]; got.Output < test.least || got.Output > test.most || got.Estimated != asked || asked != test.asked {
+			t.Errorf("%s: the upstream was asked %d times: %+v", test.name, asked, got)
 		}
 	}
 }

@@ -26,6 +26,7 @@ func (x *exchange) stream(ways []way, req *llm.Request) error {
 		if ev = x.seen(ev); kept != nil {
 			ev = kept.add(ev)
 		}
+		x.bodies.add(ev)
 		if x.relaying {
 			return nil
 		}

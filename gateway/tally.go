@@ -18,6 +18,7 @@ type tally struct {
 	upstream string
 	read     time.Time    // when the request was read
 	asked    atomic.Int64 // when the first upstream was asked, in nanoseconds
+	sent     atomic.Int64 // when the upstream had the question at hand; 0 if it does not have it
 	event    time.Time    // when the first event of the answer came
 
 	finish llm.Reason // why the answer ended
@@ -26,11 +27,13 @@ type tally struct {
 // noRoute is the route of requests that lead nowhere.
 const noRoute = "none"
 
-// trace notes when an upstream is asked.
+// trace notes when an upstream is asked, and whether it has the question that is asked now.
 func (t *tally) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GetConn: func(string) {
-		t.asked.CompareAndSwap(0, time.Now().UnixNano())
-	}}
+	t.sent.Store(0)
+	return &httptrace.ClientTrace{
+		GetConn:      func(string) { t.asked.CompareAndSwap(0, time.Now().UnixNano()) },
+		WroteHeaders: func() { t.sent.Store(time.Now().UnixNano()) },
+	}
 }
 
 // saw counts what an event of an answer says.
@@ -107,6 +110,7 @@ type outlet struct {
 	sent   time.Time     // when the status was
 	copy   *bytes.Buffer // of the body; nil if nobody wants it
 	most   int           // bytes of the copy; a longer body has none
+	seen   *seenBody     // for the log of bodies; nil if they are not kept
 	time   time.Duration // that the client has to read a piece
 	until  time.Time     // when it must have read the last one
 }
@@ -130,6 +134,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 			o.copy.Write(b)
 		}
 	}
+	o.seen.add(b)
 	return o.ResponseWriter.Write(b)
 }
 

@@ -150,6 +150,34 @@ func (b *Book) Rotate(ctx context.Context, id string, grace time.Duration) (Key,
 	return s.Key, secret, err
 }
 
+// Change has f change what a key may do: its name, bounds, limits and end. What else it changes stays as it was.
+func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error) {
+	s, err := change(ctx, b.Store, keyRecord, named(id), func(s *stored, there bool) error {
+		switch {
+		case !there:
+			return ErrNotThere
+		case !s.Revoked.IsZero():
+			return errors.New("it is revoked")
+		}
+		k := s.Key
+		f(&k)
+		if err := k.check(); err != nil {
+			return err
+		}
+		for _, list := range []*[]string{&k.Models, &k.Tools, &k.Routes} {
+			if slices.Equal(*list, []string{"*"}) { // a bound that bounds nothing is taken away
+				*list = nil
+			}
+		}
+		if !k.Expires.IsZero() && !k.Expires.Equal(s.Expires) && !k.Expires.After(b.now()) {
+			return errors.New("it would have expired already; revoke ends a key")
+		}
+		s.Name, s.Models, s.Tools, s.Routes, s.Limits, s.Expires = k.Name, k.Models, k.Tools, k.Routes, k.Limits, k.Expires
+		return nil
+	})
+	return s.Key, err
+}
+
 // Revoke ends a key at once and for ever.
 func (b *Book) Revoke(ctx context.Context, id string) (Key, error) {
 	s, err := change(ctx, b.Store, keyRecord, named(id), func(s *stored, there bool) error {
@@ -170,6 +198,11 @@ func (b *Book) Keys(ctx context.Context) ([]Key, error) {
 	keys := make([]Key, len(all))
 	for i := range all {
 		keys[i] = all[i].Key
+		for _, e := range all[i].Earlier {
+			if b.now().Before(e.Until) {
+				keys[i].EarlierUntil = append(keys[i].EarlierUntil, e.Until)
+			}
+		}
 	}
 	slices.SortStableFunc(keys, func(a, b Key) int { return a.Created.Compare(b.Created) })
 	return keys, err

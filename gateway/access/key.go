@@ -34,6 +34,8 @@ type Key struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 	// Rotated is when the key got its present secret, if not when it was made.
 	Rotated time.Time `json:"rotated,omitzero"`
+	// EarlierUntil are the ends of the secrets before the present one that are still good, where keys are listed.
+	EarlierUntil []time.Time `json:"earlier_until,omitempty"`
 }
 
 // Team is whom keys belong to. State that is kept for clients is the team's.

@@ -18,10 +18,14 @@ type Memory struct {
 	holds   map[string]Hold
 	usage   map[Spend]Spend // by what they have in common
 	log     []LogLine       // oldest first
+	bodies  []Bodies        // oldest first
 }
 
-// maxMemoryLog bounds the log in memory; half of it goes when it is full.
-const maxMemoryLog = 20_000
+// maxMemoryLog and maxMemoryBodies bound the log in memory; half of it goes when it is full.
+const (
+	maxMemoryLog    = 20_000
+	maxMemoryBodies = 200
+)
 
 // Get implements [Store].
 func (m *Memory) Get(_ context.Context, kind, id string) (Row, error) {
@@ -179,11 +183,35 @@ func (m *Memory) Log(_ context.Context, most int) ([]LogLine, error) {
 	return out, nil
 }
 
+// KeepBodies implements [Store].
+func (m *Memory) KeepBodies(_ context.Context, v Bodies) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.ContainsFunc(m.bodies, func(b Bodies) bool { return b.ID == v.ID }) {
+		return nil
+	}
+	if m.bodies = append(m.bodies, v); len(m.bodies) >= maxMemoryBodies {
+		m.bodies = slices.Clone(m.bodies[maxMemoryBodies/2:])
+	}
+	return nil
+}
+
+// Bodies implements [Store].
+func (m *Memory) Bodies(_ context.Context, id string) (Bodies, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.IndexFunc(m.bodies, func(b Bodies) bool { return b.ID == id }); i >= 0 {
+		return m.bodies[i], nil
+	}
+	return Bodies{}, nil
+}
+
 // Clean implements [Store].
 func (m *Memory) Clean(_ context.Context, now, before time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.log = slices.DeleteFunc(m.log, func(e LogLine) bool { return e.At.Before(before) })
+	m.bodies = slices.DeleteFunc(m.bodies, func(v Bodies) bool { return v.At.Before(before) })
 	// Reservations end when they are settled: their gateway cannot have died, it is this one.
 	maps.DeleteFunc(m.counts, func(w Window, _ Count) bool { return over(w, now) })
 	return nil

@@ -156,18 +156,27 @@ func ParseTime(s string, now time.Time, back bool) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
+	d, err := ParseDuration(s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%.60q is neither a time like 2027-01-31T12:00:00Z, nor a day like 2027-01-31, nor a duration like 720h or 30d", s)
+	}
+	if back {
+		d = -d
+	}
+	return now.Add(d).UTC().Truncate(time.Second), nil
+}
+
+// ParseDuration reads a duration as people write it: like 90s, 720h or 30d.
+func ParseDuration(s string) (time.Duration, error) {
 	text, unit := s, time.Duration(1)
 	if n, ok := strings.CutSuffix(s, "d"); ok && strings.Trim(n, "0123456789.") == "" {
 		text, unit = n+"h", 24
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > longest/unit {
-		return time.Time{}, fmt.Errorf("%.60q is neither a time like 2027-01-31T12:00:00Z, nor a day like 2027-01-31, nor a duration like 720h or 30d", s)
+		return 0, fmt.Errorf("%.60q is no duration like 24h or 30d", s)
 	}
-	if d *= unit; back {
-		d = -d
-	}
-	return now.Add(d).UTC().Truncate(time.Second), nil
+	return d * unit, nil
 }
 
 // Count is how much was used.

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,13 @@ var versions = [][]string{{
 	`INSERT INTO toolpost_spend (team, key, route, model, upstream, day, requests, failed, cached, refused, input, output, money, unpriced, estimated)
 SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, money, unpriced, estimated FROM toolpost_usage`,
 	`CREATE INDEX IF NOT EXISTS toolpost_spend_day ON toolpost_spend (day)`,
+}, {
+	`CREATE TABLE IF NOT EXISTS toolpost_bodies (
+	id   TEXT NOT NULL PRIMARY KEY,
+	at   BIGINT NOT NULL,
+	team TEXT NOT NULL,
+	doc  TEXT NOT NULL)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_bodies_at ON toolpost_bodies (at)`,
 }}
 
 // OpenSQL returns the store in a database of SQLite or PostgreSQL. It makes its tables if they are
@@ -179,8 +187,13 @@ func failed(err error) error {
 	return &StoreError{err}
 }
 
+// answerTime bounds how long the database may take for what a request waits for: one that hangs is one that is not there.
+const answerTime = 10 * time.Second
+
 // Get implements [Store].
 func (s *SQL) Get(ctx context.Context, kind, id string) (Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	r := Row{Kind: kind, ID: id}
 	err := tables.Patiently(ctx, func() error { return s.get.QueryRowContext(ctx, kind, id).Scan(&r.Rev, &r.Doc) })
 	if errors.Is(err, sql.ErrNoRows) {
@@ -203,6 +216,8 @@ func collect[T any](rows *sql.Rows, err error, fields func(*T) []any) ([]T, erro
 
 // Put implements [Store].
 func (s *SQL) Put(ctx context.Context, r Row) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	statement, args := `UPDATE toolpost_access SET rev = rev + 1, doc = $1 WHERE kind = $2 AND id = $3 AND rev = $4`, []any{string(r.Doc), r.Kind, r.ID, r.Rev}
 	if r.Rev == 0 {
 		statement, args = `INSERT INTO toolpost_access (doc, kind, id, rev) VALUES ($1, $2, $3, 1) ON CONFLICT (kind, id) DO NOTHING`, args[:3]
@@ -224,6 +239,8 @@ func (s *SQL) Put(ctx context.Context, r Row) error {
 // within runs f in a transaction, which begins with a statement that writes: so SQLite does not have to
 // give up one that has only read.
 func (s *SQL) within(ctx context.Context, f func(tx *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	return tables.Patiently(ctx, func() error { return s.once(ctx, f) })
 }
 
@@ -389,10 +406,36 @@ FROM toolpost_request ORDER BY at DESC, id LIMIT $1`, most)
 	return out, err
 }
 
+// KeepBodies implements [Store].
+func (s *SQL) KeepBodies(ctx context.Context, v Bodies) error {
+	doc, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return failed(tables.Patiently(ctx, func() error {
+		_, err := s.db.ExecContext(ctx, `INSERT INTO toolpost_bodies (id, at, team, doc) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING`, v.ID, v.At.UnixMilli(), v.Team, string(doc))
+		return err
+	}))
+}
+
+// Bodies implements [Store].
+func (s *SQL) Bodies(ctx context.Context, id string) (v Bodies, err error) {
+	var doc []byte
+	switch err := s.db.QueryRowContext(ctx, `SELECT doc FROM toolpost_bodies WHERE id = $1`, id).Scan(&doc); {
+	case errors.Is(err, sql.ErrNoRows):
+		return Bodies{}, nil
+	case err != nil:
+		return Bodies{}, failed(err)
+	}
+	return v, json.Unmarshal(doc, &v)
+}
+
 // Clean implements [Store].
 func (s *SQL) Clean(ctx context.Context, now, before time.Time) error {
-	if _, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_request WHERE at < $1`, before.UnixMilli()); err != nil {
-		return failed(err)
+	for _, table := range []string{"toolpost_request", "toolpost_bodies"} {
+		if _, err := s.db.ExecContext(ctx, `DELETE FROM `+table+` WHERE at < $1`, before.UnixMilli()); err != nil {
+			return failed(err)
+		}
 	}
 	if _, err := s.db.ExecContext(ctx, `DELETE FROM toolpost_hold WHERE until_at <= $1`, now.Unix()); err != nil {
 		return failed(err)

@@ -157,6 +157,10 @@ type Store interface {
 	Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error)
 	// Log returns the latest requests, the newest first.
 	Log(ctx context.Context, most int) ([]LogLine, error)
-	// Clean forgets the log before a time, and counts and reservations that are over at now.
+	// KeepBodies puts bodies beside the log. Doing so twice is doing it once.
+	KeepBodies(ctx context.Context, v Bodies) error
+	// Bodies returns those of a request; ones without an ID are not there.
+	Bodies(ctx context.Context, id string) (Bodies, error)
+	// Clean forgets the log and bodies before a time, and counts and reservations that are over at now.
 	Clean(ctx context.Context, now, before time.Time) error
 }

@@ -138,7 +138,50 @@ var promises = []struct {
 	{"periods", periods},
 	{"unknown prices", unknownPrices},
 	{"usage and log", usageAndLog},
+	{"bodies", bodies},
 	{"no secrets", noSecrets},
+}
+
+// bodies checks that what a request asked and was answered is found by its id, by another gateway too, is written once, and goes with the log.
+func bodies(t *testing.T, open opener) {
+	now := newClock()
+	b := &access.Book{Store: open(t), Now: now.now}
+	ctx := t.Context()
+	g, _ := create(t, b, access.Key{})
+	admit := func(id string) *access.Admission {
+		t.Helper()
+		a, err := b.Admit(ctx, g, access.Claim{ID: id, Model: "fast"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	asked := access.KeptBody{Type: "application/json", Size: 9, Text: "a \x00 b é"}
+	for _, answer := range []string{"first", "second"} {
+		if err := b.KeepBodies(ctx, admit("r1"), access.Bodies{ID: "other", Team: "other", Request: asked, Answer: access.KeptBody{Note: answer}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := &access.Book{Store: open(t), Now: now.now}
+	if got, err := other.Bodies(ctx, "r1"); err != nil || got != (access.Bodies{ID: "r1", At: noon, Team: "red", Request: asked, Answer: access.KeptBody{Note: "first"}}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := b.Bodies(ctx, "other"); !errors.Is(err, access.ErrNotThere) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	now.pass(time.Hour)
+	if err := b.KeepBodies(ctx, admit("r2"), access.Bodies{Request: asked}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Clean(ctx, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Bodies(ctx, "r1"); !errors.Is(err, access.ErrNotThere) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := b.Bodies(ctx, "r2"); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStores runs every promise on every store.
@@ -757,6 +800,48 @@ func TestRotateTwice(t *testing.T) {
 		t.Errorf("a ninth earlier secret: %v", err)
 	}
 	rotate(0)
+}
+
+// TestChange changes a key: what is not allowed changes nothing, and secret, team and earlier secrets stay.
+func TestChange(t *testing.T) {
+	b := &access.Book{Store: new(access.Memory)}
+	k, secret, err := b.Create(t.Context(), access.Key{Team: "red", Models: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Change(t.Context(), k.ID, func(k *access.Key) { k.Team, k.ID, k.Name, k.Models = "blue", "x", "laptop", []string{"b"} })
+	if err != nil || got.Team != "red" || got.ID != k.ID || got.Name != "laptop" || !got.AllowsModel("b") || got.AllowsModel("a") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, wrong := range []func(*access.Key){
+		func(k *access.Key) { k.Models = []string{} },
+		func(k *access.Key) { k.Expires = time.Now().Add(-time.Hour) },
+	} {
+		if _, err := b.Change(t.Context(), k.ID, wrong); err == nil {
+			t.Error("what cannot be meant is taken over")
+		}
+	}
+	if g, err := b.Authenticate(t.Context(), secret); err != nil || g.Key.Name != "laptop" || !g.Key.AllowsModel("b") {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if got, err := b.Change(t.Context(), k.ID, func(k *access.Key) { k.Models = []string{"*"} }); err != nil || got.Models != nil {
+		t.Errorf("a bound that is taken away stays: %+v, %v", got, err)
+	}
+	if _, _, err := b.Rotate(t.Context(), k.ID, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := b.Keys(t.Context()); err != nil || len(keys[0].EarlierUntil) != 1 {
+		t.Errorf("%+v, %v", keys, err)
+	}
+	if _, err := b.Revoke(t.Context(), k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Change(t.Context(), k.ID, func(*access.Key) {}); err == nil {
+		t.Error("a revoked key is changed")
+	}
+	if _, err := b.Change(t.Context(), "tp-nobody", func(*access.Key) {}); !errors.Is(err, access.ErrNotThere) {
+		t.Error(err)
+	}
 }
 
 // TestParseTime checks which times people may write.

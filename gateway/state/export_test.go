@@ -9,11 +9,11 @@ func SmallRoom(t *testing.T) {
 	t.Cleanup(func() { room = was })
 }
 
-// FewHeld bounds the requests that may be open, until the test ends.
-func FewHeld(t *testing.T, n int) {
-	was := limits[Request]
+// FewHeld bounds the entries of a kind that may be held, until the test ends.
+func FewHeld(t *testing.T, kind Kind, n int) {
+	was := limits[kind]
 	few := was
 	few.held = n
-	limits[Request] = few
-	t.Cleanup(func() { limits[Request] = was })
+	limits[kind] = few
+	t.Cleanup(func() { limits[kind] = was })
 }

@@ -51,6 +51,7 @@ var (
 	WHERE own > $2 OR total > $3 OR n > $4)`
 	selectHeld = `SELECT owner, hash, item, until_at, value FROM toolpost_state WHERE kind = $1 AND held = 1 AND until_at > $2
 	ORDER BY at, owner, hash, item LIMIT $3`
+	countOwn  = `SELECT COUNT(*) FROM toolpost_state WHERE kind = $1 AND owner = $2 AND held = 1 AND until_at > $3`
 	countHeld = `SELECT owner FROM toolpost_state WHERE kind = $1 AND held = 1 GROUP BY owner HAVING COUNT(*) >= $2`
 )
 
@@ -224,11 +225,10 @@ func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	full := s.full[e.Kind][e.Owner]
-	s.mu.Unlock()
-	if full && e.Hold && mine == nil {
-		return nil, ErrFull
+	if e.Hold && mine == nil {
+		if there, err := s.place(ctx, &e); there != nil || err != nil {
+			return there, err
+		}
 	}
 	for range claims {
 		at := now(s.Now)
@@ -252,6 +252,34 @@ func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
 		}
 	}
 	return nil, failed(fmt.Errorf("%s is claimed by too many at once", e.Kind))
+}
+
+// place says that the owner of an entry has no place for another that is held; of a kind whose entries are counted, it returns what is there under its key
+// if the owner has none.
+func (s *SQL) place(ctx context.Context, e *Kept) ([]byte, error) {
+	if !limits[e.Kind].counted {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.full[e.Kind][e.Owner] {
+			return nil, ErrFull
+		}
+		return nil, nil
+	}
+	var n int
+	err := tables.Patiently(ctx, func() error {
+		return s.db.QueryRowContext(ctx, countOwn, string(e.Kind), e.Owner, now(s.Now).UnixMicro()).Scan(&n)
+	})
+	if err != nil || n < limits[e.Kind].held {
+		return nil, failed(err)
+	}
+	found, err := s.Get(ctx, e.Kind, e.Owner, e.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if list := found[e.Hash]; len(list) > 0 {
+		return list[0], nil
+	}
+	return nil, ErrFull
 }
 
 // Delete implements [Store].
@@ -318,7 +346,7 @@ func (s *SQL) trim(ctx context.Context, kind Kind) error {
 	if _, err := s.db.ExecContext(ctx, dropRest, string(kind), room*most.owner, room*most.size, room*most.entries); err != nil {
 		return failed(err)
 	}
-	if most.held == 0 {
+	if most.held == 0 || most.counted {
 		return nil
 	}
 	rows, err := s.db.QueryContext(ctx, countHeld, string(kind), most.held)

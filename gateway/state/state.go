@@ -21,6 +21,8 @@ const (
 	Turn Kind = "turn"
 	// Answer is an answer that clients may go on from by its id.
 	Answer Kind = "answer"
+	// Item is an item of such an answer, which clients may name by its own id.
+	Item Kind = "item"
 	// Request is a request that must not be run again: it is open, or was answered.
 	Request Kind = "request"
 	// Waiting is a call that waits for a person, or was decided after it waited.
@@ -96,6 +98,8 @@ type limit struct {
 	value   int // bytes of one entry
 	alike   int // entries of one key
 	held    int // entries of one owner that are not dropped
+	// counted: a database counts those before each claim, because there are few of them. Others are counted with each sweep.
+	counted bool
 }
 
 // limits are those of a store in memory. A database has room for more.
@@ -103,8 +107,9 @@ var limits = map[Kind]limit{
 	Signature: {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 4 << 20, alike: 1},
 	Turn:      {entries: 20_000, size: 128 << 20, owner: 32 << 20, value: 8 << 20, alike: 8},
 	Answer:    {entries: 5_000, size: 128 << 20, owner: 64 << 20, value: 16 << 20, alike: 1},
+	Item:      {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 16 << 20, alike: 1},
 	Request:   {entries: 20_000, size: 64 << 20, owner: 32 << 20, value: 2 << 20, alike: 1, held: 20_000},
-	Waiting:   {entries: 20_000, size: 64 << 20, owner: 16 << 20, value: 1 << 20, alike: 1, held: 200},
+	Waiting:   {entries: 20_000, size: 64 << 20, owner: 16 << 20, value: 1 << 20, alike: 1, held: 200, counted: true},
 }
 
 // room is how much more a database may keep than memory.

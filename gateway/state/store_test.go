@@ -250,7 +250,7 @@ func TestBounds(t *testing.T) {
 // TestFull: who has too many entries that are held gets no more, until some have ended.
 func TestFull(t *testing.T) {
 	onEach(t, func(t *testing.T, open opener) {
-		state.FewHeld(t, 5)
+		state.FewHeld(t, state.Request, 5)
 		c := newClock()
 		s := open(t, c)
 		claim := func(owner string, i int, mine []byte) error {
@@ -276,6 +276,46 @@ func TestFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := claim("a", 6, nil); err != nil {
+			t.Errorf("later: %v", err)
+		}
+	})
+}
+
+// TestFullAtOnce: calls that wait are counted before each, by every gateway that shares the store; what is there already is found all the same, and what has
+// ended or is over leaves its place at once.
+func TestFullAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, open opener) {
+		state.FewHeld(t, state.Waiting, 3)
+		c := newClock()
+		one, two := open(t, c), open(t, c)
+		claim := func(s state.Store, owner string, i int) (string, error) {
+			v, err := s.Claim(t.Context(), state.Kept{Place: key(state.Waiting, owner, fmt.Sprint(i)), Value: fmt.Appendf(nil, "call %d", i), Until: c.now().Add(time.Hour), Hold: true}, nil)
+			return string(v), err
+		}
+		for i, s := range []state.Store{one, two, one} {
+			if v, err := claim(s, "a", i); err != nil || v != fmt.Sprintf("call %d", i) {
+				t.Fatal(v, err)
+			}
+		}
+		for _, s := range []state.Store{one, two} {
+			if v, err := claim(s, "a", 3); !errors.Is(err, state.ErrFull) {
+				t.Errorf("one too many: %q, %v", v, err)
+			}
+			if v, err := s.Claim(t.Context(), state.Kept{Place: key(state.Waiting, "a", "1"), Value: []byte("another"), Until: c.now().Add(time.Hour), Hold: true}, nil); err != nil || string(v) != "call 1" {
+				t.Errorf("one that is there: %q, %v", v, err)
+			}
+		}
+		if _, err := claim(two, "b", 3); err != nil {
+			t.Errorf("another owner: %v", err)
+		}
+		if _, err := two.Delete(t.Context(), key(state.Waiting, "a", "2"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claim(one, "a", 3); err != nil {
+			t.Errorf("one is over: %v", err)
+		}
+		c.pass(2 * time.Hour)
+		if _, err := claim(two, "a", 4); err != nil {
 			t.Errorf("later: %v", err)
 		}
 	})

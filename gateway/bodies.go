@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// The bounds of bodies in the log: what is kept of each, unless the setup says otherwise, and how long an answer may be that is looked at.
+const (
+	defaultKeptBody = 64 << 10
+	mostSeen        = 4 << 20
+	mostRefusal     = 64 << 10 // of one that is wanted in pieces, and comes in one: an error
+)
+
+// bodyLog collects what a request asks and is answered, for the log.
+type bodyLog struct {
+	asked  access.KeptBody
+	stream llm.Builder // of an answer in pieces
+	pieces int         // bytes of them; 0 if there are none
+	whole  seenBody    // of an answer in one piece
+}
+
+// logs has the bodies of a request kept, if its route says so and there is a log.
+func (x *exchange) logs(r *route, body []byte) {
+	if !r.LogBodies || x.rights == nil {
+		return
+	}
+	x.bodies = &bodyLog{asked: x.keptBody(x.r.Header.Get("Content-Type"), body)}
+	x.bodies.whole.most = mostSeen
+	if x.streamed {
+		x.bodies.whole.most = mostRefusal
+	}
+	x.outlet.seen = &x.bodies.whole
+}
+
+// add takes an event of an answer in pieces. They are kept as the answer that they make together: half of a secret may stand in each.
+func (l *bodyLog) add(ev llm.Event) {
+	if l == nil {
+		return
+	}
+	if l.pieces += 1 + written(ev); l.pieces <= mostSeen {
+		l.stream.Add(ev)
+	}
+}
+
+// keepBodies writes the bodies of a request that is over beside its line of the log. One without a line has none.
+func (x *exchange) keepBodies(err error) {
+	l := x.bodies
+	if l == nil || x.spent.admission == nil {
+		return
+	}
+	answer := x.keptAnswer()
+	if err != nil {
+		answer.Note = noted(answer.Note, "the request failed: "+llm.KindOf(err).String())
+	}
+	if err := x.settings.Access.KeepBodies(x.ctx(), x.spent.admission, access.Bodies{Request: l.asked, Answer: answer}); err != nil {
+		x.settings.Log.Warn("what a request asked and was answered could not be written", "id", x.id, "error", err.Error())
+	}
+}
+
+// keptAnswer is the answer, as the log has it.
+func (x *exchange) keptAnswer() access.KeptBody {
+	l := x.bodies
+	mediaType := x.w.Header().Get("Content-Type")
+	if l.pieces == 0 {
+		if l.whole.size > l.whole.most {
+			return access.KeptBody{Type: mediaType, Size: l.whole.size, Note: "it is not kept: it is too long to be looked at for secrets"}
+		}
+		body := x.keptBody(mediaType, l.whole.text.Bytes())
+		if body.Size = l.whole.size; body.Text == "" && x.spent.cached {
+			body.Note = "it is not kept: it was given before, in pieces, to a request that has it"
+		}
+		return body
+	}
+	text, _, err := x.Codec.EncodeResponse(l.stream.Response())
+	if err != nil {
+		return access.KeptBody{Type: mediaType, Size: l.whole.size, Note: "it is not kept: it makes no whole answer"}
+	}
+	body := x.keptBody(mediaType, text)
+	body.Size = l.whole.size
+	body.Note = noted("it was sent in pieces, and is shown as one", body.Note)
+	if l.pieces > mostSeen {
+		body.Note = noted(body.Note, "its end is missing")
+	}
+	return body
+}
+
+// noted joins notes.
+func noted(list ...string) string {
+	var said []string
+	for _, s := range list {
+		if s != "" {
+			said = append(said, s)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// keptBody is a body as the log has it: JSON or plain text without secrets, of a bounded length. Others are only named.
+func (x *exchange) keptBody(mediaType string, body []byte) access.KeptBody {
+	out := access.KeptBody{Type: mediaType, Size: int64(len(body))}
+	kind, _, _ := mime.ParseMediaType(mediaType)
+	var text string
+	if clean, ok := x.settings.Secrets.StripJSON(body); ok {
+		text = string(clean)
+	} else if kind == "text/plain" && utf8.Valid(body) {
+		text = x.settings.Secrets.Clean(string(body)).String()
+	} else {
+		if len(body) > 0 {
+			out.Note = "it is not kept: it is neither JSON nor plain text"
+		}
+		return out
+	}
+	text, left := withoutData(text)
+	if left > 0 {
+		out.Note = fmt.Sprintf("%d bytes of files in base64 are left out", left)
+	}
+	most := x.settings.MaxKeptBody
+	if len(text) > most {
+		out.Note = noted(out.Note, fmt.Sprintf("of %d bytes without secrets, the middle is left out", len(text)))
+		text = cutMiddle(text, most)
+	}
+	out.Text = text
+	return out
+}
+
+// cutMiddle returns the beginning and the end of a text, which has no secrets any more, and says between them how much is left out: a
+// conversation begins with what it is about, and ends with what was asked.
+func cutMiddle(text string, most int) string {
+	from, to := most/2, len(text)-most/2
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	return fmt.Sprintf("%s … [%d bytes left out] … %s", text[:from], to-from, text[to:])
+}
+
+// leastData is how many letters of base64 in a row are no words of anybody's.
+const leastData = 1024
+
+// withoutData returns a text without files in base64, which nobody can read, and how many bytes they had.
+func withoutData(text string) (string, int) {
+	var out strings.Builder
+	done, left := 0, 0
+	for i := 0; i < len(text); {
+		start := i
+		for i < len(text) && base64Letters[text[i]] {
+			i++
+		}
+		if i-start >= leastData {
+			fmt.Fprintf(&out, "%s[%d bytes left out]", text[done:start], i-start)
+			done, left = i, left+i-start
+		}
+		i++
+	}
+	if left == 0 {
+		return text, 0
+	}
+	return out.String() + text[done:], left
+}
+
+// base64Letters are those of base64, in both alphabets.
+var base64Letters = func() (set [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
+		set[c] = true
+	}
+	return set
+}()
+
+// seenBody is what was sent, up to a bound.
+type seenBody struct {
+	text bytes.Buffer
+	size int64
+	most int64 // a longer one has no text
+}
+
+// add takes a piece.
+func (s *seenBody) add(b []byte) {
+	if s == nil {
+		return
+	}
+	if s.size += int64(len(b)); s.size <= s.most {
+		s.text.Write(b)
+	} else {
+		s.text = bytes.Buffer{}
+	}
+}
