@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +30,13 @@ type manifest struct {
 		Ports []struct {
 			TargetPort string `yaml:"targetPort"`
 		}
+		Selector struct {
+			Labels map[string]string `yaml:"matchLabels"`
+			Name   string            `yaml:"app.kubernetes.io/name"`
+		}
 		Template struct {
-			Spec struct {
+			Metadata struct{ Labels, Annotations map[string]string }
+			Spec     struct {
 				Grace    int `yaml:"terminationGracePeriodSeconds"`
 				Security struct {
 					RunAsNonRoot bool `yaml:"runAsNonRoot"`
@@ -62,7 +69,11 @@ type manifest struct {
 
 type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+	Period  int                         `yaml:"periodSeconds"`
 }
+
+// beyondDrain is how long a gateway may take beyond drain: for errors that end streams, for connections, and for what is not written yet.
+const beyondDrain = 3 * endTime
 
 // configured checks a configuration of deploy, and returns what serve makes of it.
 func configured(t *testing.T, file string) gatewayConfig {
@@ -89,8 +100,9 @@ func port(addr string) int {
 	return n
 }
 
-// TestKubernetes checks that the manifests fit each other and the configuration that they carry.
-func TestKubernetes(t *testing.T) {
+// manifests reads the files for Kubernetes, by their kind, and checks that all of them are listed and have no field that Kubernetes does not have there.
+func manifests(t *testing.T) map[string]manifest {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", "*.yaml"))
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
@@ -103,8 +115,12 @@ func TestKubernetes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var m manifest
-		if err := yaml.Unmarshal(text, &m); err != nil || m.APIVersion == "" || m.Kind == "" {
+		var fields map[string]any
+		if err := errors.Join(yaml.Unmarshal(text, &m), yaml.Unmarshal(text, &fields)); err != nil || m.APIVersion == "" || m.Kind == "" {
 			t.Fatalf("%s: %v", file, err)
+		}
+		for _, path := range unknownFields(fields, m.Kind, "") {
+			t.Errorf("%s: a %s has no %s, or it is not in the list of this test", file, m.Kind, path)
 		}
 		all[m.Kind] = m
 		if m.Kind == "Kustomization" {
@@ -117,6 +133,66 @@ func TestKubernetes(t *testing.T) {
 	if !slices.Equal(listed, there) {
 		t.Errorf("kustomization.yaml lists %v of %v", listed, there)
 	}
+	return all
+}
+
+// knownFields are the fields that are used of what Kubernetes has, by kind; * stands for any name. Kubernetes drops others, or refuses them.
+var knownFields = map[string][]string{
+	"": {"apiVersion", "kind", "metadata.name", "metadata.labels.*"},
+	"Deployment": {"spec.replicas", "spec.selector.matchLabels.*", "spec.template.metadata.labels.*", "spec.template.metadata.annotations.*",
+		"spec.template.spec.automountServiceAccountToken", "spec.template.spec.terminationGracePeriodSeconds",
+		"spec.template.spec.securityContext.runAsNonRoot", "spec.template.spec.securityContext.runAsUser", "spec.template.spec.securityContext.runAsGroup",
+		"spec.template.spec.securityContext.fsGroup", "spec.template.spec.securityContext.seccompProfile.type",
+		"spec.template.spec.containers.name", "spec.template.spec.containers.image", "spec.template.spec.containers.args", "spec.template.spec.containers.envFrom.secretRef.name",
+		"spec.template.spec.containers.ports.name", "spec.template.spec.containers.ports.containerPort",
+		"spec.template.spec.containers.livenessProbe.httpGet.path", "spec.template.spec.containers.livenessProbe.httpGet.port",
+		"spec.template.spec.containers.readinessProbe.httpGet.path", "spec.template.spec.containers.readinessProbe.httpGet.port", "spec.template.spec.containers.readinessProbe.periodSeconds",
+		"spec.template.spec.containers.lifecycle.preStop.sleep.seconds", "spec.template.spec.containers.resources.requests.*", "spec.template.spec.containers.resources.limits.*",
+		"spec.template.spec.containers.securityContext.allowPrivilegeEscalation", "spec.template.spec.containers.securityContext.readOnlyRootFilesystem",
+		"spec.template.spec.containers.securityContext.capabilities.drop", "spec.template.spec.containers.volumeMounts.name", "spec.template.spec.containers.volumeMounts.mountPath",
+		"spec.template.spec.containers.volumeMounts.readOnly", "spec.template.spec.volumes.name", "spec.template.spec.volumes.configMap.name", "spec.template.spec.volumes.emptyDir"},
+	"Service":             {"spec.selector.*", "spec.ports.name", "spec.ports.port", "spec.ports.targetPort"},
+	"ConfigMap":           {"data.*"},
+	"PodDisruptionBudget": {"spec.minAvailable", "spec.selector.matchLabels.*"},
+	"Kustomization":       {"resources"},
+}
+
+// unknownFields returns the paths of fields that are not known.
+func unknownFields(v any, kind, path string) (list []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, each := range v {
+			list = append(list, unknownFields(each, kind, strings.TrimPrefix(path+"."+name, "."))...)
+		}
+		if len(v) > 0 {
+			return list
+		}
+	case []any:
+		for _, each := range v {
+			if _, plain := each.(string); !plain {
+				list = append(list, unknownFields(each, kind, path)...)
+			}
+		}
+		if len(v) > 0 && (len(list) > 0 || !isText(v[0])) {
+			return list
+		}
+	}
+	for _, known := range slices.Concat(knownFields[""], knownFields[kind]) {
+		if before, any := strings.CutSuffix(known, "*"); path == known || any && strings.HasPrefix(path, before) {
+			return nil
+		}
+	}
+	return []string{path}
+}
+
+func isText(v any) bool {
+	_, is := v.(string)
+	return is
+}
+
+// TestKubernetes checks that the manifests fit each other and the configuration that they carry.
+func TestKubernetes(t *testing.T) {
+	all := manifests(t)
 	pod := all["Deployment"].Spec.Template.Spec
 	c := pod.Containers[0]
 	t.Setenv("TOOLPOST_GATEWAY_KEYS", "postgres://db.example.org/toolpost") // from the secret
@@ -134,8 +210,23 @@ func TestKubernetes(t *testing.T) {
 	if c.Liveness.HTTPGet != (struct{ Path, Port string }{"/healthz", "ops"}) || c.Readiness.HTTPGet != (struct{ Path, Port string }{"/readyz", "ops"}) {
 		t.Errorf("probes %+v, %+v", c.Liveness, c.Readiness)
 	}
-	if wait := time.Duration(pod.Grace-c.Lifecycle.PreStop.Sleep.Seconds) * time.Second; wait <= config.Ops.Drain {
-		t.Errorf("the container is killed after %v, and draining may take %v", wait, config.Ops.Drain)
+	if wait := time.Duration(pod.Grace-c.Lifecycle.PreStop.Sleep.Seconds) * time.Second; wait < config.Ops.Drain+beyondDrain || c.Lifecycle.PreStop.Sleep.Seconds < c.Readiness.Period {
+		t.Errorf("the container is killed after %v, and draining may take %v and %v; requests are sent for %d s", wait, config.Ops.Drain, beyondDrain, c.Lifecycle.PreStop.Sleep.Seconds)
+	}
+	if cmd, rest, err := newRoot().Find(c.Args); err != nil || cmd.Name() != "serve" || cmd.ParseFlags(rest) != nil {
+		t.Errorf("%v cannot be run: %v", c.Args, err)
+	}
+	labels := all["Deployment"].Spec.Template.Metadata.Labels
+	for kind, selects := range map[string]map[string]string{"Deployment": all["Deployment"].Spec.Selector.Labels, "PodDisruptionBudget": all["PodDisruptionBudget"].Spec.Selector.Labels} {
+		if len(selects) == 0 || !maps.Equal(selects, labels) {
+			t.Errorf("the %s selects %v of %v", kind, selects, labels)
+		}
+	}
+	if selects := all["Service"].Spec.Selector.Name; selects != labels["app.kubernetes.io/name"] || selects == "" {
+		t.Errorf("the Service selects %q of %v", selects, labels)
+	}
+	if scraped := all["Deployment"].Spec.Template.Metadata.Annotations["prometheus.io/port"]; scraped != strconv.Itoa(ports["ops"]) {
+		t.Errorf("port %s is scraped of %v", scraped, ports)
 	}
 	if !pod.Security.RunAsNonRoot || c.Security.Escalation == nil || *c.Security.Escalation || !c.Security.ReadOnly {
 		t.Error("the container may do more than it needs")
@@ -180,11 +271,6 @@ func TestSecretExample(t *testing.T) {
 	}
 	if !isPostgres(secret.Data[keysEnv]) || secret.Data["ANTHROPIC_API_KEY"] == "" {
 		t.Errorf("%+v", secret.Data)
-	}
-	for _, args := range [][]string{{"keys", "create", "--team", "ops", "--config", "/etc/toolpost/gateway.yaml"}} { // docs/gateway/operations.md
-		if cmd, rest, err := newRoot().Find(args); err != nil || cmd.Name() != "create" || cmd.ParseFlags(rest) != nil {
-			t.Errorf("%v cannot be run: %v", args, err)
-		}
 	}
 }
 
@@ -233,7 +319,7 @@ func TestContainerAndUnit(t *testing.T) {
 		}
 	}
 	stop, err := strconv.Atoi(values["TimeoutStopSec"])
-	if err != nil || time.Duration(stop)*time.Second <= config.Ops.Drain {
+	if err != nil || time.Duration(stop)*time.Second < config.Ops.Drain+beyondDrain {
 		t.Errorf("systemd kills after %v s, and draining may take %v", stop, config.Ops.Drain)
 	}
 	if values["ExecReload"] != "/bin/kill -HUP $MAINPID" || values["DynamicUser"] != "yes" || values["NoNewPrivileges"] != "yes" {

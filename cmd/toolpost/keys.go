@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,7 +130,7 @@ or month, or total.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	addKeysFlags(cmd)
-	cmd.AddCommand(newKeysCreate(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
+	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
 	return cmd
 }
 
@@ -238,7 +239,11 @@ func newKeysList() *cobra.Command {
 					if !k.Expires.IsZero() {
 						expires = k.Expires.UTC().Format(time.RFC3339)
 					}
-					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), k.State(time.Now()), expires,
+					state := k.State(time.Now())
+					if n := len(k.EarlierUntil); n > 0 {
+						state += fmt.Sprintf(" (%d earlier until %s)", n, slices.MaxFunc(k.EarlierUntil, time.Time.Compare).UTC().Format(time.RFC3339))
+					}
+					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), state, expires,
 						boundList(k.Models), boundList(k.Tools), boundList(k.Routes), cmp.Or(quotaList(k.Limits), "none")})
 				}
 				return printTable(cmd.OutOrStdout(), "", rows)
@@ -260,8 +265,80 @@ func quotaList(list []access.Quota) string {
 	return strings.Join(out, " ")
 }
 
+func newKeysSet() *cobra.Command {
+	var to access.Key
+	var limits []string
+	var none, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "set KEY",
+		Short: "Change what a key may do",
+		Long: `Changes a key, which keeps its secret and what it has used. What is given takes the place
+of what was; the rest stays. '*' allows all models, tools or routes, --no-limits takes all
+limits away, and --expires never the end.`,
+		Example: "  toolpost keys set tp-k3f9x2qabc --limit money/month=80 --expires 90d --keys sqlite:keys.db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if to.Limits, err = readLimits(cmd, limits); err != nil {
+				return err
+			}
+			if none && len(limits) > 0 {
+				return usagef(cmd, "--limit and --no-limits cannot both be meant")
+			}
+			if cmd.Flag("expires").Value.String() != "never" {
+				if to.Expires, err = timeFlag(cmd, "expires", false); err != nil {
+					return err
+				}
+			}
+			given := func(name string) bool { return cmd.Flag(name).Changed }
+			if !slices.ContainsFunc([]string{"name", "models", "tools", "routes", "limit", "no-limits", "expires"}, given) {
+				return usagef(cmd, "nothing says what to change: give --name, --models, --tools, --routes, --limit, --no-limits or --expires")
+			}
+			return withKeys(cmd, false, func(b *access.Book) error {
+				k, err := b.Change(cmd.Context(), args[0], func(k *access.Key) {
+					if given("name") {
+						k.Name = to.Name
+					}
+					if given("models") {
+						k.Models = to.Models
+					}
+					if given("tools") {
+						k.Tools = to.Tools
+					}
+					if given("routes") {
+						k.Routes = to.Routes
+					}
+					if given("limit") || none {
+						k.Limits = to.Limits
+					}
+					if given("expires") {
+						k.Expires = to.Expires
+					}
+				})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), k)
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is changed\n", k.ID, printable(k.Team))
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&to.Name, "name", "", "what the key is for")
+	f.StringSliceVar(&to.Models, "models", nil, "the models that it may ask for, as clients name them")
+	f.StringSliceVar(&to.Tools, "tools", nil, "the tools of the gateway and of vendors that it may use")
+	f.StringSliceVar(&to.Routes, "routes", nil, "the routes that it may use, as the configuration names them")
+	f.StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=50; may be given several times")
+	f.BoolVar(&none, "no-limits", false, "take all limits of the key away")
+	f.String("expires", "", "when it ends: after a `TIME` like 720h or 30d, with a day like 2027-01-31, at 2027-01-31T12:00:00Z, or never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
 func newKeysRotate() *cobra.Command {
-	var grace time.Duration
+	var within string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "rotate KEY",
@@ -270,8 +347,9 @@ func newKeysRotate() *cobra.Command {
 		Example: "  toolpost keys rotate tp-k3f9x2qabc --grace 24h --keys sqlite:keys.db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if grace < 0 {
-				return usagef(cmd, "--grace is not less than 0")
+			grace, err := access.ParseDuration(cmp.Or(within, "0s"))
+			if err != nil || grace < 0 {
+				return usagef(cmd, "--grace is how long the secret before is still good, like 24h or 2d, and not %q", within)
 			}
 			return withKeys(cmd, false, func(b *access.Book) error {
 				k, secret, err := b.Rotate(cmd.Context(), args[0], grace)
@@ -282,7 +360,7 @@ func newKeysRotate() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 0, "how long the secret before is still good")
+	cmd.Flags().StringVar(&within, "grace", "", "how `LONG` the secret before is still good, like 24h or 2d")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -307,7 +385,7 @@ func newKeysRevoke() *cobra.Command {
 
 func newKeysTeam() *cobra.Command {
 	var limits []string
-	var none bool
+	var none, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "team TEAM",
 		Short: "Show or set the limits of a team",
@@ -334,6 +412,9 @@ Without --limit and --no-limits it shows them.`,
 				if err != nil {
 					return err
 				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), access.Team{Name: args[0], Limits: list})
+				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "limits of team %s: %s\n", printable(args[0]), cmp.Or(quotaList(list), "none"))
 				return err
 			})
@@ -341,6 +422,7 @@ Without --limit and --no-limits it shows them.`,
 	}
 	cmd.Flags().StringArrayVar(&limits, "limit", nil, "a `LIMIT` like money/month=500; may be given several times")
 	cmd.Flags().BoolVar(&none, "no-limits", false, "take all limits of the team away")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
 

@@ -108,6 +108,22 @@ func TestKeys(t *testing.T) {
 	must(t, toolpost(t, "", "usage", "--since", "2999-01-01", "--keys", keysFile), 0, "nothing was used")
 }
 
+// TestKeysAreChanged checks that a key can be given other bounds, and that lists say which earlier secrets are good.
+func TestKeysAreChanged(t *testing.T) {
+	bare(t, nil)
+	id := makeKey(t, "--team", "a", "--models", "gpt-*")[:len("tp-k3f9x2qabc")]
+	must(t, toolpost(t, "", "keys", "set", id, "--models", "claude-*", "--limit", "money/month=5", "--keys", keysFile), 0, "")
+	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); !strings.Contains(r.out, "claude-*") || strings.Contains(r.out, "gpt-*") || !strings.Contains(r.out, "money/month") {
+		t.Errorf("%s%s", r.out, r.errOut)
+	}
+	must(t, toolpost(t, "", "keys", "rotate", id, "--grace", "2d", "--keys", keysFile), 0, "")
+	if r := toolpost(t, "", "keys", "list", "--json", "--keys", keysFile); !strings.Contains(r.out, "earlier_until") {
+		t.Errorf("%s", r.out)
+	}
+	must(t, toolpost(t, "", "keys", "team", "a", "--limit", "tokens/day=9", "--keys", keysFile), 0, "tokens/day=9")
+	must(t, toolpost(t, "", "keys", "team", "a", "--json", "--keys", keysFile), 0, "tokens/day")
+}
+
 // TestKeysUsedWrongly checks what the commands refuse.
 func TestKeysUsedWrongly(t *testing.T) {
 	bare(t, map[string]string{"admin.yaml": "gateway: {admin_addr: '127.0.0.1:0'}\n"})

@@ -66,7 +66,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 
 // limitMemory limits the memory that reading a long text needs in addition to the text.
 func limitMemory(size int) (undo func()) {
-	const beside = 20 << 20
+	const beside = 18 << 20
 	if size < beside {
 		return func() {}
 	}

@@ -59,7 +59,9 @@ func newRuns() *cobra.Command {
 		Short: "List the runs that wait for a person, and decide for them",
 		Long: `A run that was started with --later ends with status 3 when a call needs a person's
 consent, and waits. Any process can decide about the call, at any time before its
-deadline; the run goes on where it was when it is resumed.`,
+deadline; the run goes on where it was when it is resumed. Calls of requests to a gateway
+with approval: pending wait in the same way, in the store of that gateway (--journal or
+TOOLPOST_STORE); they go on when the client asks again.`,
 		Example: `  toolpost runs list
   toolpost runs list --all --json`,
 		Args: cobra.NoArgs,
@@ -189,7 +191,8 @@ func newRunsDecide(allow bool) *cobra.Command {
 		Use:   "approve RUN [CALL...]",
 		Short: "Allow calls that a run waits for",
 		Long: `Record that calls of a run may be run. Nothing is run by this: 'toolpost run --resume RUN'
-goes on. Without CALL the run must wait for one call only, or --all must be given.
+goes on, or the gateway when the client asks again. Without CALL the run must wait for one
+call only, or --all must be given.
 
 --args has the call run with other arguments, which must match the tool's schema; the
 record keeps both. --value answers a question that the tool asks.`,

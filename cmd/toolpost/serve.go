@@ -48,6 +48,7 @@ type routeConfig struct {
 	CacheTools  bool          `yaml:"cache_tools"`
 	Pass        []string      `yaml:"pass"`
 	PassTeam    string        `yaml:"pass_team"`
+	Bodies      *bool         `yaml:"log_bodies" help:"whether what its clients ask and are answered is kept beside the log of requests" default:"what log_bodies of the gateway says"`
 	Served      servedConfig  `yaml:",inline"`
 }
 
@@ -80,13 +81,13 @@ const maxNames = 50
 func (c gatewayConfig) routes() []gateway.ModelRoute {
 	if len(c.Routes) == 0 {
 		to := []gateway.Upstream{{Model: offlineID}}
-		return []gateway.ModelRoute{{Model: offlineID, Upstreams: to}, {Model: "*", Upstreams: to}}
+		return []gateway.ModelRoute{{Model: offlineID, Upstreams: to, LogBodies: c.Keys.Bodies}, {Model: "*", Upstreams: to, LogBodies: c.Keys.Bodies}}
 	}
 	var list []gateway.ModelRoute
 	for i, r := range c.Routes {
 		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
-			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam}
+			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: c.keepsBodies(r)}
 		for _, u := range r.To {
 			up := gateway.Upstream{Model: u.Model, Health: u.Health, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
 			if u.Weight != nil {
@@ -100,6 +101,14 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 		list = append(list, route)
 	}
 	return list
+}
+
+// keepsBodies reports whether what clients of a route ask and are answered is kept.
+func (c gatewayConfig) keepsBodies(r routeConfig) bool {
+	if r.Bodies != nil {
+		return *r.Bodies
+	}
+	return c.Keys.Bodies
 }
 
 // opener opens upstreams, with a client for each way to ask.
@@ -120,6 +129,7 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 			return nil, err
 		}
 		c.Route, c.Style = way.Tools, way.Style
+		c.StrictByCheck = true // the vendors' libraries ask for nothing else
 		clients[way] = c
 	}
 	return func(id string, way gateway.Way) (llm.Model, error) {
@@ -186,6 +196,7 @@ func (s *settings) gatewaySetup(log *slog.Logger) (gateway.Setup, error) {
 	return gateway.Setup{
 		Open: open, Forward: other.Forwarder, Routes: c.routes(), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
 		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log,
+		Secrets: s.gatewaySecrets(), MaxKeptBody: c.Keys.BodySize,
 	}, nil
 }
 

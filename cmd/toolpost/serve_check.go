@@ -119,10 +119,13 @@ func (v *serving) publicProblem(addr string, s *settings) error {
 }
 
 // storeProblems says why keys or what is remembered cannot be kept where the settings say, as far as it can be seen without opening
-// anything. They need a restart, so a gateway that serves does not look again: its own files are locked.
+// anything. What a gateway that serves has open itself is not looked at: closing it would end its locks.
 func (v *serving) storeProblems(s *settings) error {
-	if v.live != nil {
-		return nil
+	storable := func(name, what string) error {
+		if v.guards.has(name) {
+			return nil
+		}
+		return storable(name, what)
 	}
 	name, err := keysName(v.cmd, s)
 	if err != nil {
@@ -220,6 +223,7 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 			}
 		}
 	}
+	c.bodyWarnings(m)
 	s.routeWarnings(m)
 }
 

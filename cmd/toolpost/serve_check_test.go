@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +43,8 @@ var refused = []struct {
 	{"empty keys", "gateway:\n  keys: \"\"\n" + goodRoute, "", []string{"F:2: gateway.keys: it is empty"}},
 	{"no keys", "gateway:\n  keys:\n" + goodRoute, "", []string{"gateway.keys: it is empty"}},
 	{"administrators without keys", "gateway:\n  admin_addr: 127.0.0.1:8232\n" + goodRoute, "", []string{"F:2: gateway.admin_addr: it is for those who look after keys, and there are none: set keys"}},
+	{"bodies without keys", "gateway:\n  log_bodies: true\n  log_body_size: 5\n" + goodRoute, "", []string{"F:2: gateway.log_bodies: what clients ask and are answered is kept beside the log of requests, and there is none without keys: set keys", "F:3: gateway.log_body_size: 5 is not between 256 and 1048576 bytes"}},
+	{"bodies of a route without keys", "gateway:\n  routes: [{model: a, to: [{model: sim/offline}], log_bodies: true}]\n", "", []string{"F:2: gateway.routes[0].log_bodies: "}},
 	{"equal addresses", "gateway:\n  addr: 127.0.0.1:8239\n  ops_addr: 127.0.0.1:8239\n" + goodRoute, "", []string{"F:3: gateway.ops_addr: 127.0.0.1:8239 is taken by addr (127.0.0.1:8239)"}},
 	{"one address in another", "gateway:\n  keys: sqlite:k.db\n  addr: localhost:8239\n  admin_hosts: [x]\n  admin_addr: 0.0.0.0:8239\n" + goodRoute, "", []string{"F:5: gateway.admin_addr: 0.0.0.0:8239 is taken by addr (localhost:8239)"}},
 	{"no address", "gateway:\n  addr: 8230\n" + goodRoute, "", []string{`F:2: gateway.addr: "8230" is no address`}},
@@ -127,14 +130,17 @@ func TestCheckWarns(t *testing.T) {
 	t.Setenv(adminKeyEnv, "")
 	for config, says := range map[string]string{
 		"": "there are no routes, so the offline model answers for every name",
-		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}, {model: sim/native, weight: 0}]}]\n":                                     ":2: gateway.routes[0].to[1].weight: 0 keeps sim/native out of the draw",
-		"gateway:\n  keys: postgres://u:hunter2@db/x\n" + goodRoute:                                                                          ":2: gateway.keys: a password stands in the file; it belongs into TOOLPOST_GATEWAY_KEYS",
-		"gateway:\n  ops_hosts: [x.y]\n" + goodRoute:                                                                                         ":2: gateway.ops_hosts: it is for ops_addr, which is not set",
-		"gateway:\n  log_retention: 1h\n" + goodRoute:                                                                                        ":2: gateway.log_retention: it is for the log that is kept with keys",
-		"gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:8232\n" + goodRoute:                                                          ":3: gateway.admin_addr: it needs a key for administrators in TOOLPOST_ADMIN_KEY",
-		"gateway:\n  routes:\n    - {model: v, pass: [embeddings], to: [{model: openai/text-embedding-3-small}]}\n":                          ":3: gateway.routes[0].to[0].model: clients of v get no answer: openai: auth: no key: set OPENAI_API_KEY",
-		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending}]\n":                             ":2: gateway.routes[0].approval: which calls wait is kept in memory, and a restart forgets it",
-		"mcp_servers: {tickets: {command: no-such-program}}\ngateway:\n  routes: [{model: a, to: [{model: sim/offline}], mcp: [tickets]}]\n": ":3: gateway.routes[0].mcp[0]: the tools of tickets are not there until it can be started",
+		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}, {model: sim/native, weight: 0}]}]\n":                                     ":2: warning: gateway.routes[0].to[1].weight: 0 keeps sim/native out of the draw",
+		"gateway:\n  keys: postgres://u:hunter2@db/x\n" + goodRoute:                                                                          ":2: warning: gateway.keys: a password stands in the file; it belongs into TOOLPOST_GATEWAY_KEYS",
+		"gateway:\n  ops_hosts: [x.y]\n" + goodRoute:                                                                                         ":2: warning: gateway.ops_hosts: it is for ops_addr, which is not set",
+		"gateway:\n  log_retention: 1h\n" + goodRoute:                                                                                        ":2: warning: gateway.log_retention: it is for the log that is kept with keys",
+		"gateway:\n  keys: sqlite:k.db\n  log_bodies: true\n  log_retention: 48h\n" + goodRoute:                                              ":3: warning: gateway.log_bodies: what clients ask and are answered is kept for 48h0m0s, without the secrets that are known; there may be others in it",
+		"gateway:\n  keys: sqlite:k.db\n  routes: [{model: a, to: [{model: sim/offline}], log_bodies: true}]\n":                              ":3: warning: gateway.routes[0].log_bodies: what clients ask and are answered is kept for 720h0m0s",
+		"gateway:\n  keys: sqlite:k.db\n  log_body_size: 1000\n" + goodRoute:                                                                 ":3: warning: gateway.log_body_size: it is for log_bodies, which is not set",
+		"gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:8232\n" + goodRoute:                                                          ":3: warning: gateway.admin_addr: it needs a key for administrators in TOOLPOST_ADMIN_KEY",
+		"gateway:\n  routes:\n    - {model: v, pass: [embeddings], to: [{model: openai/text-embedding-3-small}]}\n":                          ":3: warning: gateway.routes[0].to[0].model: clients of v get no answer: openai: auth: no key: set OPENAI_API_KEY",
+		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending}]\n":                             ":2: warning: gateway.routes[0].approval: which calls wait is kept in memory, and a restart forgets it",
+		"mcp_servers: {tickets: {command: no-such-program}}\ngateway:\n  routes: [{model: a, to: [{model: sim/offline}], mcp: [tickets]}]\n": ":3: warning: gateway.routes[0].mcp[0]: the tools of tickets are not there until it can be started",
 	} {
 		place(t, "gateway.yaml", config)
 		got := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml")
@@ -187,5 +193,24 @@ func TestCheckOfManyRoutes(t *testing.T) {
 		t.Errorf("it took %v", took)
 	} else {
 		t.Log(took)
+	}
+}
+
+// A configuration from a pipe could be read once only, and the second time it would be empty: no keys, no routes.
+func TestConfigurationIsAFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe.yaml")
+	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
+		t.Skip("no pipes here:", string(out))
+	}
+	for _, args := range [][]string{{"serve", "--check", "--config", pipe}, {"serve", "--config", pipe}} {
+		go func() {
+			if w, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+				_, _ = w.WriteString("gateway: {keys: 'sqlite:keys.db', routes: [{model: a, to: [{model: sim/offline}]}]}\n")
+				_ = w.Close()
+			}
+		}()
+		if r := toolpost(t, "", args...); r.code == 0 || !strings.Contains(r.errOut+r.out, "is no regular file") {
+			t.Errorf("%v: %d %s %s", args, r.code, r.out, r.errOut)
+		}
 	}
 }

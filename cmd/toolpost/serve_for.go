@@ -126,6 +126,9 @@ func (p codingAgent) print(w io.Writer, url, model, key string) {
 // noKey is what codingAgents show that must show some key to a gateway that asks for none.
 const noKey = "none"
 
+// yourKey is what they show to one with keys: those are told once, when they are made.
+const yourKey = "YOUR-KEY"
+
 // serveFor prints how a program is told to use the gateway.
 func serveFor(cmd *cobra.Command, name, addr string) error {
 	i := slices.IndexFunc(codingAgents, func(p codingAgent) bool { return p.name == name })
@@ -146,7 +149,12 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 	if model == "" {
 		return fmt.Errorf("gateway: no route answers clients of the format %s by a name that is known; add one with a name without *", format)
 	}
-	codingAgents[i].print(cmd.OutOrStdout(), scheme+"://"+reachable(addr), model, noKey)
+	key := noKey
+	if s.Gateway.Keys.Store != "" {
+		key = yourKey
+		fmt.Fprintf(cmd.OutOrStdout(), "# %s is a key of the gateway: toolpost keys create --help\n", key)
+	}
+	codingAgents[i].print(cmd.OutOrStdout(), scheme+"://"+reachable(addr), model, key)
 	return nil
 }
 

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,24 +19,33 @@ import (
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 )
 
+// readConfig returns the text of the configuration file of a gateway. It is read more than once, so it has to be a file:
+// a pipe would be empty then, which is a configuration too, or let its reader wait.
+func readConfig(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file, which it has to be because it is read more than once", file)
+	}
+	return readFile(file, maxConfig)
+}
+
 // read looks at the form of a file: keys that are not known and values that are none. What can be read goes into s.
 func (m *mistakes) read(s *settings) error {
-	text, err := readFile(m.file, maxConfig)
+	text, err := readConfig(m.file)
 	if err != nil {
 		return err
 	}
 	line := new(yamlcheck.LineError)
 	if err := yamlcheck.Check(text); errors.As(err, &line) {
-		m.misread(line.Line, "", line.Problem)
+		m.unreadable(text, line.Line, line.Problem)
 		return nil
 	} else if err != nil {
-		m.misread(0, "", err.Error())
+		m.unreadable(text, 0, err.Error())
 		return nil
 	}
 	tree, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		line, problem := configProblem(err)
-		m.misread(line, "", problem)
+		m.unreadable(text, line, problem)
 		return nil
 	}
 	m.tree, m.anchors = tree, make(map[string]ast.Node)
@@ -124,10 +137,8 @@ func misfit(n ast.Node, t reflect.Type, path string) string {
 	switch kind := t.Kind(); {
 	case hasSettings(t) && !isMapping:
 		return noSettings(t, value, isList)
-	case kind == reflect.Slice && isMapping:
-		return "settings by name stand where a list is expected; begin each of its items with a -"
 	case kind == reflect.Slice && !isList:
-		return fmt.Sprintf("a list is expected; write [%s]", value)
+		return noList(t, value, isMapping)
 	case kind == reflect.String && (isList || isMapping):
 		return "a text is expected, and this is a list or has settings of its own"
 	case (kind == reflect.Int || kind == reflect.Int64) && n.Type() == ast.FloatType:
@@ -138,16 +149,60 @@ func misfit(n ast.Node, t reflect.Type, path string) string {
 	return ""
 }
 
+// noList says that a list is expected, and how what stands there would be one.
+func noList(t reflect.Type, value string, isMapping bool) string {
+	switch {
+	case isMapping:
+		return "settings by name stand where a list is expected; begin each of its items with a -"
+	case hasModel(t.Elem()):
+		return fmt.Sprintf("a list is expected; write [{model: %s}]", value)
+	}
+	return fmt.Sprintf("a list is expected; write [%s]", value)
+}
+
 // noSettings says that settings by name are expected, and how a text would be one of them.
 func noSettings(t reflect.Type, value string, isList bool) string {
-	f, ok := t.FieldByName("Model")
 	switch {
 	case isList:
 		return "a list stands where settings by name are expected; write NAME: VALUE, without the - or the [ ]"
-	case ok && f.Type.Kind() == reflect.String && value != "":
+	case hasModel(t) && value != "":
 		return fmt.Sprintf("%q stands where settings by name are expected; write {model: %s}", value, value)
 	}
 	return fmt.Sprintf("%q stands where settings by name are expected; write NAME: VALUE", value)
+}
+
+// hasModel reports whether settings by name have one that is called model.
+func hasModel(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	f, ok := t.FieldByName("Model")
+	return ok && f.Type.Kind() == reflect.String
+}
+
+// bareStar is a * that stands alone, which is the beginning of an alias in YAML.
+var bareStar = regexp.MustCompile(`(?m)^[ \t-]*[a-z_]+:[ \t]+\*[ \t]*(#.*)?$`)
+
+// unreadable takes down why a file is no YAML.
+func (m *mistakes) unreadable(text []byte, line int, problem string) {
+	if at := bareStar.FindIndex(text); at != nil {
+		line, problem = 1+bytes.Count(text[:at[0]], []byte("\n")), `a * that stands alone means something else in YAML; write "*"`
+	}
+	m.misread(line, "", problem)
+}
+
+// wrongPlace says where a setting belongs that somebody has looked for at the wrong place; "" if nobody knows.
+func wrongPlace(name, path string) string {
+	below := map[string]reflect.Value{}
+	settingKeys(reflect.ValueOf(new(gatewayConfig)).Elem(), below)
+	_, ofGateway := below[name]
+	switch {
+	case path == "" && ofGateway:
+		return "; it stands below gateway"
+	case name == "api_key" || name == "key":
+		return "; a key does not stand in the file: key_env names the variable of the environment that holds it"
+	}
+	return ""
 }
 
 // hasSettings reports whether a type has settings by name, which its fields name.
@@ -196,7 +251,8 @@ func (m *mistakes) members(n ast.Node, into reflect.Value, path string) {
 			m.walk(v, in, at)
 			continue
 		}
-		m.misread(k.GetToken().Position.Line, at, fmt.Sprintf("the key %q is not known%s", name, didYouMean(name, slices.Sorted(keys(known)))))
+		hint := cmp.Or(wrongPlace(name, path), didYouMean(name, slices.Sorted(keys(known))))
+		m.misread(k.GetToken().Position.Line, at, fmt.Sprintf("the key %q is not known%s", name, hint))
 		for _, meant := range near.Names(name, slices.Sorted(keys(known)), 1) {
 			m.meant = append(m.meant, strings.TrimPrefix(path+"."+meant, ".")) // that it is not there was said
 		}

@@ -434,6 +434,9 @@ func (in *importing) id(model, base ast.Node) string {
 	case strings.Contains(host, "@"):
 		in.leave(base, "a model is left out: its api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
 		return ""
+	case strings.ContainsAny(rest, "?#"):
+		in.leave(base, "a model is left out: its api_base has a query or a fragment, which are not copied: a key in it belongs into a variable; add a row under providers with base_url and key_env")
+		return ""
 	case ours.name == "azure":
 		return in.onAzure(base, scheme+"://"+host, name)
 	}

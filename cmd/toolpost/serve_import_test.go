@@ -136,6 +136,7 @@ func TestServeImportOf(t *testing.T) {
 			"providers:\n  openai-key-1: {like: openai, key_env: \"OPENAI_KEY_1\"}\n  openai-key-2: {like: openai, key_env: \"OPENAI_KEY_2\"}\ngateway:\n  routes:\n    - model: a\n      to:\n        - {model: openai-key-1/gpt-4o}\n        - {model: openai-key-2/gpt-4o}\n", "2 of 2 models"},
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: os.environ/GPU_KEY", ""), "gpu-key: {base_url: \"http://gpu2:8000/v1\", wire: chat, key_env: \"GPU_KEY\"}", ""},
 		{entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1', api_key: sk-abcdefghijklmnopqrst", ""), "{model: \"http://gpu2:8000/v1#m\"}", "this server is asked without a key"},
+		{entry("x", "model: gpt-4o", "") + entry("s", "model: openai/m, api_base: 'http://gpu2:8000/v1?api_key=sk-abcdefghijklmnopqrst'", ""), "openai/gpt-4o", "its api_base has a query or a fragment"},
 		{entry("b", "model: bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0, aws_region_name: eu-central-1", ""), "bedrock/", "aws_region_name: set AWS_REGION to eu-central-1"},
 		{entry("w", "model: sim, weight: 0", "") + entry("w", "model: gpt-4o", ""), "{model: openai/sim, weight: 0}", ""},
 		{entry("x", "model: gpt-4o", "") + "litellm_settings: {cache: true}\nrouter_settings: {model_group_alias: {y: x}}\n", "    - model: y\n      to:\n        - {model: openai/gpt-4o}\n      cache: 10m\n", ""},
@@ -177,6 +178,8 @@ func TestServeFor(t *testing.T) {
 		"routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n":                                                                         {"aider", "openai/x-any"},
 		"routes:\n    - {model: \"claude-*\", to: [{model: anthropic/claude-*}]}\n":                                                             {"claude-code", "ANTHROPIC_MODEL=claude-"},
 	} {
+		writeFile(t, file, "gateway:\n  keys: sqlite:keys.db\n  "+config)
+		must(t, toolpost(t, "", "serve", "--config", file, "--for", want[0]), 0, "YOUR-KEY is a key of the gateway")
 		writeFile(t, file, "gateway:\n  "+config)
 		if got := toolpost(t, "", "serve", "--config", file, "--for", want[0]); got.code != 0 || !strings.Contains(got.out, want[1]) || strings.Contains(got.out, "*") || strings.Contains(got.out, "=claude-\n") {
 			t.Errorf("%s: %d %s%s", config, got.code, got.out, got.errOut)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type keysConfig struct {
 	Store      string        `yaml:"keys" help:"where keys and what they use are kept: sqlite:FILE or postgres://…; with it every request needs a key"`
 	State      string        `yaml:"state" help:"where the gateway keeps what it remembers between requests: sqlite:FILE, postgres://… or memory; without it, where keys are, or in memory if there are none"`
 	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h"`
+	Bodies     bool          `yaml:"log_bodies" help:"keep what clients ask and are answered beside the log of requests, without the secrets that are known; needs keys, and a route may say otherwise" default:"false"`
+	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each; of more, the middle is left out" default:"65536"`
 	AdminAddr  string        `yaml:"admin_addr" help:"an address for administrators, who show the key in TOOLPOST_ADMIN_KEY"`
 	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use beside those of loopback, with the port"`
 }
@@ -95,6 +98,16 @@ func (g *guards) watch(name string) {
 			g.files = append(g.files, storeFile{file, was})
 		}
 	}
+}
+
+// has reports whether a database is one of SQLite's that is open, by whatever name.
+func (g *guards) has(name string) bool {
+	file, ok := strings.CutPrefix(name, "sqlite:")
+	if !ok {
+		return false
+	}
+	now, err := os.Stat(file)
+	return slices.ContainsFunc(g.files, func(f storeFile) bool { return f.name == file || err == nil && os.SameFile(f.was, now) })
 }
 
 // lost names the files that are not there any more, or are others: what is written now is gone when the gateway ends, and

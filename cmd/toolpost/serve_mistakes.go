@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // mistake is something in a configuration that is wrong, or may be.
@@ -32,6 +33,9 @@ func (m mistake) String() string {
 	text := m.Problem
 	if m.Path != "" {
 		text = m.Path + ": " + text
+	}
+	if m.Warning {
+		text = "warning: " + text
 	}
 	switch {
 	case m.Line > 0:
@@ -112,7 +116,11 @@ func (m *mistakes) addError(err error) {
 		m.at(mistake{Path: "gateway." + placed.path, Problem: placed.err.Error(), missing: placed.missing})
 	case errors.As(err, &route):
 		path := fmt.Sprintf("gateway.routes[%d].%s", route.Route, route.Setting)
-		m.at(mistake{Path: strings.TrimSuffix(path, "."), Problem: route.Error()})
+		problem, unset := route.Error(), new(provider.UnsetError)
+		if known := new(llm.Error); errors.As(route.Err, &known) && known.Err != nil { // its first words are for programs
+			problem = strings.Replace(problem, strings.TrimSuffix(known.Error(), known.Err.Error()), "", 1)
+		}
+		m.at(mistake{Path: strings.TrimSuffix(path, "."), Problem: problem, missing: errors.As(route.Err, &unset)})
 	case errors.As(err, &setting) && !setting.ofCommand():
 		m.at(mistake{Path: setting.path, Problem: setting.err.Error()})
 	case errors.As(err, &usage):
@@ -149,8 +157,9 @@ func (m *mistakes) line(path string) int {
 // lacks.
 func (m *mistakes) split(check bool) (wrong, said []mistake) {
 	slices.SortStableFunc(m.list, func(a, b mistake) int { return a.Line - b.Line })
-	for _, x := range m.list {
-		if x.Warning = x.Warning || check && x.missing; x.Warning {
+	for i := range m.list {
+		m.list[i].Warning = m.list[i].Warning || check && m.list[i].missing
+		if x := m.list[i]; x.Warning {
 			said = append(said, x)
 		} else {
 			wrong = append(wrong, x)
@@ -193,6 +202,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m.addError(s.Gateway.problems(addr, v.addrFlag != ""))
 	m.addError(v.publicProblem(addr, s))
 	m.addError(v.storeProblems(s))
+	m.addError(v.bodyProblems(s))
 	m.addError(traceProblem())
 	m.addError(v.tryTools(s))
 	setup, err := s.gatewaySetup(v.log)
@@ -277,7 +287,11 @@ func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.
 				continue
 			}
 			if err := known.Ready(); err != nil {
-				m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "clients of %s get no answer: %v", r.Model, err)
+				who := "clients of " + r.Model + " get no answer"
+				if len(r.Upstreams) > 1 || len(r.Fallback) > 0 {
+					who = "it cannot be asked, and the others of " + r.Model + " answer in its place"
+				}
+				m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", who, err)
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func (v *serving) digest() [sha256.Size]byte {
 		if file == "" {
 			continue
 		}
-		b, err := readFile(file, maxConfig)
+		b, err := readConfig(file)
 		fmt.Fprintf(h, "%s %d %v ", file, len(b), err == nil)
 		h.Write(b)
 	}
@@ -396,15 +396,13 @@ func (v *serving) ops(failed chan<- error) (*http.Server, error) {
 
 // routed puts health, and metrics where nobody else can reach them, beside what clients ask for.
 func (s *settings) routed(live *gateway.Live, metrics, clients http.Handler, addr string) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/healthz", live.Health())
-	mux.Handle("/readyz", live.Health())
+	ours := map[string]http.Handler{"/healthz": live.Health(), "/readyz": live.Health()}
 	if s.Gateway.Ops.OpsAddr == "" && loopback(addr) == nil {
-		mux.Handle("/metrics", gateway.LocalOnly(metrics))
+		ours["/metrics"] = gateway.LocalOnly(metrics)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern != "" && r.Method != http.MethodPost {
-			mux.ServeHTTP(w, r)
+		if own := ours[r.URL.Path]; own != nil && r.Method != http.MethodPost {
+			own.ServeHTTP(w, r)
 			return
 		}
 		clients.ServeHTTP(w, r) // a mux would clean paths that vendors' clients mean as they are

@@ -145,14 +145,16 @@ func TestServeReloads(t *testing.T) {
 	if first, second := asks("first"), asks("second"); first != 404 || second != 200 {
 		t.Errorf("after the change: first %d, second %d", first, second)
 	}
-	for _, bad := range []string{"", "# only a comment\n\n", "model: x\n", "gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{"} {
+	for _, bad := range []string{"", "# only a comment\n\n", "model: x\n", "gateway:\n  routs: 5\n", "gateway:\n  routes: [{model: x, to: [{model: nobody/x}]}]\n", "gateway:\n  max_body: -1\n", "{",
+		fmt.Sprintf(routeTo, "x") + "  keys: mysql://x\n", fmt.Sprintf(routeTo, "x") + "  keys: sqlite:/no/such/folder/k.db\n",
+		fmt.Sprintf(routeTo, "x") + "  state: postgres://u@127.0.0.1:notaport/x\n", fmt.Sprintf(routeTo, "x") + "  admin_addr: 127.0.0.1:0\n"} {
 		exchangeFile(t, file, bad)
 		log.until(t, "the configuration is not used")
 		if got := asks("second"); got != 200 {
 			t.Errorf("after %q: %d", bad, got)
 		}
 	}
-	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 7`) {
+	if _, text := fetched(t, http.DefaultClient, url+"/metrics", ""); !strings.Contains(text, `toolpost_config_reloads_total{result="refused"} 11`) {
 		t.Error(text)
 	}
 	exchangeFile(t, file, "gateway:\n  drain: 9\n  routes:\n    - {model: x, tols: [a], to: [{model: sim/offline}]}\n    - {model: x, to: [{model: sim/offline}], tools: [rm_rf]}\n")
@@ -508,7 +510,7 @@ func TestServeCheckFindsMissingKeys(t *testing.T) {
 	writeFile(t, file, "gateway:\n  routes:\n    - model: local\n      to: [{model: sim/offline}]\n    - model: claude-*\n      to:\n        - {model: anthropic/claude-*}\n")
 	got := toolpost(t, "", "serve", "--check", "--config", file)
 	must(t, got, 0, "the routes are in order: local, claude-*")
-	if want := file + ":7: gateway.routes[1].to[0].model: clients of claude-* get no answer: anthropic: auth: no key: set ANTHROPIC_API_KEY"; !strings.Contains(got.errOut, want) {
+	if want := file + ":7: warning: gateway.routes[1].to[0].model: clients of claude-* get no answer: anthropic: auth: no key: set ANTHROPIC_API_KEY"; !strings.Contains(got.errOut, want) {
 		t.Errorf("it does not say %q: %s", want, got.errOut)
 	}
 	var said struct {

@@ -110,7 +110,7 @@ everything that is wrong with a file. This page is made from the program.
 ` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
 
 A file has up to 1 MiB. Texts are not empty: a setting that is not meant is left out. Durations have a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
-being there at all, and the limits of connections need a restart, and the log says so; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
+being there at all, and the limits of connections need a restart, and the log says so; the first built-in tools of any route, and MCP servers that no route had, are refused until then; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
 every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
 `
 	heldPage(t, "../../docs/gateway/configuration.md", page)

@@ -119,7 +119,7 @@ func TestServeTraces(t *testing.T) {
 			t.Errorf("a trace that nobody records: %+v", s)
 		}
 	}
-	request, chat := by["POST"], by["chat sim/native"]
+	request, chat := by["POST /v1/chat/completions"], by["chat sim/native"]
 	if request.ParentSpanID != parent || request.Kind != 2 || request.TraceState != "vendor=1" || chat.ParentSpanID != request.SpanID || chat.Kind != 3 {
 		t.Errorf("%+v", spans)
 	}

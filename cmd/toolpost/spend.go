@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 const byRequest = "request"
 
 func newUsage() *cobra.Command {
-	var by string
+	var by, request string
 	var asJSON, asCSV bool
 	var last int
 	cmd := &cobra.Command{
@@ -28,11 +29,13 @@ func newUsage() *cobra.Command {
 names it), model (as clients ask for it), upstream (who answered) or day, or several of them.
 --by request lists the latest requests; --last says how many. CACHED are requests that were
 answered with an earlier answer; REFUSED were refused for a limit or a bound of their key, and
-are not in REQUESTS. An amount with a * lacks requests whose price is not known; tokens with a
+are not in REQUESTS. --request shows what one of them asked and was answered, if the gateway keeps
+that (log_bodies). An amount with a * lacks requests whose price is not known; tokens with a
 ~ hold some that were estimated.`,
 		Example: `  toolpost usage --by team --keys sqlite:keys.db
   toolpost usage --by team,day --since 30d --csv --keys sqlite:keys.db
-  toolpost usage --by request --last 20 --json --keys sqlite:keys.db`,
+  toolpost usage --by request --last 20 --json --keys sqlite:keys.db
+  toolpost usage --request req_3AFQ6MHWCA5XQ7B2 --keys sqlite:keys.db`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON && asCSV {
@@ -41,6 +44,12 @@ are not in REQUESTS. An amount with a * lacks requests whose price is not known;
 			from, err := timeFlag(cmd, "since", true)
 			if err != nil {
 				return err
+			}
+			if request != "" {
+				if asCSV || cmd.Flags().Changed("by") || !from.IsZero() {
+					return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --since and --csv")
+				}
+				return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, request, asJSON) })
 			}
 			if by == byRequest {
 				if !from.IsZero() {
@@ -74,7 +83,8 @@ are not in REQUESTS. An amount with a * lacks requests whose price is not known;
 	f.StringVar(&by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
 	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
 	f.IntVar(&last, "last", 50, "with --by request: how many")
-	f.BoolVar(&asJSON, "json", false, "print one JSON array")
+	f.StringVar(&request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
+	f.BoolVar(&asJSON, "json", false, "print one JSON array, or object with --request")
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
 	return cmd
 }
@@ -139,4 +149,32 @@ func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON, asCSV b
 			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
 	return printTable(cmd.OutOrStdout(), "", rows)
+}
+
+// printBodies prints what a request asked and was answered.
+func printBodies(cmd *cobra.Command, b *access.Book, id string, asJSON bool) error {
+	v, err := b.Bodies(cmd.Context(), id)
+	if errors.Is(err, access.ErrNotThere) {
+		return fmt.Errorf("what %s asked and was answered is not kept: it needs log_bodies on its route when it is asked, and goes with the log", printable(id))
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), v)
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s  %s  %s\n", v.ID, v.At.Format(time.DateTime), printable(v.Team))
+	for _, part := range []struct {
+		name string
+		access.KeptBody
+	}{{"asked", v.Request}, {"answered", v.Answer}} {
+		fmt.Fprintf(out, "\n%s: %d bytes, %s\n", part.name, part.Size, cmp.Or(printable(part.Type), "of no type"))
+		for _, text := range []string{part.Note, part.Text} {
+			if text != "" {
+				fmt.Fprintln(out, printable(text))
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBodiesAreKept asks a gateway that keeps bodies, and looks at the files of its store byte by byte: what was asked is there, and none of the
+// secrets is. The log says aloud that they are kept, and has none of them; nor have the metrics.
+func TestBodiesAreKept(t *testing.T) {
+	const vendorKey, adminKey = "quite-unlike-a-key", "an-admin-key-of-more-than-24-bytes"
+	bare(t, map[string]string{"gateway.yaml": "gateway:\n  keys: " + keysFile + "\n  log_bodies: true\n  log_body_size: 5000\n  routes:\n    - {model: any, to: [{model: sim/offline}]}\n    - {model: quiet, to: [{model: sim/offline}], log_bodies: false}\n"})
+	t.Setenv("OPENAI_API_KEY", vendorKey)
+	t.Setenv(adminKeyEnv, adminKey)
+	key := makeKey(t, "--team", "research")
+	var said logWrites
+	url := startServeWith(t, &said, "--addr", "127.0.0.1:0", "--config", "gateway.yaml")
+	ask := func(model, text string) string {
+		t.Helper()
+		body, _ := json.Marshal(map[string]any{"model": model, "messages": []any{map[string]string{"role": "user", "content": text}}, "metadata": map[string]string{"api_key": "short and sweet"}})
+		post, _ := http.NewRequest("POST", url+"/v1/chat/completions", strings.NewReader(string(body)))
+		post.Header.Set("Authorization", "Bearer "+key)
+		resp, err := http.DefaultClient.Do(post)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 {
+			t.Fatal(resp.Status, string(b))
+		}
+		return resp.Header.Get("Toolpost-Request-Id")
+	}
+	id := ask("any", "Greetings! "+vendorKey+" "+adminKey+" "+key+" Authorization: Basic "+"dXNlcjpwYXNzd29yZDEyMzQ=")
+	other := ask("quiet", "Whispered.")
+	must(t, toolpost(t, "", "usage", "--request", id, "--keys", keysFile), 0, id, "research", "asked: ", "Greetings!", "[stripped:", "answered: ", "application/json", `"content":`)
+	must(t, toolpost(t, "", "usage", "--request", id, "--json", "--keys", keysFile), 0, `"text": "{\"`, `"bytes": `)
+	if got := toolpost(t, "", "usage", "--request", other, "--keys", keysFile); got.code != 1 || !strings.Contains(got.errOut, "is not kept: it needs log_bodies") {
+		t.Errorf("%d %s", got.code, got.errOut)
+	}
+	if got := toolpost(t, "", "usage", "--request", id, "--by", "team", "--keys", keysFile); got.code != 2 {
+		t.Errorf("%d %s", got.code, got.errOut)
+	}
+	var stored strings.Builder
+	files, _ := filepath.Glob("keys.db*")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.Write(b)
+	}
+	if !strings.Contains(stored.String(), "Greetings!") || strings.Contains(stored.String(), "Whispered") {
+		t.Errorf("%v do not hold what was asked, or hold too much", files)
+	}
+	text, _ := said.all()
+	if !strings.Contains(text, "gateway.log_bodies") || !strings.Contains(text, "what clients ask and are answered is kept for 720h0m0s") {
+		t.Errorf("nobody is told that bodies are kept: %s", text)
+	}
+	resp, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	for place, text := range map[string]string{"store": stored.String(), "log": text, "metrics": string(metrics)} {
+		for _, secret := range []string{vendorKey, adminKey, key[14:], "dXNlcjpwYXNz", "short and sweet"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s has %q", place, secret)
+			}
+		}
+		if place != "store" && strings.Contains(text, "Greetings") {
+			t.Errorf("the %s has what was asked", place)
+		}
+	}
+}
