@@ -1,7 +1,6 @@
 package mcpbridge
 
 import (
-	"context"
 	"crypto/rand"
 	"net"
 	"net/http"
@@ -17,6 +16,7 @@ type BridgeAddress struct {
 	URL, Key string
 
 	server *mcp.Server
+	visits visits
 	http   *http.Server
 	done   chan struct{}
 }
@@ -45,7 +45,7 @@ func (b *Bridge) Listen() (*BridgeAddress, error) {
 			http.Error(w, "there are too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		handler.ServeHTTP(w, r)
+		a.visits.serve(handler, w, r)
 	})
 	a.http = &http.Server{Handler: HTTPAccess{Keys: []string{a.Key}}.guard(limited), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: bridgeHeaders}
 	go func() {
@@ -67,11 +67,5 @@ func (a *BridgeAddress) sessions() int {
 func (a *BridgeAddress) Close() {
 	_ = a.http.Close()
 	<-a.done
-	for s := range a.server.Sessions() {
-		_ = s.Close()
-	}
-	// Handlers of connections that were closed end on their own.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	_ = a.http.Shutdown(ctx)
+	a.visits.end(a.server)
 }

@@ -35,7 +35,7 @@ var hostile = []struct {
 	keeps  bool   // the tool called good must be there
 }{
 	// Connecting.
-	{name: "nothing but noise", script: mcptest.Script{Initialize: "Welcome to my server!"}, listed: "did not answer in time (1s); it said: on its standard output, where messages belong: Welcome to my server!"},
+	{name: "nothing but noise", script: mcptest.Script{Initialize: "Welcome to my server!"}, listed: "did not answer in time (6s); it said: on its standard output, where messages belong: Welcome to my server!"},
 	{name: "a handshake that is no object", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":ID,"result":[1,2]}`}, listed: "is not there"},
 	{name: "a revision that nobody knows", script: mcptest.Script{Initialize: strings.Replace(handshakeOf("2099-01-01"), "tools", "tools", 1)}, listed: "unsupported protocol version"},
 	{name: "an answer to another request", script: mcptest.Script{Initialize: `{"jsonrpc":"2.0","id":999,"result":{}}`}, listed: "did not answer in time"},
@@ -101,7 +101,7 @@ func TestHostileServers(t *testing.T) {
 			bad := scripted(t, "bad", c.script)
 			bad.Connect, bad.Call = 20*time.Second, 20*time.Second
 			if strings.HasPrefix(c.listed, "did not answer in time") {
-				bad.Connect = time.Second
+				bad.Connect = 6 * time.Second // a busy machine needs some to start a program
 			}
 			if c.called == "did not answer within" {
 				bad.Call = 300 * time.Millisecond

@@ -66,6 +66,7 @@ type Service struct {
 	life    context.Context
 	end     context.CancelFunc
 	closing sync.WaitGroup
+	visits  visits
 
 	offering sync.Mutex // one at a time
 
@@ -156,6 +157,7 @@ func sameOffer(a, b tool.Tool) bool {
 // given a moment to end.
 func (s *Service) ServePipe(ctx context.Context, in io.Reader, out io.Writer) error {
 	g := newGate(in, out)
+	defer g.refusing.Wait() // nothing is written to out behind the end
 	p := newPipe(g, g, cmp.Or(s.options.Drain, defaultDrain), ctx.Done())
 	return s.serve(ctx, &mcp.IOTransport{Reader: p, Writer: p, MaxLineLength: 2 * maxClientFrame})
 }
@@ -199,11 +201,7 @@ func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	var closing sync.WaitGroup
-	for session := range s.server.Sessions() {
-		closing.Go(func() { _ = session.Close() })
-	}
-	closing.Wait()
+	s.visits.end(s.server)
 	s.closing.Wait()
 	return nil
 }

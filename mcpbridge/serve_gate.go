@@ -30,6 +30,8 @@ type gate struct {
 	names   map[string]json.RawMessage // the client's ids by those that the SDK gets instead
 	last    int
 	batches bool // the revision has them
+
+	refusing sync.WaitGroup // refusals that are being written
 }
 
 func newGate(in io.Reader, out io.Writer) *gate {
@@ -156,7 +158,7 @@ func (g *gate) admit(line []byte, id json.RawMessage, method string) []byte {
 		line, err = g.renameCancelled(line)
 	case method == "" || id == nil:
 	case g.pending[string(id)]:
-		go g.refuse(id, jsonrpc.CodeInvalidRequest, "a request with this id is under way")
+		g.refusing.Go(func() { g.refuse(id, jsonrpc.CodeInvalidRequest, "a request with this id is under way") })
 		return nil
 	default:
 		g.pending[string(id)] = true

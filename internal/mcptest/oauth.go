@@ -56,6 +56,7 @@ func NewAuthority(t testing.TB, s *mcp.Server, fault string) *Authority {
 			server.CloseClientConnections()
 			server.Close()
 		}
+		closeSessions(s)
 	})
 	return a
 }

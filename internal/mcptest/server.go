@@ -88,8 +88,17 @@ func HTTP(t testing.TB, s *mcp.Server, log func(*http.Request)) string {
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
+		closeSessions(s)
 	})
 	return server.URL
+}
+
+// closeSessions ends the sessions of clients that went without a word, as those do that
+// gave up waiting for an answer.
+func closeSessions(s *mcp.Server) {
+	for session := range s.Sessions() {
+		_ = session.Close()
+	}
 }
 
 type empty struct{}
