@@ -107,7 +107,29 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // adminQueries are the parameters of requests of administrators.
-var adminQueries = map[string][]string{"GET /admin/usage": {"by", "since", "format"}, "GET /admin/requests": {"limit", "format"}}
+var adminQueries = map[string][]string{"GET /admin/usage": append(filterNames(), "by", "since", "format"), "GET /admin/requests": append(filterNames(), "limit", "format")}
+
+// filterNames are the parameters that pick requests.
+func filterNames() (names []string) {
+	for _, g := range access.Filters {
+		names = append(names, string(g))
+	}
+	return names
+}
+
+// picked reads which requests are asked for.
+func (a *admin) picked(r *http.Request) (access.Filter, error) {
+	query, only := r.URL.Query(), access.Filter{}
+	for _, g := range access.Filters {
+		switch values := query[string(g)]; {
+		case len(values) > 1:
+			return nil, bad("%s: one is picked at a time, and %d are named", g, len(values))
+		case len(values) == 1:
+			only[g] = values[0]
+		}
+	}
+	return a.book.Resolve(r.Context(), only)
+}
 
 // understand says why a request is none that there is: of another path or method, or with parameters that would be ignored.
 func (a *admin) understand(r *http.Request) error {
@@ -339,7 +361,12 @@ func (a *admin) requests(w http.ResponseWriter, r *http.Request) {
 		}
 		most = n
 	}
-	log, err := a.book.Log(r.Context(), most)
+	only, err := a.picked(r)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	log, err := a.book.LogOf(r.Context(), only, most)
 	a.list(w, r, err, map[string]any{"requests": notNil(log)}, func() error { return access.WriteLog(w, log) })
 }
 
@@ -375,7 +402,12 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	spend, err := a.book.Usage(r.Context(), since, by...)
+	only, err := a.picked(r)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	spend, err := a.book.UsageOf(r.Context(), only, since, by...)
 	a.list(w, r, err, map[string]any{"usage": notNil(spend)}, func() error { return access.WriteCSV(w, spend, by...) })
 }
 

@@ -106,6 +106,32 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%s", r.out)
 	}
 	must(t, toolpost(t, "", "usage", "--since", "2999-01-01", "--keys", keysFile), 0, "nothing was used")
+	usageOfSome(t, id)
+}
+
+// usageOfSome checks that usage is told of what the flags pick, and that a team or a key which there is not is an error.
+func usageOfSome(t *testing.T, id string) {
+	t.Helper()
+	for _, test := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{0, []string{"--team", "research", "--key", "laptop", "--model", "any", "--since", "1d", "--by", "key", "--csv"}, "\n" + id + ",2,0,"},
+		{0, []string{"--key", id, "--upstream", "sim/offline", "--by", "day", "--json"}, `"requests": 2`},
+		{0, []string{"--key", id, "--by", "request"}, "sim/offline"},
+		{0, []string{"--team", "bounded"}, "nothing was used of team bounded"},
+		{0, []string{"--team", "research", "--model", "other"}, "nothing was used of team research, model other"},
+		{0, []string{"--team", "bounded", "--json"}, "[]"},
+		{0, []string{"--by", "request", "--route", "other"}, "the log has no request of route other"},
+		{1, []string{"--team", "reserch"}, `team "reserch": it is not there; did you mean "research"?`},
+		{1, []string{"--key", "labtop", "--csv"}, `key "labtop": it is not there; did you mean "laptop"?`},
+		{1, []string{"--team", "bounded", "--key", id, "--by", "request"}, "it is not there"},
+		{2, []string{"--team", ""}, "--team is empty"},
+		{2, []string{"--request", "req_1", "--team", "research"}, "--request shows one request"},
+	} {
+		must(t, toolpost(t, "", append([]string{"usage", "--keys", keysFile}, test.args...)...), test.code, test.says)
+	}
 }
 
 // TestKeysAreChanged checks that a key can be given other bounds, and that lists say which earlier secrets are good.

@@ -18,75 +18,132 @@ import (
 // byRequest lists the requests themselves.
 const byRequest = "request"
 
+// usageFlags are the options of usage.
+type usageFlags struct {
+	by, request   string
+	asJSON, asCSV bool
+	last          int
+}
+
 func newUsage() *cobra.Command {
-	var by, request string
-	var asJSON, asCSV bool
-	var last int
+	var u usageFlags
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Show what the clients of a gateway have used",
 		Long: `Sums up what clients of 'toolpost serve' have used: by key, team, route (as the configuration
 names it), model (as clients ask for it), upstream (who answered) or day, or several of them.
---by request lists the latest requests; --last says how many. CACHED are requests that were
-answered with an earlier answer; REFUSED were refused for a limit or a bound of their key, and
-are not in REQUESTS. --request shows what one of them asked and was answered, if the gateway keeps
-that (log_bodies). An amount with a * lacks requests whose price is not known; tokens with a
-~ hold some that were estimated.`,
+--team, --key, --route, --model and --upstream count only requests of that one, and go with
+each other and with --since. --by request lists the latest requests; --last says how many.
+CACHED are requests that were answered with an earlier answer; REFUSED were refused for a
+limit or a bound of their key, and are not in REQUESTS. --request shows what one of them
+asked and was answered, if the gateway keeps that (log_bodies). An amount with a * lacks
+requests whose price is not known; tokens with a ~ hold some that were estimated.`,
 		Example: `  toolpost usage --by team --keys sqlite:keys.db
   toolpost usage --by team,day --since 30d --csv --keys sqlite:keys.db
+  toolpost usage --team research --by key,model --since 30d --keys sqlite:keys.db
   toolpost usage --by request --last 20 --json --keys sqlite:keys.db
   toolpost usage --request req_3AFQ6MHWCA5XQ7B2 --keys sqlite:keys.db`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON && asCSV {
-				return usagef(cmd, "--json and --csv are two forms: use one of them")
-			}
-			from, err := timeFlag(cmd, "since", true)
-			if err != nil {
-				return err
-			}
-			if request != "" {
-				if asCSV || cmd.Flags().Changed("by") || !from.IsZero() {
-					return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --since and --csv")
-				}
-				return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, request, asJSON) })
-			}
-			if by == byRequest {
-				if !from.IsZero() {
-					return usagef(cmd, "the list of requests has no --since; --last says how many")
-				}
-				return withKeys(cmd, false, func(b *access.Book) error { return printRequests(cmd, b, last, asJSON, asCSV) })
-			}
-			var groups []access.Grouping
-			for word := range strings.SplitSeq(by, ",") {
-				if !slices.Contains(access.Groupings, access.Grouping(word)) {
-					return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
-				}
-				groups = append(groups, access.Grouping(word))
-			}
-			return withKeys(cmd, false, func(b *access.Book) error {
-				list, err := b.Usage(cmd.Context(), from, groups...)
-				switch {
-				case err != nil:
-					return err
-				case asJSON:
-					return printJSON(cmd.OutOrStdout(), append([]access.Spend{}, list...))
-				case asCSV:
-					return access.WriteCSV(cmd.OutOrStdout(), list, groups...)
-				}
-				return printSpend(cmd, list, groups)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return u.run(cmd) },
 	}
 	addKeysFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
+	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
 	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
-	f.IntVar(&last, "last", 50, "with --by request: how many")
-	f.StringVar(&request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
-	f.BoolVar(&asJSON, "json", false, "print one JSON array, or object with --request")
-	f.BoolVar(&asCSV, "csv", false, "print comma-separated values")
+	f.IntVar(&u.last, "last", 50, "with --by request: how many")
+	f.StringVar(&u.request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
+	f.BoolVar(&u.asJSON, "json", false, "print one JSON array, or object with --request")
+	f.BoolVar(&u.asCSV, "csv", false, "print comma-separated values")
+	for g, usage := range map[access.Grouping]string{
+		access.ByTeam:     "only what this `TEAM` has used",
+		access.ByKey:      "only what this `KEY` has used: its id, or its name if no other key has it",
+		access.ByRoute:    "only requests of this `ROUTE`, as the configuration names it",
+		access.ByModel:    "only requests for this `MODEL`, as clients ask for it",
+		access.ByUpstream: "only requests that this `UPSTREAM` answered, like openai/gpt-5",
+	} {
+		f.String(string(g), "", usage)
+	}
 	return cmd
+}
+
+// run shows what the flags ask for.
+func (u usageFlags) run(cmd *cobra.Command) error {
+	from, err := timeFlag(cmd, "since", true)
+	if err != nil {
+		return err
+	}
+	only, err := pickedBy(cmd)
+	switch {
+	case err != nil:
+		return err
+	case u.asJSON && u.asCSV:
+		return usagef(cmd, "--json and --csv are two forms: use one of them")
+	case u.request != "" && (u.asCSV || len(only) > 0 || cmd.Flags().Changed("by") || !from.IsZero()):
+		return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --since, --csv and nothing that picks others")
+	case u.request != "":
+		return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, u.request, u.asJSON) })
+	case u.by == byRequest && !from.IsZero():
+		return usagef(cmd, "the list of requests has no --since; --last says how many")
+	case u.by == byRequest:
+		return withKeys(cmd, false, func(b *access.Book) error {
+			if only, err = b.Resolve(cmd.Context(), only); err != nil {
+				return err
+			}
+			return u.printRequests(cmd, b, only)
+		})
+	}
+	return u.sums(cmd, only, from)
+}
+
+// sums prints what was used together.
+func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time) error {
+	var groups []access.Grouping
+	for word := range strings.SplitSeq(u.by, ",") {
+		if !slices.Contains(access.Groupings, access.Grouping(word)) {
+			return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
+		}
+		groups = append(groups, access.Grouping(word))
+	}
+	return withKeys(cmd, false, func(b *access.Book) error {
+		only, err := b.Resolve(cmd.Context(), only)
+		if err != nil {
+			return err
+		}
+		list, err := b.UsageOf(cmd.Context(), only, from, groups...)
+		switch {
+		case err != nil:
+			return err
+		case u.asJSON:
+			return printJSON(cmd.OutOrStdout(), append([]access.Spend{}, list...))
+		case u.asCSV:
+			return access.WriteCSV(cmd.OutOrStdout(), list, groups...)
+		case len(list) == 0:
+			return nothingOf(cmd, "nothing was used", only)
+		}
+		return printSpend(cmd, list, groups)
+	})
+}
+
+// pickedBy returns which requests the flags of a command pick.
+func pickedBy(cmd *cobra.Command) (access.Filter, error) {
+	only := access.Filter{}
+	for _, g := range access.Filters {
+		if f := cmd.Flag(string(g)); f.Changed && f.Value.String() == "" {
+			return nil, usagef(cmd, "--%s is empty; leave it out to count all", g)
+		} else if f.Changed {
+			only[g] = f.Value.String()
+		}
+	}
+	return only, nil
+}
+
+// nothingOf says that there is nothing, and of what.
+func nothingOf(cmd *cobra.Command, what string, only access.Filter) error {
+	if of := only.String(); of != "" {
+		what += " of " + printable(of)
+	}
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), what)
+	return err
 }
 
 // printSpend prints sums for people.
@@ -103,10 +160,6 @@ func printSpend(cmd *cobra.Command, list []access.Spend, by []access.Grouping) e
 		}
 		rows = append(rows, append(row, strconv.FormatInt(s.Requests, 10), strconv.FormatInt(s.Failed, 10), strconv.FormatInt(s.Cached, 10), strconv.FormatInt(s.Refused, 10),
 			tokenSum(s.Input, s.Estimated > 0), tokenSum(s.Output, s.Estimated > 0), amountSum(s.Money, s.Unpriced > 0)))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was used")
-		return nil
 	}
 	return printTable(cmd.OutOrStdout(), "", rows)
 }
@@ -127,17 +180,18 @@ func amountSum(m catalog.Money, unpriced bool) string {
 	return m.String()
 }
 
-// printRequests prints the latest requests.
-func printRequests(cmd *cobra.Command, b *access.Book, last int, asJSON, asCSV bool) error {
-	log, err := b.Log(cmd.Context(), last)
-	if err != nil {
+// printRequests prints the latest requests that are picked.
+func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only access.Filter) error {
+	log, err := b.LogOf(cmd.Context(), only, u.last)
+	switch {
+	case err != nil:
 		return err
-	}
-	if asJSON {
+	case u.asJSON:
 		return printJSON(cmd.OutOrStdout(), append([]access.LogLine{}, log...))
-	}
-	if asCSV {
+	case u.asCSV:
 		return access.WriteLog(cmd.OutOrStdout(), log)
+	case len(log) == 0:
+		return nothingOf(cmd, "the log has no request", only)
 	}
 	rows := [][]string{{"AT", "REQUEST", "TEAM", "KEY", "ROUTE", "MODEL", "UPSTREAM", "STATUS", "INPUT", "OUTPUT", "USD", "TOOK"}}
 	for _, l := range log {

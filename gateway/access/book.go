@@ -513,6 +513,14 @@ func (b *Book) Refuse(ctx context.Context, g *Rights, route string) error {
 
 // Usage sums up what was used since a day, by what by says.
 func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Spend, error) {
+	return b.UsageOf(ctx, nil, since, by...)
+}
+
+// UsageOf is [Book.Usage] of the requests that are picked. The filter is one that [Book.Resolve] returned.
+func (b *Book) UsageOf(ctx context.Context, only Filter, since time.Time, by ...Grouping) ([]Spend, error) {
+	if err := only.check(); err != nil {
+		return nil, err
+	}
 	for _, g := range by {
 		if !slices.Contains(Groupings, g) {
 			return nil, fmt.Errorf("access: usage cannot be told by %.40q, only by %s", g, groupingNames())
@@ -522,7 +530,7 @@ func (b *Book) Usage(ctx context.Context, since time.Time, by ...Grouping) ([]Sp
 	if !since.IsZero() {
 		day = since.UTC().Format(time.DateOnly)
 	}
-	return b.Store.Usage(ctx, day, by)
+	return b.Store.Usage(ctx, only, day, by)
 }
 
 // Groupings are all of them.
@@ -542,7 +550,15 @@ const maxLog = 10_000
 
 // Log returns the latest requests, the newest first.
 func (b *Book) Log(ctx context.Context, most int) ([]LogLine, error) {
-	return b.Store.Log(ctx, min(max(most, 0), maxLog))
+	return b.LogOf(ctx, nil, most)
+}
+
+// LogOf is [Book.Log] of the requests that are picked. The filter is one that [Book.Resolve] returned.
+func (b *Book) LogOf(ctx context.Context, only Filter, most int) ([]LogLine, error) {
+	if err := only.check(); err != nil {
+		return nil, err
+	}
+	return b.Store.Log(ctx, only, min(max(most, 0), maxLog))
 }
 
 // Clean forgets lines of the log that are older than keep, and counts that are over.

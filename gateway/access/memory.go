@@ -147,12 +147,12 @@ func (u Spend) plus(v, of Spend) Spend {
 }
 
 // Usage implements [Store].
-func (m *Memory) Usage(_ context.Context, since string, by []Grouping) ([]Spend, error) {
+func (m *Memory) Usage(_ context.Context, only Filter, since string, by []Grouping) ([]Spend, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sums := make(map[Spend]Spend)
 	for _, u := range m.usage {
-		if u.Day >= since {
+		if u.Day >= since && only.has(&u) {
 			of := u.common(by)
 			sums[of] = sums[of].plus(u, of)
 		}
@@ -175,11 +175,18 @@ func sortUsage(list []Spend, by []Grouping) {
 }
 
 // Log implements [Store].
-func (m *Memory) Log(_ context.Context, most int) ([]LogLine, error) {
+func (m *Memory) Log(_ context.Context, only Filter, most int) ([]LogLine, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := slices.Clone(m.log[max(0, len(m.log)-most):])
-	slices.Reverse(out)
+	var out []LogLine
+	for _, e := range slices.Backward(m.log) {
+		if len(out) >= most {
+			break
+		}
+		if u := usageOf(&e); only.has(&u) {
+			out = append(out, e)
+		}
+	}
 	return out, nil
 }
 

@@ -41,11 +41,11 @@ func TestTablesOfBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums, err := s.Usage(t.Context(), "", []Grouping{ByModel})
+		sums, err := s.Usage(t.Context(), nil, "", []Grouping{ByModel})
 		if err != nil || len(sums) != 1 || sums[0] != (Spend{Model: "fast", Requests: 3, Failed: 1, Input: 10, Output: 5, Money: 7, Unpriced: 1}) {
 			t.Errorf("%s: %+v, %v", driver, sums, err)
 		}
-		if log, err := s.Log(t.Context(), 9); err != nil || len(log) != 1 || log[0].Upstream != "sim/offline" || log[0].Cached {
+		if log, err := s.Log(t.Context(), nil, 9); err != nil || len(log) != 1 || log[0].Upstream != "sim/offline" || log[0].Cached {
 			t.Errorf("%s: %+v, %v", driver, log, err)
 		}
 		k := Key{ID: "tp-a", Team: "red"}

@@ -361,7 +361,7 @@ func (s *SQL) Add(ctx context.Context, u Spend) error {
 }
 
 // Usage implements [Store].
-func (s *SQL) Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error) {
+func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Grouping) ([]Spend, error) {
 	var names, groups []string
 	for _, c := range groupColumns {
 		name := "''"
@@ -375,20 +375,22 @@ func (s *SQL) Usage(ctx context.Context, since string, by []Grouping) ([]Spend, 
 	for _, sum := range sumColumns {
 		query += `, CAST(COALESCE(SUM(` + sum + `), 0) AS BIGINT)`
 	}
-	query += ` FROM toolpost_spend WHERE day >= $1`
+	where, args := only.where(2)
+	query += ` FROM toolpost_spend WHERE day >= $1` + where
 	if len(groups) > 0 {
 		query += ` GROUP BY ` + strings.Join(groups, ", ")
 	}
-	rows, err := s.db.QueryContext(ctx, query+` HAVING COUNT(*) > 0`, since)
+	rows, err := s.db.QueryContext(ctx, query+` HAVING COUNT(*) > 0`, append([]any{since}, args...)...)
 	list, err := collect(rows, err, func(u *Spend) []any { return append(u.groups(), u.sums()...) })
 	sortUsage(list, by) // a database may have its own idea of order
 	return list, err
 }
 
 // Log implements [Store].
-func (s *SQL) Log(ctx context.Context, most int) ([]LogLine, error) {
+func (s *SQL) Log(ctx context.Context, only Filter, most int) ([]LogLine, error) {
+	where, args := only.where(2)
 	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took
-FROM toolpost_request ORDER BY at DESC, id LIMIT $1`, most)
+FROM toolpost_request WHERE 1 = 1`+where+` ORDER BY at DESC, id LIMIT $1`, append([]any{most}, args...)...)
 	type row struct {
 		LogLine
 		at, cached, money, unpriced, estimated, took int64

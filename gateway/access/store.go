@@ -153,10 +153,10 @@ type Store interface {
 	Settle(ctx context.Context, e LogLine, windows []Window) error
 	// Add adds what is neither in the log nor counted in windows to the sums of a day.
 	Add(ctx context.Context, u Spend) error
-	// Usage sums up requests since a day, in order.
-	Usage(ctx context.Context, since string, by []Grouping) ([]Spend, error)
-	// Log returns the latest requests, the newest first.
-	Log(ctx context.Context, most int) ([]LogLine, error)
+	// Usage sums up the requests that are picked, since a day, in order.
+	Usage(ctx context.Context, only Filter, since string, by []Grouping) ([]Spend, error)
+	// Log returns the latest requests that are picked, the newest first.
+	Log(ctx context.Context, only Filter, most int) ([]LogLine, error)
 	// KeepBodies puts bodies beside the log. Doing so twice is doing it once.
 	KeepBodies(ctx context.Context, v Bodies) error
 	// Bodies returns those of a request; ones without an ID are not there.
