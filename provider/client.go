@@ -75,6 +75,7 @@ type Client struct {
 	said     sync.Map // what need not be said again
 
 	strangers atomic.Pointer[strangers] // the secrets that were looked for last
+	masks     masks
 }
 
 // Timeouts are how long to wait. 0 means the default, less means for ever.

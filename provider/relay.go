@@ -184,13 +184,17 @@ func (m *Model) ownName(r ClientRequest) []byte {
 // relay is where the bytes of an answer go.
 type relay struct {
 	dst   io.Writer
-	begun bool // something was written
+	begun bool  // something was written
+	mask  *mask // of the key that was asked with
 }
 
-// Write passes bytes on.
+// Write passes bytes on, without the key: whole events of a stream, or a document.
 func (r *relay) Write(b []byte) (int, error) {
 	r.begun = true
-	return r.dst.Write(b)
+	if _, err := r.dst.Write(r.mask.hide(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // FlushError passes on that all so far shall be sent.
@@ -208,6 +212,7 @@ func (r *relay) FlushError() error {
 func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield func(llm.Event, error) bool) (*llm.Error, bool) {
 	var err error
 	src := placeless{resp.Body, w.ctx}
+	j.relay.mask = m.client.masks.of(key)
 	if j.whole {
 		err = m.passDocument(w, j, src, yield)
 	} else {
@@ -216,6 +221,10 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 		err = j.codec.Relay(j.relay, src, func(ev llm.Event) wire.RelayDecision {
 			if f, failed := ev.(wire.RelayFailure); failed {
 				return m.withoutKey(w.ctx, f, key)
+			}
+			if t, over := ev.(wire.RelayTrailing); over {
+				yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
+				return wire.Pass
 			}
 			if err := w.count(ev); err != nil {
 				return wire.GiveUp(m.lost(w.ctx, err, true, key))

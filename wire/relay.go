@@ -65,18 +65,19 @@ const maxTrailing = 1 << 20
 // frame (an event of the format's own stream) that an event came in. A nil
 // observe passes everything.
 //
-// The events are those of [Codec.DecodeStream], with three differences. An error that the upstream tells
+// The events are those of [Codec.DecodeStream], with four differences. An error that the upstream tells
 // in its stream is shown as a [RelayFailure]. Arguments
 // of calls are shown as they come and are not repaired, since the client gets
 // them as they came: a call that DecodeStream would repair is invalid here. And the
 // frames that end an answer are written when the verdict about the llm.Finish
-// is there. What is decided is written before Relay waits for more, and dst is
+// is there. A [RelayTrailing] may follow the llm.Finish. What is decided is written before Relay waits for more, and dst is
 // flushed if it has a method Flush or FlushError.
 //
 // An error has the kind that DecodeStream gives it. What was held is then
 // dropped, and unless the upstream told the error itself, the client is told in
 // the words of the format. If nothing was written yet, nothing is: the caller
-// can still answer with another status.
+// can still answer with another status. What an upstream says after the end of its answer is dropped: see
+// [RelayTrailing].
 //
 // A document in the place of a stream is written as a stream. The same goes
 // for the stream of a [Format] of a program's own, and for events in frames.
@@ -461,31 +462,56 @@ func (r *relay) translated(ev llm.Event, v RelayDecision) {
 	r.held = nil
 }
 
-// finish writes the end of an answer, and what follows it.
+// finish writes the end of an answer.
 func (r *relay) finish() error {
 	if r.enc == nil {
-		r.write(r.buf)
+		r.release(r.a.frame.end)
 		r.flush()
-		r.rest()
+		if n := r.rest(); n > 0 {
+			r.observe(RelayTrailing{Bytes: n})
+		}
 	}
 	r.flush()
 	return nil
 }
 
-// rest copies what follows the answer. That is nothing, or a few blank lines:
-// the answer is whole, and it does not matter if they are lost.
-func (r *relay) rest() {
-	b := r.buf[:cap(r.buf)]
-	for left := maxTrailing; left > 0 && r.readErr == nil && r.err == nil; {
-		if len(b) == 0 {
+// rest reads what follows the answer and returns how many bytes of it were dropped. Blank lines go on, and
+// the end of a list: the answer is whole, and whatever else is said is no part of it.
+func (r *relay) rest() (dropped int) {
+	blank := ""
+	switch {
+	case r.a.list:
+		blank = " \t\r\n,]"
+	case r.a.gap != "":
+		blank = " \t\r\n"
+	}
+	b := r.buf
+	for left := maxTrailing; ; {
+		n := 0
+		if dropped == 0 {
+			n = len(b) - len(bytes.TrimLeft(b, blank))
+			r.write(b[:n])
+		}
+		dropped += len(b) - n
+		if left <= 0 || r.readErr != nil || r.err != nil {
+			return dropped
+		}
+		if b = r.buf[:cap(r.buf)]; len(b) == 0 {
 			b = make([]byte, relayMost)
 		}
-		n, err := r.src.Read(b)
-		r.write(b[:n])
-		left -= max(n, 1)
-		r.readErr = err
+		n, r.readErr = r.src.Read(b)
+		b, left = b[:n], left-max(n, 1)
 	}
 }
+
+// RelayTrailing is shown to the observer of a relay when all is over, if the upstream went on after the end of
+// its answer. That is not passed on, whatever the decision.
+type RelayTrailing struct {
+	Bytes int // as far as they were read
+}
+
+// EventType names the event.
+func (RelayTrailing) EventType() string { return "relay_trailing" }
 
 // RelayFailure is shown to the observer of a relay where the upstream ends its answer with an error of its
 // own. [Pass] lets its bytes go on as they are; with [GiveUp] the client is told that error instead.

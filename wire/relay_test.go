@@ -522,3 +522,31 @@ func TestConverseBlocksAfterTheStop(t *testing.T) {
 		t.Errorf("%v", failed)
 	}
 }
+
+// What an upstream says after the end of its answer does not go on, however the stream is cut; blank lines do.
+func TestRelayDropsWhatFollowsTheEnd(t *testing.T) {
+	tried := map[string]bool{}
+	for _, s := range relayStreams(t) {
+		want, _, err := relayThrough(t, s.c, strings.NewReader(s.stream), passAll)
+		if err != nil || want != s.stream || s.c.Format == Gemini { // it is not passed on as it is, or has no end but that of the bytes
+			continue
+		}
+		tried[s.c.Format] = true
+		tail := map[string]string{Converse: s.stream, Ollama: "\n{\"late\":1}\n"}[s.c.Format]
+		if tail == "" {
+			tail = "\n: late\n\nevent: late\ndata: {\"late\":1}\n\ndata: [DONE]\n\n"
+		}
+		for _, src := range []io.Reader{strings.NewReader(s.stream + tail), iotest.OneByteReader(strings.NewReader(s.stream + tail)), &twoReads{s.stream, tail}} {
+			out, events, err := relayThrough(t, s.c, src, passAll)
+			if err != nil || strings.TrimRight(out, "\n") != strings.TrimRight(want, "\n") {
+				t.Errorf("%s: %v, %q", s.name, err, out[min(len(out), len(want)):])
+			}
+			if last, ok := events[len(events)-1].(RelayTrailing); !ok || last.Bytes != len(strings.TrimLeft(tail, "\n")) {
+				t.Errorf("%s: the last event is %#v, want %d bytes", s.name, events[len(events)-1], len(tail))
+			}
+		}
+	}
+	if len(tried) != len(Formats())-1 {
+		t.Errorf("only streams of %v were tried", tried)
+	}
+}

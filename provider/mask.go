@@ -1,0 +1,119 @@
+package provider
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/secret"
+)
+
+// leastShown is the length from which on a key is also looked for in what a model says. A shorter one
+// may be a word that stands for a key, like "lm-studio", and models speak of such.
+const leastShown = 16
+
+// mask takes the key of a vendor out of the bytes of an answer that is passed on.
+type mask struct {
+	key    string
+	find   *secret.Finder // of anything that hide changes, or may change
+	spoken []string       // forms that are taken out of what the model says too, longest first
+}
+
+func newMask(key string) *mask {
+	m := &mask{key: key}
+	values := []string{key}
+	var forms []string
+	if pair, ok := parseAWSKey(key); ok {
+		values = append(values, pair.secret, pair.session, pair.id)
+		forms = append(forms, signatureMark)
+	}
+	for _, v := range values {
+		if len(v) < secret.Least {
+			continue
+		}
+		forms = append(forms, secret.Forms(v)...)
+		if len(v) >= leastShown {
+			m.spoken = append(m.spoken, secret.Forms(v)...)
+		}
+	}
+	slices.SortStableFunc(m.spoken, func(a, b string) int { return len(b) - len(a) })
+	m.find = secret.NewFinder(forms...)
+	return m
+}
+
+// hide returns whole events of a stream, or a document, without the key. It is b itself where there is none.
+func (m *mask) hide(b []byte) []byte {
+	switch {
+	case m == nil || !m.find.In(b):
+		return b
+	case eventstream.Begins(b):
+		return m.hideFrames(b)
+	}
+	var out []byte
+	for line := range bytes.SplitAfterSeq(b, []byte("\n")) {
+		out = append(out, m.hideLine(line)...)
+	}
+	return out
+}
+
+// hideLine is hide for one line. Comments, ids and names of events are nothing that a model says.
+func (m *mask) hideLine(line []byte) []byte {
+	if field, _, ok := bytes.Cut(line, []byte(":")); ok && string(field) != "data" && !bytes.ContainsAny(field, "{[\"") {
+		return []byte(redact(string(line), m.key))
+	}
+	for _, form := range m.spoken {
+		line = bytes.ReplaceAll(line, []byte(form), []byte(markFor(form)))
+	}
+	return line
+}
+
+// markFor is what stands in the place of a form of the key. Numbers of a JSON document are replaced by one.
+func markFor(form string) string {
+	if strings.Trim(form, "0123456789, ") == "" {
+		return "0"
+	}
+	return "[key]"
+}
+
+// hideFrames is hide for frames, whose checksums are made anew.
+func (m *mask) hideFrames(b []byte) []byte {
+	var out []byte
+	for frames := eventstream.NewReader(bytes.NewReader(b)); ; {
+		f, err := frames.Next()
+		if err != nil { // what is no frame is not passed on
+			return out
+		}
+		f.Name, f.Message, f.Payload = redact(f.Name, m.key), redact(f.Message, m.key), m.hideLine(f.Payload)
+		if out, err = eventstream.Append(out, f); err != nil {
+			return out
+		}
+	}
+}
+
+// masks are those of the keys that a client uses. They are not made anew for each answer.
+type masks struct {
+	mu sync.Mutex
+	by map[string]*mask
+}
+
+// maxMasks bounds the keys that are remembered: those that were replaced are forgotten in time.
+const maxMasks = 256
+
+// of returns the mask of a key, nil if there is nothing to hide.
+func (s *masks) of(key string) *mask {
+	if len(key) < secret.Least {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.by[key]
+	if m == nil {
+		if m = newMask(key); s.by == nil || len(s.by) >= maxMasks {
+			s.by = make(map[string]*mask)
+		}
+		s.by[key] = m
+	}
+	return m
+}

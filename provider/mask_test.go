@@ -1,0 +1,69 @@
+package provider
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/internal/eventstream"
+	"github.com/toolpost/toolpost/internal/secret"
+)
+
+// What a mask hides, and what it leaves as it is.
+func TestMask(t *testing.T) {
+	const key, word, pair = "sk-upstream-SECRET-0123456789abcdef", "lm-studio", "AKIA0123456789ABCDEF:wJalrXUtnFEMI+K7MDENG/bPxRfiCYEXAMPLEKEY"
+	for _, c := range []struct{ key, in, out string }{
+		{key, "data: {\"a\":\"b\"}\n\n", "data: {\"a\":\"b\"}\n\n"},
+		{key, ": " + key + "\ndata: {\"a\":\"" + key + "\"}\n\n", ": [key]\ndata: {\"a\":\"[key]\"}\n\n"},
+		{word, ": lm-studio\ndata: {\"a\":\"use lm-studio\"}\n\n", ": [key]\ndata: {\"a\":\"use lm-studio\"}\n\n"},
+		{"none", ": none\n", ": none\n"},
+		{"", ": none\n", ": none\n"},
+		{pair, ": AWS4-HMAC-SHA256 Credential=AKIA0123456789ABCDEF/x, Signature=0123abcd\n", ": AWS4-HMAC-SHA256 Credential=[key]/x, Signature=[key]\n"},
+		{pair, "data: {\"a\":\"Signature=0123abcd\"}\n", "data: {\"a\":\"Signature=0123abcd\"}\n"},
+		{pair, "data: {\"a\":\"wJalrXUtnFEMI+K7MDENG\\/bPxRfiCYEXAMPLEKEY\"}\n", "data: {\"a\":\"[key]\"}\n"},
+	} {
+		if got := string(new(masks).of(c.key).hide([]byte(c.in))); got != c.out {
+			t.Errorf("%q became %q, want %q", c.in, got, c.out)
+		}
+	}
+	var frames []byte
+	for _, payload := range []string{`{"p":"fine"}`, `{"p":"` + key + `"}`} {
+		frames, _ = eventstream.Append(frames, eventstream.Frame{Kind: eventstream.Event, Name: "metadata", Payload: []byte(payload)})
+	}
+	clean := eventstream.NewReader(bytes.NewReader(newMask(key).hide(frames)))
+	for _, want := range []string{`{"p":"fine"}`, `{"p":"[key]"}`} {
+		if f, err := clean.Next(); err != nil || string(f.Payload) != want || f.Name != "metadata" {
+			t.Errorf("a frame became %q %q, %v", f.Name, f.Payload, err)
+		}
+	}
+}
+
+// All spellings that errors are cleaned of are taken out of streams, and bytes without one are the same bytes.
+func TestMaskKnowsAllForms(t *testing.T) {
+	const key = "sk-upstream/SECRET+0123456789&abcdef"
+	m := newMask(key)
+	for _, form := range secret.Forms(key) {
+		if got := m.hide([]byte("id: " + form + "\ndata: " + form + "\n\n")); strings.Contains(string(got), form) {
+			t.Errorf("%q was passed on: %s", form, got)
+		}
+	}
+	b := []byte("data: {\"delta\":\"hello\"}\n\n")
+	if n := testing.AllocsPerRun(100, func() {
+		if got := m.hide(b); &got[0] != &b[0] {
+			t.Error("the bytes were copied")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for a stream without a key", n)
+	}
+}
+
+// The keys that are remembered are bounded.
+func TestMasksAreBounded(t *testing.T) {
+	var s masks
+	for i := range 3 * maxMasks {
+		k := strings.Repeat("k", 8+i)
+		if first := s.of(k); first != s.of(k) || len(s.by) > maxMasks {
+			t.Fatalf("%d masks", len(s.by))
+		}
+	}
+}
