@@ -10,17 +10,62 @@ import (
 // canonical returns JSON in the one form that all ways to write it have: members sorted, no white
 // space, texts and numbers as short as they can be. What is no JSON stays as it is.
 func canonical(text []byte, without ...string) []byte {
+	return rewritten(text, func(v any) {
+		if object, ok := v.(map[string]any); ok {
+			for _, name := range without {
+				delete(object, name)
+			}
+		}
+	})
+}
+
+// canonicalRequest is canonical for the body of a request, without how its answer is delivered, and without members that are null:
+// they say what is said without them.
+func canonicalRequest(body []byte) []byte {
+	return rewritten(body, func(v any) {
+		dropNulls(v)
+		if object, ok := v.(map[string]any); ok {
+			delete(object, "stream")
+			delete(object, "stream_options")
+		}
+	})
+}
+
+// ownWords are members whose objects are schemas, or what a tool was given or said: a null in them means something.
+var ownWords = map[string]bool{
+	"parameters": true, "parametersJsonSchema": true, "input_schema": true, "inputSchema": true, "schema": true, "responseSchema": true, "responseJsonSchema": true,
+	"format": true, "input": true, "args": true, "arguments": true, "response": true, "json": true,
+}
+
+// dropNulls drops the members of requests that are null.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, each := range v {
+			dropNulls(each)
+		}
+	case map[string]any:
+		for name, value := range v {
+			_, object := value.(map[string]any)
+			switch {
+			case value == nil:
+				delete(v, name)
+			case !object || !ownWords[name]:
+				dropNulls(value)
+			}
+		}
+	}
+}
+
+// rewritten writes JSON in one form, after a change.
+func rewritten(text []byte, change func(any)) []byte {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if d.Decode(&v) != nil || d.More() {
 		return text
 	}
-	if object, ok := v.(map[string]any); ok {
-		for _, name := range without {
-			delete(object, name)
-		}
-	}
+	change(v)
 	out, err := json.Marshal(plainNumbers(v))
 	if err != nil {
 		return text // which cannot be: it was JSON

@@ -394,6 +394,9 @@ func (x *exchange) keep(req *llm.Request, resp *llm.Response) {
 	if err := x.answers.Keep(x.ctx(), x.owner, x.Codec, req, resp); err != nil {
 		x.tell(forgotten(state.Answer))
 	}
+	if x.repeat != nil && x.Codec.Properties().Previous != "" {
+		x.repeat.answer = resp.Start.ID
+	}
 }
 
 // tell tells the client of a warning, wherever its answer is. What went wrong with its connection

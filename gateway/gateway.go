@@ -121,7 +121,7 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 		c.State = &g.memory
 	}
 	g.store = &remembering{store: c.State, meters: g.meters, log: c.Log}
-	g.answers.Store, g.answers.Life = g.store, c.AnswerLife
+	g.answers.Store, g.answers.Life, g.answers.Deleting = g.store, c.AnswerLife, g.forgetReplay
 	return g, nil
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/state"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -43,10 +46,14 @@ const (
 // known is what is kept of a request that must not be run again. It is open until it has a header.
 type known struct {
 	Run    string      `json:"run"`
-	Words  string      `json:"words"`            // what the request says
-	Form   string      `json:"form,omitempty"`   // of the answer
-	Header http.Header `json:"header,omitempty"` // of the answer
+	Words  string      `json:"words"`           // what the request says
+	Form   string      `json:"form,omitempty"`  // of the answer
+	Header http.Header `json:"header,omitzero"` // of the answer
 	Body   []byte      `json:"body,omitempty"`
+	// Upstream is who answered, with its address, as it is booked.
+	Upstream string `json:"upstream,omitempty"`
+	// Deleted is the id of the answer, if its owner has deleted it. Then nothing else of it is kept.
+	Deleted string `json:"deleted,omitempty"`
 }
 
 // repeat is what a request is known by that has a name, or that leads to tools of the gateway.
@@ -57,9 +64,10 @@ type repeat struct {
 	named   bool
 	changes bool // tools that may change something are offered
 
-	intended bool // a tool may have changed something
-	answered bool // the model has said all
-	waits    bool // a call waits for a person, so another answer comes later
+	answer   string // the id by which the client may ask for the answer, or delete it
+	intended bool   // a tool may have changed something
+	answered bool   // the model has said all
+	waits    bool   // a call waits for a person, so another answer comes later
 
 	// mu guards what follows: the lease is renewed while the request is answered.
 	mu    sync.Mutex
@@ -83,7 +91,11 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 	if x.rights != nil { // keys of one team that have other tools have other answers
 		tools = x.rights.Key.Tools
 	}
-	words := state.HashOf([]byte(x.Codec.Format), []byte(req.Model), fmt.Appendf(nil, "%q", tools), canonical(body, "stream", "stream_options"))
+	said := [][]byte{[]byte(x.Codec.Format), []byte(req.Model), fmt.Appendf(nil, "%q", tools), canonicalRequest(body)}
+	if betas := provider.Betas(x.r.Header); p.named && len(betas) > 0 { // without a name, the same words are the same request
+		said = append(said, fmt.Appendf(nil, "%q", betas))
+	}
+	words := state.HashOf(said...)
 	p.words = fmt.Sprintf("%x", words)
 	p.key = state.Place{Kind: state.Request, Owner: x.owner, Hash: state.HashOf([]byte("words"), words[:])}
 	if p.named {
@@ -107,6 +119,8 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 		return false, x.underWay(found.Run)
 	case found.Words != p.words:
 		return false, x.notAgain(http.StatusUnprocessableEntity, fmt.Sprintf("the %s was given to another request (%s)", IdempotencyHeader, found.Run))
+	case found.Deleted != "":
+		return false, vendorapi.NoAnswer(found.Deleted)
 	}
 	settle, err := x.claimFree(true)
 	if err != nil {
@@ -270,7 +284,7 @@ func (x *exchange) replay(found *known) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.begun, x.upstream = true, found.Header.Get(UpstreamHeader)
+	x.begun, x.upstream = true, cmp.Or(found.Upstream, found.Header.Get(UpstreamHeader))
 	x.w.WriteHeader(http.StatusOK)
 	_ = send() // a client that is gone needs no answer
 	return nil
@@ -381,12 +395,45 @@ func (x *exchange) keepAnswer(p *repeat) bool {
 	if x.outlet.copy == nil || x.outlet.status != http.StatusOK {
 		return false
 	}
-	value, err := json.Marshal(known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes()})
+	value, err := json.Marshal(known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes(), Upstream: x.upstream})
 	if err != nil || len(value) > 2*maxCached {
 		return false
 	}
 	e := p.entry(value, replayLife)
 	e.Hold = false
+	if p.answer != "" { // who deletes the answer by its id deletes it here too
+		if x.store.Put(x.detached(), state.Kept{Place: requestOf(x.owner, p.answer), Value: p.key.Hash[:], Until: e.Until}) != nil {
+			return false
+		}
+	}
 	_, _ = x.store.Claim(x.detached(), e, p.mine)
 	return true
+}
+
+// requestOf is where it is kept which request has the answer of an id.
+func requestOf(owner, id string) state.Place {
+	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
+}
+
+// forgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
+func (g *Gateway) forgetReplay(ctx context.Context, owner, id string) error {
+	link := requestOf(owner, id)
+	found, err := g.store.Get(ctx, link.Kind, owner, link.Hash)
+	if err != nil || len(found[link.Hash]) == 0 {
+		return err
+	}
+	key := link
+	copy(key.Hash[:], found[link.Hash][0])
+	if found, err = g.store.Get(ctx, key.Kind, owner, key.Hash); err != nil || len(found[key.Hash]) == 0 {
+		return err
+	}
+	was, err := readKnown(found[key.Hash][0])
+	if err != nil || was.Header == nil {
+		return err
+	}
+	value, err := json.Marshal(known{Run: was.Run, Words: was.Words, Form: was.Form, Header: http.Header{}, Upstream: was.Upstream, Deleted: id})
+	if err != nil {
+		return err
+	}
+	return g.store.Put(ctx, state.Kept{Place: key, Value: value, Until: time.Now().Add(replayLife)})
 }

@@ -22,6 +22,8 @@ type Answers struct {
 	Store state.Store
 	// Life is how long they are; 0 means 30 days, as with OpenAI.
 	Life time.Duration
+	// Deleting is told of an answer before it is deleted, which an error prevents. It may be nil.
+	Deleting func(ctx context.Context, owner, id string) error
 
 	memory state.Memory
 }
@@ -152,16 +154,33 @@ func (a *Answers) forgetItems(ctx context.Context, owner string, answer []byte) 
 	return errors.Join(errs...)
 }
 
+// NoAnswer is the error of an answer that is not kept, or was deleted.
+func NoAnswer(id string) error {
+	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "response_not_found", Err: errors.New("Response with id '" + id + "' not found.")}
+}
+
+// delete forgets an answer, and reports whether it was there.
+func (a *Answers) delete(ctx context.Context, owner, id string, k *kept) (bool, error) {
+	if a.Deleting != nil {
+		if err := a.Deleting(ctx, owner, id); err != nil {
+			return false, err
+		}
+	}
+	was, err := a.store().Delete(ctx, answerKey(owner, id), nil)
+	if err != nil || !was {
+		return was, err
+	}
+	return true, a.forgetItems(ctx, owner, k.Answer)
+}
+
 // Serve answers what is asked about an answer that is kept: to have it, or to forget it.
 func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	k, err := a.find(r.Context(), owner, id)
 	if err == nil && k != nil && e.Action == DeleteAnswer {
 		var was bool
-		if was, err = a.store().Delete(r.Context(), answerKey(owner, id), nil); !was {
+		if was, err = a.delete(r.Context(), owner, id, k); err == nil && !was {
 			k = nil // somebody else has deleted it
-		} else {
-			err = a.forgetItems(r.Context(), owner, k.Answer)
 		}
 		err = unavailable(err)
 	}
@@ -169,7 +188,7 @@ func (a *Answers) Serve(owner string, e Endpoint, w http.ResponseWriter, r *http
 	case err != nil:
 		Fail(w, e.Codec, err)
 	case k == nil:
-		Fail(w, e.Codec, &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: "response_not_found", Err: errors.New("Response with id '" + id + "' not found.")})
+		Fail(w, e.Codec, NoAnswer(id))
 	case e.Action == DeleteAnswer:
 		WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
 	default:
