@@ -26,7 +26,9 @@ func asking(n *counter, life time.Duration) (*gateway.ServedTools, *journal.Memo
 	write.Effects, write.Origin = 0, tool.MCP
 	tools, store := served(write), new(journal.Memory)
 	tools.Runner = &invoke.Runner{Policy: invoke.AskFirst(invoke.AllowReadOnly)}
-	tools.Record = func(ctx context.Context, run string) (*journal.Recorder, error) { return journal.Open(ctx, store, run) }
+	tools.Record = func(ctx context.Context, run gateway.ServedRun) (*journal.Recorder, error) {
+		return journal.Open(ctx, store, run.ID)
+	}
 	tools.Approvals = &gateway.Approvals{Store: store, For: life}
 	return tools, store
 }

@@ -33,7 +33,7 @@ type ServedTools struct {
 	Runner *invoke.Runner
 	// Record begins the record of a request whose model called such a tool; nil records
 	// nothing.
-	Record func(ctx context.Context, run string) (*journal.Recorder, error)
+	Record func(ctx context.Context, run ServedRun) (*journal.Recorder, error)
 	// Rounds bounds how often the model is asked again with results for one request; 0 means
 	// 10. After that it is not offered these tools any more.
 	Rounds int
@@ -48,6 +48,13 @@ type ServedTools struct {
 	set    *tool.Set
 	runner *invoke.Runner
 	costs  map[string]func(llm.ToolDef) int // by the id of the upstream
+}
+
+// ServedRun is a request whose model has called a tool of the gateway.
+type ServedRun struct {
+	ID    string // of the request, and of its record
+	Team  string // whose key it is; "" without keys
+	Route string // as the configuration names it
 }
 
 // The defaults of ServedTools.

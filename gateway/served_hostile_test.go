@@ -127,9 +127,9 @@ func TestServedClientGone(t *testing.T) {
 		closed := make(chan struct{})
 		store := &closing{Store: new(journal.Memory), closed: closed}
 		tools.Runner = &invoke.Runner{Policy: invoke.AllowAll}
-		tools.Record = func(ctx context.Context, run string) (*journal.Recorder, error) {
-			store.run = run
-			return journal.Open(ctx, store, run)
+		tools.Record = func(ctx context.Context, run gateway.ServedRun) (*journal.Recorder, error) {
+			store.run = run.ID
+			return journal.Open(ctx, store, run.ID)
 		}
 		url, model := staged(t, script(t, "call look {\"what\":\"one\"}", "text Never said."), wire.Chat, tools)
 		ctx, cancel := context.WithCancel(t.Context())

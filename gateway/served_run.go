@@ -169,7 +169,7 @@ func (s *serving) begin() error {
 	}
 	var err error
 	if s.tools.Record != nil {
-		if s.rec, err = s.tools.Record(s.x.ctx(), s.x.id); err != nil {
+		if s.rec, err = s.tools.Record(s.x.ctx(), ServedRun{ID: s.x.id, Team: s.x.owner, Route: s.to.route.Model}); err != nil {
 			return s.broken(err)
 		}
 	}

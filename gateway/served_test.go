@@ -143,39 +143,44 @@ func TestServedTools(t *testing.T) {
 		for format := range roots {
 			for _, stream := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s over %s, stream=%t", format, upstream, stream), func(t *testing.T) {
-					var n counter
-					url, model := staged(t, script(t, "text Let me look.\ncall look {\"what\":\"one\"}", "call look {\"what\":\"two\"}\ncall get_weather {\"city\":\"Paris\"}", "text It is sunny.", "text You are welcome."),
-						upstream, served(reading("look", "found", &n)))
-					req := question("m")
-					first := ask(t, url, format, req, stream)
-					if first.err != nil {
-						t.Fatal(first.err)
-					}
-					calls := first.Message.Calls()
-					if len(calls) != 1 || calls[0].Name != "get_weather" || first.Finish.Reason != llm.ToolCalls || !strings.Contains(first.Message.Text(), "Let me look.") {
-						t.Fatalf("calls %+v, text %q, finish %s", calls, first.Message.Text(), first.Finish.Reason)
-					}
-					if n.n() != 2 {
-						t.Errorf("the tool ran with %q", n.args)
-					}
-					if one := model.asked[0]; first.Finish.Usage.Input <= llm.EstimateText(one.Messages[0].Text()) && upstream != "text" {
-						t.Errorf("usage %+v is not that of both rounds", first.Finish.Usage)
-					}
-					req.Messages = append(req.Messages, first.Message, llm.Results(llm.Result{CallID: calls[0].ID, Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "sunny, 21 degrees"}}}))
-					second := ask(t, url, format, req, stream)
-					if second.err != nil || second.Message.Text() != "It is sunny." || second.Finish.Reason != llm.Stop {
-						t.Fatalf("%v: %+v", second.err, second.Response)
-					}
-					if said := fmt.Sprint(model.last().Messages); n.n() != 2 || strings.Count(said, "found") < 2 || strings.Count(said, "21 degrees") != 1 {
-						t.Errorf("%d runs; the model was asked %+v", n.n(), model.last().Messages)
-					}
-					req.Messages = append(req.Messages, second.Message, llm.User("Thanks."))
-					if third := ask(t, url, format, req, stream); third.err != nil || third.Message.Text() != "You are welcome." || n.n() != 2 {
-						t.Errorf("%v: %+v", third.err, third.Response)
-					}
+					servedTurns(t, upstream, format, stream)
 				})
 			}
 		}
+	}
+}
+
+// servedTurns are the turns of one client.
+func servedTurns(t *testing.T, upstream, format string, stream bool) {
+	var n counter
+	url, model := staged(t, script(t, "text Let me look.\ncall look {\"what\":\"one\"}", "call look {\"what\":\"two\"}\ncall get_weather {\"city\":\"Paris\"}", "text It is sunny.", "text You are welcome."),
+		upstream, served(reading("look", "found", &n)))
+	req := question("m")
+	first := ask(t, url, format, req, stream)
+	if first.err != nil {
+		t.Fatal(first.err)
+	}
+	calls := first.Message.Calls()
+	if len(calls) != 1 || calls[0].Name != "get_weather" || first.Finish.Reason != llm.ToolCalls || !strings.Contains(first.Message.Text(), "Let me look.") {
+		t.Fatalf("calls %+v, text %q, finish %s", calls, first.Message.Text(), first.Finish.Reason)
+	}
+	if n.n() != 2 {
+		t.Errorf("the tool ran with %q", n.args)
+	}
+	if one := model.asked[0]; first.Finish.Usage.Input <= llm.EstimateText(one.Messages[0].Text()) && upstream != "text" {
+		t.Errorf("usage %+v is not that of both rounds", first.Finish.Usage)
+	}
+	req.Messages = append(req.Messages, first.Message, llm.Results(llm.Result{CallID: calls[0].ID, Name: "get_weather", Parts: []llm.Part{llm.Text{Text: "sunny, 21 degrees"}}}))
+	second := ask(t, url, format, req, stream)
+	if second.err != nil || second.Message.Text() != "It is sunny." || second.Finish.Reason != llm.Stop {
+		t.Fatalf("%v: %+v", second.err, second.Response)
+	}
+	if said := fmt.Sprint(model.last().Messages); n.n() != 2 || strings.Count(said, "found") < 2 || strings.Count(said, "21 degrees") != 1 {
+		t.Errorf("%d runs; the model was asked %+v", n.n(), model.last().Messages)
+	}
+	req.Messages = append(req.Messages, second.Message, llm.User("Thanks."))
+	if third := ask(t, url, format, req, stream); third.err != nil || third.Message.Text() != "You are welcome." || n.n() != 2 {
+		t.Errorf("%v: %+v", third.err, third.Response)
 	}
 }
 
@@ -324,7 +329,11 @@ func TestServedRecord(t *testing.T) {
 	var n counter
 	store := new(journal.Memory)
 	tools := served(reading("look", "found", &n))
-	tools.Record = func(ctx context.Context, run string) (*journal.Recorder, error) { return journal.Open(ctx, store, run) }
+	var of gateway.ServedRun
+	tools.Record = func(ctx context.Context, run gateway.ServedRun) (*journal.Recorder, error) {
+		of = run
+		return journal.Open(ctx, store, run.ID)
+	}
 	url, _ := staged(t, script(t, "call look {\"what\":\"one\"}", "text Done."), wire.Chat, tools)
 	got := ask(t, url, wire.Chat, question("m"), true)
 	run := got.header.Get(gateway.RequestHeader)
@@ -337,6 +346,9 @@ func TestServedRecord(t *testing.T) {
 	}
 	if got.err != nil || kinds[journal.KindReceipt] != 1 || kinds[journal.KindSeal] != 1 {
 		t.Errorf("%v; the record %s has %v", got.err, run, kinds)
+	}
+	if of.ID != run || of.Team != "" || of.Route == "" {
+		t.Errorf("the record of %s is told that it is of %+v", run, of)
 	}
 }
 

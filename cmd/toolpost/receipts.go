@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,8 @@ about to do, and what it did. Changing, removing, adding or moving an entry brea
 chain.
 
 RUN is the id of a run in the store, or latest for the newest; FILE a run's file of JSON
-lines. The store is a directory, sqlite:FILE or a postgres:// address; --journal or
-TOOLPOST_STORE names it.`,
+lines. The store is a directory, sqlite:FILE or a postgres:// address; --journal,
+TOOLPOST_STORE or the configuration names it.`,
 		Example: `  toolpost receipts list
   toolpost receipts show latest
   toolpost receipts verify RUN
@@ -181,6 +182,22 @@ type listedRun struct {
 	Started string `json:"started,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Task    string `json:"task,omitempty"`
+	Team    string `json:"team,omitempty"`  // of a request to a gateway
+	Route   string `json:"route,omitempty"` // likewise
+}
+
+// taskOf says what a run is for, and for whom, as far as it is known.
+func taskOf(task, team, route string) string {
+	var of []string
+	for _, row := range []struct{ name, value string }{{"team", team}, {"route", route}} {
+		if row.value != "" {
+			of = append(of, row.name+" "+row.value)
+		}
+	}
+	if len(of) == 0 {
+		return task
+	}
+	return strings.Join(of, ", ") + ": " + task
 }
 
 func listRuns(cmd *cobra.Command, limit int, asJSON bool) error {
@@ -224,7 +241,7 @@ func printRuns(out io.Writer, all []listedRun, more int) error {
 	w := bufio.NewWriter(out)
 	for _, l := range all {
 		fmt.Fprintf(w, "%s  %s  %4d entries  %3d calls  %-*s  %-*s  %s\n", l.Started, colour.state(fmt.Sprintf("%-6s", l.State)), l.Entries, l.Calls,
-			ids, l.Run, models, oneLine(l.Model, 24), colour.dim(oneLine(l.Task, 60)))
+			ids, l.Run, models, oneLine(l.Model, 24), colour.dim(oneLine(taskOf(l.Task, l.Team, l.Route), 80)))
 	}
 	if more > 0 {
 		fmt.Fprintf(w, "and %d older; --limit 0 lists all\n", more)
@@ -271,7 +288,7 @@ func (l *listedRun) add(line []byte) {
 	case journal.KindStart:
 		var s journal.Start
 		if e.Decode(&s) == nil {
-			l.Task, l.Model = s.Task, s.Model
+			l.Task, l.Model, l.Team, l.Route = s.Task, s.Model, s.Team, s.Route
 		}
 	case journal.KindReceipt, journal.KindRefusal:
 		l.Calls++

@@ -140,7 +140,9 @@ func (s *shower) entry(e journal.Entry) {
 func (s *shower) describe(e journal.Entry) string {
 	switch e.Kind {
 	case journal.KindStart:
-		return described(e, func(b journal.Start) string { return strings.TrimSpace(b.Model + " " + oneLine(b.Task, 80)) })
+		return described(e, func(b journal.Start) string {
+			return strings.TrimSpace(b.Model + " " + oneLine(taskOf(b.Task, b.Team, b.Route), 80))
+		})
 	case journal.KindRequest:
 		return described(e, func(b journal.Request) string {
 			return fmt.Sprintf("messages: %d, new: %d", b.Keep+len(b.Messages), len(b.Messages))

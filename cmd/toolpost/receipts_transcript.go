@@ -101,7 +101,7 @@ func told[T any](tell func(*narrator, T)) func(*narrator, journal.Entry) error {
 // task shows the task of a run that asks no model; else the first request has it.
 func (n *narrator) task(s journal.Start) {
 	if s.Task != "" {
-		n.paragraph(s.Task, n.palette.cyan("› "), n.palette.bold)
+		n.paragraph(taskOf(s.Task, s.Team, s.Route), n.palette.cyan("› "), n.palette.bold)
 		n.asked = true
 	}
 }

@@ -57,7 +57,6 @@ RUN is a run of the store, or latest for the newest, or a file.`,
 	cmd.Flags().StringVar(&against, "against", "", "ask this `MODEL` anew and compare its calls")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with --against one per turn")
 	addJournalFlag(cmd, cmd.Flags())
-	cmd.Flags().String("config", "", "`FILE` to read in place of your config.yaml")
 	return cmd
 }
 

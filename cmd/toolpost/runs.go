@@ -60,9 +60,11 @@ func newRuns() *cobra.Command {
 		Long: `A run that was started with --later ends with status 3 when a call needs a person's
 consent, and waits. Any process can decide about the call, at any time before its
 deadline; the run goes on where it was when it is resumed. Calls of requests to a gateway
-with approval: pending wait in the same way, in the store of that gateway (--journal or
-TOOLPOST_STORE); they go on when the client asks again.`,
+with approval: pending wait in the same way, in the store of that gateway: --config with the
+gateway's own file finds it, or --journal or TOOLPOST_STORE names it. They go on when the
+client asks again.`,
 		Example: `  toolpost runs list
+  toolpost runs list --config gateway.yaml
   toolpost runs list --all --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -84,7 +86,8 @@ func newRunsList() *cobra.Command {
 		Use:   "list",
 		Short: "List the runs that wait for a person, and for which calls",
 		Long: `List the runs of the store that wait for a person, the newest first, each with the calls
-that have to be decided about. --all lists every run that has not ended.`,
+that have to be decided about, and of a request to a gateway its team and its route. --all
+lists every run that has not ended.`,
 		Example: "  toolpost runs list\n  toolpost runs list --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listWaiting(cmd, all, asJSON) },
@@ -133,7 +136,7 @@ func printWaiting(cmd *cobra.Command, found []waitingRun, all bool) error {
 		fmt.Fprintln(w, "no run waits for a person")
 	}
 	for _, r := range found {
-		fmt.Fprintf(w, "%s  %s  %s\n", p.bold(r.Run), r.Started, p.dim(oneLine(printable(r.Task), 60)))
+		fmt.Fprintf(w, "%s  %s  %s\n", p.bold(r.Run), r.Started, p.dim(oneLine(printable(taskOf(r.Task, r.Team, r.Route)), 120)))
 		for _, q := range r.Waiting {
 			for _, line := range questionLines(p, q) {
 				fmt.Fprintln(w, "  "+line)

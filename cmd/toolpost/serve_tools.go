@@ -277,16 +277,17 @@ func (t *routeTools) ofServer(servers []string, name string) bool {
 }
 
 // recorder begins the record of a request.
-func (t *routeTools) recorder() func(context.Context, string) (*journal.Recorder, error) {
+func (t *routeTools) recorder() func(context.Context, gateway.ServedRun) (*journal.Recorder, error) {
 	if t.w.store == nil {
 		return nil
 	}
-	return func(ctx context.Context, run string) (*journal.Recorder, error) {
-		rec, err := journal.Open(ctx, t.w.store, run)
+	return func(ctx context.Context, run gateway.ServedRun) (*journal.Recorder, error) {
+		rec, err := journal.Open(ctx, t.w.store, run.ID)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := rec.Write(ctx, journal.KindStart, journal.Start{Producer: "toolpost", Task: "calls of a request to the gateway"}); err != nil {
+		start := journal.Start{Producer: "toolpost", Task: "calls of a request to the gateway", Team: run.Team, Route: run.Route}
+		if _, err := rec.Write(ctx, journal.KindStart, start); err != nil {
 			return nil, errors.Join(err, rec.Close(ctx))
 		}
 		return rec, nil

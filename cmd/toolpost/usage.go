@@ -156,26 +156,32 @@ func (r renamed) Set(value string) error {
 // journalUsage is what --journal is, wherever it is a flag.
 const journalUsage = "where runs are recorded: a `FOLDER`, sqlite:FILE or postgres://…"
 
-// addJournalFlag gives a command that reads records the flag for where they are.
+// addJournalFlag gives a command that reads records the flags for where they are.
 func addJournalFlag(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.String("journal", "", journalUsage)
 	formerly(cmd, flags, "store", "journal")
+	flags.String("config", "", "`FILE` to read in place of your config.yaml")
 }
 
-// recordedAt is what a command about a run needs to find its record: --journal,
-// where this command was told so. It goes behind the id of the run.
+// recordedAt is what a command about a run needs to find its record: --journal
+// or --config, where this command was told so. It goes behind the id of the run.
 func recordedAt(cmd *cobra.Command) string {
-	f := cmd.Flag("journal")
-	if f == nil || !f.Changed || f.Value.String() == "" {
-		return ""
+	for _, name := range []string{"journal", "config"} { // one that names the record needs no other
+		if f := cmd.Flag(name); f != nil && f.Changed && f.Value.String() != "" {
+			return " --" + name + " " + inShell(printable(f.Value.String()))
+		}
 	}
-	place := printable(f.Value.String())
-	if strings.ContainsFunc(place, func(r rune) bool {
+	return ""
+}
+
+// inShell is a word as shells read it.
+func inShell(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:@+,=", r)
 	}) {
-		place = "'" + strings.ReplaceAll(place, "'", `'\''`) + "'" // as shells read it
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	return " --journal " + place
+	return word
 }
 
 // bareAllow is what the --allow of tools call was: it took no list and allowed

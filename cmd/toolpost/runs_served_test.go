@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway"
+)
+
+// TestRunsOfAGateway: a call that waits at a gateway is listed with the team and the route of its request, found by the configuration
+// of the gateway, and decided about there. The record has no key.
+func TestRunsOfAGateway(t *testing.T) {
+	d := newDepot(t, "sqlite:keys.db")
+	t.Setenv("TOOLPOST_STORE", "")
+	config := filepath.Join(d.dir, "gateway.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := filepath.Join(d.dir, "in another place")
+	writeFile(t, config, "journal: "+records+"\n"+string(text))
+	key := keyOf(t, "research")
+	_, url := d.start(t)
+	asked := call(t.Context(), "POST", url+"/v1/chat/completions", key, "", chatBody("ask", "Deliver it."))
+	run := asked.header.Get(gateway.RequestHeader)
+	if asked.status != 200 || run == "" {
+		t.Fatalf("%v %d %s", asked.err, asked.status, asked.body)
+	}
+
+	must(t, toolpost(t, "", "runs", "list", "--config", config), 0, run, "team research, route ask: ", "deliver")
+	must(t, toolpost(t, "", "receipts", "list", "--config", config), 0, run, "team research, route ask: ")
+	must(t, toolpost(t, "", "receipts", "show", run, "--config", config), 0, "team research, route ask: ")
+	var runs []waitingRun
+	listed := toolpost(t, "", "runs", "list", "--json", "--config", config)
+	if err := json.Unmarshal([]byte(listed.out), &runs); err != nil || len(runs) != 1 || runs[0].Team != "research" || runs[0].Route != "ask" {
+		t.Errorf("%v: %s%s", err, listed.out, listed.errOut)
+	}
+	if r := toolpost(t, "", "runs", "list"); strings.Contains(r.out, run) {
+		t.Errorf("found without the configuration: %s", r.out)
+	}
+	must(t, toolpost(t, "", "runs", "list", "--config", "nowhere.yaml"), 1, "nowhere.yaml")
+	must(t, toolpost(t, "", "runs", "list", "--config", config, "--journal", "nowhere"), 1, "there are no runs")
+	must(t, toolpost(t, "", "runs", "approve", run, "--config", config), 0, "allowed")
+	files, err := filepath.Glob(filepath.Join(records, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && strings.Contains(string(b), key) {
+			t.Errorf("%s holds the key", file)
+		}
+	}
+}
