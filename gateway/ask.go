@@ -214,6 +214,9 @@ func (a *asking) take(ev llm.Event) error {
 	case llm.Warning:
 		return a.each(ev) // also in the middle of a stream
 	case provider.RequestRetry:
+		if ev.Status != 0 {
+			a.x.tally.sent.Store(turnedDown)
+		}
 		return nil
 	case llm.Finish:
 		if a.others && !a.begun && ev.Reason == llm.ContentFilter {

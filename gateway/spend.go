@@ -120,10 +120,13 @@ func (x *exchange) estimates(why string, u llm.Usage) {
 	x.spent.book(u)
 }
 
-// lost ends a question whose answer has no end. What came of it, or was asked by a client that went away, is estimated.
+// lost ends a question whose answer has no end. What came of it, or was asked by a client that went away, is estimated; what an upstream
+// has refused costs nothing.
 func (x *exchange) lost(err error) {
 	s := &x.spent
-	gone := errors.Is(err, errGone) || x.ctx().Err() != nil
+	var told *llm.Error
+	refused := s.text == 0 && (x.tally.sent.Load() == turnedDown || errors.As(err, &told) && told.Status != 0)
+	gone := (errors.Is(err, errGone) || x.ctx().Err() != nil) && !refused
 	if s.open && (s.text > 0 || gone) {
 		used := s.estimate()
 		if gone && !x.ending() {
@@ -141,7 +144,7 @@ const unseenSpeed = 100
 // finish it whoever waits: it is all that was reserved. They end a stream, whose model may have thought in silence until then.
 func (x *exchange) unseen() int {
 	s, sent := &x.spent, x.tally.sent.Load()
-	if sent == 0 || !x.rights.BoundsSize() { // nobody was asked, or nothing was reserved
+	if sent <= 0 || !x.rights.BoundsSize() { // nobody was asked, or nothing was reserved
 		return 0
 	}
 	most, _ := x.allows.output(s.req, s.models[s.to])

@@ -18,11 +18,14 @@ type tally struct {
 	upstream string
 	read     time.Time    // when the request was read
 	asked    atomic.Int64 // when the first upstream was asked, in nanoseconds
-	sent     atomic.Int64 // when the upstream had the question at hand; 0 if it does not have it
+	sent     atomic.Int64 // when the upstream had the question at hand; 0 if it does not have it, or turnedDown
 	event    time.Time    // when the first event of the answer came
 
 	finish llm.Reason // why the answer ended
 }
+
+// turnedDown stands in the place of a time while an upstream that has refused the question, because it is busy or broken, is not yet asked again.
+const turnedDown = -1
 
 // noRoute is the route of requests that lead nowhere.
 const noRoute = "none"

@@ -53,6 +53,7 @@ type RequestRetry struct {
 	Of      int           `json:"of"`
 	Wait    time.Duration `json:"wait_ns"`
 	Kind    llm.Kind      `json:"kind"`
+	Status  int           `json:"status,omitempty"` // with which the vendor refused it; 0 if it did not answer
 	Problem string        `json:"problem"`
 }
 
@@ -139,7 +140,7 @@ func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm
 		if seen != nil {
 			seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
 		}
-		ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Problem: err.Error()}
+		ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}
 		if !yield(ev, nil) {
 			return
 		}
