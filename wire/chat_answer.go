@@ -327,9 +327,11 @@ func (a *answer) textPart(t llm.Text) {
 
 func (s *chatStream) annotation(v []byte) llm.Citation {
 	if inner := s.get(v, "url_citation"); s.str(s.get(v, "type")) == "url_citation" && inner != nil {
-		if c, ok := s.urlCitation(inner); ok {
-			return c
+		c, complete := s.urlCitation(inner)
+		if !complete || s.asking && hasOthers(v, "type", "url_citation") {
+			c.Raw = s.state(v)
 		}
+		return c
 	}
 	return llm.Citation{Raw: s.state(v)}
 }
@@ -431,6 +433,7 @@ func (s *chatStream) custom(index int, id string, v []byte) *pending {
 		return nil
 	}
 	s.addInput(p, s.get(v, "input"))
+	s.unread(&p.extra, v, chatCustom)
 	return p
 }
 

@@ -89,6 +89,9 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
+			if p.LogProbs != nil && !answer {
+				e.lost(llm.Ignored, "logprobs", "a request of the chat format has no place for log probabilities")
+			}
 			cites = append(cites, p.Citations...)
 			if p.Refusal {
 				refusal.WriteString(p.Text)

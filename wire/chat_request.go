@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -43,11 +44,16 @@ func (c chat) encodeRequest(e *encoder, req *llm.Request, stream bool) {
 	c.encodeReasoning(e, req.Reasoning)
 	if stream {
 		e.BoolField("stream", true)
-		if !e.c.Quirks.NoStreamUsage {
-			e.RawField("stream_options", []byte(`{"include_usage":true}`))
-		}
 	}
-	e.end(start, req.Extra)
+	fields := e.ownExtra(req.Extra)
+	if stream && !e.c.Quirks.NoStreamUsage {
+		e.Key("stream_options")
+		options := e.Object()
+		e.BoolField("include_usage", true)
+		e.rest(options, fields["stream_options"])
+		fields = without(fields, "stream_options")
+	}
+	e.endWith(start, fields)
 }
 
 // flag writes a boolean where the host has the field, and says so where not.
@@ -118,7 +124,7 @@ func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream b
 		case "web_search_options":
 			req.Tools = append(req.Tools, c.decodeSearch(d, v))
 		case "tool_choice":
-			c.decodeChoice(d, v, &req.Choice)
+			c.decodeChoice(d, v, req)
 		case "parallel_tool_calls":
 			req.OneCall = d.refused(v)
 		case "response_format":
@@ -194,12 +200,18 @@ func (chat) decodeStreamOptions(d *decoder, v []byte, req *llm.Request) {
 }
 
 func (chat) decodeOutput(d *decoder, v []byte, req *llm.Request) {
-	switch d.str(d.get(v, "type")) {
+	kind := d.str(d.get(v, "type"))
+	if kind == "text" || kind == "json_object" || kind == "json_schema" {
+		d.unread(&req.Extra, v, chatFormat)
+	}
+	switch kind {
 	case "text":
 	case "json_object":
 		req.Output = new(llm.OutputFormat)
 	case "json_schema":
-		req.Output = d.outputFields(d.get(v, "json_schema"))
+		schema := d.get(v, "json_schema")
+		req.Output = d.outputFields(schema)
+		d.unread(&req.Extra, schema, chatSchema)
 	default:
 		d.extraNamed(&req.Extra, "response_format", v)
 	}
@@ -352,7 +364,9 @@ func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
 			h.ContextSize = d.str(val)
 		case "user_location":
 			d.str(d.get(val, "type"))
-			if h.Location = d.location(d.get(val, "approximate")); h.Location == nil {
+			place := d.get(val, "approximate")
+			if h.Location = d.location(place); h.Location == nil || hasOthers(val, "type", "approximate") {
+				h.Location = nil
 				d.option(h, key, val)
 			}
 		default:
@@ -404,10 +418,13 @@ func (chat) decodeToolBody(d *decoder, v []byte, t *llm.ToolDef) {
 		case "strict":
 			t.Strict = d.flag(val)
 		case "format":
-			kind := d.str(d.get(val, "type"))
-			if t.Grammar = d.grammar(d.get(val, "grammar")); t.Grammar == nil && kind != "text" {
+			kind, grammar := d.str(d.get(val, "type")), d.get(val, "grammar")
+			if t.Grammar = d.grammar(grammar); t.Grammar == nil && kind != "text" {
 				d.extraNamed(&t.Extra, innerPrefix+string(key), val)
+				continue
 			}
+			d.unread(&t.Extra, val, chatToolFormat)
+			d.unread(&t.Extra, grammar, chatGrammar)
 		default:
 			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
 		}
@@ -479,7 +496,8 @@ func toolRef(e *encoder, req *llm.Request, name string) {
 
 var choiceModes = map[string]llm.ChoiceMode{"auto": llm.MayCall, "required": llm.MustCall, "any": llm.MustCall, "none": llm.MustNotCall}
 
-func (chat) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
+func (chat) decodeChoice(d *decoder, v []byte, req *llm.Request) {
+	ch := &req.Choice
 	if js.Kind(v) == '"' {
 		d.mode(v, ch)
 		return
@@ -488,17 +506,22 @@ func (chat) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
 		return
 	}
 	kind := d.str(d.get(v, "type"))
+	d.unread(&req.Extra, v, chatToolChoice)
 	if kind != "allowed_tools" {
 		ch.Mode = llm.MustCall
 		ch.Name = d.chosen(v, kind)
+		d.unread(&req.Extra, d.get(v, kind), chatChosen, kind)
 		return
 	}
 	allowed := d.get(v, "allowed_tools")
+	d.unread(&req.Extra, allowed, chatAllowed)
 	d.mode(d.get(allowed, "mode"), ch)
 	ch.Allowed = []string{}
 	for el := range d.elements(d.get(allowed, "tools")) {
-		kind := d.str(d.get(el, "type"))
+		kind, n := d.str(d.get(el, "type")), strconv.Itoa(len(ch.Allowed))
 		ch.Allowed = append(ch.Allowed, d.chosen(el, kind))
+		d.unread(&req.Extra, el, chatAllowedTool, n)
+		d.unread(&req.Extra, d.get(el, kind), chatAllowedName, n, kind)
 	}
 }
 

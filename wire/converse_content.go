@@ -184,9 +184,9 @@ func (c converse) encodeResultPart(e *encoder, p llm.Part) {
 	case llm.Text:
 		if string(p.Extra[e.c.Format][asJSON]) == "true" {
 			if json.Valid([]byte(p.Text)) {
-				e.Object()
+				start := e.Object()
 				e.RawField("json", []byte(p.Text))
-				e.End()
+				e.endWith(start, without(e.ownExtra(p.Extra), asJSON))
 				return
 			}
 			p.Extra = llm.Extra{e.c.Format: without(p.Extra[e.c.Format], asJSON)}
@@ -209,7 +209,7 @@ func (c converse) decodeBlocks(d *decoder, v []byte) []llm.Part {
 	var parts []llm.Part
 	for el := range d.objects(v) {
 		point := d.get(el, cachePoint)
-		if n := len(parts); n > 0 && point != nil {
+		if n := len(parts); n > 0 && point != nil && onlyKey(el, cachePoint) {
 			if p, ok := c.withCachePoint(d, parts[n-1], point); ok {
 				parts[n-1] = p
 				continue
@@ -296,6 +296,7 @@ func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
 		case "content":
 			for el := range d.objects(val) {
 				t.Text += d.str(d.get(el, "text"))
+				d.unread(&t.Extra, el, converseCited)
 			}
 		case "citations":
 			for el := range d.objects(val) {
@@ -326,6 +327,7 @@ func (converse) decodeThinking(d *decoder, v []byte, extra llm.Extra) llm.Thinki
 		switch string(key) {
 		case "reasoningText":
 			t.Text = d.str(d.get(val, "text"))
+			d.unread(&t.Extra, val, converseThought)
 			if s := d.get(val, "signature"); d.oneOf(s, `"`, "a string") && says(s) {
 				state.add([]byte("signature"), s)
 			}

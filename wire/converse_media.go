@@ -193,13 +193,15 @@ func (converse) decodeSource(d *decoder, v []byte, m *llm.Media) bool {
 			known = len(m.Data) > 0
 		case "s3Location":
 			m.URL = d.str(d.get(val, "uri"))
+			d.unread(&m.Extra, val, converseStored, string(m.Kind))
 			if owner := d.get(val, ownerField); owner != nil {
 				d.extraNamed(&m.Extra, ownerField, owner)
 			}
 			known = strings.HasPrefix(m.URL, s3Scheme)
-		default:
-			return false
 		}
+	}
+	if known {
+		d.unread(&m.Extra, v, converseSource, string(m.Kind))
 	}
 	return known
 }

@@ -196,7 +196,7 @@ func (c converse) encodeHosted(e *encoder, t llm.ToolDef) {
 	name := or(converseHosted[t.Name], t.Name)
 	if h.Type != systemTool {
 		if len(h.Options) > 0 {
-			e.refuse("the options of %s are not those of the converse format", h.Type)
+			e.refuse("the options of %s are not those of the converse format: %s", h.Type, optionNames(h))
 		}
 		if converseHosted[t.Name] == "" {
 			e.refuse("the converse format has no hosted tool %q", t.Name)
@@ -298,7 +298,10 @@ func (c converse) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 		case string(key) == "effort" && req.Reasoning != nil && !req.Reasoning.Off:
 			req.Reasoning.Effort = d.str(val)
 		case string(key) == "textFormat" && d.str(d.get(val, "type")) == "json_schema":
-			c.decodeSchema(d, d.get(d.get(val, "structure"), "jsonSchema"), req)
+			structure := d.get(val, "structure")
+			c.decodeSchema(d, d.get(structure, "jsonSchema"), req)
+			d.unread(&req.Extra, val, converseText)
+			d.unread(&req.Extra, structure, converseStructure)
 		default:
 			rest.add(key, val)
 		}
@@ -316,6 +319,7 @@ func (converse) decodeSchema(d *decoder, v []byte, req *llm.Request) {
 	req.Output = &llm.OutputFormat{
 		Schema: json.RawMessage(text), Name: d.str(d.get(v, "name")), Description: d.str(d.get(v, "description")),
 	}
+	d.unread(&req.Extra, v, converseSchema)
 }
 
 func (c converse) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
@@ -355,6 +359,7 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 				if t.Schema = d.schema(d.get(val, "json")); t.Schema == nil && js.Kind(val) == '{' {
 					d.want(val, "an object with the member json")
 				}
+				d.unread(&t.Extra, val, converseInput)
 			case "strict":
 				t.Strict = d.flag(val)
 			default:
@@ -370,6 +375,11 @@ func (c converse) decodeTool(d *decoder, v []byte, req *llm.Request) {
 			}
 		}
 	case cachePoint:
+		for key, val := range d.members(v) {
+			if string(key) != cachePoint {
+				d.want(val, "absent: a cache point stands alone")
+			}
+		}
 		if n := len(req.Tools); n > 0 {
 			d.extraNamed(&req.Tools[n-1].Extra, cachePoint, body)
 		} else {
@@ -389,6 +399,7 @@ func (converse) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	}
 	for key, val := range d.members(v) {
 		d.object(val)
+		d.unread(&req.Extra, val, converseChoice, string(key))
 		switch string(key) {
 		case "auto":
 		case "any":

@@ -182,7 +182,7 @@ var features = []struct {
 		return "false"
 	}, []string{"text parts", "image", "audio", "document"}},
 	{"part fields", func(r *llm.Request) string { return strings.Join(extrasOfParts(r), " ") }, []string{"cache_control", "partMetadata", "prompt_cache_breakpoint", "cachePoint"}},
-	{"request fields", func(r *llm.Request) string { return fmt.Sprint(len(r.Extra)) }, []string{"logit_bias", "n", "prompt_cache_key", "metadata", "container", "previous_response_id", "include", "safetySettings", "cachedContent", "keep_alive", "guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig", "outputConfig", "additionalModelRequestFields"}},
+	{"request fields", func(r *llm.Request) string { return fmt.Sprint(len(r.Extra)) }, []string{"logit_bias", "n", "prompt_cache_key", "metadata", "container", "previous_response_id", "include", "safetySettings", "cachedContent", "keep_alive", "guardrailConfig", "requestMetadata", "performanceConfig", "serviceTier", "inferenceConfig.a", "outputConfig.a", "additionalModelRequestFields"}},
 	{"tools", func(r *llm.Request) string { return fmt.Sprint(len(r.Tools)) }, []string{"tool_choice", "tool_choice.allowed"}},
 	{"free tools", func(r *llm.Request) string {
 		return countTools(r, func(d llm.ToolDef) bool { return d.Kind == llm.FreeTool })

@@ -281,6 +281,9 @@ func unbase64(s string) ([]byte, bool) {
 // extra keeps a field that only this format knows. Null says nothing, and what
 // every chunk of a stream repeats is kept once.
 func (d *decoder) extra(x *llm.Extra, key, v []byte) {
+	if len(key) > 0 && key[0] == nestedMark[0] { // a name, and no place
+		key = []byte(nestedMark + pointerEscape.Replace(string(key)))
+	}
 	if js.Kind(v) == 'n' || bytes.Equal((*x)[d.c.Format][string(key)], v) {
 		return
 	}

@@ -82,6 +82,9 @@ const restated = "restated."
 // ownExtra returns the fields that only this format knows, and notes those
 // that only others know.
 func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
+	if own := x[e.c.Format]; len(x) == 0 || len(x) == 1 && own != nil {
+		return own
+	}
 	for _, format := range sortedKeys(x) {
 		if format == e.c.Format {
 			continue
@@ -90,8 +93,7 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 			if _, said := x[e.c.Format][key]; said || strings.HasPrefix(key, restated) || saidAnyway[[2]string{format, key}] { // in this format, too
 				continue
 			}
-			name, _ := cutPrefix(key, innerPrefix)
-			e.lost(llm.Ignored, name, "only the "+format+" format has this field")
+			e.lostField(format, key, x[format][key])
 		}
 	}
 	return x[e.c.Format]
@@ -105,7 +107,12 @@ var saidAnyway = map[[2]string]bool{{Ollama, "created_at"}: true}
 func (e *encoder) end(start int, x llm.Extra) { e.endWith(start, e.ownExtra(x)) }
 
 func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
+	nested := false
 	for _, key := range sortedKeys(fields) {
+		if strings.HasPrefix(key, nestedMark) {
+			nested = true
+			continue
+		}
 		if hasKey(e.Buf[start:], key) {
 			e.lost(llm.Ignored, key, "an extra field must not repeat a field of the request")
 			continue
@@ -114,6 +121,9 @@ func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
 		e.Raw(fields[key])
 	}
 	e.End()
+	if nested {
+		e.nest(start, fields)
+	}
 }
 
 // hasKey reports whether the object that is still open holds the key.
@@ -186,6 +196,14 @@ func foreignPart(s llm.State) string {
 	what := "a part"
 	if typ := js.Text(js.Get(s.Data, "type")); typ != "" && len(typ) <= 100 {
 		what = fmt.Sprintf("a part of type %q", typ)
+	} else if typ == "" {
+		var names []string
+		for key := range js.Members(s.Data) {
+			if names = append(names, fmt.Sprintf("%.100q", key)); len(names) == maxNotes {
+				break
+			}
+		}
+		what = "a part with " + strings.Join(names, " and ")
 	}
 	return what + ", which only " + s.Vendor + " knows"
 }

@@ -278,6 +278,7 @@ func (g gemini) decodePart(d *decoder, v []byte) llm.Part {
 	case "inlineData", "fileData":
 		m := g.decodeMedia(d, body)
 		m.State, m.Extra = state, extra
+		d.unread(&m.Extra, body, geminiMedia, kind)
 		return m
 	case "functionCall":
 		return g.decodeCall(d, body, state, extra)

@@ -195,6 +195,7 @@ func (g gemini) decodeConfig(d *decoder, v []byte, req *llm.Request) {
 }
 
 func (gemini) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
+	d.unread(&req.Extra, v, geminiThinking)
 	r := &llm.Reasoning{Summary: hiddenThoughts}
 	zero := false
 	for key, val := range d.members(v) {
@@ -288,7 +289,7 @@ func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
 	typ := h.Type
 	if _, ok := geminiHostedNames[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
 		if typ != "" && len(h.Options) > 0 {
-			e.refuse("the options of %s are not those of the gemini format", typ)
+			e.refuse("the options of %s are not those of the gemini format: %s", typ, optionNames(h))
 		}
 		if typ = geminiHosted[t.Name]; typ == "" {
 			e.refuse("the gemini format has no hosted tool %q", t.Name)
@@ -417,6 +418,7 @@ func (gemini) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
 		switch {
 		case !known && mode != "" && mode != "MODE_UNSPECIFIED", mode == "VALIDATED" && len(names) == 0:
 			rest.add(key, val)
+			continue
 		case mode == "ANY" && len(names) == 1:
 			req.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: names[0]}
 		default:
@@ -425,6 +427,7 @@ func (gemini) decodeToolConfig(d *decoder, v []byte, req *llm.Request) {
 				req.Choice.Allowed = names
 			}
 		}
+		d.unread(&req.Extra, val, geminiCalling)
 	}
 	if more := rest.object(); more != nil {
 		d.extraNamed(&req.Extra, "toolConfig", more)

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -34,10 +36,29 @@ func (d *decoder) location(v []byte) *llm.Location {
 		return nil
 	}
 	d.str(d.get(v, "type"))
+	if d.asking && hasOthers(v, "type", "city", "region", "country", "timezone") {
+		return nil // an option of the vendor
+	}
 	return &llm.Location{
 		City: d.str(d.get(v, "city")), Region: d.str(d.get(v, "region")),
 		Country: d.str(d.get(v, "country")), Timezone: d.str(d.get(v, "timezone")),
 	}
+}
+
+// optionNames are the names of the options of a hosted tool, for a person.
+func optionNames(h *llm.HostedConfig) string {
+	names := sortedKeys(h.Options)
+	return strings.Join(names[:min(len(names), maxNotes)], ", ")
+}
+
+// hasOthers reports whether an object has members beside those that are known.
+func hasOthers(v []byte, known ...string) bool {
+	for key := range js.Members(v) {
+		if !slices.Contains(known, string(key)) {
+			return true
+		}
+	}
+	return false
 }
 
 // option keeps a field of a hosted tool that only the vendor knows.

@@ -332,6 +332,7 @@ func (messages) decodeSource(d *decoder, v []byte, md *llm.Media) bool {
 	default:
 		return false
 	}
+	d.unread(&md.Extra, v, messagesSource)
 	return true
 }
 

@@ -187,6 +187,7 @@ func (messages) decodeThinkingConfig(d *decoder, v []byte, req *llm.Request) {
 		d.extraNamed(&req.Extra, "thinking", v)
 		return
 	}
+	d.unread(&req.Extra, v, messagesThinking)
 	req.Reasoning = r
 }
 
@@ -200,6 +201,7 @@ func (messages) decodeOutputConfig(d *decoder, v []byte, req *llm.Request) {
 			req.Reasoning.Effort = d.str(val)
 		case string(key) == "format" && d.str(d.get(val, "type")) == "json_schema":
 			req.Output = &llm.OutputFormat{Schema: d.schema(d.get(val, "schema"))}
+			d.unread(&req.Extra, val, messagesFormat)
 		default:
 			rest.add(key, val)
 		}
@@ -337,7 +339,7 @@ func (m messages) encodeHosted(e *encoder, t llm.ToolDef) {
 	typ := h.Type
 	if !dated(typ) {
 		if typ != "" && len(h.Options) > 0 {
-			e.refuse("the options of %s are not those of the messages format", typ)
+			e.refuse("the options of %s are not those of the messages format: %s", typ, optionNames(h))
 		}
 		if typ = messagesHosted[t.Name]; typ == "" {
 			e.refuse("the messages format has no hosted tool %q", t.Name)
@@ -427,7 +429,9 @@ func (messages) decodeHosted(d *decoder, v []byte) llm.ToolDef {
 		case "blocked_domains":
 			h.BlockedDomains = d.strings(val)
 		case "user_location":
-			h.Location = d.location(val)
+			if h.Location = d.location(val); h.Location == nil {
+				d.option(h, key, val)
+			}
 		default:
 			d.option(h, key, val)
 		}
@@ -471,6 +475,7 @@ func (messages) decodeChoice(d *decoder, v []byte, req *llm.Request) {
 	if !d.object(v) {
 		return
 	}
+	d.unread(&req.Extra, v, messagesChoice)
 	for key, val := range d.members(v) {
 		switch string(key) {
 		case "type":

@@ -445,7 +445,11 @@ func (responses) decodeOutputText(d *decoder, v []byte) llm.Text {
 }
 
 func decodeAnnotation(d *decoder, v []byte) llm.Citation {
-	if c, complete := d.urlCitation(v); complete && js.Is(d.get(v, "type"), "url_citation") {
+	if js.Is(d.get(v, "type"), "url_citation") {
+		c, complete := d.urlCitation(v)
+		if !complete {
+			c.Raw = d.state(v)
+		}
 		return c
 	}
 	return llm.Citation{URL: d.str(d.get(v, "url")), Title: d.str(d.get(v, "filename")), Raw: d.state(v)}

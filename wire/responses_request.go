@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -93,7 +94,7 @@ func (r responses) decodeRequest(d *decoder, body []byte, req *llm.Request) (str
 		case "tools":
 			r.decodeTools(d, v, req)
 		case "tool_choice":
-			r.decodeChoice(d, v, &req.Choice)
+			r.decodeChoice(d, v, req)
 		case "parallel_tool_calls":
 			req.OneCall = d.refused(v)
 		case "max_output_tokens":
@@ -145,7 +146,11 @@ func (responses) decodeText(d *decoder, v []byte, req *llm.Request) {
 			rest.add(key, val)
 			continue
 		}
-		switch d.str(d.get(val, "type")) {
+		kind := d.str(d.get(val, "type"))
+		if kind == "text" || kind == "json_object" || kind == "json_schema" {
+			d.unread(&req.Extra, val, responsesFormat)
+		}
+		switch kind {
 		case "text":
 		case "json_schema":
 			req.Output = d.outputFields(val)
@@ -234,7 +239,7 @@ func (responses) encodeHosted(e *encoder, t llm.ToolDef) {
 	typ := h.Type
 	if _, ok := hostedTypes[typ]; !ok && len(t.Extra[e.c.Format]) == 0 {
 		if typ != "" && len(h.Options) > 0 {
-			e.refuse("the options of %s are not those of the responses format", typ)
+			e.refuse("the options of %s are not those of the responses format: %s", typ, optionNames(h))
 		}
 		if typ = responsesHosted[t.Name]; typ == "" {
 			if typ = t.Name; hostedTypes[typ] == "" {
@@ -302,6 +307,7 @@ func (r responses) decodeTool(d *decoder, v []byte) llm.ToolDef {
 			case "text":
 			case "grammar":
 				t.Grammar = d.grammar(val)
+				d.unread(&t.Extra, val, responsesGrammar)
 			default:
 				d.extra(&t.Extra, key, val)
 			}
@@ -326,7 +332,9 @@ func (responses) decodeHosted(d *decoder, v []byte, kind string) llm.ToolDef {
 			}
 			h.AllowedDomains = d.strings(domains)
 		case "user_location":
-			h.Location = d.location(val)
+			if h.Location = d.location(val); h.Location == nil {
+				d.option(h, key, val)
+			}
 		case "search_context_size":
 			h.ContextSize = d.str(val)
 		default:
@@ -389,7 +397,8 @@ func (responses) toolRef(e *encoder, req *llm.Request, name string) {
 	e.End()
 }
 
-func (responses) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
+func (responses) decodeChoice(d *decoder, v []byte, req *llm.Request) {
+	ch := &req.Choice
 	if js.Kind(v) == '"' {
 		d.mode(v, ch)
 		return
@@ -407,6 +416,7 @@ func (responses) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
 		}
 		return or(hostedTypes[kind], kind)
 	}
+	d.unread(&req.Extra, v, responsesChoice)
 	if !js.Is(d.get(v, "type"), "allowed_tools") {
 		ch.Mode, ch.Name = llm.MustCall, name(v)
 		return
@@ -414,6 +424,7 @@ func (responses) decodeChoice(d *decoder, v []byte, ch *llm.ToolChoice) {
 	d.mode(d.get(v, "mode"), ch)
 	ch.Allowed = []string{}
 	for el := range d.elements(d.get(v, "tools")) {
+		d.unread(&req.Extra, el, responsesAllowed, strconv.Itoa(len(ch.Allowed)))
 		ch.Allowed = append(ch.Allowed, name(el))
 	}
 }

@@ -203,6 +203,9 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 		e.lost(llm.Ignored, "n", oneAnswer)
 	}
 	f.encodeRequest(e, req, stream)
+	if c.Own == nil {
+		e.foreign(req)
+	}
 	return e.result("EncodeRequest")
 }
 

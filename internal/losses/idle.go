@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -47,41 +46,16 @@ func Idle(from, to string, body []byte) ([]string, error) {
 			idle = append(idle, fmt.Sprintf("%s: %.100s", strings.Join(path, "."), text))
 		}
 	}
-	without(whole, nil, func(any) {}, cut)
+	walk(whole, place{set: func(any) {}}, func(v any, at place) bool {
+		if len(at.path) > 0 {
+			at.cut()
+			cut(at.path, v)
+			at.set(v)
+		}
+		return true
+	})
 	return idle, nil
 }
-
-func parse(body []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	return v, d.Decode(&v)
-}
-
-// without calls cut while one member or element of a document is missing, for each in turn. set replaces the value v
-// where it stands.
-func without(v any, path []string, set func(any), cut func(path []string, value any)) {
-	switch v := v.(type) {
-	case map[string]any:
-		path := append(slices.Clone(path), kinds(v)...)
-		for _, key := range sorted(v) {
-			val, at := v[key], append(slices.Clone(path), key)
-			delete(v, key)
-			cut(at, val)
-			v[key] = val
-			without(val, at, func(n any) { v[key] = n }, cut)
-		}
-	case []any:
-		for i, val := range v {
-			set(slices.Delete(slices.Clone(v), i, i+1))
-			cut(append(slices.Clone(path), fmt.Sprint(i)), val)
-			set(v)
-			without(val, append(slices.Clone(path), fmt.Sprint(i)), func(n any) { v[i] = n }, cut)
-		}
-	}
-}
-
-func sorted(v map[string]any) []string { return slices.Sorted(maps.Keys(v)) }
 
 // habit is a member that may be left out without saying anything else.
 type habit struct {

@@ -113,6 +113,7 @@ const kindMark = "="
 // words are what warnings call members of requests, and kinds of objects.
 var words = map[string][]string{
 	"thinking": {"reasoning"}, "=thought": {"thinking"}, "=reasoning": {"thinking"}, "reasoning_content": {"thinking"}, "thinkingConfig": {"reasoning"},
+	"reasoning_details": {"thinking", "signature"}, "reasoningContent": {"thinking"}, "=redacted_thinking": {"thinking"}, "annotations": {"citations"},
 	"is_error": {"failed"}, "definition": {"grammar"}, "syntax": {"grammar"}, "strict": {"tools.strict"},
 }
 

@@ -32,7 +32,12 @@ func Mistyped(c wire.Codec, to string, body []byte) ([]string, error) {
 		return nil, err
 	}
 	m := mistyper{codec: c, to: to, whole: whole}
-	m.walk(whole, nil, func(v any) { m.whole = v })
+	walk(whole, place{set: func(v any) { m.whole = v }}, func(v any, at place) bool {
+		if len(at.path) > 0 {
+			m.replace(v, at.path, at.set)
+		}
+		return true
+	})
 	return m.silent, nil
 }
 
@@ -43,27 +48,7 @@ type mistyper struct {
 	silent []string
 }
 
-// walk puts each mistake in the place of each value below v.
-func (m *mistyper) walk(v any, path []string, set func(any)) {
-	if len(path) > 0 {
-		m.replace(v, path, set)
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		path := append(slices.Clone(path), kinds(v)...)
-		for _, key := range sorted(v) {
-			val := v[key]
-			m.walk(val, append(slices.Clone(path), key), func(n any) { v[key] = n })
-			v[key] = val
-		}
-	case []any:
-		for i, val := range v {
-			m.walk(val, append(slices.Clone(path), fmt.Sprint(i)), func(n any) { v[i] = n })
-			v[i] = val
-		}
-	}
-}
-
+// replace puts each mistake in the place of a value.
 func (m *mistyper) replace(v any, path []string, set func(any)) {
 	right, rightErr := m.translate()
 	set(nil) // a member that is null is none
