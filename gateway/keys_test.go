@@ -171,7 +171,7 @@ func TestKeysInEveryPlace(t *testing.T) {
 				resp, body := g.send(t, format, question("chat"), stream, func(r *http.Request) { put(r, key) })
 				want := 200
 				if place == "gemini-only" && format != wire.Gemini {
-					want = refusedStatus(format)
+					want = refusedStatus(format, "")
 				}
 				if resp.StatusCode != want {
 					t.Errorf("%s, %s: %d %s", format, place, resp.StatusCode, body)
@@ -189,9 +189,12 @@ func TestKeysInEveryPlace(t *testing.T) {
 	}
 }
 
-// refusedStatus is the status for who shows no key.
-func refusedStatus(format string) int {
-	if format == wire.Converse {
+// refusedStatus is the status for who shows no key, or one that is not good.
+func refusedStatus(format, key string) int {
+	switch {
+	case format == wire.Gemini && key != "":
+		return http.StatusBadRequest
+	case format == wire.Gemini, format == wire.Converse:
 		return http.StatusForbidden
 	}
 	return http.StatusUnauthorized
@@ -212,17 +215,16 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 		g.send(t, wire.Chat, question("chat"), false, bearerOf(key))
 		return key
 	}
-	openai := []string{wire.Chat, wire.Responses}
 	for name, test := range map[string]struct {
 		key    string
 		model  string
 		status int            // of most formats
 		codes  map[string]any // by format: a status, or words of the body
 	}{
-		"no key":      {"", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Responses: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"UNAUTHENTICATED"`, wire.Converse: "MissingAuthenticationTokenException", wire.Ollama: "has no key"}},
-		"wrong key":   {"tp-aaaaaaaaaa-AAAAAAAAAAAAAAAAAAAAAAAAAA", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"UNAUTHENTICATED"`, wire.Converse: "UnrecognizedClientException"}},
-		"expired":     {expired, "chat", 401, map[string]any{wire.Chat: "expired at", wire.Converse: "ExpiredTokenException"}},
-		"revoked":     {revoked, "chat", 401, map[string]any{wire.Chat: "is revoked", wire.Converse: "UnrecognizedClientException"}},
+		"no key":      {"", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Responses: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"PERMISSION_DENIED"`, wire.Converse: "MissingAuthenticationTokenException", wire.Ollama: "has no key"}},
+		"wrong key":   {"tp-aaaaaaaaaa-AAAAAAAAAAAAAAAAAAAAAAAAAA", "chat", 401, map[string]any{wire.Chat: `"invalid_api_key"`, wire.Messages: `"authentication_error"`, wire.Gemini: `"reason":"API_KEY_INVALID"`, wire.Converse: "UnrecognizedClientException"}},
+		"expired":     {expired, "chat", 401, map[string]any{wire.Chat: "expired at", wire.Gemini: `"reason":"API_KEY_INVALID"`, wire.Converse: "ExpiredTokenException"}},
+		"revoked":     {revoked, "chat", 401, map[string]any{wire.Chat: "is revoked", wire.Gemini: `"reason":"API_KEY_INVALID"`, wire.Converse: "UnrecognizedClientException"}},
 		"model":       {only, "chat", 403, map[string]any{wire.Chat: `"model_not_found"`, wire.Responses: `"model_not_found"`, wire.Messages: `"permission_error"`, wire.Gemini: `"PERMISSION_DENIED"`, wire.Converse: "AccessDeniedException"}},
 		"not there":   {only, "nobody", 403, map[string]any{wire.Chat: `"model_not_found"`}},
 		"rate":        {used("requests/minute=1"), "chat", 429, map[string]any{wire.Chat: `"rate_limit_exceeded"`, wire.Messages: `"rate_limit_error"`, wire.Gemini: `"RESOURCE_EXHAUSTED"`, wire.Converse: "ThrottlingException"}},
@@ -238,7 +240,7 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 			})
 			want := test.status
 			if want == 401 {
-				want = refusedStatus(format)
+				want = refusedStatus(format, test.key)
 			}
 			words, _ := test.codes[format].(string)
 			if resp.StatusCode != want || !strings.Contains(body, words) || !json.Valid([]byte(body)) {
@@ -256,8 +258,14 @@ func TestRefusalsInTheVendorsWords(t *testing.T) {
 			}
 		}
 	}
-	key := used("requests/minute=2")
-	for _, format := range openai {
+}
+
+// TestRoomIsTold checks that clients are told how much of a limit is left, in the headers of their vendor.
+func TestRoomIsTold(t *testing.T) {
+	g := guard(t, nil)
+	key := g.key(t, access.Key{Limits: quotas(t, "requests/minute=2")})
+	g.send(t, wire.Chat, question("chat"), false, bearerOf(key))
+	for _, format := range []string{wire.Chat, wire.Responses} {
 		resp, _ := g.send(t, format, question("chat"), false, bearerOf(key))
 		if resp.Header.Get("X-Ratelimit-Limit-Requests") != "2" || resp.Header.Get("X-Ratelimit-Remaining-Requests") != "0" || resp.Header.Get("X-Ratelimit-Reset-Requests") == "" {
 			t.Errorf("%s: %v", format, resp.Header)
@@ -371,7 +379,7 @@ func TestSpendIsCounted(t *testing.T) {
 					t.Fatal(log, err)
 				}
 				l := log[0]
-				if l.ID != resp.Header.Get(gateway.RequestHeader) || l.Status != "ok" || l.Team != name || l.Model != test.model || l.Format != format || l.Key != key[:13] {
+				if whose := (access.LogLine{ID: resp.Header.Get(gateway.RequestHeader), Status: "ok", Team: name, Model: test.model, Format: format, Key: key[:13]}); (access.LogLine{ID: l.ID, Status: l.Status, Team: l.Team, Model: l.Model, Format: l.Format, Key: l.Key}) != whose {
 					t.Errorf("%s: %+v", name, l)
 				}
 				if l.Estimated != test.estimated || l.Unpriced != test.unpriced || l.Input < test.input || l.Input == 0 || l.Output == 0 || !test.estimated && l.Money != test.money || (l.Money == 0) != test.unpriced {

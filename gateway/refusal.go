@@ -63,7 +63,7 @@ var allManners = []manners{
 		limit: "Anthropic-Ratelimit-*-Limit", left: "Anthropic-Ratelimit-*-Remaining", reset: "Anthropic-Ratelimit-*-Reset", when: atReset,
 		grounds: denied("permission_error"),
 	}, {
-		format: wire.Gemini, keyInAddress: true, grounds: denied("PERMISSION_DENIED"),
+		format: wire.Gemini, keyInAddress: true, grounds: googleGrounds(),
 	}, {
 		format: wire.Converse, requestID: "X-Amzn-Requestid",
 		grounds: map[access.Ground]saying{ // Amazon says 403 to who is nobody, too
@@ -91,6 +91,16 @@ func denied(code string) map[access.Ground]saying {
 	out := map[access.Ground]saying{}
 	for _, g := range []access.Ground{access.NoModel, access.NoRoute, access.NoTool, access.NoPrice, access.NoMember} {
 		out[g] = saying{llm.Auth, http.StatusForbidden, code}
+	}
+	return out
+}
+
+// googleGrounds are Google's: a request without a key is one that is not permitted, and a wrong key is a wrong argument.
+func googleGrounds() map[access.Ground]saying {
+	out := denied("PERMISSION_DENIED")
+	out[access.NoKey] = saying{llm.Auth, http.StatusForbidden, "PERMISSION_DENIED"}
+	for _, g := range []access.Ground{access.WrongKey, access.Expired, access.Revoked} {
+		out[g] = saying{llm.Auth, http.StatusBadRequest, ""}
 	}
 	return out
 }

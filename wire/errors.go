@@ -106,6 +106,9 @@ var phrases = []struct {
 	{"too many tokens", llm.TooLong},
 	{"payload size exceeds", llm.TooLong},
 	{"content policy", llm.Refused},
+	{"api key not valid", llm.Auth}, // Google says 400 INVALID_ARGUMENT of a wrong key
+	{"api key expired", llm.Auth},
+	{"api key not found", llm.Auth},
 }
 
 // EncodeError returns an error as the vendor would send it: the status and the

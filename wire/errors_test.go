@@ -19,6 +19,8 @@ var vendorErrors = []struct {
 	want   llm.Kind
 	code   string
 }{
+	{Gemini, 400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`, llm.Auth, "INVALID_ARGUMENT"},
+	{Gemini, 400, `{"error":{"code":400,"message":"API key expired. Please renew the API key.","status":"INVALID_ARGUMENT"}}`, llm.Auth, "INVALID_ARGUMENT"},
 	{Chat, 401, `{"error":{"message":"Incorrect API key","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, llm.Auth, "invalid_api_key"},
 	{Chat, 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llm.Auth, "insufficient_quota"},
 	{Chat, 429, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, llm.RateLimited, "rate_limit_exceeded"},

@@ -47,6 +47,7 @@ var geminiProperties = Properties{
 		{Kind: llm.TooLong, Words: "The input token count exceeds the maximum number of tokens allowed"},
 		{Kind: llm.Invalid, Status: http.StatusConflict, Code: "ABORTED"},
 		{Kind: llm.Unsupported, Status: http.StatusNotImplemented, Code: "UNIMPLEMENTED"},
+		{Kind: llm.Auth, Status: http.StatusBadRequest, Code: "INVALID_ARGUMENT", Words: "API key not valid. Please pass a valid API key"},
 	},
 	MoreErrors: []string{"PERMISSION_DENIED"},
 }
@@ -150,7 +151,10 @@ func (gemini) encodeError(e *encoder, err *llm.Error, status int) {
 	e.IntField("code", status)
 	e.StringField("message", errorMessage(err, &geminiProperties))
 	e.StringField("status", errorCode(err, &geminiProperties))
-	if err.RetryAfter > 0 {
+	switch {
+	case err.Kind == llm.Auth && status == http.StatusBadRequest: // by which clients know a wrong key
+		e.RawField("details", []byte(`[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com","metadata":{"service":"generativelanguage.googleapis.com"}}]`))
+	case err.RetryAfter > 0:
 		e.RawField("details", fmt.Appendf(nil, `[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ss"}]`, strconv.FormatFloat(err.RetryAfter.Seconds(), 'f', -1, 64)))
 	}
 	e.End()
