@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -15,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/internal/yamlcheck"
+	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -34,6 +39,9 @@ No key is copied: vendors' keys are read from their variables of the environment
 				return err
 			}
 			in, err := importLiteLLM(text)
+			if err == nil {
+				err = in.settle()
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
@@ -60,6 +68,8 @@ var liteVendors = map[string]struct{ name, key string }{
 	"together_ai": {"together", "TOGETHER_API_KEY"}, "fireworks_ai": {"fireworks", "FIREWORKS_API_KEY"}, "openrouter": {"openrouter", "OPENROUTER_API_KEY"},
 	"xai": {"xai", "XAI_API_KEY"}, "cerebras": {"cerebras", "CEREBRAS_API_KEY"}, "bedrock": {"bedrock", "AWS_BEARER_TOKEN_BEDROCK"},
 	"ollama": {"ollama", ""}, "ollama_chat": {"ollama", ""}, "hosted_vllm": {"vllm", ""}, "vllm": {"vllm", ""}, "lm_studio": {"lmstudio", ""},
+	"vertex_ai": {"vertex", "VERTEX_API_KEY"}, "vertex_ai_beta": {"vertex", "VERTEX_API_KEY"},
+	"custom_openai": {"openai-compatible", ""}, "openai_like": {"openai-compatible", ""}, "litellm_proxy": {"openai-compatible", ""},
 	"llamafile": {"openai-compatible", ""}, "text-completion-openai": {"", ""}, "azure": {"azure", "AZURE_OPENAI_API_KEY"},
 	"cohere": {"cohere", "COHERE_API_KEY"}, "cohere_chat": {"cohere", "COHERE_API_KEY"}, "perplexity": {"perplexity", "PERPLEXITY_API_KEY"},
 	"deepinfra": {"deepinfra", "DEEPINFRA_API_KEY"}, "moonshot": {"moonshot", "MOONSHOT_API_KEY"}, "nvidia_nim": {"nvidia", "NVIDIA_API_KEY"}, "huggingface": {"huggingface", "HF_TOKEN"},
@@ -67,6 +77,15 @@ var liteVendors = map[string]struct{ name, key string }{
 
 // liteBare are the vendors of names without one, by what these begin with. All others are OpenAI's.
 var liteBare = []struct{ begin, vendor string }{{"claude", "anthropic"}, {"gemini", "gemini"}, {"command", "cohere"}, {"rerank", "cohere"}, {"embed-", "cohere"}}
+
+// liteWays are words before the name of a model that say by which API a vendor is asked, which is found out here.
+var liteWays = map[string][]string{"openai": {"responses/"}, "azure": {"responses/"}, "bedrock": {"converse_like/", "converse/", "invoke/"}}
+
+// liteRegion is a region of Amazon's before the name of a model on Bedrock.
+var liteRegion = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]/`)
+
+// liteEnv are settings of a model that the gateway reads from the environment, where there is one of each.
+var liteEnv = map[string]string{"aws_region_name": "AWS_REGION", "vertex_project": "GOOGLE_CLOUD_PROJECT", "vertex_location": "GOOGLE_CLOUD_LOCATION"}
 
 // liteModes are LiteLLM's words for what is no chat model, and the endpoints that are passed on for it.
 var liteModes = map[string]string{
@@ -78,8 +97,9 @@ type importing struct {
 	routes   []*importedRoute
 	settings map[string]string
 	left     []leftover
-	azure    string // the endpoint of models on Azure
-	region   string // of models on Bedrock
+	azure    string            // the endpoint of models on Azure
+	env      map[string]string // what variables of liteEnv have to be
+	bases    map[string]string // addresses that are not copied, and the variables that have them
 
 	models, lost int // entries of model_list, and those that are left out
 	rows         []importedRow
@@ -102,6 +122,22 @@ type importedRoute struct {
 type importedUpstream struct {
 	id     string
 	weight string
+	at     ast.Node // where it stands
+}
+
+// liteParams are the litellm_params of a model.
+type liteParams struct {
+	name                     string // model_name
+	pass                     string // endpoints that are passed on
+	model, base, key, vendor ast.Node
+}
+
+// of returns LiteLLM's word for the vendor, and the name of the model there.
+func (p *liteParams) of() (vendor, name string) {
+	if vendor, name = scalar(p.vendor), scalar(p.model); vendor == "" {
+		vendor = vendorOf(p.model)
+	}
+	return vendor, strings.TrimPrefix(name, vendor+"/")
 }
 
 func (in *importing) leave(n ast.Node, format string, args ...any) {
@@ -109,7 +145,10 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 	if n != nil && n.GetToken() != nil && n.GetToken().Position != nil {
 		line = n.GetToken().Position.Line
 	}
-	in.left = append(in.left, leftover{line, fmt.Sprintf(format, args...)})
+	text, _ := new(journal.Secrets).Strip(fmt.Sprintf(format, args...))
+	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
+		in.left = append(in.left, l)
+	}
 }
 
 // importLiteLLM reads a configuration of LiteLLM's proxy.
@@ -121,12 +160,15 @@ func importLiteLLM(text []byte) (*importing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no YAML: %s", yaml.FormatError(err, false, false))
 	}
-	in := &importing{settings: map[string]string{}}
-	found := false
+	in := &importing{settings: map[string]string{}, env: map[string]string{}, bases: map[string]string{}}
+	found, anchors := false, map[string]ast.Node{}
+	for _, doc := range file.Docs {
+		doc.Body = withoutAliases(doc.Body, anchors)
+	}
 	for _, models := range []bool{true, false} { // settings are about models, wherever they stand
 		for _, doc := range file.Docs {
 			for key, value := range members(doc.Body) {
-				is := key.String() == "model_list"
+				is := keyName(key) == "model_list"
 				if found = found || is; is == models {
 					in.section(key, value)
 				}
@@ -138,16 +180,20 @@ func importLiteLLM(text []byte) (*importing, error) {
 		return nil, errors.New("it has no model_list, so it is no configuration of LiteLLM's proxy")
 	case in.models == 0:
 		return nil, errors.New("its model_list is no list of models, each with model_name and litellm_params")
-	case len(in.routes) == 0:
-		var why []string
-		for _, l := range in.left {
-			why = append(why, fmt.Sprintf("line %d: %s", l.line, l.text))
-		}
-		return nil, fmt.Errorf("none of its %d models can be taken over: %s", in.models, strings.Join(why, "; "))
 	}
-	in.dropBadFallbacks()
-	slices.SortStableFunc(in.left, func(a, b leftover) int { return a.line - b.line })
-	return in, nil
+	return in, in.empty()
+}
+
+// empty says why nothing can be taken over, nil if something can.
+func (in *importing) empty() error {
+	if len(in.routes) > 0 {
+		return nil
+	}
+	var why []string
+	for _, l := range in.left {
+		why = append(why, fmt.Sprintf("line %d: %s", l.line, l.text))
+	}
+	return fmt.Errorf("none of its %d models can be taken over: %s", in.models, strings.Join(why, "; "))
 }
 
 // summary says in one line what became of the file.
@@ -181,6 +227,9 @@ func members(n ast.Node) func(func(ast.Node, ast.Node) bool) {
 	}
 }
 
+// keyName is the name of a member.
+func keyName(k ast.Node) string { return strings.Trim(k.String(), `"'`) }
+
 // scalar is the text of a value, "" if it is a list or a mapping.
 func scalar(n ast.Node) string {
 	switch n := n.(type) {
@@ -203,7 +252,7 @@ func items(n ast.Node) []ast.Node {
 
 // section takes one part of the file over.
 func (in *importing) section(key, value ast.Node) {
-	switch name := key.String(); name {
+	switch name := keyName(key); name {
 	case "model_list":
 		for _, m := range items(value) {
 			in.model(m)
@@ -224,7 +273,7 @@ func (in *importing) model(n ast.Node) {
 	var name, pass string
 	var params ast.Node
 	for k, v := range members(n) {
-		switch k.String() {
+		switch keyName(k) {
 		case "model_name":
 			name = scalar(v)
 		case "litellm_params":
@@ -232,7 +281,7 @@ func (in *importing) model(n ast.Node) {
 		case "model_info":
 			pass = in.mode(k, v)
 		default:
-			in.leave(k, "%s of a model is not taken over", k.String())
+			in.leave(k, "%s of a model is not taken over", keyName(k))
 		}
 	}
 	in.models++
@@ -241,9 +290,14 @@ func (in *importing) model(n ast.Node) {
 		in.leave(n, "a model is left out: it has no %s", map[bool]string{true: "model_name", false: "litellm_params"}[name == ""])
 		return
 	}
-	up := importedUpstream{}
-	if up.id, up.weight = in.params(params, pass); up.id == "" {
+	up := importedUpstream{at: n}
+	if up.id, up.weight = in.params(params, name, pass); up.id == "" {
 		in.lost++ // it was said why
+		return
+	}
+	if holdsKey(name) || holdsKey(up.id) {
+		in.lost++
+		in.leave(n, "a model is left out: its name holds what looks like a key, which is not copied")
 		return
 	}
 	if pass == "" && strings.Contains(strings.ToLower(up.id), "embed") {
@@ -264,7 +318,7 @@ func (in *importing) model(n ast.Node) {
 func (in *importing) mode(key, info ast.Node) (pass string) {
 	rest := false
 	for k, v := range members(info) {
-		if k.String() != "mode" {
+		if keyName(k) != "mode" {
 			rest = true
 			continue
 		}
@@ -280,14 +334,14 @@ func (in *importing) mode(key, info ast.Node) (pass string) {
 }
 
 // params takes litellm_params over.
-func (in *importing) params(n ast.Node, pass string) (id, weight string) {
-	var model, base, key ast.Node
+func (in *importing) params(n ast.Node, called, pass string) (id, weight string) {
+	p := &liteParams{name: called, pass: pass}
 	for k, v := range members(n) {
-		switch name := k.String(); name {
+		switch name := keyName(k); name {
 		case "model":
-			model = v
-		case "api_base":
-			base = v
+			p.model = v
+		case "api_base", "base_url":
+			p.base = v
 		case "weight":
 			if n, err := strconv.Atoi(scalar(v)); err == nil && n >= 0 {
 				weight = strconv.Itoa(n)
@@ -295,74 +349,225 @@ func (in *importing) params(n ast.Node, pass string) (id, weight string) {
 				in.leave(k, "weight is no whole number and is left out")
 			}
 		case "api_key":
-			key = v
-		case "aws_region_name":
-			in.onAmazon(k, scalar(v))
+			p.key = v
+		case "custom_llm_provider":
+			p.vendor = v
+		case "aws_region_name", "vertex_project", "vertex_location":
+			in.fromEnv(k, name, scalar(v))
 		case "rpm", "tpm", "max_parallel_requests":
 			in.leave(k, "%s is not taken over: it is a limit of the vendor's. max_requests of the route bounds requests at the same time, and limits of keys (requests/minute, tokens/minute) what each may use", name)
 		default:
 			in.leave(k, "%s is not taken over", name)
 		}
 	}
-	if model == nil {
+	if p.model == nil {
 		in.leave(n, "a model is left out: its litellm_params have no model")
 		return "", weight
 	}
-	if id = in.id(model, base); id != "" {
-		id = in.keyed(id, model, base, key, pass)
-	}
-	return id, weight
+	return in.id(p), weight
 }
 
-// onAmazon says which region the models on Bedrock need. It comes from the environment, so there is one.
-func (in *importing) onAmazon(n ast.Node, region string) {
-	switch {
-	case region == "" || strings.HasPrefix(region, "os.environ/"):
-		in.leave(n, "aws_region_name: set AWS_REGION where the gateway is started")
-	case in.region == "":
-		in.region = region
-		in.leave(n, "aws_region_name: set AWS_REGION to %s where the gateway is started", region)
-	case in.region != region:
-		in.leave(n, "aws_region_name: a second region (%s) is not taken over: the gateway has one, in AWS_REGION", region)
+// fromEnv says what a variable of the environment has to be. There is one of each, so what another model says besides is lost.
+func (in *importing) fromEnv(n ast.Node, setting, value string) {
+	variable := liteEnv[setting]
+	switch was := in.env[variable]; {
+	case value == "" || strings.HasPrefix(value, "os.environ/"):
+		in.leave(n, "%s: set %s where the gateway is started", setting, variable)
+	case was == "":
+		in.env[variable] = value
+		in.leave(n, "%s: set %s to %s where the gateway is started", setting, variable, value)
+	case was != value:
+		in.leave(n, "%s: a second one (%s) is not taken over: the gateway has one, in %s", setting, value, variable)
 	}
 }
 
-// keyed has a model asked with its key: where that is not in the variable of its vendor, through a row of providers.
-func (in *importing) keyed(id string, model, base, key ast.Node, pass string) string {
-	ours := liteVendors[vendorOf(model)]
-	variable, isVariable := strings.CutPrefix(scalar(key), "os.environ/")
-	if !isVariable {
-		variable = ""
+// id is the id of a model in our words, "" if there is none. Where its address or its key is not the vendor's own, there is a row of providers for it.
+func (in *importing) id(p *liteParams) string {
+	word, name := p.of()
+	ours, known := liteVendors[word]
+	if !known || ours.name == "" {
+		in.leave(p.model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
+		return ""
 	}
-	_, name, _ := strings.Cut(id, "/")
-	row := importedRow{like: ours.name, keyEnv: variable}
-	if at, rest, own := strings.Cut(id, "#"); own {
-		row, name = importedRow{base: at[max(strings.Index(at, "+")+1, 0):], wire: wire.Chat, keyEnv: variable}, rest
-		if ours.name == "ollama" {
-			row.wire = wire.Ollama
-		}
-	} else if ours.name == "cohere" && pass == "rerank" { // its other endpoints are elsewhere
-		if key != nil && !isVariable {
-			in.leave(key, "api_key is not copied: put the key into %s where the gateway is started", ours.key)
-		}
-		return in.row(importedRow{base: "https://api.cohere.com/v2", wire: wire.Chat, keyEnv: cmp.Or(variable, ours.key)}) + "/" + name
+	base, ok := in.address(p, ours.name)
+	if !ok {
+		return ""
+	}
+	name = in.bareName(p, word, name)
+	row := importedRow{base: base, keyEnv: in.keyOf(p, ours.name, ours.key, base != "")}
+	if base == "" && ours.name == "cohere" && p.pass == "rerank" { // its other endpoints are elsewhere
+		row.base, row.keyEnv = "https://api.cohere.com/v2", cmp.Or(row.keyEnv, ours.key)
+	}
+	like := false // the vendor's own server, or one that speaks as it does
+	switch ours.name {
+	case "openai", "openai-compatible", "vllm", "lmstudio", "cohere":
+		row.wire = wire.Chat
+	case "ollama":
+		row.wire = wire.Ollama
+	default:
+		like = true
 	}
 	switch {
-	case key == nil:
-		return id
-	case !isVariable && row.base != "":
-		in.leave(key, "api_key is not copied: this server is asked without a key; put the key into a variable, and add a row under providers with base_url and key_env")
-		return id
-	case !isVariable:
-		in.leave(key, "api_key is not copied: put the key into %s where the gateway is started", ours.key)
-		return id
-	case row.base == "" && variable == ours.key, ours.name == "azure", ours.name == "bedrock":
-		if variable != ours.key {
-			in.leave(key, "api_key: the gateway reads this vendor's key from %s, not from %s", ours.key, variable)
-		}
-		return id
+	case row.base == "" && row.keyEnv == "":
+		return ours.name + "/" + name
+	case row.base == "" || like:
+		row.like, row.wire = ours.name, ""
+	case row.keyEnv == "" && !strings.Contains(row.base, "${"):
+		return addressed(ours.name, row.base) + "#" + name
+	}
+	if row.keyEnv == "" && !strings.Contains(row.base, "${") { // like a vendor, at another address
+		return addressed(ours.name, row.base) + "#" + name
 	}
 	return in.row(row) + "/" + name
+}
+
+// addressed is the beginning of an id that has the address of a server.
+func addressed(vendor, base string) string {
+	if vendor == "openai" || vendor == "openai-compatible" {
+		return base
+	}
+	return vendor + "+" + base
+}
+
+// bareName is the name of a model without the words before it that are about something else, which are said.
+func (in *importing) bareName(p *liteParams, vendor, name string) string {
+	for _, way := range liteWays[vendor] {
+		name = strings.TrimPrefix(name, way)
+	}
+	switch region := liteRegion.FindString(name); {
+	case vendor == "bedrock" && region != "":
+		in.fromEnv(p.model, "aws_region_name", strings.TrimSuffix(region, "/"))
+		return strings.TrimPrefix(name, region)
+	case strings.HasPrefix(vendor, "vertex_ai"):
+		in.leave(p.model, "%s on Vertex AI is asked with a key in VERTEX_API_KEY, or Claude with a token in GOOGLE_OAUTH_ACCESS_TOKEN; LiteLLM uses a Google account", name)
+	case vendor == "gemini" && p.base == nil && !strings.Contains(scalar(p.model), "/"):
+		in.leave(p.model, "%s is asked at Gemini's own API, with GEMINI_API_KEY; LiteLLM asks Vertex AI for a name without a vendor", name)
+	}
+	return name
+}
+
+// keyOf is the variable that holds the key of a model, "" if that is the vendor's own, or there is none.
+func (in *importing) keyOf(p *liteParams, vendor, own string, elsewhere bool) string {
+	variable, isVariable := strings.CutPrefix(scalar(p.key), "os.environ/")
+	switch {
+	case p.key == nil:
+		return ""
+	case isVariable && (variable == "" || !variableName(variable) || holdsKey(variable)):
+		in.leave(p.key, "api_key is not copied: what stands behind os.environ/ is no name of a variable")
+		return ""
+	case !isVariable && (elsewhere || own == ""):
+		in.leave(p.key, "api_key is not copied: this server is asked without a key; put the key into a variable, and add a row under providers with base_url and key_env")
+		return ""
+	case !isVariable:
+		in.leave(p.key, "api_key is not copied: put the key into %s where the gateway is started", own)
+		return ""
+	case vendor == "azure", vendor == "bedrock", vendor == "vertex":
+		if variable != own {
+			in.leave(p.key, "api_key: the gateway reads this vendor's key from %s, not from %s", own, variable)
+		}
+		return ""
+	case !elsewhere && variable == own:
+		return ""
+	}
+	return variable
+}
+
+// address is the address of a model's server, "" for the vendor's own; false means that the model is left out, which is said. One that may hold
+// a key, or that comes from a variable, is that of a variable.
+func (in *importing) address(p *liteParams, vendor string) (base string, ok bool) {
+	at := strings.TrimSuffix(scalar(p.base), "/")
+	if variable, is := strings.CutPrefix(at, "os.environ/"); is && vendor != "azure" {
+		if !variableName(variable) || variable == "" || holdsKey(variable) {
+			in.leave(p.base, "a model is left out: its api_base is to come from a variable, and what stands there is no name of one")
+			return "", false
+		}
+		return served("${"+variable+"}", vendor), true
+	} else if is {
+		return "", in.onAzure(p.base, "the value of "+variable)
+	}
+	if p.base == nil || at == "" {
+		return "", true
+	}
+	scheme, rest, isURL := strings.Cut(at, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	switch {
+	case !isURL || strings.ContainsFunc(at, func(r rune) bool { return r <= ' ' || r == '$' || r == 0x7f }):
+		in.leave(p.base, "a model is left out: its api_base is no address")
+		return "", false
+	case strings.Contains(host, "@"):
+		in.leave(p.base, "a model is left out: its api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
+		return "", false
+	case strings.ContainsAny(rest, "?#"):
+		in.leave(p.base, "a model is left out: its api_base has a query or a fragment, which are not copied: a key in it belongs into a variable; add a row under providers with base_url and key_env")
+		return "", false
+	case vendor == "azure":
+		return "", in.onAzure(p.base, scheme+"://"+host)
+	case holdsKey(at) || mayHoldKey(path):
+		variable := in.variableFor(at, p.name)
+		in.leave(p.base, "api_base is not copied: its path holds what may be a key; set %s to it where the gateway is started", variable)
+		return served("${"+variable+"}", vendor), true
+	}
+	return served(at, vendor), true
+}
+
+// served is the address of a server with the path below which a vendor's API stands.
+func served(base, vendor string) string {
+	below := map[string]string{"ollama": "/api", "anthropic": "/v1"}[vendor]
+	if strings.HasSuffix(base, below) {
+		return base
+	}
+	return base + below
+}
+
+// variableFor returns the variable for an address, which is named after the model.
+func (in *importing) variableFor(address, model string) string {
+	if known := in.bases[address]; known != "" {
+		return known
+	}
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 0x80 && variableName(string(r)) {
+			return unicode.ToUpper(r)
+		}
+		return '_'
+	}, model), "_") + "_BASE_URL"
+	if holdsKey(model) || name[0] >= '0' && name[0] <= '9' || name[0] == '_' {
+		name = "MODEL_BASE_URL"
+	}
+	free := name
+	for n := 2; slices.Contains(slices.Collect(maps.Values(in.bases)), free); n++ {
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
+	in.bases[address] = free
+	return free
+}
+
+// keyForm is what keys of many vendors begin with, whatever comes then.
+var keyForm = regexp.MustCompile(`(?i)(^|[^0-9a-z])sk-[0-9a-z_-]{12,}`)
+
+// holdsKey reports whether a text has a secret of a form that is known.
+func holdsKey(text string) bool {
+	_, found := new(journal.Secrets).Strip(text)
+	return len(found) > 0 || keyForm.MatchString(text)
+}
+
+// In a path of an address: words before a key, and pieces that nobody thought up. Version numbers and names of models have neither.
+var (
+	keyWord    = regexp.MustCompile(`(?i)(^|[^a-z])(api[-_]?key|key|token|secret|password)[=:/]`)
+	drawnPiece = regexp.MustCompile(`[0-9A-Za-z]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
+)
+
+// longWord is how many letters a word may have that somebody thought up.
+const longWord = 23
+
+// mayHoldKey reports whether a path holds what may be a key: something after a word for one, or letters and digits that look drawn at random. It
+// says so too often rather than too seldom: nothing is lost by it but a variable that has to be set.
+func mayHoldKey(path string) bool {
+	if holdsKey(path) || keyWord.MatchString(path) {
+		return true
+	}
+	return slices.ContainsFunc(drawnPiece.FindAllString(path, -1), func(piece string) bool {
+		return len(piece) > longWord || strings.ContainsAny(piece, "0123456789")
+	})
 }
 
 // row returns the name of a row of providers, which is written once.
@@ -372,24 +577,50 @@ func (in *importing) row(row importedRow) string {
 			return r.name
 		}
 	}
-	row.name = strings.Trim(strings.ReplaceAll(strings.ToLower(row.keyEnv), "_", "-"), "-")
-	for _, taken := liteVendors[row.name]; taken || slices.ContainsFunc(in.rows, func(r importedRow) bool { return r.name == row.name }); taken = false {
-		row.name += "-2"
+	called := cmp.Or(row.keyEnv, strings.Trim(strings.SplitN(row.base, "}", 2)[0], "${"))
+	called = cmp.Or(strings.Trim(strings.ReplaceAll(strings.ToLower(called), "_", "-"), "-"), "row")
+	taken := func(name string) bool {
+		return slices.ContainsFunc(in.rows, func(r importedRow) bool { return r.name == name }) || slices.ContainsFunc(provider.Vendors(), func(v provider.Vendor) bool { return v.Name == name })
+	}
+	row.name = called
+	for n := 2; taken(row.name); n++ {
+		row.name = fmt.Sprintf("%s-%d", called, n)
 	}
 	in.rows = append(in.rows, row)
 	return row.name
 }
 
-// alias takes another name of a model over.
-func (in *importing) alias(name, of ast.Node) {
-	target := scalar(of)
-	for _, r := range in.routes {
-		if r.model == target {
-			in.routes = append(in.routes, &importedRoute{model: strings.Trim(name.String(), `"'`), to: r.to, pass: r.pass, aliasOf: r})
-			return
+// alias takes another name of a model over. It is the name of the model, or an object that has it.
+func (in *importing) alias(key, of ast.Node) {
+	name, target := keyName(key), scalar(of)
+	for k, v := range members(of) {
+		switch keyName(k) {
+		case "model":
+			target = scalar(v)
+		case "hidden":
+			if scalar(v) == "true" {
+				in.leave(k, "hidden of the alias %s is not taken over: lists of models have it", name)
+			}
+		default:
+			in.leave(k, "%s of the alias %s is not taken over", keyName(k), name)
 		}
 	}
-	in.leave(name, "the alias %s is left out: there is no model %s", name.String(), target)
+	named := func(name string) int {
+		return slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
+	}
+	switch i := named(target); {
+	case target == "":
+		in.leave(key, "the alias %s is left out: it names no model", name)
+	case named(name) >= 0:
+		in.leave(key, "the alias %s is left out: there is a model of that name", name)
+	case i < 0:
+		in.leave(key, "the alias %s is left out: there is no model %s", name, target)
+	case holdsKey(name):
+		in.leave(key, "an alias is left out: its name holds what looks like a key, which is not copied")
+	default:
+		r := in.routes[i]
+		in.routes = append(in.routes, &importedRoute{model: name, to: slices.Clone(r.to), pass: r.pass, aliasOf: r})
+	}
 }
 
 // vendorOf is LiteLLM's word for the vendor of a model.
@@ -406,66 +637,22 @@ func vendorOf(model ast.Node) string {
 	return "openai"
 }
 
-// id is the id of a model in our words, "" if there is none.
-func (in *importing) id(model, base ast.Node) string {
-	word := vendorOf(model)
-	name := strings.TrimPrefix(scalar(model), word+"/")
-	ours, known := liteVendors[word]
-	at := scalar(base)
-	switch {
-	case at != "" && strings.HasPrefix(at, "os.environ/"):
-		in.leave(base, "a model is left out: its api_base comes from a variable; add a row under providers with base_url: ${%s}", strings.TrimPrefix(at, "os.environ/"))
-		return ""
-	case !known || ours.name == "":
-		in.leave(model, "a model is left out: the vendor %s is not known here; write an id for it by hand (docs/providers.md)", word)
-		return ""
-	case at == "":
-		if word == "gemini" && !strings.Contains(scalar(model), "/") {
-			in.leave(model, "%s is asked at Gemini's own API, with GEMINI_API_KEY; LiteLLM asks Vertex AI for a name without a vendor", name)
-		}
-		return ours.name + "/" + name
-	}
-	scheme, rest, ok := strings.Cut(strings.TrimSuffix(at, "/"), "://")
-	host, _, _ := strings.Cut(rest, "/")
-	switch {
-	case !ok:
-		in.leave(base, "a model is left out: its api_base is no address")
-		return ""
-	case strings.Contains(host, "@"):
-		in.leave(base, "a model is left out: its api_base has a user or a password in it, which are not copied: put the key into a variable, and add a row under providers with base_url and key_env")
-		return ""
-	case strings.ContainsAny(rest, "?#"):
-		in.leave(base, "a model is left out: its api_base has a query or a fragment, which are not copied: a key in it belongs into a variable; add a row under providers with base_url and key_env")
-		return ""
-	case ours.name == "azure":
-		return in.onAzure(base, scheme+"://"+host, name)
-	}
-	vendor := ours.name + "+"
-	if ours.name == "openai" || ours.name == "openai-compatible" {
-		vendor = ""
-	}
-	if ours.name == "ollama" && !strings.HasSuffix(rest, "/api") {
-		rest += "/api"
-	}
-	return vendor + scheme + "://" + rest + "#" + name
-}
-
-// onAzure is the id of a deployment on Azure. The endpoint comes from the environment, so there is one.
-func (in *importing) onAzure(base ast.Node, endpoint, name string) string {
+// onAzure notes the endpoint of models on Azure. It comes from the environment, so there is one.
+func (in *importing) onAzure(base ast.Node, endpoint string) bool {
 	if in.azure != "" && in.azure != endpoint {
 		in.leave(base, "a model is left out: a second endpoint on Azure is not taken over: the gateway has one, in AZURE_OPENAI_ENDPOINT")
-		return ""
+		return false
 	}
 	if in.azure == "" {
 		in.leave(base, "api_base: set AZURE_OPENAI_ENDPOINT to %s where the gateway is started", endpoint)
 	}
 	in.azure = endpoint
-	return "azure/" + name
+	return true
 }
 
 // setting takes one setting over, or says why not.
 func (in *importing) setting(section string, k, v ast.Node) {
-	switch name := k.String(); name {
+	switch name := keyName(k); name {
 	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
 		if len(items(v)) == 0 {
 			in.leave(k, "%s is no list of models and their fallbacks", name)
@@ -476,6 +663,9 @@ func (in *importing) setting(section string, k, v ast.Node) {
 			}
 		}
 	case "model_group_alias":
+		if len(items(v)) > 0 || scalar(v) != "" {
+			in.leave(k, "model_group_alias is no mapping of names to models")
+		}
 		for name, of := range members(v) {
 			in.alias(name, of)
 		}
@@ -506,7 +696,7 @@ func (in *importing) setting(section string, k, v ast.Node) {
 
 // fallbacks takes the fallbacks of one model over.
 func (in *importing) fallbacks(from, to ast.Node) {
-	name := strings.Trim(from.String(), `"'`)
+	name := keyName(from)
 	i := slices.IndexFunc(in.routes, func(r *importedRoute) bool { return r.model == name })
 	if i < 0 {
 		in.leave(from, "fallbacks of %s: there is no such model", name)
@@ -557,7 +747,13 @@ func (in *importing) write() string {
 		} else {
 			fmt.Fprintf(&b, "base_url: %s, wire: %s", yamlText(row.base), row.wire)
 		}
-		fmt.Fprintf(&b, ", key_env: %s}\n", yamlText(row.keyEnv))
+		if row.like != "" && row.base != "" {
+			fmt.Fprintf(&b, ", base_url: %s", yamlText(row.base))
+		}
+		if row.keyEnv != "" {
+			fmt.Fprintf(&b, ", key_env: %s", yamlText(row.keyEnv))
+		}
+		b.WriteString("}\n")
 	}
 	b.WriteString("gateway:\n")
 	if in.keys {
