@@ -427,6 +427,7 @@ func TestAttacks(t *testing.T) {
 	if n := f.touched.Load(); n > 0 {
 		t.Errorf("the victim was asked %d times", n)
 	}
+	t.Logf("%d attacks", len(all))
 	if now, _ := f.book.Keys(t.Context()); len(now) != len(keys) {
 		t.Errorf("there are %d keys, not %d", len(now), len(keys))
 	}
@@ -447,7 +448,8 @@ func (g *guarded) sent() int {
 // TestLogInjection checks that clients write no lines of their own into the log, and steer no terminal.
 func TestLogInjection(t *testing.T) {
 	f := build(t)
-	for _, evil := range []string{"x\ntime=2026 level=INFO msg=trust", "x\r\nlevel=ERROR", "\x1b[2J\x1b[31mred", "x\u2028y", "\u202eevil", "a\x00b", `x" level="ERROR`, "x=y level=INFO"} {
+	evils := []string{"x\ntime=2026 level=INFO msg=trust", "x\r\nlevel=ERROR", "\x1b[2J\x1b[31mred", "x\u2028y", "\u202eevil", "a\x00b", `x" level="ERROR`, "x=y level=INFO"}
+	for _, evil := range evils {
 		quoted := strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\r", `\r`, "\x1b", `\u001b`, "\x00", `\u0000`).Replace(evil)
 		f.try(t, attack{path: "/v1/chat/completions", header: bearing(f.good), body: strings.Replace(hello, `"chat"`, `"`+quoted+`"`, 1)})
 		f.try(t, attack{path: "/v1/chat/completions", header: bearing(f.good), body: strings.Replace(hello, `"chat"`, `"free-`+quoted+`"`, 1)})
@@ -458,6 +460,7 @@ func TestLogInjection(t *testing.T) {
 	if len(lines) < 20 {
 		t.Errorf("only %d lines", len(lines))
 	}
+	t.Logf("%d attacks", len(evils)*4)
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "time=2") || !strings.Contains(line, " id=req_") || strings.ContainsAny(line, "\x1b\r\x00\u2028\u202e") {
 			t.Errorf("%q", line)

@@ -27,7 +27,7 @@ import (
 var tablesText string
 
 // wanted are the tables that must be there.
-var wanted = []string{"files", "network", "commands", "keys", "journal", "consent", "text", "upstreams", "agents", "servers"}
+var wanted = []string{"files", "network", "commands", "keys", "journal", "consent", "text", "upstreams", "agents", "servers", "gateway"}
 
 // row is a line of tables.txt.
 type row struct{ Table, Package, Test string }
