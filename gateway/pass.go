@@ -9,6 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 
@@ -39,6 +40,7 @@ type whatCosts uint8
 const (
 	someThing whatCosts = iota // that is not counted here: pictures, sound, batches
 	tokens                     // of input
+	allTokens                  // of input, and of what a model writes
 	nothing
 )
 
@@ -58,6 +60,7 @@ var endpoints = []endpoint{
 	{"embeddings", "POST", "/api/embeddings", wire.Ollama, "/api", inBody, tokens},
 	{"embeddings", "POST", "/v1beta/models/*:embedContent", wire.Gemini, "/v1beta", inPath, tokens},
 	{"embeddings", "POST", "/v1beta/models/*:batchEmbedContents", wire.Gemini, "/v1beta", inPath, tokens},
+	{"completions", "POST", "/v1/completions", wire.Chat, "/v1", inBody, allTokens},
 	{"images", "POST", "/v1/images/generations", wire.Chat, "/v1", inBody, someThing},
 	{"images", "POST", "/v1/images/edits", wire.Chat, "/v1", inBody, someThing},
 	{"images", "POST", "/v1/images/variations", wire.Chat, "/v1", inBody, someThing},
@@ -186,6 +189,10 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 			return err
 		}
 	}
+	ctx := x.ctx()
+	if e.costs == allTokens {
+		ctx = httptrace.WithClientTrace(ctx, x.tally.trace())
+	}
 	settle, err := x.claimPassed(e, up, to.Info(), body)
 	if err != nil {
 		return err
@@ -197,7 +204,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	}
 	defer leave()
 	x.asks(up)
-	resp, err := to.Do(x.ctx(), provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
+	resp, err := to.Do(ctx, provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
 	if err != nil {
 		x.leftPassed(e, len(body))
 		return outside(err, err)
@@ -226,8 +233,14 @@ func (x *exchange) claimPassed(e *endpoint, up string, info catalog.Model, body 
 	}
 	s := &x.spent
 	s.to, s.models, s.req = up, map[string]catalog.Model{up: info}, &llm.Request{}
-	claim := access.Claim{ID: x.id, Model: x.name}
+	var claim access.Claim
+	var err error
 	switch e.costs {
+	case allTokens:
+		if s.req, err = x.writtenRequest(body); err != nil {
+			return nil, err
+		}
+		claim = x.mostWritten(s.req, info)
 	case tokens:
 		usage := llm.Usage{Input: tokensOf(len(body))}
 		claim.Tokens = int64(usage.Input)
@@ -236,11 +249,14 @@ func (x *exchange) claimPassed(e *endpoint, up string, info catalog.Model, body 
 	case someThing:
 		claim.Unpriced = true
 	}
-	var err error
+	claim.ID, claim.Model = x.id, x.name
 	if s.admission, err = x.settings.Access.Admit(x.ctx(), x.rights, claim); err != nil {
 		return nil, x.refused(err)
 	}
 	x.rateHeaders(s.admission.Rooms)
+	if e.costs == allTokens {
+		s.begin(up, s.req)
+	}
 	return x.settle, nil
 }
 
@@ -258,12 +274,15 @@ func (x *exchange) passRoute(e *endpoint, model string) (*route, error) {
 			return nil, x.noModel(model)
 		}
 		if !slices.Contains(r.Pass, e.kind) {
-			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on", model, e.kind))
+			return nil, vendorapi.NotFound(x.Codec, fmt.Errorf("the route of %q does not pass %s on%s", model, e.kind, vendorapi.Hint(e.path)))
 		}
 		return r, x.mayTake(r)
 	}
 	if err := x.refused(x.mayPass(e)); err != nil {
 		return nil, err
+	}
+	if e.costs == allTokens {
+		return nil, x.noModel("")
 	}
 	others := false // have such a route
 	for _, r := range x.routes {
@@ -325,7 +344,7 @@ func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *prov
 	if problem != nil {
 		return "", nil, problem
 	}
-	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind", r.Model, e.kind)}
+	return "", nil, &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotFound, Err: fmt.Errorf("no upstream of the route %s has %s of this kind%s", r.Model, e.kind, vendorapi.Hint(e.path))}
 }
 
 // The headers that are passed on, both ways. Everything else stays here: keys, cookies, addresses,
@@ -360,13 +379,22 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 	x.begun = true
 	x.mu.Unlock()
 	x.meters.passed.add(1, r.Model, e.kind, fmt.Sprint(resp.StatusCode))
-	x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxUsage
+	var text *writtenStream // nil if the answer is a document
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); e.costs == allTokens && kind == eventStream {
+		text = new(writtenStream)
+	} else {
+		x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxUsage
+	}
 	x.w.WriteHeader(resp.StatusCode)
 	flush := http.NewResponseController(x.w)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := resp.Body.Read(buf)
 		if n > 0 {
+			if text != nil {
+				text.add(buf[:n])
+				x.spent.text = text.text
+			}
 			if _, err := x.w.Write(buf[:n]); err != nil {
 				return errGone
 			}
@@ -379,8 +407,18 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 		}
 	}
-	x.countPassed(e, resp.StatusCode, sent)
+	if e.costs == allTokens {
+		x.countWritten(resp.StatusCode, text)
+	} else {
+		x.countPassed(e, resp.StatusCode, sent)
+	}
 	return nil
+}
+
+// countTokens counts what is known of what was used.
+func (x *exchange) countTokens() {
+	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, x.tally.upstream, "input")
+	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, x.tally.upstream, "output")
 }
 
 // usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.
@@ -411,8 +449,7 @@ func (x *exchange) countPassed(e *endpoint, status, sent int) {
 		body := js.Trim(x.outlet.copy.Bytes())
 		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
 	}
-	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, x.tally.upstream, "input")
-	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, x.tally.upstream, "output")
+	x.countTokens()
 	if x.rights == nil {
 		return
 	}

@@ -171,23 +171,30 @@ func (s *spending) book(u llm.Usage) {
 
 // most is what a question may use at most, whoever answers.
 func (x *exchange) most(ways []way, req *llm.Request) (claim access.Claim) {
-	usage := llm.Usage{}
-	if x.rights.BoundsSize() {
-		usage.Input = max(llm.EstimateRequest(req), x.allows.read(req)) + x.allows.guessed
-	}
+	read := x.mostRead(req)
 	for _, w := range ways {
-		info := infoOf(w)
-		most, usual := x.allows.output(req, info)
-		usage.Output = usual
-		cost, _ := info.Price.Cost(usage)
-		claim.Usual.Money = max(claim.Usual.Money, int64(cost))
-		claim.Usual.Tokens = max(claim.Usual.Tokens, int64(usage.Input+usual))
-		usage.Output = most
-		cost, _ = info.Price.Cost(usage)
-		claim.Money = max(claim.Money, cost)
-		claim.Tokens = max(claim.Tokens, int64(usage.Input+most))
+		x.addMost(&claim, read, req, infoOf(w))
 	}
 	return claim
+}
+
+// mostRead is how many tokens of input a question may have, if that is bounded.
+func (x *exchange) mostRead(req *llm.Request) int {
+	if !x.rights.BoundsSize() {
+		return 0
+	}
+	return max(llm.EstimateRequest(req), x.allows.read(req)) + x.allows.guessed
+}
+
+// addMost has a claim hold what a model may use for a question.
+func (x *exchange) addMost(claim *access.Claim, read int, req *llm.Request, info catalog.Model) {
+	most, usual := x.allows.output(req, info)
+	cost, _ := info.Price.Cost(llm.Usage{Input: read, Output: usual})
+	claim.Usual.Money = max(claim.Usual.Money, int64(cost))
+	claim.Usual.Tokens = max(claim.Usual.Tokens, int64(read+usual))
+	cost, _ = info.Price.Cost(llm.Usage{Input: read, Output: most})
+	claim.Money = max(claim.Money, cost)
+	claim.Tokens = max(claim.Tokens, int64(read+most))
 }
 
 // claimAgain reserves what another question of a request may use, if anything is left of the budgets of its key and team: a model whose tools the gateway

@@ -27,7 +27,7 @@ var gatewayHelp = map[string][2]string{
 	"routes.echoes":       {"calls count whose text stands in a tool result or a document of the conversation", "false"},
 	"routes.cache":        {"how long an answer is given again to the same request of the same owner", "not at all"},
 	"routes.cache_tools":  {"also to requests that offer tools, whose calls may change things", "false"},
-	"routes.pass":         {"other endpoints that are passed on: embeddings, images, audio, moderations, rerank, files, batches", "none"},
+	"routes.pass":         {"other endpoints that are passed on: embeddings, completions, images, audio, moderations, rerank, files, batches", "none"},
 	"routes.pass_team":    {"the team whose account with the vendor the upstreams use: its keys may use `files` and `batches` that are passed on, and name what the vendor keeps", "no key may"},
 	"routes.to.model":     {"the id of a [model](../providers.md); a `*` is what the `*` of the route stood for", ""},
 	"routes.to.weight":    {"its share of the requests, a whole number; 0 keeps it out of the draw: it is not asked at all", "1"},

@@ -83,8 +83,8 @@ var hints = []struct{ path, hint string }{
 	{"/v1/model/", "the base address of the client must not end in /v1"},
 }
 
-// hint says what to ask instead of a path, "" if nobody knows.
-func hint(path string) string {
+// Hint says what to ask instead of a path, "" if nobody knows.
+func Hint(path string) string {
 	for _, h := range hints {
 		if path == h.path || strings.HasSuffix(h.path, "/") && strings.HasPrefix(path, h.path) {
 			return "; " + h.hint
@@ -104,5 +104,5 @@ func NoEndpoint(codec wire.Codec, r *http.Request) error {
 			words, code = row.words, row.code
 		}
 	}
-	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: code, Err: fmt.Errorf(words+"%s", r.Method, r.URL.Path, hint(r.URL.Path))}
+	return &llm.Error{Op: "server", Kind: llm.NotFound, Status: http.StatusNotFound, Code: code, Err: fmt.Errorf(words+"%s", r.Method, r.URL.Path, Hint(r.URL.Path))}
 }

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"bytes"
+
+	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Completions are text that a model writes for a text, as editors have it fill in what stands between two others. They are passed on as they
+// are; what they may use is reserved before, and what they used is counted, as of an answer to a question.
+
+// mostPrompts bounds the texts of one request.
+const mostPrompts = 2048
+
+// writtenRequest returns what a request for completions says, as far as it is paid for.
+func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
+	if err := ambiguous(body); err != nil {
+		return nil, err
+	}
+	body = js.Trim(body)
+	x.streamed = string(js.Get(body, "stream")) == "true"
+	prompt, texts := js.Get(body, "prompt"), 0
+	for each := range js.Elements(prompt) {
+		if kind := js.Kind(each); kind != '"' && kind != '[' { // the tokens of one text
+			texts = 1
+			break
+		}
+		if texts++; texts > mostPrompts {
+			return nil, invalid("prompt has more than %d texts", mostPrompts)
+		}
+	}
+	x.allows.answers = max(x.allows.answers, 1) * max(texts, 1)
+	x.spent.answers = x.allows.answers
+	return &llm.Request{Model: x.name, Messages: []llm.Message{llm.User(string(prompt)), llm.User(js.Text(js.Get(body, "suffix")))}}, nil
+}
+
+// mostWritten is what such a request may use at most.
+func (x *exchange) mostWritten(req *llm.Request, info catalog.Model) (claim access.Claim) {
+	x.addMost(&claim, x.mostRead(req), req, info)
+	_, known := info.Price.Cost(llm.Usage{Input: 1, Output: 1})
+	claim.Unpriced = !known
+	return claim
+}
+
+// maxWrittenLine bounds a line of a stream that is read for what it says. A longer one only counts.
+const maxWrittenLine = 1 << 20
+
+// writtenStream reads a stream of completions that is passed on, however it is cut.
+type writtenStream struct {
+	line  []byte // that has no end yet
+	over  int    // bytes of a line that is too long
+	text  int    // bytes that the model wrote
+	usage []byte // what the upstream says was used
+}
+
+// add reads the next bytes.
+func (s *writtenStream) add(b []byte) {
+	for {
+		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		if len(s.line)+len(line) > maxWrittenLine {
+			s.over += len(s.line) + len(line)
+			s.line = s.line[:0]
+		} else {
+			s.line = append(s.line, line...)
+		}
+		if !ended {
+			return
+		}
+		s.read(s.line)
+		s.text, s.over, s.line, b = s.text+s.over, 0, s.line[:0], rest
+	}
+}
+
+// end reads a last line without its end.
+func (s *writtenStream) end() { s.add([]byte("\n")) }
+
+func (s *writtenStream) read(line []byte) {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if data = js.Trim(data); !ok || !js.Valid(data) {
+		return
+	}
+	s.text += writtenIn(data)
+	if usage := js.Get(data, "usage"); js.Kind(usage) == '{' {
+		s.usage = append(s.usage[:0], data...)
+	}
+}
+
+// writtenIn is how many bytes a document of completions says that the model wrote.
+func writtenIn(v []byte) (n int) {
+	for choice := range js.Elements(js.Get(v, "choices")) {
+		n += len(js.Text(js.Get(choice, "text")))
+	}
+	return n
+}
+
+// countWritten takes note of what completions used: what the upstream says, or what their text tells.
+func (x *exchange) countWritten(status int, s *writtenStream) {
+	x.spent.finished = status/100 == 2
+	if !x.spent.finished { // what is refused costs nothing
+		x.spent.open = false
+		return
+	}
+	var said []byte
+	switch {
+	case s != nil:
+		s.end()
+		said, x.spent.text = s.usage, s.text
+	case x.outlet.copy == nil: // it is too long to be read
+		x.spent.text = maxUsage
+	case js.Valid(x.outlet.copy.Bytes()):
+		said = js.Trim(x.outlet.copy.Bytes())
+		x.spent.text = writtenIn(said)
+	}
+	x.usage.Input, x.usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)
+	x.countTokens()
+	if x.rights != nil {
+		x.spend(x.usage)
+	}
+}
