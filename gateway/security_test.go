@@ -183,7 +183,7 @@ func (f *fort) impostors() (list []attack) {
 	}
 	return append(list,
 		attack{name: "key: in the address", path: "/v1/chat/completions?key=" + f.good, body: hello},
-		attack{name: "key: in the address twice", path: "/v1beta/models/chat:generateContent?key=" + f.good + "&key=" + f.other, body: helloBlock},
+		attack{name: "key: in the address twice", path: "/v1beta/models/chat:generateContent?key=" + f.good + "&key=" + f.other, body: helloBlock, status: []int{400}},
 		attack{name: "key: a signed address", path: "/model/chat/converse?X-Amz-Signature=00&X-Amz-Credential=" + f.good + "%2Fx", body: helloAWS, status: []int{403}},
 		attack{name: "key: in the body", path: "/v1/chat/completions", body: strings.Replace(hello, "{", `{"api_key":"`+f.good+`","key":"`+f.good+`",`, 1)})
 }
