@@ -417,6 +417,7 @@ var yamlWords = []struct{ says, means string }{
 	{"sequence end token ']' not found", "the list that begins here does not end; a ] is missing"},
 	{"could not find flow mapping end token '}'", "the settings in braces that begin here do not end; a } is missing"},
 	{"non-map value is specified", "a setting and its value are expected here, like NAME: VALUE, with a space behind the colon and as far to the right as the line before"},
+	{"value is not allowed in this context", "nothing can stand here: settings of one thing begin in the same column, so this line stands too far to the left or to the right, or a text with a colon has no quotes"},
 	{"could not find end character of", "the text that begins here does not end; a quote is missing"},
 }
 

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -239,6 +241,37 @@ func (s *settings) routeWarnings(m *mistakes) {
 			if problem := s.absentServer(name); problem != "" {
 				m.warn(fmt.Sprintf("gateway.routes[%d].mcp[%d]", i, k), "the tools of %s are not there until it can be started: %s", name, problem)
 			}
+		}
+	}
+}
+
+// variableIn is a variable of the environment in an address.
+var variableIn = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// idleProviders warns of servers of the user's own that could not be asked and that no route asks, where it would be said. An address that begins with a variable is known
+// only where it is set.
+func (s *settings) idleProviders(m *mistakes) {
+	for _, name := range slices.Sorted(keys(s.Providers)) {
+		if slices.ContainsFunc(s.Gateway.Routes, func(r routeConfig) bool {
+			return slices.ContainsFunc(r.To, func(u upstreamConfig) bool { return strings.HasPrefix(u.Model, name+"/") })
+		}) {
+			continue
+		}
+		at := "providers." + name
+		if strings.ContainsAny(name, "/#+* ") {
+			m.warn(at, "no route asks it, and none could: a model is named NAME/MODEL, and this name has a letter that stands for something else there")
+			continue
+		}
+		base := s.Providers[name].BaseURL
+		if base == "" || strings.HasPrefix(base, "${") {
+			continue
+		}
+		if _, err := new(provider.Client).Open(variableIn.ReplaceAllString(base, "x") + "#x"); err != nil || !strings.Contains(base, "://") {
+			problem := "an address begins with http:// or https://"
+			if known := new(llm.Error); errors.As(err, &known) && known.Err != nil && strings.Contains(base, "://") {
+				problem = known.Err.Error()
+			}
+			m.warn(at+".base_url", "no route asks it, and none could: %s", problem)
 		}
 	}
 }

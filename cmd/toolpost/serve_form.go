@@ -191,20 +191,6 @@ func (m *mistakes) unreadable(text []byte, line int, problem string) {
 	m.misread(line, "", problem)
 }
 
-// wrongPlace says where a setting belongs that somebody has looked for at the wrong place; "" if nobody knows.
-func wrongPlace(name, path string) string {
-	below := map[string]reflect.Value{}
-	settingKeys(reflect.ValueOf(new(gatewayConfig)).Elem(), below)
-	_, ofGateway := below[name]
-	switch {
-	case path == "" && ofGateway:
-		return "; it stands below gateway"
-	case name == "api_key" || name == "key":
-		return "; a key does not stand in the file: key_env names the variable of the environment that holds it"
-	}
-	return ""
-}
-
 // hasSettings reports whether a type has settings by name, which its fields name.
 func hasSettings(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
@@ -224,6 +210,10 @@ func (m *mistakes) named(n ast.Node, into reflect.Value, path string) {
 	for k, v := range members(n) {
 		name := scalar(k)
 		if name == "" || name == "<<" {
+			continue
+		}
+		if problem := tooDeep(m.plain(v), name, path, into.Type().Elem()); problem != "" {
+			m.misread(k.GetToken().Position.Line, path+"."+name, problem)
 			continue
 		}
 		one := reflect.New(into.Type().Elem()).Elem()

@@ -26,6 +26,77 @@ func checked(t *testing.T, config string, args ...string) (said string, err erro
 	return out.String(), err
 }
 
+// TestCheckSaysWhereSettingsBelong: a setting that a wrong indentation has moved is told with where it stands.
+func TestCheckSaysWhereSettingsBelong(t *testing.T) {
+	entry := "  routes:\n    - model: a\n      to:\n        - model: sim/offline\n"
+	for _, c := range []struct{ config, says string }{
+		{"gateway:\nroutes:\n  - {model: a, to: [{model: sim/offline}]}\n", `:2: routes: the key "routes" is not known; it stands below gateway`},
+		{"gateway:\n" + entry + "          check: off\n", `:6: gateway.routes[0].to[0].check: the key "check" is not known; it stands in an entry of gateway.routes`},
+		{"gateway:\n" + entry + "          rounds: 2\n", "it stands in an entry of gateway.routes"},
+		{"gateway:\n" + entry + "  weight: 2\n", "it stands in an entry of gateway.routes.to"},
+		{"gateway:\n" + entry + "  model: b\n", "it stands in an entry of gateway.routes"},
+		{"gateway:\n" + entry + "      addr: 127.0.0.1:1\n", "it stands below gateway"},
+		{"gateway:\n" + entry + "  cert: x\n", "it stands below gateway.tls"},
+		{"gateway:\n" + entry + "  tls:\n    drain: 5s\n", "it stands below gateway"},
+		{"gateway:\n" + entry + "  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", `the key "providers" is not known; it stands at the top of the file`},
+		{"gateway:\n" + entry + "  base_url: http://127.0.0.1:1/v1\n", "it stands below a name in providers"},
+		{"base_url: http://127.0.0.1:1/v1\n", "it stands below a name in providers"},
+		{"gateway:\n" + entry + "  nonsense: 1\n", `the key "nonsense" is not known` + "\n"},
+		{"providers:\n  mine: {base_url: \"http://127.0.0.1:1/v1\"}\n  gateway:\n    routes: []\n", ":3: providers.gateway: gateway stands below providers here"},
+		{"mcp_servers:\n  providers: {mine: {base_url: \"http://127.0.0.1:1/v1\"}}\n", ":2: mcp_servers.providers: providers stands below mcp_servers here"},
+		{"gateway:\n  routes:\n    - model: a\n     to: [{model: sim/offline}]\n", ":4: nothing can stand here: settings of one thing begin in the same column"},
+	} {
+		said, err := checked(t, c.config)
+		if err == nil || !strings.Contains(said+"\n", c.says) {
+			t.Errorf("%s: %v\n%s", c.config, err, said)
+		}
+	}
+	if said, err := checked(t, "mcp_servers:\n  gateway: {command: sh}\nproviders:\n  limits: {base_url: \"http://127.0.0.1:1/v1\"}\n"); err != nil {
+		t.Errorf("names of the user's own that are those of sections: %v\n%s", err, said)
+	}
+}
+
+// TestCheckRounds: a number of rounds with which no result is told is refused, whoever asks the checks.
+func TestCheckRounds(t *testing.T) {
+	for value, wrong := range map[string]bool{"0": true, "-1": true, "1": false, "20": false} {
+		said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], tools: [read_file], rounds: "+value+"}\n")
+		if (err != nil) != wrong || wrong && !strings.Contains(said, "gateway.routes[0].rounds: route 1 (a): rounds: "+value+" is too few: the model would never be told a result") {
+			t.Errorf("rounds: %s: %v\n%s", value, err, said)
+		}
+	}
+	if said, err := checked(t, "gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}], rounds: 0}\n"); err == nil || !strings.Contains(said, "rounds is for tools and mcp") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestCheckIdleProviders: a server that could not be asked is warned of also if no route asks it; no password of its address is repeated.
+func TestCheckIdleProviders(t *testing.T) {
+	for base, says := range map[string]string{
+		"nonsense":                   "begins with http:// or https://",
+		"htp://host/v1":              "not htp://",
+		"http://":                    "no host",
+		"http://u:hunter2@host/v1":   "holds a user or password",
+		"http://host/v1?key=hunter2": "query",
+		"http://${NOT_SET/v1":        "cannot be read",
+		"http://host/v1":             "",
+		"${NOT_SET}":                 "",
+		"https://${NOT_SET}.host/v1": "",
+	} {
+		rows := "providers:\n  mine: {base_url: \"" + base + "\"}\n"
+		said, err := checked(t, rows+"gateway:\n  routes:\n    - {model: a, to: [{model: sim/offline}]}\n")
+		warned := strings.Contains(said, ":2: warning: providers.mine.base_url: no route asks it, and none could: ")
+		if err != nil || warned != (says != "") || !strings.Contains(said, says) || strings.Contains(said, "hunter2") {
+			t.Errorf("%s: %v\n%s", base, err, said)
+		}
+		if said, err := checked(t, rows+"gateway:\n  routes:\n    - {model: a, to: [{model: mine/x}]}\n"); (err != nil) != (says != "") || strings.Contains(said, "no route asks it") {
+			t.Errorf("%s, with a route: %v\n%s", base, err, said)
+		}
+	}
+	if said, err := checked(t, "providers:\n  my/own: {base_url: \"http://host/v1\"}\n"); err != nil || !strings.Contains(said, "a model is named NAME/MODEL") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
 // TestCheckHints: mistakes that many make are told with what to write in their place, and what only this machine lacks is a
 // warning.
 func TestCheckHints(t *testing.T) {

@@ -215,6 +215,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 		}
 		s.missingKeys(m, setup.Open)
 	}
+	s.idleProviders(m)
 	v.warnings(m, s)
 	return m, s, setup
 }

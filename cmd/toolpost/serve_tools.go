@@ -30,8 +30,11 @@ type servedConfig struct {
 	Approval    string        `yaml:"approval" help:"what becomes of calls that need a person's consent: refuse, or pending, where they wait for 'toolpost runs approve'" default:"refuse"`
 	ApprovalFor time.Duration `yaml:"approval_for" help:"how long a call waits for that" default:"24h"`
 
-	Rounds int `yaml:"rounds" help:"how often the model is asked again with results for one request" default:"10"`
+	Rounds *int `yaml:"rounds" help:"how often the model is asked again with results for one request; at least 1" default:"10"`
 }
+
+// defaultRounds are those of a route that does not say how many.
+const defaultRounds = 10
 
 // any reports whether there are tools.
 func (c servedConfig) any() bool { return len(c.Tools)+len(c.MCP) > 0 }
@@ -191,7 +194,7 @@ func (c servedConfig) problems() (list []*gateway.RouteError) {
 	for _, row := range []struct {
 		setting string
 		set     bool
-	}{{"yes_to", len(c.YesTo) > 0}, {"rounds", c.Rounds != 0}, {"approval", c.Approval != ""}, {"approval_for", c.ApprovalFor != 0}} {
+	}{{"yes_to", len(c.YesTo) > 0}, {"rounds", c.Rounds != nil}, {"approval", c.Approval != ""}, {"approval_for", c.ApprovalFor != 0}} {
 		if row.set && !c.any() {
 			wrong(row.setting, "%s is for tools and mcp, and the route has neither", row.setting)
 		}
@@ -205,8 +208,8 @@ func (c servedConfig) problems() (list []*gateway.RouteError) {
 	case c.ApprovalFor < 0 || c.ApprovalFor > gateway.MaxApproval:
 		wrong("approval_for", "approval_for: a call can wait for up to %v, and this says %v", gateway.MaxApproval, c.ApprovalFor)
 	}
-	if c.Rounds < 0 {
-		wrong("rounds", "rounds: %d is less than nothing", c.Rounds)
+	if c.Rounds != nil && *c.Rounds < 1 && c.any() {
+		wrong("rounds", "rounds: %d is too few: the model would never be told a result; it is 1 or more, and %d if it is left out", *c.Rounds, defaultRounds)
 	}
 	return list
 }
@@ -252,13 +255,17 @@ func (t *routeTools) check(c servedConfig) (own *tool.Set, list []*gateway.Route
 // served returns the tools of a route; the same for the same words, so that what is known of them
 // is kept.
 func (t *routeTools) served(c servedConfig, own *tool.Set) *gateway.ServedTools {
-	key := fmt.Sprintf("%q %q %q %d %q %v", c.Tools, c.MCP, c.YesTo, c.Rounds, c.Approval, c.ApprovalFor)
+	rounds := defaultRounds
+	if c.Rounds != nil {
+		rounds = *c.Rounds
+	}
+	key := fmt.Sprintf("%q %q %q %d %q %v", c.Tools, c.MCP, c.YesTo, rounds, c.Approval, c.ApprovalFor)
 	if made := t.made[key]; made != nil {
 		return made
 	}
 	source := &toolSource{own: own, servers: t.servers, names: c.MCP}
 	t.made[key] = &gateway.ServedTools{
-		Tools: source.tools, Rounds: c.Rounds, Record: t.recorder(),
+		Tools: source.tools, Rounds: rounds, Record: t.recorder(),
 		Runner: &invoke.Runner{Policy: routePolicy(c.YesTo), Output: t.runner},
 	}
 	if c.Approval == pendingApproval && t.w.store != nil {
