@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
 // clean returns text without secrets.
@@ -55,7 +56,7 @@ func (o *observer) content(s *observe.ModelCall) []attribute.KeyValue {
 
 func (a *attrs) json(name string, v any) {
 	if b, err := json.Marshal(v); err == nil {
-		a.text(name, string(b))
+		*a = pairs.Content(*a, attribute.String, name, string(b))
 	}
 }
 

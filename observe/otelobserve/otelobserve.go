@@ -48,7 +48,7 @@ type observer struct {
 
 // Begin starts a span.
 func (o *observer) Begin(ctx context.Context, s observe.Step) context.Context {
-	name, kind := title(s), trace.SpanKindInternal
+	name, kind := pairs.Name(title(s)), trace.SpanKindInternal
 	switch s.(type) {
 	case *observe.ModelCall:
 		kind = trace.SpanKindClient
@@ -86,9 +86,9 @@ func (o *observer) End(ctx context.Context, s observe.Step) {
 		case *observe.Run:
 			span.SetAttributes(run(s)...)
 		case *observe.Turn:
-			span.SetAttributes(semconv.GenAIRequestModel(s.Model))
+			span.SetAttributes(semconv.GenAIRequestModel(pairs.Name(s.Model)))
 		case *observe.ModelCall:
-			span.SetName(title(s))
+			span.SetName(pairs.Name(title(s)))
 			span.SetAttributes(o.modelCall(s)...)
 			retries(span, s.Retries)
 		case *observe.ToolCall:
@@ -151,10 +151,10 @@ func first(s observe.Step) []attribute.KeyValue {
 	case *observe.Turn:
 		a = attrs{semconv.GenAIConversationID(s.Run), attribute.Int("toolpost.turn", s.N)}
 	case *observe.ModelCall:
-		a = attrs{semconv.GenAIOperationNameChat, semconv.GenAIRequestModel(s.Model)}
+		a = attrs{semconv.GenAIOperationNameChat, semconv.GenAIRequestModel(pairs.Name(s.Model))}
 		a.where(s.Run, s.Turn)
 	case *observe.ToolCall:
-		a = attrs{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(s.Tool), semconv.GenAIToolCallID(s.ID), semconv.GenAIToolType("function")}
+		a = attrs{semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(pairs.Name(s.Tool)), semconv.GenAIToolCallID(pairs.Name(s.ID)), semconv.GenAIToolType("function")}
 		a.where(s.Run, s.Turn)
 	}
 	return a
@@ -215,7 +215,7 @@ func (o *observer) toolCall(s *observe.ToolCall) []attribute.KeyValue {
 	}
 	a.usage(s.Usage)
 	if o.Content {
-		a.text("gen_ai.tool.call.arguments", o.clean(string(s.Args)), "gen_ai.tool.call.result", o.clean(s.Result.Text()), "toolpost.call.reason", o.clean(s.Reason))
+		a = pairs.Content(a, attribute.String, "gen_ai.tool.call.arguments", o.clean(string(s.Args)), "gen_ai.tool.call.result", o.clean(s.Result.Text()), "toolpost.call.reason", o.clean(s.Reason))
 	}
 	return a
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/observe/internal/pairs"
 )
 
 // Options are where spans go.
@@ -172,6 +173,7 @@ func (e *Exporter) End(ctx context.Context, s observe.Step) {
 		Start: nanos(at.Began), End: nanos(at.Began.Add(at.Took)),
 	}
 	out.describe(s)
+	out.Name = pairs.Name(out.Name)
 	if at.Err != nil { // its text may quote people
 		out.Status = status{2, llm.KindOf(at.Err).String()}
 		out.text("error.type", llm.KindOf(at.Err).String())
@@ -187,14 +189,11 @@ func (e *Exporter) End(ctx context.Context, s observe.Step) {
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// maxText bounds a text of a span.
-const maxText = 256
-
 // text adds names and values, except those that are empty.
 func (s *span) text(list ...string) {
 	for i := 0; i+1 < len(list); i += 2 {
-		if v := list[i+1]; v != "" {
-			s.Attributes = append(s.Attributes, attribute{list[i], value{Text: strings.ToValidUTF8(v[:min(len(v), maxText)], "")}})
+		if v := pairs.Name(list[i+1]); v != "" {
+			s.Attributes = append(s.Attributes, attribute{list[i], value{Text: v}})
 		}
 	}
 }

@@ -2,8 +2,10 @@ package otlp
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/observe"
@@ -35,4 +37,25 @@ func TestLost(t *testing.T) {
 	step := &observe.Request{}
 	e.End(e.Begin(context.Background(), step), step)
 	e.Close()
+}
+
+// TestNamesOfOthers: what upstreams and models call themselves, their calls and tools is short and harmless in a span.
+func TestNamesOfOthers(t *testing.T) {
+	got := make(chan string, 9)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got <- string(b)
+	}))
+	defer server.Close()
+	e := New(Options{Endpoint: server.URL})
+	long := "evil\x1b[31m\n" + strings.Repeat("x", 1<<20)
+	for _, step := range []observe.Step{
+		&observe.ModelCall{Name: long, Answered: long}, &observe.ToolCall{ID: long, Tool: long}, &observe.Request{Model: long, Upstream: long, Team: long},
+	} {
+		e.End(e.Begin(context.Background(), step), step)
+	}
+	e.Close()
+	if body := <-got; len(body) > 8<<10 || strings.Contains(body, `\u001b`) || strings.Contains(body, `\n`) || strings.Count(body, "evil[31mx") != 9 {
+		t.Errorf("%d bytes: %.600s", len(body), body)
+	}
 }
