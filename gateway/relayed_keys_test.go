@@ -88,3 +88,32 @@ func relayedOnce(t *testing.T, format, body, key string) string {
 	}
 	return string(all)
 }
+
+// Endpoints that are passed on show no key either: not in an error, and not in a stream.
+func TestPassedAnswersHideKeys(t *testing.T) {
+	const key = "sk-upstream-SECRET-0123456789abcdef"
+	for _, c := range []struct {
+		path, kind, answer, want string
+		status                   int
+	}{
+		{"/v1/embeddings", "application/json", `{"error":{"message":"no credit for KEY"}}`, `{"error":{"message":"no credit for [key]"}}`, 429},
+		{"/v1/completions", "text/event-stream", ": KEY\n\ndata: {\"choices\":[{\"text\":\"KEY\"}]}\n\ndata: [DONE]\n\n", ": [key]\n\ndata: {\"choices\":[{\"text\":\"[key]\"}]}\n\ndata: [DONE]\n\n", 200},
+	} {
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			w.WriteHeader(c.status)
+			for part := range strings.SplitSeq(strings.ReplaceAll(c.answer, "KEY", key[:9]+"|"+key[9:]), "|") { // cut in the key
+				io.WriteString(w, part)
+				_ = http.NewResponseController(w).Flush()
+			}
+		}))
+		defer up.Close()
+		client := &provider.Client{Key: func(string) (string, error) { return key, nil }, Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{"chat"}, KeyEnv: "UP_KEY"}}}
+		route := to("m", "up/m")
+		route.Pass = gateway.Kinds()
+		url := serve(t, gateway.Setup{Open: opening(client), Forward: client.Forwarder, Routes: []gateway.ModelRoute{route}})
+		if resp, got := send(t, "POST", url+c.path, "application/json", `{"model":"m","prompt":"a","input":"a"}`); resp.StatusCode != c.status || got != c.want {
+			t.Errorf("%s: %d %s", c.path, resp.StatusCode, got)
+		}
+	}
+}

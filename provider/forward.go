@@ -102,12 +102,41 @@ func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error)
 		return nil, m.asError(w.ctx, err, key)
 	}
 	w.rest()
-	resp.Body = &forwarded{body{ReadCloser: resp.Body, w: w}}
+	resp.Body = &forwarded{body: body{ReadCloser: resp.Body, w: w}, mask: m.client.masks.of(key)}
 	return resp, nil
 }
 
-// forwarded is the body of an answer that somebody else reads.
-type forwarded struct{ body }
+// forwarded is the body of an answer that somebody else reads, without the key that was asked with.
+type forwarded struct {
+	body
+	mask *mask
+	out  []byte // read and not yet served
+	held []byte // the end of what was read, which may be the beginning of a key
+	err  error  // behind both
+}
+
+// Read serves the body as it comes. What ends with a line is served at once: no key goes on in the next.
+func (f *forwarded) Read(p []byte) (int, error) {
+	for len(f.out) == 0 {
+		if f.err != nil {
+			return 0, f.err
+		}
+		n, err := f.body.Read(p)
+		whole := err != nil || n > 0 && p[n-1] == '\n'
+		if f.mask == nil || whole && len(f.held) == 0 && !f.mask.find.In(p[:n]) {
+			return n, err
+		}
+		text := f.mask.hide(append(f.held, p[:n]...))
+		keep := 0
+		if !whole {
+			keep = min(len(text), f.mask.longest-1)
+		}
+		f.out, f.held, f.err = text[:len(text)-keep], bytes.Clone(text[len(text)-keep:]), err
+	}
+	n := copy(p, f.out)
+	f.out = f.out[n:]
+	return n, nil
+}
 
 func (f *forwarded) Close() error {
 	f.w.stop()

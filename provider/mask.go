@@ -19,6 +19,8 @@ type mask struct {
 	key    string
 	find   *secret.Finder // of anything that hide changes, or may change
 	spoken []string       // forms that are taken out of what the model says too, longest first
+	// longest is the length of the longest form that find finds.
+	longest int
 }
 
 func newMask(key string) *mask {
@@ -39,6 +41,9 @@ func newMask(key string) *mask {
 		}
 	}
 	slices.SortStableFunc(m.spoken, func(a, b string) int { return len(b) - len(a) })
+	for _, f := range forms {
+		m.longest = max(m.longest, len(f))
+	}
 	m.find = secret.NewFinder(forms...)
 	return m
 }

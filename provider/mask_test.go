@@ -2,11 +2,13 @@ package provider
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/eventstream"
 	"github.com/toolpost/toolpost/internal/secret"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // What a mask hides, and what it leaves as it is.
@@ -66,4 +68,45 @@ func TestMasksAreBounded(t *testing.T) {
 			t.Fatalf("%d masks", len(s.by))
 		}
 	}
+}
+
+// The body of an answer that is handed on shows no key, however it is cut, and comes as far as it can be served: to the end of a line at once.
+func TestForwardedBodies(t *testing.T) {
+	const key = "sk-upstream-SECRET-0123456789abcdef"
+	form := secret.Forms(key)[2]
+	for in, want := range map[string]string{
+		"data: a\n\n: " + key + "\n\ndata: {\"x\":\"" + key + "\"}\n\n":  "data: a\n\n: [key]\n\ndata: {\"x\":\"[key]\"}\n\n",
+		`{"error":{"message":"wrong key ` + key + ` and ` + form + `"}}`: `{"error":{"message":"wrong key [key] and [key]"}}`,
+		key: "[key]",
+		"":  "",
+		strings.Repeat("\x00\xff binary sk-upstream-SECRET ", 1000) + "sk-upstream-": strings.Repeat("\x00\xff binary sk-upstream-SECRET ", 1000) + "sk-upstream-",
+	} {
+		for _, size := range []int{1, 3, 35, 64, 1 << 20} {
+			f := &forwarded{body: body{ReadCloser: io.NopCloser(&pieces{in, size}), w: new(Client).watch(t.Context(), llm.Limits{})}, mask: newMask(key)}
+			got, err := io.ReadAll(f)
+			if err != nil || string(got) != want {
+				t.Errorf("in pieces of %d: %v %.200q, want %.200q", size, err, got, want)
+			}
+		}
+	}
+	f := &forwarded{body: body{ReadCloser: io.NopCloser(&pieces{"data: a\n\ndata: b", 9}), w: new(Client).watch(t.Context(), llm.Limits{})}, mask: newMask(key)}
+	b := make([]byte, 99)
+	if n, err := f.Read(b); err != nil || string(b[:n]) != "data: a\n\n" {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}
+
+// pieces serves a text in pieces of a size.
+type pieces struct {
+	text string
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.text[:min(len(p.text), p.size)])
+	p.text = p.text[n:]
+	return n, nil
 }
