@@ -88,6 +88,7 @@ type answer struct {
 	first  *answer
 
 	begun   bool      // the llm.Start was sent
+	halves  bool      // a document had halves of surrogate pairs
 	entire  bool      // the answer is one document
 	created time.Time // what the vendor says about when the answer began
 
@@ -376,6 +377,7 @@ func (a *answer) conclude() {
 			a.close(p, i == len(a.calls)-1)
 		}
 	}
+	a.warnHalves()
 	a.finish.Reason = a.reason()
 	a.emit(a.finish)
 }
@@ -421,6 +423,9 @@ const (
 // take makes v the document that is read, if it is not too crowded.
 func (a *answer) take(v []byte, most int) bool {
 	a.body = v
+	if a.surrogates && !a.relaying && !a.halves {
+		a.halves = js.Halves(v) > 0
+	}
 	if js.Crowded(v, most) {
 		a.err = fmt.Errorf("a document of more than %d values", most)
 	}
@@ -553,7 +558,7 @@ func (a *answer) readEvents(src *sse.Reader, chunk func(data []byte) (more bool)
 		if bytes.Equal(js.Trim(data), []byte("[DONE]")) {
 			return a.doneMarker()
 		}
-		if !js.Valid(data) {
+		if !a.valid(data) {
 			return a.broken(data, src.Cut())
 		}
 		more := a.take(data, maxEventValues) && chunk(js.Trim(data))

@@ -59,7 +59,7 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		return false
 	}
 	v := js.Trim(f.Payload)
-	if !js.Valid(v) {
+	if !s.valid(v) {
 		s.refuse(fmt.Errorf("an event is not JSON: %.200q", f.Payload))
 		return false
 	}

