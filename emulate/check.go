@@ -18,14 +18,14 @@ func Check(op string, req *llm.Request) error {
 	if len(req.Messages) == 0 {
 		return invalid("the conversation has no messages")
 	}
-	for i, m := range req.Messages {
-		if err := checkMedia(m.Parts); err != nil {
+	for i := range req.Messages {
+		if err := checkMedia(req.Messages[i].Parts); err != nil {
 			return invalid("message %d: %w", i+1, err)
 		}
 	}
 	seen := map[string]bool{}
-	for _, t := range req.Tools {
-		switch {
+	for i := range req.Tools {
+		switch t := &req.Tools[i]; {
 		case t.Name == "":
 			return invalid("a tool has no name")
 		case seen[t.Name]:
@@ -33,7 +33,7 @@ func Check(op string, req *llm.Request) error {
 		case t.Name == FinalTool && req.Output != nil:
 			return invalid("a tool is called %s, which is how the answer itself is asked for; give it another name", FinalTool)
 		}
-		seen[t.Name] = true
+		seen[req.Tools[i].Name] = true
 	}
 	ch := req.Choice
 	if ch.Mode == llm.MustCall && ch.Name != "" && !seen[ch.Name] {

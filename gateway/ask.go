@@ -26,7 +26,8 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 		return err
 	}
 	var failures []error
-	for i, to := range ways {
+	for i := range ways {
+		to := &ways[i]
 		last := i == len(ways)-1
 		if to.sick.Load() && !(last && len(failures) == 0) {
 			continue
@@ -53,7 +54,7 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 }
 
 // failed counts an upstream that did not answer.
-func (x *exchange) failed(to way, err error) {
+func (x *exchange) failed(to *way, err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, errGone) {
 		x.meters.failures.add(1, to.route.Model, to.Model, llm.KindOf(err).String())
 	}
@@ -84,7 +85,7 @@ func another(err error) bool {
 
 // askOne asks one upstream. If there is another, this one is not asked twice, and an answer that
 // its filter took away is none.
-func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
+func (x *exchange) askOne(to *way, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
 	patience := provider.Brief // the client has one of its own
 	if others {
 		patience = provider.Once
@@ -109,7 +110,7 @@ func (x *exchange) askOne(to way, req *llm.Request, each func(llm.Event) error, 
 }
 
 // stream has the upstream answer in events.
-func (a *asking) stream(ctx context.Context, to way, req *llm.Request) (begun bool, err error) {
+func (a *asking) stream(ctx context.Context, to *way, req *llm.Request) (begun bool, err error) {
 	answer := a.x.readable(to.model.Stream(ctx, a.x.portable(to.model, req)))
 	for ev, err := range withoutSpace(emulate.WholeCalls(answer, nil)) {
 		if err != nil {
@@ -124,7 +125,7 @@ func (a *asking) stream(ctx context.Context, to way, req *llm.Request) (begun bo
 
 // whole hands the events of an answer on once all of them are there: a client that waits for all of it has seen nothing
 // until then, so another upstream can be asked.
-func (a *asking) whole(ctx context.Context, to way, req *llm.Request) (begun bool, err error) {
+func (a *asking) whole(ctx context.Context, to *way, req *llm.Request) (begun bool, err error) {
 	var held []llm.Event
 	each := a.each
 	a.each = func(ev llm.Event) error {
@@ -285,7 +286,7 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 
 // relay has the upstream answer in its own bytes, if it speaks the client's format and nothing
 // has to be mended. It reports whether it did.
-func (a *asking) relay(ctx context.Context, to way, req *llm.Request) (bool, error) {
+func (a *asking) relay(ctx context.Context, to *way, req *llm.Request) (bool, error) {
 	m, ok := to.model.(*provider.Model)
 	if !ok || a.x.raw == nil {
 		return false, nil

@@ -168,31 +168,12 @@ func (x *exchange) fail(err error) {
 
 // answer serves one question.
 func (x *exchange) answer() (err error) {
-	if err := x.hop(); err != nil {
-		return err
-	}
 	body, req, recalled, err := x.read()
 	if err != nil {
 		return err
 	}
-	way, err := x.ways(req.Model)
-	if err != nil {
-		return err
-	}
-	if err := x.mayMean(); err != nil {
-		return err
-	}
-	x.logs(way[0].route, body)
-	if way, err = x.mayReach(way, req); err != nil {
-		return err
-	}
-	if len(req.Messages) == 0 {
-		return x.WriteReady(x.w, req)
-	}
-	if done, err := x.fromCache(way[0].route, req, body); done || err != nil {
-		return err
-	}
-	if done, err := x.repeated(way[0].route, req, body, x.streamed); done || err != nil {
+	way, done, err := x.admit(body, req)
+	if done || err != nil {
 		return err
 	}
 	defer func() { x.remember(err); x.settled(err) }()
@@ -206,6 +187,40 @@ func (x *exchange) answer() (err error) {
 		return err
 	}
 	defer leave()
+	if err := x.prepare(way, body, req, recalled); err != nil {
+		return err
+	}
+	if x.streamed {
+		return x.stream(way, req)
+	}
+	return x.whole(way, req)
+}
+
+// admit returns who may answer a request. It is done where nobody has to: what was answered before is
+// answered again, and a request without messages says that the model is there.
+func (x *exchange) admit(body []byte, req *llm.Request) (way []way, done bool, err error) {
+	if way, err = x.ways(req.Model); err != nil {
+		return nil, false, err
+	}
+	if err = x.mayMean(); err != nil {
+		return nil, false, err
+	}
+	x.logs(way[0].route, body)
+	if way, err = x.mayReach(way, req); err != nil {
+		return nil, false, err
+	}
+	if len(req.Messages) == 0 {
+		return nil, true, x.WriteReady(x.w, req)
+	}
+	if done, err = x.fromCache(way[0].route, req, body); done || err != nil {
+		return nil, done, err
+	}
+	done, err = x.repeated(way[0].route, req, body, x.streamed)
+	return way, done, err
+}
+
+// prepare makes of a request what the route wants of it, and keeps its body if that says all of it.
+func (x *exchange) prepare(way []way, body []byte, req *llm.Request, recalled bool) error {
 	changed := way[0].route.Override.apply(req)
 	if err := x.attach(way[0], req); err != nil {
 		return err
@@ -215,13 +230,15 @@ func (x *exchange) answer() (err error) {
 	}
 	if x.streamed {
 		x.askUsage(body)
-		return x.stream(way, req)
 	}
-	return x.whole(way, req)
+	return nil
 }
 
 // read reads the request. What it goes on from is put before it.
 func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err error) {
+	if err = x.hop(); err != nil {
+		return nil, nil, false, err
+	}
 	if body, err = x.body(); err != nil {
 		return nil, nil, false, err
 	}

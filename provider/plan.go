@@ -85,18 +85,25 @@ func (j *job) read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] 
 // caller's request is not changed.
 func (m *Model) plan(req *llm.Request) (*job, error) { return m.planned(req, false) }
 
-// planned is plan. As it is, a request gets nothing that it does not need.
-func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
-	if err := emulate.Check("provider", req); err != nil {
-		return nil, err
-	}
-	j := &job{route: m.choose(req), asked: req, codec: m.codec(), whole: m.client.Whole, asIs: asIs}
+// newJob returns the job of a request, with nothing planned but its route.
+func (m *Model) newJob(req *llm.Request, asIs bool) *job {
+	j := &job{asked: req, whole: m.client.Whole, asIs: asIs}
+	j.route, j.codec = m.choose(req), m.codec()
 	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // nothing in it has to do with tools
 		j.route.Kind = Native
 	}
 	j.warnings = append(j.warnings, m.unknown()...)
 	j.req = req.Clone()
 	j.req.Model = m.model
+	return j
+}
+
+// planned is plan. As it is, a request gets nothing that it does not need.
+func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
+	if err := emulate.Check("provider", req); err != nil {
+		return nil, err
+	}
+	j := m.newJob(req, asIs)
 	if err := m.options(j); err != nil {
 		return nil, err
 	}

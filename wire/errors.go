@@ -145,7 +145,7 @@ func (c Codec) ErrorsOf() string {
 }
 
 // errorFormat returns the format in which the host says errors.
-func (c Codec) errorFormat(op string) (format, error) {
+func (c *Codec) errorFormat(op string) (format, error) {
 	if c.Quirks.Framed {
 		return converse{}, nil
 	}
@@ -245,7 +245,7 @@ func (c Codec) DecodeError(status int, header http.Header, body []byte) *llm.Err
 
 // ownCodes returns what the codes of a format of a program's own mean. A code
 // that several kinds share means the first of them.
-func (c Codec) ownCodes() map[string]llm.Kind {
+func (c *Codec) ownCodes() map[string]llm.Kind {
 	if c.Own == nil {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (n *namespaces) flatten(c *llm.Call) {
 
 // flattenNames gives the tools of namespaces names of their own, and the calls of the
 // conversation those of their tools.
-func (c Codec) flattenNames(req *llm.Request) {
+func (c *Codec) flattenNames(req *llm.Request) {
 	count := make(map[string]int)
 	for _, t := range req.Tools {
 		count[t.Name]++

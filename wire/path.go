@@ -64,7 +64,7 @@ func (c Codec) SplitPath(path string) (model string, stream, ok bool) {
 }
 
 // place returns the path with a mark for the model.
-func (c Codec) place(stream bool) string {
+func (c *Codec) place(stream bool) string {
 	p := c.Properties()
 	if stream && p.StreamPath != "" {
 		return p.StreamPath

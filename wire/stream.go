@@ -58,7 +58,7 @@ func newAnswerID(p Properties) string {
 }
 
 // identified returns r with the id and the time that every answer has.
-func (c Codec) identified(r *llm.Response) *llm.Response {
+func (c *Codec) identified(r *llm.Response) *llm.Response {
 	id := or(r.Finish.ID, r.Start.ID)
 	if id == "" {
 		id = newAnswerID(c.Properties())

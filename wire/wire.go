@@ -153,12 +153,12 @@ func find(name string) (format, bool) {
 	return nil, false
 }
 
-func (c Codec) vendor() string {
+func (c *Codec) vendor() string {
 	return or(c.Vendor, c.name())
 }
 
 // name is what the format is called.
-func (c Codec) name() string {
+func (c *Codec) name() string {
 	if c.Own != nil {
 		return c.Own.Properties().Name
 	}
@@ -166,7 +166,7 @@ func (c Codec) name() string {
 }
 
 // lookup returns the format of c, or an error that names those there are.
-func (c Codec) lookup(op string) (format, error) {
+func (c *Codec) lookup(op string) (format, error) {
 	if c.Own != nil {
 		return own{c.Own}, nil
 	}
@@ -177,7 +177,7 @@ func (c Codec) lookup(op string) (format, error) {
 }
 
 // fail makes the error of an operation.
-func (c Codec) fail(op string, kind llm.Kind, err error) error {
+func (c *Codec) fail(op string, kind llm.Kind, err error) error {
 	return &llm.Error{Op: "wire." + c.name() + "." + op, Kind: kind, Err: err}
 }
 
@@ -221,18 +221,27 @@ func (c Codec) DecodeRequest(body []byte) (req *llm.Request, stream bool, err er
 	if err != nil {
 		return nil, false, err
 	}
-	d := &decoder{c: c, body: body, asking: true}
-	req = new(llm.Request)
-	if v, ok := d.read(f, body); ok {
-		stream = f.decodeRequest(d, v, req)
-		d.countHalves(v, req)
-		c.flattenNames(req)
-		nameResults(req.Messages)
-	}
+	d := newDecoder(c, body)
+	req, stream = d.request(f)
 	if d.err != nil {
-		return nil, false, c.fail("DecodeRequest", llm.Invalid, d.err)
+		return nil, false, d.c.fail("DecodeRequest", llm.Invalid, d.err)
 	}
 	return req, stream, nil
+}
+
+// newDecoder returns the decoder of a request.
+func newDecoder(c Codec, body []byte) *decoder { return &decoder{c: c, body: body, asking: true} }
+
+// request decodes a request.
+func (d *decoder) request(f format) (req *llm.Request, stream bool) {
+	req = new(llm.Request)
+	if v, ok := d.read(f, d.body); ok {
+		stream = f.decodeRequest(d, v, req)
+		d.countHalves(v, req)
+		d.c.flattenNames(req)
+		nameResults(req.Messages)
+	}
+	return req, stream
 }
 
 // EncodeResponse returns a whole answer as the body of a response.
@@ -309,7 +318,7 @@ func (c Codec) decodeStream(src io.Reader, asSent bool) iter.Seq2[llm.Event, err
 }
 
 // kinded gives an error of an answer its kind, if it has none.
-func (c Codec) kinded(op string, err error) error {
+func (c *Codec) kinded(op string, err error) error {
 	var known *llm.Error
 	if errors.As(err, &known) {
 		return err

@@ -1,6 +1,7 @@
 package vendorapi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 // Body reads the body of a request, of at most so many bytes.
 func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	body, err := readAll(http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -26,17 +27,36 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
+// mostAhead is the room that is made for a body whose length is only announced.
+const mostAhead = 1 << 20
+
+// readAll reads a body, for which there is room at once if it is as long as announced.
+func readAll(src io.Reader, announced int64) ([]byte, error) {
+	room := min(max(announced, 0), mostAhead) + bytes.MinRead // which reading wants to see the end
+	b := bytes.NewBuffer(make([]byte, 0, room))
+	_, err := b.ReadFrom(src)
+	return b.Bytes(), err
+}
+
 // Request reads what a client asks a model, and whether for a stream. The model and the
 // stream are taken from the path where the format has them there.
-func (e Endpoint) Request(path string, body []byte) (req *llm.Request, stream bool, err error) {
+func (e *Endpoint) Request(path string, body []byte) (req *llm.Request, stream bool, err error) {
 	if req, stream, err = e.Codec.DecodeRequest(body); err != nil {
 		return nil, false, err
 	}
+	if stream, err = e.byPath(path, req, stream); err != nil {
+		return nil, false, err
+	}
+	return req, stream, nil
+}
+
+// byPath has a request say what stands in its path, and reports whether it asks for a stream.
+func (e *Endpoint) byPath(path string, req *llm.Request, stream bool) (bool, error) {
 	format := e.Codec.Properties()
 	if format.ModelInPath() {
 		model, streams, ok := e.Codec.SplitPath(path)
 		if !ok {
-			return nil, false, &llm.Error{Op: "request", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
+			return false, &llm.Error{Op: "request", Kind: llm.NotFound, Status: http.StatusNotFound, Err: fmt.Errorf("the path %s names no model", path)}
 		}
 		req.Model = model
 		if format.StreamInPath() {
@@ -47,10 +67,10 @@ func (e Endpoint) Request(path string, body []byte) (req *llm.Request, stream bo
 		req.Model = name
 	}
 	if len(req.Messages) == 0 && !format.EmptyLoads {
-		return nil, false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest,
+		return false, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest,
 			Err: errors.New("the conversation has no messages, or none but results of calls that are not in it")}
 	}
-	return req, stream, nil
+	return stream, nil
 }
 
 // deployment returns the model that a path of Azure's names.
