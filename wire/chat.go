@@ -172,9 +172,10 @@ func (e *encoder) counts(key string, more []byte, known ...count) {
 // rest closes the object that began at start, after the members of more that
 // it does not have yet.
 func (e *encoder) rest(start int, more []byte) {
+	many := e.manyKeys(start, len(more)/64)
 	for key, val := range js.Members(more) {
-		if !hasKey(e.Buf[start:], string(key)) {
-			e.AnyKey(string(key))
+		if name := string(key); !e.has(start, name, many) {
+			e.AnyKey(name)
 			e.Raw(val)
 		}
 	}

@@ -43,11 +43,17 @@ func (e *encoder) refuse(format string, args ...any) {
 	}
 }
 
-// maxNotes bounds the warnings about one feature.
-const maxNotes = 8
+// maxNotes bounds the warnings about one feature, and maxWarnings those about one request: each is compared with all.
+const (
+	maxNotes    = 8
+	maxWarnings = 1000
+)
 
 // lost notes that something was not carried, once for each thing that is said about a feature.
 func (e *encoder) lost(code llm.WarningCode, feature, detail string) {
+	if len(e.warnings) == maxWarnings {
+		return
+	}
 	n := 0
 	for _, w := range e.warnings {
 		if w.Code == code && w.Feature == feature {
@@ -55,6 +61,9 @@ func (e *encoder) lost(code llm.WarningCode, feature, detail string) {
 				return
 			}
 		}
+	}
+	if len(e.warnings) == maxWarnings-1 {
+		feature, detail = "more", fmt.Sprintf("more than %d things are lost, the first of them %s", maxWarnings, feature)
 	}
 	e.warnings = append(e.warnings, llm.Warning{Code: code, Feature: feature, Detail: detail})
 }
@@ -107,7 +116,7 @@ var saidAnyway = map[[2]string]bool{{Ollama, "created_at"}: true}
 func (e *encoder) end(start int, x llm.Extra) { e.endWith(start, e.ownExtra(x)) }
 
 func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
-	nested := false
+	nested, many := false, e.manyKeys(start, len(fields))
 	for _, key := range sortedKeys(fields) {
 		if strings.HasPrefix(key, nestedMark) {
 			nested = true
@@ -116,7 +125,7 @@ func (e *encoder) endWith(start int, fields map[string]json.RawMessage) {
 		if key == halvesField {
 			continue
 		}
-		if hasKey(e.Buf[start:], key) {
+		if e.has(start, key, many) {
 			e.lost(llm.Ignored, key, "an extra field must not repeat a field of the request")
 			continue
 		}
@@ -137,6 +146,31 @@ func hasKey(open []byte, key string) bool {
 		}
 	}
 	return false
+}
+
+// manyKeys returns the keys of the object that began at start, and is open still, if it is to be asked about many: of a few,
+// nil, it is read for each.
+func (e *encoder) manyKeys(start, asked int) map[string]bool {
+	if asked <= 8 {
+		return nil
+	}
+	return keysOf(e.Buf[start:])
+}
+
+func (e *encoder) has(start int, key string, many map[string]bool) bool {
+	if many != nil {
+		return many[key]
+	}
+	return hasKey(e.Buf[start:], key)
+}
+
+// keysOf returns the keys of an object, which may be open still.
+func keysOf(open []byte) map[string]bool {
+	keys := make(map[string]bool)
+	for k := range js.Members(append(slices.Clip(open), '}')) {
+		keys[string(k)] = true
+	}
+	return keys
 }
 
 // Members that are left out when they say nothing.

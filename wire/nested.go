@@ -92,37 +92,50 @@ var (
 	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// nest puts the extra fields of objects inside of the value that began at start, and has ended, where they came from.
+// nest puts the extra fields of objects inside of the value that began at start, and has ended, where they came from:
+// those of one object at once, since there may be many.
 func (e *encoder) nest(start int, fields map[string]json.RawMessage) {
-	for _, pointer := range sortedKeys(fields) {
-		if strings.HasPrefix(pointer, nestedMark) && !e.insert(start, pointer, fields[pointer]) {
-			e.lost(llm.Ignored, dotted(pointer), "what it stood in is not sent")
+	pointers := slices.DeleteFunc(sortedKeys(fields), func(key string) bool { return !strings.HasPrefix(key, nestedMark) })
+	for len(pointers) > 0 {
+		parent, n := pointers[0][:strings.LastIndexByte(pointers[0], '/')+1], 1
+		for n < len(pointers) && strings.HasPrefix(pointers[n], parent) && strings.LastIndexByte(pointers[n], '/') == len(parent)-1 {
+			n++
 		}
+		if !e.insert(start, parent, pointers[:n], fields) {
+			for _, pointer := range pointers[:n] {
+				e.lost(llm.Ignored, dotted(pointer), "what it stood in is not sent")
+			}
+		}
+		pointers = pointers[n:]
 	}
 }
 
-// insert adds a member to an object inside of the value that began at start, unless it has one of that name. It reports
-// false if there is no such object.
-func (e *encoder) insert(start int, pointer string, raw []byte) bool {
-	words := strings.Split(pointer[1:], "/")
-	last := pointerUnescape.Replace(words[len(words)-1])
+// insert adds members to an object inside of the value that began at start, unless it has those. It reports false if there
+// is no such object.
+func (e *encoder) insert(start int, parent string, pointers []string, fields map[string]json.RawMessage) bool {
 	v := js.Trim(e.Buf[start:])
-	for _, word := range words[:len(words)-1] {
-		v = child(v, pointerUnescape.Replace(word))
+	for word := range strings.SplitSeq(strings.Trim(parent, "/"), "/") {
+		if parent != nestedMark {
+			v = child(v, pointerUnescape.Replace(word))
+		}
 	}
 	if js.Kind(v) != '{' {
 		return false
 	}
-	if js.Get(v, last) != nil {
-		return true
+	there := keysOf(v)
+	var members []byte
+	for _, pointer := range pointers {
+		name := pointerUnescape.Replace(pointer[len(parent):])
+		if there[name] {
+			continue
+		}
+		if len(members) > 0 || len(there) > 0 {
+			members = append(members, ',')
+		}
+		members = append(append(js.AppendQuoted(members, name), ':'), fields[pointer]...)
 	}
-	var member []byte
-	if len(js.Trim(v[1:len(v)-1])) > 0 {
-		member = []byte{','}
-	}
-	member = append(append(js.AppendQuoted(member, last), ':'), raw...)
 	end := cap(e.Buf) - cap(v) + len(v) - 1 // v is a part of the buffer
-	e.Buf = slices.Insert(e.Buf, end, member...)
+	e.Buf = slices.Insert(e.Buf, end, members...)
 	return true
 }
 

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -49,6 +51,36 @@ func TestUnknownMembersWithoutTheirObject(t *testing.T) {
 		_, warnings, err := Codec{Format: to}.EncodeRequest(req, false)
 		if err != nil || !slices.ContainsFunc(warnings, func(w llm.Warning) bool { return w.Feature == "tool_choice.function.new" }) {
 			t.Errorf("%s: %v, %v", to, warnings, err)
+		}
+	}
+}
+
+// A request of many members that nobody knows costs what its bytes cost, and not the square of it.
+func TestManyUnknownMembers(t *testing.T) {
+	var many strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&many, `,"k%d":1`, i)
+	}
+	for _, body := range []string{
+		`{"model":"m","max_tokens":5,"messages":[]` + many.String() + `}`,
+		`{"model":"m","max_tokens":5,"messages":[],"thinking":{"type":"adaptive"` + many.String() + `}}`,
+		`{"model":"m","max_tokens":5,"messages":[],"output_config":{"effort":"low"` + many.String() + `}}`,
+	} {
+		req, _, err := Codec{Format: Messages}.DecodeRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		out, warnings, err := Codec{Format: Messages}.EncodeRequest(req, false)
+		if err != nil || len(warnings) > 0 || strings.Count(string(out), `"k`) != 20000 {
+			t.Errorf("%d of 20000 members, %v, %v", strings.Count(string(out), `"k`), warnings, err)
+		}
+		_, warnings, err = Codec{Format: Chat}.EncodeRequest(req, false)
+		if err != nil || len(warnings) != maxWarnings || warnings[maxWarnings-1].Feature != "more" {
+			t.Errorf("%d warnings, %v", len(warnings), err)
+		}
+		if took := time.Since(began); took > 5*time.Second { // it was a minute
+			t.Errorf("it took %v", took)
 		}
 	}
 }
