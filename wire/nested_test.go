@@ -79,7 +79,7 @@ func TestManyUnknownMembers(t *testing.T) {
 		if err != nil || len(warnings) != maxWarnings || warnings[maxWarnings-1].Feature != "more" {
 			t.Errorf("%d warnings, %v", len(warnings), err)
 		}
-		if took := time.Since(began); took > 5*time.Second { // it was a minute
+		if took := time.Since(began); took > 5*time.Second { // it was 11 seconds and more
 			t.Errorf("it took %v", took)
 		}
 	}
