@@ -11,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,17 +122,15 @@ func filterNames() (names []string) {
 func (a *admin) picked(r *http.Request) (access.Filter, error) {
 	query, only := r.URL.Query(), access.Filter{}
 	for _, g := range access.Filters {
-		switch values := query[string(g)]; {
-		case len(values) > 1:
-			return nil, bad("%s: one is picked at a time, and %d are named", g, len(values))
-		case len(values) == 1:
-			only[g] = values[0]
+		if query.Has(string(g)) {
+			only[g] = query.Get(string(g))
 		}
 	}
 	return a.book.Resolve(r.Context(), only)
 }
 
-// understand says why a request is none that there is: of another path or method, or with parameters that would be ignored.
+// understand says why a request is none that there is: of another path or method, or with parameters that would be ignored,
+// which cannot be read or stand there twice.
 func (a *admin) understand(r *http.Request) error {
 	_, pattern := a.mux.Handler(r)
 	if pattern == "" {
@@ -144,9 +143,16 @@ func (a *admin) understand(r *http.Request) error {
 		}
 		return &adminError{http.StatusNotFound, fmt.Errorf("there is nothing at %.100q", r.URL.Path)}
 	}
-	for name := range r.URL.Query() {
-		if !slices.Contains(adminQueries[pattern], name) {
+	query, err := url.ParseQuery(r.URL.RawQuery) // URL.Query leaves out what it cannot read: a filter that is lost shows everything
+	if err != nil {
+		return bad("the parameters cannot be read: %v (%% is written %%25, and ; is written %%3B)", err)
+	}
+	for name, values := range query {
+		switch {
+		case !slices.Contains(adminQueries[pattern], name):
 			return bad("the parameter %.40q is not known here", name)
+		case len(values) > 1:
+			return bad("the parameter %q is named %d times, and one is picked at a time", name, len(values))
 		}
 	}
 	return nil

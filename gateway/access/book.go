@@ -521,9 +521,12 @@ func (b *Book) UsageOf(ctx context.Context, only Filter, since time.Time, by ...
 	if err := only.check(); err != nil {
 		return nil, err
 	}
-	for _, g := range by {
+	for i, g := range by {
 		if !slices.Contains(Groupings, g) {
 			return nil, fmt.Errorf("access: usage cannot be told by %.40q, only by %s", g, groupingNames())
+		}
+		if slices.Contains(by[:i], g) { // a table would have the column twice
+			return nil, fmt.Errorf("access: %s is named twice in what usage is told by", g)
 		}
 	}
 	day := ""
