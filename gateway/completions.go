@@ -24,13 +24,17 @@ func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
 	x.streamed = string(js.Get(body, "stream")) == "true"
 	prompt, texts := js.Get(body, "prompt"), 0
 	for each := range js.Elements(prompt) {
-		if kind := js.Kind(each); kind != '"' && kind != '[' { // the tokens of one text
+		if kind := js.Kind(each); kind != '"' && kind != '[' && kind != '{' { // the tokens of one text
 			texts = 1
 			break
 		}
-		if texts++; texts > mostPrompts {
-			return nil, invalid("prompt has more than %d texts", mostPrompts)
-		}
+		texts++
+	}
+	for range js.Elements(js.Get(body, "prompt_embeds")) { // vLLM takes texts as vectors beside those
+		texts++
+	}
+	if texts > mostPrompts {
+		return nil, invalid("prompt has more than %d texts", mostPrompts)
 	}
 	x.allows.answers = max(x.allows.answers, 1) * max(texts, 1)
 	x.spent.answers = x.allows.answers

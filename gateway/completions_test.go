@@ -108,6 +108,7 @@ func TestCompletionsRefused(t *testing.T) {
 		{"any", `{"prompt":"a"}`, 400, "names no model"},
 		{"any", `{"model":"fim","prompt":"a","n":0}`, 400, "n has to be"},
 		{"any", `{"model":"fim","prompt":"a","prompt":"b"}`, 400, "twice"},
+		{"any", `{"model":"fim","Prompt":["a","b"]}`, 400, "has to be written"},
 		{"any", `{"model":"fim","prompt":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 2049), ",") + `]}`, 400, "more than 2048 texts"},
 	} {
 		header := []string{"Authorization", "Bearer " + keys[test.key]}
@@ -183,6 +184,8 @@ func TestCompletionsReserve(t *testing.T) {
 		`"prompt":["a","b","c","d","e"],"max_tokens":50,"n":2`:            false,
 		`"prompt":[[1,2],[3,4]],"max_tokens":500`:                         true,
 		`"prompt":[1,2,3,4],"max_tokens":500`:                             false,
+		`"prompt":[{"prompt_string":"a"},{"x":1}],"max_tokens":500`:       true,
+		`"prompt":"","prompt_embeds":["AA","BB"],"max_tokens":500`:        true,
 		`"prompt":"` + strings.Repeat("word ", 2000) + `","max_tokens":1`: true,
 	} {
 		begun, goOn := make(chan struct{}), make(chan struct{})

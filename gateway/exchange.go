@@ -277,6 +277,7 @@ func (x *exchange) plain() bool { return x.Codec.Quirks == wire.Quirks{} }
 var weighed = []string{
 	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
 	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
+	"prompt", "prompt_embeds", "best_of",
 }
 
 // ambiguous says why a body may be read in more than one way, nil if it may not: an upstream must not

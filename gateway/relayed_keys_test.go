@@ -97,10 +97,11 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		status                   int
 	}{
 		{"/v1/embeddings", "application/json", `{"error":{"message":"no credit for KEY"}}`, `{"error":{"message":"no credit for [key]"}}`, 429},
+		{"/v1/embeddings", "application/json", `{"a":"sk\u002Dupstream\u002dSECRET-0123456789abcdef"}`, `{"a":"[key]"}`, 200},
 		{"/v1/completions", "text/event-stream", ": KEY\n\ndata: {\"choices\":[{\"text\":\"KEY\"}]}\n\ndata: [DONE]\n\n", ": [key]\n\ndata: {\"choices\":[{\"text\":\"[key]\"}]}\n\ndata: [DONE]\n\n", 200},
 	} {
 		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", c.kind)
+			w.Header().Set("Content-Type", c.kind+"; k="+key)
 			w.WriteHeader(c.status)
 			for part := range strings.SplitSeq(strings.ReplaceAll(c.answer, "KEY", key[:9]+"|"+key[9:]), "|") { // cut in the key
 				io.WriteString(w, part)
@@ -112,8 +113,9 @@ func TestPassedAnswersHideKeys(t *testing.T) {
 		route := to("m", "up/m")
 		route.Pass = gateway.Kinds()
 		url := serve(t, gateway.Setup{Open: opening(client), Forward: client.Forwarder, Routes: []gateway.ModelRoute{route}})
-		if resp, got := send(t, "POST", url+c.path, "application/json", `{"model":"m","prompt":"a","input":"a"}`); resp.StatusCode != c.status || got != c.want {
-			t.Errorf("%s: %d %s", c.path, resp.StatusCode, got)
+		resp, got := send(t, "POST", url+c.path, "application/json", `{"model":"m","prompt":"a","input":"a"}`)
+		if kind := resp.Header.Get("Content-Type"); resp.StatusCode != c.status || got != c.want || kind != c.kind+"; k=[key]" {
+			t.Errorf("%s: %d %s %s", c.path, resp.StatusCode, kind, got)
 		}
 	}
 }

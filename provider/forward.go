@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/js"
@@ -102,7 +103,15 @@ func (f *Forwarder) Do(ctx context.Context, r Forwarded) (*http.Response, error)
 		return nil, m.asError(w.ctx, err, key)
 	}
 	w.rest()
-	resp.Body = &forwarded{body: body{ReadCloser: resp.Body, w: w}, mask: m.client.masks.of(key)}
+	hide := m.client.masks.of(key)
+	for _, values := range resp.Header {
+		for i, v := range values {
+			if hide != nil && hide.suspects([]byte(v)) {
+				values[i] = redact(v, key)
+			}
+		}
+	}
+	resp.Body = &forwarded{body: body{ReadCloser: resp.Body, w: w}, mask: hide}
 	return resp, nil
 }
 
@@ -123,7 +132,7 @@ func (f *forwarded) Read(p []byte) (int, error) {
 		}
 		n, err := f.body.Read(p)
 		whole := err != nil || n > 0 && p[n-1] == '\n'
-		if f.mask == nil || whole && len(f.held) == 0 && !f.mask.find.In(p[:n]) {
+		if f.mask == nil || whole && len(f.held) == 0 && !f.mask.suspects(p[:n]) {
 			return n, err
 		}
 		text := f.mask.hide(append(f.held, p[:n]...))
@@ -151,8 +160,9 @@ var clientHeaders = []string{"Anthropic-Beta", "Openai-Beta"}
 func Betas(h http.Header) http.Header {
 	out := http.Header{}
 	for _, name := range clientHeaders {
-		if values := h[name]; len(values) > 0 {
-			out[name] = slices.Clone(values)
+		values := slices.DeleteFunc(slices.Clone(h[name]), func(v string) bool { return strings.TrimSpace(v) == "" })
+		if len(values) > 0 {
+			out[name] = values
 		}
 	}
 	return out

@@ -139,5 +139,6 @@ func redact(text, key string) string {
 			text = strings.ReplaceAll(text, form, "[key]")
 		}
 	}
-	return text
+	clean, _ := secret.NewSet(secrets...).Strip([]byte(text), "[key]") // where only some of its characters are escaped
+	return string(clean)
 }

@@ -19,6 +19,8 @@ type mask struct {
 	key    string
 	find   *secret.Finder // of anything that hide changes, or may change
 	spoken []string       // forms that are taken out of what the model says too, longest first
+	// escaped are the same keys, to be found in JSON some of whose characters are escaped.
+	escaped *secret.Set
 	// longest is the length of the longest form that find finds.
 	longest int
 }
@@ -26,7 +28,7 @@ type mask struct {
 func newMask(key string) *mask {
 	m := &mask{key: key}
 	values := []string{key}
-	var forms []string
+	var forms, shown []string
 	if pair, ok := parseAWSKey(key); ok {
 		values = append(values, pair.secret, pair.session, pair.id)
 		forms = append(forms, signatureMark)
@@ -37,9 +39,10 @@ func newMask(key string) *mask {
 		}
 		forms = append(forms, secret.Forms(v)...)
 		if len(v) >= leastShown {
-			m.spoken = append(m.spoken, secret.Forms(v)...)
+			m.spoken, shown = append(m.spoken, secret.Forms(v)...), append(shown, v)
 		}
 	}
+	m.escaped = secret.NewSet(shown...)
 	slices.SortStableFunc(m.spoken, func(a, b string) int { return len(b) - len(a) })
 	for _, f := range forms {
 		m.longest = max(m.longest, len(f))
@@ -48,10 +51,18 @@ func newMask(key string) *mask {
 	return m
 }
 
+// escape begins the bytes of a key where JSON has them escaped one by one, as some programs do with "+" or "&".
+var escape = []byte(`\u00`)
+
+// suspects reports whether the key may stand in b.
+func (m *mask) suspects(b []byte) bool {
+	return m.find.In(b) || bytes.Contains(b, escape) && m.escaped.In(b)
+}
+
 // hide returns whole events of a stream, or a document, without the key. It is b itself where there is none.
 func (m *mask) hide(b []byte) []byte {
 	switch {
-	case m == nil || !m.find.In(b):
+	case m == nil || !m.suspects(b):
 		return b
 	case eventstream.Begins(b):
 		return m.hideFrames(b)
@@ -71,6 +82,7 @@ func (m *mask) hideLine(line []byte) []byte {
 	for _, form := range m.spoken {
 		line = bytes.ReplaceAll(line, []byte(form), []byte(markFor(form)))
 	}
+	line, _ = m.escaped.Strip(line, "[key]")
 	return line
 }
 

@@ -22,6 +22,10 @@ func TestMask(t *testing.T) {
 		{"", ": none\n", ": none\n"},
 		{pair, ": AWS4-HMAC-SHA256 Credential=AKIA0123456789ABCDEF/x, Signature=0123abcd\n", ": AWS4-HMAC-SHA256 Credential=[key]/x, Signature=[key]\n"},
 		{pair, "data: {\"a\":\"Signature=0123abcd\"}\n", "data: {\"a\":\"Signature=0123abcd\"}\n"},
+		{key, `data: {"a":"sk\u002Dupstream-\u0053ECRET-0123456789abcdef b"}` + "\n", `data: {"a":"[key] b"}` + "\n"},
+		{key, `id: sk\u002dupstream-SECRET\u002D0123456789abcdef` + "\n", "id: [key]\n"},
+		{key, `data: {"a":"{\"b\":\"sk\\u002dupstream-SECRET-0123456789abcdef\"}"}` + "\n", `data: {"a":"{\"b\":\"[key]\"}"}` + "\n"},
+		{key, `data: {"a":"caf\u00e9 \u003cb\u003e sk-upstream"}` + "\n", `data: {"a":"caf\u00e9 \u003cb\u003e sk-upstream"}` + "\n"},
 		{pair, "data: {\"a\":\"wJalrXUtnFEMI+K7MDENG\\/bPxRfiCYEXAMPLEKEY\"}\n", "data: {\"a\":\"[key]\"}\n"},
 	} {
 		if got := string(new(masks).of(c.key).hide([]byte(c.in))); got != c.out {
