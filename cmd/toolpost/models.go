@@ -139,8 +139,12 @@ func mark(a catalog.Answer) string {
 	return a.String()
 }
 
+// inCell puts a space for what would end a line of a table or move a column.
+var inCell = strings.NewReplacer("\n", " ", "\t", " ")
+
 // printTable writes rows in columns that line up, and colours answers by their
-// meaning. (text/tabwriter would count the colours as letters.)
+// meaning. (text/tabwriter would count the colours as letters.) A row is one
+// line, whatever its names hold.
 func printTable(w io.Writer, indent string, rows [][]string) error {
 	p := colours(w)
 	var widths []int
@@ -149,6 +153,7 @@ func printTable(w io.Writer, indent string, rows [][]string) error {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
+			row[i] = inCell.Replace(s)
 			widths[i] = max(widths[i], utf8.RuneCountInString(s))
 		}
 	}

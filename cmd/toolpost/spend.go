@@ -78,10 +78,14 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 		return err
 	case u.asJSON && u.asCSV:
 		return usagef(cmd, "--json and --csv are two forms: use one of them")
-	case u.request != "" && (u.asCSV || len(only) > 0 || cmd.Flags().Changed("by") || !from.IsZero()):
-		return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --since, --csv and nothing that picks others")
+	case u.request != "" && (u.asCSV || len(only) > 0 || cmd.Flags().Changed("by") || cmd.Flags().Changed("last") || !from.IsZero()):
+		return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --last, --since, --csv and nothing that picks others")
 	case u.request != "":
 		return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, u.request, u.asJSON) })
+	case u.last < 1:
+		return usagef(cmd, "--last: %d is no number of requests; 1 is the least", u.last)
+	case u.by != byRequest && cmd.Flags().Changed("last"):
+		return usagef(cmd, "--last says how many requests are listed, and goes only with --by request")
 	case u.by == byRequest && !from.IsZero():
 		return usagef(cmd, "the list of requests has no --since; --last says how many")
 	case u.by == byRequest:
@@ -101,6 +105,9 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 	for word := range strings.SplitSeq(u.by, ",") {
 		if !slices.Contains(access.Groupings, access.Grouping(word)) {
 			return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
+		}
+		if slices.Contains(groups, access.Grouping(word)) {
+			return usagef(cmd, "--by: %s is named twice", word)
 		}
 		groups = append(groups, access.Grouping(word))
 	}
