@@ -24,12 +24,10 @@ func (c converse) encodeMessages(e *encoder, list []llm.Message) {
 		e.StringField("role", role)
 		e.Key("content")
 		e.Array()
-		extra := map[string]json.RawMessage{}
+		var extra map[string]json.RawMessage
 		for _, m := range list[:n] {
 			encodeBlocks(c, e, m.Parts)
-			for key, v := range e.ownExtra(m.Extra) {
-				extra[key] = v
-			}
+			extra = e.joined(extra, e.ownExtra(m.Extra))
 		}
 		e.EndArray()
 		e.endWith(start, extra)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -106,6 +107,20 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 		}
 	}
 	return x[e.c.Format]
+}
+
+// joined returns the fields of two messages that become one. What both say stays as the first says it.
+func (e *encoder) joined(x, y map[string]json.RawMessage) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(x)+len(y))
+	maps.Copy(out, x)
+	for _, key := range sortedKeys(y) {
+		if have, said := x[key]; !said {
+			out[key] = y[key]
+		} else if !bytes.Equal(have, y[key]) {
+			e.lost(llm.Ignored, dotted(key), "the message before, which it is joined with, has another")
+		}
+	}
+	return out
 }
 
 // saidAnyway are the fields of formats that are kept as they came, beside what every format has for them.

@@ -3,9 +3,11 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -18,7 +20,8 @@ import (
 // The vendor is the one whose signatures stay, as in Codec.Vendor. The messages
 // given are not changed.
 func Heal(messages []llm.Message, vendor string) ([]llm.Message, []llm.Warning) {
-	h := healing{vendor: vendor, results: map[string][]llm.Result{}}
+	h := healing{vendor: vendor, results: map[string][]healedResult{}}
+	h.notes.c.Vendor = vendor
 	h.collect(messages)
 	for _, msg := range messages {
 		h.message(msg)
@@ -38,21 +41,41 @@ const Silent = "The call failed. It said nothing about why."
 // healing is one history being healed.
 type healing struct {
 	vendor  string
-	results map[string][]llm.Result // by call id, in their order
+	results map[string][]healedResult // by call id, in their order
 	out     []llm.Message
+	notes   encoder // of fields that stay behind; it writes nothing
 
 	missing, twice, foreign, broken, silent int
+}
+
+// healedResult is a result and the extra fields of its message, which go where it goes if nothing else was in that message.
+type healedResult struct {
+	llm.Result
+	of llm.Extra
 }
 
 // collect gathers all results.
 func (h *healing) collect(messages []llm.Message) {
 	for _, msg := range messages {
+		of := msg.Extra
+		if !onlyResults(msg) {
+			of = nil
+		}
 		for _, p := range msg.Parts {
 			if r, ok := p.(llm.Result); ok && !r.Hosted {
-				h.results[r.CallID] = append(h.results[r.CallID], r)
+				h.results[r.CallID] = append(h.results[r.CallID], healedResult{r, of})
+				of = nil
 			}
 		}
 	}
+}
+
+// onlyResults reports whether a message holds nothing but answers to calls of the client.
+func onlyResults(m llm.Message) bool {
+	return len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		r, ok := p.(llm.Result)
+		return !ok || r.Hosted
+	})
 }
 
 // message takes the next message over. Results have their place after their
@@ -69,8 +92,12 @@ func (h *healing) message(msg llm.Message) {
 			}
 			continue
 		case llm.Call:
+			if !p.Hosted {
+				h.notes.foreignState("", p.State)
+			}
 			p.State = h.own(p.State)
 			if !p.Hosted && !whole(p) {
+				h.left(p.Extra)
 				broken = append(broken, p)
 				parts = append(parts, llm.Text{Text: attempt(p)})
 				continue
@@ -87,38 +114,69 @@ func (h *healing) message(msg llm.Message) {
 		msg.Role = llm.RoleUser
 	}
 	if len(parts) > 1 || msg.Role != llm.RoleUser { // what the user says is his, blank or not
-		parts = slices.DeleteFunc(parts, blank)
+		parts = slices.DeleteFunc(parts, h.blank)
 	}
-	if len(parts) > 0 {
+	switch {
+	case len(parts) > 0:
 		msg.Parts = parts
 		h.out = append(h.out, msg)
+	case !onlyResults(msg): // else they go with those
+		h.left(msg.Extra)
 	}
 	h.answer(calls)
 	h.explain(broken)
 }
 
 // blank reports whether a part is text of which nothing can be seen, as calls read
-// from text leave it between them. Some vendors refuse it.
-func blank(p llm.Part) bool {
+// from text leave it between them. Some vendors refuse it. It notes what else such a part says.
+func (h *healing) blank(p llm.Part) bool {
 	t, ok := p.(llm.Text)
-	return ok && strings.TrimSpace(t.Text) == "" && t.State.IsZero()
+	if !ok || strings.TrimSpace(t.Text) != "" || !t.State.IsZero() {
+		return false
+	}
+	h.left(t.Extra)
+	return true
+}
+
+// left notes the extra fields of something that is not sent.
+func (h *healing) left(x llm.Extra) {
+	for _, format := range sortedKeys(x) {
+		for _, key := range sortedKeys(x[format]) {
+			if !strings.HasPrefix(key, restated) {
+				name, _ := cutPrefix(dotted(key), innerPrefix)
+				h.notes.lost(llm.Ignored, name, "what it stood in is not sent")
+			}
+		}
+	}
 }
 
 // part returns a part without what another vendor signed.
 func (h *healing) part(p llm.Part) []llm.Part {
 	switch p := p.(type) {
 	case llm.Text:
-		opaque := !p.State.IsZero() && p.Text == ""
-		if p.State = h.own(p.State); opaque && p.State.IsZero() {
+		if p.Text == "" && h.isForeign(p.State) {
+			h.foreign++
+			h.left(p.Extra)
+			h.notes.lost(llm.Ignored, "opaque part", foreignPart(p.State))
 			return nil
 		}
+		h.notes.foreignState("", p.State)
+		p.State = h.own(p.State)
 		return []llm.Part{p}
 	case llm.Thinking:
-		if p.State = h.own(p.State); p.State.IsZero() && (p.Redacted || p.Text == "") {
+		h.notes.foreignState("", p.State)
+		foreign := h.isForeign(p.State)
+		if (p.Redacted || p.Text == "") && (foreign || p.State.IsZero()) {
+			h.left(p.Extra)
+			if foreign {
+				h.foreign++
+			}
 			return nil
 		}
+		p.State = h.own(p.State)
 		return []llm.Part{p}
 	case llm.Media:
+		h.notes.foreignState("", p.State)
 		p.State = h.own(p.State)
 		return []llm.Part{p}
 	}
@@ -127,11 +185,29 @@ func (h *healing) part(p llm.Part) []llm.Part {
 
 // own returns a state if this vendor made it.
 func (h *healing) own(s llm.State) llm.State {
-	if s.IsZero() || s.Vendor == h.vendor {
+	if !h.isForeign(s) {
 		return s
 	}
-	h.foreign++
+	if signed(s) {
+		h.foreign++
+	}
 	return llm.State{}
+}
+
+func (h *healing) isForeign(s llm.State) bool { return !s.IsZero() && s.Vendor != h.vendor }
+
+// signed reports whether a state holds what only its vendor can read: the id of an item, and whether it is complete, is
+// missed by nobody.
+func signed(s llm.State) bool {
+	if js.Kind(s.Data) != '{' {
+		return true
+	}
+	for key := range js.Members(s.Data) {
+		if slices.Contains(sealedMembers, string(key)) {
+			return true
+		}
+	}
+	return false
 }
 
 // whole reports whether a call can be sent back as a call: it was not cut off,
@@ -162,25 +238,41 @@ func (h *healing) answer(calls []llm.Call) {
 	if len(calls) == 0 {
 		return
 	}
-	parts := make([]llm.Part, len(calls))
+	m := llm.Message{Role: llm.RoleTool, Parts: make([]llm.Part, len(calls))}
 	for i, c := range calls {
-		parts[i] = h.result(c)
+		r := h.result(c)
+		m.Parts[i] = r.Result
+		m.Extra = h.join(m.Extra, r.of)
 	}
-	h.out = append(h.out, llm.Message{Role: llm.RoleTool, Parts: parts})
+	h.out = append(h.out, m)
+}
+
+// join returns the extra fields of two messages that become one. What both say stays as the first says it.
+func (h *healing) join(x, y llm.Extra) llm.Extra {
+	if len(x) == 0 {
+		return y
+	}
+	out := maps.Clone(x)
+	for _, format := range sortedKeys(y) {
+		out[format] = h.notes.joined(x[format], y[format])
+	}
+	return out
 }
 
 // result takes the result of a call, or says that there is none.
-func (h *healing) result(c llm.Call) llm.Result {
+func (h *healing) result(c llm.Call) healedResult {
 	waiting := h.results[c.ID]
 	if len(waiting) == 0 {
 		h.missing++
-		return llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: Interrupted}}}
+		return healedResult{Result: llm.Result{CallID: c.ID, Name: c.Name, Failed: true, Parts: []llm.Part{llm.Text{Text: Interrupted}}}}
 	}
 	r := waiting[0]
 	h.results[c.ID] = waiting[1:]
 	if r.Name == "" {
 		r.Name = c.Name
 	}
+	h.notes.foreignState("", r.State)
+	h.notes.foreignOutput(r.State)
 	r.State = h.own(r.State)
 	if r.Failed && r.Text() == "" && !slices.ContainsFunc(r.Parts, isMedia) {
 		h.silent++
@@ -202,6 +294,8 @@ func (h *healing) explain(calls []llm.Call) {
 		if waiting := h.results[c.ID]; len(waiting) > 0 {
 			h.results[c.ID] = waiting[1:]
 			text = waiting[0].Text()
+			h.left(waiting[0].of)
+			h.left(waiting[0].Extra)
 		}
 		h.out = append(h.out, llm.User(text))
 	}
@@ -211,6 +305,10 @@ func (h *healing) explain(calls []llm.Call) {
 func (h *healing) orphans() {
 	for _, waiting := range h.results {
 		h.twice += len(waiting)
+		for _, r := range waiting {
+			h.left(r.of)
+			h.left(r.Extra)
+		}
 	}
 }
 
@@ -232,5 +330,5 @@ func (h *healing) report() []llm.Warning {
 			out = append(out, llm.Warning{Code: w.code, Feature: "history", Detail: fmt.Sprintf(w.text, w.n)})
 		}
 	}
-	return out
+	return append(out, h.notes.warnings...)
 }

@@ -14,19 +14,18 @@ import (
 func (m messages) encodeMessages(e *encoder, list []llm.Message) {
 	for i := 0; i < len(list); i++ {
 		msg := list[i]
-		parts, extra := msg.Parts, msg.Extra
+		parts, fields := msg.Parts, e.ownExtra(msg.Extra)
 		if msg.Role == llm.RoleTool && i+1 < len(list) && list[i+1].Role == llm.RoleUser {
 			i++
 			parts = append(append([]llm.Part{}, parts...), list[i].Parts...)
-			e.ownExtra(msg.Extra)
-			extra = list[i].Extra
+			fields = e.joined(fields, e.ownExtra(list[i].Extra))
 		}
 		mark := len(e.Buf)
 		start := e.Object()
 		e.StringField("role", blockRole(e, msg.Role))
 		e.Key("content")
 		m.encodeContent(e, parts)
-		e.end(start, extra)
+		e.endWith(start, fields)
 		e.dropEmpty(mark, `"content":[]}`)
 	}
 }

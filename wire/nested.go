@@ -280,13 +280,15 @@ func (e *encoder) foreignOutput(s llm.State) {
 	}
 }
 
+// sealedMembers are the members of states that are for the eyes of their vendor.
+var sealedMembers = []string{"signature", "data", "thoughtSignature", "encrypted_content", "redactedContent", "extra_content", "reasoning_details"}
+
 // stateMembers are the members of states of all vendors that nobody else needs.
-var stateMembers = []string{
-	"signature", "data", "thoughtSignature", "encrypted_content", "redactedContent", "extra_content", "reasoning_details", // for the vendor's eyes
+var stateMembers = append([]string{
 	"id", "status", "call_id", "type", "role", "name", "execution", // what pairs items
 	"text", "content", "summary", "action", "operation", "arguments", "input", "output", "response", "tools", "tool_name", "tool_use_id", // what the part says
 	// Of citations.
 	"url", "title", "source", "cited_text", "document_title", "document_index", "search_result_index", "encrypted_index", "file_id", "filename", "index",
 	"start_char_index", "end_char_index", "start_page_number", "end_page_number", "start_block_index", "end_block_index", "start_index", "end_index",
 	"container_id", "location", "sourceContent", "url_citation",
-}
+}, sealedMembers...)

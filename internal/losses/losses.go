@@ -34,8 +34,10 @@ func translate(from wire.Codec, to string, body []byte) (Translation, error) {
 	}
 	c := wire.Codec{Format: to}
 	req, left := c.Portable(req)
+	healed, changed := wire.Heal(req.Messages, to)
+	req.Messages = healed
 	out, warnings, err := c.EncodeRequest(req, stream)
-	t.Out, t.Warnings = out, append(left, warnings...)
+	t.Out, t.Warnings = out, slices.Concat(left, changed, warnings)
 	return t, err
 }
 
