@@ -12,6 +12,9 @@ import (
 // Completions are text that a model writes for a text, as editors have it fill in what stands between two others. They are passed on as they
 // are; what they may use is reserved before, and what they used is counted, as of an answer to a question.
 
+// writtenMembers are the names of members of such requests that say how much is written, beside those of all requests.
+var writtenMembers = []string{"prompt", "prompt_embeds", "best_of"}
+
 // mostPrompts bounds the texts of one request.
 const mostPrompts = 2048
 
@@ -21,6 +24,9 @@ func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
 		return nil, err
 	}
 	body = js.Trim(body)
+	if err := respelled(body, writtenMembers); err != nil {
+		return nil, err
+	}
 	x.streamed = string(js.Get(body, "stream")) == "true"
 	prompt, texts := js.Get(body, "prompt"), 0
 	for each := range js.Elements(prompt) {

@@ -277,7 +277,6 @@ func (x *exchange) plain() bool { return x.Codec.Quirks == wire.Quirks{} }
 var weighed = []string{
 	"model", "messages", "input", "contents", "tools", "mcp_servers", "web_search_options", "max_tokens", "max_completion_tokens",
 	"max_output_tokens", "n", "stream", "stream_options", "previous_response_id", "store",
-	"prompt", "prompt_embeds", "best_of",
 }
 
 // ambiguous says why a body may be read in more than one way, nil if it may not: an upstream must not
@@ -287,11 +286,16 @@ func ambiguous(body []byte) error {
 	if name := js.Repeated(body); name != nil {
 		return invalid("the request has the member %.60q twice, or in two spellings", name)
 	}
+	return respelled(body, weighed)
+}
+
+// respelled refuses an object that has a member in another spelling than that of names.
+func respelled(body []byte, names []string) error {
 	for key := range js.Members(body) {
 		if oneSpelling(key) {
 			continue
 		}
-		for _, name := range weighed {
+		for _, name := range names {
 			if string(key) != name && strings.EqualFold(string(key), name) {
 				return invalid("the member %.60q of the request has to be written %q", key, name)
 			}

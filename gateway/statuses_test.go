@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -287,12 +286,8 @@ func troubles(t *testing.T) []trouble {
 	}
 	drained, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
 	drained.Drain()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
-	nowhere := opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: "http://" + gone.Addr().String() + "/v1", Wires: []string{wire.Chat}}}})
+	const gone = "http://127.0.0.1:1" // a port that was free may be another's by the time it is asked
+	nowhere := opening(&provider.Client{Retry: once, Route: provider.Native, Vendors: map[string]provider.Vendor{"up": {BaseURL: gone + "/v1", Wires: []string{wire.Chat}}}})
 	plain := serve(t, gateway.Setup{MaxBody: 1 << 10, Routes: []gateway.ModelRoute{to("m", "up-chat/sim/native")}})
 	return []trouble{
 		{"no JSON", "answer count", at(plain, "m", "", func(a *query, _ *http.Request) { a.body = "{" }), "", false,
