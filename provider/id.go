@@ -131,7 +131,7 @@ func (v *Vendor) serves(model string) error {
 }
 
 // variable is ${NAME} in an address.
-var variable = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
+var variable = regexp.MustCompile(`\$\{([A-Za-z0-9_]+)\}`)
 
 // UnsetError is that the address of a vendor needs variables of the environment
 // that are not set.

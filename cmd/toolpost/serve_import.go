@@ -146,6 +146,7 @@ func (in *importing) leave(n ast.Node, format string, args ...any) {
 		line = n.GetToken().Position.Line
 	}
 	text, _ := new(journal.Secrets).Strip(fmt.Sprintf(format, args...))
+	text = keyInName.ReplaceAllString(text, "$1$2=…") // of names that are not taken over
 	if l := (leftover{line, text}); !slices.Contains(in.left, l) {
 		in.left = append(in.left, l)
 	}
@@ -295,11 +296,6 @@ func (in *importing) model(n ast.Node) {
 		in.lost++ // it was said why
 		return
 	}
-	if holdsKey(name) || holdsKey(up.id) {
-		in.lost++
-		in.leave(n, "a model is left out: its name holds what looks like a key, which is not copied")
-		return
-	}
 	if pass == "" && strings.Contains(strings.ToLower(up.id), "embed") {
 		pass = "embeddings"
 	}
@@ -360,11 +356,17 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 			in.leave(k, "%s is not taken over", name)
 		}
 	}
-	if p.model == nil {
+	switch model := scalar(p.model); {
+	case p.model == nil:
 		in.leave(n, "a model is left out: its litellm_params have no model")
-		return "", weight
+	case nameHoldsKey(called) || nameHoldsKey(model) || holdsKey(scalar(p.vendor)):
+		in.leave(n, "a model is left out: its name holds what looks like a key, which is not copied")
+	case strings.ContainsAny(model, "?#"):
+		in.leave(p.model, "a model is left out: its name has a query or a fragment, which are not copied")
+	default:
+		id = in.id(p)
 	}
-	return in.id(p), weight
+	return id, weight
 }
 
 // fromEnv says what a variable of the environment has to be. There is one of each, so what another model says besides is lost.
@@ -550,6 +552,12 @@ func holdsKey(text string) bool {
 	return len(found) > 0 || keyForm.MatchString(text)
 }
 
+// keyInName is a word for a key in the name of a model, and what is set to it.
+var keyInName = regexp.MustCompile(`(?i)(^|[^a-z])(api[-_]?key|key|token|secret|password)=[^\s]*`)
+
+// nameHoldsKey reports whether the name of a model holds a key: one of a known form, or what is called so.
+func nameHoldsKey(name string) bool { return holdsKey(name) || keyInName.MatchString(name) }
+
 // In a path of an address: words before a key, and pieces that nobody thought up. Version numbers and names of models have neither.
 var (
 	keyWord    = regexp.MustCompile(`(?i)(^|[^a-z])(api[-_]?key|key|token|secret|password)[=:/]`)
@@ -615,7 +623,7 @@ func (in *importing) alias(key, of ast.Node) {
 		in.leave(key, "the alias %s is left out: there is a model of that name", name)
 	case i < 0:
 		in.leave(key, "the alias %s is left out: there is no model %s", name, target)
-	case holdsKey(name):
+	case nameHoldsKey(name):
 		in.leave(key, "an alias is left out: its name holds what looks like a key, which is not copied")
 	default:
 		r := in.routes[i]
