@@ -32,6 +32,13 @@ func TestHalvesOfPairs(t *testing.T) {
 		c.Vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
 		routes = append(routes, to(format, "up-"+format+"/sim/native"))
 	}
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"`+half+`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	}))
+	t.Cleanup(echo.Close)
+	c.Vendors["echo"] = provider.Vendor{BaseURL: echo.URL + "/v1", Wires: []string{wire.Chat}}
+	routes = append(routes, to("echo", "echo/m"))
 	url := serve(t, gateway.Setup{Open: opening(c), Routes: routes})
 	for format := range roots {
 		resp, answer := send(t, "POST", url+"/v1/chat/completions", "application/json", `{"model":"`+format+`","messages":[{"role":"user","content":"a`+half+`b"}]}`)
@@ -39,6 +46,14 @@ func TestHalvesOfPairs(t *testing.T) {
 		same := format == wire.Chat
 		if resp.StatusCode != http.StatusOK || told == same || strings.Contains(got, half) != same || strings.Contains(got, "\ufffd") == same {
 			t.Errorf("%s: %d, %v, %s, %s", format, resp.StatusCode, resp.Header[gateway.WarningHeader], got, answer)
+		}
+	}
+	// An answer that passes as it is has lost nothing, another has.
+	for path, same := range map[string]bool{"/v1/chat/completions": true, "/v1/messages": false} {
+		resp, answer := send(t, "POST", url+path, "application/json", `{"model":"echo","max_tokens":5,"messages":[{"role":"user","content":"a"}]}`)
+		told := strings.Contains(strings.Join(resp.Header[gateway.WarningHeader], "\n"), "U+FFFD")
+		if resp.StatusCode != http.StatusOK || told == same || strings.Contains(string(answer), half) != same {
+			t.Errorf("%s: %d, %v, %s", path, resp.StatusCode, resp.Header[gateway.WarningHeader], answer)
 		}
 	}
 }

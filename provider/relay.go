@@ -321,7 +321,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	}
 	side := newLockstep(j)
 	defer side.stop()
-	var said []llm.Event
+	var said, replaced []llm.Event
 	hear := func(ev llm.Event, err error) bool {
 		said = append(said, ev)
 		return yield(ev, err)
@@ -329,6 +329,10 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	for _, ev := range r.Events() {
 		if err := w.count(ev); err != nil {
 			return err
+		}
+		if wire.SaysReplaced(ev) {
+			replaced = append(replaced, ev)
+			continue
 		}
 		if _, err := side.show(ev, hear); err != nil {
 			return err
@@ -341,6 +345,9 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 		}
 		if b, _, err = j.codec.EncodeResponse(anew.Response()); err != nil {
 			return err
+		}
+		for _, w := range replaced {
+			yield(w, nil)
 		}
 	}
 	_, err = j.relay.Write(b)

@@ -87,10 +87,11 @@ type answer struct {
 	others []*answer
 	first  *answer
 
-	begun   bool      // the llm.Start was sent
-	halves  bool      // a document had halves of surrogate pairs
-	entire  bool      // the answer is one document
-	created time.Time // what the vendor says about when the answer began
+	begun    bool      // the llm.Start was sent
+	halves   bool      // a document had halves of surrogate pairs
+	replaced bool      // U+FFFD was told in the place of one
+	entire   bool      // the answer is one document
+	created  time.Time // what the vendor says about when the answer began
 
 	finish   llm.Finish
 	finished bool // the vendor said why the model stopped
@@ -108,6 +109,9 @@ func newAnswer(c *Codec, send func(llm.Event) bool) *answer {
 func (a *answer) emit(ev llm.Event) {
 	if !a.begun {
 		a.begin()
+	}
+	if a.halves { // the other answers are sent by the first
+		a.sawHalves(ev)
 	}
 	a.pass(ev)
 }
@@ -423,7 +427,7 @@ const (
 // take makes v the document that is read, if it is not too crowded.
 func (a *answer) take(v []byte, most int) bool {
 	a.body = v
-	if a.surrogates && !a.relaying && !a.halves {
+	if a.surrogates && (!a.relaying || a.entire) && !a.halves { // a relay writes one document instead of a stream anew
 		a.halves = js.Halves(v) > 0
 	}
 	if js.Crowded(v, most) {

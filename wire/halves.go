@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -11,7 +14,7 @@ import (
 // stands in its place, and whoever wrote or reads the text is told. What is passed on as the bytes that came, by a relay or as a
 // value that nobody reads, keeps it.
 
-// halvesField is the extra field of a request that says how many it has.
+// halvesField is the extra field of a request that has some. It says how often U+FFFD itself is in it.
 const halvesField = restated + "halves"
 
 const halvesDetail = `half of a surrogate pair, like \ud83d alone, is no character; U+FFFD stands in its place`
@@ -21,23 +24,45 @@ func (d *decoder) countHalves(body []byte, req *llm.Request) {
 	if !d.surrogates {
 		return
 	}
-	if n := js.Halves(body); n > 0 {
-		d.extraNamed(&req.Extra, halvesField, strconv.AppendInt(nil, int64(n), 10))
+	if js.Halves(body) > 0 {
+		d.extraNamed(&req.Extra, halvesField, strconv.AppendInt(nil, int64(replacements(body)), 10))
 	}
 }
 
-// lostHalves warns if what was written of a request has fewer halves of pairs than the client sent.
+// replacements counts how often U+FFFD is in a document, as it is or as an escape, which may stand in JSON in a string.
+func replacements(v []byte) int {
+	return bytes.Count(v, []byte(replacement)) + bytes.Count(bytes.ToLower(v), []byte(`\ufffd`))
+}
+
+const replacement = "\ufffd"
+
+// lostHalves warns if U+FFFD is in what was written of a request more often than in what the client sent. Arguments and
+// schemas, which are carried as they are, keep their halves.
 func (e *encoder) lostHalves(req *llm.Request) {
 	for _, fields := range req.Extra {
-		if n, _ := js.Int(fields[halvesField]); n > 0 && js.Halves(e.Buf) < int(n) {
+		if n, ok := js.Int(fields[halvesField]); ok && replacements(e.Buf) > int(n) {
 			e.lost(llm.Degraded, "text", halvesDetail)
 		}
 	}
 }
 
-// warnHalves warns of halves of pairs in the documents of an answer.
+// sawHalves notes whether an event of an answer whose documents have halves holds what stands in their place.
+func (a *answer) sawHalves(ev llm.Event) {
+	if !a.replaced {
+		a.replaced = strings.Contains(fmt.Sprintf("%s", ev), replacement)
+	}
+}
+
+// warnHalves warns of halves of pairs that were replaced in an answer.
 func (a *answer) warnHalves() {
-	if a.halves {
+	if a.replaced {
 		a.warn(llm.Degraded, "text", halvesDetail)
 	}
+}
+
+// SaysReplaced reports whether a warning says that U+FFFD stands in the place of something that is no character. Whoever
+// passes on the bytes that were read has no such loss.
+func SaysReplaced(ev llm.Event) bool {
+	w, ok := ev.(llm.Warning)
+	return ok && w.Detail == halvesDetail
 }

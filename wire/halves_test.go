@@ -52,6 +52,31 @@ func TestHalvesInRequests(t *testing.T) {
 	}
 }
 
+// A value that is carried as the JSON it is keeps its halves, in arguments that are a string, too.
+func TestHalvesInRawValues(t *testing.T) {
+	const body = `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"TEXT"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{"a":"\ud83d","b":"\uFFFD"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"}]}],"tools":[{"name":"f","input_schema":{"type":"object","description":"\ud83d"}}]}`
+	for text, lost := range map[string]bool{"a": false, half: true, "\ufffd": false} {
+		for _, to := range Formats() {
+			out, warnings := sentOn(t, Messages, to, strings.Replace(body, "TEXT", text, 1))
+			if strings.Count(out, half) != 2 || toldHalves(warnings) != lost {
+				t.Errorf("%s, %q: %s, %v", to, text, out, warnings)
+			}
+		}
+	}
+	answer := `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"TEXT"},{"type":"tool_use","id":"c1","name":"f","input":{"a":"\ud83d"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+	for text, lost := range map[string]bool{"a": false, half: true} {
+		r, err := Codec{Format: Messages}.DecodeResponse([]byte(strings.Replace(answer, "TEXT", text, 1)))
+		if err != nil || toldHalves(r.Warnings) != lost || !strings.Contains(string(r.Message.Calls()[0].Args), half) {
+			t.Errorf("%q: %v, %v", text, r, err)
+		}
+	}
+	several := `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":"` + half + `"},"finish_reason":"stop"}]}`
+	if r, err := (Codec{Format: Chat}).DecodeResponse([]byte(several)); err != nil || !toldHalves(r.Warnings) {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
 // So it is with answers of every format, streamed or not.
 func TestHalvesInAnswers(t *testing.T) {
 	for text, lost := range map[string]bool{half: true, pair: false} {
