@@ -93,7 +93,7 @@ func (c chat) encodeAssistant(e *encoder, parts []llm.Part, answer bool) {
 				e.lost(llm.Ignored, "logprobs", "a request of the chat format has no place for log probabilities")
 			}
 			cites = append(cites, p.Citations...)
-			if p.Refusal {
+			if p.Refusal && (answer || len(p.Extra[e.c.Format]) == 0) { // else it stays the part that has those
 				refusal.WriteString(p.Text)
 			} else {
 				p.Citations = nil

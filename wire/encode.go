@@ -297,9 +297,13 @@ func (e *encoder) saidText(t llm.Text, textType string) {
 		}
 		return
 	}
+	key := "text"
+	if t.Refusal && textType == key && len(t.Extra[e.c.Format]) > 0 { // as the client wrote it
+		textType, key = "refusal", "refusal"
+	}
 	start := e.Object()
 	e.StringField("type", textType)
-	e.StringField("text", t.Text)
+	e.StringField(key, t.Text)
 	e.end(start, t.Extra)
 }
 

@@ -65,6 +65,7 @@ var moreRequests = []struct {
 		"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"f"}}]}},
 		"messages":[{"role":"user","content":[{"type":"video_url","video_url":{"url":"https://a.test/v.mp4"}},{"type":"input_text","text":"a"}]},
 		{"role":"assistant","content":"b","reasoning":"c","reasoning_details":[{"type":"reasoning.text","text":"c","index":0}],"annotations":[{"type":"url_citation","url_citation":{"url":"https://a.test","title":"t","start_index":0,"end_index":1}}]},
+		{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]},
 		{"role":"assistant","audio":{"id":"audio_1","data":"YQ==","transcript":"a"},"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}],
 		"tool_calls":[{"id":"c1","index":0,"type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}}]},
 		{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"r"}]}]}`},

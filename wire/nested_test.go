@@ -25,6 +25,7 @@ func TestUnknownMembersKeepTheirPlace(t *testing.T) {
 			`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f"}]}],"tool_config":{"function_calling_config":{"mode":"ANY","new_one":1}}}`},
 		{Converse, `"any":{"other":1}`,
 			`{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}],"toolChoice":{"any":{"new":null,"other":1}}}}`},
+		{Chat, `{"type":"refusal","refusal":"no","new":1}`, `{"model":"m","messages":[{"role":"assistant","content":[{"type":"refusal","refusal":"no","new":1}]}]}`},
 		{Messages, `"/new":1`, `{"model":"m","max_tokens":5,"messages":[],"/new":1}`},
 	} {
 		c := Codec{Format: tt.format}
