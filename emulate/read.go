@@ -134,11 +134,27 @@ func (c CallReader) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, e
 
 // Begin begins to read an answer.
 func (c CallReader) Begin(out func(llm.Event, error) bool) Taker {
-	r := &reading{CallReader: c, yield: out, holding: c.Whole}
-	p := r.parser()
-	p.Finish = r.reason
-	r.feed = p.Open(r.found)
-	return r
+	return &reading{CallReader: c, yield: out, holding: c.Whole}
+}
+
+// add hands text to the parser, which is opened for it: many answers have only calls.
+func (r *reading) add(text string) bool {
+	if r.feed == nil {
+		p := r.parser()
+		p.Finish = r.reason
+		r.feed = p.Open(r.found)
+	}
+	return r.feed.Add(text)
+}
+
+// over tells the parser that nothing more comes, and why if that is an error.
+func (r *reading) over(err error) {
+	switch {
+	case r.feed != nil:
+		r.feed.End(err)
+	case err != nil:
+		r.found(nil, err)
+	}
 }
 
 // parser returns the parser for the promotion.
@@ -211,7 +227,7 @@ func (r *reading) Take(ev llm.Event, err error) bool {
 	}
 	if err != nil {
 		if r.release() {
-			r.feed.End(err)
+			r.over(err)
 		}
 		return false
 	}
@@ -223,7 +239,7 @@ func (r *reading) End() {
 	if r.stopped || !r.release() {
 		return
 	}
-	r.feed.End(nil)
+	r.over(nil)
 	if r.stopped || r.finish == nil || !r.sign() {
 		return
 	}
@@ -235,7 +251,11 @@ func (r *reading) End() {
 }
 
 // Stop lets go of the parser.
-func (r *reading) Stop() { r.feed.Stop() }
+func (r *reading) Stop() {
+	if r.feed != nil {
+		r.feed.Stop()
+	}
+}
 
 // raw takes an event of the vendor.
 func (r *reading) raw(ev llm.Event) bool {
@@ -315,11 +335,11 @@ func (r *reading) text(ev llm.TextDelta) bool {
 func (r *reading) push(text string) bool {
 	switch {
 	case r.Promotion == llm.PromoteOff && !r.read: // not a byte of the text changes; the parser only looks for suspicions
-		return r.emit(llm.TextDelta{Text: text}) && r.feed.Add(text)
+		return r.emit(llm.TextDelta{Text: text}) && r.add(text)
 	case r.plain:
 		return r.emit(llm.TextDelta{Text: text})
 	case !r.holding:
-		return r.feed.Add(text)
+		return r.add(text)
 	}
 	r.held.WriteString(text)
 	start := strings.TrimLeft(r.held.String(), " \t\r\n")
@@ -338,7 +358,7 @@ func (r *reading) release() bool {
 	}
 	r.holding = false
 	r.held.Reset()
-	return r.feed.Add(text)
+	return r.add(text)
 }
 
 // isEnvelope reports whether a text is one JSON object that holds calls, or the
