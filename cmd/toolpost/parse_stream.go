@@ -182,6 +182,7 @@ func (s *peopleSink) end(a *parseAnswer) error {
 type jsonSink struct {
 	w              *bufio.Writer
 	calls          int
+	indented       bytes.Buffer // the last call
 	text, thinking []string
 }
 
@@ -205,15 +206,15 @@ func (s *jsonSink) called(call llm.Call) error {
 	if err != nil {
 		return err
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, bytes.TrimSpace(b), "    ", "  "); err != nil {
+	s.indented.Reset()
+	if err := json.Indent(&s.indented, bytes.TrimSpace(b), "    ", "  "); err != nil {
 		return err
 	}
 	if s.calls++; s.calls > 1 {
 		s.w.WriteString(",")
 	}
 	s.w.WriteString("\n    ")
-	_, err = s.w.Write(indented.Bytes())
+	_, err = s.w.Write(s.indented.Bytes())
 	return err
 }
 

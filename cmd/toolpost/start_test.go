@@ -10,6 +10,16 @@ import (
 	"time"
 )
 
+// released builds the command as it is released.
+func released(t *testing.T) string {
+	t.Helper()
+	command := filepath.Join(t.TempDir(), "toolpost.exe")
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", command, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return command
+}
+
 // TestStartAndSize reports how long the released command takes to start, and
 // fails if it allocates much before main begins, or is large. What a start takes
 // is a matter of the machine; what is done in it is not.
@@ -17,10 +27,7 @@ func TestStartAndSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it builds the command a second time")
 	}
-	command := filepath.Join(t.TempDir(), "toolpost.exe")
-	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", command, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	command := released(t)
 	fastest := time.Hour
 	for range 30 {
 		start := time.Now()
