@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -152,6 +154,9 @@ func (s ServerConfig) checkURL() error {
 	case s.Command != "" || len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != "" || s.EnvFile != "":
 		return fmt.Errorf("a server of type %s has no command, args, env, envFile or cwd", s.transport())
 	}
+	if err := checkHeaders(s.Headers); err != nil {
+		return err
+	}
 	if strings.Contains(s.URL, "${") {
 		return nil // looked at when the variables are known
 	}
@@ -167,6 +172,19 @@ func checkAddress(address string) error {
 		return errors.New("the url must be one of http or https with a host")
 	case u.User != nil:
 		return errors.New("the url holds a password; put it into headers")
+	}
+	if err := outbound.CheckPort(u); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	return nil
+}
+
+// checkHeaders refuses headers that no request can have. Errors do not repeat their values.
+func checkHeaders(headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if err := outbound.CheckHeader(name, headers[name]); err != nil {
+			return fmt.Errorf("headers: %w", err)
+		}
 	}
 	return nil
 }
@@ -202,10 +220,8 @@ func (s ServerConfig) resolve(lookup func(string) (string, bool)) (ServerConfig,
 			return ServerConfig{}, nil, err
 		}
 	}
-	for name, value := range out.Headers {
-		if strings.ContainsFunc(name+value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
-			return ServerConfig{}, nil, fmt.Errorf("the header %q holds a control character", name)
-		}
+	if err := checkHeaders(out.Headers); err != nil {
+		return ServerConfig{}, nil, err
 	}
 	return out, v.used, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -218,6 +219,9 @@ func parseBase(text string) (*url.URL, error) {
 		return nil, fail(llm.Invalid, "the address has no host")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, fail(llm.Invalid, "the address ends with a query or a fragment")
+	}
+	if err := outbound.CheckPort(u); err != nil {
+		return nil, fail(llm.Invalid, "the address: %v", err)
 	}
 	return u, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/mcpbridge"
@@ -576,6 +577,11 @@ func (p providerConfig) problems(wrong func(setting, format string, args ...any)
 	}
 	if _, ok := wire.For(p.Wire); p.Wire != "" && !ok {
 		wrong(".wire", "%s speaks no format that is called %q; there are %s", p.Wire, strings.Join(wire.Formats(), ", "))
+	}
+	for _, name := range slices.Sorted(keys(p.Headers)) {
+		if err := outbound.CheckHeader(name, p.Headers[name]); err != nil {
+			wrong(".headers", "headers of %s: %v", err)
+		}
 	}
 }
 

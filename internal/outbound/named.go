@@ -1,0 +1,41 @@
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// CheckHeader says why no request can have a header, so that it can be said before one is sent: net/http refuses it only then. The value is
+// not repeated, because it may be a key.
+func CheckHeader(name, value string) error {
+	switch {
+	case name == "":
+		return errors.New("a header has no name")
+	case strings.IndexFunc(name, notInName) >= 0:
+		return fmt.Errorf("%.60q is no name of a header: it has letters, digits and %s only", name, nameMarks)
+	case strings.ContainsFunc(value, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }):
+		return fmt.Errorf("the value of the header %s holds a line break or another control character", name)
+	}
+	return nil
+}
+
+// nameMarks are the characters of the name of a header beside letters and digits (RFC 9110, section 5.6.2).
+const nameMarks = "!#$%&'*+-.^_`|~"
+
+func notInName(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	return !letter && !strings.ContainsRune(nameMarks, r)
+}
+
+// CheckPort says why nobody can listen at the port of an address. One without a port has that of its scheme.
+func CheckPort(u *url.URL) error {
+	port := u.Port()
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
+		return fmt.Errorf("%.20q is no port; it can be 1 to 65535", port)
+	}
+	return nil
+}
