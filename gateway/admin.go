@@ -361,8 +361,8 @@ func (a *admin) requests(w http.ResponseWriter, r *http.Request) {
 	most := defaultLog
 	if s := r.URL.Query().Get("limit"); s != "" {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 {
-			a.fail(w, bad("limit: %.40q is no number", s))
+		if err != nil || n < 0 || n > access.MaxLog {
+			a.fail(w, bad("limit: %.40q is no number from 0 to %d", s, access.MaxLog))
 			return
 		}
 		most = n

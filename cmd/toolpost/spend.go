@@ -50,7 +50,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	f := cmd.Flags()
 	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
 	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
-	f.IntVar(&u.last, "last", 50, "with --by request: how many")
+	f.IntVar(&u.last, "last", 50, fmt.Sprintf("with --by request: how many, up to %d", access.MaxLog))
 	f.StringVar(&u.request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
 	f.BoolVar(&u.asJSON, "json", false, "print one JSON array, or object with --request")
 	f.BoolVar(&u.asCSV, "csv", false, "print comma-separated values")
@@ -82,8 +82,8 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 		return usagef(cmd, "--request shows one request, for people or with --json, and takes no --by, --last, --since, --csv and nothing that picks others")
 	case u.request != "":
 		return withKeys(cmd, false, func(b *access.Book) error { return printBodies(cmd, b, u.request, u.asJSON) })
-	case u.last < 1:
-		return usagef(cmd, "--last: %d is no number of requests; 1 is the least", u.last)
+	case u.last < 1 || u.last > access.MaxLog:
+		return usagef(cmd, "--last: %d is no number of requests; it can be 1 to %d", u.last, access.MaxLog)
 	case u.by != byRequest && cmd.Flags().Changed("last"):
 		return usagef(cmd, "--last says how many requests are listed, and goes only with --by request")
 	case u.by == byRequest && !from.IsZero():

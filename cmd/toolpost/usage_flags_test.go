@@ -16,13 +16,14 @@ func TestUsageRefusesFlagsThatDoNothing(t *testing.T) {
 	bare(t, nil)
 	makeKey(t, "--team", "a")
 	for args, says := range map[string]string{
-		"--by request --last -1":   "--last: -1 is no number of requests",
-		"--by request --last 0":    "--last: 0 is no number of requests",
-		"--last 3":                 "--last says how many requests are listed, and goes only with --by request",
-		"--by team --last 3":       "goes only with --by request",
-		"--request req_1 --last 3": "takes no --by, --last",
-		"--by team,team":           "--by: team is named twice",
-		"--by team,key,team --csv": "--by: team is named twice",
+		"--by request --last -1":    "--last: -1 is no number of requests",
+		"--by request --last 0":     "--last: 0 is no number of requests",
+		"--by request --last 10001": "--last: 10001 is no number of requests; it can be 1 to 10000",
+		"--last 3":                  "--last says how many requests are listed, and goes only with --by request",
+		"--by team --last 3":        "goes only with --by request",
+		"--request req_1 --last 3":  "takes no --by, --last",
+		"--by team,team":            "--by: team is named twice",
+		"--by team,key,team --csv":  "--by: team is named twice",
 	} {
 		must(t, toolpost(t, "", append([]string{"usage", "--keys", keysFile}, strings.Fields(args)...)...), 2, says)
 	}

@@ -548,10 +548,10 @@ func groupingNames() string {
 	return strings.Join(names, ", ")
 }
 
-// maxLog bounds how much of the log is read at once.
-const maxLog = 10_000
+// MaxLog bounds how many requests of the log are read at once.
+const MaxLog = 10_000
 
-// Log returns the latest requests, the newest first.
+// Log returns the latest requests, the newest first: at most so many, which is 0 to [MaxLog].
 func (b *Book) Log(ctx context.Context, most int) ([]LogLine, error) {
 	return b.LogOf(ctx, nil, most)
 }
@@ -561,7 +561,10 @@ func (b *Book) LogOf(ctx context.Context, only Filter, most int) ([]LogLine, err
 	if err := only.check(); err != nil {
 		return nil, err
 	}
-	return b.Store.Log(ctx, only, min(max(most, 0), maxLog))
+	if most < 0 || most > MaxLog {
+		return nil, fmt.Errorf("%d requests of the log cannot be read at once; it can be 0 to %d", most, MaxLog)
+	}
+	return b.Store.Log(ctx, only, most)
 }
 
 // Clean forgets lines of the log that are older than keep, and counts that are over.
