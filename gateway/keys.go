@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -53,21 +54,57 @@ func presented(r *http.Request, format string) (keys []string, err error) {
 		}
 		r.Header.Del(name)
 	}
-	if strings.Contains(r.URL.RawQuery, "key") || strings.Contains(r.URL.RawQuery, "%") {
-		query := r.URL.Query()
-		if query.Has("X-Amz-Signature") {
-			err = errSigned
+	shown, signed := takeKeys(r)
+	if signed {
+		err = errSigned
+	}
+	if mannersOf(format).keyInAddress {
+		for _, key := range shown {
+			add(key)
 		}
-		if mannersOf(format).keyInAddress {
-			for _, key := range query["key"] {
-				add(key)
-			}
-		}
-		query.Del("key")
-		r.URL.RawQuery, r.RequestURI = query.Encode(), ""
 	}
 	return keys, err
 }
+
+// takeKeys takes the parameters that hold a key out of the address of a request, and says whether it is signed there. The others stay as the
+// client wrote them, byte for byte: upstreams may tell spellings apart. What cannot be decoded stays too, unless it may be a key.
+func takeKeys(r *http.Request) (keys []string, signed bool) {
+	query := r.URL.RawQuery
+	if !strings.Contains(query, keyParameter) && !strings.Contains(query, "%") && !strings.Contains(query, signature) {
+		return nil, false
+	}
+	var rest []string
+	for part := range strings.SplitSeq(query, "&") {
+		held := false
+		for piece := range strings.SplitSeq(part, ";") { // which some servers take for another &
+			name, value, _ := strings.Cut(piece, "=")
+			if plain, err := url.QueryUnescape(name); err == nil {
+				name = plain
+			}
+			signed = signed || name == signature
+			if name != keyParameter {
+				continue
+			}
+			held = true
+			if key, err := url.QueryUnescape(value); err == nil && piece == part {
+				keys = append(keys, key)
+			}
+		}
+		if !held {
+			rest = append(rest, part)
+		}
+	}
+	if left := strings.Join(rest, "&"); left != query {
+		r.URL.RawQuery, r.RequestURI = left, ""
+	}
+	return keys, signed
+}
+
+// The parameters of an address that hold a key, as Gemini's clients write it, and Amazon's signature.
+const (
+	keyParameter = "key"
+	signature    = "X-Amz-Signature"
+)
 
 // identify finds out who asks. Without Setup.Access that is nobody, and everybody may ask.
 func (x *exchange) identify() error {
