@@ -90,11 +90,15 @@ func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, arg
 // A request without tools is planned, too: the model may not know the roles of
 // calls and results, so those of the history become text.
 func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
+	asked := req
 	// A free-text tool is taught as a function with one argument.
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
 	// From here on no text from outside holds a control token of the model's
 	// template.
 	req, restored := e.tokens(req).Guard(req)
+	if req == asked && req.Output != nil {
+		req = req.Clone()
+	}
 	out := &EmulatedRequest{}
 	final, err := e.answer(req, out)
 	if err != nil {
@@ -117,6 +121,7 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	out.Warnings = append(out.Warnings, wire.Unsent(asked, out.Request)...)
 	if restored != nil {
 		out.readers = append(out.readers, restored)
 	}
@@ -401,6 +406,10 @@ func turnInText(list *dialect.List, name string, parts []llm.Part) ([]llm.Part, 
 		case llm.Call:
 			turn, calls = append(turn, p), append(calls, p)
 		case llm.Text:
+			if p.Text == "" && !p.State.IsZero() { // what only the vendor knows
+				others = append(others, p)
+				continue
+			}
 			turn, said = appendText(turn, p.Text), said+p.Text
 		default:
 			others = append(others, p)

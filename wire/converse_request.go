@@ -111,7 +111,9 @@ func (c converse) encodeTools(e *encoder, req *llm.Request) {
 	if ch.Mode == llm.MustNotCall || ch.Allowed != nil && len(ch.Allowed) == 0 {
 		tools = c.withheld(e, req)
 	}
+	more := req.Extra[e.c.Format]["toolConfig"]
 	if len(tools) == 0 {
+		e.lostField(e.c.Format, "toolConfig", more, unsentField)
 		return
 	}
 	e.Key("toolConfig")
@@ -134,7 +136,7 @@ func (c converse) encodeTools(e *encoder, req *llm.Request) {
 	case ch.Mode == llm.MustCall:
 		e.RawField("toolChoice", []byte(`{"any":{}}`))
 	}
-	e.rest(start, req.Extra[e.c.Format]["toolConfig"])
+	e.rest(start, more)
 }
 
 // withheld returns the tools that are offered although none may be called: the

@@ -103,7 +103,7 @@ func (e *encoder) ownExtra(x llm.Extra) map[string]json.RawMessage {
 			if _, said := x[e.c.Format][key]; said || strings.HasPrefix(key, restated) || saidAnyway[[2]string{format, key}] { // in this format, too
 				continue
 			}
-			e.lostField(format, key, x[format][key])
+			e.lostField(format, key, x[format][key], "only the "+format+" format has this field")
 		}
 	}
 	return x[e.c.Format]

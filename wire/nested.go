@@ -103,7 +103,7 @@ func (e *encoder) nest(start int, fields map[string]json.RawMessage) {
 		}
 		if !e.insert(start, parent, pointers[:n], fields) {
 			for _, pointer := range pointers[:n] {
-				e.lost(llm.Ignored, dotted(pointer), "what it stood in is not sent")
+				e.lost(llm.Ignored, dotted(pointer), unsentField)
 			}
 		}
 		pointers = pointers[n:]
@@ -174,9 +174,11 @@ var remainders = map[[2]string]remainder{
 	{Responses, namespaceField}: {known: []string{"name", "description", functionField}, whole: true},
 }
 
-// lostField notes an extra field of another format: each of its members if it is a remainder.
-func (e *encoder) lostField(format, key string, raw []byte) {
-	why := "only the " + format + " format has this field"
+// unsentField is why an extra field is lost whose value is said otherwise, or not at all.
+const unsentField = "what it stood in is not sent"
+
+// lostField notes an extra field that is not sent, and why: each of its members if it is a remainder.
+func (e *encoder) lostField(format, key string, raw []byte, why string) {
 	rest, ok := remainders[[2]string{format, key}]
 	switch {
 	case strings.HasPrefix(key, nestedMark):

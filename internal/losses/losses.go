@@ -23,10 +23,13 @@ type Translation struct {
 
 // Translate says a request in another format as a server does that passes on what its clients send.
 func Translate(from, to string, body []byte) (Translation, error) {
-	return translate(wire.Codec{Format: from}, to, body)
+	return translate(wire.Codec{Format: from}, to, body, nil)
 }
 
-func translate(from wire.Codec, to string, body []byte) (Translation, error) {
+// Change is what a server does to requests before it sends them, and what it warns of.
+type Change func(*llm.Request) (*llm.Request, []llm.Warning, error)
+
+func translate(from wire.Codec, to string, body []byte, change Change) (Translation, error) {
 	t := Translation{From: from.Format, To: to, Body: body}
 	req, stream, err := from.DecodeRequest(body)
 	if err != nil {
@@ -36,6 +39,13 @@ func translate(from wire.Codec, to string, body []byte) (Translation, error) {
 	req, left := c.Portable(req)
 	healed, changed := wire.Heal(req.Messages, to)
 	req.Messages = healed
+	if change != nil {
+		var more []llm.Warning
+		if req, more, err = change(req); err != nil {
+			return t, err
+		}
+		changed = append(changed, more...)
+	}
 	out, warnings, err := c.EncodeRequest(req, stream)
 	t.Out, t.Warnings = out, slices.Concat(left, changed, warnings)
 	return t, err

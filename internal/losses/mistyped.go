@@ -118,5 +118,5 @@ func (m *mistyper) translate() (Translation, error) {
 	if err != nil {
 		return Translation{}, err
 	}
-	return translate(m.codec, m.to, body)
+	return translate(m.codec, m.to, body, nil)
 }

@@ -19,11 +19,16 @@ const marker = "zzplugh"
 // on, nor named by a warning, nor refused by an error that names it. Nothing is lost in silence with an object that is
 // not sent at all, if the client is told about that one.
 func Unknown(c wire.Codec, to string, body []byte) ([]string, error) {
+	return UnknownAfter(c, to, body, nil)
+}
+
+// UnknownAfter is [Unknown] for a server that changes requests, like one that teaches tools in a prompt.
+func UnknownAfter(c wire.Codec, to string, body []byte, change Change) ([]string, error) {
 	whole, err := parse(body)
 	if err != nil {
 		return nil, err
 	}
-	u := unknown{codec: c, to: to, whole: whole}
+	u := unknown{codec: c, to: to, whole: whole, change: change}
 	if u.base, err = u.translate(); err != nil && llm.KindOf(err) != llm.Unsupported {
 		return nil, err
 	}
@@ -45,6 +50,7 @@ func Unknown(c wire.Codec, to string, body []byte) ([]string, error) {
 type unknown struct {
 	codec  wire.Codec
 	to     string
+	change Change
 	whole  any
 	base   Translation // of the request as it is
 	silent []string
@@ -122,7 +128,7 @@ func (u *unknown) translate() (Translation, error) {
 	if err != nil {
 		return Translation{}, err
 	}
-	return translate(u.codec, u.to, body)
+	return translate(u.codec, u.to, body, u.change)
 }
 
 // data are members that hold data of any form, with the reason why nobody looks into it. Schemas, arguments and metadata

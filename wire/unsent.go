@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/llm"
+)
+
+// Unsent returns a warning for each extra field of the tools, messages and parts of req that sent has not, which was made of
+// req: where tools, calls and results are told in words, nothing else carries those. The same holds for media, thinking,
+// citations, and parts that only a vendor knows.
+func Unsent(req, sent *llm.Request) []llm.Warning {
+	there := map[unsent]int{}
+	counting(sent, func(f unsent, _ []byte) { there[f]++ })
+	var e encoder
+	var lost []unsent
+	values := map[unsent][]byte{}
+	counting(req, func(f unsent, raw []byte) {
+		if there[f]--; there[f] < 0 && values[f] == nil {
+			lost = append(lost, f)
+			values[f] = raw
+		}
+	})
+	slices.SortFunc(lost, func(x, y unsent) int { return cmp.Or(cmp.Compare(x.format, y.format), cmp.Compare(x.name, y.name)) })
+	for _, f := range lost {
+		if f.format == "" {
+			e.lost(llm.Ignored, f.name, inWords)
+		} else {
+			e.lostField(f.format, f.name, values[f], unsentField)
+		}
+	}
+	return e.warnings
+}
+
+// inWords is why a thing is lost that is no field.
+const inWords = "the model is told in words what was said before"
+
+// unsent is a field that only a format or a vendor knows, or without one a kind of thing that words cannot say.
+type unsent struct{ format, name string }
+
+// counter is told of each field of a request, and of its value.
+type counter func(f unsent, raw []byte)
+
+func counting(req *llm.Request, found counter) {
+	for i := range req.Tools {
+		found.extra(req.Tools[i].Extra)
+	}
+	for i := range req.Messages {
+		found.extra(req.Messages[i].Extra)
+		found.parts(req.Messages[i].Parts, "media")
+	}
+}
+
+func (found counter) extra(x llm.Extra) {
+	for format, fields := range x {
+		for name, raw := range fields {
+			if !strings.HasPrefix(name, restated) {
+				found(unsent{format, name}, raw)
+			}
+		}
+	}
+}
+
+// state is told of the members that others than the vendor can read.
+func (found counter) state(s llm.State) {
+	for name, raw := range js.Members(s.Data) {
+		if !slices.Contains(stateMembers, string(name)) {
+			found(unsent{s.Vendor, string(name)}, raw)
+		}
+	}
+}
+
+func (found counter) thing(is bool, name string) {
+	if is {
+		found(unsent{"", name}, []byte("true"))
+	}
+}
+
+func (found counter) parts(parts []llm.Part, media string) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			found.extra(p.Extra)
+			found.state(p.State)
+			found.thing(len(p.Citations) > 0, "citations")
+			found.thing(p.Text == "" && !p.State.IsZero(), "opaque part")
+		case llm.Thinking:
+			found.extra(p.Extra)
+			found.state(p.State)
+			found.thing(true, "thinking")
+		case llm.Media:
+			found.extra(p.Extra)
+			found.state(p.State)
+			found.thing(true, media)
+		case llm.Call:
+			found.extra(p.Extra)
+			found.state(p.State)
+		case llm.Result:
+			found.extra(p.Extra)
+			found.state(p.State)
+			found.parts(p.Parts, "media in results")
+		}
+	}
+}
