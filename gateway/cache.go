@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // CacheHeader says of an answer of a route with a cache whether it was given before: hit, miss, or
@@ -191,7 +190,7 @@ func (x *exchange) keyOf(r *route, body []byte) cacheKey {
 	if x.rights != nil { // keys of one team that have other tools have other answers
 		fmt.Fprintf(h, "%q ", x.rights.Key.Tools)
 	}
-	fmt.Fprintf(h, "%q ", provider.Betas(x.r.Header)) // which go to the upstream
+	fmt.Fprintf(h, "%q ", canonicalBetas(x.r.Header)) // which go to the upstream
 	h.Write(body)
 	return cacheKey(h.Sum(nil))
 }

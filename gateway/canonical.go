@@ -3,8 +3,12 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolpost/toolpost/provider"
 )
 
 // canonical returns JSON in the one form that all ways to write it have: members sorted, no white
@@ -116,4 +120,22 @@ func plainNumber(s string) json.Number {
 		return json.Number(short)
 	}
 	return json.Number(short + "e" + strconv.Itoa(power))
+}
+
+// canonicalBetas are the features that a request asks for in headers, in the one form that all ways to write them have: sorted, each
+// once, without white space. The upstream gets them as the client wrote them.
+func canonicalBetas(h http.Header) http.Header {
+	betas := provider.Betas(h)
+	for header, values := range betas {
+		names := strings.Split(strings.Join(values, ","), ",")
+		for i := range names {
+			names[i] = strings.TrimSpace(names[i])
+		}
+		slices.Sort(names)
+		names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+		if betas[header] = []string{strings.Join(names, ",")}; len(names) == 0 {
+			delete(betas, header)
+		}
+	}
+	return betas
 }

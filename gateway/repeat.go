@@ -16,7 +16,6 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/vendorapi"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -92,7 +91,7 @@ func (x *exchange) repeated(r *route, req *llm.Request, body []byte, stream bool
 		tools = x.rights.Key.Tools
 	}
 	said := [][]byte{[]byte(x.Codec.Format), []byte(req.Model), fmt.Appendf(nil, "%q", tools), canonicalRequest(body)}
-	if betas := provider.Betas(x.r.Header); p.named && len(betas) > 0 { // without a name, the same words are the same request
+	if betas := canonicalBetas(x.r.Header); p.named && len(betas) > 0 { // without a name, the same words are the same request
 		said = append(said, fmt.Appendf(nil, "%q", betas))
 	}
 	words := state.HashOf(said...)
@@ -395,45 +394,16 @@ func (x *exchange) keepAnswer(p *repeat) bool {
 	if x.outlet.copy == nil || x.outlet.status != http.StatusOK {
 		return false
 	}
-	value, err := json.Marshal(known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes(), Upstream: x.upstream})
+	answer := &known{Run: x.id, Words: p.words, Form: p.form, Header: x.keptHeader(), Body: x.outlet.copy.Bytes(), Upstream: x.upstream}
+	value, err := json.Marshal(answer)
 	if err != nil || len(value) > 2*maxCached {
 		return false
 	}
 	e := p.entry(value, replayLife)
 	e.Hold = false
-	if p.answer != "" { // who deletes the answer by its id deletes it here too
-		if x.store.Put(x.detached(), state.Kept{Place: requestOf(x.owner, p.answer), Value: p.key.Hash[:], Until: e.Until}) != nil {
-			return false
-		}
+	if p.answer == "" {
+		_, _ = x.store.Claim(x.detached(), e, p.mine)
+		return true
 	}
-	_, _ = x.store.Claim(x.detached(), e, p.mine)
-	return true
-}
-
-// requestOf is where it is kept which request has the answer of an id.
-func requestOf(owner, id string) state.Place {
-	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
-}
-
-// forgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
-func (g *Gateway) forgetReplay(ctx context.Context, owner, id string) error {
-	link := requestOf(owner, id)
-	found, err := g.store.Get(ctx, link.Kind, owner, link.Hash)
-	if err != nil || len(found[link.Hash]) == 0 {
-		return err
-	}
-	key := link
-	copy(key.Hash[:], found[link.Hash][0])
-	if found, err = g.store.Get(ctx, key.Kind, owner, key.Hash); err != nil || len(found[key.Hash]) == 0 {
-		return err
-	}
-	was, err := readKnown(found[key.Hash][0])
-	if err != nil || was.Header == nil {
-		return err
-	}
-	value, err := json.Marshal(known{Run: was.Run, Words: was.Words, Form: was.Form, Header: http.Header{}, Upstream: was.Upstream, Deleted: id})
-	if err != nil {
-		return err
-	}
-	return g.store.Put(ctx, state.Kept{Place: key, Value: value, Until: time.Now().Add(replayLife)})
+	return x.keepLinked(p, e, answer)
 }

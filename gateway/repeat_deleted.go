@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway/state"
+)
+
+// Who deletes an answer by its id deletes what is kept of it for requests that come again, too. The client has the id before the answer ends,
+// so both may happen at once, also in two gateways. Neither waits for the other: each writes first and looks afterwards, so that at
+// least one of them sees what the other wrote.
+//
+//	the end of an answer: writes the link from its id to the request, writes the answer, looks whether the link is marked
+//	who deletes it:       marks the link, or writes a mark where there is none yet, looks whether the answer is there
+
+// deletedMark is the link of an answer that was deleted; behind it stands the request, if that was known.
+var deletedMark = []byte("deleted:")
+
+// markLife is how long it is known that an answer was deleted that no request was linked to. It is longer than the end of an answer takes.
+const markLife = 10 * time.Minute
+
+// requestOf is where it is kept which request has the answer of an id.
+func requestOf(owner, id string) state.Place {
+	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
+}
+
+// saysDeleted reports whether a link says that the answer to a request was deleted.
+func saysDeleted(link []byte, request state.Hash) bool {
+	of, marked := bytes.CutPrefix(link, deletedMark)
+	return marked && len(link) != len(request) && (len(of) == 0 || bytes.Equal(of, request[:]))
+}
+
+// emptied is what is kept of an answer that was deleted: that it was there, so that the request is not run again.
+func (k *known) emptied(id string) ([]byte, error) {
+	return json.Marshal(known{Run: k.Run, Words: k.Words, Form: k.Form, Header: http.Header{}, Upstream: k.Upstream, Deleted: id})
+}
+
+// keepLinked keeps an answer that can be deleted by its id, and reports whether it, or that it was deleted, is kept.
+func (x *exchange) keepLinked(p *repeat, e state.Kept, answer *known) bool {
+	gone, err := answer.emptied(p.answer)
+	if err != nil {
+		return false
+	}
+	place := requestOf(x.owner, p.answer)
+	link := state.Kept{Place: place, Value: p.key.Hash[:], Until: e.Until}
+	held, err := x.store.Claim(x.detached(), link, nil)
+	switch {
+	case err != nil:
+		return false
+	case saysDeleted(held, p.key.Hash):
+		e.Value = gone
+	case !bytes.Equal(held, link.Value): // an upstream gave an id twice, and the later answer counts
+		if x.store.Put(x.detached(), link) != nil {
+			return false
+		}
+	}
+	if kept, err := x.store.Claim(x.detached(), e, p.mine); err != nil || !bytes.Equal(kept, e.Value) {
+		return true // somebody else has the name now
+	}
+	found, err := x.store.Get(x.detached(), place.Kind, place.Owner, place.Hash)
+	if list := found[place.Hash]; err == nil && len(list) > 0 && saysDeleted(list[0], p.key.Hash) {
+		e.Value = gone
+		_ = x.store.Put(x.detached(), e) // which says itself what went wrong
+	}
+	return true
+}
+
+// forgetReplay drops what is kept of an answer for requests that come again. That it was there stays known: the request is not run again.
+func (g *Gateway) forgetReplay(ctx context.Context, owner, id string) error {
+	key := requestOf(owner, id)
+	request, err := g.markDeleted(ctx, key)
+	if err != nil || len(request) != len(key.Hash) {
+		return err
+	}
+	copy(key.Hash[:], request)
+	found, err := g.store.Get(ctx, key.Kind, owner, key.Hash)
+	if err != nil || len(found[key.Hash]) == 0 {
+		return err
+	}
+	was, err := readKnown(found[key.Hash][0])
+	if err != nil || was.Header == nil { // it is open, and its end sees the mark
+		return err
+	}
+	value, err := was.emptied(id)
+	if err != nil {
+		return err
+	}
+	return g.store.Put(ctx, state.Kept{Place: key, Value: value, Until: time.Now().Add(replayLife)})
+}
+
+// markDeleted marks the link of an answer, and returns the request that it leads to, if there is one yet.
+func (g *Gateway) markDeleted(ctx context.Context, link state.Place) ([]byte, error) {
+	now := time.Now()
+	held, err := g.store.Claim(ctx, state.Kept{Place: link, Value: deletedMark, Until: now.Add(markLife)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(held) != len(link.Hash) { // the mark, of this request or an earlier one that failed
+		return bytes.TrimPrefix(held, deletedMark), nil
+	}
+	_, err = g.store.Claim(ctx, state.Kept{Place: link, Value: append(bytes.Clone(deletedMark), held...), Until: now.Add(replayLife)}, held)
+	return held, err
+}
