@@ -121,8 +121,8 @@ func (c chat) decodeRequest(d *decoder, body []byte, req *llm.Request) (stream b
 			c.decodeMessages(d, v, req)
 		case "tools":
 			c.decodeTools(d, v, req)
-		case "web_search_options":
-			req.Tools = append(req.Tools, c.decodeSearch(d, v))
+		case searchOptions:
+			c.decodeSearch(d, v, req)
 		case "tool_choice":
 			c.decodeChoice(d, v, req)
 		case "parallel_tool_calls":
@@ -335,12 +335,19 @@ func (chat) encodeGrammar(e *encoder, g *llm.Grammar) {
 	e.End()
 }
 
+// searchOptions is the member of a request that asks for a web search, and the type of a hosted tool with options that no
+// other format has.
+const searchOptions = "web_search_options"
+
 func (chat) encodeSearch(e *encoder, h *llm.HostedConfig) {
 	if h == nil {
 		h = new(llm.HostedConfig)
 	}
+	if h.Type != "" && h.Type != searchOptions && len(h.Options) > 0 {
+		e.refuse("the options of %s are not those of the chat format: %s", h.Type, optionNames(h))
+	}
 	e.searchLimits("chat", h, false)
-	e.Key("web_search_options")
+	e.Key(searchOptions)
 	start := e.Object()
 	e.optString("search_context_size", h.ContextSize)
 	if h.Location != nil {
@@ -356,7 +363,7 @@ func (chat) encodeSearch(e *encoder, h *llm.HostedConfig) {
 	e.endWith(start, h.Options)
 }
 
-func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
+func (chat) decodeSearch(d *decoder, v []byte, req *llm.Request) {
 	h := new(llm.HostedConfig)
 	for key, val := range d.members(v) {
 		switch string(key) {
@@ -364,16 +371,19 @@ func (c chat) decodeSearch(d *decoder, v []byte) llm.ToolDef {
 			h.ContextSize = d.str(val)
 		case "user_location":
 			d.str(d.get(val, "type"))
-			place := d.get(val, "approximate")
-			if h.Location = d.location(place); h.Location == nil || hasOthers(val, "type", "approximate") {
-				h.Location = nil
-				d.option(h, key, val)
+			d.unread(&req.Extra, val, chatLocation)
+			if place := d.get(val, "approximate"); d.oneOf(place, "{", "an object") {
+				h.Location = d.place(place)
+				d.unread(&req.Extra, place, chatWhere)
 			}
 		default:
 			d.option(h, key, val)
 		}
 	}
-	return llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch, Hosted: h}
+	if len(h.Options) > 0 {
+		h.Type = searchOptions
+	}
+	req.Tools = append(req.Tools, llm.ToolDef{Kind: llm.HostedTool, Name: llm.WebSearch, Hosted: h})
 }
 
 func (c chat) decodeTools(d *decoder, v []byte, req *llm.Request) {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -316,16 +318,63 @@ func (gemini) encodeHosted(e *encoder, t llm.ToolDef) {
 }
 
 func (g gemini) decodeTools(d *decoder, v []byte, req *llm.Request) {
+	var strays []geminiStray
 	for el := range d.objects(v) {
+		first, known := len(req.Tools), len(strays)
 		for key, val := range d.members(el) {
-			if string(camel(key)) != "functionDeclarations" {
-				req.Tools = append(req.Tools, g.decodeHosted(d, string(camel(key)), val))
-				continue
-			}
-			for decl := range d.objects(val) {
-				req.Tools = append(req.Tools, g.decodeTool(d, decl))
+			kind := string(camel(key))
+			_, hosted := geminiHostedNames[kind]
+			switch {
+			case kind == "functionDeclarations":
+				for decl := range d.objects(val) {
+					req.Tools = append(req.Tools, g.decodeTool(d, decl))
+				}
+			case js.Kind(val) == 'n':
+			case hosted || js.Kind(val) == '{': // one that is not known may be new
+				req.Tools = append(req.Tools, g.decodeHosted(d, kind, val))
+			default:
+				strays = append(strays, geminiStray{key: key, val: val, first: first})
 			}
 		}
+		for i := range strays[known:] {
+			strays[known+i].end = len(req.Tools)
+		}
+	}
+	g.keepStrays(d, strays, req)
+}
+
+// geminiStray is a member beside the tools of an object that holds some, and which of the request's those are. All tools that
+// Google hosts are configured by objects, or known.
+type geminiStray struct {
+	key, val   []byte
+	first, end int
+}
+
+// keepStrays keeps strays where the tools beside them are written: all functions in one object, and each hosted tool in one
+// after it. One that has no place is told to be lost when the request is sent.
+func (gemini) keepStrays(d *decoder, strays []geminiStray, req *llm.Request) {
+	if len(strays) == 0 {
+		return
+	}
+	hosted := make([]int, len(req.Tools)+1) // among the first so many
+	for i, t := range req.Tools {
+		if hosted[i+1] = hosted[i]; t.Kind == llm.HostedTool {
+			hosted[i+1]++
+		}
+	}
+	last := len(req.Tools)
+	functions := min(1, last-hosted[last])
+	for i, s := range strays {
+		at := functions + hosted[s.first]
+		if s.end-s.first > hosted[s.end]-hosted[s.first] { // functions are among them
+			at = 0
+		}
+		name := nestedMark + pointerEscape.Replace(string(s.key))
+		pointer := "/tools/" + strconv.Itoa(at) + name
+		if have := req.Extra[d.c.Format][pointer]; s.first == s.end || have != nil && !bytes.Equal(have, s.val) {
+			pointer = "/tools/" + strconv.Itoa(functions+hosted[last]+i) + name
+		}
+		d.extraNamed(&req.Extra, pointer, s.val)
 	}
 }
 
@@ -353,11 +402,12 @@ func (gemini) decodeTool(d *decoder, v []byte) llm.ToolDef {
 
 func (gemini) decodeHosted(d *decoder, kind string, v []byte) llm.ToolDef {
 	h := &llm.HostedConfig{Type: kind}
-	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(geminiHostedNames[kind], kind), Hosted: h}
+	name, known := geminiHostedNames[kind]
+	t := llm.ToolDef{Kind: llm.HostedTool, Name: or(name, kind), Hosted: h}
 	if t.Name != kind {
 		d.askObject(v) // the others may be lists
 	}
-	if js.Kind(v) != '{' {
+	if js.Kind(v) != '{' || !known {
 		d.extraNamed(&t.Extra, "value", v)
 		return t
 	}

@@ -36,9 +36,16 @@ func (d *decoder) location(v []byte) *llm.Location {
 		return nil
 	}
 	d.str(d.get(v, "type"))
-	if d.asking && hasOthers(v, "type", "city", "region", "country", "timezone") {
+	if d.asking && hasOthers(v, append(placeMembers, "type")...) {
 		return nil // an option of the vendor
 	}
+	return d.place(v)
+}
+
+// placeMembers are those of a place in all formats.
+var placeMembers = []string{"city", "region", "country", "timezone"}
+
+func (d *decoder) place(v []byte) *llm.Location {
 	return &llm.Location{
 		City: d.str(d.get(v, "city")), Region: d.str(d.get(v, "region")),
 		Country: d.str(d.get(v, "country")), Timezone: d.str(d.get(v, "timezone")),

@@ -38,6 +38,8 @@ var (
 	chatAllowedName = &object{at: "/tool_choice/allowed_tools/tools/*/*", known: []string{"name"}}
 	chatToolFormat  = &object{at: "/custom/format", known: []string{"type", "grammar"}}
 	chatGrammar     = &object{at: "/custom/format/grammar", known: []string{"syntax", "definition"}}
+	chatLocation    = &object{at: "/web_search_options/user_location", known: []string{"type", "approximate"}}
+	chatWhere       = &object{at: "/web_search_options/user_location/approximate", known: placeMembers}
 	chatCustom      = &object{at: "/custom", known: []string{"name", "input"}}
 
 	responsesFormat  = &object{at: "/text/format", known: append([]string{"type"}, schemaMembers...)}
