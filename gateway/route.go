@@ -48,6 +48,8 @@ type ModelRoute struct {
 	// PassTeam is the team whose account with the vendor the upstreams use: its keys may use files and batches that are passed on, and
 	// name what the vendor keeps (files, conversations, containers). There is one for each account; "" means that nobody with a key may.
 	PassTeam string
+	// Hidden leaves the name out of lists of models. Who knows it can ask for it all the same.
+	Hidden bool
 	// LogBodies has what clients ask and are answered kept beside the log of requests, without the secrets that are known. It wants
 	// Setup.Access.
 	LogBodies bool
@@ -405,11 +407,11 @@ func (r *route) taken(u *upstream) {
 	r.turns.now = u.turn
 }
 
-// models are those that the routes name. A name that ends in * is none.
+// models are those that the routes name and that are not hidden. A name that ends in * is none.
 func (x *exchange) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
 	for _, r := range x.routes {
-		if x.mayKnow(r, r.Model) && !r.star && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+		if x.mayKnow(r, r.Model) && !r.star && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
 			list = append(list, x.describe(r, r.Model))
 		}
 	}

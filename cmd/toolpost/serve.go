@@ -34,6 +34,7 @@ type gatewayConfig struct {
 type routeConfig struct {
 	Model    string           `yaml:"model"`
 	From     []string         `yaml:"from"`
+	Hidden   bool             `yaml:"hidden" help:"whether lists of models leave the name out; who knows it can ask for it all the same" default:"false"`
 	To       []upstreamConfig `yaml:"to"`
 	Fallback []string         `yaml:"fallback"`
 	Check    string           `yaml:"check"`
@@ -85,7 +86,7 @@ func (c gatewayConfig) routes() []gateway.ModelRoute {
 	}
 	var list []gateway.ModelRoute
 	for i, r := range c.Routes {
-		route := gateway.ModelRoute{Model: r.Model, From: r.From, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
+		route := gateway.ModelRoute{Model: r.Model, From: r.From, Hidden: r.Hidden, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: c.keepsBodies(r)}
 		for _, u := range r.To {

@@ -175,9 +175,10 @@ func (c gatewayConfig) nameFor(format string) string {
 	if len(c.Routes) == 0 {
 		return "any"
 	}
-	for _, star := range []bool{false, true} {
+	for _, last := range []routeConfig{{}, {Model: "*"}, {Hidden: true}, {Model: "*", Hidden: true}} {
+		star := last.Model == "*"
 		for _, r := range c.Routes {
-			if (r.From == nil || slices.Contains(r.From, format)) && strings.HasSuffix(r.Model, "*") == star {
+			if r.Hidden == last.Hidden && (r.From == nil || slices.Contains(r.From, format)) && strings.HasSuffix(r.Model, "*") == star {
 				if name := r.aName(); name != "" {
 					return name
 				}

@@ -116,6 +116,7 @@ type importedRoute struct {
 	cache    string
 	pass     string // endpoints that are passed on
 	places   map[string]ast.Node
+	hidden   bool
 	aliasOf  *importedRoute
 }
 
@@ -600,15 +601,13 @@ func (in *importing) row(row importedRow) string {
 
 // alias takes another name of a model over. It is the name of the model, or an object that has it.
 func (in *importing) alias(key, of ast.Node) {
-	name, target := keyName(key), scalar(of)
+	name, target, hidden := keyName(key), scalar(of), false
 	for k, v := range members(of) {
 		switch keyName(k) {
 		case "model":
 			target = scalar(v)
 		case "hidden":
-			if scalar(v) == "true" {
-				in.leave(k, "hidden of the alias %s is not taken over: lists of models have it", name)
-			}
+			hidden = strings.EqualFold(scalar(v), "true")
 		default:
 			in.leave(k, "%s of the alias %s is not taken over", keyName(k), name)
 		}
@@ -627,7 +626,7 @@ func (in *importing) alias(key, of ast.Node) {
 		in.leave(key, "an alias is left out: its name holds what looks like a key, which is not copied")
 	default:
 		r := in.routes[i]
-		in.routes = append(in.routes, &importedRoute{model: name, to: slices.Clone(r.to), pass: r.pass, aliasOf: r})
+		in.routes = append(in.routes, &importedRoute{model: name, to: slices.Clone(r.to), pass: r.pass, hidden: hidden, aliasOf: r})
 	}
 }
 
@@ -769,7 +768,11 @@ func (in *importing) write() string {
 	}
 	b.WriteString("  routes:\n")
 	for _, r := range in.routes {
-		fmt.Fprintf(&b, "    - model: %s\n      to:\n", yamlText(r.model))
+		fmt.Fprintf(&b, "    - model: %s\n", yamlText(r.model))
+		if r.hidden {
+			b.WriteString("      hidden: true\n")
+		}
+		b.WriteString("      to:\n")
 		for _, u := range r.to {
 			fmt.Fprintf(&b, "        - {model: %s", yamlText(u.id))
 			if u.weight != "" {

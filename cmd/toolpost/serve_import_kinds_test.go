@@ -73,8 +73,8 @@ var importKinds = map[string][]importRow{
 		{liteEntry("'a*b'", "model: openai/m") + "router_settings: {fallbacks: [{sure: ['a*b']}], model_group_alias: {other: 'a*b'}}\n", "model: sure", "the fallback a*b of sure leads to no other model"},
 	},
 	"aliases": {
-		{"router_settings: {model_group_alias: {one: {model: sure, hidden: true}}}\n", "    - model: one\n      to:\n        - {model: openai/gpt-4o}\n", "hidden of the alias one is not taken over"},
-		{"router_settings: {model_group_alias: {one: {model: sure, hidden: false}}}\n", "model: one", "1 of 1 models are taken over, in 2 routes. Next"},
+		{"router_settings: {model_group_alias: {one: {model: sure, hidden: true}}}\n", "    - model: one\n      hidden: true\n      to:\n        - {model: openai/gpt-4o}\n", "1 of 1 models are taken over, in 2 routes. Next"},
+		{"router_settings: {model_group_alias: {one: {model: sure, hidden: false}}}\n", "    - model: one\n      to:\n", "1 of 1 models are taken over, in 2 routes. Next"},
 		{"router_settings: {model_group_alias: {one: {model: sure, odd: 1}}}\n", "model: one", "odd of the alias one is not taken over"},
 		{"router_settings: {model_group_alias: {\"one\": sure, two: one}}\n", "model: two", ""},
 		{"router_settings: {model_group_alias: {one: {hidden: true}}}\n", "model: sure", "the alias one is left out: it names no model"},
