@@ -21,8 +21,8 @@ import (
 // gatewayConfig is what serve is told by the configuration.
 type gatewayConfig struct {
 	Addr      string        `yaml:"addr"`
-	KeepAlive time.Duration `yaml:"keep_alive"`
-	MaxBody   int64         `yaml:"max_body"`
+	KeepAlive time.Duration `yaml:"keep_alive" help:"how long a stream may be silent before the client is told that it is still there; less than 0 means for ever" default:"15s"`
+	MaxBody   int64         `yaml:"max_body" help:"bytes of the body of a request" default:"67108864"`
 	Routes    []routeConfig `yaml:"routes"`
 	Ops       opsConfig     `yaml:",inline"`
 	Keys      keysConfig    `yaml:",inline"`

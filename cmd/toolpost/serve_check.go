@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -227,6 +228,7 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 	}
 	c.bodyWarnings(m)
 	s.routeWarnings(m)
+	m.zeros(reflect.ValueOf(c), "gateway")
 }
 
 // routeWarnings says what of the routes may not be meant so.

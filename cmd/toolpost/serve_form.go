@@ -48,7 +48,7 @@ func (m *mistakes) read(s *settings) error {
 		m.unreadable(text, line, problem)
 		return nil
 	}
-	m.tree, m.anchors = tree, make(map[string]ast.Node)
+	m.tree, m.anchors, m.zero = tree, make(map[string]ast.Node), make(map[string]bool)
 	for _, doc := range tree.Docs {
 		m.walk(doc.Body, reflect.ValueOf(s).Elem(), "")
 	}
@@ -111,6 +111,11 @@ func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 		m.named(n, into, path)
 		return
 	}
+	m.value(n, into, line, path)
+}
+
+// value reads a value without settings of its own into its place.
+func (m *mistakes) value(n ast.Node, into reflect.Value, line int, path string) {
 	if err := yaml.NodeToValue(n, into.Addr().Interface(), yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 		at, problem := configProblem(err)
 		if at == 0 {
@@ -118,6 +123,8 @@ func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 		}
 		m.misread(at, path, problem)
 		into.SetZero()
+	} else if into.CanInt() && into.IsZero() {
+		m.zero[path] = true
 	}
 }
 

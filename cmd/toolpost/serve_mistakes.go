@@ -67,8 +67,9 @@ type mistakes struct {
 	file    string
 	tree    *ast.File
 	anchors map[string]ast.Node
-	form    []string // the paths that cannot be read at all
-	meant   []string // those that somebody may have meant by a name that is not known
+	zero    map[string]bool // the paths that are 0 in the file
+	form    []string        // the paths that cannot be read at all
+	meant   []string        // those that somebody may have meant by a name that is not known
 	list    []mistake
 }
 

@@ -12,8 +12,6 @@ import (
 // gatewayHelp is what the settings of a gateway mean that do not say so themselves, by their place.
 var gatewayHelp = map[string][2]string{
 	"addr":                {"where clients are answered", defaultAddr},
-	"keep_alive":          {"how long a stream may be silent before the client is told that it is still there; less than 0 means for ever", "15s"},
-	"max_body":            {"bytes of the body of a request", "67108864"},
 	"routes":              {"which model answers for which name; without any, the offline model answers for every name", ""},
 	"routes.model":        {"the name that clients ask for; one that ends in `*` stands for all that begin so, and the longest that fits counts", ""},
 	"routes.from":         {"the formats of the clients that the route is for: chat, responses, messages, gemini, ollama, converse", "all"},
@@ -109,7 +107,8 @@ everything that is wrong with a file. This page is made from the program.
 |---|---|---|---|
 ` + strings.Join(referenceRows(t, reflect.TypeFor[gatewayConfig](), ""), "\n") + `
 
-A file has up to 1 MiB. Texts are not empty: a setting that is not meant is left out. Durations have a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
+A file has up to 1 MiB. Texts are not empty: a setting that is not meant is left out. Durations have a unit, like ` + "`90s`" + `, ` + "`10m`" + ` or ` + "`720h`" + `. A number or
+a duration of 0 means the default, but for ` + "`routes.to.weight`" + ` and ` + "`routes.rounds`" + `; where that is not nothing, ` + "`--check`" + ` says so. ` + "`addr`, `ops_addr`, `ops_hosts`, `keys`, `state`, `admin_addr`, `admin_hosts`, `log_retention`, `drain`, `reload`, `tls`" + `
 being there at all, and the limits of connections need a restart, and the log says so; the first built-in tools of any route, and MCP servers that no route had, are refused until then; everything else is taken over while the gateway serves. ` + "`0.0.0.0`" + ` is
 every address of IPv4 and none of IPv6; ` + "`[::]`" + ` and an address without a host are both.
 `

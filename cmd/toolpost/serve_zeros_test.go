@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// zeroIsNone are the settings whose default is none, so that 0 means what it says; zeroIsSaid those of which it is said what it means.
+var (
+	zeroIsNone = []string{"routes.max_requests", "routes.cache", "routes.to.health"}
+	zeroIsSaid = map[string]string{"routes.to.weight": "0 keeps sim/offline out of the draw", "routes.rounds": "rounds: 0 is too few"}
+)
+
+// zerosOf returns the settings that are a number or a duration, with a 0 of theirs.
+func zerosOf(in reflect.Type, under string, zeros map[string]string) {
+	for i := range in.NumField() {
+		f := in.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		inner, place := f.Type, strings.TrimPrefix(under+"."+name, ".")
+		if opts == "inline" {
+			place = under
+		}
+		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch kind := inner.Kind(); {
+		case !f.IsExported():
+		case kind == reflect.Struct:
+			zerosOf(inner, place, zeros)
+		case inner == reflect.TypeFor[time.Duration]():
+			zeros[place] = name + ": 0s"
+		case kind == reflect.Int || kind == reflect.Int64:
+			zeros[place] = name + ": 0"
+		}
+	}
+}
+
+// TestZerosAreSaid: a setting of 0 means none, or --check says what it means instead.
+func TestZerosAreSaid(t *testing.T) {
+	zeros := map[string]string{}
+	zerosOf(reflect.TypeFor[gatewayConfig](), "", zeros)
+	if len(zeros) < 18 {
+		t.Fatalf("there are more numbers than %v", zeros)
+	}
+	for place, setting := range zeros {
+		config, path := "gateway:\n  keys: sqlite:k.db\n  "+setting+"\n"+goodRoute, "gateway."+place
+		switch {
+		case strings.HasPrefix(place, "routes.to."):
+			config = "gateway:\n  routes: [{model: a, to: [{model: sim/native}, {model: sim/offline, " + setting + "}]}]\n"
+		case strings.HasPrefix(place, "routes."):
+			config = "gateway:\n  routes: [{model: a, to: [{model: sim/offline}], tools: [write_file], approval: pending, " + setting + "}]\n"
+			path = strings.Replace(path, "routes.", "routes[0].", 1)
+		}
+		bare(t, map[string]string{"gateway.yaml": config})
+		said := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml").errOut
+		want := cmp.Or(zeroIsSaid[place], "warning: "+path+": 0 means the default, which is ")
+		if none := slices.Contains(zeroIsNone, place); strings.Contains(said, want) == none || strings.Contains(said, "not a duration") {
+			t.Errorf("%s: of %q --check says %q", place, setting, said)
+		}
+	}
+	bare(t, map[string]string{"gateway.yaml": "gateway:\n  drain: 0s\n  keep_alive: 0s\n  max_body:\n" + goodRoute})
+	r := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml")
+	if r.code != 0 || !strings.Contains(r.errOut, ":2: warning: gateway.drain: 0 means the default, which is 30s") || !strings.Contains(r.errOut, "keep_alive: 0 means the default, which is 15s") || strings.Contains(r.errOut, "max_body") {
+		t.Errorf("%d %s", r.code, r.errOut)
+	}
+}
