@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -273,30 +274,43 @@ func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.
 	if err != nil {
 		return
 	}
+	if len(s.Gateway.Routes) == 0 {
+		return
+	}
 	for i, r := range s.Gateway.routes() {
+		asked, missing := 0, make(map[int]error)
 		for k, u := range r.Upstreams {
-			if len(s.Gateway.Routes) == 0 || u.Off {
+			if u.Off {
 				continue
 			}
-			id := strings.Replace(u.Model, "*", "x", 1)
-			asked, err := open(id, r.WayOf(u))
-			known, ok := asked.(interface{ Ready() error })
-			if (err != nil || !ok) && len(r.Pass) > 0 { // it is no chat model, perhaps
-				known, err = other.Forwarder(id)
-				ok = err == nil
-			}
-			if err != nil || !ok {
-				continue
-			}
-			if err := known.Ready(); err != nil {
-				who := "clients of " + r.Model + " get no answer"
-				if len(r.Upstreams) > 1 || len(r.Fallback) > 0 {
-					who = "it cannot be asked, and the others of " + r.Model + " answer in its place"
-				}
-				m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", who, err)
+			asked++
+			if err := missingKey(r, u, open, other); err != nil {
+				missing[k] = err
 			}
 		}
+		who := "clients of " + r.Model + " get no answer"
+		if len(missing) < asked || len(r.Fallback) > 0 {
+			who = "it cannot be asked, and the others of " + r.Model + " answer in its place"
+		}
+		for _, k := range slices.Sorted(maps.Keys(missing)) {
+			m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", who, missing[k])
+		}
 	}
+}
+
+// missingKey says which key an upstream has not; nil if it has one, needs none, or nobody can tell.
+func missingKey(r gateway.ModelRoute, u gateway.Upstream, open func(string, gateway.Way) (llm.Model, error), other *provider.Client) error {
+	id := strings.Replace(u.Model, "*", "x", 1)
+	asked, err := open(id, r.WayOf(u))
+	known, ok := asked.(interface{ Ready() error })
+	if (err != nil || !ok) && len(r.Pass) > 0 { // it is no chat model, perhaps
+		known, err = other.Forwarder(id)
+		ok = err == nil
+	}
+	if err != nil || !ok {
+		return nil
+	}
+	return known.Ready()
 }
 
 // serveCheck says everything that is wrong with a configuration, and starts nothing.

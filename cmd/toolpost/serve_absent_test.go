@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCheckSaysWhoAnswers: a warning about an upstream without a key says that others answer only if some can.
+func TestCheckSaysWhoAnswers(t *testing.T) {
+	bare(t, nil)
+	t.Setenv("OPENAI_API_KEY", "")
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	const openai, anthropic, offline = "{model: openai/gpt-4o}", "{model: anthropic/claude-sonnet-4-5}", "{model: sim/offline}"
+	for to, answered := range map[string]bool{
+		openai:                    false,
+		openai + ", " + anthropic: false,
+		openai + ", " + offline:   true,
+		openai + ", {model: sim/offline, weight: 0}": false,
+	} {
+		place(t, "gateway.yaml", "gateway:\n  routes: [{model: a, to: ["+to+"]}]\n")
+		said := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml").errOut
+		if strings.Contains(said, "the others of a answer in its place") != answered || strings.Contains(said, "clients of a get no answer") == answered {
+			t.Errorf("%s: %s", to, said)
+		}
+	}
+}
