@@ -139,6 +139,7 @@ func (b *Builder) addThinking(ev ThinkingDelta) {
 	}
 	b.text.WriteString(ev.Text)
 	t.State = about.State
+	t.Extra = t.Extra.merge(about.Extra)
 	b.open = t
 	if !about.State.IsZero() {
 		b.close()
@@ -262,7 +263,7 @@ func partEvents(p Part) []Event {
 	case Text:
 		return []Event{newTextDelta(p)}
 	case Thinking:
-		return []Event{newThinkingDelta(Thinking{Text: p.Text, Redacted: p.Redacted, State: p.State})}
+		return []Event{newThinkingDelta(p)}
 	case Media:
 		return []Event{p}
 	case Result:

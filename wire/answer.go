@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,7 +91,6 @@ type answer struct {
 	begun    bool      // the llm.Start was sent
 	halves   bool      // a document had halves of surrogate pairs
 	replaced bool      // U+FFFD was told in the place of one
-	entire   bool      // the answer is one document
 	created  time.Time // what the vendor says about when the answer began
 
 	finish   llm.Finish
@@ -197,7 +197,7 @@ func (a *answer) other(index int) *answer {
 		a.emit(llm.Alternative{Index: index, Event: ev})
 		return !a.stopped
 	})
-	o.first, o.begun, o.plainStop = a, true, a.plainStop
+	o.first, o.begun, o.plainStop, o.entire = a, true, a.plainStop, a.entire
 	a.others = append(a.others, o)
 	return o
 }
@@ -248,6 +248,33 @@ func (a *answer) text(s string) {
 	if s != "" {
 		a.enter(textSpan)
 		a.emit(llm.TextDelta{Text: s, Part: a.about()})
+	}
+}
+
+// strays keeps the members of an object of a whole answer that are not read, where at is its place and prefix says in which
+// part of the answer that is.
+func (a *answer) strays(prefix, at string, v []byte, known ...string) {
+	if !a.entire || js.Kind(v) != '{' {
+		return
+	}
+	for key, val := range js.Members(v) {
+		if !slices.Contains(known, string(camel(key))) {
+			a.extraNamed(&a.finish.Extra, prefix+at+nestedMark+pointerEscape.Replace(string(key)), val)
+		}
+	}
+}
+
+// aboutText is textExtra for a text of a whole answer.
+func (a *answer) aboutText(t llm.Text) {
+	if a.entire && t.Text != "" {
+		a.textExtra(llm.Text{Refusal: t.Refusal, Extra: t.Extra})
+	}
+}
+
+// aboutThinking does the same for thinking, before its state.
+func (a *answer) aboutThinking(t llm.Thinking) {
+	if a.entire && len(t.Extra) > 0 && (t.Text != "" || !t.State.IsZero()) {
+		a.emit(llm.ThinkingDelta{Part: &llm.Thinking{Redacted: t.Redacted, Extra: t.Extra}})
 	}
 }
 
@@ -663,6 +690,7 @@ func (a *answer) wholePart(p llm.Part) {
 	case llm.Thinking:
 		a.apart = true
 		a.thinking(p.Text)
+		a.aboutThinking(p)
 		if !p.State.IsZero() {
 			a.apart = false
 			a.thinkingState(p.State, p.Redacted)

@@ -160,6 +160,7 @@ func (s *chatStream) otherChoice(index int, c *chatChoice) {
 func (s *chatStream) choice(c *chatChoice) {
 	if c.logprobs != nil {
 		s.readProbs(c.logprobs)
+		s.strays("choice.", "/logprobs", c.logprobs, "content", "refusal")
 	}
 	if c.more {
 		for key, val := range js.Members(c.all) {
@@ -323,12 +324,15 @@ func (a *answer) textPart(t llm.Text) {
 	default:
 		a.text(t.Text)
 	}
+	if t.State.IsZero() {
+		a.aboutText(t)
+	}
 }
 
 func (s *chatStream) annotation(v []byte) llm.Citation {
 	if inner := s.get(v, "url_citation"); s.str(s.get(v, "type")) == "url_citation" && inner != nil {
 		c, complete := s.urlCitation(inner)
-		if !complete || s.asking && hasOthers(v, "type", "url_citation") {
+		if !complete || (s.asking || s.entire) && hasOthers(v, "type", "url_citation") {
 			c.Raw = s.state(v)
 		}
 		return c

@@ -358,7 +358,7 @@ func (w *chatWriter) callExtra(index int, extra map[string]json.RawMessage) {
 	}
 	w.toolCall(index, func() {
 		for _, key := range sortedKeys(extra) {
-			if name, inner := cutPrefix(key, innerPrefix); inner {
+			if name, inner := cutPrefix(dotted(key), innerPrefix); inner || strings.HasPrefix(key, nestedMark) {
 				w.e.lost(llm.Ignored, name, "a stream has no place for a field inside a call's function")
 				continue
 			}

@@ -24,6 +24,7 @@ func (c converse) decodeResponse(_ *decoder, body []byte, a *answer) {
 		}
 	}
 	s.begin()
+	s.strays("", "/output", js.Get(body, "output"), "message")
 	s.message(js.Get(js.Get(body, "output"), "message"))
 	s.ending(s.str(js.Get(body, "stopReason")))
 }

@@ -21,6 +21,7 @@ type decoder struct {
 	body   []byte
 	err    error
 	asking bool // it is a request
+	entire bool // it is an answer that is one document
 
 	surrogates bool // the document may have escapes of surrogates
 }

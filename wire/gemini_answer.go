@@ -114,6 +114,7 @@ func (s *geminiStream) candidate(v []byte) {
 			s.keepField(candidatePrefix+name, val)
 		}
 	}
+	s.strays(candidatePrefix, "/content", content, "parts", "role")
 	for el := range js.Elements(camelGet(content, "parts")) {
 		s.answerPart(el)
 	}
@@ -149,6 +150,7 @@ func (s *geminiStream) answerPart(v []byte) {
 		s.textWithState(p)
 	case llm.Thinking:
 		s.thinking(p.Text)
+		s.aboutThinking(p)
 		if !p.State.IsZero() {
 			s.thinkingState(p.State, false)
 		}
@@ -167,6 +169,7 @@ func (s *geminiStream) answerPart(v []byte) {
 
 func (s *geminiStream) textWithState(t llm.Text) {
 	s.text(t.Text)
+	s.aboutText(t)
 	switch {
 	case t.State.IsZero():
 	case isSignature(t.State.Data):

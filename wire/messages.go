@@ -125,15 +125,11 @@ func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
 			if more := d.counts(val, map[string]*int{"thinking_tokens": &u.thinking}); more != nil {
 				rest.add(key, more)
 			}
-		case "server_tool_use":
-			for key, n := range js.Members(val) {
-				name, ok := cutSuffix(string(key), usesSuffix)
-				if uses := d.tokens(n); ok && uses > 0 {
-					if hosted == nil {
-						hosted = map[string]int{}
-					}
-					hosted[name] = uses
-				}
+		case serverUses:
+			var more fields
+			hosted = decodeUses(d, val, hosted, &more)
+			if other := more.object(); other != nil {
+				rest.add(key, other)
 			}
 		default:
 			rest.add(key, val)
@@ -143,6 +139,27 @@ func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
 	if more := rest.object(); more != nil {
 		d.extraNamed(&f.Extra, "usage", more)
 	}
+}
+
+// serverUses counts the uses of hosted tools.
+const serverUses = "server_tool_use"
+
+// decodeUses adds the counts to those that are known. What is none goes to more.
+func decodeUses(d *decoder, v []byte, hosted map[string]int, more *fields) map[string]int {
+	for key, n := range d.members(v) {
+		name, ok := cutSuffix(string(key), usesSuffix)
+		uses := d.tokens(n)
+		switch {
+		case !ok:
+			more.add(key, n)
+		case uses > 0:
+			if hosted == nil {
+				hosted = map[string]int{}
+			}
+			hosted[name] = uses
+		}
+	}
+	return hosted
 }
 
 func (*messagesUsage) set(d *decoder, n *int, v []byte) {
@@ -168,14 +185,14 @@ func (messages) encodeUsage(e *encoder, f llm.Finish) {
 	e.optInt("cache_read_input_tokens", u.CacheRead)
 	e.IntField("output_tokens", u.Output)
 	e.counts("output_tokens_details", js.Get(more, "output_tokens_details"), count{"thinking_tokens", u.Reasoning})
-	if len(u.Hosted) > 0 {
-		e.Key("server_tool_use")
-		e.Object()
+	if uses := js.Get(more, serverUses); len(u.Hosted) > 0 || uses != nil {
+		e.Key(serverUses)
+		inner := e.Object()
 		for _, name := range sortedKeys(u.Hosted) {
 			e.AnyKey(name + usesSuffix)
 			e.Int(int64(u.Hosted[name]))
 		}
-		e.End()
+		e.rest(inner, uses)
 	}
 	e.rest(start, more)
 }

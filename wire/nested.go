@@ -67,10 +67,10 @@ var (
 	converseStored    = &object{at: "/*/source/s3Location", known: []string{"uri", ownerField}}
 )
 
-// unread keeps the members of an object of a request that are not read. Each star in the place of the object stands for
+// unread keeps the members of an object of a request, or of a whole answer, that are not read. Each star in the place of the object stands for
 // one of the words.
 func (d *decoder) unread(x *llm.Extra, v []byte, o *object, stars ...string) {
-	if !d.asking || js.Kind(v) != '{' {
+	if !d.asking && !d.entire || js.Kind(v) != '{' {
 		return
 	}
 	for key, val := range js.Members(v) {
@@ -173,6 +173,7 @@ var remainders = map[[2]string]remainder{
 	{Chat, "stream_options"}: {}, {Responses, "text"}: {}, {Responses, "reasoning"}: {}, {Messages, "output_config"}: {},
 	{Gemini, "generationConfig"}: {}, {Gemini, "toolConfig"}: {}, {Ollama, "options"}: {},
 	{Converse, "inferenceConfig"}: {}, {Converse, "toolConfig"}: {}, {Converse, "outputConfig"}: {},
+	{Chat, "usage"}: {}, {Responses, "usage"}: {}, {Messages, "usage"}: {}, {Gemini, "usageMetadata"}: {}, {Converse, "usage"}: {},
 	{Responses, namespaceField}: {known: []string{"name", "description", functionField}, whole: true},
 }
 
@@ -188,6 +189,9 @@ func (e *encoder) lostField(format, key string, raw []byte, why string) {
 		return
 	case !ok || rest.whole:
 		name, _ := cutPrefix(key, innerPrefix)
+		if part, pointer, nested := strings.Cut(name, "."+nestedMark); nested {
+			name = part + "." + dotted(pointer)
+		}
 		e.lost(llm.Ignored, name, why)
 	}
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -188,12 +189,19 @@ func (s *ollamaStream) message(v []byte) {
 }
 
 func (o ollama) encodeResponse(e *encoder, r *llm.Response) {
-	top, _, message := splitFinish(e.ownExtra(r.Finish.Extra))
+	top, message := o.splitFinish(e.ownExtra(r.Finish.Extra))
 	start := e.Object()
 	o.encodeHead(e, r.Finish.Model, createdAt(r.Start), top)
 	o.encodeSaid(e, o.withInvalid(e, r), message)
 	o.encodeEnd(e, r.Finish)
 	e.endWith(start, top)
+}
+
+// splitFinish sorts the extra fields of an answer by where they belong: it has no choices.
+func (ollama) splitFinish(own map[string]json.RawMessage) (top, message map[string]json.RawMessage) {
+	top, choice, message := splitFinish(own)
+	maps.Copy(top, choice)
+	return top, message
 }
 
 // encodeSaid writes what an answer, or a line of one, says; more are fields that nobody knows.
@@ -262,7 +270,7 @@ func (w *ollamaWriter) event(ev llm.Event) {
 
 // unknown writes a line with a field that nobody knows.
 func (w *ollamaWriter) unknown(ev llm.UnknownEvent) {
-	top, _, message := splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
+	top, message := w.splitFinish(map[string]json.RawMessage{ev.Type: ev.Raw})
 	start := w.e.Object()
 	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
 	w.encodeSaid(w.e, nil, message)
@@ -287,7 +295,7 @@ func (w *ollamaWriter) parts(parts ...llm.Part) {
 }
 
 func (w *ollamaWriter) finish(f llm.Finish) {
-	top, _, message := splitFinish(w.e.ownExtra(f.Extra))
+	top, message := w.splitFinish(w.e.ownExtra(f.Extra))
 	start := w.e.Object()
 	w.encodeHead(w.e, w.head.Model, w.head.Created, top)
 	w.encodeSaid(w.e, nil, message)

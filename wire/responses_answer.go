@@ -315,6 +315,7 @@ func (s *responsesStream) said(t llm.Text) {
 	} else {
 		s.text(t.Text)
 	}
+	s.aboutText(t)
 	if len(t.Citations) > 0 {
 		s.cite(t.Citations...)
 	}
@@ -347,6 +348,7 @@ func (s *responsesStream) response(v []byte) {
 			status = s.str(val)
 		case "incomplete_details":
 			reason = s.str(js.Get(val, "reason"))
+			s.strays("", "/incomplete_details", val, "reason")
 		case "usage":
 			responses{}.decodeUsage(&s.decoder, val, &s.finish)
 		case "created_at":

@@ -143,15 +143,33 @@ func (s *StreamEncoder) carries(ev llm.Event) bool {
 			s.e.lost(llm.Ignored, "n", oneAnswer)
 			return false
 		}
+		return s.carries(ev.Event)
 	case llm.UnknownEvent:
 		if ev.Format != s.e.c.name() {
 			s.e.lost(llm.Ignored, ev.Type, "an event that only the "+ev.Format+" format has")
 			return false
 		}
 	case llm.TextDelta:
-		if ev.Part != nil {
-			s.e.ownProbs(ev.Part.LogProbs)
+		if ev.Part == nil {
+			return true
 		}
+		s.e.ownProbs(ev.Part.LogProbs)
+		return !s.extra(ev.Part.Extra) || ev.Text != "" || ev.Part.LogProbs != nil || len(ev.Part.Citations) > 0 || !ev.Part.State.IsZero()
+	case llm.ThinkingDelta:
+		return ev.Part == nil || !s.extra(ev.Part.Extra) || ev.Text != "" || !ev.Part.State.IsZero()
+	}
+	return true
+}
+
+// extra warns about extra fields of a text or of thinking: the blocks of streams have no place for them. It reports whether
+// there are some.
+func (s *StreamEncoder) extra(x llm.Extra) bool {
+	if _, own := s.format.(own); own || len(x) == 0 {
+		return false
+	}
+	fields := s.e.ownExtra(x)
+	for _, key := range sortedKeys(fields) {
+		s.e.lostField(s.e.c.Format, key, fields[key], "a stream has no place for it")
 	}
 	return true
 }

@@ -261,6 +261,12 @@ func (c Codec) EncodeResponse(r *llm.Response) ([]byte, []llm.Warning, error) {
 		e.lost(llm.Ignored, u.Type, "a whole answer has no place for an event that nobody knows")
 	}
 	f.encodeResponse(e, c.identified(r))
+	if c.Own == nil {
+		e.foreignParts(r.Message.Parts)
+		for _, o := range r.Alternatives {
+			e.foreignParts(o.Message.Parts)
+		}
+	}
 	return e.result("EncodeResponse")
 }
 
