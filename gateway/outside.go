@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/outbound"
@@ -44,7 +45,9 @@ var operatorFaults = []struct {
 }{
 	{func(e *llm.Error) bool { return errors.Is(e.Err, provider.ErrNoKey) },
 		"this gateway has no key for the upstream, which was not asked; who runs the gateway has to give it one"},
-	{func(e *llm.Error) bool { return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests },
+	{func(e *llm.Error) bool {
+		return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests || e.Status == http.StatusProxyAuthRequired
+	},
 		"the upstream refused the credentials of this gateway; who runs the gateway has to look at them"},
 	{func(e *llm.Error) bool { return e.Status/100 == 3 || outbound.Untrusted(e.Err) },
 		"the address of the upstream is wrong, or it does not prove who it is; who runs the gateway has to look at it"},
@@ -57,8 +60,17 @@ var sameEverywhere = map[int]llm.Kind{
 	http.StatusBadGateway: llm.Server,
 }
 
+// withKind are the statuses that say that a request is wrong and for which every vendor has one, or a kind, of its own.
+var withKind = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, 499,
+}
+
 // clientStatus is the status of an upstream's error that a client is told; 0 leaves it to the client's format.
 func clientStatus(e *llm.Error) int {
+	if e.Kind == llm.Invalid && e.Status/100 == 4 && !slices.Contains(withKind, e.Status) {
+		return e.Status // nothing says more about it
+	}
 	if kind, same := sameEverywhere[e.Status]; e.Status == http.StatusTooManyRequests || same && kind == e.Kind {
 		return e.Status
 	}
@@ -104,6 +116,9 @@ func (x *exchange) forClient(err error) error {
 		if text := told.Err.Error(); withoutHosts(text, up.hosts) != text {
 			told.Err = errors.New(withoutHosts(text, up.hosts))
 		}
+	}
+	if told.Kind == llm.Unknown && told.Status/100 == 4 {
+		told.Kind = llm.Invalid // as an error of the gateway it would be tried again; other upstreams were asked
 	}
 	told.Status = clientStatus(told)
 	return told
