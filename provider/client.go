@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -119,6 +120,7 @@ func (c *Client) Open(id string) (llm.Model, error) {
 	if m.info.Kind != "" && m.info.Kind != "chat" {
 		return nil, fail(llm.Unsupported, "%s is no chat model but does %s", t.model, m.info.Kind)
 	}
+	m.settle()
 	return m, nil
 }
 
@@ -179,6 +181,8 @@ type Model struct {
 	id   string
 	wire string
 	info catalog.Model
+	// settled follows from what stands above.
+	settled *settled
 	// facts are what its server says, moved why it is not asked in the format
 	// it was opened with.
 	facts *facts
@@ -233,6 +237,7 @@ func (c *Client) ownFormat(name string) wire.Format {
 func (m *Model) ForMany() *Model {
 	many := *m
 	many.repeats = true
+	many.settle()
 	return &many
 }
 
@@ -246,15 +251,54 @@ func (m *Model) sayOnce(what string) bool {
 	return !said
 }
 
-// format returns the properties of the format the model is asked in.
-func (m *Model) format() wire.Properties {
-	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Quirks: m.quirks()}.Properties()
+// settled is what every request to a model needs to know and none changes.
+type settled struct {
+	key           string // under which the client remembers what it learned about the model
+	format        wire.Properties
+	codec         wire.Codec
+	whole, stream *url.URL // where answers in one piece and streams are asked for
+	unknown       []llm.Warning
+	informed      atomic.Pointer[Model] // what the server's last word made of the model
 }
 
-// codec returns the codec of the model's requests.
-func (m *Model) codec() wire.Codec {
-	return wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
+// settle works out what follows from the address, the format and the family of the model.
+func (m *Model) settle() {
+	s := &settled{key: m.base.String() + "#" + m.model}
+	s.codec = wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
+	s.format = s.codec.Properties()
+	s.whole, s.stream = m.place(&s.codec, false), m.place(&s.codec, true)
+	switch {
+	case m.info.Known():
+	case m.client.Route != "":
+		s.unknown = m.info.WarningsAsked()
+	default:
+		s.unknown = m.info.Warnings()
+	}
+	m.settled = s
 }
+
+// place returns where requests go.
+func (m *Model) place(c *wire.Codec, stream bool) *url.URL {
+	at, err := url.Parse(c.Path(m.model, stream))
+	if err != nil {
+		at = new(url.URL)
+	}
+	u := m.base.JoinPath(at.EscapedPath())
+	u.RawQuery, u.Host = at.RawQuery, strings.TrimSuffix(u.Host, ":")
+	if !strings.HasPrefix(u.Path, "/") { // it is as in the base, which may have none
+		u.Path = "/" + u.Path
+		if u.RawPath != "" {
+			u.RawPath = "/" + u.RawPath
+		}
+	}
+	return u
+}
+
+// format returns the properties of the format the model is asked in.
+func (m *Model) format() *wire.Properties { return &m.settled.format }
+
+// codec returns the codec of the model's requests.
+func (m *Model) codec() wire.Codec { return m.settled.codec }
 
 // Explain says how req would be asked, without asking. A nil req stands for
 // one with a tool.

@@ -49,7 +49,7 @@ func (c constraint) host() emulate.Host {
 }
 
 // host returns how the model's host takes schemas and grammars.
-func (m *Model) host() emulate.Host { return constraint{m.info.Constrain, m.format()}.host() }
+func (m *Model) host() emulate.Host { return constraint{m.info.Constrain, *m.format()}.host() }
 
 // extra adds a field of the host to a request.
 func (c constraint) extra(req *llm.Request, key string, value any) {

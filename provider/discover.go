@@ -99,12 +99,17 @@ func (m *Model) informed() *Model {
 	if f == nil || len(f.why) == 0 {
 		return m
 	}
+	if known := m.settled.informed.Load(); known != nil && known.facts == f {
+		return known
+	}
 	out := *m
 	if f.name != "" && !m.info.ID.Known() {
 		out.info = m.client.catalog().Lookup(m.vendor.Name + "/" + f.name)
 	}
 	out.facts = f
 	out.learnFrom(f)
+	out.settle()
+	m.settled.informed.Store(&out)
 	return &out
 }
 

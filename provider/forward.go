@@ -38,6 +38,7 @@ func (c *Client) Forwarder(id string) (*Forwarder, error) {
 		return nil, err
 	}
 	m := &Model{client: c, target: t, id: id, info: c.catalog().Lookup(t.catalogID(id)), wire: t.vendor.Wires[0]}
+	m.settle()
 	return &Forwarder{m}, nil
 }
 

@@ -114,13 +114,15 @@ func (m *Model) secret() (string, error) { return m.client.key(m.target) }
 
 // post sends the request.
 func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*http.Response, error) {
-	path, query := m.path(j)
-	u := m.base.JoinPath(path)
-	u.RawQuery = query
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(payload))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(payload))
 	if err != nil {
 		return nil, err
 	}
+	*req.URL = *m.settled.stream
+	if j.whole {
+		*req.URL = *m.settled.whole
+	}
+	req.Host = req.URL.Host
 	for name, values := range j.header {
 		req.Header[name] = values
 	}
@@ -135,16 +137,17 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	if err := m.vendor.authorize(req, payload, key); err != nil {
 		return nil, err
 	}
-	return m.client.httpClient().Do(req)
+	return m.client.do(req)
 }
 
-// path splits the place of the endpoint into path and query.
-func (m *Model) path(j *job) (path, query string) {
-	u, err := url.Parse(j.codec.Path(m.model, !j.whole))
-	if err != nil {
-		return "", ""
+// do sends a request. Our own client has neither cookies nor a time limit, and follows no redirect, so that
+// the work of http.Client.Do is for nothing, unless there is a password in the address.
+func (c *Client) do(req *http.Request) (*http.Response, error) {
+	h := c.httpClient()
+	if c.HTTP != nil || req.URL.User != nil {
+		return h.Do(req)
 	}
-	return u.EscapedPath(), u.RawQuery
+	return h.Transport.RoundTrip(req)
 }
 
 // decode reads a successful answer, streamed or whole.

@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"iter"
-	"reflect"
 	"slices"
 
 	"github.com/toolpost/toolpost/emulate"
@@ -286,23 +285,4 @@ func aside(ev llm.Event) bool {
 		return true
 	}
 	return false
-}
-
-// same reports whether two events say the same.
-func same(a, b llm.Event) bool {
-	switch a := a.(type) {
-	case llm.TextDelta:
-		b, ok := b.(llm.TextDelta)
-		return ok && a == b
-	case llm.ThinkingDelta:
-		b, ok := b.(llm.ThinkingDelta)
-		return ok && a == b
-	case llm.CallStart:
-		b, ok := b.(llm.CallStart)
-		return ok && a == b
-	case llm.CallDelta:
-		b, ok := b.(llm.CallDelta)
-		return ok && a == b
-	}
-	return reflect.DeepEqual(a, b)
 }

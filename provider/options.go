@@ -71,7 +71,7 @@ func (v *Vendor) handling(o Option, format wire.Properties) Handling {
 		o.Name == "tool_choice.none" && v.NoNone,
 		o.Name == "tool_choice.allowed" && v.NoAllowed,
 		o.Name == "one_call" && v.Quirks.NoParallel,
-		(o.Name == "tools.free_text" || o.Name == "tools.grammar") && !v.freeTools(format):
+		(o.Name == "tools.free_text" || o.Name == "tools.grammar") && !v.freeTools(&format):
 		return Degraded
 	}
 	return o.On(format)
@@ -79,7 +79,7 @@ func (v *Vendor) handling(o Option, format wire.Properties) Handling {
 
 // freeTools reports whether a vendor has tools that take free text. Who only
 // copies a format does not.
-func (v *Vendor) freeTools(format wire.Properties) bool {
+func (v *Vendor) freeTools(format *wire.Properties) bool {
 	return format.Has(wire.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 

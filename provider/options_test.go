@@ -202,7 +202,7 @@ func vendorOptions(t *testing.T, who string, m *Model) {
 	t.Helper()
 	for _, o := range options {
 		got, err := handled(m, o.Name)
-		if want := m.vendor.handling(o, m.format()); err != nil || got != want {
+		if want := m.vendor.handling(o, *m.format()); err != nil || got != want {
 			t.Errorf("%s: %s: the tables say %s, it is %s (%v)", who, o.Name, want, got, err)
 		}
 	}

@@ -92,7 +92,7 @@ func (m *Model) newJob(req *llm.Request, asIs bool) *job {
 	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // nothing in it has to do with tools
 		j.route.Kind = Native
 	}
-	j.warnings = append(j.warnings, m.unknown()...)
+	j.warnings = append(j.warnings, m.settled.unknown...)
 	j.req = req.Clone()
 	j.req.Model = m.model
 	return j
@@ -166,31 +166,14 @@ func (m *Model) planNative(j *job) error {
 	return nil
 }
 
-// unknown warns about a model that the catalogue does not know.
-func (m *Model) unknown() []llm.Warning {
-	if m.info.Known() {
-		return nil
-	}
-	if m.client.Route != "" {
-		return m.info.WarningsAsked()
-	}
-	return m.info.Warnings()
-}
-
-// freeTools reports whether the vendor has tools that take free text. It is not inlined, nor is
-// letterFirst: what is known of a format is large, and plans are made deep in the stack of a request.
-//
-//go:noinline
+// freeTools reports whether the vendor has tools that take free text.
 func (m *Model) freeTools() bool { return m.vendor.freeTools(m.format()) }
-
-//go:noinline
-func (m *Model) letterFirst() bool { return m.format().LetterFirst }
 
 // rules are the vendor's demands on names and ids.
 func (m *Model) rules() wire.Rules {
 	return wire.Rules{
 		Name: m.info.ToolName, ID: m.info.CallID, IDForm: m.info.CallIDForm,
-		LetterFirst: m.letterFirst(),
+		LetterFirst: m.format().LetterFirst,
 		NoFreeTools: !m.freeTools(),
 	}
 }
@@ -304,4 +287,4 @@ func begins(ev llm.Event) bool {
 }
 
 // key is under what the client remembers what it learned about a model.
-func (m *Model) key() string { return m.base.String() + "#" + m.model }
+func (m *Model) key() string { return m.settled.key }

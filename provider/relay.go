@@ -1,16 +1,13 @@
 package provider
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -123,33 +120,11 @@ func (m *Model) planRelay(r ClientRequest) *job {
 			return nil
 		}
 	}
-	planned := *j.req
-	planned.Model = r.Says.Model
-	planned.Tools = slices.Clone(planned.Tools)
-	for i, t := range r.Says.Tools {
-		if t.Strict != nil && !*t.Strict && i < len(planned.Tools) && planned.Tools[i].Strict == nil { // it means the same
-			planned.Tools[i].Strict = t.Strict
-		}
-	}
-	for i, t := range r.Says.Tools { // white space means nothing
-		if i < len(planned.Tools) && sameJSON(planned.Tools[i].Schema, t.Schema) {
-			planned.Tools[i].Schema = t.Schema
-		}
-	}
-	if !reflect.DeepEqual(&planned, r.Says) {
+	if !sameRequest(*j.req, r.Says) {
 		return nil
 	}
 	j.whole = !r.Stream
 	return j
-}
-
-// sameJSON reports whether two texts are the same JSON, but for white space.
-func sameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 // ownName returns the body of a request with the vendor's own name for the model, and nil if the
@@ -315,7 +290,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	if err != nil {
 		return err
 	}
-	r, err := j.codec.DecodeResponse(b)
+	events, err := j.codec.DecodeEvents(b)
 	if err != nil {
 		return err
 	}
@@ -326,7 +301,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 		said = append(said, ev)
 		return yield(ev, err)
 	}
-	for _, ev := range r.Events() {
+	for _, ev := range events {
 		if err := w.count(ev); err != nil {
 			return err
 		}
@@ -338,7 +313,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 			return err
 		}
 	}
-	if side.over || len(side.due) > 0 || !j.codec.FinishFits(r.Finish) {
+	if finish, _ := events[len(events)-1].(llm.Finish); side.over || len(side.due) > 0 || !j.codec.FinishFits(finish) {
 		var anew llm.Builder
 		for _, ev := range said {
 			anew.Add(ev)

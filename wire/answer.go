@@ -480,6 +480,16 @@ func (a *answer) whole(f format, body []byte) error {
 	return nil
 }
 
+// document is whole for an answer of which nothing follows: it tells its end.
+func (a *answer) document(op string, f format, body []byte) error {
+	if err := a.whole(f, body); err != nil {
+		a.cut()
+		return a.c.kinded(op, err)
+	}
+	a.conclude()
+	return nil
+}
+
 // decodeFailure is the error of what could not be read. What the vendor said
 // was an error keeps its own kind.
 func (a *answer) decodeFailure() error {

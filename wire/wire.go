@@ -280,12 +280,38 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 	}
 	var b llm.Builder
 	a := newAnswer(&c, func(ev llm.Event) bool { b.Add(ev); return true })
-	if err := a.whole(f, body); err != nil {
-		a.cut()
-		return b.Response(), c.kinded("DecodeResponse", err)
+	err = a.document("DecodeResponse", f, body)
+	return b.Response(), err
+}
+
+// DecodeEvents is DecodeResponse for a reader of events, which are those of the shortest stream that says
+// the same. They end with an llm.Finish unless there is an error.
+func (c Codec) DecodeEvents(body []byte) ([]llm.Event, error) {
+	f, err := c.lookup("DecodeEvents")
+	if err != nil {
+		return nil, err
 	}
-	a.conclude()
-	return b.Response(), nil
+	events := make([]llm.Event, 0, 8)
+	a := newAnswer(&c, func(ev llm.Event) bool {
+		if !announces(ev) {
+			events = append(events, ev)
+		}
+		return true
+	})
+	err = a.document("DecodeEvents", f, body)
+	return events, err
+}
+
+// announces reports whether an event only announces a call that follows.
+func announces(ev llm.Event) bool {
+	if other, is := ev.(llm.Alternative); is {
+		ev = other.Event
+	}
+	switch ev.(type) {
+	case llm.CallStart, llm.CallDelta:
+		return true
+	}
+	return false
 }
 
 // DecodeStream reads the body of a streamed response. The stream of events
