@@ -85,6 +85,7 @@ func (g *golden) check(name string, data []byte) {
 	case "answer":
 		var b strings.Builder
 		r, err := g.c.DecodeResponse(data)
+		g.asEvents(data, r, err)
 		for _, ev := range r.Events() {
 			fmt.Fprintln(&b, line(g.t, ev))
 		}
@@ -96,6 +97,20 @@ func (g *golden) check(name string, data []byte) {
 		g.want("answer events", b.String())
 	case "stream":
 		g.stream(streamBytes(g.t, g.c.Format, data))
+	}
+}
+
+// asEvents checks that the events of an answer build it.
+func (g *golden) asEvents(data []byte, want *llm.Response, failed error) {
+	events, err := g.c.DecodeEvents(data)
+	var b llm.Builder
+	finished := false
+	for _, ev := range events {
+		b.Add(ev)
+		_, finished = ev.(llm.Finish)
+	}
+	if diff := cmp.Diff(want, b.Response()); diff != "" || (err == nil) != (failed == nil) || finished != (err == nil) {
+		g.t.Errorf("events: %v, and the answer %v, finished %t\n%s", err, failed, finished, diff)
 	}
 }
 

@@ -284,8 +284,8 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 	return b.Response(), err
 }
 
-// DecodeEvents is DecodeResponse for a reader of events, which are those of the shortest stream that says
-// the same. They end with an llm.Finish unless there is an error.
+// DecodeEvents is DecodeResponse for a reader of events. They end with an llm.Finish unless there is an
+// error.
 func (c Codec) DecodeEvents(body []byte) ([]llm.Event, error) {
 	f, err := c.lookup("DecodeEvents")
 	if err != nil {
@@ -293,25 +293,11 @@ func (c Codec) DecodeEvents(body []byte) ([]llm.Event, error) {
 	}
 	events := make([]llm.Event, 0, 8)
 	a := newAnswer(&c, func(ev llm.Event) bool {
-		if !announces(ev) {
-			events = append(events, ev)
-		}
+		events = append(events, ev)
 		return true
 	})
 	err = a.document("DecodeEvents", f, body)
 	return events, err
-}
-
-// announces reports whether an event only announces a call that follows.
-func announces(ev llm.Event) bool {
-	if other, is := ev.(llm.Alternative); is {
-		ev = other.Event
-	}
-	switch ev.(type) {
-	case llm.CallStart, llm.CallDelta:
-		return true
-	}
-	return false
 }
 
 // DecodeStream reads the body of a streamed response. The stream of events
