@@ -257,6 +257,7 @@ type settled struct {
 	format        wire.Properties
 	codec         wire.Codec
 	whole, stream *url.URL // where answers in one piece and streams are asked for
+	streamType    []string // the header that asks for a stream
 	unknown       []llm.Warning
 	informed      atomic.Pointer[Model] // what the server's last word made of the model
 }
@@ -266,6 +267,7 @@ func (m *Model) settle() {
 	s := &settled{key: m.base.String() + "#" + m.model}
 	s.codec = wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
 	s.format = s.codec.Properties()
+	s.streamType = []string{s.format.StreamType}
 	s.whole, s.stream = m.place(&s.codec, false), m.place(&s.codec, true)
 	switch {
 	case m.info.Known():

@@ -112,6 +112,12 @@ func (m *Model) receive(w *watch, j *job, resp *http.Response, key string, yield
 //go:noinline
 func (m *Model) secret() (string, error) { return m.client.key(m.target) }
 
+// What stands in the header of every request. Nobody writes into these.
+var (
+	jsonType  = []string{"application/json"}
+	userAgent = []string{"toolpost"}
+)
+
 // post sends the request.
 func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(payload))
@@ -126,12 +132,11 @@ func (m *Model) post(ctx context.Context, j *job, payload []byte, key string) (*
 	for name, values := range j.header {
 		req.Header[name] = values
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
+	req.Header["Content-Type"], req.Header["Accept"] = jsonType, jsonType
 	if !j.whole {
-		req.Header.Set("Accept", j.codec.StreamType())
+		req.Header["Accept"] = m.settled.streamType
 	}
-	req.Header.Set("User-Agent", "toolpost")
+	req.Header["User-Agent"] = userAgent
 	setHops(req)
 	setTrace(req)
 	if err := m.vendor.authorize(req, payload, key); err != nil {

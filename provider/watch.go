@@ -22,9 +22,29 @@ func beyond(kind llm.Kind, format string, args ...any) *limitError {
 	return &limitError{kind, fmt.Sprintf(format, args...)}
 }
 
-// Why a request is given up before its answer meets a limit.
-func notBegun() *limitError { return beyond(llm.Timeout, "the answer did not begin in time") }
-func silent() *limitError   { return beyond(llm.Timeout, "the answer stopped coming") }
+// patienceEnd is why a request is given up for which was waited too long. It is a number and no error, because an
+// answer is waited for thousands of times and given up at most once.
+type patienceEnd uint8
+
+const (
+	notBegun patienceEnd = iota
+	silent
+	stalled // by Limits.Idle
+	late    // by Limits.Time
+)
+
+// error says why.
+func (e patienceEnd) error(limits llm.Limits) *limitError {
+	switch e {
+	case silent:
+		return beyond(llm.Timeout, "the answer stopped coming")
+	case stalled:
+		return beyond(llm.Stalled, "nothing of the answer came for %v", limits.Idle)
+	case late:
+		return beyond(llm.TimeLimit, "the answer takes longer than %v", limits.Time)
+	}
+	return beyond(llm.Timeout, "the answer did not begin in time")
+}
 
 // watch gives a request up that takes too long or whose answer is too large.
 //
@@ -41,7 +61,7 @@ type watch struct {
 	timer *time.Timer // nil until something is waited for
 	until time.Time   // how long is waited; zero while the clock rests
 	rings time.Time   // when the timer looks next; zero if it does not
-	why   func() *limitError
+	why   patienceEnd
 
 	bytes, text, thinking, events int64
 	took, waited                  time.Duration // for the vendor: in all, and since the last piece of the answer
@@ -56,31 +76,23 @@ func (c *Client) watch(ctx context.Context, limits llm.Limits) *watch {
 
 // wait starts the clock while we wait for the vendor: for at most d, which if it
 // is over means why, and for what is left of the limits.
-func (w *watch) wait(d time.Duration, why func() *limitError) {
+func (w *watch) wait(d time.Duration, why patienceEnd) {
 	w.rest()
 	w.since = time.Now()
-	nearer := func(limit, spent time.Duration, reason func() *limitError) {
+	nearer := func(limit, spent time.Duration, reason patienceEnd) {
 		if left := max(limit-spent, 1); limit > 0 && (d <= 0 || left < d) {
 			d, why = left, reason
 		}
 	}
-	nearer(w.limits.Idle, w.waited, w.stalled)
-	nearer(w.limits.Time, w.took, w.late)
+	nearer(w.limits.Idle, w.waited, stalled)
+	nearer(w.limits.Time, w.took, late)
 	if d > 0 {
 		w.set(w.since.Add(d), d, why)
 	}
 }
 
-func (w *watch) stalled() *limitError {
-	return beyond(llm.Stalled, "nothing of the answer came for %v", w.limits.Idle)
-}
-
-func (w *watch) late() *limitError {
-	return beyond(llm.TimeLimit, "the answer takes longer than %v", w.limits.Time)
-}
-
 // set says how long is waited, which is d from now, and has the timer look no later than that.
-func (w *watch) set(until time.Time, d time.Duration, why func() *limitError) {
+func (w *watch) set(until time.Time, d time.Duration, why patienceEnd) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.until, w.why = until, why
@@ -108,7 +120,7 @@ func (w *watch) look() {
 		w.timer.Reset(left)
 	default:
 		w.rings = time.Time{}
-		w.cancel(w.why())
+		w.cancel(w.why.error(w.limits))
 	}
 }
 
