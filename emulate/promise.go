@@ -62,6 +62,19 @@ func (k *keeping) event(ev llm.Event) (llm.Event, error) {
 		if k.output != nil {
 			k.text.WriteString(ev.Text)
 		}
+		return ev, nil
+	case llm.Start, llm.ThinkingDelta, llm.CallStart, llm.CallDelta, llm.KeepAlive:
+		return ev, nil
+	}
+	return k.judged(ev)
+}
+
+// judged returns a call or the end of an answer as the promise allows it. It is not inlined: whoever reads a stream is
+// deep in the stack, which is held as long as the stream.
+//
+//go:noinline
+func (k *keeping) judged(ev llm.Event) (llm.Event, error) {
+	switch ev := ev.(type) {
 	case llm.Call:
 		return k.call(ev), nil
 	case llm.InvalidCall:

@@ -61,6 +61,18 @@ func (w *wholeCalls) take(ev llm.Event) bool {
 		if _, ok := w.held[ev.ID]; ok {
 			return true
 		}
+	case llm.Call, llm.InvalidCall, llm.Finish:
+		return w.conclude(ev)
+	}
+	return w.yield(ev, nil)
+}
+
+// conclude takes the end of a call or of the answer. It is not inlined: whoever reads a stream is deep in the stack,
+// which is held as long as the stream.
+//
+//go:noinline
+func (w *wholeCalls) conclude(ev llm.Event) bool {
+	switch ev := ev.(type) {
 	case llm.Call:
 		start, ok := w.held[ev.ID]
 		if !ok {
@@ -72,10 +84,11 @@ func (w *wholeCalls) take(ev llm.Event) bool {
 	case llm.InvalidCall:
 		return w.invalid(ev)
 	case llm.Finish:
-		if ev.Reason == llm.ToolCalls && w.calls == 0 {
-			if ev.Reason, ev.Raw = llm.Stop, ""; w.cut {
-				ev.Reason = llm.Length
-			}
+		if ev.Reason != llm.ToolCalls || w.calls > 0 {
+			break
+		}
+		if ev.Reason, ev.Raw = llm.Stop, ""; w.cut {
+			ev.Reason = llm.Length
 		}
 		return w.yield(ev, nil)
 	}

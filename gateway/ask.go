@@ -206,26 +206,14 @@ type asking struct {
 
 // take takes an event of the answer.
 func (a *asking) take(ev llm.Event) error {
-	a.x.saw(ev)
-	a.x.spent.count(ev)
-	if f, ok := ev.(llm.Finish); ok {
-		a.x.spend(f.Usage)
-	}
-	switch ev := ev.(type) {
+	a.note(ev)
+	switch ev.(type) {
 	case llm.Warning:
 		return a.each(ev) // also in the middle of a stream
 	case provider.RequestRetry:
-		if ev.Status != 0 {
-			a.x.tally.sent.Store(turnedDown)
-		}
 		return nil
 	case llm.Finish:
-		if a.others && !a.begun && ev.Reason == llm.ContentFilter {
-			a.given = true
-			return &llm.Error{Op: "gateway", Kind: llm.Refused, Err: errors.New("the filter of the vendor let nothing through")}
-		}
-		if err := a.ends(ev); err != nil {
-			a.given = a.others && !a.begun
+		if err := a.finish(ev); err != nil {
 			return err
 		}
 	}
@@ -242,6 +230,39 @@ func (a *asking) take(ev llm.Event) error {
 	}
 	a.begun = a.begun || llm.Begins(ev)
 	return a.pass(ev)
+}
+
+// note counts what an event says. Like finish it is not inlined: events are taken deep in the stack of a request, and
+// a stack that had to grow is held as long as an answer takes.
+//
+//go:noinline
+func (a *asking) note(ev llm.Event) {
+	a.x.saw(ev)
+	a.x.spent.count(ev)
+	switch ev := ev.(type) {
+	case llm.Finish:
+		a.x.spend(ev.Usage)
+	case provider.RequestRetry:
+		if ev.Status != 0 {
+			a.x.tally.sent.Store(turnedDown)
+		}
+	}
+}
+
+// finish looks at how an answer ends, and returns an error if it is none.
+//
+//go:noinline
+func (a *asking) finish(ev llm.Event) error {
+	f, _ := ev.(llm.Finish)
+	if a.others && !a.begun && f.Reason == llm.ContentFilter {
+		a.given = true
+		return &llm.Error{Op: "gateway", Kind: llm.Refused, Err: errors.New("the filter of the vendor let nothing through")}
+	}
+	err := a.ends(f.Raw)
+	if err != nil {
+		a.given = a.others && !a.begun
+	}
+	return err
 }
 
 // pass hands an event on.

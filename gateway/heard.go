@@ -30,15 +30,15 @@ func (h heard) natural() llm.Reason {
 	return llm.Stop
 }
 
-// ends looks at the end of an answer. One that holds nothing, and of which the upstream does not say
-// why it ended, is none. One in which the model only thought is told to the client.
-func (a *asking) ends(f llm.Finish) error {
+// ends looks at the end of an answer, for which the upstream says why. One that holds nothing, and of
+// which it does not say why it ended, is none. One in which the model only thought is told to the client.
+func (a *asking) ends(why string) error {
 	switch {
 	case a.spoke || a.called:
 		return nil
 	case a.thought:
 		return a.each(llm.Warning{Code: llm.Degraded, Feature: "answer", Detail: "the model thought, and said nothing"})
-	case f.Raw == "" && a.labels.upstream != "":
+	case why == "" && a.labels.upstream != "":
 		return &llm.Error{Op: "gateway", Kind: llm.Incomplete, Err: errors.New("the upstream ended without an answer")}
 	}
 	return nil

@@ -23,11 +23,7 @@ func (x *exchange) stream(ways []way, req *llm.Request) error {
 		if w, ok := ev.(llm.Warning); ok {
 			return out.remark(w)
 		}
-		if ev = x.seen(ev); kept != nil {
-			ev = kept.add(ev)
-		}
-		x.bodies.add(ev)
-		if x.relaying {
+		if ev = x.taken(ev, kept); x.relaying {
 			return nil
 		}
 		return out.write(ev)
@@ -38,6 +34,17 @@ func (x *exchange) stream(ways []way, req *llm.Request) error {
 	out.stop()
 	end()
 	return err
+}
+
+// taken takes note of an event and returns it as the client shall see it.
+//
+//go:noinline
+func (x *exchange) taken(ev llm.Event, kept *keeper) llm.Event {
+	if ev = x.seen(ev); kept != nil {
+		ev = kept.add(ev)
+	}
+	x.bodies.add(ev)
+	return ev
 }
 
 // open makes the sink of a stream, and returns what ends it. Like others that are called before an
@@ -89,13 +96,16 @@ type sink struct {
 	timer *time.Timer // nil if the client is told nothing; it wants x.mu, as does done
 	done  bool
 
-	trailing int // warnings behind the answer
+	comments bool // the client passes over comments
+	trailing int  // warnings behind the answer
 }
 
 func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
 	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold})
-	if s.every > 0 && x.Codec.Properties().KeepAlive != "" {
+	format := x.Codec.Properties()
+	s.comments = format.StreamType == eventStream && !format.NoComments
+	if s.every > 0 && format.KeepAlive != "" {
 		s.x.mu.Lock()
 		s.timer = time.AfterFunc(s.every, s.alive)
 		s.x.mu.Unlock()
@@ -204,7 +214,7 @@ func (s *sink) remark(w llm.Warning) error {
 	switch {
 	case !s.x.begun:
 		return nil
-	case s.x.Codec.StreamType() != eventStream || s.x.Codec.Properties().NoComments:
+	case !s.comments:
 		if s.trailing++; s.trailing <= maxWarnings {
 			s.x.w.Header().Add(http.TrailerPrefix+WarningHeader, warningText(w))
 		}

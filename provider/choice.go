@@ -14,22 +14,22 @@ func (m *Model) planChoice(j *job) {
 	if len(j.req.Tools) == 0 {
 		return
 	}
-	ch, format := j.req.Choice, m.format()
+	ch := j.req.Choice
 	switch {
-	case ch.Forbids() && (m.vendor.NoNone || !format.Has(wire.ChoiceNone)):
+	case ch.Forbids() && (m.vendor.NoNone || !m.has(wire.ChoiceNone)):
 		j.req.Tools, j.req.Choice = nil, llm.ToolChoice{}
 		j.warn(llm.Degraded, "tool_choice.none", "%s may not honour it; the tools are withheld", m.vendor.Name)
 		return
 	case ch.Forbids():
 		j.req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 		return
-	case ch.Allowed != nil && (m.vendor.NoAllowed || !format.Has(wire.ChoiceAllowed)):
+	case ch.Allowed != nil && (m.vendor.NoAllowed || !m.has(wire.ChoiceAllowed)):
 		m.withhold(j, ch.Allowed)
 	}
 	if ch.Mode == llm.MustCall && m.forces(j.req) == catalog.No {
 		m.demand(j)
 	}
-	if j.req.OneCall && (!format.Has(wire.OneCall) || m.vendor.Quirks.NoParallel) {
+	if j.req.OneCall && (!m.has(wire.OneCall) || m.vendor.Quirks.NoParallel) {
 		j.req.OneCall = false
 		j.warn(llm.Emulated, "one_call", "%s cannot be held to one call; only the first counts", m.vendor.Name)
 	}

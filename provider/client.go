@@ -253,6 +253,9 @@ func (m *Model) sayOnce(what string) bool {
 
 // settled is what every request to a model needs to know and none changes.
 type settled struct {
+	family        string // of the model
+	dialect       string // that the model is known to write; "" if it has none of its own
+	named         bool   // the catalogue knows the model by its own name, and not by a vendor's or an entry's
 	key           string // under which the client remembers what it learned about the model
 	format        wire.Properties
 	codec         wire.Codec
@@ -264,7 +267,8 @@ type settled struct {
 
 // settle works out what follows from the address, the format and the family of the model.
 func (m *Model) settle() {
-	s := &settled{key: m.base.String() + "#" + m.model}
+	s := &settled{key: m.base.String() + "#" + m.model, family: m.info.ID.Root(), dialect: m.ownDialect()}
+	s.named = m.info.Known() && catalog.ParseID(m.model).Known()
 	s.codec = wire.Codec{Format: m.wire, Own: m.client.ownFormat(m.wire), Vendor: m.owner() + "/" + m.wire, Quirks: m.quirks()}
 	s.format = s.codec.Properties()
 	s.streamType = []string{s.format.StreamType}
@@ -299,6 +303,9 @@ func (m *Model) place(c *wire.Codec, stream bool) *url.URL {
 // format returns the properties of the format the model is asked in.
 func (m *Model) format() *wire.Properties { return &m.settled.format }
 
+// has reports whether the format can express a feature. To ask the properties themselves would copy them.
+func (m *Model) has(f wire.Feature) bool { return slices.Contains(m.settled.format.Features, f) }
+
 // codec returns the codec of the model's requests.
 func (m *Model) codec() wire.Codec { return m.settled.codec }
 
@@ -320,4 +327,4 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 // Signer says who signs what the model thinks and calls, and in which format, like
 // "anthropic/messages": the label of its opaque state. A server that passes signatures on
 // to a client of the same format puts the label back when they return.
-func (m *Model) Signer() string { return m.codec().Vendor }
+func (m *Model) Signer() string { return m.settled.codec.Vendor }

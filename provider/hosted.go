@@ -49,7 +49,9 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 // offer. The request is not changed.
 func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 	m = m.informed()
-	native := m.choose(req).Kind == Native
+	var r Route
+	m.choose(req, &r)
+	native := r.Kind == Native
 	return wire.WithoutHosted(req, func(def llm.ToolDef) error {
 		if !native {
 			return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)

@@ -209,8 +209,11 @@ func asFailure(err error) *llm.Error {
 	return &llm.Error{Op: "relay", Kind: llm.KindOf(err), Err: err}
 }
 
-// broken returns an error if an answer ends as if all were well although a call in it cannot be read:
+// broken is not inlined, as whoever relays a stream is deep in the stack, which is held as long as the stream. It
+// returns an error if an answer ends as if all were well although a call in it cannot be read:
 // whoever gets it as it is would take the call for whole.
+//
+//go:noinline
 func (l *lockstep) broken(ev llm.Event) *llm.Error {
 	switch ev := ev.(type) {
 	case llm.InvalidCall:

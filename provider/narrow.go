@@ -24,7 +24,7 @@ const maxNarrowed = 1024
 type narrowings struct {
 	mu   sync.Mutex
 	n    int                               // that are kept
-	seen map[narrowKey]map[string]narrowed // by the text of the schema
+	seen map[narrowKey]map[string]*narrowed // by the text of the schema
 }
 
 type narrowed struct {
@@ -32,26 +32,31 @@ type narrowed struct {
 	err error
 }
 
-func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) (schema.Narrowed, error) {
+// get returns a narrowed schema, which nobody may change.
+func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) *narrowed {
 	key := narrowKey{vendor, strict}
 	n.mu.Lock()
-	got, ok := n.seen[key][string(s)]
+	got := n.seen[key][string(s)]
 	n.mu.Unlock()
-	if ok {
-		return got.Narrowed, got.err
+	if got == nil {
+		got = new(narrowed)
+		got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
+		n.keep(key, s, got)
 	}
-	got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
+	return got
+}
+
+func (n *narrowings) keep(key narrowKey, s schema.Schema, got *narrowed) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.seen == nil || n.n >= maxNarrowed {
-		n.seen, n.n = map[narrowKey]map[string]narrowed{}, 0
+		n.seen, n.n = map[narrowKey]map[string]*narrowed{}, 0
 	}
 	if n.seen[key] == nil {
-		n.seen[key] = map[string]narrowed{}
+		n.seen[key] = map[string]*narrowed{}
 	}
 	n.seen[key][string(s)] = got
 	n.n++
-	return got.Narrowed, got.err
 }
 
 // schemas is whose rules the vendor has.
@@ -65,7 +70,7 @@ func (v *Vendor) schemas() schema.Vendor {
 // narrowTools rewrites the schemas of tools into what the vendor accepts, and
 // asks it to hold the model to them wherever it can.
 func (m *Model) narrowTools(j *job) error {
-	room := &strictRoom{vendor: m.vendor}
+	room := &strictRoom{vendor: &m.vendor}
 	for i := range j.req.Tools {
 		t := &j.req.Tools[i]
 		m.describeExamples(j, t)
@@ -73,15 +78,15 @@ func (m *Model) narrowTools(j *job) error {
 			continue
 		}
 		own := t.Schema
-		n, err := m.narrowTool(j, t, room)
-		if err != nil {
-			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: err}
+		n := m.narrowTool(j, t, room)
+		if n.err != nil {
+			return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: n.err}
 		}
 		if n.Wrapped != "" {
 			if j.unwrap == nil {
 				j.unwrap = map[string]schema.Narrowed{}
 			}
-			j.unwrap[t.Name] = n
+			j.unwrap[t.Name] = n.Narrowed
 		} else if n.Strict && m.vendor.schemas() == schema.OpenAI {
 			if j.nullable == nil {
 				j.nullable = map[string]*schema.Shape{}
@@ -99,7 +104,7 @@ func (m *Model) strict() bool {
 
 // strictRoom is what a vendor still takes of strict tools in one request.
 type strictRoom struct {
-	vendor          Vendor
+	vendor          *Vendor
 	tools, optional int
 }
 
@@ -119,15 +124,15 @@ func (r *strictRoom) take(s schema.Schema) bool {
 	return true
 }
 
-func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) (schema.Narrowed, error) {
+func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) *narrowed {
 	want := m.strict() && (t.Strict == nil && !j.asIs || t.Strict != nil && *t.Strict)
 	if want && !room.take(t.Schema) {
 		want = false
 		j.warn(llm.Degraded, "strict", "%s: %s takes no more strict tools in one request; its arguments are checked when it is called", t.Name, m.vendor.Name)
 	}
-	n, err := m.client.narrowed.get(t.Schema, m.vendor.schemas(), want)
-	if err != nil {
-		return n, err
+	n := m.client.narrowed.get(t.Schema, m.vendor.schemas(), want)
+	if n.err != nil {
+		return n
 	}
 	if t.Strict != nil && *t.Strict && !m.strict() {
 		j.warn(llm.Ignored, "strict", "%s does not hold models to the schemas of tools; the arguments of %s are checked when it is called", m.vendor.Name, t.Name)
@@ -142,9 +147,10 @@ func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) (schema.Nar
 	t.Schema = n.Schema
 	t.Strict = nil
 	if n.Strict {
-		t.Strict = &n.Strict
+		strict := true
+		t.Strict = &strict
 	}
-	return n, nil
+	return n
 }
 
 // unwrapArgs gives arguments the form of the tool's own schema, for tools whose

@@ -80,7 +80,7 @@ func (v *Vendor) handling(o Option, format wire.Properties) Handling {
 // freeTools reports whether a vendor has tools that take free text. Who only
 // copies a format does not.
 func (v *Vendor) freeTools(format *wire.Properties) bool {
-	return format.Has(wire.FreeTextTools) && (v.Strict || !format.Imitated)
+	return slices.Contains(format.Features, wire.FreeTextTools) && (v.Strict || !format.Imitated)
 }
 
 // Options returns the table of options. Every field of llm.Request is in it.
@@ -193,7 +193,7 @@ func setExtra(req *llm.Request, format, field string, value json.RawMessage) {
 // describeExamples moves examples into the description where the format has no
 // place for them.
 func (m *Model) describeExamples(j *job, t *llm.ToolDef) {
-	if len(t.Examples) == 0 || m.format().Has(wire.ToolExamples) {
+	if len(t.Examples) == 0 || m.has(wire.ToolExamples) {
 		return
 	}
 	var b strings.Builder

@@ -36,7 +36,7 @@ func (m *Model) outputWay(j *job) (OutputWay, string) {
 	if len(req.Output.Schema) == 0 {
 		native, feature = m.info.JSONMode.In(cond), wire.OutputAnyJSON
 	}
-	if !m.format().Has(feature) || m.vendor.Options["output"] == Degraded {
+	if !m.has(feature) || m.vendor.Options["output"] == Degraded {
 		native = catalog.No
 	}
 	switch {
@@ -75,9 +75,9 @@ func (m *Model) planOutput(j *job) error {
 	way, why := m.outputWay(j)
 	j.route.Output = way
 	j.route.because("output: %s", why)
-	n, err := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), m.strict() || way == OutputConstrained && m.vendor.Strict)
-	if err != nil {
-		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", err)}
+	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), m.strict() || way == OutputConstrained && m.vendor.Strict)
+	if n.err != nil {
+		return &llm.Error{Op: m.vendor.Name, Kind: llm.Invalid, Err: fmt.Errorf("the schema of the output: %w", n.err)}
 	}
 	if out.Strict && (way == OutputPrompted || len(n.Losses) > 0) {
 		if !m.client.StrictByCheck {
@@ -88,7 +88,7 @@ func (m *Model) planOutput(j *job) error {
 	for _, loss := range n.Losses {
 		j.warn(llm.Degraded, "output", "%s: %s: %s", cmp.Or(loss.Path, "schema"), loss.Keyword, loss.Why)
 	}
-	return m.askOutput(j, way, n)
+	return m.askOutput(j, way, n.Narrowed)
 }
 
 // maybeHeld reports whether the vendor may hold the model to the schema of a request that is
@@ -98,11 +98,11 @@ func (m *Model) maybeHeld(j *job) bool {
 	if len(out.Schema) == 0 {
 		support, feature = m.info.JSONMode, wire.OutputAnyJSON
 	}
-	if support.In(m.conditions(j.req)) == catalog.No || !m.format().Has(feature) || m.vendor.Options["output"] == Degraded {
+	if support.In(m.conditions(j.req)) == catalog.No || !m.has(feature) || m.vendor.Options["output"] == Degraded {
 		return false
 	}
-	n, err := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict)
-	return err == nil && len(n.Losses) == 0 && n.Wrapped == ""
+	n := m.client.narrowed.get(emulate.OutputSchema(out), m.vendor.schemas(), out.Strict)
+	return n.err == nil && len(n.Losses) == 0 && n.Wrapped == ""
 }
 
 // askOutput asks for the answer in one of the ways.

@@ -88,7 +88,8 @@ func (m *Model) plan(req *llm.Request) (*job, error) { return m.planned(req, fal
 // newJob returns the job of a request, with nothing planned but its route.
 func (m *Model) newJob(req *llm.Request, asIs bool) *job {
 	j := &job{asked: req, whole: m.client.Whole, asIs: asIs}
-	j.route, j.codec = m.choose(req), m.codec()
+	m.choose(req, &j.route)
+	j.codec = m.settled.codec
 	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // nothing in it has to do with tools
 		j.route.Kind = Native
 	}
@@ -131,8 +132,8 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 // planNative hands the tools to the vendor.
 func (m *Model) planNative(j *job) error {
 	if !m.freeTools() {
-		for _, t := range j.req.Tools {
-			if t.Kind == llm.FreeTool {
+		for i := range j.req.Tools {
+			if t := &j.req.Tools[i]; t.Kind == llm.FreeTool {
 				j.warn(llm.Degraded, "tools.free_text", "%s has functions only; the text of %s is the argument %q", m.vendor.Name, t.Name, wire.FreeInput)
 			}
 		}
@@ -142,10 +143,16 @@ func (m *Model) planNative(j *job) error {
 	if err := m.narrowTools(j); err != nil {
 		return err
 	}
+	m.planReaders(j)
+	return nil
+}
+
+// planReaders writes the request in the vendor's words, and says how its answer is read back.
+func (m *Model) planReaders(j *job) {
 	var aliases *wire.Aliases
 	var restored reader
 	if !m.vendor.Apart {
-		j.req, restored = emulate.FamilyTokens(m.info.ID.Root()).Guard(j.req)
+		j.req, restored = emulate.FamilyTokens(m.settled.family).Guard(j.req)
 	}
 	j.req, aliases = m.rules().Apply(j.req)
 	if len(j.req.Tools) > 0 { // calls that the vendor left in the text, as far as the promotion of the route allows
@@ -163,7 +170,6 @@ func (m *Model) planNative(j *job) error {
 	if len(j.nullable) > 0 {
 		j.reads(dropNulls(j.nullable))
 	}
-	return nil
 }
 
 // freeTools reports whether the vendor has tools that take free text.
@@ -205,7 +211,7 @@ func (m *Model) planEmulated(j *job) error {
 // emulation says how a request is asked without tools.
 func (m *Model) emulation(j *job) emulate.Emulation {
 	e := emulate.Emulation{
-		Style: j.route.Style, Dialects: m.client.Dialects, Family: m.info.ID.Root(), Size: m.info.ID.Size, Context: m.info.ContextWindow,
+		Style: j.route.Style, Dialects: m.client.Dialects, Family: m.settled.family, Size: m.info.ID.Size, Context: m.info.ContextWindow,
 		OneCall: m.info.ParallelTools.Support == catalog.No, Dialect: j.route.Dialect, Gate: m.client.Gate,
 		Promotion: j.route.Promotion, Why: j.route.promoted, Apart: m.vendor.Apart,
 	}
@@ -221,10 +227,18 @@ func (m *Model) emulation(j *job) emulate.Emulation {
 	return e
 }
 
+// countCalls counts the calls of a conversation. It is not inlined: plans are made deep in the stack of a
+// request, and a stack that had to grow once is held as long as an answer takes.
+//
+//go:noinline
 func countCalls(req *llm.Request) int {
 	n := 0
 	for _, msg := range req.Messages {
-		n += len(msg.Calls())
+		for _, p := range msg.Parts {
+			if c, ok := p.(llm.Call); ok && !c.Hosted {
+				n++
+			}
+		}
 	}
 	return n
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -30,7 +29,7 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 	default:
 		r.Promotion, r.promoted = vendor, "the row of "+m.vendor.Name+" says so"
 	}
-	if r.Kind == Native && r.Promotion == llm.PromoteMarked && m.ownDialect() == "" && m.isKnown() {
+	if r.Kind == Native && r.Promotion == llm.PromoteMarked && m.settled.dialect == "" && m.settled.named {
 		r.Promotion = llm.PromoteOff
 		r.promoted += ", but the catalogue knows this model, and no dialect of its own"
 	}
@@ -42,7 +41,7 @@ func (m *Model) promote(r *Route, req *llm.Request) {
 
 // meaning says which text becomes a call.
 func (m *Model) meaning(p llm.Promotion) string {
-	switch own := m.ownDialect(); {
+	switch own := m.settled.dialect; {
 	case p == llm.PromoteOff:
 		return "no text becomes a call"
 	case p == llm.PromoteAll:
@@ -63,16 +62,11 @@ func (m *Model) ownDialect() string {
 	return m.info.Dialect
 }
 
-// isKnown reports whether the catalogue knows the model by its own name: neither
-// the vendor whose format an address speaks nor a user's entry for the id tells
-// what the model writes.
-func (m *Model) isKnown() bool { return m.info.Known() && catalog.ParseID(m.model).Known() }
-
 // callReader returns the reader of calls that a vendor with tools left in the
 // text.
 func (m *Model) callReader(j *job) emulate.CallReader {
 	c := emulate.CallReader{
-		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialects: m.client.Dialects, Dialect: m.ownDialect(),
+		Request: j.asked, Tools: emulate.Functions(j.req.Tools), Dialects: m.client.Dialects, Dialect: m.settled.dialect,
 		Promotion: j.route.Promotion, Why: j.route.promoted,
 		IDs:   llm.CallIDs{Prefix: "call_text_", After: j.codec.Calls},
 		Found: "the vendor left calls in the text; they were read from there",

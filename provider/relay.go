@@ -120,7 +120,7 @@ func (m *Model) planRelay(r ClientRequest) *job {
 			return nil
 		}
 	}
-	if !sameRequest(*j.req, r.Says) {
+	if !sameRequest(j.req, r.Says) {
 		return nil
 	}
 	j.whole = !r.Stream
@@ -191,29 +191,64 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 	if j.whole {
 		err = m.passDocument(w, j, src, yield)
 	} else {
-		side := newLockstep(j)
-		defer side.stop()
-		err = j.codec.Relay(j.relay, src, func(ev llm.Event) wire.RelayDecision {
-			if f, failed := ev.(wire.RelayFailure); failed {
-				return m.withoutKey(w.ctx, f, key)
-			}
-			if t, over := ev.(wire.RelayTrailing); over {
-				yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
-				return wire.Pass
-			}
-			if err := w.count(ev); err != nil {
-				return wire.GiveUp(m.lost(w.ctx, err, true, key))
-			}
-			if f, last := ev.(llm.Finish); last && len(side.due) == 0 && !j.codec.FinishFits(f) {
-				side.over = true // the word is encoded anew
-			}
-			return side.judge(ev, yield)
-		})
+		p := &passing{m: m, w: w, lockstep: newLockstep(j), key: key, yield: yield}
+		defer p.stop()
+		err = j.codec.Relay(j.relay, src, p.judge)
 	}
 	if err == nil {
 		return nil, true
 	}
 	return m.lost(w.ctx, err, j.relay.begun, key), j.relay.begun
+}
+
+// passing decides about each event of a stream that is relayed.
+type passing struct {
+	*lockstep
+	m     *Model
+	w     *watch
+	key   string
+	yield func(llm.Event, error) bool
+}
+
+// judge is called for every event, and deep in the stack of a request, which is held as long as the stream: what is
+// rare has a function of its own.
+func (p *passing) judge(ev llm.Event) wire.RelayDecision {
+	switch ev.(type) {
+	case wire.RelayFailure, wire.RelayTrailing:
+		return p.afterwards(ev)
+	case llm.Finish:
+		p.last(ev)
+	}
+	if err := p.w.count(ev); err != nil {
+		return p.giveUp(err)
+	}
+	return p.lockstep.judge(ev, p.yield)
+}
+
+// last looks at the end of an answer, whose word may have to be encoded anew.
+//
+//go:noinline
+func (p *passing) last(ev llm.Event) {
+	if f, _ := ev.(llm.Finish); len(p.due) == 0 && !p.job.codec.FinishFits(f) {
+		p.over = true
+	}
+}
+
+//go:noinline
+func (p *passing) giveUp(err error) wire.RelayDecision {
+	return wire.GiveUp(p.m.lost(p.w.ctx, err, true, p.key))
+}
+
+// afterwards decides about what is no event of the answer.
+//
+//go:noinline
+func (p *passing) afterwards(ev llm.Event) wire.RelayDecision {
+	if f, failed := ev.(wire.RelayFailure); failed {
+		return p.m.withoutKey(p.w.ctx, f, p.key)
+	}
+	t, _ := ev.(wire.RelayTrailing)
+	p.yield(llm.Warning{Code: llm.Corrected, Feature: "stream", Detail: fmt.Sprintf("%d bytes after the end of the answer were not passed on", t.Bytes)}, nil)
+	return wire.Pass
 }
 
 // withoutKey decides about the error of an upstream that may repeat the key it was asked with.
@@ -261,7 +296,9 @@ func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, er
 // delivered are the ids of the calls that a vendor delivers.
 type delivered struct{ ids map[string]bool }
 
-// note takes the id of a call.
+// note takes the id of a call. For why it is not inlined see lockstep.broken.
+//
+//go:noinline
 func (d *delivered) note(ev llm.Event) {
 	var id string
 	switch ev := ev.(type) {

@@ -122,33 +122,38 @@ func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
 
 // persist sends a request until it is answered, or may not be sent again.
 func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm.Event, error) bool) {
-	policy := m.client.Retry
 	seen := observe.CallOf(ctx)
 	for n := 1; ; n++ {
 		if seen != nil {
 			seen.Attempts++
 		}
 		err, began := m.once(ctx, j, body, yield)
-		if err == nil {
-			return
-		}
-		wait, soon := policy.wait(n, err, patience(ctx), rand.Float64())
-		if began || n >= policy.attempts() || !retryable(err) || !soon {
-			yield(nil, err)
-			return
-		}
-		if seen != nil {
-			seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
-		}
-		ev := RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}
-		if !yield(ev, nil) {
-			return
-		}
-		if stop := sleep(ctx, wait); stop != nil {
-			yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
+		if err == nil || !m.again(ctx, n, err, began, yield) {
 			return
 		}
 	}
+}
+
+// again reports whether a request that failed for the n-th time is to be sent again, and waits until then. If it is
+// not, it has said why.
+func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
+	policy, seen := m.client.Retry, observe.CallOf(ctx)
+	wait, soon := policy.wait(n, err, patience(ctx), rand.Float64())
+	if began || n >= policy.attempts() || !retryable(err) || !soon {
+		yield(nil, err)
+		return false
+	}
+	if seen != nil {
+		seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
+	}
+	if !yield(RequestRetry{Attempt: n, Of: policy.attempts(), Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}, nil) {
+		return false
+	}
+	stop := sleep(ctx, wait)
+	if stop != nil {
+		yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
+	}
+	return stop == nil
 }
 
 // sleep waits for d, but not beyond the end of ctx: if that comes first, it

@@ -88,8 +88,8 @@ func (m *Model) conditions(req *llm.Request) catalog.Condition {
 func thinks(req *llm.Request) bool { return req.Reasoning != nil && !req.Reasoning.Off }
 
 // choose picks the way for a request.
-func (m *Model) choose(req *llm.Request) Route {
-	r := Route{Wire: m.wire, Dialect: m.info.Dialect, Style: m.client.Style, explains: m.explains}
+func (m *Model) choose(req *llm.Request, r *Route) {
+	r.Wire, r.Dialect, r.Style, r.explains = m.wire, m.info.Dialect, m.client.Style, m.explains
 	native := m.info.NativeTools.In(m.conditions(req) &^ catalog.WithTools)
 	lesson, refused := m.client.learned.about(m.key())
 	switch {
@@ -103,7 +103,7 @@ func (m *Model) choose(req *llm.Request) Route {
 		r.Kind = m.client.Route
 		r.because("the client demands it")
 	case refused:
-		m.emulated(&r)
+		m.emulated(r)
 		r.because("the vendor said: %s", lesson)
 	case native == catalog.Yes && m.forcesBySchema(req):
 		r.Kind = Constrained
@@ -112,7 +112,7 @@ func (m *Model) choose(req *llm.Request) Route {
 		r.Kind = Native
 		r.because("the catalogue says that the model calls tools%s", m.rule("native_tools"))
 	default:
-		m.emulated(&r)
+		m.emulated(r)
 		r.because("native tools: %s%s", native, m.rule("native_tools"))
 	}
 	if m.facts != nil {
@@ -124,8 +124,7 @@ func (m *Model) choose(req *llm.Request) Route {
 	if r.Kind == Constrained {
 		r.Constrain = m.info.Constrain
 	}
-	m.promote(&r, req)
-	return r
+	m.promote(r, req)
 }
 
 // forcesBySchema reports whether a call that the vendor cannot force is better
@@ -137,7 +136,7 @@ func (m *Model) forcesBySchema(req *llm.Request) bool {
 
 // forces reports whether the vendor can force a call in such a request.
 func (m *Model) forces(req *llm.Request) catalog.Support {
-	if !m.format().Has(wire.ChoiceRequired) {
+	if !m.has(wire.ChoiceRequired) {
 		return catalog.No
 	}
 	return m.info.ToolChoiceRequired.In(m.conditions(req))

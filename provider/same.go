@@ -15,12 +15,13 @@ import (
 
 // sameRequest reports whether a planned request asks for the same as what a client said. The name of the
 // model does not count.
-func sameRequest(planned llm.Request, said *llm.Request) bool {
+func sameRequest(planned, said *llm.Request) bool {
 	if !slices.EqualFunc(planned.Tools, said.Tools, sameTool) || !slices.EqualFunc(planned.Messages, said.Messages, sameMessage) {
 		return false
 	}
-	planned.Model, planned.Tools, planned.Messages = said.Model, said.Tools, said.Messages
-	return reflect.DeepEqual(&planned, said)
+	p := *planned
+	p.Model, p.Tools, p.Messages = said.Model, said.Tools, said.Messages
+	return reflect.DeepEqual(&p, said)
 }
 
 // sameTool reports whether a planned tool is the one of the client. One that need not be strict is the same
@@ -98,12 +99,22 @@ func same(a, b llm.Event) bool {
 	case llm.CallDelta:
 		b, ok := b.(llm.CallDelta)
 		return ok && a == b
-	case llm.Call:
-		b, ok := b.(llm.Call)
-		return ok && sameCall(a, b)
 	case llm.Start:
 		b, ok := b.(llm.Start)
 		return ok && a.ID == b.ID && a.Model == b.Model && a.Created.Equal(b.Created) && sameUsage(a.Usage, b.Usage)
+	}
+	return sameEnd(a, b)
+}
+
+// sameEnd is same for the larger events, of which there are few. It is not inlined: whoever relays a stream is deep in
+// the stack, which is held as long as the stream.
+//
+//go:noinline
+func sameEnd(a, b llm.Event) bool {
+	switch a := a.(type) {
+	case llm.Call:
+		b, ok := b.(llm.Call)
+		return ok && sameCall(a, b)
 	case llm.Finish:
 		b, ok := b.(llm.Finish)
 		return ok && sameFinish(a, b)

@@ -22,7 +22,10 @@ func TestEveryFieldCounts(t *testing.T) {
 		{llm.Text{}, part}, {llm.Thinking{}, part}, {llm.Media{}, part}, {llm.Call{}, part}, {llm.Result{}, part},
 		{llm.Message{}, func(a, b any) bool { return sameMessage(a.(llm.Message), b.(llm.Message)) }},
 		{llm.ToolDef{}, func(a, b any) bool { return sameTool(a.(llm.ToolDef), b.(llm.ToolDef)) }},
-		{llm.Request{}, func(a, b any) bool { said := b.(llm.Request); return sameRequest(a.(llm.Request), &said) }},
+		{llm.Request{}, func(a, b any) bool {
+			planned, said := a.(llm.Request), b.(llm.Request)
+			return sameRequest(&planned, &said)
+		}},
 	}
 	for _, c := range cases {
 		typ := reflect.TypeOf(c.zero)

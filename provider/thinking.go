@@ -34,7 +34,7 @@ func (m *Model) thinking(j *job) {
 	m.countEffort(j, rules.EffortSince)
 	m.nameEffort(j, rules.EffortOnly)
 	m.thinkingRoom(j, rules.MinBudget)
-	if rules.Families != nil && !slices.Contains(rules.Families, m.info.ID.Root()) {
+	if rules.Families != nil && !slices.Contains(rules.Families, m.settled.family) {
 		return
 	}
 	m.dropSampling(j, rules.NoTopK && j.req.TopK != nil, "top_k", func(r *llm.Request) { r.TopK = nil })

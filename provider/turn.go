@@ -76,7 +76,7 @@ func (m *Model) beginWithThinking(j *job) {
 // it would refuse the call without a signature.
 func (m *Model) unsigned(j *job) {
 	rules := m.format().Thinking
-	if rules.Unsigned == "" || makers[m.info.ID.Root()] == "" || !since(m.info.ID.Version, rules.UnsignedSince) {
+	if rules.Unsigned == "" || makers[m.settled.family] == "" || !since(m.info.ID.Version, rules.UnsignedSince) {
 		return
 	}
 	data, _ := json.Marshal(map[string]string{m.format().Signature: rules.Unsigned}) // a string

@@ -45,6 +45,11 @@ func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 	if r.accepts(req) {
 		return req, nil
 	}
+	return r.translate(req)
+}
+
+// translate is Apply for a request that the target does not accept as it is.
+func (r Rules) translate(req *llm.Request) (*llm.Request, *Aliases) {
 	out := req.Clone()
 	a := &Aliases{names: map[string]string{}, ids: map[string]string{}, free: map[string]bool{}}
 	t := &translation{rules: r, aliases: a, names: r.aliasNames(req), open: map[string][]string{}, seen: map[string]int{}, answered: map[string]bool{}}
@@ -70,8 +75,8 @@ func (r Rules) Apply(req *llm.Request) (*llm.Request, *Aliases) {
 
 // accepts reports whether nothing of a request has to be renamed.
 func (r Rules) accepts(req *llm.Request) bool {
-	for _, t := range req.Tools {
-		if t.Kind != llm.HostedTool && !r.acceptsName(t.Name) || t.Kind == llm.FreeTool && r.NoFreeTools {
+	for i := range req.Tools {
+		if t := &req.Tools[i]; t.Kind != llm.HostedTool && !r.acceptsName(t.Name) || t.Kind == llm.FreeTool && r.NoFreeTools {
 			return false
 		}
 	}

@@ -81,50 +81,70 @@ func onlyResults(m llm.Message) bool {
 // message takes the next message over. Results have their place after their
 // calls; what else stands in their message follows as the user's.
 func (h *healing) message(msg llm.Message) {
-	var parts []llm.Part
-	var calls []llm.Call
-	var broken []llm.Call
+	var t healedTurn
 	for _, p := range msg.Parts {
-		switch p := p.(type) {
-		case llm.Result:
-			if p.Hosted {
-				parts = append(parts, p)
-			}
-			continue
-		case llm.Call:
-			if !p.Hosted {
-				h.notes.foreignState("", p.State)
-			}
-			p.State = h.own(p.State)
-			if !p.Hosted && !whole(p) {
-				h.left(p.Extra)
-				broken = append(broken, p)
-				parts = append(parts, llm.Text{Text: attempt(p)})
-				continue
-			}
-			if !p.Hosted {
-				calls = append(calls, p)
-			}
-			parts = append(parts, p)
+		switch p.(type) {
+		case llm.Call, llm.Result:
+			h.work(&t, p)
 		default:
-			parts = append(parts, h.part(p)...)
+			t.parts = append(t.parts, h.part(p)...)
 		}
 	}
 	if msg.Role == llm.RoleTool {
 		msg.Role = llm.RoleUser
 	}
-	if len(parts) > 1 || msg.Role != llm.RoleUser { // what the user says is his, blank or not
-		parts = slices.DeleteFunc(parts, h.blank)
+	if len(t.parts) > 1 || msg.Role != llm.RoleUser { // what the user says is his, blank or not
+		t.parts = slices.DeleteFunc(t.parts, h.blank)
 	}
 	switch {
-	case len(parts) > 0:
-		msg.Parts = parts
+	case len(t.parts) > 0:
+		msg.Parts = t.parts
 		h.out = append(h.out, msg)
 	case !onlyResults(msg): // else they go with those
 		h.left(msg.Extra)
 	}
-	h.answer(calls)
-	h.explain(broken)
+	h.answer(t.calls)
+	h.explain(t.broken)
+}
+
+// healedTurn is a message being taken over: what stays in it, its calls, and those of them that cannot be sent back.
+type healedTurn struct {
+	parts         []llm.Part
+	calls, broken []llm.Call
+}
+
+// work takes over a call, or the result of one that the vendor ran. It is not inlined, as histories are healed deep in
+// the stack of a request, and a stack that had to grow is held as long as an answer takes.
+//
+//go:noinline
+func (h *healing) work(t *healedTurn, p llm.Part) {
+	switch p := p.(type) {
+	case llm.Result:
+		if p.Hosted {
+			t.parts = append(t.parts, p)
+		}
+	case llm.Call:
+		h.call(t, p)
+	}
+}
+
+// call takes a call over.
+func (h *healing) call(t *healedTurn, c llm.Call) {
+	if c.Hosted {
+		c.State = h.own(c.State)
+		t.parts = append(t.parts, c)
+		return
+	}
+	h.notes.foreignState("", c.State)
+	c.State = h.own(c.State)
+	if !whole(c) {
+		h.left(c.Extra)
+		t.broken = append(t.broken, c)
+		t.parts = append(t.parts, llm.Text{Text: attempt(c)})
+		return
+	}
+	t.calls = append(t.calls, c)
+	t.parts = append(t.parts, c)
 }
 
 // blank reports whether a part is text of which nothing can be seen, as calls read

@@ -81,7 +81,7 @@ const maxTrailing = 1 << 20
 //
 // A document in the place of a stream is written as a stream. The same goes
 // for the stream of a [Format] of a program's own, and for events in frames.
-func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
+func (c *Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) RelayDecision) error {
 	f, err := c.lookup("Relay")
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c Codec) Relay(dst io.Writer, src io.Reader, observe func(llm.Event) Relay
 	if observe == nil {
 		observe = func(llm.Event) RelayDecision { return Pass }
 	}
-	r := &relay{c: c, format: f, dst: dst, src: src, observe: observe}
+	r := &relay{c: *c, format: f, dst: dst, src: src, observe: observe}
 	r.a = newAnswer(&r.c, r.event)
 	r.a.relaying, r.a.asSent = !c.Quirks.Framed, true
 	return r.run()

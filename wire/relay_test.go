@@ -400,7 +400,7 @@ func TestRelayFlushes(t *testing.T) {
 	pr, pw := io.Pipe()
 	var dst flushed
 	result := make(chan error, 1)
-	go func() { result <- Codec{Format: Chat}.Relay(&dst, pr, nil) }()
+	go func() { result <- (&Codec{Format: Chat}).Relay(&dst, pr, nil) }()
 	for i, f := range frames {
 		half := len(f) / 2
 		before := strings.Join(frames[:i], "")
@@ -452,7 +452,7 @@ func TestRelayDocument(t *testing.T) {
 // TestRelayClientGone: a client that is gone ends the relay.
 func TestRelayClientGone(t *testing.T) {
 	gone := writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })
-	err := Codec{Format: Chat}.Relay(gone, iotest.OneByteReader(strings.NewReader(chunks(`{"content":"a"}`, "finish stop")+done)), nil)
+	err := (&Codec{Format: Chat}).Relay(gone, iotest.OneByteReader(strings.NewReader(chunks(`{"content":"a"}`, "finish stop")+done)), nil)
 	if llm.KindOf(err) != llm.Network || !strings.Contains(err.Error(), "client") {
 		t.Error(err)
 	}
