@@ -58,15 +58,14 @@ type keeping struct {
 func (k *keeping) event(ev llm.Event) (llm.Event, error) {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
-		k.refused = k.refused || ev.About().Refusal
+		k.refused = k.refused || ev.Part != nil && ev.Part.Refusal
 		if k.output != nil {
 			k.text.WriteString(ev.Text)
 		}
-		return ev, nil
-	case llm.Start, llm.ThinkingDelta, llm.CallStart, llm.CallDelta, llm.KeepAlive:
-		return ev, nil
+	case llm.Call, llm.InvalidCall, llm.Finish:
+		return k.judged(ev)
 	}
-	return k.judged(ev)
+	return ev, nil
 }
 
 // judged returns a call or the end of an answer as the promise allows it. It is not inlined: whoever reads a stream is

@@ -140,11 +140,19 @@ func (c CallReader) Begin(out func(llm.Event, error) bool) Taker {
 // add hands text to the parser, which is opened for it: many answers have only calls.
 func (r *reading) add(text string) bool {
 	if r.feed == nil {
-		p := r.parser()
-		p.Finish = r.reason
-		r.feed = p.Open(r.found)
+		r.openParser()
 	}
 	return r.feed.Add(text)
+}
+
+// openParser is not inlined, nor is call: whoever reads a stream is deep in the stack, which is held as long as the
+// stream.
+//
+//go:noinline
+func (r *reading) openParser() {
+	p := r.parser()
+	p.Finish = r.reason
+	r.feed = p.Open(r.found)
 }
 
 // over tells the parser that nothing more comes, and why if that is an error.
@@ -293,8 +301,8 @@ func (r *reading) raw(ev llm.Event) bool {
 // mayCall reports whether the text of a delta is searched for calls. Refusals,
 // quotations and what somebody else has read are not.
 func (r *reading) mayCall(d llm.TextDelta) bool {
-	about := d.About()
-	return !r.read && !about.Refusal && len(about.Citations) == 0 && (d.Text != "" || r.open)
+	about := d.Part
+	return !r.read && (about == nil || !about.Refusal && len(about.Citations) == 0) && (d.Text != "" || r.open)
 }
 
 // declare says that the text is being read, before any of it passes.
@@ -321,10 +329,15 @@ func (r *reading) text(ev llm.TextDelta) bool {
 			return false
 		}
 	}
-	if p := ev.About().LogProbs; p != nil && !r.emit(llm.TextDelta{Part: &llm.Text{LogProbs: p}}) {
+	return ev.Part == nil || r.known(ev.Part)
+}
+
+// known takes what the vendor says about a part.
+func (r *reading) known(about *llm.Text) bool {
+	if p := about.LogProbs; p != nil && !r.emit(llm.TextDelta{Part: &llm.Text{LogProbs: p}}) {
 		return false
 	}
-	if about := ev.About(); !about.State.IsZero() || len(about.Extra) > 0 {
+	if !about.State.IsZero() || len(about.Extra) > 0 {
 		r.about = &llm.Text{State: about.State, Extra: about.Extra}
 	}
 	return true
@@ -424,6 +437,17 @@ func (r *reading) parsed(ev llm.Event) bool {
 		warning, ok := ev.(llm.Warning)
 		return !ok || r.emit(warning)
 	}
+	switch ev.(type) {
+	case dialect.Markup, llm.CallStart, llm.CallDelta, llm.Call, llm.InvalidCall:
+		return r.call(ev)
+	}
+	return r.emit(ev)
+}
+
+// call passes on a call that the parser found, or a piece of one.
+//
+//go:noinline
+func (r *reading) call(ev llm.Event) bool {
 	switch e := ev.(type) {
 	case dialect.Markup:
 		r.markup = e

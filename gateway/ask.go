@@ -46,11 +46,16 @@ func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error)
 		}
 		failures = append(failures, err)
 		if !last {
-			x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(to.id), llm.KindOf(err), shownID(ways[i+1].id))})
+			x.passedBy(to.id, err, ways[i+1].id)
 		}
 	}
 	last := failures[len(failures)-1]
 	return outside(joined(failures[:len(failures)-1], last), last, ways...)
+}
+
+// passedBy tells the client that an upstream did not answer.
+func (x *exchange) passedBy(id string, err error, next string) {
+	x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(id), llm.KindOf(err), shownID(next))})
 }
 
 // failed counts an upstream that did not answer.
@@ -97,9 +102,9 @@ func (x *exchange) askOne(to *way, req *llm.Request, each func(llm.Event) error,
 	to.route.taken(to.upstream)
 	x.asks(to.id)
 	x.tally.upstream = to.Model
-	labels := x.labels(to.model)
-	a := &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req), each: each, others: others, stop: stop}
-	req = x.inTermsOf(labels, req)
+	a := x.newAsking(to, req)
+	a.each, a.others, a.stop = each, others, stop
+	req = x.inTermsOf(a.labels, req)
 	if relayed, err := a.relay(ctx, to, req); relayed {
 		return x.relayed, err
 	}
@@ -107,6 +112,15 @@ func (x *exchange) askOne(to *way, req *llm.Request, each func(llm.Event) error,
 		return a.whole(ctx, to, req)
 	}
 	return a.stream(ctx, to, req)
+}
+
+// newAsking returns the question to an upstream. It is not inlined: what it needs of the stack would be held as long as
+// the answer takes.
+//
+//go:noinline
+func (x *exchange) newAsking(to *way, req *llm.Request) *asking {
+	labels := x.labels(to.model)
+	return &asking{x: x, labels: labels, notes: x.notes(labels, req), check: x.checking(to.route.Check, req)}
 }
 
 // stream has the upstream answer in events.
@@ -312,26 +326,20 @@ func (a *asking) relay(ctx context.Context, to *way, req *llm.Request) (bool, er
 	if !ok || a.x.raw == nil {
 		return false, nil
 	}
-	raw := provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.out != nil, Says: req, Header: provider.Betas(a.x.r.Header)}
-	var failed error
-	dst := &relayed{x: a.x, waits: a.others && a.x.out != nil}
-	relayed, err := m.Relay(ctx, raw, dst, func(ev llm.Event) {
-		a.x.relaying = true
-		if failed == nil {
-			if failed = a.take(ev); a.given {
-				dst.refused = failed
-				a.stop()
-			}
-		}
-		if a.begun && dst.waits {
-			dst.begin()
-		}
-	})
-	if err == nil && failed == nil && dst.waits {
+	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.out != nil}
+	relayed, err := m.Relay(ctx, a.x.asItCame(req), dst, dst.take)
+	if err == nil && dst.failed == nil && dst.waits {
 		dst.begin()
 	}
 	a.x.relaying = a.x.relayed // an error after the first bytes has been told
-	return relayed, cmp.Or(failed, err)
+	return relayed, cmp.Or(dst.failed, err)
+}
+
+// asItCame is the client's request for a relay. For why it is not inlined see newAsking.
+//
+//go:noinline
+func (x *exchange) asItCame(req *llm.Request) provider.ClientRequest {
+	return provider.ClientRequest{Format: x.Codec.Format, Body: x.raw, Stream: x.out != nil, Says: req, Header: provider.Betas(x.r.Header)}
 }
 
 // verdict is what an answer says about its upstream.

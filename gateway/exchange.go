@@ -167,33 +167,67 @@ func (x *exchange) fail(err error) {
 }
 
 // answer serves one question.
-func (x *exchange) answer() (err error) {
-	body, req, recalled, err := x.read()
-	if err != nil {
-		return err
-	}
-	way, done, err := x.admit(body, req)
-	if done || err != nil {
-		return err
-	}
-	defer func() { x.remember(err); x.settled(err) }()
-	way, settle, err := x.claim(way, req)
-	if err != nil {
-		return err
-	}
-	defer func() { settle(err) }()
-	leave, err := x.occupy(way[0].route)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := x.prepare(way, body, req, recalled); err != nil {
-		return err
+func (x *exchange) answer() error {
+	q := new(clientQuestion)
+	defer x.over(q)
+	if !x.accept(q) {
+		return q.err
 	}
 	if x.streamed {
-		return x.stream(way, req)
+		q.err = x.stream(q.way, q.req)
+	} else {
+		q.err = x.whole(q.way, q.req)
 	}
-	return x.whole(way, req)
+	return q.err
+}
+
+// clientQuestion is what a client asks, who may answer it, and what is to be done when it is answered.
+type clientQuestion struct {
+	body     []byte
+	req      *llm.Request
+	recalled bool // what it goes on from stands before it
+	way      []way
+	admitted bool
+	settle   func(error) // nil if nothing was claimed
+	leave    func()      // nil if no place was taken
+	err      error
+}
+
+// accept reads a question and makes it ready to be asked. It reports false if it was answered already, or must not
+// be asked. It is not inlined, for the stack that it needs.
+//
+//go:noinline
+func (x *exchange) accept(q *clientQuestion) bool {
+	if q.body, q.req, q.recalled, q.err = x.read(); q.err != nil {
+		return false
+	}
+	var done bool
+	if q.way, done, q.err = x.admit(q.body, q.req); done || q.err != nil {
+		return false
+	}
+	q.admitted = true
+	if q.way, q.settle, q.err = x.claim(q.way, q.req); q.err != nil {
+		return false
+	}
+	if q.leave, q.err = x.occupy(q.way[0].route); q.err != nil {
+		return false
+	}
+	q.err = x.prepare(q.way, q.body, q.req, q.recalled)
+	return q.err == nil
+}
+
+// over gives back what a question took, what it took last first.
+func (x *exchange) over(q *clientQuestion) {
+	if q.leave != nil {
+		q.leave()
+	}
+	if q.settle != nil {
+		q.settle(q.err)
+	}
+	if q.admitted {
+		x.remember(q.err)
+		x.settled(q.err)
+	}
 }
 
 // admit returns who may answer a request. It is done where nobody has to: what was answered before is

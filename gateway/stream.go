@@ -93,18 +93,20 @@ type sink struct {
 	flush *http.ResponseController
 	every time.Duration
 
-	timer *time.Timer // nil if the client is told nothing; it wants x.mu, as does done
-	done  bool
+	timer  *time.Timer // nil if the client is told nothing; it wants x.mu, as do done and headed
+	done   bool
+	headed bool // the head of the answer is sent
 
-	comments bool // the client passes over comments
-	trailing int  // warnings behind the answer
+	typ      string // of the stream
+	comments bool   // the client passes over comments
+	trailing int    // warnings behind the answer
 }
 
 func (x *exchange) newSink() *sink {
 	s := &sink{x: x, flush: http.NewResponseController(x.w), every: x.settings.KeepAlive}
 	s.enc = x.Codec.NewStream(x.w, wire.Head{Model: x.name, NoUsage: x.untold})
 	format := x.Codec.Properties()
-	s.comments = format.StreamType == eventStream && !format.NoComments
+	s.typ, s.comments = format.StreamType, format.StreamType == eventStream && !format.NoComments
 	if s.every > 0 && format.KeepAlive != "" {
 		s.x.mu.Lock()
 		s.timer = time.AfterFunc(s.every, s.alive)
@@ -126,12 +128,37 @@ func (s *sink) send(ev llm.Event) error {
 	if err := s.enc.Write(ev); err != nil {
 		return s.ended(err)
 	}
-	return s.ended(s.flush.Flush())
+	return s.ended(s.push())
+}
+
+// push sends all that was written; it wants s.x.mu. The first time the head of the answer goes too, for which package
+// http needs 3 kB of the stack, more than all else that a stream does: it has one of its own for that, because stacks
+// do not become smaller, and this one is held as long as the stream.
+func (s *sink) push() error {
+	if s.headed {
+		return s.flush.Flush()
+	}
+	s.headed = true
+	type outcome struct {
+		err      error
+		panicked any
+	}
+	sent := make(chan outcome)
+	go func() {
+		var o outcome
+		defer func() { o.panicked = recover(); sent <- o }()
+		o.err = s.flush.Flush()
+	}()
+	o := <-sent
+	if o.panicked != nil {
+		panic(o.panicked)
+	}
+	return o.err
 }
 
 // begin sends the status before the first piece, and sets the clock; it wants s.x.mu.
 func (s *sink) begin() {
-	s.x.head(s.x.Codec.StreamType())
+	s.x.head(s.typ)
 	if s.timer != nil {
 		s.timer.Reset(s.every)
 	}
@@ -140,9 +167,25 @@ func (s *sink) begin() {
 // relayed is where an upstream's own bytes go.
 type relayed struct {
 	x       *exchange
+	a       *asking
+	failed  error  // why the answer cannot be taken
 	refused error  // why nothing is sent, because another upstream is asked
 	waits   bool   // for the answer to begin: until then another upstream may be asked
 	held    []byte // meanwhile
+}
+
+// take takes an event of the answer, of which the bytes follow.
+func (r *relayed) take(ev llm.Event) {
+	r.x.relaying = true
+	if r.failed == nil {
+		if r.failed = r.a.take(ev); r.a.given {
+			r.refused = r.failed
+			r.a.stop()
+		}
+	}
+	if r.a.begun && r.waits {
+		r.begin()
+	}
 }
 
 // Write sends bytes of an answer: whole events of a stream, or all of a document.
@@ -180,11 +223,16 @@ func (r *relayed) send(b []byte) (int, error) {
 	if !r.x.counts {
 		return r.x.w.Write(b)
 	}
-	if _, err := r.x.w.Write(r.x.Codec.WithoutUsage(b)); err != nil {
+	if _, err := r.x.w.Write(r.x.withoutUsage(b)); err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
+
+// withoutUsage is not inlined, see open.
+//
+//go:noinline
+func (x *exchange) withoutUsage(b []byte) []byte { return x.Codec.WithoutUsage(b) }
 
 // FlushError sends all that was written.
 func (r *relayed) FlushError() error {
@@ -193,7 +241,7 @@ func (r *relayed) FlushError() error {
 	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
-	return r.x.out.flush.Flush()
+	return r.x.out.push()
 }
 
 // ended says what an error of writing means: the client is gone, or the answer could not

@@ -20,7 +20,7 @@ func (m *Model) CountTokens(ctx context.Context, r ClientRequest) (tokens int, c
 	if r.Format != m.wire || count.Path == "" {
 		return 0, false, nil
 	}
-	body := m.ownName(r)
+	body := m.ownName(&r)
 	if body == nil {
 		return 0, false, nil
 	}

@@ -54,14 +54,11 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 	}
 	w := m.client.watch(ctx, j.req.Limits)
 	defer w.stop()
-	resp, err := m.post(w.ctx, j, payload, key)
-	if err != nil {
-		return m.asError(w.ctx, err, key), false
+	resp, failure := m.begin(w, j, payload, key)
+	if failure != nil {
+		return failure, false
 	}
 	defer resp.Body.Close()
-	w.rest()
-	w.waited = 0 // the vendor has begun to answer
-	resp.Body = &body{ReadCloser: resp.Body, w: w}
 	switch {
 	case resp.StatusCode/100 != 2:
 		return m.refused(j, resp, key, yield), false
@@ -69,6 +66,20 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 		return m.passOn(w, j, resp, key, yield)
 	}
 	return m.receive(w, j, resp, key, yield)
+}
+
+// begin sends a request and waits for the head of its answer, whose body is watched from there on.
+//
+//go:noinline
+func (m *Model) begin(w *watch, j *job, payload []byte, key string) (*http.Response, *llm.Error) {
+	resp, err := m.post(w.ctx, j, payload, key)
+	if err != nil {
+		return nil, m.asError(w.ctx, err, key)
+	}
+	w.rest()
+	w.waited = 0 // the vendor has begun to answer
+	resp.Body = &body{ReadCloser: resp.Body, w: w}
+	return resp, nil
 }
 
 // receive reads a successful answer.

@@ -151,9 +151,9 @@ func (l *lockstep) stop() {
 // errUnheard ends an answer that nobody wants to hear.
 var errUnheard = &llm.Error{Op: "relay", Kind: llm.Canceled, Err: errors.New("nobody listens")}
 
-// judge decides about an event of a stream.
-func (l *lockstep) judge(ev llm.Event, yield func(llm.Event, error) bool) wire.RelayDecision {
-	switch instead, err := l.show(ev, yield); {
+// verdict decides about an event of a stream that was shown.
+func (l *lockstep) verdict(instead []llm.Event, err *llm.Error) wire.RelayDecision {
+	switch {
 	case err != nil:
 		return wire.GiveUp(err)
 	case l.over:

@@ -16,12 +16,12 @@ func TestTextPassesWithoutReaders(t *testing.T) {
 	var heard int
 	hear := func(llm.Event, error) bool { heard++; return true }
 	for _, ev := range []llm.Event{llm.Start{}, llm.TextDelta{Text: "a"}, llm.KeepAlive{}, llm.TextDelta{Text: "<tool_call>"}} {
-		l.judge(ev, hear)
+		l.verdict(l.show(ev, hear))
 	}
 	if l.begun || heard != 4 {
 		t.Errorf("readers were started for text, or %d of 4 events were heard", heard)
 	}
-	l.judge(llm.InvalidCall{ID: "1", Name: "f", Reason: llm.CutOff}, hear)
+	l.verdict(l.show(llm.InvalidCall{ID: "1", Name: "f", Reason: llm.CutOff}, hear))
 	if !l.begun {
 		t.Error("a call was not shown to the readers")
 	}
@@ -77,10 +77,10 @@ func TestReadersHandedOrAsked(t *testing.T) {
 				j.asks = asks
 				l := newLockstep(j)
 				for _, ev := range events {
-					d := l.judge(ev, func(ev llm.Event, err error) bool {
+					d := l.verdict(l.show(ev, func(ev llm.Event, err error) bool {
 						heard[asks] = append(heard[asks], ev, err)
 						return true
-					})
+					}))
 					heard[asks] = append(heard[asks], d)
 				}
 				l.stop()

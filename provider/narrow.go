@@ -23,7 +23,7 @@ const maxNarrowed = 1024
 // narrowings remembers narrowed schemas: the same tools come with every turn.
 type narrowings struct {
 	mu   sync.Mutex
-	n    int                               // that are kept
+	n    int                                // that are kept
 	seen map[narrowKey]map[string]*narrowed // by the text of the schema
 }
 

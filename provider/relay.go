@@ -39,19 +39,8 @@ type ClientRequest struct {
 // Nothing is written before the answer has begun. An error after that has been told to the client
 // in the words of its format.
 func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each func(llm.Event)) (relayed bool, err error) {
-	if r.Format != m.wire || m.client.Whole || m.differs(r) {
-		return false, nil
-	}
-	m = m.discovered(ctx, r.Says)
-	j := m.planRelay(r)
+	m, j, body := m.relayable(ctx, &r)
 	if j == nil {
-		return false, nil
-	}
-	body := m.ownName(r)
-	if body == nil {
-		return false, nil
-	}
-	if _, foreign := m.withoutKeys(body); len(foreign) > 0 {
 		return false, nil
 	}
 	out := &relay{dst: dst}
@@ -84,9 +73,32 @@ func (m *Model) Relay(ctx context.Context, r ClientRequest, dst io.Writer, each 
 	return true, err
 }
 
+// relayable returns the job of a request that can be sent as it is, the model that knows its server, and the body with
+// the vendor's name for the model. The job is nil if the request has to be changed.
+//
+//go:noinline
+func (m *Model) relayable(ctx context.Context, r *ClientRequest) (*Model, *job, []byte) {
+	if r.Format != m.wire || m.client.Whole || m.differs(r) {
+		return m, nil, nil
+	}
+	m = m.discovered(ctx, r.Says)
+	j := m.planRelay(r)
+	if j == nil {
+		return m, nil, nil
+	}
+	body := m.ownName(r)
+	if body == nil {
+		return m, nil, nil
+	}
+	if _, foreign := m.withoutKeys(body); len(foreign) > 0 {
+		return m, nil, nil
+	}
+	return m, j, body
+}
+
 // differs reports whether a request uses something in which the host differs from the vendor who
 // made the format.
-func (m *Model) differs(r ClientRequest) bool {
+func (m *Model) differs(r *ClientRequest) bool {
 	q, req := m.quirks(), r.Says
 	has := func(field string) bool { return js.Get(js.Trim(r.Body), field) != nil }
 	thought := func(msg llm.Message) bool {
@@ -110,7 +122,7 @@ func (m *Model) differs(r ClientRequest) bool {
 }
 
 // planRelay plans a request that is sent as it is, and returns nil if it has to be changed.
-func (m *Model) planRelay(r ClientRequest) *job {
+func (m *Model) planRelay(r *ClientRequest) *job {
 	j, err := m.planned(r.Says, true)
 	if err != nil || j.route.Kind != Native {
 		return nil
@@ -129,7 +141,7 @@ func (m *Model) planRelay(r ClientRequest) *job {
 
 // ownName returns the body of a request with the vendor's own name for the model, and nil if the
 // body names more than one: the vendor might read another than we did.
-func (m *Model) ownName(r ClientRequest) []byte {
+func (m *Model) ownName(r *ClientRequest) []byte {
 	if m.format().ModelInPath() {
 		return r.Body
 	}
@@ -193,7 +205,7 @@ func (m *Model) passOn(w *watch, j *job, resp *http.Response, key string, yield 
 	} else {
 		p := &passing{m: m, w: w, lockstep: newLockstep(j), key: key, yield: yield}
 		defer p.stop()
-		err = j.codec.Relay(j.relay, src, p.judge)
+		err = j.codec.Relay(j.relay, src, p.judge())
 	}
 	if err == nil {
 		return nil, true
@@ -210,19 +222,21 @@ type passing struct {
 	yield func(llm.Event, error) bool
 }
 
-// judge is called for every event, and deep in the stack of a request, which is held as long as the stream: what is
-// rare has a function of its own.
-func (p *passing) judge(ev llm.Event) wire.RelayDecision {
-	switch ev.(type) {
-	case wire.RelayFailure, wire.RelayTrailing:
-		return p.afterwards(ev)
-	case llm.Finish:
-		p.last(ev)
+// judge returns what decides. It is called for every event, and deep in the stack of a request, which is held as long as
+// the stream: what is rare has a function of its own.
+func (p *passing) judge() func(llm.Event) wire.RelayDecision {
+	return func(ev llm.Event) wire.RelayDecision {
+		switch ev.(type) {
+		case wire.RelayFailure, wire.RelayTrailing:
+			return p.afterwards(ev)
+		case llm.Finish:
+			p.last(ev)
+		}
+		if err := p.w.count(ev); err != nil {
+			return p.giveUp(err)
+		}
+		return p.verdict(p.show(ev, p.yield))
 	}
-	if err := p.w.count(ev); err != nil {
-		return p.giveUp(err)
-	}
-	return p.lockstep.judge(ev, p.yield)
 }
 
 // last looks at the end of an answer, whose word may have to be encoded anew.

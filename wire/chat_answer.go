@@ -25,6 +25,9 @@ type chatStream struct {
 	// head and tail are what stood before and behind the choices of a chunk that said nothing else:
 	// nearly all chunks of an answer repeat them.
 	head, tail []byte
+	one        chatChoice    // that is being read
+	piece      chatDelta     // of it
+	calling    chatCallPiece // in that
 }
 
 func (chat) decodeResponse(_ *decoder, body []byte, a *answer) {
@@ -108,13 +111,14 @@ func (a *answer) same(old *string, v []byte) {
 }
 
 func (s *chatStream) choices(v []byte) {
+	c := &s.one
 	for el := range js.Elements(v) {
-		c := readChoice(el)
+		c.read(el)
 		if i := c.index; len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
-			s.otherChoice(s.integer(i), &c)
+			s.otherChoice(s.integer(i), c)
 			continue
 		}
-		s.choice(&c)
+		s.choice(c)
 	}
 }
 
@@ -125,8 +129,8 @@ type chatChoice struct {
 	more bool // there are other members
 }
 
-func readChoice(v []byte) chatChoice {
-	c := chatChoice{all: v}
+func (c *chatChoice) read(v []byte) {
+	*c = chatChoice{all: v}
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "delta", "message":
@@ -141,7 +145,6 @@ func readChoice(v []byte) chatChoice {
 			c.more = true
 		}
 	}
-	return c
 }
 
 // otherChoice reads a piece of an answer after the first.
@@ -163,19 +166,24 @@ func (s *chatStream) choice(c *chatChoice) {
 		s.strays("choice.", "/logprobs", c.logprobs, "content", "refusal")
 	}
 	if c.more {
-		for key, val := range js.Members(c.all) {
-			switch string(key) {
-			case "delta", "message", "finish_reason", "logprobs", "index":
-			default:
-				s.keepField("choice."+string(key), val)
-			}
-		}
+		s.keepChoice(c)
 	}
 	s.message(c.message, &s.finish.Extra)
 	s.keepProbs()
 	if len(c.reason) > 2 && js.Kind(c.reason) == '"' {
 		s.flush()
 		s.stop(s.str(c.reason), chatReasons)
+	}
+}
+
+// keepChoice keeps the members of a choice that nobody knows.
+func (s *chatStream) keepChoice(c *chatChoice) {
+	for key, val := range js.Members(c.all) {
+		switch string(key) {
+		case "delta", "message", "finish_reason", "logprobs", "index":
+		default:
+			s.keepField("choice."+string(key), val)
+		}
 	}
 }
 
@@ -189,7 +197,16 @@ type chatDelta struct {
 // message reads a message or a piece of one. Members that nobody knows go to
 // rest, which is the message of history or the end of the answer.
 func (s *chatStream) message(v []byte, rest *llm.Extra) {
-	var d chatDelta
+	s.piece = chatDelta{}
+	s.readPiece(v, rest, &s.piece)
+	s.delta(&s.piece)
+}
+
+// readPiece finds the members of a message. It is a function of its own, as are those for what is rare in a piece:
+// whoever reads a stream is deep in the stack, which is held as long as the stream.
+//
+//go:noinline
+func (s *chatStream) readPiece(v []byte, rest *llm.Extra, d *chatDelta) {
 	for key, val := range s.members(v) {
 		switch string(key) {
 		case "role":
@@ -217,7 +234,6 @@ func (s *chatStream) message(v []byte, rest *llm.Extra) {
 			s.unknown(rest, key, val)
 		}
 	}
-	s.delta(&d)
 }
 
 // unknown keeps a member of a message. At the end of an answer it is marked as
@@ -237,6 +253,18 @@ func (s *chatStream) delta(d *chatDelta) {
 	if says(d.content) {
 		s.content(d.content)
 	}
+	if d.annotations != nil || d.refusal != nil || d.images != nil || d.audio != nil {
+		s.besides(d)
+	}
+	if d.toolCalls != nil || d.functionCall != nil {
+		s.toolCalls(d)
+	}
+}
+
+// besides reads what goes with the text.
+//
+//go:noinline
+func (s *chatStream) besides(d *chatDelta) {
 	for el := range s.elements(d.annotations) {
 		s.cite(s.annotation(el))
 	}
@@ -256,6 +284,12 @@ func (s *chatStream) delta(d *chatDelta) {
 		}
 		s.audio.add(&s.decoder, d.audio)
 	}
+}
+
+// toolCalls reads pieces of calls.
+//
+//go:noinline
+func (s *chatStream) toolCalls(d *chatDelta) {
 	for el := range s.elements(d.toolCalls) {
 		if s.asking && !s.element(el, '{', "an object") {
 			return
@@ -292,13 +326,20 @@ func (s *chatStream) reasoning(d *chatDelta) {
 	}
 }
 
-// content reads text, or the parts of servers that send parts.
+// content reads text, or parts.
 func (s *chatStream) content(v []byte) {
 	s.endThinking()
 	if js.Kind(v) == '"' {
 		s.text(s.quoted(v))
 		return
 	}
+	s.contentParts(v)
+}
+
+// contentParts reads the parts of servers that send parts.
+//
+//go:noinline
+func (s *chatStream) contentParts(v []byte) {
 	parts := chat{}.decodeContent(&s.decoder, v)
 	if s.history {
 		s.parts(parts)
@@ -364,49 +405,84 @@ func (d *decoder) urlCitation(v []byte) (c llm.Citation, complete bool) {
 
 func (s *chatStream) toolCall(v []byte) {
 	s.endThinking()
-	index := -1
-	var id, function, custom []byte
-	var rest fields
-	var extra llm.Extra
+	c := &s.calling
+	s.readCall(v, c)
+	var p *pending
+	if c.custom != nil {
+		p = s.custom(c.index, s.quoted(c.id), c.custom)
+	} else {
+		p = s.function(c.index, s.quoted(c.id), c.function)
+	}
+	if p != nil && (c.rest.w.Buf != nil || c.extra != nil) {
+		s.keepCall(p, c)
+	}
+}
+
+// chatCallPiece is a piece of a call, by its members.
+type chatCallPiece struct {
+	index                int
+	id, function, custom []byte
+	rest                 fields
+	extra                llm.Extra
+}
+
+// readCall finds the members of a call. For why it is a function of its own see readPiece.
+//
+//go:noinline
+func (s *chatStream) readCall(v []byte, c *chatCallPiece) {
+	*c = chatCallPiece{index: -1}
 	for key, val := range s.members(v) {
 		switch string(key) {
 		case "index":
 			if s.oneOf(val, "0", "an integer") {
-				index = s.integer(val)
+				c.index = s.integer(val)
 			}
 		case "id":
-			id = val
+			c.id = val
 		case "function":
-			function = val
+			c.function = val
 		case "custom":
-			custom = val
+			c.custom = val
 		case "type":
 			s.oneOf(val, `"`, "a string")
 		case "extra_content":
-			rest.add(key, val)
+			c.rest.add(key, val)
 		default:
-			s.extra(&extra, key, val)
+			s.extra(&c.extra, key, val)
 		}
 	}
-	var p *pending
-	if custom != nil {
-		p = s.custom(index, s.quoted(id), custom)
-	} else {
-		p = s.function(index, s.quoted(id), function)
-	}
-	if p == nil {
-		return
-	}
-	if state := rest.object(); state != nil {
+}
+
+// keepCall keeps what else a piece of a call says.
+func (s *chatStream) keepCall(p *pending, c *chatCallPiece) {
+	if state := c.rest.object(); state != nil {
 		p.state = s.state(state)
 	}
-	p.extra = mergeExtra(p.extra, extra)
+	p.extra = mergeExtra(p.extra, c.extra)
 }
 
 // function reads a piece of a call of a function.
 func (s *chatStream) function(index int, id string, v []byte) *pending {
-	var name, args []byte
-	var extra llm.Extra
+	name, args, extra := s.readFunction(v)
+	p := s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
+	if p == nil {
+		return nil
+	}
+	if extra != nil {
+		p.extra = mergeExtra(p.extra, extra)
+	}
+	if js.Kind(args) == '{' { // some servers send the object itself
+		s.addArgs(p, args)
+	} else {
+		s.addQuoted(p, args)
+	}
+	return p
+}
+
+// readFunction finds the members of a function that is called.
+//
+//go:noinline
+func (s *chatStream) readFunction(v []byte) (name, args []byte, extra llm.Extra) {
 	for key, val := range s.members(v) {
 		switch string(key) {
 		case "name":
@@ -417,17 +493,7 @@ func (s *chatStream) function(index int, id string, v []byte) *pending {
 			s.extraNamed(&extra, innerPrefix+string(key), val)
 		}
 	}
-	p := s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
-	if p == nil {
-		return nil
-	}
-	p.extra = mergeExtra(p.extra, extra)
-	if js.Kind(args) == '{' { // some servers send the object itself
-		s.addArgs(p, args)
-	} else {
-		s.addQuoted(p, args)
-	}
-	return p
+	return name, args, extra
 }
 
 // custom reads a piece of a call of a free-text tool.

@@ -277,13 +277,8 @@ func (r *relay) event(ev llm.Event) bool {
 		r.gaveUp = v.err
 		return false
 	}
-	if index, last := ends(ev); last {
-		switch {
-		case v.action == holdBack && index == 0:
-			v = Pass
-		case v.action == replaceBy && !slices.ContainsFunc(v.events, func(ev llm.Event) bool { i, last := ends(ev); return last && i == index }):
-			v.events = append(slices.Clone(v.events), ev)
-		}
+	if v.action != passOn {
+		v.atEnd(ev)
 	}
 	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.changed) {
 		r.translate()
@@ -298,6 +293,18 @@ func (r *relay) event(ev llm.Event) bool {
 		r.judge(ev, v.action == passOn)
 	}
 	return r.err == nil
+}
+
+// atEnd makes a decision about the end of an answer one that can be followed: the end is neither held nor dropped.
+func (v *RelayDecision) atEnd(ev llm.Event) {
+	index, last := ends(ev)
+	switch {
+	case !last:
+	case v.action == holdBack && index == 0:
+		*v = Pass
+	case v.action == replaceBy && !slices.ContainsFunc(v.events, func(ev llm.Event) bool { i, last := ends(ev); return last && i == index }):
+		v.events = append(slices.Clone(v.events), ev)
+	}
 }
 
 // ends reports whether an event ends an answer, and which.

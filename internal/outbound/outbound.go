@@ -62,7 +62,8 @@ func New(r Rules) *http.Client {
 		TLSHandshakeTimeout:    connect,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		WriteBufferSize:        2 << 10, // held as long as an answer takes; large bodies pass it by
+		WriteBufferSize:        2 << 10, // held as long as an answer takes; large bodies pass both by
+		ReadBufferSize:         2 << 10,
 		DisableKeepAlives:      r.Once,
 	}
 	if t.DialContext == nil {
