@@ -189,7 +189,7 @@ func (r *relay) Read(p []byte) (int, error) {
 // What is read at once: little where events trickle in, as most streams are open and silent,
 // and more as long as every read is full.
 const (
-	relayLeast = 2 << 10
+	relayLeast = 1 << 10
 	relayMost  = 32 << 10
 )
 

@@ -100,7 +100,7 @@ func lineEnd(b []byte) int {
 
 // leastRead is the room that reading begins with. It grows with the lines: most streams are open and
 // silent, and all that they have is kept.
-const leastRead = 1 << 10
+const leastRead = 512
 
 // fill reads more, and sets err when nothing more can come.
 func (l *Lines) fill() {
