@@ -53,6 +53,7 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 		return m.asError(ctx, err, key), false
 	}
 	w := m.client.watch(ctx, j.req.Limits)
+	w.whole = j.whole
 	defer w.stop()
 	resp, failure := m.begin(w, j, payload, key)
 	if failure != nil {

@@ -30,8 +30,8 @@ type lockstep struct {
 	said []llm.Event // what they said since something is due
 	over bool        // they said something else: the answer is a translation
 
-	textPasses bool // see there
-	unreadable bool // the vendor delivered a call that cannot be read
+	textPasses bool         // see there
+	unreadable map[int]bool // answers in which the vendor delivered a call that cannot be read, by index
 }
 
 // newLockstep returns the readers of a job, which are started when they are needed.
@@ -189,7 +189,7 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
 		return nil, nil
 	}
-	l.due, l.said = append(l.due, ev), append(l.said, out...)
+	l.due, l.said = appendPieces(l.due, ev), append(l.said, out...)
 	if !l.settle(out) {
 		l.over = true
 		return l.said, nil
@@ -215,15 +215,44 @@ func asFailure(err error) *llm.Error {
 //
 //go:noinline
 func (l *lockstep) broken(ev llm.Event) *llm.Error {
+	index := 0
+	if other, is := ev.(llm.Alternative); is {
+		index, ev = other.Index, other.Event
+	}
 	switch ev := ev.(type) {
 	case llm.InvalidCall:
-		l.unreadable = l.unreadable || ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments
+		if ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments {
+			if l.unreadable == nil {
+				l.unreadable = make(map[int]bool)
+			}
+			l.unreadable[index] = true
+		}
 	case llm.Finish:
-		if l.unreadable && ev.Reason != llm.Length {
+		if l.unreadable[index] && (ev.Reason == llm.Stop || ev.Reason == llm.ToolCalls) {
 			return &llm.Error{Op: "relay", Kind: llm.Malformed, Err: errors.New("a call in the answer was cut off, or cannot be read")}
 		}
 	}
 	return nil
+}
+
+// appendPieces appends an event that is due. What a vendor says about a text as a whole comes from the readers apart from
+// it, and after it, so it is due like that.
+func appendPieces(due []llm.Event, ev llm.Event) []llm.Event {
+	text, ok := ev.(llm.TextDelta)
+	if !ok || text.Part == nil || text.Part.Refusal || len(text.Part.Citations) > 0 {
+		return append(due, ev)
+	}
+	about := text.Part
+	if text.Text != "" {
+		due = append(due, llm.TextDelta{Text: text.Text})
+	}
+	if about.LogProbs != nil {
+		due = append(due, llm.TextDelta{Part: &llm.Text{LogProbs: about.LogProbs}})
+	}
+	if !about.State.IsZero() || len(about.Extra) > 0 {
+		due = append(due, llm.TextDelta{Part: &llm.Text{State: about.State, Extra: about.Extra}})
+	}
+	return due
 }
 
 // settle takes what the readers said off what is due, and reports whether it is that. Text counts

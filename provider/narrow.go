@@ -29,7 +29,8 @@ type narrowings struct {
 
 type narrowed struct {
 	schema.Narrowed
-	err error
+	err  error
+	same bool // it says what it was narrowed from: only the order of its members is another
 }
 
 // get returns a narrowed schema, which nobody may change.
@@ -41,6 +42,7 @@ func (n *narrowings) get(s schema.Schema, vendor schema.Vendor, strict bool) *na
 	if got == nil {
 		got = new(narrowed)
 		got.Narrowed, got.err = schema.Narrow(s, vendor, strict)
+		got.same = got.err == nil && got.Wrapped == "" && !got.Strict && sameValue(s, got.Schema)
 		n.keep(key, s, got)
 	}
 	return got
@@ -144,7 +146,9 @@ func (m *Model) narrowTool(j *job, t *llm.ToolDef, room *strictRoom) *narrowed {
 			j.warn(llm.Degraded, "schema", "%s%s: %s: %s", t.Name, loss.Path, loss.Keyword, loss.Why)
 		}
 	}
-	t.Schema = n.Schema
+	if !j.asIs || !n.same { // a client's own words are as good
+		t.Schema = n.Schema
+	}
 	t.Strict = nil
 	if n.Strict {
 		strict := true

@@ -341,7 +341,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	if err != nil {
 		return err
 	}
-	events, err := j.codec.DecodeEvents(b)
+	events, mended, err := j.codec.DecodeEvents(b)
 	if err != nil {
 		return err
 	}
@@ -360,11 +360,14 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 			replaced = append(replaced, ev)
 			continue
 		}
+		if w := repaired(ev); w != nil {
+			yield(*w, nil)
+		}
 		if _, err := side.show(ev, hear); err != nil {
 			return err
 		}
 	}
-	if finish, _ := events[len(events)-1].(llm.Finish); side.over || len(side.due) > 0 || !j.codec.FinishFits(finish) {
+	if finish, _ := events[len(events)-1].(llm.Finish); mended || side.over || len(side.due) > 0 || !j.codec.FinishFits(finish) {
 		var anew llm.Builder
 		for _, ev := range said {
 			anew.Add(ev)
@@ -378,4 +381,16 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 	}
 	_, err = j.relay.Write(b)
 	return err
+}
+
+// repaired warns of a call whose arguments a relay has to write anew; nil if the event is none.
+func repaired(ev llm.Event) *llm.Warning {
+	if other, is := ev.(llm.Alternative); is {
+		ev = other.Event
+	}
+	c, _ := ev.(llm.Call)
+	if len(c.Provenance.Repairs) == 0 {
+		return nil
+	}
+	return &llm.Warning{Code: llm.Corrected, Feature: "arguments", Detail: fmt.Sprintf("the arguments of %s were no JSON and were repaired (%s)", c.Name, c.Provenance.Repairs[0].Rule)}
 }

@@ -34,6 +34,23 @@ func sameTool(planned, said llm.ToolDef) bool {
 		samePlace(planned.Grammar, said.Grammar) && samePlace(planned.Hosted, said.Hosted) && sameExtra(planned.Extra, said.Extra)
 }
 
+// sameValue reports whether two texts are the same JSON value: the order of members and how characters are written do
+// not count, nor does which draft a schema is of.
+func sameValue(a, b json.RawMessage) bool {
+	value := func(text json.RawMessage) (v any, ok bool) {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		ok = d.Decode(&v) == nil
+		if object, is := v.(map[string]any); is {
+			delete(object, "$schema")
+		}
+		return v, ok
+	}
+	x, readable := value(a)
+	y, ok := value(b)
+	return readable && ok && reflect.DeepEqual(x, y)
+}
+
 // sameJSON reports whether two texts are the same JSON, but for white space.
 func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
@@ -89,7 +106,7 @@ func same(a, b llm.Event) bool {
 	switch a := a.(type) {
 	case llm.TextDelta:
 		b, ok := b.(llm.TextDelta)
-		return ok && a == b
+		return ok && (a == b || a.Text == b.Text && a.Part != nil && b.Part != nil && sameText(*a.Part, *b.Part))
 	case llm.ThinkingDelta:
 		b, ok := b.(llm.ThinkingDelta)
 		return ok && a == b

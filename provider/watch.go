@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -56,6 +57,7 @@ type watch struct {
 	since   time.Time // when the clock was started; zero while it rests
 	silence time.Duration
 	limits  llm.Limits
+	whole   bool // the answer is one document: every byte of it is a piece, but for blanks, which say only that somebody is there
 
 	mu    sync.Mutex
 	timer *time.Timer // nil until something is waited for
@@ -153,11 +155,15 @@ type body struct {
 	w *watch
 }
 
+func notBlank(r rune) bool { return r > ' ' }
+
 func (b *body) Read(p []byte) (int, error) {
 	w := b.w
 	w.wait(w.silence, silent)
 	n, err := b.ReadCloser.Read(p)
-	w.rest()
+	if w.rest(); w.whole && bytes.ContainsFunc(p[:n], notBlank) {
+		w.waited = 0
+	}
 	if w.bytes += int64(n); w.limits.Bytes > 0 && w.bytes > w.limits.Bytes {
 		return n, beyond(llm.ByteLimit, "the answer has more than %d bytes", w.limits.Bytes)
 	}

@@ -65,12 +65,13 @@ type answer struct {
 	apart   bool   // the next span is another part, even if of the same kind
 	nextID  string // the vendor's id of the item that begins with the next piece
 
-	calls  []*pending
-	held   int  // calls not yet sent
-	asSent bool // arguments of calls leave as they come and are not repaired
-	hosted hostedIDs
-	ids    llm.CallIDs
-	size   int
+	calls   []*pending
+	held    int  // calls not yet sent
+	asSent  bool // arguments of calls leave as they come and are not repaired
+	indexed bool // calls have an index and an id
+	hosted  hostedIDs
+	ids     llm.CallIDs
+	size    int
 
 	// Where the answer is in its stream, for a relay.
 	relaying bool
@@ -475,7 +476,7 @@ func (a *answer) whole(f format, body []byte) error {
 	case a.err != nil:
 		return a.decodeFailure()
 	case !a.over():
-		return errNoEnd
+		return a.c.fail("Decode", llm.Malformed, errors.New("the answer does not say why it ended"))
 	}
 	return nil
 }
@@ -488,6 +489,16 @@ func (a *answer) document(op string, f format, body []byte) error {
 	}
 	a.conclude()
 	return nil
+}
+
+// mended reports whether the answer is not given as the vendor wrote it.
+func (a *answer) mended() bool {
+	for _, o := range a.others {
+		if o.changed {
+			return true
+		}
+	}
+	return a.changed
 }
 
 // decodeFailure is the error of what could not be read. What the vendor said

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -79,6 +80,7 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 	if id != "" && a.ids.Taken(id) {
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
+	a.changed = a.changed || a.indexed && a.oddCall(index, id)
 	id = a.ids.Take(id)
 	p := &pending{id: id, name: name, index: index, kind: kind}
 	a.calls = append(a.calls, p)
@@ -87,6 +89,15 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.start(p)
 	}
 	return p
+}
+
+// oddCall reports whether a call begins without what clients of its format know it by, so that a relay has to write it
+// anew: they add up the pieces of a stream by index, and give results by id.
+func (a *answer) oddCall(index int, id string) bool {
+	if id == "" || a.entire { // a document has no index
+		return id == ""
+	}
+	return index < 0 || slices.ContainsFunc(a.calls, func(p *pending) bool { return p.index == index })
 }
 
 func (a *answer) refuse(err error) {
@@ -223,6 +234,7 @@ func (a *answer) close(p *pending, last bool) {
 	args, repairs, ok := p.value(!a.verbatim(p) && !limited && a.finish.Reason != llm.ContentFilter)
 	switch {
 	case ok:
+		a.changed = a.changed || len(repairs) > 0
 		if rest := args[p.passed:]; !a.verbatim(p) && len(rest) > 0 {
 			a.emit(llm.CallDelta{ID: p.id, Args: string(rest)})
 		}

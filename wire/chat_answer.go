@@ -111,11 +111,18 @@ func (a *answer) same(old *string, v []byte) {
 }
 
 func (s *chatStream) choices(v []byte) {
-	c := &s.one
+	c, place := &s.one, 0
 	for el := range js.Elements(v) {
 		c.read(el)
+		index := 0
 		if i := c.index; len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
-			s.otherChoice(s.integer(i), c)
+			index = s.integer(i)
+		}
+		if s.entire && !s.history { // each is another answer, whatever its index says
+			index = place
+		}
+		if place++; index != 0 {
+			s.otherChoice(index, c)
 			continue
 		}
 		s.choice(c)
@@ -407,12 +414,14 @@ func (s *chatStream) toolCall(v []byte) {
 	s.endThinking()
 	c := &s.calling
 	s.readCall(v, c)
+	s.indexed = !s.history
 	var p *pending
 	if c.custom != nil {
 		p = s.custom(c.index, s.quoted(c.id), c.custom)
 	} else {
 		p = s.function(c.index, s.quoted(c.id), c.function)
 	}
+	s.indexed = false // a function_call of old has neither
 	if p != nil && (c.rest.w.Buf != nil || c.extra != nil) {
 		s.keepCall(p, c)
 	}
@@ -464,7 +473,12 @@ func (s *chatStream) keepCall(p *pending, c *chatCallPiece) {
 // function reads a piece of a call of a function.
 func (s *chatStream) function(index int, id string, v []byte) *pending {
 	name, args, extra := s.readFunction(v)
-	p := s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
+	var p *pending
+	if s.entire && !s.history { // each is another, also if it has the id of one before
+		p = s.newCall(index, id, s.quoted(name), llm.FunctionTool)
+	} else {
+		p = s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
+	}
 	if p == nil {
 		return nil
 	}
@@ -472,6 +486,7 @@ func (s *chatStream) function(index int, id string, v []byte) *pending {
 		p.extra = mergeExtra(p.extra, extra)
 	}
 	if js.Kind(args) == '{' { // some servers send the object itself
+		s.changed = s.changed || !s.history
 		s.addArgs(p, args)
 	} else {
 		s.addQuoted(p, args)

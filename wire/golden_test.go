@@ -102,7 +102,7 @@ func (g *golden) check(name string, data []byte) {
 
 // asEvents checks that the events of an answer build it.
 func (g *golden) asEvents(data []byte, want *llm.Response, failed error) {
-	events, err := g.c.DecodeEvents(data)
+	events, _, err := g.c.DecodeEvents(data)
 	var b llm.Builder
 	finished := false
 	for _, ev := range events {

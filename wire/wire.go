@@ -285,19 +285,20 @@ func (c Codec) DecodeResponse(body []byte) (*llm.Response, error) {
 }
 
 // DecodeEvents is DecodeResponse for a reader of events. They end with an llm.Finish unless there is an
-// error.
-func (c Codec) DecodeEvents(body []byte) ([]llm.Event, error) {
+// error. Mended says that they are not quite what the body says: a call had to get another id or index, or its
+// arguments had to be repaired. Whoever passes the body on should write it anew.
+func (c Codec) DecodeEvents(body []byte) (events []llm.Event, mended bool, err error) {
 	f, err := c.lookup("DecodeEvents")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	events := make([]llm.Event, 0, 8)
+	events = make([]llm.Event, 0, 8)
 	a := newAnswer(&c, func(ev llm.Event) bool {
 		events = append(events, ev)
 		return true
 	})
 	err = a.document("DecodeEvents", f, body)
-	return events, err
+	return events, a.mended(), err
 }
 
 // DecodeStream reads the body of a streamed response. The stream of events
