@@ -24,7 +24,9 @@ func (c chat) encodeResponse(e *encoder, r *llm.Response) {
 		c.encodeAlternative(e, i+1, o, choice, message)
 	}
 	e.EndArray()
-	c.encodeUsage(e, r.Finish)
+	if e.counted(r.Finish, "usage") {
+		c.encodeUsage(e, r.Finish)
+	}
 	e.endWith(start, top)
 }
 
@@ -384,7 +386,12 @@ func (w *chatWriter) invalid(ev llm.InvalidCall) {
 
 func (w *chatWriter) finish(f llm.Finish) {
 	top, choice, message := splitFinish(w.e.ownExtra(f.Extra))
-	start := w.open(nil)
+	tells := !w.head.NoUsage && w.e.counted(f, "usage")
+	var here map[string]json.RawMessage // what the last chunk says of the whole answer, if this is the last
+	if !tells && w.index == 0 && len(top) > 0 {
+		here = top
+	}
+	start := w.open(here)
 	w.e.Key("choices")
 	w.e.Array()
 	ch := w.e.Object()
@@ -394,12 +401,12 @@ func (w *chatWriter) finish(f llm.Finish) {
 	w.e.StringField("finish_reason", finishWord(f, chatReasons, chatFinish))
 	w.e.endWith(ch, choice)
 	w.e.EndArray()
-	w.e.endWith(start, nil)
+	w.e.endWith(start, here)
 	w.e.frameEnd()
 	if w.index > 0 {
 		return // the first answer ends the stream
 	}
-	if !w.head.NoUsage {
+	if tells {
 		start = w.open(top)
 		w.e.RawField("choices", []byte("[]"))
 		w.encodeUsage(w.e, f)

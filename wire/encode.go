@@ -346,3 +346,8 @@ func told(u llm.Usage) llm.Usage {
 	u.CacheRead, u.CacheWrite = max(0, u.CacheRead), max(0, u.CacheWrite)
 	return u
 }
+
+// counted reports whether there is a usage to tell. One that nobody counted is not told as 0, where clients can do without it.
+func (e *encoder) counted(f llm.Finish, key string) bool {
+	return !told(f.Usage).IsZero() || len(f.Extra[e.c.Format][key]) > 0
+}

@@ -17,7 +17,9 @@ func (g gemini) encodeResponse(e *encoder, r *llm.Response) {
 		g.encodeCandidate(e, i+1, o, candidate)
 	}
 	e.EndArray()
-	g.encodeUsage(e, r.Finish)
+	if e.counted(r.Finish, "usageMetadata") {
+		g.encodeUsage(e, r.Finish)
+	}
 	e.optString("modelVersion", r.Finish.Model)
 	e.optString("responseId", r.Finish.ID)
 	e.endWith(start, top)
@@ -233,7 +235,7 @@ func (w *geminiWriter) finish(f llm.Finish) {
 
 // usage writes what was counted, at the end of the first answer.
 func (w *geminiWriter) usage(f llm.Finish) func() {
-	if w.index > 0 {
+	if w.index > 0 || !w.e.counted(f, "usageMetadata") {
 		return nil
 	}
 	return func() { w.encodeUsage(w.e, f) }
