@@ -188,6 +188,9 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 		return out, nil
 	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
 		return nil, nil
+	case len(out) == 1 && isOther(ev) && same(ev, out[0]): // it does not wait for what is due of the first answer
+		l.said = append(l.said, out...)
+		return nil, nil
 	}
 	l.due, l.said = appendPieces(l.due, ev), append(l.said, out...)
 	if !l.settle(out) {
@@ -198,6 +201,12 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 		l.said = nil
 	}
 	return nil, nil
+}
+
+// isOther reports whether an event belongs to an answer after the first.
+func isOther(ev llm.Event) bool {
+	_, is := ev.(llm.Alternative)
+	return is
 }
 
 // asFailure is the error with which readers ended.

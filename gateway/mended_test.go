@@ -1,0 +1,212 @@
+package gateway_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+const weatherTool = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+
+// answersOf starts a gateway before an upstream of a format that answers each request with what say writes.
+func answersOf(t *testing.T, format, model string, say http.HandlerFunc, limits llm.Limits) string {
+	t.Helper()
+	up := httptest.NewServer(say)
+	t.Cleanup(up.Close)
+	client := &provider.Client{
+		Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL, Wires: []string{format}}},
+		Route:   provider.Native, Retry: provider.Retry{Base: time.Millisecond}, Limits: limits,
+	}
+	return serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/"+model)}})
+}
+
+// allOf asks and returns all of the answer.
+func allOf(t *testing.T, url, path, body string) (status int, warning, answer string) {
+	t.Helper()
+	resp, err := http.Post(url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, strings.Join(resp.Header[gateway.WarningHeader], "\n"), string(b)
+}
+
+// An answer in one piece, of the client's own format, is passed on byte for byte if nothing is wrong with it. What a
+// client could not read, or would read as something else than it is, is mended or is an error.
+func TestDocumentsAreMended(t *testing.T) {
+	choice := func(index, message, reason string) string {
+		return `{` + index + `"message":{"role":"assistant",` + message + `},"finish_reason":` + reason + `}`
+	}
+	call := func(id, args string) string {
+		return `{` + id + `"type":"function","function":{"name":"get_weather","arguments":` + args + `}}`
+	}
+	calls := func(list ...string) string {
+		return choice(`"index":0,`, `"content":null,"tool_calls":[`+strings.Join(list, ",")+`]`, `"tool_calls"`)
+	}
+	good := `"{\"city\":\"Rome\"}"`
+	cases := []struct {
+		name, choices string
+		status        int
+		want          []string // parts of what the client gets; none if it is what the upstream said
+	}{
+		{"a call", calls(call(`"id":"c1",`, good)), 200, nil},
+		{"text and two answers", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + choice(`"index":1,`, `"content":"b"`, `"stop"`), 200, nil},
+		{"answers without an index", choice("", `"content":"a"`, `"stop"`) + "," + choice("", `"content":"b"`, `"stop"`) + "," + choice("", `"content":"c"`, `"stop"`), 200, nil},
+		{"a closer is missing", calls(call(`"id":"c1",`, `"{\"city\":\"Rome\""`)), 200, []string{good, `"finish_reason":"tool_calls"`}},
+		{"a comma too many", calls(call(`"id":"c1",`, `"{\"city\":\"Rome\",}"`)), 200, []string{good}},
+		{"a fence", calls(call(`"id":"c1",`, "\"```json\\n{\\\"city\\\":\\\"Rome\\\"}\\n```\"")), 200, []string{good}},
+		{"an object", calls(call(`"id":"c1",`, `{"city":"Rome"}`)), 200, []string{good}},
+		{"no id", calls(call("", good)), 200, []string{`"id":"call_1"`, good}},
+		{"an empty id", calls(call(`"id":"",`, good)), 200, []string{`"id":"call_1"`, good}},
+		{"one id twice", calls(call(`"id":"c1",`, good), call(`"id":"c1",`, `"{\"city\":\"Oslo\"}"`)), 200, []string{`"id":"c1"`, `"id":"call_`, good, `Oslo`}},
+		{"cut in a string", calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), 502, nil},
+		{"cut in the second answer", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + strings.Replace(calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), `"index":0`, `"index":1`, 1), 502, nil},
+		{"no reason to end", choice(`"index":0,`, `"content":"a"`, "null"), 502, nil},
+		{"no choice", "", 502, nil},
+	}
+	for _, model := range []string{"gpt-4o", "qwen3-32b"} {
+		for _, c := range cases {
+			t.Run(model+"/"+c.name, func(t *testing.T) {
+				said, asked := `{"id":"a1","object":"chat.completion","created":1,"model":"`+model+`","choices":[`+c.choices+`],"zz":1}`, 0
+				url := answersOf(t, wire.Chat, model, func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPost { // who the server is
+						http.NotFound(w, r)
+						return
+					}
+					asked++
+					w.Header().Set("Content-Type", "application/json")
+					io.WriteString(w, said)
+				}, llm.Limits{})
+				status, _, got := allOf(t, url, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],`+weatherTool+`}`)
+				if status != c.status || asked != 1 {
+					t.Fatalf("status %d, asked %d times: %s", status, asked, got)
+				}
+				if status == 200 && c.want == nil && got != said {
+					t.Errorf("got\n%s\nwant\n%s", got, said)
+				}
+				for _, part := range c.want {
+					if !strings.Contains(got, part) {
+						t.Errorf("got\n%s\nwithout %s", got, part)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Clients add up the pieces of calls by their index, so a stream in which two have the same, or one has none, is
+// written anew.
+func TestStreamedCallsHaveTheirOwnIndex(t *testing.T) {
+	piece := func(index, id, city string) string {
+		return fmt.Sprintf(`data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{%s%s"type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"%s\"}"}}]},"finish_reason":null}]}`+"\n\n", index, id, city)
+	}
+	for name, said := range map[string]string{
+		"one index":  piece(`"index":0,`, `"id":"x",`, "Rome") + piece(`"index":0,`, `"id":"y",`, "Oslo"),
+		"no index":   piece("", `"id":"x",`, "Rome") + piece("", `"id":"y",`, "Oslo"),
+		"no id":      piece(`"index":0,`, "", "Rome") + piece(`"index":1,`, "", "Oslo"),
+		"as it is":   piece(`"index":0,`, `"id":"x",`, "Rome") + piece(`"index":1,`, `"id":"y",`, "Oslo"),
+		"empty id":   piece(`"index":0,`, `"id":"",`, "Rome") + piece(`"index":1,`, `"id":"",`, "Oslo"),
+		"third call": piece(`"index":0,`, `"id":"x",`, "Rome") + piece(`"index":1,`, `"id":"y",`, "Oslo") + piece(`"index":1,`, `"id":"z",`, "Bonn"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := said + `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+			url := answersOf(t, wire.Chat, "gpt-4o", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, said)
+			}, llm.Limits{})
+			_, _, got := allOf(t, url, "/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"Weather?"}],`+weatherTool+`}`)
+			if (got == said) != (name == "as it is") {
+				t.Errorf("got\n%s", got)
+			}
+			for i, city := range []string{"Rome", "Oslo", "Bonn"} {
+				if strings.Contains(said, city) && !addedUp(got, i, city) {
+					t.Errorf("no call %d for %s in\n%s", i, city, got)
+				}
+			}
+		})
+	}
+}
+
+// addedUp reports whether a client that adds up by index gets the arguments of a city, and an id, for a call.
+func addedUp(stream string, index int, city string) bool {
+	var args, id strings.Builder
+	for _, line := range strings.Split(stream, "\n") {
+		if _, at, ok := strings.Cut(line, fmt.Sprintf(`"tool_calls":[{"index":%d,`, index)); ok {
+			if _, rest, ok := strings.Cut(at, `"arguments":"`); ok {
+				args.WriteString(rest)
+			}
+			if strings.Contains(at, `"id":"`) && !strings.Contains(at, `"id":""`) {
+				id.WriteString("x")
+			}
+		}
+	}
+	return strings.Contains(args.String(), city) && strings.Count(args.String(), "city") == 1 && id.String() == "x"
+}
+
+// What is said about a text beside it does not make it another answer.
+func TestResponsesWithToolsAreRelayed(t *testing.T) {
+	said := `{"id":"resp_1","object":"response","created_at":1,"status":"completed","error":null,"incomplete_details":null,"max_tool_calls":null,"model":"gpt-5","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}]}],"user":null,"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3}}`
+	for _, model := range []string{"gpt-5", "qwen3-32b"} {
+		url := answersOf(t, wire.Responses, model, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, said)
+		}, llm.Limits{})
+		_, _, got := allOf(t, url, "/v1/responses", `{"model":"m","store":false,"input":"Hi","tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{}}}]}`)
+		if got != said {
+			t.Errorf("%s: got\n%s\nwant\n%s", model, got, said)
+		}
+	}
+}
+
+// The order of the members of a schema, how its characters are written, and which draft it names are the client's
+// business.
+func TestSchemasInAnyOrderAreRelayed(t *testing.T) {
+	for _, schema := range []string{
+		`{"properties":{"city":{"type":"string"}},"type":"object"}`,
+		`{"type":"object","required":["city"],"additionalProperties":false,"properties":{"city":{"description":"a","type":"string"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"city":{"type":"string"}}}`,
+		`{"type":"object","properties":{"city":{"type":"string","description":"caf\u00e9"}}}`,
+	} {
+		body := `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tools":[{"type":"function","function":{"name":"get_weather","parameters":` + schema + `}}]}`
+		var got string
+		url := answersOf(t, wire.Chat, "gpt-4o", func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			got = string(b)
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"id":"a","object":"chat.completion","created":1,"model":"x","choices":[{"index":0,"message":{"role":"assistant","content":"."},"finish_reason":"stop"}]}`)
+		}, llm.Limits{})
+		allOf(t, url, "/v1/chat/completions", body)
+		if want := strings.Replace(body, `"m"`, `"gpt-4o"`, 1); got != want {
+			t.Errorf("the upstream was asked\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// An upstream that writes its document slowly is not silent.
+func TestDocumentsMayTrickle(t *testing.T) {
+	said := `{"id":"a","object":"chat.completion","created":1,"model":"x","choices":[{"index":0,"message":{"role":"assistant","content":"slow"},"finish_reason":"stop"}]}`
+	url := answersOf(t, wire.Chat, "gpt-4o", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i < len(said); i += 20 {
+			io.WriteString(w, said[i:min(i+20, len(said))])
+			http.NewResponseController(w).Flush()
+			time.Sleep(150 * time.Millisecond)
+		}
+	}, llm.Limits{Idle: 900 * time.Millisecond})
+	if status, _, got := allOf(t, url, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"?"}]}`); status != 200 || got != said {
+		t.Errorf("status %d: %s", status, got)
+	}
+}
