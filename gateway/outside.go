@@ -49,7 +49,10 @@ var operatorFaults = []struct {
 		return e.Kind == llm.Auth && e.Status != http.StatusTooManyRequests || e.Status == http.StatusProxyAuthRequired
 	},
 		"the upstream refused the credentials of this gateway; who runs the gateway has to look at them"},
-	{func(e *llm.Error) bool { return e.Status/100 == 3 || outbound.Untrusted(e.Err) },
+	{func(e *llm.Error) bool {
+		var address *provider.AddressError
+		return e.Status/100 == 3 || outbound.Untrusted(e.Err) || errors.As(e.Err, &address)
+	},
 		"the address of the upstream is wrong, or it does not prove who it is; who runs the gateway has to look at it"},
 }
 

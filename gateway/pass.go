@@ -335,7 +335,7 @@ func (x *exchange) forwarder(e *endpoint, r *route, model string) (string, *prov
 		to, err := x.settings.Forward(id)
 		switch {
 		case err != nil:
-			problem = err
+			problem = outside(err, err)
 		case to.Speaks(e.format):
 			x.tally.upstream = u.Model
 			return id, to, nil

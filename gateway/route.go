@@ -282,6 +282,10 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 		add("model", fmt.Errorf("the * of %s stands for nothing: the name of the route has none", u.Model))
 		return up
 	case up.star:
+		var wrong *provider.AddressError
+		if _, err := g.settings.Open(strings.Replace(u.Model, "*", "x", 1), up.Way); errors.As(err, &wrong) {
+			add("model", err) // whatever the * stands for
+		}
 		return up
 	}
 	m, err := up.open(g.settings.Open, "")

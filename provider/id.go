@@ -73,7 +73,7 @@ func (c *Client) resolveURL(scheme, rest string) (target, error) {
 	}
 	base, err := parseBase(plain + "://" + rest)
 	if err != nil {
-		return target{}, err
+		return target{}, ofAddress("", err)
 	}
 	v = c.serving(v, model)
 	if base.String() != v.BaseURL {
@@ -101,10 +101,34 @@ func (c *Client) locate(v Vendor, model string) (target, error) {
 	}
 	text, err := v.Root()
 	if err != nil {
-		return target{}, err
+		return target{}, ofAddress(v.Name, err)
 	}
 	base, err := parseBase(text)
-	return target{vendor: v, base: base, model: model}, err
+	return target{vendor: v, base: base, model: model}, ofAddress(v.Name, err)
+}
+
+// AddressError is that nobody can be asked at the address of a vendor, whatever the model is. The address is not repeated: it may hold a
+// password.
+type AddressError struct {
+	Vendor string // whose address it is; "" if it stands in the id
+	err    error
+}
+
+// Error says what is wrong with the address.
+func (e *AddressError) Error() string { return e.err.Error() }
+
+// Unwrap returns what is wrong with the address.
+func (e *AddressError) Unwrap() error { return e.err }
+
+// ofAddress marks an error as that of an address.
+func ofAddress(vendor string, err error) error {
+	var known *llm.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	out := *known
+	out.Err = &AddressError{vendor, known.Err}
+	return &out
 }
 
 // Root returns where the vendor's API is reached, with what the environment
@@ -217,7 +241,7 @@ func parseBase(text string) (*url.URL, error) {
 		return nil, fail(llm.Invalid, "the address holds a user or password: bind a key to a vendor of your own instead")
 	case u.Hostname() == "":
 		return nil, fail(llm.Invalid, "the address has no host")
-	case u.RawQuery != "" || u.Fragment != "":
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, fail(llm.Invalid, "the address ends with a query or a fragment")
 	}
 	if err := outbound.CheckPort(u); err != nil {

@@ -134,8 +134,21 @@ func (s *settings) opener() (func(string, gateway.Way) (llm.Model, error), error
 		clients[way] = c
 	}
 	return func(id string, way gateway.Way) (llm.Model, error) {
-		return cmp.Or(clients[way], clients[gateway.Way{}]).Open(id)
+		m, err := cmp.Or(clients[way], clients[gateway.Way{}]).Open(id)
+		return m, s.placed(err)
 	}, nil
+}
+
+// placed says in which setting a wrong address stands.
+func (s *settings) placed(err error) error {
+	var address *provider.AddressError
+	var known *llm.Error
+	if !errors.As(err, &known) || !errors.As(err, &address) || s.Providers[address.Vendor].BaseURL == "" {
+		return err
+	}
+	out := *known
+	out.Err = fmt.Errorf("%w; see base_url of %s in providers", known.Err, address.Vendor)
+	return &out
 }
 
 // addressOf is where serve listens, whatever a flag says.
