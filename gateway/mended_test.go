@@ -210,3 +210,35 @@ func TestDocumentsMayTrickle(t *testing.T) {
 		t.Errorf("status %d: %s", status, got)
 	}
 }
+
+// A client of Gemini that does not ask for events gets an array, also of Google's own bytes, whose lines end in CR LF.
+func TestArraysOfRelayedEvents(t *testing.T) {
+	const first, second = `{"candidates":[{"content":{"parts":[{"text":"Hi"}],"role":"model"},"index":0}]}`, `{"candidates":[{"content":{"parts":[{"text":" you"}],"role":"model"},"finishReason":"STOP","index":0}]}`
+	for name, said := range map[string]string{
+		"LF":            "data: " + first + "\n\ndata: " + second + "\n\n",
+		"CR LF":         "data: " + first + "\r\n\r\ndata: " + second + "\r\n\r\n",
+		"no last blank": "data: " + first + "\r\n\r\ndata: " + second + "\r\n",
+	} {
+		url := answersOf(t, wire.Gemini, "gemini-2.5-pro", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, said)
+		}, llm.Limits{})
+		_, _, got := allOf(t, url, "/v1beta/models/m:streamGenerateContent", `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`)
+		if want := "[" + first + ",\n" + second + "]\n"; got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// A vendor that makes two calls although one was asked for is passed on with a warning: nothing is taken away.
+func TestOneCallIsTheVendorsBusiness(t *testing.T) {
+	said := `{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`
+	url := answersOf(t, wire.Messages, "claude-sonnet-4-5", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, said)
+	}, llm.Limits{})
+	_, warning, got := allOf(t, url, "/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`)
+	if got != said || !strings.Contains(warning, "one_call") {
+		t.Errorf("warned %q, got\n%s", warning, got)
+	}
+}

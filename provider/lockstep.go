@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -31,6 +32,7 @@ type lockstep struct {
 	over bool        // they said something else: the answer is a translation
 
 	textPasses bool         // see there
+	calls      int          // that the vendor delivered
 	unreadable map[int]bool // answers in which the vendor delivered a call that cannot be read, by index
 }
 
@@ -173,6 +175,9 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 		}
 		return nil, nil
 	}
+	if w := l.tooMany(ev); w != nil && !yield(*w, nil) {
+		return nil, errUnheard
+	}
 	out := l.push(ev)
 	for _, said := range out {
 		if !yield(said, nil) {
@@ -201,6 +206,23 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 		l.said = nil
 	}
 	return nil, nil
+}
+
+// tooMany warns of a call after the first where one was asked for; nil if the event is none. It is not inlined, see broken.
+//
+//go:noinline
+func (l *lockstep) tooMany(ev llm.Event) *llm.Warning {
+	if !l.job.asked.OneCall {
+		return nil
+	}
+	c, is := ev.(llm.Call)
+	if !is || c.Hosted {
+		return nil
+	}
+	if l.calls++; l.calls == 1 {
+		return nil
+	}
+	return &llm.Warning{Code: llm.Degraded, Feature: "one_call", Detail: fmt.Sprintf("the model made another call, of %s, although one was asked for", c.Name)}
 }
 
 // isOther reports whether an event belongs to an answer after the first.

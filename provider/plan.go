@@ -125,8 +125,19 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if output := m.readOutput(j, req); output != nil {
 		j.reads(output)
 	}
-	j.takes(emulate.Keep(m.vendor.Name, req))
+	j.takes(emulate.Keep(m.vendor.Name, j.promised()))
 	return j, nil
+}
+
+// promised is the request whose promises are kept. One call is left to a vendor that is sent the request as it is: its
+// second call reaches a client who speaks its format, with a warning (see lockstep), and is not taken away.
+func (j *job) promised() *llm.Request {
+	if !j.asIs || !j.asked.OneCall {
+		return j.asked
+	}
+	any := *j.asked
+	any.OneCall = false
+	return &any
 }
 
 // planNative hands the tools to the vendor.

@@ -47,27 +47,57 @@ func (a *arrayWriter) Write(b []byte) (int, error) {
 	}
 	a.rest = append(a.rest, b...)
 	for {
-		event, rest, whole := bytes.Cut(a.rest, []byte("\n\n"))
-		if !whole {
+		end, next := endOfEvent(a.rest)
+		if end < 0 {
 			return len(b), nil
 		}
-		a.rest = rest
-		data, is := bytes.CutPrefix(bytes.TrimSpace(event), []byte("data:"))
-		if !is {
-			continue
-		}
-		before := ",\n"
-		if !a.begun {
-			a.begun, before = true, "["
-		}
-		if _, err := a.ResponseWriter.Write(append([]byte(before), bytes.TrimSpace(data)...)); err != nil {
+		event := a.rest[:end]
+		a.rest = a.rest[next:]
+		if err := a.element(event); err != nil {
 			return 0, err
 		}
 	}
 }
 
+// endOfEvent returns where the first event ends and where the next begins; end is below 0 if none is whole. The lines
+// of a vendor whose bytes are passed on may end in CR LF, as Google's do.
+func endOfEvent(b []byte) (end, next int) {
+	for i, c := range b {
+		switch {
+		case c != '\n':
+		case bytes.HasPrefix(b[i+1:], []byte("\n")):
+			return i, i + 2
+		case bytes.HasPrefix(b[i+1:], []byte("\r\n")):
+			return i, i + 3
+		}
+	}
+	return -1, 0
+}
+
+// element writes the data of an event.
+func (a *arrayWriter) element(event []byte) error {
+	var data []byte
+	for line := range bytes.Lines(event) {
+		if value, is := bytes.CutPrefix(line, []byte("data:")); is {
+			data = append(data, value...)
+		}
+	}
+	if data = bytes.TrimSpace(data); len(data) == 0 {
+		return nil
+	}
+	before := ",\n"
+	if !a.begun {
+		a.begun, before = true, "["
+	}
+	_, err := a.ResponseWriter.Write(append([]byte(before), data...))
+	return err
+}
+
 // end ends the array.
 func (a *arrayWriter) end() {
+	if !a.failed {
+		_ = a.element(a.rest) // the last event needs no blank line; a client that is gone needs no answer
+	}
 	if a.begun {
 		_, _ = a.ResponseWriter.Write([]byte("]\n")) // a client that is gone needs no answer
 	}
