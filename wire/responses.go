@@ -56,6 +56,9 @@ var responsesReasons = map[string]llm.Reason{
 	"steered":           llm.OtherReason,
 }
 
+// responsesCut is the status of an answer that is not complete, and its word for the end if the vendor gives no reason.
+const responsesCut = "incomplete"
+
 var responsesFinish = map[llm.Reason]string{
 	llm.Stop: "completed", llm.ToolCalls: "completed", llm.Length: "max_output_tokens", llm.ContentFilter: "content_filter", llm.OtherReason: "steered",
 }

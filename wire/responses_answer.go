@@ -363,7 +363,7 @@ func (s *responsesStream) response(v []byte) {
 		}
 	}
 	switch status {
-	case "incomplete":
+	case responsesCut:
 		s.stop(or(reason, status), responsesReasons)
 	case "completed", "":
 		s.stop("completed", responsesReasons)

@@ -69,6 +69,10 @@ func (responses) encodeEnd(e *encoder, f llm.Finish) {
 	}
 	e.StringField("status", "incomplete")
 	e.RawField("error", []byte("null"))
+	if f.Raw == responsesCut && f.Reason == llm.OtherReason { // the vendor did not say why
+		e.RawField("incomplete_details", []byte("null"))
+		return
+	}
 	e.Key("incomplete_details")
 	e.Object()
 	e.StringField("reason", word)
