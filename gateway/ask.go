@@ -282,7 +282,7 @@ func (a *asking) finish(ev llm.Event) error {
 // pass hands an event on.
 func (a *asking) pass(ev llm.Event) error {
 	ev = a.foreign(a.labels.out(ev))
-	if err := a.x.note(a.notes, ev); err != nil {
+	if a.notes != nil && a.x.note(a.notes, ev) != nil {
 		if err := a.each(forgotten(state.Signature)); err != nil {
 			return err
 		}

@@ -40,6 +40,21 @@ func (l label) out(ev llm.Event) llm.Event {
 	}
 	switch own := ev.(type) {
 	case llm.TextDelta:
+		if own.Part == nil {
+			return ev
+		}
+	case llm.Start, llm.CallStart, llm.CallDelta:
+		return ev
+	}
+	return l.signed(ev)
+}
+
+// signed is out for an event that may be signed. It is not inlined, see asking.note.
+//
+//go:noinline
+func (l label) signed(ev llm.Event) llm.Event {
+	switch own := ev.(type) {
+	case llm.TextDelta:
 		if own.Part != nil && l.signs(own.Part.State) {
 			part := *own.Part
 			l.sign(&part.State)

@@ -24,8 +24,9 @@ type lockstep struct {
 	end    func()
 	done   bool // the readers are through
 
-	out []llm.Event // what the readers said about the last event, until they get the next
-	err error       // with which they ended
+	out  []llm.Event  // what the readers said about the last event, until they get the next
+	room [2]llm.Event // for it, nearly always
+	err  error        // with which they ended
 
 	due  []llm.Event // what they were given and have not said
 	said []llm.Event // what they said since something is due
@@ -37,7 +38,11 @@ type lockstep struct {
 }
 
 // newLockstep returns the readers of a job, which are started when they are needed.
-func newLockstep(j *job) *lockstep { return &lockstep{job: j, textPasses: j.textPasses()} }
+func newLockstep(j *job) *lockstep {
+	l := &lockstep{job: j, textPasses: j.textPasses()}
+	l.out = l.room[:0]
+	return l
+}
 
 // textPasses reports whether the readers leave all text as it is, and need not see it to judge what
 // follows: where no tool is offered, no call is wanted, and the answer has no form.
