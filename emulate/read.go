@@ -337,9 +337,13 @@ func (r *reading) known(about *llm.Text) bool {
 	if p := about.LogProbs; p != nil && !r.emit(llm.TextDelta{Part: &llm.Text{LogProbs: p}}) {
 		return false
 	}
-	if !about.State.IsZero() || len(about.Extra) > 0 {
-		r.about = &llm.Text{State: about.State, Extra: about.Extra}
+	if about.State.IsZero() && len(about.Extra) == 0 {
+		return true
 	}
+	if r.about != nil && !r.sign() { // a part that is nothing but its state, behind one that has its own
+		return false
+	}
+	r.about = &llm.Text{State: about.State, Extra: about.Extra}
 	return true
 }
 

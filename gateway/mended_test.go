@@ -74,6 +74,7 @@ func TestDocumentsAreMended(t *testing.T) {
 		{"one id twice", calls(call(`"id":"c1",`, good), call(`"id":"c1",`, `"{\"city\":\"Oslo\"}"`)), 200, []string{`"id":"c1"`, `"id":"call_`, good, `Oslo`}},
 		{"cut in a string", calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), 502, nil},
 		{"cut in the second answer", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + strings.Replace(calls(call(`"id":"c1",`, `"{\"city\":\"Ro"`)), `"index":0`, `"index":1`, 1), 502, nil},
+		{"a call of nothing", calls(`{"id":"c1","type":"function","function":{"name":"","arguments":"{}"}}`), 502, nil},
 		{"no reason to end", choice(`"index":0,`, `"content":"a"`, "null"), 502, nil},
 		{"no choice", "", 502, nil},
 	}
@@ -240,5 +241,31 @@ func TestOneCallIsTheVendorsBusiness(t *testing.T) {
 	_, warning, got := allOf(t, url, "/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}`)
 	if got != said || !strings.Contains(warning, "one_call") {
 		t.Errorf("warned %q, got\n%s", warning, got)
+	}
+}
+
+// What is mended in a document is all that changes in it: its parts stay where they are, with what is said about them.
+func TestMendedDocumentsKeepTheirOrder(t *testing.T) {
+	for name, c := range map[string]struct{ format, model, path, request, said, want string }{
+		"messages": {wire.Messages, "claude-sonnet-4-5", "/v1/messages",
+			`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{}}}]}`,
+			`{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"b","citations":[{"type":"char_location","cited_text":"z","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]},{"type":"tool_use","id":"t1","name":"f","input":{}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":2}}`,
+			`"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"b","citations":[{"type":"char_location","cited_text":"z","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]},{"type":"tool_use","id":"t1","name":"f","input":{}}],"stop_reason":"tool_use"`},
+		"responses": {wire.Responses, "gpt-5", "/v1/responses",
+			`{"model":"m","store":false,"input":"Hi","tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{}}}]}`,
+			`{"id":"resp_1","object":"response","created_at":5,"status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"text","annotations":[]}]},{"type":"brand_new","id":"z"},{"type":"function_call","id":"fc1","call_id":"c","name":"f","arguments":"{}","status":"completed"},{"type":"function_call","id":"fc2","call_id":"c","name":"f","arguments":"{}","status":"completed"}]}`,
+			`"text":"text","annotations":[]}],"id":"m1","status":"completed"},{"type":"brand_new","id":"z"},{"type":"function_call","call_id":"c","name":"f"`},
+		"gemini": {wire.Gemini, "gemini-2.5-pro", "/v1beta/models/m:generateContent",
+			`{"contents":[{"role":"user","parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"object","properties":{}}}]}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":"a","thoughtSignature":"S"},{"functionCall":{"id":"i","name":"f","args":{}}},{"functionCall":{"id":"i","name":"f","args":{}}}],"role":"model"},"finishReason":"STOP","index":0}]}`,
+			`"parts":[{"text":"a","thoughtSignature":"S"},{"functionCall":{"id":"i","name":"f","args":{}}},{"functionCall":{"id":"call_1"`},
+	} {
+		url := answersOf(t, c.format, c.model, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, c.said)
+		}, llm.Limits{})
+		if _, _, got := allOf(t, url, c.path, c.request); !strings.Contains(got, c.want) || got == c.said {
+			t.Errorf("%s: got\n%s\nwant in it\n%s", name, got, c.want)
+		}
 	}
 }

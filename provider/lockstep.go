@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
@@ -257,7 +258,7 @@ func (l *lockstep) broken(ev llm.Event) *llm.Error {
 	}
 	switch ev := ev.(type) {
 	case llm.InvalidCall:
-		if ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments {
+		if ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments || ev.Reason == llm.UnknownTool && ev.Name == "" {
 			if l.unreadable == nil {
 				l.unreadable = make(map[int]bool)
 			}
@@ -289,6 +290,41 @@ func appendPieces(due []llm.Event, ev llm.Event) []llm.Event {
 		due = append(due, llm.TextDelta{Part: &llm.Text{State: about.State, Extra: about.Extra}})
 	}
 	return due
+}
+
+// saysTheSame reports whether readers said of an answer what they were shown of it. They may say a text after a call that
+// stands behind it: what is read in texts is read to its end.
+func saysTheSame(shown, said []llm.Event) bool {
+	a, b := sorted(shown), sorted(said)
+	return a.text == b.text && slices.EqualFunc(a.about, b.about, same) && slices.EqualFunc(a.rest, b.rest, same)
+}
+
+// sortedEvents are the events of an answer by kind.
+type sortedEvents struct {
+	text        string
+	about, rest []llm.Event // what is said about texts, and all else
+}
+
+func sorted(events []llm.Event) sortedEvents {
+	var out sortedEvents
+	var text strings.Builder
+	for _, ev := range events {
+		if aside(ev) {
+			continue
+		}
+		for _, piece := range appendPieces(nil, ev) {
+			switch t, is := piece.(llm.TextDelta); {
+			case !is:
+				out.rest = append(out.rest, piece)
+			case t.Part == nil:
+				text.WriteString(t.Text)
+			default:
+				out.about = append(out.about, piece)
+			}
+		}
+	}
+	out.text = text.String()
+	return out
 }
 
 // settle takes what the readers said off what is due, and reports whether it is that. Text counts

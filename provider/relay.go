@@ -367,7 +367,11 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 			return err
 		}
 	}
-	if finish, _ := events[len(events)-1].(llm.Finish); mended || side.over || len(side.due) > 0 || !j.codec.FinishFits(finish) {
+	changed := (side.over || len(side.due) > 0) && !saysTheSame(events, said)
+	if finish, _ := events[len(events)-1].(llm.Finish); mended || changed || !j.codec.FinishFits(finish) {
+		if !changed {
+			said = events
+		}
 		var anew llm.Builder
 		for _, ev := range said {
 			anew.Add(ev)
