@@ -61,6 +61,13 @@ func (k *known) put(key string, f *facts) {
 	k.facts[key] = f
 }
 
+// drop forgets what a server said: one that could not be reached may be another one when it is there again.
+func (k *known) drop(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.facts, key)
+}
+
 // The bounds of a question about metadata.
 const (
 	factsTimeout = 3 * time.Second

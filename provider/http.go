@@ -75,7 +75,11 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 func (m *Model) begin(w *watch, j *job, payload []byte, key string) (*http.Response, *llm.Error) {
 	resp, err := m.post(w.ctx, j, payload, key)
 	if err != nil {
-		return nil, m.asError(w.ctx, err, key)
+		failure := m.asError(w.ctx, err, key)
+		if failure.Kind == llm.Network {
+			m.client.facts.drop(m.key())
+		}
+		return nil, failure
 	}
 	w.rest()
 	w.waited = 0 // the vendor has begun to answer
