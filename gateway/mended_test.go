@@ -64,6 +64,9 @@ func TestDocumentsAreMended(t *testing.T) {
 	}{
 		{"a call", calls(call(`"id":"c1",`, good)), 200, nil},
 		{"text and two answers", choice(`"index":0,`, `"content":"a"`, `"stop"`) + "," + choice(`"index":1,`, `"content":"b"`, `"stop"`), 200, nil},
+		{"answers in another order", choice(`"index":1,`, `"content":"b"`, `"stop"`) + "," + choice(`"index":0,`, `"content":"a"`, `"stop"`), 200, nil},
+		{"one with another index", choice(`"index":5,`, `"content":"a"`, `"stop"`), 200, nil},
+		{"a mended one in another order", choice(`"index":1,`, `"content":"b"`, `"stop"`) + "," + calls(call(`"id":"c1",`, `"{\"city\":\"Rome\",}"`)), 200, []string{`"index":0,"message":{"role":"assistant","content":null,"tool_calls"`, `"index":1,"message":{"role":"assistant","content":"b"}`}},
 		{"answers without an index", choice("", `"content":"a"`, `"stop"`) + "," + choice("", `"content":"b"`, `"stop"`) + "," + choice("", `"content":"c"`, `"stop"`), 200, nil},
 		{"a closer is missing", calls(call(`"id":"c1",`, `"{\"city\":\"Rome\""`)), 200, []string{good, `"finish_reason":"tool_calls"`}},
 		{"a comma too many", calls(call(`"id":"c1",`, `"{\"city\":\"Rome\",}"`)), 200, []string{good}},

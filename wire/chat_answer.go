@@ -111,22 +111,56 @@ func (a *answer) same(old *string, v []byte) {
 }
 
 func (s *chatStream) choices(v []byte) {
-	c, place := &s.one, 0
+	c, places := &s.one, choicePlaces{all: v}
 	for el := range js.Elements(v) {
 		c.read(el)
 		index := 0
 		if i := c.index; len(i) > 0 && i[0] != '0' && js.Kind(i) == '0' {
 			index = s.integer(i)
 		}
-		if s.entire && !s.history { // each is another answer, whatever its index says
-			index = place
+		if s.entire && !s.history {
+			index = places.next(index, js.Kind(c.index) == '0')
 		}
-		if place++; index != 0 {
+		if index != 0 {
 			s.otherChoice(index, c)
 			continue
 		}
 		s.choice(c)
 	}
+}
+
+// choicePlaces gives each choice of a document an index: its own, or the first that is free if it has none, one that
+// another has, or one that there are not choices enough for.
+type choicePlaces struct {
+	all   []byte // the choices
+	count int    // of them; 0 until it is needed
+	first bool   // 0 is used
+	used  map[int]bool
+	free  int // no index below it is free
+}
+
+// next returns the index of the next choice, which says that it is index if it says so.
+func (p *choicePlaces) next(index int, says bool) int {
+	if index == 0 && says && !p.first { // as nearly always
+		p.first = true
+		return 0
+	}
+	if p.count == 0 {
+		for range js.Elements(p.all) {
+			p.count++
+		}
+		p.used = make(map[int]bool)
+	}
+	p.used[0] = p.first
+	if !says || index < 0 || index >= p.count || p.used[index] {
+		for p.used[p.free] {
+			p.free++
+		}
+		index = p.free
+	}
+	p.used[index] = true
+	p.first = p.used[0]
+	return index
 }
 
 // chatChoice is a choice, as it came and by its members.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -95,8 +96,8 @@ func (a *arrayWriter) element(event []byte) error {
 
 // end ends the array.
 func (a *arrayWriter) end() {
-	if !a.failed {
-		_ = a.element(a.rest) // the last event needs no blank line; a client that is gone needs no answer
+	if data := bytes.TrimPrefix(bytes.TrimSpace(a.rest), []byte("data:")); !a.failed && js.Valid(bytes.TrimSpace(data)) { // the last event needs no blank line, but has to be whole
+		_ = a.element(a.rest) // a client that is gone needs no answer
 	}
 	if a.begun {
 		_, _ = a.ResponseWriter.Write([]byte("]\n")) // a client that is gone needs no answer
