@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,23 +49,12 @@ var moreAnswers = map[string][]string{
 // goldenAnswers are the whole answers of all golden files, and [moreAnswers].
 func goldenAnswers(t *testing.T) []goldenRequest {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatal(files, err)
-	}
 	var list []goldenRequest
-	for _, file := range files {
-		ar, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
+	eachGolden(t, func(dir, name string, part txtar.File) {
+		if part.Name == "answer" {
+			list = append(list, goldenRequest{name, wire.Codec{Format: dir}, part.Data})
 		}
-		dir := filepath.Base(filepath.Dir(file))
-		for _, part := range ar.Files {
-			if part.Name == "answer" {
-				list = append(list, goldenRequest{dir + "/" + filepath.Base(file), wire.Codec{Format: dir}, part.Data})
-			}
-		}
-	}
+	})
 	for format, bodies := range moreAnswers {
 		for _, body := range bodies {
 			list = append(list, goldenRequest{"more/" + format, wire.Codec{Format: format}, []byte(body)})

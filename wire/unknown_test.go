@@ -35,14 +35,13 @@ type goldenRequest struct {
 	body  []byte
 }
 
-// goldenRequests are the requests of all golden files and of coding agents, and [moreRequests].
-func goldenRequests(t *testing.T) []goldenRequest {
+// eachGolden calls f with every section of every golden file, with the name of its folder, which is a format or "agents", and its own.
+func eachGolden(t *testing.T, f func(dir, name string, part txtar.File)) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(files) < 30 {
 		t.Fatal(files, err)
 	}
-	var list []goldenRequest
 	for _, file := range files {
 		ar, err := txtar.ParseFile(file)
 		if err != nil {
@@ -50,15 +49,24 @@ func goldenRequests(t *testing.T) []goldenRequest {
 		}
 		dir := filepath.Base(filepath.Dir(file))
 		for _, part := range ar.Files {
-			format := part.Name
-			if format == "request" {
-				format = dir
-			}
-			if c, ok := wire.For(format); ok {
-				list = append(list, goldenRequest{dir + "/" + filepath.Base(file), c, part.Data})
-			}
+			f(dir, dir+"/"+filepath.Base(file), part)
 		}
 	}
+}
+
+// goldenRequests are the requests of all golden files and of coding agents, and [moreRequests].
+func goldenRequests(t *testing.T) []goldenRequest {
+	t.Helper()
+	var list []goldenRequest
+	eachGolden(t, func(dir, name string, part txtar.File) {
+		format := part.Name
+		if format == "request" {
+			format = dir
+		}
+		if c, ok := wire.For(format); ok {
+			list = append(list, goldenRequest{name, c, part.Data})
+		}
+	})
 	for _, r := range moreRequests {
 		list = append(list, goldenRequest{"more/" + r.codec.Format, r.codec, []byte(r.body)})
 	}
