@@ -22,7 +22,8 @@ const mark = "¦"
 // else. A Tokens does not change and may be used by several goroutines at once.
 // The nil Tokens has none.
 type Tokens struct {
-	pairs [1 << 10]uint64 // a bit for each two bytes that a token may begin with, marked or not
+	first [256]bool       // the bytes that a token may begin with
+	pairs [1 << 10]uint64 // a bit for each two of them, marked or not
 	trie  []tokenNode
 	angle int32 // the node of "<", where the shapes begin
 }
@@ -106,6 +107,7 @@ func newTokens(words []string) *Tokens {
 
 // pair notes the two bytes that a token begins with.
 func (t *Tokens) pair(token string) {
+	t.first[token[0]] = true
 	for _, second := range []byte{(token + " ")[1], mark[0]} {
 		at := int(token[0])<<8 | int(second)
 		t.pairs[at>>6] |= 1 << (at & 63)
@@ -121,7 +123,7 @@ func (t *Tokens) paired(a, b byte) bool {
 // begins reports whether a token may begin somewhere in a text.
 func (t *Tokens) begins(text []byte) bool {
 	for i := 1; i < len(text); i++ {
-		if t.paired(text[i-1], text[i]) {
+		if t.first[text[i-1]] && t.paired(text[i-1], text[i]) {
 			return true
 		}
 	}
@@ -253,7 +255,7 @@ func (t *Tokens) Neutralise(text string) string {
 	var b strings.Builder
 	done := 0
 	for i := 0; i+1 < len(text); i++ {
-		if !t.paired(text[i], text[i+1]) {
+		if !t.first[text[i]] || !t.paired(text[i], text[i+1]) {
 			continue
 		}
 		node, size := t.start(text[i:])

@@ -10,7 +10,9 @@ package js
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -219,14 +221,21 @@ func AppendText(dst, quoted []byte) []byte {
 	return dst
 }
 
-// clean returns how many bytes of s are ASCII that stands for itself.
+// clean returns how many bytes of s are ASCII that stands for itself. It looks at eight at once, as verbatim does.
 func clean(s []byte) int {
-	for i, c := range s {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return i
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i <= len(s)-8; i += 8 {
+		w := binary.LittleEndian.Uint64(s[i:])
+		slash := w ^ ones*'\\'
+		if hit := (w | (slash-ones)&^slash) & highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
-	return len(s)
+	for i < len(s) && s[i] != '\\' && s[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
@@ -290,6 +299,10 @@ func Text(v []byte) string {
 	}
 	if s := v[1 : len(v)-1]; clean(s) == len(s) {
 		return string(s)
+	}
+	var short [128]byte // as the pieces of a stream are; a longer one would be held on the stack of each stream
+	if len(v) <= len(short) {
+		return string(AppendText(short[:0], v))
 	}
 	return string(AppendText(make([]byte, 0, len(v)), v))
 }
