@@ -236,12 +236,14 @@ func whole(c llm.Call) bool {
 	if c.Provenance.Truncated || c.Name == "" {
 		return false
 	}
+	kind := byte('{')
 	if c.Kind == llm.FreeTool {
-		var s string
-		return json.Unmarshal(c.Args, &s) == nil
+		kind = '"'
+	} else if len(c.Args) == 0 {
+		return true
 	}
-	var args map[string]json.RawMessage
-	return len(c.Args) == 0 || json.Unmarshal(c.Args, &args) == nil
+	is := js.Kind(js.Trim(c.Args))
+	return (is == kind || is == 'n') && js.Valid(c.Args)
 }
 
 // attempt is a call that cannot be sent back, as the model wrote it.
