@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
@@ -24,8 +25,10 @@ func (x *exchange) writtenRequest(body []byte) (*llm.Request, error) {
 		return nil, err
 	}
 	body = js.Trim(body)
-	if err := respelled(body, writtenMembers); err != nil {
-		return nil, err
+	for key := range js.Members(body) {
+		if err := cmp.Or(respelling(key, weighed), respelling(key, writtenMembers)); err != nil {
+			return nil, err
+		}
 	}
 	x.streamed = string(js.Get(body, "stream")) == "true"
 	prompt, texts := js.Get(body, "prompt"), 0

@@ -283,7 +283,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 		return nil, nil, false, err
 	}
 	x.name = req.Model
-	if err = cmp.Or(ambiguous(body), x.readMembers(body), x.readStore(req)); err != nil {
+	if err = cmp.Or(ambiguous(body), x.readMembers(body, weighed), x.readStore(req)); err != nil {
 		return nil, nil, false, err
 	}
 	req.MaxTokens, x.spent.answers = max(req.MaxTokens, 0), x.allows.answers // some clients write no bound as -1
@@ -316,23 +316,20 @@ var weighed = []string{
 // ambiguous says why a body may be read in more than one way, nil if it may not: an upstream must not
 // be asked something else than what was checked.
 func ambiguous(body []byte) error {
-	body = js.Trim(body)
-	if name := js.Repeated(body); name != nil {
+	if name := js.Repeated(js.Trim(body)); name != nil {
 		return invalid("the request has the member %.60q twice, or in two spellings", name)
 	}
-	return respelled(body, weighed)
+	return nil
 }
 
-// respelled refuses an object that has a member in another spelling than that of names.
-func respelled(body []byte, names []string) error {
-	for key := range js.Members(body) {
-		if oneSpelling(key) {
-			continue
-		}
-		for _, name := range names {
-			if string(key) != name && strings.EqualFold(string(key), name) {
-				return invalid("the member %.60q of the request has to be written %q", key, name)
-			}
+// respelling refuses a member that is one of names in another spelling.
+func respelling(key []byte, names []string) error {
+	if oneSpelling(key) {
+		return nil
+	}
+	for _, name := range names {
+		if string(key) != name && strings.EqualFold(string(key), name) {
+			return invalid("the member %.60q of the request has to be written %q", key, name)
 		}
 	}
 	return nil
@@ -576,7 +573,7 @@ func (x *exchange) count() (err error) {
 		return err
 	}
 	x.name = req.Model
-	if err := cmp.Or(ambiguous(body), x.readMembers(body)); err != nil {
+	if err := cmp.Or(ambiguous(body), x.readMembers(body, weighed)); err != nil {
 		return err
 	}
 	before := len(req.Messages)

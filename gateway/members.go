@@ -247,11 +247,15 @@ type saidMember struct {
 // errModels is why a request is refused that may name more than one model: servers differ in which they read.
 var errModels = errors.New("the request names the model more than once, or in another case")
 
-// readMembers takes note of the members of a request by which a vendor may do more than its model and its tools say.
-func (x *exchange) readMembers(body []byte) error {
+// readMembers takes note of the members of a request by which a vendor may do more than its model and its tools say. It refuses
+// those that are names in another spelling.
+func (x *exchange) readMembers(body []byte, names []string) error {
 	x.allows.size = len(body)
 	n, exact := 0, 0
 	for key, value := range js.Members(js.Trim(body)) {
+		if err := respelling(key, names); err != nil {
+			return err
+		}
 		if isModel(key) {
 			n++
 			if string(key) == "model" {

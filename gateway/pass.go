@@ -475,7 +475,7 @@ func (x *exchange) modelOf(mediaType string, body []byte) (string, error) {
 		if !js.Valid(body) || js.Kind(js.Trim(body)) != '{' {
 			return "", invalid("the body is no JSON object")
 		}
-		if err := x.readMembers(body); err != nil {
+		if err := x.readMembers(body, nil); err != nil {
 			return "", err
 		}
 		return js.Text(js.Get(js.Trim(body), "model")), nil
