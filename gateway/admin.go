@@ -359,7 +359,8 @@ const defaultLog = 100
 // requests answers with the latest requests, as JSON or as a table.
 func (a *admin) requests(w http.ResponseWriter, r *http.Request) {
 	most := defaultLog
-	if s := r.URL.Query().Get("limit"); s != "" {
+	if query := r.URL.Query(); query.Has("limit") {
+		s := query.Get("limit")
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 || n > access.MaxLog {
 			a.fail(w, bad("limit: %.40q is no number from 0 to %d", s, access.MaxLog))
@@ -402,8 +403,8 @@ func (a *admin) usage(w http.ResponseWriter, r *http.Request) {
 	}
 	var since time.Time
 	var err error
-	if s := query.Get("since"); s != "" {
-		if since, err = access.ParseTime(s, time.Now(), true); err != nil {
+	if query.Has("since") {
+		if since, err = access.ParseTime(query.Get("since"), time.Now(), true); err != nil {
 			a.fail(w, bad("since: %v", err))
 			return
 		}
