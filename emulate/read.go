@@ -23,8 +23,8 @@ const (
 	maxHeld = 1 << 20
 )
 
-// CallReader reads the calls that stand in the text of an answer. Everything
-// else passes through in its order. It is the only place that makes calls of
+// CallReader reads the calls that stand in the text of an answer, and of each
+// of its alternatives. Everything else passes through in its order. It is the only place that makes calls of
 // text, so it is also where they are held to the promotion of the route and
 // compared with what the conversation says already.
 type CallReader struct {
@@ -198,6 +198,9 @@ type reading struct {
 	held     strings.Builder
 	markup   dialect.Markup // of the call that follows
 	echoes   *echoes
+
+	others otherAnswers
+	first  *reading // that this is an answer beside; nil if it is the first
 }
 
 func (r *reading) emit(ev llm.Event) bool {
@@ -234,12 +237,29 @@ func (r *reading) Take(ev llm.Event, err error) bool {
 		return false
 	}
 	if err != nil {
-		if r.release() {
+		r.others.fail(err)
+		if !r.stopped && r.release() {
 			r.over(err)
 		}
 		return false
 	}
 	return r.raw(ev)
+}
+
+// other takes an event of an answer after the first, in which calls are looked for as in the first. It is not inlined,
+// see openParser.
+//
+//go:noinline
+func (r *reading) other(ev llm.Alternative) bool {
+	begin := func(out func(llm.Event, error) bool) Taker {
+		return &reading{CallReader: r.CallReader, yield: out, holding: r.Whole, first: r}
+	}
+	return r.others.take(ev, begin, func(said llm.Event, _ error) bool {
+		if _, is := said.(llm.TextRead); is {
+			return r.declare()
+		}
+		return r.emit(said)
+	})
 }
 
 // End reads what is left at the end of the answer.
@@ -263,14 +283,17 @@ func (r *reading) Stop() {
 	if r.feed != nil {
 		r.feed.Stop()
 	}
+	r.others.stop()
 }
 
 // raw takes an event of the vendor.
 func (r *reading) raw(ev llm.Event) bool {
 	ok := true
 	switch ev := ev.(type) {
-	case llm.Start, llm.KeepAlive, llm.Alternative, llm.UnknownEvent:
+	case llm.Start, llm.KeepAlive, llm.UnknownEvent:
 		return r.emit(ev)
+	case llm.Alternative:
+		return r.other(ev)
 	case llm.TextRead:
 		r.read, r.declared, r.holding = true, true, false
 	case llm.TextDelta:
@@ -302,6 +325,9 @@ func (r *reading) raw(ev llm.Event) bool {
 // quotations and what somebody else has read are not.
 func (r *reading) mayCall(d llm.TextDelta) bool {
 	about := d.Part
+	if r.first != nil && r.first.read {
+		r.read, r.declared, r.holding = true, true, false
+	}
 	return !r.read && (about == nil || !about.Refusal && len(about.Citations) == 0) && (d.Text != "" || r.open)
 }
 
@@ -504,17 +530,18 @@ func (r *reading) echo(c llm.Call) (at passage, found bool) {
 	if r.Request == nil || r.Request.AllowEchoes {
 		return passage{}, false
 	}
-	if r.echoes == nil {
-		r.echoes = newEchoes(r.Request.Messages)
+	all := cmp.Or(r.first, r)
+	if all.echoes == nil {
+		all.echoes = newEchoes(r.Request.Messages)
 	}
-	return r.echoes.find(r.markup, c)
+	return all.echoes.find(r.markup, c)
 }
 
-// id gives a call of the text an id that the conversation does not have.
+// id gives a call of the text an id that neither the conversation nor another answer has.
 func (r *reading) id(parsed string) string {
 	id, ok := r.ids[parsed]
 	if !ok {
-		id = r.IDs.Take("")
+		id = cmp.Or(r.first, r).IDs.Take("")
 		if r.ids == nil {
 			r.ids = make(map[string]string)
 		}

@@ -12,7 +12,7 @@ import (
 // the clients of a server do. The pieces of a call are held back until it is whole, and one that
 // cannot be run, because it was cut off, repeats what the model read or names no tool, is the text
 // that the model wrote. Calls for which passes reports true are left as they come; nil means none.
-// An answer of which no call is left does not end with one.
+// An answer of which no call is left does not end with one. The same goes for each answer of several.
 func WholeCalls(events iter.Seq2[llm.Event, error], passes func(id string) bool) iter.Seq2[llm.Event, error] {
 	return WholeCallsStage(passes).Read(events)
 }
@@ -28,11 +28,13 @@ type wholeCalls struct {
 	held   map[string]llm.CallStart // calls that have begun, by id
 	calls  int                      // that were passed on
 	cut    bool                     // a call was cut off
+	others otherAnswers
 }
 
 // Take takes an event.
 func (w *wholeCalls) Take(ev llm.Event, err error) bool {
 	if err != nil {
+		w.others.fail(err)
 		w.yield(nil, err)
 		return false
 	}
@@ -42,8 +44,8 @@ func (w *wholeCalls) Take(ev llm.Event, err error) bool {
 // End has nothing to add: a call that is not whole is none.
 func (w *wholeCalls) End() {}
 
-// Stop has nothing to let go of.
-func (w *wholeCalls) Stop() {}
+// Stop lets go of the other answers.
+func (w *wholeCalls) Stop() { w.others.stop() }
 
 func (w *wholeCalls) take(ev llm.Event) bool {
 	switch ev := ev.(type) {
@@ -63,8 +65,17 @@ func (w *wholeCalls) take(ev llm.Event) bool {
 		}
 	case llm.Call, llm.InvalidCall, llm.Finish:
 		return w.conclude(ev)
+	case llm.Alternative:
+		return w.other(ev)
 	}
 	return w.yield(ev, nil)
+}
+
+// other takes an event of an answer after the first. It is not inlined, see conclude.
+//
+//go:noinline
+func (w *wholeCalls) other(ev llm.Alternative) bool {
+	return w.others.take(ev, WholeCallsStage(w.passes), w.yield)
 }
 
 // conclude takes the end of a call or of the answer. It is not inlined: whoever reads a stream is deep in the stack,

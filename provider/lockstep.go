@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,9 +30,10 @@ type lockstep struct {
 	room [2]llm.Event // for it, nearly always
 	err  error        // with which they ended
 
-	due  []llm.Event // what they were given and have not said
-	said []llm.Event // what they said since something is due
-	over bool        // they said something else: the answer is a translation
+	due    dueEvents          // what they were given of the first answer and have not said
+	others map[int]*dueEvents // and of the answers after it, by index
+	said   []llm.Event        // what they said since something is due
+	over   bool               // they said something else: the answer is a translation
 
 	textPasses bool         // see there
 	calls      int          // that the vendor delivered
@@ -166,10 +168,35 @@ func (l *lockstep) verdict(instead []llm.Event, err *llm.Error) wire.RelayDecisi
 		return wire.GiveUp(err)
 	case l.over:
 		return wire.Replace(slices.Clone(instead)...)
-	case len(l.due) > 0:
+	case l.waits():
 		return wire.Hold
 	}
 	return wire.Pass
+}
+
+// waits reports whether the readers have not said yet all that they were given, of any answer.
+func (l *lockstep) waits() bool {
+	for _, due := range l.others {
+		if len(*due) > 0 {
+			return true
+		}
+	}
+	return len(l.due) > 0
+}
+
+// dueOf returns what is due of an answer.
+func (l *lockstep) dueOf(index int) *dueEvents {
+	if index == 0 {
+		return &l.due
+	}
+	due := l.others[index]
+	if due == nil {
+		if due = new(dueEvents); l.others == nil {
+			l.others = make(map[int]*dueEvents)
+		}
+		l.others[index] = due
+	}
+	return due
 }
 
 // show shows the readers an event. What they say goes to yield; where it is something else than they
@@ -197,21 +224,28 @@ func (l *lockstep) show(ev llm.Event, yield func(llm.Event, error) bool) (instea
 		return nil, asFailure(l.err)
 	case l.over:
 		return out, nil
-	case len(l.due) == 0 && len(out) == 1 && same(ev, out[0]): // nearly always
-		return nil, nil
-	case len(out) == 1 && isOther(ev) && same(ev, out[0]): // it does not wait for what is due of the first answer
-		l.said = append(l.said, out...)
+	case !l.waits() && len(out) == 1 && same(ev, out[0]): // nearly always
 		return nil, nil
 	}
-	l.due, l.said = appendPieces(l.due, ev), append(l.said, out...)
-	if !l.settle(out) {
+	return l.compare(ev, out), nil
+}
+
+// compare compares what the readers said when they were shown an event with all that is due. Where it is something else,
+// all that they said since then is returned. It is not inlined, see broken.
+//
+//go:noinline
+func (l *lockstep) compare(ev llm.Event, out []llm.Event) (instead []llm.Event) {
+	index, ev := answerOf(ev)
+	due := l.dueOf(index)
+	*due, l.said = appendPieces(*due, ev), append(l.said, out...)
+	if !l.settle(due, out) {
 		l.over = true
-		return l.said, nil
+		return l.said
 	}
-	if len(l.due) == 0 {
+	if !l.waits() {
 		l.said = nil
 	}
-	return nil, nil
+	return nil
 }
 
 // tooMany warns of a call after the first where one was asked for; nil if the event is none. It is not inlined, see broken.
@@ -231,10 +265,12 @@ func (l *lockstep) tooMany(ev llm.Event) *llm.Warning {
 	return &llm.Warning{Code: llm.Degraded, Feature: "one_call", Detail: fmt.Sprintf("the model made another call, of %s, although one was asked for", c.Name)}
 }
 
-// isOther reports whether an event belongs to an answer after the first.
-func isOther(ev llm.Event) bool {
-	_, is := ev.(llm.Alternative)
-	return is
+// answerOf returns which answer an event belongs to, and the event in it.
+func answerOf(ev llm.Event) (index int, inner llm.Event) {
+	if other, is := ev.(llm.Alternative); is {
+		return other.Index, other.Event
+	}
+	return 0, ev
 }
 
 // asFailure is the error with which readers ended.
@@ -252,10 +288,7 @@ func asFailure(err error) *llm.Error {
 //
 //go:noinline
 func (l *lockstep) broken(ev llm.Event) *llm.Error {
-	index := 0
-	if other, is := ev.(llm.Alternative); is {
-		index, ev = other.Index, other.Event
-	}
+	index, ev := answerOf(ev)
 	switch ev := ev.(type) {
 	case llm.InvalidCall:
 		if ev.Reason == llm.CutOff || ev.Reason == llm.BadArguments || ev.Reason == llm.UnknownTool && ev.Name == "" {
@@ -292,73 +325,88 @@ func appendPieces(due []llm.Event, ev llm.Event) []llm.Event {
 	return due
 }
 
-// saysTheSame reports whether readers said of an answer what they were shown of it. They may say a text after a call that
+// saysTheSame reports whether readers said of the answers what they were shown of them. They may say a text after a call that
 // stands behind it: what is read in texts is read to its end.
 func saysTheSame(shown, said []llm.Event) bool {
-	a, b := sorted(shown), sorted(said)
-	return a.text == b.text && slices.EqualFunc(a.about, b.about, same) && slices.EqualFunc(a.rest, b.rest, same)
+	return maps.EqualFunc(sorted(shown), sorted(said), func(a, b *sortedEvents) bool {
+		return a.text.String() == b.text.String() && slices.EqualFunc(a.about, b.about, same) && slices.EqualFunc(a.rest, b.rest, same)
+	})
 }
 
 // sortedEvents are the events of an answer by kind.
 type sortedEvents struct {
-	text        string
+	text        strings.Builder
 	about, rest []llm.Event // what is said about texts, and all else
 }
 
-func sorted(events []llm.Event) sortedEvents {
-	var out sortedEvents
-	var text strings.Builder
+// sorted returns the events of each answer, by its index.
+func sorted(events []llm.Event) map[int]*sortedEvents {
+	all := make(map[int]*sortedEvents)
 	for _, ev := range events {
+		index, ev := answerOf(ev)
 		if aside(ev) {
 			continue
+		}
+		out := all[index]
+		if out == nil {
+			out = new(sortedEvents)
+			all[index] = out
 		}
 		for _, piece := range appendPieces(nil, ev) {
 			switch t, is := piece.(llm.TextDelta); {
 			case !is:
 				out.rest = append(out.rest, piece)
 			case t.Part == nil:
-				text.WriteString(t.Text)
+				out.text.WriteString(t.Text)
 			default:
 				out.about = append(out.about, piece)
 			}
 		}
 	}
-	out.text = text.String()
-	return out
+	return all
 }
 
-// settle takes what the readers said off what is due, and reports whether it is that. Text counts
-// joined: they may cut it in other places. What is no part of the answer does not count.
-func (l *lockstep) settle(said []llm.Event) bool {
+// settle takes what the readers said off what is due, of each answer, and reports whether it is that. What is no part of
+// an answer does not count.
+func (l *lockstep) settle(due *dueEvents, said []llm.Event) bool {
 	for _, ev := range said {
-		if aside(ev) {
-			continue
-		}
-		text, ok := ev.(llm.TextDelta)
-		if ok && text.Part == nil {
-			if !l.settleText(text.Text) {
-				return false
-			}
-			continue
-		}
-		l.skip()
-		if len(l.due) == 0 || !same(l.due[0], ev) {
+		if index, ev := answerOf(ev); !aside(ev) && !l.dueOf(index).settle(ev) {
 			return false
 		}
-		l.due = l.due[1:]
 	}
-	l.skip()
+	due.skip()
+	return true
+}
+
+// dueEvents are the events of one answer that its readers were given and have not said.
+type dueEvents []llm.Event
+
+// settle takes an event off what is due, and reports whether it is that. Text counts joined: readers may cut it in other
+// places.
+func (d *dueEvents) settle(ev llm.Event) bool {
+	if text, ok := ev.(llm.TextDelta); ok && text.Part == nil {
+		if !d.settleText(text.Text) {
+			return false
+		}
+	} else {
+		d.skip()
+		if len(*d) == 0 || !same((*d)[0], ev) {
+			return false
+		}
+		*d = (*d)[1:]
+	}
+	d.skip()
 	return true
 }
 
 // settleText takes text off what is due.
-func (l *lockstep) settleText(text string) bool {
+func (d *dueEvents) settleText(text string) bool {
 	for text != "" {
-		l.skip()
-		if len(l.due) == 0 {
+		d.skip()
+		if len(*d) == 0 {
 			return false
 		}
-		next, ok := l.due[0].(llm.TextDelta)
+		next, ok := (*d)[0].(llm.TextDelta)
 		if !ok || next.Part != nil {
 			return false
 		}
@@ -366,19 +414,19 @@ func (l *lockstep) settleText(text string) bool {
 		if text[:n] != next.Text[:n] {
 			return false
 		}
-		text, l.due[0] = text[n:], llm.TextDelta{Text: next.Text[n:]}
+		text, (*d)[0] = text[n:], llm.TextDelta{Text: next.Text[n:]}
 	}
 	return true
 }
 
 // skip drops what need not be said from the beginning of what is due.
-func (l *lockstep) skip() {
-	for len(l.due) > 0 {
-		text, ok := l.due[0].(llm.TextDelta)
-		if !aside(l.due[0]) && !(ok && text == llm.TextDelta{}) {
+func (d *dueEvents) skip() {
+	for len(*d) > 0 {
+		text, ok := (*d)[0].(llm.TextDelta)
+		if !aside((*d)[0]) && !(ok && text == llm.TextDelta{}) {
 			return
 		}
-		l.due = l.due[1:]
+		*d = (*d)[1:]
 	}
 }
 

@@ -243,7 +243,7 @@ func (p *passing) judge() func(llm.Event) wire.RelayDecision {
 //
 //go:noinline
 func (p *passing) last(ev llm.Event) {
-	if f, _ := ev.(llm.Finish); len(p.due) == 0 && !p.job.codec.FinishFits(f) {
+	if f, _ := ev.(llm.Finish); !p.waits() && !p.job.codec.FinishFits(f) {
 		p.over = true
 	}
 }
@@ -307,7 +307,7 @@ func (j *job) readWhole(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, er
 	return emulate.WholeCalls(j.read(noted), native.has)
 }
 
-// delivered are the ids of the calls that a vendor delivers.
+// delivered are the ids of the calls that a vendor delivers, in any of its answers.
 type delivered struct{ ids map[string]bool }
 
 // note takes the id of a call. For why it is not inlined see lockstep.broken.
@@ -315,6 +315,7 @@ type delivered struct{ ids map[string]bool }
 //go:noinline
 func (d *delivered) note(ev llm.Event) {
 	var id string
+	_, ev = answerOf(ev)
 	switch ev := ev.(type) {
 	case llm.CallStart:
 		id = ev.ID
@@ -367,7 +368,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 			return err
 		}
 	}
-	changed := (side.over || len(side.due) > 0) && !saysTheSame(events, said)
+	changed := (side.over || side.waits()) && !saysTheSame(events, said)
 	if finish, _ := events[len(events)-1].(llm.Finish); mended || changed || !j.codec.FinishFits(finish) {
 		if !changed {
 			said = events
@@ -389,9 +390,7 @@ func (m *Model) passDocument(w *watch, j *job, src io.Reader, yield func(llm.Eve
 
 // repaired warns of a call whose arguments a relay has to write anew; nil if the event is none.
 func repaired(ev llm.Event) *llm.Warning {
-	if other, is := ev.(llm.Alternative); is {
-		ev = other.Event
-	}
+	_, ev = answerOf(ev)
 	c, _ := ev.(llm.Call)
 	if len(c.Provenance.Repairs) == 0 {
 		return nil

@@ -135,6 +135,9 @@ func sameEnd(a, b llm.Event) bool {
 	case llm.Finish:
 		b, ok := b.(llm.Finish)
 		return ok && sameFinish(a, b)
+	case llm.Alternative:
+		b, ok := b.(llm.Alternative)
+		return ok && a.Index == b.Index && same(a.Event, b.Event)
 	}
 	return reflect.DeepEqual(a, b)
 }

@@ -9,6 +9,7 @@ import (
 
 // chatPlace is how far a stream of chunks is.
 type chatPlace struct {
+	begun   bool
 	calls   int // that began
 	args    int // bytes of the arguments of the last
 	details int // of the thinking, that no event has said yet
@@ -19,7 +20,7 @@ func (s *chatStream) mark(at moment) {
 		o.mark(at)
 	}
 	s.places.set(at, func() chatPlace {
-		p := chatPlace{calls: len(s.calls), details: len(s.details.items)}
+		p := chatPlace{begun: true, calls: len(s.calls), details: len(s.details.items)}
 		if p.calls > 0 {
 			p.args = s.calls[p.calls-1].args.Len()
 		}
@@ -42,7 +43,7 @@ func (s *chatStream) resume(at moment, e *encoder, head Head) streamEncoder {
 	}
 	for i, o := range s.streams {
 		sub := o.resume(at, e, head).(*chatWriter)
-		sub.index = i
+		sub.index, sub.started = i, o.places[at].begun
 		w.others = w.others.with(i, sub)
 	}
 	return w

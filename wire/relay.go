@@ -280,7 +280,7 @@ func (r *relay) event(ev llm.Event) bool {
 	if v.action != passOn {
 		v.atEnd(ev)
 	}
-	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.changed) {
+	if r.enc == nil && (r.a.place == nil || r.a.entire || r.a.mended()) {
 		r.translate()
 	}
 	switch {

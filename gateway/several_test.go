@@ -1,0 +1,158 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// romeInText is a call as a model writes it whose server leaves it in the text.
+const romeInText = `<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}</tool_call>`
+
+// asDocument writes choices as an answer in one piece.
+func asDocument(texts ...string) string {
+	var choices []string
+	for i, text := range texts {
+		quoted, _ := json.Marshal(text)
+		choices = append(choices, fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}`, i, quoted))
+	}
+	return `{"id":"a1","object":"chat.completion","created":1,"model":"m","choices":[` + strings.Join(choices, ",") + `],"zz":1}`
+}
+
+// asStream writes choices as a stream in which they take turns, so many bytes each time.
+func asStream(size int, texts ...string) string {
+	var out strings.Builder
+	chunk := func(index int, delta, reason string) {
+		fmt.Fprintf(&out, `data: {"id":"a1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":%d,"delta":%s,"finish_reason":%s}]}`+"\n\n", index, delta, reason)
+	}
+	for i := range texts {
+		chunk(i, `{"role":"assistant","content":""}`, "null")
+	}
+	for at, more := 0, true; more; at += size {
+		more = false
+		for i, text := range texts {
+			if at < len(text) {
+				more = true
+				quoted, _ := json.Marshal(text[at:min(at+size, len(text))])
+				chunk(i, `{"content":`+string(quoted)+`}`, "null")
+			}
+		}
+	}
+	for i := range texts {
+		chunk(i, `{}`, `"stop"`)
+	}
+	return out.String() + "data: [DONE]\n\n"
+}
+
+// choiceOf is what a client of chat has of one choice in the end.
+type choiceOf struct {
+	Text, Args, Reason string
+	Calls              int
+	Ends               int
+}
+
+// choicesOf adds up a document or a stream as clients do.
+func choicesOf(t *testing.T, body string) map[int]*choiceOf {
+	t.Helper()
+	all := map[int]*choiceOf{}
+	for _, line := range strings.Split(body, "\n") {
+		line = strings.TrimPrefix(line, "data: ")
+		if !strings.HasPrefix(line, "{") {
+			continue
+		}
+		type message struct {
+			Content string
+			Calls   []struct {
+				ID       string
+				Function struct{ Arguments string }
+			} `json:"tool_calls"`
+		}
+		var chunk struct {
+			Choices []struct {
+				Index          int
+				Message, Delta message
+				Reason         string `json:"finish_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &chunk); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			got := all[c.Index]
+			if got == nil {
+				got = new(choiceOf)
+				all[c.Index] = got
+			}
+			for _, m := range []message{c.Message, c.Delta} {
+				got.Text += m.Content
+				for _, call := range m.Calls {
+					got.Args += call.Function.Arguments
+					if call.ID != "" {
+						got.Calls++
+					}
+				}
+			}
+			if c.Reason != "" {
+				got.Reason = c.Reason
+				got.Ends++
+			}
+		}
+	}
+	return all
+}
+
+// Of several answers to one question each is searched for calls in its text; one without any stays as it is, and where
+// none has one, the upstream's bytes pass.
+func TestCallsInTheTextOfEveryAnswer(t *testing.T) {
+	const called = "called" // stands for a choice that ends with the call
+	cases := map[string]struct{ texts, want []string }{
+		"none":            {[]string{"Sunny.", "Rain, <b>I guess</b>."}, []string{"Sunny.", "Rain, <b>I guess</b>."}},
+		"the first":       {[]string{romeInText, "Rain."}, []string{called, "Rain."}},
+		"the second":      {[]string{"Sunny.", romeInText}, []string{"Sunny.", called}},
+		"both":            {[]string{romeInText, romeInText}, []string{called, called}},
+		"the last":        {[]string{"Sunny.", "Rain <again>.", romeInText}, []string{"Sunny.", "Rain <again>.", called}},
+		"behind a text":   {[]string{"Sunny.", "Well.\n" + romeInText}, []string{"Sunny.", called}},
+		"half a call":     {[]string{"Sunny.", `<tool_call>{"name": "get_wea`}, []string{"Sunny.", `<tool_call>{"name": "get_wea`}},
+		"nothing is said": {[]string{"", romeInText}, []string{"", called}},
+	}
+	for name, c := range cases {
+		said := map[string]string{"document": asDocument(c.texts...)}
+		for _, size := range []int{1, 5, 1000} {
+			said[fmt.Sprint("stream of ", size)] = asStream(size, c.texts...)
+		}
+		for how, said := range said {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				stream := how != "document"
+				url := answersOf(t, wire.Chat, "qwen3-32b", func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPost { // who the server is
+						http.NotFound(w, r)
+						return
+					}
+					w.Header().Set("Content-Type", map[bool]string{true: "text/event-stream", false: "application/json"}[stream])
+					io.WriteString(w, said)
+				}, llm.Limits{})
+				_, _, got := allOf(t, url, "/v1/chat/completions", fmt.Sprintf(`{"model":"m","n":%d,"stream":%t,"messages":[{"role":"user","content":"Weather?"}],%s}`, len(c.texts), stream, weatherTool))
+				if name == "none" && got != said {
+					t.Errorf("got\n%s\nwant\n%s", got, said)
+				}
+				all := choicesOf(t, got)
+				if len(all) != len(c.texts) {
+					t.Fatalf("%d choices in\n%s", len(all), got)
+				}
+				for i, want := range c.want {
+					one := all[i]
+					if want == called && (one.Calls != 1 || one.Args != `{"city":"Rome"}` && one.Args != `{"city": "Rome"}` || one.Reason != "tool_calls" || strings.Contains(one.Text, "tool_call")) ||
+						want != called && (one.Calls != 0 || one.Text != want || one.Reason != map[bool]string{false: "stop", true: "length"}[strings.HasPrefix(want, "<tool_call>")]) || one.Ends != 1 {
+						t.Errorf("choice %d is %+v in\n%s", i, *one, got)
+					}
+				}
+			})
+		}
+	}
+}
