@@ -664,7 +664,7 @@ func (a *answer) done() error {
 		a.finish.Reason = llm.ToolCalls
 	}
 	a.end()
-	a.warn(llm.Corrected, "finish reason", "the stream ended without a finish reason")
+	a.correct("finish reason", "the stream ended without a finish reason; %s is given", a.finish.Reason)
 	return nil
 }
 

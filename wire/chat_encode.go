@@ -106,6 +106,10 @@ type chatWriter struct {
 	probs  *llm.Text // whose log probabilities are those of the next chunk
 	// details: the client has the vendor's own form of the thinking.
 	details bool
+	// What the client of a relay was told before the translation began: why the model stopped, and the tokens of input and
+	// output.
+	ended string
+	used  [2]int
 }
 
 type chatCall struct {
@@ -386,34 +390,41 @@ func (w *chatWriter) invalid(ev llm.InvalidCall) {
 
 func (w *chatWriter) finish(f llm.Finish) {
 	top, choice, message := splitFinish(w.e.ownExtra(f.Extra))
-	tells := !w.head.NoUsage && w.e.counted(f, "usage")
-	var here map[string]json.RawMessage // what the last chunk says of the whole answer, if this is the last
-	if !tells && w.index == 0 && len(top) > 0 {
-		here = top
+	tells := !w.head.NoUsage && w.e.counted(f, "usage") && (w.used == [2]int{} || w.used != [2]int{f.Usage.Input, f.Usage.Output})
+	if word := finishWord(f, chatReasons, chatFinish); word != w.ended {
+		var here map[string]json.RawMessage // what the last chunk says of the whole answer, if this is the last
+		if !tells && w.index == 0 && len(top) > 0 {
+			here = top
+		}
+		w.ending(word, here, choice, message)
 	}
-	start := w.open(here)
-	w.e.Key("choices")
-	w.e.Array()
-	ch := w.e.Object()
-	w.e.IntField("index", w.index)
-	w.e.Key("delta")
-	w.e.endWith(w.e.Object(), message)
-	w.e.StringField("finish_reason", finishWord(f, chatReasons, chatFinish))
-	w.e.endWith(ch, choice)
-	w.e.EndArray()
-	w.e.endWith(start, here)
-	w.e.frameEnd()
 	if w.index > 0 {
 		return // the first answer ends the stream
 	}
 	if tells {
-		start = w.open(top)
+		start := w.open(top)
 		w.e.RawField("choices", []byte("[]"))
 		w.encodeUsage(w.e, f)
 		w.e.endWith(start, top)
 		w.e.frameEnd()
 	}
 	w.e.Buf = append(w.e.Buf, "data: [DONE]\n\n"...)
+}
+
+// ending writes the chunk that says why the model stopped.
+func (w *chatWriter) ending(word string, top, choice, message map[string]json.RawMessage) {
+	start := w.open(top)
+	w.e.Key("choices")
+	w.e.Array()
+	ch := w.e.Object()
+	w.e.IntField("index", w.index)
+	w.e.Key("delta")
+	w.e.endWith(w.e.Object(), message)
+	w.e.StringField("finish_reason", word)
+	w.e.endWith(ch, choice)
+	w.e.EndArray()
+	w.e.endWith(start, top)
+	w.e.frameEnd()
 }
 
 func (w *chatWriter) fail(err *llm.Error) {

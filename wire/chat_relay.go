@@ -13,6 +13,9 @@ type chatPlace struct {
 	calls   int // that began
 	args    int // bytes of the arguments of the last
 	details int // of the thinking, that no event has said yet
+
+	reason string // why the model stopped, if that was said
+	usage  [2]int // tokens that were told, of input and of output
 }
 
 func (s *chatStream) mark(at moment) {
@@ -24,13 +27,17 @@ func (s *chatStream) mark(at moment) {
 		if p.calls > 0 {
 			p.args = s.calls[p.calls-1].args.Len()
 		}
+		if s.finished {
+			p.reason = s.finish.Raw
+		}
+		p.usage = [2]int{s.finish.Usage.Input, s.finish.Usage.Output}
 		return p
 	})
 }
 
 func (s *chatStream) resume(at moment, e *encoder, head Head) streamEncoder {
 	place := s.places[at]
-	w := &chatWriter{e: e, head: head, started: true, calls: map[string]*chatCall{}, details: place.details > 0}
+	w := &chatWriter{e: e, head: head, started: true, calls: map[string]*chatCall{}, details: place.details > 0, ended: place.reason, used: place.usage}
 	for i, p := range s.calls[:place.calls] {
 		c := &chatCall{index: i, free: p.kind == llm.FreeTool, relayed: true}
 		if p.index >= 0 && !w.hasIndex(p.index) {
