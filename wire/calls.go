@@ -12,18 +12,20 @@ import (
 // pending is a call that is being written.
 type pending struct {
 	id, name string
-	index    int // the vendor's; -1 where there is none
+	said     string // the vendor's id
+	index    int    // the vendor's; -1 where there is none
 	kind     llm.ToolKind
 	args     strings.Builder // as the vendor sent them
 	scan     argScan         // of the arguments of a function
 	passed   int             // bytes of them that have left as deltas
 	state    llm.State
 	extra    llm.Extra
-	open     bool // args are a JSON string that still lacks its end
-	started  bool // CallStart was sent
-	closed   bool // the vendor said that it is whole
-	done     bool // Call or InvalidCall was sent
-	checked  int  // length of args when they were last found incomplete
+	open     bool  // args are a JSON string that still lacks its end
+	started  bool  // CallStart was sent
+	closed   bool  // the vendor said that it is whole
+	done     bool  // Call or InvalidCall was sent
+	checked  int   // length of args when they were last found incomplete
+	frame    int64 // start of the frame with its last piece, as far as that is noted
 }
 
 // delta finds the call that a piece belongs to, or begins one. Servers give
@@ -45,7 +47,7 @@ func (a *answer) find(index int, id, name string) *pending {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		p := a.calls[i]
 		if id != "" {
-			if p.id != id {
+			if p.id != id && (index >= 0 || p.said != id) {
 				continue
 			}
 			if p.index != index && name != "" && index >= 0 {
@@ -81,8 +83,7 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
 	a.changed = a.changed || a.indexed && a.oddCall(index, id)
-	id = a.ids.Take(id)
-	p := &pending{id: id, name: name, index: index, kind: kind}
+	p := &pending{id: a.ids.Take(id), said: id, name: name, index: index, kind: kind, frame: a.frame.start}
 	a.calls = append(a.calls, p)
 	a.held++
 	if name != "" {

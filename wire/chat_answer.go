@@ -507,12 +507,7 @@ func (s *chatStream) keepCall(p *pending, c *chatCallPiece) {
 // function reads a piece of a call of a function.
 func (s *chatStream) function(index int, id string, v []byte) *pending {
 	name, args, extra := s.readFunction(v)
-	var p *pending
-	if s.entire && !s.history { // each is another, also if it has the id of one before
-		p = s.newCall(index, id, s.quoted(name), llm.FunctionTool)
-	} else {
-		p = s.answer.delta(index, id, s.quoted(name), llm.FunctionTool)
-	}
+	p := s.called(index, id, s.quoted(name), llm.FunctionTool, len(args) > 2)
 	if p == nil {
 		return nil
 	}
@@ -526,6 +521,29 @@ func (s *chatStream) function(index int, id string, v []byte) *pending {
 		s.addQuoted(p, args)
 	}
 	return p
+}
+
+// called returns the call that a piece belongs to, where says tells whether the piece holds arguments. In an answer in one
+// piece each is another, also if it has the id of one before, and so are two in one chunk that have no index.
+func (s *chatStream) called(index int, id, name string, kind llm.ToolKind, says bool) *pending {
+	if !s.history && (s.entire || says && index < 0 && id != "" && name != "" && s.repeats(id)) {
+		return s.newCall(index, id, name, kind)
+	}
+	p := s.answer.delta(index, id, name, kind)
+	if p != nil {
+		p.frame = s.frame.start
+	}
+	return p
+}
+
+// repeats reports whether there is a call with an id to which nothing can be added: it is whole, or came in this chunk.
+func (s *chatStream) repeats(id string) bool {
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		if p := s.calls[i]; p.said == id {
+			return p.done || p.whole() || p.frame == s.frame.start
+		}
+	}
+	return false
 }
 
 // readFunction finds the members of a function that is called.
@@ -547,11 +565,12 @@ func (s *chatStream) readFunction(v []byte) (name, args []byte, extra llm.Extra)
 
 // custom reads a piece of a call of a free-text tool.
 func (s *chatStream) custom(index int, id string, v []byte) *pending {
-	p := s.answer.delta(index, id, s.quoted(s.get(v, "name")), llm.FreeTool)
+	input := s.get(v, "input")
+	p := s.called(index, id, s.quoted(s.get(v, "name")), llm.FreeTool, len(input) > 2)
 	if p == nil {
 		return nil
 	}
-	s.addInput(p, s.get(v, "input"))
+	s.addInput(p, input)
 	s.unread(&p.extra, v, chatCustom)
 	return p
 }
