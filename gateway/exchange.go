@@ -610,7 +610,12 @@ func (x *exchange) count() (err error) {
 // getModel says what is known of one model.
 func (x *exchange) getModel() error {
 	name := x.ModelName(x.r)
-	r := x.find(name, x.Codec.Format)
+	var r *route
+	for _, format := range x.Readers() {
+		if r = x.find(name, format); r != nil {
+			break
+		}
+	}
 	if r == nil || !x.mayKnow(r, name) {
 		return x.noModel(name)
 	}

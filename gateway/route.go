@@ -304,7 +304,7 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 func (g *Gateway) find(name, format string) *route {
 	var best *route
 	for _, r := range g.routes {
-		if format != "" && r.From != nil && !slices.Contains(r.From, format) {
+		if format != "" && !r.isFor(format) {
 			continue
 		}
 		switch {
@@ -316,6 +316,9 @@ func (g *Gateway) find(name, format string) *route {
 	}
 	return best
 }
+
+// isFor reports whether a route is for clients of a format.
+func (r *route) isFor(format string) bool { return r.From == nil || slices.Contains(r.From, format) }
 
 // maxOpened bounds the models that an upstream keeps open: clients choose their names.
 const maxOpened = 256
@@ -411,11 +414,11 @@ func (r *route) taken(u *upstream) {
 	r.turns.now = u.turn
 }
 
-// models are those that the routes name and that are not hidden. A name that ends in * is none.
+// models are those that the routes name for clients of the list's format and that are not hidden. A name that ends in * is none.
 func (x *exchange) models() []vendorapi.Model {
 	list := []vendorapi.Model{}
 	for _, r := range x.routes {
-		if x.mayKnow(r, r.Model) && !r.star && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
+		if slices.ContainsFunc(x.Readers(), r.isFor) && x.mayKnow(r, r.Model) && !r.star && !r.Hidden && !slices.ContainsFunc(list, func(m vendorapi.Model) bool { return m.Name == r.Model }) {
 			list = append(list, x.describe(r, r.Model))
 		}
 	}

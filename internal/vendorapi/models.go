@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,15 +24,15 @@ type Model struct {
 
 // page is how a vendor speaks of its models.
 type page struct {
-	format string
-	one    func(m Model) map[string]any
-	all    func(models []map[string]any) map[string]any
+	formats []string // of the clients that read it, its own first
+	one     func(m Model) map[string]any
+	all     func(models []map[string]any) map[string]any
 }
 
 // pages are the vendors whose words differ from OpenAI's, whose row is the last and
 // stands for everyone else.
 var pages = []page{
-	{wire.Messages, func(m Model) map[string]any {
+	{[]string{wire.Messages}, func(m Model) map[string]any {
 		return map[string]any{"type": "model", "id": m.Name, "display_name": m.Name, "created_at": m.Since}
 	}, func(models []map[string]any) map[string]any {
 		answer := map[string]any{"data": models, "has_more": false, "first_id": nil, "last_id": nil}
@@ -40,7 +41,7 @@ var pages = []page{
 		}
 		return answer
 	}},
-	{wire.Gemini, func(m Model) map[string]any {
+	{[]string{wire.Gemini}, func(m Model) map[string]any {
 		answer := map[string]any{"name": "models/" + m.Name, "displayName": m.Name,
 			"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent", "countTokens"}}
 		if m.Context > 0 {
@@ -51,18 +52,26 @@ var pages = []page{
 		}
 		return answer
 	}, func(models []map[string]any) map[string]any { return map[string]any{"models": models} }},
-	{wire.Chat, func(m Model) map[string]any {
+	{[]string{wire.Chat, wire.Responses}, func(m Model) map[string]any {
 		return map[string]any{"id": m.Name, "object": "model", "created": m.Since.Unix(), "owned_by": m.Owner}
 	}, func(models []map[string]any) map[string]any { return map[string]any{"object": "list", "data": models} }},
 }
 
 func pageOf(format string) page {
 	for _, p := range pages {
-		if p.format == format {
+		if slices.Contains(p.formats, format) {
 			return p
 		}
 	}
 	return pages[len(pages)-1]
+}
+
+// Readers are the formats of the clients that read what an endpoint says of models: OpenAI's two formats have one list.
+func (e Endpoint) Readers() []string {
+	if p := pageOf(e.Codec.Format); slices.Contains(p.formats, e.Codec.Format) {
+		return p.formats
+	}
+	return []string{e.Codec.Format}
 }
 
 // WriteModels lists models as the client's vendor does.
@@ -79,7 +88,7 @@ func (e Endpoint) WriteModels(w http.ResponseWriter, models []Model) {
 }
 
 // tags is how Ollama lists its models.
-var tags = page{wire.Ollama,
+var tags = page{[]string{wire.Ollama},
 	func(m Model) map[string]any { return map[string]any{"name": m.Name, "model": m.Name} },
 	func(models []map[string]any) map[string]any { return map[string]any{"models": models} }}
 
