@@ -444,7 +444,14 @@ func (x *exchange) keep(req *llm.Request, resp *llm.Response) {
 	if resp.Start.ID == "" {
 		resp.Start.ID = resp.Finish.ID
 	}
-	if err := x.answers.Keep(x.ctx(), x.owner, x.Codec, req, resp); err != nil {
+	by := ""
+	if x.rights != nil {
+		by = x.rights.Key.ID
+	}
+	switch err := x.answers.Keep(x.ctx(), x.owner, by, x.Codec, req, resp); {
+	case errors.Is(err, vendorapi.ErrIDTaken):
+		x.tell(llm.Warning{Code: llm.Degraded, Feature: "state", Detail: fmt.Sprintf("the upstream gave the id %.100s to an answer of another key, which stays kept under it; this one is not kept", resp.Start.ID)})
+	case err != nil:
 		x.tell(forgotten(state.Answer))
 	}
 	if x.repeat != nil && x.Codec.Properties().Previous != "" {
@@ -455,7 +462,7 @@ func (x *exchange) keep(req *llm.Request, resp *llm.Response) {
 // tell tells the client of a warning, wherever its answer is. What went wrong with its connection
 // shows with the next event.
 func (x *exchange) tell(w llm.Warning) {
-	if x.out != nil && !x.relaying {
+	if x.out != nil {
 		_ = x.out.remark(w)
 		return
 	}

@@ -149,7 +149,7 @@ func (s *Server) respond(ctx context.Context, codec wire.Codec, b *Behaviour, re
 	answer.Finish.Model = req.Model
 	start.Model, start.Usage.Input = answer.Finish.Model, answer.Finish.Usage.Input
 	answer.Start = start
-	return answer, s.answers.Keep(ctx, "", codec, req, answer)
+	return answer, s.answers.Keep(ctx, "", "", codec, req, answer)
 }
 
 func (s *Server) model() llm.Model {

@@ -241,6 +241,9 @@ func (s *SQL) Claim(ctx context.Context, e Kept, mine []byte) ([]byte, error) {
 			return nil, failed(err)
 		}
 		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			if err == nil && !e.Hold && s.tooMany(&e) {
+				return e.Value, s.trim(ctx, e.Kind)
+			}
 			return e.Value, failed(err)
 		}
 		found, err := s.Get(ctx, e.Kind, e.Owner, e.Hash)

@@ -1,6 +1,7 @@
 package vendorapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,7 @@ const AnswerLife = 30 * 24 * time.Hour
 type kept struct {
 	Messages []llm.Message   `json:"messages"` // with the answer
 	Answer   json.RawMessage `json:"answer"`   // as the vendor would show it
+	By       string          `json:"by,omitempty"`
 }
 
 func (a *Answers) store() state.Store {
@@ -97,8 +99,12 @@ func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, re
 	return nil
 }
 
-// Keep remembers an answer, unless the request says otherwise. An error says that it is not kept.
-func (a *Answers) Keep(ctx context.Context, owner string, codec wire.Codec, req *llm.Request, r *llm.Response) error {
+// ErrIDTaken says that an answer is not kept because an earlier one, which somebody else asked for, has its id.
+var ErrIDTaken = errors.New("an earlier answer has this id")
+
+// Keep remembers an answer, unless the request says otherwise. An error says that it is not kept. Who of the owner's asked for
+// it is by; an upstream that gives an id twice takes no answer away from another, but who asks again goes on from the last.
+func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, req *llm.Request, r *llm.Response) error {
 	own, member := req.Extra[codec.Format], codec.Properties().Previous
 	if member == "" {
 		return nil
@@ -118,7 +124,7 @@ func (a *Answers) Keep(ctx context.Context, owner string, codec wire.Codec, req 
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(kept{whole(slices.Concat(req.Messages, []llm.Message{r.Message})), body})
+	value, err := json.Marshal(kept{whole(slices.Concat(req.Messages, []llm.Message{r.Message})), body, by})
 	if err != nil {
 		return err
 	}
@@ -127,7 +133,30 @@ func (a *Answers) Keep(ctx context.Context, owner string, codec wire.Codec, req 
 		life = AnswerLife
 	}
 	until := time.Now().Add(life)
-	return a.store().Put(ctx, append([]state.Kept{{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}}, itemsOf(owner, body, until)...)...)
+	return a.put(ctx, state.Kept{Place: answerKey(owner, r.Start.ID), Value: value, Until: until}, by, itemsOf(owner, body, until))
+}
+
+// put keeps an answer and its items.
+func (a *Answers) put(ctx context.Context, answer state.Kept, by string, items []state.Kept) error {
+	if by == "" {
+		return a.store().Put(ctx, append([]state.Kept{answer}, items...)...)
+	}
+	there, err := a.store().Claim(ctx, answer, nil)
+	if err == nil && !bytes.Equal(there, answer.Value) && js.Is(js.Get(there, "by"), by) {
+		there, err = a.store().Claim(ctx, answer, there)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(there, answer.Value):
+		return ErrIDTaken
+	case len(items) == 0:
+		return nil
+	}
+	if err = a.store().Put(ctx, items...); err != nil { // without its items it is not kept
+		_, _ = a.store().Delete(ctx, answer.Place, answer.Value)
+	}
+	return err
 }
 
 // whole returns messages without calls whose arguments were cut off: nobody has run them.
