@@ -582,6 +582,9 @@ func (p providerConfig) problems(wrong func(setting, format string, args ...any)
 		if err := outbound.CheckHeader(name, p.Headers[name]); err != nil {
 			wrong(".headers", "headers of %s: %v", err)
 		}
+		if ref := variableIn.FindString(p.Headers[name]); ref != "" {
+			wrong(".headers", "headers of %s: %s would be sent as it stands there: variables are not replaced in headers, and a key is read from key_env", ref)
+		}
 	}
 }
 

@@ -171,6 +171,8 @@ func storable(name, what string) error {
 		return fmt.Errorf("%s kept in sqlite:FILE, at postgres://…%s, and what it says is none of these", what, map[bool]string{true: " or in memory"}[what == "it is"]) // it may hold a password
 	case file == "":
 		return errors.New("sqlite: names no file; write sqlite:FILE")
+	case variableIn.MatchString(file):
+		return fmt.Errorf("variables are not replaced here, and %s would be part of the name of the file", variableIn.FindString(file))
 	}
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -278,15 +280,23 @@ func (s *settings) idleProviders(m *mistakes) {
 	}
 }
 
-// absentServer says why the program of an MCP server is not there; "" if it is, or nobody can tell without asking it.
+// absentServer says why an MCP server cannot be started: a variable is not set, or its program is not there; "" if it can, or
+// nobody can tell without asking it.
 func (s *settings) absentServer(name string) string {
 	e, ok := s.MCPServers[name]
-	if !ok || e.Command == "" || strings.Contains(e.Command, "${") {
+	if !ok {
 		return ""
 	}
-	command := e.Command
+	config, _, err := e.Config(name).Resolve(os.LookupEnv)
+	if err != nil {
+		return err.Error()
+	}
+	command := config.Command
+	if command == "" {
+		return ""
+	}
 	if e.Cwd != "" && strings.HasPrefix(command, ".") {
-		command = filepath.Join(e.Cwd, command)
+		command = filepath.Join(config.Dir, command)
 	}
 	if _, err := exec.LookPath(command); err != nil {
 		return err.Error()

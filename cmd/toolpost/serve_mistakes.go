@@ -277,25 +277,54 @@ func (s *settings) missingKeys(m *mistakes, open func(string, gateway.Way) (llm.
 	if len(s.Gateway.Routes) == 0 {
 		return
 	}
-	for i, r := range s.Gateway.routes() {
-		asked, missing := 0, make(map[int]error)
+	routes := s.Gateway.routes()
+	lacking := make([]map[int]error, len(routes)) // the upstreams of each route that have no key
+	answers := make([]bool, len(routes))          // whether it has others
+	for i, r := range routes {
+		lacking[i] = make(map[int]error)
 		for k, u := range r.Upstreams {
 			if u.Off {
 				continue
 			}
-			asked++
 			if err := missingKey(r, u, open, other); err != nil {
-				missing[k] = err
+				lacking[i][k] = err
+			} else {
+				answers[i] = true
 			}
 		}
+	}
+	for i, r := range routes {
 		who := "clients of " + r.Model + " get no answer"
-		if len(missing) < asked || len(r.Fallback) > 0 {
+		if answers[i] {
 			who = "it cannot be asked, and the others of " + r.Model + " answer in its place"
+		} else if at := slices.IndexFunc(r.Fallback, func(name string) bool { return anyAnswers(routes, answers, name) }); at >= 0 {
+			who = "it cannot be asked, and " + r.Fallback[at] + " answers in its place"
 		}
-		for _, k := range slices.Sorted(maps.Keys(missing)) {
-			m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", who, missing[k])
+		for _, k := range slices.Sorted(maps.Keys(lacking[i])) {
+			m.warn(fmt.Sprintf("gateway.routes[%d].to[%d].model", i, k), "%s: %v", who, lacking[i][k])
 		}
 	}
+}
+
+// anyAnswers reports whether a route for a name has somebody who answers. The name itself counts before those that end in *, and
+// of these the longest.
+func anyAnswers(routes []gateway.ModelRoute, answers []bool, name string) bool {
+	best, found := -1, false
+	for i, r := range routes {
+		fit := -1
+		if prefix, star := strings.CutSuffix(r.Model, "*"); r.Model == name {
+			fit = len(name) + 1
+		} else if star && strings.HasPrefix(name, prefix) {
+			fit = len(prefix)
+		}
+		switch {
+		case fit > best:
+			best, found = fit, answers[i]
+		case fit == best && fit >= 0: // for clients of other formats
+			found = found || answers[i]
+		}
+	}
+	return found
 }
 
 // missingKey says which key an upstream has not; nil if it has one, needs none, or nobody can tell.

@@ -34,6 +34,9 @@ func notInName(r rune) bool {
 // CheckPort says why nobody can listen at the port of an address. One without a port has that of its scheme.
 func CheckPort(u *url.URL) error {
 	port := u.Port()
+	if strings.HasSuffix(u.Host, ":") {
+		return errors.New("no port stands behind the colon of its host; it can be 1 to 65535")
+	}
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
 		return fmt.Errorf("%.20q is no port; it can be 1 to 65535", port)
 	}
