@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"math"
 	"os/exec"
 	"testing"
@@ -64,5 +65,15 @@ func TestPeerHeaders(t *testing.T) {
 	}
 	if list.Set("three=http://127.0.0.1:3") == nil {
 		t.Error("a peer without a process is taken")
+	}
+}
+
+// TestLargeRequests: the large requests are JSON, and as large as they should be.
+func TestLargeRequests(t *testing.T) {
+	for _, messages := range []bool{false, true} {
+		body := target{messages: messages}.question("large").body
+		if !json.Valid([]byte(body)) || len(body) < 90_000 || len(body) > 110_000 {
+			t.Errorf("%.100q… of %d bytes", body, len(body))
+		}
 	}
 }

@@ -35,7 +35,8 @@ type question struct {
 	want      [][]byte
 }
 
-func (t target) question(stream bool) question {
+func (t target) question(mode string) question {
+	stream := mode != "json"
 	path, body, end := "/v1/chat/completions", chatBody, `"tool_calls"`
 	if stream {
 		end = "[DONE]"
@@ -46,6 +47,9 @@ func (t target) question(stream bool) question {
 			end = "message_stop"
 		}
 	}
+	if mode == "large" {
+		body = largeBody(t.messages)
+	}
 	model := t.model
 	if model == "" {
 		model = "bench"
@@ -54,12 +58,12 @@ func (t target) question(stream bool) question {
 }
 
 // load asks as many at once as c says.
-func load(t target, stream bool, c string, each time.Duration) (result, error) {
+func load(t target, mode, c string, each time.Duration) (result, error) {
 	n, err := strconv.Atoi(c)
 	if err != nil {
 		return result{}, err
 	}
-	q := t.question(stream)
+	q := t.question(mode)
 	for range min(n, 8) { // connections, and what is made once
 		if _, err := ask(q); err != nil {
 			return result{}, err

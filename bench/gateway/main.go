@@ -5,7 +5,7 @@
 //	go build -o toolpost ../../cmd/toolpost && go run . -toolpost ./toolpost -peers ~/.cache/toolpost-peers
 //
 // Upstream, proxies and gateways are processes of their own. Every answer has one tool call, in one
-// piece or as 21 events. Rounds go around, so that a busy machine disturbs all alike; compare by the
+// piece or as 21 events, also to a request of 100 kB. Rounds go around, so that a busy machine disturbs all alike; compare by the
 // ratios. Another gateway that speaks Chat Completions is measured with -peer NAME=URL,PID.
 package main
 
@@ -56,7 +56,8 @@ type cell struct {
 	target, mode, c string
 }
 
-var modes = []string{"json", "stream"}
+// modes are an answer in one piece, one as events, and one as events to a request as large as those of coding agents.
+var modes = []string{"json", "stream", "large"}
 
 func measure(toolpost, dir string, each time.Duration, rounds int, levels []string, peers peerList) error {
 	p := &processes{}
@@ -93,7 +94,7 @@ func (t table) round(each time.Duration) error {
 	for _, mode := range modes {
 		for _, c := range t.levels {
 			for _, one := range t.targets {
-				r, err := load(one, mode == "stream", c, each)
+				r, err := load(one, mode, c, each)
 				if err != nil && !one.other {
 					return fmt.Errorf("%s, %s, c=%s: %w", one.name, mode, c, err)
 				}

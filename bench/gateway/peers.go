@@ -195,7 +195,7 @@ func within(home, program string) string {
 
 // answers waits until the target answers a request whole.
 func (c *process) answers(t target, limit time.Duration) error {
-	q := t.question(false)
+	q := t.question("json")
 	for begin := time.Now(); ; {
 		_, err := ask(q)
 		if err == nil || time.Since(begin) > limit {
