@@ -2,8 +2,10 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -59,34 +61,59 @@ func (c converse) encodeText(e *encoder, t llm.Text) {
 		}
 		return
 	}
-	if t.Text == "" {
+	cites := ownCitations(e, t.Citations)
+	if t.Text == "" && (len(cites) == 0 || !e.answering) {
 		return // the vendor refuses empty text
 	}
 	if t.Refusal {
 		e.lost(llm.Degraded, "refusal", "the converse format does not mark text as a refusal")
 	}
 	start := e.Object()
-	cites := ownCitations(e, t.Citations)
-	if len(cites) == 0 {
+	form := t.Extra[e.c.Format][citedForm]
+	if form != nil {
+		t.Extra = maps.Clone(t.Extra)
+		t.Extra[e.c.Format] = without(t.Extra[e.c.Format], citedForm)
+	}
+	if len(cites) == 0 && form == nil {
 		e.StringField("text", t.Text)
 		c.endOuter(e, start, e.ownExtra(t.Extra))
 		return
 	}
 	e.Key("citationsContent")
 	inner := e.Object()
+	c.encodeCited(e, t.Text, form)
+	if len(cites) > 0 || js.Get(form, "citations") != nil {
+		e.Key("citations")
+		e.Array()
+		for _, raw := range cites {
+			e.Raw(raw)
+		}
+		e.EndArray()
+	}
+	c.endBlock(e, start, inner, t.Extra)
+}
+
+// citedForm keeps how a text with citations was written, where that is not one piece with a list of them: its pieces, and
+// whether there was a list.
+const citedForm = restated + "citationsContent"
+
+// encodeCited writes the text of a block of citations, in its pieces if it is still theirs.
+func (converse) encodeCited(e *encoder, text string, form []byte) {
+	var pieces []string
+	for el := range js.Elements(js.Get(form, "content")) {
+		pieces = append(pieces, js.Text(el))
+	}
+	if text != "" && strings.Join(pieces, "") != text {
+		pieces = []string{text}
+	}
 	e.Key("content")
 	e.Array()
-	e.Object()
-	e.StringField("text", t.Text)
-	e.End()
-	e.EndArray()
-	e.Key("citations")
-	e.Array()
-	for _, raw := range cites {
-		e.Raw(raw)
+	for _, piece := range pieces {
+		e.Object()
+		e.StringField("text", piece)
+		e.End()
 	}
 	e.EndArray()
-	c.endBlock(e, start, inner, t.Extra)
 }
 
 // cachePointOf writes the cache point after a block that is kept whole.
@@ -289,20 +316,33 @@ func (c converse) decodeBlock(d *decoder, v []byte) llm.Part {
 
 func (c converse) decodeCited(d *decoder, v []byte, extra llm.Extra) llm.Text {
 	t := llm.Text{Extra: extra}
+	var form js.Writer
+	form.Object()
+	pieces := 0
 	for key, val := range d.members(v) {
 		switch string(key) {
 		case "content":
+			form.Key("content")
+			form.Array()
 			for el := range d.objects(val) {
-				t.Text += d.str(d.get(el, "text"))
+				text := d.str(d.get(el, "text"))
+				t.Text += text
+				form.Text(text)
+				pieces++
 				d.unread(&t.Extra, el, converseCited)
 			}
+			form.EndArray()
 		case "citations":
+			form.RawField("citations", []byte("true"))
 			for el := range d.objects(val) {
 				t.Citations = append(t.Citations, c.decodeCitation(d, el))
 			}
 		default:
 			d.extraNamed(&t.Extra, innerPrefix+string(key), val)
 		}
+	}
+	if form.End(); form.Err == nil && (pieces != 1 || len(t.Citations) == 0) {
+		d.extraNamed(&t.Extra, citedForm, form.Buf)
 	}
 	return t
 }

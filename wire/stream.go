@@ -169,7 +169,9 @@ func (s *StreamEncoder) extra(x llm.Extra) bool {
 	}
 	fields := s.e.ownExtra(x)
 	for _, key := range sortedKeys(fields) {
-		s.e.lostField(s.e.c.Format, key, fields[key], "a stream has no place for it")
+		if !strings.HasPrefix(key, restated) {
+			s.e.lostField(s.e.c.Format, key, fields[key], "a stream has no place for it")
+		}
 	}
 	return true
 }
