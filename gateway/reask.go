@@ -110,7 +110,7 @@ func (r *reasking) first() string {
 // release hands on the calls, which fit, and the end of the answer.
 func (r *reasking) release() error {
 	for _, c := range r.calls {
-		for _, ev := range []llm.Event{llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind}, llm.CallDelta{ID: c.ID, Args: string(c.Args)}, c} {
+		for _, ev := range []llm.Event{llm.CallStart{ID: c.ID, Name: c.Name, Kind: c.Kind, Extra: c.Extra}, llm.CallDelta{ID: c.ID, Args: string(c.Args)}, c} {
 			if err := r.each(ev); err != nil {
 				return err
 			}

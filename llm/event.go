@@ -127,6 +127,9 @@ type CallStart struct {
 	ID   string   `json:"id"`
 	Name string   `json:"name"`
 	Kind ToolKind `json:"kind,omitempty"`
+	// Extra are the fields of the call that were said where it began. Those of
+	// the Call are all there are.
+	Extra Extra `json:"extra,omitempty"`
 }
 
 // CallDelta is the next piece of a call's arguments. The deltas of a call,

@@ -272,7 +272,7 @@ func partEvents(p Part) []Event {
 		if p.Hosted {
 			return []Event{HostedCall{p}}
 		}
-		return []Event{CallStart{ID: p.ID, Name: p.Name, Kind: p.Kind}, CallDelta{ID: p.ID, Args: string(p.Args)}, p}
+		return []Event{CallStart{ID: p.ID, Name: p.Name, Kind: p.Kind, Extra: p.Extra}, CallDelta{ID: p.ID, Args: string(p.Args)}, p}
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func same(a, b llm.Event) bool {
 		return ok && a == b
 	case llm.CallStart:
 		b, ok := b.(llm.CallStart)
-		return ok && a == b
+		return ok && a.ID == b.ID && a.Name == b.Name && a.Kind == b.Kind && sameExtra(a.Extra, b.Extra)
 	case llm.CallDelta:
 		b, ok := b.(llm.CallDelta)
 		return ok && a == b

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,6 +71,8 @@ type answer struct {
 	hosted  hostedIDs
 	ids     llm.CallIDs
 	size    int
+	opening llm.Extra // of the call that begins next
+	strayed []stray   // members of events that nobody reads
 
 	// Where the answer is in its stream, for a relay.
 	relaying bool
@@ -252,29 +253,21 @@ func (a *answer) text(s string) {
 	}
 }
 
-// strays keeps the members of an object of a whole answer that are not read, where at is its place and prefix says in which
-// part of the answer that is.
-func (a *answer) strays(prefix, at string, v []byte, known ...string) {
-	if !a.entire || js.Kind(v) != '{' {
-		return
-	}
-	for key, val := range js.Members(v) {
-		if !slices.Contains(known, string(camel(key))) {
-			a.extraNamed(&a.finish.Extra, prefix+at+nestedMark+pointerEscape.Replace(string(key)), val)
-		}
-	}
-}
-
-// aboutText is textExtra for a text of a whole answer.
+// aboutText is textExtra for a text that came in one piece.
 func (a *answer) aboutText(t llm.Text) {
-	if a.entire && t.Text != "" {
+	if t.Text != "" {
 		a.textExtra(llm.Text{Refusal: t.Refusal, Extra: t.Extra})
 	}
 }
 
 // aboutThinking does the same for thinking, before its state.
 func (a *answer) aboutThinking(t llm.Thinking) {
-	if a.entire && len(t.Extra) > 0 && (t.Text != "" || !t.State.IsZero()) {
+	if len(t.Extra) > 0 && (t.Text != "" || !t.State.IsZero()) {
+		kind := thinkingSpan
+		if t.Redacted {
+			kind = redactedSpan
+		}
+		a.enter(kind)
 		a.emit(llm.ThinkingDelta{Part: &llm.Thinking{Redacted: t.Redacted, Extra: t.Extra}})
 	}
 }

@@ -101,6 +101,16 @@ func splitResults(m llm.Message) []llm.Message {
 	return out
 }
 
+// lateFields notes the extra fields of a call that were not said where it began.
+func (e *encoder) lateFields(x llm.Extra, said map[string]json.RawMessage) {
+	fields := e.ownExtra(x)
+	for _, key := range sortedKeys(fields) {
+		if _, ok := said[key]; !ok {
+			e.lostField(e.c.Format, key, fields[key], "a stream names the fields of a call before they are known")
+		}
+	}
+}
+
 // ownCitations returns the citations that the vendor made. Others lack what it
 // demands.
 func ownCitations(e *encoder, cites []llm.Citation) []json.RawMessage {

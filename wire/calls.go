@@ -83,7 +83,8 @@ func (a *answer) newCall(index int, id, name string, kind llm.ToolKind) *pending
 		a.correct("id", "two calls have the id %q; the second gets another", id)
 	}
 	a.changed = a.changed || a.indexed && a.oddCall(index, id)
-	p := &pending{id: a.ids.Take(id), said: id, name: name, index: index, kind: kind, frame: a.frame.start}
+	p := &pending{id: a.ids.Take(id), said: id, name: name, index: index, kind: kind, frame: a.frame.start, extra: a.opening}
+	a.opening = nil
 	a.calls = append(a.calls, p)
 	a.held++
 	if name != "" {
@@ -113,7 +114,7 @@ func (a *answer) start(p *pending) {
 	}
 	p.started = true
 	a.span = noSpan
-	a.emit(llm.CallStart{ID: p.id, Name: p.name, Kind: p.kind})
+	a.emit(llm.CallStart{ID: p.id, Name: p.name, Kind: p.kind, Extra: p.extra})
 	if a.verbatim(p) && p.args.Len() > 0 {
 		a.emit(llm.CallDelta{ID: p.id, Args: p.args.String()})
 	}
@@ -263,6 +264,7 @@ var problems = map[llm.InvalidReason]string{
 // bad ends a call that must not be run.
 func (a *answer) bad(p *pending, why llm.InvalidReason) {
 	a.sent(p)
+	a.lostCall(p)
 	a.emit(llm.InvalidCall{
 		ID: p.id, Name: p.name, Raw: p.args.String(), Reason: why, Problem: problems[why],
 		Provenance: llm.Provenance{Truncated: why == llm.CutOff},
@@ -271,10 +273,11 @@ func (a *answer) bad(p *pending, why llm.InvalidReason) {
 
 // call is a call that arrives in one piece.
 func (a *answer) call(c llm.Call) {
+	a.opening = c.Extra
 	p := a.newCall(-1, c.ID, c.Name, c.Kind)
 	if p == nil {
 		return
 	}
-	p.state, p.extra = c.State, c.Extra
+	p.state = c.State
 	a.addArgs(p, c.Args)
 }

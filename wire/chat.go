@@ -112,9 +112,7 @@ func (chat) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 		}
 	}
 	f.Usage = u
-	if more := rest.object(); more != nil {
-		d.extraNamed(&f.Extra, "usage", more)
-	}
+	d.keepUsage(f, "usage", rest.object())
 }
 
 // counts reads the known counters of an object and returns the others.

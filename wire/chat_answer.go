@@ -414,7 +414,7 @@ func (a *answer) textPart(t llm.Text) {
 func (s *chatStream) annotation(v []byte) llm.Citation {
 	if inner := s.get(v, "url_citation"); s.str(s.get(v, "type")) == "url_citation" && inner != nil {
 		c, complete := s.urlCitation(inner)
-		if !complete || (s.asking || s.entire) && hasOthers(v, "type", "url_citation") {
+		if !complete || hasOthers(v, "type", "url_citation") {
 			c.Raw = s.state(v)
 		}
 		return c

@@ -191,9 +191,7 @@ func (converse) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 		}
 	}
 	f.Usage = u.usage(nil)
-	if more := rest.object(); more != nil {
-		d.extraNamed(&f.Extra, "usage", more)
-	}
+	d.keepUsage(f, "usage", rest.object())
 }
 
 func (converse) encodeUsage(e *encoder, f llm.Finish) {

@@ -71,14 +71,26 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		s.refuse(fmt.Errorf("%s after messageStop", f.Name))
 		return false
 	}
-	index := s.integer(js.Get(v, "contentBlockIndex"))
+	var at, body []byte
+	for key, val := range js.Members(v) {
+		switch string(key) {
+		case "contentBlockIndex":
+			at = val
+		case "delta", "start":
+			body = val
+		case "p":
+		default:
+			s.beside(f.Name, key, val)
+		}
+	}
+	index := s.integer(at)
 	switch f.Name {
 	case "messageStart":
 		s.begin()
 	case "contentBlockDelta":
-		s.blockDelta(s.open(index), js.Get(v, "delta"))
+		s.blockDelta(s.open(index), body)
 	case "contentBlockStart":
-		s.blockStart(index, js.Get(v, "start"))
+		s.blockStart(index, body)
 	case "contentBlockStop":
 		s.blockStop(index)
 	case "messageStop":
@@ -91,6 +103,13 @@ func (s *converseStream) event(f eventstream.Frame) (more bool) {
 		s.unknown(f.Name, v)
 	}
 	return true
+}
+
+// beside keeps a member of an event that nobody reads. What the last events say about the answer is read by members.
+func (s *converseStream) beside(event string, key, v []byte) {
+	if event == "messageStart" && string(key) != "role" || strings.HasPrefix(event, "contentBlock") {
+		s.stray(nestedMark+event, key, v)
+	}
 }
 
 // exception reads a frame that ends the stream with an error.
@@ -199,13 +218,15 @@ func (s *converseStream) blockStart(index int, v []byte) {
 				continue
 			}
 			c := converse{}.decodeCall(&s.decoder, v, val, nil)
-			if b.call = s.newCall(index, c.ID, c.Name, llm.FunctionTool); b.call != nil {
-				b.call.extra = c.Extra
-			}
+			s.opening = c.Extra
+			b.call = s.newCall(index, c.ID, c.Name, llm.FunctionTool)
 		case "toolResult":
 			b.hosted, b.result = s.raw(val), true
 		case "image":
 			b.image = &llm.Media{Kind: llm.Image, MIME: converseMIME(llm.Image, s.str(js.Get(val, "format")))}
+			s.strays("", "/contentBlockStart/start/image", val, "format")
+		default:
+			s.stray("/contentBlockStart/start", key, val)
 		}
 	}
 }
@@ -219,11 +240,7 @@ func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
 		case "reasoningContent":
 			s.thinkingDelta(b, val)
 		case "toolUse":
-			if input := js.Get(val, "input"); b.call != nil {
-				s.addQuoted(b.call, input)
-			} else {
-				b.input = s.grow(js.AppendText(b.input, input))
-			}
+			s.inputDelta(b, val)
 		case "toolResult":
 			for el := range s.objects(val) {
 				if len(b.input) > 0 {
@@ -235,9 +252,27 @@ func (s *converseStream) blockDelta(b *converseBlock, v []byte) {
 			b.span = textSpan
 			s.cite(converse{}.decodeCitation(&s.decoder, val))
 		case "image":
-			if b.image != nil {
-				b.image.Data = s.grow(append(b.image.Data, s.data(js.Get(js.Get(val, "source"), "bytes"))...))
+			if source := js.Get(val, "source"); b.image != nil {
+				b.image.Data = s.grow(append(b.image.Data, s.data(js.Get(source, "bytes"))...))
+				s.strays("", "/contentBlockDelta/delta/image", val, "source")
+				s.strays("", "/contentBlockDelta/delta/image/source", source, "bytes")
 			}
+		default:
+			s.stray("/contentBlockDelta/delta", key, val)
+		}
+	}
+}
+
+// inputDelta reads a piece of what a tool is given.
+func (s *converseStream) inputDelta(b *converseBlock, v []byte) {
+	for key, val := range js.Members(v) {
+		switch {
+		case string(key) != "input":
+			s.stray("/contentBlockDelta/delta/toolUse", key, val)
+		case b.call != nil:
+			s.addQuoted(b.call, val)
+		default:
+			b.input = s.grow(js.AppendText(b.input, val))
 		}
 	}
 }
@@ -267,6 +302,8 @@ func (s *converseStream) thinkingDelta(b *converseBlock, v []byte) {
 				b.span, b.signedAt = redactedSpan, s.frame.start
 			}
 			b.redacted = s.grow(append(b.redacted, s.data(val)...))
+		default:
+			s.stray("/contentBlockDelta/delta/reasoningContent", key, val)
 		}
 	}
 }

@@ -78,6 +78,7 @@ type converseWriter struct {
 	index int
 	free  bool // the open call is of a free-text tool
 	seq   sequence
+	said  map[string]json.RawMessage // the extra fields that the open call began with
 
 	signed  bool           // the open block, which was relayed, has its signature
 	relayed *converseBlock // not nil: it is open, and the client has all of it
@@ -212,12 +213,28 @@ func (w *converseWriter) opaque(kind spanKind, state llm.State) {
 }
 
 func (w *converseWriter) beginCall(ev llm.CallStart) {
+	w.said = nil
 	w.start("toolUse", func() {
 		w.e.StringField("toolUseId", ev.ID)
 		w.e.StringField("name", ev.Name)
+		w.sayFields(ev.Extra[w.e.c.Format])
 	})
 	if w.free = ev.Kind == llm.FreeTool; w.free {
 		w.callPiece(`{"` + FreeInput + `":`)
+	}
+}
+
+// sayFields writes the extra fields of a call. Those that do not stand inside of it have no place where it begins.
+func (w *converseWriter) sayFields(fields map[string]json.RawMessage) {
+	for _, key := range sortedKeys(fields) {
+		if name, ok := cutPrefix(key, innerPrefix); ok && !strings.HasPrefix(name, nestedMark) {
+			w.e.AnyKey(name)
+			w.e.Raw(fields[key])
+			if w.said == nil {
+				w.said = make(map[string]json.RawMessage)
+			}
+			w.said[key] = fields[key]
+		}
 	}
 }
 
@@ -234,8 +251,8 @@ func (w *converseWriter) endCall(call *llm.Call) {
 	if w.free {
 		w.callPiece("}")
 	}
-	if call != nil && len(w.e.ownExtra(call.Extra)) > 0 {
-		w.e.lost(llm.Ignored, "call fields", "a stream names the fields of a call before they are known")
+	if call != nil {
+		w.e.lateFields(call.Extra, w.said)
 	}
 	w.stop()
 }

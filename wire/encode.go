@@ -319,10 +319,10 @@ func (e *encoder) partOf(ev llm.Event) llm.Part {
 	switch ev := ev.(type) {
 	case llm.TextDelta:
 		t := ev.About()
-		return llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, LogProbs: t.LogProbs, State: t.State}
+		return llm.Text{Text: ev.Text, Refusal: t.Refusal, Citations: t.Citations, LogProbs: t.LogProbs, State: t.State, Extra: t.Extra}
 	case llm.ThinkingDelta:
 		t := ev.About()
-		return llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State}
+		return llm.Thinking{Text: ev.Text, Redacted: t.Redacted, State: t.State, Extra: t.Extra}
 	case llm.Media:
 		return ev
 	case llm.Call:

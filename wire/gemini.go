@@ -70,6 +70,16 @@ var geminiReasons = map[string]llm.Reason{
 	"IMAGE_PROHIBITED_CONTENT": llm.ContentFilter,
 	"IMAGE_RECITATION":         llm.ContentFilter,
 	"JAILBREAK":                llm.ContentFilter,
+
+	"OTHER":                     llm.OtherReason,
+	"LANGUAGE":                  llm.OtherReason,
+	"MALFORMED_FUNCTION_CALL":   llm.OtherReason,
+	"MALFORMED_RESPONSE":        llm.OtherReason,
+	"UNEXPECTED_TOOL_CALL":      llm.OtherReason,
+	"TOO_MANY_TOOL_CALLS":       llm.OtherReason,
+	"MISSING_THOUGHT_SIGNATURE": llm.OtherReason,
+	"NO_IMAGE":                  llm.OtherReason,
+	"IMAGE_OTHER":               llm.OtherReason,
 }
 
 var geminiFinish = map[llm.Reason]string{
@@ -224,9 +234,7 @@ func (gemini) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 		}
 	}
 	f.Usage = u
-	if more := rest.object(); more != nil {
-		d.extraNamed(&f.Extra, "usageMetadata", more)
-	}
+	d.keepUsage(f, "usageMetadata", rest.object())
 }
 
 func (gemini) encodeUsage(e *encoder, f llm.Finish) {

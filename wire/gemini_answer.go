@@ -114,8 +114,7 @@ func (s *geminiStream) candidate(v []byte) {
 			s.keepField(candidatePrefix+name, val)
 		}
 	}
-	s.strays(candidatePrefix, "/content", content, "parts", "role")
-	for el := range js.Elements(camelGet(content, "parts")) {
+	for el := range js.Elements(s.content(content)) {
 		s.answerPart(el)
 	}
 	if s.probs != nil { // of a chunk without text
@@ -125,6 +124,20 @@ func (s *geminiStream) candidate(v []byte) {
 		s.cite(c)
 	}
 	s.ending(s.str(reason), s.str(message))
+}
+
+// content returns the parts of what was said.
+func (s *geminiStream) content(v []byte) (parts []byte) {
+	for key, val := range js.Members(v) {
+		switch string(camel(key)) {
+		case "parts":
+			parts = val
+		case "role":
+		default:
+			s.stray(candidatePrefix+"/content", key, val)
+		}
+	}
+	return parts
 }
 
 func (s *geminiStream) ending(reason, message string) {
@@ -149,8 +162,12 @@ func (s *geminiStream) answerPart(v []byte) {
 	case llm.Text:
 		s.textWithState(p)
 	case llm.Thinking:
-		s.thinking(p.Text)
-		s.aboutThinking(p)
+		if len(p.Extra) > 0 {
+			s.enter(thinkingSpan)
+			s.emit(llm.ThinkingDelta{Text: p.Text, Part: &llm.Thinking{Extra: p.Extra}})
+		} else {
+			s.thinking(p.Text)
+		}
 		if !p.State.IsZero() {
 			s.thinkingState(p.State, false)
 		}
@@ -168,8 +185,17 @@ func (s *geminiStream) answerPart(v []byte) {
 }
 
 func (s *geminiStream) textWithState(t llm.Text) {
-	s.text(t.Text)
-	s.aboutText(t)
+	if len(t.Extra) > 0 {
+		s.enter(textSpan)
+		about := s.about()
+		if about == nil {
+			about = new(llm.Text)
+		}
+		about.Extra = t.Extra
+		s.emit(llm.TextDelta{Text: t.Text, Part: about})
+	} else {
+		s.text(t.Text)
+	}
 	switch {
 	case t.State.IsZero():
 	case isSignature(t.State.Data):

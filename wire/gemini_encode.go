@@ -132,6 +132,9 @@ func (gemini) newStream(e *encoder, head Head) streamEncoder {
 	return &geminiWriter{e: e, head: head, list: head.list}
 }
 
+// takesExtra: a part has a place for its extra fields.
+func (w *geminiWriter) takesExtra() {}
+
 func (w *geminiWriter) event(ev llm.Event) {
 	switch ev := ev.(type) {
 	case llm.Finish:
@@ -152,14 +155,12 @@ func (w *geminiWriter) event(ev llm.Event) {
 // unknown writes a field of a chunk that nobody knows.
 func (w *geminiWriter) unknown(ev llm.UnknownEvent) {
 	name, inner := cutPrefix(ev.Type, candidatePrefix)
-	if !inner {
-		w.chunk(func() {}, nil, map[string]json.RawMessage{name: ev.Raw})
-		return
+	field := map[string]json.RawMessage{name: ev.Raw}
+	if inner {
+		w.chunk(func() {}, field, nil, nil)
+	} else {
+		w.chunk(func() {}, nil, nil, field)
 	}
-	w.chunk(func() {
-		w.e.AnyKey(name)
-		w.e.Raw(ev.Raw)
-	}, nil, nil)
 }
 
 // part writes a chunk with one part, if the format can carry it.
@@ -188,7 +189,7 @@ func (w *geminiWriter) part(p llm.Part) {
 		w.e.Raw(inner.Buf)
 		w.e.EndArray()
 		w.e.End()
-	}, w.usageSoFar(), nil)
+	}, nil, w.usageSoFar(), nil)
 }
 
 // usageSoFar writes, in the first chunk, what was counted before the answer.
@@ -201,14 +202,15 @@ func (w *geminiWriter) usageSoFar() func() {
 	return func() { w.encodeUsage(w.e, llm.Finish{Usage: u}) }
 }
 
-func (w *geminiWriter) chunk(candidate, tail func(), fields map[string]json.RawMessage) {
+// chunk writes a chunk; inner are the extra fields of its candidate, and fields its own.
+func (w *geminiWriter) chunk(candidate func(), inner map[string]json.RawMessage, tail func(), fields map[string]json.RawMessage) {
 	start := w.open()
 	w.e.Key("candidates")
 	w.e.Array()
-	w.e.Object()
+	c := w.e.Object()
 	candidate()
 	w.e.IntField("index", w.index)
-	w.e.End()
+	w.e.endWith(c, inner)
 	w.e.EndArray()
 	if tail != nil {
 		tail()
@@ -223,11 +225,7 @@ func (w *geminiWriter) finish(f llm.Finish) {
 	top, candidate := w.splitFinish(w.e.ownExtra(f.Extra))
 	w.chunk(func() {
 		w.e.StringField("finishReason", finishWord(f, geminiReasons, geminiFinish))
-		for _, key := range sortedKeys(candidate) {
-			w.e.AnyKey(key)
-			w.e.Raw(candidate[key])
-		}
-	}, w.usage(f), top)
+	}, candidate, w.usage(f), top)
 	if w.list && w.index == 0 {
 		w.e.Buf = append(w.e.Buf, ']')
 	}

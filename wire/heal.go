@@ -164,7 +164,7 @@ func (h *healing) left(x llm.Extra) {
 		for _, key := range sortedKeys(x[format]) {
 			if !strings.HasPrefix(key, restated) {
 				name, _ := cutPrefix(dotted(key), innerPrefix)
-				h.notes.lost(llm.Ignored, name, "what it stood in is not sent")
+				h.notes.lost(llm.Ignored, name, unsentField)
 			}
 		}
 	}

@@ -136,9 +136,7 @@ func (u *messagesUsage) decode(d *decoder, v []byte, f *llm.Finish) {
 		}
 	}
 	f.Usage = u.usage(hosted)
-	if more := rest.object(); more != nil {
-		d.extraNamed(&f.Extra, "usage", more)
-	}
+	d.keepUsage(f, "usage", rest.object())
 }
 
 // serverUses counts the uses of hosted tools.

@@ -44,7 +44,17 @@ type messagesBlock struct {
 const maxBlocks = 4096
 
 // messagesEvent are the members of all events.
-type messagesEvent struct{ typ, index, delta, block, message, usage []byte }
+type messagesEvent struct {
+	typ, index, delta, block, message, usage []byte
+
+	more bool // there are others
+}
+
+// messagesEvents are the events whose other members are kept for the end.
+var messagesEvents = []string{"content_block_delta", "content_block_start", "content_block_stop", "message_start", "ping"}
+
+// messagesDeltas are the types of pieces that are read.
+var messagesDeltas = []string{"text_delta", "thinking_delta", "input_json_delta", "signature_delta", "citations_delta"}
 
 func (s *messagesStream) event(v []byte) (more bool) {
 	var ev messagesEvent
@@ -62,7 +72,12 @@ func (s *messagesStream) event(v []byte) (more bool) {
 			ev.message = val
 		case "usage":
 			ev.usage = val
+		default:
+			ev.more = true
 		}
+	}
+	if ev.more {
+		s.beside(ev.typ, v)
 	}
 	switch {
 	case js.Is(ev.typ, "content_block_delta"):
@@ -82,6 +97,7 @@ func (s *messagesStream) event(v []byte) (more bool) {
 			s.counts.decode(&s.decoder, ev.usage, &s.finish)
 		}
 	case js.Is(ev.typ, "message_stop"):
+		s.details(v, stopPrefix, "type")
 		_ = s.done()
 		return false
 	case js.Is(ev.typ, "ping"):
@@ -92,6 +108,15 @@ func (s *messagesStream) event(v []byte) (more bool) {
 		s.unknown(s.str(ev.typ), v)
 	}
 	return true
+}
+
+// beside keeps the members of an event that nobody reads.
+func (s *messagesStream) beside(typ, v []byte) {
+	for _, name := range messagesEvents {
+		if js.Is(typ, name) {
+			s.strays("", nestedMark+name, v, "type", "index", "delta", "content_block", "message", "usage")
+		}
+	}
 }
 
 // message reads the envelope of an answer, with the blocks that are there.
@@ -123,8 +148,11 @@ func (s *messagesStream) ending(v []byte) {
 	s.stop(s.str(js.Get(v, "stop_reason")), messagesReasons)
 }
 
-// eventPrefix marks what the last event of a stream says beside its delta.
-const eventPrefix = "event."
+// eventPrefix marks what the event that ends an answer says beside its delta, and stopPrefix what the last event says.
+const (
+	eventPrefix = "event."
+	stopPrefix  = "message_stop."
+)
 
 // details keeps what else the end of a stream says.
 func (s *messagesStream) details(v []byte, prefix string, known ...string) {
@@ -168,10 +196,8 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 		s.beginSpan(b, v)
 	case "tool_use":
 		c := messages{}.decodeCall(&s.decoder, v)
+		s.opening = c.Extra
 		b.call = s.newCall(index, c.ID, c.Name, llm.FunctionTool)
-		if b.call != nil {
-			b.call.extra = c.Extra
-		}
 		b.input = c.Args
 	case "server_tool_use", "mcp_tool_use":
 		b.start, b.id = slices.Clone(v), js.Text(js.Get(v, "id"))
@@ -184,8 +210,12 @@ func (s *messagesStream) blockStart(index int, v []byte) {
 	}
 }
 
-// beginSpan takes the text that servers put into the start of a block.
+// beginSpan takes what stands in the start of a block: its extra fields, which its first piece is sent with, and the text
+// that some servers put there.
 func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
+	if hasOthers(v, "type", "text", "thinking", "signature", "citations") {
+		s.spanExtra(b, v)
+	}
 	for key, val := range js.Members(v) {
 		switch string(key) {
 		case "text":
@@ -199,6 +229,19 @@ func (s *messagesStream) beginSpan(b *messagesBlock, v []byte) {
 				s.cite(messages{}.decodeCitation(&s.decoder, el))
 			}
 		}
+	}
+}
+
+// spanExtra sends the extra fields of a block of text or thinking.
+func (s *messagesStream) spanExtra(b *messagesBlock, v []byte) {
+	if b.kind == "text" {
+		if x := (messages{}).decodeText(&s.decoder, v).Extra; len(x) > 0 {
+			s.enter(textSpan)
+			s.emit(llm.TextDelta{Part: &llm.Text{Extra: x}})
+		}
+	} else if x := (messages{}).decodeThinking(&s.decoder, v).Extra; len(x) > 0 {
+		s.enter(thinkingSpan)
+		s.emit(llm.ThinkingDelta{Part: &llm.Thinking{Extra: x}})
 	}
 }
 
@@ -229,8 +272,12 @@ func (s *messagesStream) blockDelta(index int, v, event []byte) {
 			s.cite(messages{}.decodeCitation(&s.decoder, val))
 		case "type":
 		default:
-			s.unknown("content_block_delta", event)
-			return
+			typ := js.Get(v, "type")
+			if !slices.ContainsFunc(messagesDeltas, func(known string) bool { return js.Is(typ, known) }) {
+				s.unknown("content_block_delta", event)
+				return
+			}
+			s.stray("/content_block_delta/delta", key, val)
 		}
 	}
 }

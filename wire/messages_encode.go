@@ -24,22 +24,28 @@ func (m messages) encodeResponse(e *encoder, r *llm.Response) {
 	e.EndArray()
 	m.encodeStop(e, r.Finish)
 	m.encodeUsage(e, r.Finish)
-	fields, event := m.splitFinish(e.ownExtra(r.Finish.Extra))
+	fields, event, stop := m.splitFinish(e.ownExtra(r.Finish.Extra))
 	maps.Copy(fields, event)
+	maps.Copy(fields, stop)
 	e.endWith(start, fields)
 }
 
 // splitFinish sorts the extra fields of an answer by where they belong.
-func (messages) splitFinish(own map[string]json.RawMessage) (delta, event map[string]json.RawMessage) {
+func (messages) splitFinish(own map[string]json.RawMessage) (delta, event, stop map[string]json.RawMessage) {
 	delta, event = map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for key, v := range own {
 		if name, ok := cutPrefix(key, eventPrefix); ok {
 			event[name] = v
+		} else if name, ok := cutPrefix(key, stopPrefix); ok {
+			if stop == nil {
+				stop = map[string]json.RawMessage{}
+			}
+			stop[name] = v
 		} else if key != "usage" {
 			delta[key] = v
 		}
 	}
-	return delta, event
+	return delta, event, stop
 }
 
 func (messages) encodeEnvelope(e *encoder, id, model string) {
@@ -66,12 +72,14 @@ func (messages) encodeStop(e *encoder, f llm.Finish) {
 // messagesWriter writes a stream of events.
 type messagesWriter struct {
 	messages
-	e     *encoder
-	head  Head
-	begun bool
-	index int
-	free  bool // the open call is of a free-text tool
-	seq   sequence
+	e      *encoder
+	head   Head
+	begun  bool
+	index  int
+	free   bool // the open call is of a free-text tool
+	seq    sequence
+	fields map[string]json.RawMessage // extra ones of the block that is written next
+	said   map[string]json.RawMessage // those that the open call began with
 	// signed: the client has the signature of the open block.
 	signed bool
 	// relayed: a block of another kind is open since before the translation of
@@ -169,12 +177,29 @@ func (w *messagesWriter) stop() {
 
 func (w *messagesWriter) begin(kind spanKind) {
 	w.start(func() {
+		start := w.e.Object()
 		if kind == thinkingSpan || kind == redactedSpan {
-			w.e.Raw([]byte(`{"type":"thinking","thinking":"","signature":""}`))
+			w.e.StringField("type", "thinking")
+			w.e.StringField("thinking", "")
+			w.e.StringField("signature", "")
 		} else {
-			w.e.Raw([]byte(`{"type":"text","text":""}`))
+			w.e.StringField("type", "text")
+			w.e.StringField("text", "")
 		}
+		w.e.endWith(start, w.fields)
 	})
+	w.fields = nil
+}
+
+func (w *messagesWriter) takesExtra() {}
+
+// extra takes the extra fields of a block, which are said where it begins.
+func (w *messagesWriter) extra(_ spanKind, open bool, x llm.Extra) {
+	if open {
+		w.e.unplaced(x[w.e.c.Format])
+		return
+	}
+	w.fields = maps.Clone(x[w.e.c.Format])
 }
 
 func (w *messagesWriter) piece(kind spanKind, text string) {
@@ -216,14 +241,16 @@ func (w *messagesWriter) opaque(kind spanKind, state llm.State) {
 	case data == nil:
 		w.e.lost(llm.Ignored, "opaque part", "a part that only "+state.Vendor+" can read")
 	case kind == redactedSpan:
-		w.block(llm.Thinking{Redacted: true, State: state})
+		w.block(llm.Thinking{Redacted: true, State: state, Extra: llm.Extra{w.e.c.Format: w.fields}})
 	case kind == thinkingSpan:
 		w.begin(thinkingSpan)
 		w.end(thinkingSpan, state)
 	default:
 		w.start(func() { w.e.Raw(data) })
 		w.stop()
+		w.e.unplaced(w.fields)
 	}
+	w.fields = nil
 }
 
 // block writes a block in one piece.
@@ -233,13 +260,14 @@ func (w *messagesWriter) block(p llm.Part) {
 }
 
 func (w *messagesWriter) beginCall(ev llm.CallStart) {
+	w.said = ev.Extra[w.e.c.Format]
 	w.start(func() {
-		w.e.Object()
+		start := w.e.Object()
 		w.e.StringField("type", "tool_use")
 		w.e.StringField("id", ev.ID)
 		w.e.StringField("name", ev.Name)
 		w.e.RawField("input", []byte("{}"))
-		w.e.End()
+		w.e.endWith(start, w.said)
 	})
 	if w.free = ev.Kind == llm.FreeTool; w.free {
 		w.callPiece(`{"` + FreeInput + `":`)
@@ -254,8 +282,8 @@ func (w *messagesWriter) endCall(call *llm.Call) {
 	if w.free {
 		w.callPiece("}")
 	}
-	if call != nil && len(w.e.ownExtra(call.Extra)) > 0 {
-		w.e.lost(llm.Ignored, "call fields", "a stream names the fields of a call before they are known")
+	if call != nil {
+		w.e.lateFields(call.Extra, w.said)
 	}
 	w.stop()
 }
@@ -299,7 +327,7 @@ func (w *messagesWriter) hostedResult(r llm.Result) {
 }
 
 func (w *messagesWriter) finish(f llm.Finish) {
-	fields, event := w.splitFinish(w.e.ownExtra(f.Extra))
+	fields, event, stop := w.splitFinish(w.e.ownExtra(f.Extra))
 	frame := w.e.openFrame("message_delta")
 	w.e.StringField("type", "message_delta")
 	w.e.Key("delta")
@@ -309,9 +337,10 @@ func (w *messagesWriter) finish(f llm.Finish) {
 	w.encodeUsage(w.e, f)
 	w.e.endWith(frame, event)
 	w.e.frameEnd()
-	w.e.openFrame("message_stop")
+	frame = w.e.openFrame("message_stop")
 	w.e.StringField("type", "message_stop")
-	w.e.closeFrame()
+	w.e.endWith(frame, stop)
+	w.e.frameEnd()
 }
 
 func (w *messagesWriter) fail(err *llm.Error) {

@@ -67,10 +67,10 @@ var (
 	converseStored    = &object{at: "/*/source/s3Location", known: []string{"uri", ownerField}}
 )
 
-// unread keeps the members of an object of a request, or of a whole answer, that are not read. Each star in the place of the object stands for
+// unread keeps the members of an object of a request or of an answer that are not read. Each star in the place of the object stands for
 // one of the words.
 func (d *decoder) unread(x *llm.Extra, v []byte, o *object, stars ...string) {
-	if !d.asking && !d.entire || js.Kind(v) != '{' {
+	if js.Kind(v) != '{' {
 		return
 	}
 	for key, val := range js.Members(v) {
@@ -249,6 +249,7 @@ func (e *encoder) foreignParts(parts []llm.Part) {
 		case llm.Thinking:
 			e.foreignExtra(p.Extra)
 			e.foreignState("", p.State)
+			e.foreignSummary(p.State)
 		case llm.Media:
 			e.foreignExtra(p.Extra)
 			e.foreignState("", p.State)
@@ -277,6 +278,22 @@ func (e *encoder) foreignState(under string, s llm.State) {
 	for key := range js.Members(s.Data) {
 		if !slices.Contains(stateMembers, string(key)) {
 			e.lost(llm.Ignored, under+string(key), "only "+s.Vendor+" can read it")
+		}
+	}
+}
+
+// foreignSummary notes the members of the texts of an item of reasoning, beside the texts, which thinking has.
+func (e *encoder) foreignSummary(s llm.State) {
+	if s.Vendor == e.c.vendor() {
+		return
+	}
+	for _, list := range []string{"summary", "content"} {
+		for el := range js.Elements(js.Get(s.Data, list)) {
+			for key := range js.Members(el) {
+				if k := string(key); k != "type" && k != "text" {
+					e.lost(llm.Ignored, list+"."+k, "only "+s.Vendor+" can read it")
+				}
+			}
 		}
 	}
 }

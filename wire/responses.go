@@ -102,9 +102,7 @@ func (responses) decodeUsage(d *decoder, v []byte, f *llm.Finish) {
 			rest.add(key, val)
 		}
 	}
-	if more := rest.object(); more != nil {
-		d.extraNamed(&f.Extra, "usage", more)
-	}
+	d.keepUsage(f, "usage", rest.object())
 }
 
 func (responses) encodeUsage(e *encoder, f llm.Finish) {

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"bytes"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -29,6 +32,7 @@ type responsesStream struct {
 	streamed bool           // pieces of the current item were sent
 	probed   bool           // and log probabilities with them
 	items    int            // items that are complete
+	ahead    []stray        // members that nobody reads of what is not complete yet
 	ev       responsesEvent // the current one; kept here to save an allocation
 	track    responsesTrack // for a relay
 	places   places[responsesPlace]
@@ -37,6 +41,15 @@ type responsesStream struct {
 // responsesEvent are the members of all events that matter.
 type responsesEvent struct {
 	typ, delta, item, response, part, annotation, index, content, summary, text, probs []byte
+
+	more bool // there are others that nobody knows
+}
+
+// responsesMembers are those that events have beside the ones that are read: they say where in the answer an event belongs,
+// or repeat what others said.
+var responsesMembers = []string{
+	"type", "delta", "output_index", "item", "response", "part", "annotation", "content_index", "summary_index", "arguments", "input", "logprobs",
+	"sequence_number", "item_id", "annotation_index", "text", "refusal", "name", "obfuscation", "status",
 }
 
 func (s *responsesStream) event(v []byte) (more bool) {
@@ -66,15 +79,25 @@ func (s *responsesStream) event(v []byte) (more bool) {
 			ev.text = val
 		case "logprobs":
 			ev.probs = val
+		case "sequence_number", "item_id", "obfuscation":
+		default:
+			ev.more = true
 		}
 	}
 	if len(ev.typ) < 2 {
 		return true
 	}
+	if ev.more {
+		s.beside(ev, v)
+	}
 	if s.place != nil {
 		s.follow(ev, v)
 	}
-	handle, ok := responsesEvents[string(ev.typ[1:len(ev.typ)-1])]
+	typ := ev.typ[1 : len(ev.typ)-1]
+	handle, ok := responsesEvents[string(typ)]
+	if ev.part != nil && (ok || responsesRepeats[string(typ)]) {
+		s.foresee(ev, "/part", ev.part, "type", "text", "annotations", "logprobs", "refusal")
+	}
 	if !ok {
 		s.otherEvent(s.str(ev.typ), v)
 		return true
@@ -82,15 +105,53 @@ func (s *responsesStream) event(v []byte) (more bool) {
 	return handle(s, ev, v)
 }
 
+// beside keeps the members of an event that nobody reads. An event that nobody knows goes on whole.
+func (s *responsesStream) beside(ev *responsesEvent, v []byte) {
+	if typ := js.Text(ev.typ); responsesKnow(typ) {
+		s.strays("", nestedMark+typ, v, responsesMembers...)
+	}
+}
+
+// responsesKnow reports whether an event of a type is read, or need not be.
+func responsesKnow(typ string) bool {
+	return responsesEvents[typ] != nil || responsesRepeats[typ] || responsesStep(typ)
+}
+
+// foresee notes the members of an object of an event that nobody reads, and that the complete item or answer should have, too.
+func (s *responsesStream) foresee(ev *responsesEvent, under string, v []byte, known ...string) {
+	for key, val := range js.Members(v) {
+		if js.Kind(val) == 'n' || slices.ContainsFunc(known, func(k string) bool { return k == string(key) }) || len(s.ahead) == maxStrays {
+			continue
+		}
+		s.ahead = append(s.ahead, stray{nestedMark + js.Text(ev.typ) + under, string(key)})
+	}
+}
+
+// foreseen keeps what was noted if the complete item or answer does not have it.
+func (s *responsesStream) foreseen(whole []byte) {
+	for _, m := range s.ahead {
+		if !bytes.Contains(whole, js.AppendQuoted(nil, m.name)) {
+			s.stray(m.at, []byte(m.name), []byte("true"))
+		}
+	}
+	s.ahead = nil
+}
+
 // otherEvent reads an event that says nothing new about the answer.
 func (s *responsesStream) otherEvent(typ string, v []byte) {
-	switch _, step, _ := strings.Cut(strings.TrimPrefix(typ, "response."), "."); {
+	switch {
 	case responsesRepeats[typ]:
-	case responsesProgress[step]: // of a tool that the vendor runs
+	case responsesStep(typ): // of a tool that the vendor runs
 		s.keepAlive()
 	default:
 		s.unknown(typ, v)
 	}
+}
+
+// responsesStep reports whether an event is a step of a hosted call.
+func responsesStep(typ string) bool {
+	_, step, _ := strings.Cut(strings.TrimPrefix(typ, "response."), ".")
+	return responsesProgress[step]
 }
 
 // responsesProgress are the steps of a hosted call, whose item says how it ended.
@@ -136,11 +197,22 @@ func (s *responsesStream) begun(ev *responsesEvent, _ []byte) bool {
 	s.same(&s.finish.ID, js.Get(ev.response, "id"))
 	s.same(&s.finish.Model, js.Get(ev.response, "model"))
 	s.seconds(js.Get(ev.response, "created_at"))
+	if !s.answer.begun {
+		s.foresee(ev, "/response", ev.response, responsesEnvelope...)
+	}
 	s.begin()
 	return true
 }
 
+// responsesEnvelope are the members of an answer that every event about it as a whole repeats.
+var responsesEnvelope = []string{
+	"id", "object", "created_at", "completed_at", "status", "model", "output", "error", "incomplete_details", "usage", "instructions", "tools", "tool_choice", "parallel_tool_calls",
+	"metadata", "temperature", "top_p", "top_logprobs", "max_output_tokens", "max_tool_calls", "previous_response_id", "reasoning", "text", "truncation", "store",
+	"background", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "conversation", "prompt", "billing", "frequency_penalty", "presence_penalty", "moderation",
+}
+
 func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
+	s.foresee(ev, "/item", ev.item, responsesItemMembers...)
 	s.streamed, s.probed = false, false
 	s.apart = true
 	s.nextID = js.Text(js.Get(ev.item, "id"))
@@ -152,6 +224,12 @@ func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
 		s.newCall(s.integer(ev.index), c.ID, c.Name, c.Kind)
 	}
 	return true
+}
+
+// responsesItemMembers are the members of items that have begun.
+var responsesItemMembers = []string{
+	"id", "type", "status", "role", "content", "summary", "encrypted_content", "call_id", "name", "arguments", "input", namespaceField, "phase",
+	"action", "queries", "results", "code", "container_id", "outputs", "result", "server_label", "output", "error", "approval_request_id", "execution", "created_by",
 }
 
 func (s *responsesStream) partAdded(ev *responsesEvent, _ []byte) bool {
@@ -215,6 +293,9 @@ func (s *responsesStream) inputDelta(ev *responsesEvent, _ []byte) bool {
 // where no pieces came before.
 func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 	s.items++
+	if s.ahead != nil {
+		s.foreseen(ev.item)
+	}
 	if !s.streamed {
 		s.nextID = "" // the item itself has it
 	}
@@ -227,6 +308,7 @@ func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 		s.thinkingState(s.state(ev.item), false)
 	case kind == "message" && s.streamed:
 		parts := responses{}.decodeSaid(&s.decoder, ev.item)
+		s.earlier(parts)
 		if t, ok := last(parts).(llm.Text); ok {
 			if s.probed {
 				t.LogProbs = nil // they came with the pieces
@@ -242,6 +324,19 @@ func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 	}
 	s.streamed = false
 	return true
+}
+
+// earlier keeps the extra fields of the parts of a message before its last, whose pieces have all been sent.
+func (s *responsesStream) earlier(parts []llm.Part) {
+	for i, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok || i == len(parts)-1 {
+			continue
+		}
+		for key, val := range t.Extra[s.c.Format] {
+			s.stray("/response.output_item.done/item/content/"+strconv.Itoa(i), []byte(key), val)
+		}
+	}
 }
 
 func last(parts []llm.Part) llm.Part {
@@ -371,6 +466,7 @@ func (s *responsesStream) response(v []byte) {
 }
 
 func (s *responsesStream) ended(ev *responsesEvent, _ []byte) bool {
+	s.foreseen(ev.response)
 	s.response(ev.response)
 	if s.items == 0 && len(s.calls) == 0 {
 		for el := range js.Elements(js.Get(ev.response, "output")) {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -91,8 +92,9 @@ type responsesWriter struct {
 	parts  []llm.Text // of a message
 	text   bytes.Buffer
 	cites  []llm.Citation
-	next   []json.RawMessage // log probabilities of the next piece
-	probs  *llm.LogProbs     // of the open text
+	fields map[string]json.RawMessage // extra ones of the open text
+	next   []json.RawMessage          // log probabilities of the next piece
+	probs  *llm.LogProbs              // of the open text
 	call   llm.CallStart
 	args   bytes.Buffer
 	done   []json.RawMessage // items
@@ -328,7 +330,10 @@ func (w *responsesWriter) end(kind spanKind, state llm.State) {
 		return
 	}
 	t := llm.Text{Text: w.text.String(), Refusal: kind == refusalSpan, Citations: w.cites, LogProbs: w.probs}
-	w.next = nil
+	if len(w.fields) > 0 {
+		t.Extra = llm.Extra{w.e.c.Format: w.fields}
+	}
+	w.next, w.fields = nil, nil
 	name, key := "response.output_text.done", "text"
 	if t.Refusal {
 		name, key = "response.refusal.done", "refusal"
@@ -342,6 +347,21 @@ func (w *responsesWriter) end(kind spanKind, state llm.State) {
 	if !state.IsZero() {
 		w.closeMessage(state)
 	}
+}
+
+func (w *responsesWriter) takesExtra() {}
+
+// extra takes the extra fields of a text, which are said when it is complete.
+func (w *responsesWriter) extra(kind spanKind, _ bool, x llm.Extra) {
+	own := x[w.e.c.Format]
+	if kind == thinkingSpan || kind == redactedSpan {
+		w.e.unplaced(own) // an item of reasoning is kept whole
+		return
+	}
+	if w.fields == nil {
+		w.fields = make(map[string]json.RawMessage)
+	}
+	maps.Copy(w.fields, own)
 }
 
 func (w *responsesWriter) endThinking(state llm.State) {

@@ -63,7 +63,7 @@ func (s *sequence) event(ev llm.Event) {
 		if !s.open {
 			s.close(llm.State{})
 			s.known(ev.State)
-			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind})
+			s.start(llm.CallStart{ID: ev.ID, Name: ev.Name, Kind: ev.Kind, Extra: ev.Extra})
 			s.w.callPiece(string(objectOf(ev.Args)))
 		}
 		s.endCall(&ev)
@@ -129,6 +129,9 @@ func (s *sequence) text(ev llm.TextDelta) {
 	if ev.Text != "" {
 		s.known(about.State)
 	}
+	if len(about.Extra) > 0 {
+		s.extra(kind, about.Extra, ev.Text == "" && !about.State.IsZero())
+	}
 	if ev.Text != "" || about.LogProbs != nil && s.span == kind {
 		s.enter(kind)
 		s.logProbs(about.LogProbs)
@@ -154,11 +157,16 @@ func (s *sequence) thinking(ev llm.ThinkingDelta) {
 	if about.Redacted {
 		kind = redactedSpan
 	}
+	if ev.Text != "" {
+		s.known(about.State)
+	}
+	if len(about.Extra) > 0 {
+		s.extra(kind, about.Extra, ev.Text == "" && !about.State.IsZero())
+	}
 	if ev.Text == "" {
 		s.sign(kind, about.State)
 		return
 	}
-	s.known(about.State)
 	s.enter(kind)
 	s.w.piece(kind, ev.Text)
 	if !about.State.IsZero() {
@@ -174,6 +182,27 @@ type itemWriter interface {
 	named(id, vendor string) (open bool)
 	// known says which id the next block has if it begins an item.
 	known(id, vendor string)
+}
+
+// extraWriter is a blockWriter that has a place for the extra fields of texts and thinking.
+type extraWriter interface {
+	// extra takes those of the block that is open, or of the one that is written next.
+	extra(kind spanKind, open bool, x llm.Extra)
+}
+
+// extra passes on the extra fields of a text or of thinking, and begins its block, unless that is nothing but its state.
+func (s *sequence) extra(kind spanKind, x llm.Extra, whole bool) {
+	w, ok := s.w.(extraWriter)
+	if !ok {
+		return
+	}
+	if s.span != kind {
+		s.close(llm.State{})
+	}
+	w.extra(kind, s.span == kind, x)
+	if !whole && kind != redactedSpan {
+		s.enter(kind)
+	}
 }
 
 // endPart ends the open block and passes on which id the next one has.

@@ -2,11 +2,13 @@ package wire
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -131,7 +133,37 @@ func (s *StreamEncoder) Write(ev llm.Event) error {
 	}
 	_, s.done = ev.(llm.Finish)
 	s.s.event(ev)
+	s.foreign(ev)
 	return s.flush()
+}
+
+// foreign notes what an event says that only another format or vendor knows, and that was passed over.
+func (s *StreamEncoder) foreign(ev llm.Event) {
+	if s.e.c.Own != nil {
+		return
+	}
+	switch ev := ev.(type) {
+	case llm.TextDelta:
+		if ev.Part != nil {
+			t := *ev.Part
+			if js.Get(t.State.Data, "type") == nil { // else it is a block of its own
+				t.Text = "signed"
+			}
+			s.e.foreignParts([]llm.Part{t})
+		}
+	case llm.ThinkingDelta:
+		if ev.Part != nil {
+			s.e.foreignParts([]llm.Part{*ev.Part})
+		}
+	case llm.Media:
+		s.e.foreignParts([]llm.Part{ev})
+	case llm.Call:
+		s.e.foreignParts([]llm.Part{ev})
+	case llm.Alternative:
+		if s.format.properties().Has(SeveralAnswers) {
+			s.foreign(ev.Event)
+		}
+	}
 }
 
 // carries reports whether the format can express an event, and adds a warning
@@ -161,19 +193,31 @@ func (s *StreamEncoder) carries(ev llm.Event) bool {
 	return true
 }
 
-// extra warns about extra fields of a text or of thinking: the blocks of streams have no place for them. It reports whether
-// there are some.
+// extraTaker is a streamEncoder that has a place for the extra fields of texts and thinking, or tells that they have come
+// too late for it.
+type extraTaker interface{ takesExtra() }
+
+// extra warns about the extra fields of a text or of thinking that are not for this format, or for which its streams have
+// no place. It reports whether those are all there are.
 func (s *StreamEncoder) extra(x llm.Extra) bool {
 	if _, own := s.format.(own); own || len(x) == 0 {
 		return false
 	}
 	fields := s.e.ownExtra(x)
+	if _, takes := s.s.(extraTaker); takes && len(fields) > 0 {
+		return false
+	}
+	s.e.unplaced(fields)
+	return true
+}
+
+// unplaced warns about extra fields for which a stream has no place, or has none any more.
+func (e *encoder) unplaced(fields map[string]json.RawMessage) {
 	for _, key := range sortedKeys(fields) {
 		if !strings.HasPrefix(key, restated) {
-			s.e.lostField(s.e.c.Format, key, fields[key], "a stream has no place for it")
+			e.lostField(e.c.Format, key, fields[key], "a stream has no place for it")
 		}
 	}
-	return true
 }
 
 // sseKeepAlive is a comment: every reader of server-sent events passes over it.

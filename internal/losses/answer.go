@@ -57,6 +57,7 @@ var answerWords = map[string]string{
 	"=server_tool_use": "hosted call", "=web_search_call": "hosted call", "=code_interpreter_call": "hosted call", "=image_generation_call": "hosted call", "=mcp_call": "hosted call",
 	"executableCode": "hosted call", "codeExecutionResult": "hosted result", "=web_search_tool_result": "hosted result", "=bash_code_execution_tool_result": "hosted result",
 	"logprobsResult": "logprobs", "reasoning_details": "thinking", "citationsContent": "citations", "=future_item": "opaque part", "=container_upload": "opaque part",
+	"toolResult": "hosted result", "citation": "citations",
 	"1": "n", // the second answer
 }
 
