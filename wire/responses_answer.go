@@ -52,8 +52,8 @@ var responsesMembers = []string{
 	"sequence_number", "item_id", "annotation_index", "text", "refusal", "name", "obfuscation", "status",
 }
 
-func (s *responsesStream) event(v []byte) (more bool) {
-	ev := &s.ev
+// read finds the members of an event.
+func (ev *responsesEvent) read(v []byte) {
 	*ev = responsesEvent{}
 	for key, val := range js.Members(v) {
 		switch string(key) {
@@ -79,11 +79,16 @@ func (s *responsesStream) event(v []byte) (more bool) {
 			ev.text = val
 		case "logprobs":
 			ev.probs = val
-		case "sequence_number", "item_id", "obfuscation":
+		case "sequence_number", "item_id", "obfuscation", "annotation_index", "text", "refusal", "name", "status":
 		default:
 			ev.more = true
 		}
 	}
+}
+
+func (s *responsesStream) event(v []byte) (more bool) {
+	ev := &s.ev
+	ev.read(v)
 	if len(ev.typ) < 2 {
 		return true
 	}
