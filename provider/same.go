@@ -92,6 +92,11 @@ func sameCall(a, b llm.Call) bool {
 		sameState(a.State, b.State) && sameExtra(a.Extra, b.Extra)
 }
 
+// sameStart reports whether two calls begin alike.
+func sameStart(a, b llm.CallStart) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Kind == b.Kind && sameExtra(a.Extra, b.Extra)
+}
+
 func sameState(a, b llm.State) bool { return a.Vendor == b.Vendor && bytes.Equal(a.Data, b.Data) }
 
 func sameExtra(a, b llm.Extra) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
@@ -112,7 +117,7 @@ func same(a, b llm.Event) bool {
 		return ok && a == b
 	case llm.CallStart:
 		b, ok := b.(llm.CallStart)
-		return ok && a.ID == b.ID && a.Name == b.Name && a.Kind == b.Kind && sameExtra(a.Extra, b.Extra)
+		return ok && sameStart(a, b)
 	case llm.CallDelta:
 		b, ok := b.(llm.CallDelta)
 		return ok && a == b
