@@ -24,11 +24,13 @@ type decoder struct {
 	entire bool // it is an answer that is one document
 
 	surrogates bool // the document may have escapes of surrogates
+
+	ends *js.Ends // of a large document
 }
 
 // valid reports whether a document is JSON.
 func (d *decoder) valid(v []byte) (ok bool) {
-	ok, d.surrogates = js.Check(v)
+	ok, d.surrogates, d.ends = js.CheckEnds(v)
 	return ok
 }
 
@@ -169,35 +171,40 @@ func (d *decoder) array(v []byte) bool  { return d.is(v, '[', "an array") }
 // kind than the one that is read is an error that names it, and never passed over. Answers are read as far as they can
 // be: their client did not write them.
 
-// askObject refuses a value of a request that is there and is no object.
-func (d *decoder) askObject(v []byte) []byte {
-	if d.asking && js.Kind(v) != '{' {
+// askObject refuses a value of a request that is there and is no object, and returns how to walk it. It is not inlined,
+// so that those who call it can be.
+//
+//go:noinline
+func (d *decoder) askObject(v []byte) *js.Ends {
+	if d.asking {
 		d.object(v)
 	}
-	return v
+	return d.ends
 }
 
-// askArray refuses a value of a request that is there and is no array.
-func (d *decoder) askArray(v []byte) []byte {
-	if d.asking && js.Kind(v) != '[' {
+// askArray is askObject for an array.
+//
+//go:noinline
+func (d *decoder) askArray(v []byte) *js.Ends {
+	if d.asking {
 		d.array(v)
 	}
-	return v
+	return d.ends
 }
 
 // members yields the members of an object.
 func (d *decoder) members(v []byte) iter.Seq2[[]byte, []byte] {
-	return js.Members(d.askObject(v))
+	return d.askObject(v).Members(v)
 }
 
 // elements yields the elements of an array.
 func (d *decoder) elements(v []byte) iter.Seq[[]byte] {
-	return js.Elements(d.askArray(v))
+	return d.askArray(v).Elements(v)
 }
 
 // get returns a member of an object, and nil if it has none of that name.
 func (d *decoder) get(v []byte, key string) []byte {
-	return js.Get(d.askObject(v), key)
+	return d.askObject(v).Get(v, key)
 }
 
 // text reads a string.
@@ -231,7 +238,7 @@ func (d *decoder) objects(v []byte) iter.Seq[[]byte] {
 		if !d.array(v) {
 			return
 		}
-		for el := range js.Elements(v) {
+		for el := range d.ends.Elements(v) {
 			if d.element(el, '{', "an object") && !yield(el) {
 				return
 			}

@@ -201,7 +201,12 @@ func camel(key []byte) []byte {
 
 // camelGet returns the member of an object, however its name is written.
 func (d *decoder) camelGet(v []byte, name string) []byte {
-	return camelGet(d.askObject(v), name)
+	for key, val := range d.members(v) {
+		if string(camel(key)) == name {
+			return val
+		}
+	}
+	return nil
 }
 
 // camelGet returns the value of a name, however it is written.

@@ -32,64 +32,13 @@ func Kind(v []byte) byte {
 
 // Members walks the members of an object: key and value, both slices of v.
 // A key with escapes is unquoted into a copy. What is not an object has none.
-func Members(v []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		if Kind(v) != '{' {
-			return
-		}
-		i := space(v, 1)
-		for i < len(v) && v[i] == '"' {
-			end := skip(v, i)
-			key := v[i:end]
-			i = space(v, end)
-			if i >= len(v) || v[i] != ':' {
-				return
-			}
-			i = space(v, i+1)
-			end = skip(v, i)
-			if end <= i || !yield(plain(key), v[i:end]) {
-				return
-			}
-			i = space(v, end)
-			if i >= len(v) || v[i] != ',' {
-				return
-			}
-			i = space(v, i+1)
-		}
-	}
-}
+func Members(v []byte) iter.Seq2[[]byte, []byte] { return (*Ends)(nil).Members(v) }
 
 // Elements walks the elements of an array; what is not an array has none.
-func Elements(v []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		if Kind(v) != '[' {
-			return
-		}
-		i := space(v, 1)
-		for i < len(v) && v[i] != ']' {
-			end := skip(v, i)
-			if end <= i || !yield(v[i:end]) {
-				return
-			}
-			i = space(v, end)
-			if i >= len(v) || v[i] != ',' {
-				return
-			}
-			i = space(v, i+1)
-		}
-	}
-}
+func Elements(v []byte) iter.Seq[[]byte] { return (*Ends)(nil).Elements(v) }
 
 // Get returns the value of a key of an object, and nil if there is none.
-func Get(v []byte, key string) []byte {
-	var found []byte
-	for k, val := range Members(v) {
-		if string(k) == key {
-			found = val
-		}
-	}
-	return found
-}
+func Get(v []byte, key string) []byte { return (*Ends)(nil).Get(v, key) }
 
 // Trim removes the white space around a text.
 func Trim(v []byte) []byte { return bytes.Trim(v, " \t\r\n") }

@@ -17,17 +17,22 @@ func Valid(text []byte) bool {
 // Check is [Valid], and says whether the text may have escapes of surrogates, which [Halves] counts.
 func Check(text []byte) (valid, surrogates bool) {
 	c := checker{text: text}
+	return c.check()
+}
+
+// check goes through all of the text.
+func (c *checker) check() (valid, surrogates bool) {
 	for c.value() {
 		for c.closes() {
 		}
 		if c.depth == 0 {
-			return space(text, c.pos) == len(text), c.surrogates
+			return space(c.text, c.pos) == len(c.text), c.surrogates
 		}
 		if !c.next() {
 			return false, false
 		}
 	}
-	return c.deep && json.Valid(text), true
+	return c.deep && json.Valid(c.text), true
 }
 
 // maxNested is how deep a checker follows a text. What is nested deeper is rare,
@@ -43,6 +48,8 @@ type checker struct {
 	deep    bool   // the text is nested too deep
 
 	surrogates bool // there are escapes of surrogates
+
+	ends *Ends // are noted, if it is not nil
 }
 
 // value goes past the value that stands next: past all of it, or into an object
@@ -89,6 +96,7 @@ func (c *checker) enter(object bool) (more, ok bool) {
 		c.objects |= bit
 		closer = '}'
 	}
+	c.ends.opens(c.pos, c.depth)
 	c.depth++
 	c.pos = space(c.text, c.pos+1)
 	if c.pos < len(c.text) && c.text[c.pos] == closer {
@@ -112,6 +120,7 @@ func (c *checker) closes() bool {
 	}
 	c.pos++
 	c.depth--
+	c.ends.closes(c.pos, c.depth)
 	return true
 }
 
