@@ -347,7 +347,8 @@ func told(u llm.Usage) llm.Usage {
 	return u
 }
 
-// counted reports whether there is a usage to tell. One that nobody counted is not told as 0, where clients can do without it.
+// counted reports whether there is a usage to tell. One that nobody counted is not told as 0, where clients can do without it:
+// the messages and converse formats demand it.
 func (e *encoder) counted(f llm.Finish, key string) bool {
 	return !told(f.Usage).IsZero() || len(f.Extra[e.c.Format][key]) > 0
 }

@@ -109,6 +109,10 @@ func (responses) encodeUsage(e *encoder, f llm.Finish) {
 	u := told(f.Usage)
 	more := f.Extra[e.c.Format]["usage"]
 	e.Key("usage")
+	if !e.counted(f, "usage") {
+		e.Null() // as the vendor says it of an answer that is not counted yet
+		return
+	}
 	start := e.Object()
 	e.IntField("input_tokens", u.Input)
 	e.Key("input_tokens_details")
