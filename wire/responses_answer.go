@@ -31,6 +31,7 @@ type responsesStream struct {
 	*answer
 	streamed bool           // pieces of the current item were sent
 	probed   bool           // and log probabilities with them
+	cited    bool           // and citations
 	items    int            // items that are complete
 	ahead    []stray        // members that nobody reads of what is not complete yet
 	ev       responsesEvent // the current one; kept here to save an allocation
@@ -218,7 +219,7 @@ var responsesEnvelope = []string{
 
 func (s *responsesStream) itemAdded(ev *responsesEvent, _ []byte) bool {
 	s.foresee(ev, "/item", ev.item, responsesItemMembers...)
-	s.streamed, s.probed = false, false
+	s.streamed, s.probed, s.cited = false, false, false
 	s.apart = true
 	s.nextID = js.Text(js.Get(ev.item, "id"))
 	kind := s.str(js.Get(ev.item, "type"))
@@ -272,6 +273,7 @@ func (s *responsesStream) thinkingDelta(ev *responsesEvent, _ []byte) bool {
 }
 
 func (s *responsesStream) annotation(ev *responsesEvent, _ []byte) bool {
+	s.cited = true
 	s.cite(decodeAnnotation(&s.decoder, ev.annotation))
 	return true
 }
@@ -319,6 +321,10 @@ func (s *responsesStream) itemDone(ev *responsesEvent, _ []byte) bool {
 				t.LogProbs = nil // they came with the pieces
 			}
 			s.textExtra(t)
+			if !s.cited && len(t.Citations) > 0 { // the server sends no events about them
+				s.apart = false
+				s.cite(t.Citations...)
+			}
 			if !t.State.IsZero() {
 				s.apart = false
 				s.textState(t.State)
@@ -338,8 +344,12 @@ func (s *responsesStream) earlier(parts []llm.Part) {
 		if !ok || i == len(parts)-1 {
 			continue
 		}
+		at := "/response.output_item.done/item/content/" + strconv.Itoa(i)
 		for key, val := range t.Extra[s.c.Format] {
-			s.stray("/response.output_item.done/item/content/"+strconv.Itoa(i), []byte(key), val)
+			s.stray(at, []byte(key), val)
+		}
+		if !s.cited && len(t.Citations) > 0 {
+			s.stray(at, []byte("annotations"), []byte("true"))
 		}
 	}
 }

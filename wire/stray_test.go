@@ -163,3 +163,19 @@ func TestRelaysPassStrays(t *testing.T) {
 		t.Errorf("%v, %s", err, out.String())
 	}
 }
+
+// Some servers tell the citations of a text with the complete item alone.
+func TestCitationsOfCompleteItems(t *testing.T) {
+	const cited = `{"type":"url_citation","start_index":0,"end_index":2,"url":"https://e.org","title":"E"}`
+	added := `data: {"type":"response.output_text.annotation.added","output_index":0,"content_index":0,"annotation_index":0,"item_id":"i","annotation":` + cited + "}\n\n"
+	for _, event := range []string{"", added} {
+		out, warnings := rewritten(t, wire.Responses, responsesStream(
+			`data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"i","role":"assistant","content":[]}}`+"\n\n"+
+				`data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"i","delta":"Hi"}`+"\n\n"+event+
+				`data: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"i","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[`+cited+`]}]}}`+"\n\n",
+			`completed","response":{"id":"r","model":"m","status":"completed","output":[]`))
+		if n := bytes.Count(out, []byte(`"response.output_text.annotation.added"`)); n != 1 || len(warnings) > 0 {
+			t.Errorf("%d citations, %v: %s", n, warnings, out)
+		}
+	}
+}
