@@ -88,8 +88,14 @@ func (p *EmulatedRequest) warn(code llm.WarningCode, feature, format string, arg
 // history should be in order, as wire.Heal leaves them.
 //
 // A request without tools is planned, too: the model may not know the roles of
-// calls and results, so those of the history become text.
+// calls and results, so those of the history become text. Those of tools that a
+// vendor ran are left out, with a warning; see [WithoutHosted].
 func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
+	out := &EmulatedRequest{}
+	if kept, warnings := WithoutHosted(req.Messages); len(warnings) > 0 {
+		req = req.Clone()
+		req.Messages, out.Warnings = kept, warnings
+	}
 	asked := req
 	// A free-text tool is taught as a function with one argument.
 	req, aliases := wire.Rules{NoFreeTools: true}.Apply(req)
@@ -99,7 +105,6 @@ func (e Emulation) Plan(req *llm.Request) (*EmulatedRequest, error) {
 	if req == asked && req.Output != nil {
 		req = req.Clone()
 	}
-	out := &EmulatedRequest{}
 	final, err := e.answer(req, out)
 	if err != nil {
 		return nil, err

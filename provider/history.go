@@ -2,8 +2,8 @@ package provider
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -15,38 +15,13 @@ func (m *Model) heal(j *job) {
 	j.req.Messages = healed
 	j.warnings = append(j.warnings, warnings...)
 	if j.route.Kind != Native {
-		withoutHosted(j)
+		j.req.Messages, warnings = emulate.WithoutHosted(j.req.Messages)
+		j.warnings = append(j.warnings, warnings...)
 	}
 	m.beginWithUser(j)
 	if j.route.Kind == Native {
 		m.beginWithThinking(j)
 		m.unsigned(j)
-	}
-}
-
-// withoutHosted takes out the calls that a vendor ran itself: there are no words
-// for them in a prompt. What was said about their results stays.
-func withoutHosted(j *job) {
-	n := 0
-	hosted := func(p llm.Part) bool {
-		call, isCall := p.(llm.Call)
-		result, isResult := p.(llm.Result)
-		if isCall && call.Hosted || isResult && result.Hosted {
-			n++
-			return true
-		}
-		return false
-	}
-	kept := j.req.Messages[:0]
-	for _, msg := range j.req.Messages {
-		had := len(msg.Parts)
-		msg.Parts = slices.DeleteFunc(msg.Parts, hosted)
-		if len(msg.Parts) > 0 || had == 0 {
-			kept = append(kept, msg)
-		}
-	}
-	if j.req.Messages = kept; n > 0 {
-		j.warn(llm.Ignored, "history", "%d calls and results of tools that a vendor ran are left out", n)
 	}
 }
 
