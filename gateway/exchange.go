@@ -282,7 +282,7 @@ func (x *exchange) read() (body []byte, req *llm.Request, recalled bool, err err
 	if req, x.streamed, err = x.Request(x.r.URL.Path, body); err != nil {
 		return nil, nil, false, err
 	}
-	x.name = req.Model
+	x.name, x.Codec = req.Model, x.Codec.Answering(req)
 	if err = cmp.Or(ambiguous(body), x.readMembers(body, weighed), x.readStore(req)); err != nil {
 		return nil, nil, false, err
 	}

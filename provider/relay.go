@@ -135,7 +135,7 @@ func (m *Model) planRelay(r *ClientRequest) *job {
 	if !sameRequest(j.req, r.Says) {
 		return nil
 	}
-	j.whole = !r.Stream
+	j.whole, j.codec = !r.Stream, j.codec.Answering(j.req)
 	return j
 }
 

@@ -60,6 +60,68 @@ func (e *encoder) callName(name string) {
 	e.StringField(namespaceField, q.space)
 }
 
+// Spaced returns messages whose calls name their tools as the client does, with the
+// namespace, for whoever keeps them: a later request may have other names for the same
+// tools. Flat of its codec turns them round.
+func (c Codec) Spaced(messages []llm.Message) []llm.Message {
+	if c.names == nil {
+		return messages
+	}
+	return eachCall(messages, func(call *llm.Call) {
+		q, ok := c.names.there[call.Name]
+		if !ok {
+			return
+		}
+		call.Name = q.name
+		own := maps.Clone(call.Extra[Responses])
+		if own == nil {
+			own = make(map[string]json.RawMessage)
+		}
+		own[namespaceField] = js.AppendQuoted(nil, q.space)
+		if call.Extra = maps.Clone(call.Extra); call.Extra == nil {
+			call.Extra = make(llm.Extra)
+		}
+		call.Extra[Responses] = own
+	})
+}
+
+// Flat returns messages that Spaced returned with the names that their tools have in the
+// request which the codec answers. Results have the names of their calls.
+func (c Codec) Flat(messages []llm.Message) []llm.Message {
+	named := make(map[string]string)
+	messages = eachCall(messages, func(call *llm.Call) {
+		if call.Extra[Responses][namespaceField] != nil {
+			c.names.flatten(call)
+			named[call.ID] = call.Name
+		}
+	})
+	for _, m := range messages {
+		for i, p := range m.Parts {
+			if res, ok := p.(llm.Result); ok && named[res.CallID] != "" {
+				res.Name = named[res.CallID]
+				m.Parts[i] = res
+			}
+		}
+	}
+	return messages
+}
+
+// eachCall returns messages with their calls changed.
+func eachCall(messages []llm.Message, change func(*llm.Call)) []llm.Message {
+	messages = slices.Clone(messages)
+	for at, m := range messages {
+		m.Parts = slices.Clone(m.Parts)
+		for i, p := range m.Parts {
+			if call, ok := p.(llm.Call); ok {
+				change(&call)
+				m.Parts[i] = call
+			}
+		}
+		messages[at] = m
+	}
+	return messages
+}
+
 // flatten gives a call the name that its tool has here.
 func (n *namespaces) flatten(c *llm.Call) {
 	raw := c.Extra[Responses][namespaceField]
@@ -99,7 +161,12 @@ func (c *Codec) flattenNames(req *llm.Request) {
 			continue
 		}
 		space[functionField] = js.AppendQuoted(nil, t.Name)
-		req.Tools[i].Name = js.Text(space["name"]) + "__" + t.Name
+		name := js.Text(space["name"]) + "__" + t.Name
+		for count[name] > 0 { // a tool of the client has that name already
+			name += "_"
+		}
+		count[name]++
+		req.Tools[i].Name = name
 		req.Tools[i].Extra[Responses][namespaceField], _ = json.Marshal(space)
 	}
 	names := c.Answering(req).names

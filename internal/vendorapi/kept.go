@@ -95,7 +95,7 @@ func (a *Answers) Recall(ctx context.Context, owner string, codec wire.Codec, re
 			Err: errors.New("Previous response with id '" + id + "' not found."),
 		}
 	}
-	req.Messages = slices.Concat(k.Messages, req.Messages)
+	req.Messages = slices.Concat(codec.Answering(req).Flat(k.Messages), req.Messages)
 	return nil
 }
 
@@ -124,7 +124,7 @@ func (a *Answers) Keep(ctx context.Context, owner, by string, codec wire.Codec, 
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(kept{whole(slices.Concat(req.Messages, []llm.Message{r.Message})), body, by})
+	value, err := json.Marshal(kept{codec.Spaced(whole(slices.Concat(req.Messages, []llm.Message{r.Message}))), body, by})
 	if err != nil {
 		return err
 	}

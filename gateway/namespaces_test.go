@@ -1,0 +1,369 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/sim"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// The tools of a coding agent: one of its own, and two of a namespace, of which one has the same name.
+const (
+	spaceSchema = `{"type":"object","properties":{"t":{"type":"string"}},"required":["t"]}`
+	spaceOnly   = `{"type":"namespace","name":"mcp__gh","description":"The forge.","tools":[{"type":"function","name":"create_issue","parameters":` + spaceSchema + `},{"type":"function","name":"shell","parameters":` + spaceSchema + `}]}`
+	spaceTools  = `[{"type":"function","name":"shell","parameters":` + spaceSchema + `},` + spaceOnly + `]`
+	spaceCalls  = " shell mcp__gh/create_issue mcp__gh/shell"
+)
+
+// spaceHost is an upstream whose model calls each tool that it is offered, until it has results.
+type spaceHost struct {
+	mu     sync.Mutex
+	bodies [][]byte
+}
+
+func (*spaceHost) says(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	last := req.Messages[len(req.Messages)-1]
+	parts, reason := []llm.Part{llm.Text{Text: "Done."}}, llm.Stop
+	if text := last.Text(); strings.Contains(text, "text:") && !strings.Contains(text, "fine") {
+		names := []string{"shell", "create_issue", "mcp__gh__shell"}
+		parts = nil
+		for _, name := range names {
+			parts = append(parts, llm.Text{Text: fmt.Sprintf("<tool_call>\n{\"name\": %q, \"arguments\": {\"t\": \"T\"}}\n</tool_call>\n", name)})
+		}
+	} else if strings.Contains(text, "native:") {
+		parts, reason = nil, llm.ToolCalls
+		for i, t := range req.Tools {
+			parts = append(parts, llm.Call{ID: fmt.Sprintf("c%d_%d", len(req.Messages), i), Name: t.Name, Args: json.RawMessage(`{"t":"T"}`)})
+		}
+	}
+	r := &llm.Response{Message: llm.Message{Role: llm.RoleAssistant, Parts: parts}, Finish: llm.Finish{Reason: reason}}
+	return func(yield func(llm.Event, error) bool) {
+		for _, ev := range r.Events() {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// last returns the last request, as its format is read.
+func (h *spaceHost) last(t *testing.T, format string) (string, *llm.Request) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	body := h.bodies[len(h.bodies)-1]
+	codec, _ := wire.For(format)
+	req, _, err := codec.DecodeRequest(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body), req
+}
+
+// spaceGateway is a gateway with a route for each format, for a model that has no tools, and for one that is asked after another failed.
+func spaceGateway(t *testing.T) (*spaceHost, string) {
+	t.Helper()
+	host := new(spaceHost)
+	model := &sim.Server{Model: llm.ModelFunc(host.says), Unknown: "sim/native"}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		host.mu.Lock()
+		host.bodies = append(host.bodies, body)
+		host.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		model.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", http.StatusServiceUnavailable) }))
+	t.Cleanup(down.Close)
+	vendors := map[string]provider.Vendor{"up-text": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}, "down": {BaseURL: down.URL, Wires: []string{wire.Messages}}}
+	var routes []gateway.ModelRoute
+	for format, root := range roots {
+		vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
+		cached := to("cached-"+format, "up-"+format+"/sim/native")
+		cached.Cache = gateway.Cache{For: time.Hour, Tools: true}
+		after := gateway.ModelRoute{Model: "after-" + format, Upstreams: []gateway.Upstream{{Model: "down/sim/native"}}, Fallback: []string{format}}
+		routes = append(routes, to(format, "up-"+format+"/sim/native"), cached, after)
+	}
+	routes = append(routes, to("text", "up-text/sim/native+no-tools"))
+	native := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	text := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Style: "hermes"}
+	open := func(id string, _ gateway.Way) (llm.Model, error) {
+		if strings.HasPrefix(id, "up-text/") {
+			return text.Open(id)
+		}
+		return native.Open(id)
+	}
+	return host, serve(t, gateway.Setup{Open: open, Routes: routes})
+}
+
+// spaceAnswer is what a client of the Responses format got.
+type spaceAnswer struct {
+	id     string
+	calls  string   // the calls, with their namespaces
+	items  string   // the calls and their results, to be sent back
+	ids    []string // of the calls
+	header http.Header
+	body   string
+}
+
+// spaceItem is an item of an answer.
+type spaceItem struct {
+	Type, Name, Namespace string
+	CallID                string `json:"call_id"`
+}
+
+// askSpaced asks as a client of the Responses format does, and reads calls from the end of the answer and from the items of its stream.
+func askSpaced(t *testing.T, url, body, name string) (a spaceAnswer) {
+	t.Helper()
+	post, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/responses", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "" {
+		post.Header.Set(gateway.IdempotencyHeader, name)
+	}
+	resp, err := http.DefaultClient.Do(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%v %d %s", err, resp.StatusCode, got)
+	}
+	a.header, a.body = resp.Header, string(got)
+	var answer struct {
+		ID     string
+		Output []json.RawMessage
+	}
+	whole, begun, ended := string(got), "", ""
+	for line := range strings.Lines(string(got)) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		var ev struct {
+			Type     string
+			Item     spaceItem
+			Response json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(data), &ev); err != nil {
+			t.Fatal(err)
+		}
+		switch ev.Type {
+		case "response.output_item.added":
+			begun += ev.Item.call()
+		case "response.output_item.done":
+			ended += ev.Item.call()
+		case "response.completed":
+			whole = string(ev.Response)
+		}
+	}
+	if err := json.Unmarshal([]byte(whole), &answer); err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	a.id = answer.ID
+	for _, raw := range answer.Output {
+		var item spaceItem
+		if err := json.Unmarshal(raw, &item); err != nil {
+			t.Fatal(err)
+		}
+		if a.calls += item.call(); item.Type == "function_call" {
+			a.ids = append(a.ids, item.CallID)
+		}
+		a.items += "," + string(raw)
+	}
+	if whole != string(got) && (begun != a.calls || ended != a.calls) {
+		t.Errorf("the items begin as%s and end as%s, but the answer has%s", begun, ended, a.calls)
+	}
+	a.items += a.results()
+	return a
+}
+
+func (i spaceItem) call() string {
+	switch {
+	case i.Type != "function_call":
+		return ""
+	case i.Namespace == "":
+		return " " + i.Name
+	}
+	return " " + i.Namespace + "/" + i.Name
+}
+
+// results are the results of the calls.
+func (a spaceAnswer) results() (items string) {
+	for _, id := range a.ids {
+		items += fmt.Sprintf(`,{"type":"function_call_output","call_id":%q,"output":"fine"}`, id)
+	}
+	return items
+}
+
+// flatHistory are the names of the calls of a request, and of the results that have one.
+func flatHistory(req *llm.Request) (calls, results string) {
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Call:
+				calls += " " + p.Name
+			case llm.Result:
+				results += " " + p.Name
+			}
+		}
+	}
+	return calls, results
+}
+
+// TestNamespacesComeBack checks that calls of tools in a namespace name it again, however the answer comes, and that the next
+// request names each tool to the upstream as the first one did.
+func TestNamespacesComeBack(t *testing.T) {
+	host, url := spaceGateway(t)
+	for format := range roots {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream=%t", format, stream), func(t *testing.T) {
+				comesBack(t, host, url, format, stream)
+			})
+		}
+	}
+}
+
+func comesBack(t *testing.T, host *spaceHost, url, format string, stream bool) {
+	says := func(model, input, more string) string {
+		return fmt.Sprintf(`{"model":%q,"stream":%t,"input":[{"role":"user","content":"native: go"}%s],"tools":%s%s}`, model, stream, input, spaceTools, more)
+	}
+	const unkept = `,"store":false`
+	first := askSpaced(t, url, says(format, "", unkept), "")
+	if first.calls != spaceCalls {
+		t.Fatalf("calls:%s", first.calls)
+	}
+	if fallen := askSpaced(t, url, says("after-"+format, "", unkept), ""); fallen.calls != spaceCalls || fallen.header.Get(gateway.WarningHeader) == "" {
+		t.Errorf("after a failure:%s, %v", fallen.calls, fallen.header)
+	}
+	for _, want := range []string{"miss", "hit"} {
+		if cached := askSpaced(t, url, says("cached-"+format, "", unkept), ""); cached.calls != spaceCalls || cached.header.Get(gateway.CacheHeader) != want {
+			t.Errorf("cached (%s):%s", want, cached.calls)
+		}
+	}
+	name := fmt.Sprint(format, stream)
+	for i, body := range []string{says(format, "", unkept), says(format, "", unkept), strings.Replace(says(format, "", unkept), fmt.Sprint(stream), fmt.Sprint(!stream), 1)} {
+		if again := askSpaced(t, url, body, name); again.calls != spaceCalls || (again.header.Get(gateway.ReplayHeader) != "") != (i > 0) {
+			t.Errorf("named, %d:%s", i, again.calls)
+		}
+	}
+	sameNames := func(how string) {
+		t.Helper()
+		want := " shell create_issue mcp__gh__shell"
+		body, req := host.last(t, format)
+		if calls, results := flatHistory(req); calls != want || strings.ReplaceAll(results, " ", "") != "" && results != want {
+			t.Errorf("%s: the upstream is told of calls%s and results%s: %s", how, calls, results, body)
+		}
+		if format == wire.Responses && (strings.Contains(body, "mcp__gh__shell") || strings.Count(body, `"namespace":"mcp__gh"`) != 2) {
+			t.Errorf("%s: %s", how, body)
+		}
+	}
+	askSpaced(t, url, says(format, first.items, unkept), "")
+	sameNames("by the items")
+	kept := askSpaced(t, url, says(format, "", ""), "")
+	askSpaced(t, url, fmt.Sprintf(`{"model":%q,"stream":%t,"previous_response_id":%q,"input":[%s],"tools":%s}`, format, stream, kept.id, kept.results()[1:], spaceTools), "")
+	sameNames("by the id")
+	if format == wire.Responses {
+		return
+	}
+	askSpaced(t, url, fmt.Sprintf(`{"model":%q,"stream":%t,"previous_response_id":%q,"input":[%s],"tools":[%s]}`, format, stream, kept.id, kept.results()[1:], spaceOnly), "")
+	if body, req := host.last(t, format); strings.Contains(body, "mcp__gh__shell") {
+		calls, _ := flatHistory(req)
+		t.Errorf("with other tools: the upstream is told of calls%s: %s", calls, body)
+	}
+	get, err := http.Get(url + "/v1/responses/" + kept.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer get.Body.Close()
+	if shown, _ := io.ReadAll(get.Body); strings.Count(string(shown), `"namespace":"mcp__gh"`) != 2 {
+		t.Errorf("the answer is kept as %s", shown)
+	}
+}
+
+// TestNamespacesOfTextModels checks the same for a model that has no tools and writes its calls.
+func TestNamespacesOfTextModels(t *testing.T) {
+	host, url := spaceGateway(t)
+	for _, stream := range []bool{false, true} {
+		says := func(input string) string {
+			return fmt.Sprintf(`{"model":"text","stream":%t,"store":false,"input":[{"role":"user","content":"text: go"}%s],"tools":%s}`, stream, input, spaceTools)
+		}
+		first := askSpaced(t, url, says(""), "")
+		if first.calls != spaceCalls {
+			t.Fatalf("stream=%t: calls:%s in %s", stream, first.calls, first.body)
+		}
+		askSpaced(t, url, says(first.items), "")
+		if body, _ := host.last(t, wire.Chat); strings.Count(body, "mcp__gh__shell") < 2 {
+			t.Errorf("stream=%t: the model is not told what it called: %s", stream, body)
+		}
+	}
+}
+
+// TestNamespacesOfMendedAnswers checks that an answer of the same format that has to be written anew keeps its namespaces, and that each
+// call is checked against the schema of its own tool.
+func TestNamespacesOfMendedAnswers(t *testing.T) {
+	const calls = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"shell","arguments":"{\"t\":\"T\"}","status":"completed"},` +
+		`{"type":"function_call","id":"fc_2","call_id":"c2","name":"create_issue","namespace":"mcp__gh","arguments":"{\"t\":\"T\",}","status":"completed"},` +
+		`{"type":"function_call","id":"fc_3","call_id":"c3","name":"shell","namespace":"mcp__gh","arguments":"{\"t\":\"T\",}","status":"completed"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answer := `{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"completed","output":[` + calls + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
+		if !strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		seq, calls, answer := 0, strings.ReplaceAll(calls, ",}", "}"), strings.ReplaceAll(answer, ",}", "}")
+		send := func(kind, rest string) {
+			fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,%s}\n\n", kind, kind, seq, rest)
+			seq++
+		}
+		send("response.created", `"response":{"id":"resp_1","object":"response","created_at":1,"model":"m","status":"in_progress","output":[]}`)
+		for i, item := range strings.Split(strings.ReplaceAll(calls, "},{", "}\n{"), "\n") {
+			send("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":%s`, i, strings.NewReplacer(`"{\"t\":\"T\"}"`, `""`, "completed", "in_progress").Replace(item)))
+			const args = `{\"t\":\"T\"}`
+			send("response.function_call_arguments.delta", fmt.Sprintf(`"item_id":"fc_%d","output_index":%d,"delta":"%s"`, i+1, i, args))
+			send("response.function_call_arguments.done", fmt.Sprintf(`"item_id":"fc_%d","output_index":%d,"arguments":"%s"`, i+1, i, args))
+			send("response.output_item.done", fmt.Sprintf(`"output_index":%d,"item":%s`, i, item))
+		}
+		send("response.completed", `"response":`+answer)
+	}))
+	t.Cleanup(server.Close)
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL, Wires: []string{wire.Responses}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	held := to("held", "up/m")
+	held.Check = gateway.Reask // so that nothing is relayed
+	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("relayed", "up/m"), held}})
+	wanting := strings.Replace(spaceTools, `"required":["t"]`, `"required":["t","u"]`, 1) // which only the client's own does
+	for _, stream := range []bool{false, true} {
+		for _, c := range []struct{ model, tools string }{{"relayed", wanting}, {"relayed", spaceTools}, {"held", spaceTools}} {
+			for _, store := range []bool{false, true} {
+				got := askSpaced(t, url, fmt.Sprintf(`{"model":%q,"stream":%t,"store":%t,"input":"go","tools":%s}`, c.model, stream, store, c.tools), "")
+				if got.calls != spaceCalls || strings.Contains(got.body, `T\",}`) {
+					t.Errorf("%s, stream=%t:%s in %s", c.model, stream, got.calls, got.body)
+				}
+				faults := strings.Count(got.body+strings.Join(got.header[gateway.WarningHeader], "\n"), `required property "u"`)
+				if want := map[bool]int{true: 1}[c.tools == wanting]; faults != want {
+					t.Errorf("%s, stream=%t: %d calls do not fit: %s %v", c.model, stream, faults, got.body, got.header)
+				}
+			}
+		}
+	}
+}
