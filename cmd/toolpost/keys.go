@@ -108,10 +108,25 @@ func withKeys(cmd *cobra.Command, create bool, f func(*access.Book) error) error
 	}
 	book, done, err := openKeys(cmd.Context(), name, create)
 	if err != nil {
-		return err
+		return keysError(cmd, err)
 	}
 	defer done()
-	return f(book)
+	return keysError(cmd, f(book))
+}
+
+// keysError is an error about keys in the words of a command: what somebody wants wrongly is wrong use, and the name of a package
+// says nothing to them.
+func keysError(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "access: "); ok {
+		err = &hiddenError{text, err}
+	}
+	if invalid := new(access.InvalidError); errors.As(err, &invalid) {
+		return usageError{err, cmd.CommandPath()}
+	}
+	return err
 }
 
 func newKeys() *cobra.Command {
@@ -131,6 +146,7 @@ or month, or total.`,
 	}
 	addKeysFlags(cmd)
 	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam())
+	noEmptyFlags(cmd, "name") // which is only what a key is called
 	return cmd
 }
 

@@ -222,5 +222,6 @@ func withPrograms(cmd *cobra.Command) *cobra.Command {
 		return serveFor(cmd, *name, addr)
 	}
 	cmd.AddCommand(newServeImport())
+	noEmptyFlags(cmd)
 	return cmd
 }

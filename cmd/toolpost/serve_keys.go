@@ -78,7 +78,7 @@ func openGuards(cmd *cobra.Command, s *settings) (guards, error) {
 		}
 		return db, err
 	}
-	err = g.open(cmd.Context(), name, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State, name), open)
+	err = keysError(cmd, g.open(cmd.Context(), name, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State, name), open))
 	if err != nil {
 		g.done()
 	}

@@ -63,6 +63,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	} {
 		f.String(string(g), "", usage)
 	}
+	noEmptyFlags(cmd)
 	return cmd
 }
 
@@ -135,9 +136,7 @@ func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time)
 func pickedBy(cmd *cobra.Command) (access.Filter, error) {
 	only := access.Filter{}
 	for _, g := range access.Filters {
-		if f := cmd.Flag(string(g)); f.Changed && f.Value.String() == "" {
-			return nil, usagef(cmd, "--%s is empty; leave it out to count all", g)
-		} else if f.Changed {
+		if f := cmd.Flag(string(g)); f.Changed {
 			only[g] = f.Value.String()
 		}
 	}

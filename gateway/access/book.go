@@ -109,15 +109,21 @@ func list[T any](ctx context.Context, s Store, kind string) ([]T, error) {
 	return out, nil
 }
 
+// InvalidError says what is wrong with a key or a team that somebody wants to have, and not with the store.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *InvalidError) Unwrap() error { return e.Err }
+
 // Create makes a key out of what k says, but for its ID and times, and returns it with
 // its secret, which nobody can read again.
 func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
 	if err := k.check(); err != nil {
-		return Key{}, "", fmt.Errorf("access: %w", err)
+		return Key{}, "", fmt.Errorf("access: %w", &InvalidError{err})
 	}
 	k.ID, k.Created, k.Revoked, k.Rotated = newID(), b.now().Truncate(time.Second), time.Time{}, time.Time{}
 	if !k.Expires.IsZero() && !k.Expires.After(k.Created) {
-		return Key{}, "", errors.New("access: the key would have expired already")
+		return Key{}, "", fmt.Errorf("access: %w", &InvalidError{errors.New("the key would have expired already")})
 	}
 	secret := newSecret(k.ID)
 	if _, err := change(ctx, b.Store, teamRecord, k.Team, func(t *Team, _ bool) error { t.Name = k.Team; return nil }); err != nil {
@@ -162,7 +168,7 @@ func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error)
 		k := s.Key
 		f(&k)
 		if err := k.check(); err != nil {
-			return err
+			return &InvalidError{err}
 		}
 		for _, list := range []*[]string{&k.Models, &k.Tools, &k.Routes} {
 			if slices.Equal(*list, []string{"*"}) { // a bound that bounds nothing is taken away
@@ -170,7 +176,7 @@ func (b *Book) Change(ctx context.Context, id string, f func(*Key)) (Key, error)
 			}
 		}
 		if !k.Expires.IsZero() && !k.Expires.Equal(s.Expires) && !k.Expires.After(b.now()) {
-			return errors.New("it would have expired already; revoke ends a key")
+			return &InvalidError{errors.New("it would have expired already; revoke ends a key")}
 		}
 		s.Name, s.Models, s.Tools, s.Routes, s.Limits, s.Expires = k.Name, k.Models, k.Tools, k.Routes, k.Limits, k.Expires
 		return nil
@@ -216,7 +222,7 @@ func (b *Book) Teams(ctx context.Context) ([]Team, error) {
 // SetTeam makes a team, or gives it other limits.
 func (b *Book) SetTeam(ctx context.Context, t Team) error {
 	if err := errors.Join(checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
-		return fmt.Errorf("access: %w", err)
+		return fmt.Errorf("access: %w", &InvalidError{err})
 	}
 	_, err := change(ctx, b.Store, teamRecord, t.Name, func(v *Team, _ bool) error { *v = t; return nil })
 	return err
