@@ -257,9 +257,7 @@ func (a *asking) note(ev llm.Event) {
 	case llm.Finish:
 		a.x.spend(ev.Usage)
 	case provider.RequestRetry:
-		if ev.Status != 0 {
-			a.x.tally.sent.Store(turnedDown)
-		}
+		a.x.again(ev)
 	}
 }
 

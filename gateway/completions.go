@@ -128,8 +128,9 @@ func (x *exchange) countWritten(status int, s *writtenStream) {
 		x.spent.text = writtenIn(said)
 	}
 	x.usage.Input, x.usage.Output = firstNumber(said, usedIn), firstNumber(said, saidIn)
-	x.countTokens()
-	if x.rights != nil {
-		x.spend(x.usage)
+	if x.rights == nil {
+		x.countTokens(x.usage)
+		return
 	}
+	x.spend(x.usage)
 }

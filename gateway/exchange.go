@@ -119,11 +119,19 @@ func (x *exchange) observed(err error) {
 		return
 	}
 	x.step.Route, x.step.Model = x.tally.route, x.name
-	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.status, x.usage
+	x.step.Upstream, x.step.Status, x.step.Usage = x.upstream, x.outlet.status, x.used()
 	if x.rights != nil {
 		x.step.Team = x.rights.Key.Team
 	}
 	observe.End(x.r.Context(), x.step, err)
+}
+
+// used is what the request used: with keys what was booked, else what the upstream said last.
+func (x *exchange) used() llm.Usage {
+	if x.spent.admission != nil {
+		return x.spent.used
+	}
+	return x.usage
 }
 
 // end tells the observer and the log.
@@ -133,8 +141,9 @@ func (x *exchange) end(err error) {
 	attrs = append(attrs, slog.String("id", x.id), slog.String("method", x.r.Method), slog.String("path", x.withoutKeys(x.r.URL.Path)), slog.Duration("took", time.Since(x.start)))
 	attrs = append(attrs, x.whose()...)
 	if x.name != "" {
+		used := x.used()
 		attrs = append(attrs, slog.String("route", x.tally.route), slog.String("model", x.withoutKeys(x.name)), slog.String("upstream", x.upstream), slog.Bool("cached", x.spent.cached),
-			slog.Int("input_tokens", x.usage.Input), slog.Int("output_tokens", x.usage.Output),
+			slog.Int("input_tokens", used.Input), slog.Int("output_tokens", used.Output),
 			slog.Int("warnings", len(x.told)+x.unsaid), slog.Int("invalid_calls", x.invalid))
 	}
 	if err != nil && x.ending() { // what the upstream says of that is only that it was left

@@ -189,10 +189,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 			return err
 		}
 	}
-	ctx := x.ctx()
-	if e.costs == allTokens {
-		ctx = httptrace.WithClientTrace(ctx, x.tally.trace())
-	}
+	ctx := httptrace.WithClientTrace(x.ctx(), x.tally.trace())
 	settle, err := x.claimPassed(e, up, to.Info(), body)
 	if err != nil {
 		return err
@@ -206,7 +203,7 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	x.asks(up)
 	resp, err := to.Do(ctx, provider.Forwarded{Method: x.r.Method, Path: path, Query: x.r.URL.RawQuery, Header: allowed(x.r.Header, toUpstream), Body: body})
 	if err != nil {
-		x.leftPassed(e, len(body))
+		x.leftPassed(e, len(body), err)
 		return outside(err, err)
 	}
 	defer resp.Body.Close()
@@ -219,9 +216,9 @@ func (x *exchange) pass(e *endpoint, model string) (err error) {
 	return x.sendBack(e, r, resp, len(body))
 }
 
-// leftPassed books what was sent to an endpoint that is paid for by tokens, if its client went away before the answer: it was read all the same.
-func (x *exchange) leftPassed(e *endpoint, sent int) {
-	if x.rights != nil && e.costs == tokens && x.ctx().Err() != nil && !x.ending() {
+// leftPassed books what was sent to an endpoint that is paid for by tokens, if its answer has no end: it was read all the same.
+func (x *exchange) leftPassed(e *endpoint, sent int, err error) {
+	if x.rights != nil && e.costs == tokens && x.worked(err) {
 		x.estimates("lost", llm.Usage{Input: tokensOf(sent)})
 	}
 }
@@ -385,6 +382,9 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 	} else {
 		x.outlet.copy, x.outlet.most = new(bytes.Buffer), maxUsage
 	}
+	if resp.StatusCode/100 != 2 {
+		x.tally.sent.Store(turnedDown) // what is refused costs nothing
+	}
 	x.w.WriteHeader(resp.StatusCode)
 	flush := http.NewResponseController(x.w)
 	buf := make([]byte, 32<<10)
@@ -396,6 +396,7 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 				x.spent.text = text.text
 			}
 			if _, err := x.w.Write(buf[:n]); err != nil {
+				x.leftPassed(e, sent, errGone)
 				return errGone
 			}
 			_ = flush.Flush() // a client that is gone shows with the next piece
@@ -404,6 +405,7 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 			break
 		}
 		if err != nil {
+			x.leftPassed(e, sent, err)
 			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 		}
 	}
@@ -413,12 +415,6 @@ func (x *exchange) sendBack(e *endpoint, r *route, resp *http.Response, sent int
 		x.countPassed(e, resp.StatusCode, sent)
 	}
 	return nil
-}
-
-// countTokens counts what is known of what was used.
-func (x *exchange) countTokens() {
-	x.meters.tokens.add(float64(x.usage.Input), x.tally.route, x.tally.upstream, "input")
-	x.meters.tokens.add(float64(x.usage.Output), x.tally.route, x.tally.upstream, "output")
 }
 
 // usedIn and saidIn are where answers of other endpoints say what was used: OpenAI, Ollama, Gemini, Cohere.
@@ -449,8 +445,8 @@ func (x *exchange) countPassed(e *endpoint, status, sent int) {
 		body := js.Trim(x.outlet.copy.Bytes())
 		x.usage.Input, x.usage.Output = firstNumber(body, usedIn), firstNumber(body, saidIn)
 	}
-	x.countTokens()
 	if x.rights == nil {
+		x.countTokens(x.usage)
 		return
 	}
 	silent := x.usage.Input+x.usage.Output == 0 && x.spent.finished && x.r.Method == http.MethodPost
@@ -460,7 +456,7 @@ func (x *exchange) countPassed(e *endpoint, status, sent int) {
 	case silent && e.costs == someThing:
 		x.spent.unpriced, x.spent.open = true, false
 	default:
-		x.spent.book(x.usage)
+		x.book(x.usage)
 	}
 }
 

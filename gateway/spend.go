@@ -7,6 +7,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/access"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // spending is what a request spends, which may ask models several times.
@@ -20,7 +21,9 @@ type spending struct {
 	open bool // nobody has said what it used
 	to   string
 	req  *llm.Request
-	text int // bytes of the answer so far
+	text int       // bytes of the answer so far
+	said llm.Usage // what the upstream said of it where the answer began
+	work int64     // when it had the question of an earlier attempt that it worked on, in nanoseconds; 0 if there is none
 
 	// Of those that are over:
 	used                llm.Usage
@@ -34,11 +37,16 @@ type spending struct {
 
 // begin notes who is asked what.
 func (s *spending) begin(to string, req *llm.Request) {
-	s.open, s.to, s.req, s.text = s.admission != nil, to, req, 0
+	s.open, s.to, s.req, s.text, s.said, s.work = s.admission != nil, to, req, 0, llm.Usage{}, 0
 }
 
-// count notes what an answer holds: what is used is estimated by it where nobody says it.
-func (s *spending) count(ev llm.Event) { s.text += written(ev) }
+// count notes what an answer holds, and what its upstream says where it begins: what is used is estimated by that where nobody says it.
+func (s *spending) count(ev llm.Event) {
+	s.text += written(ev)
+	if start, is := ev.(llm.Start); is {
+		s.said = start.Usage
+	}
+}
 
 // written is how many bytes a model wrote with an event.
 func written(ev llm.Event) int {
@@ -109,7 +117,7 @@ func (x *exchange) spend(u llm.Usage) {
 		}
 		x.estimates("partly", u)
 	default:
-		s.book(u)
+		x.book(u)
 	}
 }
 
@@ -117,33 +125,68 @@ func (x *exchange) spend(u llm.Usage) {
 func (x *exchange) estimates(why string, u llm.Usage) {
 	x.spent.estimated = true
 	x.meters.estimated.add(1, x.tally.route, why)
-	x.spent.book(u)
+	x.book(u)
 }
 
-// lost ends a question whose answer has no end. What came of it, or was asked by a client that went away, is estimated; what an upstream
-// has refused costs nothing.
+// lost ends a question whose answer has no end, whoever ended it. What an upstream worked on is estimated; what it has refused, or never
+// had, costs nothing.
 func (x *exchange) lost(err error) {
 	s := &x.spent
-	var told *llm.Error
-	refused := s.text == 0 && (x.tally.sent.Load() == turnedDown || errors.As(err, &told) && told.Status != 0)
-	gone := (errors.Is(err, errGone) || x.ctx().Err() != nil) && !refused
-	if s.open && (s.text > 0 || gone) {
+	if s.open && x.worked(err) {
 		used := s.estimate()
-		if gone && !x.ending() {
-			used.Output = max(used.Output, x.unseen())
+		if said := s.said; said.Input > 0 && !s.odd(said) {
+			said.Output = max(said.Output, used.Output)
+			used = said
 		}
+		used.Output = max(used.Output, x.unseen())
 		x.estimates("lost", used)
 	}
 	s.open = false
 }
 
+// worked reports whether the upstream has worked on the question at hand, whose answer ended with err: something of the answer came, or nobody
+// waited for it any longer. One that refuses a question, or breaks the connection without a word, has not, and one that cannot be reached
+// does not even know of it.
+func (x *exchange) worked(err error) bool {
+	s, sent := &x.spent, x.tally.sent.Load()
+	var told *llm.Error
+	switch {
+	case s.text > 0, s.work > 0:
+		return true
+	case sent == turnedDown, errors.As(err, &told) && told.Status != 0 && !x.ending(): // whose status is our own
+		return false
+	case sent > 0 && x.tally.answered.Load():
+		return true
+	case errors.Is(err, errGone), x.ctx().Err() != nil:
+		return sent > 0 || x.tally.asked.Load() == 0 // a model that is not asked over HTTP has what it is asked at once
+	}
+	return sent > 0 && gaveUp(llm.KindOf(err))
+}
+
+// gaveUp reports whether a kind of error says that an answer was not waited for any longer.
+func gaveUp(kind llm.Kind) bool {
+	return kind == llm.Canceled || kind == llm.Timeout || kind == llm.TimeLimit || kind == llm.Stalled
+}
+
+// again notes that an upstream is asked once more, and whether it has worked on what it was asked before: that is booked once, if no
+// answer comes to an end.
+func (x *exchange) again(ev provider.RequestRetry) {
+	s, t := &x.spent, &x.tally
+	if ev.Status != 0 {
+		t.sent.Store(turnedDown)
+	} else if sent := t.sent.Load(); sent > 0 && x.worked(&llm.Error{Kind: ev.Kind}) {
+		s.work = sent
+	}
+}
+
 // unseenSpeed is how many tokens a second a model is taken to write that nobody sees.
 const unseenSpeed = 100
 
-// unseen is how much output an upstream is taken to have made for a client that went away, beside its text. Of an answer in one piece nothing is seen, and vendors
+// unseen is how much output an upstream is taken to have made of an answer without an end, beside its text. Of an answer in one piece nothing is seen, and vendors
 // finish it whoever waits: it is all that was reserved. They end a stream, whose model may have thought in silence until then.
 func (x *exchange) unseen() int {
-	s, sent := &x.spent, x.tally.sent.Load()
+	s := &x.spent
+	sent := max(x.tally.sent.Load(), s.work)
 	if sent <= 0 || !x.rights.BoundsSize() { // nobody was asked, or nothing was reserved
 		return 0
 	}
@@ -154,8 +197,10 @@ func (x *exchange) unseen() int {
 	return most
 }
 
-// book adds what a question used to what the request did.
-func (s *spending) book(u llm.Usage) {
+// book adds what a question used to what the request did, and counts it.
+func (x *exchange) book(u llm.Usage) {
+	x.countTokens(u)
+	s := &x.spent
 	s.open = false
 	price := s.models[s.to].Price
 	cost, known := price.Cost(u)

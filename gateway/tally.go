@@ -19,6 +19,7 @@ type tally struct {
 	read     time.Time    // when the request was read
 	asked    atomic.Int64 // when the first upstream was asked, in nanoseconds
 	sent     atomic.Int64 // when the upstream had the question at hand; 0 if it does not have it, or turnedDown
+	answered atomic.Bool  // it has begun to send something back
 	event    time.Time    // when the first event of the answer came
 
 	finish llm.Reason // why the answer ended
@@ -30,13 +31,23 @@ const turnedDown = -1
 // noRoute is the route of requests that lead nowhere.
 const noRoute = "none"
 
-// trace notes when an upstream is asked, and whether it has the question that is asked now.
+// trace notes when an upstream is asked, whether it has the question that is asked now, and whether it says something to it.
 func (t *tally) trace() *httptrace.ClientTrace {
-	t.sent.Store(0)
+	t.unsent()
 	return &httptrace.ClientTrace{
-		GetConn:      func(string) { t.asked.CompareAndSwap(0, time.Now().UnixNano()) },
-		WroteHeaders: func() { t.sent.Store(time.Now().UnixNano()) },
+		GetConn: func(string) {
+			t.asked.CompareAndSwap(0, time.Now().UnixNano())
+			t.unsent()
+		},
+		WroteHeaders:         func() { t.sent.Store(time.Now().UnixNano()) },
+		GotFirstResponseByte: func() { t.answered.Store(true) },
 	}
+}
+
+// unsent notes that nobody has the question yet.
+func (t *tally) unsent() {
+	t.sent.Store(0)
+	t.answered.Store(false)
 }
 
 // saw counts what an event of an answer says.
@@ -59,12 +70,17 @@ func (x *exchange) saw(ev llm.Event) {
 			m.unpromoted.add(1, t.route, string(ev.Code))
 		}
 	case llm.Finish:
-		t.finish = ev.Reason
-		u := ev.Usage
-		for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
-			if n > 0 && n <= mostInput { // a counter never falls, and one odd answer must not be all that it shows
-				m.tokens.add(float64(n), t.route, t.upstream, tokenKinds[i])
-			}
+		if t.finish = ev.Reason; !x.spent.open { // else what is booked is counted
+			x.countTokens(ev.Usage)
+		}
+	}
+}
+
+// countTokens counts what was used.
+func (x *exchange) countTokens(u llm.Usage) {
+	for i, n := range [...]int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
+		if n > 0 && n <= mostInput { // a counter never falls, and one odd answer must not be all that it shows
+			x.meters.tokens.add(float64(n), x.tally.route, x.tally.upstream, tokenKinds[i])
 		}
 	}
 }
