@@ -230,6 +230,7 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 	}
 	c.bodyWarnings(m)
 	s.routeWarnings(m)
+	v.openSecrets(m, s)
 	m.zeros(reflect.ValueOf(c), "gateway")
 }
 

@@ -129,7 +129,7 @@ func TestCheckWarns(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv(adminKeyEnv, "")
 	for config, says := range map[string]string{
-		"": "there are no routes, so the offline model answers for every name",
+		"gateway: {}\n": "there are no routes, so the offline model answers for every name",
 		"gateway:\n  routes: [{model: a, to: [{model: sim/offline}, {model: sim/native, weight: 0}]}]\n":                                     ":2: warning: gateway.routes[0].to[1].weight: 0 keeps sim/native out of the draw",
 		"gateway:\n  keys: postgres://u:hunter2@db/x\n" + goodRoute:                                                                          ":2: warning: gateway.keys: a password stands in the file; it belongs into TOOLPOST_GATEWAY_KEYS",
 		"gateway:\n  ops_hosts: [x.y]\n" + goodRoute:                                                                                         ":2: warning: gateway.ops_hosts: it is for ops_addr, which is not set",
@@ -148,7 +148,7 @@ func TestCheckWarns(t *testing.T) {
 			t.Errorf("%s: %d %s", config, got.code, got.errOut)
 		}
 	}
-	place(t, "gateway.yaml", "# nothing\n")
+	place(t, "gateway.yaml", "gateway:\n")
 	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 0, "there are no routes: the offline model answers for every name")
 	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:k.db\n  admin_addr: 127.0.0.1:0\n"+goodRoute)
 	if got := within(t, 10*time.Second, "serve", "--addr", "127.0.0.1:0", "--config", "gateway.yaml"); got.code != 1 || !strings.Contains(got.errOut, "it needs a key for administrators") {

@@ -207,6 +207,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m.addError(v.bodyProblems(s))
 	m.addError(traceProblem())
 	m.addError(v.tryTools(s))
+	s.impliedRoot(m)
 	setup, err := s.gatewaySetup(v.log)
 	m.addError(err)
 	if err == nil {
@@ -237,6 +238,10 @@ func (v *serving) readInto(m *mistakes) *settings {
 	}
 	if m.tree == nil && len(m.list) > 0 {
 		return nil // it is no YAML
+	}
+	if named && len(m.list) == 0 && m.saysNothing() {
+		m.addError(errSaysNothing)
+		return nil
 	}
 	switch {
 	case len(m.list) > 0:

@@ -67,7 +67,7 @@ func openRouteTools(cmd *cobra.Command, s *settings, check bool) (*routeTools, e
 func (t *routeTools) open(cmd *cobra.Command, s *settings, check bool) error {
 	for _, r := range s.Gateway.Routes {
 		if len(r.Served.Tools) > 0 && t.own == nil {
-			if err := t.openOwn(); err != nil {
+			if err := t.openOwn(cmd); err != nil {
 				return err
 			}
 		}
@@ -91,11 +91,15 @@ func (t *routeTools) open(cmd *cobra.Command, s *settings, check bool) error {
 // close ends what the tools need.
 func (t *routeTools) close() { t.w.done() }
 
-// openOwn opens all built-in tools: a route names those that it has.
-func (t *routeTools) openOwn() error {
+// openOwn opens all built-in tools: a route names those that it has. What is the gateway's own is off limits for them.
+func (t *routeTools) openOwn(cmd *cobra.Command) error {
 	all := *t.w.settings
 	all.Allow = slices.Sorted(keys(allowed))
-	files, err := builtin.OpenFiles(all.Root)
+	blocked, err := offLimits(all.Root, all.ownPlaces(cmd))
+	if err != nil {
+		return fmt.Errorf("root: %w", err)
+	}
+	files, err := builtin.OpenFiles(all.Root, blocked...)
 	if err != nil {
 		return fmt.Errorf("root: %w", err)
 	}

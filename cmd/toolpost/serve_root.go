@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/spf13/cobra"
+
+	"github.com/toolpost/toolpost/gateway"
+)
+
+// folderTools are the built-in tools that work in the folder of root.
+var folderTools = []string{"list_files", "read_file", "search_files", "write_file", "edit_file", "run_command"}
+
+// impliedRoot looks at routes whose tools work in the folder that the gateway happens to be started in, because no root is set: that it is
+// the whole system is refused, as a service is started there, and any other one is said.
+func (s *settings) impliedRoot(m *mistakes) {
+	if s.Root != "." || s.from["root"] != "" || m.line("root") > 0 {
+		return
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return // opening it says so
+	}
+	for i, r := range s.Gateway.Routes {
+		k := slices.IndexFunc(r.Served.Tools, func(name string) bool { return slices.Contains(folderTools, name) })
+		if k < 0 {
+			continue
+		}
+		if filepath.Dir(here) == here {
+			m.addError(&gateway.RouteError{Route: i, Model: r.Model, Setting: fmt.Sprintf("tools[%d]", k), Err: fmt.Errorf("tools: %s works in the folder of root, which is not set, and the gateway is started in %s: its clients would see every file that it can; set root at the top of the configuration", r.Served.Tools[k], here)})
+			continue
+		}
+		m.warn(fmt.Sprintf("gateway.routes[%d].tools[%d]", i, k), "%s works in %s, where the gateway is started, because root is not set; set it at the top of the configuration", r.Served.Tools[k], here)
+	}
+}
+
+// ownPlaces are the files and folders of the gateway itself, which its tools do not touch: who may use a tool is not who may read
+// keys and what other clients did.
+func (s *settings) ownPlaces(cmd *cobra.Command) (list []string) {
+	keys, _ := keysName(cmd, s) // that it cannot be used is said elsewhere
+	for _, name := range []string{keys, cmp.Or(os.Getenv(stateEnv), s.Gateway.Keys.State), s.Journal} {
+		if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
+			for _, beside := range []string{"", "-wal", "-shm", "-journal"} {
+				list = append(list, file+beside)
+			}
+		} else if name == s.Journal && !isPostgres(name) {
+			list = append(list, name)
+		}
+	}
+	list = append(list, s.file, s.Gateway.Ops.TLS.Key, stateDir())
+	if dir, err := os.UserConfigDir(); err == nil {
+		list = append(list, filepath.Join(dir, "toolpost"))
+	}
+	return slices.DeleteFunc(list, func(place string) bool { return place == "" })
+}
+
+// offLimits returns the patterns for those of the places that lie below a folder, as builtin.OpenFiles takes them. A folder that lies in
+// one of the places is refused.
+func offLimits(root string, places []string) (patterns []string, err error) {
+	root, err = whereIs(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, place := range places {
+		at, err := whereIs(place)
+		if err != nil {
+			continue // it is nowhere
+		}
+		if inside, err := filepath.Rel(at, root); err == nil && filepath.IsLocal(inside) {
+			return nil, fmt.Errorf("%s is, or lies in, %s, where the gateway keeps what is its own; name another folder", root, place)
+		}
+		below, err := filepath.Rel(root, at)
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		folder := filepath.Base(filepath.Dir(below))
+		if folder == "." { // it is the root itself, which has no name in a path
+			folder = ""
+		}
+		patterns = append(patterns, literally.Replace(folder)+"/"+literally.Replace(filepath.Base(below)))
+	}
+	return patterns, nil
+}
+
+// literally takes letters that mean something in a pattern for themselves.
+var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+
+// whereIs returns the absolute path of a file without links, of one that is not there that of its folder and its name.
+func whereIs(file string) (string, error) {
+	full, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if at, err := filepath.EvalSymlinks(full); err == nil {
+		return at, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(full))
+	if err != nil {
+		return full, nil
+	}
+	return filepath.Join(dir, filepath.Base(full)), nil
+}
+
+// openSecrets warns of files with keys that everybody on the machine may read.
+func (v *serving) openSecrets(m *mistakes, s *settings) {
+	if runtime.GOOS == "windows" {
+		return // where these bits say nothing
+	}
+	keys, _ := keysName(v.cmd, s)
+	at := "gateway.keys"
+	if f := v.cmd.Flag("keys"); f != nil && f.Changed {
+		at = "--keys"
+	} else if os.Getenv(keysEnv) != "" {
+		at = keysEnv
+	}
+	for _, row := range []struct{ path, file string }{
+		{at, strings.TrimPrefix(keys, "sqlite:")},
+		{"gateway.state", strings.TrimPrefix(s.Gateway.Keys.State, "sqlite:")},
+		{"gateway.tls.key", s.Gateway.Ops.TLS.Key},
+	} {
+		info, err := os.Stat(row.file)
+		if row.file == "" || err != nil || info.Mode().Perm()&0o004 == 0 {
+			continue
+		}
+		x := mistake{Path: row.path, Warning: true, Problem: fmt.Sprintf("everybody on this machine may read %s; chmod 600 it", row.file)}
+		if strings.HasPrefix(row.path, "gateway.") {
+			m.at(x)
+		} else {
+			m.add(x)
+		}
+	}
+}
+
+// errSaysNothing refuses a configuration that is named and empty, as a file is that was not written yet: the offline model would answer
+// for every name.
+var errSaysNothing = errors.New("the configuration says nothing; without any, leave --config and TOOLPOST_CONFIG out")
+
+// saysNothing reports whether a file that is YAML has no settings.
+func (m *mistakes) saysNothing() bool {
+	if m.tree == nil {
+		return false
+	}
+	for _, doc := range m.tree.Docs {
+		if n := m.plain(doc.Body); n != nil && n.Type() != ast.CommentType && n.Type() != ast.NullType {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolpost/toolpost/sim"
+)
+
+// TestServeToolsAreNotForTheGatewaysOwnFiles: tools of a route read neither the configuration nor the stores of the gateway, wherever
+// these lie below root, and see the rest.
+func TestServeToolsAreNotForTheGatewaysOwnFiles(t *testing.T) {
+	dir := bare(t, map[string]string{"notes.txt": "The tide is high.\n", "sub/gateway.yaml": "the tide of another\n", "etc/b/state.db": "", "a/state.db": "the tide of a\n", "runs/x.jsonl": "the tide of others\n"})
+	script, err := sim.ParseScript([]byte(`-- 1 --
+call read_file {"path":"gateway.yaml"}
+call read_file {"path":"keys.db"}
+call read_file {"path":"keys.db-wal"}
+call read_file {"path":"etc/b/state.db"}
+call read_file {"path":"link"}
+call read_file {"path":"runs/x.jsonl"}
+call read_file {"path":"a/state.db"}
+call read_file {"path":"sub/gateway.yaml"}
+call search_files {"query":"tide"}
+call search_files {"query":"gateway:"}
+call list_files {"depth":3}
+-- 2 --
+text Done.
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &heard{Model: script}
+	server := httptest.NewServer(&sim.Server{Model: model})
+	t.Cleanup(server.Close)
+	secret := makeKey(t, "--team", "a")
+	if err := os.Symlink("gateway.yaml", "link"); err != nil {
+		t.Skip(err)
+	}
+	place(t, "gateway.yaml", fmt.Sprintf("root: .\njournal: runs\ngateway:\n  # hunter2\n  addr: 127.0.0.1:0\n  keys: sqlite:keys.db\n  state: sqlite:etc/b/state.db\n  routes:\n    - model: a\n      to: [{model: \"openai+%s/v1#sim/native\", tools: native}]\n      tools: [read_file, search_files, list_files]\n", server.URL))
+	url := startServe(t, "--config", filepath.Join(dir, "gateway.yaml"))
+	req, _ := http.NewRequest("POST", url+"/v1/chat/completions", strings.NewReader(`{"model":"a","messages":[{"role":"user","content":"Hi"}]}`))
+	req.Header.Set("Authorization", "Bearer "+secret)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 {
+		t.Fatalf("%s %s", resp.Status, b)
+	}
+	if n := strings.Count(model.last, "is off limits"); n != 6 {
+		t.Errorf("%d of 6 are refused: %s", n, model.last)
+	}
+	for _, want := range []string{"the tide of a", "the tide of another", "The tide is high."} {
+		if !strings.Contains(model.last, want) {
+			t.Errorf("no %q in %s", want, model.last)
+		}
+	}
+	for _, not := range []string{"hunter2", "SQLite format", "the tide of others"} {
+		if strings.Contains(model.last, not) {
+			t.Errorf("%q in %s", not, model.last)
+		}
+	}
+}
+
+// TestRootOfServe: tools of a route work in the folder of root. That it is the whole system because nobody said otherwise is refused, that
+// it is where the gateway is started is said, and that it is the gateway's own is refused.
+func TestRootOfServe(t *testing.T) {
+	dir := bare(t, nil)
+	const route = "gateway:\n  addr: 127.0.0.1:0\n  routes: [{model: a, to: [{model: sim/offline}], tools: [TOOL]}]\n"
+	place(t, "files.yaml", strings.Replace(route, "TOOL", "read_file", 1))
+	place(t, "fetch.yaml", strings.Replace(route, "TOOL", "fetch_url", 1))
+	place(t, "rooted.yaml", "root: "+dir+"\n"+strings.Replace(route, "TOOL", "read_file", 1))
+	place(t, "own.yaml", "root: runs\njournal: runs\n"+strings.Replace(route, "TOOL", "read_file", 1))
+	if err := os.Mkdir("runs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string) result {
+		return toolpost(t, "", "serve", "--check", "--config", filepath.Join(dir, name))
+	}
+	here, _ := os.Getwd()
+	must(t, check("files.yaml"), 0, "files.yaml:3: warning: gateway.routes[0].tools[0]: read_file works in "+here+", where the gateway is started, because root is not set")
+	must(t, check("own.yaml"), 1, "where the gateway keeps what is its own")
+	if runtime.GOOS == "windows" {
+		return
+	}
+	t.Chdir("/")
+	must(t, check("files.yaml"), 1, "files.yaml:3: gateway.routes[0].tools[0]", "read_file works in the folder of root, which is not set, and the gateway is started in /")
+	must(t, toolpost(t, "", "serve", "--config", filepath.Join(dir, "files.yaml")), 1, "which is not set, and the gateway is started in /")
+	for _, name := range []string{"fetch.yaml", "rooted.yaml"} {
+		r := check(name)
+		must(t, r, 0)
+		if strings.Contains(r.errOut, "root") {
+			t.Errorf("%s: %s", name, r.errOut)
+		}
+	}
+}
+
+// TestServeRefusesAFileThatSaysNothing: a configuration that is named and empty is a mistake, and none at all is not.
+func TestServeRefusesAFileThatSaysNothing(t *testing.T) {
+	bare(t, nil)
+	for _, text := range []string{"", "\n", "# gateway:\n", "---\n", "---\n# nothing\n", "null\n"} {
+		place(t, "gateway.yaml", text)
+		must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration says nothing")
+		must(t, within(t, 20*time.Second, "serve", "--addr", "127.0.0.1:0", "--config", "gateway.yaml"), 1, "gateway.yaml: the configuration says nothing")
+	}
+	t.Setenv("TOOLPOST_CONFIG", "gateway.yaml")
+	must(t, toolpost(t, "", "serve", "--check"), 1, "the configuration says nothing")
+	t.Setenv("TOOLPOST_CONFIG", "")
+	must(t, toolpost(t, "", "serve", "--check"), 0)
+}
+
+// TestServeWarnsOfOpenSecrets: files with keys that everybody may read are said.
+func TestServeWarnsOfOpenSecrets(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such bits")
+	}
+	bare(t, nil)
+	makeKey(t, "--team", "a")
+	place(t, "gateway.yaml", "gateway:\n  keys: sqlite:keys.db\n  routes: [{model: a, to: [{model: sim/offline}]}]\n")
+	if r := toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"); r.code != 0 || strings.Contains(r.errOut, "may read") {
+		t.Errorf("%d %s", r.code, r.errOut)
+	}
+	if err := os.Chmod("keys.db", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	must(t, toolpost(t, "", "serve", "--check", "--config", "gateway.yaml"), 0, "gateway.yaml:2: warning: gateway.keys: everybody on this machine may read keys.db; chmod 600 it")
+	must(t, toolpost(t, "", "serve", "--check", "--keys", keysFile), 0, "warning: --keys: everybody on this machine may read keys.db")
+}
+
+// TestUnitAndImageStandWhereNothingIs: tools without a root see nothing in what is shipped, and the unit is started again until what it needs is up.
+func TestUnitAndImageStandWhereNothingIs(t *testing.T) {
+	for name, wants := range map[string][]string{
+		"systemd/toolpost.service": {"\nWorkingDirectory=/run/toolpost\n", "\nRuntimeDirectory=toolpost\n", "\nRuntimeDirectoryMode=0500\n", "\nRestart=on-failure\n", "\nRestartSec=5\n", "\nStartLimitIntervalSec=0\n"},
+		"container/Dockerfile":     {"\nWORKDIR /var/empty\nUSER "},
+	} {
+		b, err := os.ReadFile(filepath.Join(deployDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s has no %q", name, want)
+			}
+		}
+	}
+}
