@@ -93,6 +93,10 @@ func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 // Add takes a chunk of the text. It reports whether more is wanted.
 func (f *Feed) Add(chunk string) bool { return f.feed.Add(chunk) }
 
+// Break says that something else than text comes, like a call that the vendor delivers. What was held back is decided, so
+// that yield gets it before whatever comes: a call that is not whole by then is cut off, or text. It reports whether more is wanted.
+func (f *Feed) Break() bool { return f.feed.Break() }
+
 // End says that nothing more comes, and why if that is an error: yield gets it last.
 func (f *Feed) End(err error) { f.feed.End(err) }
 

@@ -155,6 +155,18 @@ func (r *reading) openParser() {
 	r.feed = p.Open(r.found)
 }
 
+// endText has the parser decide about the text that it holds, because what comes next is none. Where nothing becomes a call,
+// it holds none.
+func (r *reading) endText() bool {
+	return r.feed == nil || r.Promotion == llm.PromoteOff || r.feed.Break()
+}
+
+// endHeld ends the text, and with it text that waits to be nothing but calls.
+func (r *reading) endHeld() bool { return r.release() && r.endText() }
+
+// endByCall ends the text before a call of the vendor, beside which it is not nothing but calls.
+func (r *reading) endByCall() bool { return r.giveUp() && r.endText() }
+
 // over tells the parser that nothing more comes, and why if that is an error.
 func (r *reading) over(err error) {
 	switch {
@@ -231,7 +243,8 @@ func (r *reading) found(ev llm.Event, err error) bool {
 	return r.parsed(ev)
 }
 
-// Take takes an event of the vendor: text goes to the parser, and everything else on at once.
+// Take takes an event of the vendor: text goes to the parser. Everything else goes on at once, behind the text that the
+// parser held back until then: no call of the text goes on behind something else.
 func (r *reading) Take(ev llm.Event, err error) bool {
 	if r.stopped {
 		return false
@@ -301,19 +314,19 @@ func (r *reading) raw(ev llm.Event) bool {
 			r.said = r.said || strings.TrimSpace(ev.Text) != ""
 			return r.declare() && r.text(ev)
 		}
-		ok = r.release()
+		ok = r.endHeld()
 	case llm.ThinkingDelta:
 		if r.thought.Len() < maxThought {
 			r.thought.WriteString(ev.Text)
 		}
-		ok = r.declare()
-	case llm.CallStart:
-		ok = r.giveUp()
+		ok = r.declare() && r.endHeld()
+	case llm.CallStart, llm.CallDelta, llm.HostedResult:
+		ok = r.endByCall()
 	case llm.Call, llm.InvalidCall, llm.HostedCall:
 		r.native++
-		ok = r.giveUp()
+		ok = r.endByCall()
 	case llm.PartEnd, llm.Media:
-		ok = r.release()
+		ok = r.endHeld()
 	case llm.Finish:
 		r.finish = &ev
 		return r.release()
@@ -455,10 +468,13 @@ func (r *reading) giveUp() bool {
 func (r *reading) sign() bool {
 	about := r.about
 	r.about, r.open = nil, false
-	if about == nil || r.inText > 0 {
+	if about == nil {
 		return true
 	}
-	return r.emit(llm.TextDelta{Part: about})
+	if !r.endHeld() {
+		return false
+	}
+	return r.inText > 0 || r.emit(llm.TextDelta{Part: about})
 }
 
 // parsed passes on what the parser found.

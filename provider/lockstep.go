@@ -325,8 +325,8 @@ func appendPieces(due []llm.Event, ev llm.Event) []llm.Event {
 	return due
 }
 
-// saysTheSame reports whether readers said of the answers what they were shown of them. They may say a text after a call that
-// stands behind it: what is read in texts is read to its end.
+// saysTheSame reports whether readers said of the answers what they were shown of them. Texts, what is said about them and all
+// else are compared apart: log probabilities may come before the end of the text that they are of.
 func saysTheSame(shown, said []llm.Event) bool {
 	return maps.EqualFunc(sorted(shown), sorted(said), func(a, b *sortedEvents) bool {
 		return a.text.String() == b.text.String() && slices.EqualFunc(a.about, b.about, same) && slices.EqualFunc(a.rest, b.rest, same)

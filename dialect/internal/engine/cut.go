@@ -23,9 +23,10 @@ type failure struct {
 
 // cutShort handles a guess that failed because the answer was cut off in it,
 // before anything was certain. Behind a marker that is the beginning of a
-// call, and without one if the name is already there and was offered.
+// call, and without one if the name is already there and was offered. At a
+// break it is text: something else followed, and the text may go on.
 func (m *machine) cutShort(f failure) bool {
-	if !f.starved || !m.eof || m.stop || !m.truncated() {
+	if !f.starved || !m.eof || m.broken || m.stop || !m.truncated() {
 		return false
 	}
 	entered := f.body >= 0
@@ -161,7 +162,7 @@ func nameIn(v any) string {
 // i bytes from here, where no whole one stands. Text may end like that by chance, so the beginning must
 // hold a byte that no word has, or stand right behind a call that was cut off.
 func (m *machine) cutMarker(i int, behind bool) bool {
-	if !m.eof || !m.partialMarker(i) || isLetter(m.buf[m.pos+i]) {
+	if !m.eof || m.broken || !m.partialMarker(i) || isLetter(m.buf[m.pos+i]) {
 		return false
 	}
 	rest := m.buf[m.pos+i:]

@@ -49,7 +49,7 @@ func (m *machine) header(t *token, n int) bool {
 // Without a marker before it, it may be text: it must be one word that names
 // somebody.
 func (m *machine) cutHeader(t *token, n int) bool {
-	if !m.eof || len(m.buf)-m.pos > maxHeader || !m.truncated() {
+	if !m.eof || m.broken || len(m.buf)-m.pos > maxHeader || !m.truncated() {
 		return false
 	}
 	rest := m.buf[m.pos+n:]

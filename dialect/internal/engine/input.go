@@ -9,8 +9,10 @@ type input struct {
 	base  int    // offset of buf[0] in the answer
 	chunk string // the last one, and buf ends with it; see prosaic
 	eof   bool
-	err   error // of the chunks, or our own
-	stop  bool  // the consumer has gone, or a limit was passed
+	// broken says that what ends is not the answer, but a stretch of its text; see Feed.Break.
+	broken bool
+	err    error // of the chunks, or our own
+	stop   bool  // the consumer has gone, or a limit was passed
 
 	starved bool                // a reader has asked for more than there is
 	letGo   func()              // called before waiting: what is certain leaves

@@ -124,12 +124,40 @@ func (f *Feed) Add(chunk string) bool {
 	return m.deliver(f.yield)
 }
 
+// Break says that something else stands between the text so far and what follows. What is held is decided: a call that is
+// whole is one, also if its closing marker is missing, one that has begun is cut off, and all else is text. Calls in thinking
+// that is open are none: the answer goes on behind them, so the model only thought of them.
+// It reports whether more is wanted.
+func (f *Feed) Break() bool {
+	m := &f.machine
+	if f.wake == nil || m.eof || m.stop {
+		return !m.stop
+	}
+	m.eof, m.broken = true, true
+	f.wake()
+	f.end()
+	f.wake, f.end = nil, nil
+	m.goOn()
+	return m.deliver(f.yield)
+}
+
+// goOn prepares for more text behind a break. It is read with an eye on what stands before the break, of which no reader
+// waits for it any more.
+func (m *machine) goOn() {
+	m.eof, m.broken, m.starved = false, false, false
+	m.flow, m.direct, m.prose, m.deep = nil, false, false, false
+	m.state.region, m.guessing = region{}, guessing{}
+	m.call, m.last, m.anchored, m.nested, m.holding = &m.idle, nil, false, 0, false
+}
+
 // End says that nothing more comes, and why if that is an error.
 func (f *Feed) End(err error) {
 	m := &f.machine
 	m.err, m.eof = err, true
 	if f.wake != nil {
 		f.wake()
+	} else if m.offset() > 0 { // a break was the last
+		m.answer(nil)
 	}
 	if m.deliver(f.yield) && m.err != nil {
 		f.yield(nil, m.err)
@@ -169,6 +197,9 @@ func (m *machine) answer(wait func(struct{}) bool) {
 		m.commit()
 	}
 	m.flush()
+	if m.broken {
+		return
+	}
 	m.lastWatch()
 	m.lost.report(m)
 }
@@ -185,11 +216,11 @@ func (m *machine) parts() {
 	}
 }
 
-// truncated reports whether the answer ended before the model did. It is
+// truncated reports whether the answer, or the text before a break, ended before the model did. It is
 // asked at the end only.
 func (m *machine) truncated() bool {
-	if m.err != nil || m.opts.Finish == nil {
-		return m.err != nil
+	if m.err != nil || m.broken || m.opts.Finish == nil {
+		return m.err != nil || m.broken
 	}
 	reason := m.opts.Finish()
 	return reason == llm.Length || reason == llm.ContentFilter
