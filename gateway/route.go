@@ -221,7 +221,9 @@ func (g *Gateway) newRoute(r ModelRoute) (made *route, wrong []*RouteError) {
 			made.upstreams = append(made.upstreams, up)
 		}
 	}
-	if len(made.upstreams) == 0 {
+	if len(r.Upstreams) == 0 {
+		add("to", errors.New("it has no upstream that is asked; say who answers, like to: [{model: ollama/qwen3:8b}]"))
+	} else if len(made.upstreams) == 0 {
 		add("to", errors.New("it has no upstream that is asked; one without a weight, or with more than 0, is needed"))
 	}
 	return made, wrong

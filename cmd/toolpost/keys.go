@@ -135,7 +135,7 @@ func newKeys() *cobra.Command {
 		Short: "Make, list, rotate and revoke the keys of a gateway",
 		Long: `The keys that clients of 'toolpost serve' show. A key belongs to a team; limits of the key
 and of its team hold together. Only a hash of a key is kept: it is shown once, when it
-is made.
+is made. KEY is the id of a key, which it begins with, or its name if no other key has it.
 
 A limit is UNIT/PERIOD=AMOUNT: requests, tokens or money (in US dollars), per minute, day
 or month, or total.`,
@@ -203,6 +203,7 @@ gateway or a vendor runs; clients run their own.`,
 				if err != nil {
 					return err
 				}
+				warnOfRoutes(cmd, made)
 				return showSecret(cmd, made, secret, asJSON)
 			})
 		},
@@ -262,7 +263,7 @@ func newKeysList() *cobra.Command {
 					rows = append(rows, []string{k.ID, printable(k.Team), cmp.Or(printable(k.Name), "-"), state, expires,
 						boundList(k.Models), boundList(k.Tools), boundList(k.Routes), cmp.Or(quotaList(k.Limits), "none")})
 				}
-				return printTable(cmd.OutOrStdout(), "", rows)
+				return printFitted(cmd, rows, []string{"KEY"}, "ROUTES", "TOOLS", "EXPIRES", "MODELS", "NAME", "LIMITS")
 			})
 		},
 	}
@@ -310,7 +311,11 @@ limits away, and --expires never the end.`,
 				return usagef(cmd, "nothing says what to change: give --name, --models, --tools, --routes, --limit, --no-limits or --expires")
 			}
 			return withKeys(cmd, false, func(b *access.Book) error {
-				k, err := b.Change(cmd.Context(), args[0], func(k *access.Key) {
+				id, err := keyCalled(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				k, err := b.Change(cmd.Context(), id, func(k *access.Key) {
 					if given("name") {
 						k.Name = to.Name
 					}
@@ -332,6 +337,9 @@ limits away, and --expires never the end.`,
 				})
 				if err != nil {
 					return err
+				}
+				if given("models") || given("routes") {
+					warnOfRoutes(cmd, k)
 				}
 				if asJSON {
 					return printJSON(cmd.OutOrStdout(), k)
@@ -368,7 +376,11 @@ func newKeysRotate() *cobra.Command {
 				return usagef(cmd, "--grace is how long the secret before is still good, like 24h or 2d, and not %q", within)
 			}
 			return withKeys(cmd, false, func(b *access.Book) error {
-				k, secret, err := b.Rotate(cmd.Context(), args[0], grace)
+				id, err := keyCalled(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				k, secret, err := b.Rotate(cmd.Context(), id, grace)
 				if err != nil {
 					return err
 				}
@@ -389,7 +401,11 @@ func newKeysRevoke() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withKeys(cmd, false, func(b *access.Book) error {
-				k, err := b.Revoke(cmd.Context(), args[0])
+				id, err := keyCalled(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				k, err := b.Revoke(cmd.Context(), id)
 				if err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key %s of team %s is revoked\n", k.ID, printable(k.Team))
 				}
@@ -421,7 +437,9 @@ Without --limit and --no-limits it shows them.`,
 			set := none || len(list) > 0
 			return withKeys(cmd, set, func(b *access.Book) error {
 				if set {
-					err = b.SetTeam(cmd.Context(), access.Team{Name: args[0], Limits: list})
+					if err = b.SetTeam(cmd.Context(), access.Team{Name: args[0], Limits: list}); err == nil {
+						err = warnOfTeam(cmd, b, args[0])
+					}
 				} else {
 					list, err = limitsOf(cmd, b, args[0])
 				}

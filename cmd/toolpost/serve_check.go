@@ -40,7 +40,11 @@ func (c gatewayConfig) problems(addr string, flag bool) error {
 		{"write_timeout", c.Ops.WriteTimeout}, {"idle_timeout", c.Ops.IdleTimeout}, {"keep_alive", c.KeepAlive}, {"log_retention", c.Keys.Retention},
 		{"answers_for", c.Ops.AnswersFor},
 	} {
-		if off := row.key == "keep_alive" && row.value < 0; !off && (row.value < 0 || row.value > 0 && row.value < time.Millisecond) {
+		switch off := row.key == "keep_alive" && row.value < 0; {
+		case off:
+		case row.value < 0:
+			wrong(row.key, "%v is no time to wait: it is less than 0; write one like 30s", row.value)
+		case row.value > 0 && row.value < time.Millisecond:
 			wrong(row.key, "%v is no time to wait; give a unit, like 30s", row.value)
 		}
 	}
@@ -230,6 +234,8 @@ func (v *serving) warnings(m *mistakes, s *settings) {
 	}
 	c.bodyWarnings(m)
 	s.routeWarnings(m)
+	c.idleTeams(m, name == "" && err == nil)
+	c.circles(m)
 	v.openSecrets(m, s)
 	m.zeros(reflect.ValueOf(c), "gateway")
 }

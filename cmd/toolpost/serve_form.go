@@ -96,7 +96,9 @@ func (m *mistakes) walk(n ast.Node, into reflect.Value, path string) {
 		return
 	case t.Kind() == reflect.Pointer:
 		into.Set(reflect.New(t.Elem()))
-		m.walk(n, into.Elem(), path)
+		if m.walk(n, into.Elem(), path); slices.Contains(m.form, path) {
+			into.SetZero() // it is as if it were not there: 0 would mean something
+		}
 		return
 	case isList && t.Kind() == reflect.Slice:
 		into.Set(reflect.MakeSlice(t, len(list.Values), len(list.Values)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -92,6 +93,39 @@ var liteModes = map[string]string{
 	"embedding": "embeddings", "image_generation": "images", "audio_transcription": "audio", "audio_speech": "audio", "moderation": "moderations", "rerank": "rerank",
 }
 
+// liteHints say what does here what a setting of LiteLLM's does.
+var liteHints = map[string]string{
+	"max_budget":      moneyHint,
+	"budget_duration": moneyHint,
+}
+
+const moneyHint = ": 'toolpost keys create --limit money/month=50', or 'keys team', bounds what is spent"
+
+// decimal is a weight: LiteLLM's may have fractions.
+var decimal = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,6})?$`)
+
+// wholeWeights makes the weights of upstreams whole numbers of the same proportion; one that is not said is 1.
+func wholeWeights(to []importedUpstream) {
+	if !slices.ContainsFunc(to, func(u importedUpstream) bool { return strings.Contains(u.weight, ".") }) {
+		return
+	}
+	const unit = 1_000_000
+	parts, common := make([]int64, len(to)), int64(0)
+	for i, u := range to {
+		n, _ := strconv.ParseFloat(cmp.Or(u.weight, "1"), 64) // it is a number
+		parts[i] = int64(math.Round(n * unit))
+		for a, b := parts[i], common; ; a, b = b, a%b {
+			if b == 0 {
+				common = a
+				break
+			}
+		}
+	}
+	for i := range to {
+		to[i].weight = strconv.FormatInt(parts[i]/max(common, 1), 10)
+	}
+}
+
 // importing is one file that is taken over.
 type importing struct {
 	routes   []*importedRoute
@@ -101,7 +135,8 @@ type importing struct {
 	env      map[string]string // what variables of liteEnv have to be
 	bases    map[string]string // addresses that are not copied, and the variables that have them
 
-	models, lost int // entries of model_list, and those that are left out
+	models, lost int  // entries of model_list, and those that are left out
+	includes     bool // other files, which are not read
 	rows         []importedRow
 	keys         bool // clients had keys
 }
@@ -183,6 +218,9 @@ func importLiteLLM(text []byte) (*importing, error) {
 	case in.models == 0:
 		return nil, errors.New("its model_list is no list of models, each with model_name and litellm_params")
 	}
+	for _, r := range in.routes {
+		wholeWeights(r.to)
+	}
 	return in, in.empty()
 }
 
@@ -203,6 +241,9 @@ func (in *importing) summary() string {
 	text := fmt.Sprintf("%d of %d models are taken over, in %d routes", in.models-in.lost, in.models, len(in.routes))
 	if in.lost > 0 {
 		text += fmt.Sprintf("; %d models are left out", in.lost)
+	}
+	if in.includes {
+		text += "; models of the files in include are not among them"
 	}
 	if len(in.left) > 0 {
 		text += fmt.Sprintf("; %d lines above say what is not as it was", len(in.left))
@@ -265,8 +306,11 @@ func (in *importing) section(key, value ast.Node) {
 		}
 	case "environment_variables":
 		in.leave(key, "environment_variables is not taken over: set the variables of vendors' keys where the gateway is started")
+	case "include":
+		in.includes = true
+		in.leave(key, "include is not taken over: models and settings of those files are missing; import each of them, and put what they give together")
 	default:
-		in.leave(key, "%s is not taken over", name)
+		in.leave(key, "%s is not taken over%s", name, liteHints[name])
 	}
 }
 
@@ -340,10 +384,9 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 		case "api_base", "base_url":
 			p.base = v
 		case "weight":
-			if n, err := strconv.Atoi(scalar(v)); err == nil && n >= 0 {
-				weight = strconv.Itoa(n)
-			} else {
-				in.leave(k, "weight is no whole number and is left out")
+			if weight = scalar(v); !decimal.MatchString(weight) {
+				weight = ""
+				in.leave(k, "weight is no number that is 0 or more, and is left out")
 			}
 		case "api_key":
 			p.key = v
@@ -354,20 +397,33 @@ func (in *importing) params(n ast.Node, called, pass string) (id, weight string)
 		case "rpm", "tpm", "max_parallel_requests":
 			in.leave(k, "%s is not taken over: it is a limit of the vendor's. max_requests of the route bounds requests at the same time, and limits of keys (requests/minute, tokens/minute) what each may use", name)
 		default:
-			in.leave(k, "%s is not taken over", name)
+			in.leave(k, "%s is not taken over%s", name, liteHints[name])
 		}
 	}
+	return in.named(p, n), weight
+}
+
+// named is the id of a model by its name, "" if it is left out, which is said.
+func (in *importing) named(p *liteParams, at ast.Node) (id string) {
+	called := p.name
 	switch model := scalar(p.model); {
 	case p.model == nil:
-		in.leave(n, "a model is left out: its litellm_params have no model")
+		in.leave(at, "a model is left out: its litellm_params have no model")
+	case strings.HasPrefix(model, "os.environ/"):
+		in.leave(p.model, "a model is left out: its name is to come from a variable of the environment, which is not read for that; write the name itself")
 	case nameHoldsKey(called) || nameHoldsKey(model) || holdsKey(scalar(p.vendor)):
-		in.leave(n, "a model is left out: its name holds what looks like a key, which is not copied")
+		in.leave(at, "a model is left out: its name holds what looks like a key, which is not copied")
 	case strings.ContainsAny(model, "?#"):
 		in.leave(p.model, "a model is left out: its name has a query or a fragment, which are not copied")
+	case model == "*" && called == "*" && p.base == nil && p.vendor == nil && p.key == nil:
+		in.leave(p.model, "* is asked for the model that the client names, as VENDOR/MODEL (openai/gpt-4o) in the words of this gateway; for names without a vendor, which LiteLLM knows by itself, add a route, like gpt-* to openai/gpt-*")
+		id = "*"
+	case model == "*" && p.vendor == nil:
+		in.leave(p.model, "a model is left out: * is every model of every vendor, and one address, key or name is not good for all; write VENDOR/*")
 	default:
 		id = in.id(p)
 	}
-	return id, weight
+	return id
 }
 
 // fromEnv says what a variable of the environment has to be. There is one of each, so what another model says besides is lost.
@@ -663,6 +719,8 @@ func (in *importing) setting(section string, k, v ast.Node) {
 	case "fallbacks", "context_window_fallbacks", "content_policy_fallbacks":
 		if len(items(v)) == 0 {
 			in.leave(k, "%s is no list of models and their fallbacks", name)
+		} else if name != "fallbacks" {
+			in.leave(k, "%s are fallbacks for every failure here, not only for the one in their name", name)
 		}
 		for _, row := range items(v) {
 			for from, to := range members(row) {
@@ -697,7 +755,7 @@ func (in *importing) setting(section string, k, v ast.Node) {
 	case "success_callback", "failure_callback", "callbacks":
 		in.leave(k, "%s is not taken over: the gateway has metrics and a log of requests", name)
 	default:
-		in.leave(k, "%s of %s is not taken over", name, section)
+		in.leave(k, "%s of %s is not taken over%s", name, section, liteHints[name])
 	}
 }
 

@@ -68,7 +68,7 @@ var importKinds = map[string][]importRow{
 		{liteEntry("'two words'", "model: openai/m"), `"two words"`, ""},
 		{liteEntry("4", "model: openai/m"), `"4"`, ""},
 		{liteEntry("x", "model: openai/m, weight: 99999999"), "{model: openai/m}", "the weight of x is left out"},
-		{liteEntry("x", "model: openai/m, weight: 0.5"), "{model: openai/m}", "weight is no whole number"},
+		{liteEntry("x", "model: openai/m, weight: 0.5"), "{model: openai/m, weight: 1}", ""},
 		{liteEntry("x", "model: openai/m") + liteEntry("x", "model: 'openai/*'"), "{model: openai/m}", "2 of 3 models are taken over, in 2 routes; 1 models are left out"},
 		{liteEntry("'a*b'", "model: openai/m") + "router_settings: {fallbacks: [{sure: ['a*b']}], model_group_alias: {other: 'a*b'}}\n", "model: sure", "the fallback a*b of sure leads to no other model"},
 	},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -128,7 +129,14 @@ func (m *mistakes) addError(err error) {
 	case errors.As(err, &usage):
 		m.add(mistake{Problem: usage.err.Error(), flag: true})
 	default:
-		m.add(mistake{File: m.file, Problem: strings.TrimPrefix(err.Error(), m.file+": ")})
+		x := mistake{File: m.file, Problem: strings.TrimPrefix(err.Error(), m.file+": ")}
+		if rest, ok := strings.CutPrefix(err.Error(), m.file+":"); ok && m.file != "" {
+			line, problem, _ := strings.Cut(rest, ": ")
+			if n, err := strconv.Atoi(line); err == nil {
+				x.Line, x.Problem = n, problem
+			}
+		}
+		m.add(x)
 	}
 }
 
@@ -208,6 +216,7 @@ func (v *serving) examine() (*mistakes, *settings, gateway.Setup) {
 	m.addError(traceProblem())
 	m.addError(v.tryTools(s))
 	s.impliedRoot(m)
+	m.addError(s.Gateway.wordProblems())
 	setup, err := s.gatewaySetup(v.log)
 	m.addError(err)
 	if err == nil {

@@ -50,6 +50,9 @@ func wrongPlace(name, path string) string {
 	if name == "api_key" || name == "key" {
 		return "; a key does not stand in the file: key_env names the variable of the environment that holds it"
 	}
+	if path == "" && slices.Contains(liteSections, name) {
+		return "; this looks like a configuration of LiteLLM's proxy, of which 'toolpost serve import FILE' makes one of a gateway"
+	}
 	here := entryNumber.ReplaceAllString(path, "[]")
 	places := slices.Clone(settingPlaces()[name])
 	if len(places) == 0 {

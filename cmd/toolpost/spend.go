@@ -49,7 +49,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 	addKeysFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&u.by, "by", "team", "what to sum up by: key, team, route, model, upstream, day, several of them with commas, or request")
-	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within a time like 30d")
+	f.String("since", "", "only what was used since a `DAY` like 2026-11-01, or within days like 30d, from the beginning of the first (UTC)")
 	f.IntVar(&u.last, "last", 50, fmt.Sprintf("with --by request: how many, up to %d", access.MaxLog))
 	f.StringVar(&u.request, "request", "", "show what the request of this `ID` asked and was answered, if that is kept")
 	f.BoolVar(&u.asJSON, "json", false, "print one JSON array, or object with --request")
@@ -69,7 +69,7 @@ requests whose price is not known; tokens with a ~ hold some that were estimated
 
 // run shows what the flags ask for.
 func (u usageFlags) run(cmd *cobra.Command) error {
-	from, err := timeFlag(cmd, "since", true)
+	from, err := sinceFlag(cmd)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,24 @@ func (u usageFlags) run(cmd *cobra.Command) error {
 	return u.sums(cmd, only, from)
 }
 
+// sinceFlag reads --since, and refuses one that sums cannot be told by: they are kept for each day of UTC.
+func sinceFlag(cmd *cobra.Command) (time.Time, error) {
+	since := cmd.Flag("since").Value.String()
+	d, err := access.ParseDuration(since)
+	at, notTime := time.Parse(time.RFC3339, since)
+	if err == nil && d < 24*time.Hour || notTime == nil && !at.Equal(at.Truncate(24*time.Hour)) {
+		return time.Time{}, usagef(cmd, "--since %s: sums are kept by day (of UTC), and less than one cannot be told: give a day like %s, or 1d or more; --by request lists single requests with their time", since, time.Now().UTC().Format(time.DateOnly))
+	}
+	return timeFlag(cmd, "since", true)
+}
+
 // sums prints what was used together.
 func (u usageFlags) sums(cmd *cobra.Command, only access.Filter, from time.Time) error {
 	var groups []access.Grouping
 	for word := range strings.SplitSeq(u.by, ",") {
+		if word == byRequest {
+			return usagef(cmd, "--by: request stands alone: it lists requests, and sums nothing up")
+		}
 		if !slices.Contains(access.Groupings, access.Grouping(word)) {
 			return usagef(cmd, "--by: %q is not key, team, route, model, upstream, day or request", word)
 		}
@@ -208,7 +222,7 @@ func (u usageFlags) printRequests(cmd *cobra.Command, b *access.Book, only acces
 		rows = append(rows, []string{l.At.Format(time.DateTime), l.ID, printable(l.Team), l.Key, cmp.Or(printable(l.Route), "-"), printable(l.Model), cmp.Or(printable(l.Upstream), "-"), status,
 			tokenSum(l.Input, l.Estimated), tokenSum(l.Output, l.Estimated), amountSum(l.Money, l.Unpriced), l.Took.Round(time.Millisecond).String()})
 	}
-	return printTable(cmd.OutOrStdout(), "", rows)
+	return printFitted(cmd, rows, []string{"REQUEST"}, "TOOK", "ROUTE", "KEY", "UPSTREAM", "OUTPUT", "INPUT")
 }
 
 // printBodies prints what a request asked and was answered.

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/toolpost/toolpost/gateway/access"
+)
+
+// keyCalled returns the id of the key that an argument means: its id, its secret, or its name if no other key that is good has it.
+func keyCalled(ctx context.Context, b *access.Book, called string) (string, error) {
+	if strings.HasPrefix(called, access.Prefix) {
+		return called, nil // a secret must not be said again, and the book knows how not to
+	}
+	all, err := b.Keys(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names, same, good []string
+	for _, k := range all {
+		if k.Name != called {
+			names = append(names, k.Name)
+			continue
+		}
+		same = append(same, k.ID)
+		if k.State(time.Now()) == "active" {
+			good = append(good, k.ID)
+		}
+	}
+	if len(good) > 0 {
+		same = good
+	}
+	switch len(same) {
+	case 0:
+		return "", fmt.Errorf("key %.100q: it is not there: no key has this id or name%s; 'toolpost keys list' shows them", called, didYouMean(called, names))
+	case 1:
+		return same[0], nil
+	}
+	return "", fmt.Errorf("several keys have the name %.100q; name one by its id: %s", called, strings.Join(same[:min(len(same), 10)], ", "))
+}
+
+// warnOfTeam says that a team has no key, which a name that is not quite right makes so.
+func warnOfTeam(cmd *cobra.Command, b *access.Book, team string) error {
+	all, err := b.Keys(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var teams []string
+	for _, k := range all {
+		if k.Team == team {
+			return nil
+		}
+		teams = append(teams, k.Team)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: no key belongs to the team %s%s\n", printable(team), didYouMean(team, teams))
+	return nil
+}
+
+// warnOfRoutes says which models and routes of a key no route of the configuration has, if that has routes.
+func warnOfRoutes(cmd *cobra.Command, k access.Key) {
+	s, err := loadSettings(cmd)
+	if err != nil || len(s.Gateway.Routes) == 0 {
+		return
+	}
+	var names []string
+	for _, r := range s.Gateway.Routes {
+		names = append(names, r.Model)
+	}
+	for _, list := range []struct {
+		flag  string
+		names []string
+		fits  func(pattern, route string) bool
+	}{{"models", k.Models, mayMean}, {"routes", k.Routes, stands}} {
+		for _, p := range list.names {
+			if !slices.ContainsFunc(names, func(route string) bool { return list.fits(p, route) }) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: --%s: no route of the configuration is for %s%s\n", list.flag, printable(p), didYouMean(p, names))
+			}
+		}
+	}
+}
+
+// stands reports whether a pattern, in which * is anything, is that of a name.
+func stands(pattern, name string) bool {
+	ok, _ := regexp.MatchString("^"+strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")+"$", name)
+	return ok
+}
+
+// mayMean reports whether a client can ask for a name that both a pattern of a key and a route, whose last letter may be a *, are for.
+func mayMean(pattern, route string) bool {
+	begin, star := strings.CutSuffix(route, "*")
+	if !star {
+		return stands(pattern, route)
+	}
+	lead, _, open := strings.Cut(pattern, "*")
+	return strings.HasPrefix(lead, begin) || open && strings.HasPrefix(begin, lead)
+}
+
+// printFitted prints a table in the width of the terminal, where there is one: columns of no news are left out first, then long cells are
+// cut but for those of whole, then columns are left out in the order of least. Elsewhere it prints all.
+func printFitted(cmd *cobra.Command, rows [][]string, whole []string, least ...string) error {
+	out := cmd.OutOrStdout()
+	fitted, left := fitted(rows, widthOf(out), whole, least)
+	if err := printTable(out, "", fitted); err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "for want of room without %s; --json has all\n", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// widthOf is the width of a terminal, 0 for what is none.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// minCell is what a cell is not cut below.
+const minCell = 8
+
+// noNews are what cells say where nothing is set.
+var noNews = []string{"all", "none", "never", "-"}
+
+// fitted returns a table that is at most as wide as a terminal, if it can be, and the columns that it lacks. A width of 0 is any.
+func fitted(rows [][]string, width int, whole, least []string) (_ [][]string, left []string) {
+	if width <= 0 || tableWidth(rows) <= width {
+		return rows, nil
+	}
+	drop := func(name string, only bool) {
+		at := slices.Index(rows[0], name)
+		if at < 0 || tableWidth(rows) <= width || only && slices.ContainsFunc(rows[1:], func(row []string) bool { return !slices.Contains(noNews, row[at]) }) {
+			return
+		}
+		left = append(left, name)
+		for i, row := range rows {
+			rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+		}
+	}
+	for _, name := range least {
+		drop(name, true)
+	}
+	for _, name := range append([]string{""}, least...) {
+		drop(name, false)
+		if cut := cutCells(rows, width, whole); cut != nil {
+			return cut, left
+		}
+	}
+	return rows, left
+}
+
+// cutCells returns a table whose widest columns are cut until it fits, nil if it does not.
+func cutCells(rows [][]string, width int, whole []string) [][]string {
+	widths := columnWidths(rows)
+	for total := tableWidth(rows); total > width; total-- {
+		widest := -1
+		for i, n := range widths {
+			if !slices.Contains(whole, rows[0][i]) && n > max(minCell, utf8.RuneCountInString(rows[0][i])) && (widest < 0 || n > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return nil
+		}
+		widths[widest]--
+	}
+	cut := make([][]string, len(rows))
+	for i, row := range rows {
+		for k, cell := range row {
+			if r := []rune(cell); len(r) > widths[k] {
+				cell = string(r[:widths[k]-1]) + "…"
+			}
+			cut[i] = append(cut[i], cell)
+		}
+	}
+	return cut
+}
+
+func columnWidths(rows [][]string) (widths []int) {
+	widths = make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// tableWidth is how wide printTable prints a table.
+func tableWidth(rows [][]string) (n int) {
+	for _, w := range columnWidths(rows) {
+		n += w + 2
+	}
+	return n - 2
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/gateway"
+)
+
+// liteSections are what a configuration of LiteLLM's proxy has at its top.
+var liteSections = []string{"model_list", "litellm_settings", "general_settings", "router_settings"}
+
+// wordProblems refuses names with spaces at their ends, which no client asks for, and numbers where a word is expected.
+func (c gatewayConfig) wordProblems() error {
+	var list []error
+	for i, r := range c.Routes {
+		wrong := func(setting, format string, args ...any) {
+			list = append(list, &gateway.RouteError{Route: i, Model: r.Model, Setting: setting, Err: fmt.Errorf(format, args...)})
+		}
+		spaced := func(setting, name string) {
+			if strings.TrimSpace(name) != name {
+				wrong(setting, "%q has spaces at its ends, and no model is called so; take them away", name)
+			}
+		}
+		spaced("model", r.Model)
+		for k, u := range r.To {
+			spaced(fmt.Sprintf("to[%d].model", k), u.Model)
+		}
+		if r.Thinking != "" && strings.Trim(r.Thinking, "0123456789.-") == "" {
+			wrong("thinking", "%q is no word for how much to think, like off, low, medium or high", r.Thinking)
+		}
+	}
+	return errors.Join(list...)
+}
+
+// idleTeams warns of teams that count only where there are keys.
+func (c gatewayConfig) idleTeams(m *mistakes, noKeys bool) {
+	for i, r := range c.Routes {
+		if r.PassTeam != "" && noKeys {
+			m.warn(fmt.Sprintf("gateway.routes[%d].pass_team", i), "it is for keys, which are not set: everybody may use what the route passes on")
+		}
+	}
+}
+
+// circles warns of routes whose fallbacks lead back to them. Each is asked once all the same.
+func (c gatewayConfig) circles(m *mistakes) {
+	next := map[string]routeConfig{}
+	for _, r := range c.Routes {
+		next[r.Model] = r
+	}
+	said := map[string]bool{}
+	for i, r := range c.Routes {
+		if way := circle(next, r.Model, []string{r.Model}, map[string]bool{}); way != nil && !said[r.Model] {
+			for _, name := range way {
+				said[name] = true
+			}
+			m.warn(fmt.Sprintf("gateway.routes[%d].fallback", i), "fallbacks lead in a circle (%s); each is asked once, so nothing is wrong if it is meant so", strings.Join(way, " → "))
+		}
+	}
+}
+
+// circle returns a way along fallbacks that ends where it begins, nil if there is none. Each route is looked at once.
+func circle(next map[string]routeConfig, first string, way []string, seen map[string]bool) []string {
+	for _, name := range next[way[len(way)-1]].Fallback {
+		if name == first && len(way) > 1 {
+			return append(slices.Clone(way), name)
+		}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if found := circle(next, first, append(slices.Clone(way), name), seen); found != nil {
+			return found
+		}
+	}
+	return nil
+}
