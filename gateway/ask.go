@@ -20,37 +20,77 @@ import (
 // ask asks one upstream after the other, until one begins to answer, and hands each event
 // of its answer to each. What was not done as asked becomes a warning to the client.
 //
-// An upstream that keeps failing is left alone for a while, as long as there is another.
+// An upstream that keeps failing is left alone for a while, as long as there is another. If all others fail, it is asked all the same, before the
+// last of those is asked again.
 func (x *exchange) ask(ways []way, req *llm.Request, each func(llm.Event) error) error {
 	if err := x.claimAgain(ways, req); err != nil {
 		return err
 	}
-	var failures []error
+	r := round{x: x, ways: ways, req: req, each: each}
 	for i := range ways {
-		to := &ways[i]
-		last := i == len(ways)-1
-		if to.sick.Load() && !(last && len(failures) == 0) {
+		to, last := &ways[i], i == len(ways)-1
+		if to.sick.Load() {
+			r.alone = append(r.alone, to)
 			continue
 		}
 		pass, open := to.breaker.Enter(time.Now, limits)
-		if open != nil && !(last && len(failures) == 0) {
+		if open != nil {
+			r.alone = append(r.alone, to)
 			continue
 		}
-		x.spent.begin(to.id, req)
-		begun, err := x.askOne(to, req, each, !last)
-		x.lost(err)
-		pass.Done(verdict(err), time.Now, limits)
-		x.failed(to, err)
-		if err == nil || begun || !another(err) || x.ctx().Err() != nil {
-			return outside(joined(failures, err), err, ways...)
-		}
-		failures = append(failures, err)
-		if !last {
-			x.passedBy(to.id, err, ways[i+1].id)
+		if r.turn(to, pass, !last || len(r.alone) > 0) {
+			return r.end()
 		}
 	}
-	last := failures[len(failures)-1]
-	return outside(joined(failures[:len(failures)-1], last), last, ways...)
+	before, why := r.failed, r.err
+	for i, to := range r.alone {
+		if r.turn(to, to.breaker.Anyway(), before != nil || i < len(r.alone)-1) {
+			return r.end()
+		}
+	}
+	if before != nil && len(r.alone) > 0 && passing(why) {
+		r.turn(before, before.breaker.Anyway(), false)
+	}
+	return r.end()
+}
+
+// round is one question to several upstreams, each in its turn.
+type round struct {
+	x     *exchange
+	ways  []way
+	req   *llm.Request
+	each  func(llm.Event) error
+	alone []*way // those that are left alone while there is another
+
+	failed   *way    // who failed last
+	failures []error // of those that were asked before
+	err      error   // of the last
+}
+
+// turn asks one upstream, and reports whether nobody else is to be asked.
+func (r *round) turn(to *way, pass breaker.Pass, others bool) bool {
+	x := r.x
+	if r.failed != nil {
+		r.failures = append(r.failures, r.err)
+		x.passedBy(r.failed.id, r.err, to.id)
+	}
+	x.spent.begin(to.id, r.req)
+	var begun bool
+	begun, r.err = x.askOne(to, r.req, r.each, others)
+	x.lost(r.err)
+	pass.Done(verdict(r.err), time.Now, limits)
+	x.failed(r.err)
+	r.failed = to
+	return r.err == nil || begun || !another(r.err) || x.ctx().Err() != nil
+}
+
+// end is how the question ended.
+func (r *round) end() error { return outside(joined(r.failures, r.err), r.err, r.ways...) }
+
+// passing reports whether a failure may pass in a moment, and nobody said when.
+func passing(err error) bool {
+	var told *llm.Error
+	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
 }
 
 // passedBy tells the client that an upstream did not answer.
@@ -58,10 +98,10 @@ func (x *exchange) passedBy(id string, err error, next string) {
 	x.warn(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", shownID(id), llm.KindOf(err), shownID(next))})
 }
 
-// failed counts an upstream that did not answer.
-func (x *exchange) failed(to *way, err error) {
+// failed counts an upstream that did not answer, under the route that was asked for, as the request is.
+func (x *exchange) failed(err error) {
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, errGone) {
-		x.meters.failures.add(1, to.route.Model, to.Model, llm.KindOf(err).String())
+		x.meters.failures.add(1, x.tally.route, x.tally.upstream, llm.KindOf(err).String())
 	}
 }
 

@@ -60,11 +60,15 @@ func (u *upstream) watch(ctx context.Context, m checker, route string, g *Gatewa
 	}
 }
 
-// look asks an upstream once. The log is told when that changes something.
+// look asks an upstream once. The log is told when that changes something. One that is well may be asked a question at once, although it has
+// failed before.
 func (u *upstream) look(ctx context.Context, m checker, route string, g *Gateway) {
 	within, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	_, err := m.Check(within)
+	if err == nil {
+		u.breaker.MayTry()
+	}
 	if ctx.Err() != nil || u.sick.Swap(err != nil) == (err != nil) {
 		return
 	}

@@ -10,8 +10,10 @@ import (
 )
 
 // Check asks the vendor for its list of models, which costs nothing. It fails
-// only if the vendor cannot be reached or does not accept the key; any other
-// answer says little, and becomes a warning.
+// only if the vendor cannot be reached, does not accept the key, or says that it
+// is broken; any other answer says little, and becomes a warning: a server
+// without such a list may be well, and so is one that says that this was too
+// often.
 func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	key, err := m.client.key(m.target)
 	if err != nil {
@@ -36,7 +38,8 @@ func (m *Model) Check(ctx context.Context) ([]llm.Warning, error) {
 	}
 	defer resp.Body.Close()
 	switch {
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden,
+		resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented:
 		return nil, hidden(m.refusal(&job{codec: m.codec()}, resp), key)
 	case resp.StatusCode/100 != 2:
 		return []llm.Warning{{Code: llm.Compatibility, Feature: "check", Detail: fmt.Sprintf("%s answers %s to a question for its models; that proves nothing", m.vendor.Name, resp.Status)}}, nil

@@ -364,6 +364,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 	hold := Hold{Request: r.ID, Scopes: scopes(&g.Key), Reservation: r.reservation(Count{}), Until: now.Add(holdTime)}
 	err := b.Store.Admit(ctx, now, hold, windows(&g.Key, now), func(used map[Window]Count, held map[string]Reservation) error {
 		var refused *Refusal
+		var before []Room // what is left without the request
 		a.Rooms = nil
 		g.limits(func(scope string, l Quota) bool {
 			if r.Free && l.Unit != Requests {
@@ -374,6 +375,8 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 			left, over := l.admit(room, used[w], held[scope].of(l.Per), hold.of(l.Per), now)
 			room.Left = left
 			a.Rooms = append(a.Rooms, room)
+			room.Left = l.without(used[w], held[scope].of(l.Per))
+			before = append(before, room)
 			if over != nil && (refused == nil || over.later(refused)) {
 				refused = over
 			}
@@ -382,7 +385,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 		if refused == nil {
 			return nil
 		}
-		refused.Rooms = a.Rooms
+		refused.Rooms = before
 		return refused
 	})
 	if err != nil {
@@ -414,6 +417,15 @@ func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim)
 		}
 		return refused
 	})
+}
+
+// without returns what is left of the limit if the request, which is counted in what was used, is refused.
+func (l Quota) without(used, held Count) int64 {
+	before := add(used.of(l.Unit), held.of(l.Unit))
+	if l.Unit == Requests {
+		before--
+	}
+	return max(0, l.Most-before)
 }
 
 // admit returns what is left of the limit after a request, or a refusal. What was used counts the

@@ -55,8 +55,9 @@ type Open struct {
 
 // Pass is the permission for one request. Exactly one call of Done ends it.
 type Pass struct {
-	b     *Breaker
-	trial bool
+	b      *Breaker
+	trial  bool
+	anyway bool
 }
 
 // Enter lets a request pass, or returns why it may not. It asks for the time only
@@ -65,13 +66,26 @@ func (b *Breaker) Enter(now func() time.Time, l Limits) (Pass, *Open) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < cmp.Or(l.Failures, DefaultFailures) {
-		return Pass{b, false}, nil
+		return Pass{b: b}, nil
 	}
 	if wait := b.until.Sub(now()); wait > 0 || b.trying {
 		return Pass{}, &Open{b.failures, max(wait, 0)}
 	}
 	b.trying = true
-	return Pass{b, true}, nil
+	return Pass{b: b, trial: true}, nil
+}
+
+// Anyway lets a request pass although the breaker may be open, because there is
+// nobody else to ask. If it succeeds, the breaker is closed; if it fails, nothing
+// is learned.
+func (b *Breaker) Anyway() Pass { return Pass{b: b, anyway: true} }
+
+// MayTry ends the wait of an open breaker: the next request may try. There is a
+// sign that the other side is back.
+func (b *Breaker) MayTry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.until = time.Time{}
 }
 
 // Done takes note of how the request ended. The zero Pass has nothing to note. It
@@ -86,6 +100,7 @@ func (p Pass) Done(v Verdict, now func() time.Time, l Limits) {
 		p.b.trying = false
 	}
 	switch {
+	case v == Failed && p.anyway:
 	case v == Failed:
 		p.b.failures++
 		p.b.until = now().Add(cmp.Or(l.Cooldown, DefaultCooldown))
