@@ -319,7 +319,7 @@ func (a *asking) finish(ev llm.Event) error {
 
 // pass hands an event on.
 func (a *asking) pass(ev llm.Event) error {
-	ev = a.foreign(a.labels.out(ev))
+	ev = a.notes.unique(a.foreign(a.labels.out(ev)))
 	if a.notes != nil && a.x.note(a.notes, ev) != nil {
 		if err := a.each(forgotten(state.Signature)); err != nil {
 			return err

@@ -75,12 +75,13 @@ type exchange struct {
 	outlet   outlet
 	tally    tally
 	cacheKey cacheKey
-	cacheFor time.Duration // how long the answer may be given again
-	serving  *serving      // the tools of the gateway; nil if there are none
-	repeat   *repeat       // what a request that may come again is known by
-	members  []saidMember  // of the request, by which a vendor may do more than its model and tools say
-	allows   allowance     // of output
-	signed   map[state.Hash]signed
+	cacheFor time.Duration               // how long the answer may be given again
+	serving  *serving                    // the tools of the gateway; nil if there are none
+	repeat   *repeat                     // what a request that may come again is known by
+	members  []saidMember                // of the request, by which a vendor may do more than its model and tools say
+	allows   allowance                   // of output
+	signed   map[state.Hash][]signedTurn // that were looked up
+	token    string                      // of the ids of calls in the answer
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *exchange {

@@ -104,7 +104,7 @@ type limit struct {
 
 // limits are those of a store in memory. A database has room for more.
 var limits = map[Kind]limit{
-	Signature: {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 4 << 20, alike: 1},
+	Signature: {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 4 << 20, alike: 8},
 	Turn:      {entries: 20_000, size: 128 << 20, owner: 32 << 20, value: 8 << 20, alike: 8},
 	Answer:    {entries: 5_000, size: 128 << 20, owner: 64 << 20, value: 16 << 20, alike: 1},
 	Item:      {entries: 50_000, size: 64 << 20, owner: 32 << 20, value: 16 << 20, alike: 1},

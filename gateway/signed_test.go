@@ -1,0 +1,414 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolpost/toolpost/gateway"
+	"github.com/toolpost/toolpost/gateway/access"
+	"github.com/toolpost/toolpost/gateway/state"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/wire"
+)
+
+// block is a piece of an answer of a vendor that signs: "think" with its signature, "text", or "call" of get_weather with its id and city.
+// Of Gemini, a signature belongs to the call that follows.
+type block struct{ kind, text, sign string }
+
+func thought(text, sign string) block { return block{"think", text, sign} }
+func speak(text string) block         { return block{kind: "text", text: text} }
+func callOf(id, city string) block    { return block{"call", city, id} }
+
+// signedDocument returns an answer as the vendors of a format write it.
+func signedDocument(format string, blocks []block) string {
+	var list []string
+	add := func(form string, args ...any) { list = append(list, fmt.Sprintf(form, args...)) }
+	sign := ""
+	for i, b := range blocks {
+		switch format + " " + b.kind {
+		case "messages think":
+			add(`{"type":"thinking","thinking":%q,"signature":%q}`, b.text, b.sign)
+		case "messages text":
+			add(`{"type":"text","text":%q}`, b.text)
+		case "messages call":
+			add(`{"type":"tool_use","id":%q,"name":"get_weather","input":{"city":%q}}`, b.sign, b.text)
+		case "converse think":
+			add(`{"reasoningContent":{"reasoningText":{"text":%q,"signature":%q}}}`, b.text, b.sign)
+		case "converse text", "gemini text":
+			add(`{"text":%q}`, b.text)
+		case "converse call":
+			add(`{"toolUse":{"toolUseId":%q,"name":"get_weather","input":{"city":%q}}}`, b.sign, b.text)
+		case "responses think":
+			add(`{"type":"reasoning","id":"rs_%d","summary":[{"type":"summary_text","text":%q}],"encrypted_content":%q}`, i, b.text, b.sign)
+		case "responses text":
+			add(`{"type":"message","id":"msg_%d","role":"assistant","status":"completed","content":[{"type":"output_text","text":%q,"annotations":[]}]}`, i, b.text)
+		case "responses call":
+			add(`{"type":"function_call","id":"fc_%d","call_id":%q,"name":"get_weather","arguments":%q,"status":"completed"}`, i, b.sign, fmt.Sprintf(`{"city":%q}`, b.text))
+		case "gemini think":
+			sign = b.sign
+			add(`{"text":%q,"thought":true}`, b.text)
+		case "gemini call":
+			add(`{"functionCall":{"name":"get_weather","args":{"city":%q}},"thoughtSignature":%q}`, b.text, sign)
+		}
+	}
+	all := strings.Join(list, ",")
+	switch format {
+	case wire.Messages:
+		return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[` + all + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+	case wire.Converse:
+		return `{"output":{"message":{"role":"assistant","content":[` + all + `]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`
+	case wire.Gemini:
+		return `{"candidates":[{"content":{"role":"model","parts":[` + all + `]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}`
+	}
+	return `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","output":[` + all + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
+}
+
+// signingVendor is an upstream that says what it is told to, and keeps what it was asked last.
+type signingVendor struct {
+	mu     sync.Mutex
+	format string
+	says   []block
+	asked  []byte
+}
+
+func (v *signingVendor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked, _ = io.ReadAll(r.Body)
+	codec, _ := wire.For(v.format)
+	doc := []byte(signedDocument(v.format, v.says))
+	var about struct{ Stream bool }
+	_ = json.Unmarshal(v.asked, &about)
+	if !about.Stream && !strings.Contains(strings.ToLower(r.URL.Path), "stream") {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(doc)
+		return
+	}
+	w.Header().Set("Content-Type", codec.Properties().StreamType)
+	answer, err := codec.DecodeResponse(doc)
+	if err != nil {
+		panic(err)
+	}
+	out := codec.NewStream(w, wire.Head{})
+	for _, ev := range answer.Events() {
+		if c, ok := ev.(llm.Call); ok && v.format == wire.Gemini {
+			c.ID = "" // as Google does it
+			ev = c
+		}
+		_ = out.Write(ev)
+	}
+}
+
+// parts returns what the vendor was last told that its model said, in short.
+func (v *signingVendor) parts(t *testing.T) (list []string) {
+	t.Helper()
+	codec, _ := wire.For(v.format)
+	req, _, err := codec.DecodeRequest(v.asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Thinking:
+				list = append(list, "think "+p.Text)
+			case llm.Text:
+				if m.Role == llm.RoleAssistant {
+					list = append(list, "text "+strings.TrimSpace(p.Text))
+				}
+			case llm.Call:
+				list = append(list, "call "+string(p.Args))
+			}
+		}
+	}
+	return list
+}
+
+// signingGateway starts a gateway over such a vendor.
+func signingGateway(t *testing.T, format string, store state.Store) (*signingVendor, string) {
+	t.Helper()
+	v := &signingVendor{format: format}
+	up := httptest.NewServer(v)
+	t.Cleanup(up.Close)
+	names := map[string]string{wire.Messages: "claude-sonnet-4-5", wire.Responses: "gpt-5", wire.Gemini: "gemini-2.5-pro", wire.Converse: "anthropic.claude-sonnet-4-5-20250929-v1:0"}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	return v, serve(t, gateway.Setup{Open: opening(client), State: store, Routes: []gateway.ModelRoute{to("m", "up/"+names[format])}})
+}
+
+// talk is one client that asks.
+type talk struct {
+	t           *testing.T
+	v           *signingVendor
+	url, format string
+	stream      bool
+	req         *llm.Request
+	last        reply
+}
+
+func newTalk(t *testing.T, v *signingVendor, url, format string, stream bool) *talk {
+	return &talk{t: t, v: v, url: url, format: format, stream: stream, req: question("m")}
+}
+
+// ask asks, and is answered with blocks.
+func (c *talk) ask(blocks ...block) reply {
+	c.t.Helper()
+	c.v.says = blocks
+	c.last = ask(c.t, c.url, c.format, c.req, c.stream)
+	if c.last.err != nil {
+		c.t.Fatal(c.last.err)
+	}
+	return c.last
+}
+
+// goOn sends the answer back with results of its calls.
+func (c *talk) goOn(blocks ...block) reply {
+	c.t.Helper()
+	c.req.Messages = append(c.req.Messages, c.last.Message, sunny(c.last.Message))
+	return c.ask(blocks...)
+}
+
+func sunny(m llm.Message) llm.Message {
+	var list []llm.Result
+	for _, call := range m.Calls() {
+		list = append(list, llm.Result{CallID: call.ID, Name: call.Name, Parts: []llm.Part{llm.Text{Text: "sunny"}}})
+	}
+	return llm.Results(list...)
+}
+
+var theEnd = speak("That is all.")
+
+// TestSignaturesStayWithTheirAnswer: of two conversations that begin with the same words, each gets what was signed for its own answer,
+// also where the upstream gives no ids or the same ones twice.
+func TestSignaturesStayWithTheirAnswer(t *testing.T) {
+	for _, up := range []string{wire.Gemini, wire.Messages, wire.Responses, wire.Converse} {
+		for client := range roots {
+			if client == up {
+				continue
+			}
+			for _, second := range []string{"Oslo", "Rome"} {
+				for _, stream := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%s/stream=%t", up, client, second, stream), func(t *testing.T) {
+						v, url := signingGateway(t, up, nil)
+						one, two := newTalk(t, v, url, client, stream), newTalk(t, v, url, client, stream)
+						one.ask(thought("the first plan", "U0lHTkFUVVJFLTE="), callOf("call_1", "Rome"))
+						two.ask(thought("the second plan", "U0lHTkFUVVJFLTI="), callOf("call_1", second))
+						one.goOn(theEnd)
+						if got := string(v.asked); !strings.Contains(got, "U0lHTkFUVVJFLTE=") || strings.Contains(got, "U0lHTkFUVVJFLTI=") || strings.Contains(got, "second plan") {
+							t.Errorf("the first conversation sends %s", got)
+						}
+						two.goOn(theEnd)
+						if got := string(v.asked); !strings.Contains(got, "U0lHTkFUVVJFLTI=") || strings.Contains(got, "U0lHTkFUVVJFLTE=") || strings.Contains(got, "first plan") {
+							t.Errorf("the second conversation sends %s", got)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestThinkingOfOthers: a conversation whose model did not think is not told what it thought in another one with the same call. Where the two
+// cannot be told apart, neither is, and the client is warned.
+func TestThinkingOfOthers(t *testing.T) {
+	const private, sign = "a private plan", "U0lHTkVE"
+	for _, test := range []struct {
+		name, id  string
+		city      string
+		text      string
+		own, warn bool // the first conversation has its own thinking, or a warning
+	}{
+		{"a number for an id", "call_0", "Rome", "", true, false},
+		{"another call", "toolu_1", "Oslo", "", true, false},
+		{"another text", "toolu_1", "Rome", "I look it up.", true, false},
+		{"all the same", "toolu_1", "Rome", "", false, true},
+	} {
+		for _, client := range []string{wire.Chat, wire.Responses} {
+			t.Run(test.name+"/"+client, func(t *testing.T) {
+				v, url := signingGateway(t, wire.Messages, nil)
+				one, two := newTalk(t, v, url, client, true), newTalk(t, v, url, client, true)
+				one.ask(thought(private, sign), speak("Let me see."), callOf(test.id, "Rome"))
+				text := "Let me see."
+				if test.text != "" {
+					text = test.text
+				}
+				two.ask(speak(text), callOf(test.id, test.city))
+				for _, c := range []*talk{one, two} { // which do not send thinking back
+					c.last.Message.Parts = slices.DeleteFunc(c.last.Message.Parts, func(p llm.Part) bool { _, ok := p.(llm.Thinking); return ok })
+				}
+				two.goOn(theEnd)
+				if got := string(v.asked); strings.Contains(got, private) || strings.Contains(got, sign) {
+					t.Errorf("the second conversation sends %s", got)
+				}
+				got := one.goOn(theEnd)
+				if own := strings.Contains(string(v.asked), sign); own != test.own {
+					t.Errorf("the first conversation sends %s", v.asked)
+				}
+				if warned := strings.Contains(fmt.Sprint(got.header.Values(gateway.WarningHeader)), "look the same"); warned != test.warn {
+					t.Errorf("it is told %q", got.header.Values(gateway.WarningHeader))
+				}
+			})
+		}
+	}
+}
+
+// TestSignedTurnsKeepTheirOrder: what was signed comes back to the place that it had.
+func TestSignedTurnsKeepTheirOrder(t *testing.T) {
+	turn := []block{thought("one", "c2lnbmVkMQ=="), speak("I look at it first. "), callOf("k1", "Rome"), thought("two", "c2lnbmVkMg=="), speak("Then at this. "), callOf("k2", "Oslo")}
+	want := []string{"think one", "text I look at it first.", `call {"city":"Rome"}`, "think two", "text Then at this.", `call {"city":"Oslo"}`}
+	for _, up := range []string{wire.Messages, wire.Responses, wire.Converse} {
+		for client := range roots {
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stream=%t", up, client, stream), func(t *testing.T) {
+					v, url := signingGateway(t, up, nil)
+					c := newTalk(t, v, url, client, stream)
+					c.ask(turn...)
+					c.goOn(theEnd)
+					if got := v.parts(t); !slices.Equal(got, want) {
+						t.Errorf("got  %q\nwant %q", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestManySignedTurns: what was signed in each answer of a long conversation comes back each time.
+func TestManySignedTurns(t *testing.T) {
+	for _, up := range []string{wire.Messages, wire.Gemini} {
+		for client := range roots {
+			v, url := signingGateway(t, up, nil)
+			c := newTalk(t, v, url, client, true)
+			c.ask(thought("0", "c2lnbmVkMDA="), callOf("", "City 0"))
+			for i := 1; i < 5; i++ {
+				if i == 3 { // the same call with the same result before it
+					c.goOn(thought("3", "c2lnbmVkMDM="), callOf("k", "City 2"))
+				} else {
+					c.goOn(thought(fmt.Sprint(i), fmt.Sprintf("c2lnbmVkMD%d=", i)), callOf("k", fmt.Sprint("City ", i)))
+				}
+				for k := range i {
+					if sign := []string{"c2lnbmVkMDA=", "c2lnbmVkMD1=", "c2lnbmVkMD2=", "c2lnbmVkMDM=", "c2lnbmVkMD4="}[k]; strings.Count(string(v.asked), sign) != 1 {
+						t.Errorf("%s over %s, turn %d: the signature of %d did not come back in %s", client, up, i, k, v.asked)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestChangedTurns: clients change what they repeat in ordinary ways, and get back what was signed. What is another turn gets nothing.
+func TestChangedTurns(t *testing.T) {
+	edit := func(change func(c *llm.Call)) func(*talk) {
+		return func(c *talk) {
+			for i, p := range c.last.Message.Parts {
+				if call, ok := p.(llm.Call); ok {
+					change(&call)
+					c.last.Message.Parts[i] = call
+				}
+			}
+		}
+	}
+	drop := func(unwanted func(llm.Part) bool) func(*talk) {
+		return func(c *talk) { c.last.Message.Parts = slices.DeleteFunc(c.last.Message.Parts, unwanted) }
+	}
+	isText := func(p llm.Part) bool { _, ok := p.(llm.Text); return ok }
+	for _, test := range []struct {
+		name   string
+		change func(*talk)
+		want   bool
+	}{
+		{"as it was", func(*talk) {}, true},
+		{"without its text", drop(isText), true},
+		{"without thinking", drop(func(p llm.Part) bool { _, ok := p.(llm.Thinking); return ok }), true},
+		{"with other space", func(c *talk) {
+			for i, p := range c.last.Message.Parts {
+				if text, ok := p.(llm.Text); ok {
+					c.last.Message.Parts[i] = llm.Text{Text: "\n" + strings.TrimSpace(text.Text)}
+				}
+			}
+		}, true},
+		{"arguments written otherwise", edit(func(c *llm.Call) { c.Args = json.RawMessage(`{ "city" : "\u0052ome" }`) }), true},
+		{"arguments with a default", edit(func(c *llm.Call) { c.Args = json.RawMessage(`{"unit":"C","city":"Rome"}`) }), true},
+		{"in two messages", func(c *talk) {
+			parts := c.last.Message.Parts
+			c.req.Messages = append(c.req.Messages, llm.Message{Role: llm.RoleAssistant, Parts: slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool { return !isText(p) })})
+			drop(isText)(c)
+		}, true},
+		{"other arguments", edit(func(c *llm.Call) { c.Args = json.RawMessage(`{"city":"Oslo"}`) }), false},
+		{"another name", edit(func(c *llm.Call) { c.Name = "get_time" }), false},
+		{"another id", edit(func(c *llm.Call) { c.ID = "toolu_2" }), false},
+		{"another text", func(c *talk) {
+			drop(isText)(c)
+			c.last.Message.Parts = slices.Insert(c.last.Message.Parts, 0, llm.Part(llm.Text{Text: "I was told to say this."}))
+		}, false},
+		{"another question", func(c *talk) { c.req.Messages = []llm.Message{llm.User("Where is Paris?")} }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v, url := signingGateway(t, wire.Messages, nil)
+			c := newTalk(t, v, url, wire.Chat, false)
+			c.ask(thought("a plan", "U0lHTkVE"), speak("Let me see. "), callOf("toolu_1", "Rome"))
+			test.change(c)
+			c.goOn(theEnd)
+			if got := strings.Contains(string(v.asked), "U0lHTkVE"); got != test.want {
+				t.Errorf("signed = %t in %s", got, v.asked)
+			}
+		})
+	}
+}
+
+// TestSignaturesOfTeams: what was signed for one team is not put back for another.
+func TestSignaturesOfTeams(t *testing.T) {
+	v := &signingVendor{format: wire.Messages, says: []block{thought("a plan", "U0lHTkVE"), callOf("toolu_1", "Rome")}}
+	g := guard(t, v)
+	mine, ours, theirs := g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "red"}), g.key(t, access.Key{Team: "blue"})
+	req := question(wire.Messages)
+	_, body := g.send(t, wire.Chat, req, false, bearerOf(mine))
+	codec, _ := wire.For(wire.Chat)
+	first, err := codec.DecodeResponse([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Messages = append(req.Messages, first.Message, sunny(first.Message))
+	v.says = []block{theEnd}
+	for key, want := range map[string]bool{mine: true, ours: true, theirs: false} {
+		g.send(t, wire.Chat, req, false, bearerOf(key))
+		if got := strings.Contains(string(v.asked), "U0lHTkVE"); got != want {
+			t.Errorf("signed = %t, want %t: %s", got, want, v.asked)
+		}
+	}
+}
+
+// oldStore has values of another version for whatever it is asked.
+type oldStore struct{ state.Memory }
+
+func (*oldStore) Empty(state.Kind) bool { return false }
+
+func (*oldStore) Get(_ context.Context, _ state.Kind, _ string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
+	found := map[state.Hash][][]byte{}
+	for _, h := range hashes {
+		for _, value := range []string{`{"role":"assistant","parts":[{"type":"thinking","text":"old","state":{"vendor":"up/messages","data":"x"}},{"type":"call","id":"toolu_1","name":"get_weather"}]}`,
+			`{}`, `null`, `[]`, `x`, `{"calls":[{}]}`, `{"message":{"role":"assistant","parts":[]},"calls":[{"id":"toolu_1","name":"get_weather"}]}`} {
+			found[h] = append(found[h], []byte(value))
+		}
+	}
+	return found, nil
+}
+
+// TestSignaturesOfOlderGateways: what an older gateway kept is passed over.
+func TestSignaturesOfOlderGateways(t *testing.T) {
+	v, url := signingGateway(t, wire.Messages, new(oldStore))
+	c := newTalk(t, v, url, wire.Chat, false)
+	c.ask(callOf("toolu_1", "Rome"))
+	c.goOn(theEnd)
+	if strings.Contains(string(v.asked), "old") {
+		t.Errorf("%s", v.asked)
+	}
+}
